@@ -1,0 +1,19 @@
+# cairn_component(<name> <third party's target>): cairn::<name>, which is cairn with one third party, where that target
+# exists. It owns adapt/<name>.hpp and adapt/<name>/ and is a find_package component of its own.
+function(cairn_component name third_party)
+  if(NOT TARGET ${third_party})
+    return()
+  endif()
+  set(own ${adapter_headers})
+  list(FILTER own INCLUDE REGEX "/include/cairn/adapt/${name}(\\.hpp|/.*)$")
+  add_library(cairn_${name} INTERFACE)
+  add_library(cairn::${name} ALIAS cairn_${name})
+  set_target_properties(cairn_${name} PROPERTIES
+    EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ${PROJECT_IS_TOP_LEVEL})
+  target_link_libraries(cairn_${name} INTERFACE cairn ${third_party})
+  target_sources(cairn_${name} INTERFACE FILE_SET HEADERS BASE_DIRS include FILES ${own})
+  if(CAIRN_INSTALL)
+    install(TARGETS cairn_${name} EXPORT cairn-${name} FILE_SET HEADERS)
+    install(EXPORT cairn-${name} NAMESPACE cairn:: DESTINATION ${CAIRN_CONFIG_DIR})
+  endif()
+endfunction()

@@ -1,0 +1,14 @@
+# find_package and pkg-config files. Nothing in them depends on the machine's architecture or on the prefix.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(CAIRN_CONFIG_DIR ${CMAKE_INSTALL_DATADIR}/cmake/cairn)
+
+install(TARGETS cairn EXPORT cairn FILE_SET HEADERS)
+install(EXPORT cairn NAMESPACE cairn:: FILE cairnTargets.cmake DESTINATION ${CAIRN_CONFIG_DIR})
+configure_package_config_file(cmake/cairnConfig.cmake.in cairnConfig.cmake INSTALL_DESTINATION ${CAIRN_CONFIG_DIR})
+write_basic_package_version_file(cairnConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+configure_file(cmake/cairn.pc.in cairn.pc @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/cairnConfig.cmake" "${PROJECT_BINARY_DIR}/cairnConfigVersion.cmake"
+  DESTINATION ${CAIRN_CONFIG_DIR})
+install(FILES "${PROJECT_BINARY_DIR}/cairn.pc" DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

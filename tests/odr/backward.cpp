@@ -1,0 +1,5 @@
+#include "backward.hpp"
+
+#include "gradient.hpp"
+
+double backward() { return gradient_of_decay(); }

@@ -1,0 +1,5 @@
+#include "forward.hpp"
+
+#include "gradient.hpp"
+
+double forward() { return gradient_of_decay(); }

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""The layers of include/cairn, checked on its text: which folder and which standard header may be included where,
+how much preprocessor there is, and what the umbrella holds.
+
+    layering.py [ROOT]     checks ROOT/include/cairn, prints each fault, exits 1 if there is one
+    layering.py --self     plants one fault of each kind in a copy of a good tree and checks that it is found
+"""
+import pathlib
+import re
+import sys
+import tempfile
+
+# What a folder may include besides itself; the longest key that begins a header's path is its layer.
+# An adapter is a layer of its own: adapt/x.hpp and adapt/x/ may not include adapt/y.
+MAY_INCLUDE = {
+    "version.hpp": [],
+    "core/": [],
+    "schedule/": ["core/"],
+    "plan/": ["core/", "schedule/"],
+    "plan/text/": ["core/", "schedule/", "plan/"],
+    "store/": ["core/"],
+    "run/": ["core/", "store/", "schedule/uniform.hpp", "schedule/remaining.hpp"],
+    "trace/": ["core/"],
+    "adapt/": ["core/", "store/", "run/"],
+    "cairn.hpp": ["version.hpp", "core/", "schedule/", "plan/", "store/", "run/"],
+}
+# The umbrella never reaches these, not even through another header.
+OPT_IN = ("adapt/", "trace/", "plan/text/", "store/disk", "store/compressed", "store/tiered", "store/async")
+
+# core/ and run/ are in every user's build: light standard headers only.
+LIGHT = set("""bit cassert climits compare concepts cstddef cstdint cstring exception initializer_list limits new
+               optional tuple type_traits utility vector version""".split())
+FILES_AND_THREADS = set("""condition_variable filesystem fstream future iostream mutex thread""".split())
+STANDARD = {  # folder -> what it may not include
+    "core/": lambda name: name not in LIGHT,
+    "run/": lambda name: name not in LIGHT,
+    "schedule/": lambda name: name in FILES_AND_THREADS | {"chrono"},
+    "plan/": lambda name: name in FILES_AND_THREADS,
+}
+MOST_DEFINES, MOST_IFS, MOST_UMBRELLA_LINES = 8, 15, 40
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+DEFINE = re.compile(r"^\s*#\s*define\s+(\w+)", re.M)
+IF = re.compile(r"^\s*#\s*(?:el)?if(?:n?def)?\b", re.M)
+ASKS = re.compile(r"^\s*#\s*(?:(?:el)?ifn?def\b|(?:el)?if\b.*\bdefined\b)|\b__has_include\b", re.M)
+
+
+def layer_of(path):
+    layer = max((key for key in MAY_INCLUDE if path.startswith(key)), key=len, default=None)
+    if layer == "adapt/":
+        return "adapt/" + re.split(r"[/.]", path[len(layer):])[0]
+    return layer
+
+
+def may_include(path, other):
+    own, theirs = layer_of(path), layer_of(other)
+    if own == theirs:
+        return True
+    allowed = MAY_INCLUDE["adapt/" if own.startswith("adapt/") else own]
+    return any(theirs == entry or other == entry for entry in allowed)
+
+
+def reached_from(path, includes, seen):
+    for other in includes.get(path, ()):
+        if other not in seen:
+            seen.add(other)
+            reached_from(other, includes, seen)
+    return seen
+
+
+def faults(root):
+    top = pathlib.Path(root) / "include" / "cairn"
+    texts = {p.relative_to(top).as_posix(): p.read_text() for p in sorted(top.rglob("*.hpp"))}
+    if not texts:
+        yield f"{top}: no headers"
+    includes, defines, ifs = {}, [], 0
+    for path, text in texts.items():
+        if layer_of(path) is None:
+            yield f"{path}: belongs to no layer"
+            continue
+        if "#pragma once" not in text:
+            yield f"{path}: no #pragma once"
+        includes[path] = []
+        for quote, name in INCLUDE.findall(text):
+            if quote == '"':
+                yield f'{path}: "{name}" is to be written <cairn/...>'
+            elif name.startswith("cairn/"):
+                other = name[len("cairn/"):]
+                includes[path].append(other)
+                if other not in texts:
+                    yield f"{path}: there is no <{name}>"
+                elif layer_of(other) and not may_include(path, other):
+                    yield f"{path}: may not include <{name}>"
+            elif STANDARD.get(path.split("/")[0] + "/", lambda _: False)(name):
+                yield f"{path}: <{name}> is not for this folder"
+        if path.startswith("core/") and ASKS.search(text):
+            yield f"{path}: core/ asks nothing of the preprocessor (#ifdef, __has_include)"
+        defines += [(path, name) for name in DEFINE.findall(text)]
+        ifs += len(IF.findall(text))
+    build = (pathlib.Path(root) / "CMakeLists.txt").read_text()
+    for layer in sorted({layer_of(path) for path in texts if path.startswith("adapt/")}):
+        if f"cairn_component({layer[len('adapt/'):]} " not in build:
+            yield f"{layer}: no cairn_component() in CMakeLists.txt, so it is not installed"
+    for path in includes:
+        if path in reached_from(path, includes, set()):
+            yield f"{path}: includes itself, through others"
+    for path, name in defines:
+        if not re.match(r"CAIRN_(VERSION|HAS)_", name):
+            yield f"{path}: #define {name}: macros are CAIRN_VERSION_* or CAIRN_HAS_*"
+    if len(defines) > MOST_DEFINES:
+        yield f"{len(defines)} #define, at most {MOST_DEFINES}"
+    if len({path for path, _ in defines}) > 1:
+        yield "macros are defined in one header: " + " ".join(sorted({path for path, _ in defines}))
+    if ifs > MOST_IFS:
+        yield f"{ifs} #if, at most {MOST_IFS}"
+    if "cairn.hpp" in texts:
+        lines = texts["cairn.hpp"].splitlines()
+        if len(lines) > MOST_UMBRELLA_LINES:
+            yield f"cairn.hpp: {len(lines)} lines, at most {MOST_UMBRELLA_LINES}"
+        if any(line.strip() and not re.match(r"\s*(#include|#pragma once|//)", line) for line in lines):
+            yield "cairn.hpp: #include lines only"
+        for other in sorted(reached_from("cairn.hpp", includes, set())):
+            if other.startswith(OPT_IN):
+                yield f"cairn.hpp: reaches {other}, which is opt-in"
+
+
+GOOD = {
+    "version.hpp": "#define CAIRN_VERSION_MAJOR 0\n",
+    "cairn.hpp": "#include <cairn/core/a.hpp>\n#include <cairn/run/a.hpp>\n#include <cairn/version.hpp>\n",
+    "core/a.hpp": "#include <vector>\n",
+    "schedule/uniform.hpp": "#include <cairn/core/a.hpp>\n",
+    "schedule/b.hpp": "#include <algorithm>\n#include <cairn/schedule/uniform.hpp>\n",
+    "plan/a.hpp": "#include <cairn/schedule/b.hpp>\n",
+    "plan/text/a.hpp": "#include <string>\n#include <cairn/plan/a.hpp>\n",
+    "store/a.hpp": "#include <cairn/core/a.hpp>\n",
+    "run/a.hpp": "#include <cairn/schedule/uniform.hpp>\n#include <cairn/store/a.hpp>\n",
+    "trace/a.hpp": "#include <fstream>\n#include <cairn/core/a.hpp>\n",
+    "adapt/one.hpp": "#include <cairn/adapt/one/part.hpp>\n#include <cairn/run/a.hpp>\n",
+    "adapt/one/part.hpp": "#include <Eigen/Core>\n",
+    "adapt/two.hpp": "",
+}
+PLANTED = [  # header, text added to it, what the report must say
+    ("core/a.hpp", "#include <cairn/store/a.hpp>\n", "core/a.hpp: may not include <cairn/store/a.hpp>"),
+    ("core/a.hpp", "#include <string>\n", "core/a.hpp: <string> is not for this folder"),
+    ("core/a.hpp", "# ifdef __CUDACC__\n#endif\n", "core/a.hpp: core/ asks nothing"),
+    ("core/a.hpp", "#if __has_include(<x>)\n#endif\n", "core/a.hpp: core/ asks nothing"),
+    ("core/a.hpp", "#if 1 && defined(X)\n#endif\n", "core/a.hpp: core/ asks nothing"),
+    ("core/a.hpp", '#include "b.hpp"\n', '"b.hpp" is to be written'),
+    ("core/a.hpp", "#include <cairn/core/b.hpp>\n", "there is no <cairn/core/b.hpp>"),
+    ("core/a.hpp", "#include <cairn/core/a.hpp>\n", "core/a.hpp: includes itself"),
+    ("core/a.hpp", "#define CAIRN_HAS_X 1\n", "macros are defined in one header"),
+    ("version.hpp", "#define CAIRN_LIKELY 1\n", "#define CAIRN_LIKELY"),
+    ("version.hpp", "".join(f"#define CAIRN_HAS_{i} 1\n" for i in range(8)), "9 #define"),
+    ("schedule/b.hpp", "#include <chrono>\n", "schedule/b.hpp: <chrono>"),
+    ("schedule/b.hpp", "#include <cairn/plan/a.hpp>\n", "schedule/b.hpp: may not include <cairn/plan/a.hpp>"),
+    ("plan/a.hpp", "#include <cairn/run/a.hpp>\n", "plan/a.hpp: may not include <cairn/run/a.hpp>"),
+    ("plan/a.hpp", "#include <cairn/plan/text/a.hpp>\n", "plan/a.hpp: may not include <cairn/plan/text/a.hpp>"),
+    ("plan/a.hpp", "#include <fstream>\n", "plan/a.hpp: <fstream>"),
+    ("store/a.hpp", "#include <cairn/schedule/b.hpp>\n", "store/a.hpp: may not include <cairn/schedule/b.hpp>"),
+    ("run/a.hpp", "#include <cairn/schedule/b.hpp>\n", "run/a.hpp: may not include <cairn/schedule/b.hpp>"),
+    ("run/a.hpp", "#include <cairn/plan/a.hpp>\n", "run/a.hpp: may not include <cairn/plan/a.hpp>"),
+    ("run/a.hpp", "#include <memory>\n", "run/a.hpp: <memory>"),
+    ("run/a.hpp", "#if 1\n#endif\n" * 16, "16 #if"),
+    ("trace/a.hpp", "#include <cairn/run/a.hpp>\n", "trace/a.hpp: may not include <cairn/run/a.hpp>"),
+    ("adapt/two.hpp", "#include <cairn/adapt/one.hpp>\n", "adapt/two.hpp: may not include <cairn/adapt/one.hpp>"),
+    ("adapt/two.hpp", "#include <cairn/plan/a.hpp>\n", "adapt/two.hpp: may not include <cairn/plan/a.hpp>"),
+    ("cairn.hpp", "#include <cairn/adapt/two.hpp>\n", "cairn.hpp: may not include <cairn/adapt/two.hpp>"),
+    ("cairn.hpp", "#include <cairn/plan/text/a.hpp>\n", "cairn.hpp: reaches plan/text/a.hpp"),
+    ("cairn.hpp", "int x;\n", "cairn.hpp: #include lines only"),
+    ("cairn.hpp", "\n" * 40, "cairn.hpp: 44 lines"),
+    ("adapt/three.hpp", "", "adapt/three: no cairn_component()"),
+    ("misc/a.hpp", "", "misc/a.hpp: belongs to no layer"),
+]
+
+
+def found_in(tree):
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in tree.items():
+            file = pathlib.Path(root, "include", "cairn", path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("#pragma once\n" + text)
+        pathlib.Path(root, "CMakeLists.txt").write_text("cairn_component(one One::one)\ncairn_component(two Two::two)\n")
+        return list(faults(root))
+
+
+def self_check():
+    wrong = [f"a good tree is refused: {fault}" for fault in found_in(GOOD)]
+    for path, text, said in PLANTED:
+        if not any(said in fault for fault in found_in({**GOOD, path: GOOD.get(path, "") + text})):
+            wrong.append(f"not found: {said}")
+    print("\n".join(wrong) or f"{len(PLANTED)} planted faults found")
+    return bool(wrong)
+
+
+def main():
+    if sys.argv[1:] == ["--self"]:
+        return self_check()
+    report = list(faults(sys.argv[1] if len(sys.argv) > 1 else "."))
+    print("\n".join(report) or "layers hold")
+    return bool(report)
+
+
+sys.exit(main())

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Compiles a file that must be refused, in our words and briefly.
+
+    one_error.py gcc|clang|nvcc COMPILER FILE [FLAG...]
+
+The file's first line is `// error: REGEX`; a line `// flags: ...` adds flags. Passes if the compiler stops with one
+error, the sentence within the first 6 lines, and at most 10 lines in all (clang: 15), and if with -DCAIRN_FIXED the
+same file compiles in silence, so that nothing else is wrong with it (not asked of nvcc, which takes 3 s for that).
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+MOST_LINES = {"gcc": 10, "clang": 15, "nvcc": 10}
+SENTENCE_WITHIN = 6
+ERROR = re.compile(r"\berror(?: #[\w-]+)?:")
+
+
+def compile_file(kind, compiler, file, flags):
+    with tempfile.TemporaryDirectory() as scratch:
+        how = ["-x", "cu", "-c", "-o", os.path.join(scratch, "out.o")] if kind == "nvcc" else ["-fsyntax-only"]
+        done = subprocess.run([compiler, "-std=c++20", *how, *flags, file], text=True, env={**os.environ, "LC_ALL": "C"},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout
+
+
+def main():
+    kind, compiler, file, *flags = sys.argv[1:]
+    text = pathlib.Path(file).read_text()
+    first = re.match(r"// error: (.+)", text)
+    if not first or "CAIRN_FIXED" not in text:
+        print(f"{file}: begins with `// error: REGEX` and holds a part for CAIRN_FIXED")
+        return 1
+    for line in re.findall(r"^// flags: (.+)", text, re.M):
+        flags += line.split()
+
+    sentence = first[1].replace("`", "[`?]")  # nvcc prints ? for a backtick
+    code, output = compile_file(kind, compiler, file, flags)
+    lines = output.splitlines()
+    errors = sum(bool(ERROR.search(line)) for line in lines)
+    said = next((i for i, line in enumerate(lines, 1) if re.search(sentence, line)), None)
+    wrong = []
+    if code == 0:
+        wrong.append("it compiles")
+    if errors != 1:
+        wrong.append(f"{errors} errors, not 1")
+    if len(lines) > MOST_LINES[kind]:
+        wrong.append(f"{len(lines)} lines, at most {MOST_LINES[kind]}")
+    if said is None or said > SENTENCE_WITHIN:
+        wrong.append(f"/{sentence}/ is on line {said}, not within the first {SENTENCE_WITHIN}")
+
+    if kind != "nvcc":
+        code, fixed_output = compile_file(kind, compiler, file, [*flags, "-DCAIRN_FIXED"])
+        if code != 0 or fixed_output:
+            wrong.append("with -DCAIRN_FIXED it does not compile in silence")
+            output += fixed_output
+    for fault in wrong:
+        print(f"{file}: {fault}")
+    print(output if wrong else f"{len(lines)} lines, sentence on line {said}")
+    return bool(wrong)
+
+
+sys.exit(main())
