@@ -1,0 +1,166 @@
+#pragma once
+/// \file aggregate.hpp  The members of an aggregate or of a tuple, without naming them.
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace cairn::detail {
+
+/// The most members that an aggregate is taken apart into.
+inline constexpr std::size_t most_members = 24;
+
+/// Initialises only what takes anything at all, like std::any.
+struct nothing {};
+/// Initialises anything but an array or a whole `T`. Never called: defined for members whose constructors are templates.
+template <class T, std::size_t = 0>
+struct anything {
+  template <class U>
+    requires(!std::is_same_v<std::remove_cvref_t<U>, T>)
+  operator U() const { throw nothing{}; }
+};
+/// Initialises a base class of `T` only.
+template <class T>
+struct any_base {
+  template <class U>
+    requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T>)
+  operator U() const { throw nothing{}; }
+};
+
+/// `T` can be made from N empty braces, and then from the tail. Braces stand for one member each, be it an array or an aggregate itself.
+template <class T, std::size_t N, class... Tail>
+[[nodiscard]] consteval bool takes_braces() {
+  if constexpr (N == 0) return requires { T{Tail{}...}; };
+  else if constexpr (N == 1) return requires { T{{}, Tail{}...}; };
+  else if constexpr (N == 2) return requires { T{{}, {}, Tail{}...}; };
+  else if constexpr (N == 3) return requires { T{{}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 4) return requires { T{{}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 5) return requires { T{{}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 6) return requires { T{{}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 7) return requires { T{{}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 8) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 9) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 10) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 11) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 12) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 13) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 14) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 15) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 16) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 17) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 18) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 19) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 20) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 21) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 22) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 23) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (N == 24) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else return false;
+}
+
+template <class T, std::size_t... I>
+[[nodiscard]] consteval bool takes(std::index_sequence<I...>) { return requires { T{anything<T, I>{}...}; }; }
+template <class T, std::size_t... I, std::size_t... J>
+[[nodiscard]] consteval bool takes_nested(std::index_sequence<I...>, std::index_sequence<J...>) {
+  return requires { T{anything<T, I>{}..., {anything<T>{}}, anything<T, J>{}...}; };
+}
+template <class T, class First, std::size_t... I>
+[[nodiscard]] consteval bool takes_first(std::index_sequence<I...>) { return requires { T{First{}, anything<T, I>{}...}; }; }
+
+/// Members that `T` has beside N that empty braces can make; more than `most_members` where it cannot be told.
+template <class T, std::size_t N = 0>
+[[nodiscard]] consteval std::size_t count_braces() {
+  if constexpr (N > most_members || (takes_braces<T, N>() && !takes_braces<T, N, anything<T>>())) return N;
+  else return count_braces<T, N + 1>();
+}
+/// The same for types with a member that empty braces cannot make. An array takes as many initialisers as it has elements.
+template <class T, std::size_t N = most_members>
+[[nodiscard]] consteval std::size_t count_initialisers() {
+  if constexpr (N == 0 || takes<T>(std::make_index_sequence<N>{})) return N;
+  else return count_initialisers<T, N - 1>();
+}
+/// How many of `All` initialisers the member that begins with initialiser `At` takes: those that braces around one of them leave over.
+template <class T, std::size_t All, std::size_t At, std::size_t After = All - At - 1>
+[[nodiscard]] consteval std::size_t width() {
+  if constexpr (takes_nested<T>(std::make_index_sequence<At>{}, std::make_index_sequence<After>{})) return All - At - After;
+  else if constexpr (After == 0) return 1;
+  else return width<T, All, At, After - 1>();
+}
+template <class T, std::size_t All, std::size_t At = 0>
+[[nodiscard]] consteval std::size_t count_widths() {
+  if constexpr (At >= All) return 0;
+  else return 1 + count_widths<T, All, At + width<T, All, At>()>();
+}
+template <class T, std::size_t N = 0>
+[[nodiscard]] consteval bool has_base() {
+  using rest = std::make_index_sequence<N>;
+  if constexpr (takes_first<T, any_base<T>>(rest{})) return !takes_first<T, nothing>(rest{});
+  else if constexpr (takes_braces<T, 0>() || N == most_members) return false;
+  else return has_base<T, N + 1>();
+}
+
+/// A class without bases whose members are all public.
+template <class T>
+[[nodiscard]] consteval bool plain_aggregate() {
+  if constexpr (std::is_class_v<T> && std::is_aggregate_v<T>) return !has_base<T>();
+  else return false;
+}
+/// Members of a plain aggregate; more than `most_members` where there are too many to be taken apart.
+template <class T>
+[[nodiscard]] consteval std::size_t member_count() {
+  constexpr std::size_t braces = count_braces<T>();
+  if constexpr (braces <= most_members || takes_braces<T, most_members>()) return braces;
+  else {
+    constexpr std::size_t widths = count_widths<T, count_initialisers<T>()>();
+    return widths > 0 ? widths : most_members + 1;
+  }
+}
+
+template <class T>
+concept tuple_like = requires { std::tuple_size<T>::value; };
+/// What `members_of` takes apart: arrays are no tuples here, and aggregates only where `tuple_size` does not speak for them.
+template <class T>
+[[nodiscard]] consteval std::size_t parts() {
+  using U = std::remove_cv_t<T>;
+  if constexpr (tuple_like<U>) return std::tuple_size_v<U>;
+  else if constexpr (plain_aggregate<U>()) return member_count<U>();
+  else return most_members + 1;
+}
+template <class T>
+concept has_members = std::is_class_v<T> && parts<T>() <= most_members;
+
+/// References to all members, in order.
+template <has_members T>
+[[nodiscard]] constexpr auto members_of(T& x) {
+  constexpr std::size_t count = parts<T>();
+  if constexpr (count == 0) return std::tuple<>{};
+  else if constexpr (count == 1) { auto& [a] = x; return std::forward_as_tuple(a); }
+  else if constexpr (count == 2) { auto& [a, b] = x; return std::forward_as_tuple(a, b); }
+  else if constexpr (count == 3) { auto& [a, b, c] = x; return std::forward_as_tuple(a, b, c); }
+  else if constexpr (count == 4) { auto& [a, b, c, d] = x; return std::forward_as_tuple(a, b, c, d); }
+  else if constexpr (count == 5) { auto& [a, b, c, d, e] = x; return std::forward_as_tuple(a, b, c, d, e); }
+  else if constexpr (count == 6) { auto& [a, b, c, d, e, f] = x; return std::forward_as_tuple(a, b, c, d, e, f); }
+  else if constexpr (count == 7) { auto& [a, b, c, d, e, f, g] = x; return std::forward_as_tuple(a, b, c, d, e, f, g); }
+  else if constexpr (count == 8) { auto& [a, b, c, d, e, f, g, h] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h); }
+  else if constexpr (count == 9) { auto& [a, b, c, d, e, f, g, h, i] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i); }
+  else if constexpr (count == 10) { auto& [a, b, c, d, e, f, g, h, i, j] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j); }
+  else if constexpr (count == 11) { auto& [a, b, c, d, e, f, g, h, i, j, k] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k); }
+  else if constexpr (count == 12) { auto& [a, b, c, d, e, f, g, h, i, j, k, l] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l); }
+  else if constexpr (count == 13) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m); }
+  else if constexpr (count == 14) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n); }
+  else if constexpr (count == 15) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o); }
+  else if constexpr (count == 16) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p); }
+  else if constexpr (count == 17) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q); }
+  else if constexpr (count == 18) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r); }
+  else if constexpr (count == 19) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s); }
+  else if constexpr (count == 20) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t); }
+  else if constexpr (count == 21) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u); }
+  else if constexpr (count == 22) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v); }
+  else if constexpr (count == 23) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w); }
+  else if constexpr (count == 24) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y); }
+}
+/// `std::tuple<Member&...>`
+template <has_members T>
+using members_t = decltype(members_of(std::declval<T&>()));
+
+}  // namespace cairn::detail

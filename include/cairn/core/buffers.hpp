@@ -1,0 +1,137 @@
+#pragma once
+/// \file buffers.hpp  A state as runs of plain bytes: what hashing, disk and device stores see of it.
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/aggregate.hpp>
+#include <cairn/core/bytes_of.hpp>
+#include <cairn/core/traits.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// Bytes of a number that are not padding: the extended long double of x86 has 10 in 12 or 16.
+template <class T>
+[[nodiscard]] consteval std::size_t value_bytes() {
+  if constexpr (std::is_same_v<T, long double>) return std::numeric_limits<long double>::digits == 64 ? 10 : sizeof(T);
+  else return sizeof(T);
+}
+template <class T>
+concept number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+template <class T>
+concept complex_like = requires(T const& x) { typename T::value_type; x.real(); x.imag(); } && sizeof(T) == 2 * sizeof(typename T::value_type);
+template <class... T> types<T...> members_listed(std::tuple<T&...> const&);
+
+template <class T> [[nodiscard]] consteval bool is_dense();
+template <class... T>
+[[nodiscard]] consteval bool are_dense(types<T...>, std::size_t size) { return ((sizeof(T) + ... + 0) == size) && (is_dense<std::remove_cv_t<T>>() && ...); }
+/// Plain bytes without padding: an array of them is one run.
+template <class T>
+[[nodiscard]] consteval bool is_dense() {
+  if constexpr (!std::is_trivially_copyable_v<T> || traited_buffers<T> || member_buffers<T>) return false;
+  else if constexpr (number<T>) return value_bytes<T>() == sizeof(T);
+  else if constexpr (std::is_array_v<T>) return is_dense<std::remove_cv_t<std::remove_all_extents_t<T>>>();
+  else if constexpr (!std::is_class_v<T>) return false;
+  else if constexpr (complex_like<T>) return is_dense<typename T::value_type>();
+  else if constexpr (contiguous<T> && tuple_like<T>) return is_dense<typename T::value_type>();  // std::array
+  else if constexpr (has_members<T> && !tuple_like<T>) return are_dense(decltype(members_listed(std::declval<members_t<T>>())){}, sizeof(T));
+  else return false;
+}
+/// A range that hands out its elements themselves. Keys of maps and sets cannot be written back.
+template <class T>
+concept plain_range = range_like<T> && requires(T& x) { { *x.begin() } -> std::same_as<typename T::value_type&>; x.end(); };
+
+template <class T, class... Seen> [[nodiscard]] consteval bool can_visit();
+template <class... T, class... Seen>
+[[nodiscard]] consteval bool can_visit_all(types<T...>, types<Seen...>) { return (can_visit<T, Seen...>() && ...); }
+/// Whether `visit_buffers` can; `Seen...` are the types that `T` is a part of.
+template <class T, class... Seen>
+[[nodiscard]] consteval bool can_visit() {
+  using seen = types<Seen..., T>;
+  if constexpr (is_one_of<T, Seen...>) return true;
+  else if constexpr (std::is_const_v<T>) return false;
+  else if constexpr (traited_buffers<T> || member_buffers<T> || number<T> || is_bit_vector<T>) return true;
+  else if constexpr (std::is_array_v<T>) return can_visit<std::remove_all_extents_t<T>, Seen...>();
+  else if constexpr (!std::is_class_v<T> || variant_like<T>) return false;
+  else if constexpr (complex_like<T>) return can_visit<typename T::value_type>();
+  else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>) return can_visit_all(types<typename T::value_type>{}, seen{});
+  else if constexpr (has_members<T>) return can_visit_all(decltype(members_listed(std::declval<members_t<T>>())){}, seen{});
+  else return std::is_trivially_copyable_v<T> && !tuple_like<T> && !plain_aggregate<T>();
+}
+
+/// `f(p, bytes)` for a run, as void const* where the state is const.
+template <class T, class F>
+constexpr void visit_run(T* run, std::size_t bytes, F& f) {
+  if constexpr (std::is_const_v<T>) f(static_cast<void const*>(run), bytes);
+  else f(static_cast<void*>(run), bytes);
+}
+/// vector<bool> has no bytes of its own: packs them, eight to a byte, and unpacks what f has written.
+template <class T, class F>
+constexpr void visit_bits(T& x, F& f) {
+  constexpr std::size_t most = 512;
+  for (std::size_t from = 0; from < x.size(); from += most) {
+    std::size_t const count = x.size() - from < most ? x.size() - from : most;
+    unsigned char packed[most / 8] = {};
+    for (std::size_t k = 0; k < count; ++k)
+      if (x[from + k]) packed[k / 8] = static_cast<unsigned char>(packed[k / 8] | (1u << k % 8));
+    if constexpr (std::is_const_v<T>) visit_run(static_cast<unsigned char const*>(packed), (count + 7) / 8, f);
+    else {
+      visit_run(&packed[0], (count + 7) / 8, f);
+      for (std::size_t k = 0; k < count; ++k) x[from + k] = (packed[k / 8] >> k % 8 & 1) != 0;
+    }
+  }
+}
+
+template <class X, class F>
+constexpr void visit_parts(X& x, F& f) {
+  using T = std::remove_const_t<X>;
+  if constexpr (traited_buffers<X>) state_traits<T>::visit_buffers(x, f);
+  else if constexpr (member_buffers<X>) x.visit_buffers(f);
+  else if constexpr (number<T>) visit_run(&x, value_bytes<T>(), f);
+  else if constexpr (is_bit_vector<T>) visit_bits(x, f);
+  else if constexpr (is_dense<T>()) visit_run(&x, sizeof(T), f);
+  else if constexpr (std::is_array_v<T>)
+    for (auto& element : x) visit_parts(element, f);
+  else if constexpr (complex_like<T>) {
+    for (std::size_t k = 0; k < 2; ++k) visit_parts(reinterpret_cast<std::conditional_t<std::is_const_v<X>, typename T::value_type const, typename T::value_type>*>(&x)[k], f);
+  }
+  else if constexpr (contiguous<T>) {
+    using element = typename T::value_type;
+    if constexpr (is_dense<element>()) visit_run(x.data(), std::size_t(x.size()) * sizeof(element), f);
+    else for (std::size_t k = 0; k < std::size_t(x.size()); ++k) visit_parts(x.data()[k], f);
+  }
+  else if constexpr (plain_range<T>)
+    for (auto& element : x) visit_parts(element, f);
+  else if constexpr (optional_like<T>) {
+    if (x.has_value()) visit_parts(*x, f);
+    else visit_run(static_cast<std::conditional_t<std::is_const_v<X>, char const, char>*>(nullptr), 0, f);
+  }
+  else if constexpr (has_members<T>)
+    [&]<std::size_t... I>([[maybe_unused]] std::index_sequence<I...> order) {
+      [[maybe_unused]] auto const members = members_of(x);
+      (visit_parts(std::get<I>(members), f), ...);
+    }(std::make_index_sequence<parts<T>()>{});
+  else visit_run(&x, sizeof(T), f);
+}
+
+}  // namespace detail
+
+/// A state that `visit_buffers` can take apart.
+template <class T>
+concept buffered = detail::can_visit<std::remove_const_t<T>>();
+
+/// Calls f(void*, std::size_t) for each run of plain bytes of a state in host memory, in a fixed order; f(void const*, std::size_t) for
+/// a const state. Writing the same bytes back into a state of the same shape makes it equal: the sizes of its containers, and which
+/// optionals hold a value, must agree beforehand, for they are not among the bytes (but they decide the lengths, 0 included).
+/// Never visits padding of aggregates and numbers. Other classes that are trivially copyable are one run, with theirs.
+template <class T, class F>
+constexpr void visit_buffers(T& x, F&& f) {
+  constexpr bool told = buffered<T>;
+  static_assert(told, "cairn: cannot tell which bytes make this state; give it a member visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
+  if constexpr (told) detail::visit_parts(x, f);
+}
+
+}  // namespace cairn

@@ -1,0 +1,134 @@
+#pragma once
+/// \file bytes.hpp  Sizes in bytes as people write them: 4_GB, 512_MiB, "1.5 GB". GB is 10^9, GiB is 2^30, and G alone is refused.
+#include <compare>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <cairn/core/read_size.hpp>
+#include <cairn/core/text.hpp>
+#include <cairn/core/wide.hpp>
+
+namespace cairn {
+
+/// A size in bytes, 0 to 2^64 - 1. Made from whole numbers and, by the units B, kB, KB, MB ... EB and KiB ... EiB, from texts like
+/// "4GB", "1.5 GiB" or "100"; arithmetic is exact. Usable in constant expressions.
+/// \throws invalid_size that quotes the text and says what would work; overflow_error for 2^64 and more
+class byte_size {
+ public:
+  constexpr byte_size() = default;
+  template <class Integer>
+    requires((std::is_integral_v<Integer> && !std::is_same_v<Integer, bool> && !std::is_same_v<Integer, char>) || std::is_same_v<Integer, wide>)
+  constexpr byte_size(Integer bytes) : count_{std::uint64_t(bytes)} {
+    if constexpr (std::is_same_v<Integer, wide>) {
+      if (bytes >> 64 != 0) detail::refuse_number("the size does not fit 64 bits", true);
+    } else if constexpr (std::is_signed_v<Integer>) {
+      if (bytes < 0) detail::refuse_number("a size cannot be negative", false);
+    }
+  }
+  constexpr byte_size(char const* text, std::size_t length) {
+    auto const read = detail::read_size(text, length);
+    if (read.fault != detail::size_fault::none) detail::refuse_size(text, length, read);
+    count_ = read.value;
+  }
+  constexpr byte_size(char const* text) : byte_size{text, length_of(text)} {}
+  /// From anything with data() and size(): std::string, std::string_view.
+  template <class Text>
+    requires requires(Text const& text) { { text.data() } -> std::same_as<char const*>; { text.size() } -> std::convertible_to<std::size_t>; }
+  constexpr byte_size(Text const& text) : byte_size{text.data(), std::size_t(text.size())} {}
+
+  [[nodiscard]] constexpr std::uint64_t count() const noexcept { return count_; }
+  friend constexpr bool operator==(byte_size, byte_size) = default;
+  friend constexpr auto operator<=>(byte_size, byte_size) = default;
+
+ private:
+  static constexpr std::size_t length_of(char const* text) noexcept {
+    std::size_t length = 0;
+    while (text[length] != '\0') ++length;
+    return length;
+  }
+  std::uint64_t count_ = 0;
+};
+
+/// The shortest text that gives the same size when it is read again: "4GB", "512MiB", "1001B".
+[[nodiscard]] constexpr auto to_text(byte_size size) noexcept {
+  std::uint64_t least = size.count();
+  int power = 0;
+  bool binary = false;
+  for (std::uint64_t const base : {1024u, 1000u}) {
+    std::uint64_t rest = size.count();
+    for (int k = 1; k < 7 && rest != 0 && rest % base == 0; ++k) {
+      rest /= base;
+      if (rest < least) least = rest, power = k, binary = base == 1024;
+    }
+  }
+  detail::text<24> text;
+  text.add(wide(least));
+  if (power > 0) text.put(power == 1 && !binary ? 'k' : detail::unit_letters[power]);
+  text.add(binary ? "iB" : "B");
+  return text;
+}
+/// About that size, for people: three digits and a binary unit, "31.5 MiB"; exact below 1 KiB.
+[[nodiscard]] constexpr auto to_short_text(wide bytes) noexcept {
+  int power = 0;
+  wide unit = 1;
+  while (power < 6 && bytes / unit >= 1024) ++power, unit *= 1024;
+  auto const rounded = [&](wide tenths) { return bytes / unit * tenths + (bytes % unit * tenths + unit / 2) / unit; };
+  wide places = bytes / unit < 10 ? 100 : bytes / unit < 100 ? 10 : 1;
+  if (places > 1 && rounded(places) >= 1000) places /= 10;
+  if (power < 6 && places == 1 && rounded(1) >= 1024) ++power, unit *= 1024, places = 100;
+  if (power == 0) places = 1;
+  wide const value = rounded(places);
+  detail::text<48> text;
+  text.add(value / places);
+  if (places > 1) {
+    text.put('.');
+    if (places == 100) text.put(char('0' + int(value / 10 % 10)));
+    text.put(char('0' + int(value % 10)));
+  }
+  text.put(' ');
+  text.put(detail::unit_letters[power]);
+  return text.add(power > 0 ? "iB" : "");
+}
+[[nodiscard]] constexpr auto to_short_text(byte_size size) noexcept { return to_short_text(wide(size.count())); }
+
+namespace detail {
+
+/// \tparam C  the number of a literal, as it was written
+template <unsigned Base, int Power, char... C>
+[[nodiscard]] consteval byte_size literal_size() {
+  constexpr auto read = [] {
+    char number[sizeof...(C) + 1] = {};
+    std::size_t length = 0;
+    ((C != '\'' ? void(number[length++] = C) : void()), ...);
+    auto const plain = read_size(number, length);
+    bool const bare_number = plain.unit == plain.end && plain.fault != size_fault::shape && (length < 2 || number[0] != '0' || number[1] == '.');
+    return bare_number ? scaled_number(number, length, {Base, Power}) : size_reading{size_fault::shape};
+  }();
+  static_assert(read.fault != size_fault::shape, "cairn: write a size as a decimal number and a unit, as in 4_GB or 1.5_GiB");
+  static_assert(read.fault != size_fault::not_whole, "cairn: this size is not a whole number of bytes");
+  static_assert(read.fault != size_fault::overflow, "cairn: this size does not fit 64 bits; the largest is a little less than 16_EiB");
+  return byte_size{read.value};
+}
+
+}  // namespace detail
+
+/// `using namespace cairn::literals;` for 4_GB, 1.5_GiB.
+inline namespace literals {
+template <char... C> [[nodiscard]] consteval byte_size operator""_B() { return detail::literal_size<1000, 0, C...>(); }
+template <char... C> [[nodiscard]] consteval byte_size operator""_kB() { return detail::literal_size<1000, 1, C...>(); }
+template <char... C> [[nodiscard]] consteval byte_size operator""_KB() { return detail::literal_size<1000, 1, C...>(); }
+template <char... C> [[nodiscard]] consteval byte_size operator""_MB() { return detail::literal_size<1000, 2, C...>(); }
+template <char... C> [[nodiscard]] consteval byte_size operator""_GB() { return detail::literal_size<1000, 3, C...>(); }
+template <char... C> [[nodiscard]] consteval byte_size operator""_TB() { return detail::literal_size<1000, 4, C...>(); }
+template <char... C> [[nodiscard]] consteval byte_size operator""_PB() { return detail::literal_size<1000, 5, C...>(); }
+template <char... C> [[nodiscard]] consteval byte_size operator""_EB() { return detail::literal_size<1000, 6, C...>(); }
+template <char... C> [[nodiscard]] consteval byte_size operator""_KiB() { return detail::literal_size<1024, 1, C...>(); }
+template <char... C> [[nodiscard]] consteval byte_size operator""_MiB() { return detail::literal_size<1024, 2, C...>(); }
+template <char... C> [[nodiscard]] consteval byte_size operator""_GiB() { return detail::literal_size<1024, 3, C...>(); }
+template <char... C> [[nodiscard]] consteval byte_size operator""_TiB() { return detail::literal_size<1024, 4, C...>(); }
+template <char... C> [[nodiscard]] consteval byte_size operator""_PiB() { return detail::literal_size<1024, 5, C...>(); }
+template <char... C> [[nodiscard]] consteval byte_size operator""_EiB() { return detail::literal_size<1024, 6, C...>(); }
+}  // namespace literals
+
+}  // namespace cairn

@@ -1,0 +1,102 @@
+#pragma once
+/// \file bytes_of.hpp  The bytes that a state holds, heap included.
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/aggregate.hpp>
+#include <cairn/core/traits.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// vector<bool>, told by its members: <vector> is half the cost of including cairn.
+template <class T>
+inline constexpr bool is_bit_vector = requires(T& x) { x.flip(); x.capacity(); requires std::is_same_v<typename T::value_type, bool>; };
+
+template <class T, class... Seen> [[nodiscard]] consteval bool can_size();
+template <class... T, class... Seen>
+[[nodiscard]] consteval bool can_size_all(types<T...>, types<Seen...>) { return (can_size<std::remove_cvref_t<T>, Seen...>() && ...); }
+template <class... T> types<T...> parts_listed(std::tuple<T&...> const&);
+
+/// Whether `bytes_of` can tell; `Seen...` are the types that `T` is a part of.
+template <class T, class... Seen>
+[[nodiscard]] consteval bool can_size() {
+  using seen = types<Seen..., T>;
+  if constexpr (is_one_of<T, Seen...> || traited_bytes<T> || member_bytes<T> || std::is_trivially_copyable_v<T> || is_bit_vector<T>) return true;
+  else if constexpr (std::is_array_v<T>) return can_size<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
+  else if constexpr (contiguous<T> || optional_like<T>) return can_size_all(types<typename T::value_type>{}, seen{});
+  else if constexpr (has_members<T>) return can_size_all(decltype(parts_listed(std::declval<members_t<T>>())){}, seen{});
+  else return false;
+}
+
+template <class T> [[nodiscard]] consteval bool is_flat();
+template <class... T>
+[[nodiscard]] consteval bool are_flat(types<T...>) { return (is_flat<std::remove_cvref_t<T>>() && ...); }
+/// Plain bytes, no part of which says that there is more to it.
+template <class T>
+[[nodiscard]] consteval bool is_flat() {
+  if constexpr (traited_bytes<T> || member_bytes<T> || !std::is_trivially_copyable_v<T>) return false;
+  else if constexpr (std::is_array_v<T>) return is_flat<std::remove_cv_t<std::remove_all_extents_t<T>>>();
+  else if constexpr (contiguous<T> || optional_like<T>) return is_flat<std::remove_cv_t<typename T::value_type>>();
+  else if constexpr (has_members<T>) return are_flat(decltype(parts_listed(std::declval<members_t<T>>())){});
+  else return true;
+}
+
+/// Whether `inner` lies within the `size` bytes at `outer`, like the elements of std::array and the text of a short std::string.
+template <class T>
+[[nodiscard]] constexpr bool lies_within([[maybe_unused]] T const& outer, [[maybe_unused]] void const* inner) noexcept {
+  if (std::is_constant_evaluated()) return false;
+  auto const begin = reinterpret_cast<std::uintptr_t>(&reinterpret_cast<unsigned char const&>(outer)), at = reinterpret_cast<std::uintptr_t>(inner);
+  return begin <= at && at < begin + sizeof(T);
+}
+
+/// Bytes beyond sizeof(T).
+template <class T>
+[[nodiscard]] constexpr std::size_t heap_of(T const& x) {
+  auto const beyond = [](std::size_t all) { return all > sizeof(T) ? all - sizeof(T) : 0; };
+  if constexpr (traited_bytes<T>) return beyond(std::size_t(state_traits<T>::bytes(x)));
+  else if constexpr (member_bytes<T>) return beyond(std::size_t(x.bytes()));
+  else if constexpr (is_flat<T>()) return 0;
+  else if constexpr (is_bit_vector<T>) {
+    constexpr std::size_t bits = 8 * sizeof(unsigned long);
+    return (x.size() + bits - 1) / bits * sizeof(unsigned long);
+  }
+  else if constexpr (std::is_array_v<T>) {
+    std::size_t sum = 0;
+    for (auto const& element : x) sum += heap_of(element);
+    return sum;
+  }
+  else if constexpr (contiguous<T>) {
+    using element = typename T::value_type;
+    std::size_t const size = std::size_t(x.size());
+    std::size_t sum = lies_within(x, x.data()) ? 0 : (size + (requires { x.c_str(); } ? 1 : 0)) * sizeof(element);
+    if constexpr (!is_flat<element>())
+      for (std::size_t k = 0; k < size; ++k) sum += heap_of(x.data()[k]);
+    return sum;
+  }
+  else if constexpr (optional_like<T>) return x.has_value() ? heap_of(*x) : 0;
+  else return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    [[maybe_unused]] auto const members = members_of(x);
+    return (std::size_t{0} + ... + heap_of(std::get<I>(members)));
+  }(std::make_index_sequence<parts<T>()>{});
+}
+
+}  // namespace detail
+
+/// A state whose bytes can be told.
+template <class T>
+concept sized_state = detail::can_size<std::remove_cv_t<T>>();
+
+/// Bytes that one copy of `x` holds: sizeof and what its containers have on the heap, by size, not by capacity.
+/// Cost: proportional to the number of containers in it, not of numbers.
+template <class T>
+[[nodiscard]] constexpr std::size_t bytes_of(T const& x) {
+  constexpr bool told = sized_state<T>;
+  static_assert(told, "cairn: cannot tell how many bytes this state holds; give it a member bytes() or specialise cairn::state_traits with bytes(state)");
+  if constexpr (told) return sizeof(T) + detail::heap_of(x);
+  else return 0;
+}
+
+}  // namespace cairn

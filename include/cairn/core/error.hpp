@@ -1,0 +1,85 @@
+#pragma once
+/// \file error.hpp  Every exception that cairn throws: who refused, what, the values given, what would work.
+#include <cstddef>
+#include <exception>
+#include <initializer_list>
+#include <type_traits>
+#include <cairn/core/text.hpp>
+
+namespace cairn {
+
+/// A value that an error speaks of: a name with static storage and an integer.
+struct named_value {
+  char const* name = "";
+  bool negative = false;
+  wide magnitude = 0;
+
+  constexpr named_value() = default;
+  template <class Integer>
+    requires(std::is_integral_v<Integer> || std::is_same_v<Integer, wide>)
+  constexpr named_value(char const* called, Integer value) noexcept : name{called}, magnitude{wide(value)} {
+    if constexpr (std::is_signed_v<Integer>) {
+      negative = value < 0;
+      if (negative) magnitude = wide{0} - magnitude;
+    }
+  }
+};
+
+/// The base of all errors. Holds its texts inside itself, so that throwing one allocates nothing of its own.
+/// `what()` reads "operation: problem (name = value, ...); advice".
+class error : public std::exception {
+ public:
+  static constexpr std::size_t most_values = 4;
+
+  /// \param operation  the public name that refuses, with static storage   \param problem  what is wrong
+  /// \param values  what was given, the first four are kept   \param advice  what would work, may be empty
+  error(char const* operation, char const* problem, std::initializer_list<named_value> values, char const* advice) noexcept
+      : operation_{operation} {
+    text_.add(operation).add(": ").add(problem);
+    char const* before = " (";
+    for (auto const& value : values) {
+      if (count_ == most_values) break;
+      values_[count_++] = value;
+      text_.add(before).add(value.name).add(" = ").add(value.negative ? "-" : "").add(value.magnitude);
+      before = ", ";
+    }
+    if (count_ > 0) text_.add(")");
+    if (advice[0] != '\0') text_.add("; ");
+    advice_ = text_.size();
+    text_.add(advice);
+  }
+
+  [[nodiscard]] char const* what() const noexcept override { return text_.c_str(); }
+  /// The public name that refused, for example "cairn::revolve".
+  [[nodiscard]] char const* operation() const noexcept { return operation_; }
+  /// What would work instead.
+  [[nodiscard]] char const* advice() const noexcept { return text_.c_str() + advice_; }
+  [[nodiscard]] std::size_t value_count() const noexcept { return count_; }
+  /// \pre k < value_count()
+  [[nodiscard]] named_value const& value(std::size_t k) const noexcept { return values_[k]; }
+
+ private:
+  char const* operation_;
+  detail::text<400> text_;
+  std::size_t advice_ = 0;
+  named_value values_[most_values];
+  std::size_t count_ = 0;
+};
+
+/// A plan that cannot be made or that this loop cannot obey; thrown before any step runs.
+struct invalid_plan : error { using error::error; };
+/// A budget below the least feasible one; the values say which that is.
+struct infeasible_budget : error { using error::error; };
+/// A text that does not say a size in bytes.
+struct invalid_size : error { using error::error; };
+/// A number that does not fit the type that was asked for.
+struct overflow_error : error { using error::error; };
+/// A schedule that no executor could obey, found by `verify` or while it was obeyed.
+struct invalid_schedule : error { using error::error; };
+/// A call that the object cannot serve in the state it is in, for example a second reverse of a state that cannot be copied.
+struct invalid_call : error { using error::error; };
+
+/// A workspace that is already in use by a sweep: a step must not start a sweep in the workspace it runs in.
+struct reentrancy_error : error { using error::error; };
+
+}  // namespace cairn

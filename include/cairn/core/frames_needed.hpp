@@ -1,0 +1,40 @@
+#pragma once
+/// \file frames_needed.hpp  How many states a sweep holds beside its slots: the one formula that plans and executors share.
+#include <cstdint>
+#include <cairn/core/action.hpp>
+
+namespace cairn {
+
+/// The ways a step may be written; see `forms.hpp`.
+enum class step_form : std::uint8_t { none, in_place, by_value, out_of_place };
+/// The ways an adjoint may be written; see `forms.hpp`.
+enum class adjoint_form : std::uint8_t { none, one_step, with_next, leaf, recorded };
+
+/// What of the user's functions decides how many states a sweep holds and how often it calls the step.
+struct sweep_form {
+  step_form step = step_form::in_place;
+  adjoint_form adjoint = adjoint_form::one_step;
+  bool adjoint_by_value = false;  ///< `bar0 = adjoint(x, bar1, i)`: two adjoints at once
+  bool keeps_run = false;         ///< `checkpointed_loop`, which keeps the final state to the end; not `gradient`
+  bool snapshots = false;         ///< the state is an object that stays where it is: frames hold snapshots of it, one beside the slots
+};
+
+/// Frames beyond the plan's slots that a sweep may need at once, for a store in memory, where a checkpoint is a frame.
+/// With spare = 0 for in-place steps and 1 for the others, which read one frame and write the next: at the turn live and
+/// final state (+ spare where a leaf is longer than one step); on the way back 1 + spare, + 1 for x1, + 1 for a final state that stays.
+/// \param leaf  the most steps that one `reverse` takes, >= 1
+[[nodiscard]] constexpr slot_index working_frames(sweep_form form, step_index leaf) noexcept {
+  if (form.snapshots) return 1;
+  slot_index const spare = form.step == step_form::in_place ? 0 : 1;
+  slot_index const turn = 2 + (leaf > 1 ? spare : 0);
+  slot_index const back = 1 + spare + (form.adjoint == adjoint_form::with_next ? 1 : 0) + (form.keeps_run ? 1 : 0);
+  return turn > back ? turn : back;
+}
+
+/// Calls of the user's step (or of its `record`) in one sweep that does what `counts` says.
+/// An adjoint that records runs each step once more, unless a tape of it was kept; the others run only the turn.
+[[nodiscard]] constexpr wide step_calls(schedule_counts const& counts, adjoint_form form) noexcept {
+  return counts.advances + counts.recorded + (form == adjoint_form::recorded ? counts.reversals - counts.taped : counts.turned);
+}
+
+}  // namespace cairn

@@ -1,0 +1,64 @@
+#pragma once
+/// \file state_traits.hpp  What cairn asks of a state: that it can be copied, or saved and restored.
+#include <concepts>
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/bytes_of.hpp>
+#include <cairn/core/sharing.hpp>
+#include <cairn/core/traits.hpp>
+
+namespace cairn {
+
+/// A state whose copy is a checkpoint.
+template <class T>
+concept copied_state = !detail::shallow<T> && (detail::traited_copy<T> ? std::movable<T> && std::default_initializable<T> : std::copyable<T>);
+/// A state that stays where it is, like a solver object, and hands out snapshots.
+template <class T>
+concept saved_state = !copied_state<T> && (detail::traited_save<T> || detail::member_save<T>);
+template <class T>
+concept state = copied_state<T> || saved_state<T>;
+
+/// `into` becomes a deep copy of `from`, in its own memory where that fits: by `state_traits<T>::copy`, part by part where a part has
+/// that, else by `=`.
+template <class T>
+constexpr void copy_state(T const& from, T& into) {
+  constexpr bool owns = !detail::shallow<T>;
+  static_assert(owns, "cairn: a copy would share its data with the original; use an owning type or specialise cairn::state_traits with copy(from, into)");
+  if constexpr (!owns) return;
+  else if constexpr (!detail::traited_copy<T>) into = from;
+  else if constexpr (detail::traited_copy_itself<T>) state_traits<T>::copy(from, into);
+  else if constexpr (std::is_array_v<T>)
+    for (std::size_t k = 0; k < std::extent_v<T>; ++k) copy_state(from[k], into[k]);
+  else if constexpr (detail::optional_like<T>) {
+    if (!from.has_value()) return into.reset();
+    if (!into.has_value()) into.emplace();
+    copy_state(*from, *into);
+  }
+  else if constexpr (detail::range_like<T>) {
+    if constexpr (requires { into.resize(from.size()); }) into.resize(from.size());
+    auto to = into.begin();
+    for (auto const& element : from) copy_state(element, *to++);
+  }
+  else
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      auto const source = detail::members_of(from);
+      auto const target = detail::members_of(into);
+      (copy_state(std::get<I>(source), std::get<I>(target)), ...);
+    }(std::make_index_sequence<detail::parts<T>()>{});
+}
+
+/// What `restore_state` needs to put x back to what it is now.
+template <class T>
+[[nodiscard]] constexpr auto save_state(T const& x) {
+  if constexpr (detail::traited_save<T>) return state_traits<T>::save(x);
+  else return x.save();
+}
+template <class T, class Snapshot>
+constexpr void restore_state(T& x, Snapshot const& kept) {
+  if constexpr (detail::traited_save<T>) state_traits<T>::restore(x, kept);
+  else x.restore(kept);
+}
+
+}  // namespace cairn

@@ -1,0 +1,59 @@
+#pragma once
+/// \file sweep_bytes.hpp  The bytes that a sweep holds at its peak: the one formula that plans and executors share.
+#include <cairn/core/frames_needed.hpp>
+
+namespace cairn {
+
+/// Sizes of the values of a sweep in bytes, heap included; see `bytes_of`. Where they grow on the way: of the largest.
+struct sweep_sizes {
+  wide state = 0;
+  wide state_inline = 0;  ///< of these, sizeof(State): frames that are never used hold these alone; 0 counts them as whole states
+  wide initial = 0;       ///< the caller's own initial state
+  wide adjoint = 0;
+  wide tape = 0;          ///< what one adjoint call, or one `record`, holds beside its adjoint
+};
+
+/// What of a plan decides how much memory its sweep takes.
+struct sweep_needs {
+  slot_index slots = 0;       ///< that the plan reserves
+  slot_index peak_slots = 0;  ///< that it fills at once
+  slot_index tapes = 0;
+  step_index leaf = 1;
+  bool initial_apart = false;  ///< a kept run holds the initial state beside the slots: it is free, or the plan keeps tapes
+  wide table = 0;              ///< bytes of one cursor
+  bool calls_adjoint = true;   ///< there are steps to be reversed
+};
+
+namespace detail {
+
+/// Sizes of what executors keep beside states; each is asserted where it is defined.
+inline constexpr wide bytes_a_frame = 24, bytes_a_slot = 8, bytes_a_remembered_slot = 64;
+
+}  // namespace detail
+
+/// Frames that a sweep over a store in memory reserves, used or not.
+[[nodiscard]] constexpr slot_index frames_reserved(sweep_needs const& needs, sweep_form form) noexcept {
+  sweep_form at_most = form;
+  if (form.keeps_run) at_most.adjoint = adjoint_form::with_next;  // the loop runs before its adjoint is known
+  return needs.slots + working_frames(at_most, needs.leaf) + (form.keeps_run && needs.initial_apart ? 1 : 0);
+}
+
+/// States that stand at once at the peak of a sweep over a store in memory, or one or two more: a plan need not fill its slots at the
+/// moment when the most frames are at work.
+[[nodiscard]] constexpr slot_index most_states(sweep_needs const& needs, sweep_form form) noexcept {
+  return needs.peak_slots + working_frames(form, needs.leaf) + (form.keeps_run && needs.initial_apart ? 1 : 0);
+}
+
+/// Bytes of everything at the peak of a sweep over a store in memory: states, adjoint, tapes, tables, and the caller's initial state.
+/// \param standing  states at once at the peak; with `most_states` the sum is an upper bound
+[[nodiscard]] constexpr wide sweep_bytes(sweep_needs const& needs, sweep_form form, sweep_sizes const& sizes, slot_index standing) noexcept {
+  wide const reserved = wide(frames_reserved(needs, form));
+  wide const states = reserved * sizes.state_inline + wide(standing) * (sizes.state - sizes.state_inline);
+  wide const tables = reserved * detail::bytes_a_frame + wide(needs.slots) * (detail::bytes_a_slot + (form.keeps_run ? detail::bytes_a_remembered_slot : 0)) +
+                      needs.table * (form.keeps_run ? 2 : 1);
+  wide const adjoints = sizes.adjoint * (form.adjoint_by_value && needs.calls_adjoint ? 2 : 1);
+  wide const tapes = sizes.tape * (wide(needs.tapes) + (needs.calls_adjoint ? 1 : 0));
+  return states + tables + adjoints + tapes + sizes.initial;
+}
+
+}  // namespace cairn

@@ -1,0 +1,70 @@
+#pragma once
+/// \file table.hpp  A fixed number of plain values on the heap: the one container of cursors and executors.
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+namespace cairn::detail {
+
+/// Holds `size()` values; asks for exactly that much memory, so that plans can count it, and keeps it when a smaller or equal
+/// size is assigned, so that a warm sweep allocates nothing. Usable in constant expressions.
+template <class T>
+class table {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+
+ public:
+  constexpr table() = default;
+  /// `size` value-initialised elements.
+  constexpr explicit table(std::size_t size) : data_{size > 0 ? new T[size]{} : nullptr}, size_{size}, capacity_{size} {}
+  constexpr table(table const& other) : data_{other.size_ > 0 ? new T[other.size_] : nullptr}, size_{other.size_}, capacity_{other.size_} {
+    copy(other);
+  }
+  constexpr table(table&& other) noexcept
+      : data_{std::exchange(other.data_, nullptr)}, size_{std::exchange(other.size_, 0)}, capacity_{std::exchange(other.capacity_, 0)} {}
+  constexpr table& operator=(table const& other) {
+    if (this == &other) return *this;
+    if (other.size_ > capacity_) allocate(other.size_);
+    size_ = other.size_;
+    copy(other);
+    return *this;
+  }
+  constexpr table& operator=(table&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+    return *this;
+  }
+  constexpr ~table() { delete[] data_; }
+
+  /// `size` copies of `value`. When it throws std::bad_alloc the table is empty.
+  constexpr void assign(std::size_t size, T const& value) {
+    if (size > capacity_) allocate(size);
+    size_ = size;
+    for (std::size_t k = 0; k < size; ++k) data_[k] = value;
+  }
+  [[nodiscard]] constexpr T& operator[](std::size_t k) noexcept { return data_[k]; }
+  [[nodiscard]] constexpr T const& operator[](std::size_t k) const noexcept { return data_[k]; }
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] constexpr T* begin() noexcept { return data_; }
+  [[nodiscard]] constexpr T* end() noexcept { return data_ + size_; }
+  [[nodiscard]] constexpr T const* begin() const noexcept { return data_; }
+  [[nodiscard]] constexpr T const* end() const noexcept { return data_ + size_; }
+
+ private:
+  /// The old memory goes first: two tables at once would be more than a plan has counted.
+  constexpr void allocate(std::size_t size) {
+    delete[] std::exchange(data_, nullptr);
+    size_ = capacity_ = 0;
+    data_ = new T[size]{};
+    size_ = capacity_ = size;
+  }
+  constexpr void copy(table const& other) noexcept {
+    for (std::size_t k = 0; k < size_; ++k) data_[k] = other.data_[k];
+  }
+
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace cairn::detail
