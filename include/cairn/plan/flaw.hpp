@@ -1,0 +1,58 @@
+#pragma once
+/// \file flaw.hpp  What can be wrong with a schedule.
+#include <cstdint>
+
+namespace cairn {
+
+/// Why an executor could not obey an action.
+enum class flaw : std::uint8_t {
+  none,
+  impossible_plan,      ///< steps, slots or tapes < 0, leaf < 1, or a position that is not one of this plan
+  unknown_action,       ///< a kind or content that is none of those declared
+  nothing_live,         ///< it reads live, but a reverse has used it up and no load came after
+  wrong_live,           ///< it starts from another state than live
+  empty_range,          ///< no step in [from, to)
+  past_the_end,         ///< it runs steps that do not exist or are already reversed
+  longer_than_leaf,     ///< more steps at once than the plan's leaf
+  no_such_slot,
+  slot_taken,
+  slot_empty,
+  wrong_content,        ///< the slot holds another state or tape, or holds it on another tier
+  second_turn,
+  turn_not_to_the_end,
+  reverse_before_turn,
+  reverse_out_of_order, ///< the last open step is not the one that is reversed
+  done_before_turn,
+  done_with_steps_open,
+  done_with_slots_full,
+  no_progress           ///< more actions without a reverse than any sensible schedule needs
+};
+
+/// The flaw as a sentence, with static storage.
+[[nodiscard]] constexpr char const* describe(flaw reason) noexcept {
+  switch (reason) {
+    case flaw::none: return "no flaw";
+    case flaw::impossible_plan: return "steps, slots, tapes or leaf are out of range, or the position does not belong to the plan";
+    case flaw::unknown_action: return "an action of no known kind";
+    case flaw::nothing_live: return "an action needs a live state, but none has been loaded since the last reverse";
+    case flaw::wrong_live: return "an action starts from another state than the live one";
+    case flaw::empty_range: return "an action over no steps";
+    case flaw::past_the_end: return "an action runs past the last step that is not yet reversed";
+    case flaw::longer_than_leaf: return "more steps at once than the leaf of the plan";
+    case flaw::no_such_slot: return "there is no such slot";
+    case flaw::slot_taken: return "the slot is taken";
+    case flaw::slot_empty: return "the slot is empty";
+    case flaw::wrong_content: return "the slot holds something else";
+    case flaw::second_turn: return "a second turn";
+    case flaw::turn_not_to_the_end: return "the turn does not run to the end";
+    case flaw::reverse_before_turn: return "a reverse before the turn";
+    case flaw::reverse_out_of_order: return "a reverse that does not end at the last step that is not yet reversed";
+    case flaw::done_before_turn: return "done before the turn";
+    case flaw::done_with_steps_open: return "done before every step was reversed";
+    case flaw::done_with_slots_full: return "done while states or tapes are still kept";
+    case flaw::no_progress: return "no reverse for longer than any schedule needs";
+  }
+  return "an unknown flaw";
+}
+
+}  // namespace cairn

@@ -1,0 +1,120 @@
+#pragma once
+/// \file frame_tally.hpp  How many states stand at once in a sweep, counted action by action as executors over a store in memory do.
+#include <cairn/core/action.hpp>
+#include <cairn/core/frames_needed.hpp>
+
+namespace cairn::detail {
+
+/// Follows the frames of one sweep: those in slots, live, the final state, x1 and a run's initial state, each counted once where
+/// two of them are the same frame. A step that is not in place, or whose frame is kept, writes into a frame of its own.
+class frame_tally {
+ public:
+  constexpr frame_tally(sweep_form form, bool initial_apart) noexcept
+      : form_{form}, pinned_{form.snapshots ? initial_apart : form.keeps_run}, live_is_pinned_{form.keeps_run && !form.snapshots} {
+    live_ = !form.snapshots;
+    demand(0);
+  }
+
+  constexpr void obey(action const& a) noexcept {
+    switch (a.kind) {
+      case action_kind::advance: run(a.to - a.from); break;
+      case action_kind::save:
+        if (!live_is_pinned_) ++kept_;
+        else initial_slot_ = a.slot;
+        live_slot_ = a.slot;
+        demand(0);
+        break;
+      case action_kind::load:
+        live_ = !form_.snapshots;
+        live_slot_ = a.slot;
+        live_is_pinned_ = pinned_ && !form_.snapshots && (a.slot == no_slot || a.slot == initial_slot_);
+        demand(0);
+        break;
+      case action_kind::drop:
+        if (a.what == content::tape) break;
+        if (a.slot == initial_slot_) initial_slot_ = no_slot;
+        else --kept_;
+        if (a.slot == live_slot_) live_slot_ = no_slot;
+        if (a.slot == next_slot_) next_slot_ = no_slot;
+        break;
+      case action_kind::record: own_live(); break;
+      case action_kind::turn: turn(a.to - a.from); break;
+      case action_kind::reverse:
+        if (a.what == content::state) reverse();
+        break;
+      case action_kind::done: break;
+    }
+  }
+  /// The most states at once so far.
+  [[nodiscard]] constexpr slot_index peak() const noexcept { return peak_; }
+
+ private:
+  [[nodiscard]] constexpr bool live_is_alone() const noexcept { return live_ && live_slot_ == no_slot && !live_is_pinned_; }
+  /// Frames that have an owner other than live.
+  [[nodiscard]] constexpr slot_index others() const noexcept {
+    return kept_ + (pinned_ ? 1 : 0) + (final_ ? 1 : 0) + (next_ && next_slot_ == no_slot ? 1 : 0);
+  }
+  constexpr void demand(slot_index more) noexcept {
+    slot_index const now = others() + (live_is_alone() ? 1 : 0) + more;
+    if (now > peak_) peak_ = now;
+  }
+  constexpr void leave_slot() noexcept {
+    live_slot_ = no_slot;
+    live_is_pinned_ = false;
+  }
+  /// Steps beside what `others` hold; `keeps_live` leaves the frame of live where it is.
+  constexpr void run(step_index length, bool keeps_live = false) noexcept {
+    if (form_.snapshots) return;
+    bool const alone = live_is_alone() && !keeps_live;
+    slot_index const stays = keeps_live && live_is_alone() ? 1 : 0;
+    slot_index const writes = form_.step == step_form::in_place || (!alone && length < 2) ? 1 : 2;
+    slot_index const now = others() + stays + writes;
+    if (now > peak_) peak_ = now;
+    if (!keeps_live) leave_slot();
+  }
+  constexpr void own_live() noexcept {
+    leave_slot();
+    demand(0);
+  }
+  constexpr void turn(step_index length) noexcept {
+    if (form_.snapshots) {
+      if (length > 0) demand(1);
+      return;
+    }
+    if (length > 0) {
+      if (form_.adjoint == adjoint_form::recorded && !form_.keeps_run && length == 1) demand(1);
+      else run(length, true);
+    }
+    final_ = form_.keeps_run && length > 0;
+    next_ = form_.adjoint == adjoint_form::with_next && !form_.keeps_run && length > 0;
+  }
+  constexpr void reverse() noexcept {
+    if (form_.snapshots) return;
+    if (form_.adjoint == adjoint_form::recorded) own_live();
+    else demand(0);
+    if (form_.adjoint == adjoint_form::with_next) {
+      next_ = !live_is_pinned_;
+      next_slot_ = live_slot_;
+    }
+    live_ = form_.adjoint != adjoint_form::with_next;
+    if (!live_) leave_slot();
+  }
+
+  sweep_form form_;
+  bool pinned_;
+  bool live_is_pinned_;
+  bool live_ = true, final_ = false, next_ = false;
+  slot_index kept_ = 0, peak_ = 0;
+  slot_index live_slot_ = no_slot, next_slot_ = no_slot, initial_slot_ = no_slot;
+};
+
+/// Cost: one walk.
+template <schedule Plan>
+[[nodiscard]] constexpr slot_index tallied_states(Plan const& plan, sweep_form form) {
+  frame_tally tally{form, initial_is_free(plan)};
+  auto cursor = plan.walk();
+  for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) tally.obey(a);
+  return tally.peak();
+}
+
+}  // namespace cairn::detail

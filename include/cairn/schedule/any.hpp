@@ -1,0 +1,155 @@
+#pragma once
+/// \file any.hpp  Any schedule, chosen at run time, as one type: one executor serves them all.
+#include <concepts>
+#include <cstddef>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/action.hpp>
+#include <cairn/schedule/shared.hpp>
+#include <cairn/schedule/walked_counts.hpp>
+
+namespace cairn {
+namespace detail {
+
+inline constexpr std::size_t actions_ahead = 32;
+
+/// A cursor behind a virtual call that fetches many actions at once.
+class any_cursor {
+ public:
+  virtual ~any_cursor() = default;
+  [[nodiscard]] virtual any_cursor* clone() const = 0;
+  /// \pre other.kind() == kind()
+  virtual void assign(any_cursor const& other) = 0;
+  virtual void fetch(action* into) = 0;
+  /// The same address for the same type of cursor.
+  [[nodiscard]] virtual void const* kind() const noexcept = 0;
+
+ protected:
+  any_cursor() = default;
+  any_cursor(any_cursor const&) = default;
+};
+
+template <class Cursor>
+class any_cursor_of final : public any_cursor {
+ public:
+  explicit any_cursor_of(Cursor const& cursor) : cursor_{cursor} {}
+  [[nodiscard]] any_cursor* clone() const override { return new any_cursor_of{*this}; }
+  void assign(any_cursor const& other) override { cursor_ = static_cast<any_cursor_of const&>(other).cursor_; }
+  void fetch(action* into) override {
+    for (std::size_t k = 0; k < actions_ahead; ++k) ::new (static_cast<void*>(into + k)) action(cursor_.next());
+  }
+  [[nodiscard]] void const* kind() const noexcept override { return &tag; }
+
+ private:
+  static constexpr char tag = 0;
+  Cursor cursor_;
+};
+
+}  // namespace detail
+
+/// A plan whose kind is known at run time only: made of any schedule, for example of one that a condition chooses.
+/// Copies share the plan.   Cost: below twice the instructions of the plan's own cursor (measured), one virtual call in 32 actions.
+class any_schedule {
+ public:
+  /// Hands out the actions of the cursor inside, which is up to 32 actions ahead; copies continue on their own.
+  class walker {
+   public:
+    walker(walker const& other) : cursor_{other.cursor_ ? other.cursor_->clone() : nullptr} { copy_unread(other); }
+    walker(walker&& other) noexcept : cursor_{std::exchange(other.cursor_, nullptr)} { copy_unread(other); }
+    /// Reuses the memory of a cursor over the same kind of plan.
+    walker& operator=(walker const& other) {
+      if (this == &other) return *this;
+      if (cursor_ && other.cursor_ && cursor_->kind() == other.cursor_->kind()) cursor_->assign(*other.cursor_);
+      else delete std::exchange(cursor_, other.cursor_ ? other.cursor_->clone() : nullptr);
+      copy_unread(other);
+      return *this;
+    }
+    walker& operator=(walker&& other) noexcept {
+      if (this == &other) return *this;
+      std::swap(cursor_, other.cursor_);
+      copy_unread(other);
+      other.next_ = other.end();
+      return *this;
+    }
+    ~walker() { delete cursor_; }
+
+    [[nodiscard]] action next() {
+      if (next_ == end()) fetch();
+      auto const& [kind, where, what, slot, from, to] = *next_++;  // by fields: the compiler keeps them in registers
+      return {kind, where, what, slot, from, to};
+    }
+
+   private:
+    friend any_schedule;
+    explicit walker(detail::any_cursor* cursor) noexcept : cursor_{cursor} {}
+    void fetch() {
+      cursor_->fetch(ahead_);
+      next_ = ahead_;
+    }
+    [[nodiscard]] action const* end() const noexcept { return ahead_ + detail::actions_ahead; }
+    void copy_unread(walker const& other) noexcept {
+      auto const first = std::size_t(other.next_ - other.ahead_);
+      for (std::size_t k = first; k < detail::actions_ahead; ++k) ahead_[k] = other.ahead_[k];
+      next_ = ahead_ + first;
+    }
+
+    detail::any_cursor* cursor_;
+    action const* next_ = end();
+    action ahead_[detail::actions_ahead];
+  };
+
+  template <class Plan>
+    requires(!std::same_as<std::remove_cvref_t<Plan>, any_schedule> && schedule<std::remove_cvref_t<Plan>>)
+  any_schedule(Plan&& plan) : plan_{new model_of<std::remove_cvref_t<Plan>>{std::forward<Plan>(plan)}} {}
+
+  [[nodiscard]] step_index steps() const noexcept { return plan_->steps; }
+  [[nodiscard]] slot_index slots() const noexcept { return plan_->slots; }
+  [[nodiscard]] step_index leaf() const noexcept { return plan_->leaf; }
+  [[nodiscard]] slot_index tapes() const noexcept { return plan_->tapes; }
+  [[nodiscard]] bool initial_is_free() const noexcept { return plan_->free_initial; }
+  [[nodiscard]] bool is_checkpoint(step_index i) const { return plan_->is_checkpoint(i); }
+  [[nodiscard]] wide table_bytes() const noexcept { return plan_->table_bytes; }
+  /// The plan's own totals; by a walk unless `is_counted()`.
+  [[nodiscard]] schedule_counts counts() const { return plan_->counts(); }
+  /// Whether the plan knows its totals in closed form.
+  [[nodiscard]] bool is_counted() const noexcept { return plan_->counted; }
+  [[nodiscard]] walker const& walk() const noexcept { return plan_->start; }
+
+ private:
+  struct model : detail::shared_object {
+    explicit model(detail::any_cursor* cursor) noexcept : start{cursor} {}
+    virtual ~model() = default;
+    [[nodiscard]] virtual bool is_checkpoint(step_index i) const = 0;
+    [[nodiscard]] virtual schedule_counts counts() const = 0;
+    step_index steps = 0, leaf = 1;
+    slot_index slots = 0, tapes = 0;
+    bool free_initial = false, counted = false;
+    wide table_bytes = 0;
+    walker start;
+  };
+  template <class Plan>
+  struct model_of final : model {
+    using cursor_type = detail::any_cursor_of<cursor_of<Plan>>;
+    template <class From>
+    explicit model_of(From&& from) : model{new cursor_type{from.walk()}}, plan{std::forward<From>(from)} {
+      steps = plan.steps();
+      leaf = plan.leaf();
+      slots = plan.slots();
+      tapes = tapes_of(plan);
+      free_initial = cairn::initial_is_free(plan);
+      counted = detail::knows_counts(plan);
+      table_bytes = sizeof(cursor_type) + table_bytes_of(plan);
+    }
+    [[nodiscard]] bool is_checkpoint(step_index i) const override { return cairn::is_checkpoint(plan, i); }
+    [[nodiscard]] schedule_counts counts() const override {
+      if constexpr (counted_schedule<Plan>) return plan.counts();
+      else return detail::walked_counts(plan);
+    }
+    Plan plan;
+  };
+
+  detail::shared<model> plan_;
+};
+
+}  // namespace cairn

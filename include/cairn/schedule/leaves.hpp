@@ -1,0 +1,96 @@
+#pragma once
+/// \file leaves.hpp  Any schedule, over runs of several steps that one adjoint call reverses.
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/schedule/walked_counts.hpp>
+
+namespace cairn {
+
+/// A loop of `steps` steps as leaves of `size` steps, the last one as long as is left, scheduled by a plan over whole leaves:
+/// `leaves{n, k, revolve{(n + k - 1) / k, s}}`. The inner plan may itself have leaves.   Cost: that of the inner plan.
+template <schedule Plan>
+class leaves {
+ public:
+  class walker;
+
+  /// \param size  steps of a leaf, >= 1; more than `steps` is one leaf
+  /// \throws invalid_plan   unless `over` has ceil(steps / size) steps
+  constexpr leaves(step_index steps, step_index size, Plan over)
+      : steps_{steps}, size_{size}, over_{checked(steps, size, std::move(over))}, start_{over_.walk(), over_.steps(), steps, size} {}
+
+  [[nodiscard]] constexpr step_index steps() const noexcept { return steps_; }
+  [[nodiscard]] constexpr slot_index slots() const { return over_.slots(); }
+  [[nodiscard]] constexpr step_index leaf() const {
+    wide const longest = wide(size_) * wide(over_.leaf());
+    return longest < wide(steps_) ? step_index(longest) : steps_ < 1 ? 1 : steps_;
+  }
+  [[nodiscard]] constexpr slot_index tapes() const { return tapes_of(over_); }
+  [[nodiscard]] constexpr bool initial_is_free() const { return cairn::initial_is_free(over_); }
+  [[nodiscard]] constexpr bool is_checkpoint(step_index i) const { return i % size_ == 0 && cairn::is_checkpoint(over_, i / size_); }
+  [[nodiscard]] constexpr wide table_bytes() const { return table_bytes_of(over_); }
+  [[nodiscard]] constexpr Plan const& inner() const noexcept { return over_; }
+
+  /// The totals of a sweep; in closed form if `is_counted()`, else by a walk.
+  [[nodiscard]] constexpr schedule_counts counts() const
+    requires counted_schedule<Plan>
+  {
+    if (!is_counted()) return detail::walked_counts(*this);
+    schedule_counts sum = over_.counts();
+    for (wide* const steps : {&sum.advances, &sum.turned, &sum.recorded, &sum.reversals, &sum.taped}) *steps *= wide(size_);
+    wide const missing = steps_ == 0 ? 0 : wide(over_.steps()) * wide(size_) - wide(steps_);
+    sum.reversals -= missing;
+    (sum.turned > 0 ? sum.turned : sum.advances) -= missing;
+    return sum;
+  }
+  /// Whether the inner plan's totals tell these. A short last leaf is run once before the turn or in it, except by plans with tapes.
+  [[nodiscard]] constexpr bool is_counted() const
+    requires counted_schedule<Plan>
+  {
+    return detail::knows_counts(over_) && (steps_ % size_ == 0 || tapes_of(over_) == 0);
+  }
+
+  [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }
+
+  /// Stretches the ranges of the inner cursor's actions; copies continue on their own.
+  class walker {
+   public:
+    constexpr walker(cursor_of<Plan> const& over, step_index count, step_index steps, step_index size)
+        : over_{over}, count_{count}, steps_{steps}, size_{size} {}
+    [[nodiscard]] constexpr action next() {
+      action a = over_.next();
+      a.from = stretched(a.from);
+      a.to = stretched(a.to);
+      return a;
+    }
+
+   private:
+    /// Unsigned, so that no plan, however wrong, makes it undefined.
+    [[nodiscard]] constexpr step_index stretched(step_index i) const noexcept {
+      return i < count_ ? step_index(std::uint64_t(i) * std::uint64_t(size_)) : steps_;
+    }
+
+    cursor_of<Plan> over_;
+    step_index count_, steps_, size_;
+  };
+
+ private:
+  [[nodiscard]] static constexpr Plan checked(step_index steps, step_index size, Plan over) {
+    if (steps < 0 || size < 1)
+      throw invalid_plan{"cairn::leaves", "a loop has 0 or more steps, a leaf has 1 or more", {{"steps", steps}, {"leaf", size}}, ""};
+    step_index const needed = steps / size + (steps % size != 0 ? 1 : 0);
+    if (over.steps() != needed)
+      throw invalid_plan{"cairn::leaves", "the inner plan is not over the leaves of this loop",
+                         {{"steps", steps}, {"leaf", size}, {"steps of the inner plan", over.steps()}, {"leaves", needed}},
+                         "give it one step for each leaf"};
+    return over;
+  }
+
+  step_index steps_, size_;
+  Plan over_;
+  walker start_;
+};
+
+}  // namespace cairn

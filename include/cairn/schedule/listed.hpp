@@ -1,0 +1,79 @@
+#pragma once
+/// \file listed.hpp  A schedule that is a list of actions.
+#include <cstddef>
+#include <initializer_list>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/table.hpp>
+#include <cairn/schedule/shared.hpp>
+
+namespace cairn {
+
+/// What a list of actions relies on beside steps and slots.
+struct listed_options {
+  step_index leaf = 1;        ///< the most steps that one `record` or `reverse` takes
+  slot_index tapes = 0;
+  bool free_initial = false;  ///< `load` of `no_slot` brings the initial state back
+};
+
+/// Actions made elsewhere: by hand, read from a file, solved for by another program. `verify` tells whether they are a schedule.
+/// Copies of the plan and all cursors share one list.   Cost: 32 bytes an action, a cursor allocates nothing.
+class listed {
+ public:
+  /// \param actions  up to the first `done`; the last one may be left out
+  /// \throws invalid_plan   unless steps >= 0, slots >= 0, leaf >= 1, tapes >= 0
+  listed(step_index steps, slot_index slots, action const* actions, std::size_t count, listed_options options = {})
+      : steps_{steps}, slots_{slots}, options_{checked(steps, slots, options)}, list_{new list{actions, count}} {}
+  listed(step_index steps, slot_index slots, std::initializer_list<action> actions, listed_options options = {})
+      : listed{steps, slots, actions.begin(), actions.size(), options} {}
+
+  [[nodiscard]] step_index steps() const noexcept { return steps_; }
+  [[nodiscard]] slot_index slots() const noexcept { return slots_; }
+  [[nodiscard]] step_index leaf() const noexcept { return options_.leaf; }
+  [[nodiscard]] slot_index tapes() const noexcept { return options_.tapes; }
+  [[nodiscard]] bool initial_is_free() const noexcept { return options_.free_initial; }
+  /// The number of actions, `done` not counted.
+  [[nodiscard]] std::size_t size() const noexcept { return list_->actions.size(); }
+
+ private:
+  struct list : detail::shared_object {
+    list(action const* first, std::size_t count) : actions(length(first, count)) {
+      for (std::size_t k = 0; k < actions.size(); ++k) actions[k] = first[k];
+    }
+    [[nodiscard]] static std::size_t length(action const* first, std::size_t count) noexcept {
+      std::size_t k = 0;
+      while (k < count && first[k].kind != action_kind::done) ++k;
+      return k;
+    }
+    detail::table<action> actions;
+  };
+
+ public:
+  /// Reads the list; copies continue on their own.
+  class walker {
+   public:
+    [[nodiscard]] action next() noexcept { return at_ < list_->actions.size() ? list_->actions[at_++] : action{}; }
+
+   private:
+    friend listed;
+    explicit walker(detail::shared<list> const& actions) noexcept : list_{actions} {}
+    detail::shared<list> list_;
+    std::size_t at_ = 0;
+  };
+  [[nodiscard]] walker walk() const noexcept { return walker{list_}; }
+
+ private:
+  [[nodiscard]] static listed_options checked(step_index steps, slot_index slots, listed_options options) {
+    if (steps < 0 || slots < 0 || options.leaf < 1 || options.tapes < 0)
+      throw invalid_plan{"cairn::listed", "steps, slots and tapes are 0 or more, a leaf has 1 or more steps",
+                         {{"steps", steps}, {"slots", slots}, {"leaf", options.leaf}, {"tapes", options.tapes}}, ""};
+    return options;
+  }
+
+  step_index steps_;
+  slot_index slots_;
+  listed_options options_;
+  detail::shared<list> list_;
+};
+
+}  // namespace cairn

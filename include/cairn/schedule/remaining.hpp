@@ -1,0 +1,194 @@
+#pragma once
+/// \file remaining.hpp  The rest of a sweep, planned again around the checkpoints that are still there.
+#include <cstddef>
+#include <utility>
+#include <cairn/core/action.hpp>
+#include <cairn/core/table.hpp>
+#include <cairn/schedule/kept_order.hpp>
+#include <cairn/schedule/position.hpp>
+#include <cairn/schedule/revolve.hpp>
+
+namespace cairn {
+
+/// Reverses what is left from the last gap between kept states to the first, each gap by `revolve` with the slots that are free by then.
+/// The initial state is free: executors bring it back by a load of `no_slot`. The first actions drop what is of no use (states behind
+/// the open steps, inside a leaf, kept twice, and the initial state); then comes a load, as nothing is live. No slot at all is enough.
+/// Fewest advances gap by gap; for arbitrary kept states moving one of them can be cheaper still (exact: a dynamic program over
+/// (checkpoint, slots, end), up to 1.88 times fewer), which does not pay for what happens once in a while.
+/// Cost: O(kept^1.5 + slots of use) to make, O(1) an action.
+class remaining {
+ public:
+  class walker;
+
+  /// \param state_in  state_in(slot) answers which state a slot holds, a negative number for none; asked for 0 .. slots - 1
+  /// \throws invalid_plan   unless 0 <= open <= steps, open = steps before the turn and a multiple of leaf or steps after it,
+  ///                        slots >= 0, leaf >= 1, and every kept state is one of the loop
+  template <class StateIn>
+    requires requires(StateIn& state_in) { step_index(state_in(slot_index{})); }
+  constexpr remaining(stopped_sweep const& sweep, StateIn state_in) {
+    assign(sweep, state_in);
+  }
+  /// \throws invalid_plan   as above, and for a slot that is named twice or does not exist
+  constexpr remaining(stopped_sweep const& sweep, kept_state const* kept, std::size_t kept_count) { assign(sweep, kept, kept_count); }
+
+  /// Makes the plan anew in the memory it has, where that is enough.   \throws invalid_plan
+  template <class StateIn>
+    requires requires(StateIn& state_in) { step_index(state_in(slot_index{})); }
+  constexpr void assign(stopped_sweep const& sweep, StateIn state_in) {
+    detail::check_stop(sweep);
+    std::size_t count = 0;
+    for (slot_index slot = 0; slot < sweep.slots; ++slot)
+      if (step_index(state_in(slot)) >= 0) ++count;
+    start_.kept_.assign(count, {});
+    count = 0;
+    for (slot_index slot = 0; slot < sweep.slots && count < start_.kept_.size(); ++slot)
+      if (step_index const state = step_index(state_in(slot)); state >= 0) start_.kept_[count++] = {slot, state};
+    arrange(sweep);
+  }
+  /// \throws invalid_plan
+  constexpr void assign(stopped_sweep const& sweep, kept_state const* kept, std::size_t kept_count) {
+    detail::check_stop(sweep);
+    start_.kept_.assign(kept_count, {});
+    for (std::size_t k = 0; k < kept_count; ++k) start_.kept_[k] = kept[k];
+    arrange(sweep);
+  }
+
+  [[nodiscard]] constexpr step_index steps() const noexcept { return start_.steps_; }
+  [[nodiscard]] constexpr slot_index slots() const noexcept { return slots_; }
+  [[nodiscard]] constexpr step_index leaf() const noexcept { return start_.leaf_; }
+  [[nodiscard]] constexpr bool initial_is_free() const noexcept { return true; }
+  /// Exact for a cursor that is a copy; one that is assigned keeps what it had if that was more.
+  [[nodiscard]] constexpr wide table_bytes() const noexcept {
+    wide widest = 0;
+    each_gap([&](std::size_t, step_index, step_index, revolve const& inside) {
+      if (inside.table_bytes() > widest) widest = inside.table_bytes();
+    });
+    return start_.kept_.size() * sizeof(kept_state) + start_.free_.size() * sizeof(slot_index) + widest;
+  }
+  [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }
+  /// The totals of what is left, in closed form. Cost: O(kept).
+  [[nodiscard]] constexpr schedule_counts counts() const noexcept {
+    schedule_counts sum;
+    bool turned = start_.turned_;
+    sum.reversals = wide(start_.open_);
+    sum.peak_slots = slot_index(start_.kept_.size());
+    each_gap([&](std::size_t gap, step_index base, step_index open, revolve const& inside) {
+      auto const inner = inside.counts();
+      if (!std::exchange(turned, true) && open > 0) sum.turned = wide(open - base) - wide(inside.steps() - 1) * wide(start_.leaf_);
+      sum.advances += inner.advances * wide(start_.leaf_);
+      sum.saves += inner.saves;
+      sum.loads += inner.loads + 1;
+      slot_index const peak = slot_index(gap) + inner.peak_slots;
+      if (peak > sum.peak_slots) sum.peak_slots = peak;
+    });
+    return sum;
+  }
+
+  /// Reverses gap by gap; copies continue on their own.
+  class walker {
+   public:
+    constexpr walker() = default;
+    [[nodiscard]] constexpr action next() {
+      if (next_useless_ < kept_.size()) return drop(kept_[next_useless_++]);
+      if (drop_start_) {
+        drop_start_ = false;
+        return drop(kept_[gap_ - 1]);
+      }
+      if (enter_) return enter();
+      while (!finished_) {
+        auto const [kind, where, what, slot, from, to] = inside_.next();
+        switch (kind) {
+          case action_kind::done:
+            if (leave()) return enter();
+            break;
+          case action_kind::turn:
+            if (!std::exchange(turned_, true)) return {kind, where, what, slot, place(from), steps_};
+            break;
+          case action_kind::reverse: open_ = place(from); [[fallthrough]];
+          case action_kind::advance: return {kind, where, what, slot, place(from), place(to)};
+          case action_kind::drop: return {kind, where, what, free_[std::size_t(slot)], 0, 0};
+          default:  // save and load
+            if (slot == no_slot) return load_start();
+            return {kind, where, what, free_[std::size_t(slot)], place(from), 0};
+        }
+      }
+      return {};
+    }
+
+   private:
+    friend remaining;
+    [[nodiscard]] static constexpr action drop(kept_state const& kept) noexcept {
+      return {action_kind::drop, kept.where, content::state, kept.slot, 0, 0};
+    }
+    [[nodiscard]] constexpr step_index base() const noexcept { return gap_ > 0 ? kept_[gap_ - 1].state : 0; }
+    /// The schedule of a gap, over its leaves, with as many slots beside that of its start.
+    [[nodiscard]] static constexpr revolve over(step_index steps, step_index leaf, std::size_t empty) noexcept {
+      return revolve{steps / leaf + (steps % leaf != 0 ? 1 : 0), slot_index(empty), {.free_initial = true}};
+    }
+    /// The state in front of leaf i of the gap, of the end behind the last one.
+    [[nodiscard]] constexpr step_index place(step_index i) const noexcept { return i < inside_leaves_ ? base() + i * leaf_ : end_; }
+
+    constexpr action enter() {
+      enter_ = false;
+      revolve const inside = over(open_ - base(), leaf_, free_count_);
+      end_ = open_;
+      inside_leaves_ = inside.steps();
+      inside_ = inside.walk();
+      return load_start();
+    }
+    constexpr action load_start() noexcept {
+      kept_state const start = gap_ > 0 ? kept_[gap_ - 1] : kept_state{};
+      drop_start_ = gap_ > 0 && open_ - start.state <= leaf_;
+      return {action_kind::load, start.where, content::state, start.slot, start.state, 0};
+    }
+    /// Whether there is another gap; the slot of this one's start is free from here on.
+    constexpr bool leave() noexcept {
+      finished_ = gap_ == 0;
+      if (!finished_) free_[free_count_++] = kept_[--gap_].slot;
+      return !finished_;
+    }
+
+    detail::table<kept_state> kept_;     // starts of gaps in order; then what is dropped at once
+    detail::table<slot_index> free_;     // the empty slots, free_count_ of them
+    std::size_t free_count_ = 0;
+    std::size_t next_useless_ = 0;
+    std::size_t gap_ = 0;                // the gap starts at kept_[gap_ - 1], gap 0 at the initial state
+    step_index steps_ = 0, leaf_ = 1;
+    step_index open_ = 0;                // steps [0, open_) are not yet reversed
+    step_index inside_leaves_ = 0;
+    step_index end_ = 0;                 // of the gap
+    revolve::walker inside_ = revolve{0, 1}.walk();
+    bool turned_ = false, enter_ = true, drop_start_ = false, finished_ = false;
+  };
+
+ private:
+  constexpr void arrange(stopped_sweep const& sweep) {
+    std::size_t const useful = detail::put_useful_first(start_.kept_, sweep);
+    slots_ = sweep.slots;
+    start_.gap_ = start_.next_useless_ = useful;
+    start_.free_count_ = detail::list_empty_slots(start_.kept_, useful, sweep, start_.free_);
+    start_.steps_ = sweep.steps;
+    start_.leaf_ = sweep.leaf;
+    start_.open_ = sweep.open;
+    start_.turned_ = sweep.turned;
+    start_.finished_ = sweep.turned && sweep.open == 0;
+    start_.enter_ = !start_.finished_;
+  }
+
+  /// Calls f(kept states in front of the gap, its start, its end, the schedule inside), from the last gap to the first.
+  template <class F>
+  constexpr void each_gap(F f) const noexcept {
+    step_index open = start_.open_;
+    std::size_t empty = start_.free_count_;
+    for (std::size_t gap = start_.gap_ + 1; gap-- > 0 && !start_.finished_; ++empty) {
+      step_index const base = gap > 0 ? start_.kept_[gap - 1].state : 0;
+      f(gap, base, open, walker::over(open - base, start_.leaf_, empty));
+      open = base;
+    }
+  }
+
+  slot_index slots_ = 0;
+  walker start_;
+};
+
+}  // namespace cairn

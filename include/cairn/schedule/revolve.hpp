@@ -1,0 +1,176 @@
+#pragma once
+/// \file revolve.hpp  The binomial schedule: the fewest steps run for a given number of kept states.
+#include <cstddef>
+#include <cstdint>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/table.hpp>
+#include <cairn/schedule/binomial.hpp>
+
+namespace cairn {
+
+/// How a `revolve` treats the initial state.
+struct revolve_options {
+  bool free_initial = false;  ///< it stands outside the slots and is loaded from `no_slot`; then even 0 slots are enough
+};
+
+/// The binomial schedule (Griewank & Walther 2000, Algorithm 799): the fewest advances that `slots` kept states allow, and among
+/// those the fewest saves. A plan holds no memory; a cursor allocates `table_bytes()` at its first action and nothing later.
+/// Cost: construction O(log of the repetition number), an action O(1) with at most one division. Exact up to 2^63-1 steps.
+class revolve {
+ public:
+  class walker;
+
+  /// \param steps  loop length, >= 0
+  /// \param slots  states kept at once, >= 1, the initial one included unless it is free; more than of use are not used
+  /// \throws invalid_plan
+  constexpr revolve(step_index steps, slot_index slots, revolve_options options = {})
+      : steps_{steps}, free_{options.free_initial}, total_{total(steps, slots, options)}, start_{steps_, total_, free_} {}
+
+  [[nodiscard]] constexpr step_index steps() const noexcept { return steps_; }
+  [[nodiscard]] constexpr slot_index slots() const noexcept { return free_ ? total_ - 1 : total_; }
+  [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }
+  [[nodiscard]] constexpr bool initial_is_free() const noexcept { return free_; }
+  [[nodiscard]] constexpr wide table_bytes() const noexcept;
+  /// The start; good as long as the plan.
+  [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }
+
+  /// The totals of a sweep, in closed form.
+  [[nodiscard]] constexpr schedule_counts counts() const noexcept {
+    bool const keeps = steps_ > 1;
+    schedule_counts sum;
+    sum.advances = detail::fewest_advances(steps_, total_);
+    sum.turned = steps_ > 0 ? 1 : 0;
+    sum.reversals = wide(steps_);
+    sum.saves = detail::fewest_saves(steps_, total_) - (keeps && free_ ? 1 : 0);
+    sum.loads = keeps ? wide(steps_) - 1 : 0;
+    sum.peak_slots = keeps ? slots() : 0;
+    return sum;
+  }
+  /// The most often that any step is run unrecorded.
+  [[nodiscard]] constexpr step_index repetition_number() const noexcept { return detail::repetitions(steps_, total_); }
+  /// The state kept first after the initial one; 0 where none is.
+  [[nodiscard]] constexpr step_index first_split() const noexcept {
+    if (steps_ < 2) return 0;
+    if (total_ == 1) return steps_ - 1;
+    detail::bracket own = detail::bracket_of(steps_, total_);
+    detail::bracket right;
+    return detail::take_split(steps_, detail::q_below<wide>(total_, own), own, right);
+  }
+  /// The advances of `revolve{steps, slots}`, without making it.   \throws invalid_plan as the constructor does
+  [[nodiscard]] static constexpr wide advances(step_index steps, slot_index slots) {
+    return detail::fewest_advances(steps, total(steps, slots, {}));
+  }
+
+ private:
+  /// The slots in use, that of the initial state counted whether it is free or not.
+  [[nodiscard]] static constexpr slot_index total(step_index steps, slot_index slots, revolve_options options) {
+    slot_index const least = options.free_initial ? 0 : 1;
+    if (steps < 0) throw invalid_plan{"cairn::revolve", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    if (slots < least)
+      throw invalid_plan{"cairn::revolve", "too few slots", {{"steps", steps}, {"slots", slots}, {"least slots", least}},
+                         options.free_initial ? "" : "with {.free_initial = true} the initial state needs none"};
+    slot_index const useful = steps > 2 ? steps - 1 : 1;
+    return slots >= useful ? useful : slots + (1 - least);
+  }
+
+ public:
+  /// Stands at the first action; copies continue on their own.
+  class walker {
+   public:
+    [[nodiscard]] constexpr action next() {
+      switch (phase_) {
+        case phase::start: return begin();
+        case phase::save: return save();
+        case phase::advance: return advance();
+        case phase::turn: return turn();
+        case phase::reverse: return reverse();
+        case phase::load: return load();
+        case phase::drop: return drop();
+        case phase::done: return {};
+      }
+      __builtin_unreachable();
+    }
+
+   private:
+    friend revolve;
+    enum class phase : std::uint8_t { start, save, advance, turn, reverse, load, drop, done };
+    struct kept { step_index at; detail::bracket ahead; };
+
+    constexpr walker(step_index steps, slot_index total, bool free) noexcept
+        : end_{steps}, total_{total}, first_{detail::bracket_of(steps, total)}, unslotted_{free ? 1 : 0} {}
+
+    /// Out of line, as is `advance_far`: what they call would cost every action of `next` its registers.
+    [[gnu::noinline]] constexpr action begin() {
+      if (end_ > 1) {
+        kept_.assign(std::size_t(total_), {});
+        kept_[0].ahead = first_;
+      }
+      top_ = unslotted_ - 1;
+      phase_ = end_ < 2 ? phase::turn : unslotted_ == 0 ? phase::save : phase::advance;
+      return next();
+    }
+    constexpr action save() noexcept {
+      kept_[std::size_t(++top_)].at = live_;
+      phase_ = phase::advance;
+      return {action_kind::save, tier::memory, content::state, top_ - unslotted_, live_, 0};
+    }
+    constexpr action advance() noexcept {
+      slot_index const slots = total_ - top_;
+      if (slots == 1) return advance_by(end_ - live_ - 1);
+      kept* const own = &kept_[std::size_t(top_)];
+      if (!detail::is_narrow(slots, own->ahead)) return advance_far();
+      return advance_by(detail::take_split(end_ - live_, detail::q_below<std::uint64_t>(slots, own->ahead), own[0].ahead, own[1].ahead));
+    }
+    /// For numbers that need the division of 128 bits.
+    [[gnu::noinline]] constexpr action advance_far() noexcept {
+      kept* const own = &kept_[std::size_t(top_)];
+      return advance_by(detail::take_split(end_ - live_, detail::q_below<wide>(total_ - top_, own->ahead), own[0].ahead, own[1].ahead));
+    }
+    constexpr action advance_by(step_index length) noexcept {
+      step_index const from = live_;
+      live_ += length;
+      phase_ = end_ - live_ > 1 ? phase::save : arrived_;
+      return {action_kind::advance, tier::memory, content::state, no_slot, from, live_};
+    }
+    constexpr action turn() noexcept {
+      arrived_ = phase::reverse;
+      phase_ = end_ > 0 ? phase::reverse : phase::done;
+      return {action_kind::turn, tier::memory, content::state, no_slot, live_, end_};
+    }
+    constexpr action reverse() noexcept {
+      step_index const to = end_--;
+      phase_ = end_ > 0 ? phase::load : phase::done;
+      return {action_kind::reverse, tier::memory, content::state, no_slot, end_, to};
+    }
+    constexpr action load() noexcept {
+      live_ = kept_[std::size_t(top_)].at;
+      slot_index const slot = top_ - unslotted_;
+      phase_ = end_ - live_ > 1 ? phase::advance : slot == no_slot ? phase::reverse : phase::drop;
+      return {action_kind::load, tier::memory, content::state, slot, live_, 0};
+    }
+    constexpr action drop() noexcept {
+      phase_ = phase::reverse;
+      return {action_kind::drop, tier::memory, content::state, top_-- - unslotted_, 0, 0};
+    }
+    detail::table<kept> kept_;  // the kept states, that of the lowest step first; the cursor's only memory
+    step_index end_;            // steps [0, end_) are not yet reversed
+    step_index live_ = 0;
+    slot_index top_ = -1;       // the last of kept_ in use
+    slot_index total_;
+    detail::bracket first_;
+    slot_index unslotted_;      // 1 where the initial state is kept_[0] and yet in no slot
+    phase phase_ = phase::start;
+    phase arrived_ = phase::turn;
+  };
+
+ private:
+  step_index steps_;
+  bool free_;
+  slot_index total_;
+  walker start_;
+};
+
+constexpr wide revolve::table_bytes() const noexcept { return steps_ < 2 ? 0 : wide(total_) * sizeof(walker::kept); }
+
+}  // namespace cairn

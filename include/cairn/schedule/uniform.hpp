@@ -1,0 +1,169 @@
+#pragma once
+/// \file uniform.hpp  Evenly spaced checkpoints; the schedule of a plan that is only a number of steps, and store-all.
+#include <cstdint>
+#include <optional>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/schedule/blocks.hpp>
+
+namespace cairn {
+
+/// How `uniform` places its checkpoints; at most one is given, none means floor(sqrt(steps)) checkpoints.
+struct uniform_options {
+  /// This many beside the initial state, in blocks that differ by one step at most, the short ones first; the final state is never one.
+  std::optional<step_index> checkpoints = {};
+  /// One every so many steps; the last block is as long as is left.
+  std::optional<step_index> block = {};
+  /// As many states kept at once as this at most, and the fewest advances that evenly spaced checkpoints allow then.
+  std::optional<slot_index> slots = {};
+};
+
+/// Keeps the first state of every block on the way forward; then, from the last block to the first, keeps the states inside the
+/// block, running it a second time unless it is the last, and reverses it. No step is run more than twice unrecorded.
+/// With B blocks, the last of L steps: 2 n - B - L advances and about B + L - 2 states kept; with sqrt(n) blocks 2 sqrt(n) - 2.
+/// (Griewank 1992 calls this one-level checkpointing; Chen et al. 2016, section 4.)   Cost: O(1) memory, O(1) an action.
+class uniform {
+ public:
+  /// \param steps  loop length, 0 .. 2^63-1
+  /// \throws invalid_plan   for checkpoints outside 0 .. steps, a block < 1, too few slots (says the least), or two options at once
+  constexpr explicit uniform(step_index steps, uniform_options options = {}) : layout_{layout(steps, options)} {}
+
+  [[nodiscard]] constexpr step_index steps() const noexcept { return layout_.steps; }
+  /// The most states kept at once, exactly; 62 for uniform{1000}.
+  [[nodiscard]] constexpr slot_index slots() const noexcept { return layout_.peak(); }
+  [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }
+  [[nodiscard]] constexpr step_index blocks() const noexcept { return layout_.count; }
+  /// How many checkpoints there are beside the initial state.
+  [[nodiscard]] constexpr step_index checkpoints() const noexcept { return layout_.count - 1; }
+  /// The state that checkpoint k is.   \pre 0 <= k < checkpoints()
+  [[nodiscard]] constexpr step_index checkpoint(step_index k) const noexcept { return layout_.start(k + 1); }
+  /// Whether state i is a checkpoint; the initial state and the states kept inside a block are not.
+  [[nodiscard]] constexpr bool is_checkpoint(step_index i) const noexcept { return layout_.starts_at(i); }
+
+  /// The totals of a sweep, in closed form.
+  [[nodiscard]] constexpr schedule_counts counts() const noexcept {
+    schedule_counts sum;
+    if (layout_.steps == 0) return sum;
+    auto const last = wide(layout_.length(layout_.count - 1));
+    auto const again = wide(layout_.steps) - last - (wide(layout_.count) - 1);
+    wide const lone = layout_.front_length > 1 ? 0 : layout_.front < layout_.count ? wide(layout_.front) : wide(layout_.count) - 1;
+    sum.advances = wide(layout_.steps) - 1 + again;
+    sum.turned = 1;
+    sum.reversals = wide(layout_.steps);
+    sum.saves = wide(layout_.steps) - 1 - (wide(layout_.count) - 1 - lone);
+    sum.loads = wide(layout_.steps) - 1;
+    sum.peak_slots = slots();
+    return sum;
+  }
+
+  /// Stands at the first action; copies continue on their own.
+  class walker {
+   public:
+    [[nodiscard]] constexpr action next() noexcept {
+      switch (phase_) {
+        case phase::save: return save();
+        case phase::advance: return advance();
+        case phase::turn: return turn();
+        case phase::reverse: return reverse();
+        case phase::load: return load();
+        case phase::drop: return drop();
+        case phase::done: break;
+      }
+      return {};
+    }
+
+   private:
+    friend uniform;
+    enum class phase : std::uint8_t { save, advance, turn, reverse, load, drop, done };
+
+    constexpr explicit walker(detail::block_layout const& layout) noexcept
+        : layout_{layout}, end_{layout.steps}, phase_{layout.steps > 1 ? phase::save : phase::turn} {}
+
+    constexpr action save() noexcept {
+      phase_ = phase::advance;
+      return {action_kind::save, tier::memory, content::state, slot(), live_, 0};
+    }
+    constexpr action advance() noexcept {
+      step_index const from = live_;
+      step_index const behind = first_ + layout_.length(block_);
+      if (behind < end_) {
+        first_ = live_ = behind;
+        ++block_;
+      } else {
+        ++live_;
+      }
+      phase_ = end_ - live_ > 1 ? phase::save : arrived_;
+      return {action_kind::advance, tier::memory, content::state, no_slot, from, live_};
+    }
+    constexpr action turn() noexcept {
+      arrived_ = phase::reverse;
+      phase_ = end_ > 0 ? phase::reverse : phase::done;
+      return {action_kind::turn, tier::memory, content::state, no_slot, live_, end_};
+    }
+    constexpr action reverse() noexcept {
+      step_index const to = end_--;
+      phase_ = end_ > 0 ? phase::load : phase::done;
+      return {action_kind::reverse, tier::memory, content::state, no_slot, end_, to};
+    }
+    /// Of a block that has just been reached only the first state is kept; of one that is being reversed, all.
+    constexpr action load() noexcept {
+      if (end_ == first_) {
+        first_ -= layout_.length(--block_);
+        live_ = first_;
+      } else {
+        live_ = end_ - 1;
+      }
+      phase_ = end_ - live_ > 1 ? phase::advance : phase::drop;
+      return {action_kind::load, tier::memory, content::state, slot(), live_, 0};
+    }
+    constexpr action drop() noexcept {
+      phase_ = phase::reverse;
+      return {action_kind::drop, tier::memory, content::state, slot(), 0, 0};
+    }
+    /// The first states of blocks 0 .. j fill slots 0 .. j; the inner states of block j follow, as the blocks after it are done.
+    [[nodiscard]] constexpr slot_index slot() const noexcept { return block_ + (live_ - first_); }
+
+    detail::block_layout layout_;
+    step_index end_;         // steps [0, end_) are not yet reversed
+    step_index live_ = 0;
+    step_index block_ = 0;   // the block that live_ is in, and its first state
+    step_index first_ = 0;
+    phase phase_;
+    phase arrived_ = phase::turn;
+  };
+  [[nodiscard]] constexpr walker walk() const noexcept { return walker{layout_}; }
+
+ private:
+  [[nodiscard]] static constexpr detail::block_layout layout(step_index steps, uniform_options const& options) {
+    if (steps < 0) throw invalid_plan{"cairn::uniform", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    if (options.checkpoints.has_value() + options.block.has_value() + options.slots.has_value() > 1)
+      throw invalid_plan{"cairn::uniform", "more than one of checkpoints, block and slots", {}, "give one of them"};
+    if (options.block) return by_block(steps, *options.block);
+    if (options.slots) return by_slots(steps, *options.slots);
+    return by_checkpoints(steps, options.checkpoints ? *options.checkpoints : step_index(detail::floor_sqrt(wide(steps))));
+  }
+  [[nodiscard]] static constexpr detail::block_layout by_checkpoints(step_index steps, step_index checkpoints) {
+    if (checkpoints < 0 || checkpoints > steps)
+      throw invalid_plan{"cairn::uniform", "no such number of checkpoints", {{"steps", steps}, {"checkpoints", checkpoints}}, "give 0 to steps"};
+    step_index const most = steps < 1 ? 0 : steps - 1;
+    return detail::balanced_blocks(steps, 1 + (checkpoints < most ? checkpoints : most));
+  }
+  [[nodiscard]] static constexpr detail::block_layout by_block(step_index steps, step_index block) {
+    if (block < 1) throw invalid_plan{"cairn::uniform", "a block has at least 1 step", {{"block", block}}, "give 1 or more"};
+    return detail::equal_blocks(steps, block);
+  }
+  [[nodiscard]] static constexpr detail::block_layout by_slots(step_index steps, slot_index slots) {
+    slot_index const least = detail::least_block_peak(steps);
+    if (slots < least)
+      throw invalid_plan{"cairn::uniform", "too few slots for evenly spaced checkpoints",
+                         {{"steps", steps}, {"slots", slots}, {"least slots", least}}, "cairn::revolve needs one slot only"};
+    return detail::blocks_within(steps, slots);
+  }
+
+  detail::block_layout layout_;
+};
+
+/// Keeps every state, each of them a checkpoint: no step is run twice.   \throws invalid_plan unless steps >= 0
+[[nodiscard]] constexpr uniform store_all(step_index steps) { return uniform{steps, {.checkpoints = steps}}; }
+
+}  // namespace cairn
