@@ -1,0 +1,107 @@
+#pragma once
+/// \file eigen.hpp  Eigen's matrices, arrays, sparse matrices, quaternions and transforms as states and as parts of states.
+/// Copies need nothing from here: Eigen's `=` allocates only where sizes differ. Map, Ref, Block and expressions are refused by the core,
+/// since they refer to data that is not theirs; `x.eval()` is a state.
+#include <cstddef>
+#include <type_traits>
+#include <Eigen/Core>
+#include <cairn/core/buffers.hpp>
+#include <cairn/core/state_traits.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// Matrix and Array, of fixed, bounded or dynamic size, and of any scalar type that is a state itself.
+template <class Dense>
+struct dense_eigen {
+  using scalar = typename Dense::Scalar;
+
+  [[nodiscard]] static std::size_t bytes(Dense const& x)
+    requires sized_state<scalar>
+  {
+    std::size_t sum = sizeof(Dense) + (Dense::MaxSizeAtCompileTime == Eigen::Dynamic ? std::size_t(x.size()) * sizeof(scalar) : 0);
+    if constexpr (!is_flat<scalar>())
+      for (Eigen::Index k = 0; k < x.size(); ++k) sum += heap_of(x.data()[k]);
+    return sum;
+  }
+  template <class X, class F>
+    requires buffered<scalar>
+  static void visit_buffers(X& x, F& f) {
+    if constexpr (is_dense<scalar>()) visit_run(x.data(), std::size_t(x.size()) * sizeof(scalar), f);
+    else
+      for (Eigen::Index k = 0; k < x.size(); ++k) cairn::visit_buffers(x.data()[k], f);
+  }
+};
+
+/// SparseMatrix, SparseVector and what looks like them, without the header of theirs.
+template <class T>
+concept sparse_eigen = requires(T& x) {
+  typename T::PlainObject;
+  typename T::StorageIndex;
+  *x.valuePtr();
+  *x.innerIndexPtr();
+  x.outerIndexPtr();
+  x.innerNonZeroPtr();
+  x.resizeNonZeros(0);  // and so not a map of one
+  { x.nonZeros() } -> std::convertible_to<Eigen::Index>;
+};
+
+}  // namespace detail
+
+template <class Scalar, int Rows, int Columns, int Options, int MostRows, int MostColumns>
+struct state_traits<Eigen::Matrix<Scalar, Rows, Columns, Options, MostRows, MostColumns>>
+    : detail::dense_eigen<Eigen::Matrix<Scalar, Rows, Columns, Options, MostRows, MostColumns>> {};
+template <class Scalar, int Rows, int Columns, int Options, int MostRows, int MostColumns>
+struct state_traits<Eigen::Array<Scalar, Rows, Columns, Options, MostRows, MostColumns>>
+    : detail::dense_eigen<Eigen::Array<Scalar, Rows, Columns, Options, MostRows, MostColumns>> {};
+
+/// Quaternions of <Eigen/Geometry>.
+template <class Scalar, int Options>
+struct state_traits<Eigen::Quaternion<Scalar, Options>> {
+  [[nodiscard]] static std::size_t bytes(Eigen::Quaternion<Scalar, Options> const& x) { return sizeof(x); }
+  template <class X, class F>
+  static void visit_buffers(X& x, F& f) { cairn::visit_buffers(x.coeffs(), f); }
+};
+/// Transforms of <Eigen/Geometry>.
+template <class Scalar, int Dimension, int Mode, int Options>
+struct state_traits<Eigen::Transform<Scalar, Dimension, Mode, Options>> {
+  [[nodiscard]] static std::size_t bytes(Eigen::Transform<Scalar, Dimension, Mode, Options> const& x) { return sizeof(x); }
+  template <class X, class F>
+  static void visit_buffers(X& x, F& f) { cairn::visit_buffers(x.matrix(), f); }
+};
+
+/// Sparse matrices and vectors: values, inner and outer indices. Bytes written back need the same number of non-zeros in each column.
+template <detail::sparse_eigen Sparse>
+struct state_traits<Sparse> {
+  using scalar = typename Sparse::Scalar;
+  using index = typename Sparse::StorageIndex;
+
+  /// For SparseVector, which Eigen evaluates to a matrix, so that it looks like an expression.
+  static void copy(Sparse const& from, Sparse& into)
+    requires detail::expression<Sparse>
+  {
+    into = from;
+  }
+  [[nodiscard]] static std::size_t bytes(Sparse const& x) {
+    std::size_t const columns = x.outerIndexPtr() != nullptr ? std::size_t(x.outerSize()) : 0;
+    std::size_t const indices = (columns > 0 ? columns + 1 : 0) + (x.innerNonZeroPtr() != nullptr ? columns : 0);
+    return sizeof(Sparse) + std::size_t(x.data().size()) * (sizeof(scalar) + sizeof(index)) + indices * sizeof(index);
+  }
+  template <class X, class F>
+  static void visit_buffers(X& x, F& f) {
+    auto const run = [&f](auto* from, Eigen::Index count) { detail::visit_run(from, std::size_t(count) * sizeof(*from), f); };
+    if (x.outerIndexPtr() != nullptr) run(x.outerIndexPtr(), x.outerSize() + 1);
+    if (x.innerNonZeroPtr() == nullptr) {
+      run(x.innerIndexPtr(), x.nonZeros());
+      run(x.valuePtr(), x.nonZeros());
+      return;
+    }
+    run(x.innerNonZeroPtr(), x.outerSize());
+    for (Eigen::Index column = 0; column < x.outerSize(); ++column) {  // with room left between columns
+      run(x.innerIndexPtr() + x.outerIndexPtr()[column], x.innerNonZeroPtr()[column]);
+      run(x.valuePtr() + x.outerIndexPtr()[column], x.innerNonZeroPtr()[column]);
+    }
+  }
+};
+
+}  // namespace cairn

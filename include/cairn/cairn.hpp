@@ -1,0 +1,25 @@
+#pragma once
+/// \file cairn.hpp  The core of cairn: schedules, plans, the store in memory and the executors.
+#include <cairn/core/action.hpp>
+#include <cairn/core/bytes.hpp>
+#include <cairn/core/checks.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/event.hpp>
+#include <cairn/core/forms.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/plan/estimate.hpp>
+#include <cairn/plan/savings.hpp>
+#include <cairn/plan/verify.hpp>
+#include <cairn/run/gradient.hpp>
+#include <cairn/run/hook.hpp>
+#include <cairn/run/loop.hpp>
+#include <cairn/run/nested.hpp>
+#include <cairn/run/resume.hpp>
+#include <cairn/schedule/any.hpp>
+#include <cairn/schedule/leaves.hpp>
+#include <cairn/schedule/listed.hpp>
+#include <cairn/schedule/remaining.hpp>
+#include <cairn/schedule/revolve.hpp>
+#include <cairn/schedule/uniform.hpp>
+#include <cairn/store/memory.hpp>
+#include <cairn/version.hpp>

@@ -1,0 +1,288 @@
+#pragma once
+/// \file copied_states.hpp  The states of a sweep whose state can be copied: what each action does to frames and store.
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/frames_needed.hpp>
+#include <cairn/run/frames.hpp>
+
+namespace cairn::detail {
+
+/// What a sweep must know before it begins.
+struct sweep_setup {
+  slot_index slots = 0;
+  slot_index working = 0;        ///< frames beside those of the store; see `working_frames`
+  slot_index held_back = 0;      ///< of these, frames that only `allow_next` hands out: the loop runs before its adjoint is known
+  bool keeps_run = false;        ///< initial and final state stay to the end, and what stood at the turn can be had again
+  bool initial_is_free = false;  ///< the plan may load the initial state, which is in none of its slots
+};
+
+/// A checkpoint as it stood at some moment.
+struct kept_frame {
+  step_index at = -1;
+  slot_index slot = no_slot;
+  frame_id frame = no_frame;
+  tier where = tier::memory;
+  bool checkpoint = false;  ///< a place to restart from, as the plan says
+};
+
+static_assert(2 * sizeof(kept_frame) == bytes_a_remembered_slot);
+
+/// Sorts by state (Shell's method: no std header; checkpoints mostly come in order).
+inline void sort_by_state(table<kept_frame>& all, std::size_t count) noexcept {
+  for (std::size_t gap = count / 2 + 1; gap > 0; gap = gap == 1 ? 0 : gap / 2)
+    for (std::size_t k = gap; k < count; ++k)
+      for (std::size_t j = k; j >= gap && all[j].at < all[j - gap].at; j -= gap) std::swap(all[j], all[j - gap]);
+}
+
+/// Asks a store to finish what is under way.
+template <class Store, class Value>
+void settle([[maybe_unused]] void* store, [[maybe_unused]] frames<Value>& pool) {
+  if constexpr (requires(Store& s) { s.settle(pool); }) static_cast<Store*>(store)->settle(pool);
+}
+
+/// Frames and store of one sweep. `Store` may be a reference to the user's own.
+/// The initial state is read again where a plan keeps it free or a checkpoint was lost: a run has it in a frame, `gradient` in the
+/// caller's object, which outlives the call.
+template <class State, class Store>
+class copied_states {
+  using store_type = std::remove_reference_t<Store>;
+
+ public:
+  copied_states() = default;
+  explicit copied_states(Store store) : store_{std::forward<Store>(store)} {}
+
+  /// With `resuming`, what store and frames held at the end of the last sweep stays there.
+  template <class X0>
+  void begin(X0&& x0, sweep_setup const& setup) {
+    keeps_run_ = setup.keeps_run;
+    prepare(setup);
+    live_ = pool_.take();
+    bool const read_again = !keeps_run_ && (setup.initial_is_free || may_lose<store_type>);
+    if (std::is_lvalue_reference_v<X0> || read_again) pool_.copy_in(std::as_const(x0), live_);
+    else if (State* const old = pool_.reusable(live_); old != nullptr) *old = std::forward<X0>(x0);
+    else pool_.emplace(live_, std::forward<X0>(x0));
+    pool_.set_at(live_, 0);
+    x0_ = &x0;
+    if (keeps_run_) pool_.keep(initial_ = live_);
+  }
+  /// Goes on with what the slots hold, and with no live state.
+  void begin_again(State const& x0, sweep_setup const& setup) {
+    keeps_run_ = false;
+    x0_ = &x0;
+    if (pool_.limit() != limit(setup) || slots_ != setup.slots) {
+      if constexpr (keeps_frames<store_type>) store_.begin(setup.slots);
+      return begin_empty(setup);
+    }
+    pool_.reclaim([&](auto claim) {
+      if constexpr (keeps_frames<store_type>)
+        for (slot_index slot = 0; slot < setup.slots; ++slot)
+          if (frame_id const k = store_.frame(slot); k != no_frame) claim(k);
+    });
+    pool_.settle_with(&settle<store_type, State>, &store_);
+    live_ = final_ = next_ = initial_ = no_frame;
+    if (tracked()) held_.assign(std::size_t(setup.slots), {});
+  }
+
+  template <class Step>
+  void advance(Step& step, step_index from, step_index to, step_index& failed) {
+    pool_.run(step, live_, from, to, failed);
+  }
+  void save(place where, step_index i) {
+    store_.save(pool_, where, i, live_);
+    if (tracked()) held_[std::size_t(where.slot)] = {i, where.slot, no_frame, where.where};
+  }
+  /// False if the store has lost that state; there is no live state then.
+  [[nodiscard]] bool load(place where, step_index i) {
+    forget(live_);
+    live_ = store_.load(pool_, where, i);
+    if constexpr (may_lose<store_type>) {
+      if (live_ == no_frame) {
+        held_[std::size_t(where.slot)].at = -1;
+        return false;
+      }
+    }
+    if constexpr (!keeps_frames<store_type>) pool_.set_at(live_, i);
+    return true;
+  }
+  void load_initial() {
+    forget(live_);
+    if (initial_ != no_frame) {
+      pool_.keep(live_ = initial_);
+      return;
+    }
+    live_ = pool_.take();
+    pool_.copy_in(*x0_, live_);
+    pool_.set_at(live_, 0);
+  }
+  void drop(place where) {
+    store_.drop(pool_, where);
+    if (tracked()) held_[std::size_t(where.slot)].at = -1;
+  }
+  /// Runs to the end in other frames than live, which stays.
+  template <class Step>
+  void turn(Step& step, step_index from, step_index to, step_index& failed) {
+    pool_.keep(final_ = live_);
+    pool_.run(step, final_, from, to, failed);
+  }
+  /// The turn of an adjoint that runs the last step itself and records it: `record` makes a copy of live the final state `n`.
+  template <class Record>
+  void turn_by(step_index n, Record record) {
+    pool_.keep(final_ = live_);
+    pool_.own(final_);
+    pool_.set_at(final_, -1);
+    record(pool_.state(final_));
+    pool_.set_at(final_, n);
+  }
+
+  /// What an observer sees: the final state right after the turn, else live; null if there is none.
+  [[nodiscard]] State const* seen(bool after_turn) const noexcept {
+    frame_id const k = after_turn ? final_ : live_;
+    return k == no_frame ? nullptr : &pool_.state(k);
+  }
+  [[nodiscard]] State const& live() const noexcept { return std::as_const(pool_).state(live_); }
+  [[nodiscard]] State const& next() const noexcept { return std::as_const(pool_).state(next_); }
+  [[nodiscard]] State const& final_state() const noexcept { return std::as_const(pool_).state(final_); }
+  /// The live state, to be changed by a step that is not called by `advance`; it is state `i` afterwards.
+  template <class Record>
+  void change_live(step_index i, Record record) {
+    pool_.own(live_);
+    pool_.set_at(live_, -1);
+    record(pool_.state(live_));
+    pool_.set_at(live_, i);
+  }
+  void forget_live() noexcept { forget(live_); }
+  void forget_final() noexcept { forget(final_); }
+  /// Before the first adjoint that takes x1.
+  void allow_next() noexcept { pool_.allow_all(); }
+  /// The state that the next adjoint gets as x1.
+  void final_becomes_next() noexcept {
+    forget(next_);
+    pool_.keep(next_ = final_);
+  }
+  [[nodiscard]] bool has_next() const noexcept { return next_ != no_frame; }
+  template <class Step>
+  wide make_next(Step& step, step_index from, step_index to) {
+    step_index failed = -1;
+    pool_.keep(next_ = live_);
+    pool_.run(step, next_, from, to, failed);
+    return wide(to - from);
+  }
+  void live_becomes_next() noexcept {
+    forget(next_);
+    next_ = std::exchange(live_, no_frame);
+  }
+
+  [[nodiscard]] std::size_t bytes() const { return pool_.bytes(); }
+  [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
+  [[nodiscard]] store_type& store() noexcept { return store_; }
+  [[nodiscard]] table<kept_frame> const& held() const noexcept { return held_; }
+
+  /// Notes what stands at the turn, before which live is state `from`; `is_checkpoint(i)` tells which of it to restart from.
+  template <class IsCheckpoint>
+  void remember(step_index from, IsCheckpoint is_checkpoint) {
+    anchor_count_ = 0;
+    for (auto& kept : held_) kept.checkpoint = kept.at > 0 && is_checkpoint(kept.at);
+    for (auto const& kept : held_)
+      if (kept.at >= 0) anchors_[anchor_count_++] = {kept.at, kept.slot, frame_of(kept), kept.where, kept.checkpoint};
+    sort_by_state(anchors_, anchor_count_);
+    for (std::size_t k = 0; k < anchor_count_; ++k)
+      if (anchors_[k].frame != no_frame) pool_.anchor(anchors_[k].frame);
+    pool_.anchor(live_);
+    turn_live_ = {from, no_slot, live_};
+  }
+  /// Puts slots and live back to what they were at the turn; runs only the steps whose states are gone and says how many.
+  template <class Step>
+  step_index rewind(Step& step, step_index& failed) {
+    step_index ran = 0;
+    pool_.reclaim([this](auto claim) {
+      claim(initial_);
+      claim(final_);
+      for (std::size_t k = 0; k < anchor_count_; ++k)
+        if (stands(anchors_[k])) claim(anchors_[k].frame);
+        else anchors_[k].frame = no_frame;
+      if (stands(turn_live_)) claim(turn_live_.frame);
+      else turn_live_.frame = no_frame;
+    });
+    next_ = no_frame;
+    pool_.keep(live_ = initial_);
+    store_.begin(slot_index(held_.size()));
+    for (auto& kept : held_) kept.at = -1;
+    for (std::size_t k = 0; k < anchor_count_; ++k) {
+      ran += go_to(step, anchors_[k], failed);
+      auto const& kept = anchors_[k];
+      save({kept.slot, kept.where}, kept.at);
+      held_[std::size_t(kept.slot)].checkpoint = kept.checkpoint;
+    }
+    return ran + go_to(step, turn_live_, failed);
+  }
+
+  /// The latest state at or before `i` that still stands in a frame; the initial one always does in a run.
+  [[nodiscard]] frame_id before(step_index i) const noexcept {
+    frame_id best = initial_;
+    for (frame_id k = 0; k < pool_.limit(); ++k)
+      if (pool_.at(k) <= i && pool_.at(k) > pool_.at(best)) best = k;
+    return best;
+  }
+  [[nodiscard]] frames<State> const& pool() const noexcept { return pool_; }
+  /// The frame of a kept state, or no_frame where the store keeps no frames.
+  [[nodiscard]] frame_id frame_of([[maybe_unused]] kept_frame const& kept) const noexcept {
+    if constexpr (keeps_frames<store_type>) return store_.frame(kept.slot);
+    else return no_frame;
+  }
+  /// Which state a slot still holds after the end of a sweep, or -1; for stores that can tell.
+  [[nodiscard]] step_index state_in(slot_index slot) const {
+    if constexpr (keeps_frames<store_type>) return store_.frame(slot) == no_frame ? -1 : pool_.at(store_.frame(slot));
+    else if constexpr (outliving_store<store_type>) return store_.at(slot);
+    else return -1;
+  }
+
+ private:
+  void forget(frame_id& k) noexcept {
+    if (k != no_frame) pool_.release(std::exchange(k, no_frame));
+  }
+  [[nodiscard]] bool tracked() const noexcept { return may_lose<store_type> || keeps_run_; }
+  [[nodiscard]] bool stands(kept_frame const& kept) const noexcept { return kept.frame != no_frame && pool_.at(kept.frame) == kept.at; }
+  [[nodiscard]] slot_index limit(sweep_setup const& setup) const { return frames_in(store_, setup.slots) + setup.working; }
+  void prepare(sweep_setup const& setup) {
+    store_.begin(setup.slots);
+    begin_empty(setup);
+  }
+  void begin_empty(sweep_setup const& setup) {
+    live_ = final_ = next_ = initial_ = no_frame;
+    anchor_count_ = 0;
+    slots_ = setup.slots;
+    pool_.begin(limit(setup), setup.held_back);
+    pool_.settle_with(&settle<store_type, State>, &store_);
+    if (tracked()) held_.assign(std::size_t(setup.slots), {});
+    if (keeps_run_) anchors_.assign(std::size_t(setup.slots), {});
+  }
+  /// Makes live the state that `to` names: its frame if that stands, else by running from the state before.
+  template <class Step>
+  step_index go_to(Step& step, kept_frame& to, step_index& failed) {
+    if (to.frame != no_frame) {
+      forget(live_);
+      live_ = to.frame;
+      pool_.anchor(live_);
+      return 0;
+    }
+    step_index const from = pool_.at(live_);
+    failed = from;
+    advance(step, from, to.at, failed);
+    to.frame = live_;
+    pool_.anchor(live_);
+    return to.at - from;
+  }
+
+  [[no_unique_address]] Store store_{};
+  frames<State> pool_;
+  table<kept_frame> held_, anchors_;
+  std::size_t anchor_count_ = 0;
+  slot_index slots_ = -1;
+  kept_frame turn_live_;
+  State const* x0_ = nullptr;
+  frame_id live_ = no_frame, final_ = no_frame, next_ = no_frame, initial_ = no_frame;
+  bool keeps_run_ = false;
+};
+
+}  // namespace cairn::detail

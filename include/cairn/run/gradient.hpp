@@ -1,0 +1,120 @@
+#pragma once
+/// \file gradient.hpp  The adjoint of a whole loop in one call.
+#include <type_traits>
+#include <utility>
+#include <cairn/core/checks.hpp>
+#include <cairn/run/reversal.hpp>
+#include <cairn/run/workspace.hpp>
+#include <cairn/schedule/uniform.hpp>
+
+namespace cairn {
+namespace detail {
+
+struct own_workspace {};
+
+/// A plan as given, or floor(sqrt n) checkpoints for a bare number of steps.
+template <class P>
+[[nodiscard]] constexpr decltype(auto) as_plan(P const& plan) {
+  if constexpr (std::is_integral_v<P>) return uniform{step_index(plan)};
+  else return (plan);
+}
+template <class P> using plan_type = std::remove_cvref_t<decltype(as_plan(std::declval<P const&>()))>;
+
+/// The adjoint's type: that of the seed, or of what the seed makes of the final state.
+template <class Seed, class State, bool = calls<Seed, State const&>>
+struct bar_of { using type = std::remove_cvref_t<Seed>; };
+template <class Seed, class State>
+struct bar_of<Seed, State, true> { using type = std::remove_cvref_t<std::invoke_result_t<Seed&, State const&>>; };
+template <class Seed, class State> using bar_type = typename bar_of<std::remove_reference_t<Seed>, State>::type;
+
+/// The frames that a sweep needs; the initial state stands apart from the slots where these may not hold it to the end.
+template <class State, class Store, class Plan>
+[[nodiscard]] sweep_setup setup_for(Plan const& plan, sweep_form form) {
+  bool const apart = initial_is_free(plan) || tapes_of(plan) > 0 || may_lose<Store>;
+  bool const pinned = copied_state<State> ? form.keeps_run && (apart || !keeps_frames<Store>) : apart;
+  form.snapshots = !copied_state<State>;
+  slot_index const least = working_frames(form, plan.leaf());
+  if (form.keeps_run) form.adjoint = adjoint_form::with_next;
+  slot_index const most = working_frames(form, plan.leaf());
+  return {plan.slots(), most + (pinned ? 1 : 0), most - least, form.keeps_run, initial_is_free(plan)};
+}
+
+template <class State, class Bar, class Seed>
+void fill_bar(std::optional<Bar>& bar, Seed&& seed, State const& final_state) {
+  if constexpr (calls<std::remove_reference_t<Seed>, State const&>) {
+    auto make = [&]() -> Bar { return seed(final_state); };
+    bar.emplace(made_by<decltype(make)&>{make});
+  } else bar.emplace(std::forward<Seed>(seed));
+}
+
+/// An object that cannot be copied is advanced where it stands; everything else is copied or moved in.
+template <class State, class Engine, class X0>
+void begin_states(Engine& run, X0&& x0, sweep_setup const& setup) {
+  if constexpr (copied_state<State>) run.states.begin(std::forward<X0>(x0), setup);
+  else run.states.begin(x0, setup);
+}
+
+template <class State, class Bar, class Plan, class Step, class X0, class Seed, class Adjoint, class Engine, class Observer>
+Bar one_sweep(Engine& run, Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Observer& observer) {
+  static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
+  sweep_form const form{shape_of_step<Step, State>().form, shape.form};
+  check_adjoint_fits("cairn::gradient", plan.leaf(), tapes_of(plan), shape.form);
+  in_use const mark{run.busy, "cairn::gradient"};
+  run.adopt(plan);
+  run.start(plan);
+  noting(run.status, phase::forward, 0, [&] { begin_states<State>(run, std::forward<X0>(x0), setup_for<State, typename Engine::store_type>(plan, form)); });
+  reversal<State, Step, Adjoint, Bar> user{step, adjoint, run.tapes, tapes_of(plan), plan.leaf() == 1};
+  run.go_on(step, user, observer);
+  noting(run.status, phase::reverse, run.steps, [&] { fill_bar<State>(user.bar, std::forward<Seed>(seed), run.states.final_state()); });
+  if constexpr (shape.form == adjoint_form::with_next) run.states.final_becomes_next();
+  run.states.forget_final();
+  run.go_on(step, user, observer);
+  return std::move(*user.bar);
+}
+
+}  // namespace detail
+
+/// The adjoint of the initial state of the loop `x = step(x, i)`, i = 0..n-1.
+///
+/// Runs exactly the plan's steps (`estimate(plan).step_calls`) and is bit for bit the same for every plan and store.
+/// \param step  `step(x, i)` in place, `x1 = step(x, i)`, or `step(x, x1, i)`; i may be left out
+/// \param x0  the initial state; an rvalue is moved from
+/// \param plan  a schedule, or the number of steps n >= 0: then `uniform{n}`, floor(sqrt n) checkpoints
+/// \param seed  the adjoint of the final state, or `seed(final_state)` that makes it, called once; n = 0 gives it back
+/// \param adjoint  `adjoint(x, bar, i)` in place or by value, `adjoint(x, x1, bar, i)`, `adjoint(x, bar, first, last)` for plans with
+///        leaves, or `recorded{record, reverse}`; bar belongs to state i+1 before and to state i after
+/// \param work  a `workspace` to be reused, or a store; by default memory of its own
+/// \param observer  called with an `event` around every action
+/// \throws invalid_plan before any step runs; what step, adjoint, seed, copies and observer throw, unchanged, after which `work` can be used again
+template <class Step, class X0, class P, class Seed, class Adjoint, class Work = detail::own_workspace, class Observer = no_observer>
+auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoint, Work&& work = {}, Observer&& observer = {}) {
+  using State = std::remove_cvref_t<X0>;
+  using StepF = std::remove_reference_t<Step>;
+  using AdjointF = std::remove_reference_t<Adjoint>;
+  if constexpr (detail::check_forward<StepF, State, P>()) {
+    using Bar = detail::bar_type<Seed, State>;
+    if constexpr (detail::check_adjoint<AdjointF, State, Bar>()) {
+      using Plan = detail::plan_type<P>;
+      decltype(auto) p = detail::as_plan(plan);
+      auto const sweep = [&](auto& used, auto& watching) {
+        return detail::one_sweep<State, Bar, Plan>(detail::workspace_access::engine_of(used), step, std::forward<X0>(x0), p, std::forward<Seed>(seed), adjoint, watching);
+      };
+      using W = std::remove_cvref_t<Work>;
+      if constexpr (std::is_same_v<W, detail::own_workspace>) {
+        workspace<State, Plan> own;
+        return sweep(own, observer);
+      } else if constexpr (detail::is_workspace<W>) {
+        return sweep(work, observer);
+      } else if constexpr (store_of<W, State>) {
+        workspace<State, Plan, W&> own{work};
+        return sweep(own, observer);
+      } else {
+        static_assert(std::is_invocable_v<W&, event const&>, "cairn: the sixth argument must be a workspace for this state and plan, a store, or an observer");
+        workspace<State, Plan> own;
+        return sweep(own, work);
+      }
+    }
+  }
+}
+
+}  // namespace cairn

@@ -1,0 +1,36 @@
+#pragma once
+/// \file kept_object.hpp  Memory for an object whose type is known late, kept from call to call.
+
+namespace cairn::detail {
+
+/// One object of the type last asked for; a copy starts empty.
+class kept_object {
+ public:
+  kept_object() = default;
+  kept_object(kept_object const&) noexcept {}
+  kept_object& operator=(kept_object const&) noexcept { return *this; }
+  ~kept_object() { clear(); }
+
+  /// The object there is, if it is a T, else a new one.
+  template <class T>
+  [[nodiscard]] T& get() {
+    if (destroy_ != &destroy<T>) {
+      clear();
+      object_ = new T{};
+      destroy_ = &destroy<T>;
+    }
+    return *static_cast<T*>(object_);
+  }
+
+ private:
+  template <class T>
+  static void destroy(void* object) noexcept { delete static_cast<T*>(object); }
+  void clear() noexcept {
+    if (destroy_ != nullptr) destroy_(object_);
+    destroy_ = nullptr;
+  }
+  void* object_ = nullptr;
+  void (*destroy_)(void*) noexcept = nullptr;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,317 @@
+#pragma once
+/// \file loop.hpp  A loop that has run forward and can run back, once or often.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <cairn/run/gradient.hpp>
+
+namespace cairn {
+
+/// The checkpoints of a run, by position, in ascending order; a view that is good until the run is reversed.
+template <class State>
+class checkpoint_view {
+ public:
+  struct checkpoint {
+    step_index position;
+    State const& state;
+  };
+  class iterator {
+   public:
+    using value_type = checkpoint;
+    using difference_type = std::ptrdiff_t;
+    iterator() = default;
+    [[nodiscard]] checkpoint operator*() const { return {(*all_)[k_].first, *(*all_)[k_].second}; }
+    iterator& operator++() {
+      ++k_;
+      return *this;
+    }
+    iterator operator++(int) {
+      auto const old = *this;
+      ++k_;
+      return old;
+    }
+    [[nodiscard]] bool operator==(iterator const& other) const noexcept { return k_ == other.k_; }
+
+   private:
+    friend checkpoint_view;
+    iterator(std::vector<std::pair<step_index, State const*>> const& all, std::size_t k) : all_{&all}, k_{k} {}
+    std::vector<std::pair<step_index, State const*>> const* all_ = nullptr;
+    std::size_t k_ = 0;
+  };
+
+  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
+  [[nodiscard]] iterator begin() const noexcept { return {all_, 0}; }
+  [[nodiscard]] iterator end() const noexcept { return {all_, all_.size()}; }
+  [[nodiscard]] bool contains(step_index position) const noexcept { return find(position) != nullptr; }
+  /// \throws invalid_call if there is no checkpoint at `position`
+  [[nodiscard]] State const& at(step_index position) const {
+    if (State const* const found = find(position)) return *found;
+    throw invalid_call{"cairn::checkpoints", "there is no checkpoint at this position", {{"position", position}, {"checkpoints", all_.size()}},
+                       "iterate over the view for the positions there are, or call run.at(i) to have any state"};
+  }
+
+ private:
+  template <class, class, schedule, class, class> friend class checkpointed_run;
+  [[nodiscard]] State const* find(step_index position) const noexcept {
+    std::size_t low = 0, high = all_.size();
+    while (low < high) {
+      std::size_t const middle = low + (high - low) / 2;
+      if (all_[middle].first < position) low = middle + 1;
+      else high = middle;
+    }
+    return low < all_.size() && all_[low].first == position ? all_[low].second : nullptr;
+  }
+  std::vector<std::pair<step_index, State const*>> all_;
+};
+
+/// A loop that has run forward. What user code throws passes through, and the object stays usable: the next call puts back what is gone.
+/// Calls of the step beyond the plan's: none for the first `reverse` or walk backwards; later ones first run again what was given up.
+template <class Step, class State, schedule Plan, class Workspace, class Observer>
+class checkpointed_run {
+  using engine_type = std::remove_cvref_t<decltype(detail::workspace_access::engine_of(std::declval<std::remove_reference_t<Workspace>&>()))>;
+  using store_type = typename engine_type::store_type;
+
+ public:
+  /// Runs the loop; use `checkpointed_loop`.
+  template <class StepArg, class X0, class... WorkArg>
+  checkpointed_run(StepArg&& step, X0&& x0, Plan const& plan, Observer observer, WorkArg&&... work)
+      : step_{std::forward<StepArg>(step)}, observer_{std::forward<Observer>(observer)}, work_{std::forward<WorkArg>(work)...} {
+    if (tapes_of(plan) > 0)
+      throw invalid_plan{"cairn::checkpointed_loop", "the plan keeps tapes, which needs the adjoint from the start", {{"tapes", tapes_of(plan)}}, "use cairn::gradient"};
+    auto& run = engine();
+    detail::in_use const mark{run.busy, "cairn::checkpointed_loop"};
+    run.adopt(plan);
+    user_ = run.users;
+    run.start(plan);
+    detail::noting(run.status, phase::forward, 0, [&] {
+      detail::begin_states<State>(run, std::forward<X0>(x0), detail::setup_for<State, store_type>(plan, {.step = form, .keeps_run = true}));
+    });
+    detail::turn_only<Step> user{step_};
+    run.go_on(step_, user, observer_);
+    turned_on_rest_ = run.resumed;
+    if constexpr (copied_state<State>) {
+      run.states.remember(run.status.turned_at, [&](step_index i) { return is_checkpoint(plan, i); });
+      run.at_turn = *run.walk;
+    }
+  }
+
+  [[nodiscard]] step_index steps() const noexcept { return engine().steps; }
+  /// The state after the last step; good as long as the run.
+  [[nodiscard]] State const& final_state() const { return mine("cairn::final_state").states.final_state(); }
+  /// Position -> state of what was kept to restart from; the initial state is not in it. As it stands now: a reverse sweep uses them up.
+  [[nodiscard]] checkpoint_view<State> checkpoints() const {
+    static_assert(detail::keeps_frames<store_type> && copied_state<State>, "cairn: checkpoints() needs a store that keeps its states in memory, and a state that can be copied");
+    checkpoint_view<State> view;
+    auto const& states = mine("cairn::checkpoints").states;
+    for (auto const& kept : states.held())
+      if (kept.at > 0 && kept.checkpoint) view.all_.emplace_back(kept.at, &states.pool().state(states.frame_of(kept)));
+    for (std::size_t k = 1; k < view.all_.size(); ++k)
+      for (std::size_t j = k; j > 0 && view.all_[j].first < view.all_[j - 1].first; --j) std::swap(view.all_[j], view.all_[j - 1]);
+    return view;
+  }
+  /// Calls of the step (or of `record`) so far.
+  [[nodiscard]] wide step_calls() const noexcept { return engine().status.ran; }
+  /// Phase, action and step of the last exception of user code, if there was one.
+  [[nodiscard]] sweep_failure const& failure() const noexcept { return engine().status.failure; }
+
+  /// The adjoint of the initial state for a seed value, or for `seed(final_state)`; forms and exceptions as for `gradient`.
+  /// A state that cannot be copied can be reversed once. \throws invalid_plan before any step runs, invalid_call on a second such reverse
+  template <class Seed, class Adjoint>
+  auto reverse(Seed&& seed, Adjoint&& adjoint) {
+    using AdjointF = std::remove_reference_t<Adjoint>;
+    using Bar = detail::bar_type<Seed, State>;
+    if constexpr (detail::check_adjoint<AdjointF, State, Bar>()) {
+      static constexpr auto shape = detail::shape_of_adjoint<AdjointF, State, Bar>();
+      detail::check_adjoint_fits("cairn::reverse", engine().leaf, 0, shape.form);
+      auto& run = mine("cairn::reverse");
+      detail::in_use const mark{run.busy, "cairn::reverse"};
+      to_the_turn();
+      fresh_ = false;
+      detail::reversal<State, Step, AdjointF, Bar> user{step_, adjoint, run.tapes, 0, false};
+      detail::noting(run.status, phase::reverse, steps(), [&] { detail::fill_bar<State>(user.bar, std::forward<Seed>(seed), final_state()); });
+      if constexpr (shape.form == adjoint_form::with_next) {
+        run.states.allow_next();
+        run.states.final_becomes_next();
+      }
+      run.go_on(step_, user, observer_);
+      return std::move(*user.bar);
+    }
+  }
+
+  /// State i, run again from the nearest state that still stands; costs no frame of the run.
+  /// \throws invalid_call unless 0 <= i <= steps()
+  [[nodiscard]] State at(step_index i) {
+    static_assert(copied_state<State>, "cairn: at(i) needs a state that can be copied");
+    if (i < 0 || i > steps())
+      throw invalid_call{"cairn::at", "there is no such state", {{"i", i}, {"steps", steps()}}, "states are numbered 0 to steps()"};
+    auto& run = mine("cairn::at");
+    detail::in_use const mark{run.busy, "cairn::at"};
+    auto const& pool = run.states.pool();
+    frame_id const nearest = run.states.before(i);
+    detail::frames<State> own;
+    own.begin(form == step_form::in_place ? 1 : 2);
+    frame_id x = own.take();
+    step_index failed = pool.at(nearest);
+    detail::noting(run.status, phase::recompute, failed, [&] {
+      own.copy_in(pool.state(nearest), x);
+      own.run(step_, x, pool.at(nearest), i, failed);
+    });
+    run.status.ran += wide(i - pool.at(nearest));
+    return std::move(own.state(x));
+  }
+
+  /// A state and its number; the reference is good until the next ++.
+  struct visited {
+    step_index index;
+    State const& state;
+  };
+  struct end_of_walk {};
+  class walk_back {
+   public:
+    using value_type = visited;
+    using difference_type = std::ptrdiff_t;
+    [[nodiscard]] visited operator*() const {
+      auto& run = run_->walked(pass_);
+      return {i_, i_ == run.steps ? run.states.final_state() : run.states.live()};
+    }
+    /// \throws invalid_call if the run was reversed, or walked anew, since this walk began
+    walk_back& operator++() {
+      if (--i_ >= 0) run_->to_next_reverse(pass_);
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    [[nodiscard]] bool operator==(end_of_walk) const noexcept { return i_ < 0; }
+
+   private:
+    friend checkpointed_run;
+    explicit walk_back(checkpointed_run& run) : run_{&run}, i_{run.steps()}, pass_{run.pass_} {}
+    checkpointed_run* run_;
+    step_index i_;
+    std::uint64_t pass_;
+  };
+  class backward_range {
+   public:
+    [[nodiscard]] walk_back begin() { return run_->start_backward(); }
+    [[nodiscard]] end_of_walk end() const noexcept { return {}; }
+
+   private:
+    friend checkpointed_run;
+    explicit backward_range(checkpointed_run& run) : run_{&run} {}
+    checkpointed_run* run_;
+  };
+  /// x_n, x_(n-1), ... x_0 with their numbers, as an input range; each loop over it is one sweep. \throws invalid_plan for a plan with leaves
+  [[nodiscard]] backward_range backward() {
+    static_assert(copied_state<State>, "cairn: backward() needs a state that can be copied");
+    if (engine().leaf > 1)
+      throw invalid_plan{"cairn::backward", "the plan reverses several steps at once", {{"leaf", engine().leaf}}, "use a plan with leaf 1"};
+    return backward_range{*this};
+  }
+
+  /// `auto [final_state, checkpoints] = checkpointed_loop(...)`.
+  template <std::size_t K>
+  [[nodiscard]] decltype(auto) get() const {
+    if constexpr (K == 0) return final_state();
+    else return checkpoints();
+  }
+
+ private:
+  static constexpr step_form form = detail::shape_of_step<Step, State>().form;
+
+  [[nodiscard]] auto& engine() noexcept { return detail::workspace_access::engine_of(work_); }
+  [[nodiscard]] auto const& engine() const noexcept { return detail::workspace_access::engine_of(work_); }
+  /// The engine, if no other sweep has begun in this run's workspace.
+  [[nodiscard]] auto& mine(char const* operation) {
+    check_mine(operation);
+    return engine();
+  }
+  [[nodiscard]] auto const& mine(char const* operation) const {
+    check_mine(operation);
+    return engine();
+  }
+  void check_mine(char const* operation) const {
+    if (engine().users != user_)
+      throw invalid_call{operation, "another sweep has begun in the workspace of this run", {}, "give a run that is kept a workspace of its own"};
+  }
+  [[nodiscard]] auto& walked(std::uint64_t pass) {
+    if (pass != pass_)
+      throw invalid_call{"cairn::backward", "the run was reversed or walked anew since this walk began", {}, "end one walk before the next, or use two runs"};
+    return mine("cairn::backward");
+  }
+
+  /// Back to where things stood at the turn, unless they do.
+  void to_the_turn() {
+    ++pass_;
+    if (fresh_) return;
+    auto& run = engine();
+    if constexpr (copied_state<State>) {
+      step_index failed = 0;
+      run.status.ran += detail::noting(run.status, phase::recompute, failed, [&] { return wide(run.states.rewind(step_, failed)); });
+      run.status.open = steps();
+      run.resumed = turned_on_rest_;
+      if (turned_on_rest_) run.replan([&](slot_index slot) { return run.states.held()[std::size_t(slot)].at; });
+      else run.walk = *run.at_turn;
+    } else {
+      throw invalid_call{"cairn::reverse", "a state that cannot be copied can be reversed once", {}, "run the loop again from its initial state"};
+    }
+  }
+  [[nodiscard]] walk_back start_backward() {
+    detail::in_use const mark{mine("cairn::backward").busy, "cairn::backward"};
+    to_the_turn();
+    fresh_ = false;
+    return walk_back{*this};
+  }
+  void to_next_reverse(std::uint64_t pass) {
+    auto& run = walked(pass);
+    detail::in_use const mark{run.busy, "cairn::backward"};
+    detail::turn_only<Step> user{step_};
+    run.go_on(step_, user, observer_);
+  }
+
+  [[no_unique_address]] Step step_;
+  [[no_unique_address]] Observer observer_;
+  Workspace work_;
+  std::uint64_t user_ = 0, pass_ = 0;
+  bool fresh_ = true;
+  bool turned_on_rest_ = false;
+};
+
+/// Runs `x = step(x, i)`, i = 0..n-1, keeps what `plan` says, and answers a run that can be reversed or walked backwards.
+///
+/// \param step  as for `gradient`; the run keeps a copy   \param x0  the initial state; an rvalue is moved from
+/// \param plan  a schedule, or the number of steps n >= 0: then `uniform{n}`, floor(sqrt n) checkpoints
+/// \param work  a `workspace` or a store to be reused; it must outlive the run   \param observer  as for `gradient`; an lvalue must outlive the run
+/// Memory: `estimate` with `keeps_run`; initial and final state stay as long as the run.
+template <class Step, class X0, class P, class Work = detail::own_workspace, class Observer = no_observer>
+[[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, Work&& work = {}, Observer&& observer = {}) {
+  using State = std::remove_cvref_t<X0>;
+  using StepF = std::decay_t<Step>;
+  if constexpr (detail::check_forward<StepF, State, P>()) {
+    using Plan = detail::plan_type<P>;
+    decltype(auto) p = detail::as_plan(plan);
+    using W = std::remove_cvref_t<Work>;
+    if constexpr (std::is_same_v<W, detail::own_workspace>)
+      return checkpointed_run<StepF, State, Plan, workspace<State, Plan>, Observer>{std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Observer>(observer)};
+    else if constexpr (detail::is_workspace<W>)
+      return checkpointed_run<StepF, State, Plan, W&, Observer>{std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Observer>(observer), work};
+    else if constexpr (store_of<W, State>)
+      return checkpointed_run<StepF, State, Plan, workspace<State, Plan, W&>, Observer>{std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Observer>(observer), work};
+    else {
+      static_assert(std::is_invocable_v<W&, event const&>, "cairn: the fourth argument must be a workspace for this state and plan, a store, or an observer");
+      return checkpointed_run<StepF, State, Plan, workspace<State, Plan>, Work>{std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Work>(work)};
+    }
+  }
+}
+
+}  // namespace cairn
+
+template <class Step, class State, class Plan, class Workspace, class Observer>
+struct std::tuple_size<cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>> : std::integral_constant<std::size_t, 2> {};
+template <class Step, class State, class Plan, class Workspace, class Observer>
+struct std::tuple_element<0, cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>> { using type = State const&; };
+template <class Step, class State, class Plan, class Workspace, class Observer>
+struct std::tuple_element<1, cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>> { using type = cairn::checkpoint_view<State>; };

@@ -1,0 +1,70 @@
+#pragma once
+/// \file nested.hpp  Loops in loops: an outer step that is itself a checkpointed loop.
+#include <type_traits>
+#include <utility>
+#include <cairn/run/gradient.hpp>
+#include <cairn/run/kept_object.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// A callable whose index counts from `base`. Forward and backward sweep of an inner loop call the same instantiation of it, and so the
+/// same code of the step: see call.hpp.
+template <class Step>
+struct counted_from {
+  Step* inner;
+  step_index base;
+
+  template <class State>
+    requires calls<Step, State&, step_index>
+  decltype(auto) operator()(State& x, step_index i) const { return (*inner)(x, base + i); }
+  template <class State>
+    requires(!calls<Step, State&, step_index> && calls<Step, State&>)
+  decltype(auto) operator()(State& x, step_index) const { return (*inner)(x); }
+};
+
+}  // namespace detail
+
+/// An outer step made of `plan.steps()` inner ones, and its adjoint; the inner loop keeps what `plan` says while its outer step is reversed.
+/// Inner steps and adjoints see the running index outer * plan.steps() + inner. `step` and `adjoint` are separate members, for one
+/// callable that is both would be read as an out-of-place step. Levels nest: the inner functions may be another `nested`'s.
+/// Both keep copies of the callables; a second sweep over them allocates nothing.
+template <schedule Plan, class Step, class Adjoint>
+class nested {
+  struct forward {
+    Step inner;
+    step_index steps;
+    template <class State>
+      requires(detail::shape_of_step<Step, State>().form == step_form::in_place)
+    void operator()(State& x, step_index i) {
+      detail::counted_from<Step> from{&inner, i * steps};
+      step_index failed = -1;
+      detail::run_in_place(from, x, 0, steps, failed);
+    }
+  };
+  struct backward {
+    Plan plan;
+    Step inner;
+    Adjoint back;
+    detail::kept_object memory;
+    template <class State, class Bar>
+      requires(detail::shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
+    void operator()(State const& x, Bar& bar, step_index i) {
+      static constexpr bool indexed = detail::shape_of_adjoint<Adjoint, State, Bar>().indexed;  // static: nvcc reads it inside the lambda
+      step_index const base = i * plan.steps();
+      bar = gradient(detail::counted_from<Step>{&inner, base}, x, plan, std::move(bar),
+                     [this, base](State const& at, Bar& b, step_index k) {
+                       if constexpr (indexed) detail::pull_back(back, b, at, b, base + k);
+                       else detail::pull_back(back, b, at, b);
+                     },
+                     memory.get<workspace<State, Plan>>());
+    }
+  };
+
+ public:
+  nested(Plan plan, Step inner, Adjoint back) : step{inner, plan.steps()}, adjoint{plan, inner, back, {}} {}
+  forward step;
+  backward adjoint;
+};
+
+}  // namespace cairn

@@ -1,0 +1,73 @@
+#pragma once
+/// \file rehearse.hpp  The peak of a sweep whose states change their size on the way: the executor itself, on states of nothing but a size.
+#include <type_traits>
+#include <utility>
+#include <cairn/core/sweep_bytes.hpp>
+#include <cairn/run/gradient.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// Bytes of all phantoms that stand, and the most that stood.
+struct phantom_account {
+  wide held = 0, peak = 0;
+  void add(wide bytes) noexcept {
+    held += bytes;
+    if (held > peak) peak = held;
+  }
+};
+
+/// A state that is only a size.
+class phantom {
+ public:
+  phantom(phantom_account& account, wide bytes) noexcept : account_{&account}, bytes_{bytes} { account.add(bytes); }
+  phantom(phantom const& other) noexcept : phantom{*other.account_, other.bytes_} {}
+  phantom& operator=(phantom const& other) noexcept {
+    resize(other.bytes_);
+    return *this;
+  }
+  ~phantom() { account_->held -= bytes_; }
+  void resize(wide bytes) noexcept {
+    account_->held -= bytes_;
+    account_->add(bytes_ = bytes);
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept { return std::size_t(bytes_); }
+
+ private:
+  phantom_account* account_;
+  wide bytes_;
+};
+
+struct phantom_bar {};
+
+}  // namespace detail
+
+/// The exact peak in bytes of one `gradient` over a store in memory whose state i holds `size_of(i)` bytes; with states of one size
+/// it is `sweep_bytes`. What a step needs for a moment while it makes its result is not in it.
+/// \param size_of  bytes of state i, 0 <= i <= n, as `bytes_of` counts them   \param sizes  of everything else; `state` is not read
+/// Cost: one call of size_of a step, as many as the plan's step calls; no state is made.
+template <schedule Plan, class SizeOf>
+[[nodiscard]] wide rehearse(Plan const& plan, SizeOf size_of, sweep_form form, sweep_sizes const& sizes) {
+  using detail::phantom;
+  detail::phantom_account account;
+  auto const heap_of = [&](step_index i) { return wide(size_of(i)) - sizes.state_inline; };
+  phantom const x0{account, heap_of(0)};
+  auto const sweep = [&](auto step) {
+    auto const bar = [](phantom const&) { return detail::phantom_bar{}; };
+    auto const adjoint_of = [&](auto adjoint) { (void)gradient(step, x0, plan, bar, adjoint); };
+    if (form.adjoint == adjoint_form::with_next) adjoint_of([](phantom const&, phantom const&, detail::phantom_bar&, step_index) {});
+    else if (form.adjoint == adjoint_form::recorded)
+      adjoint_of(recorded{[&](phantom& x, step_index i) { x.resize(heap_of(i + 1)); return detail::no_tape{}; }, [](detail::no_tape&, detail::phantom_bar&) {}});
+    else adjoint_of(leaf([](phantom const&, detail::phantom_bar&, step_index, step_index) {}));
+  };
+  if (form.step == step_form::in_place) sweep([&](phantom& x, step_index i) { x.resize(heap_of(i + 1)); });
+  else if (form.step == step_form::by_value) sweep([&](phantom const&, step_index i) { return phantom{account, heap_of(i + 1)}; });
+  else sweep([&](phantom const&, phantom& x1, step_index i) { x1.resize(heap_of(i + 1)); });
+
+  sweep_needs const needs{plan.slots(), 0, tapes_of(plan), plan.leaf(), initial_is_free(plan), table_bytes_of(plan), plan.steps() > 0};
+  sweep_sizes rest = sizes;
+  rest.state = sizes.state_inline;  // frames that stand are in the account
+  return sweep_bytes(needs, form, rest, 0) + account.peak - heap_of(0);  // the caller's own x0 is in `initial`
+}
+
+}  // namespace cairn

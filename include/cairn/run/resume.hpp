@@ -1,0 +1,49 @@
+#pragma once
+/// \file resume.hpp  Goes on with a sweep that was stopped, from what its store still holds.
+#include <type_traits>
+#include <utility>
+#include <cairn/run/gradient.hpp>
+
+namespace cairn {
+
+/// How far a stopped sweep had come: steps [0, open) are still to be reversed, and `bar` belongs to state `open`.
+template <class Bar>
+struct reached {
+  step_index open;
+  Bar bar;
+};
+template <class Bar> reached(step_index, Bar) -> reached<Bar>;
+
+/// The adjoint of the initial state for a sweep of `plan` that stopped at `position`: by an exception, or in a process that is gone.
+///
+/// Replans the rest around the states that the workspace's store still holds, runs again what is missing, and gives the same bits as a
+/// sweep that was never stopped. A store that lost everything costs the steps of a new sweep over [0, open).
+/// \param x0  the initial state, as at the first start   \param position  what a `hooked` adjoint noted last
+/// \param work  the workspace of the stopped sweep, or one whose store still knows its states
+/// \throws invalid_call unless 0 <= open <= n; otherwise as `gradient`
+template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class Workspace, class Observer = no_observer>
+[[nodiscard]] Bar resume(Step&& step, X0&& x0, Plan const& plan, reached<Bar> position, Adjoint&& adjoint, Workspace& work, Observer&& observer = {}) {
+  using State = std::remove_cvref_t<X0>;
+  using StepF = std::remove_reference_t<Step>;
+  using AdjointF = std::remove_reference_t<Adjoint>;
+  if constexpr (detail::check_forward<StepF, State, Plan>() && detail::check_adjoint<AdjointF, State, Bar>()) {
+    static constexpr auto shape = detail::shape_of_adjoint<AdjointF, State, Bar>();
+    if (position.open < 0 || position.open > plan.steps())
+      throw invalid_call{"cairn::resume", "the position is outside the loop", {{"open", position.open}, {"steps", plan.steps()}}, "open is the number of steps still to be reversed"};
+    detail::check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
+    auto& run = detail::workspace_access::engine_of(work);
+    detail::in_use const mark{run.busy, "cairn::resume"};
+    run.adopt(plan);
+    run.status.open = position.open;
+    run.status.turned = true;
+    using store_type = typename std::remove_reference_t<decltype(run)>::store_type;
+    run.states.begin_again(x0, detail::setup_for<State, store_type>(plan, {detail::shape_of_step<StepF, State>().form, shape.form}));
+    run.replan([&](slot_index slot) { return run.states.state_in(slot); });
+    detail::reversal<State, StepF, AdjointF, Bar> user{step, adjoint, run.tapes, 0, false};
+    user.bar.emplace(std::move(position.bar));
+    run.go_on_resumed(step, user, observer);
+    return std::move(*user.bar);
+  }
+}
+
+}  // namespace cairn

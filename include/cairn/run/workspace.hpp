@@ -1,0 +1,146 @@
+#pragma once
+/// \file workspace.hpp  The memory of a sweep, which may outlive it: with a kept workspace a warm sweep allocates nothing.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/error.hpp>
+#include <cairn/core/frames_needed.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/run/copied_states.hpp>
+#include <cairn/run/kept_object.hpp>
+#include <cairn/run/saved_states.hpp>
+#include <cairn/run/walker.hpp>
+#include <cairn/schedule/remaining.hpp>
+#include <cairn/store/memory.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// What one sweep needs: states, cursor, and where it stands. A lost checkpoint or a resumed sweep puts `rest` in the cursor's place.
+template <class State, schedule Plan, class Store>
+struct engine {
+  using store_type = std::remove_reference_t<Store>;
+  using states_type = std::conditional_t<copied_state<State>, copied_states<State, Store>, saved_states<State, Store>>;
+
+  states_type states;
+  std::optional<cursor_of<Plan>> walk, at_turn;  ///< now, and where a kept run begins its way back
+  std::optional<cursor_of<remaining>> rest;
+  kept_object tapes;
+  sweep_status status;
+  step_index steps = 0, leaf = 1;
+  slot_index slots = 0;
+  std::uint64_t users = 0;  ///< sweeps that began here: a kept run is over when another one begins
+  bool resumed = false;
+  bool busy = false;
+
+  engine() = default;
+  explicit engine(Store store) : states{std::forward<Store>(store)} {}
+
+  /// Before the first action of a plan.
+  void adopt(Plan const& plan) {
+    ++users;
+    steps = plan.steps();
+    leaf = plan.leaf();
+    slots = plan.slots();
+    resumed = false;
+    status = {};
+    status.open = steps;
+  }
+  void start(Plan const& plan) { walk = plan.walk(); }
+  /// Replans what is left of the sweep around the states that are still there: `state_in(slot)` says which, -1 for none.
+  template <class StateIn>
+  void replan(StateIn state_in) {
+    remaining const plan{{steps, status.open, status.turned, slots, leaf}, state_in};
+    rest = plan.walk();
+    resumed = true;
+  }
+  /// Obeys actions until something other than a lost checkpoint stops the sweep.
+  template <class Step, class User, class Observer>
+  halt go_on(Step& step, User& user, Observer& observer) {
+    if constexpr (may_lose<store_type>) {
+      if (resumed) return go_on_resumed(step, user, observer);
+      halt const answer = play<State>(*walk, states, step, user, observer, status);
+      if (answer != halt::lost) return answer;
+      replan_after_loss(user);
+      return go_on_resumed(step, user, observer);
+    } else return play<State>(*walk, states, step, user, observer, status);
+  }
+  template <class Step, class User, class Observer>
+  halt go_on_resumed(Step& step, User& user, Observer& observer) {
+    for (;;) {
+      halt const answer = play<State>(*rest, states, step, user, observer, status);
+      if constexpr (may_lose<store_type>) {
+        if (answer == halt::lost) {
+          replan_after_loss(user);
+          continue;
+        }
+      }
+      return answer;
+    }
+  }
+  template <class User>
+  void replan_after_loss(User& user) {
+    user.drop_all_tapes();
+    replan([this](slot_index slot) { return states.held()[std::size_t(slot)].at; });
+  }
+};
+
+/// Marks a workspace as in use.
+struct in_use {
+  bool& busy;
+  in_use(bool& flag, char const* operation) : busy{flag} {
+    if (busy) throw reentrancy_error{operation, "this workspace is in use by a sweep that has not ended", {}, "give each nested sweep a workspace of its own"};
+    busy = true;
+  }
+  in_use(in_use const&) = delete;
+  ~in_use() { busy = false; }
+};
+
+struct workspace_access;
+
+}  // namespace detail
+
+/// The memory of a sweep: frames, tables and cursor. Keep one and hand it to every sweep, and a warm sweep allocates nothing.
+/// One workspace serves one sweep at a time. What its states took stays with it until it is destroyed or a plan of another size comes.
+/// `Store` is where checkpoints live; a reference type leaves it with the caller.
+template <class State, schedule Plan, class Store = memory_store>
+class workspace {
+ public:
+  workspace() = default;
+  explicit workspace(Store store) : engine_{std::forward<Store>(store)} {}
+
+  /// Phase, action and step of the exception that ended the last sweep, if one did.
+  [[nodiscard]] sweep_failure const& failure() const noexcept { return engine_.status.failure; }
+  /// Calls of the step (or of `record`) in the last sweep.
+  [[nodiscard]] wide step_calls() const noexcept { return engine_.status.ran; }
+  /// Frames that the last sweep had at its disposal.
+  [[nodiscard]] slot_index frame_count() const noexcept { return engine_.states.frame_count(); }
+  [[nodiscard]] std::remove_reference_t<Store>& store() noexcept { return engine_.states.store(); }
+
+ private:
+  friend detail::workspace_access;
+  detail::engine<State, Plan, Store> engine_;
+};
+
+/// A workspace for sweeps of `plan` over states of a type; its memory comes with the first sweep.
+template <class State, schedule Plan>
+[[nodiscard]] workspace<State, Plan> workspace_for(Plan const&) { return {}; }
+/// The same with checkpoints in the caller's store, which must outlive the workspace.
+template <class State, schedule Plan, class Store>
+[[nodiscard]] workspace<State, Plan, Store&> workspace_for(Plan const&, Store& store) { return workspace<State, Plan, Store&>{store}; }
+
+namespace detail {
+
+/// The way from the public workspace to its engine, for the verbs.
+struct workspace_access {
+  template <class Workspace>
+  [[nodiscard]] static auto& engine_of(Workspace& work) noexcept { return work.engine_; }
+};
+
+template <class W> inline constexpr bool is_workspace = false;
+template <class State, class Plan, class Store> inline constexpr bool is_workspace<workspace<State, Plan, Store>> = true;
+
+}  // namespace detail
+}  // namespace cairn

@@ -1,0 +1,39 @@
+#pragma once
+/// \file memory.hpp  The store in memory: a checkpoint is a frame that is kept, so that saving and loading copy nothing.
+#include <utility>
+#include <cairn/core/table.hpp>
+#include <cairn/store/store.hpp>
+
+namespace cairn {
+
+/// Keeps checkpoints as frames of the sweep. Costs 8 bytes a slot beside the states themselves; every operation is O(1).
+class memory_store {
+ public:
+  static constexpr bool keeps_frames = true;
+
+  void begin(slot_index slots) { kept_.assign(std::size_t(slots), no_frame); }
+
+  template <class Frames>
+  void save(Frames& frames, place where, step_index, frame_id frame) {
+    frames.keep(frame);
+    kept_[std::size_t(where.slot)] = frame;
+  }
+  template <class Frames>
+  [[nodiscard]] frame_id load(Frames& frames, place where, step_index) {
+    frame_id const frame = kept_[std::size_t(where.slot)];
+    frames.keep(frame);
+    return frame;
+  }
+  template <class Frames>
+  void drop(Frames& frames, place where) {
+    frames.release(std::exchange(kept_[std::size_t(where.slot)], no_frame));
+  }
+
+  /// The frame that a slot holds, or no_frame.
+  [[nodiscard]] frame_id frame(slot_index slot) const noexcept { return kept_[std::size_t(slot)]; }
+
+ private:
+  detail::table<frame_id> kept_;
+};
+
+}  // namespace cairn
