@@ -1,0 +1,189 @@
+// Eigen's types are states that copy without allocating; what only refers to one is none.
+#include <stdexcept>
+#define EIGEN_RUNTIME_NO_MALLOC
+#define eigen_assert(claim) ((claim) ? void() : throw std::logic_error{#claim})
+#include <cairn/adapt/eigen.hpp>
+#include <cairn/cairn.hpp>
+#include <Eigen/Geometry>
+#include <Eigen/Sparse>
+#include "support/catch.hpp"
+
+using cairn::bytes_of;
+using cairn::step_index;
+namespace {
+
+using vector = Eigen::VectorXd;
+using matrix = Eigen::MatrixXf;
+using fixed = Eigen::Vector3d;
+using bounded = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, 8, 1>;
+using array = Eigen::ArrayXXd;
+using sparse = Eigen::SparseMatrix<double>;
+using sparse_vector = Eigen::SparseVector<float>;
+using sizes = std::vector<std::size_t>;
+
+struct body {
+  Eigen::Quaterniond turned = Eigen::Quaterniond::Identity();
+  fixed at = fixed::Zero();
+  vector joints;
+  double t = 0;
+};
+
+template <class T>
+sizes runs(T& x) {
+  sizes all;
+  cairn::visit_buffers(x, [&](auto*, std::size_t size) { all.push_back(size); });
+  return all;
+}
+template <class T>
+inline constexpr bool whole = cairn::copied_state<T> && cairn::sized_state<T> && cairn::buffered<T>;
+
+sparse some_sparse() {
+  sparse x(4, 5);
+  x.insert(1, 2) = 3;
+  x.insert(3, 4) = 2;
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("matrices and what is made of them are states", "[eigen]") {
+  CHECK(whole<vector>);
+  CHECK(whole<matrix>);
+  CHECK(whole<fixed>);
+  CHECK(whole<bounded>);
+  CHECK(whole<array>);
+  CHECK(whole<Eigen::MatrixXcd>);
+  CHECK(whole<sparse>);
+  CHECK(whole<sparse_vector>);
+  CHECK(whole<Eigen::Quaterniond>);
+  CHECK(whole<Eigen::Isometry3d>);
+  CHECK(whole<body>);
+  CHECK(whole<std::tuple<vector, matrix, double>>);
+  CHECK(whole<std::vector<fixed>>);
+}
+
+TEST_CASE("views and expressions are no states", "[eigen]") {
+  using cairn::detail::sharing;
+  vector x(3);
+  matrix m(2, 2);
+  auto const why = [](auto const& expression) { return cairn::detail::why_shared<std::remove_cvref_t<decltype(expression)>>(); };
+  CHECK(why(x) == sharing::none);
+  CHECK(why(2 * x) == sharing::expression);
+  CHECK(why(x + x) == sharing::expression);
+  CHECK(why(m * m) == sharing::expression);
+  CHECK(why(m.transpose()) == sharing::expression);
+  CHECK(why(x.head(2)) == sharing::expression);
+  CHECK(why(m.row(0)) == sharing::expression);
+  CHECK(why(x.array()) == sharing::expression);
+  CHECK(why(Eigen::Map<vector>{x.data(), 3}) == sharing::expression);
+  CHECK(why(Eigen::Ref<vector>{x}) == sharing::expression);
+  CHECK(why(Eigen::Ref<vector const>{x}) == sharing::expression);
+  CHECK(why((2 * x).eval()) == sharing::none);
+  CHECK(cairn::detail::why_shared<Eigen::Map<Eigen::Quaterniond>>() == sharing::expression);
+  CHECK(cairn::detail::why_shared<Eigen::Map<sparse>>() == sharing::expression);
+  CHECK(cairn::detail::why_shared<std::tuple<vector, Eigen::Ref<vector>>>() == sharing::expression);
+  CHECK(cairn::detail::why_shared<Eigen::Matrix<double*, 2, 1>>() == sharing::handle);
+}
+
+TEST_CASE("a step must return the matrix, and not an expression of it", "[eigen]") {
+  auto const expression = [](vector const& x) { return 2 * x; };
+  auto const evaluated = [](vector const& x) { return (2 * x).eval(); };
+  auto const in_place = [](vector& x, step_index) { x *= 2; };
+  auto const in_place_generic = [](auto& x, auto i) { x *= double(i); };
+  auto const adjoint = [](vector const&, vector const& bar) { return 2 * bar; };
+  auto const returns_assignment = [](vector& x) { return x *= 2; };
+  CHECK_FALSE(cairn::step_of<decltype(expression), vector>);
+  CHECK(cairn::step_of<decltype(evaluated), vector>);
+  CHECK(cairn::step_of<decltype(in_place), vector>);
+  CHECK(cairn::step_of<decltype(in_place_generic), vector>);
+  CHECK_FALSE(cairn::step_of<decltype(returns_assignment), vector>);
+  CHECK_FALSE(cairn::adjoint_of<decltype(adjoint), vector, vector>);
+}
+
+TEST_CASE("the bytes of a matrix are its object and its coefficients on the heap", "[eigen]") {
+  CHECK(bytes_of(vector(5)) == sizeof(vector) + 40);
+  CHECK(bytes_of(vector{}) == sizeof(vector));
+  CHECK(bytes_of(matrix(3, 4)) == sizeof(matrix) + 48);
+  CHECK(bytes_of(fixed{}) == 24);
+  CHECK(bytes_of(bounded(5)) == sizeof(bounded));
+  CHECK(bytes_of(Eigen::Quaterniond{}) == 32);
+  CHECK(bytes_of(body{{}, {}, vector(4), 1}) == sizeof(body) + 32);
+  CHECK(bytes_of(std::vector<vector>{vector(1), vector(2)}) == sizeof(std::vector<vector>) + 2 * sizeof(vector) + 24);
+  using deep = Eigen::Array<std::vector<double>, 2, 1>;
+  deep nested;
+  nested(0) = {1, 2, 3};
+  CHECK(bytes_of(nested) == sizeof(deep) + 24);
+  sparse x = some_sparse();
+  x.makeCompressed();
+  CHECK(bytes_of(x) == sizeof(sparse) + 2 * (8 + 4) + 6 * 4);
+}
+
+TEST_CASE("copying between matrices of one size allocates nothing", "[eigen]") {
+  struct no_malloc {
+    no_malloc() { Eigen::internal::set_is_malloc_allowed(false); }
+    ~no_malloc() { Eigen::internal::set_is_malloc_allowed(true); }
+  };
+  body const from{Eigen::Quaterniond::UnitRandom(), fixed::Ones(), vector::Ones(100), 2};
+  body into{{}, {}, vector::Zero(100), 0};
+  array const a = array::Ones(3, 4);
+  array b = array::Zero(3, 4);
+  {
+    no_malloc const here;
+    CHECK_NOTHROW(cairn::copy_state(from, into));
+    CHECK_NOTHROW(cairn::copy_state(a, b));
+    CHECK_THROWS_AS(vector(100), std::logic_error);  // the watch is awake
+  }
+  CHECK(into.joints == from.joints);
+  CHECK(into.turned.coeffs() == from.turned.coeffs());
+  CHECK((b == a).all());
+}
+
+TEST_CASE("coefficients are one run, and can be written back", "[eigen]") {
+  vector x = vector::LinSpaced(3, 1, 3);
+  matrix m(2, 3);
+  body b{{}, {}, vector(4), 1};
+  vector none;
+  Eigen::Isometry3d pose = Eigen::Isometry3d::Identity();
+  CHECK(runs(x) == sizes{24});
+  CHECK(runs(std::as_const(x)) == sizes{24});
+  CHECK(runs(m) == sizes{24});
+  CHECK(runs(b) == sizes{32, 24, 32, 8});
+  CHECK(runs(none) == sizes{0});
+  CHECK(runs(pose) == sizes{128});
+  cairn::visit_buffers(x, [](void* run, std::size_t) { static_cast<double*>(run)[1] = 7; });
+  CHECK(x[1] == 7.0);
+}
+
+TEST_CASE("a sparse matrix is its values and indices, with or without room between columns", "[eigen]") {
+  sparse loose = some_sparse();
+  sparse tight = loose;
+  tight.makeCompressed();
+  CHECK_FALSE(loose.isCompressed());
+  CHECK(runs(tight) == sizes{24, 8, 16});
+  std::size_t loose_bytes = 0;
+  for (std::size_t size : runs(loose)) loose_bytes += size;
+  CHECK(loose_bytes == 24 + 20 + 2 * (4 + 8));
+  sparse_vector v(5);
+  v.insert(3) = 1;
+  CHECK(runs(v) == sizes{4, 4});
+
+  sparse copy;
+  cairn::copy_state(tight, copy);
+  sparse_vector copied;
+  cairn::copy_state(v, copied);
+  CHECK(copy.coeff(1, 2) == 3.0);
+  CHECK(copied.coeff(3) == 1.0f);
+}
+
+TEST_CASE("a loop over matrices has the gradient of the product of its steps", "[eigen]") {
+  matrix const a = (matrix(2, 2) << 0.9f, 0.2f, -0.1f, 1.1f).finished();
+  using state = Eigen::Vector2f;
+  auto const step = [&](state& x, step_index) { x = (a * x).eval(); };
+  auto const value = [&](state const& x) -> state { return a * x; };
+  auto const adjoint = [&](state const&, state& bar, step_index) { bar = (a.transpose() * bar).eval(); };
+  auto const seed = [](state const&) { return state{1, 2}; };
+  state want{1, 2};
+  for (int k = 0; k < 20; ++k) want = (a.transpose() * want).eval();
+  CHECK(cairn::gradient(step, state{1, 1}, cairn::revolve{20, 3}, seed, adjoint) == want);
+  CHECK(cairn::gradient(value, state{1, 1}, 20, seed, adjoint) == want);
+}

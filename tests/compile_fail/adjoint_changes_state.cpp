@@ -1,0 +1,12 @@
+// error: the adjoint must be `adjoint\(x, bar, i\)`
+#include <cairn/cairn.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+auto const step = [](vec& x, cairn::step_index) { x[0] *= x[0]; };
+#ifdef CAIRN_FIXED
+auto const adjoint = [](vec const& x, vec& bar, cairn::step_index) { bar[0] *= x[0]; };
+#else
+auto const adjoint = [](vec& x, vec& bar, cairn::step_index) { bar[0] *= x[0]; };
+#endif
+int main() { (void)cairn::gradient(step, vec{2.0}, 10, vec{1.0}, adjoint); }

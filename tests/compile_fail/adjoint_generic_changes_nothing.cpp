@@ -1,0 +1,12 @@
+// error: an adjoint that returns nothing must take bar by non-const reference
+#include <cairn/cairn.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+auto const step = [](vec& x, cairn::step_index) { x[0] *= x[0]; };
+#ifdef CAIRN_FIXED
+auto const adjoint = [](auto const& x, auto& bar, auto) { bar[0] *= x[0]; };
+#else
+auto const adjoint = [](auto const& x, auto bar, auto) { bar[0] *= x[0]; };
+#endif
+int main() { (void)cairn::gradient(step, vec{2.0}, 10, vec{1.0}, adjoint); }

@@ -1,0 +1,14 @@
+// error: cannot tell which bytes make this state
+#include <cairn/core/buffers.hpp>
+#include <set>
+#include <vector>
+
+#ifdef CAIRN_FIXED
+std::vector<int> const x;
+#else
+std::set<int> const x;
+#endif
+struct look {
+  void operator()(void const*, std::size_t) const {}
+};
+int main() { cairn::visit_buffers(x, look{}); }

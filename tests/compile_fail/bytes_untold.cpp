@@ -1,0 +1,14 @@
+// error: cannot tell how many bytes this state holds
+#include <cairn/core/state_traits.hpp>
+#include <map>
+#include <vector>
+
+struct node {
+  double x;
+};
+#ifdef CAIRN_FIXED
+std::vector<node> const x;
+#else
+std::map<int, node> const x;
+#endif
+auto const size = cairn::bytes_of(x);

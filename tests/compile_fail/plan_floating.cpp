@@ -1,0 +1,13 @@
+// error: the plan must be a whole number of steps, or a schedule
+#include <cairn/cairn.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+auto const step = [](vec& x, cairn::step_index) { x[0] *= x[0]; };
+auto const adjoint = [](vec const& x, vec& bar, cairn::step_index) { bar[0] *= x[0]; };
+#ifdef CAIRN_FIXED
+auto const plan = 10;
+#else
+auto const plan = 10.5;
+#endif
+int main() { (void)cairn::gradient(step, vec{2.0}, plan, vec{1.0}, adjoint); }

@@ -1,0 +1,9 @@
+// error: this size is not a whole number of bytes
+#include <cairn/core/bytes.hpp>
+
+using namespace cairn::literals;
+#ifdef CAIRN_FIXED
+auto const budget = 4_GB;
+#else
+auto const budget = 1.0001_B;
+#endif

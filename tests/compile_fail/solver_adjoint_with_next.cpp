@@ -1,0 +1,18 @@
+// error: there is only one object of a state that cannot be copied
+#include <cairn/cairn.hpp>
+
+struct solver {
+  double x = 1;
+  solver() = default;
+  solver(solver const&) = delete;
+  double save() const { return x; }
+  void restore(double kept) { x = kept; }
+};
+solver s;
+auto const step = [](solver& at) { at.x *= 2; };
+#ifdef CAIRN_FIXED
+auto const adjoint = [](solver const&, double& bar, cairn::step_index) { bar *= 2; };
+#else
+auto const adjoint = [](solver const&, solver const&, double& bar, cairn::step_index) { bar *= 2; };
+#endif
+int main() { (void)cairn::gradient(step, s, 10, 1.0, adjoint); }

@@ -1,0 +1,18 @@
+// error: a state that cannot be copied needs a step in place
+#include <cairn/cairn.hpp>
+
+struct solver {
+  double x = 1;
+  solver() = default;
+  solver(solver const&) = delete;
+  double save() const { return x; }
+  void restore(double kept) { x = kept; }
+};
+solver s;
+auto const adjoint = [](solver const&, double& bar) { bar *= 2; };
+#ifdef CAIRN_FIXED
+auto const step = [](solver& at) { at.x *= 2; };
+#else
+auto const step = [](solver const& from, solver& into) { into.x = 2 * from.x; };
+#endif
+int main() { (void)cairn::gradient(step, s, 10, 1.0, adjoint); }

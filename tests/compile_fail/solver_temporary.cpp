@@ -1,0 +1,18 @@
+// error: is advanced where it stands; hand over a variable
+#include <cairn/cairn.hpp>
+
+struct solver {
+  double x = 1;
+  solver() = default;
+  solver(solver const&) = delete;
+  double save() const { return x; }
+  void restore(double kept) { x = kept; }
+};
+solver s;
+auto const step = [](solver& at) { at.x *= 2; };
+auto const adjoint = [](solver const&, double& bar) { bar *= 2; };
+#ifdef CAIRN_FIXED
+int main() { (void)cairn::gradient(step, s, 10, 1.0, adjoint); }
+#else
+int main() { (void)cairn::gradient(step, solver{}, 10, 1.0, adjoint); }
+#endif

@@ -1,0 +1,23 @@
+// error: parts that state_traits copies can stand in vectors
+#include <cairn/cairn.hpp>
+#include <map>
+#include <vector>
+
+struct handle {
+  double* x = nullptr;
+};
+template <>
+struct cairn::state_traits<handle> {
+  static void copy(handle const& from, handle& into) {
+    if (into.x == nullptr) into.x = new double;
+    *into.x = *from.x;
+  }
+};
+#ifdef CAIRN_FIXED
+using handles = std::vector<handle>;
+#else
+using handles = std::map<int, handle>;
+#endif
+auto const step = [](handles&) {};
+auto const adjoint = [](handles const&, double&) {};
+int main() { (void)cairn::gradient(step, handles{}, 10, 1.0, adjoint); }

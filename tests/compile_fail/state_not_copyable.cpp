@@ -1,0 +1,22 @@
+// error: the state must be copyable, or have save\(\) and restore\(snapshot\)
+#include <cairn/cairn.hpp>
+
+#ifdef CAIRN_FIXED
+struct solver {
+  double x = 1;
+  solver() = default;
+  solver(solver const&) = delete;
+  double save() const { return x; }
+  void restore(double kept) { x = kept; }
+};
+#else
+struct solver {
+  double x = 1;
+  solver() = default;
+  solver(solver const&) = delete;
+};
+#endif
+solver s;
+auto const step = [](solver& at) { at.x *= 2; };
+auto const adjoint = [](solver const&, double& bar) { bar *= 2; };
+int main() { (void)cairn::gradient(step, s, 10, 1.0, adjoint); }

@@ -1,0 +1,15 @@
+// error: copying this state would share its data
+#include <cairn/cairn.hpp>
+#include <memory>
+
+using handle = std::shared_ptr<double>;
+#ifdef CAIRN_FIXED
+double x0 = 1;
+auto const step = [](double& x) { x *= 2; };
+auto const adjoint = [](double, double& bar) { bar *= 2; };
+#else
+handle x0{new double{1}};
+auto const step = [](handle& x) { *x *= 2; };
+auto const adjoint = [](handle const&, double& bar) { bar *= 2; };
+#endif
+int main() { (void)cairn::gradient(step, x0, 10, 1.0, adjoint); }

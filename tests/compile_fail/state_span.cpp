@@ -1,0 +1,19 @@
+// error: copying this state would share its data
+#include <cairn/cairn.hpp>
+#include <span>
+#include <vector>
+
+#ifdef CAIRN_FIXED
+struct field {
+  std::vector<double> x;
+  int kind = 0;
+};
+#else
+struct field {
+  std::span<double> x;
+  int kind = 0;
+};
+#endif
+auto const step = [](field& at) { at.kind += 1; };
+auto const adjoint = [](field const&, double& bar) { bar *= 2; };
+int main() { (void)cairn::gradient(step, field{}, 10, 1.0, adjoint); }

@@ -1,0 +1,18 @@
+// error: include <cairn/adapt/torch.hpp>
+#include <cairn/cairn.hpp>
+
+struct tensor {  // as at::Tensor looks to the core
+  void* unsafeGetTensorImpl() const { return impl; }
+  long use_count() const { return 1; }
+  void* impl = nullptr;
+};
+#ifdef CAIRN_FIXED
+double x0 = 1;
+auto const step = [](double& x) { x *= 2; };
+auto const adjoint = [](double, double& bar) { bar *= 2; };
+#else
+tensor x0;
+auto const step = [](tensor&) {};
+auto const adjoint = [](tensor const&, double&) {};
+#endif
+int main() { (void)cairn::gradient(step, x0, 10, 1.0, adjoint); }

@@ -1,0 +1,12 @@
+// error: a step that returns the next state must take x by value or by const reference
+#include <cairn/cairn.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+auto const adjoint = [](vec const& x, vec& bar, cairn::step_index) { bar[0] *= x[0]; };
+#ifdef CAIRN_FIXED
+auto const step = [](vec x) { x[0] += 1; return x; };
+#else
+auto const step = [](vec& x) { x[0] += 1; return x; };
+#endif
+int main() { (void)cairn::gradient(step, vec{2.0}, 10, vec{1.0}, adjoint); }

@@ -1,0 +1,12 @@
+// error: a step that returns nothing must take the state that it changes by non-const reference
+#include <cairn/cairn.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+auto const adjoint = [](vec const& x, vec& bar, cairn::step_index) { bar[0] *= x[0]; };
+#ifdef CAIRN_FIXED
+auto const step = [](vec& x, cairn::step_index) { x[0] += 1; };
+#else
+auto const step = [](vec x, cairn::step_index) { x[0] += 1; };
+#endif
+int main() { (void)cairn::gradient(step, vec{2.0}, 10, vec{1.0}, adjoint); }

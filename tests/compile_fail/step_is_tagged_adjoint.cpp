@@ -1,0 +1,10 @@
+// error: the step must be `step\(x, i\)` in place
+#include <cairn/cairn.hpp>
+
+auto const adjoint = [](double, double& bar) { bar *= 2; };
+#ifdef CAIRN_FIXED
+auto const step = [](double& x, cairn::step_index) { x *= 2; };
+#else
+auto const step = cairn::leaf([](double& x, cairn::step_index) { x *= 2; });
+#endif
+int main() { (void)cairn::gradient(step, 1.0, 10, 1.0, adjoint); }

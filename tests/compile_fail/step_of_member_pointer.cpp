@@ -1,0 +1,14 @@
+// error: the step must be `step\(x, i\)` in place
+#include <cairn/cairn.hpp>
+
+struct model {
+  double x;
+  void advance(cairn::step_index) { x *= x; }
+};
+auto const adjoint = [](model const& m, double& bar) { bar *= 2 * m.x; };
+#ifdef CAIRN_FIXED
+auto const step = [](model& m, cairn::step_index i) { m.advance(i); };
+#else
+auto const step = &model::advance;
+#endif
+int main() { (void)cairn::gradient(step, model{0.5}, 10, 1.0, adjoint); }

@@ -1,0 +1,12 @@
+// error: the step must return nothing, or the state itself
+#include <cairn/cairn.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+auto const adjoint = [](vec const& x, vec& bar, cairn::step_index) { bar[0] *= x[0]; };
+#ifdef CAIRN_FIXED
+auto const step = [](vec const& x, cairn::step_index) { return x; };
+#else
+auto const step = [](vec const& x, cairn::step_index) -> vec const& { return x; };
+#endif
+int main() { (void)cairn::gradient(step, vec{2.0}, 10, vec{1.0}, adjoint); }

@@ -1,0 +1,10 @@
+// error: the step must return nothing, or the state itself
+#include <cairn/cairn.hpp>
+
+auto const adjoint = [](double, double& bar) { bar *= 2; };
+#ifdef CAIRN_FIXED
+auto const step = cairn::by_value([](double x) { return 2 * x; });
+#else
+auto const step = cairn::in_place([](double x) { return 2 * x; });
+#endif
+int main() { (void)cairn::gradient(step, 1.0, 10, 1.0, adjoint); }

@@ -1,0 +1,10 @@
+// error: this step can be read as \(x, i\) and as \(x, x1\)
+#include <cairn/cairn.hpp>
+
+auto const adjoint = [](double, double& bar) { bar *= 2; };
+#ifdef CAIRN_FIXED
+auto const step = cairn::out_of_place([](auto&& x, auto&& y) { y = 2 * x; });
+#else
+auto const step = [](auto&& x, auto&& y) { y = 2 * x; };
+#endif
+int main() { (void)cairn::gradient(step, 1.0, 10, 1.0, adjoint); }

@@ -1,0 +1,378 @@
+// What is a state, how it is copied, and how many bytes it holds.
+#include <any>
+#include <array>
+#include <bitset>
+#include <chrono>
+#include <complex>
+#include <deque>
+#include <functional>
+#include <initializer_list>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+#include <cairn/core/state_traits.hpp>
+#include "support/catch.hpp"
+#include "support/heap.hpp"
+
+namespace {
+
+using vec = std::vector<double>;
+using cairn::bytes_of;
+using cairn::copied_state;
+using cairn::copy_state;
+using cairn::saved_state;
+using cairn::detail::sharing;
+using cairn::detail::why_shared;
+
+struct empty {};
+struct field {
+  vec x;
+  double t = 0;
+  double corner[2][2] = {};
+};
+struct nested_field {
+  field inner;
+  std::array<vec, 2> pair;
+  std::optional<vec> maybe;
+  std::vector<bool> mask;
+};
+struct derived : empty {
+  vec x;
+};
+struct tree {
+  std::vector<tree> children;
+  double value = 0;
+};
+struct no_default {
+  explicit no_default(vec given) : x{std::move(given)} {}
+  vec x;
+};
+struct holds_no_default {
+  double t;
+  no_default inner;
+  double after[3];
+};
+struct with_pointer {
+  vec x;
+  double* p = nullptr;
+};
+struct deep_inside {
+  std::map<int, std::vector<std::optional<with_pointer>>> all;
+};
+struct reference_inside {
+  double& x;
+};
+/// Shows its content through const, but only to be read: a value with an accessor.
+class accessor {
+ public:
+  double const& get() const { return x_; }
+
+ private:
+  double x_ = 0;
+};
+/// Refers to data with a copy constructor of its own: taken at its word.
+class own_copy {
+ public:
+  own_copy() : p_{new double{}} {}
+  own_copy(own_copy const& other) : p_{new double{*other.p_}} {}
+  own_copy& operator=(own_copy const& other) {
+    *p_ = *other.p_;
+    return *this;
+  }
+  ~own_copy() { delete p_; }
+
+ private:
+  double* p_;
+};
+/// A counted handle that is const as far as one can see.
+struct counted {
+  std::shared_ptr<double> inner;
+  long use_count() const { return inner.use_count(); }
+};
+struct many_members {
+  int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y;
+};
+struct as_many_as_can_be {
+  int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w;
+  double const* x;
+};
+struct solver {
+  vec x;
+  solver() = default;
+  solver(solver const&) = delete;
+  solver& operator=(solver const&) = delete;
+  vec save() const { return x; }
+  void restore(vec const& kept) { x = kept; }
+};
+struct foreign_solver {  // as `solver`, without the members
+  double x = 1;
+  foreign_solver() = default;
+  foreign_solver(foreign_solver const&) = delete;
+};
+
+int handles_alive = 0;
+/// Copies shallowly; its traits know better.
+struct handle {
+  double* p = nullptr;
+};
+struct handles {
+  handle one;
+  vec plain;
+  std::array<handle, 2> pair;
+  handle raw[2];
+  std::optional<handle> maybe;
+  std::vector<handle> many;
+  std::tuple<handle, int> tuple;
+};
+handle made(double value) {
+  ++handles_alive;
+  return {new double{value}};
+}
+
+}  // namespace
+
+template <> struct cairn::state_traits<handle> {
+  static void copy(handle const& from, handle& into) {
+    if (into.p == nullptr) into = made(0);
+    *into.p = *from.p;
+  }
+  static std::size_t bytes(handle const&) { return sizeof(handle) + sizeof(double); }
+};
+template <> struct cairn::state_traits<foreign_solver> {
+  static double save(foreign_solver const& x) { return x.x; }
+  static void restore(foreign_solver& x, double kept) { x.x = kept; }
+};
+template <> struct cairn::state_traits<std::shared_ptr<long>> {
+  static long save(std::shared_ptr<long> const& x) { return *x; }
+  static void restore(std::shared_ptr<long>& x, long kept) { *x = kept; }
+};
+
+TEST_CASE("types that own what they hold are states", "[state]") {
+  CHECK(copied_state<double>);
+  CHECK(copied_state<vec>);
+  CHECK(copied_state<std::vector<bool>>);
+  CHECK(copied_state<std::vector<vec>>);
+  CHECK(copied_state<std::array<vec, 3>>);
+  CHECK(copied_state<std::pair<vec, float>>);
+  CHECK(copied_state<std::tuple<vec, int>>);
+  CHECK(copied_state<std::tuple<>>);
+  CHECK(copied_state<std::optional<vec>>);
+  CHECK(copied_state<std::variant<int, vec>>);
+  CHECK(copied_state<std::string>);
+  CHECK(copied_state<std::map<int, vec>>);
+  CHECK(copied_state<std::set<int>>);
+  CHECK(copied_state<std::list<vec>>);
+  CHECK(copied_state<std::deque<int>>);
+  CHECK(copied_state<std::complex<double>>);
+  CHECK(copied_state<std::mt19937>);
+  CHECK(copied_state<std::bitset<3>>);
+  CHECK(copied_state<std::chrono::seconds>);
+  CHECK(copied_state<std::any>);
+  CHECK(copied_state<std::function<void()>>);
+  CHECK(copied_state<void (*)(int)>);
+  CHECK(copied_state<empty>);
+  CHECK(copied_state<field>);
+  CHECK(copied_state<nested_field>);
+  CHECK(copied_state<derived>);
+  CHECK(copied_state<tree>);
+  CHECK(copied_state<holds_no_default>);
+  CHECK(copied_state<accessor>);
+  CHECK(copied_state<own_copy>);
+}
+
+TEST_CASE("types whose copies share are no states", "[state]") {
+  CHECK(why_shared<double*>() == sharing::handle);
+  CHECK(why_shared<double const*>() == sharing::handle);
+  CHECK(why_shared<std::shared_ptr<double>>() == sharing::handle);
+  CHECK(why_shared<std::shared_ptr<double const>>() == sharing::handle);
+  CHECK(why_shared<std::weak_ptr<double>>() == sharing::handle);
+  CHECK(why_shared<std::unique_ptr<double>>() == sharing::handle);
+  CHECK(why_shared<std::reference_wrapper<double>>() == sharing::handle);
+  CHECK(why_shared<std::reference_wrapper<double const>>() == sharing::none);  // a value that is only read, as far as one can see
+  CHECK(why_shared<std::span<double>>() == sharing::handle);
+  CHECK(why_shared<std::span<double const>>() == sharing::handle);
+  CHECK(why_shared<std::string_view>() == sharing::handle);
+  CHECK(why_shared<std::initializer_list<double>>() == sharing::handle);
+  CHECK(why_shared<vec::iterator>() == sharing::handle);
+  CHECK(why_shared<vec::const_iterator>() == sharing::handle);
+  CHECK(why_shared<std::tuple<double, double&>>() == sharing::handle);
+  CHECK(why_shared<counted>() == sharing::handle);
+  CHECK(why_shared<many_members>() == sharing::too_many_members);
+}
+
+TEST_CASE("a state must own its parts, too", "[state]") {
+  CHECK(why_shared<with_pointer>() == sharing::handle);
+  CHECK(why_shared<deep_inside>() == sharing::handle);
+  CHECK(why_shared<std::vector<double*>>() == sharing::handle);
+  CHECK(why_shared<std::array<std::span<int>, 2>>() == sharing::handle);
+  CHECK(why_shared<std::tuple<vec, double*>>() == sharing::handle);
+  CHECK(why_shared<std::optional<double*>>() == sharing::handle);
+  CHECK(why_shared<std::variant<int, double*>>() == sharing::handle);
+  CHECK(why_shared<std::map<int, double*>>() == sharing::handle);
+  CHECK(why_shared<as_many_as_can_be>() == sharing::handle);
+  CHECK(why_shared<std::vector<many_members>>() == sharing::too_many_members);
+  CHECK_FALSE(cairn::state<reference_inside>);
+  CHECK_FALSE(cairn::state<std::unique_ptr<double>>);
+  CHECK_FALSE(cairn::state<std::tuple<vec, std::unique_ptr<double>>>);
+}
+
+TEST_CASE("an object that saves and restores need not be copyable", "[state]") {
+  CHECK(saved_state<solver>);
+  CHECK(saved_state<foreign_solver>);
+  CHECK(saved_state<std::shared_ptr<long>>);
+  CHECK_FALSE(saved_state<vec>);
+  CHECK_FALSE(saved_state<handle>);
+  solver s;
+  s.x = {1, 2};
+  auto const kept = cairn::save_state(s);
+  s.x = {3};
+  cairn::restore_state(s, kept);
+  CHECK(s.x == vec{1, 2});
+  foreign_solver f;
+  auto const was = cairn::save_state(f);
+  f.x = 5;
+  cairn::restore_state(f, was);
+  CHECK(f.x == 1.0);
+}
+
+TEST_CASE("a copy goes into the memory that is there", "[state]") {
+  field const from{vec(100, 1.0), 2, {{1, 2}, {3, 4}}};
+  field into{vec(100, 0.0), 0, {}};
+  heap::mark const start;
+  copy_state(from, into);
+  CHECK(start.allocated() == 0);
+  CHECK(into.x == from.x);
+  CHECK(into.corner[1][1] == 4.0);
+}
+
+TEST_CASE("what traits copy is copied by them wherever it stands", "[state]") {
+  CHECK(cairn::detail::traited_copy<handles>);
+  CHECK_FALSE(cairn::detail::traited_copy<nested_field>);
+  CHECK_FALSE(cairn::detail::traited_copy<tree>);
+  CHECK(copied_state<handles>);
+  CHECK(why_shared<std::map<int, handle>>() == sharing::container);
+  CHECK(why_shared<std::variant<int, handle>>() == sharing::container);
+  CHECK_FALSE(copied_state<std::list<std::set<handle>>>);
+
+  handles const from{made(1), {1, 2}, {made(2), made(3)}, {made(4), made(5)}, made(6), {made(7), made(8)}, {made(9), 10}};
+  handles into;
+  into.many.push_back(made(0));
+  double const* const reused = into.many[0].p;
+  copy_state(from, into);
+  CHECK(handles_alive == 9 + 9);
+  CHECK(into.many[0].p == reused);
+  double* const seen[] = {into.one.p, into.pair[0].p, into.pair[1].p, into.raw[0].p, into.raw[1].p, into.maybe->p, into.many[0].p, into.many[1].p, std::get<0>(into.tuple).p};
+  double want = 1;
+  for (double* p : seen) {
+    CHECK(*p == want);
+    want += 1;
+    *p = 0;
+  }
+  CHECK(*from.one.p == 1.0);
+  CHECK(*from.pair[1].p == 3.0);
+  CHECK(*from.raw[1].p == 5.0);
+  CHECK(*from.maybe->p == 6.0);
+  CHECK(*from.many[1].p == 8.0);
+  CHECK(*std::get<0>(from.tuple).p == 9.0);
+  CHECK(into.plain == vec{1, 2});
+  CHECK(std::get<1>(into.tuple) == 10);
+  handles const none;
+  std::optional<handle> gone = made(1);
+  copy_state(none.maybe, gone);
+  CHECK_FALSE(gone.has_value());
+}
+
+TEST_CASE("aggregates are taken apart into their members", "[state]") {
+  using cairn::detail::parts;
+  CHECK(parts<empty>() == 0);
+  CHECK(parts<field>() == 3);
+  CHECK(parts<nested_field>() == 4);
+  CHECK(parts<holds_no_default>() == 3);
+  CHECK(parts<as_many_as_can_be>() == 24);
+  CHECK(parts<many_members>() > 24);
+  CHECK(parts<derived>() > 24);
+  CHECK(parts<std::tuple<int, double>>() == 2);
+  field f;
+  auto const members = cairn::detail::members_of(f);
+  std::get<0>(members) = {1, 2, 3};
+  std::get<2>(members)[1][0] = 7;
+  CHECK(f.x.size() == 3);
+  CHECK(f.corner[1][0] == 7.0);
+  CHECK(std::is_same_v<cairn::detail::members_t<field const>, std::tuple<vec const&, double const&, double const(&)[2][2]>>);
+}
+
+namespace {
+/// bytes_of counts what a copy takes from the heap, to the byte.
+template <class T>
+void check_bytes(T const& x) {
+  heap::mark const start;
+  T const copy = x;
+  CHECK(bytes_of(x) == sizeof(T) + start.rise());
+  CHECK(bytes_of(copy) == bytes_of(x));
+}
+}  // namespace
+
+TEST_CASE("the bytes of a state are those that a copy of it takes", "[state]") {
+  check_bytes(3.0);
+  check_bytes(vec{});
+  check_bytes(vec(5));
+  check_bytes(std::vector<vec>{vec(3), vec{}, vec(4)});
+  check_bytes(std::array<vec, 2>{vec(3), vec(1)});
+  check_bytes(std::tuple<vec, int, std::vector<float>>{vec(2), 1, std::vector<float>(7)});
+  check_bytes(std::optional<vec>{vec(3)});
+  check_bytes(std::optional<vec>{});
+  for (std::size_t size : {0u, 1u, 63u, 64u, 65u, 1000u}) check_bytes(std::vector<bool>(size));
+  for (std::size_t size : {0u, 1u, 15u, 16u, 1000u}) check_bytes(std::string(size, 'x'));
+  check_bytes(std::vector<std::string>{"short", std::string(100, 'x')});
+  check_bytes(field{vec(10), 1, {}});
+  check_bytes(nested_field{{vec(1), 2, {}}, {vec(3), vec(4)}, vec(5), std::vector<bool>(70)});
+  check_bytes(holds_no_default{1, no_default{vec{}}, {}}.after[0]);
+  check_bytes(tree{{tree{{}, 1}, tree{{tree{}, tree{}}, 2}}, 3});
+}
+
+TEST_CASE("the bytes of a state follow its size and not its capacity", "[state]") {
+  vec x(10);
+  x.reserve(1000);
+  CHECK(bytes_of(x) == sizeof(vec) + 10 * sizeof(double));
+}
+
+TEST_CASE("traits and members may say how many bytes there are", "[state]") {
+  struct says {
+    std::size_t bytes() const { return 1000; }
+  };
+  CHECK(bytes_of(says{}) == 1000);
+  CHECK(bytes_of(std::tuple<says, vec>{says{}, vec(2)}) == sizeof(std::tuple<says, vec>) + 1000 - sizeof(says) + 16);
+  CHECK(bytes_of(std::vector<handle>(3)) == sizeof(std::vector<handle>) + 3 * (sizeof(handle) + sizeof(double)));
+  CHECK(bytes_of(std::array<std::pair<handle, int>, 2>{}) == 2 * (sizeof(std::pair<handle, int>) + sizeof(double)));
+}
+
+TEST_CASE("a state whose bytes cannot be told is one without a size", "[state]") {
+  CHECK_FALSE(cairn::sized_state<std::map<int, int>>);
+  CHECK_FALSE(cairn::sized_state<std::function<void()>>);
+  CHECK_FALSE(cairn::sized_state<std::tuple<vec, std::list<int>>>);
+  CHECK_FALSE(cairn::sized_state<std::variant<int, vec>>);
+  CHECK(cairn::sized_state<std::variant<int, double>>);
+  CHECK(cairn::sized_state<tree>);
+}
+
+TEST_CASE("plain states have their bytes at compile time", "[state]") {
+  constexpr std::tuple<double, int> x{1.0, 2};
+  STATIC_REQUIRE(bytes_of(x) == sizeof(x));
+  constexpr int copied = [] {
+    std::array<int, 3> const from{1, 2, 3};
+    std::array<int, 3> into{};
+    copy_state(from, into);
+    return into[2];
+  }();
+  STATIC_REQUIRE(copied == 3);
+}

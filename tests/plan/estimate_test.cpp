@@ -1,0 +1,136 @@
+#include <limits>
+#include <cairn/plan/estimate.hpp>
+#include "support/catch.hpp"
+#include "support/plans.hpp"
+#include "support/schedule_text.hpp"
+
+using namespace cairn;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::WithinRel;
+
+namespace {
+
+/// A plan that does not know its totals.
+template <schedule Plan>
+struct untold {
+  Plan plan;
+  [[nodiscard]] constexpr step_index steps() const { return plan.steps(); }
+  [[nodiscard]] constexpr slot_index slots() const { return plan.slots(); }
+  [[nodiscard]] constexpr step_index leaf() const { return plan.leaf(); }
+  [[nodiscard]] constexpr slot_index tapes() const { return tapes_of(plan); }
+  [[nodiscard]] constexpr bool initial_is_free() const { return cairn::initial_is_free(plan); }
+  [[nodiscard]] constexpr auto walk() const { return plan.walk(); }
+};
+template <class Plan> untold(Plan) -> untold<Plan>;
+
+}  // namespace
+
+static_assert(estimate(store_all(100)).extra_steps == 0);
+static_assert(estimate(revolve{1000, 10}).step_calls == 3637);
+
+TEST_CASE("the words of a cost mean what the design says", "[plan][estimate]") {
+  auto const e = estimate(revolve{1000, 10});
+  CHECK(e.steps == 1000);
+  CHECK(e.slots == 10);
+  CHECK(e.advances == 3636);
+  CHECK(e.reversals == 1000);
+  CHECK(e.step_calls == 3637);
+  CHECK(e.extra_steps == 2637);
+  CHECK(e.forward_steps == 4636);
+  CHECK(e.loads == 999);
+  CHECK(e.saves == e.counts.saves);
+  CHECK(e.peak_slots == 10);
+  CHECK(e.peak_states == 12);
+  CHECK_THAT(e.forward_evaluations_per_step, WithinRel(3.637, 1e-12));
+}
+
+TEST_CASE("store-all runs no step twice, whatever is recorded", "[plan][estimate]") {
+  for (step_index n = 0; n < 30; ++n) {
+    CHECK(estimate(store_all(n)).extra_steps == 0);
+    CHECK(estimate(all_tapes(n)).extra_steps == 0);
+    CHECK(estimate(all_tapes(n), {.form = {step_form::in_place, adjoint_form::recorded}}).extra_steps == 0);
+    CHECK(estimate(store_all(n), {.form = {step_form::in_place, adjoint_form::recorded}}).extra_steps == wide(n > 0 ? n - 1 : 0));
+  }
+  CHECK(estimate(store_all(0)).forward_evaluations_per_step == 0);
+}
+
+TEST_CASE("a plan that tells its totals costs what a walk of it costs", "[plan][estimate]") {
+  for (step_index const n : {0, 1, 2, 7, 64})
+    each_plan(n, [](std::string const& name, auto const& plan) {
+      INFO(name);
+      auto const told = estimate(plan, {.state_bytes = 10});
+      auto const walked = estimate(untold{plan}, {.state_bytes = 10});
+      CHECK(walked.counted == counted::by_walk);
+      CHECK(told.counts == walked.counts);
+      CHECK(told.step_calls == walked.step_calls);
+      CHECK(told.forward_steps == walked.forward_steps);
+      CHECK(told.peak_states == walked.peak_states);
+      CHECK(told.stored_bytes == walked.stored_bytes);
+    });
+}
+
+TEST_CASE("closed forms serve loops that nobody walks", "[plan][estimate]") {
+  auto const longest = std::numeric_limits<step_index>::max();
+  auto const two = estimate(revolve{1'000'000'000'000'000'000, 2});
+  CHECK(two.counted == counted::in_closed_form);
+  CHECK(two.advances > wide{1} << 89);
+  CHECK(estimate(uniform{longest}).extra_steps < wide(longest));
+  CHECK(estimate(any_schedule{revolve{longest, 7}}).counted == counted::in_closed_form);
+  CHECK(estimate(leaves{longest, 10, revolve{longest / 10 + 1, 7}}).reversals == wide(longest));
+}
+
+TEST_CASE("a long plan that does not know its totals is refused by name", "[plan][estimate]") {
+  CHECK_THROWS_AS(estimate(untold{revolve{10'000'001, 7}}), invalid_plan);
+  CHECK_THROWS_WITH(estimate(untold{revolve{10'000'001, 7}}), ContainsSubstring("cairn::estimate") && ContainsSubstring("counts()"));
+  CHECK_THROWS_AS(estimate(any_schedule{untold{uniform{20'000'000}}}), invalid_plan);
+  CHECK(estimate(untold{revolve{10'000, 7}}).counted == counted::by_walk);
+}
+
+TEST_CASE("a walk that finds a flaw is no estimate", "[plan][estimate]") {
+  CHECK_THROWS_AS(estimate(listed{3, 1, {}}), invalid_schedule);
+  CHECK_THROWS_AS(estimate(any_schedule{listed{3, 1, {}}}), invalid_schedule);
+}
+
+TEST_CASE("bytes are those of the formula that executors share", "[plan][estimate]") {
+  revolve const plan{1000, 10};
+  workload const work{.state_bytes = 1000,
+                      .state_inline_bytes = 24,
+                      .adjoint_bytes = 500,
+                      .tape_bytes = 70,
+                      .form = {step_form::by_value, adjoint_form::one_step, true, true}};
+  auto const e = estimate(plan, work);
+  sweep_needs const needs{10, 10, 0, 1, false, plan.table_bytes()};
+  CHECK(e.peak_bytes == sweep_bytes(needs, work.form, {1000, 24, 1000, 500, 70}, e.peak_states));
+  CHECK(e.stored_bytes == 10'000);
+  CHECK(estimate(plan, {.state_bytes = 1000, .initial_bytes = 8}).peak_bytes + 992 == estimate(plan, {.state_bytes = 1000}).peak_bytes);
+  CHECK(estimate(plan).stored_bytes == 0);
+  CHECK(estimate(all_tapes(5), {.tape_bytes = 100}).peak_bytes - estimate(all_tapes(5)).peak_bytes == 600);
+}
+
+TEST_CASE("bytes do not wrap at the largest numbers", "[plan][estimate]") {
+  auto const longest = std::numeric_limits<step_index>::max();
+  wide const most = (wide{1} << 62) - 1;
+  auto const e = estimate(store_all(longest - 20), {.state_bytes = most, .adjoint_bytes = most, .tape_bytes = most});
+  CHECK(e.stored_bytes == wide(longest - 21) * most);
+  CHECK(e.peak_bytes > e.stored_bytes);
+  CHECK(e.peak_bytes - e.stored_bytes < wide{1} << 80);
+  CHECK_THROWS_AS(estimate(store_all(longest)), overflow_error);
+  CHECK_THROWS_AS(estimate(uniform{9}, {.state_bytes = most + 1}), overflow_error);
+  CHECK_THROWS_AS(estimate(uniform{9}, {.initial_bytes = most + 1}), overflow_error);
+  CHECK_THROWS_AS(estimate(uniform{9}, {.adjoint_bytes = most + 1}), overflow_error);
+  CHECK_THROWS_AS(estimate(uniform{9}, {.tape_bytes = ~wide{0}}), overflow_error);
+}
+
+TEST_CASE("seconds are calls and reversals at the times given", "[plan][estimate]") {
+  auto const e = estimate(revolve{1000, 10}, {.step_seconds = 0.5, .adjoint_seconds = 2});
+  CHECK_THAT(e.seconds, WithinRel(3637 * 0.5 + 2000, 1e-12));
+  CHECK(estimate(revolve{1000, 10}).seconds == 0);
+}
+
+TEST_CASE("a workload that cannot be is refused", "[plan][estimate]") {
+  CHECK_THROWS_AS(estimate(uniform{9}, {.steps = 10}), invalid_plan);
+  CHECK(estimate(uniform{9}, {.steps = 9}).steps == 9);
+  CHECK_THROWS_AS(estimate(uniform{9}, {.state_bytes = 8, .state_inline_bytes = 9}), invalid_plan);
+  CHECK_THROWS_AS(estimate(uniform{9}, {.step_seconds = -1}), invalid_plan);
+  CHECK_THROWS_AS(estimate(uniform{9}, {.adjoint_seconds = std::numeric_limits<double>::quiet_NaN()}), invalid_plan);
+}

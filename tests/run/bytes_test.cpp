@@ -1,0 +1,151 @@
+// The predicted peak is the counted peak, to the byte.
+#include <cairn/cairn.hpp>
+#include <cairn/run/rehearse.hpp>
+#include "support/catch.hpp"
+#include "support/heap.hpp"
+
+using cairn::step_index;
+namespace {
+
+using bytes = std::vector<unsigned char>;
+
+/// Loops over states of any size: what is in them does not matter here.
+template <class State> struct toy;
+template <> struct toy<unsigned char> {
+  static unsigned char start() { return 1; }
+  static unsigned char of(step_index) { return 1; }
+};
+template <> struct toy<bytes> {
+  static constexpr std::size_t size = 16 * 1024;
+  static bytes start() { return bytes(size); }
+  static bytes of(step_index) { return bytes(size); }
+};
+
+template <class Bar> Bar small_bar();
+template <> unsigned char small_bar<unsigned char>() { return 1; }
+template <> bytes small_bar<bytes>() { return bytes(100'000); }
+
+template <class T>
+cairn::wide inline_of() { return sizeof(T); }
+
+/// Every state has the same size. A type of its own, so that one rehearsal is compiled for all checks.
+struct always {
+  std::size_t size;
+  std::size_t operator()(step_index) const { return size; }
+};
+
+/// One cold gradient: the heap it took, and what lay on the stack of it.
+template <class State, class Bar, class Plan, class Step, class Adjoint>
+void check(Plan const& plan, Step step, Adjoint adjoint, bool adjoint_by_value, std::size_t tape = 0) {
+  constexpr cairn::sweep_form form{cairn::detail::shape_of_step<Step, State>().form, cairn::detail::shape_of_adjoint<Adjoint, State, Bar>().form};
+  auto with_value = form;
+  with_value.adjoint_by_value = adjoint_by_value;
+  State const x0 = toy<State>::start();
+  auto const seed = [](State const&) { return small_bar<Bar>(); };
+  cairn::workload const work{.state_bytes = cairn::bytes_of(x0), .state_inline_bytes = sizeof(State), .initial_bytes = 0,
+                             .adjoint_bytes = cairn::bytes_of(small_bar<Bar>()), .tape_bytes = tape, .form = with_value};
+  auto const predicted = cairn::estimate(plan, work);
+  heap::mark const mark;
+  (void)cairn::gradient(step, x0, plan, seed, adjoint);
+  auto const counted = mark.rise() + sizeof(Bar) * (adjoint_by_value && plan.steps() > 0 ? 2 : 1);
+  CAPTURE(plan.steps(), plan.slots(), plan.leaf(), int(form.step), int(form.adjoint), sizeof(State), adjoint_by_value);
+  CHECK(counted == std::size_t(predicted.peak_bytes));
+  always const sizes{cairn::bytes_of(x0)};
+  CHECK(std::size_t(cairn::rehearse(plan, sizes, with_value, {work.state_bytes, sizeof(State), 0, work.adjoint_bytes, tape})) == counted);
+}
+
+/// All forms through one type of plan, which keeps this file quick to compile.
+template <class State, class Bar>
+void check_forms(cairn::any_schedule const& plan) {
+  auto const in_place = [](State&, step_index) {};
+  auto const by_value = [](State const&, step_index i) { return toy<State>::of(i); };
+  auto const out_of_place = [](State const&, State&, step_index) {};
+  auto const one_step = [](State const&, Bar&, step_index) {};
+  auto const one_step_by_value = [](State const&, Bar const& bar, step_index) { return bar; };
+  auto const with_next = [](State const&, State const&, Bar&, step_index) {};
+  auto const leaf = [](State const&, Bar&, step_index, step_index) { bytes const tape(5000); };
+  auto const adjoints = [&](auto step) {
+    if (plan.leaf() == 1) {
+      check<State, Bar>(plan, step, one_step, false);
+      check<State, Bar>(plan, step, one_step_by_value, true);
+      check<State, Bar>(plan, step, with_next, false);
+    }
+    check<State, Bar>(plan, step, leaf, false, 5000);
+  };
+  adjoints(in_place);
+  adjoints(by_value);
+  adjoints(out_of_place);
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("the predicted peak is the counted peak for states of 1 byte and of 16 KiB, and adjoints smaller and larger than them", "[bytes]", unsigned char, bytes) {
+  for (step_index const n : {0, 1, 2, 3, 100, 106, 1000}) {
+    for (step_index const slots : {1, 5, 20}) {
+      check_forms<TestType, unsigned char>(cairn::revolve{n, slots});
+      check_forms<TestType, bytes>(cairn::revolve{n, slots});
+      check_forms<TestType, bytes>(cairn::revolve{n, slots, {.free_initial = true}});
+      check_forms<TestType, bytes>(cairn::leaves{n, 7, cairn::revolve{(n + 6) / 7, slots}});
+    }
+    check_forms<TestType, bytes>(cairn::leaves{n + 1, 7, cairn::uniform{(n + 7) / 7}});
+    check_forms<TestType, bytes>(cairn::uniform{n});
+    check_forms<TestType, bytes>(cairn::uniform{n, {.block = 9}});
+    check_forms<TestType, bytes>(cairn::store_all(n));
+    auto const one_step = [](TestType const&, bytes&, step_index) {};
+    auto const by_value = [](TestType const&, step_index i) { return toy<TestType>::of(i); };
+    check<TestType, bytes>(cairn::revolve{n, 7}, by_value, one_step, false);
+    check<TestType, bytes>(cairn::uniform{n}, by_value, one_step, false);
+  }
+}
+
+TEST_CASE("a kept run takes what is predicted for it, also when it is reversed twice") {
+  bytes const x0(16 * 1024);
+  auto const by_value = [](bytes const& x, step_index) { return bytes(x.size()); };
+  for (step_index const slots : {3, 12}) {
+    cairn::revolve const plan{200, slots};
+    auto const check_run = [&](cairn::adjoint_form form, auto adjoint) {
+      cairn::workload const work{.state_bytes = cairn::bytes_of(x0), .state_inline_bytes = sizeof x0, .initial_bytes = 0, .adjoint_bytes = 1,
+                                 .form = {.step = cairn::step_form::by_value, .adjoint = form, .keeps_run = true}};
+      heap::mark const mark;
+      auto run = cairn::checkpointed_loop(by_value, x0, plan);
+      (void)run.reverse(char{1}, adjoint);
+      (void)run.reverse(char{1}, adjoint);
+      auto const counted = mark.rise() + 1;
+      CHECK(counted == std::size_t(cairn::estimate(plan, work).peak_bytes));
+    };
+    check_run(cairn::adjoint_form::one_step, [](bytes const&, char&, step_index) {});
+    check_run(cairn::adjoint_form::with_next, [](bytes const&, bytes const&, char&, step_index) {});
+  }
+}
+
+TEST_CASE("states that grow or shrink on the way take what the rehearsal says") {
+  for (int const direction : {0, 1, 2}) {
+    auto const size = [&](step_index i) { return std::size_t(direction == 0 ? 1000 + 37 * i : direction == 1 ? 9000 - 37 * i : 500 + 211 * (i * 7919 % 13)); };
+    auto const by_value = [&](bytes const&, step_index i) { return bytes(size(i + 1)); };
+    auto const adjoint = [](bytes const&, char&, step_index) {};
+    auto const with_next = [](bytes const&, bytes const&, char&, step_index) {};
+    bytes const x0(size(0));
+    auto const bytes_at = [&](step_index i) { return sizeof(bytes) + size(i); };
+    auto const check_plan = [&](auto const& plan) {
+      cairn::sweep_sizes const rest{.state_inline = sizeof(bytes), .adjoint = 1};
+      {
+        heap::mark const mark;
+        (void)cairn::gradient(by_value, x0, plan, char{1}, adjoint);
+        auto const counted = mark.rise() + 1;
+        CHECK(counted == std::size_t(cairn::rehearse(plan, bytes_at, {cairn::step_form::by_value, cairn::adjoint_form::one_step}, rest)));
+      }
+      heap::mark const mark;
+      (void)cairn::gradient(by_value, x0, plan, char{1}, with_next);
+      auto const counted = mark.rise() + 1;
+      CHECK(counted == std::size_t(cairn::rehearse(plan, bytes_at, {cairn::step_form::by_value, cairn::adjoint_form::with_next}, rest)));
+      cairn::wide largest = 0;
+      for (step_index i = 0; i <= 200; ++i) largest = largest < bytes_at(i) ? bytes_at(i) : largest;
+      cairn::workload const work{.state_bytes = largest, .state_inline_bytes = sizeof(bytes), .initial_bytes = 0, .adjoint_bytes = 1, .form = {cairn::step_form::by_value, cairn::adjoint_form::with_next}};
+      CHECK(counted <= cairn::estimate(plan, work).peak_bytes);
+    };
+    check_plan(cairn::revolve{200, 1});
+    check_plan(cairn::revolve{200, 9});
+    check_plan(cairn::uniform{200});
+    check_plan(cairn::store_all(200));
+  }
+}

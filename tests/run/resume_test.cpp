@@ -1,0 +1,97 @@
+// A sweep that is stopped at any action goes on from (open steps, adjoint, surviving slots) to the same bits.
+#include <cairn/cairn.hpp>
+#include "support/catch.hpp"
+#include "support/toy_stores.hpp"
+
+using cairn::step_index;
+namespace {
+
+struct stop {};
+
+/// Stops a sweep before or after its k-th action.
+struct stop_at {
+  long left;
+  void operator()(cairn::event const&) {
+    if (left-- == 0) throw stop{};
+  }
+};
+
+/// Stops at every event in turn and resumes; returns how many stops there were, and the most steps a resumed sweep ran.
+template <class Step, class Adjoint, class Plan, class Workspace>
+long stop_everywhere(Plan const& plan, Adjoint adjoint, Workspace make_workspace, auto&& disturb) {
+  auto const expected = pendulum::stored{plan.steps()}.gradient;
+  for (long k = 0;; ++k) {
+    auto work = make_workspace();
+    cairn::reached<pendulum::numbers> noted{plan.steps(), {}};
+    bool turned = false;
+    auto const seed = [&](pendulum::state const& x) {
+      turned = true;
+      noted.bar = x.v;
+      return x.v;
+    };
+    auto const noting = cairn::hooked(adjoint, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) { noted = {i, bar}; });
+    try {
+      auto const whole = cairn::gradient(Step{}, pendulum::start(), plan, seed, noting, work, stop_at{k});
+      CHECK(whole == expected);
+      return k;
+    } catch (stop) {
+    }
+    disturb(work);
+    if (turned) CHECK(cairn::resume(Step{}, pendulum::start(), plan, noted, adjoint, work) == expected);
+    else CHECK(cairn::gradient(Step{}, pendulum::start(), plan, pendulum::seed, adjoint, work) == expected);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a sweep stopped at any action resumes from the slots in memory to the same bits") {
+  auto const nothing = [](auto&) {};
+  for (step_index const n : {1, 2, 20}) {
+    cairn::revolve const plan{n, 3};
+    auto const fresh = [&] { return cairn::workspace_for<pendulum::state>(plan); };
+    CHECK(stop_everywhere<pendulum::in_place>(plan, pendulum::one_step{}, fresh, nothing) > 2 * n);
+    stop_everywhere<pendulum::by_value>(plan, pendulum::one_step{}, fresh, nothing);
+    stop_everywhere<pendulum::out_of_place>(plan, pendulum::one_step_by_value{}, fresh, nothing);
+    cairn::uniform const blocks{n};
+    stop_everywhere<pendulum::in_place>(blocks, pendulum::one_step{}, [&] { return cairn::workspace_for<pendulum::state>(blocks); }, nothing);
+  }
+}
+
+TEST_CASE("a sweep stopped at any action resumes from a store that outlives it, also when slots are gone") {
+  cairn::revolve const plan{20, 4};
+  toys::serialising store;
+  std::mt19937 random{3};
+  auto const fresh = [&] { return cairn::workspace_for<pendulum::state>(plan, store); };
+  stop_everywhere<pendulum::in_place>(plan, pendulum::one_step{}, fresh, [&](auto&) {
+    for (auto at = store.slots.begin(); at != store.slots.end();) at = random() % 2 ? store.slots.erase(at) : std::next(at);
+  });
+}
+
+TEST_CASE("a new process resumes with a workspace that has seen nothing") {
+  cairn::revolve const plan{20, 4};
+  auto const all = pendulum::stored{20};
+  auto bar = all.states.back();
+  for (step_index i = 20; i-- > 12;) pendulum::swing_back(all.states[std::size_t(i)], bar);
+
+  toys::serialising store;
+  store.slots[1] = {5, all.states[5]};
+  store.slots[3] = {11, all.states[11]};
+  auto work = cairn::workspace_for<pendulum::state>(plan, store);
+  pendulum::step_calls = 0;
+  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::reached{12, bar}, pendulum::one_step{}, work) == all.gradient);
+  long const with_slots = pendulum::step_calls;
+
+  auto empty = cairn::workspace_for<pendulum::state>(plan);
+  pendulum::step_calls = 0;
+  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::reached{12, bar}, pendulum::one_step{}, empty) == all.gradient);
+  CHECK(with_slots < pendulum::step_calls);
+  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::reached{12, bar}, pendulum::with_next{}, empty) == all.gradient);
+  CHECK(cairn::resume(pendulum::out_of_place{}, pendulum::start(), plan, cairn::reached{12, bar}, pendulum::recorded(), empty) == all.gradient);
+}
+
+TEST_CASE("resume refuses a position outside the loop") {
+  cairn::revolve const plan{20, 4};
+  auto work = cairn::workspace_for<pendulum::state>(plan);
+  for (step_index const open : {-1, 21})
+    CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::reached{open, pendulum::numbers{1, 1}}, pendulum::one_step{}, work), cairn::invalid_call);
+}

@@ -1,0 +1,133 @@
+// Stores that behave as differently as stores may: the conformance suite and the executors' tests run on all of them.
+#pragma once
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <random>
+#include <vector>
+#include <cairn/store/memory.hpp>
+#include "support/pendulum.hpp"
+
+namespace toys {
+
+using cairn::frame_id;
+using cairn::place;
+using cairn::slot_index;
+using cairn::step_index;
+
+/// Keeps frames, as the store in memory does, in a map.
+struct keeping {
+  static constexpr bool keeps_frames = true;
+  std::map<slot_index, frame_id> kept;
+
+  void begin(slot_index) { kept.clear(); }
+  void save(auto& frames, place where, step_index, frame_id frame) { frames.keep(kept[where.slot] = frame); }
+  frame_id load(auto& frames, place where, step_index) {
+    frames.keep(kept.at(where.slot));
+    return kept.at(where.slot);
+  }
+  void drop(auto& frames, place where) { frames.release(kept.extract(where.slot).mapped()); }
+  frame_id frame(slot_index slot) const { return kept.count(slot) ? kept.at(slot) : cairn::no_frame; }
+};
+
+/// Turns states into bytes at once and outlives a sweep, as a disk does.
+struct serialising {
+  struct entry {
+    step_index at = -1;
+    std::vector<double> bytes;
+  };
+  std::map<slot_index, entry> slots;
+
+  void begin(slot_index) { slots.clear(); }
+  void save(auto& frames, place where, step_index i, frame_id frame) { slots[where.slot] = {i, frames.state(frame).v}; }
+  frame_id load(auto& frames, place where, step_index i) {
+    entry const& e = slots.at(where.slot);
+    if (e.at != i) return cairn::no_frame;
+    frame_id const k = frames.take();
+    if (auto* const old = frames.reusable(k)) old->v = e.bytes;
+    else frames.emplace(k, pendulum::state{e.bytes});
+    return k;
+  }
+  void drop(auto&, place where) { slots.erase(where.slot); }
+  step_index at(slot_index slot) const { return slots.count(slot) ? slots.at(slot).at : -1; }
+};
+
+/// Serialises later: up to two saves are under way and own their frames until they complete.
+struct late {
+  struct pending {
+    slot_index slot;
+    frame_id frame;
+  };
+  std::map<slot_index, std::vector<double>> slots;
+  std::deque<pending> under_way;
+  int completed_late = 0;
+
+  static slot_index extra_frames() { return 2; }
+  void begin(slot_index) { slots.clear(), under_way.clear(); }
+  void save(auto& frames, place where, step_index, frame_id frame) {
+    if (under_way.size() == 2) complete(frames);
+    frames.keep(frame);
+    under_way.push_back({where.slot, frame});
+  }
+  frame_id load(auto& frames, place where, step_index) {
+    settle(frames);
+    frame_id const k = frames.take();
+    if (auto* const old = frames.reusable(k)) old->v = slots.at(where.slot);
+    else frames.emplace(k, pendulum::state{slots.at(where.slot)});
+    return k;
+  }
+  void drop(auto& frames, place where) {
+    settle(frames);
+    slots.erase(where.slot);
+  }
+  void settle(auto& frames) {
+    while (!under_way.empty()) complete(frames);
+  }
+
+ private:
+  void complete(auto& frames) {
+    auto const p = under_way.front();
+    under_way.pop_front();
+    slots[p.slot] = frames.state(p.frame).v;
+    frames.release(p.frame);
+    ++completed_late;
+  }
+};
+
+/// Loses what another store holds: each load fails with probability p.
+template <class Inner>
+struct losing {
+  static constexpr bool may_lose = true;
+  static constexpr bool keeps_frames = cairn::detail::keeps_frames<Inner>;
+  Inner inner{};
+  std::mt19937 random{7};
+  double p = 0.2;
+  int lost = 0;
+
+  void begin(slot_index slots) { inner.begin(slots); }
+  void save(auto& frames, place where, step_index i, frame_id frame) { inner.save(frames, where, i, frame); }
+  frame_id load(auto& frames, place where, step_index i) {
+    if (std::uniform_real_distribution<>{}(random) < p) {
+      ++lost;
+      inner.drop(frames, where);
+      return cairn::no_frame;
+    }
+    return inner.load(frames, where, i);
+  }
+  void drop(auto& frames, place where) { inner.drop(frames, where); }
+  slot_index extra_frames() const {
+    if constexpr (requires { inner.extra_frames(); }) return inner.extra_frames();
+    else return 0;
+  }
+  void settle(auto& frames) {
+    if constexpr (requires { inner.settle(frames); }) inner.settle(frames);
+  }
+  frame_id frame(slot_index slot) const
+    requires(keeps_frames)
+  { return inner.frame(slot); }
+  step_index at(slot_index slot) const
+    requires(!keeps_frames)
+  { return inner.at(slot); }
+};
+
+}  // namespace toys
