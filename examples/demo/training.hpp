@@ -1,0 +1,174 @@
+#pragma once
+/// \file training.hpp  Passes over the text by one plan, watched; and the same gradient with every state kept.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <cairn/cairn.hpp>
+
+#include "child.hpp"
+#include "counting.hpp"
+#include "lstm.hpp"
+#include "optimiser.hpp"
+#include "planning.hpp"
+#include "progress.hpp"
+#include "text.hpp"
+
+namespace demo {
+
+inline constexpr Eigen::Index hidden = 64, stream_count = 32;
+
+using state = lstm_state<float>;
+
+[[nodiscard]] inline state zero_state() { return {matrix<float>::Zero(hidden, stream_count), matrix<float>::Zero(hidden, stream_count)}; }
+
+/// Of this process, in seconds: other programs on the machine do not count.
+[[nodiscard]] inline double cpu_seconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
+
+/// Everything that a sweep holds and that its budget has to cover: step, tape, adjoint and initial state here, states in
+/// the workspace. All of it lives on the heap, where it is counted.
+class sweeper {
+ public:
+  sweeper(parameters<float> const& weights, streams const& text, objective<float>& total, cairn::any_schedule plan)
+      : total_{&total},
+        plan_{std::move(plan)},
+        step_{std::make_unique<lstm_step<float>>(weights, text)},
+        adjoint_{std::make_unique<lstm_adjoint<float>>(weights, text, total, plan_.leaf())},
+        x0_{std::make_unique<state>(zero_state())},
+        bar_{std::make_unique<state>(zero_state())} {}
+
+  /// One pass over the text: adds loss and gradient to the objective, which it clears first.
+  template <class Observer>
+  void pass(Observer&& observer) {
+    total_->clear();
+    std::get<0>(*bar_).setZero();  // the last state has no loss of its own: each step's is added by its adjoint
+    std::get<1>(*bar_).setZero();
+    *bar_ = cairn::gradient(*step_, *x0_, plan_, std::move(*bar_), *adjoint_, work_, observer);
+  }
+  [[nodiscard]] cairn::wide step_calls() const noexcept { return work_.step_calls(); }
+
+ private:
+  objective<float>* total_;
+  cairn::any_schedule plan_;
+  std::unique_ptr<lstm_step<float>> step_;
+  std::unique_ptr<lstm_adjoint<float>> adjoint_;
+  std::unique_ptr<state> x0_, bar_;
+  cairn::workspace<state, cairn::any_schedule> work_;
+};
+
+/// Times some steps and their adjoints, as a guess at the seconds of a pass.
+[[nodiscard]] inline step_costs measure(parameters<float> const& weights, streams const& text) {
+  auto const count = std::min<std::int64_t>(text.steps(), 200);
+  objective<float> total{{weights.hidden(), weights.symbols()}};
+  lstm_step<float> step{weights, text};
+  lstm_adjoint<float> adjoint{weights, text, total, 1};
+  state x = zero_state(), x1 = zero_state(), bar = zero_state();
+  step_costs costs;
+  for (int warm = 0; warm < 2; ++warm) {
+    auto const start = cpu_seconds();
+    for (std::int64_t i = 0; i < count; ++i) step(x, x1, i);
+    auto const middle = cpu_seconds();
+    for (std::int64_t i = 0; i < count; ++i) adjoint(x, bar, i, i + 1);
+    costs = {(middle - start) / double(count), (cpu_seconds() - middle) / double(count)};
+  }
+  return costs;
+}
+
+/// What was seen of a training.
+struct training {
+  std::vector<double> losses, seconds;  ///< of each pass
+  vector<float> first_gradient;         ///< that of pass 1
+  std::size_t counted_peak = 0;         ///< heap that the sweeps took
+  std::size_t resident_rise = 0;
+  std::int64_t warm_allocations = 0;  ///< requests to the heap by the passes after the first
+  bool calls_as_predicted = true;
+};
+
+[[nodiscard]] inline training train(parameters<float> weights, streams const& text, chosen_plan const& plan, step_costs costs, int passes) {
+  // All that outlives a sweep is made before the heap is watched.
+  objective<float> total{{weights.hidden(), weights.symbols()}};
+  adam<float> optimiser{weights};
+  training seen;
+  seen.first_gradient = total.gradient.all();
+  seen.losses.reserve(std::size_t(passes));
+  seen.seconds.reserve(std::size_t(passes));
+  auto const resident_before = resident().now;
+  forget_heap_peak();
+  auto const heap_before = heap();
+
+  progress shown{passes, double(plan.cost.step_calls), double(text.steps()), costs};
+  sweeper sweep{weights, text, total, plan.schedule};
+  for (int pass = 1; pass <= passes; ++pass) {
+    shown.begin_pass(pass);
+    auto const allocations = heap().allocations;
+    auto const start = cpu_seconds();
+    sweep.pass(shown);
+    seen.seconds.push_back(cpu_seconds() - start);
+    seen.losses.push_back(total.loss);
+    if (pass == 1) seen.first_gradient = total.gradient.all();
+    else seen.warm_allocations += heap().allocations - allocations;
+    seen.calls_as_predicted = seen.calls_as_predicted && sweep.step_calls() == plan.cost.step_calls;
+    shown.wipe();
+    std::printf("pass %-4d loss %.4f nats, %.3f bits a character, %.2f s\n", pass, total.loss, total.loss / std::log(2.0),
+                seen.seconds.back());
+    optimiser.update(weights, total.gradient);
+  }
+  seen.counted_peak = heap().peak - heap_before.bytes;
+  seen.resident_rise = resident().peak - resident_before;
+  return seen;
+}
+
+/// What a sweep with every state kept takes and gives.
+struct baseline {
+  double loss, first_seconds, warm_seconds;
+  std::size_t peak_bytes;
+};
+
+/// The baseline and behind it its gradient. Sweeps twice with one workspace: the second finds its memory ready, as the passes of
+/// a training after the first do.
+[[nodiscard]] inline std::vector<std::byte> store_all_gradient(parameters<float> const& weights, streams const& text) {
+  objective<float> total{{weights.hidden(), weights.symbols()}};
+  forget_heap_peak();
+  auto const before = heap();
+  sweeper all{weights, text, total, cairn::store_all(text.steps())};
+  auto const start = cpu_seconds();
+  all.pass(cairn::no_observer{});
+  auto const middle = cpu_seconds();
+  all.pass(cairn::no_observer{});
+  baseline const found{total.loss, middle - start, cpu_seconds() - middle, heap().peak - before.bytes};
+  auto const gradient = std::as_bytes(std::span{total.gradient.all().data(), std::size_t(total.gradient.all().size())});
+  std::vector<std::byte> bytes(sizeof found + gradient.size());
+  std::memcpy(bytes.data(), &found, sizeof found);
+  std::memcpy(bytes.data() + sizeof found, gradient.data(), gradient.size());
+  return bytes;
+}
+
+/// The baseline, from a child process, and whether a training's first pass gave its loss and gradient to the last bit.
+struct comparison {
+  baseline all{};
+  bool same_bits = false;
+};
+
+[[nodiscard]] inline comparison compare(parameters<float> const& weights, streams const& text, training const& seen) {
+  comparison result;
+  auto const sent = run_in_child([&] { return store_all_gradient(weights, text); });
+  auto const size = std::size_t(seen.first_gradient.size()) * sizeof(float);
+  if (!sent || sent->size() != sizeof result.all + size) return result;
+  std::memcpy(&result.all, sent->data(), sizeof result.all);
+  result.same_bits =
+      result.all.loss == seen.losses.front() && std::memcmp(sent->data() + sizeof result.all, seen.first_gradient.data(), size) == 0;
+  return result;
+}
+
+}  // namespace demo
