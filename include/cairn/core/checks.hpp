@@ -14,6 +14,9 @@ concept plan_or_steps = schedule<P> || (std::is_integral_v<P> && !std::is_same_v
 template <class T>
 concept owning_pointer = requires { typename T::deleter_type; typename T::element_type; };
 
+/// What a verb returns once its checks have failed, so that `auto g = gradient(...)` adds no second error.
+struct refused {};
+
 /// A function that is no seed for this state was handed over in its place.
 template <class T>
 concept function_like = std::is_function_v<std::remove_pointer_t<T>> || (std::is_class_v<T> && one_signature<T>);

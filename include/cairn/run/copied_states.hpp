@@ -1,6 +1,7 @@
 #pragma once
 /// \file copied_states.hpp  The states of a sweep whose state can be copied: what each action does to frames and store.
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/frames_needed.hpp>
@@ -94,6 +95,11 @@ class copied_states {
   }
   /// False if the store has lost that state; there is no live state then.
   [[nodiscard]] bool load(place where, step_index i) {
+    if constexpr (keeps_frames<store_type> && !may_lose<store_type>) {  // needs no frame and answers one
+      frame_id const before = std::exchange(live_, store_.load(pool_, where, i));
+      if (before != no_frame) pool_.release(before);
+      return true;
+    }
     forget(live_);
     live_ = store_.load(pool_, where, i);
     if constexpr (may_lose<store_type>) {
@@ -123,7 +129,7 @@ class copied_states {
   template <class Step>
   void turn(Step& step, step_index from, step_index to, step_index& failed) {
     pool_.keep(final_ = live_);
-    pool_.run(step, final_, from, to, failed);
+    if (from < to) pool_.run(step, final_, from, to, failed);
   }
   /// The turn of an adjoint that runs the last step itself and records it: `record` makes a copy of live the final state `n`.
   template <class Record>
@@ -162,11 +168,11 @@ class copied_states {
   }
   [[nodiscard]] bool has_next() const noexcept { return next_ != no_frame; }
   template <class Step>
-  wide make_next(Step& step, step_index from, step_index to) {
+  std::uint64_t make_next(Step& step, step_index from, step_index to) {
     step_index failed = -1;
     pool_.keep(next_ = live_);
     pool_.run(step, next_, from, to, failed);
-    return wide(to - from);
+    return std::uint64_t(to - from);
   }
   void live_becomes_next() noexcept {
     forget(next_);
@@ -176,12 +182,15 @@ class copied_states {
   [[nodiscard]] std::size_t bytes() const { return pool_.bytes(); }
   [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
   [[nodiscard]] store_type& store() noexcept { return store_; }
+  /// What slots hold, if that is tracked; else what they held at the turn.
   [[nodiscard]] table<kept_frame> const& held() const noexcept { return held_; }
 
   /// Notes what stands at the turn, before which live is state `from`; `is_checkpoint(i)` tells which of it to restart from.
   template <class IsCheckpoint>
   void remember(step_index from, IsCheckpoint is_checkpoint) {
     anchor_count_ = 0;
+    if (!tracked())
+      for (slot_index slot = 0; slot < slot_index(held_.size()); ++slot) held_[std::size_t(slot)] = {state_in(slot), slot};
     for (auto& kept : held_) kept.checkpoint = kept.at > 0 && is_checkpoint(kept.at);
     for (auto const& kept : held_)
       if (kept.at >= 0) anchors_[anchor_count_++] = {kept.at, kept.slot, frame_of(kept), kept.where, kept.checkpoint};
@@ -207,7 +216,8 @@ class copied_states {
     next_ = no_frame;
     pool_.keep(live_ = initial_);
     store_.begin(slot_index(held_.size()));
-    for (auto& kept : held_) kept.at = -1;
+    if (tracked())
+      for (auto& kept : held_) kept.at = -1;
     for (std::size_t k = 0; k < anchor_count_; ++k) {
       ran += go_to(step, anchors_[k], failed);
       auto const& kept = anchors_[k];
@@ -241,7 +251,11 @@ class copied_states {
   void forget(frame_id& k) noexcept {
     if (k != no_frame) pool_.release(std::exchange(k, no_frame));
   }
-  [[nodiscard]] bool tracked() const noexcept { return may_lose<store_type> || keeps_run_; }
+  /// Whether slots are noted as they change; those of a store of frames can be looked at when they are wanted.
+  [[nodiscard]] bool tracked() const noexcept {
+    if constexpr (keeps_frames<store_type> && !may_lose<store_type>) return false;
+    else return may_lose<store_type> || keeps_run_;
+  }
   [[nodiscard]] bool stands(kept_frame const& kept) const noexcept { return kept.frame != no_frame && pool_.at(kept.frame) == kept.at; }
   [[nodiscard]] slot_index limit(sweep_setup const& setup) const { return frames_in(store_, setup.slots) + setup.working; }
   void prepare(sweep_setup const& setup) {
@@ -254,7 +268,7 @@ class copied_states {
     slots_ = setup.slots;
     pool_.begin(limit(setup), setup.held_back);
     pool_.settle_with(&settle<store_type, State>, &store_);
-    if (tracked()) held_.assign(std::size_t(setup.slots), {});
+    if (tracked() || keeps_run_) held_.assign(std::size_t(setup.slots), {});
     if (keeps_run_) anchors_.assign(std::size_t(setup.slots), {});
   }
   /// Makes live the state that `to` names: its frame if that stands, else by running from the state before.
@@ -268,7 +282,7 @@ class copied_states {
     }
     step_index const from = pool_.at(live_);
     failed = from;
-    advance(step, from, to.at, failed);
+    if (from < to.at) advance(step, from, to.at, failed);
     to.frame = live_;
     pool_.anchor(live_);
     return to.at - from;

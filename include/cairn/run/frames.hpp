@@ -166,16 +166,19 @@ class frames {
     else emplace(target, from);
   }
 
-  /// Leads `handle` from state `from` to state `to`; a frame that has another owner stays as it is.
+  /// Leads `handle` from state `from` to a later state `to`; a frame that has another owner stays as it is.
   /// The one place of out-of-place and by-value steps, and for them never inlined: see call.hpp.
   template <class Step>
   void run(Step& step, frame_id& handle, step_index from, step_index to, step_index& failed) {
-    if (from >= to) return;
     if constexpr (shape_of_step<Step, T>().form == step_form::in_place) {
       own(handle);
-      set_at(handle, -1);
+      struct guard {  // on an exception the state is neither the one nor the other
+        frame_record& frame;
+        step_index reached;
+        ~guard() { frame.at = reached; }
+      } ends{record(handle), -1};
       run_in_place(step, state(handle), from, to, failed);
-      set_at(handle, to);
+      ends.reached = to;
     } else {
       run_between_frames(step, handle, from, to, failed);
     }

@@ -109,7 +109,8 @@ class checkpointed_run {
     checkpoint_view<State> view;
     auto const& states = mine("cairn::checkpoints").states;
     for (auto const& kept : states.held())
-      if (kept.at > 0 && kept.checkpoint) view.all_.emplace_back(kept.at, &states.pool().state(states.frame_of(kept)));
+      if (frame_id const k = states.frame_of(kept); kept.checkpoint && k != no_frame && states.pool().at(k) == kept.at)
+        view.all_.emplace_back(kept.at, &states.pool().state(k));
     for (std::size_t k = 1; k < view.all_.size(); ++k)
       for (std::size_t j = k; j > 0 && view.all_[j].first < view.all_[j - 1].first; --j) std::swap(view.all_[j], view.all_[j - 1]);
     return view;
@@ -159,7 +160,7 @@ class checkpointed_run {
     step_index failed = pool.at(nearest);
     detail::noting(run.status, phase::recompute, failed, [&] {
       own.copy_in(pool.state(nearest), x);
-      own.run(step_, x, pool.at(nearest), i, failed);
+      if (pool.at(nearest) < i) own.run(step_, x, pool.at(nearest), i, failed);
     });
     run.status.ran += wide(i - pool.at(nearest));
     return std::move(own.state(x));

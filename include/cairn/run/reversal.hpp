@@ -1,6 +1,7 @@
 #pragma once
 /// \file reversal.hpp  What a sweep does with the user's adjoint: each form of it, and the tapes of recording ones.
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -56,14 +57,14 @@ struct turn_only {
   Step& step;
 
   template <class States>
-  wide turn(States& states, action const& a, step_index& failed) {
+  std::uint64_t turn(States& states, action const& a, step_index& failed) {
     states.turn(step, a.from, a.to, failed);
-    return wide(a.to - a.from);
+    return std::uint64_t(a.to - a.from);
   }
   template <class States>
-  wide record(States&, action const&) noexcept { return 0; }
+  std::uint64_t record(States&, action const&) noexcept { return 0; }
   template <class States>
-  wide reverse(States&, action const&) noexcept { return 0; }
+  std::uint64_t reverse(States&, action const&) noexcept { return 0; }
   void drop_tape(slot_index) noexcept {}
   void drop_all_tapes() noexcept {}
   [[nodiscard]] static constexpr bool pauses() noexcept { return true; }
@@ -93,7 +94,7 @@ class reversal {
   std::optional<Bar> bar;
 
   template <class States>
-  wide turn(States& states, action const& a, step_index& failed) {
+  std::uint64_t turn(States& states, action const& a, step_index& failed) {
     if constexpr (records) {
       if (records_turn_ && a.to - a.from == 1) {
         failed = a.from;
@@ -102,15 +103,15 @@ class reversal {
       }
     }
     states.turn(step_, a.from, a.to, failed);
-    return wide(a.to - a.from);
+    return std::uint64_t(a.to - a.from);
   }
 
   template <class States>
-  wide record([[maybe_unused]] States& states, [[maybe_unused]] action const& a) {
+  std::uint64_t record([[maybe_unused]] States& states, [[maybe_unused]] action const& a) {
     if constexpr (records) {
       states.change_live(a.to, [&](State& x) { fill((*tapes_)[a.slot], x, a.from); });
     }
-    return wide(a.to - a.from);
+    return std::uint64_t(a.to - a.from);
   }
   void drop_tape(slot_index slot) noexcept {
     if constexpr (records) (*tapes_)[slot].reset();
@@ -122,7 +123,7 @@ class reversal {
 
   /// The adjoint of steps [a.from, a.to); how many steps it ran again.
   template <class States>
-  wide reverse(States& states, action const& a) {
+  std::uint64_t reverse(States& states, action const& a) {
     if constexpr (records) {
       if (a.what == content::tape) {
         apply((*tapes_)[a.slot], a.from);
@@ -138,7 +139,7 @@ class reversal {
       apply(fresh, a.from);
       return 1;
     } else {
-      wide ran = 0;
+      std::uint64_t ran = 0;
       step_index const from = a.from;
       if constexpr (shape.form == adjoint_form::with_next) {
         if (!states.has_next()) ran = states.make_next(step_, from, a.to);  // a resumed sweep has lost it

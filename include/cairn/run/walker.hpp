@@ -63,6 +63,12 @@ template <class Observer>
 /// drop_tape(slot), pauses(), reverse(states, a).
 template <class State, class Cursor, class States, class Step, class User, class Observer>
 halt play(Cursor& cursor, States& states, Step& step, User& user, Observer& observer, sweep_status& status) {
+  struct counter {  // a sum in a register, added to the total however this ends
+    wide& total;
+    std::uint64_t sum = 0;
+    ~counter() { total += sum; }
+  } ran{status.ran};
+  step_index failed = -1;  // written by what throws
   for (;;) {
     action const a = cursor.next();
     auto const phase_of = [&] { return !status.turned || a.kind == action_kind::turn ? phase::forward : a.kind == action_kind::reverse ? phase::reverse : phase::recompute; };
@@ -75,13 +81,12 @@ halt play(Cursor& cursor, States& states, Step& step, User& user, Observer& obse
         observer(event{a, where, when, source});
       }
     };
-    step_index failed = -1;
     try {
       tell(moment::before);
       switch (a.kind) {
         case action_kind::advance:
           states.advance(step, a.from, a.to, failed);
-          status.ran += wide(a.to - a.from);
+          ran.sum += std::uint64_t(a.to - a.from);
           break;
         case action_kind::save: states.save({a.slot, a.where}, a.from); break;
         case action_kind::load:
@@ -96,15 +101,15 @@ halt play(Cursor& cursor, States& states, Step& step, User& user, Observer& obse
           if (a.what == content::tape) user.drop_tape(a.slot);
           else states.drop({a.slot, a.where});
           break;
-        case action_kind::record: status.ran += user.record(states, a); break;
+        case action_kind::record: ran.sum += user.record(states, a); break;
         case action_kind::turn:
-          status.ran += user.turn(states, a, failed);
+          ran.sum += user.turn(states, a, failed);
           status.turned = true;
           status.turned_at = a.from;
           tell(moment::after);
           return halt::turned;
         case action_kind::reverse:
-          if (!user.pauses()) status.ran += user.reverse(states, a);
+          if (!user.pauses()) ran.sum += user.reverse(states, a);
           status.open = a.from;
           if (user.pauses()) {
             tell(moment::after);
