@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 #include <cairn/core/buffers.hpp>
+#include <cairn/core/state_traits.hpp>
 #include "support/catch.hpp"
 
 namespace {
@@ -68,6 +69,11 @@ struct half_seen {
   int hidden = 2;
 };
 
+/// Cannot be taken apart.
+struct flags {
+  unsigned low : 3, high : 5;
+};
+
 sizes runs(auto& x) {
   sizes all;
   cairn::visit_buffers(x, [&](auto*, std::size_t size) { all.push_back(size); });
@@ -102,6 +108,22 @@ template <> struct cairn::state_traits<foreign> {
 
 template <> struct cairn::state_traits<half_seen> {
   static void visit_buffers(auto& x, auto& f) { cairn::visit_buffers(x.seen, f); }
+};
+
+template <> struct cairn::state_traits<flags> {
+  static void copy(flags const& from, flags& into) { into = from; }
+  static std::size_t bytes(flags const&) { return sizeof(flags); }
+  static void visit_buffers(flags const& x, auto& f) {
+    unsigned char const both = static_cast<unsigned char>(x.low | x.high << 3);
+    f(static_cast<void const*>(&both), 1);
+  }
+  static void visit_buffers(flags& x, auto& f) {
+    unsigned char both = static_cast<unsigned char>(x.low | x.high << 3);
+    f(static_cast<void*>(&both), 1);
+    unsigned const all = both;
+    x.low = all & 7u;
+    x.high = (all >> 3) & 31u;
+  }
 };
 
 TEST_CASE("numbers are runs without their padding", "[buffers]") {
@@ -228,6 +250,17 @@ TEST_CASE("traits and members decide what a type's bytes are", "[buffers]") {
   double five = 5;
   write(f, std::string(reinterpret_cast<char const*>(&five), sizeof five));
   CHECK(value == 5.0);
+}
+
+TEST_CASE("a struct with bit-fields is a state by its traits alone", "[buffers]") {
+  std::tuple<flags, int> x{{5, 17}, 1}, y{};
+  CHECK(cairn::copied_state<std::tuple<flags, int>>);
+  CHECK(cairn::bytes_of(x) == sizeof x);
+  CHECK(runs(x) == sizes{1, 4});
+  write(y, content(x));
+  CHECK(std::get<flags>(y).high == 17);
+  cairn::copy_state(x, y);
+  CHECK(std::get<flags>(y).low == 5);
 }
 
 TEST_CASE("only states whose bytes can be read and written are buffered", "[buffers]") {

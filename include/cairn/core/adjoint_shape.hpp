@@ -13,22 +13,26 @@ struct recorded {
   Record record;
   Reverse reverse;
 };
-template <class Record, class Reverse> recorded(Record, Reverse) -> recorded<Record, Reverse>;
+template <class Record, class Reverse>
+recorded(Record, Reverse) -> recorded<Record, Reverse>;
 
 namespace detail {
 
 struct adjoint_shape {
   adjoint_form form = adjoint_form::none;
-  bool indexed = true;     ///< of `recorded`: its record
-  bool ambiguous = false;  ///< fits (x, bar, first, last) and (x, x1, bar, i)
-  bool by_value = false;   ///< returns the adjoint
+  bool indexed = true;           ///< of `recorded`: its record
+  bool ambiguous = false;        ///< fits (x, bar, first, last) and (x, x1, bar, i)
+  bool by_value = false;         ///< returns the adjoint
   bool reverse_indexed = false;  ///< of `recorded`
   fault wrong = fault::shape;
 };
-[[nodiscard]] consteval adjoint_shape no_adjoint(fault wrong) { return {adjoint_form::none, true, wrong == fault::two_readings, false, false, wrong}; }
+[[nodiscard]] consteval adjoint_shape no_adjoint(fault wrong) {
+  return {adjoint_form::none, true, wrong == fault::two_readings, false, false, wrong};
+}
 
 /// Called as f(before..., bar, after...).
-template <adjoint_form Form, class F, class Bar, class Before, class... After> struct adjoint_read;
+template <adjoint_form Form, class F, class Bar, class Before, class... After>
+struct adjoint_read;
 template <adjoint_form Form, class F, class Bar, class... Before, class... After>
 struct adjoint_read<Form, F, Bar, arguments<Before...>, After...> {
   static consteval adjoint_shape get() {
@@ -71,9 +75,14 @@ template <class F, class S, class Bar>
 
 /// Has both halves as objects, as `recorded` has.
 template <class F>
-concept recorder = requires(F& f) { sizeof(f.record); sizeof(f.reverse); };
-template <class F> using record_of = std::remove_reference_t<decltype((std::declval<F&>().record))>;
-template <class F> using reverse_of = std::remove_reference_t<decltype((std::declval<F&>().reverse))>;
+concept recorder = requires(F& f) {
+  sizeof(f.record);
+  sizeof(f.reverse);
+};
+template <class F>
+using record_of = std::remove_reference_t<decltype((std::declval<F&>().record))>;
+template <class F>
+using reverse_of = std::remove_reference_t<decltype((std::declval<F&>().reverse))>;
 
 template <class Record, class Reverse, class S, class Bar, class... I>
 [[nodiscard]] consteval adjoint_shape reverse_after() {
@@ -86,7 +95,8 @@ template <class Record, class Reverse, class S, class Bar, class... I>
     return read;
   };
   if constexpr (std::is_void_v<R> || !moves_on) return no_adjoint(fault::tape);
-  else if constexpr (calls_with_index<Reverse, tape&, Bar&>) return with(adjoint_read<adjoint_form::recorded, Reverse, Bar, arguments<tape&>, step_index>::get());
+  else if constexpr (calls_with_index<Reverse, tape&, Bar&>)
+    return with(adjoint_read<adjoint_form::recorded, Reverse, Bar, arguments<tape&>, step_index>::get());
   else if constexpr (calls<Reverse, tape&, Bar&>) return with(adjoint_read<adjoint_form::recorded, Reverse, Bar, arguments<tape&>>::get());
   else return no_adjoint(fault::tape);
 }
@@ -103,8 +113,7 @@ template <class F, class S, class Bar>
   if constexpr (said_as<F, adjoint_form>) {
     if constexpr (form_said<F> == adjoint_form::leaf) return leaf_adjoint<typename untagged<F>::type, S, Bar>();
     else return next_adjoint<typename untagged<F>::type, S, Bar>();
-  }
-  else if constexpr (!said_as<F, untold>) return {};
+  } else if constexpr (!said_as<F, untold>) return {};
   else if constexpr (recorder<F>) return recorded_adjoint<record_of<F>, reverse_of<F>, S, Bar>();
   else if constexpr (calls_with_index<F, S const&, Bar&> || calls<F, S const&, Bar&>) return one_step_adjoint<F, S, Bar>();
   else return four_argument_adjoint<F, S, Bar>();

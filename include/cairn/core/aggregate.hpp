@@ -30,6 +30,7 @@ struct any_base {
 /// `T` can be made from N empty braces, and then from the tail. Braces stand for one member each, be it an array or an aggregate itself.
 template <class T, std::size_t N, class... Tail>
 [[nodiscard]] consteval bool takes_braces() {
+  // clang-format off
   if constexpr (N == 0) return requires { T{Tail{}...}; };
   else if constexpr (N == 1) return requires { T{{}, Tail{}...}; };
   else if constexpr (N == 2) return requires { T{{}, {}, Tail{}...}; };
@@ -56,6 +57,7 @@ template <class T, std::size_t N, class... Tail>
   else if constexpr (N == 23) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
   else if constexpr (N == 24) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
   else return false;
+  // clang-format on
 }
 
 template <class T, std::size_t... I>
@@ -133,6 +135,7 @@ concept has_members = std::is_class_v<T> && parts<T>() <= most_members;
 template <has_members T>
 [[nodiscard]] constexpr auto members_of(T& x) {
   constexpr std::size_t count = parts<T>();
+  // clang-format off
   if constexpr (count == 0) return std::tuple<>{};
   else if constexpr (count == 1) { auto& [a] = x; return std::forward_as_tuple(a); }
   else if constexpr (count == 2) { auto& [a, b] = x; return std::forward_as_tuple(a, b); }
@@ -158,6 +161,7 @@ template <has_members T>
   else if constexpr (count == 22) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v); }
   else if constexpr (count == 23) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w); }
   else if constexpr (count == 24) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y); }
+  // clang-format on
 }
 /// `std::tuple<Member&...>`
 template <has_members T>

@@ -27,7 +27,9 @@ template <class... T> types<T...> members_listed(std::tuple<T&...> const&);
 
 template <class T> [[nodiscard]] consteval bool is_dense();
 template <class... T>
-[[nodiscard]] consteval bool are_dense(types<T...>, std::size_t size) { return ((sizeof(T) + ... + 0) == size) && (is_dense<std::remove_cv_t<T>>() && ...); }
+[[nodiscard]] consteval bool are_dense(types<T...>, std::size_t size) {
+  return (sizeof(T) + ... + 0) == size && (is_dense<std::remove_cv_t<T>>() && ...);
+}
 /// Plain bytes without padding: an array of them is one run.
 template <class T>
 [[nodiscard]] consteval bool is_dense() {
@@ -96,7 +98,8 @@ constexpr void visit_parts(X& x, F& f) {
   else if constexpr (std::is_array_v<T>)
     for (auto& element : x) visit_parts(element, f);
   else if constexpr (complex_like<T>) {
-    for (std::size_t k = 0; k < 2; ++k) visit_parts(reinterpret_cast<std::conditional_t<std::is_const_v<X>, typename T::value_type const, typename T::value_type>*>(&x)[k], f);
+    using half = std::conditional_t<std::is_const_v<X>, typename T::value_type const, typename T::value_type>;
+    for (std::size_t k = 0; k < 2; ++k) visit_parts(reinterpret_cast<half*>(&x)[k], f);  // as the standard lays it out
   }
   else if constexpr (contiguous<T>) {
     using element = typename T::value_type;
@@ -130,7 +133,9 @@ concept buffered = detail::can_visit<std::remove_const_t<T>>();
 template <class T, class F>
 constexpr void visit_buffers(T& x, F&& f) {
   constexpr bool told = buffered<T>;
-  static_assert(told, "cairn: cannot tell which bytes make this state; give it a member visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
+  static_assert(told,
+                "cairn: cannot tell which bytes make this state; give it a member visit_buffers(f) or specialise cairn::state_traits with "
+                "visit_buffers(state, f)");
   if constexpr (told) detail::visit_parts(x, f);
 }
 

@@ -94,7 +94,9 @@ concept sized_state = detail::can_size<std::remove_cv_t<T>>();
 template <class T>
 [[nodiscard]] constexpr std::size_t bytes_of(T const& x) {
   constexpr bool told = sized_state<T>;
-  static_assert(told, "cairn: cannot tell how many bytes this state holds; give it a member bytes() or specialise cairn::state_traits with bytes(state)");
+  static_assert(told,
+                "cairn: cannot tell how many bytes this state holds; give it a member bytes() or specialise cairn::state_traits with "
+                "bytes(state)");
   if constexpr (told) return sizeof(T) + detail::heap_of(x);
   else return 0;
 }

@@ -10,16 +10,19 @@
 namespace cairn::detail {
 
 template <class P>
-concept plan_or_steps = schedule<P> || (std::is_integral_v<P> && !std::is_same_v<P, bool>);
+concept plan_or_steps = schedule<P> ||(std::is_integral_v<P> && !std::is_same_v<P, bool>);
 template <class T>
-concept owning_pointer = requires { typename T::deleter_type; typename T::element_type; };
+concept owning_pointer = requires {
+  typename T::deleter_type;
+  typename T::element_type;
+};
 
 /// What a verb returns once its checks have failed, so that `auto g = gradient(...)` adds no second error.
 struct refused {};
 
 /// A function that is no seed for this state was handed over in its place.
 template <class T>
-concept function_like = std::is_function_v<std::remove_pointer_t<T>> || (std::is_class_v<T> && one_signature<T>);
+concept function_like = std::is_function_v<std::remove_pointer_t<T>> ||(std::is_class_v<T>&& one_signature<T>);
 
 /// Everything that is known before the loop has run.
 /// \tparam S  the state   \tparam Plan  what was given for it; both without const and reference   \tparam MayStop  the step may return bool
@@ -28,16 +31,30 @@ template <class Step, class S, class Plan, bool MayStop = false>
   if constexpr (!state<S>) {
     constexpr auto found = why_shared<S>();
     constexpr auto why = std::copyable<S> || traited_copy<S> || found == sharing::expression ? found : sharing::none;
-    constexpr bool stays = why != sharing::none || owning_pointer<S>, pointer = owning_pointer<S>, tensor = why == sharing::tensor, expression = why == sharing::expression;
-    constexpr bool handle = why == sharing::handle, many = why == sharing::too_many_members, no_default = why == sharing::no_default, container = why == sharing::container;
+    constexpr bool stays = why != sharing::none || owning_pointer<S>, pointer = owning_pointer<S>, tensor = why == sharing::tensor,
+                   expression = why == sharing::expression;
+    constexpr bool handle = why == sharing::handle, many = why == sharing::too_many_members, no_default = why == sharing::no_default,
+                   container = why == sharing::container;
     static_assert(stays, "cairn: the state must be copyable, or have save() and restore(snapshot), because checkpoints are made from it");
-    static_assert(!pointer, "cairn: a std::unique_ptr cannot be copied into a checkpoint; let the state hold the object itself, or give it save() and restore(snapshot)");
-    static_assert(!tensor, "cairn: copies of a torch::Tensor share its data; include <cairn/adapt/torch.hpp> and call the loop with its options");
-    static_assert(!expression, "cairn: this state is a view or an expression of Eigen, not a matrix; use its PlainObject, as x.eval() gives it");
-    static_assert(!handle, "cairn: copying this state would share its data (it is or holds a pointer, a reference, a counted handle or a view); use an owning type or specialise cairn::state_traits with copy(from, into)");
-    static_assert(!many, "cairn: this state has more than 24 members, too many to look for pointers in it; group them in nested structs or specialise cairn::state_traits with copy(from, into)");
-    static_assert(!container, "cairn: parts that state_traits copies can stand in vectors, arrays, tuples, optionals and aggregates; for another container specialise cairn::state_traits, too");
-    static_assert(!no_default, "cairn: a state with state_traits::copy(from, into) needs a default constructor, because new copies are made empty and then copied into");
+    static_assert(!pointer,
+                  "cairn: a std::unique_ptr cannot be copied into a checkpoint; let the state hold the object itself, or give it save() "
+                  "and restore(snapshot)");
+    static_assert(!tensor,
+                  "cairn: copies of a torch::Tensor share its data; include <cairn/adapt/torch.hpp> and call the loop with its options");
+    static_assert(!expression,
+                  "cairn: this state is a view or an expression of Eigen, not a matrix; use its PlainObject, as x.eval() gives it");
+    static_assert(!handle,
+                  "cairn: copying this state would share its data (it is or holds a pointer, a reference, a counted handle or a view); "
+                  "use an owning type or specialise cairn::state_traits with copy(from, into)");
+    static_assert(!many,
+                  "cairn: this state has more than 24 members, too many to look for pointers in it; group them in nested structs or "
+                  "specialise cairn::state_traits with copy(from, into)");
+    static_assert(!container,
+                  "cairn: parts that state_traits copies can stand in vectors, arrays, tuples, optionals and aggregates; for another "
+                  "container specialise cairn::state_traits, too");
+    static_assert(!no_default,
+                  "cairn: a state with state_traits::copy(from, into) needs a default constructor, because new copies are made empty and "
+                  "then copied into");
     return false;
   } else if constexpr (!plan_or_steps<Plan>) {
     constexpr bool plan = plan_or_steps<Plan>;
@@ -45,16 +62,28 @@ template <class Step, class S, class Plan, bool MayStop = false>
     return false;
   } else {
     constexpr auto shape = shape_of_step<Step, S>();
-    constexpr bool stops = shape.stops && !MayStop, moves = shape.form != step_form::none && !copied_state<S> && shape.form != step_form::in_place;
-    constexpr bool fits = shape.wrong != fault::shape && shape.wrong != fault::tape, result = shape.wrong == fault::result, unchanged = shape.wrong == fault::unchanged;
-    constexpr bool both = shape.wrong == fault::both, floating = shape.wrong == fault::floating, two_readings = shape.wrong == fault::two_readings;
-    static_assert(fits, "cairn: the step must be `step(x, i)` in place, `x1 = step(x, i)` or `step(x, x1, i)`, with x const& in the last two; i may be left out");
-    static_assert(!result, "cairn: the step must return nothing, or the state itself (by value, and not an expression or another type that converts to it)");
+    constexpr bool stops = shape.stops && !MayStop,
+                   moves = shape.form != step_form::none && !copied_state<S> && shape.form != step_form::in_place;
+    constexpr bool fits = shape.wrong != fault::shape && shape.wrong != fault::tape, result = shape.wrong == fault::result,
+                   unchanged = shape.wrong == fault::unchanged;
+    constexpr bool both = shape.wrong == fault::both, floating = shape.wrong == fault::floating,
+                   two_readings = shape.wrong == fault::two_readings;
+    static_assert(fits,
+                  "cairn: the step must be `step(x, i)` in place, `x1 = step(x, i)` or `step(x, x1, i)`, with x const& in the last two; i "
+                  "may be left out");
+    static_assert(!result,
+                  "cairn: the step must return nothing, or the state itself (by value, and not an expression or another type that "
+                  "converts to it)");
     static_assert(!unchanged, "cairn: a step that returns nothing must take the state that it changes by non-const reference");
-    static_assert(!both, "cairn: a step that returns the next state must take x by value or by const reference; one that changes x must return nothing");
+    static_assert(!both,
+                  "cairn: a step that returns the next state must take x by value or by const reference; one that changes x must return "
+                  "nothing");
     static_assert(!floating, "cairn: the step would get its index as a floating-point number; take `cairn::step_index i`, or leave it out");
-    static_assert(!two_readings, "cairn: this step can be read as (x, i) and as (x, x1); take the index as `auto i`, or wrap the step in cairn::in_place(...), by_value(...) or out_of_place(...)");
-    static_assert(!stops, "cairn: this step returns bool, to end the loop early; run it with cairn::checkpointed_while, or let it return nothing");
+    static_assert(!two_readings,
+                  "cairn: this step can be read as (x, i) and as (x, x1); take the index as `auto i`, or wrap the step in "
+                  "cairn::in_place(...), by_value(...) or out_of_place(...)");
+    static_assert(!stops,
+                  "cairn: this step returns bool, to end the loop early; run it with cairn::checkpointed_while, or let it return nothing");
     static_assert(!moves, "cairn: a state that cannot be copied needs a step in place, `step(x, i)`");
     return shape.wrong == fault::none && !stops && !moves;
   }
@@ -63,8 +92,11 @@ template <class Step, class S, class Plan, bool MayStop = false>
 /// The initial state as it was handed over, with its reference.
 template <class X0>
 [[nodiscard]] consteval bool check_initial() {
-  constexpr bool good = copied_state<std::remove_cvref_t<X0>> || (std::is_lvalue_reference_v<X0> && !std::is_const_v<std::remove_reference_t<X0>>);
-  static_assert(good, "cairn: a state that cannot be copied is advanced where it stands; hand over a variable, not a temporary or a const object");
+  constexpr bool good =
+      copied_state<std::remove_cvref_t<X0>> || (std::is_lvalue_reference_v<X0> && !std::is_const_v<std::remove_reference_t<X0>>);
+  static_assert(good,
+                "cairn: a state that cannot be copied is advanced where it stands; hand over a variable, not a temporary or a const "
+                "object");
   return good;
 }
 
@@ -74,24 +106,39 @@ template <class Adjoint, class S, class Bar>
   if constexpr (std::is_void_v<Bar> || function_like<Bar>) {
     constexpr bool nothing = std::is_void_v<Bar>, function = !nothing;
     static_assert(!nothing, "cairn: seed(x) must return the adjoint of the final state");
-    static_assert(!function, "cairn: the seed must be the adjoint of the final state, or `seed(x)` that takes the final state by const reference and returns it");
+    static_assert(!function,
+                  "cairn: the seed must be the adjoint of the final state, or `seed(x)` that takes the final state by const reference and "
+                  "returns it");
     return false;
   } else if constexpr (!std::copyable<Bar> || shallow<Bar>) {
     constexpr bool owns = std::is_void_v<Bar>;
-    static_assert(owns, "cairn: the seed must give an adjoint that owns its data and can be copied (not an expression, a view, a pointer or a handle)");
+    static_assert(owns,
+                  "cairn: the seed must give an adjoint that owns its data and can be copied (not an expression, a view, a pointer or a "
+                  "handle)");
     return false;
   } else {
     constexpr auto shape = shape_of_adjoint<Adjoint, S, Bar>();
-    constexpr bool fits = shape.wrong != fault::shape && shape.wrong != fault::both, result = shape.wrong == fault::result, unchanged = shape.wrong == fault::unchanged;
-    constexpr bool floating = shape.wrong == fault::floating, two_readings = shape.wrong == fault::two_readings, tape = shape.wrong == fault::tape;
+    constexpr bool fits = shape.wrong != fault::shape && shape.wrong != fault::both, result = shape.wrong == fault::result,
+                   unchanged = shape.wrong == fault::unchanged;
+    constexpr bool floating = shape.wrong == fault::floating, two_readings = shape.wrong == fault::two_readings,
+                   tape = shape.wrong == fault::tape;
     constexpr bool second = !copied_state<S> && (shape.form == adjoint_form::with_next || shape.form == adjoint_form::recorded);
-    static_assert(fits, "cairn: the adjoint must be `adjoint(x, bar, i)`, `adjoint(x, bar, first, last)`, `adjoint(x, x1, bar, i)` or cairn::recorded{record, reverse}, where x is const& and bar what the seed gives");
+    static_assert(fits,
+                  "cairn: the adjoint must be `adjoint(x, bar, i)`, `adjoint(x, bar, first, last)`, `adjoint(x, x1, bar, i)` or "
+                  "cairn::recorded{record, reverse}, where x is const& and bar what the seed gives");
     static_assert(!result, "cairn: the adjoint must change bar and return nothing, or return the new bar by value");
     static_assert(!unchanged, "cairn: an adjoint that returns nothing must take bar by non-const reference");
-    static_assert(!floating, "cairn: the adjoint would get an index as a floating-point number; take `cairn::step_index i`, or leave it out");
-    static_assert(!two_readings, "cairn: this adjoint can be read as (x, bar, first, last) and as (x, x1, bar, i); wrap it in cairn::leaf(...) or cairn::with_next(...)");
-    static_assert(!tape, "cairn: cairn::recorded needs `tape = record(x, i)` that moves x one step on, and `reverse(tape, bar, i)`; i may be left out of both");
-    static_assert(!second, "cairn: there is only one object of a state that cannot be copied, and none for x1 or for recording; use `adjoint(x, bar, i)` or `adjoint(x, bar, first, last)`");
+    static_assert(!floating,
+                  "cairn: the adjoint would get an index as a floating-point number; take `cairn::step_index i`, or leave it out");
+    static_assert(!two_readings,
+                  "cairn: this adjoint can be read as (x, bar, first, last) and as (x, x1, bar, i); wrap it in cairn::leaf(...) or "
+                  "cairn::with_next(...)");
+    static_assert(!tape,
+                  "cairn: cairn::recorded needs `tape = record(x, i)` that moves x one step on, and `reverse(tape, bar, i)`; i may be "
+                  "left out of both");
+    static_assert(!second,
+                  "cairn: there is only one object of a state that cannot be copied, and none for x1 or for recording; use `adjoint(x, "
+                  "bar, i)` or `adjoint(x, bar, first, last)`");
     return shape.wrong == fault::none && !second;
   }
 }

@@ -95,8 +95,11 @@ struct size_reading {
   };
   problem.put('"');
   quote(problem, 0, length);
-  problem.add(at.fault == size_fault::overflow ? "\" does not fit 64 bits" : at.fault == size_fault::not_whole ? "\" is not a whole number of bytes" : "\" is no size in bytes");
-  if (at.fault == size_fault::overflow) throw overflow_error{"cairn::byte_size", problem.c_str(), {}, "the largest size is 18446744073709551615B, a little less than 16EiB"};
+  problem.add(at.fault == size_fault::overflow    ? "\" does not fit 64 bits"
+              : at.fault == size_fault::not_whole ? "\" is not a whole number of bytes"
+                                                  : "\" is no size in bytes");
+  if (at.fault == size_fault::overflow)
+    throw overflow_error{"cairn::byte_size", problem.c_str(), {}, "the largest size is 18446744073709551615B, a little less than 16EiB"};
   auto const unit_at = [&](std::size_t k) { return at.fault == size_fault::unit && at.unit + k < at.end ? written[at.unit + k] : '\0'; };
   char const first = is_digit(unit_at(1)) ? '\0' : unit_at(0);
   int const power = power_of(first >= 'a' && first <= 'z' ? char(first - 'a' + 'A') : first);
@@ -114,7 +117,8 @@ struct size_reading {
   throw invalid_size{"cairn::byte_size", problem.c_str(), {}, advice.c_str()};
 }
 [[noreturn]] inline void refuse_number(char const* problem, bool too_large) {
-  if (too_large) throw overflow_error{"cairn::byte_size", problem, {}, "the largest size is 18446744073709551615B, a little less than 16EiB"};
+  if (too_large)
+    throw overflow_error{"cairn::byte_size", problem, {}, "the largest size is 18446744073709551615B, a little less than 16EiB"};
   throw invalid_size{"cairn::byte_size", problem, {}, "sizes begin at 0"};
 }
 

@@ -40,30 +40,36 @@ template <class Mine, class Theirs>
   else return !std::is_const_v<theirs> || (const_is_elsewhere && std::is_const_v<mine>);
 }
 
+template <class T> using by_data = decltype(std::declval<T&>().data());
+template <class T> using by_get = decltype(std::declval<T&>().get());
+template <class T> using by_star = decltype(*std::declval<T&>());
+template <class T> using by_begin = decltype(*std::declval<T&>().begin());
+
 template <class T>
 [[nodiscard]] consteval bool is_handle() {
+  constexpr bool light = std::is_trivially_copyable_v<T>;
   bool found = requires(T const& x) { x.use_count(); } || requires(T const& x) { x.data_handle(); };  // counted handles; mdspan
-  if constexpr (requires(T& x, T const& c) { x.data(); c.data(); })
-    found = found || leads_elsewhere<decltype(std::declval<T&>().data()), decltype(std::declval<T const&>().data())>(std::is_trivially_copyable_v<T>);
+  if constexpr (requires(T& x, T const& c) { x.data(); c.data(); }) found = found || leads_elsewhere<by_data<T>, by_data<T const>>(light);
   if constexpr (requires(T& x, T const& c) { x.get(); c.get(); })
-    found = found || leads_elsewhere<decltype(std::declval<T&>().get()), decltype(std::declval<T const&>().get())>(!std::is_reference_v<decltype(std::declval<T&>().get())>);
-  if constexpr (requires(T& x, T const& c) { *x; *c; })
-    found = found || leads_elsewhere<decltype(*std::declval<T&>()), decltype(*std::declval<T const&>())>(std::is_trivially_copyable_v<T>);
+    found = found || leads_elsewhere<by_get<T>, by_get<T const>>(!std::is_reference_v<by_get<T>>);
+  if constexpr (requires(T& x, T const& c) { *x; *c; }) found = found || leads_elsewhere<by_star<T>, by_star<T const>>(light);
   if constexpr (requires(T& x, T const& c) { *x.begin(); *c.begin(); })
-    found = found || leads_elsewhere<decltype(*std::declval<T&>().begin()), decltype(*std::declval<T const&>().begin())>(false);
+    found = found || leads_elsewhere<by_begin<T>, by_begin<T const>>(false);
   return found;
 }
 /// Eigen's word for the type that owns what an expression refers to.
 template <class T>
 concept expression = requires { typename T::PlainObject; } && !std::is_same_v<T, typename T::PlainObject>;
-template <class T>
-concept made_of_expression = !requires { typename T::PlainObject; } && requires(T const& x) { requires expression<std::remove_cvref_t<decltype(x.coeffs())>>; };  // Map<Quaternion>
+template <class T>  // Map<Quaternion>
+concept made_of_expression = !requires { typename T::PlainObject; } &&
+                             requires(T const& x) { requires expression<std::remove_cvref_t<decltype(x.coeffs())>>; };
 template <class T> inline constexpr bool is_handle_of_list = false;
 template <class T> inline constexpr bool is_handle_of_list<std::initializer_list<T>> = true;
 
 template <class... T> types<T...> listed(std::tuple<T&...> const&);
 template <class T> inline constexpr bool refers = false;
-template <template <class...> class Tuple, class... T> inline constexpr bool refers<Tuple<T...>> = tuple_like<Tuple<T...>> && (std::is_reference_v<T> || ...);
+template <template <class...> class Tuple, class... T>
+inline constexpr bool refers<Tuple<T...>> = tuple_like<Tuple<T...>> && (std::is_reference_v<T> || ...);
 
 template <class T, class... Seen> [[nodiscard]] consteval bool copied_by_traits();
 template <class... T, class... Seen>

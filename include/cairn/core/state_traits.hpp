@@ -25,7 +25,9 @@ concept state = copied_state<T> || saved_state<T>;
 template <class T>
 constexpr void copy_state(T const& from, T& into) {
   constexpr bool owns = !detail::shallow<T>;
-  static_assert(owns, "cairn: a copy would share its data with the original; use an owning type or specialise cairn::state_traits with copy(from, into)");
+  static_assert(owns,
+                "cairn: a copy would share its data with the original; use an owning type or specialise cairn::state_traits with "
+                "copy(from, into)");
   if constexpr (!owns) return;
   else if constexpr (!detail::traited_copy<T>) into = from;
   else if constexpr (detail::traited_copy_itself<T>) state_traits<T>::copy(from, into);

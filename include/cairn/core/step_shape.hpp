@@ -15,20 +15,33 @@ template <auto Form, class F>
 struct tagged {
   [[no_unique_address]] F call;
   template <class... A>
-    requires calls<F, A...>
+  requires calls<F, A...>
   constexpr decltype(auto) operator()(A&&... all) { return call(std::forward<A>(all)...); }
   template <class... A>
-    requires calls<F const, A...>
+  requires calls<F const, A...>
   constexpr decltype(auto) operator()(A&&... all) const { return call(std::forward<A>(all)...); }
 };
 struct untold {};
-template <class F> inline constexpr auto form_said = untold{};
-template <auto Form, class F> inline constexpr auto form_said<tagged<Form, F>> = Form;
-template <auto Form, class F> inline constexpr auto form_said<tagged<Form, F> const> = Form;
-template <class F> struct untagged { using type = F; };
-template <auto Form, class F> struct untagged<tagged<Form, F>> { using type = F; };
-template <auto Form, class F> struct untagged<tagged<Form, F> const> { using type = F const; };
-template <class F, class Form> concept said_as = std::is_same_v<std::remove_const_t<decltype(form_said<F>)>, Form>;
+template <class F>
+inline constexpr auto form_said = untold{};
+template <auto Form, class F>
+inline constexpr auto form_said<tagged<Form, F>> = Form;
+template <auto Form, class F>
+inline constexpr auto form_said<tagged<Form, F> const> = Form;
+template <class F>
+struct untagged {
+  using type = F;
+};
+template <auto Form, class F>
+struct untagged<tagged<Form, F>> {
+  using type = F;
+};
+template <auto Form, class F>
+struct untagged<tagged<Form, F> const> {
+  using type = F const;
+};
+template <class F, class Form>
+concept said_as = std::is_same_v<std::remove_const_t<decltype(form_said<F>)>, Form>;
 
 /// What is wrong with a step or an adjoint.
 enum class fault : std::uint8_t {
@@ -63,7 +76,8 @@ template <class F, class S, class... I>
   constexpr bool writes = !reads || forwards<F, S, arguments<>, I...>;
   constexpr bool stops = std::is_same_v<R, bool> && writes && !std::is_same_v<S, bool>;
   if constexpr (indexed && floating_index<F, S&>) return no_step(fault::floating);
-  else if constexpr (std::is_void_v<R> || stops) return writes ? step_shape{step_form::in_place, indexed, stops, fault::none} : no_step(fault::unchanged);
+  else if constexpr (std::is_void_v<R> || stops)
+    return writes ? step_shape{step_form::in_place, indexed, stops, fault::none} : no_step(fault::unchanged);
   else if constexpr (!gives<R, S>) return no_step(fault::result);
   else return reads ? step_shape{step_form::by_value, indexed, false, fault::none} : no_step(fault::both);
 }
@@ -74,14 +88,17 @@ template <class F, class S, class... I>
   if constexpr (!calls<F, S const&, S&, I...>) return no_step(fault::shape);
   else if constexpr (indexed && floating_index<F, S const&, S&>) return no_step(fault::floating);
   else if constexpr (!calls_void<F, S const&, S&, I...>) return no_step(fault::result);
-  else if constexpr (only_reads<F, void, S, arguments<S const&>, I...> && !forwards<F, S, arguments<S const&>, I...>) return no_step(fault::unchanged);
+  else if constexpr (only_reads<F, void, S, arguments<S const&>, I...> && !forwards<F, S, arguments<S const&>, I...>)
+    return no_step(fault::unchanged);
   else return {step_form::out_of_place, indexed, false, fault::none};
 }
 
 struct stranger {};
 /// A forwarding function object that takes only what it can use, as std::bind_front makes them.
 template <class F>
-[[nodiscard]] consteval bool selective() { return winner<rival<F, stranger&, stranger const&>, stranger&, stranger>() == contest::rival; }
+[[nodiscard]] consteval bool selective() {
+  return winner<rival<F, stranger&, stranger const&>, stranger&, stranger>() == contest::rival;
+}
 
 enum class second_parameter : std::uint8_t { plain, next_state, anything };
 /// `[](auto const& x, auto&& y)` can only mean y for the next state, `[](auto& x, auto&& y)` may mean anything; both accept an index, and
@@ -96,8 +113,7 @@ template <class F, class S>
     else if constexpr (who == contest::function) {  // without a const call operator: a mutable lambda
       if constexpr (winner<const_rival<F, S&, step_index const&> const, S&, step_index>() == contest::rival) return anything;
       else return selective<F>() ? plain : anything;
-    }
-    else if constexpr (winner<rival<F, S&&, step_index const&>, S, step_index>() == contest::rival) return anything;  // `auto& x`
+    } else if constexpr (winner<rival<F, S&&, step_index const&>, S, step_index>() == contest::rival) return anything;  // `auto& x`
     else if constexpr (!forwards<F, S, arguments<>, step_index>) return next_state;
     else return selective<F>() ? plain : anything;
   }
@@ -134,6 +150,8 @@ template <class F, class S>
   }
 }
 template <class F, class S>
-[[nodiscard]] consteval bool step_is_honest() { return shape_of_step<F, S>().wrong == fault::none; }
+[[nodiscard]] consteval bool step_is_honest() {
+  return shape_of_step<F, S>().wrong == fault::none;
+}
 
 }  // namespace cairn::detail

@@ -120,7 +120,6 @@ class frames {
     auto& f = record(k);
     f.owners = 1;
     f.at = -1;
-    f.anchored = false;
     return k;
   }
   [[nodiscard]] T* reusable(frame_id k) noexcept { return record(k).constructed ? states_.get() + k : nullptr; }
@@ -183,13 +182,12 @@ class frames {
       run_between_frames(step, handle, from, to, failed);
     }
   }
-  /// Makes `handle` the only owner of its state: copies it if somebody else keeps it.
+  /// Makes `handle` the only owner of its state: copies it if somebody else keeps it. The caller changes it, and says what it is then.
   void own(frame_id& handle) {
     if (!shared(handle)) return;
     frame_id const target = take();
     holder guard{*this, target};
     copy(handle, target);
-    set_at(target, at(handle));
     release(handle);
     handle = std::exchange(guard.held, no_frame);
   }
@@ -232,6 +230,7 @@ class frames {
     }
     if (lapsed_ == no_frame)
       throw invalid_schedule{"cairn: sweep", "the schedule needs more states at once than it said", {{"frames", limit()}}, "check the plan with cairn::verify"};
+    record(lapsed_).anchored = false;
     return std::exchange(lapsed_, record(lapsed_).next);
   }
   [[nodiscard]] static bool same_size(T const& a, T const& b) {

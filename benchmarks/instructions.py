@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Instructions an action, counted by callgrind: of every cursor, and of the executor with its cursor on a scalar loop.
+
+    benchmarks/instructions.py [--compiler g++] [--cursors revolve uniform ...] [--executors revolve ...] [--largest 100000]
+
+Each cell is the difference between three sweeps and one over the difference in actions, so that start-up cancels.
+A machine's speed does not matter; compiler and flags do.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import tempfile
+
+here = pathlib.Path(__file__).resolve().parent
+
+
+def build(compiler, flags, source, program):
+    subprocess.run([compiler, "-std=c++20", *flags, f"-I{here.parent / 'include'}", str(here / source), "-o", str(program)], check=True)
+
+
+def measured(program, schedule, steps, slots, times):
+    """(instructions, number that the program prints) of one run."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", str(program), schedule, str(steps), str(slots), str(times)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return int(re.search(r"Collected : (\d+)", done.stderr).group(1)), int(done.stdout.split()[0])
+
+
+def per_action(program, schedule, steps, slots):
+    few, few_actions = measured(program, schedule, steps, slots, 1)
+    many, many_actions = measured(program, schedule, steps, slots, 3)
+    # A cursor's program prints the actions of all its walks, an executor's those of one sweep.
+    actions = many_actions - few_actions if many_actions > few_actions else 2 * few_actions
+    return (many - few) / actions
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--compiler", default="g++")
+    options.add_argument("--cursors", nargs="*", default=["revolve", "revolve_free", "uniform", "uniform_block", "store_all", "leaves", "listed",
+                                                          "remaining", "any_revolve", "any_uniform"])
+    options.add_argument("--executors", nargs="*", default=["revolve", "uniform", "store_all", "any_revolve"])
+    options.add_argument("--largest", type=int, default=100000)
+    given = options.parse_args()
+    sizes = [(n, s) for n in (1000, 10000, 100000, 1000000) if n <= given.largest for s in (10, 100, 1000) if s < n]
+    tables = [("cursor", "schedule/cursor_count.cpp", given.cursors), ("executor and cursor", "run/executor_count.cpp", given.executors)]
+    with tempfile.TemporaryDirectory() as folder:
+        for what, source, schedules in tables:
+            if not schedules:
+                continue
+            for flags in (["-O2"], ["-O3"]):
+                program = pathlib.Path(folder) / ("count" + flags[0])
+                build(given.compiler, flags, source, program)
+                print(f"{what}, {given.compiler} {' '.join(flags)}: instructions an action")
+                print(f"{'steps':>9} {'slots':>6} " + " ".join(f"{name:>13}" for name in schedules))
+                for steps, slots in sizes:
+                    cells = " ".join(f"{per_action(program, name, steps, slots):13.1f}" for name in schedules)
+                    print(f"{steps:>9} {slots:>6} {cells}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
