@@ -39,6 +39,14 @@ inline void give_back(void* user, std::size_t alignment) noexcept {
 
 void* operator new(std::size_t size) { return heap::take(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
 void* operator new(std::size_t size, std::align_val_t alignment) { return heap::take(size, std::size_t(alignment)); }
+void* operator new(std::size_t size, std::nothrow_t const&) noexcept {
+  try {
+    return heap::take(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  } catch (...) {
+    return nullptr;
+  }
+}
+void operator delete(void* user, std::nothrow_t const&) noexcept { heap::give_back(user, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
 void operator delete(void* user) noexcept { heap::give_back(user, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
 void operator delete(void* user, std::size_t) noexcept { heap::give_back(user, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
 void operator delete(void* user, std::align_val_t alignment) noexcept { heap::give_back(user, std::size_t(alignment)); }

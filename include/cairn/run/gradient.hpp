@@ -63,7 +63,7 @@ Bar one_sweep(Engine& run, Step& step, X0&& x0, Plan const& plan, Seed&& seed, A
   run.adopt(plan);
   run.start(plan);
   noting(run.status, phase::forward, 0, [&] { begin_states<State>(run, std::forward<X0>(x0), setup_for<State, typename Engine::store_type>(plan, form)); });
-  reversal<State, Step, Adjoint, Bar> user{step, adjoint, run.tapes, tapes_of(plan), plan.leaf() == 1};
+  reversal<State, Step, Adjoint, Bar, true> user{step, adjoint, run.tapes, tapes_of(plan)};
   run.go_on(step, user, observer);
   noting(run.status, phase::reverse, run.steps, [&] { fill_bar<State>(user.bar, std::forward<Seed>(seed), run.states.final_state()); });
   if constexpr (shape.form == adjoint_form::with_next) run.states.final_becomes_next();
@@ -91,9 +91,12 @@ auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoin
   using State = std::remove_cvref_t<X0>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
-  if constexpr (detail::check_forward<StepF, State, P>()) {
+  if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refused{};
+  else if constexpr (!detail::check_initial<X0>()) return detail::refused{};
+  else {
     using Bar = detail::bar_type<Seed, State>;
-    if constexpr (detail::check_adjoint<AdjointF, State, Bar>()) {
+    if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refused{};
+    else {
       using Plan = detail::plan_type<P>;
       decltype(auto) p = detail::as_plan(plan);
       auto const sweep = [&](auto& used, auto& watching) {

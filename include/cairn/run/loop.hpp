@@ -105,7 +105,8 @@ class checkpointed_run {
   [[nodiscard]] State const& final_state() const { return mine("cairn::final_state").states.final_state(); }
   /// Position -> state of what was kept to restart from; the initial state is not in it. As it stands now: a reverse sweep uses them up.
   [[nodiscard]] checkpoint_view<State> checkpoints() const {
-    static_assert(detail::keeps_frames<store_type> && copied_state<State>, "cairn: checkpoints() needs a store that keeps its states in memory, and a state that can be copied");
+    constexpr bool in_frames = detail::keeps_frames<store_type> && copied_state<State>;
+    static_assert(in_frames, "cairn: checkpoints() needs a state that can be copied, and a store that keeps frames");
     checkpoint_view<State> view;
     auto const& states = mine("cairn::checkpoints").states;
     for (auto const& kept : states.held())
@@ -126,14 +127,15 @@ class checkpointed_run {
   auto reverse(Seed&& seed, Adjoint&& adjoint) {
     using AdjointF = std::remove_reference_t<Adjoint>;
     using Bar = detail::bar_type<Seed, State>;
-    if constexpr (detail::check_adjoint<AdjointF, State, Bar>()) {
+    if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refused{};
+    else {
       static constexpr auto shape = detail::shape_of_adjoint<AdjointF, State, Bar>();
       detail::check_adjoint_fits("cairn::reverse", engine().leaf, 0, shape.form);
       auto& run = mine("cairn::reverse");
       detail::in_use const mark{run.busy, "cairn::reverse"};
       to_the_turn();
       fresh_ = false;
-      detail::reversal<State, Step, AdjointF, Bar> user{step_, adjoint, run.tapes, 0, false};
+      detail::reversal<State, Step, AdjointF, Bar, false> user{step_, adjoint, run.tapes, 0};
       detail::noting(run.status, phase::reverse, steps(), [&] { detail::fill_bar<State>(user.bar, std::forward<Seed>(seed), final_state()); });
       if constexpr (shape.form == adjoint_form::with_next) {
         run.states.allow_next();
@@ -146,24 +148,11 @@ class checkpointed_run {
 
   /// State i, run again from the nearest state that still stands; costs no frame of the run.
   /// \throws invalid_call unless 0 <= i <= steps()
-  [[nodiscard]] State at(step_index i) {
-    static_assert(copied_state<State>, "cairn: at(i) needs a state that can be copied");
-    if (i < 0 || i > steps())
-      throw invalid_call{"cairn::at", "there is no such state", {{"i", i}, {"steps", steps()}}, "states are numbered 0 to steps()"};
-    auto& run = mine("cairn::at");
-    detail::in_use const mark{run.busy, "cairn::at"};
-    auto const& pool = run.states.pool();
-    frame_id const nearest = run.states.before(i);
-    detail::frames<State> own;
-    own.begin(form == step_form::in_place ? 1 : 2);
-    frame_id x = own.take();
-    step_index failed = pool.at(nearest);
-    detail::noting(run.status, phase::recompute, failed, [&] {
-      own.copy_in(pool.state(nearest), x);
-      if (pool.at(nearest) < i) own.run(step_, x, pool.at(nearest), i, failed);
-    });
-    run.status.ran += wide(i - pool.at(nearest));
-    return std::move(own.state(x));
+  [[nodiscard]] auto at(step_index i) {
+    constexpr bool copied = copied_state<State>;
+    static_assert(copied, "cairn: at(i) needs a state that can be copied");
+    if constexpr (copied) return state_at(i);
+    else return detail::refused{};
   }
 
   /// A state and its number; the reference is good until the next ++.
@@ -207,7 +196,8 @@ class checkpointed_run {
   };
   /// x_n, x_(n-1), ... x_0 with their numbers, as an input range; each loop over it is one sweep. \throws invalid_plan for a plan with leaves
   [[nodiscard]] backward_range backward() {
-    static_assert(copied_state<State>, "cairn: backward() needs a state that can be copied");
+    constexpr bool copied = copied_state<State>;
+    static_assert(copied, "cairn: backward() needs a state that can be copied");
     if (engine().leaf > 1)
       throw invalid_plan{"cairn::backward", "the plan reverses several steps at once", {{"leaf", engine().leaf}}, "use a plan with leaf 1"};
     return backward_range{*this};
@@ -222,6 +212,25 @@ class checkpointed_run {
 
  private:
   static constexpr step_form form = detail::shape_of_step<Step, State>().form;
+
+  [[nodiscard]] State state_at(step_index i) {
+    if (i < 0 || i > steps())
+      throw invalid_call{"cairn::at", "there is no such state", {{"i", i}, {"steps", steps()}}, "states are numbered 0 to steps()"};
+    auto& run = mine("cairn::at");
+    detail::in_use const mark{run.busy, "cairn::at"};
+    auto const& pool = run.states.pool();
+    frame_id const nearest = run.states.before(i);
+    detail::frames<State> own;
+    own.begin(form == step_form::in_place ? 1 : 2);
+    frame_id x = own.take();
+    step_index failed = pool.at(nearest);
+    detail::noting(run.status, phase::recompute, failed, [&] {
+      own.copy_in(pool.state(nearest), x);
+      if (pool.at(nearest) < i) own.run(step_, x, pool.at(nearest), i, failed);
+    });
+    run.status.ran += wide(i - pool.at(nearest));
+    return std::move(own.state(x));
+  }
 
   [[nodiscard]] auto& engine() noexcept { return detail::workspace_access::engine_of(work_); }
   [[nodiscard]] auto const& engine() const noexcept { return detail::workspace_access::engine_of(work_); }
@@ -291,7 +300,9 @@ template <class Step, class X0, class P, class Work = detail::own_workspace, cla
 [[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, Work&& work = {}, Observer&& observer = {}) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::decay_t<Step>;
-  if constexpr (detail::check_forward<StepF, State, P>()) {
+  if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refused{};
+  else if constexpr (!detail::check_initial<X0>()) return detail::refused{};
+  else {
     using Plan = detail::plan_type<P>;
     decltype(auto) p = detail::as_plan(plan);
     using W = std::remove_cvref_t<Work>;

@@ -22,11 +22,14 @@ template <class Bar> reached(step_index, Bar) -> reached<Bar>;
 /// \param work  the workspace of the stopped sweep, or one whose store still knows its states
 /// \throws invalid_call unless 0 <= open <= n; otherwise as `gradient`
 template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class Workspace, class Observer = no_observer>
-[[nodiscard]] Bar resume(Step&& step, X0&& x0, Plan const& plan, reached<Bar> position, Adjoint&& adjoint, Workspace& work, Observer&& observer = {}) {
+[[nodiscard]] auto resume(Step&& step, X0&& x0, Plan const& plan, reached<Bar> position, Adjoint&& adjoint, Workspace& work, Observer&& observer = {}) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
-  if constexpr (detail::check_forward<StepF, State, Plan>() && detail::check_adjoint<AdjointF, State, Bar>()) {
+  if constexpr (!detail::check_forward<StepF, State, Plan>()) return detail::refused{};
+  else if constexpr (!detail::check_initial<X0>()) return detail::refused{};
+  else if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refused{};
+  else {
     static constexpr auto shape = detail::shape_of_adjoint<AdjointF, State, Bar>();
     if (position.open < 0 || position.open > plan.steps())
       throw invalid_call{"cairn::resume", "the position is outside the loop", {{"open", position.open}, {"steps", plan.steps()}}, "open is the number of steps still to be reversed"};
@@ -39,7 +42,7 @@ template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class W
     using store_type = typename std::remove_reference_t<decltype(run)>::store_type;
     run.states.begin_again(x0, detail::setup_for<State, store_type>(plan, {detail::shape_of_step<StepF, State>().form, shape.form}));
     run.replan([&](slot_index slot) { return run.states.state_in(slot); });
-    detail::reversal<State, StepF, AdjointF, Bar> user{step, adjoint, run.tapes, 0, false};
+    detail::reversal<State, StepF, AdjointF, Bar, false> user{step, adjoint, run.tapes, 0};
     user.bar.emplace(std::move(position.bar));
     run.go_on_resumed(step, user, observer);
     return std::move(*user.bar);

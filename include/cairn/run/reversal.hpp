@@ -71,17 +71,17 @@ struct turn_only {
 };
 
 /// The turn and the way back with one adjoint. The seed fills `bar` between the two.
-template <class State, class Step, class Adjoint, class Bar>
+/// \tparam MakesTurn  a recording adjoint's own run of the last step makes the final state
+template <class State, class Step, class Adjoint, class Bar, bool MakesTurn>
 class reversal {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   static constexpr bool records = shape.form == adjoint_form::recorded;
+  static constexpr bool records_turn = records && MakesTurn;
   using tape = typename tape_of<Adjoint, State, records>::type;
 
  public:
   /// \param memory  what tapes leave behind for the next sweep   \param tapes  tape slots of the plan
-  /// \param records_turn  the adjoint's own run of the last step makes the final state
-  reversal(Step& step, Adjoint& adjoint, [[maybe_unused]] kept_object& memory, [[maybe_unused]] slot_index tapes, bool records_turn)
-      : step_{step}, adjoint_{adjoint}, records_turn_{records_turn} {
+  reversal(Step& step, Adjoint& adjoint, [[maybe_unused]] kept_object& memory, [[maybe_unused]] slot_index tapes) : step_{step}, adjoint_{adjoint} {
     if constexpr (records) {
       if (tapes == 0) return;
       tapes_ = &memory.get<tape_slots<tape>>();
@@ -95,8 +95,8 @@ class reversal {
 
   template <class States>
   std::uint64_t turn(States& states, action const& a, step_index& failed) {
-    if constexpr (records) {
-      if (records_turn_ && a.to - a.from == 1) {
+    if constexpr (records_turn) {
+      if (a.to - a.from == 1) {
         failed = a.from;
         states.turn_by(a.to, [&](State& x) { fill(last_tape_, x, a.from); });
         return 1;
@@ -129,10 +129,12 @@ class reversal {
         apply((*tapes_)[a.slot], a.from);
         return 0;
       }
-      if (last_tape_) {  // the first reverse of a recorded turn
-        apply(last_tape_, a.from);
-        last_tape_.reset();
-        return 0;
+      if constexpr (records_turn) {
+        if (last_tape_) {
+          apply(last_tape_, a.from);
+          last_tape_.reset();
+          return 0;
+        }
       }
       std::optional<tape> fresh;
       states.change_live(a.to, [&](State& x) { fill(fresh, x, a.from); });
@@ -171,8 +173,7 @@ class reversal {
   Step& step_;
   Adjoint& adjoint_;
   tape_slots<tape>* tapes_ = nullptr;
-  std::optional<tape> last_tape_;
-  bool records_turn_;
+  std::conditional_t<records_turn, std::optional<tape>, no_tape> last_tape_;
 };
 
 /// Refuses what types cannot tell: a plan that asks of the adjoint what its form cannot do.
