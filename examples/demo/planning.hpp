@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include <cairn/adapt/eigen.hpp>
 #include <cairn/cairn.hpp>
 
 #include "lstm.hpp"
@@ -29,7 +30,8 @@ struct chosen_plan {
 
 /// The loop as cairn's planning sees it. The tape is all that step and adjoint hold for their own use: a longer leaf costs more.
 [[nodiscard]] inline cairn::workload workload_of(loop_shape const& loop, cairn::step_index leaf) {
-  cairn::wide const state = sizeof(lstm_state<float>) + 2 * heap_bytes<float>(loop.hidden * loop.streams);
+  matrix<float> const part(loop.hidden, loop.streams);
+  cairn::wide const state = cairn::bytes_of(lstm_state<float>{part, part});
   cairn::workload work;
   work.steps = loop.steps;
   work.state_bytes = work.adjoint_bytes = state;

@@ -44,6 +44,12 @@ sparse some_sparse() {
   return x;
 }
 
+/// Eigen throws where it would allocate.
+struct no_malloc {
+  no_malloc() { Eigen::internal::set_is_malloc_allowed(false); }
+  ~no_malloc() { Eigen::internal::set_is_malloc_allowed(true); }
+};
+
 }  // namespace
 
 TEST_CASE("matrices and what is made of them are states", "[eigen]") {
@@ -100,15 +106,17 @@ TEST_CASE("a step must return the matrix, and not an expression of it", "[eigen]
   CHECK_FALSE(cairn::adjoint_of<decltype(adjoint), vector, vector>);
 }
 
-TEST_CASE("the bytes of a matrix are its object and its coefficients on the heap", "[eigen]") {
-  CHECK(bytes_of(vector(5)) == sizeof(vector) + 40);
+TEST_CASE("the bytes of a matrix are its object, its coefficients on the heap and what aligns them there", "[eigen]") {
+  std::size_t const aligned = EIGEN_MALLOC_ALREADY_ALIGNED ? 0 : EIGEN_DEFAULT_ALIGN_BYTES;
+  CHECK(bytes_of(vector(5)) == sizeof(vector) + 40 + aligned);
   CHECK(bytes_of(vector{}) == sizeof(vector));
-  CHECK(bytes_of(matrix(3, 4)) == sizeof(matrix) + 48);
+  CHECK(bytes_of(matrix(3, 4)) == sizeof(matrix) + 48 + aligned);
+  CHECK(bytes_of(Eigen::Matrix<double, -1, 1, Eigen::DontAlign>(5)) == sizeof(vector) + 40);
   CHECK(bytes_of(fixed{}) == 24);
   CHECK(bytes_of(bounded(5)) == sizeof(bounded));
   CHECK(bytes_of(Eigen::Quaterniond{}) == 32);
-  CHECK(bytes_of(body{{}, {}, vector(4), 1}) == sizeof(body) + 32);
-  CHECK(bytes_of(std::vector<vector>{vector(1), vector(2)}) == sizeof(std::vector<vector>) + 2 * sizeof(vector) + 24);
+  CHECK(bytes_of(body{{}, {}, vector(4), 1}) == sizeof(body) + 32 + aligned);
+  CHECK(bytes_of(std::vector<vector>{vector(1), vector(2)}) == sizeof(std::vector<vector>) + 2 * sizeof(vector) + 24 + 2 * aligned);
   using deep = Eigen::Array<std::vector<double>, 2, 1>;
   deep nested;
   nested(0) = {1, 2, 3};
@@ -119,10 +127,6 @@ TEST_CASE("the bytes of a matrix are its object and its coefficients on the heap
 }
 
 TEST_CASE("copying between matrices of one size allocates nothing", "[eigen]") {
-  struct no_malloc {
-    no_malloc() { Eigen::internal::set_is_malloc_allowed(false); }
-    ~no_malloc() { Eigen::internal::set_is_malloc_allowed(true); }
-  };
   body const from{Eigen::Quaterniond::UnitRandom(), fixed::Ones(), vector::Ones(100), 2};
   body into{{}, {}, vector::Zero(100), 0};
   array const a = array::Ones(3, 4);
@@ -186,4 +190,38 @@ TEST_CASE("a loop over matrices has the gradient of the product of its steps", "
   for (int k = 0; k < 20; ++k) want = (a.transpose() * want).eval();
   CHECK(cairn::gradient(step, state{1, 1}, cairn::revolve{20, 3}, seed, adjoint) == want);
   CHECK(cairn::gradient(value, state{1, 1}, 20, seed, adjoint) == want);
+}
+
+TEST_CASE("a matrix is a seed, though it can be called with indices", "[eigen]") {
+  auto const step = [](vector& x, step_index) { x *= 2; };
+  auto const adjoint = [](vector const&, vector& bar, step_index) { bar *= 2; };
+  vector const seed = vector::LinSpaced(5, 1, 5);
+  CHECK(cairn::gradient(step, vector(vector::Ones(5)), 3, seed, adjoint) == 8 * seed);
+  auto run = cairn::checkpointed_loop(step, vector(vector::Ones(5)), 3);
+  CHECK(run.reverse(seed, adjoint) == 8 * seed);
+}
+
+TEST_CASE("a warm sweep over matrices and tuples of them allocates nothing in Eigen, in place and out of place", "[eigen]") {
+  using state = std::tuple<matrix, array>;
+  state const x0{matrix::Ones(8, 4), array::Ones(8, 4)};
+  auto const turn = [](state const& x, state& x1) {
+    std::get<0>(x1).noalias() = 0.5f * std::get<0>(x);
+    std::get<1>(x1) = std::get<1>(x) + 0.25;
+  };
+  auto const in_place = [&](state& x, step_index) { turn(x, x); };
+  auto const out_of_place = [&](state const& x, state& x1, step_index) { turn(x, x1); };
+  double parameter = 0;
+  auto const adjoint = [&](state const& x, double& bar, step_index) { parameter += bar * double(std::get<0>(x).sum()), bar *= 0.5; };
+  auto const check = [&](auto const& step, auto const& plan) {
+    auto work = cairn::workspace_for<state>(plan);
+    double const cold = cairn::gradient(step, x0, plan, 1.0, adjoint, work);
+    no_malloc const here;
+    CHECK_NOTHROW(cold == cairn::gradient(step, x0, plan, 1.0, adjoint, work) ? void() : throw std::logic_error{"other bits"});
+  };
+  for (step_index const n : {1, 2, 50}) {
+    check(in_place, cairn::revolve{n, 4});
+    check(out_of_place, cairn::revolve{n, 4});
+    check(in_place, cairn::uniform{n});
+    check(out_of_place, cairn::store_all(n));
+  }
 }

@@ -15,11 +15,15 @@ namespace detail {
 template <class Dense>
 struct dense_eigen {
   using scalar = typename Dense::Scalar;
+  /// What Eigen asks for beside the coefficients where malloc does not align them as far as its vector instructions want.
+  static constexpr std::size_t to_align =
+      EIGEN_MALLOC_ALREADY_ALIGNED || (int(Dense::Options) & int(Eigen::DontAlign)) != 0 ? 0 : std::size_t(EIGEN_DEFAULT_ALIGN_BYTES);
 
   [[nodiscard]] static std::size_t bytes(Dense const& x)
     requires sized_state<scalar>
   {
-    std::size_t sum = sizeof(Dense) + (Dense::MaxSizeAtCompileTime == Eigen::Dynamic ? std::size_t(x.size()) * sizeof(scalar) : 0);
+    std::size_t sum = sizeof(Dense);
+    if (Dense::MaxSizeAtCompileTime == Eigen::Dynamic && x.size() > 0) sum += std::size_t(x.size()) * sizeof(scalar) + to_align;
     if constexpr (!is_flat<scalar>())
       for (Eigen::Index k = 0; k < x.size(); ++k) sum += heap_of(x.data()[k]);
     return sum;

@@ -21,7 +21,7 @@ template <class P>
 template <class P> using plan_type = std::remove_cvref_t<decltype(as_plan(std::declval<P const&>()))>;
 
 /// The adjoint's type: that of the seed, or of what the seed makes of the final state.
-template <class Seed, class State, bool = calls<Seed, State const&>>
+template <class Seed, class State, bool = seed_function<Seed, State>>
 struct bar_of { using type = std::remove_cvref_t<Seed>; };
 template <class Seed, class State>
 struct bar_of<Seed, State, true> { using type = std::remove_cvref_t<std::invoke_result_t<Seed&, State const&>>; };
@@ -41,10 +41,8 @@ template <class State, class Store, class Plan>
 
 template <class State, class Bar, class Seed>
 void fill_bar(std::optional<Bar>& bar, Seed&& seed, State const& final_state) {
-  if constexpr (calls<std::remove_reference_t<Seed>, State const&>) {
-    auto make = [&]() -> Bar { return seed(final_state); };
-    bar.emplace(made_by<decltype(make)&>{make});
-  } else bar.emplace(std::forward<Seed>(seed));
+  if constexpr (seed_function<std::remove_reference_t<Seed>, State>) emplace_by(bar, [&]() -> Bar { return seed(final_state); });
+  else bar.emplace(std::forward<Seed>(seed));
 }
 
 /// An object that cannot be copied is advanced where it stands; everything else is copied or moved in.

@@ -122,6 +122,7 @@ class checkpointed_run {
   [[nodiscard]] sweep_failure const& failure() const noexcept { return engine().status.failure; }
 
   /// The adjoint of the initial state for a seed value, or for `seed(final_state)`; forms and exceptions as for `gradient`.
+  /// What a later call runs to put back what was given up is no action of the plan: observers see it in step_calls() only.
   /// A state that cannot be copied can be reversed once. \throws invalid_plan before any step runs, invalid_call on a second such reverse
   template <class Seed, class Adjoint>
   auto reverse(Seed&& seed, Adjoint&& adjoint) {

@@ -160,9 +160,8 @@ class reversal {
 
  private:
   void fill(std::optional<tape>& into, State& x, step_index i) {
-    auto make = [&]() -> tape { return record_step(adjoint_.record, x, i); };
     into.reset();
-    into.emplace(made_by<decltype(make)&>{make});
+    emplace_by(into, [&]() -> tape { return record_step(adjoint_.record, x, i); });
   }
   void apply(std::optional<tape>& from, step_index i) {
     using reverse_type = std::remove_reference_t<decltype((adjoint_.reverse))>;
