@@ -104,15 +104,19 @@ auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoin
       if constexpr (std::is_same_v<W, detail::own_workspace>) {
         workspace<State, Plan> own;
         return sweep(own, observer);
-      } else if constexpr (detail::is_workspace<W>) {
+      } else if constexpr (detail::is_workspace_for<W, State, Plan>) {
         return sweep(work, observer);
       } else if constexpr (store_of<W, State>) {
         workspace<State, Plan, W&> own{work};
         return sweep(own, observer);
       } else {
-        static_assert(std::is_invocable_v<W&, event const&>, "cairn: the sixth argument must be a workspace for this state and plan, a store, or an observer");
-        workspace<State, Plan> own;
-        return sweep(own, work);
+        constexpr bool observes = std::is_invocable_v<W&, event const&>;
+        static_assert(observes, "cairn: the sixth argument must be a workspace for this state and plan, a store, or an observer");
+        if constexpr (!observes) return detail::refused{};
+        else {
+          workspace<State, Plan> own;
+          return sweep(own, work);
+        }
       }
     }
   }

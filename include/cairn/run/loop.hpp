@@ -6,68 +6,10 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
+#include <cairn/run/checkpoint_view.hpp>
 #include <cairn/run/gradient.hpp>
 
 namespace cairn {
-
-/// The checkpoints of a run, by position, in ascending order; a view that is good until the run is reversed.
-template <class State>
-class checkpoint_view {
- public:
-  struct checkpoint {
-    step_index position;
-    State const& state;
-  };
-  class iterator {
-   public:
-    using value_type = checkpoint;
-    using difference_type = std::ptrdiff_t;
-    iterator() = default;
-    [[nodiscard]] checkpoint operator*() const { return {(*all_)[k_].first, *(*all_)[k_].second}; }
-    iterator& operator++() {
-      ++k_;
-      return *this;
-    }
-    iterator operator++(int) {
-      auto const old = *this;
-      ++k_;
-      return old;
-    }
-    [[nodiscard]] bool operator==(iterator const& other) const noexcept { return k_ == other.k_; }
-
-   private:
-    friend checkpoint_view;
-    iterator(std::vector<std::pair<step_index, State const*>> const& all, std::size_t k) : all_{&all}, k_{k} {}
-    std::vector<std::pair<step_index, State const*>> const* all_ = nullptr;
-    std::size_t k_ = 0;
-  };
-
-  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
-  [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
-  [[nodiscard]] iterator begin() const noexcept { return {all_, 0}; }
-  [[nodiscard]] iterator end() const noexcept { return {all_, all_.size()}; }
-  [[nodiscard]] bool contains(step_index position) const noexcept { return find(position) != nullptr; }
-  /// \throws invalid_call if there is no checkpoint at `position`
-  [[nodiscard]] State const& at(step_index position) const {
-    if (State const* const found = find(position)) return *found;
-    throw invalid_call{"cairn::checkpoints", "there is no checkpoint at this position", {{"position", position}, {"checkpoints", all_.size()}},
-                       "iterate over the view for the positions there are, or call run.at(i) to have any state"};
-  }
-
- private:
-  template <class, class, schedule, class, class> friend class checkpointed_run;
-  [[nodiscard]] State const* find(step_index position) const noexcept {
-    std::size_t low = 0, high = all_.size();
-    while (low < high) {
-      std::size_t const middle = low + (high - low) / 2;
-      if (all_[middle].first < position) low = middle + 1;
-      else high = middle;
-    }
-    return low < all_.size() && all_[low].first == position ? all_[low].second : nullptr;
-  }
-  std::vector<std::pair<step_index, State const*>> all_;
-};
 
 /// A loop that has run forward. What user code throws passes through, and the object stays usable: the next call puts back what is gone.
 /// Calls of the step beyond the plan's: none for the first `reverse` or walk backwards; later ones first run again what was given up.
@@ -108,12 +50,7 @@ class checkpointed_run {
     constexpr bool in_frames = detail::keeps_frames<store_type> && copied_state<State>;
     static_assert(in_frames, "cairn: checkpoints() needs a state that can be copied, and a store that keeps frames");
     checkpoint_view<State> view;
-    auto const& states = mine("cairn::checkpoints").states;
-    for (auto const& kept : states.held())
-      if (frame_id const k = states.frame_of(kept); kept.checkpoint && k != no_frame && states.pool().at(k) == kept.at)
-        view.all_.emplace_back(kept.at, &states.pool().state(k));
-    for (std::size_t k = 1; k < view.all_.size(); ++k)
-      for (std::size_t j = k; j > 0 && view.all_[j].first < view.all_[j - 1].first; --j) std::swap(view.all_[j], view.all_[j - 1]);
+    if constexpr (in_frames) collect(view.all_);
     return view;
   }
   /// Calls of the step (or of `record`) so far.
@@ -214,6 +151,14 @@ class checkpointed_run {
  private:
   static constexpr step_form form = detail::shape_of_step<Step, State>().form;
 
+  void collect(std::vector<std::pair<step_index, State const*>>& found) const {
+    auto const& states = mine("cairn::checkpoints").states;
+    for (auto const& kept : states.held())
+      if (frame_id const k = states.frame_of(kept); kept.checkpoint && k != no_frame && states.pool().at(k) == kept.at)
+        found.emplace_back(kept.at, &states.pool().state(k));
+    for (std::size_t k = 1; k < found.size(); ++k)
+      for (std::size_t j = k; j > 0 && found[j].first < found[j - 1].first; --j) std::swap(found[j], found[j - 1]);
+  }
   [[nodiscard]] State state_at(step_index i) {
     if (i < 0 || i > steps())
       throw invalid_call{"cairn::at", "there is no such state", {{"i", i}, {"steps", steps()}}, "states are numbered 0 to steps()"};
@@ -309,13 +254,16 @@ template <class Step, class X0, class P, class Work = detail::own_workspace, cla
     using W = std::remove_cvref_t<Work>;
     if constexpr (std::is_same_v<W, detail::own_workspace>)
       return checkpointed_run<StepF, State, Plan, workspace<State, Plan>, Observer>{std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Observer>(observer)};
-    else if constexpr (detail::is_workspace<W>)
+    else if constexpr (detail::is_workspace_for<W, State, Plan>)
       return checkpointed_run<StepF, State, Plan, W&, Observer>{std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Observer>(observer), work};
     else if constexpr (store_of<W, State>)
       return checkpointed_run<StepF, State, Plan, workspace<State, Plan, W&>, Observer>{std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Observer>(observer), work};
     else {
-      static_assert(std::is_invocable_v<W&, event const&>, "cairn: the fourth argument must be a workspace for this state and plan, a store, or an observer");
-      return checkpointed_run<StepF, State, Plan, workspace<State, Plan>, Work>{std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Work>(work)};
+      constexpr bool observes = std::is_invocable_v<W&, event const&>;
+      static_assert(observes, "cairn: the fourth argument must be a workspace for this state and plan, a store, or an observer");
+      if constexpr (!observes) return detail::refused{};
+      else
+        return checkpointed_run<StepF, State, Plan, workspace<State, Plan>, Work>{std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Work>(work)};
     }
   }
 }

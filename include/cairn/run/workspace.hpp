@@ -139,8 +139,8 @@ struct workspace_access {
   [[nodiscard]] static auto& engine_of(Workspace& work) noexcept { return work.engine_; }
 };
 
-template <class W> inline constexpr bool is_workspace = false;
-template <class State, class Plan, class Store> inline constexpr bool is_workspace<workspace<State, Plan, Store>> = true;
+template <class W, class State, class Plan> inline constexpr bool is_workspace_for = false;
+template <class State, class Plan, class Store> inline constexpr bool is_workspace_for<workspace<State, Plan, Store>, State, Plan> = true;
 
 }  // namespace detail
 }  // namespace cairn

@@ -1,0 +1,69 @@
+#pragma once
+/// \file checkpoint_view.hpp  The checkpoints of a run as a map-like range.
+#include <cstddef>
+#include <utility>
+#include <vector>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn {
+
+/// The checkpoints of a run, by position, in ascending order; a view that is good until the run is reversed.
+template <class State>
+class checkpoint_view {
+ public:
+  struct checkpoint {
+    step_index position;
+    State const& state;
+  };
+  class iterator {
+   public:
+    using value_type = checkpoint;
+    using difference_type = std::ptrdiff_t;
+    iterator() = default;
+    [[nodiscard]] checkpoint operator*() const { return {(*all_)[k_].first, *(*all_)[k_].second}; }
+    iterator& operator++() {
+      ++k_;
+      return *this;
+    }
+    iterator operator++(int) {
+      auto const old = *this;
+      ++k_;
+      return old;
+    }
+    [[nodiscard]] bool operator==(iterator const& other) const noexcept { return k_ == other.k_; }
+
+   private:
+    friend checkpoint_view;
+    iterator(std::vector<std::pair<step_index, State const*>> const& all, std::size_t k) : all_{&all}, k_{k} {}
+    std::vector<std::pair<step_index, State const*>> const* all_ = nullptr;
+    std::size_t k_ = 0;
+  };
+
+  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
+  [[nodiscard]] iterator begin() const noexcept { return {all_, 0}; }
+  [[nodiscard]] iterator end() const noexcept { return {all_, all_.size()}; }
+  [[nodiscard]] bool contains(step_index position) const noexcept { return find(position) != nullptr; }
+  /// \throws invalid_call if there is no checkpoint at `position`
+  [[nodiscard]] State const& at(step_index position) const {
+    if (State const* const found = find(position)) return *found;
+    throw invalid_call{"cairn::checkpoints", "there is no checkpoint at this position", {{"position", position}, {"checkpoints", all_.size()}},
+                       "iterate over the view for the positions there are, or call run.at(i) to have any state"};
+  }
+
+ private:
+  template <class, class, schedule, class, class> friend class checkpointed_run;
+  [[nodiscard]] State const* find(step_index position) const noexcept {
+    std::size_t low = 0, high = all_.size();
+    while (low < high) {
+      std::size_t const middle = low + (high - low) / 2;
+      if (all_[middle].first < position) low = middle + 1;
+      else high = middle;
+    }
+    return low < all_.size() && all_[low].first == position ? all_[low].second : nullptr;
+  }
+  std::vector<std::pair<step_index, State const*>> all_;
+};
+
+}  // namespace cairn
