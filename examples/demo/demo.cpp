@@ -61,7 +61,7 @@ void describe(options const& chosen, streams const& text, loop_shape const& loop
               exact(cairn::wide(text.count())).c_str(), exact(cairn::wide(text.steps())).c_str());
   std::printf("model     LSTM of %d hidden units; a state is %s bytes, every state %s\n", int(loop.hidden), exact(state).c_str(),
               size(state * cairn::wide(loop.steps)).c_str());
-  std::printf("plan      %s: %s slots, %s step%s reversed by one call of the adjoint\n", name_of(chosen.schedule),
+  std::printf("plan      %s: %s slots, %s step%s run again and reversed by one call of the adjoint\n", name_of(chosen.schedule),
               exact(cairn::wide(plan.schedule.slots())).c_str(), exact(cairn::wide(leaf)).c_str(), leaf == 1 ? "" : "s");
   std::printf("estimate  %s at the peak within %s, %s step calls a pass (%.3f a step), %.1f s for %d passes\n",
               size(plan.cost.peak_bytes).c_str(), size(budget).c_str(), exact(plan.cost.step_calls).c_str(),
