@@ -134,9 +134,14 @@ struct handles {
   std::vector<handle> many;
   std::tuple<handle, int> tuple;
 };
+/// Handles own nothing; what they point to lives here.
+double* stored(double value) {
+  static std::deque<double> all;
+  return &all.emplace_back(value);
+}
 handle made(double value) {
   ++handles_alive;
-  return {new double{value}};
+  return {stored(value)};
 }
 
 }  // namespace

@@ -34,20 +34,31 @@ inline void give_back(void* user, std::size_t alignment) noexcept {
   held -= *reinterpret_cast<std::size_t*>(static_cast<unsigned char*>(user) - sizeof(std::size_t));
   std::free(static_cast<unsigned char*>(user) - front);
 }
-
-}  // namespace heap
-
-void* operator new(std::size_t size) { return heap::take(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
-void* operator new(std::size_t size, std::align_val_t alignment) { return heap::take(size, std::size_t(alignment)); }
-void* operator new(std::size_t size, std::nothrow_t const&) noexcept {
+// Every form, also those that call others in the standard library: sanitizers bring all of them.
+inline void* take_or_null(std::size_t size, std::size_t alignment) noexcept {
   try {
-    return heap::take(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+    return take(size, alignment);
   } catch (...) {
     return nullptr;
   }
 }
-void operator delete(void* user, std::nothrow_t const&) noexcept { heap::give_back(user, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
-void operator delete(void* user) noexcept { heap::give_back(user, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
-void operator delete(void* user, std::size_t) noexcept { heap::give_back(user, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
+inline constexpr std::size_t usual = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+
+}  // namespace heap
+
+void* operator new(std::size_t size) { return heap::take(size, heap::usual); }
+void* operator new[](std::size_t size) { return heap::take(size, heap::usual); }
+void* operator new(std::size_t size, std::align_val_t alignment) { return heap::take(size, std::size_t(alignment)); }
+void* operator new[](std::size_t size, std::align_val_t alignment) { return heap::take(size, std::size_t(alignment)); }
+void* operator new(std::size_t size, std::nothrow_t const&) noexcept { return heap::take_or_null(size, heap::usual); }
+void* operator new[](std::size_t size, std::nothrow_t const&) noexcept { return heap::take_or_null(size, heap::usual); }
+void operator delete(void* user) noexcept { heap::give_back(user, heap::usual); }
+void operator delete[](void* user) noexcept { heap::give_back(user, heap::usual); }
+void operator delete(void* user, std::size_t) noexcept { heap::give_back(user, heap::usual); }
+void operator delete[](void* user, std::size_t) noexcept { heap::give_back(user, heap::usual); }
+void operator delete(void* user, std::nothrow_t const&) noexcept { heap::give_back(user, heap::usual); }
+void operator delete[](void* user, std::nothrow_t const&) noexcept { heap::give_back(user, heap::usual); }
 void operator delete(void* user, std::align_val_t alignment) noexcept { heap::give_back(user, std::size_t(alignment)); }
+void operator delete[](void* user, std::align_val_t alignment) noexcept { heap::give_back(user, std::size_t(alignment)); }
 void operator delete(void* user, std::size_t, std::align_val_t alignment) noexcept { heap::give_back(user, std::size_t(alignment)); }
+void operator delete[](void* user, std::size_t, std::align_val_t alignment) noexcept { heap::give_back(user, std::size_t(alignment)); }
