@@ -53,6 +53,10 @@ double median(std::vector<double> values) {
 
 int main(int argc, char** argv) {
   int const pairs = argc > 1 ? std::atoi(argv[1]) : 9;
+  if (pairs < 1) {
+    std::fprintf(stderr, "%s: '%s' is no number of pairs of timings; give 1 or more, or nothing for 9\n", argv[0], argv[1]);
+    return 2;
+  }
   field x0(cells), scratch(cells);
   for (std::size_t k = 0; k < cells; ++k) x0[k] = 0.5f + 0.4f * std::sin(0.01f * float(k));
 
