@@ -42,6 +42,23 @@ void settle([[maybe_unused]] void* store, [[maybe_unused]] frames<Value>& pool) 
   if constexpr (requires(Store& s) { s.settle(pool); }) static_cast<Store*>(store)->settle(pool);
 }
 
+/// Gives frames back to the slots of a store that keeps them, and to nobody else.
+template <class Store, class Value>
+void reclaim_slots(Store const& store, frames<Value>& pool, slot_index slots) noexcept {
+  pool.reclaim([&](auto claim) {
+    if constexpr (keeps_frames<Store>)
+      for (slot_index slot = 0; slot < slots; ++slot)
+        if (frame_id const k = store.frame(slot); k != no_frame) claim(k);
+  });
+}
+/// Which state a slot still holds after the end of a sweep, or -1; for stores that can tell.
+template <class Store, class Value>
+[[nodiscard]] step_index kept_in(Store const& store, [[maybe_unused]] frames<Value> const& pool, slot_index slot) {
+  if constexpr (keeps_frames<Store>) return store.frame(slot) == no_frame ? -1 : pool.at(store.frame(slot));
+  else if constexpr (outliving_store<Store>) return store.at(slot);
+  else return -1;
+}
+
 /// Frames and store of one sweep. `Store` may be a reference to the user's own.
 /// The initial state is read again where a plan keeps it free or a checkpoint was lost: a run has it in a frame, `gradient` in the
 /// caller's object, which outlives the call.
@@ -75,11 +92,7 @@ class copied_states {
       if constexpr (keeps_frames<store_type>) store_.begin(setup.slots);
       return begin_empty(setup);
     }
-    pool_.reclaim([&](auto claim) {
-      if constexpr (keeps_frames<store_type>)
-        for (slot_index slot = 0; slot < setup.slots; ++slot)
-          if (frame_id const k = store_.frame(slot); k != no_frame) claim(k);
-    });
+    reclaim_slots<store_type>(store_, pool_, setup.slots);
     pool_.settle_with(&settle<store_type, State>, &store_);
     live_ = final_ = next_ = initial_ = no_frame;
     if (tracked()) held_.assign(std::size_t(setup.slots), {});
@@ -157,7 +170,6 @@ class copied_states {
     record(pool_.state(live_));
     pool_.set_at(live_, i);
   }
-  void forget_live() noexcept { forget(live_); }
   void forget_final() noexcept { forget(final_); }
   /// Before the first adjoint that takes x1.
   void allow_next() noexcept { pool_.allow_all(); }
@@ -240,12 +252,7 @@ class copied_states {
     if constexpr (keeps_frames<store_type>) return store_.frame(kept.slot);
     else return no_frame;
   }
-  /// Which state a slot still holds after the end of a sweep, or -1; for stores that can tell.
-  [[nodiscard]] step_index state_in(slot_index slot) const {
-    if constexpr (keeps_frames<store_type>) return store_.frame(slot) == no_frame ? -1 : pool_.at(store_.frame(slot));
-    else if constexpr (outliving_store<store_type>) return store_.at(slot);
-    else return -1;
-  }
+  [[nodiscard]] step_index state_in(slot_index slot) const { return kept_in<store_type>(store_, pool_, slot); }
 
  private:
   void forget(frame_id& k) noexcept {

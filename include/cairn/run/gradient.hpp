@@ -1,5 +1,6 @@
 #pragma once
 /// \file gradient.hpp  The adjoint of a whole loop in one call.
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/checks.hpp>

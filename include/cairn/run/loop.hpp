@@ -2,10 +2,10 @@
 /// \file loop.hpp  A loop that has run forward and can run back, once or often.
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 #include <cairn/run/checkpoint_view.hpp>
 #include <cairn/run/gradient.hpp>
 

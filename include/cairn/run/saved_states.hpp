@@ -31,11 +31,7 @@ class saved_states {
       if constexpr (keeps_frames<store_type>) store_.begin(setup.slots);
       begin_empty(x0, setup);
     } else {
-      pool_.reclaim([&](auto claim) {
-        if constexpr (keeps_frames<store_type>)
-          for (slot_index slot = 0; slot < setup.slots; ++slot)
-            if (frame_id const k = store_.frame(slot); k != no_frame) claim(k);
-      });
+      reclaim_slots<store_type>(store_, pool_, setup.slots);
       pool_.settle_with(&settle<store_type, snapshot>, &store_);
       x_ = &x0;
       parked_ = no_frame;
@@ -96,18 +92,13 @@ class saved_states {
   /// What an observer sees: after the turn the object is the final state, and no live state until the first reverse.
   [[nodiscard]] State const* seen(bool after_turn) const noexcept { return after_turn || parked_ == no_frame ? x_ : nullptr; }
   [[nodiscard]] State const& final_state() const noexcept { return *x_; }
-  void forget_live() noexcept {}
   void forget_final() noexcept {}
 
   [[nodiscard]] std::size_t bytes() const { return pool_.bytes(); }
   [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
   [[nodiscard]] store_type& store() noexcept { return store_; }
   [[nodiscard]] table<kept_frame> const& held() const noexcept { return held_; }
-  [[nodiscard]] step_index state_in(slot_index slot) const {
-    if constexpr (keeps_frames<store_type>) return store_.frame(slot) == no_frame ? -1 : pool_.at(store_.frame(slot));
-    else if constexpr (outliving_store<store_type>) return store_.at(slot);
-    else return -1;
-  }
+  [[nodiscard]] step_index state_in(slot_index slot) const { return kept_in<store_type>(store_, pool_, slot); }
 
  private:
   struct owner {
