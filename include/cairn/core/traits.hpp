@@ -12,8 +12,9 @@ namespace cairn {
 /// - `save(state) -> snapshot` with `restore(state, snapshot)`: for objects that cannot be copied
 /// - `bytes(state) -> std::size_t`: sizeof and everything on the heap
 /// - `visit_buffers(state, f)`: f(void*, std::size_t) for each run of plain bytes, void const* for a const state; see `visit_buffers`
+/// - `visit_numbers(state, f)`: f(T*, std::size_t) for each run of floating-point numbers; see `visit_numbers`
 /// Structs with bit-fields or anonymous unions cannot be taken apart: they need `copy`, `bytes` and `visit_buffers` from here.
-/// A type you own has `save()`, `restore(snapshot)`, `bytes()` and `visit_buffers(f)` as members instead, and copies by `=`.
+/// A type you own has `save()`, `restore(snapshot)`, `bytes()`, `visit_buffers(f)` and `visit_numbers(f)` as members instead, and copies by `=`.
 template <class T>
 struct state_traits {};
 

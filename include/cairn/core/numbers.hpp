@@ -1,0 +1,86 @@
+#pragma once
+/// \file numbers.hpp  The floating-point numbers that a state or an adjoint is made of: what a derivative varies.
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/buffers.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// Takes what `visit_numbers` hands out.
+struct any_number_visitor {
+  template <class T>
+  void operator()(T*, std::size_t) const;
+};
+template <class T>
+concept traited_numbers = requires(T& x, any_number_visitor& f) { state_traits<std::remove_const_t<T>>::visit_numbers(x, f); };
+template <class T>
+concept member_numbers = requires(T& x, any_number_visitor& f) { x.visit_numbers(f); };
+
+template <class T, class... Seen> [[nodiscard]] consteval bool can_list();
+template <class... T, class... Seen>
+[[nodiscard]] consteval bool can_list_all(types<T...>, types<Seen...>) { return (can_list<std::remove_const_t<T>, Seen...>() && ...); }
+/// Whether `visit_numbers` can; `Seen...` are the types that `T` is a part of.
+template <class T, class... Seen>
+[[nodiscard]] consteval bool can_list() {
+  using seen = types<Seen..., T>;
+  if constexpr (is_one_of<T, Seen...>) return true;
+  else if constexpr (traited_numbers<T> || member_numbers<T> || number<T> || is_bit_vector<T>) return true;
+  else if constexpr (std::is_array_v<T>) return can_list<std::remove_cv_t<std::remove_all_extents_t<T>>>();
+  else if constexpr (!std::is_class_v<T> || variant_like<T>) return false;
+  else if constexpr (complex_like<T>) return can_list<typename T::value_type>();
+  else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>) return can_list_all(types<typename T::value_type>{}, seen{});
+  else if constexpr (has_members<T>) return can_list_all(decltype(members_listed(std::declval<members_t<T>>())){}, seen{});
+  else return false;
+}
+
+template <class X, class F>
+constexpr void list_numbers(X& x, F& f) {
+  using T = std::remove_const_t<X>;
+  if constexpr (traited_numbers<X>) state_traits<T>::visit_numbers(x, f);
+  else if constexpr (member_numbers<X>) x.visit_numbers(f);
+  else if constexpr (std::is_floating_point_v<T>) f(&x, std::size_t{1});
+  else if constexpr (number<T> || is_bit_vector<T>) return;
+  else if constexpr (std::is_array_v<T>)
+    for (auto& element : x) list_numbers(element, f);
+  else if constexpr (complex_like<T>) {
+    using half = std::conditional_t<std::is_const_v<X>, typename T::value_type const, typename T::value_type>;
+    if constexpr (std::is_floating_point_v<half>) f(&reinterpret_cast<half*>(&x)[0], std::size_t{2});  // as the standard lays it out
+  }
+  else if constexpr (contiguous<T>) {
+    if constexpr (std::is_floating_point_v<typename T::value_type>) f(x.data(), std::size_t(x.size()));
+    else for (std::size_t k = 0; k < std::size_t(x.size()); ++k) list_numbers(x.data()[k], f);
+  }
+  else if constexpr (plain_range<T>)
+    for (auto& element : x) list_numbers(element, f);
+  else if constexpr (optional_like<T>) {
+    if (x.has_value()) list_numbers(*x, f);
+  }
+  else
+    [&]<std::size_t... I>([[maybe_unused]] std::index_sequence<I...> order) {
+      [[maybe_unused]] auto const members = members_of(x);
+      (list_numbers(std::get<I>(members), f), ...);
+    }(std::make_index_sequence<parts<T>()>{});
+}
+
+}  // namespace detail
+
+/// A state or an adjoint whose floating-point numbers `visit_numbers` can find.
+template <class T>
+concept numbered = detail::can_list<std::remove_const_t<T>>();
+
+/// Calls f(T*, std::size_t) for each run of floating-point numbers of x, in a fixed order; T is float, double or long double, const for
+/// a const x, and a complex number is two. Integers, enumerations and bools are passed over: nothing is differentiated in them.
+/// A type that cannot be taken apart has a member `visit_numbers(f)`, or `state_traits<T>::visit_numbers(x, f)`.
+template <class T, class F>
+constexpr void visit_numbers(T& x, F&& f) {
+  constexpr bool told = numbered<T>;
+  static_assert(told,
+                "cairn: cannot tell which floating-point numbers this type is made of; give it a member visit_numbers(f) or specialise "
+                "cairn::state_traits with visit_numbers(x, f)");
+  if constexpr (told) detail::list_numbers(x, f);
+}
+
+}  // namespace cairn

@@ -1,0 +1,329 @@
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+#include <cairn/cairn.hpp>
+#include <cairn/run/check_adjoint.hpp>
+#include "support/catch.hpp"
+
+using cairn::adjoint_fault;
+using cairn::step_index;
+using doubles = std::vector<double>;
+
+namespace {
+
+/// x' = tanh(A_i x), with A_i from a formula: every number depends on every other, and on the index.
+double entry(std::size_t row, std::size_t column, step_index i) { return 0.5 * std::cos(double(3 * row + 7 * column + 1) + 0.3 * double(i)); }
+doubles next(doubles const& x, step_index i) {
+  doubles y(x.size());
+  for (std::size_t r = 0; r < x.size(); ++r) {
+    for (std::size_t c = 0; c < x.size(); ++c) y[r] += entry(r, c, i) * x[c];
+    y[r] = std::tanh(y[r]);
+  }
+  return y;
+}
+/// \param wrong  relative error put into the entry (1, 2) at step `at`
+doubles pulled(doubles const& x, doubles const& bar, step_index i, double wrong = 0, step_index at = -1) {
+  doubles const y = next(x, i);
+  doubles to(x.size());
+  for (std::size_t r = 0; r < x.size(); ++r)
+    for (std::size_t c = 0; c < x.size(); ++c)
+      to[c] += entry(r, c, i) * (1 - y[r] * y[r]) * bar[r] * (i == at && r == 1 && c == 2 ? 1 + wrong : 1);
+  return to;
+}
+doubles const start{0.3, -1.2, 0.7, 2.0};
+
+auto in_place = [](doubles& x, step_index i) { x = next(x, i); };
+
+}  // namespace
+
+TEST_CASE("a right adjoint passes in every form of step and adjoint") {
+  auto by_value = [](doubles const& x, step_index i) { return next(x, i); };
+  auto out_of_place = [](doubles const& x, doubles& x1, step_index i) { x1 = next(x, i); };
+  auto one = [](doubles const& x, doubles& bar, step_index i) { bar = pulled(x, bar, i); };
+  auto returns = [](doubles const& x, doubles const& bar, step_index i) { return pulled(x, bar, i); };
+  auto with_next = [](doubles const& x, doubles const& x1, doubles& bar, step_index i) {
+    if (x1 != next(x, i)) throw std::logic_error{"x1 is not the next state"};
+    bar = pulled(x, bar, i);
+  };
+  auto leaf = [](doubles const& x, doubles& bar, step_index first, step_index last) {
+    if (last != first + 1) throw std::logic_error{"one step at a time"};
+    bar = pulled(x, bar, first);
+  };
+  auto record = [](doubles& x, step_index i) {
+    doubles tape = x;
+    x = next(x, i);
+    return tape;
+  };
+  cairn::recorded tapes{record, [](doubles& tape, doubles& bar, step_index i) { bar = pulled(tape, bar, i); }};
+  auto const check = [&](auto& step, auto& adjoint) {
+    auto const report = cairn::check_adjoint(step, adjoint, start, 5);
+    INFO(report.text());
+    CHECK(report.passed());
+    CHECK(report.steps_tested == 5);
+    CHECK(report.resolution < 1e-6);
+    CHECK(report.slope == Approx(2).margin(0.1));
+  };
+  check(in_place, one);
+  check(in_place, returns);
+  check(in_place, with_next);
+  check(in_place, leaf);
+  check(in_place, tapes);
+  check(by_value, one);
+  check(out_of_place, with_next);
+}
+
+TEST_CASE("the first wrong step and the wrong number are named, and how wrong they are") {
+  auto const wrong = GENERATE(1.0, -1e-2, 1e-4, 1e-6);
+  step_index const at = GENERATE(0, 3, 9);
+  auto adjoint = [&](doubles const& x, doubles& bar, step_index i) { bar = pulled(x, bar, i, wrong, at); };
+  auto const report = cairn::check_adjoint(in_place, adjoint, start, 10);
+  INFO(report.text());
+  REQUIRE(report.fault == adjoint_fault::wrong_adjoint);
+  CHECK(report.step == at);
+  CHECK(report.number == 2);
+  doubles x = start;
+  for (step_index i = 0; i < at; ++i) x = next(x, i);
+  CHECK(report.relative_error <= std::abs(wrong) + report.resolution);
+  CHECK(report.relative_error > std::abs(wrong) * 1e-3);
+  CHECK(std::string(report.text()).find("step " + std::to_string(at)) != std::string::npos);
+}
+
+TEST_CASE("steps that were not tested are caught by the whole gradient") {
+  auto adjoint = [](doubles const& x, doubles& bar, step_index i) { bar = pulled(x, bar, i, 0.5, 4); };
+  auto const report = cairn::check_adjoint(in_place, adjoint, start, 10, {.most_steps = 2});
+  INFO(report.text());
+  CHECK(report.fault == adjoint_fault::wrong_gradient);
+  CHECK(report.steps_tested == 2);
+  CHECK(report.slope == Approx(1).margin(0.1));
+  CHECK(cairn::check_adjoint(in_place, adjoint, start, 10, {.most_steps = 2, .whole = false}).passed());
+}
+
+TEST_CASE("tested steps are spread over the loop, the first and the last among them") {
+  step_index const n = GENERATE(1, 2, 3, 10, 64, 65, 1000), most = GENERATE(1, 2, 3, 64);
+  std::vector<step_index> seen;
+  auto step = [](double& x) { x = 0.9 * x + 0.1; };
+  auto adjoint = [&](double, double& bar, step_index i) {
+    if (seen.empty() || seen.back() != i) seen.push_back(i);
+    bar *= 0.9;
+  };
+  auto const report = cairn::check_adjoint(step, adjoint, 2.0, n, {.most_steps = most, .whole = false});
+  CHECK(report.passed());
+  CHECK(report.steps_tested == std::min(n, most));
+  REQUIRE(step_index(seen.size()) == std::min(n, most));
+  CHECK(seen.front() == 0);
+  if (most > 1) CHECK(seen.back() == n - 1);
+}
+
+TEST_CASE("no false alarm on steps of many shapes and magnitudes") {
+  std::mt19937_64 random{7};
+  std::uniform_real_distribution<double> number{-2, 2};
+  for (int trial = 0; trial < 300; ++trial) {
+    double const a = number(random), b = 40 * number(random), c = number(random), unit = std::pow(10.0, 4 * number(random));
+    struct pair {
+      double first, second;
+    };
+    auto step = [&](pair& x, step_index i) {
+      double const u = x.first / unit, v = x.second;
+      x = {unit * (std::sin(u + b) + a * v), 0.5 * v + c * u * u / (1 + u * u) + 0.01 * double(i)};
+    };
+    auto adjoint = [&](pair const& x, pair& bar) {
+      double const u = x.first / unit, d = 2 * c * u / ((1 + u * u) * (1 + u * u)), p = bar.first, q = bar.second;
+      bar = {p * std::cos(u + b) + q * d / unit, p * unit * a + 0.5 * q};
+    };
+    auto const report = cairn::check_adjoint(step, adjoint, pair{unit * number(random), number(random)}, 12);
+    INFO(trial << ": " << report.text());
+    REQUIRE(report.passed());
+  }
+}
+
+TEST_CASE("a step that is solved to a tolerance gives no false alarm") {
+  auto step = [](double& x) {  // x1 + x1^3 = x, by bisection to 1e-9
+    double low = -10, high = 10;
+    while (high - low > 1e-9) {
+      double const middle = (low + high) / 2;
+      (middle + middle * middle * middle > x ? high : low) = middle;
+    }
+    x = (low + high) / 2;
+  };
+  auto adjoint = [](double, double x1, double& bar) { bar /= 1 + 3 * x1 * x1; };
+  auto with_index = [&](double x, double x1, double& bar, step_index) { adjoint(x, x1, bar); };
+  auto const report = cairn::check_adjoint(step, with_index, 5.0, 3, {.whole = false});
+  INFO(report.text());
+  CHECK(report.passed());
+}
+
+TEST_CASE("floats, long doubles, complex numbers and integers within a state") {
+  auto square = [](auto& x) { x = x * x; };
+  auto adjoint = [](auto const& x, auto& bar) { bar = 2 * x * bar; };
+  auto const narrow = cairn::check_adjoint([&](float& x) { square(x); }, [&](float const& x, float& bar) { adjoint(x, bar); }, 0.9f, 3);
+  INFO(narrow.text());
+  CHECK(narrow.passed());
+  CHECK(cairn::check_adjoint([&](long double& x) { square(x); }, [&](long double const& x, long double& bar) { adjoint(x, bar); }, 0.9L, 3).passed());
+  using complex = std::complex<double>;
+  auto conjugate = [](complex const& x, complex& bar) { bar = 2.0 * std::conj(x) * bar; };
+  CHECK(cairn::check_adjoint([](complex& x) { x = x * x; }, conjugate, complex{0.6, 0.7}, 3).passed());
+  auto plain = [](complex const& x, complex& bar) { bar = 2.0 * x * bar; };
+  CHECK(cairn::check_adjoint([](complex& x) { x = x * x; }, plain, complex{0.6, 0.7}, 3).fault == adjoint_fault::wrong_adjoint);
+
+  struct counted_state {
+    int count = 0;
+    double u = 1, v = 2;
+  };
+  auto step = [](counted_state& x) {
+    ++x.count;
+    x.u += 0.1 * x.v * double(x.count);
+  };
+  auto back = [](counted_state const& x, counted_state& bar) { bar.v += 0.1 * bar.u * double(x.count + 1); };
+  auto const report = cairn::check_adjoint(step, back, counted_state{}, 6);
+  INFO(report.text());
+  CHECK(report.passed());
+}
+
+TEST_CASE("a step that is not deterministic is named") {
+  int calls = 0;
+  auto step = [&](double& x, step_index i) { x = 0.5 * x + (i == 3 ? 0.1 * double(++calls) : 0); };
+  auto const report = cairn::check_adjoint(step, [](double, double& bar) { bar *= 0.5; }, 1.0, 10);
+  CHECK(report.fault == adjoint_fault::step_not_deterministic);
+  CHECK(report.step == 3);
+}
+
+TEST_CASE("an adjoint that is not linear in bar is named") {
+  auto step = [](double& x) { x *= 0.5; };
+  auto clips = [](double, double& bar, step_index i) { bar = i == 2 ? std::min(0.5 * bar, 0.01) : 0.5 * bar; };
+  auto const report = cairn::check_adjoint(step, clips, 1.0, 4, {.directions = 8});
+  CHECK(report.fault == adjoint_fault::adjoint_not_linear);
+  CHECK(report.step == 2);
+}
+
+TEST_CASE("what an adjoint adds by itself is no part of the step's derivative") {
+  auto observes = [](doubles const& x, doubles& bar, step_index i) {
+    bar = pulled(x, bar, i);
+    for (std::size_t k = 0; k < x.size(); ++k) bar[k] += 3 * x[k] + double(i);
+  };
+  auto const report = cairn::check_adjoint(in_place, observes, start, 8);
+  INFO(report.text());
+  CHECK(report.passed());
+  CHECK(report.slope == Approx(2).margin(0.1));
+}
+
+TEST_CASE("numbers that are not finite are named with their step") {
+  auto step = [](double& x, step_index i) { x = i == 2 ? std::numeric_limits<double>::infinity() : x; };
+  auto adjoint = [](double, double&) {};
+  auto const report = cairn::check_adjoint(step, adjoint, 1.0, 5);
+  CHECK(report.fault == adjoint_fault::not_finite);
+  CHECK(report.step == 2);
+  auto lost = [](double, double& bar, step_index i) { bar = i == 1 ? std::nan("") : bar; };
+  auto const back = cairn::check_adjoint([](double&) {}, lost, 1.0, 5);
+  CHECK(back.fault == adjoint_fault::not_finite);
+  CHECK(back.step == 1);
+}
+
+TEST_CASE("a step too rough for differences is said to be undecided, and a tangent decides it") {
+  auto rough = [](double& x) { x = x + 0.3 * std::floor(1e7 * x) * 1e-7; };  // stairs of 1e-7 on a slope
+  auto adjoint = [](double, double&) {};
+  CHECK_FALSE(cairn::check_adjoint(rough, adjoint, 1.05, 1).passed());
+  auto tangent = [](double, double&) {};
+  CHECK(cairn::check_adjoint(cairn::with_tangent{rough, tangent}, adjoint, 1.05, 1, {.whole = false}).passed());
+}
+
+TEST_CASE("against a tangent an error of 1e-11 is seen") {
+  auto tangent = [](doubles const& x, doubles& dx, step_index i) {
+    doubles const y = next(x, i);
+    doubles to(x.size());
+    for (std::size_t r = 0; r < x.size(); ++r)
+      for (std::size_t c = 0; c < x.size(); ++c) to[r] += (1 - y[r] * y[r]) * entry(r, c, i) * dx[c];
+    dx = to;
+  };
+  cairn::with_tangent step{in_place, tangent};
+  auto right = [](doubles const& x, doubles& bar, step_index i) { bar = pulled(x, bar, i); };
+  auto wrong = [](doubles const& x, doubles& bar, step_index i) { bar = pulled(x, bar, i, 1e-11, 6); };
+  auto const good = cairn::check_adjoint(step, right, start, 10);
+  INFO(good.text());
+  CHECK(good.passed());
+  CHECK(good.resolution < 1e-11);
+  auto const bad = cairn::check_adjoint(step, wrong, start, 10);
+  CHECK(bad.fault == adjoint_fault::wrong_adjoint);
+  CHECK(bad.step == 6);
+}
+
+TEST_CASE("an adjoint of another type, with parameters' gradients behind the state's") {
+  struct bars {
+    doubles state;
+    double parameter = 0;
+  };
+  auto adjoint = [](doubles const& x, bars& bar, step_index i) {
+    bar.parameter += bar.state[0] * x[1];
+    bar.state = pulled(x, bar.state, i);
+  };
+  auto const report = cairn::check_adjoint(in_place, adjoint, start, 6, [](doubles const& x) { return bars{x, 0}; });
+  INFO(report.text());
+  CHECK(report.passed());
+  CHECK(cairn::check_adjoint(in_place, adjoint, start, 6, bars{start, 0}, {.directions = 1}).passed());
+
+  auto narrow = [](doubles const&, double&) {};
+  try {
+    (void)cairn::check_adjoint(in_place, narrow, start, 6, 1.0);
+    FAIL("accepted");
+  } catch (cairn::invalid_call const& wrong) {
+    CHECK(std::string(wrong.what()).find("adjoint = 1, state = 4") != std::string::npos);
+  }
+}
+
+TEST_CASE("states that grow") {
+  auto step = [](doubles& x, step_index i) { x.push_back(x.back() * 0.5 + double(i)); };
+  auto adjoint = [](doubles const& x, doubles& bar) {
+    bar[x.size() - 1] += 0.5 * bar[x.size()];
+    bar.pop_back();
+  };
+  auto const report = cairn::check_adjoint(step, adjoint, doubles{1.0}, 7);
+  INFO(report.text());
+  CHECK(report.passed());
+}
+
+TEST_CASE("nothing to check, nothing to vary, and numbers of steps that are none") {
+  auto step = [](double& x) { x *= 2; };
+  auto adjoint = [](double, double& bar) { bar *= 2; };
+  auto const report = cairn::check_adjoint(step, adjoint, 1.0, 0);
+  CHECK(report.passed());
+  CHECK(report.steps_tested == 0);
+  CHECK(std::string(report.text()) == "cairn::check_adjoint: no steps, nothing to check");
+  CHECK_THROWS_AS(cairn::check_adjoint(step, adjoint, 1.0, -1), cairn::invalid_plan);
+  CHECK_THROWS_AS(cairn::check_adjoint([](doubles&) {}, [](doubles const&, doubles&) {}, doubles{}, 3), cairn::invalid_call);
+}
+
+TEST_CASE("what a step throws passes through, and its calls are counted") {
+  struct mine {};
+  auto throws = [](double&, step_index i) { if (i == 5) throw mine{}; };
+  CHECK_THROWS_AS(cairn::check_adjoint(throws, [](double, double&) {}, 1.0, 10), mine);
+
+  std::uint64_t calls = 0;
+  auto counts = [&](doubles& x, step_index i) { ++calls; x = next(x, i); };
+  auto adjoint = [](doubles const& x, doubles& bar, step_index i) { bar = pulled(x, bar, i); };
+  auto const report = cairn::check_adjoint(counts, adjoint, start, 100);
+  CHECK(report.passed());
+  CHECK(cairn::wide(calls) == cairn::wide(report.step_calls) + 2 * cairn::estimate(cairn::uniform{100}).step_calls);
+}
+
+TEST_CASE("check_gradient tells a gradient from one that is wrong by little") {
+  auto objective = [](doubles const& p) { return std::exp(p[0]) * p[1] + std::sin(p[2]); };
+  doubles const at{0.3, -2, 1};
+  doubles slope{std::exp(0.3) * -2, std::exp(0.3), std::cos(1.0)};
+  auto const right = cairn::check_gradient(objective, at, slope);
+  INFO(right.text());
+  CHECK(right.passed());
+  CHECK(right.slope == Approx(2).margin(0.1));
+  slope[1] *= 1 + 1e-6;
+  auto const wrong = cairn::check_gradient(objective, at, slope);
+  CHECK(wrong.fault == adjoint_fault::wrong_gradient);
+  CHECK(wrong.slope < 1.5);
+  slope.pop_back();
+  CHECK_THROWS_AS(cairn::check_gradient(objective, at, slope), cairn::invalid_call);
+  auto const linear = cairn::check_gradient([](doubles const& p) { return 3 * p[0] - p[1]; }, doubles{1, 2}, doubles{3, -1});
+  CHECK(linear.passed());
+  CHECK(linear.linear);
+}
