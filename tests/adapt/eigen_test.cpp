@@ -4,6 +4,7 @@
 #define eigen_assert(claim) ((claim) ? void() : throw std::logic_error{#claim})
 #include <cairn/adapt/eigen.hpp>
 #include <cairn/cairn.hpp>
+#include <cairn/run/check_adjoint.hpp>
 #include <Eigen/Geometry>
 #include <Eigen/Sparse>
 #include "support/catch.hpp"
@@ -224,4 +225,34 @@ TEST_CASE("a warm sweep over matrices and tuples of them allocates nothing in Ei
     check(in_place, cairn::uniform{n});
     check(out_of_place, cairn::store_all(n));
   }
+}
+
+TEST_CASE("check_adjoint varies the coefficients of vectors and matrices") {
+  struct layers {
+    vector hidden;
+    Eigen::Matrix<double, 2, 3> fixed_part;
+    Eigen::Vector2cd complex_part;
+  };
+  layers x{vector::LinSpaced(5, 0.1, 1), Eigen::Matrix<double, 2, 3>::Constant(0.3), Eigen::Vector2cd{std::complex<double>{0.1, 0.2}, std::complex<double>{0.3, -0.4}}};
+  std::vector<double const*> starts;
+  std::size_t count = 0;
+  cairn::visit_numbers(std::as_const(x), [&](double const* run, std::size_t size) {
+    if (starts.empty() || run != starts.back()) starts.push_back(run);
+    count += size;
+  });
+  CHECK(count == 5 + 6 + 4);
+  CHECK(starts.front() == x.hidden.data());
+
+  auto step = [](layers& u) {
+    u.hidden = u.hidden.array().sin().matrix() * u.fixed_part(1, 2);
+    u.complex_part *= std::complex<double>{0.6, 0.8};
+  };
+  auto adjoint = [](layers const& u, layers& bar) {
+    bar.fixed_part(1, 2) += (u.hidden.array().sin() * bar.hidden.array()).sum();
+    bar.hidden = (u.hidden.array().cos() * bar.hidden.array()).matrix() * u.fixed_part(1, 2);
+    bar.complex_part *= std::complex<double>{0.6, -0.8};
+  };
+  auto const report = cairn::check_adjoint(step, adjoint, x, 4);
+  INFO(report.text());
+  CHECK(report.passed());
 }

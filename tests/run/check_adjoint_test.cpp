@@ -2,6 +2,7 @@
 #include <complex>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -13,6 +14,25 @@
 using cairn::adjoint_fault;
 using cairn::step_index;
 using doubles = std::vector<double>;
+
+namespace {
+
+/// A handle that is copied deeply by its traits only.
+struct handle {
+  std::unique_ptr<double> at = std::make_unique<double>(0.7);
+};
+
+}  // namespace
+
+template <>
+struct cairn::state_traits<handle> {
+  static void copy(handle const& from, handle& into) { *into.at = *from.at; }
+  template <class H, class F>
+  static void visit_numbers(H& x, F& f) {
+    if constexpr (std::is_const_v<H>) f(static_cast<double const*>(x.at.get()), std::size_t{1});
+    else f(x.at.get(), std::size_t{1});
+  }
+};
 
 namespace {
 
@@ -272,6 +292,16 @@ TEST_CASE("an adjoint of another type, with parameters' gradients behind the sta
   } catch (cairn::invalid_call const& wrong) {
     CHECK(std::string(wrong.what()).find("adjoint = 1, state = 4") != std::string::npos);
   }
+}
+
+TEST_CASE("states that are copied by their traits") {
+  auto step = [](handle& x) { *x.at = std::sin(*x.at); };
+  auto right = [](handle const& x, double& bar) { bar *= std::cos(*x.at); };
+  auto wrong = [](handle const& x, double& bar) { bar *= 1.01 * std::cos(*x.at); };
+  handle const x0;
+  CHECK(cairn::check_adjoint(step, right, x0, 4, 1.0).passed());
+  CHECK(cairn::check_adjoint(step, wrong, x0, 4, 1.0).fault == adjoint_fault::wrong_adjoint);
+  CHECK(*x0.at == 0.7);
 }
 
 TEST_CASE("states that grow") {

@@ -22,7 +22,7 @@ template <class T>
 template <class T>
 concept number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 template <class T>
-concept complex_like = requires(T const& x) { typename T::value_type; x.real(); x.imag(); } && sizeof(T) == 2 * sizeof(typename T::value_type);
+concept complex_like = !contiguous<T> && requires(T const& x) { typename T::value_type; x.real(); x.imag(); } && sizeof(T) == 2 * sizeof(typename T::value_type);
 template <class... T> types<T...> members_listed(std::tuple<T&...> const&);
 
 template <class T> [[nodiscard]] consteval bool is_dense();

@@ -24,9 +24,10 @@ struct check_options {
 /// x times it.
 template <class Step, class Tangent>
 struct with_tangent {
-  Step step;
-  Tangent tangent;
+  Step step;        ///< in any form
+  Tangent tangent;  ///< `tangent(x, dx, i)`
 };
+/// Its types are those of what it is made of.
 template <class Step, class Tangent>
 with_tangent(Step, Tangent) -> with_tangent<Step, Tangent>;
 
@@ -54,7 +55,7 @@ class adjoint_check {
   adjoint_report run(State const& x0, step_index n) {
     report_.steps = n;
     if (numbers_of(x0).empty()) throw invalid_call{"cairn::check_adjoint", "the initial state has no floating-point numbers", {}, "there is nothing to vary"};
-    State x = x0;
+    State x = copy_of(x0);
     step_index const tested = n < options_.most_steps ? n : options_.most_steps;
     for (step_index i = 0; i < n && report_.passed(); ++i) {
       // The k-th tested step is floor(k (n - 1) / (tested - 1)).
@@ -80,7 +81,7 @@ class adjoint_check {
       step_index failed = i;
       run_in_place(step_, x, i, i + 1, failed);
     } else {
-      State const from = x;
+      State const from = copy_of(x);
       if constexpr (shape.form == step_form::by_value) {
         if constexpr (shape.indexed) x = step_(from, std::as_const(i));
         else x = step_(from);
@@ -92,12 +93,12 @@ class adjoint_check {
   void pull(State const& x, Bar& bar, step_index i) {
     static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
     if constexpr (shape.form == adjoint_form::recorded) {
-      State moving = x;
+      State moving = copy_of(x);
       auto tape = record_step(adjoint_.record, moving, i);
       if constexpr (shape.reverse_indexed) pull_back(adjoint_.reverse, bar, tape, bar, std::as_const(i));
       else pull_back(adjoint_.reverse, bar, tape, bar);
     } else if constexpr (shape.form == adjoint_form::with_next) {
-      State next = x;
+      State next = copy_of(x);
       advance(next, i);
       pull_back(adjoint_, bar, x, std::as_const(next), bar, std::as_const(i));
     } else if constexpr (shape.form == adjoint_form::leaf) {
@@ -109,7 +110,7 @@ class adjoint_check {
   /// An adjoint of state x whose first numbers, as many as x has, are w.
   Bar bar_with(State const& x, std::vector<double> w) {
     std::optional<Bar> bar;
-    if constexpr (std::is_same_v<Seed const, state_is_bar const>) bar.emplace(x);
+    if constexpr (std::is_same_v<Seed const, state_is_bar const>) bar.emplace(copy_of(x));
     else if constexpr (seed_function<Seed, State>) emplace_by(bar, [&]() -> Bar { return seed_(x); });
     else bar.emplace(seed_);
     std::size_t const has = numbers_of(*bar).size();
@@ -132,14 +133,15 @@ class adjoint_check {
     all.resize(size);
     return all;
   }
-  std::vector<double> stepped(State x, step_index i) {
+  std::vector<double> stepped(State const& from, step_index i) {
+    State x = copy_of(from);
     advance(x, i);
     return numbers_of(x);
   }
 
   void test_step(State& x, step_index i) {
     ++report_.steps_tested;
-    State x1 = x;
+    State x1 = copy_of(x);
     advance(x1, i);
     auto const from = numbers_of(x), to = numbers_of(x1);
     if (to != stepped(x, i)) {
@@ -199,7 +201,7 @@ class adjoint_check {
     if (report_.fault == adjoint_fault::wrong_adjoint && from.size() <= most_numbers) find_number(x, from, v, w, adjoint, all[best].h, i);
   }
   void by_tangent(State const& x, std::vector<double> const& v, std::vector<double> const& w, std::vector<double> const& adjoint, step_index i) {
-    State dx = x;
+    State dx = copy_of(x);
     auto direction = v;
     set_numbers(dx, direction);
     if constexpr (calls<Tangent, State const&, State&, step_index>) tangent_(x, dx, i);
@@ -221,7 +223,7 @@ class adjoint_check {
   };
   difference difference_at(State const& x, std::vector<double> const& from, std::vector<double> const& v, std::vector<double> const& w,
                            std::vector<double> const& adjoint, double h, step_index i) {
-    State ahead = x, behind = x;
+    State ahead = copy_of(x), behind = copy_of(x);
     auto up = moved(from, h, v), down = moved(from, -h, v);
     set_numbers(ahead, up);
     set_numbers(behind, down);
@@ -268,10 +270,10 @@ class adjoint_check {
     auto w = scales_of(last);
     for (double& number : w) number = random_.next() / number;
     w = cut(bar_with(last, w), w.size());
-    auto const pulled_through = [&](std::vector<double> by) { return cut(gradient(step_, State(x0), n, bar_with(last, std::move(by)), adjoint_), from.size()); };
+    auto const pulled_through = [&](std::vector<double> by) { return cut(gradient(step_, copy_of(x0), n, bar_with(last, std::move(by)), adjoint_), from.size()); };
     auto const slope = less(pulled_through(w), pulled_through(std::vector<double>(w.size())));
     taylor_test(report_, bits_of(x0), sum_of_terms(w, final_numbers), sum_of_terms(slope, v), [&](double h) {
-      State x = x0;
+      State x = copy_of(x0);
       auto to = moved(from, h, v);
       set_numbers(x, to);
       for (step_index i = 0; i < n; ++i) advance(x, i);
@@ -330,10 +332,12 @@ template <class Step, class Adjoint, class X0, class Seed>
     }
   }
 }
+/// The same for an adjoint that is a State.
 template <class Step, class Adjoint, class X0>
 [[nodiscard]] adjoint_report check_adjoint(Step&& step, Adjoint&& adjoint, X0 const& x0, step_index n, check_options const& options = {}) {
   return check_adjoint(std::forward<Step>(step), std::forward<Adjoint>(adjoint), x0, n, detail::state_is_bar{}, options);
 }
+/// The same with `check_options{}`.
 template <class Step, class Adjoint, class X0, class Seed>
   requires(!std::is_same_v<std::remove_cvref_t<Seed>, check_options>)
 [[nodiscard]] adjoint_report check_adjoint(Step&& step, Adjoint&& adjoint, X0 const& x0, step_index n, Seed&& seed) {

@@ -8,6 +8,7 @@
 #include <vector>
 #include <cairn/core/error.hpp>
 #include <cairn/core/numbers.hpp>
+#include <cairn/core/state_traits.hpp>
 #include <cairn/run/adjoint_report.hpp>
 
 namespace cairn {
@@ -61,6 +62,16 @@ class random_numbers {
   std::uint64_t at_;
 };
 
+/// A deep copy, also of a type that copies by its traits only.
+template <class X>
+[[nodiscard]] X copy_of(X const& x) {
+  if constexpr (traited_copy<X>) {
+    X copy{};
+    copy_state(x, copy);
+    return copy;
+  }
+  else return x;
+}
 template <class X>
 [[nodiscard]] std::vector<double> numbers_of(X const& x) {
   std::vector<double> all;
@@ -182,7 +193,7 @@ template <class Objective, class P, class G>
   double const start = double(objective(p));
   int const bits = std::numeric_limits<value>::digits < detail::bits_of(p) ? std::numeric_limits<value>::digits : detail::bits_of(p);
   detail::taylor_test(report, bits, detail::magnitude(start), detail::sum_of_terms(slope, direction), [&](double h) {
-    P moved = p;
+    P moved = detail::copy_of(p);
     auto to = detail::moved(from, h, direction);
     detail::set_numbers(moved, to);
     return detail::magnitude(double(objective(std::as_const(moved))) - start - detail::dot(slope, detail::less(std::move(to), from)));

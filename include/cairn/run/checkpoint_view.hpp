@@ -12,25 +12,29 @@ namespace cairn {
 template <class State>
 class checkpoint_view {
  public:
+  /// A checkpoint and its number.
   struct checkpoint {
-    step_index position;
-    State const& state;
+    step_index position;  ///< the number of the state
+    State const& state;  ///< good until the run is reversed
   };
+  /// Walks the view in ascending order.
   class iterator {
    public:
-    using value_type = checkpoint;
-    using difference_type = std::ptrdiff_t;
+    using value_type = checkpoint;  ///< what `*` gives
+    using difference_type = std::ptrdiff_t;  ///< of iterators
     iterator() = default;
+    /// The checkpoint it stands at.
     [[nodiscard]] checkpoint operator*() const { return {(*all_)[k_].first, *(*all_)[k_].second}; }
-    iterator& operator++() {
+    iterator& operator++() {  ///< to the next checkpoint
       ++k_;
       return *this;
     }
-    iterator operator++(int) {
+    iterator operator++(int) {  ///< to the next checkpoint; answers where it stood
       auto const old = *this;
       ++k_;
       return old;
     }
+    /// Of iterators over one view.
     [[nodiscard]] bool operator==(iterator const& other) const noexcept { return k_ == other.k_; }
 
    private:
@@ -40,10 +44,11 @@ class checkpoint_view {
     std::size_t k_ = 0;
   };
 
-  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
-  [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
-  [[nodiscard]] iterator begin() const noexcept { return {all_, 0}; }
-  [[nodiscard]] iterator end() const noexcept { return {all_, all_.size()}; }
+  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }  ///< how many checkpoints there are
+  [[nodiscard]] bool empty() const noexcept { return all_.empty(); }  ///< whether there are none
+  [[nodiscard]] iterator begin() const noexcept { return {all_, 0}; }  ///< the first checkpoint
+  [[nodiscard]] iterator end() const noexcept { return {all_, all_.size()}; }  ///< past the last
+  /// Whether state `position` is a checkpoint.   Cost: O(log size)
   [[nodiscard]] bool contains(step_index position) const noexcept { return find(position) != nullptr; }
   /// \throws invalid_call if there is no checkpoint at `position`
   [[nodiscard]] State const& at(step_index position) const {
