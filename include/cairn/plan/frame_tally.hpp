@@ -16,6 +16,17 @@ class frame_tally {
   }
 
   constexpr void obey(action const& a) noexcept {
+    standing_ = 0;
+    follow(a);
+    note(others() + (live_is_alone() ? 1 : 0));
+  }
+  /// The most states at once so far.
+  [[nodiscard]] constexpr slot_index peak() const noexcept { return peak_; }
+  /// The most states at once while the last action was obeyed.
+  [[nodiscard]] constexpr slot_index standing() const noexcept { return standing_; }
+
+ private:
+  constexpr void follow(action const& a) noexcept {
     switch (a.kind) {
       case action_kind::advance: run(a.to - a.from); break;
       case action_kind::save:
@@ -45,19 +56,16 @@ class frame_tally {
       case action_kind::done: break;
     }
   }
-  /// The most states at once so far.
-  [[nodiscard]] constexpr slot_index peak() const noexcept { return peak_; }
-
- private:
   [[nodiscard]] constexpr bool live_is_alone() const noexcept { return live_ && live_slot_ == no_slot && !live_is_pinned_; }
   /// Frames that have an owner other than live.
   [[nodiscard]] constexpr slot_index others() const noexcept {
     return kept_ + (pinned_ ? 1 : 0) + (final_ ? 1 : 0) + (next_ && next_slot_ == no_slot ? 1 : 0);
   }
-  constexpr void demand(slot_index more) noexcept {
-    slot_index const now = others() + (live_is_alone() ? 1 : 0) + more;
+  constexpr void note(slot_index now) noexcept {
+    if (now > standing_) standing_ = now;
     if (now > peak_) peak_ = now;
   }
+  constexpr void demand(slot_index more) noexcept { note(others() + (live_is_alone() ? 1 : 0) + more); }
   constexpr void leave_slot() noexcept {
     live_slot_ = no_slot;
     live_is_pinned_ = false;
@@ -68,8 +76,7 @@ class frame_tally {
     bool const alone = live_is_alone() && !keeps_live;
     slot_index const stays = keeps_live && live_is_alone() ? 1 : 0;
     slot_index const writes = form_.step == step_form::in_place || (!alone && length < 2) ? 1 : 2;
-    slot_index const now = others() + stays + writes;
-    if (now > peak_) peak_ = now;
+    note(others() + stays + writes);
     if (!keeps_live) leave_slot();
   }
   constexpr void own_live() noexcept {
@@ -104,7 +111,7 @@ class frame_tally {
   bool pinned_;
   bool live_is_pinned_;
   bool live_ = true, final_ = false, next_ = false;
-  slot_index kept_ = 0, peak_ = 0;
+  slot_index kept_ = 0, peak_ = 0, standing_ = 0;
   slot_index live_slot_ = no_slot, next_slot_ = no_slot, initial_slot_ = no_slot;
 };
 

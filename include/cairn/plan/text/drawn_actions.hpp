@@ -1,0 +1,47 @@
+#pragma once
+/// \file drawn_actions.hpp  The actions of a schedule that a picture shows: checked one by one, and not too many.
+#include <cstddef>
+#include <vector>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/verify.hpp>
+
+namespace cairn {
+
+/// The most actions that a picture shows; an SVG of so many has some megabytes.
+inline constexpr std::size_t most_drawn_actions = 200'000;
+
+namespace detail {
+
+[[noreturn]] inline void refuse_to_draw(char const* who, step_index steps, char const* name, wide actions) {
+  throw invalid_plan{who, "too many actions for a picture", {{"steps", steps}, {name, actions}, {"most actions drawn", most_drawn_actions}},
+                     "draw a shorter loop within the same slots: its pattern is the same"};
+}
+
+/// The actions of the plan, `done` left out.   \param who  the public name that draws them
+/// Cost: one walk; O(1) for a loop of more leaves than may be drawn, for each takes one `reverse` at least.
+/// \throws invalid_plan   for more than `most_drawn_actions`   \throws invalid_schedule   at the first action that cannot be obeyed
+template <schedule Plan>
+[[nodiscard]] std::vector<action> drawn_actions(Plan const& plan, char const* who) {
+  constexpr wide most_counted = 50 * wide{most_drawn_actions};
+  step_index const leaf = plan.leaf();
+  if (leaf > 0 && plan.steps() / leaf > step_index{most_drawn_actions})
+    refuse_to_draw(who, plan.steps(), "actions, more than", wide(plan.steps() / leaf));
+  interpreter machine{limits_of(plan)};
+  cursor_of<Plan> cursor = plan.walk();
+  std::vector<action> all;
+  for (wide count = 0;; ++count) {
+    action const a = cursor.next();
+    if (flaw const found = machine.obey(a); found != flaw::none)
+      throw invalid_schedule{who, describe(found), {{"action", count}, {"step", a.from}, {"to", a.to}, {"slot", a.slot}}, ""};
+    if (a.kind == action_kind::done) {
+      if (count > most_drawn_actions) refuse_to_draw(who, plan.steps(), "actions", count);
+      return all;
+    }
+    if (count < most_drawn_actions) all.push_back(a);
+    else if (count == most_counted) refuse_to_draw(who, plan.steps(), "actions, more than", count);
+  }
+}
+
+}  // namespace detail
+}  // namespace cairn

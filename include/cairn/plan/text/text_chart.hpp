@@ -1,0 +1,125 @@
+#pragma once
+/// \file text_chart.hpp  What the pictures for a terminal have in common: a grid of cells, its axes, and words that keep to the width.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/text/ticks.hpp>
+
+namespace cairn {
+
+/// The characters of a picture for a terminal.
+enum class glyphs : std::uint8_t {
+  utf8,  ///< lines and blocks of Unicode, in UTF-8
+  ascii  ///< for terminals that show nothing else
+};
+
+namespace detail {
+
+/// One cell's character in both sets; each takes one column.
+struct glyph {
+  char const* utf8 = " ";
+  char const* ascii = " ";
+};
+
+inline constexpr int least_columns = 24, most_columns = 1'000, most_rows = 10'000;
+
+inline void check_text_size(char const* who, int columns, int rows) {
+  if (columns < least_columns || columns > most_columns || rows < 1 || rows > most_rows)
+    throw invalid_plan{who, "no picture has this size", {{"columns", columns}, {"rows", rows}}, "give 24 to 1000 columns and 1 to 10000 rows"};
+}
+
+/// Lines of at most `columns` characters that hold the parts in order. \pre no part is longer
+[[nodiscard]] inline std::string flowed(std::vector<std::string> const& parts, std::string_view between, std::size_t columns) {
+  std::string lines;
+  std::size_t used = 0;
+  for (auto const& part : parts) {
+    auto const length = std::size_t(std::count_if(part.begin(), part.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+    if (used > 0 && used + between.size() + length > columns) lines += '\n', used = 0;
+    if (used > 0) lines += between, used += between.size();
+    lines += part;
+    used += length;
+  }
+  return lines + '\n';
+}
+
+/// The same, broken between words.
+[[nodiscard]] inline std::string wrapped(std::string const& text, std::size_t columns) {
+  std::vector<std::string> words(1);
+  for (char const c : text) {
+    if (c == ' ') words.emplace_back();
+    else words.back() += c;
+  }
+  return flowed(words, " ", columns);
+}
+
+/// A grid of cells that hold ranks: 0 is empty, and a cell shows the highest rank that was put there.
+class text_chart {
+ public:
+  /// \param ranks  what a rank looks like, that of 0 first
+  text_chart(std::size_t columns, std::size_t rows, std::size_t gutter, glyphs set, std::initializer_list<glyph> ranks)
+      : gutter_{gutter}, width_{columns - gutter - 1}, rows_{rows}, set_{set}, ranks_{ranks}, cells_(width_ * rows), labels_(rows) {}
+
+  [[nodiscard]] std::size_t width() const noexcept { return width_; }
+  void put(std::size_t row, std::size_t column, unsigned char rank) {
+    unsigned char& cell = cells_[row * width_ + column];
+    cell = std::max(cell, rank);
+  }
+  /// \pre label is no wider than the gutter
+  void label(std::size_t row, std::string words) { labels_[row] = std::move(words); }
+  [[nodiscard]] std::string look(glyph const& one) const { return set_ == glyphs::utf8 ? one.utf8 : one.ascii; }
+  [[nodiscard]] std::string look(unsigned char rank) const { return look(ranks_[rank]); }
+
+  /// The grid above an axis of `ticks`, each in the column that `column_of` says.
+  template <class ColumnOf>
+  [[nodiscard]] std::string drawn(std::vector<tick> const& ticks, ColumnOf column_of, std::string const& x_name) const {
+    std::string lines;
+    for (std::size_t row = 0; row < rows_; ++row) {
+      bool const named = !labels_[row].empty();
+      std::string line = std::string(gutter_ - labels_[row].size(), ' ') + labels_[row] + look(named ? glyph{"┤", "+"} : glyph{"│", "|"});
+      std::size_t end = width_;
+      while (end > 0 && cells_[row * width_ + end - 1] == 0) --end;
+      for (std::size_t column = 0; column < end; ++column) line += look(cells_[row * width_ + column]);
+      lines += line + '\n';
+    }
+    return lines + ruler(ticks, column_of, x_name);
+  }
+
+ private:
+  /// Labels stand below their ticks; of two that would touch the later one wins, and the first of all is kept before the others.
+  template <class ColumnOf>
+  [[nodiscard]] std::string ruler(std::vector<tick> const& ticks, ColumnOf column_of, std::string const& x_name) const {
+    std::size_t const columns = gutter_ + 1 + width_;
+    std::vector<bool> marked(width_);
+    std::string below(columns, ' ');
+    auto const name = [&](tick const& at) {
+      std::size_t const here = gutter_ + 1 + column_of(at), length = at.label.size();
+      std::size_t const from = std::min(here - std::min(here, length / 2), columns - length);
+      std::size_t const before = from == 0 ? 0 : from - 1, after = std::min(columns, from + length + 1);
+      if (below.find_first_not_of(' ', before) < after) return;
+      below.replace(from, length, at.label);
+      marked[column_of(at)] = true;
+    };
+    name(ticks.back());
+    name(ticks.front());
+    for (auto const& at : ticks) name(at);
+    std::string line = std::string(gutter_, ' ') + look(glyph{"└", "+"});
+    for (bool const here : marked) line += look(here ? glyph{"┬", "+"} : glyph{"─", "-"});
+    below.erase(below.find_last_not_of(' ') + 1);
+    return line + '\n' + below + '\n' + std::string(gutter_ + 1 + (width_ - std::min(width_, x_name.size())) / 2, ' ') + x_name + '\n';
+  }
+
+  std::size_t gutter_, width_, rows_;
+  glyphs set_;
+  std::vector<glyph> ranks_;
+  std::vector<unsigned char> cells_;
+  std::vector<std::string> labels_;
+};
+
+}  // namespace detail
+}  // namespace cairn

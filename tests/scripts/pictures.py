@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""The pictures of schedules as others read them: well-formed XML, inside their page, legible on light and dark screens.
+
+    pictures.py PROGRAM DIRECTORY
+
+PROGRAM is examples/draw_schedule; what it writes by default is, byte for byte, what lies in DIRECTORY. After a wanted
+change `PROGRAM DIRECTORY` writes that anew.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+
+SVG = "{http://www.w3.org/2000/svg}"
+CASES = [  # steps, slots, more words; what the title has to say, what is at the ends of the axes
+    (["40", "4"], None),
+    (["40", "4", "1MB"], None),
+    (["0", "1"], None),
+    (["1", "1"], None),
+    (["2", "1", "8B"], None),
+    (["500", "7", "3KiB", "<b>&\"quoted\" ]]> 'title'</b>"], "<b>&\"quoted\" ]]> 'title'</b>"),
+    (["40", "4", "1MB", "w" * 500], "w" * 500),
+    (["20000", "20", "1GiB"], None),
+]
+NUMBER = r"-?\d+(?:\.\d+)?"
+
+
+def path_points(data):
+    """The absolute points of a path; what is relative is walked through, a ring by its ends."""
+    x = y = 0.0
+    for letter, rest in re.findall(r"([MHVZmhavz])([^MHVZmhavz]*)", data):
+        numbers = [float(n) for n in re.findall(NUMBER, rest)]
+        if letter == "M":
+            x, y = numbers
+        elif letter == "H":
+            x, = numbers
+        elif letter == "V":
+            y, = numbers
+        elif letter == "m":
+            x, y = x + numbers[0], y + numbers[1]
+        elif letter == "h":
+            x += numbers[0]
+        elif letter == "a":
+            x, y = x + numbers[5], y + numbers[6]
+        yield x, y
+
+
+def luminance(colour):
+    colour = colour.lstrip("#")
+    colour = "".join(c * 2 for c in colour) if len(colour) == 3 else colour
+    parts = [int(colour[k:k + 2], 16) / 255 for k in (0, 2, 4)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    """The contrast ratio of WCAG 2."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def colours(rules):
+    """What each selector paints with, over the paper."""
+    found = {}
+    for selector, body in re.findall(r"\.cairn ([^{]+)\{([^}]*)\}", rules):
+        for what, colour in re.findall(r"(fill|stroke):(#[0-9a-f]+)", body):
+            found[selector, what] = colour
+    return found
+
+
+def style_faults(style):
+    dark = re.search(r"@media \(prefers-color-scheme:dark\)\{(.*)\}\s*$", style, re.S)
+    if not dark:
+        yield "no dark colours"
+        return
+    light = colours(style[:dark.start()])
+    dark = {**light, **colours(dark.group(1))}
+    for scheme, found in (("light", light), ("dark", dark)):
+        paper = found[".paper", "fill"]
+        for (selector, what), colour in found.items():
+            if selector in (".paper", ".grid", ".kept") or (selector, what) == (".summit", "fill"):
+                continue
+            is_text = what == "fill"
+            ratio = contrast(colour, paper)
+            if ratio < (4.5 if is_text else 3):
+                yield f"{scheme}: {selector} {what} {colour} has a contrast of {ratio:.2f} to the paper"
+    if luminance(light[".paper", "fill"]) <= luminance(dark[".paper", "fill"]):
+        yield "the dark page is no darker than the light one"
+
+
+def faults(path, title):
+    text = path.read_text()
+    root = ElementTree.fromstring(text)
+    _, _, width, height = (float(n) for n in root.get("viewBox").split())
+    if [child.tag for child in root][:2] != [SVG + "title", SVG + "desc"]:
+        yield "title and desc are not what comes first"
+    if title is not None and root.find(SVG + "title").text != title:
+        yield f"the title is {root.find(SVG + 'title').text!r}"
+    if re.search(r"href|url\(|@import|@font-face|<script|<image", text):
+        yield "asks for something outside of itself"
+    style = root.find(SVG + "style").text
+    yield from style_faults(style)
+    for element in root.iter():
+        points = []
+        if element.tag == SVG + "path":
+            points = list(path_points(element.get("d")))
+            if "." + element.get("class") not in style:
+                yield f"no colour for {element.get('class')}"
+        elif element.tag == SVG + "text" and element.get("x"):
+            x, y = float(element.get("x")), float(element.get("y"))
+            size = 9.3 if element.get("class") == "heading" else 7  # a generous width of a letter
+            before = {"start": 0, "middle": 0.5, "end": 1}[element.get("text-anchor", "start")] * size * len(element.text)
+            points = [(x - before, y - 12), (x - before + size * len(element.text), y)]
+        outside = [point for point in points if not (0 <= point[0] <= width and 0 <= point[1] <= height)]
+        if outside:
+            yield f"{element.tag[len(SVG):]} {element.get('class')} leaves the page at {outside[0]}: {(element.text or '')[:40]}"
+    axes = [[text.text for text in group.findall(SVG + "text")] for group in root.iter(SVG + "g") if group.get("class", "").endswith("-axis")]
+    if len(axes) != 2 or any(len(labels) < 2 or not labels[-1] for labels in axes):
+        yield f"axes without ticks or names: {axes}"
+
+
+def main():
+    program, kept = sys.argv[1], pathlib.Path(sys.argv[2])
+    wrong = []
+    with tempfile.TemporaryDirectory() as scratch:
+        names = ["memory.svg", "space_time.svg"]
+        for words, title in CASES:
+            subprocess.run([program, scratch, *words], check=True)
+            for name in names:
+                wrong += [f"{name} of {' '.join(words)[:60]}: {fault}" for fault in faults(pathlib.Path(scratch, name), title)]
+        subprocess.run([program, scratch], check=True)
+        for name in names:
+            if not (kept / name).exists() or (kept / name).read_bytes() != pathlib.Path(scratch, name).read_bytes():
+                wrong.append(f"{kept / name} is not what {program} draws; `{program} {kept}` draws it anew")
+        wrong += [f"{path}: nothing draws it" for path in sorted(kept.glob("*.svg")) if path.name not in names]
+    refused = subprocess.run([program, tempfile.gettempdir(), "9223372036854775807", "3"], capture_output=True, text=True, timeout=60)
+    if refused.returncode == 0 or "9223372036854775807" not in refused.stderr:
+        wrong.append(f"a loop too long to be drawn: {refused.returncode} {refused.stderr}")
+    print("\n".join(wrong) or f"{len(CASES)} loops, {len(names)} pictures each")
+    return bool(wrong)
+
+
+sys.exit(main())
