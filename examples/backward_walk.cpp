@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <cairn/cairn.hpp>
+#include <cairn/run/check_adjoint.hpp>
 
 using spring = std::array<double, 2>;  // position and speed
 
@@ -55,9 +56,12 @@ spring with_cairn(spring const& x0) {
 
 int main() {
   spring const x0{0.8, 0.1};
+  auto const report = cairn::check_adjoint(step, step_adjoint, x0, n);
+  std::printf("%s\n", report.text());
+
   auto const bar = with_cairn(x0), want = with_vector(x0);
   std::printf("misfit by position %.12f, by speed %.12f\n", bar[0], bar[1]);
   // Not ==: a compiler may round the two copies of `step` differently (fused multiply-add).
   auto const close = [](double a, double b) { return std::abs(a - b) <= 1e-12 * std::abs(b); };
-  return close(bar[0], want[0]) && close(bar[1], want[1]) ? 0 : 1;
+  return report.passed() && close(bar[0], want[0]) && close(bar[1], want[1]) ? 0 : 1;
 }

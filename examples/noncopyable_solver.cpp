@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <cairn/cairn.hpp>
+#include <cairn/run/check_adjoint.hpp>
 
 /// du/dt = u_xx + u - u^3 on a line, zero beyond its ends: diffusion implicit, reaction explicit.
 class reaction_solver {
@@ -66,7 +67,23 @@ int main() {
     plain.reverse(want);
   }
 
-  bool good = true;
+  // The check varies copies of the state: here those are the snapshots, and one solver runs the steps of all of them.
+  reaction_solver checked{cells};
+  auto const first = checked.save();
+  auto const report = cairn::check_adjoint(
+      [&](std::vector<double>& u) {
+        checked.restore(u);
+        checked.advance();
+        u = checked.save();
+      },
+      [&](std::vector<double> const& u, std::vector<double>& x_bar) {
+        checked.restore(u);
+        checked.reverse(x_bar);
+      },
+      first, n);
+  std::printf("%s\n", report.text());
+
+  bool good = report.passed();
   for (std::size_t k = 0; k < cells; ++k) good = good && std::abs(bar[k] - want[k]) <= 1e-12 * std::abs(want[k]);
   return good ? 0 : 1;
 }

@@ -7,6 +7,7 @@
 
 #include <Eigen/Core>
 #include <cairn/cairn.hpp>
+#include <cairn/run/check_adjoint.hpp>
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
@@ -44,6 +45,11 @@ int main() {
   auto const step = [&](VectorXd const& h, VectorXd& h1, cairn::step_index i) { recur(w, h, h1, i); };
   auto const seed = [](VectorXd const& h) -> VectorXd { return h; };  // the derivative of |h_n|^2 / 2
 
+  weights ignored = none;
+  auto const report = cairn::check_adjoint(
+      step, [&](VectorXd const& h, VectorXd const& h1, VectorXd& bar, cairn::step_index i) { recur_adjoint(w, ignored, h, h1, bar, i); }, h0, n);
+  std::printf("%s\n", report.text());
+
   weights w_bar = none;
   auto const h0_bar = cairn::gradient(
       step, h0, cairn::revolve{n, 20}, seed,
@@ -58,5 +64,5 @@ int main() {
   for (auto i = n; i-- > 0;) recur_adjoint(w, want, all[std::size_t(i)], all[std::size_t(i) + 1], bar, i);
 
   // isApprox: a compiler may round the two loops differently.
-  return w_bar.recurrent.isApprox(want.recurrent) && w_bar.input.isApprox(want.input) && h0_bar.isApprox(bar) ? 0 : 1;
+  return report.passed() && w_bar.recurrent.isApprox(want.recurrent) && w_bar.input.isApprox(want.input) && h0_bar.isApprox(bar) ? 0 : 1;
 }

@@ -12,9 +12,11 @@
 
 #include <cairn/cairn.hpp>
 
+#include "../support/checks.hpp"
+#include "../support/json.hpp"
+#include "../support/plan_pictures.hpp"
 #include "options.hpp"
 #include "planning.hpp"
-#include "report.hpp"
 #include "text.hpp"
 #include "training.hpp"
 
@@ -37,24 +39,8 @@ namespace {
   return text;
 }
 
-/// Promises and whether they were kept.
-class checks {
- public:
-  void add(char const* name, bool kept, std::string const& details) {
-    std::printf("  %-6s  %s: %s\n", kept ? "ok" : "FAILED", name, details.c_str());
-    report_.add(name, kept);
-    all_kept_ = all_kept_ && kept;
-  }
-  [[nodiscard]] bool all_kept() const noexcept { return all_kept_; }
-  [[nodiscard]] json_object const& report() const noexcept { return report_; }
-
- private:
-  json_object report_;
-  bool all_kept_ = true;
-};
-
 void describe(options const& chosen, streams const& text, loop_shape const& loop, chosen_plan const& plan, cairn::wide budget) {
-  auto const state = workload_of(loop, 1).state_bytes;
+  auto const state = loop.workload(1).state_bytes;
   auto const leaf = plan.schedule.leaf();
   std::printf("text      %s: %s characters, %s different, read as %s streams of %s\n", chosen.text.c_str(),
               exact(cairn::wide(text.characters())).c_str(), exact(text.alphabet().size()).c_str(),
@@ -93,7 +79,7 @@ bool run(options const& chosen) {
   auto const weights = random_weights<float>(hidden, Eigen::Index(text.alphabet().size()));
   auto const costs = measure(weights, text);
   loop_shape const loop{hidden, weights.symbols(), stream_count, text.steps(), costs};
-  auto const plan = plan_within(loop, chosen.schedule, chosen.leaf, budget);
+  auto const plan = plan_within(loop, chosen.schedule, chosen.leaf, budget, "this text");
   std::ofstream file{chosen.report};
   if (!file) throw wrong_usage{"--report " + chosen.report + " cannot be written; give the name of a file that can be"};
 
@@ -132,6 +118,8 @@ bool run(options const& chosen) {
       .add("checks", list.report());
   if (!(file << report.text() << '\n' << std::flush)) throw std::runtime_error{"the report could not be written to " + chosen.report};
   std::printf("report    %s\n", chosen.report.c_str());
+  auto const name = chosen.report.ends_with(".json") ? chosen.report.substr(0, chosen.report.size() - 5) : chosen.report;
+  write_plan_pictures(name, loop, chosen.schedule, plan.schedule);
   return list.all_kept();
 }
 

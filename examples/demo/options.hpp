@@ -1,18 +1,17 @@
 #pragma once
 /// \file options.hpp  The demo's command line.
 
-#include <charconv>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 #include <cairn/cairn.hpp>
 
+#include "../support/command_line.hpp"
+
 namespace demo {
 
-enum class schedule_kind { revolve, uniform, store_all };
+using namespace support;
 
 struct options {
   std::string text = CAIRN_SOURCE_DIR "/examples/data/pride_and_prejudice.txt";
@@ -33,51 +32,8 @@ inline constexpr auto usage =
     "  --schedule NAME   revolve, uniform or store_all (revolve)\n"
     "  --leaf N          steps that one call of the adjoint reverses (the best)\n"
     "  --passes N        passes over the text, one update after each (4)\n"
-    "  --report FILE     where the JSON report goes (beside the program)\n"
+    "  --report FILE     where the JSON report goes, and pictures of the plan beside it (beside the program)\n"
     "  --help            this text\n";
-
-/// A command line that cannot be obeyed; the message says which word is wrong and what would work.
-struct wrong_usage : std::invalid_argument {
-  using std::invalid_argument::invalid_argument;
-};
-
-[[nodiscard]] inline char const* name_of(schedule_kind kind) noexcept {
-  switch (kind) {
-    case schedule_kind::revolve:
-      return "revolve";
-    case schedule_kind::uniform:
-      return "uniform";
-    case schedule_kind::store_all:
-      return "store_all";
-  }
-  return "";
-}
-
-namespace detail {
-
-template <class Integer>
-[[nodiscard]] Integer parse_number(std::string_view flag, std::string_view word, Integer least, Integer most) {
-  Integer number{};
-  auto const [end, problem] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (problem != std::errc{} || end != word.data() + word.size() || number < least || number > most)
-    throw wrong_usage{std::string{flag} + " got \"" + std::string{word} + "\"; give a whole number from " + std::to_string(least) + " to " +
-                      std::to_string(most)};
-  return number;
-}
-
-[[nodiscard]] inline cairn::byte_size parse_size(std::string_view flag, std::string_view word) {
-  try {
-    return word;
-  } catch (cairn::error const& problem) { throw wrong_usage{std::string{flag} + ": " + problem.what()}; }
-}
-
-[[nodiscard]] inline schedule_kind parse_schedule(std::string_view flag, std::string_view word) {
-  for (auto const kind : {schedule_kind::revolve, schedule_kind::uniform, schedule_kind::store_all})
-    if (word == name_of(kind)) return kind;
-  throw wrong_usage{std::string{flag} + " got \"" + std::string{word} + "\"; give revolve, uniform or store_all"};
-}
-
-}  // namespace detail
 
 /// \throws wrong_usage
 [[nodiscard]] inline options parse_options(int count, char const* const* words) {
@@ -96,11 +52,11 @@ template <class Integer>
     if (k + 1 == count) throw wrong_usage{std::string{flag} + " got no value; give one after it"};
     std::string_view const word = words[++k];
     if (flag == "--text") chosen.text = word;
-    else if (flag == "--length") chosen.length = detail::parse_number<std::int64_t>(flag, word, 1, INT64_MAX);
-    else if (flag == "--budget") chosen.budget = detail::parse_size(flag, word);
-    else if (flag == "--schedule") chosen.schedule = detail::parse_schedule(flag, word);
-    else if (flag == "--leaf") chosen.leaf = detail::parse_number<std::int64_t>(flag, word, 1, INT64_MAX);
-    else if (flag == "--passes") chosen.passes = detail::parse_number(flag, word, 1, 1'000);
+    else if (flag == "--length") chosen.length = parse_number<std::int64_t>(flag, word, 1, INT64_MAX);
+    else if (flag == "--budget") chosen.budget = parse_size(flag, word);
+    else if (flag == "--schedule") chosen.schedule = parse_schedule(flag, word);
+    else if (flag == "--leaf") chosen.leaf = parse_number<std::int64_t>(flag, word, 1, INT64_MAX);
+    else if (flag == "--passes") chosen.passes = parse_number(flag, word, 1, 1'000);
     else chosen.report = word;
   }
   if (chosen.leaf != 0 && chosen.schedule == schedule_kind::store_all)

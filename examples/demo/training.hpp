@@ -17,8 +17,8 @@
 
 #include <cairn/cairn.hpp>
 
-#include "child.hpp"
-#include "counting.hpp"
+#include "../support/child.hpp"
+#include "../support/counting.hpp"
 #include "lstm.hpp"
 #include "optimiser.hpp"
 #include "planning.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-/// \file report.hpp  Just enough JSON to write the demo's report.
+/// \file json.hpp  Just enough JSON to write a report.
 
 #include <cmath>
 #include <concepts>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace demo {
+namespace support {
 
 /// A JSON object whose members come in the order they were added in.
 class json_object {
@@ -57,4 +57,4 @@ class json_object {
   std::string members_;
 };
 
-}  // namespace demo
+}  // namespace support

@@ -16,7 +16,7 @@ struct alignas(std::max_align_t) prefix {
   std::size_t size;
 };
 
-demo::heap_use use;
+support::heap_use use;
 
 void* counted(prefix* block, std::size_t size) noexcept {
   if (block == nullptr) return nullptr;
@@ -76,7 +76,7 @@ void operator delete[](void* block, std::size_t) noexcept { __wrap_free(block); 
 void operator delete(void* block, std::nothrow_t const&) noexcept { __wrap_free(block); }
 void operator delete[](void* block, std::nothrow_t const&) noexcept { __wrap_free(block); }
 
-namespace demo {
+namespace support {
 
 heap_use heap() noexcept { return use; }
 void forget_heap_peak() noexcept { use.peak = use.bytes; }
@@ -91,4 +91,4 @@ resident_bytes resident() {
   return found;
 }
 
-}  // namespace demo
+}  // namespace support

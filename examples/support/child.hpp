@@ -13,7 +13,7 @@
 #include <system_error>
 #include <vector>
 
-namespace demo {
+namespace support {
 
 namespace detail {
 
@@ -51,7 +51,7 @@ template <class Work>
     bool good = false;
     try {
       good = detail::write_all(ends[1], work());
-    } catch (std::exception const& problem) { std::fprintf(stderr, "cairn_demo: child process: %s\n", problem.what()); }
+    } catch (std::exception const& problem) { std::fprintf(stderr, "child process: %s\n", problem.what()); }
     _exit(good ? 0 : 1);
   }
   close(ends[1]);
@@ -63,4 +63,4 @@ template <class Work>
   return bytes;
 }
 
-}  // namespace demo
+}  // namespace support

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace demo {
+namespace support {
 
 /// What this program's own code has asked of the heap, by `new` and by `malloc`, which Eigen calls; see counting.cpp.
 /// Counts the bytes that were asked for, not what the allocator rounds them to.
@@ -23,4 +23,4 @@ struct resident_bytes {
 };
 [[nodiscard]] resident_bytes resident();
 
-}  // namespace demo
+}  // namespace support
