@@ -1,0 +1,12 @@
+#pragma once
+/// \file answer.hpp  The figures of a plan: one JSON object on one line, or a table for people.
+#include <string>
+#include "planning.hpp"
+
+namespace tool {
+
+/// The members of the JSON object, without its braces. What does not apply to the schedule is null; bytes are there where a state's size is.
+[[nodiscard]] std::string json_members(planned const& found);
+[[nodiscard]] std::string table(planned const& found);
+
+}  // namespace tool

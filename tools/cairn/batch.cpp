@@ -1,0 +1,114 @@
+#include "batch.hpp"
+
+#include <istream>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <cairn/core/error.hpp>
+
+#include "answer.hpp"
+#include "lines.hpp"
+#include "planning.hpp"
+#include "request.hpp"
+#include "wrong_request.hpp"
+
+namespace tool {
+namespace {
+
+using json = nlohmann::json;
+
+constexpr std::size_t longest_line = 65'536;
+
+/// Any text as a string of JSON; what is no UTF-8 in it is replaced.
+std::string json_string(std::string_view text) { return json(text).dump(-1, ' ', false, json::error_handler_t::replace); }
+
+/// Takes a request out of one flat JSON object while it is parsed, without a tree in between.
+class request_reader final : public json::json_sax_t {
+ public:
+  request asked;
+  std::string id;  ///< as JSON; empty where there is none
+
+  bool null() override { return value("null"); }
+  bool boolean(bool flag) override { return value(flag ? "true" : "false"); }
+  bool number_integer(json::number_integer_t number) override { return whole(std::to_string(number)); }
+  bool number_unsigned(json::number_unsigned_t number) override { return whole(std::to_string(number)); }
+  bool number_float(json::number_float_t, std::string const& text) override { return value(text); }
+  bool string(std::string& text) override {
+    if (!open_ || key_ != "id") return value(text);
+    id = json_string(text);
+    return true;
+  }
+  bool binary(json::binary_t&) override { return value("binary"); }
+  bool start_object(std::size_t) override {
+    if (open_) throw wrong_request{key_ + " got an object; give a number or a text"};
+    return open_ = true;
+  }
+  bool key(std::string& name) override {
+    for (auto const& earlier : seen_)
+      if (earlier == name) throw wrong_request{name + " is given twice; give it once"};
+    seen_.push_back(key_ = name);
+    return true;
+  }
+  bool end_object() override { return true; }
+  bool start_array(std::size_t) override {
+    if (!open_) throw wrong_request{"the line is a list; give one JSON object, as in {\"steps\":1000,\"slots\":10}"};
+    throw wrong_request{key_ + " got a list; give a number or a text"};
+  }
+  bool end_array() override { return true; }
+  bool parse_error(std::size_t position, std::string const&, json::exception const&) override {
+    throw wrong_request{"the line is no JSON at character " + std::to_string(position) +
+                        "; give one object, as in {\"steps\":1000,\"slots\":10}"};
+  }
+
+ private:
+  bool whole(std::string const& digits) {
+    if (!open_ || key_ != "id") return value(digits);
+    id = digits;
+    return true;
+  }
+  bool value(std::string_view text) {
+    if (!open_) throw wrong_request{"the line is no object; give one, as in {\"steps\":1000,\"slots\":10}"};
+    if (key_ == "id") throw wrong_request{"id got " + std::string{text} + "; give a whole number or a text"};
+    set(asked, key_, text);
+    return true;
+  }
+
+  bool open_ = false;
+  std::string key_;
+  std::vector<std::string> seen_;
+};
+
+std::string object(std::string const& id, std::string const& members) {
+  return (id.empty() ? "{" : "{\"id\":" + id + ',') + members + "}\n";
+}
+
+std::string answer(std::string const& line, line_kind kind) {
+  request_reader reader;
+  auto const error = [&](std::string_view text) { return object(reader.id, "\"error\":" + json_string(text)); };
+  try {
+    if (kind == line_kind::too_long) throw wrong_request{"the line is too long; a request has 65536 characters at most"};
+    if (line.empty()) throw wrong_request{"the line is empty; give one JSON object, as in {\"steps\":1000,\"slots\":10}"};
+    json::sax_parse(line.begin(), line.end(), &reader);
+    return object(reader.id, json_members(plan_of(reader.asked)));
+  } catch (wrong_request const& problem) {
+    return error(problem.what());
+  } catch (cairn::error const& problem) {
+    return error(message_of(problem));
+  } catch (std::bad_alloc const&) { return error("there is not enough memory to walk this plan"); }
+}
+
+}  // namespace
+
+void answer_lines(std::istream& from, std::ostream& to) {
+  std::string line;
+  for (line_kind kind; (kind = read_line(from, line, longest_line)) != line_kind::none && to;) {
+    to << answer(line, kind);
+    if (from.rdbuf()->in_avail() <= 0) to.flush();
+  }
+}
+
+}  // namespace tool

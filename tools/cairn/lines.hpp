@@ -1,0 +1,27 @@
+#pragma once
+/// \file lines.hpp  Reads lines of bounded length, so that no input makes a program grow.
+#include <cstddef>
+#include <istream>
+#include <string>
+
+namespace tool {
+
+enum class line_kind : unsigned char { whole, too_long, none };
+
+/// The next line, without its end; of one that is too long the first `most` characters. The last line need not end.
+[[nodiscard]] inline line_kind read_line(std::istream& from, std::string& line, std::size_t most) {
+  using traits = std::istream::traits_type;
+  auto& buffer = *from.rdbuf();
+  line.clear();
+  auto next = buffer.sbumpc();
+  if (traits::eq_int_type(next, traits::eof())) return line_kind::none;
+  bool too_long = false;
+  for (; !traits::eq_int_type(next, traits::eof()) && next != '\n'; next = buffer.sbumpc()) {
+    if (line.size() < most) line += traits::to_char_type(next);
+    else too_long = true;
+  }
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  return too_long ? line_kind::too_long : line_kind::whole;
+}
+
+}  // namespace tool

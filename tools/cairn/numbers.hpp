@@ -1,0 +1,42 @@
+#pragma once
+/// \file numbers.hpp  Whole numbers of up to 128 bits as text: exact, with commas for people, and as JSON.
+#include <charconv>
+#include <cstdio>
+#include <string>
+#include <cairn/core/wide.hpp>
+
+namespace tool {
+
+[[nodiscard]] inline std::string digits(cairn::wide number) {
+  char text[40];
+  char* first = text + sizeof text;
+  do *--first = char('0' + int(number % 10));
+  while ((number /= 10) != 0);
+  return {first, text + sizeof text};
+}
+
+/// 1,234,567.
+[[nodiscard]] inline std::string grouped(cairn::wide number) {
+  std::string text = digits(number);
+  for (auto at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
+  return text;
+}
+
+/// With three decimals; very large ones with four digits.
+[[nodiscard]] inline std::string fixed(double number) {
+  char text[64];
+  std::snprintf(text, sizeof text, number < 1e6 ? "%.3f" : "%.4g", number);
+  return text;
+}
+
+/// Exact for every reader: above 2^53, where readers that know doubles only begin to round, a string of digits.
+[[nodiscard]] inline std::string json_number(cairn::wide number) {
+  return number >> 53 == 0 || number == cairn::wide{1} << 53 ? digits(number) : '"' + digits(number) + '"';
+}
+/// The shortest text that is read back as the same number.
+[[nodiscard]] inline std::string json_number(double number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+
+}  // namespace tool

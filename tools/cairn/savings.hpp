@@ -1,0 +1,15 @@
+#pragma once
+/// \file savings.hpp  What evenly spaced checkpoints save, as a table.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <cairn/core/action.hpp>
+
+namespace tool {
+
+/// One row for each number of steps.   \param checkpoints  floor(sqrt n) where not given
+/// \throws cairn::invalid_plan
+[[nodiscard]] std::string savings_table(std::span<cairn::step_index const> lengths, std::optional<cairn::step_index> checkpoints);
+
+}  // namespace tool
