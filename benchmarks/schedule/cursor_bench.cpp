@@ -1,5 +1,6 @@
 // The time of one action: a warm cursor is walked and every field of its actions is read.
-#include <benchmark/benchmark.h>
+#include <limits>
+#include "../suite.hpp"
 #include "plans.hpp"
 
 namespace {
@@ -26,13 +27,11 @@ void sizes(benchmark::internal::Benchmark* bench) {
 
 }  // namespace
 
-BENCHMARK_CAPTURE(cursor_walk, revolve, "revolve")->Apply(sizes);
-BENCHMARK_CAPTURE(cursor_walk, revolve_free, "revolve_free")->Apply(sizes);
-BENCHMARK_CAPTURE(cursor_walk, uniform, "uniform")->Apply(sizes);
-BENCHMARK_CAPTURE(cursor_walk, store_all, "store_all")->Apply(sizes);
-BENCHMARK_CAPTURE(cursor_walk, leaves, "leaves")->Apply(sizes);
-BENCHMARK_CAPTURE(cursor_walk, remaining, "remaining")->Apply(sizes);
-BENCHMARK_CAPTURE(cursor_walk, any_revolve, "any_revolve")->Apply(sizes);
-BENCHMARK_CAPTURE(cursor_walk, any_uniform, "any_uniform")->Apply(sizes);
-BENCHMARK(start_up)->ArgNames({"steps", "slots"})->Args({1'000, 10})->Args({9'223'372'036'854'775'807, 1})->Args({9'223'372'036'854'775'807, 2})
-    ->Args({9'223'372'036'854'775'807, 3})->Args({9'223'372'036'854'775'807, 10})->Args({9'223'372'036'854'775'807, 1'000'000});
+int main(int argc, char** argv) {
+  for (char const* name : {"revolve", "revolve_free", "uniform", "store_all", "leaves", "remaining", "any_revolve", "any_uniform"})
+    suite::add(std::string("cursor_walk/") + name, [name](benchmark::State& run) { cursor_walk(run, name); })->Apply(sizes);
+  constexpr auto longest = std::numeric_limits<cairn::step_index>::max();
+  auto* const starts = suite::add("start_up/revolve", start_up)->ArgNames({"steps", "slots"})->Args({1'000, 10});
+  for (cairn::slot_index const slots : {1, 2, 3, 10, 1'000'000}) starts->Args({longest, slots});
+  return suite::run(argc, argv);
+}

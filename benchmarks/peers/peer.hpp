@@ -1,0 +1,90 @@
+#pragma once
+// What the programs of one side of the comparison have in common: the same inputs as peer.py, and the same questions and answers.
+#include <sys/resource.h>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+#include <cairn/cairn.hpp>
+#include "counted_heap.hpp"
+
+namespace peer {
+
+/// Between -0.5 and 0.5, exactly the same in float32 and float64 and in every program.
+[[nodiscard]] inline float noise(std::uint32_t k) {
+  std::uint32_t mixed = k * 2654435761u + 1013904223u;
+  mixed = (mixed ^ (mixed >> 16)) * 2246822519u;
+  mixed ^= mixed >> 13;
+  return float(mixed >> 8) / 16777216.0f - 0.5f;
+}
+
+/// One way to the gradient of a case.
+struct method {
+  char const* name;
+  cairn::wide predicted;  ///< `estimate(plan, sizes).peak_bytes`
+  std::function<std::vector<float>()> gradient;
+};
+
+inline double user_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return double(used.ru_utime.tv_sec) + 1e-6 * double(used.ru_utime.tv_usec);
+}
+/// A line of /proc/self/status in bytes; 0 where there is none.
+inline std::size_t status_bytes(char const* key) {
+  std::size_t kilobytes = 0;
+  if (std::FILE* const file = std::fopen("/proc/self/status", "r")) {
+    char line[256];
+    while (std::fgets(line, sizeof line, file) != nullptr)
+      if (std::strncmp(line, key, std::strlen(key)) == 0) kilobytes = std::strtoull(line + std::strlen(key), nullptr, 10);
+    std::fclose(file);
+  }
+  return 1024 * kilobytes;
+}
+/// From here on the greatest resident size is that of now.
+inline void forget_greatest_size() {
+  if (std::FILE* const file = std::fopen("/proc/self/clear_refs", "w")) {
+    std::fputs("5", file);
+    std::fclose(file);
+  }
+}
+
+/// PROGRAM METHOD FILE measures the memory of a first gradient, writes that into FILE and answers one line of JSON; then every
+/// line of standard input is a number of gradients to be timed together, and the answer is their user-CPU seconds.
+inline int serve(int argc, char** argv, std::vector<method> const& methods) {
+  method const* chosen = nullptr;
+  for (method const& m : methods)
+    if (argc == 3 && std::strcmp(argv[1], m.name) == 0) chosen = &m;
+  if (chosen == nullptr) {
+    std::fprintf(stderr, "usage: %s METHOD FILE; methods:", argv[0]);
+    for (method const& m : methods) std::fprintf(stderr, " %s", m.name);
+    std::fprintf(stderr, "\n");
+    return 2;
+  }
+  std::size_t const resident = status_bytes("VmRSS:"), held = counted_heap::begin();
+  forget_greatest_size();
+  std::vector<float> const gradient = chosen->gradient();
+  std::size_t const greatest = status_bytes("VmHWM:"), counted = counted_heap::peak - held;
+  std::FILE* const file = std::fopen(argv[2], "wb");
+  if (file == nullptr || std::fwrite(gradient.data(), sizeof(float), gradient.size(), file) != gradient.size() || std::fclose(file) != 0) {
+    std::fprintf(stderr, "%s: cannot write %s\n", argv[0], argv[2]);
+    return 1;
+  }
+  std::printf("{\"rss_bytes\": %zu, \"bytes\": %zu, \"bytes_are\": \"counted heap\", \"predicted_bytes\": %llu, \"version\": \"cairn %s, %s\"}\n",
+              greatest > resident ? greatest - resident : 0, counted, (unsigned long long)chosen->predicted, CAIRN_VERSION_STRING, CAIRN_BENCHMARK_FLAGS);
+  std::fflush(stdout);
+  float sum = 0;
+  for (char line[64]; std::fgets(line, sizeof line, stdin) != nullptr;) {
+    double const before = user_seconds();
+    for (int k = std::atoi(line); k > 0; --k) sum += chosen->gradient()[0];
+    std::printf("%.9f\n", user_seconds() - before);
+    std::fflush(stdout);
+  }
+  return std::isnan(sum) ? 1 : 0;
+}
+
+}  // namespace peer
