@@ -62,14 +62,18 @@ struct state_traits<Eigen::Array<Scalar, Rows, Columns, Options, MostRows, MostC
 /// Quaternions of <Eigen/Geometry>.
 template <class Scalar, int Options>
 struct state_traits<Eigen::Quaternion<Scalar, Options>> {
+  /// All of it lies in the object.
   [[nodiscard]] static std::size_t bytes(Eigen::Quaternion<Scalar, Options> const& x) { return sizeof(x); }
+  /// Its four coefficients.
   template <class X, class F>
   static void visit_buffers(X& x, F& f) { cairn::visit_buffers(x.coeffs(), f); }
 };
 /// Transforms of <Eigen/Geometry>.
 template <class Scalar, int Dimension, int Mode, int Options>
 struct state_traits<Eigen::Transform<Scalar, Dimension, Mode, Options>> {
+  /// All of it lies in the object.
   [[nodiscard]] static std::size_t bytes(Eigen::Transform<Scalar, Dimension, Mode, Options> const& x) { return sizeof(x); }
+  /// The coefficients of its matrix.
   template <class X, class F>
   static void visit_buffers(X& x, F& f) { cairn::visit_buffers(x.matrix(), f); }
 };
@@ -77,8 +81,8 @@ struct state_traits<Eigen::Transform<Scalar, Dimension, Mode, Options>> {
 /// Sparse matrices and vectors: values, inner and outer indices. Bytes written back need the same number of non-zeros in each column.
 template <detail::sparse_eigen Sparse>
 struct state_traits<Sparse> {
-  using scalar = typename Sparse::Scalar;
-  using index = typename Sparse::StorageIndex;
+  using scalar = typename Sparse::Scalar;  ///< of its values
+  using index = typename Sparse::StorageIndex;  ///< of its indices
 
   /// For SparseVector, which Eigen evaluates to a matrix, so that it looks like an expression.
   static void copy(Sparse const& from, Sparse& into)
@@ -86,11 +90,13 @@ struct state_traits<Sparse> {
   {
     into = from;
   }
+  /// With the room that it has left between columns.
   [[nodiscard]] static std::size_t bytes(Sparse const& x) {
     std::size_t const columns = x.outerIndexPtr() != nullptr ? std::size_t(x.outerSize()) : 0;
     std::size_t const indices = (columns > 0 ? columns + 1 : 0) + (x.innerNonZeroPtr() != nullptr ? columns : 0);
     return sizeof(Sparse) + std::size_t(x.data().size()) * (sizeof(scalar) + sizeof(index)) + indices * sizeof(index);
   }
+  /// Indices first, then values.
   template <class X, class F>
   static void visit_buffers(X& x, F& f) {
     auto const run = [&f](auto* from, Eigen::Index count) { detail::visit_run(from, std::size_t(count) * sizeof(*from), f); };

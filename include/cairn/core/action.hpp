@@ -37,12 +37,12 @@ enum class action_kind : std::uint8_t {
 
 /// One instruction of a schedule: a trivially copyable value of 32 bytes.
 struct action {
-  action_kind kind = action_kind::done;
-  tier where = tier::memory;
-  content what = content::state;
-  slot_index slot = no_slot;
-  step_index from = 0;
-  step_index to = 0;
+  action_kind kind = action_kind::done;  ///< what to do
+  tier where = tier::memory;  ///< where the slot lives
+  content what = content::state;  ///< what the slot holds, or what a `reverse` starts from
+  slot_index slot = no_slot;  ///< the slot of save, load, drop and record, and of a reverse from a tape
+  step_index from = 0;  ///< the first step, or the state that is saved or loaded
+  step_index to = 0;  ///< one past the last step; 0 where there is no range
   friend constexpr bool operator==(action const&, action const&) = default;
 };
 static_assert(sizeof(action) <= 32 && std::is_trivially_copyable_v<action>);
@@ -54,8 +54,8 @@ struct schedule_counts {
   wide recorded = 0;   ///< steps run by `record`
   wide reversals = 0;  ///< steps reversed
   wide taped = 0;      ///< of these, from a tape that `record` kept
-  wide saves = 0;
-  wide loads = 0;
+  wide saves = 0;  ///< states kept
+  wide loads = 0;  ///< states brought back, the initial one included
   slot_index peak_slots = 0;  ///< most states kept at once
   slot_index peak_tapes = 0;  ///< most tapes kept at once
   friend constexpr bool operator==(schedule_counts const&, schedule_counts const&) = default;

@@ -10,9 +10,10 @@ namespace cairn {
 /// `reverse(tape, bar[, i])` changes bar or returns it.
 template <class Record, class Reverse>
 struct recorded {
-  Record record;
-  Reverse reverse;
+  Record record;  ///< `tape = record(x[, i])`
+  Reverse reverse;  ///< `reverse(tape, bar[, i])`
 };
+/// Its types are those of what it is made of.
 template <class Record, class Reverse>
 recorded(Record, Reverse) -> recorded<Record, Reverse>;
 

@@ -17,6 +17,7 @@ namespace cairn {
 class byte_size {
  public:
   constexpr byte_size() = default;
+  /// From a whole number of bytes.   \throws invalid_size, overflow_error
   template <class Integer>
     requires((std::is_integral_v<Integer> && !std::is_same_v<Integer, bool> && !std::is_same_v<Integer, char>) || std::is_same_v<Integer, wide>)
   constexpr byte_size(Integer bytes) : count_{std::uint64_t(bytes)} {
@@ -26,18 +27,20 @@ class byte_size {
       if (bytes < 0) detail::refuse_number("a size cannot be negative", false);
     }
   }
+  /// From `length` characters.   \throws invalid_size, overflow_error
   constexpr byte_size(char const* text, std::size_t length) {
     auto const read = detail::read_size(text, length);
     if (read.fault != detail::size_fault::none) detail::refuse_size(text, length, read);
     count_ = read.value;
   }
+  /// From a text that ends in a zero.   \throws invalid_size, overflow_error
   constexpr byte_size(char const* text) : byte_size{text, length_of(text)} {}
   /// From anything with data() and size(): std::string, std::string_view.
   template <class Text>
     requires requires(Text const& text) { { text.data() } -> std::same_as<char const*>; { text.size() } -> std::convertible_to<std::size_t>; }
   constexpr byte_size(Text const& text) : byte_size{text.data(), std::size_t(text.size())} {}
 
-  [[nodiscard]] constexpr std::uint64_t count() const noexcept { return count_; }
+  [[nodiscard]] constexpr std::uint64_t count() const noexcept { return count_; }  ///< the bytes
   friend constexpr bool operator==(byte_size, byte_size) = default;
   friend constexpr auto operator<=>(byte_size, byte_size) = default;
 
@@ -90,6 +93,7 @@ class byte_size {
   text.put(detail::unit_letters[power]);
   return text.add(power > 0 ? "iB" : "");
 }
+/// The same for a `byte_size`.
 [[nodiscard]] constexpr auto to_short_text(byte_size size) noexcept { return to_short_text(wide(size.count())); }
 
 namespace detail {
@@ -115,20 +119,20 @@ template <unsigned Base, int Power, char... C>
 
 /// `using namespace cairn::literals;` for 4_GB, 1.5_GiB.
 inline namespace literals {
-template <char... C> [[nodiscard]] consteval byte_size operator""_B() { return detail::literal_size<1000, 0, C...>(); }
-template <char... C> [[nodiscard]] consteval byte_size operator""_kB() { return detail::literal_size<1000, 1, C...>(); }
-template <char... C> [[nodiscard]] consteval byte_size operator""_KB() { return detail::literal_size<1000, 1, C...>(); }
-template <char... C> [[nodiscard]] consteval byte_size operator""_MB() { return detail::literal_size<1000, 2, C...>(); }
-template <char... C> [[nodiscard]] consteval byte_size operator""_GB() { return detail::literal_size<1000, 3, C...>(); }
-template <char... C> [[nodiscard]] consteval byte_size operator""_TB() { return detail::literal_size<1000, 4, C...>(); }
-template <char... C> [[nodiscard]] consteval byte_size operator""_PB() { return detail::literal_size<1000, 5, C...>(); }
-template <char... C> [[nodiscard]] consteval byte_size operator""_EB() { return detail::literal_size<1000, 6, C...>(); }
-template <char... C> [[nodiscard]] consteval byte_size operator""_KiB() { return detail::literal_size<1024, 1, C...>(); }
-template <char... C> [[nodiscard]] consteval byte_size operator""_MiB() { return detail::literal_size<1024, 2, C...>(); }
-template <char... C> [[nodiscard]] consteval byte_size operator""_GiB() { return detail::literal_size<1024, 3, C...>(); }
-template <char... C> [[nodiscard]] consteval byte_size operator""_TiB() { return detail::literal_size<1024, 4, C...>(); }
-template <char... C> [[nodiscard]] consteval byte_size operator""_PiB() { return detail::literal_size<1024, 5, C...>(); }
-template <char... C> [[nodiscard]] consteval byte_size operator""_EiB() { return detail::literal_size<1024, 6, C...>(); }
+template <char... C> [[nodiscard]] consteval byte_size operator""_B() { return detail::literal_size<1000, 0, C...>(); }  ///< times 1
+template <char... C> [[nodiscard]] consteval byte_size operator""_kB() { return detail::literal_size<1000, 1, C...>(); }  ///< times 1000
+template <char... C> [[nodiscard]] consteval byte_size operator""_KB() { return detail::literal_size<1000, 1, C...>(); }  ///< times 1000, as kB
+template <char... C> [[nodiscard]] consteval byte_size operator""_MB() { return detail::literal_size<1000, 2, C...>(); }  ///< times 10^6
+template <char... C> [[nodiscard]] consteval byte_size operator""_GB() { return detail::literal_size<1000, 3, C...>(); }  ///< times 10^9
+template <char... C> [[nodiscard]] consteval byte_size operator""_TB() { return detail::literal_size<1000, 4, C...>(); }  ///< times 10^12
+template <char... C> [[nodiscard]] consteval byte_size operator""_PB() { return detail::literal_size<1000, 5, C...>(); }  ///< times 10^15
+template <char... C> [[nodiscard]] consteval byte_size operator""_EB() { return detail::literal_size<1000, 6, C...>(); }  ///< times 10^18
+template <char... C> [[nodiscard]] consteval byte_size operator""_KiB() { return detail::literal_size<1024, 1, C...>(); }  ///< times 1024
+template <char... C> [[nodiscard]] consteval byte_size operator""_MiB() { return detail::literal_size<1024, 2, C...>(); }  ///< times 2^20
+template <char... C> [[nodiscard]] consteval byte_size operator""_GiB() { return detail::literal_size<1024, 3, C...>(); }  ///< times 2^30
+template <char... C> [[nodiscard]] consteval byte_size operator""_TiB() { return detail::literal_size<1024, 4, C...>(); }  ///< times 2^40
+template <char... C> [[nodiscard]] consteval byte_size operator""_PiB() { return detail::literal_size<1024, 5, C...>(); }  ///< times 2^50
+template <char... C> [[nodiscard]] consteval byte_size operator""_EiB() { return detail::literal_size<1024, 6, C...>(); }  ///< times 2^60
 }  // namespace literals
 
 }  // namespace cairn

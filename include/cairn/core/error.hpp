@@ -10,11 +10,12 @@ namespace cairn {
 
 /// A value that an error speaks of: a name with static storage and an integer.
 struct named_value {
-  char const* name = "";
-  bool negative = false;
-  wide magnitude = 0;
+  char const* name = "";  ///< with static storage
+  bool negative = false;  ///< its sign
+  wide magnitude = 0;  ///< its absolute value
 
   constexpr named_value() = default;
+  /// \param called  a name with static storage
   template <class Integer>
     requires(std::is_integral_v<Integer> || std::is_same_v<Integer, wide>)
   constexpr named_value(char const* called, Integer value) noexcept : name{called}, magnitude{wide(value)} {
@@ -29,7 +30,7 @@ struct named_value {
 /// `what()` reads "operation: problem (name = value, ...); advice".
 class error : public std::exception {
  public:
-  static constexpr std::size_t most_values = 4;
+  static constexpr std::size_t most_values = 4;  ///< that an error keeps
 
   /// \param operation  the public name that refuses, with static storage   \param problem  what is wrong
   /// \param values  what was given, the first four are kept   \param advice  what would work, may be empty
@@ -49,12 +50,12 @@ class error : public std::exception {
     text_.add(advice);
   }
 
-  [[nodiscard]] char const* what() const noexcept override { return text_.c_str(); }
+  [[nodiscard]] char const* what() const noexcept override { return text_.c_str(); }  ///< "operation: problem (values); advice"
   /// The public name that refused, for example "cairn::revolve".
   [[nodiscard]] char const* operation() const noexcept { return operation_; }
   /// What would work instead.
   [[nodiscard]] char const* advice() const noexcept { return text_.c_str() + advice_; }
-  [[nodiscard]] std::size_t value_count() const noexcept { return count_; }
+  [[nodiscard]] std::size_t value_count() const noexcept { return count_; }  ///< how many values it keeps
   /// \pre k < value_count()
   [[nodiscard]] named_value const& value(std::size_t k) const noexcept { return values_[k]; }
 

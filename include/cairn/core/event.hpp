@@ -16,23 +16,24 @@ enum class moment : std::uint8_t { before, after };
 /// An observer is any callable that takes an `event const&`. What it throws passes through the sweep like a step's own exception.
 class event {
  public:
-  using clock = std::int64_t (*)();
-  using sink = void (*)(void* context, void const* bytes, std::size_t size);
+  using clock = std::int64_t (*)();  ///< answers nanoseconds
+  using sink = void (*)(void* context, void const* bytes, std::size_t size);  ///< takes one run of bytes
   /// What stands behind an event: filled in by executors.
   struct source {
-    void const* sweep = nullptr;
-    std::size_t (*bytes_held)(void const* sweep) = nullptr;
-    bool (*visit_live)(void const* sweep, sink, void* context) = nullptr;
-    clock now = nullptr;
+    void const* sweep = nullptr;  ///< handed to the functions below
+    std::size_t (*bytes_held)(void const* sweep) = nullptr;  ///< behind `event::bytes_held`
+    bool (*visit_live)(void const* sweep, sink, void* context) = nullptr;  ///< behind `event::each_buffer`
+    clock now = nullptr;  ///< the observer's clock, or null
   };
 
+  /// Made by executors; refers to `what` and `from`.
   constexpr event(action const& what, phase where, moment when, source const& from) noexcept
       : what_{&what}, source_{&from}, phase_{where}, moment_{when} {}
 
   /// The action: its kind, range of steps, slot and tier.
   [[nodiscard]] constexpr action const& what() const noexcept { return *what_; }
-  [[nodiscard]] constexpr cairn::phase phase() const noexcept { return phase_; }
-  [[nodiscard]] constexpr cairn::moment moment() const noexcept { return moment_; }
+  [[nodiscard]] constexpr cairn::phase phase() const noexcept { return phase_; }  ///< the part of the sweep
+  [[nodiscard]] constexpr cairn::moment moment() const noexcept { return moment_; }  ///< before or after the action
   /// Bytes of all states that the sweep holds now, kept and working. Cost: one `bytes_of` a state.
   [[nodiscard]] std::size_t bytes_held() const { return source_->bytes_held(source_->sweep); }
   /// Calls f(void const*, std::size_t) for each run of bytes of the live state (after `turn`: of the final state).

@@ -12,8 +12,8 @@ enum class adjoint_form : std::uint8_t { none, one_step, with_next, leaf, record
 
 /// What of the user's functions decides how many states a sweep holds and how often it calls the step.
 struct sweep_form {
-  step_form step = step_form::in_place;
-  adjoint_form adjoint = adjoint_form::one_step;
+  step_form step = step_form::in_place;  ///< how the step is written
+  adjoint_form adjoint = adjoint_form::one_step;  ///< how the adjoint is written
   bool adjoint_by_value = false;  ///< `bar0 = adjoint(x, bar1, i)`: two adjoints at once
   bool keeps_run = false;         ///< `checkpointed_loop`, which keeps the final state to the end; not `gradient`
   bool snapshots = false;         ///< the state is an object that stays where it is: frames hold snapshots of it, one beside the slots

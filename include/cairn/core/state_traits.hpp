@@ -17,6 +17,7 @@ concept copied_state = !detail::shallow<T> && (detail::traited_copy<T> ? std::mo
 /// A state that stays where it is, like a solver object, and hands out snapshots.
 template <class T>
 concept saved_state = !copied_state<T> && (detail::traited_save<T> || detail::member_save<T>);
+/// What a loop can be run on: a state that can be copied, or one that hands out snapshots.
 template <class T>
 concept state = copied_state<T> || saved_state<T>;
 
@@ -57,6 +58,7 @@ template <class T>
   if constexpr (detail::traited_save<T>) return state_traits<T>::save(x);
   else return x.save();
 }
+/// x becomes what it was when `kept` was taken, by `state_traits<T>::restore` or its own member.
 template <class T, class Snapshot>
 constexpr void restore_state(T& x, Snapshot const& kept) {
   if constexpr (detail::traited_save<T>) state_traits<T>::restore(x, kept);

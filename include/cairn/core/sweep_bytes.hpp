@@ -6,10 +6,10 @@ namespace cairn {
 
 /// Sizes of the values of a sweep in bytes, heap included; see `bytes_of`. Where they grow on the way: of the largest.
 struct sweep_sizes {
-  wide state = 0;
+  wide state = 0;  ///< one state
   wide state_inline = 0;  ///< of these, sizeof(State): frames that are never used hold these alone; 0 counts them as whole states
   wide initial = 0;       ///< the caller's own initial state
-  wide adjoint = 0;
+  wide adjoint = 0;  ///< one adjoint
   wide tape = 0;          ///< what one adjoint call, or one `record`, holds beside its adjoint
 };
 
@@ -17,8 +17,8 @@ struct sweep_sizes {
 struct sweep_needs {
   slot_index slots = 0;       ///< that the plan reserves
   slot_index peak_slots = 0;  ///< that it fills at once
-  slot_index tapes = 0;
-  step_index leaf = 1;
+  slot_index tapes = 0;  ///< tapes that it keeps at once
+  step_index leaf = 1;  ///< the most steps of one `reverse`
   bool initial_apart = false;  ///< a kept run holds the initial state beside the slots: it is free, or the plan keeps tapes
   wide table = 0;              ///< bytes of one cursor
   bool calls_adjoint = true;   ///< there are steps to be reversed

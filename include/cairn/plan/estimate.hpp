@@ -18,16 +18,16 @@ enum class counted : std::uint8_t { by_walk, in_closed_form };
 
 /// The cost of one whole sweep. Counts are exact and equal to those of the sweep; bytes are for a store in memory.
 struct cost {
-  step_index steps = 0;
+  step_index steps = 0;  ///< loop length
   slot_index slots = 0;                     ///< that the plan reserves
-  schedule_counts counts;
+  schedule_counts counts;  ///< the schedule's own totals
   wide step_calls = 0;                      ///< calls of the user's step, or of its `record`
   wide extra_steps = 0;                     ///< step_calls - steps; 0 for store-all
   wide advances = 0;                        ///< unrecorded runs, as the literature counts them
   wide reversals = 0;                       ///< steps reversed
   wide forward_steps = 0;                   ///< advances + the recorded run of each step
-  wide saves = 0;
-  wide loads = 0;
+  wide saves = 0;  ///< states kept
+  wide loads = 0;  ///< states brought back
   slot_index peak_slots = 0;                ///< most checkpoints at once
   slot_index peak_states = 0;               ///< most states at once, those in work included
   bool peak_is_exact = false;               ///< of peak_states and peak_bytes; else they may be one or two states too high
@@ -35,7 +35,7 @@ struct cost {
   wide peak_bytes = 0;                      ///< of everything: states, adjoint, tapes, tables, and the caller's initial state
   double forward_evaluations_per_step = 0;  ///< step_calls / steps; 1 for store-all, 0 for no steps
   double seconds = 0;                       ///< step_calls and reversals at the workload's times
-  cairn::counted counted = cairn::counted::by_walk;
+  cairn::counted counted = cairn::counted::by_walk;  ///< where the counts come from
 };
 
 /// The longest loop whose schedule `estimate` is willing to walk, for counts that the plan does not know.

@@ -10,11 +10,11 @@ namespace cairn {
 
 /// What a plan promises, and what the interpreter holds it to.
 struct schedule_limits {
-  step_index steps = 0;
-  slot_index slots = 0;
-  slot_index tapes = 0;
-  step_index leaf = 1;
-  bool initial_is_free = false;
+  step_index steps = 0;  ///< loop length
+  slot_index slots = 0;  ///< states kept at once, at most
+  slot_index tapes = 0;  ///< tapes kept at once, at most
+  step_index leaf = 1;  ///< steps of one `record` or `reverse`, at most
+  bool initial_is_free = false;  ///< `load` of `no_slot` brings the initial state back
 };
 
 /// Obeys actions on step numbers and says at the first wrong one what is wrong with it. Memory: O(slots in use).

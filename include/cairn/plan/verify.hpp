@@ -9,11 +9,11 @@ namespace cairn {
 
 /// What `check` found: the totals of a sound schedule, or the first action that no executor could obey.
 struct verdict {
-  flaw reason = flaw::none;
+  flaw reason = flaw::none;  ///< what is wrong, if anything is
   wide number = 0;         ///< of the action last played, counted from 0
   action culprit;          ///< that action; `done` for a sound schedule
   schedule_counts counts;  ///< up to there
-  [[nodiscard]] constexpr explicit operator bool() const noexcept { return reason == flaw::none; }
+  [[nodiscard]] constexpr explicit operator bool() const noexcept { return reason == flaw::none; }  ///< whether the schedule is sound
 };
 
 namespace detail {

@@ -11,13 +11,13 @@ namespace cairn {
 /// One loop on one machine. Sizes are of whole values, heap included; where they grow on the way, of the largest.
 struct workload {
   std::optional<step_index> steps = {};    ///< loop length; a plan brings its own, and must agree
-  wide state_bytes = 0;
+  wide state_bytes = 0;  ///< one state; see `bytes_of`
   wide state_inline_bytes = 0;             ///< of these, sizeof(State): all that an unused frame holds; 0 counts it as a whole state
   std::optional<wide> initial_bytes = {};  ///< the caller's own initial state; a state where it is not given
-  wide adjoint_bytes = 0;
+  wide adjoint_bytes = 0;  ///< one adjoint
   wide tape_bytes = 0;                     ///< what one adjoint call, or one recorded step, keeps
-  double step_seconds = 0;
-  double adjoint_seconds = 0;
+  double step_seconds = 0;  ///< one call of the step, >= 0
+  double adjoint_seconds = 0;  ///< the adjoint of one step, >= 0
   sweep_form form = {};                    ///< how step and adjoint are written, and whether the run is kept
 };
 

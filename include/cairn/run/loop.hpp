@@ -42,7 +42,7 @@ class checkpointed_run {
     }
   }
 
-  [[nodiscard]] step_index steps() const noexcept { return engine().steps; }
+  [[nodiscard]] step_index steps() const noexcept { return engine().steps; }  ///< loop length n
   /// The state after the last step; good as long as the run.
   [[nodiscard]] State const& final_state() const { return mine("cairn::final_state").states.final_state(); }
   /// Position -> state of what was kept to restart from; the initial state is not in it. As it stands now: a reverse sweep uses them up.
@@ -95,15 +95,17 @@ class checkpointed_run {
 
   /// A state and its number; the reference is good until the next ++.
   struct visited {
-    step_index index;
-    State const& state;
+    step_index index;  ///< i
+    State const& state;  ///< state i
   };
+  /// The end of every walk backwards.
   struct end_of_walk {};
+  /// An input iterator over the states, from the last to the first.
   class walk_back {
    public:
-    using value_type = visited;
-    using difference_type = std::ptrdiff_t;
-    [[nodiscard]] visited operator*() const {
+    using value_type = visited;  ///< what `*` gives
+    using difference_type = std::ptrdiff_t;  ///< of iterators
+    [[nodiscard]] visited operator*() const {  ///< the state it stands at, and its number
       auto& run = run_->walked(pass_);
       return {i_, i_ == run.steps ? run.states.final_state() : run.states.live()};
     }
@@ -112,8 +114,8 @@ class checkpointed_run {
       if (--i_ >= 0) run_->to_next_reverse(pass_);
       return *this;
     }
-    void operator++(int) { ++*this; }
-    [[nodiscard]] bool operator==(end_of_walk) const noexcept { return i_ < 0; }
+    void operator++(int) { ++*this; }  ///< as `++walk`
+    [[nodiscard]] bool operator==(end_of_walk) const noexcept { return i_ < 0; }  ///< past state 0
 
    private:
     friend checkpointed_run;
@@ -122,10 +124,12 @@ class checkpointed_run {
     step_index i_;
     std::uint64_t pass_;
   };
+  /// What `backward()` gives; `begin()` starts a walk.
   class backward_range {
    public:
+    /// Starts a walk; a second one first runs again what was given up.
     [[nodiscard]] walk_back begin() { return run_->start_backward(); }
-    [[nodiscard]] end_of_walk end() const noexcept { return {}; }
+    [[nodiscard]] end_of_walk end() const noexcept { return {}; }  ///< past state 0
 
    private:
     friend checkpointed_run;
@@ -270,9 +274,12 @@ template <class Step, class X0, class P, class Work = detail::own_workspace, cla
 
 }  // namespace cairn
 
+/// For structured bindings: the final state and the checkpoints.
 template <class Step, class State, class Plan, class Workspace, class Observer>
 struct std::tuple_size<cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>> : std::integral_constant<std::size_t, 2> {};
+/// The final state.
 template <class Step, class State, class Plan, class Workspace, class Observer>
 struct std::tuple_element<0, cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>> { using type = State const&; };
+/// The checkpoints.
 template <class Step, class State, class Plan, class Workspace, class Observer>
 struct std::tuple_element<1, cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>> { using type = cairn::checkpoint_view<State>; };

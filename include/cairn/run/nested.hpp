@@ -62,9 +62,10 @@ class nested {
   };
 
  public:
+  /// \param plan  of the inner loop   \param inner  its step, in place   \param back  its adjoint, of one step
   nested(Plan plan, Step inner, Adjoint back) : step{inner, plan.steps()}, adjoint{plan, inner, back, {}} {}
-  forward step;
-  backward adjoint;
+  forward step;  ///< the outer step
+  backward adjoint;  ///< the adjoint of the outer step
 };
 
 }  // namespace cairn

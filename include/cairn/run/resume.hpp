@@ -9,9 +9,10 @@ namespace cairn {
 /// How far a stopped sweep had come: steps [0, open) are still to be reversed, and `bar` belongs to state `open`.
 template <class Bar>
 struct reached {
-  step_index open;
-  Bar bar;
+  step_index open;  ///< steps [0, open) are still to be reversed
+  Bar bar;  ///< the adjoint of state `open`
 };
+/// Its type is that of the adjoint.
 template <class Bar> reached(step_index, Bar) -> reached<Bar>;
 
 /// The adjoint of the initial state for a sweep of `plan` that stopped at `position`: by an exception, or in a process that is gone.

@@ -12,8 +12,8 @@ namespace cairn {
 
 /// Where a sweep stands, or where it failed.
 struct sweep_failure {
-  bool failed = false;
-  cairn::phase phase = cairn::phase::forward;
+  bool failed = false;  ///< whether there was an exception
+  cairn::phase phase = cairn::phase::forward;  ///< the part of the sweep
   action what;            ///< the action under way
   step_index step = -1;   ///< the step that threw, or the first of the action
 };

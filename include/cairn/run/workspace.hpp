@@ -109,6 +109,7 @@ template <class State, schedule Plan, class Store = memory_store>
 class workspace {
  public:
   workspace() = default;
+  /// With checkpoints in `store`.
   explicit workspace(Store store) : engine_{std::forward<Store>(store)} {}
 
   /// Phase, action and step of the exception that ended the last sweep, if one did.
@@ -117,6 +118,7 @@ class workspace {
   [[nodiscard]] wide step_calls() const noexcept { return engine_.status.ran; }
   /// Frames that the last sweep had at its disposal.
   [[nodiscard]] slot_index frame_count() const noexcept { return engine_.states.frame_count(); }
+  /// Where its checkpoints live.
   [[nodiscard]] std::remove_reference_t<Store>& store() noexcept { return engine_.states.store(); }
 
  private:

@@ -55,8 +55,8 @@ class any_schedule {
   /// Hands out the actions of the cursor inside, which is up to 32 actions ahead; copies continue on their own.
   class walker {
    public:
-    walker(walker const& other) : cursor_{other.cursor_ ? other.cursor_->clone() : nullptr} { copy_unread(other); }
-    walker(walker&& other) noexcept : cursor_{std::exchange(other.cursor_, nullptr)} { copy_unread(other); }
+    walker(walker const& other) : cursor_{other.cursor_ ? other.cursor_->clone() : nullptr} { copy_unread(other); }  ///< stands where `other` does
+    walker(walker&& other) noexcept : cursor_{std::exchange(other.cursor_, nullptr)} { copy_unread(other); }  ///< takes the place of `other`
     /// Reuses the memory of a cursor over the same kind of plan.
     walker& operator=(walker const& other) {
       if (this == &other) return *this;
@@ -65,7 +65,7 @@ class any_schedule {
       copy_unread(other);
       return *this;
     }
-    walker& operator=(walker&& other) noexcept {
+    walker& operator=(walker&& other) noexcept {  ///< takes the place of `other`
       if (this == &other) return *this;
       std::swap(cursor_, other.cursor_);
       copy_unread(other);
@@ -74,7 +74,7 @@ class any_schedule {
     }
     ~walker() { delete cursor_; }
 
-    [[nodiscard]] action next() {
+    [[nodiscard]] action next() {  ///< the next action
       if (next_ == end()) fetch();
       auto const& [kind, where, what, slot, from, to] = *next_++;  // by fields: the compiler keeps them in registers
       return {kind, where, what, slot, from, to};
@@ -99,22 +99,23 @@ class any_schedule {
     action ahead_[detail::actions_ahead];
   };
 
+  /// Any schedule but another of these, kept by copy or move.   Cost: two allocations
   template <class Plan>
     requires(!std::same_as<std::remove_cvref_t<Plan>, any_schedule> && schedule<std::remove_cvref_t<Plan>>)
   any_schedule(Plan&& plan) : plan_{new model_of<std::remove_cvref_t<Plan>>{std::forward<Plan>(plan)}} {}
 
-  [[nodiscard]] step_index steps() const noexcept { return plan_->steps; }
-  [[nodiscard]] slot_index slots() const noexcept { return plan_->slots; }
-  [[nodiscard]] step_index leaf() const noexcept { return plan_->leaf; }
-  [[nodiscard]] slot_index tapes() const noexcept { return plan_->tapes; }
-  [[nodiscard]] bool initial_is_free() const noexcept { return plan_->free_initial; }
-  [[nodiscard]] bool is_checkpoint(step_index i) const { return plan_->is_checkpoint(i); }
-  [[nodiscard]] wide table_bytes() const noexcept { return plan_->table_bytes; }
+  [[nodiscard]] step_index steps() const noexcept { return plan_->steps; }  ///< loop length
+  [[nodiscard]] slot_index slots() const noexcept { return plan_->slots; }  ///< states kept at once
+  [[nodiscard]] step_index leaf() const noexcept { return plan_->leaf; }  ///< the most steps of one `reverse`
+  [[nodiscard]] slot_index tapes() const noexcept { return plan_->tapes; }  ///< see `tapes_of`
+  [[nodiscard]] bool initial_is_free() const noexcept { return plan_->free_initial; }  ///< see `cairn::initial_is_free`
+  [[nodiscard]] bool is_checkpoint(step_index i) const { return plan_->is_checkpoint(i); }  ///< see `cairn::is_checkpoint`
+  [[nodiscard]] wide table_bytes() const noexcept { return plan_->table_bytes; }  ///< see `table_bytes_of`; the cursor itself included
   /// The plan's own totals; by a walk unless `is_counted()`.
   [[nodiscard]] schedule_counts counts() const { return plan_->counts(); }
   /// Whether the plan knows its totals in closed form.
   [[nodiscard]] bool is_counted() const noexcept { return plan_->counted; }
-  [[nodiscard]] walker const& walk() const noexcept { return plan_->start; }
+  [[nodiscard]] walker const& walk() const noexcept { return plan_->start; }  ///< the start; good as long as the plan
 
  private:
   struct model : detail::shared_object {

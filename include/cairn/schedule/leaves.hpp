@@ -21,17 +21,19 @@ class leaves {
   constexpr leaves(step_index steps, step_index size, Plan over)
       : steps_{steps}, size_{size}, over_{checked(steps, size, std::move(over))}, start_{over_.walk(), over_.steps(), steps, size} {}
 
-  [[nodiscard]] constexpr step_index steps() const noexcept { return steps_; }
-  [[nodiscard]] constexpr slot_index slots() const { return over_.slots(); }
+  [[nodiscard]] constexpr step_index steps() const noexcept { return steps_; }  ///< loop length
+  [[nodiscard]] constexpr slot_index slots() const { return over_.slots(); }  ///< states kept at once
+  /// The most steps of one `reverse`: those of a leaf, or of the loop where it is shorter.
   [[nodiscard]] constexpr step_index leaf() const {
     wide const longest = wide(size_) * wide(over_.leaf());
     return longest < wide(steps_) ? step_index(longest) : steps_ < 1 ? 1 : steps_;
   }
-  [[nodiscard]] constexpr slot_index tapes() const { return tapes_of(over_); }
-  [[nodiscard]] constexpr bool initial_is_free() const { return cairn::initial_is_free(over_); }
+  [[nodiscard]] constexpr slot_index tapes() const { return tapes_of(over_); }  ///< see `tapes_of`
+  [[nodiscard]] constexpr bool initial_is_free() const { return cairn::initial_is_free(over_); }  ///< see `cairn::initial_is_free`
+  /// See `cairn::is_checkpoint`; only the first state of a leaf can be one.
   [[nodiscard]] constexpr bool is_checkpoint(step_index i) const { return i % size_ == 0 && cairn::is_checkpoint(over_, i / size_); }
-  [[nodiscard]] constexpr wide table_bytes() const { return table_bytes_of(over_); }
-  [[nodiscard]] constexpr Plan const& inner() const noexcept { return over_; }
+  [[nodiscard]] constexpr wide table_bytes() const { return table_bytes_of(over_); }  ///< see `table_bytes_of`
+  [[nodiscard]] constexpr Plan const& inner() const noexcept { return over_; }  ///< the plan over whole leaves
 
   /// The totals of a sweep; in closed form if `is_counted()`, else by a walk.
   [[nodiscard]] constexpr schedule_counts counts() const
@@ -52,14 +54,15 @@ class leaves {
     return detail::knows_counts(over_) && (steps_ % size_ == 0 || tapes_of(over_) == 0);
   }
 
-  [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }
+  [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
   /// Stretches the ranges of the inner cursor's actions; copies continue on their own.
   class walker {
    public:
+    /// Made by the plan.
     constexpr walker(cursor_of<Plan> const& over, step_index count, step_index steps, step_index size)
         : over_{over}, count_{count}, steps_{steps}, size_{size} {}
-    [[nodiscard]] constexpr action next() {
+    [[nodiscard]] constexpr action next() {  ///< the next action
       action a = over_.next();
       a.from = stretched(a.from);
       a.to = stretched(a.to);

@@ -12,7 +12,7 @@ namespace cairn {
 /// What a list of actions relies on beside steps and slots.
 struct listed_options {
   step_index leaf = 1;        ///< the most steps that one `record` or `reverse` takes
-  slot_index tapes = 0;
+  slot_index tapes = 0;  ///< tapes kept at once
   bool free_initial = false;  ///< `load` of `no_slot` brings the initial state back
 };
 
@@ -24,14 +24,15 @@ class listed {
   /// \throws invalid_plan   unless steps >= 0, slots >= 0, leaf >= 1, tapes >= 0
   listed(step_index steps, slot_index slots, action const* actions, std::size_t count, listed_options options = {})
       : steps_{steps}, slots_{slots}, options_{checked(steps, slots, options)}, list_{new list{actions, count}} {}
+  /// The same for actions written down in place.   \throws invalid_plan
   listed(step_index steps, slot_index slots, std::initializer_list<action> actions, listed_options options = {})
       : listed{steps, slots, actions.begin(), actions.size(), options} {}
 
-  [[nodiscard]] step_index steps() const noexcept { return steps_; }
-  [[nodiscard]] slot_index slots() const noexcept { return slots_; }
-  [[nodiscard]] step_index leaf() const noexcept { return options_.leaf; }
-  [[nodiscard]] slot_index tapes() const noexcept { return options_.tapes; }
-  [[nodiscard]] bool initial_is_free() const noexcept { return options_.free_initial; }
+  [[nodiscard]] step_index steps() const noexcept { return steps_; }  ///< loop length
+  [[nodiscard]] slot_index slots() const noexcept { return slots_; }  ///< states kept at once
+  [[nodiscard]] step_index leaf() const noexcept { return options_.leaf; }  ///< the most steps of one `reverse`
+  [[nodiscard]] slot_index tapes() const noexcept { return options_.tapes; }  ///< see `tapes_of`
+  [[nodiscard]] bool initial_is_free() const noexcept { return options_.free_initial; }  ///< see `cairn::initial_is_free`
   /// The number of actions, `done` not counted.
   [[nodiscard]] std::size_t size() const noexcept { return list_->actions.size(); }
 
@@ -52,6 +53,7 @@ class listed {
   /// Reads the list; copies continue on their own.
   class walker {
    public:
+    /// The next action; `done` behind the last.
     [[nodiscard]] action next() noexcept { return at_ < list_->actions.size() ? list_->actions[at_++] : action{}; }
 
    private:
@@ -60,7 +62,7 @@ class listed {
     detail::shared<list> list_;
     std::size_t at_ = 0;
   };
-  [[nodiscard]] walker walk() const noexcept { return walker{list_}; }
+  [[nodiscard]] walker walk() const noexcept { return walker{list_}; }  ///< the start
 
  private:
   [[nodiscard]] static listed_options checked(step_index steps, slot_index slots, listed_options options) {

@@ -7,27 +7,27 @@ namespace cairn {
 
 /// A state that a slot holds.
 struct kept_state {
-  slot_index slot = no_slot;
-  step_index state = 0;
-  tier where = tier::memory;
+  slot_index slot = no_slot;  ///< which slot
+  step_index state = 0;  ///< the number of the state
+  tier where = tier::memory;  ///< where the slot lives
   friend constexpr bool operator==(kept_state const&, kept_state const&) = default;
 };
 
 /// The numbers of a sweep that stopped: a checkpoint was lost, a store is full, or the process has started again.
 struct stopped_sweep {
-  step_index steps = 0;
+  step_index steps = 0;  ///< loop length
   step_index open = 0;   ///< steps [0, open) are not yet reversed; all of them before the turn
   bool turned = false;   ///< whether the final state has been reached
   slot_index slots = 0;  ///< all that there are, full or empty
-  step_index leaf = 1;
+  step_index leaf = 1;  ///< the most steps of one `reverse`
 };
 
 /// A sweep between two actions, with no live state and no tape kept. Does not own `kept`.
 struct sweep_position {
   step_index open = 0;   ///< steps [0, open) are not yet reversed; all of them before the turn
   bool turned = false;   ///< whether the final state has been reached
-  kept_state const* kept = nullptr;
-  std::size_t kept_count = 0;
+  kept_state const* kept = nullptr;  ///< the states that slots hold
+  std::size_t kept_count = 0;  ///< how many these are
 };
 
 }  // namespace cairn

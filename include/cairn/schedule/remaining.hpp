@@ -53,10 +53,10 @@ class remaining {
     arrange(sweep);
   }
 
-  [[nodiscard]] constexpr step_index steps() const noexcept { return start_.steps_; }
-  [[nodiscard]] constexpr slot_index slots() const noexcept { return slots_; }
-  [[nodiscard]] constexpr step_index leaf() const noexcept { return start_.leaf_; }
-  [[nodiscard]] constexpr bool initial_is_free() const noexcept { return true; }
+  [[nodiscard]] constexpr step_index steps() const noexcept { return start_.steps_; }  ///< length of the whole loop
+  [[nodiscard]] constexpr slot_index slots() const noexcept { return slots_; }  ///< all slots, full or empty
+  [[nodiscard]] constexpr step_index leaf() const noexcept { return start_.leaf_; }  ///< the most steps of one `reverse`
+  [[nodiscard]] constexpr bool initial_is_free() const noexcept { return true; }  ///< always
   /// Exact for a cursor that is a copy; one that is assigned keeps what it had if that was more.
   [[nodiscard]] constexpr wide table_bytes() const noexcept {
     wide widest = 0;
@@ -65,7 +65,7 @@ class remaining {
     });
     return start_.kept_.size() * sizeof(kept_state) + start_.free_.size() * sizeof(slot_index) + widest;
   }
-  [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }
+  [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
   /// The totals of what is left, in closed form. Cost: O(kept).
   [[nodiscard]] constexpr schedule_counts counts() const noexcept {
     schedule_counts sum;
@@ -88,7 +88,7 @@ class remaining {
   class walker {
    public:
     constexpr walker() = default;
-    [[nodiscard]] constexpr action next() {
+    [[nodiscard]] constexpr action next() {  ///< the next action
       if (next_useless_ < kept_.size()) return drop(kept_[next_useless_++]);
       if (drop_start_) {
         drop_start_ = false;

@@ -27,11 +27,11 @@ class revolve {
   constexpr revolve(step_index steps, slot_index slots, revolve_options options = {})
       : steps_{steps}, free_{options.free_initial}, total_{total(steps, slots, options)}, start_{steps_, total_, free_} {}
 
-  [[nodiscard]] constexpr step_index steps() const noexcept { return steps_; }
-  [[nodiscard]] constexpr slot_index slots() const noexcept { return free_ ? total_ - 1 : total_; }
-  [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }
-  [[nodiscard]] constexpr bool initial_is_free() const noexcept { return free_; }
-  [[nodiscard]] constexpr wide table_bytes() const noexcept;
+  [[nodiscard]] constexpr step_index steps() const noexcept { return steps_; }  ///< loop length
+  [[nodiscard]] constexpr slot_index slots() const noexcept { return free_ ? total_ - 1 : total_; }  ///< states kept at once
+  [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
+  [[nodiscard]] constexpr bool initial_is_free() const noexcept { return free_; }  ///< see `cairn::initial_is_free`
+  [[nodiscard]] constexpr wide table_bytes() const noexcept;  ///< bytes that a cursor allocates
   /// The start; good as long as the plan.
   [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }
 
@@ -78,7 +78,7 @@ class revolve {
   /// Stands at the first action; copies continue on their own.
   class walker {
    public:
-    [[nodiscard]] constexpr action next() {
+    [[nodiscard]] constexpr action next() {  ///< the next action
       switch (phase_) {
         case phase::start: return begin();
         case phase::save: return save();

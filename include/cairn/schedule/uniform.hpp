@@ -28,11 +28,11 @@ class uniform {
   /// \throws invalid_plan   for checkpoints outside 0 .. steps, a block < 1, too few slots (says the least), or two options at once
   constexpr explicit uniform(step_index steps, uniform_options options = {}) : layout_{layout(steps, options)} {}
 
-  [[nodiscard]] constexpr step_index steps() const noexcept { return layout_.steps; }
+  [[nodiscard]] constexpr step_index steps() const noexcept { return layout_.steps; }  ///< loop length
   /// The most states kept at once, exactly; 62 for uniform{1000}.
   [[nodiscard]] constexpr slot_index slots() const noexcept { return layout_.peak(); }
-  [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }
-  [[nodiscard]] constexpr step_index blocks() const noexcept { return layout_.count; }
+  [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
+  [[nodiscard]] constexpr step_index blocks() const noexcept { return layout_.count; }  ///< how many blocks there are
   /// How many checkpoints there are beside the initial state.
   [[nodiscard]] constexpr step_index checkpoints() const noexcept { return layout_.count - 1; }
   /// The state that checkpoint k is.   \pre 0 <= k < checkpoints()
@@ -59,7 +59,7 @@ class uniform {
   /// Stands at the first action; copies continue on their own.
   class walker {
    public:
-    [[nodiscard]] constexpr action next() noexcept {
+    [[nodiscard]] constexpr action next() noexcept {  ///< the next action
       switch (phase_) {
         case phase::save: return save();
         case phase::advance: return advance();
@@ -131,7 +131,7 @@ class uniform {
     phase phase_;
     phase arrived_ = phase::turn;
   };
-  [[nodiscard]] constexpr walker walk() const noexcept { return walker{layout_}; }
+  [[nodiscard]] constexpr walker walk() const noexcept { return walker{layout_}; }  ///< the start
 
  private:
   [[nodiscard]] static constexpr detail::block_layout layout(step_index steps, uniform_options const& options) {

@@ -9,21 +9,26 @@ namespace cairn {
 /// Keeps checkpoints as frames of the sweep. Costs 8 bytes a slot beside the states themselves; every operation is O(1).
 class memory_store {
  public:
+  /// See `store_of`.
   static constexpr bool keeps_frames = true;
 
+  /// Forgets everything; see `store_of`.
   void begin(slot_index slots) { kept_.assign(std::size_t(slots), no_frame); }
 
+  /// Keeps the frame itself.
   template <class Frames>
   void save(Frames& frames, place where, step_index, frame_id frame) {
     frames.keep(frame);
     kept_[std::size_t(where.slot)] = frame;
   }
+  /// The frame that was kept, with one owner more.
   template <class Frames>
   [[nodiscard]] frame_id load(Frames& frames, place where, step_index) {
     frame_id const frame = kept_[std::size_t(where.slot)];
     frames.keep(frame);
     return frame;
   }
+  /// Gives the frame up.
   template <class Frames>
   void drop(Frames& frames, place where) {
     frames.release(std::exchange(kept_[std::size_t(where.slot)], no_frame));

@@ -8,12 +8,12 @@ namespace cairn {
 
 /// A state that the executor owns, by number.
 using frame_id = std::int64_t;
-inline constexpr frame_id no_frame = -1;
+inline constexpr frame_id no_frame = -1;  ///< no frame; of a `load`, that the state is lost
 
 /// Where a checkpoint goes.
 struct place {
-  slot_index slot = no_slot;
-  tier where = tier::memory;
+  slot_index slot = no_slot;  ///< which slot
+  tier where = tier::memory;  ///< on which tier
 };
 
 namespace detail {

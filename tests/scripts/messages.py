@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Every message of the library is in docs/troubleshooting.md, word for word.
+
+    messages.py ROOT     lists what ROOT/docs/troubleshooting.md lacks of the sentences in ROOT/include, exits 1 if it lacks one
+    messages.py --self   plants a message of each kind that no page has and checks that it is found
+
+A message is the sentence of a static_assert, or what an exception says is wrong (its second argument, without the values).
+"""
+import pathlib
+import re
+import sys
+
+STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+# What an exception says where its second argument is no literal: patterns for that argument and for where the literals are.
+INDIRECT = {
+    r"describe\(.*\)": r"case flaw::\w+: return ((?:.|\n)*?);",
+    r"problem\.c_str\(\)": r"problem\.add\(at\.fault((?:.|\n)*?)\);",
+    "problem": r"refuse_number\(([^;]*)\);",
+}
+
+
+def arguments(text, at):
+    """The arguments of the list that opens at `at`, as text; brackets and strings are respected."""
+    parts, depth, part = [], 0, ""
+    while True:
+        string = STRING.match(text, at)
+        if string:
+            part, at = part + string.group(), string.end()
+            continue
+        c = text[at]
+        depth += (c in "({[") - (c in ")}]")
+        if depth == 0:
+            return parts + [part]
+        if c == "," and depth == 1:
+            parts.append(part)
+            part = ""
+        elif depth > 1 or c not in "({[":
+            part += c
+        at += 1
+
+
+def sentences(code):
+    """The literals in a piece of code, with neighbours joined as the compiler does."""
+    joined = re.sub(r'"\s*\n\s*"', "", code)
+    return [re.sub(r'\\(.)', r"\1", found).strip('" ') for found in STRING.findall(joined)]
+
+
+def messages(sources):
+    """(file, sentence) of every message; `sources` is file -> text. A sentence of None is one that cannot be told."""
+    found = []
+    for file, text in sources.items():
+        text = re.sub(r"//[^\n]*", "", text)
+        for check in re.finditer(r"\bstatic_assert(?=\()", text):
+            found += [(file, sentence.removeprefix("cairn: ")) for sentence in sentences(arguments(text, check.end())[-1]) if " " in sentence]
+        for thrown in re.finditer(r"\bthrow (?:cairn::)?(?:detail::)?\w+(?=\{)", text):
+            parts = arguments(text, thrown.end())
+            if len(parts) < 2:
+                continue  # not one of ours: they say who and what
+            literals = sentences(parts[1])
+            if not literals:
+                patterns = [where for what, where in INDIRECT.items() if re.fullmatch(what, parts[1].strip())]
+                literals = [s for pattern in patterns for other in sources.values() for code in re.findall(pattern, other) for s in sentences(code)]
+            found += [(file, sentence) for sentence in literals] or [(file, None)]
+    return found
+
+
+def plain(text):
+    return re.sub(r"\s+", " ", text)
+
+
+def lacking(sources, page):
+    page = plain(page)
+    faults = []
+    for file, sentence in dict.fromkeys(messages(sources)):
+        if sentence is None:
+            faults.append(f"{file}: an exception whose words this script cannot find; name them in INDIRECT")
+        elif plain(sentence) not in page:
+            faults.append(f"{file}: docs/troubleshooting.md lacks: {sentence}")
+    return faults
+
+
+def self_test():
+    planted = {
+        'static_assert(good, "cairn: the first is\\n"\n "wrong");': "the first is",
+        'throw invalid_plan{"cairn::x", "the second is wrong", {{"n", n}}, "do this"};': "the second is wrong",
+        'throw invalid_plan{"cairn::x", twice ? "the third" " is wrong" : "so is it", {}, ""};': "so is it",
+        'throw invalid_plan{"cairn::x", words(), {}, ""};': "cannot find",
+        'throw invalid_size{"cairn::x", problem, {}, ""}; refuse_number("the fourth is wrong", true);': "the fourth is wrong",
+        'throw invalid_schedule{"cairn::x", describe(found.reason), {}, ""}; case flaw::none: return "the fifth";': "the fifth",
+    }
+    wrong = 0
+    for code, expected in planted.items():
+        faults = lacking({"planted.hpp": code}, "do this")
+        if not any(expected in fault for fault in faults):
+            wrong += 1
+            print(f"planted: {code}\nfound: {faults}")
+    held = 'static_assert(good, "cairn: the one "\n  "message");'
+    if lacking({"planted.hpp": held}, "It says\nthe one\nmessage.") or not lacking({"planted.hpp": held}, "the one massage"):
+        wrong += 1
+        print("a message that the page has, or has not, is not told from the other")
+    print(f"{len(planted) + 1} cases, {wrong} wrong")
+    return bool(wrong)
+
+
+def main():
+    if sys.argv[1:] == ["--self"]:
+        return self_test()
+    root = pathlib.Path(sys.argv[1])
+    sources = {str(header.relative_to(root)): header.read_text() for header in sorted((root / "include").rglob("*.hpp"))}
+    faults = lacking(sources, (root / "docs" / "troubleshooting.md").read_text())
+    print("\n".join(faults))
+    print(f"{len(set(messages(sources)))} messages, {len(faults)} not in docs/troubleshooting.md")
+    return bool(faults)
+
+
+sys.exit(main())

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Every public name is documented and no reference is broken: doxygen has nothing to say about docs/Doxyfile's input.
+
+    public_names.py DOXYGEN ROOT          prints doxygen's warnings, exits 1 if there is one and 77 without doxygen
+    public_names.py DOXYGEN ROOT --self   plants one fault of each kind in a header and checks that it is found
+"""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as xml_tree
+
+SOUND = """/// \\file planted.hpp  A header.
+/// All of it.
+namespace cairn {
+/// A concept.
+template <class T> concept small = sizeof(T) < 9;
+/// Does it.   \\param much  how much
+template <small T> requires(sizeof(T) > 1) constexpr auto documented(T much) { return much; }
+/// Holds it.
+class holder {
+ public:
+  int k = 0;  ///< where it is
+ private:
+  int untold_ = 0;
+};
+namespace detail { inline int untold() { return 1; } }
+// more
+}
+"""
+FAULTS = {  # what takes the place of "// more" -> a part of the warning
+    "inline int planted() { return 1; }": "Member planted()",
+    "template <class T> requires(sizeof(T) > 1) constexpr T planted(T x) { return x; }": "Member planted(",
+    "template <class T> concept planted = true;": "planted",
+    "struct planted { int k; };": "planted",
+    "/// A type.\nstruct planted { int member = 1; };": "Member member",
+    "/// A type.\nclass planted { public: void run() {} };": "Member run()",
+    "/// See \\ref nowhere_at_all.\ninline int planted() { return 1; }": "nowhere_at_all",
+    "/// Does it. \\param other  which is none\ninline int planted(int k) { return k; }": "other",
+}
+
+
+def warnings(doxygen, root, scratch, inputs=None):
+    """Doxygen's status and words. It reads the comments of functions only where it writes something: XML, into `scratch`."""
+    settings = pathlib.Path(root, "docs", "Doxyfile").read_text()
+    settings += f'OUTPUT_DIRECTORY = "{scratch}"\nGENERATE_XML = YES\n'
+    if inputs:
+        settings += f'INPUT = "{inputs}"\nUSE_MDFILE_AS_MAINPAGE =\n'
+    done = subprocess.run([doxygen, "-"], input=settings, text=True, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    untold = untold_concepts(pathlib.Path(scratch, "xml"))
+    return done.returncode or int(bool(untold)), done.stdout + untold
+
+
+def untold_concepts(xml):
+    """Doxygen says nothing about concepts without a comment."""
+    said = ""
+    for page in sorted(xml.glob("concept*.xml")):
+        concept = xml_tree.parse(page).getroot().find("compounddef")
+        comment = "".join(text for part in ("brief", "detailed") for text in concept.find(part + "description").itertext())
+        if not comment.strip():
+            at = concept.find("location")
+            said += f"{at.get('file')}:{at.get('line')}: concept {concept.findtext('compoundname')} is not documented\n"
+    return said
+
+
+def self_test(doxygen, root, scratch):
+    header = pathlib.Path(scratch, "planted.hpp")
+    wrong = 0
+    for fault, word in {"": "", **FAULTS}.items():
+        header.write_text(SOUND.replace("// more", fault))
+        status, said = warnings(doxygen, root, scratch, header)
+        if (status == 0) != (fault == "") or word not in said:
+            wrong += 1
+            print(f"planted: {fault or 'nothing'}\nstatus {status}, expected '{word}' in:\n{said}")
+    print(f"{len(FAULTS)} faults planted, {wrong} cases wrong")
+    return bool(wrong)
+
+
+def main():
+    doxygen, root, *rest = sys.argv[1:]
+    if not shutil.which(doxygen):
+        print("no doxygen")
+        return 77
+    with tempfile.TemporaryDirectory() as scratch:
+        if rest == ["--self"]:
+            return self_test(doxygen, root, scratch)
+        status, said = warnings(doxygen, root, scratch)
+    print("".join(sorted(set(said.splitlines(True)))), end="")
+    return bool(status)
+
+
+sys.exit(main())
