@@ -1,6 +1,7 @@
 // The demo's LSTM: its hand-written adjoint against central differences in double precision, through the executor and leaves.
 #include <cairn/adapt/eigen.hpp>
 #include <cairn/cairn.hpp>
+#include <cairn/run/check_adjoint.hpp>
 #include "../../examples/demo/lstm.hpp"
 #include "support/catch.hpp"
 
@@ -40,6 +41,13 @@ TEST_CASE("the adjoint of the demo's LSTM is the derivative of its loss, for any
   for (Eigen::Index k = 0; k < weights.all().size(); ++k) weights.all()[k] = 0.5 * std::sin(1.7 * double(k) + 0.3);
   demo::lstm_state<real> x0{demo::matrix<real>::Constant(hidden, stream_count, 0.25), demo::matrix<real>::Constant(hidden, stream_count, -0.5)};
   auto const exact = m.gradient(weights, x0, 1);
+
+  demo::lstm_step<real> step(weights, m.streams);
+  demo::objective<real> objective{demo::parameters<real>{hidden, m.symbols}};
+  demo::lstm_adjoint<real> adjoint(weights, m.streams, objective, 1);
+  auto const report = cairn::check_adjoint(step, adjoint, x0, m.steps);
+  INFO(report.text());
+  CHECK(report.passed());
 
   // Central differences of step h have an error of about h^2 of third derivatives (order 1) and of loss * 1e-16 / h from rounding.
   real const h = 1e-5, tolerance = 1e-7;
