@@ -22,7 +22,11 @@ field empty_field() { return field(cells + 2 * edge); }
     std::size_t const begin = edge + row * side, end = begin + side - 1, up = edge + (row + side - 1) % side * side, down = edge + (row + 1) % side * side;
     float const first = 2 * u[begin] - before[begin] + c[begin] * laplace(u, begin, end, begin + 1, up, down);
     float const last = 2 * u[end] - before[end] + c[end] * laplace(u, end, end - 1, begin, up + side - 1, down + side - 1);
+#ifdef __clang__
+#pragma clang loop vectorize(assume_safety)
+#else
 #pragma GCC ivdep
+#endif
     for (std::size_t k = 0; k < side; ++k)
       next[begin + k] = 2 * u[begin + k] - before[begin + k] + c[begin + k] * laplace(u, begin + k, begin + k - 1, begin + k + 1, up + k, down + k);
     next[begin] = first;
@@ -39,7 +43,11 @@ field empty_field() { return field(cells + 2 * edge); }
     float const sum_last = sum[end] + a[end] * laplace(u, end, end - 1, begin, up + side - 1, down + side - 1);
     float const first = 2 * a[begin] - d[begin] + laplace(weighted, begin, end, begin + 1, up, down);
     float const last = 2 * a[end] - d[end] + laplace(weighted, end, end - 1, begin, up + side - 1, down + side - 1);
+#ifdef __clang__
+#pragma clang loop vectorize(assume_safety)
+#else
 #pragma GCC ivdep
+#endif
     for (std::size_t k = 0; k < side; ++k) {
       sum[begin + k] += a[begin + k] * laplace(u, begin + k, begin + k - 1, begin + k + 1, up + k, down + k);
       d[begin + k] = 2 * a[begin + k] - d[begin + k] + laplace(weighted, begin + k, begin + k - 1, begin + k + 1, up + k, down + k);
