@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <iterator>
 #include <numeric>
@@ -15,6 +14,7 @@
 #include "../support/checks.hpp"
 #include "../support/json.hpp"
 #include "../support/plan_pictures.hpp"
+#include "../support/program.hpp"
 #include "options.hpp"
 #include "planning.hpp"
 #include "text.hpp"
@@ -126,20 +126,4 @@ bool run(options const& chosen) {
 }  // namespace
 }  // namespace demo
 
-int main(int count, char** words) {
-  try {
-    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // every line appears when it is known, in a pipe too
-    auto const chosen = demo::parse_options(count, words);
-    if (chosen.help) {
-      std::fputs(demo::usage, stdout);
-      return 0;
-    }
-    return demo::run(chosen) ? 0 : 1;
-  } catch (demo::wrong_usage const& problem) {
-    std::fprintf(stderr, "cairn_demo: %s\n", problem.what());
-    return 2;
-  } catch (std::exception const& problem) {
-    std::fprintf(stderr, "cairn_demo: %s\n", problem.what());
-    return 1;
-  }
-}
+int main(int count, char** words) { return support::run_program("cairn_demo", demo::usage, count, words, demo::parse_options, demo::run); }

@@ -59,9 +59,7 @@ inline constexpr auto usage =
     else if (flag == "--passes") chosen.passes = parse_number(flag, word, 1, 1'000);
     else chosen.report = word;
   }
-  if (chosen.leaf != 0 && chosen.schedule == schedule_kind::store_all)
-    throw wrong_usage{"--leaf got " + std::to_string(chosen.leaf) +
-                      ", but store_all keeps every state and needs no leaves; leave one of the two out"};
+  refuse_leaves_of_all(chosen.leaf, chosen.schedule);
   return chosen;
 }
 

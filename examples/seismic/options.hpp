@@ -74,9 +74,7 @@ inline constexpr auto usage =
     else if (flag == "--leaf") chosen.leaf = parse_number<std::int64_t>(flag, word, 1, INT64_MAX);
     else chosen.out = word;
   }
-  if (chosen.leaf != 0 && chosen.plan == schedule_kind::store_all)
-    throw wrong_usage{"--leaf got " + std::to_string(chosen.leaf) +
-                      ", but store_all keeps every state and needs no leaves; leave one of the two out"};
+  refuse_leaves_of_all(chosen.leaf, chosen.plan);
   return chosen;
 }
 

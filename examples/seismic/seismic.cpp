@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -21,6 +20,7 @@
 #include "../support/counting.hpp"
 #include "../support/plan_pictures.hpp"
 #include "../support/planning.hpp"
+#include "../support/program.hpp"
 #include "baseline.hpp"
 #include "comparison.hpp"
 #include "inversion.hpp"
@@ -263,20 +263,4 @@ bool run(options const& chosen) {
 }  // namespace
 }  // namespace seismic
 
-int main(int count, char** words) {
-  try {
-    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // every line appears when it is known, in a pipe too
-    auto const chosen = seismic::parse_options(count, words);
-    if (chosen.help) {
-      std::fputs(seismic::usage, stdout);
-      return 0;
-    }
-    return seismic::run(chosen) ? 0 : 1;
-  } catch (seismic::wrong_usage const& problem) {
-    std::fprintf(stderr, "cairn_seismic: %s\n", problem.what());
-    return 2;
-  } catch (std::exception const& problem) {
-    std::fprintf(stderr, "cairn_seismic: %s\n", problem.what());
-    return 1;
-  }
-}
+int main(int count, char** words) { return support::run_program("cairn_seismic", seismic::usage, count, words, seismic::parse_options, seismic::run); }

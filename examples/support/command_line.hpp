@@ -2,6 +2,7 @@
 /// \file command_line.hpp  Values of flags, read strictly.
 
 #include <charconv>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -51,6 +52,12 @@ template <class Integer>
   for (auto const kind : {schedule_kind::revolve, schedule_kind::uniform, schedule_kind::store_all})
     if (word == name_of(kind)) return kind;
   throw wrong_usage{std::string{flag} + " got \"" + std::string{word} + "\"; give revolve, uniform or store_all"};
+}
+
+/// \param leaf  what --leaf got, 0 if it was not there
+inline void refuse_leaves_of_all(std::int64_t leaf, schedule_kind kind) {
+  if (leaf != 0 && kind == schedule_kind::store_all)
+    throw wrong_usage{"--leaf got " + std::to_string(leaf) + ", but store_all keeps every state and needs no leaves; leave one of the two out"};
 }
 
 }  // namespace support

@@ -87,6 +87,28 @@ constexpr void visit_bits(T& x, F& f) {
   }
 }
 
+template <class T> inline constexpr bool dense_elements = false;
+template <contiguous T> inline constexpr bool dense_elements<T> = is_dense<typename T::value_type>();
+
+/// Made of elements or members.
+template <class T>
+concept in_parts = std::is_array_v<T> || contiguous<T> || plain_range<T> || has_members<T>;
+template <class X, class F>
+constexpr void for_each_part(X& x, F f) {
+  using T = std::remove_const_t<X>;
+  if constexpr (std::is_array_v<T>)
+    for (auto& element : x) f(element);
+  else if constexpr (contiguous<T>)
+    for (std::size_t k = 0; k < std::size_t(x.size()); ++k) f(x.data()[k]);
+  else if constexpr (plain_range<T>)
+    for (auto& element : x) f(element);
+  else
+    [&]<std::size_t... I>([[maybe_unused]] std::index_sequence<I...> order) {
+      [[maybe_unused]] auto const members = members_of(x);
+      (f(std::get<I>(members)), ...);
+    }(std::make_index_sequence<parts<T>()>{});
+}
+
 template <class X, class F>
 constexpr void visit_parts(X& x, F& f) {
   using T = std::remove_const_t<X>;
@@ -95,28 +117,16 @@ constexpr void visit_parts(X& x, F& f) {
   else if constexpr (number<T>) visit_run(&x, value_bytes<T>(), f);
   else if constexpr (is_bit_vector<T>) visit_bits(x, f);
   else if constexpr (is_dense<T>()) visit_run(&x, sizeof(T), f);
-  else if constexpr (std::is_array_v<T>)
-    for (auto& element : x) visit_parts(element, f);
   else if constexpr (complex_like<T>) {
     using half = std::conditional_t<std::is_const_v<X>, typename T::value_type const, typename T::value_type>;
     for (std::size_t k = 0; k < 2; ++k) visit_parts(reinterpret_cast<half*>(&x)[k], f);  // as the standard lays it out
   }
-  else if constexpr (contiguous<T>) {
-    using element = typename T::value_type;
-    if constexpr (is_dense<element>()) visit_run(x.data(), std::size_t(x.size()) * sizeof(element), f);
-    else for (std::size_t k = 0; k < std::size_t(x.size()); ++k) visit_parts(x.data()[k], f);
-  }
-  else if constexpr (plain_range<T>)
-    for (auto& element : x) visit_parts(element, f);
+  else if constexpr (dense_elements<T>) visit_run(x.data(), std::size_t(x.size()) * sizeof(typename T::value_type), f);
   else if constexpr (optional_like<T>) {
     if (x.has_value()) visit_parts(*x, f);
     else visit_run(static_cast<std::conditional_t<std::is_const_v<X>, char const, char>*>(nullptr), 0, f);
   }
-  else if constexpr (has_members<T>)
-    [&]<std::size_t... I>([[maybe_unused]] std::index_sequence<I...> order) {
-      [[maybe_unused]] auto const members = members_of(x);
-      (visit_parts(std::get<I>(members), f), ...);
-    }(std::make_index_sequence<parts<T>()>{});
+  else if constexpr (in_parts<T>) for_each_part(x, [&](auto& part) { visit_parts(part, f); });
   else visit_run(&x, sizeof(T), f);
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 /// \file numbers.hpp  The floating-point numbers that a state or an adjoint is made of: what a derivative varies.
 #include <cstddef>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/buffers.hpp>
@@ -36,6 +35,9 @@ template <class T, class... Seen>
   else return false;
 }
 
+template <class T> inline constexpr bool floating_elements = false;
+template <contiguous T> inline constexpr bool floating_elements<T> = std::is_floating_point_v<typename T::value_type>;
+
 template <class X, class F>
 constexpr void list_numbers(X& x, F& f) {
   using T = std::remove_const_t<X>;
@@ -43,26 +45,15 @@ constexpr void list_numbers(X& x, F& f) {
   else if constexpr (member_numbers<X>) x.visit_numbers(f);
   else if constexpr (std::is_floating_point_v<T>) f(&x, std::size_t{1});
   else if constexpr (number<T> || is_bit_vector<T>) return;
-  else if constexpr (std::is_array_v<T>)
-    for (auto& element : x) list_numbers(element, f);
   else if constexpr (complex_like<T>) {
     using half = std::conditional_t<std::is_const_v<X>, typename T::value_type const, typename T::value_type>;
     if constexpr (std::is_floating_point_v<half>) f(&reinterpret_cast<half*>(&x)[0], std::size_t{2});  // as the standard lays it out
   }
-  else if constexpr (contiguous<T>) {
-    if constexpr (std::is_floating_point_v<typename T::value_type>) f(x.data(), std::size_t(x.size()));
-    else for (std::size_t k = 0; k < std::size_t(x.size()); ++k) list_numbers(x.data()[k], f);
-  }
-  else if constexpr (plain_range<T>)
-    for (auto& element : x) list_numbers(element, f);
+  else if constexpr (floating_elements<T>) f(x.data(), std::size_t(x.size()));
   else if constexpr (optional_like<T>) {
     if (x.has_value()) list_numbers(*x, f);
   }
-  else
-    [&]<std::size_t... I>([[maybe_unused]] std::index_sequence<I...> order) {
-      [[maybe_unused]] auto const members = members_of(x);
-      (list_numbers(std::get<I>(members), f), ...);
-    }(std::make_index_sequence<parts<T>()>{});
+  else for_each_part(x, [&](auto& part) { list_numbers(part, f); });
 }
 
 }  // namespace detail

@@ -113,10 +113,7 @@ class adjoint_check {
     if constexpr (std::is_same_v<Seed const, state_is_bar const>) bar.emplace(copy_of(x));
     else if constexpr (seed_function<Seed, State>) emplace_by(bar, [&]() -> Bar { return seed_(x); });
     else bar.emplace(seed_);
-    std::size_t const has = numbers_of(*bar).size();
-    if (has < w.size())
-      throw invalid_call{"cairn::check_adjoint", "the adjoint has fewer floating-point numbers than the state", {{"adjoint", has}, {"state", w.size()}},
-                         "its first ones must be those of the state's adjoint, in the state's order"};
+    (void)cut(*bar, w.size());
     set_numbers(*bar, w);
     return std::move(*bar);
   }
@@ -126,10 +123,12 @@ class adjoint_check {
     pull(x, bar, i);
     return cut(bar, numbers_of(x).size());
   }
+  /// Its first numbers, which are those of the state's adjoint.
   static std::vector<double> cut(Bar const& bar, std::size_t size) {
     auto all = numbers_of(bar);
     if (all.size() < size)
-      throw invalid_call{"cairn::check_adjoint", "the adjoint has fewer floating-point numbers than the state", {{"adjoint", all.size()}, {"state", size}}, ""};
+      throw invalid_call{"cairn::check_adjoint", "the adjoint has fewer floating-point numbers than the state", {{"adjoint", all.size()}, {"state", size}},
+                         "its first ones must be those of the state's adjoint, in the state's order"};
     all.resize(size);
     return all;
   }
