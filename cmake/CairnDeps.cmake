@@ -10,6 +10,16 @@ macro(cairn_find_eigen)
   endif()
 endmacro()
 
+# nlohmann_json::nlohmann_json. GLOBAL, because cairn::nlohmann_json is linked outside of this directory too.
+macro(cairn_find_json)
+  if(CAIRN_WITH_JSON AND NOT TARGET nlohmann_json::nlohmann_json)
+    find_package(nlohmann_json 3.9 CONFIG QUIET GLOBAL)
+    if(CAIRN_WITH_JSON STREQUAL "ON" AND NOT TARGET nlohmann_json::nlohmann_json)
+      message(FATAL_ERROR "cairn: CAIRN_WITH_JSON=ON, but nlohmann-json was not found (Debian: nlohmann-json3-dev)")
+    endif()
+  endif()
+endmacro()
+
 # CAIRN_NVCC (empty without one) and, for *.cu in CMake targets, the target cairn_cuda.
 macro(cairn_find_cuda)
   set(CAIRN_NVCC "")

@@ -2,7 +2,8 @@
 add_library(cairn_sanitize INTERFACE)
 if(CAIRN_SANITIZE)
   target_compile_options(cairn_sanitize INTERFACE
-    -fsanitize=${CAIRN_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    -fsanitize=${CAIRN_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # instrumented code makes g++ doubt what it does not doubt otherwise
   target_link_options(cairn_sanitize INTERFACE -fsanitize=${CAIRN_SANITIZE})
 endif()
 
@@ -24,11 +25,15 @@ function(cairn_name_of result source)
 endfunction()
 
 # cairn_add_program(<name> <source>): an executable with what its source's name says it needs: *_eigen.cpp,
-# *_eigen_test.cpp, *_eigen_bench.cpp and adapt/eigen* need Eigen, *.cu needs nvcc. Without it there is no such target.
+# *_eigen_test.cpp, *_eigen_bench.cpp and adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, *.cu nvcc. Without it there is
+# no such target.
 function(cairn_add_program name source)
   set(needs "")
   if(source MATCHES "_eigen(_test|_bench)?\\.(cpp|cu)$|/adapt/eigen")
     list(APPEND needs cairn::eigen)
+  endif()
+  if(source MATCHES "_json_test\\.cpp$")
+    list(APPEND needs cairn::nlohmann_json)
   endif()
   if(source MATCHES "\\.cu$")
     list(APPEND needs cairn_cuda)

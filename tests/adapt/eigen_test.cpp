@@ -124,7 +124,7 @@ TEST_CASE("the bytes of a matrix are its object, its coefficients on the heap an
   CHECK(bytes_of(nested) == sizeof(deep) + 24);
   sparse x = some_sparse();
   x.makeCompressed();
-  CHECK(bytes_of(x) == sizeof(sparse) + 2 * (8 + 4) + 6 * 4);
+  CHECK(bytes_of(x) == sizeof(sparse) + std::size_t{2} * (8 + 4) + std::size_t{6} * 4);
 }
 
 TEST_CASE("copying between matrices of one size allocates nothing", "[eigen]") {

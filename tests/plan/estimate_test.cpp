@@ -18,6 +18,7 @@ struct untold {
   [[nodiscard]] constexpr slot_index slots() const { return plan.slots(); }
   [[nodiscard]] constexpr step_index leaf() const { return plan.leaf(); }
   [[nodiscard]] constexpr slot_index tapes() const { return tapes_of(plan); }
+  [[nodiscard]] constexpr bool tapes_restart() const { return cairn::tapes_restart(plan); }
   [[nodiscard]] constexpr bool initial_is_free() const { return cairn::initial_is_free(plan); }
   [[nodiscard]] constexpr auto walk() const { return plan.walk(); }
 };

@@ -88,8 +88,9 @@ class frames_in_place {
     if (a.kind == action_kind::advance || a.kind == action_kind::record) live_ = no_slot;
     if (a.kind == action_kind::turn && a.to > a.from) most = count() + 1;
     if (a.kind == action_kind::save) kept_.insert(live_ = a.slot);
-    if (a.kind == action_kind::load) live_ = a.slot, most = 0;
+    if (a.kind == action_kind::load) live_ = a.what == content::tape ? no_slot : a.slot, most = 0;
     if (a.kind == action_kind::drop && a.what == content::state) {
+      most = 0;
       kept_.erase(a.slot);
       if (live_ == a.slot) live_ = no_slot;
     }
@@ -126,7 +127,7 @@ void check_space_time(any_schedule const& plan) {
       std::size_t const born = filled.at({a.what, a.slot});
       action const& b = actions[born];
       from = b.kind == action_kind::save ? double(b.from) : (double(b.from) + double(b.to)) / 2;
-      auto const life_kind = b.kind == action_kind::save ? "state-life" : "tape-life";
+      auto const life_kind = b.kind != action_kind::save ? "tape-life" : b.where == tier::memory ? "state-life" : "far-life";
       auto const& life = marks.at(life_kind).at(kept[life_kind]++);
       in_place = in_place && life.size() == 2 && near(life[0].numbers[0], across(from, double(plan.steps()))) &&
                  near(life[0].numbers[1], row(born)) && life[1].letter == 'V' && near(life[1].numbers[0], row(k));

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 #include <cairn/plan/verify.hpp>
 #include "support/catch.hpp"
@@ -28,11 +29,18 @@ constexpr action reverse(step_index from, step_index to) { return {action_kind::
 constexpr action reverse_tape(slot_index slot, step_index from, step_index to) {
   return {action_kind::reverse, tier::memory, content::tape, slot, from, to};
 }
-constexpr action on_disk(action a) { a.where = tier::disk; return a; }
+constexpr action restart(slot_index slot, step_index at) { return {action_kind::load, tier::memory, content::tape, slot, at, 0}; }
+constexpr action on(tier where, action a) { a.where = where; return a; }
+constexpr action on_disk(action a) { return on(tier::disk, a); }
 
 /// What is wrong with these actions over 4 steps, with 2 slots, 2 tapes and leaves of 2 steps.
 flaw flaw_of(std::initializer_list<action> actions, bool free_initial = false) {
   return check(listed{4, 2, actions, {.leaf = 2, .tapes = 2, .free_initial = free_initial}}).reason;
+}
+
+/// The same where tapes bring states back and `units` are there for states and tapes, which take 2 each.
+flaw flaw_of_tapes(std::initializer_list<action> actions, wide units = unit_budget{}.units) {
+  return check(listed{4, 2, actions, {.leaf = 2, .tapes = 2, .tapes_restart = true, .budget = {units, 2}}}).reason;
 }
 
 }  // namespace
@@ -43,7 +51,19 @@ TEST_CASE("a schedule with states and tapes of both kinds is accepted and counte
                                    {save(1, 0), advance(0, 1), on_disk(save(0, 1)), record(1, 1, 3), turn(3, 4), reverse(3, 4),
                                     reverse_tape(1, 1, 3), drop(1, content::tape), on_disk(drop(0)), load(1, 0), drop(1), reverse(0, 1)},
                                    {.leaf = 2, .tapes = 2}});
-  CHECK(found == schedule_counts{1, 1, 2, 4, 2, 2, 1, 2, 1});
+  schedule_counts expected;
+  expected.advances = 1;
+  expected.turned = 1;
+  expected.recorded = 2;
+  expected.reversals = 4;
+  expected.taped = 2;
+  expected.saves = 2;
+  expected.loads = 1;
+  expected.peak_slots = 2;
+  expected.peak_tapes = 1;
+  expected.on(tier::memory) = {1, 1, 1};
+  expected.on(tier::disk) = {1, 0, 1};
+  CHECK(found == expected);
 }
 
 TEST_CASE("a reverse from a tape leaves live alone and one from a state uses it up", "[plan][verify]") {
@@ -132,6 +152,37 @@ TEST_CASE("every flaw is found where it is", "[plan][verify]") {
     CHECK(flaw_of({advance(0, 2), record(0, 2, 3), record(1, 3, 4), turn(4, 4), reverse_tape(0, 2, 4)}) == flaw::wrong_content);
     CHECK(flaw_of({record(0, 0, 2), record(1, 2, 4), turn(4, 4), on_disk(reverse_tape(1, 2, 4))}) == flaw::wrong_content);
   }
+  SECTION("tiers") {
+    CHECK(flaw_of({on(tier(4), save(0, 0))}) == flaw::unknown_tier);
+    CHECK(flaw_of({on(tier(255), save(0, 0))}) == flaw::unknown_tier);
+    CHECK(flaw_of({on(tier(4), record(0, 0, 1))}) == flaw::unknown_tier);
+    CHECK(flaw_of({save(0, 0), on(tier(4), load(0, 0))}) == flaw::unknown_tier);
+    CHECK(flaw_of({on(tier(4), load(no_slot, 0))}, true) == flaw::unknown_tier);
+    CHECK(flaw_of({save(0, 0), on(tier(4), drop(0))}) == flaw::wrong_content);
+    CHECK(flaw_of({on(tier(4), advance(0, 2)), on(tier(4), turn(2, 4))}) == flaw::done_with_steps_open);  // where no slot is used it says nothing
+  }
+  SECTION("restarts") {
+    CHECK(flaw_of({record(0, 0, 2), restart(0, 2)}) == flaw::cannot_restart);
+    CHECK(flaw_of_tapes({record(0, 0, 2), restart(1, 2)}) == flaw::slot_empty);
+    CHECK(flaw_of_tapes({record(0, 0, 2), restart(2, 2)}) == flaw::no_such_slot);
+    CHECK(flaw_of_tapes({record(0, 0, 2), restart(no_slot, 2)}) == flaw::no_such_slot);
+    CHECK(flaw_of_tapes({record(0, 0, 2), restart(0, 0)}) == flaw::wrong_content);  // it brings back the end
+    CHECK(flaw_of_tapes({record(0, 0, 2), restart(0, 1)}) == flaw::wrong_content);
+    CHECK(flaw_of_tapes({record(0, 0, 2), on_disk(restart(0, 2))}) == flaw::wrong_content);
+    CHECK(flaw_of_tapes({record(0, 0, 2), on(tier(4), restart(0, 2))}) == flaw::unknown_tier);
+    CHECK(flaw_of({save(0, 0), {action_kind::load, tier::memory, content(7), 0, 0, 0}}) == flaw::unknown_action);
+  }
+  SECTION("units") {
+    CHECK(flaw_of_tapes({save(0, 0), save(1, 0)}, 1) == flaw::over_budget);
+    CHECK(flaw_of_tapes({record(0, 0, 1)}, 1) == flaw::over_budget);
+    CHECK(flaw_of_tapes({save(0, 0), record(0, 0, 1)}, 2) == flaw::over_budget);
+    CHECK(flaw_of_tapes({record(0, 0, 1), save(0, 1)}, 2) == flaw::over_budget);
+    CHECK(flaw_of_tapes({save(0, 0), record(0, 0, 1)}, 3) == flaw::done_before_turn);
+    CHECK(flaw_of_tapes({save(0, 0), save(1, 0), drop(0), record(0, 0, 1)}, 3) == flaw::done_before_turn);
+    CHECK(flaw_of_tapes({record(0, 0, 1), record(1, 1, 2)}, 3) == flaw::over_budget);
+    CHECK(flaw_of_tapes({record(0, 0, 1), record(1, 1, 2)}, 4) == flaw::done_before_turn);
+    CHECK(check(listed{4, 2, {record(0, 0, 1)}, {.tapes = 2, .budget = {7, ~wide{0}}}}).reason == flaw::over_budget);
+  }
   SECTION("the turn") {
     CHECK(after({turn(2, 4)}) == flaw::second_turn);
     CHECK(flaw_of({advance(0, 2), turn(2, 3)}) == flaw::turn_not_to_the_end);
@@ -149,6 +200,57 @@ TEST_CASE("every flaw is found where it is", "[plan][verify]") {
     CHECK(after({reverse(2, 4), load(0, 0), reverse(0, 2)}) == flaw::done_with_slots_full);
     CHECK(after({reverse(2, 4), load(0, 0), record(1, 0, 1), load(0, 0), drop(0), reverse(0, 2)}) == flaw::done_with_slots_full);
   }
+}
+
+TEST_CASE("a load from a tape brings back the end of its steps and is counted as a restart", "[plan][verify]") {
+  auto const found = verify(listed{4,
+                                   1,
+                                   {record(0, 0, 2), restart(0, 2), save(0, 2), drop(0), restart(0, 2), turn(2, 4), reverse(2, 4), reverse_tape(0, 0, 2),
+                                    drop(0, content::tape)},
+                                   {.leaf = 2, .tapes = 1, .tapes_restart = true}});
+  CHECK(found.restarts == 2);
+  CHECK(found.loads == 0);
+  CHECK(found.recorded == 2);
+  CHECK(found.turned == 2);
+  CHECK(found.taped == 2);
+}
+
+namespace {
+
+/// A list whose slots lie where `lies` says, slot 0 first.
+struct placed : listed {
+  placed(listed const& plan, std::vector<tier> where) : listed{plan}, lies{std::move(where)} {}
+  [[nodiscard]] tier slot_tier(slot_index slot) const { return slot >= 0 && std::size_t(slot) < lies.size() ? lies[std::size_t(slot)] : tier::memory; }
+  std::vector<tier> lies;
+};
+
+}  // namespace
+
+TEST_CASE("a plan that says where its slots lie must save there", "[plan][verify]") {
+  listed const plan{3, 2, {on_disk(save(0, 0)), advance(0, 1), save(1, 1), advance(1, 2), turn(2, 3), reverse(2, 3), load(1, 1), drop(1), reverse(1, 2),
+                           on_disk(load(0, 0)), on_disk(drop(0)), reverse(0, 1)}};
+  CHECK(check(plan));
+  CHECK(check(placed{plan, {tier::disk, tier::memory}}));
+  CHECK(check(placed{plan, {tier::disk, tier::host}}).reason == flaw::wrong_tier);
+  CHECK(check(placed{plan, {tier::disk, tier::host}}).number == 2);
+  CHECK(check(placed{plan, {tier::memory, tier::memory}}).number == 0);
+  CHECK(check(any_schedule{placed{plan, {tier::host, tier::memory}}}).reason == flaw::wrong_tier);
+  CHECK(check(leaves{3, 1, placed{plan, {tier::host, tier::memory}}}).reason == flaw::wrong_tier);
+  CHECK_THROWS_AS(verify(placed{plan, {tier::memory, tier::memory}}), invalid_schedule);
+}
+
+TEST_CASE("saves, loads and the most states kept are counted tier by tier", "[plan][verify]") {
+  auto const found = verify(listed{2, 3, {on_disk(save(0, 0)), on_disk(save(2, 0)), on(tier::host, save(1, 0)), on_disk(drop(0)), on(tier::device, save(0, 0)),
+                                          advance(0, 1), turn(1, 2), reverse(1, 2), on_disk(load(2, 0)), on(tier::host, load(1, 0)), load(no_slot, 0),
+                                          on(tier::host, drop(1)), on_disk(drop(2)), on(tier::device, drop(0)), reverse(0, 1)},
+                                   {.free_initial = true}});
+  CHECK(found.on(tier::disk) == tier_counts{2, 1, 2});
+  CHECK(found.on(tier::host) == tier_counts{1, 1, 1});
+  CHECK(found.on(tier::device) == tier_counts{1, 0, 1});
+  CHECK(found.on(tier::memory) == tier_counts{0, 1, 0});
+  CHECK(found.saves == 4);
+  CHECK(found.loads == 3);
+  CHECK(found.peak_slots == 3);
 }
 
 TEST_CASE("a plan of impossible numbers is refused", "[plan][verify]") {
@@ -249,6 +351,8 @@ TEST_CASE("a position must belong to the plan that takes over", "[plan][verify]"
   kept_state const no_such[] = {{3, 3}};
   kept_state const negative[] = {{-1, 3}};
   kept_state const behind[] = {{0, 11}};
+  kept_state const nowhere[] = {{0, 3, tier(4)}};
+  kept_state const apart[] = {{0, 3, tier::disk}, {2, 5, tier::disk}};
   CHECK(found({10, true}) == flaw::none);
   CHECK(found({10, true, fine, 1}) == flaw::slot_taken);
   CHECK(found({11, true}) == flaw::impossible_plan);
@@ -258,6 +362,9 @@ TEST_CASE("a position must belong to the plan that takes over", "[plan][verify]"
   CHECK(found({10, true, no_such, 1}) == flaw::impossible_plan);
   CHECK(found({10, true, negative, 1}) == flaw::impossible_plan);
   CHECK(found({10, true, behind, 1}) == flaw::impossible_plan);
+  CHECK(found({10, true, nowhere, 1}) == flaw::impossible_plan);
+  remaining const around{{10, 10, true, 3}, apart, 2, [](slot_index slot) { return slot == 1 ? tier::memory : tier::disk; }};
+  CHECK(verify(around, {10, true, apart, 2}).on(tier::disk).peak == 2);
   CHECK(check(revolve{10, 3}, {10, true}).reason == flaw::nothing_live);
   CHECK_THROWS_AS(verify(plan, {4, true}), invalid_schedule);
 }

@@ -43,6 +43,24 @@ TEST_CASE("totals told in advance are those of the walk", "[schedule]") {
     });
 }
 
+TEST_CASE("what happens tier by tier sums up to what happens", "[schedule]") {
+  for (auto const n : lengths)
+    each_plan(n, [&](std::string const& name, auto const& plan) {
+      INFO(name);
+      auto const walked = verify(plan);
+      wide saves = 0, loads = 0;
+      slot_index peaks = 0;
+      for (auto const& one : walked.tiers) {
+        saves += one.saves;
+        loads += one.loads;
+        peaks += one.peak;
+      }
+      CHECK(saves == walked.saves);
+      CHECK(loads == walked.loads);
+      CHECK(peaks >= walked.peak_slots);
+    });
+}
+
 TEST_CASE("the longest reverse is as long as the leaf", "[schedule]") {
   for (auto const n : lengths)
     each_plan(n, [&](std::string const& name, auto const& plan) {
@@ -109,6 +127,13 @@ TEST_CASE("any_schedule is the schedule that it was made of", "[schedule][any]")
       CHECK(any.slots() == plan.slots());
       CHECK(any.leaf() == plan.leaf());
       CHECK(any.tapes() == tapes_of(plan));
+      CHECK(any.tapes_restart() == tapes_restart(plan));
+      CHECK(any.units() == units_of(plan).units);
+      CHECK(any.tape_units() == units_of(plan).tape_units);
+      CHECK(any.shared_table_bytes() == shared_table_bytes_of(plan));
+      CHECK(has_slot_tiers(any) == has_slot_tiers(plan));
+      for (slot_index slot = 0; slot < plan.slots(); ++slot)
+        if (any.slot_tier(slot) != slot_tier(plan, slot)) FAIL("slot " << slot);
       CHECK(any.initial_is_free() == initial_is_free(plan));
       CHECK(any.table_bytes() >= table_bytes_of(plan));
       CHECK(any.counts() == verify(plan));

@@ -24,6 +24,7 @@ CASES = [  # steps, slots, more words; what the title has to say, what is at the
     (["40", "4", "1MB", "w" * 500], "w" * 500),
     (["20000", "20", "1GiB"], None),
 ]
+SCHEDULES = ["uniform", "revolve", "leaves", "two_level", "online", "multistage", "hrevolve", "disk_revolve", "mixed", "bptt", "stages"]
 NUMBER = r"-?\d+(?:\.\d+)?"
 
 
@@ -126,11 +127,15 @@ def main():
     wrong = []
     with tempfile.TemporaryDirectory() as scratch:
         names = ["memory.svg", "space_time.svg"]
+        of_schedules = [f"schedule_{kind}.svg" for kind in SCHEDULES]
         for words, title in CASES:
             subprocess.run([program, scratch, *words], check=True)
             for name in names:
                 wrong += [f"{name} of {' '.join(words)[:60]}: {fault}" for fault in faults(pathlib.Path(scratch, name), title)]
         subprocess.run([program, scratch], check=True)
+        for name in of_schedules:
+            wrong += [f"{name}: {fault}" for fault in faults(pathlib.Path(scratch, name), None)]
+        names += of_schedules
         for name in names:
             if not (kept / name).exists() or (kept / name).read_bytes() != pathlib.Path(scratch, name).read_bytes():
                 wrong.append(f"{kept / name} is not what {program} draws; `{program} {kept}` draws it anew")
@@ -138,7 +143,7 @@ def main():
     refused = subprocess.run([program, tempfile.gettempdir(), "9223372036854775807", "3"], capture_output=True, text=True, timeout=60)
     if refused.returncode == 0 or "9223372036854775807" not in refused.stderr:
         wrong.append(f"a loop too long to be drawn: {refused.returncode} {refused.stderr}")
-    print("\n".join(wrong) or f"{len(CASES)} loops, {len(names)} pictures each")
+    print("\n".join(wrong) or f"{len(CASES)} loops, {len(names)} pictures")
     return bool(wrong)
 
 

@@ -71,44 +71,115 @@ def oracle(name):
     return rows
 
 
+TAPED = ("mixed", "bptt", "stages")
+
+
 def check_totals(answer):
-    """What holds for any schedule here: the last step, or leaf, is run in the turn, every other one loaded and reversed."""
+    """What holds for any schedule here."""
     n = whole(answer["steps"])
-    leaf = answer.get("block", 1) if answer["schedule"] == "revolve" else 1
-    leaves = -(-n // leaf)
-    advances = whole(answer["advances"])
-    expect(whole(answer["reversals"]) == n, answer)
-    expect(whole(answer["step_calls"]) == advances + n - max(leaves - 1, 0) * leaf, answer)
-    expect(whole(answer["forward_steps"]) == advances + n, answer)
-    expect(whole(answer["loads"]) == max(leaves - 1, 0), answer)
+    advances, recorded = whole(answer["advances"]), whole(answer["recorded"])
+    expect(whole(answer["reversals"]) == n and whole(answer["disk_writes"]) <= whole(answer["saves"]), answer)
+    if answer["schedule"] in TAPED:
+        expect(recorded <= n and whole(answer["step_calls"]) == whole(answer["forward_steps"]), answer)
+        expect(advances + n <= whole(answer["forward_steps"]) <= advances + recorded + n, answer)
+    else:
+        leaf = answer.get("block", 1) if answer["schedule"] == "revolve" else 1
+        leaves = -(-n // leaf)
+        expect(recorded == 0 and whole(answer["forward_steps"]) == advances + n, answer)
+        turned = whole(answer["step_calls"]) - advances  # 0 where the sweep runs the last step before it knows
+        expect(turned == 0 and answer["schedule"] in ("two_level", "online") or turned == n - max(leaves - 1, 0) * leaf, answer)
+        expect(whole(answer["loads"]) == max(leaves - 1, 0) + (turned == 0 and n > 0), answer)
     per_step = whole(answer["step_calls"]) / n if n else 0
     expect(math.isclose(answer["forward_evaluations_per_step"], per_step, rel_tol=1e-15), answer)
     expect(answer["counted"] == ("walk" if n <= MOST_WALKED else "closed_form"), answer)
+    expect((answer["cost"] is None) == (answer["schedule"] not in ("hrevolve", "disk_revolve")), answer)
+
+
+def number(text):
+    """A cell of a table as it is asked for: above 2^53 as digits."""
+    return int(text) if int(text) <= 2**53 else text
+
+
+def cost(value):
+    """A cost of an answer: a whole number of the usual form, or a fraction."""
+    expect(type(value) is not float or value != int(value), "a whole cost with a point:", value)
+    return value if type(value) is float else whole(value)
+
+
+def requests_of(name, row):
+    """What a row of a reference table asks for, and which member of the answer each of its columns is."""
+    cell = {key: number(value) for key, value in row.items() if value.isdigit()}
+    steps = {"steps": cell["n"]}
+    if name.startswith("revolve"):
+        same = {"min_advances": "advances", "min_stores": "saves", "repetition_number": "repetition_number", "first_split_min_stores_rule": "first_split"}
+        return [({"schedule": "revolve", "slots": cell["s"]} | steps, same)]
+    if name == "uniform_block":
+        return [({"schedule": "uniform", "block": cell["block"]} | steps, {"num_blocks": "blocks", "advances_turns_excluded_last_block_kept": "advances"})]
+    if name == "two_level_periodic":
+        asked = {"schedule": "two_level", "period": cell["period"], "extra_slots": cell["extra_binomial_slots"]}
+        return [(asked | steps, {"advances_online_full_sweep": "advances"})]
+    if name == "online":
+        return [({"schedule": "online", "slots": cell["s"]} | steps, {})]
+    if name == "multistage":
+        asked = {"schedule": "multistage", "ram_slots": cell["ram_slots"], "disk_slots": cell["disk_slots"]}
+        return [(asked | steps, {"min_advances": "advances"})]
+    if name == "hrevolve2":
+        tiers = [{part: cell[f"{place}_{part}"] for part in ("slots", "write", "read")} for place in ("ram", "disk")]
+        asked = {"schedule": "hrevolve", "tiers": tiers, "advance_cost": cell["advance_cost"], "turn_cost": cell["turn_cost"]}
+        return [(asked | steps, {"min_cost_without_turns": "cost_without_turns", "min_cost_total": "cost"})]
+    if name == "hrevolve3":
+        tiers = [{"slots": cell[f"slots{k}"], "write": cell[f"w{k}"], "read": cell[f"r{k}"]} for k in range(3)]
+        return [({"schedule": "hrevolve", "tiers": tiers} | steps, {"min_cost_without_turns": "cost_without_turns"})]
+    if name == "diskrevolve":
+        asked = {"schedule": "disk_revolve"} | {key: cell[key] for key in ("ram_slots", "disk_write", "disk_read", "advance_cost")}
+        return [(asked | steps, {"min_cost_unlimited_disk": "cost_without_turns"})]
+    if name == "mixed":
+        asked = {"schedule": "mixed", "units": cell["units"], "tape_units": cell["dep_units_alpha"], "initial": "releasable"} | steps
+        return [(asked | {"tape_restarts": restarts}, {f"min_forward_incl_recorded_dep_{column}": "forward_steps"})
+                for restarts, column in ((False, "cannot_restart"), (True, "restarts"))]
+    if name == "bptt_gruslys":
+        asked = {"schedule": "bptt", "units": cell["units_besides_initial_state_and_live_tape"], "tape_units": cell["internal_units_alpha"],
+                 "initial": "pinned_free"} | steps
+        return [(asked | {"keep": keep}, {column: "forward_steps"})
+                for keep, column in (("states", "hidden_only"), ("tapes", "internal_only"), ("both", "mixed_true_optimum"))]
+    asked = {"schedule": "stages", "units": cell["units_incl_initial"], "stages": cell["stages"], "stiffly_accurate": True}
+    return [(asked | steps, {"min_extra_advances_recorded_excluded": "advances"})]
+
+
+ORACLES = ("revolve_small", "revolve_large", "uniform_block", "two_level_periodic", "online", "multistage", "hrevolve2", "hrevolve3", "diskrevolve",
+           "mixed", "bptt_gruslys", "cams_sa")
+
+
+def check_row(name, row, answer):
+    """What a row says beside one column, one member."""
+    if "first_split_min" in row:
+        expect(int(row["first_split_min"]) <= whole(answer["first_split"]) <= int(row["first_split_max"]), row, answer)
+    if name == "uniform_block":
+        reserved = int(row["peak_states_incl_initial"])
+        expect(reserved - 2 <= whole(answer["peak_slots"]) <= reserved, row, answer)
+    if name == "multistage":
+        writes, reads = whole(answer["disk_writes"]), whole(answer["disk_reads"])
+        expect(writes + reads == int(row["min_disk_writes_plus_reads_at_min_advances"]), row, answer)
+        expect(writes >= int(row["min_disk_writes_alone_at_min_advances"]), row, answer)
+    if name == "online":
+        expect(whole(answer["advances"]) >= int(row["offline_min_advances"]), row, answer)
 
 
 def check_oracles():
     """Every row of every reference table, through one process."""
-    asked = []
-    for name in ("revolve_small.csv", "revolve_large.csv"):
-        asked += [({"schedule": "revolve", "steps": int(row["n"]), "slots": int(row["s"])}, row) for row in oracle(name)]
-    asked += [({"schedule": "uniform", "steps": int(row["n"]), "block": int(row["block"])}, row) for row in oracle("uniform_block.csv")]
-    for request in asked:  # large numbers also as digits
-        request[0]["steps"] = str(request[0]["steps"]) if request[0]["steps"] > 2**53 else request[0]["steps"]
-    for (request, row), answer in zip(asked, answered([request for request, _ in asked])):
-        same = {"steps": "n"}
-        if request["schedule"] == "revolve":
-            same |= {"slots": "s", "advances": "min_advances", "saves": "min_stores", "repetition_number": "repetition_number"}
-            same |= {"first_split": "first_split_min_stores_rule"}
-            if "first_split_min" in row:
-                expect(int(row["first_split_min"]) <= whole(answer["first_split"]) <= int(row["first_split_max"]), row, answer)
-        else:
-            same |= {"blocks": "num_blocks", "advances": "advances_turns_excluded_last_block_kept"}
-            reserved = int(row["peak_states_incl_initial"])
-            expect(reserved - 2 <= whole(answer["peak_slots"]) <= reserved, row, answer)
-        for key, column in same.items():
+    asked = [(name, row, *one) for name in ORACLES for row in oracle(name + ".csv") for one in requests_of(name, row)]
+    answers = answered([request for _, _, request, _ in asked])
+    for (name, row, _, same), answer in zip(asked, answers):
+        for column, key in same.items():
             if column in row:
-                expect(whole(answer[key]) == int(row[column]), key, row, answer)
+                expect((cost if key.startswith("cost") else whole)(answer[key]) == int(row[column]), key, row, answer)
+        check_row(name, row, answer)
         check_totals(answer)
+    ratios = [whole(answer["advances"]) / int(row["offline_min_advances"])
+              for (name, row, _, _), answer in zip(asked, answers)
+              if name == "online" and int(row["offline_min_advances"]) > 0]
+    print(f"{len(asked)} answers; online over offline advances: mean {sum(ratios) / len(ratios):.4f}, worst {max(ratios):.4f}")
+    expect(sum(ratios) / len(ratios) <= 1.0095, "online is too far from the optimum")
 
 
 def beta(s, t):
@@ -146,6 +217,24 @@ def check_limits():
             (answer,) = answered([{"steps": str(n), "slots": s}])
             check_totals(answer)
             expect((whole(answer["repetition_number"]), whole(answer["advances"])) == fewest(n, s), answer)
+    # of the other schedules: a closed form, or an error at once that says what would do
+    for n in (MOST, 2**53 + 1, 2**32 + 1, MOST_WALKED + 1):
+        steps = {"steps": str(n)}
+        for request in ({"schedule": "two_level", "period": str(n // 2), "extra_slots": 3}, {"schedule": "two_level", "period": 1, "extra_slots": 0},
+                        {"schedule": "bptt", "units": 20, "tape_units": 2, "keep": "states"},
+                        {"schedule": "mixed", "units": str(MOST), "initial": "pinned_free"}):
+            check_totals(answered([steps | request])[0])
+        for request in ({"schedule": "online", "slots": 3}, {"schedule": "multistage", "ram_slots": 9, "disk_slots": 9},
+                        {"schedule": "hrevolve", "tiers": [{"slots": 9}, {"slots": 9, "write": 1}]},
+                        {"schedule": "disk_revolve", "ram_slots": 9, "disk_write": 1, "disk_read": 1}, {"schedule": "mixed", "units": 100},
+                        {"schedule": "stages", "units": 100, "stages": 2}):
+            refused(steps | request, "does not fit" if request["schedule"] in TAPED else f"walks over at most {MOST_WALKED}", "give")
+    for largest in ({"schedule": "two_level", "steps": 57, "period": MOST, "extra_slots": MOST}, {"schedule": "online", "steps": 57, "slots": MOST},
+                    {"schedule": "multistage", "steps": 57, "ram_slots": MOST, "disk_slots": MOST}, {"schedule": "mixed", "steps": 57, "units": MOST},
+                    {"schedule": "stages", "steps": 57, "units": MOST}, {"schedule": "bptt", "steps": 57, "units": MOST, "tape_units": 3}):
+        (answer,) = answered([largest])
+        check_totals(answer)
+        expect(whole(answer["forward_steps"]) <= 57 + 57 + 56, answer)
     as_number, as_digits = answered([{"steps": MOST, "slots": str(MOST)}, {"steps": str(MOST), "slots": MOST}])
     expect(as_number == as_digits and whole(as_number["advances"]) == MOST - 1, as_number)
     (answer,) = answered([{"schedule": "store_all", "steps": MOST}])
@@ -182,7 +271,7 @@ def check_lines():
     refused('{"steps":-1,"slots":3}', "steps", '"-1"', "from 0 to")
     refused('{"steps":10,"memory":"1K","state":8}', "memory", '"1K"', "1KB")
     refused('{"steps":1000,"slots":3,"schedule":"uniform"}', "slots = 3", "least slots = 61")
-    refused({"steps": 10, "slots": 3, "schedule": "fastest"}, "fastest", "revolve, uniform or store_all")
+    refused({"steps": 10, "slots": 3, "schedule": "fastest"}, "fastest", "revolve, uniform, store_all", "or custom")
 
     many = [{"id": f"{k} \u00e9\"\\", "steps": k % 50, "slots": 1 + k % 7} for k in range(5000)]
     expect([answer["id"] for answer in answered(many)] == [request["id"] for request in many], "the order of answers")
@@ -202,13 +291,30 @@ def check_budgets():
             refused(base | {"memory": least - 1}, str(least))
             for memory in (least, least + 999, 2 * least + 12_345, 5_000_000_000):
                 (answer,) = answered([base | {"memory": memory}])
-                expect(whole(answer["peak_bytes"]) <= memory, n, memory, answer)
+                expect(whole(answer["memory_bytes"]) <= memory and answer["disk_bytes"] == 0, n, memory, answer)
                 check_totals(answer)
                 chosen = whole(answer["slots"])
                 (again,) = answered([base | {"slots": chosen}])
                 expect(again == answer, "the same plan by its slots:", answer, again)
                 for more in answered([base | {"slots": chosen + k} for k in (1, 2, 3)]):
                     expect(whole(more["peak_bytes"]) > memory or whole(more["peak_slots"]) == whole(answer["peak_slots"]), memory, answer, more)
+    weights = {"disk_write": 5, "disk_read": 2.5}
+    for schedule, own, extra, lengths in (("online", "slots", {}, (1, 2, 50, 1000, 200_000)),
+                                          ("two_level", "extra_slots", {"period": 60}, (1, 2, 50, 1000, 200_000, 10**9)),
+                                          ("multistage", "ram_slots", {"disk_slots": 4}, (1, 2, 50, 300)),
+                                          ("disk_revolve", "ram_slots", weights, (1, 2, 50, 300))):
+        for n in lengths:
+            base = {"schedule": schedule, "steps": n, "state": 10_000} | extra
+            least = int(re.search(r"needs (\d+) B", refused(base | {"memory": 1}, "memory is 1 B", "at least"))[1])
+            refused(base | {"memory": least - 1}, str(least))
+            for memory in (least, least + 9_999, 2 * least + 12_345, 5_000_000_000):
+                (answer,) = answered([base | {"memory": memory}])
+                expect(whole(answer["memory_bytes"]) <= memory, n, memory, answer)
+                check_totals(answer)
+                chosen = whole(answer[own])
+                expect(answered([base | {own: chosen}]) == [answer], "the same plan by its slots:", answer)
+                (more,) = answered([base | {own: chosen + 1}])
+                expect(whole(more["memory_bytes"]) > memory or whole(more["peak_slots"]) == whole(answer["peak_slots"]), memory, answer, more)
     for schedule, extra in (("store_all", {}), ("uniform", {"block": 10})):
         base = {"schedule": schedule, "steps": 1000, "state": 1000} | extra
         least = int(re.search(r"needs (\d+) B", refused(base | {"memory": "10kB"}, "schedule revolve"))[1])
@@ -224,7 +330,9 @@ def check_memory():
         return
 
     def peak(count):
-        lines = "".join('{"steps":%d,"slots":%d,"id":%d}\n' % (k % 40, 1 + k % 9, k) if k % 10 else "wrong\n" for k in range(count))
+        kinds = ('"slots":%d', '"schedule":"mixed","units":%d', '"schedule":"hrevolve","tiers":[{"slots":%d},{"slots":2,"write":1}]',
+                 '"schedule":"two_level","period":5,"extra_slots":%d')
+        lines = "".join(('{"steps":%d,' + kinds[k % 4] + ',"id":%d}\n') % (k % 40, 1 + k % 9, k) if k % 10 else "wrong\n" for k in range(count))
         child = subprocess.Popen([TOOL, "plan", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         feeder = threading.Thread(target=lambda: (child.stdin.write(lines), child.stdin.flush()))
         feeder.start()
@@ -242,62 +350,265 @@ def check_memory():
     expect(many <= few + 256, "memory grows with the lines")
 
 
-def replay(text, n, leaf):
-    """Obeys a list of actions on step numbers; the totals, in the words of an answer."""
-    rows = list(csv.reader(text.splitlines()))
-    expect(rows[0] == ["action", "from", "to", "slot"] and rows[-1] == ["done", "", "", ""], rows[0], rows[-1])
-    live, left, turned, kept = 0, n, False, {}
-    runs = [0] * n
-    sums = dict.fromkeys(("advances", "saves", "loads", "reversals", "peak_slots", "first_split"), 0)
-    for kind, *cells in rows[1:-1]:
-        first, last, slot = (int(cell) if cell else None for cell in cells)
-        if kind == "advance":
-            expect(first == live and first < last <= left and slot is None, kind, cells, live, left)
-            for step in range(first, last):
-                runs[step] += 1
-            if sums["advances"] == 0:
-                sums["first_split"] = last
-            sums["advances"] += last - first
-            live = last
-        elif kind == "save":
-            expect(first == live and last is None and slot >= 0 and slot not in kept, kind, cells, live, kept)
-            kept[slot] = live
-            sums["saves"] += 1
-            sums["peak_slots"] = max(sums["peak_slots"], len(kept))
-        elif kind == "load":
-            expect(kept.get(slot) == first and last is None, kind, cells, kept)
-            live = first
-            sums["loads"] += 1
-        elif kind == "drop":
-            expect(slot in kept and first is None and last is None, kind, cells, kept)
-            del kept[slot]
-        elif kind == "turn":
-            expect(not turned and first == live and last == n and slot is None, kind, cells, live)
-            turned = True
-        elif kind == "reverse":
-            expect(turned and last == left and first == live and 0 < last - first <= leaf and slot is None, kind, cells, live, left)
-            sums["reversals"] += last - first
-            left, live = first, None
+TIERS = ("memory", "device", "host", "disk")
+
+
+class Sweep:
+    """Obeys a list of actions on step numbers. Each action is a method; what it must not do is an assertion."""
+
+    def __init__(self, steps, slots, leaf=1, tapes=0, free_initial=0, tapes_restart=0, units=None, tape_units=0):
+        self.steps, self.slots, self.leaf, self.tape_slots = steps, slots, leaf, tapes
+        self.free_initial, self.tapes_restart, self.units, self.tape_units = free_initial, tapes_restart, units, tape_units
+        self.live, self.left, self.turned = 0, steps, False
+        self.kept, self.taped = {}, {}  # slot -> (state, tier), tape slot -> (first, last, tier)
+        self.runs = [0] * (steps + 1)  # of steps that start at a state, less those that end there
+        self.sums = dict.fromkeys(("advances", "recorded", "saves", "loads", "restarts", "reversals", "peak_slots", "peak_tapes", "first_split"), 0)
+        self.from_tapes = 0
+        self.writes, self.reads, self.peaks = ({tier: 0 for tier in TIERS} for _ in range(3))
+
+    def weigh(self, tier):
+        expect(self.units is None or len(self.kept) + len(self.taped) * self.tape_units <= self.units, "over the budget of units")
+        self.sums["peak_slots"] = max(self.sums["peak_slots"], len(self.kept))
+        self.sums["peak_tapes"] = max(self.sums["peak_tapes"], len(self.taped))
+        self.peaks[tier] = max(self.peaks[tier], sum(where == tier for _, where in self.kept.values()))
+
+    def advance(self, first, last, slot, what, tier):
+        expect(first == self.live and first < last <= self.left and slot is None, "a wrong advance")
+        self.runs[first] += 1
+        self.runs[last] -= 1
+        self.sums["first_split"] = self.sums["first_split"] or last
+        self.sums["advances"] += last - first
+        self.live = last
+
+    def save(self, first, last, slot, what, tier):
+        expect(first == self.live and last is None and 0 <= slot < self.slots and slot not in self.kept, "a wrong save")
+        self.kept[slot] = (self.live, tier)
+        self.sums["saves"] += 1
+        self.writes[tier] += 1
+        self.weigh(tier)
+
+    def load(self, first, last, slot, what, tier):
+        if what == "tape":
+            expect(self.tapes_restart and self.taped[slot][1:] == (first, tier), "a wrong restart")
+            self.sums["restarts"] += 1
         else:
-            expect(False, "an unknown action", kind)
-    expect(turned and left == 0 and not kept, "the end", turned, left, kept)
-    return sums | {"repetition_number": max(runs, default=0)}
+            expect(self.kept.get(slot) == (first, tier) if slot is not None else self.free_initial and first == 0, "a wrong load")
+            self.sums["loads"] += 1
+            self.reads[tier] += 1
+        self.live = first
+
+    def drop(self, first, last, slot, what, tier):
+        held = self.taped if what == "tape" else self.kept
+        expect(held[slot][-1] == tier and first is None and last is None, "a wrong drop")
+        del held[slot]
+
+    def record(self, first, last, slot, what, tier):
+        expect(first == self.live and 0 < last - first <= self.leaf and last <= self.left, "a wrong record")
+        expect(0 <= slot < self.tape_slots and slot not in self.taped, "a wrong tape slot")
+        self.taped[slot] = (first, last, tier)
+        self.sums["recorded"] += last - first
+        self.live = last
+        self.weigh(tier)
+
+    def turn(self, first, last, slot, what, tier):
+        expect(not self.turned and first == self.live and last == self.steps and slot is None, "a wrong turn")
+        self.turned = True
+
+    def reverse(self, first, last, slot, what, tier):
+        expect(self.turned and last == self.left and 0 < last - first <= self.leaf, "a wrong reverse")
+        if what == "tape":
+            expect(self.taped[slot] == (first, last, tier), "a reverse from another tape")
+            self.from_tapes += last - first
+        else:
+            expect(first == self.live and slot is None, "a reverse from another state")
+            self.live = None
+        self.sums["reversals"] += last - first
+        self.left = first
+
+    def done(self, *cells):
+        expect(self.turned and self.left == 0 and not self.kept and not self.taped, "the end", self.left, self.kept, self.taped)
+        self.sums["disk_writes"], self.sums["disk_reads"] = self.writes["disk"], self.reads["disk"]
+        self.sums["forward_steps"] = self.sums["advances"] + self.sums["recorded"] + self.sums["reversals"] - self.from_tapes
+        self.sums["repetition_number"] = most = at = 0
+        for change in self.runs:
+            at += change
+            most = max(most, at)
+        self.sums["repetition_number"] = most
+
+
+def replay(text):
+    """The sweep that a list of actions describes, played to its end."""
+    head, columns, *rows = text.splitlines()
+    expect(head.startswith("# cairn schedule: ") and columns == "action,from,to,slot,what,tier", head, columns)
+    sweep = Sweep(**{name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", head)})
+    for at, (kind, first, last, slot, what, tier) in enumerate(csv.reader(rows)):
+        expect(kind in ("advance", "save", "load", "drop", "record", "turn", "reverse", "done") and tier in ("", *TIERS), at, rows[at])
+        try:
+            getattr(sweep, kind)(*(int(cell) if cell else None for cell in (first, last, slot)), what, tier or "memory")
+        except (AssertionError, KeyError) as problem:
+            raise AssertionError(f"action {at}, {rows[at]}: {problem}")
+    expect(rows[-1].startswith("done") and sum(row.startswith("done") for row in rows) == 1, "the last action")
+    return sweep
+
+
+def replay_json(text):
+    """The same list as JSON, in the form of the other."""
+    plan = json.loads(text)
+    actions = plan.pop("actions")
+    rows = [",".join(str(a.get(key, "")) for key in ("action", "from", "to", "slot", "what", "tier")) for a in actions]
+    head = " ".join(f"{key}={int(value)}" for key, value in plan.items())
+    return replay("\n".join(["# cairn schedule: " + head, "action,from,to,slot,what,tier", *rows]))
+
+
+def words_for(request):
+    """The options of the command line for a request."""
+    def text(value):
+        if isinstance(value, list):
+            return ",".join(f"{one['slots']}:{one.get('write', 0)}:{one.get('read', 0)}" for one in value)
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    return [f"--{key.replace('_', '-')}={text(value)}" for key, value in request.items()]
+
+
+def check_against(request, answer, sweep):
+    """What the replay counted is what the answer says, and no place held more than it may."""
+    for key, value in sweep.sums.items():
+        expect(whole(answer.get(key, 0)) == value, key, value, request, answer)
+    if request["schedule"] in ("hrevolve", "disk_revolve"):
+        places = {1: ("memory",), 2: ("memory", "disk"), 3: ("memory", "host", "disk"), 4: TIERS}
+        tiers = request.get("tiers") or [{"slots": request["ram_slots"]},
+                                         {"slots": MOST, "write": request["disk_write"], "read": request["disk_read"]}]
+        sum_ = sweep.sums["advances"] * request.get("advance_cost", 1)
+        for place, tier in zip(places[len(tiers)], tiers):
+            sum_ += sweep.writes[place] * tier.get("write", 0) + sweep.reads[place] * tier.get("read", 0)
+            expect(sweep.peaks[place] <= tier["slots"], place, request, answer)
+        expect(math.isclose(cost(answer["cost_without_turns"]), sum_, rel_tol=1e-12), sum_, request, answer)
+        sum_ += request["steps"] * request.get("turn_cost", 0)
+        expect(math.isclose(cost(answer["cost"]), sum_, rel_tol=1e-12), sum_, request, answer)
+    if request["schedule"] == "multistage":
+        expect(sweep.peaks["memory"] <= request["ram_slots"] and sweep.peaks["disk"] <= request.get("disk_slots", MOST), request, answer)
+        expect("disk_slots" in request or sweep.sums["advances"] == max(request["steps"] - 1, 0), "the disk is not unlimited", request, answer)
+    if request["schedule"] in TAPED:
+        expect(sweep.units is not None and sweep.units <= request["units"], "the budget of units", request)
+
+
+def plans_to_replay():
+    lengths = (0, 1, 2, 3, 10, 57, 400)
+    some = (0, 1, 2, 3, 10, 41)
+    yield from ({"schedule": "revolve", "steps": n, "slots": s} for n in lengths for s in (1, 2, 5, 60))
+    leaves = ((0, 3), (1, 3), (40, 3), (40, 40), (40, 99))
+    yield from ({"schedule": "revolve", "steps": n, "slots": s, "block": k} for n, k in leaves for s in (1, 4))
+    yield from ({"schedule": "uniform", "steps": n} | how for n in lengths for how in ({}, {"block": 7}, {"slots": 50}))
+    yield from ({"schedule": "store_all", "steps": n} for n in (0, 1, 2, 57))
+    yield {"schedule": "revolve", "steps": 300, "memory": "20kB", "state": "1kB", "adjoint": 10, "tape": "2kB", "out_of_place": True}
+    yield from ({"schedule": "two_level", "steps": n, "period": p, "extra_slots": x} for n in lengths for p, x in ((1, 0), (7, 2), (1000, 3)))
+    yield from ({"schedule": "online", "steps": n, "slots": s} | how for n in lengths for s in (1, 2, 5, 60) for how in ({}, {"eager": True}))
+    yield from ({"schedule": "multistage", "steps": n, "ram_slots": r} | disk for n in some for r in (1, 3) for disk in ({}, {"disk_slots": 2}))
+    two = [{"slots": 2}, {"slots": 4, "write": 2.5, "read": 1.25}]
+    three = [{"slots": 1}, {"slots": 2, "write": 1, "read": 0.5}, {"slots": 3, "write": 4, "read": 4}]
+    yield from ({"schedule": "hrevolve", "steps": n, "tiers": tiers} for n in some for tiers in (two[:1], two, three))
+    yield {"schedule": "hrevolve", "steps": 30, "tiers": two, "advance_cost": 0.75, "turn_cost": 1.5}
+    yield from ({"schedule": "disk_revolve", "steps": n, "ram_slots": c, "disk_write": 3, "disk_read": 1.5} for n in some for c in (1, 3))
+    yield from ({"schedule": "mixed", "steps": n, "units": m, "tape_units": a, "tape_restarts": restarts, "initial": initial}
+                for n in some for m, a in ((3, 1), (7, 3)) for restarts in (False, True) for initial in ("releasable", "pinned_free"))
+    yield from ({"schedule": "bptt", "steps": n, "units": m, "tape_units": 2, "keep": keep}
+                for n in some for m in (0, 5) for keep in ("states", "tapes", "both"))
+    yield from ({"schedule": "stages", "steps": n, "units": m, "stages": 2, "stiffly_accurate": accurate}
+                for n in some for m in (3, 9) for accurate in (False, True))
 
 
 def check_actions():
-    """--csv is a plan that an interpreter of another make can obey, with the totals of --json, which is the answer of --batch."""
-    requests = [{"schedule": "revolve", "steps": n, "slots": s} for n in (0, 1, 2, 3, 10, 57, 400) for s in (1, 2, 5, 60)]
-    leaves = ((0, 3), (1, 3), (40, 3), (40, 40), (40, 99))
-    requests += [{"schedule": "revolve", "steps": n, "slots": s, "block": k} for n, k in leaves for s in (1, 4)]
-    requests += [{"schedule": "uniform", "steps": n} | how for n in (0, 1, 2, 3, 10, 57, 400) for how in ({}, {"block": 7}, {"slots": 50})]
-    requests += [{"schedule": "store_all", "steps": n} for n in (0, 1, 2, 57)]
-    requests += [{"steps": 300, "memory": "20kB", "state": "1kB", "adjoint": 10, "tape": "2kB", "out_of_place": True}]
-    for request, answer in zip(requests, answered(requests)):
-        words = [f"--{key.replace('_', '-')}" + ("" if value is True else f"={value}") for key, value in request.items()]
-        expect(output("plan", *words, "--json") == json.dumps(answer, separators=(",", ":")) + "\n", words, answer)
-        leaf = request.get("block", 1) if answer["schedule"] == "revolve" else 1
-        for key, value in replay(output("plan", *words, "--csv"), request["steps"], leaf).items():
-            expect(whole(answer[key]) == value, key, value, answer)
+    """--csv is a plan that an interpreter of another make can obey, with the totals of --json, which is the answer of --batch.
+    As a file, in either form, it is a custom schedule with the same totals."""
+    requests = list(plans_to_replay())
+    with tempfile.TemporaryDirectory() as scratch:
+        for at, (request, answer) in enumerate(zip(requests, answered(requests))):
+            words = words_for(request)
+            expect(output("plan", *words, "--json") == json.dumps(answer, separators=(",", ":")) + "\n", words, answer)
+            check_totals(answer)
+            text = output("plan", *words, "--csv")
+            check_against(request, answer, replay(text))
+            if at % 7:
+                continue
+            as_json = output("plan", *words, "--json-actions")
+            check_against(request, answer, replay_json(as_json))
+            for form, content in (("csv", text), ("json", as_json)):
+                name = os.path.join(scratch, "plan." + form)
+                pathlib.Path(name).write_text(content)
+                expect(output("plan", "--actions", name, "--csv") == text, "another list came back", words)
+                again = json.loads(output("plan", "--schedule", "custom", "--actions", name, "--json"))
+                for key in ("steps", "advances", "recorded", "forward_steps", "reversals", "saves", "loads", "disk_writes", "disk_reads",
+                            "peak_slots", "repetition_number", "first_split"):
+                    expect(again[key] == answer[key], key, answer, again)
+
+
+def check_custom():
+    """A list of actions that is no schedule is refused, with its action and line."""
+    good = output("plan", "--steps", 6, "--slots", 3, "--csv").splitlines()
+
+    def refused_list(rows, *words, form="csv"):
+        with tempfile.TemporaryDirectory() as scratch:
+            name = os.path.join(scratch, "plan." + form)
+            pathlib.Path(name).write_text(rows if isinstance(rows, str) else "\n".join(rows) + "\n")
+            done = run("plan", "--actions", name)
+        expect(done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1, rows, done)
+        expect(all(word in done.stderr for word in words), done.stderr, "lacks", words)
+
+    for cut in range(1, len(good)):
+        refused_list(good[:cut])  # ends too soon
+    for at in range(2, len(good) - 1):
+        refused_list(good[:at] + good[at + 1:], "line ")  # one action is missing
+    refused_list(good[:4] + ["# a word", "", "advance,7,8,,,"] + good[5:], "action 2 on line 7")
+    refused_list(good[:2] + ["jump,0,1,,,"] + good[3:], "line = 3")
+    refused_list(good[:2] + ["advance,0,99999999999999999999,,,"] + good[3:], "line = 3")
+    refused_list("", "cairn schedule")
+    refused_list("{", "byte", form="json")
+    refused_list('{"steps":1,"slots":1,"actions":[{"action":"turn","from":0,"to":1},{"action":"done"}]}', "action 1", form="json")
+    refused_list(good, "neither .csv nor .json", form="txt")
+    refused({"schedule": "custom", "actions": "x.csv"}, "cairn plan --actions FILE")
+
+
+def check_keys():
+    """A key that a schedule knows nothing of is refused, saying which it knows; what a schedule needs is asked for."""
+    refused({"steps": 9, "slots": 3, "units": 3}, "units does not go with revolve", "slots, memory, block")
+    refused({"schedule": "store_all", "steps": 9, "slots": 3}, "slots does not go with store_all")
+    refused({"schedule": "two_level", "steps": 9, "period": 3}, "two_level needs period and extra_slots")
+    refused({"schedule": "two_level", "steps": 9, "period": 0, "extra_slots": 1}, "period", "from 1 to")
+    refused({"schedule": "online", "steps": 9}, "online needs slots")
+    refused({"schedule": "multistage", "steps": 9, "disk_slots": 3}, "multistage needs ram_slots")
+    refused({"schedule": "hrevolve", "steps": 9}, "hrevolve needs tiers")
+    refused({"schedule": "hrevolve", "steps": 9, "tiers": []}, "tiers")
+    refused({"schedule": "hrevolve", "steps": 9, "tiers": 3}, "tiers got 3")
+    refused({"schedule": "hrevolve", "steps": 9, "tiers": [3]}, "tiers got 3")
+    refused({"schedule": "hrevolve", "steps": 9, "tiers": [[]]}, "tiers")
+    refused({"schedule": "hrevolve", "steps": 9, "tiers": {"slots": 3}}, "tiers")
+    refused({"schedule": "hrevolve", "steps": 9, "tiers": [{"write": 3}]}, "no slots")
+    refused({"schedule": "hrevolve", "steps": 9, "tiers": [{"slots": 3, "colour": 3}]}, "colour", "slots, write and read")
+    refused({"schedule": "hrevolve", "steps": 9, "tiers": [{"slots": 3, "write": -1}]}, "tiers write", '"-1"')
+    refused({"schedule": "hrevolve", "steps": 9, "tiers": [{"slots": 3, "write": {"a": 1}}]}, "tiers")
+    refused({"schedule": "hrevolve", "steps": 9, "tiers": [{"slots": "3:0:0,4", "write": 1}]}, "tiers")
+    refused('{"schedule":"hrevolve","steps":9,"tiers":[{"slots":3,"slots":3}]}', "slots is given twice")
+    refused({"schedule": "disk_revolve", "steps": 9, "ram_slots": 3, "disk_write": 3}, "disk_revolve needs disk_write, disk_read and ram_slots")
+    refused({"schedule": "disk_revolve", "steps": 9, "ram_slots": 3, "disk_write": 3, "disk_read": -1}, "disk_read", '"-1"')
+    refused('{"schedule":"disk_revolve","steps":9,"ram_slots":3,"disk_write":3,"disk_read":1e999}', "character")
+    refused({"schedule": "mixed", "steps": 9}, "mixed needs units")
+    refused({"schedule": "mixed", "steps": 9, "units": 3, "initial": "somewhere"}, "releasable or pinned_free")
+    refused({"schedule": "mixed", "steps": 9, "units": 3, "tape_restarts": 1}, "true or false")
+    refused({"schedule": "bptt", "steps": 9, "units": 3, "keep": "all"}, "states, tapes or both")
+    refused({"schedule": "bptt", "steps": 9, "units": 3, "initial": "releasable"}, "pinned_free")
+    refused({"schedule": "stages", "steps": 9, "units": 3, "initial": "pinned_free"}, "releasable")
+    refused({"schedule": "stages", "steps": 9, "units": 3, "stages": 0}, "stages", "from 1 to")
+    for table in ({"schedule": "hrevolve", "tiers": [{"slots": 500}, {"slots": 50, "write": 1, "read": 1}]}, {"schedule": "mixed", "units": 1000}):
+        refused(table | {"steps": 10**7}, "does not fit", "most table bytes")
+
+
+SMALL_PLANS = (
+    {"schedule": "revolve", "steps": 20, "slots": 3}, {"schedule": "uniform", "steps": 20}, {"schedule": "store_all", "steps": 20},
+    {"schedule": "two_level", "steps": 20, "period": 5, "extra_slots": 2}, {"schedule": "online", "steps": 20, "slots": 3},
+    {"schedule": "multistage", "steps": 20, "ram_slots": 1, "disk_slots": 2},
+    {"schedule": "hrevolve", "steps": 20, "tiers": [{"slots": 1}, {"slots": 2, "write": 2.5, "read": 1}]},
+    {"schedule": "disk_revolve", "steps": 20, "ram_slots": 1, "disk_write": 2, "disk_read": 0.5},
+    {"schedule": "mixed", "steps": 20, "units": 5, "tape_units": 2}, {"schedule": "bptt", "steps": 20, "units": 5, "tape_units": 2},
+    {"schedule": "stages", "steps": 20, "units": 5, "stages": 2})
 
 
 def check_options():
@@ -314,25 +625,96 @@ def check_options():
             (["plan", "--steps", 1_000_001, "--slots", 9, "--csv"], "1000000"), (["plan", "--steps", 10**8, "--slots", 9, "--picture"], "picture"),
             (["plan", "--steps", 5, "--slots", 2, "--svg", scratch + "/no/x.svg"], "cannot be written"),
             (["plan", "--steps", 5, "--slots", 2, "--schedule", "best"], "store_all"), (["explain", "--steps", 5], "revolve needs slots"),
-            (["explain", "--steps", 5, "--slots", 2, "--json"], "--json"), (["savings"], "N"), (["savings", "ten"], '"ten"'),
+            (["explain", "--steps", 5, "--slots", 2, "--json"], "--json"),
+            (["plan", "--steps", 5, "--slots", 2, "--csv", "--json-actions"], "one of them"), (["plan", "--batch", "--json-actions"], "standard input"),
+            (["plan", "--steps", 100_001, "--slots", 9, "--json-actions"], "100000"), (["plan", "--actions", scratch + "/no.csv"], "cannot be read"),
+            (["plan", "--schedule", "hrevolve", "--steps", 9, "--tiers", "3:0"], "SLOTS:WRITE:READ"),
+            (["advise", "--steps", 9, "--memory", "1MB"], "state is not given"), (["advise", "--steps", 9, "--state", 8], "memory is not given"),
+            (["advise", "--steps", 9, "--state", 8, "--memory", 9], "the least that any plan takes"),
+            (["advise", "--steps", 9, "--state", 8, "--memory", "1MB", "--leaves", "--records"], "one of them"),
+            (["advise", "--steps", 9, "--state", 8, "--memory", "1MB", "--disk-write", 2], "disk is not given"),
+            (["advise", "--steps", 9, "--state", 8, "--memory", "1MB", "--schedule", "online"], "or mixed"),
+            (["advise", "--steps", 9, "--state", 8, "--memory", "1MB", "--step-seconds", "nan"], '"nan"'),
+            (["pareto", "--steps", 9, "--state", 8, "--memory", 9], "leave it out"), (["pareto", "--steps", 9, "--state", 8, "--points", 0], "points"),
+            (["pareto", "--steps", 9, "--state", 8, "--csv", "--json"], "one of them"), (["slots", "--steps", 9], "--slowdown"),
+            (["slots", "--steps", 9, "--slowdown", "1.5"], "2 or more"), (["slots", "--steps", "x", "--slowdown", 2], '"x"'), (["savings"], "N"), (["savings", "ten"], '"ten"'),
             (["savings", 10, "--checkpoints", 11], "checkpoints = 11"), (["version", "x"], "x")):
         done = run(*words)
         one_sentence = done.stderr.startswith("cairn: ") and done.stderr.count("\n") == 1
         expect(done.returncode == 2 and done.stdout == "" and one_sentence and said in done.stderr, words, done)
-    for words in (["--help"], ["plan", "--help"], ["explain", "--help"], ["savings", "--help"], ["version", "--help"]):
+    for words in (["--help"], ["plan", "--help"], ["explain", "--help"], ["advise", "--help"], ["pareto", "--help"], ["slots", "--help"],
+                  ["savings", "--help"], ["version", "--help"]):
         expect("Usage" in output(*words), words)
     version = re.search(r'CAIRN_VERSION_STRING "([^"]+)"', (ROOT / "include/cairn/version.hpp").read_text())[1]
     expect(output("version") == f"cairn {version}\n", "version")
 
     pictures = [os.path.join(scratch, name) for name in ("schedule.svg", "memory.svg")]
-    output("plan", "--steps", 20, "--slots", 3, "--svg", pictures[0], "--memory-svg", pictures[1], "--json")
-    for picture in pictures:
-        expect(xml.etree.ElementTree.parse(picture).getroot().tag == "{http://www.w3.org/2000/svg}svg", picture)
-        os.remove(picture)
+    for request in SMALL_PLANS:
+        drawn = output("plan", *words_for(request), "--svg", pictures[0], "--memory-svg", pictures[1], "--picture")
+        expect("action\n" in drawn and drawn.startswith(request["schedule"] + ", "), request, drawn)
+        for picture in pictures:
+            expect(xml.etree.ElementTree.parse(picture).getroot().tag == "{http://www.w3.org/2000/svg}svg", request, picture)
+            os.remove(picture)
     os.rmdir(scratch)
     plain = output("plan", "--steps", 20, "--slots", 3)
     drawn = output("plan", "--steps", 20, "--slots", 3, "--picture")
     expect(drawn.startswith(plain) and drawn.count("\n") > plain.count("\n") + 10, drawn)
+
+
+def check_planning():
+    """advise, pareto and slots: within the budget, above the proven bounds, and with the numbers of --batch."""
+    loop = ["--steps", 300, "--state", "10kB"]
+    disk = ["--disk", "unlimited", "--disk-write", 0.02, "--disk-read", 0.01, "--step-seconds", 0.01, "--adjoint-seconds", 0.03]
+    tapes = ["--records", "--tape", "25kB", "--tape-restarts"]
+    for extra in ([], disk, tapes, ["--leaves", "--tape-step", "2kB"], ["--out-of-place"]):
+        measure = "seconds" if extra is disk else "step_calls"
+        for memory in (100_000, 400_000, 10**7):
+            words = [*loop, *extra, "--memory", memory]
+            advice = json.loads(output("advise", *words, "--json"))
+            best, others = advice["best"], advice["runners_up"]
+            expect(sorted(others, key=lambda plan: plan[measure]) == others, "the order of", words)
+            for plan in (best, *others):
+                expect(plan[measure] >= best[measure] and plan["memory_bytes"] <= memory, words, plan)
+                expect(plan["step_calls"] >= plan["least_step_calls"] and plan["seconds"] >= plan["least_seconds"] * (1 - 1e-12), words, plan)
+                expect(plan["memory_bytes"] >= plan["least_bytes"], words, plan)
+                expect(json.loads(output("advise", *words, "--schedule", plan["schedule"], "--json"))["best"] == plan, words, plan)
+                if plan["schedule"] == "mixed":
+                    (answer,) = answered([{"schedule": "mixed", "steps": 300, "units": plan["units"], "tape_units": plan["tape_units"], "tape_restarts": True,
+                                           "initial": "pinned_free"}])
+                elif plan["schedule"] == "two_level":
+                    (answer,) = answered([{"schedule": "two_level", "steps": 300, "period": plan["period"], "extra_slots": plan["slots"]}])
+                elif plan["schedule"] == "revolve" and plan["leaf"] == 1:  # the initial state stands beside its slots
+                    (answer,) = answered([{"steps": 300, "slots": plan["slots"] + 1}])
+                else:
+                    continue
+                expect(answer["advances"] == plan["advances"] and answer["forward_steps"] == plan["forward_steps"], plan, answer)
+            said = output("advise", *words)
+            expect(said.splitlines()[1].split("  ")[-1].startswith(best["schedule"]), said)
+
+        with tempfile.TemporaryDirectory() as scratch:
+            picture = os.path.join(scratch, "pareto.svg")
+            front = json.loads(output("pareto", *loop, *extra, "--points", 12, "--json", "--svg", picture))
+            expect(xml.etree.ElementTree.parse(picture).getroot().tag == "{http://www.w3.org/2000/svg}svg", extra)
+        rows = list(csv.DictReader(output("pareto", *loop, *extra, "--points", 12, "--csv").splitlines()))
+        expect(len(front) == len(rows) > 2, extra, front)
+        for small, large in zip(front, front[1:]):
+            expect(small["memory_bytes"] < large["memory_bytes"] and small[measure] > large[measure], small, large)
+        for plan, row in zip(front, rows):
+            expect([plan["memory_bytes"], plan["step_calls"], plan["schedule"]] == [int(row["bytes"]), int(row["step_calls"]), row["schedule"]], plan, row)
+    json.loads(output("advise", "--steps", MOST, "--state", 8, "--memory", "1GB", "--json"))
+
+    for n, slowdown in ((1000, 3), (10**6, 2.5), (10**15, 9), (2, 2), (10**6, 10**6)):
+        lines = [line.split() for line in output("slots", "--steps", n, "--slowdown", slowdown).splitlines()[1:]]
+        s = int(lines[0][-3].replace(",", ""))
+        expect(int(lines[0][-2].replace(",", "")) == fewest(n, s)[1] + n <= slowdown * n, lines)
+        expect(s == 1 or int(lines[1][-2].replace(",", "")) == fewest(n, s - 1)[1] + n > slowdown * n, lines)
+    for request in SMALL_PLANS:
+        text = output("explain", *words_for(request), "--state", "10kB", *(["--tape", "20kB"] if request["schedule"] in TAPED else []))
+        (answer,) = answered([request | {"state": "10kB"} | ({"tape": "20kB"} if request["schedule"] in TAPED else {})])
+        expect(f"{whole(answer['step_calls']):,} step calls" in text and f"{whole(answer['memory_bytes']):,} bytes" in text, request, text)
+        expect(request["schedule"] in text and "Least memory" in text, request, text)
+        bound = re.search(r"no plan takes fewer than ([\d,]+) step calls", text)
+        expect(bound is None or int(bound[1].replace(",", "")) <= whole(answer["step_calls"]), request, text)
 
 
 def check_words():
@@ -385,7 +767,7 @@ def check_page():
 def main():
     global TOOL, ROOT
     TOOL, ROOT, part = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
-    checks = ("oracles", "limits", "lines", "budgets", "memory", "actions", "options", "words", "page")
+    checks = ("oracles", "limits", "lines", "keys", "budgets", "memory", "actions", "custom", "options", "planning", "words", "page")
     for name in checks if part == "all" else [part]:
         globals()["check_" + name]()
         print(name, "ok")

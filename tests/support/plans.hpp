@@ -3,11 +3,20 @@
 #include <string>
 #include <type_traits>
 #include <vector>
+#include <cairn/plan/custom.hpp>
 #include <cairn/schedule/any.hpp>
+#include <cairn/schedule/bptt.hpp>
+#include <cairn/schedule/disk_revolve.hpp>
+#include <cairn/schedule/hrevolve.hpp>
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/listed.hpp>
+#include <cairn/schedule/mixed.hpp>
+#include <cairn/schedule/multistage.hpp>
+#include <cairn/schedule/online.hpp>
 #include <cairn/schedule/remaining.hpp>
 #include <cairn/schedule/revolve.hpp>
+#include <cairn/schedule/stages.hpp>
+#include <cairn/schedule/two_level.hpp>
 #include <cairn/schedule/uniform.hpp>
 
 /// All actions, `done` included. \pre the plan ends
@@ -23,7 +32,8 @@ std::vector<cairn::action> actions_of(Plan const& plan) {
 template <cairn::schedule Plan>
 cairn::listed listed_from(Plan const& plan) {
   auto const all = actions_of(plan);
-  return {plan.steps(), plan.slots(), all.data(), all.size(), {plan.leaf(), cairn::tapes_of(plan), cairn::initial_is_free(plan)}};
+  cairn::listed_options const options{plan.leaf(), cairn::tapes_of(plan), cairn::initial_is_free(plan), cairn::tapes_restart(plan), cairn::units_of(plan)};
+  return {plan.steps(), plan.slots(), all.data(), all.size(), options};
 }
 
 /// Keeps the tape of every step and no state.
@@ -37,6 +47,28 @@ inline cairn::listed all_tapes(cairn::step_index steps) {
     all.push_back({action_kind::drop, tier::memory, content::tape, i, 0, 0});
   }
   return {steps, 0, all.data(), all.size(), {.tapes = steps}};
+}
+
+/// Keeps the tape of every second step, and restarts from it to run the step behind it.
+inline cairn::listed every_other_tape(cairn::step_index steps) {
+  using namespace cairn;
+  std::vector<action> all;
+  step_index const tapes = steps / 2;
+  for (step_index i = 0; i < 2 * tapes; i += 2) {
+    all.push_back({action_kind::record, tier::memory, content::tape, i / 2, i, i + 1});
+    all.push_back({action_kind::advance, tier::memory, content::state, no_slot, i + 1, i + 2});
+  }
+  step_index open = steps;
+  all.push_back({action_kind::turn, tier::memory, content::state, no_slot, 2 * tapes, steps});
+  if (steps > 2 * tapes) all.push_back({action_kind::reverse, tier::memory, content::state, no_slot, --open, steps});
+  for (; open > 0; open -= 2) {
+    slot_index const tape = open / 2 - 1;
+    all.push_back({action_kind::load, tier::memory, content::tape, tape, open - 1, 0});
+    all.push_back({action_kind::reverse, tier::memory, content::state, no_slot, open - 1, open});
+    all.push_back({action_kind::reverse, tier::memory, content::tape, tape, open - 2, open - 1});
+    all.push_back({action_kind::drop, tier::memory, content::tape, tape, 0, 0});
+  }
+  return {steps, 0, all.data(), all.size(), {.tapes = tapes, .tapes_restart = true, .budget = {3 * wide(tapes), 3}}};
 }
 
 /// Calls use(name, plan) for plans of every kind over n steps.
@@ -69,4 +101,41 @@ void each_plan(cairn::step_index n, Use use) {
     named("remaining with leaves of " + std::to_string(k), remaining{{n, n, false, 3, k}, [](slot_index) { return -1; }});
   }
   named("all tapes", all_tapes(n));
+  named("every other tape", every_other_tape(n));
+  for (step_index const p : {step_index{1}, step_index{3}, n / 2 + 1, n + 2})
+    for (slot_index const s : {0, 1, 4}) {
+      auto const kind = "two_level of periods of " + std::to_string(p) + " with extra slots " + std::to_string(s);
+      named(kind, two_level{n, p, s});
+      if (s == 1) named(kind + " on one tier", two_level{n, p, s, {.periods_on = tier::memory}});
+    }
+  named("custom two_level", custom{two_level{n, 3, 1}});
+  named("listed from two_level", listed_from(two_level{n, 3, 1}));
+  named("leaves of 3 over custom two_level", leaves{n, 3, custom{two_level{n / 3 + (n % 3 != 0 ? 1 : 0), 2, 1}}});
+  named("leaves of 3 over two_level", leaves{n, 3, two_level{n / 3 + (n % 3 != 0 ? 1 : 0), 2, 1}});
+  named("hrevolve of one tier", hrevolve{n, {{3}}});
+  named("hrevolve of two tiers", hrevolve{n, {{2}, {3, 2, 1}}});
+  named("hrevolve of three tiers", hrevolve{n, {{1}, {2, 0.5, 0.25}, {n + 1, 3, 2.5}}, {.turn_cost = 1}});
+  named("multistage within 1 and 2 slots", multistage{n, 1, 2});
+  named("multistage within 3 and 1 slots", multistage{n, 3, 1});
+  named("multistage with disk enough", multistage{n, 2, unlimited_slots});
+  named("disk_revolve with slots 1", disk_revolve{n, 1, {.disk_write = 2, .disk_read = 1}});
+  named("disk_revolve with slots 3", disk_revolve{n, 3, {.disk_write = 5, .disk_read = 5}});
+  for (slot_index const m : {slot_index{1}, slot_index{3}, slot_index{6}, n + 4})
+    for (slot_index const alpha : {1, 2}) {
+      auto const kind = "mixed within units " + std::to_string(m) + ", tapes of " + std::to_string(alpha);
+      named(kind, mixed{n, m, {.tape_units = alpha}});
+      named(kind + " that restart", mixed{n, m, {.tape_units = alpha, .tapes_restart = true}});
+      named(kind + " that restart, and a free initial state", mixed{n, m, {.tape_units = alpha, .tapes_restart = true, .free_initial = true}});
+    }
+  for (slot_index const m : {slot_index{0}, slot_index{2}, n + 4})
+    for (auto const keep : {bptt_keep::states, bptt_keep::tapes, bptt_keep::both})
+      named("bptt within units " + std::to_string(m) + " that keeps " + std::to_string(int(keep)), bptt{n, m, {.tape_units = 2, .keep = keep}});
+  for (slot_index const m : {1, 4, 9}) {
+    named("stages within units " + std::to_string(m), stages{n, m, {.stages = 2}});
+    named("general stages within units " + std::to_string(m), stages{n, m, {.stages = 2, .stiffly_accurate = false}});
+  }
+  for (slot_index const s : {1, 2, 3, 7}) {
+    named("online with slots " + std::to_string(s), online{s}.stopping_at(n));
+    named("eager online with slots " + std::to_string(s), online{s, {.eager = true}}.stopping_at(n));
+  }
 }

@@ -14,10 +14,16 @@ inline std::string text_of(cairn::action const& a) {
          std::to_string(a.slot) + (a.what == cairn::content::tape ? " of tapes" : "") + " on tier " +
          std::to_string(static_cast<int>(a.where));
 }
+inline std::string text_of_tiers(cairn::schedule_counts const& c) {
+  std::string text;
+  for (auto const& one : c.tiers) text += ", " + text_of(one.saves) + " saves, " + text_of(one.loads) + " loads, peak " + std::to_string(one.peak);
+  return text;
+}
 inline std::string text_of(cairn::schedule_counts const& c) {
   return "advances " + text_of(c.advances) + ", turned " + text_of(c.turned) + ", recorded " + text_of(c.recorded) + ", reversals " +
          text_of(c.reversals) + ", taped " + text_of(c.taped) + ", saves " + text_of(c.saves) + ", loads " + text_of(c.loads) +
-         ", peak slots " + std::to_string(c.peak_slots) + ", peak tapes " + std::to_string(c.peak_tapes);
+         ", restarts " + text_of(c.restarts) + ", peak slots " + std::to_string(c.peak_slots) + ", peak tapes " + std::to_string(c.peak_tapes) +
+         text_of_tiers(c);
 }
 
 namespace Catch {

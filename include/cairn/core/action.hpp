@@ -1,6 +1,7 @@
 #pragma once
 /// \file action.hpp  The vocabulary between schedules and executors, and what a schedule is.
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -18,6 +19,8 @@ inline constexpr slot_index no_slot = -1;
 
 /// Where a slot lives, from fast and small to slow and large.
 enum class tier : std::uint8_t { memory, device, host, disk };
+/// How many tiers there are.
+inline constexpr std::size_t tier_count = 4;
 
 /// What a slot holds. States and tapes have slots of their own, each numbered from 0; they live and die separately.
 enum class content : std::uint8_t { state, tape };
@@ -27,7 +30,7 @@ enum class content : std::uint8_t { state, tape };
 enum class action_kind : std::uint8_t {
   advance,  ///< run steps [from, to) on live, nothing is recorded
   save,     ///< keep live, which is state `from`, in `slot`
-  load,     ///< live becomes the state `from` kept in `slot`
+  load,     ///< live becomes the state `from` kept in `slot`, or where `what` is tape, the end `from` of the tape in tape slot `slot`
   drop,     ///< `slot` (of states or of tapes, see `what`) is free from here on
   record,   ///< run steps [from, to) on live and keep their tape in tape slot `slot`
   turn,     ///< run steps [from, to = n) into the final state; live stays at `from`. Once a walk, and from = n is legal
@@ -47,6 +50,14 @@ struct action {
 };
 static_assert(sizeof(action) <= 32 && std::is_trivially_copyable_v<action>);
 
+/// What a sweep does on one tier.
+struct tier_counts {
+  wide saves = 0;  ///< states kept there
+  wide loads = 0;  ///< states brought back from there; the initial state where it is free counts as memory
+  slot_index peak = 0;  ///< most states kept there at once
+  friend constexpr bool operator==(tier_counts const&, tier_counts const&) = default;
+};
+
 /// What a whole sweep of a schedule does; all totals are exact.
 struct schedule_counts {
   wide advances = 0;   ///< steps run by `advance`
@@ -55,9 +66,16 @@ struct schedule_counts {
   wide reversals = 0;  ///< steps reversed
   wide taped = 0;      ///< of these, from a tape that `record` kept
   wide saves = 0;  ///< states kept
-  wide loads = 0;  ///< states brought back, the initial one included
+  wide loads = 0;  ///< states brought back from slots, the initial one included
+  wide restarts = 0;  ///< states brought back from tapes
   slot_index peak_slots = 0;  ///< most states kept at once
   slot_index peak_tapes = 0;  ///< most tapes kept at once
+  tier_counts tiers[tier_count];  ///< saves, loads and peak of each tier
+
+  /// What the sweep does on a tier.
+  [[nodiscard]] constexpr tier_counts& on(tier where) noexcept { return tiers[std::size_t(where)]; }
+  /// What the sweep does on a tier.
+  [[nodiscard]] constexpr tier_counts const& on(tier where) const noexcept { return tiers[std::size_t(where)]; }
   friend constexpr bool operator==(schedule_counts const&, schedule_counts const&) = default;
 };
 
@@ -68,7 +86,8 @@ concept cursor = std::copyable<C> && requires(C c) { { c.next() } -> std::same_a
 /// A value that covers `steps()` steps with at most `slots()` kept states and hands out cursors.
 /// `walk()` may return a reference to a cursor that stands at the start: assigning it to an old one reuses that one's memory.
 /// Optional members, each with the default of the function of the same name below:
-/// `tapes()`, `initial_is_free()`, `is_checkpoint(i)`, `table_bytes()`, `counts()`.
+/// `tapes()`, `tapes_restart()`, `units()` with `tape_units()`, `initial_is_free()`, `is_checkpoint(i)`, `slot_tier(slot)`, `table_bytes()`,
+/// `shared_table_bytes()`, `counts()`.
 template <class P>
 concept schedule = std::copyable<P> && requires(P const& plan) {
   { plan.steps() } -> std::same_as<step_index>;
@@ -92,6 +111,39 @@ template <schedule P>
   else return 0;
 }
 
+/// Whether `load` may bring back the state behind a tape; false by default.
+template <schedule P>
+[[nodiscard]] constexpr bool tapes_restart(P const& plan) {
+  if constexpr (requires { { plan.tapes_restart() } -> std::convertible_to<bool>; }) return plan.tapes_restart();
+  else return false;
+}
+
+/// A budget that states and tapes share: a state takes one unit, a tape `tape_units`.
+struct unit_budget {
+  wide units = ~wide{0};  ///< all there are; unlimited by default
+  wide tape_units = 0;  ///< of one tape
+};
+/// The plan's budget in units; none unless the plan says otherwise.
+template <schedule P>
+[[nodiscard]] constexpr unit_budget units_of(P const& plan) {
+  if constexpr (requires { { plan.units() } -> std::convertible_to<wide>; { plan.tape_units() } -> std::convertible_to<wide>; })
+    return {wide(plan.units()), wide(plan.tape_units())};
+  else return {};
+}
+
+/// Whether the plan says on which tier each of its slots lies. Plans that wrap another one answer by `has_slot_tiers()`.
+template <schedule P>
+[[nodiscard]] constexpr bool has_slot_tiers(P const& plan) {
+  if constexpr (requires { { plan.has_slot_tiers() } -> std::convertible_to<bool>; }) return plan.has_slot_tiers();
+  else return requires { { plan.slot_tier(slot_index{}) } -> std::same_as<tier>; };
+}
+/// The tier on which a slot lies; memory unless the plan says otherwise.
+template <schedule P>
+[[nodiscard]] constexpr tier slot_tier(P const& plan, slot_index slot) {
+  if constexpr (requires { { plan.slot_tier(slot) } -> std::same_as<tier>; }) return plan.slot_tier(slot);
+  else return tier::memory;
+}
+
 /// Whether the initial state stands outside the plan's slots, so that `load` of `no_slot` brings it back; false by default.
 template <schedule P>
 [[nodiscard]] constexpr bool initial_is_free(P const& plan) {
@@ -104,6 +156,13 @@ template <schedule P>
 [[nodiscard]] constexpr bool is_checkpoint(P const& plan, step_index i) {
   if constexpr (requires { { plan.is_checkpoint(i) } -> std::convertible_to<bool>; }) return plan.is_checkpoint(i);
   else return true;
+}
+
+/// Bytes of the tables that a plan, its copies and its cursors share; 0 unless the plan says otherwise.
+template <schedule P>
+[[nodiscard]] constexpr wide shared_table_bytes_of(P const& plan) {
+  if constexpr (requires { { plan.shared_table_bytes() } -> std::convertible_to<wide>; }) return plan.shared_table_bytes();
+  else return 0;
 }
 
 /// Bytes that one cursor of the plan allocates; 0 unless the plan says otherwise.

@@ -7,15 +7,26 @@
 namespace cairn {
 
 /// An adjoint that records a step and then reverses the record: `tape = record(x[, i])` moves x one step on;
-/// `reverse(tape, bar[, i])` changes bar or returns it.
-template <class Record, class Reverse>
+/// `reverse(tape, bar[, i])` changes bar or returns it. Plans that restart from tapes also need `x1 = restart(tape)`, the state behind
+/// the recorded step with the bits that the step gave it: a value, or a reference to a state inside the tape.
+template <class Record, class Reverse, class Restart = void>
 struct recorded {
+  Record record;  ///< `tape = record(x[, i])`
+  Reverse reverse;  ///< `reverse(tape, bar[, i])`
+  Restart restart;  ///< `x1 = restart(tape)`
+};
+/// Without a way to restart from a tape.
+template <class Record, class Reverse>
+struct recorded<Record, Reverse, void> {
   Record record;  ///< `tape = record(x[, i])`
   Reverse reverse;  ///< `reverse(tape, bar[, i])`
 };
 /// Its types are those of what it is made of.
 template <class Record, class Reverse>
 recorded(Record, Reverse) -> recorded<Record, Reverse>;
+/// Its types are those of what it is made of.
+template <class Record, class Reverse, class Restart>
+recorded(Record, Reverse, Restart) -> recorded<Record, Reverse, Restart>;
 
 namespace detail {
 

@@ -1,8 +1,8 @@
 #pragma once
 /// \file buffers.hpp  A state as runs of plain bytes: what hashing, disk and device stores see of it.
+#include <cfloat>
 #include <concepts>
 #include <cstddef>
-#include <limits>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -16,7 +16,7 @@ namespace detail {
 /// Bytes of a number that are not padding: the extended long double of x86 has 10 in 12 or 16.
 template <class T>
 [[nodiscard]] consteval std::size_t value_bytes() {
-  if constexpr (std::is_same_v<T, long double>) return std::numeric_limits<long double>::digits == 64 ? 10 : sizeof(T);
+  if constexpr (std::is_same_v<T, long double>) return LDBL_MANT_DIG == 64 ? 10 : sizeof(T);
   else return sizeof(T);
 }
 template <class T>

@@ -42,7 +42,7 @@ class byte_size {
 
   [[nodiscard]] constexpr std::uint64_t count() const noexcept { return count_; }  ///< the bytes
   friend constexpr bool operator==(byte_size, byte_size) = default;
-  friend constexpr auto operator<=>(byte_size, byte_size) = default;
+  friend constexpr auto operator<=>(byte_size, byte_size) = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a pointer in it
 
  private:
   static constexpr std::size_t length_of(char const* text) noexcept {

@@ -73,6 +73,8 @@ struct invalid_plan : error { using error::error; };
 struct infeasible_budget : error { using error::error; };
 /// A text that does not say a size in bytes.
 struct invalid_size : error { using error::error; };
+/// A text that is not what it should be; the first value says where.
+struct parse_error : error { using error::error; };
 /// A number that does not fit the type that was asked for.
 struct overflow_error : error { using error::error; };
 /// A schedule that no executor could obey, found by `verify` or while it was obeyed.

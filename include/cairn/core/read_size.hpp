@@ -109,10 +109,10 @@ struct size_reading {
     advice.add("write ");
     quote(advice, at.number, stop);
     advice.put(unit_letters[power]);
-    advice.add("B (10^").add(wide(3 * power)).add(") or ");
+    advice.add("B (10^").add(3 * wide(power)).add(") or ");
     quote(advice, at.number, stop);
     advice.put(unit_letters[power]);
-    advice.add("iB (2^").add(wide(10 * power)).add(")");
+    advice.add("iB (2^").add(10 * wide(power)).add(")");
   } else advice.add("write 4GB (10^9), 512MiB (2^20), 1.5 GB, or a whole number of bytes");
   throw invalid_size{"cairn::byte_size", problem.c_str(), {}, advice.c_str()};
 }

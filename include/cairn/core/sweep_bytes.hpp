@@ -1,5 +1,6 @@
 #pragma once
 /// \file sweep_bytes.hpp  The bytes that a sweep holds at its peak: the one formula that plans and executors share.
+#include <cstddef>
 #include <cairn/core/frames_needed.hpp>
 
 namespace cairn {
@@ -11,6 +12,7 @@ struct sweep_sizes {
   wide initial = 0;       ///< the caller's own initial state
   wide adjoint = 0;  ///< one adjoint
   wide tape = 0;          ///< what one adjoint call, or one `record`, holds beside its adjoint
+  wide tape_inline = 0;   ///< of these, what an empty place for a recorded tape holds
 };
 
 /// What of a plan decides how much memory its sweep takes.
@@ -22,12 +24,24 @@ struct sweep_needs {
   bool initial_apart = false;  ///< a kept run holds the initial state beside the slots: it is free, or the plan keeps tapes
   wide table = 0;              ///< bytes of one cursor
   bool calls_adjoint = true;   ///< there are steps to be reversed
+  wide shared_table = 0;       ///< bytes of tables that the plan, its copies and its cursors share
+};
+
+/// The bytes that a sweep holds, by what they are for.
+struct sweep_parts {
+  wide states = 0;    ///< checkpoints, and states in work
+  wide adjoints = 0;  ///< one, or two while one is made of the other
+  wide tapes = 0;     ///< kept, and that of the adjoint call
+  wide tables = 0;    ///< of plan, cursor, frames and slots
+  wide initial = 0;   ///< the caller's initial state
+  /// All of them.
+  [[nodiscard]] constexpr wide total() const noexcept { return states + adjoints + tapes + tables + initial; }
 };
 
 namespace detail {
 
 /// Sizes of what executors keep beside states; each is asserted where it is defined.
-inline constexpr wide bytes_a_frame = 24, bytes_a_slot = 8, bytes_a_remembered_slot = 64;
+inline constexpr wide bytes_a_frame = 24, bytes_a_slot = 8, bytes_a_remembered_slot = 64, bytes_of_tape_slots = 16;
 
 }  // namespace detail
 
@@ -44,16 +58,27 @@ inline constexpr wide bytes_a_frame = 24, bytes_a_slot = 8, bytes_a_remembered_s
   return needs.peak_slots + working_frames(form, needs.leaf) + (form.keeps_run && needs.initial_apart ? 1 : 0);
 }
 
+/// What a sweep over a store in memory holds, by what it is for.
+/// \param standing  states at once   \param tapes  tapes at once, that of the adjoint call included
+[[nodiscard]] constexpr sweep_parts sweep_parts_of(sweep_needs const& needs, sweep_form form, sweep_sizes const& sizes, slot_index standing,
+                                                   wide tapes) noexcept {
+  wide const reserved = wide(frames_reserved(needs, form));
+  sweep_parts parts;
+  parts.states = reserved * sizes.state_inline + wide(standing) * (sizes.state - sizes.state_inline);
+  parts.tables = reserved * detail::bytes_a_frame + wide(needs.slots) * (detail::bytes_a_slot + (form.keeps_run ? detail::bytes_a_remembered_slot : 0)) +
+                 needs.table * (form.keeps_run ? 2 : 1) + needs.shared_table;
+  if (needs.tapes > 0 && form.adjoint == adjoint_form::recorded) parts.tables += detail::bytes_of_tape_slots;
+  if (needs.tapes > 0 && sizes.tape_inline > 0 && sizes.tape > sizes.tape_inline) parts.tables += sizeof(std::size_t);  // how many to destroy
+  parts.adjoints = sizes.adjoint * (form.adjoint_by_value && needs.calls_adjoint ? 2 : 1);
+  parts.tapes = wide(needs.tapes) * sizes.tape_inline + tapes * (sizes.tape - sizes.tape_inline);
+  parts.initial = sizes.initial;
+  return parts;
+}
+
 /// Bytes of everything at the peak of a sweep over a store in memory: states, adjoint, tapes, tables, and the caller's initial state.
 /// \param standing  states at once at the peak; with `most_states` the sum is an upper bound
 [[nodiscard]] constexpr wide sweep_bytes(sweep_needs const& needs, sweep_form form, sweep_sizes const& sizes, slot_index standing) noexcept {
-  wide const reserved = wide(frames_reserved(needs, form));
-  wide const states = reserved * sizes.state_inline + wide(standing) * (sizes.state - sizes.state_inline);
-  wide const tables = reserved * detail::bytes_a_frame + wide(needs.slots) * (detail::bytes_a_slot + (form.keeps_run ? detail::bytes_a_remembered_slot : 0)) +
-                      needs.table * (form.keeps_run ? 2 : 1);
-  wide const adjoints = sizes.adjoint * (form.adjoint_by_value && needs.calls_adjoint ? 2 : 1);
-  wide const tapes = sizes.tape * (wide(needs.tapes) + (needs.calls_adjoint ? 1 : 0));
-  return states + tables + adjoints + tapes + sizes.initial;
+  return sweep_parts_of(needs, form, sizes, standing, wide(needs.tapes) + (needs.calls_adjoint ? 1 : 0)).total();
 }
 
 }  // namespace cairn

@@ -1,7 +1,7 @@
 #pragma once
 /// \file estimate.hpp  What a plan costs on a workload, before anything runs.
+#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/frames_needed.hpp>
@@ -33,8 +33,11 @@ struct cost {
   bool peak_is_exact = false;               ///< of peak_states and peak_bytes; else they may be one or two states too high
   wide stored_bytes = 0;                    ///< of the checkpoints, at most
   wide peak_bytes = 0;                      ///< of everything: states, adjoint, tapes, tables, and the caller's initial state
+  wide memory_bytes = 0;                    ///< of these, what is in memory where the states of other tiers live elsewhere
+  wide tier_bytes[tier_count] = {};         ///< of the checkpoints on each tier, at most
   double forward_evaluations_per_step = 0;  ///< step_calls / steps; 1 for store-all, 0 for no steps
-  double seconds = 0;                       ///< step_calls and reversals at the workload's times
+  double transfer_seconds = 0;              ///< of saves and loads on all tiers
+  double seconds = 0;                       ///< of calls, reversals, transfers and new frames at the workload's times
   cairn::counted counted = cairn::counted::by_walk;  ///< where the counts come from
 };
 
@@ -60,11 +63,93 @@ template <schedule Plan>
 
 template <schedule Plan>
 [[nodiscard]] constexpr sweep_needs needs_of(Plan const& plan, schedule_counts const& counts) {
-  constexpr slot_index most_slots = std::numeric_limits<slot_index>::max() - 16;  // room for the states in work
+  constexpr slot_index most_slots = INT64_MAX - 16;  // room for the states in work
   if (plan.slots() > most_slots)
     throw overflow_error{"cairn::estimate", "more states than 63 bits can count", {{"slots", plan.slots()}, {"most slots", most_slots}}, ""};
   bool const apart = initial_is_free(plan) || tapes_of(plan) > 0;
-  return {plan.slots(), counts.peak_slots, tapes_of(plan), plan.leaf(), apart, table_bytes_of(plan), counts.reversals > 0};
+  return {plan.slots(), counts.peak_slots, tapes_of(plan), plan.leaf(), apart, table_bytes_of(plan), counts.reversals > 0, shared_table_bytes_of(plan)};
+}
+
+/// The same where only the slots in memory hold frames. A table of all slots stays.
+[[nodiscard]] constexpr sweep_needs needs_in_memory(sweep_needs needs, schedule_counts const& counts) noexcept {
+  slot_index const here = counts.on(tier::memory).peak;
+  needs.table += wide(needs.slots - here) * bytes_a_slot;
+  needs.slots = needs.peak_slots = here;
+  return needs;
+}
+
+/// What stands when the most bytes do: to the byte by a walk, or one or two states more.
+template <schedule Plan>
+[[nodiscard]] constexpr heaviest_moment heaviest_of(Plan const& plan, sweep_form form, sweep_needs const& needs, sweep_sizes const& sizes,
+                                                    bool by_walk, bool other_tiers_apart) {
+  tally_weights const weights{sizes.state - sizes.state_inline, sizes.tape - sizes.tape_inline, other_tiers_apart};
+  if (by_walk) return tallied(plan, form, weights).heaviest();
+  return {most_states(needs, form), wide(needs.tapes) + (needs.calls_adjoint ? 1 : 0), 0};
+}
+
+/// Seconds of all saves and loads.
+[[nodiscard]] constexpr double transfer_seconds_of(schedule_counts const& counts, workload const& work) noexcept {
+  double sum = 0;
+  for (tier const where : all_tiers)
+    sum += double(counts.on(where).saves) * work.tiers[where].write_seconds + double(counts.on(where).loads) * work.tiers[where].read_seconds;
+  return sum;
+}
+/// Seconds of a sweep that does what `counts` says.   \param frames  states that stand at once
+[[nodiscard]] constexpr double seconds_of(schedule_counts const& counts, workload const& work, wide frames) noexcept {
+  wide const records = work.form.adjoint == adjoint_form::recorded ? counts.recorded + counts.reversals - counts.taped : 0;
+  return double(step_calls(counts, work.form.adjoint) - records) * work.step_seconds + double(records) * record_seconds(work) +
+         double(counts.reversals) * work.adjoint_seconds + transfer_seconds_of(counts, work) + double(frames) * work.frame_seconds;
+}
+
+/// A plan's cost, and what its bytes in memory are for.
+struct itemised_cost {
+  cost sum;
+  sweep_parts memory;
+};
+
+/// \param most_tallied  the longest loop that is walked for an exact peak
+template <schedule Plan>
+[[nodiscard]] constexpr itemised_cost itemised(Plan const& plan, workload const& work, step_index most_tallied) {
+  sweep_sizes const sizes = sizes_of(work, plan.leaf());
+  if (work.steps && *work.steps != plan.steps())
+    throw invalid_plan{"cairn::estimate", "plan and workload have different numbers of steps", {{"plan", plan.steps()}, {"workload", *work.steps}}, ""};
+  itemised_cost answer;
+  cost& sum = answer.sum;
+  sum.counts = counts_of(plan, sum.counted);
+  sum.steps = plan.steps();
+  sum.slots = plan.slots();
+  sum.step_calls = step_calls(sum.counts, work.form.adjoint);
+  sum.extra_steps = sum.step_calls - wide(sum.steps);
+  sum.advances = sum.counts.advances;
+  sum.reversals = sum.counts.reversals;
+  sum.forward_steps = sum.counts.advances + sum.counts.recorded + sum.counts.reversals - sum.counts.taped;
+  sum.saves = sum.counts.saves;
+  sum.loads = sum.counts.loads;
+  sum.peak_slots = sum.counts.peak_slots;
+  sum.stored_bytes = wide(sum.peak_slots) * sizes.state;
+
+  sweep_needs const needs = needs_of(plan, sum.counts);
+  sum.peak_is_exact = sum.steps <= most_tallied;
+  sum.peak_states = sum.peak_is_exact ? tallied(plan, work.form).peak() : most_states(needs, work.form);
+  bool const tapes = needs.tapes > 0;
+  auto frames = wide(sum.peak_states);
+  heaviest_moment heaviest{sum.peak_states, wide(needs.tapes) + (needs.calls_adjoint ? 1 : 0), 0};
+  if (tapes) heaviest = heaviest_of(plan, work.form, needs, sizes, sum.peak_is_exact, false);
+  answer.memory = sweep_parts_of(needs, work.form, sizes, heaviest.states, heaviest.tapes);
+  sum.peak_bytes = answer.memory.total();
+  if (sum.counts.on(tier::memory).peak < sum.peak_slots) {
+    sweep_needs const here = needs_in_memory(needs, sum.counts);
+    heaviest = heaviest_of(plan, work.form, here, sizes, sum.peak_is_exact, true);
+    answer.memory = sweep_parts_of(here, work.form, sizes, heaviest.states, heaviest.tapes);
+    frames = wide(heaviest.states);
+  }
+  sum.memory_bytes = answer.memory.total();
+
+  for (tier const where : all_tiers) sum.tier_bytes[std::size_t(where)] = wide(sum.counts.on(where).peak) * sizes.state;
+  if (sum.steps > 0) sum.forward_evaluations_per_step = double(sum.step_calls) / double(sum.steps);
+  sum.transfer_seconds = transfer_seconds_of(sum.counts, work);
+  sum.seconds = seconds_of(sum.counts, work, frames);
+  return answer;
 }
 
 }  // namespace detail
@@ -76,29 +161,7 @@ template <schedule Plan>
 ///         slots and the states in work together are 2^63 or more
 template <schedule Plan>
 [[nodiscard]] constexpr cost estimate(Plan const& plan, workload const& work = {}) {
-  sweep_sizes const sizes = detail::sizes_of(work);
-  if (work.steps && *work.steps != plan.steps())
-    throw invalid_plan{"cairn::estimate", "plan and workload have different numbers of steps", {{"plan", plan.steps()}, {"workload", *work.steps}}, ""};
-  cost sum;
-  sum.counts = detail::counts_of(plan, sum.counted);
-  sum.steps = plan.steps();
-  sum.slots = plan.slots();
-  sum.step_calls = step_calls(sum.counts, work.form.adjoint);
-  sum.extra_steps = sum.step_calls - wide(sum.steps);
-  sum.advances = sum.counts.advances;
-  sum.reversals = sum.counts.reversals;
-  sum.forward_steps = sum.counts.advances + sum.counts.recorded + sum.counts.reversals - sum.counts.taped;
-  sum.saves = sum.counts.saves;
-  sum.loads = sum.counts.loads;
-  sum.peak_slots = sum.counts.peak_slots;
-  sweep_needs const needs = detail::needs_of(plan, sum.counts);
-  sum.peak_is_exact = sum.steps <= most_tallied_steps;
-  sum.peak_states = sum.peak_is_exact ? detail::tallied_states(plan, work.form) : most_states(needs, work.form);
-  sum.stored_bytes = wide(sum.peak_slots) * sizes.state;
-  sum.peak_bytes = sweep_bytes(needs, work.form, sizes, sum.peak_states);
-  if (sum.steps > 0) sum.forward_evaluations_per_step = double(sum.step_calls) / double(sum.steps);
-  sum.seconds = double(sum.step_calls) * work.step_seconds + double(sum.reversals) * work.adjoint_seconds;
-  return sum;
+  return detail::itemised(plan, work, most_tallied_steps).sum;
 }
 
 }  // namespace cairn

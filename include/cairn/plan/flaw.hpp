@@ -17,6 +17,10 @@ enum class flaw : std::uint8_t {
   no_such_slot,
   slot_taken,
   slot_empty,
+  unknown_tier,
+  wrong_tier,           ///< the plan says that the slot lies on another tier
+  cannot_restart,       ///< a load from a tape that brings no state back
+  over_budget,          ///< states and tapes together take more units than the plan has
   wrong_content,        ///< the slot holds another state or tape, or holds it on another tier
   second_turn,
   turn_not_to_the_end,
@@ -42,6 +46,10 @@ enum class flaw : std::uint8_t {
     case flaw::no_such_slot: return "there is no such slot";
     case flaw::slot_taken: return "the slot is taken";
     case flaw::slot_empty: return "the slot is empty";
+    case flaw::unknown_tier: return "there is no such tier";
+    case flaw::wrong_tier: return "the slot lies on another tier";
+    case flaw::cannot_restart: return "a load from a tape, but tapes of this plan bring no state back";
+    case flaw::over_budget: return "states and tapes together take more units than there are";
     case flaw::wrong_content: return "the slot holds something else";
     case flaw::second_turn: return "a second turn";
     case flaw::turn_not_to_the_end: return "the turn does not run to the end";

@@ -1,32 +1,66 @@
 #pragma once
-/// \file frame_tally.hpp  How many states stand at once in a sweep, counted action by action as executors over a store in memory do.
+/// \file frame_tally.hpp  How many states and tapes stand at once in a sweep, counted action by action as executors over a store in memory do.
 #include <cairn/core/action.hpp>
 #include <cairn/core/frames_needed.hpp>
 
 namespace cairn::detail {
 
+/// What a sweep has at the moment when it holds the most bytes.
+struct heaviest_moment {
+  slot_index states = 0;  ///< frames that have been filled so far: their memory stays
+  wide tapes = 0;         ///< that stand, that of an adjoint call included
+  wide weight = 0;        ///< of both
+};
+
+/// How the parts of a sweep are weighed.
+struct tally_weights {
+  wide state = 1;
+  wide tape = 0;
+  bool other_tiers_apart = false;  ///< states on other tiers than memory are no frames
+};
+
 /// Follows the frames of one sweep: those in slots, live, the final state, x1 and a run's initial state, each counted once where
 /// two of them are the same frame. A step that is not in place, or whose frame is kept, writes into a frame of its own.
 class frame_tally {
  public:
-  constexpr frame_tally(sweep_form form, bool initial_apart) noexcept
-      : form_{form}, pinned_{form.snapshots ? initial_apart : form.keeps_run}, live_is_pinned_{form.keeps_run && !form.snapshots} {
+  constexpr frame_tally(sweep_form form, bool initial_apart, tally_weights weights = {}) noexcept
+      : form_{form},
+        weights_{weights},
+        pinned_{form.snapshots ? initial_apart : form.keeps_run},
+        live_is_pinned_{form.keeps_run && !form.snapshots} {
     live_ = !form.snapshots;
     demand(0);
+    weigh();
   }
 
   constexpr void obey(action const& a) noexcept {
     standing_ = 0;
+    tapes_now_ = tapes_;
     follow(a);
     note(others() + (live_is_alone() ? 1 : 0));
+    weigh();
   }
+  /// The moment with the most weight so far. Frames keep their memory to the end, tapes give theirs back.
+  [[nodiscard]] constexpr heaviest_moment const& heaviest() const noexcept { return heaviest_; }
+  /// The most tapes at once while the last action was obeyed.
+  [[nodiscard]] constexpr wide standing_tapes() const noexcept { return tapes_now_; }
   /// The most states at once so far.
   [[nodiscard]] constexpr slot_index peak() const noexcept { return peak_; }
   /// The most states at once while the last action was obeyed.
   [[nodiscard]] constexpr slot_index standing() const noexcept { return standing_; }
 
  private:
+  constexpr void weigh() noexcept {
+    wide const weight = wide(peak_) * weights_.state + tapes_now_ * weights_.tape;
+    if (weight >= heaviest_.weight) heaviest_ = {peak_, tapes_now_, weight};
+  }
+  [[nodiscard]] constexpr bool records() const noexcept { return form_.adjoint == adjoint_form::recorded; }
+  constexpr void hold_tapes(wide now) noexcept {
+    if (now > tapes_now_) tapes_now_ = now;
+  }
   constexpr void follow(action const& a) noexcept {
+    bool const apart = weights_.other_tiers_apart && a.what == content::state && a.where != tier::memory;
+    if (apart && (a.kind == action_kind::save || a.kind == action_kind::drop)) return;
     switch (a.kind) {
       case action_kind::advance: run(a.to - a.from); break;
       case action_kind::save:
@@ -37,21 +71,32 @@ class frame_tally {
         break;
       case action_kind::load:
         live_ = !form_.snapshots;
-        live_slot_ = a.slot;
-        live_is_pinned_ = pinned_ && !form_.snapshots && (a.slot == no_slot || a.slot == initial_slot_);
+        live_slot_ = a.what == content::tape || apart ? no_slot : a.slot;
+        live_is_pinned_ = a.what == content::state && !apart && pinned_ && !form_.snapshots && (a.slot == no_slot || a.slot == initial_slot_);
         demand(0);
         break;
       case action_kind::drop:
-        if (a.what == content::tape) break;
+        if (a.what == content::tape) {
+          --tapes_;
+          break;
+        }
         if (a.slot == initial_slot_) initial_slot_ = no_slot;
         else --kept_;
         if (a.slot == live_slot_) live_slot_ = no_slot;
         if (a.slot == next_slot_) next_slot_ = no_slot;
         break;
-      case action_kind::record: own_live(); break;
-      case action_kind::turn: turn(a.to - a.from); break;
+      case action_kind::record:
+        own_live();
+        hold_tapes(++tapes_);
+        break;
+      case action_kind::turn:
+        turn(a.to - a.from);
+        if (records() && !form_.keeps_run && a.to - a.from == 1) hold_tapes(++tapes_), last_tape_ = true;
+        break;
       case action_kind::reverse:
         if (a.what == content::state) reverse();
+        if (last_tape_) --tapes_, last_tape_ = false;
+        else if (a.what == content::state || !records()) hold_tapes(tapes_ + 1);
         break;
       case action_kind::done: break;
     }
@@ -108,20 +153,24 @@ class frame_tally {
   }
 
   sweep_form form_;
+  tally_weights weights_;
   bool pinned_;
   bool live_is_pinned_;
   bool live_ = true, final_ = false, next_ = false;
   slot_index kept_ = 0, peak_ = 0, standing_ = 0;
   slot_index live_slot_ = no_slot, next_slot_ = no_slot, initial_slot_ = no_slot;
+  wide tapes_ = 0, tapes_now_ = 0;
+  bool last_tape_ = false;  // a recording adjoint's turn keeps its tape until that step is reversed
+  heaviest_moment heaviest_;
 };
 
 /// Cost: one walk.
 template <schedule Plan>
-[[nodiscard]] constexpr slot_index tallied_states(Plan const& plan, sweep_form form) {
-  frame_tally tally{form, initial_is_free(plan)};
+[[nodiscard]] constexpr frame_tally tallied(Plan const& plan, sweep_form form, tally_weights weights = {}) {
+  frame_tally tally{form, initial_is_free(plan), weights};
   auto cursor = plan.walk();
   for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) tally.obey(a);
-  return tally.peak();
+  return tally;
 }
 
 }  // namespace cairn::detail

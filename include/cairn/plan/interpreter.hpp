@@ -15,6 +15,8 @@ struct schedule_limits {
   slot_index tapes = 0;  ///< tapes kept at once, at most
   step_index leaf = 1;  ///< steps of one `record` or `reverse`, at most
   bool initial_is_free = false;  ///< `load` of `no_slot` brings the initial state back
+  bool tapes_restart = false;  ///< `load` may bring back the state behind a tape
+  unit_budget budget = {};  ///< what states and tapes may take together
 };
 
 /// Obeys actions on step numbers and says at the first wrong one what is wrong with it. Memory: O(slots in use).
@@ -30,6 +32,10 @@ class interpreter {
       auto const& kept = position.kept[k];
       misplaced_ = kept.slot < 0 || kept.slot >= limits.slots || states_.find(kept.slot) || kept.state < 0 || kept.state > limits.steps;
       if (!misplaced_) states_.insert(kept.slot, {kept.state, kept.state, kept.where});
+    }
+    for (std::size_t k = 0; k < position.kept_count && !misplaced_; ++k) {
+      misplaced_ = !known(position.kept[k].where);
+      if (!misplaced_) raise(counts_.on(position.kept[k].where).peak, ++on_tier_[std::size_t(position.kept[k].where)]);
     }
     counts_.peak_slots = states_.size();
   }
@@ -72,6 +78,15 @@ class interpreter {
     return slot >= 0 && slot < count ? flaw::none : flaw::no_such_slot;
   }
 
+  [[nodiscard]] static constexpr bool known(tier where) noexcept { return std::size_t(where) < tier_count; }
+  [[nodiscard]] constexpr bool over_budget() const noexcept {
+    return wide(states_.size()) > limits_.budget.units ||
+           (tapes_.size() > 0 && limits_.budget.tape_units > (limits_.budget.units - wide(states_.size())) / wide(tapes_.size()));
+  }
+  static constexpr void raise(slot_index& peak, slot_index now) noexcept {
+    if (now > peak) peak = now;
+  }
+
   constexpr flaw advance(action const& a) noexcept {
     if (auto const bad = starts_from_live(a.from); bad != flaw::none) return bad;
     if (a.to <= a.from) return flaw::empty_range;
@@ -83,13 +98,21 @@ class interpreter {
   constexpr flaw save(action const& a) {
     if (auto const bad = starts_from_live(a.from); bad != flaw::none) return bad;
     if (auto const bad = in_range(a.slot, limits_.slots); bad != flaw::none) return bad;
+    if (!known(a.where)) return flaw::unknown_tier;
     if (states_.find(a.slot)) return flaw::slot_taken;
     states_.insert(a.slot, {a.from, a.from, a.where});
-    if (states_.size() > counts_.peak_slots) counts_.peak_slots = states_.size();
+    raise(counts_.peak_slots, states_.size());
+    auto& there = counts_.on(a.where);
+    raise(there.peak, ++on_tier_[std::size_t(a.where)]);
+    ++there.saves;
     ++counts_.saves;
+    if (over_budget()) return flaw::over_budget;
     return flaw::none;
   }
   constexpr flaw load(action const& a) noexcept {
+    if (!known(a.where)) return flaw::unknown_tier;
+    if (a.what == content::tape) return restart(a);
+    if (a.what != content::state) return flaw::unknown_action;
     if (a.slot == no_slot && limits_.initial_is_free) {
       if (a.from != 0) return flaw::wrong_content;
     } else {
@@ -100,6 +123,17 @@ class interpreter {
     }
     live_ = a.from;
     ++counts_.loads;
+    ++counts_.on(a.where).loads;
+    return flaw::none;
+  }
+  constexpr flaw restart(action const& a) noexcept {
+    if (!limits_.tapes_restart) return flaw::cannot_restart;
+    if (auto const bad = in_range(a.slot, limits_.tapes); bad != flaw::none) return bad;
+    auto const* const held = tapes_.find(a.slot);
+    if (!held) return flaw::slot_empty;
+    if (held->to != a.from || held->where != a.where) return flaw::wrong_content;
+    live_ = a.from;
+    ++counts_.restarts;
     return flaw::none;
   }
   constexpr flaw drop(action const& a) noexcept {
@@ -111,6 +145,7 @@ class interpreter {
     if (!held) return flaw::slot_empty;
     if (held->where != a.where) return flaw::wrong_content;
     slots.erase(a.slot);
+    if (!tape) --on_tier_[std::size_t(a.where)];
     return flaw::none;
   }
   constexpr flaw record(action const& a) {
@@ -119,11 +154,13 @@ class interpreter {
     if (a.to > open_) return flaw::past_the_end;
     if (a.to - a.from > limits_.leaf) return flaw::longer_than_leaf;
     if (auto const bad = in_range(a.slot, limits_.tapes); bad != flaw::none) return bad;
+    if (!known(a.where)) return flaw::unknown_tier;
     if (tapes_.find(a.slot)) return flaw::slot_taken;
     tapes_.insert(a.slot, {a.from, a.to, a.where});
-    if (tapes_.size() > counts_.peak_tapes) counts_.peak_tapes = tapes_.size();
+    raise(counts_.peak_tapes, tapes_.size());
     counts_.recorded += wide(a.to - a.from);
     live_ = a.to;
+    if (over_budget()) return flaw::over_budget;
     return flaw::none;
   }
   constexpr flaw turn(action const& a) noexcept {
@@ -175,6 +212,7 @@ class interpreter {
   wide since_reverse_ = 0;
   detail::slot_map states_;
   detail::slot_map tapes_;
+  slot_index on_tier_[tier_count] = {};
   schedule_counts counts_;
 };
 

@@ -20,15 +20,23 @@ namespace detail {
 
 template <schedule Plan>
 [[nodiscard]] constexpr schedule_limits limits_of(Plan const& plan) {
-  return {plan.steps(), plan.slots(), tapes_of(plan), plan.leaf(), initial_is_free(plan)};
+  return {plan.steps(), plan.slots(), tapes_of(plan), plan.leaf(), initial_is_free(plan), tapes_restart(plan), units_of(plan)};
 }
 
-template <class Cursor>
-[[nodiscard]] constexpr verdict play(Cursor cursor, interpreter machine) {
+/// Whether the action names the tier on which the plan says that the slot lies; a plan that does not say may use any.
+template <schedule Plan>
+[[nodiscard]] constexpr bool on_its_tier(Plan const& plan, action const& a) {
+  return a.kind != action_kind::save || !has_slot_tiers(plan) || slot_tier(plan, a.slot) == a.where;
+}
+
+template <schedule Plan>
+[[nodiscard]] constexpr verdict play(Plan const& plan, interpreter machine) {
+  cursor_of<Plan> cursor = plan.walk();
   verdict found;
   for (;; ++found.number) {
     found.culprit = cursor.next();
     found.reason = machine.obey(found.culprit);
+    if (found.reason == flaw::none && !on_its_tier(plan, found.culprit)) found.reason = flaw::wrong_tier;
     if (found.reason != flaw::none || found.culprit.kind == action_kind::done) break;
   }
   found.counts = machine.counts();
@@ -46,12 +54,12 @@ template <class Cursor>
 /// Plays the plan to its end or to its first flaw. Cost: O(actions) time, O(slots in use) memory.
 template <schedule Plan>
 [[nodiscard]] constexpr verdict check(Plan const& plan) {
-  return detail::play(plan.walk(), interpreter{detail::limits_of(plan)});
+  return detail::play(plan, interpreter{detail::limits_of(plan)});
 }
 /// The same for a plan that takes over a sweep at `position`; its first action may not need a live state.
 template <schedule Plan>
 [[nodiscard]] constexpr verdict check(Plan const& plan, sweep_position const& position) {
-  return detail::play(plan.walk(), interpreter{detail::limits_of(plan), position});
+  return detail::play(plan, interpreter{detail::limits_of(plan), position});
 }
 
 /// The totals of the plan.   \throws invalid_schedule   with the number, range and slot of the first action that cannot be obeyed

@@ -1,48 +1,60 @@
 #pragma once
-/// \file workload.hpp  What a loop weighs: sizes and times that turn a schedule's counts into bytes and seconds.
-#include <optional>
+/// \file workload.hpp  The sizes and times of a workload, checked.
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/frames_needed.hpp>
 #include <cairn/core/sweep_bytes.hpp>
+#include <cairn/core/workload.hpp>
 
-namespace cairn {
+namespace cairn::detail {
 
-/// One loop on one machine. Sizes are of whole values, heap included; where they grow on the way, of the largest.
-struct workload {
-  std::optional<step_index> steps = {};    ///< loop length; a plan brings its own, and must agree
-  wide state_bytes = 0;  ///< one state; see `bytes_of`
-  wide state_inline_bytes = 0;             ///< of these, sizeof(State): all that an unused frame holds; 0 counts it as a whole state
-  std::optional<wide> initial_bytes = {};  ///< the caller's own initial state; a state where it is not given
-  wide adjoint_bytes = 0;  ///< one adjoint
-  wide tape_bytes = 0;                     ///< what one adjoint call, or one recorded step, keeps
-  double step_seconds = 0;  ///< one call of the step, >= 0
-  double adjoint_seconds = 0;  ///< the adjoint of one step, >= 0
-  sweep_form form = {};                    ///< how step and adjoint are written, and whether the run is kept
-};
-
-namespace detail {
+/// All tiers, for loops over them.
+inline constexpr tier all_tiers[tier_count] = {tier::memory, tier::device, tier::host, tier::disk};
 
 /// The largest size that any plan of up to 2^63-1 slots can be multiplied by within 128 bits.
 inline constexpr wide most_bytes = wide{1} << 62;
 
-/// \throws overflow_error, invalid_plan
-[[nodiscard]] constexpr sweep_sizes sizes_of(workload const& work) {
+constexpr void check_times(workload const& work) {
+  bool sound = work.step_seconds >= 0 && work.frame_seconds >= 0 && work.adjoint_seconds >= 0 && (!work.record_seconds || *work.record_seconds >= 0);
+  for (tier const where : all_tiers) sound = sound && work.tiers[where].write_seconds >= 0 && work.tiers[where].read_seconds >= 0;
+  if (!sound) throw invalid_plan{"cairn::workload", "a time is negative or not a number", {}, ""};
+}
+
+/// What one adjoint call keeps, or one `record`: that of a leaf grows with its length.   \throws overflow_error
+[[nodiscard]] constexpr wide tape_of_leaf(workload const& work, step_index leaf) {
+  if (work.form.adjoint != adjoint_form::leaf || work.tape_step_bytes == 0) return work.tape_bytes;
+  if (work.tape_step_bytes >= most_bytes)
+    throw overflow_error{"cairn::workload", "a tape of 2^62 bytes or more", {{"leaf", leaf}, {"bytes a step", work.tape_step_bytes}}, ""};
+  return work.tape_bytes + wide(leaf) * work.tape_step_bytes;
+}
+
+/// \param leaf  the most steps of one adjoint call   \throws overflow_error, invalid_plan
+[[nodiscard]] constexpr sweep_sizes sizes_of(workload const& work, step_index leaf = 1) {
   wide const initial = work.initial_bytes ? *work.initial_bytes : work.state_bytes;
-  sweep_sizes const sizes{work.state_bytes, work.state_inline_bytes, initial, work.adjoint_bytes, work.tape_bytes};
-  if ((sizes.state | sizes.initial | sizes.adjoint | sizes.tape) >= most_bytes)
+  if ((work.state_bytes | initial | work.adjoint_bytes | work.tape_bytes) >= most_bytes)
     throw overflow_error{
         "cairn::workload",
         "a size of 2^62 bytes or more",
-        {{"state bytes", sizes.state}, {"initial bytes", initial}, {"adjoint bytes", sizes.adjoint}, {"tape bytes", sizes.tape}},
+        {{"state bytes", work.state_bytes}, {"initial bytes", initial}, {"adjoint bytes", work.adjoint_bytes}, {"tape bytes", work.tape_bytes}},
         ""};
+  sweep_sizes const sizes{work.state_bytes, work.state_inline_bytes, initial, work.adjoint_bytes, tape_of_leaf(work, leaf), work.tape_inline_bytes};
   if (sizes.state_inline > sizes.state)
     throw invalid_plan{"cairn::workload", "the inline part of a state is larger than the state",
                        {{"state bytes", sizes.state}, {"inline bytes", sizes.state_inline}}, "state_bytes counts both parts"};
-  if (!(work.step_seconds >= 0 && work.adjoint_seconds >= 0))
-    throw invalid_plan{"cairn::workload", "a time is negative or not a number", {}, ""};
+  if (sizes.tape_inline > sizes.tape)
+    throw invalid_plan{"cairn::workload", "the inline part of a tape is larger than the tape",
+                       {{"tape bytes", sizes.tape}, {"inline bytes", sizes.tape_inline}}, "tape_bytes counts both parts"};
+  check_times(work);
   return sizes;
 }
 
-}  // namespace detail
-}  // namespace cairn
+/// Seconds of one call of `record`.
+[[nodiscard]] constexpr double record_seconds(workload const& work) noexcept { return work.record_seconds ? *work.record_seconds : work.step_seconds; }
+
+/// Whether there is anything that takes time beside adjoints, which every plan runs alike.
+[[nodiscard]] constexpr bool has_times(workload const& work) noexcept {
+  bool told = work.step_seconds > 0 || record_seconds(work) > 0 || work.frame_seconds > 0;
+  for (tier const where : all_tiers) told = told || work.tiers[where].write_seconds > 0 || work.tiers[where].read_seconds > 0;
+  return told;
+}
+
+}  // namespace cairn::detail

@@ -27,7 +27,7 @@ struct kept_frame {
   bool checkpoint = false;  ///< a place to restart from, as the plan says
 };
 
-static_assert(2 * sizeof(kept_frame) == bytes_a_remembered_slot);
+static_assert(wide{2} * sizeof(kept_frame) == bytes_a_remembered_slot);
 
 /// Sorts by state (Shell's method: no std header; checkpoints mostly come in order).
 inline void sort_by_state(table<kept_frame>& all, std::size_t count) noexcept {
@@ -134,6 +134,15 @@ class copied_states {
     pool_.copy_in(*x0_, live_);
     pool_.set_at(live_, 0);
   }
+  /// Live becomes state i, which `make` gives as a value or a reference.
+  template <class Make>
+  void load_made(step_index i, Make make) {
+    forget(live_);
+    live_ = pool_.take();
+    if constexpr (std::is_reference_v<decltype(make())>) pool_.copy_in(make(), live_);
+    else pool_.emplace_made(live_, make);
+    pool_.set_at(live_, i);
+  }
   void drop(place where) {
     store_.drop(pool_, where);
     if (tracked()) held_[std::size_t(where.slot)].at = -1;
@@ -171,6 +180,11 @@ class copied_states {
     pool_.set_at(live_, i);
   }
   void forget_final() noexcept { forget(final_); }
+  /// The loop goes on behind what `turn` made.
+  void final_becomes_live() noexcept {
+    forget(live_);
+    live_ = std::exchange(final_, no_frame);
+  }
   /// Before the first adjoint that takes x1.
   void allow_next() noexcept { pool_.allow_all(); }
   /// The state that the next adjoint gets as x1.

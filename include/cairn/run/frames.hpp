@@ -2,7 +2,6 @@
 /// \file frames.hpp  The states of a sweep in one pool: a checkpoint in memory is a frame that is kept, to load is to look at one.
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -37,7 +36,7 @@ class raw_array {
  private:
   static constexpr bool over_aligned = alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__;
   static T* allocate(std::size_t size) {
-    if (size > std::size_t(std::numeric_limits<std::ptrdiff_t>::max()) / sizeof(T)) throw std::bad_array_new_length{};
+    if (size > std::size_t{PTRDIFF_MAX} / sizeof(T)) throw std::bad_array_new_length{};
     if constexpr (over_aligned) return static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{alignof(T)}));
     else return static_cast<T*>(::operator new(size * sizeof(T)));
   }
@@ -84,13 +83,8 @@ class frames {
     in_play_ = most - held_back;
     for (frame_id k = in_play_; k < most; ++k) destroy(k);
     free_ = lapsed_ = last_lapsed_ = no_frame;
-    for (frame_id k = most; k-- > 0;) {
-      auto& f = record(k);
-      f.at = -1;
-      f.owners = 0;
-      f.anchored = false;
-      if (k < in_play_) push_free(k);
-    }
+    for (auto& f : records_) f.at = -1, f.owners = 0, f.anchored = false;
+    push_all_free();
   }
   /// Hands out the frames that were held back.
   void allow_all() noexcept {
@@ -153,8 +147,7 @@ class frames {
     free_ = lapsed_ = last_lapsed_ = no_frame;
     for (auto& f : records_) f.owners = 0, f.anchored = false;
     claimed([this](frame_id k) { ++record(k).owners; });
-    for (frame_id k = in_play_; k-- > 0;)
-      if (record(k).owners == 0) push_free(k);
+    push_all_free();
   }
 
   /// Copies the state of `source` into `target`, a frame from take(): into the old state's memory where the sizes agree.
@@ -215,6 +208,12 @@ class frames {
   void push_free(frame_id k) noexcept {
     record(k).next = free_;
     free_ = k;
+  }
+  /// Those with memory on top.
+  void push_all_free() noexcept {
+    for (bool const constructed : {false, true})
+      for (frame_id k = in_play_; k-- > 0;)
+        if (record(k).owners == 0 && record(k).constructed == constructed) push_free(k);
   }
   void push_lapsed(frame_id k) noexcept {
     record(k).next = no_frame;

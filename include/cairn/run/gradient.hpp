@@ -57,12 +57,13 @@ template <class State, class Bar, class Plan, class Step, class X0, class Seed, 
 Bar one_sweep(Engine& run, Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Observer& observer) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   sweep_form const form{shape_of_step<Step, State>().form, shape.form};
-  check_adjoint_fits("cairn::gradient", plan.leaf(), tapes_of(plan), shape.form);
+  using way_back = reversal<State, Step, Adjoint, Bar, true>;
+  check_adjoint_fits("cairn::gradient", plan.leaf(), tapes_of(plan), shape.form, tapes_restart(plan), way_back::can_restart);
   in_use const mark{run.busy, "cairn::gradient"};
   run.adopt(plan);
   run.start(plan);
   noting(run.status, phase::forward, 0, [&] { begin_states<State>(run, std::forward<X0>(x0), setup_for<State, typename Engine::store_type>(plan, form)); });
-  reversal<State, Step, Adjoint, Bar, true> user{step, adjoint, run.tapes, tapes_of(plan)};
+  way_back user{step, adjoint, run.tapes, tapes_of(plan)};
   run.go_on(step, user, observer);
   noting(run.status, phase::reverse, run.steps, [&] { fill_bar<State>(user.bar, std::forward<Seed>(seed), run.states.final_state()); });
   if constexpr (shape.form == adjoint_form::with_next) run.states.final_becomes_next();
@@ -81,7 +82,7 @@ Bar one_sweep(Engine& run, Step& step, X0&& x0, Plan const& plan, Seed&& seed, A
 /// \param plan  a schedule, or the number of steps n >= 0: then `uniform{n}`, floor(sqrt n) checkpoints
 /// \param seed  the adjoint of the final state, or `seed(final_state)` that makes it, called once; n = 0 gives it back
 /// \param adjoint  `adjoint(x, bar, i)` in place or by value, `adjoint(x, x1, bar, i)`, `adjoint(x, bar, first, last)` for plans with
-///        leaves, or `recorded{record, reverse}`; bar belongs to state i+1 before and to state i after
+///        leaves, or `recorded{record, reverse}` (and `restart`, for plans that restart from tapes); bar belongs to state i+1 before and to state i after
 /// \param work  a `workspace` to be reused, or a store; by default memory of its own
 /// \param observer  called with an `event` around every action
 /// \throws invalid_plan before any step runs; what step, adjoint, seed, copies and observer throw, unchanged, after which `work` can be used again

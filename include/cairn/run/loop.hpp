@@ -10,6 +10,19 @@
 #include <cairn/run/gradient.hpp>
 
 namespace cairn {
+namespace detail {
+
+/// The forward half of a loop that a plan covers from end to end.
+struct forward_by_plan {
+  static constexpr char const* operation = "cairn::checkpointed_loop";
+  template <class State, class Engine, class Step, class Observer>
+  void run(Engine& engine, Step& step, Observer& observer) const {
+    turn_only<Step> user{step};
+    engine.go_on(step, user, observer);
+  }
+};
+
+}  // namespace detail
 
 /// A loop that has run forward. What user code throws passes through, and the object stays usable: the next call puts back what is gone.
 /// Calls of the step beyond the plan's: none for the first `reverse` or walk backwards; later ones first run again what was given up.
@@ -19,22 +32,21 @@ class checkpointed_run {
   using store_type = typename engine_type::store_type;
 
  public:
-  /// Runs the loop; use `checkpointed_loop`.
-  template <class StepArg, class X0, class... WorkArg>
-  checkpointed_run(StepArg&& step, X0&& x0, Plan const& plan, Observer observer, WorkArg&&... work)
+  /// Runs the loop; use `checkpointed_loop` or `checkpointed_while`.
+  template <class Forward, class StepArg, class X0, class... WorkArg>
+  checkpointed_run(Forward forward, StepArg&& step, X0&& x0, Plan const& plan, Observer observer, WorkArg&&... work)
       : step_{std::forward<StepArg>(step)}, observer_{std::forward<Observer>(observer)}, work_{std::forward<WorkArg>(work)...} {
     if (tapes_of(plan) > 0)
-      throw invalid_plan{"cairn::checkpointed_loop", "the plan keeps tapes, which needs the adjoint from the start", {{"tapes", tapes_of(plan)}}, "use cairn::gradient"};
+      throw invalid_plan{Forward::operation, "the plan keeps tapes, which needs the adjoint from the start", {{"tapes", tapes_of(plan)}}, "use cairn::gradient"};
     auto& run = engine();
-    detail::in_use const mark{run.busy, "cairn::checkpointed_loop"};
+    detail::in_use const mark{run.busy, Forward::operation};
     run.adopt(plan);
     user_ = run.users;
     run.start(plan);
     detail::noting(run.status, phase::forward, 0, [&] {
       detail::begin_states<State>(run, std::forward<X0>(x0), detail::setup_for<State, store_type>(plan, {.step = form, .keeps_run = true}));
     });
-    detail::turn_only<Step> user{step_};
-    run.go_on(step_, user, observer_);
+    forward.template run<State>(run, step_, observer_);
     turned_on_rest_ = run.resumed;
     if constexpr (copied_state<State>) {
       run.states.remember(run.status.turned_at, [&](step_index i) { return is_checkpoint(plan, i); });
@@ -240,6 +252,28 @@ class checkpointed_run {
   bool turned_on_rest_ = false;
 };
 
+namespace detail {
+
+/// What a loop that is kept takes behind its plan.
+template <class W, class State, class Plan>
+concept work_for = std::is_same_v<W, own_workspace> || is_workspace_for<W, State, Plan> || store_of<W, State> || std::is_invocable_v<W&, event const&>;
+
+/// The run, in a workspace of its own, in the caller's, or over the caller's store; `work` may also be the observer.
+template <class StepF, class State, class Plan, class Forward, class Step, class X0, class Work, class Observer>
+[[nodiscard]] auto kept_run(Forward forward, Step&& step, X0&& x0, Plan const& plan, Work&& work, Observer&& observer) {
+  using W = std::remove_cvref_t<Work>;
+  if constexpr (std::is_same_v<W, own_workspace>)
+    return checkpointed_run<StepF, State, Plan, workspace<State, Plan>, Observer>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, std::forward<Observer>(observer)};
+  else if constexpr (is_workspace_for<W, State, Plan>)
+    return checkpointed_run<StepF, State, Plan, W&, Observer>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, std::forward<Observer>(observer), work};
+  else if constexpr (store_of<W, State>)
+    return checkpointed_run<StepF, State, Plan, workspace<State, Plan, W&>, Observer>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, std::forward<Observer>(observer), work};
+  else
+    return checkpointed_run<StepF, State, Plan, workspace<State, Plan>, Work>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, std::forward<Work>(work)};
+}
+
+}  // namespace detail
+
 /// Runs `x = step(x, i)`, i = 0..n-1, keeps what `plan` says, and answers a run that can be reversed or walked backwards.
 ///
 /// \param step  as for `gradient`; the run keeps a copy   \param x0  the initial state; an rvalue is moved from
@@ -255,20 +289,11 @@ template <class Step, class X0, class P, class Work = detail::own_workspace, cla
   else {
     using Plan = detail::plan_type<P>;
     decltype(auto) p = detail::as_plan(plan);
-    using W = std::remove_cvref_t<Work>;
-    if constexpr (std::is_same_v<W, detail::own_workspace>)
-      return checkpointed_run<StepF, State, Plan, workspace<State, Plan>, Observer>{std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Observer>(observer)};
-    else if constexpr (detail::is_workspace_for<W, State, Plan>)
-      return checkpointed_run<StepF, State, Plan, W&, Observer>{std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Observer>(observer), work};
-    else if constexpr (store_of<W, State>)
-      return checkpointed_run<StepF, State, Plan, workspace<State, Plan, W&>, Observer>{std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Observer>(observer), work};
-    else {
-      constexpr bool observes = std::is_invocable_v<W&, event const&>;
-      static_assert(observes, "cairn: the fourth argument must be a workspace for this state and plan, a store, or an observer");
-      if constexpr (!observes) return detail::refused{};
-      else
-        return checkpointed_run<StepF, State, Plan, workspace<State, Plan>, Work>{std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Work>(work)};
-    }
+    constexpr bool fits = detail::work_for<std::remove_cvref_t<Work>, State, Plan>;
+    static_assert(fits, "cairn: the fourth argument must be a workspace for this state and plan, a store, or an observer");
+    if constexpr (!fits) return detail::refused{};
+    else
+      return detail::kept_run<StepF, State, Plan>(detail::forward_by_plan{}, std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Work>(work), std::forward<Observer>(observer));
   }
 }
 

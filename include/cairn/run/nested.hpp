@@ -55,7 +55,7 @@ class nested {
       bar = gradient(detail::counted_from<Step>{&inner, base}, x, plan, std::move(bar),
                      [this, base](State const& at, Bar& b, step_index k) {
                        if constexpr (indexed) detail::pull_back(back, b, at, b, base + k);
-                       else detail::pull_back(back, b, at, b);
+                       else detail::pull_back(back, b, at, b), void(base);
                      },
                      memory.get<workspace<State, Plan>>());
     }

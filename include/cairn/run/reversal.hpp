@@ -1,5 +1,6 @@
 #pragma once
 /// \file reversal.hpp  What a sweep does with the user's adjoint: each form of it, and the tapes of recording ones.
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,6 +21,9 @@ decltype(auto) record_step(Record& record, State& x, step_index const i) {
   else return record(x);
 }
 struct no_tape {};
+/// Whether the adjoint brings a state back from a tape.
+template <class Adjoint, class State, class Tape>
+inline constexpr bool restarts = requires(Adjoint& adjoint, Tape const& tape) { { adjoint.restart(tape) } -> std::convertible_to<State const&>; };
 template <class Adjoint, class State, bool Records>
 struct tape_of { using type = no_tape; };
 template <class Adjoint, class State>
@@ -65,6 +69,8 @@ struct turn_only {
   std::uint64_t record(States&, action const&) noexcept { return 0; }
   template <class States>
   std::uint64_t reverse(States&, action const&) noexcept { return 0; }
+  template <class States>
+  void restart(States&, action const&) noexcept {}
   void drop_tape(slot_index) noexcept {}
   void drop_all_tapes() noexcept {}
   [[nodiscard]] static constexpr bool pauses() noexcept { return true; }
@@ -80,6 +86,8 @@ class reversal {
   using tape = typename tape_of<Adjoint, State, records>::type;
 
  public:
+  static constexpr bool can_restart = restarts<Adjoint, State, tape>;
+
   /// \param memory  what tapes leave behind for the next sweep   \param tapes  tape slots of the plan
   reversal(Step& step, Adjoint& adjoint, [[maybe_unused]] kept_object& memory, [[maybe_unused]] slot_index tapes) : step_{step}, adjoint_{adjoint} {
     if constexpr (records) {
@@ -112,6 +120,12 @@ class reversal {
       states.change_live(a.to, [&](State& x) { fill((*tapes_)[a.slot], x, a.from); });
     }
     return std::uint64_t(a.to - a.from);
+  }
+  /// Live becomes the state behind a tape.
+  template <class States>
+  void restart([[maybe_unused]] States& states, [[maybe_unused]] action const& a) {
+    if constexpr (can_restart)
+      states.load_made(a.from, [&]() -> decltype(auto) { return adjoint_.restart(std::as_const(*(*tapes_)[a.slot])); });
   }
   void drop_tape(slot_index slot) noexcept {
     if constexpr (records) (*tapes_)[slot].reset();
@@ -176,13 +190,16 @@ class reversal {
 };
 
 /// Refuses what types cannot tell: a plan that asks of the adjoint what its form cannot do.
-inline void check_adjoint_fits(char const* operation, step_index leaf, slot_index tapes, adjoint_form form) {
+inline void check_adjoint_fits(char const* operation, step_index leaf, slot_index tapes, adjoint_form form, bool restarts_wanted = false, bool restarts = false) {
   if (leaf > 1 && form != adjoint_form::leaf)
     throw invalid_plan{operation, "the plan reverses several steps at once, but the adjoint takes one", {{"leaf", leaf}},
                        "write adjoint(x, bar, first, last), or use a plan with leaf 1"};
   if (tapes > 0 && form != adjoint_form::recorded)
     throw invalid_plan{operation, "the plan keeps tapes, but the adjoint records none", {{"tapes", tapes}},
                        "use cairn::recorded{record, reverse}, or a plan without record actions"};
+  if (restarts_wanted && !restarts)
+    throw invalid_plan{operation, "the plan restarts from tapes, but the adjoint does not say how", {{"tapes", tapes}},
+                       "give cairn::recorded a third part, x1 = restart(tape), or use a plan whose tapes do not restart"};
 }
 
 }  // namespace cairn::detail

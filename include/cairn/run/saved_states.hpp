@@ -46,9 +46,11 @@ class saved_states {
     run_in_place(step, *x_, from, to, failed);
   }
   void save(place where, step_index i) {
-    frame_id k = pool_.take();
+    bool const has_snapshot = parked_ != no_frame;
+    frame_id const k = has_snapshot ? parked_ : pool_.take();
+    if (has_snapshot) pool_.keep(k);
     owner guard{pool_, k};
-    store_snapshot(k, i);
+    if (!has_snapshot) store_snapshot(k, i);
     store_.save(pool_, where, i, k);
     if constexpr (may_lose<store_type>) held_[std::size_t(where.slot)] = {i, where.slot, no_frame, where.where};
   }
@@ -93,6 +95,8 @@ class saved_states {
   [[nodiscard]] State const* seen(bool after_turn) const noexcept { return after_turn || parked_ == no_frame ? x_ : nullptr; }
   [[nodiscard]] State const& final_state() const noexcept { return *x_; }
   void forget_final() noexcept {}
+  /// The loop goes on behind what `turn` made.
+  void final_becomes_live() noexcept { forget(parked_); }
 
   [[nodiscard]] std::size_t bytes() const { return pool_.bytes(); }
   [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }

@@ -18,6 +18,19 @@
 namespace cairn {
 namespace detail {
 
+/// A plan for as long as a sweep, for where its slots lie; nothing where all lie in memory.
+template <class Plan, bool Tiers = requires(Plan const& plan) { plan.slot_tier(slot_index{}); }>
+struct kept_plan {
+  void keep(Plan const&) noexcept {}
+  [[nodiscard]] tier operator()(slot_index) const noexcept { return tier::memory; }
+};
+template <class Plan>
+struct kept_plan<Plan, true> {
+  void keep(Plan const& adopted) { plan = adopted; }
+  [[nodiscard]] tier operator()(slot_index slot) const { return slot_tier(*plan, slot); }
+  std::optional<Plan> plan;
+};
+
 /// What one sweep needs: states, cursor, and where it stands. A lost checkpoint or a resumed sweep puts `rest` in the cursor's place.
 template <class State, schedule Plan, class Store>
 struct engine {
@@ -28,6 +41,7 @@ struct engine {
   std::optional<cursor_of<Plan>> walk, at_turn;  ///< now, and where a kept run begins its way back
   std::optional<cursor_of<remaining>> rest;
   kept_object tapes;
+  kept_plan<Plan> tier_of;
   sweep_status status;
   step_index steps = 0, leaf = 1;
   slot_index slots = 0;
@@ -39,21 +53,22 @@ struct engine {
   explicit engine(Store store) : states{std::forward<Store>(store)} {}
 
   /// Before the first action of a plan.
-  void adopt(Plan const& plan) {
+  void adopt(Plan const& adopted) {
     ++users;
-    steps = plan.steps();
-    leaf = plan.leaf();
-    slots = plan.slots();
+    tier_of.keep(adopted);
+    steps = adopted.steps();
+    leaf = adopted.leaf();
+    slots = adopted.slots();
     resumed = false;
     status = {};
     status.open = steps;
   }
-  void start(Plan const& plan) { walk = plan.walk(); }
+  void start(Plan const& adopted) { walk = adopted.walk(); }
   /// Replans what is left of the sweep around the states that are still there: `state_in(slot)` says which, -1 for none.
   template <class StateIn>
   void replan(StateIn state_in) {
-    remaining const plan{{steps, status.open, status.turned, slots, leaf}, state_in};
-    rest = plan.walk();
+    remaining const left{{steps, status.open, status.turned, slots, leaf}, state_in, [this](slot_index slot) { return tier_of(slot); }};
+    rest = left.walk();
     resumed = true;
   }
   /// Obeys actions until something other than a lost checkpoint stops the sweep.

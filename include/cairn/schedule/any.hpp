@@ -108,8 +108,14 @@ class any_schedule {
   [[nodiscard]] slot_index slots() const noexcept { return plan_->slots; }  ///< states kept at once
   [[nodiscard]] step_index leaf() const noexcept { return plan_->leaf; }  ///< the most steps of one `reverse`
   [[nodiscard]] slot_index tapes() const noexcept { return plan_->tapes; }  ///< see `tapes_of`
+  [[nodiscard]] bool tapes_restart() const noexcept { return plan_->tapes_restart; }  ///< see `cairn::tapes_restart`
+  [[nodiscard]] wide units() const noexcept { return plan_->budget.units; }  ///< see `units_of`
+  [[nodiscard]] wide tape_units() const noexcept { return plan_->budget.tape_units; }  ///< see `units_of`
+  [[nodiscard]] bool has_slot_tiers() const noexcept { return plan_->slot_tiers; }  ///< see `cairn::has_slot_tiers`
+  [[nodiscard]] tier slot_tier(slot_index slot) const { return plan_->slot_tier(slot); }  ///< see `cairn::slot_tier`
   [[nodiscard]] bool initial_is_free() const noexcept { return plan_->free_initial; }  ///< see `cairn::initial_is_free`
   [[nodiscard]] bool is_checkpoint(step_index i) const { return plan_->is_checkpoint(i); }  ///< see `cairn::is_checkpoint`
+  [[nodiscard]] wide shared_table_bytes() const noexcept { return plan_->shared_table_bytes; }  ///< see `shared_table_bytes_of`
   [[nodiscard]] wide table_bytes() const noexcept { return plan_->table_bytes; }  ///< see `table_bytes_of`; the cursor itself included
   /// The plan's own totals; by a walk unless `is_counted()`.
   [[nodiscard]] schedule_counts counts() const { return plan_->counts(); }
@@ -122,11 +128,13 @@ class any_schedule {
     explicit model(detail::any_cursor* cursor) noexcept : start{cursor} {}
     virtual ~model() = default;
     [[nodiscard]] virtual bool is_checkpoint(step_index i) const = 0;
+    [[nodiscard]] virtual tier slot_tier(slot_index slot) const = 0;
     [[nodiscard]] virtual schedule_counts counts() const = 0;
     step_index steps = 0, leaf = 1;
     slot_index slots = 0, tapes = 0;
-    bool free_initial = false, counted = false;
-    wide table_bytes = 0;
+    bool free_initial = false, tapes_restart = false, slot_tiers = false, counted = false;
+    unit_budget budget;
+    wide table_bytes = 0, shared_table_bytes = 0;
     walker start;
   };
   template <class Plan>
@@ -139,10 +147,15 @@ class any_schedule {
       slots = plan.slots();
       tapes = tapes_of(plan);
       free_initial = cairn::initial_is_free(plan);
+      tapes_restart = cairn::tapes_restart(plan);
+      budget = units_of(plan);
+      slot_tiers = cairn::has_slot_tiers(plan);
+      shared_table_bytes = shared_table_bytes_of(plan);
       counted = detail::knows_counts(plan);
       table_bytes = sizeof(cursor_type) + table_bytes_of(plan);
     }
     [[nodiscard]] bool is_checkpoint(step_index i) const override { return cairn::is_checkpoint(plan, i); }
+    [[nodiscard]] tier slot_tier(slot_index slot) const override { return cairn::slot_tier(plan, slot); }
     [[nodiscard]] schedule_counts counts() const override {
       if constexpr (counted_schedule<Plan>) return plan.counts();
       else return detail::walked_counts(plan);

@@ -57,16 +57,16 @@ constexpr std::size_t put_useful_first(table<kept_state>& kept, stopped_sweep co
 
 /// Lists the lowest slots that hold nothing useful, no more than the open leaves can fill, and returns how many these are.
 /// `empty` has room for the slots of the useful states behind them.
-constexpr std::size_t list_empty_slots(table<kept_state> const& kept, std::size_t useful, stopped_sweep const& sweep, table<slot_index>& empty) {
+constexpr std::size_t list_empty_slots(table<kept_state> const& kept, std::size_t useful, stopped_sweep const& sweep, table<kept_state>& empty) {
   auto const there = std::uint64_t(sweep.slots) - useful;
   auto const leaves = std::uint64_t(sweep.open / sweep.leaf) + 1;
   auto const count = std::size_t(there < leaves ? there : leaves);
-  empty.assign(count + useful, 0);
+  empty.assign(count + useful, {});
   for (std::size_t k = 0; k < useful; ++k)
-    if (auto const slot = std::size_t(kept[k].slot); slot < empty.size()) empty[slot] = 1;
+    if (auto const slot = std::size_t(kept[k].slot); slot < empty.size()) empty[slot].state = 1;
   std::size_t found = 0;
   for (std::size_t slot = 0; found < count; ++slot)  // each mark is read before its place is written
-    if (empty[slot] == 0) empty[found++] = slot_index(slot);
+    if (empty[slot].state == 0) empty[found++].slot = slot_index(slot);
   return count;
 }
 

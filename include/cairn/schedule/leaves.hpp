@@ -30,8 +30,14 @@ class leaves {
   }
   [[nodiscard]] constexpr slot_index tapes() const { return tapes_of(over_); }  ///< see `tapes_of`
   [[nodiscard]] constexpr bool initial_is_free() const { return cairn::initial_is_free(over_); }  ///< see `cairn::initial_is_free`
+  [[nodiscard]] constexpr bool tapes_restart() const { return cairn::tapes_restart(over_); }  ///< see `cairn::tapes_restart`
+  [[nodiscard]] constexpr wide units() const { return units_of(over_).units; }  ///< see `units_of`
+  [[nodiscard]] constexpr wide tape_units() const { return units_of(over_).tape_units; }  ///< see `units_of`; of the tape of a leaf
+  [[nodiscard]] constexpr bool has_slot_tiers() const { return cairn::has_slot_tiers(over_); }  ///< see `cairn::has_slot_tiers`
+  [[nodiscard]] constexpr tier slot_tier(slot_index slot) const { return cairn::slot_tier(over_, slot); }  ///< see `cairn::slot_tier`
   /// See `cairn::is_checkpoint`; only the first state of a leaf can be one.
   [[nodiscard]] constexpr bool is_checkpoint(step_index i) const { return i % size_ == 0 && cairn::is_checkpoint(over_, i / size_); }
+  [[nodiscard]] constexpr wide shared_table_bytes() const { return shared_table_bytes_of(over_); }  ///< see `shared_table_bytes_of`
   [[nodiscard]] constexpr wide table_bytes() const { return table_bytes_of(over_); }  ///< see `table_bytes_of`
   [[nodiscard]] constexpr Plan const& inner() const noexcept { return over_; }  ///< the plan over whole leaves
 

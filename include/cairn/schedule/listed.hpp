@@ -14,6 +14,8 @@ struct listed_options {
   step_index leaf = 1;        ///< the most steps that one `record` or `reverse` takes
   slot_index tapes = 0;  ///< tapes kept at once
   bool free_initial = false;  ///< `load` of `no_slot` brings the initial state back
+  bool tapes_restart = false;  ///< `load` may bring back the state behind a tape
+  unit_budget budget = {};  ///< what states and tapes may take together
 };
 
 /// Actions made elsewhere: by hand, read from a file, solved for by another program. `verify` tells whether they are a schedule.
@@ -33,6 +35,9 @@ class listed {
   [[nodiscard]] step_index leaf() const noexcept { return options_.leaf; }  ///< the most steps of one `reverse`
   [[nodiscard]] slot_index tapes() const noexcept { return options_.tapes; }  ///< see `tapes_of`
   [[nodiscard]] bool initial_is_free() const noexcept { return options_.free_initial; }  ///< see `cairn::initial_is_free`
+  [[nodiscard]] bool tapes_restart() const noexcept { return options_.tapes_restart; }  ///< see `cairn::tapes_restart`
+  [[nodiscard]] wide units() const noexcept { return options_.budget.units; }  ///< see `units_of`
+  [[nodiscard]] wide tape_units() const noexcept { return options_.budget.tape_units; }  ///< see `units_of`
   /// The number of actions, `done` not counted.
   [[nodiscard]] std::size_t size() const noexcept { return list_->actions.size(); }
 

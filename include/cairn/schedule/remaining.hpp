@@ -7,8 +7,16 @@
 #include <cairn/schedule/kept_order.hpp>
 #include <cairn/schedule/position.hpp>
 #include <cairn/schedule/revolve.hpp>
+#include <cairn/schedule/walked_counts.hpp>
 
 namespace cairn {
+namespace detail {
+
+struct all_in_memory {
+  [[nodiscard]] constexpr tier operator()(slot_index) const noexcept { return tier::memory; }
+};
+
+}  // namespace detail
 
 /// Reverses what is left from the last gap between kept states to the first, each gap by `revolve` with the slots that are free by then.
 /// The initial state is free: executors bring it back by a load of `no_slot`. The first actions drop what is of no use (states behind
@@ -21,20 +29,24 @@ class remaining {
   class walker;
 
   /// \param state_in  state_in(slot) answers which state a slot holds, a negative number for none; asked for 0 .. slots - 1
+  /// \param tier_of   tier_of(slot) answers where a slot lies; in memory where this is not given
   /// \throws invalid_plan   unless 0 <= open <= steps, open = steps before the turn and a multiple of leaf or steps after it,
   ///                        slots >= 0, leaf >= 1, and every kept state is one of the loop
-  template <class StateIn>
+  template <class StateIn, class TierOf = detail::all_in_memory>
     requires requires(StateIn& state_in) { step_index(state_in(slot_index{})); }
-  constexpr remaining(stopped_sweep const& sweep, StateIn state_in) {
-    assign(sweep, state_in);
+  constexpr remaining(stopped_sweep const& sweep, StateIn state_in, TierOf tier_of = {}) {
+    assign(sweep, state_in, tier_of);
   }
   /// \throws invalid_plan   as above, and for a slot that is named twice or does not exist
-  constexpr remaining(stopped_sweep const& sweep, kept_state const* kept, std::size_t kept_count) { assign(sweep, kept, kept_count); }
+  template <class TierOf = detail::all_in_memory>
+  constexpr remaining(stopped_sweep const& sweep, kept_state const* kept, std::size_t kept_count, TierOf tier_of = {}) {
+    assign(sweep, kept, kept_count, tier_of);
+  }
 
   /// Makes the plan anew in the memory it has, where that is enough.   \throws invalid_plan
-  template <class StateIn>
+  template <class StateIn, class TierOf = detail::all_in_memory>
     requires requires(StateIn& state_in) { step_index(state_in(slot_index{})); }
-  constexpr void assign(stopped_sweep const& sweep, StateIn state_in) {
+  constexpr void assign(stopped_sweep const& sweep, StateIn state_in, TierOf tier_of = {}) {
     detail::check_stop(sweep);
     std::size_t count = 0;
     for (slot_index slot = 0; slot < sweep.slots; ++slot)
@@ -42,15 +54,16 @@ class remaining {
     start_.kept_.assign(count, {});
     count = 0;
     for (slot_index slot = 0; slot < sweep.slots && count < start_.kept_.size(); ++slot)
-      if (step_index const state = step_index(state_in(slot)); state >= 0) start_.kept_[count++] = {slot, state};
-    arrange(sweep);
+      if (step_index const state = step_index(state_in(slot)); state >= 0) start_.kept_[count++] = {slot, state, tier_of(slot)};
+    arrange(sweep, tier_of);
   }
   /// \throws invalid_plan
-  constexpr void assign(stopped_sweep const& sweep, kept_state const* kept, std::size_t kept_count) {
+  template <class TierOf = detail::all_in_memory>
+  constexpr void assign(stopped_sweep const& sweep, kept_state const* kept, std::size_t kept_count, TierOf tier_of = {}) {
     detail::check_stop(sweep);
     start_.kept_.assign(kept_count, {});
     for (std::size_t k = 0; k < kept_count; ++k) start_.kept_[k] = kept[k];
-    arrange(sweep);
+    arrange(sweep, tier_of);
   }
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return start_.steps_; }  ///< length of the whole loop
@@ -63,11 +76,14 @@ class remaining {
     each_gap([&](std::size_t, step_index, step_index, revolve const& inside) {
       if (inside.table_bytes() > widest) widest = inside.table_bytes();
     });
-    return start_.kept_.size() * sizeof(kept_state) + start_.free_.size() * sizeof(slot_index) + widest;
+    return start_.kept_.size() * sizeof(kept_state) + start_.free_.size() * sizeof(kept_state) + widest;
   }
   [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
-  /// The totals of what is left, in closed form. Cost: O(kept).
-  [[nodiscard]] constexpr schedule_counts counts() const noexcept {
+  /// Whether all slots are in memory, so that there is a closed form for the totals.
+  [[nodiscard]] constexpr bool is_counted() const noexcept { return one_tier_; }
+  /// The totals of what is left. Cost: O(kept) if `is_counted()`, else a walk.
+  [[nodiscard]] constexpr schedule_counts counts() const {
+    if (!one_tier_) return detail::walked_counts(*this, start_.kept_.begin(), start_.kept_.size());
     schedule_counts sum;
     bool turned = start_.turned_;
     sum.reversals = wide(start_.open_);
@@ -81,6 +97,7 @@ class remaining {
       slot_index const peak = slot_index(gap) + inner.peak_slots;
       if (peak > sum.peak_slots) sum.peak_slots = peak;
     });
+    sum.on(tier::memory) = {sum.saves, sum.loads, sum.peak_slots};
     return sum;
   }
 
@@ -106,10 +123,10 @@ class remaining {
             break;
           case action_kind::reverse: open_ = place(from); [[fallthrough]];
           case action_kind::advance: return {kind, where, what, slot, place(from), place(to)};
-          case action_kind::drop: return {kind, where, what, free_[std::size_t(slot)], 0, 0};
+          case action_kind::drop: return drop(free_[std::size_t(slot)]);
           default:  // save and load
             if (slot == no_slot) return load_start();
-            return {kind, where, what, free_[std::size_t(slot)], place(from), 0};
+            return {kind, free_[std::size_t(slot)].where, what, free_[std::size_t(slot)].slot, place(from), 0};
         }
       }
       return {};
@@ -144,12 +161,12 @@ class remaining {
     /// Whether there is another gap; the slot of this one's start is free from here on.
     constexpr bool leave() noexcept {
       finished_ = gap_ == 0;
-      if (!finished_) free_[free_count_++] = kept_[--gap_].slot;
+      if (!finished_) free_[free_count_++] = kept_[--gap_];
       return !finished_;
     }
 
     detail::table<kept_state> kept_;     // starts of gaps in order; then what is dropped at once
-    detail::table<slot_index> free_;     // the empty slots, free_count_ of them
+    detail::table<kept_state> free_;     // the empty slots, free_count_ of them
     std::size_t free_count_ = 0;
     std::size_t next_useless_ = 0;
     std::size_t gap_ = 0;                // the gap starts at kept_[gap_ - 1], gap 0 at the initial state
@@ -162,11 +179,18 @@ class remaining {
   };
 
  private:
-  constexpr void arrange(stopped_sweep const& sweep) {
+  template <class TierOf>
+  constexpr void arrange(stopped_sweep const& sweep, TierOf& tier_of) {
     std::size_t const useful = detail::put_useful_first(start_.kept_, sweep);
     slots_ = sweep.slots;
     start_.gap_ = start_.next_useless_ = useful;
     start_.free_count_ = detail::list_empty_slots(start_.kept_, useful, sweep, start_.free_);
+    one_tier_ = true;
+    for (std::size_t k = 0; k < start_.free_count_; ++k) {
+      start_.free_[k].where = tier_of(start_.free_[k].slot);
+      one_tier_ = one_tier_ && start_.free_[k].where == tier::memory;
+    }
+    for (kept_state const& kept : start_.kept_) one_tier_ = one_tier_ && kept.where == tier::memory;
     start_.steps_ = sweep.steps;
     start_.leaf_ = sweep.leaf;
     start_.open_ = sweep.open;
@@ -188,6 +212,7 @@ class remaining {
   }
 
   slot_index slots_ = 0;
+  bool one_tier_ = true;
   walker start_;
 };
 

@@ -45,6 +45,7 @@ class revolve {
     sum.saves = detail::fewest_saves(steps_, total_) - (keeps && free_ ? 1 : 0);
     sum.loads = keeps ? wide(steps_) - 1 : 0;
     sum.peak_slots = keeps ? slots() : 0;
+    sum.on(tier::memory) = {sum.saves, sum.loads, sum.peak_slots};
     return sum;
   }
   /// The most often that any step is run unrecorded.

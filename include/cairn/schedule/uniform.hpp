@@ -53,6 +53,7 @@ class uniform {
     sum.saves = wide(layout_.steps) - 1 - (wide(layout_.count) - 1 - lone);
     sum.loads = wide(layout_.steps) - 1;
     sum.peak_slots = slots();
+    sum.on(tier::memory) = {sum.saves, sum.loads, sum.peak_slots};
     return sum;
   }
 

@@ -1,6 +1,8 @@
 #pragma once
 /// \file walked_counts.hpp  The totals of a schedule that does not know them: by a walk that trusts every action.
+#include <cstddef>
 #include <cairn/core/action.hpp>
+#include <cairn/schedule/position.hpp>
 
 namespace cairn::detail {
 
@@ -12,21 +14,48 @@ template <schedule Plan>
   else return true;
 }
 
-/// Adds one action to the totals; `states` and `tapes` are how many are kept.
-constexpr void add_to(schedule_counts& sum, slot_index& states, slot_index& tapes, action const& a) noexcept {
+/// How many states and tapes are kept.
+struct kept_counts {
+  slot_index states = 0;
+  slot_index tapes = 0;
+  slot_index on_tier[tier_count] = {};
+};
+
+constexpr void raise_to(slot_index& peak, slot_index now) noexcept {
+  if (now > peak) peak = now;
+}
+
+/// Adds one action to the totals.   \pre its tier is one of those declared
+constexpr void add_to(schedule_counts& sum, kept_counts& now, action const& a) noexcept {
   auto const length = wide(a.to) - wide(a.from);
   switch (a.kind) {
     case action_kind::advance: sum.advances += length; break;
     case action_kind::turn: sum.turned += length; break;
-    case action_kind::load: ++sum.loads; break;
-    case action_kind::drop: --(a.what == content::tape ? tapes : states); break;
+    case action_kind::load:
+      if (a.what == content::tape) {
+        ++sum.restarts;
+      } else {
+        ++sum.loads;
+        ++sum.on(a.where).loads;
+      }
+      break;
+    case action_kind::drop:
+      if (a.what == content::tape) {
+        --now.tapes;
+      } else {
+        --now.states;
+        --now.on_tier[std::size_t(a.where)];
+      }
+      break;
     case action_kind::save:
       ++sum.saves;
-      if (++states > sum.peak_slots) sum.peak_slots = states;
+      ++sum.on(a.where).saves;
+      raise_to(sum.peak_slots, ++now.states);
+      raise_to(sum.on(a.where).peak, ++now.on_tier[std::size_t(a.where)]);
       break;
     case action_kind::record:
       sum.recorded += length;
-      if (++tapes > sum.peak_tapes) sum.peak_tapes = tapes;
+      raise_to(sum.peak_tapes, ++now.tapes);
       break;
     case action_kind::reverse:
       sum.reversals += length;
@@ -36,14 +65,17 @@ constexpr void add_to(schedule_counts& sum, slot_index& states, slot_index& tape
   }
 }
 
-/// Cost: one walk. \pre the walk ends; `verify` is for plans that may be wrong
+/// Cost: one walk.   \param kept  what slots hold at the start   \pre the walk ends; `verify` is for plans that may be wrong
 template <schedule Plan>
-[[nodiscard]] constexpr schedule_counts walked_counts(Plan const& plan) {
+[[nodiscard]] constexpr schedule_counts walked_counts(Plan const& plan, kept_state const* kept = nullptr, std::size_t kept_count = 0) {
   schedule_counts sum;
-  slot_index states = 0;
-  slot_index tapes = 0;
+  kept_counts now;
+  for (std::size_t k = 0; k < kept_count; ++k) {
+    raise_to(sum.peak_slots, ++now.states);
+    raise_to(sum.on(kept[k].where).peak, ++now.on_tier[std::size_t(kept[k].where)]);
+  }
   cursor_of<Plan> cursor = plan.walk();
-  for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) add_to(sum, states, tapes, a);
+  for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) add_to(sum, now, a);
   return sum;
 }
 

@@ -34,8 +34,9 @@ namespace detail {
 template <schedule Plan>
 [[nodiscard]] memory_curve measured(Plan const& plan, workload const& work, char const* who) {
   auto const actions = drawn_actions(plan, who);
-  sweep_sizes const sizes = sizes_of(work);
+  sweep_sizes const sizes = sizes_of(work, plan.leaf());
   sweep_needs const needs = needs_of(plan, estimate(plan, work).counts);
+  bool const tapes = needs.tapes > 0;  // frames keep their memory while tapes come and go
   memory_curve curve;
   curve.in_bytes = (sizes.state | sizes.initial | sizes.adjoint | sizes.tape) != 0;
   frame_tally tally{work.form, initial_is_free(plan)};
@@ -44,7 +45,9 @@ template <schedule Plan>
     tally.obey(a);
     if (a.kind == action_kind::save) ++in_slots;
     if (a.kind == action_kind::drop && a.what == content::state) --in_slots;
-    curve.held.push_back(curve.in_bytes ? sweep_bytes(needs, work.form, sizes, tally.standing()) : wide(tally.standing()));
+    curve.held.push_back(!curve.in_bytes ? wide(tally.standing())
+                         : tapes         ? sweep_parts_of(needs, work.form, sizes, tally.peak(), tally.standing_tapes()).total()
+                                         : sweep_bytes(needs, work.form, sizes, tally.standing()));
     curve.kept.push_back(curve.in_bytes ? in_slots * sizes.state : in_slots);
     if (curve.held.back() > curve.peak) {
       curve.peak = curve.held.back();

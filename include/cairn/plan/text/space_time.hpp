@@ -19,7 +19,8 @@ namespace detail {
 
 /// How long a slot kept something: from the action that filled it to the one that dropped it, at `twice_at` half steps.
 struct kept_life {
-  bool tape = false;
+  content what = content::state;
+  tier where = tier::memory;
   wide twice_at = 0;
   std::size_t born = 0, ended = 0;
 };
@@ -30,8 +31,8 @@ struct kept_life {
   std::vector<kept_life> all;
   for (std::size_t k = 0; k < actions.size(); ++k) {
     action const& a = actions[k];
-    if (a.kind == action_kind::save) now[{content::state, a.slot}] = {false, 2 * wide(a.from), k, k};
-    if (a.kind == action_kind::record) now[{content::tape, a.slot}] = {true, wide(a.from) + wide(a.to), k, k};
+    if (a.kind == action_kind::save) now[{content::state, a.slot}] = {a.what, a.where, 2 * wide(a.from), k, k};
+    if (a.kind == action_kind::record) now[{content::tape, a.slot}] = {content::tape, a.where, wide(a.from) + wide(a.to), k, k};
     if (a.kind == action_kind::drop) {
       all.push_back(now[{a.what, a.slot}]);
       all.back().ended = k;
@@ -40,6 +41,9 @@ struct kept_life {
   return all;
 }
 
+/// Whether it is a state that is kept elsewhere than in memory.
+[[nodiscard]] inline bool is_far(kept_life const& life) noexcept { return life.what == content::state && life.where != tier::memory; }
+
 /// One path for each kind of action, and for the lives of states and tapes.
 class space_time_marks {
  public:
@@ -47,7 +51,7 @@ class space_time_marks {
       : chart_{chart}, count_{actions.size()}, steps_{wide(steps)} {
     auto const lives = lives_of(actions);
     for (auto const& life : lives)
-      (life.tape ? tapes : states).move(half(life.twice_at), row(life.born)).down(row(life.ended));
+      (life.what == content::tape ? tapes : is_far(life) ? far_states : states).move(half(life.twice_at), row(life.born)).down(row(life.ended));
     std::size_t drops = 0;
     for (std::size_t k = 0; k < count_; ++k) {
       action const& a = actions[k];
@@ -64,7 +68,7 @@ class space_time_marks {
     }
   }
 
-  svg_path advance, turn, record, reverse, save, load, drop, states, tapes;
+  svg_path advance, turn, record, reverse, save, load, drop, states, far_states, tapes;
 
  private:
   [[nodiscard]] hundredths half(wide twice) const noexcept { return chart_.across(twice, 2 * steps_); }
@@ -80,7 +84,8 @@ class space_time_marks {
 }  // namespace detail
 
 /// The schedule as an SVG: steps 0 .. n across, actions downwards. A mark for each action: lines over the steps that are run or
-/// reversed, a dot where a state is saved, a ring where one is loaded, a bar where one is dropped; a thin line while a slot is full.
+/// reversed, a dot where a state is saved, a ring where one is loaded, a bar where one is dropped; a thin line while a slot is full, a thicker one where
+/// that is on another tier than memory.
 /// \param title  of the picture; what it shows where it is empty
 /// Cost: one walk, some 20 bytes an action. The same bytes on every machine; no fonts or other files are asked for.
 /// \throws invalid_plan   for more than `most_drawn_actions` actions   \throws invalid_schedule   where the plan cannot be obeyed
@@ -101,7 +106,9 @@ template <class Schedule>
   legend.push_back({"save", "save", detail::dot_sample});
   legend.push_back({"load", "load", detail::ring_sample});
   legend.push_back({"drop", "drop", detail::cap_sample});
+  auto const lives = detail::lives_of(actions);
   legend.push_back({"a state is kept", "state-life", detail::pole_sample});
+  if (std::any_of(lives.begin(), lives.end(), detail::is_far)) legend.push_back({"on a slower tier", "far-life", detail::pole_sample});
   if (has_tapes) legend.push_back({"a tape is kept", "tape-life", detail::pole_sample});
 
   std::string const loop = detail::plan_words(plan), what = "Schedule of " + loop, size = detail::plural(actions.size(), "action");
@@ -111,6 +118,7 @@ template <class Schedule>
   detail::space_time_marks const marks{chart, actions, plan.steps(), radius};
   chart.open_group("marks");
   chart.draw("state-life", marks.states, thin);
+  chart.draw("far-life", marks.far_states, 2 * thin);
   chart.draw("tape-life", marks.tapes, thin);
   chart.draw("advance", marks.advance, line);
   chart.draw("record", marks.record, line);
@@ -135,9 +143,9 @@ template <class Schedule>
   auto const lives = detail::lives_of(actions);
   std::size_t const count = actions.size(), height = std::max<std::size_t>(1, std::min(count, std::size_t(rows)));
   std::string const last = detail::digits_of(count);
-  enum : unsigned char { kept = 1, advance, record, turn, drop, load, save, reverse };
+  enum : unsigned char { kept = 1, kept_far, advance, record, turn, drop, load, save, reverse };
   detail::text_chart chart{std::size_t(columns), height, std::max<std::size_t>(last.size(), 6) + 1, set,
-                           {{" ", " "}, {"┊", ":"}, {"─", "-"}, {"━", "="}, {"═", "~"}, {"×", "x"}, {"○", "o"}, {"●", "*"}, {"◄", "<"}}};
+                           {{" ", " "}, {"┊", ":"}, {"║", "|"}, {"─", "-"}, {"━", "="}, {"═", "~"}, {"×", "x"}, {"○", "o"}, {"●", "*"}, {"◄", "<"}}};
 
   wide const twice_steps = 2 * wide(plan.steps());
   auto const column = [&](wide twice) { return std::size_t(detail::place_on(twice, twice_steps, std::int64_t(chart.width()) - 1)); };
@@ -147,7 +155,7 @@ template <class Schedule>
     for (std::size_t x = at(from); x <= at(to); ++x) chart.put(row(k), x, rank);
   };
   for (auto const& life : lives)
-    for (std::size_t y = row(life.born); y <= row(life.ended); ++y) chart.put(y, column(life.twice_at), kept);
+    for (std::size_t y = row(life.born); y <= row(life.ended); ++y) chart.put(y, column(life.twice_at), detail::is_far(life) ? kept_far : kept);
   std::size_t drops = 0;
   for (std::size_t k = 0; k < count; ++k) {
     action const& a = actions[k];
@@ -179,6 +187,7 @@ template <class Schedule>
   if (tapes_of(plan) > 0) explain(record, "record");
   explain(advance, "advance");
   explain(kept, "kept");
+  if (std::any_of(lives.begin(), lives.end(), detail::is_far)) explain(kept_far, "kept on a slower tier");
   return detail::wrapped(words, std::size_t(columns)) + detail::flowed(key, "  ", std::size_t(columns)) + "action\n" +
          chart.drawn(detail::ticks_to(wide(plan.steps()), 10), [&](detail::tick const& tick) { return column(2 * tick.at); }, "step");
 }

@@ -1,0 +1,102 @@
+// Back-propagation through time of an Elman network: 1,000 steps in the memory of 60 hidden states, spent on hidden states, on tapes
+// of whole steps, or on both. A tape holds the hidden states before and behind its step, so it takes two units, and restarts the loop.
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <vector>
+
+#include <cairn/cairn.hpp>
+#include <cairn/run/check_adjoint.hpp>
+#include <cairn/schedule/bptt.hpp>
+
+constexpr std::size_t hidden = 8;
+using vector = std::array<double, hidden>;
+
+struct weights {
+  std::array<vector, hidden> recurrent{};
+  vector input{};
+};
+
+double signal(cairn::step_index i) { return std::sin(0.05 * double(i)); }
+
+struct tape {
+  vector before, behind;
+};
+
+struct elman {
+  weights w, bar;  // bar: the derivative by the weights, summed up
+
+  /// Compiled once, so that a step that is recorded has the bits of one that is run.
+  [[gnu::noinline]] void step(vector& h, cairn::step_index i) const {
+    vector const before = h;
+    for (std::size_t r = 0; r < hidden; ++r) {
+      double sum = w.input[r] * signal(i);
+      for (std::size_t c = 0; c < hidden; ++c) sum += w.recurrent[r][c] * before[c];
+      h[r] = std::tanh(sum);
+    }
+  }
+  void reverse(tape const& kept, vector& h_bar, cairn::step_index i) {
+    vector out{};
+    for (std::size_t r = 0; r < hidden; ++r) {
+      double const inner = h_bar[r] * (1 - kept.behind[r] * kept.behind[r]);
+      bar.input[r] += inner * signal(i);
+      for (std::size_t c = 0; c < hidden; ++c) {
+        bar.recurrent[r][c] += inner * kept.before[c];
+        out[c] += inner * w.recurrent[r][c];
+      }
+    }
+    h_bar = out;
+  }
+};
+
+int main() {
+  cairn::step_index const n = 1'000;
+  elman start;
+  for (std::size_t r = 0; r < hidden; ++r) {
+    start.w.input[r] = std::cos(double(r));
+    for (std::size_t c = 0; c < hidden; ++c) start.w.recurrent[r][c] = 0.5 * std::sin(double(3 * r + 5 * c + 1));
+  }
+  vector const h0{};
+  auto const seed = [](vector const& h) { return h; };  // the derivative of |h_n|^2 / 2
+
+  // The same adjoint for every plan: what a plan keeps is its own affair.
+  auto const parts_of = [](elman& net, long& runs) {
+    auto const record = [&net, &runs](vector& h, cairn::step_index i) {
+      ++runs;
+      tape kept{h, {}};
+      net.step(h, i);
+      kept.behind = h;
+      return kept;
+    };
+    auto const reverse = [&net](tape const& kept, vector& bar, cairn::step_index i) { net.reverse(kept, bar, i); };
+    auto const restart = [](tape const& kept) -> vector const& { return kept.behind; };
+    return cairn::recorded{record, reverse, restart};
+  };
+
+  elman checked = start;
+  long ignored = 0;
+  auto const report = cairn::check_adjoint([&](vector& h, cairn::step_index i) { checked.step(h, i); }, parts_of(checked, ignored), h0, n);
+  std::printf("%s\n", report.text());
+  bool right = report.passed();
+
+  std::vector<double> sums;
+  for (auto const keep : {cairn::bptt_keep::states, cairn::bptt_keep::tapes, cairn::bptt_keep::both}) {
+    cairn::bptt const plan{n, 60, {.tape_units = 2, .keep = keep}};
+    elman net = start;
+    long runs = 0;
+    auto const step = [&](vector& h, cairn::step_index i) { ++runs, net.step(h, i); };
+    auto const h0_bar = cairn::gradient(step, h0, plan, seed, parts_of(net, runs));
+    double sum = 0;
+    for (double const x : h0_bar) sum += x * x;
+    for (double const x : net.bar.input) sum += x * x;
+    for (auto const& row : net.bar.recurrent)
+      for (double const x : row) sum += x * x;
+    sums.push_back(sum);
+    char const* const kept = keep == cairn::bptt_keep::states ? "hidden states" : keep == cairn::bptt_keep::tapes ? "tapes" : "both";
+    std::printf("%-13s  %ld runs of %lld steps, |gradient|^2 = %.17g\n", kept, runs, static_cast<long long>(n), sum);
+    right = right && cairn::wide(runs) == plan.forward_steps();
+  }
+  return right && sums[0] == sums[1] && sums[0] == sums[2] ? 0 : 1;
+}

@@ -1,0 +1,112 @@
+#pragma once
+/// \file nlohmann_json.hpp  Schedules as JSON by nlohmann::json, and back.
+///
+///     {"steps": 3, "slots": 1, "actions": [{"action": "save", "from": 0, "slot": 0}, ..., {"action": "done"}]}
+///
+/// Members that have their usual value are left out: leaf, tapes, free_initial, tapes_restart, units, tape_units; of an action `what` for a
+/// state (and for a `record`), `tier` for memory, `slot` for a load that brings back a free initial state. Integers of 2^63 or more
+/// are decimal texts; readers take any integer as such a text, too.
+/// These are plain functions: nlohmann's own to_json and from_json are left alone, so that no conversion happens unasked.
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <nlohmann/json.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/text/action_words.hpp>
+#include <cairn/plan/text/read_actions.hpp>
+#include <cairn/plan/text/written_actions.hpp>
+#include <cairn/schedule/listed.hpp>
+
+namespace cairn {
+
+/// One action as a JSON object.
+[[nodiscard]] inline nlohmann::json action_json(action const& a) {
+  nlohmann::json object{{"action", std::string{word_of(a.kind)}}};
+  if (detail::has_from(a.kind)) object["from"] = a.from;
+  if (detail::has_to(a.kind)) object["to"] = a.to;
+  if (a.slot != no_slot) object["slot"] = a.slot;
+  if (a.what == content::tape || a.what != detail::usual_content(a.kind)) object["what"] = std::string{word_of(a.what)};
+  if (a.where != tier::memory) object["tier"] = std::string{word_of(a.where)};
+  return object;
+}
+
+/// All of a schedule as a JSON object that `read_actions_json` reads.   Cost: one walk, some hundred bytes an action.
+/// \throws invalid_plan   for more than `most_written_actions`   \throws invalid_schedule   at the first action that cannot be obeyed
+template <class Schedule>
+[[nodiscard]] nlohmann::json actions_json(Schedule const& plan) {
+  static_assert(schedule<Schedule>, "cairn: actions are written of a schedule, for example cairn::revolve{n, slots}");
+  nlohmann::json object{{"steps", plan.steps()}, {"slots", plan.slots()}};
+  auto const wide_json = [](wide value) -> nlohmann::json {
+    if (value <= wide(std::numeric_limits<step_index>::max())) return step_index(value);
+    return std::string{detail::text<40>{}.add(value).c_str()};
+  };
+  unit_budget const budget = units_of(plan), usual;
+  if (plan.leaf() != 1) object["leaf"] = plan.leaf();
+  if (tapes_of(plan) != 0) object["tapes"] = tapes_of(plan);
+  if (initial_is_free(plan)) object["free_initial"] = true;
+  if (tapes_restart(plan)) object["tapes_restart"] = true;
+  if (budget.units != usual.units) object["units"] = wide_json(budget.units);
+  if (budget.tape_units != usual.tape_units) object["tape_units"] = wide_json(budget.tape_units);
+  auto& actions = object["actions"] = nlohmann::json::array();
+  detail::each_written_action(plan, "cairn::actions_json", [&](action const& a) { actions.push_back(action_json(a)); });
+  return object;
+}
+
+namespace detail {
+
+inline constexpr char const* json_reader_name = "cairn::read_actions_json";
+
+/// \throws parse_error   for what is neither a text, an integer nor a truth value
+[[nodiscard]] inline std::string text_of_member(nlohmann::json const& value, reading_at const& at) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_integer() || value.is_boolean()) return value.dump();
+  throw parse_error{at.who, "neither a text nor a whole number", {at.place}, ""};
+}
+[[nodiscard]] inline action_text action_of_object(nlohmann::json const& object, std::string (&parts)[6], reading_at const& at) {
+  constexpr std::string_view names[6]{"action", "from", "to", "slot", "what", "tier"};
+  if (!object.is_object()) throw parse_error{at.who, "an action that is no object", {at.place}, ""};
+  for (auto const& [name, value] : object.items()) {
+    std::size_t k = 0;
+    while (k < 6 && name != names[k]) ++k;
+    if (k == 6) throw parse_error{at.who, "no such name", {at.place}, "an action has action, from, to, slot, what, tier"};
+    parts[k] = text_of_member(value, at);
+  }
+  return {parts[0], parts[1], parts[2], parts[3], parts[4], parts[5]};
+}
+
+}  // namespace detail
+
+/// The schedule that a JSON object lists. The actions are read, not played: `custom{listed_from_json(object)}` checks them.
+/// \throws parse_error   with the number of the action, from 0   \throws invalid_plan   for numbers that no plan has, as leaf 0
+[[nodiscard]] inline listed listed_from_json(nlohmann::json const& object) {
+  detail::reading_at at{detail::json_reader_name, {"action", 0}};
+  if (!object.is_object() || !object.contains("actions") || !object["actions"].is_array())
+    throw parse_error{at.who, "this is no list of actions", {}, "give an object with steps, slots, and an array of actions"};
+  detail::listed_reader plan;
+  for (auto const& [name, value] : object.items())
+    if (name != "actions") plan.set(name, detail::text_of_member(value, at), at);
+  for (auto const& entry : object["actions"]) {
+    std::string parts[6];
+    plan.add(detail::action_of_object(entry, parts, at), at);
+    at.place = {"action", at.place.magnitude + 1};
+  }
+  return plan.result(at);
+}
+
+/// The schedule that a JSON text lists, as `listed_from_json`.
+/// \throws parse_error   with the number of the byte or of the action   \throws invalid_plan
+[[nodiscard]] inline listed read_actions_json(std::string_view text) {
+  nlohmann::json object;
+  try {
+    object = nlohmann::json::parse(text);
+  } catch (nlohmann::json::parse_error const& found) {
+    throw parse_error{detail::json_reader_name, "this is not JSON", {{"byte", found.byte}}, ""};
+  } catch (nlohmann::json::out_of_range const&) {
+    throw parse_error{detail::json_reader_name, "a number that is too large for any type", {}, ""};
+  }
+  return listed_from_json(object);
+}
+
+}  // namespace cairn

@@ -1,0 +1,37 @@
+#pragma once
+/// \file written_actions.hpp  The actions of a schedule that go into a file: checked one by one, and not too many.
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/verify.hpp>
+
+namespace cairn {
+
+/// The most actions that are written into a text; a CSV of so many has about 250 MB.
+inline constexpr step_index most_written_actions = 10'000'000;
+
+namespace detail {
+
+[[noreturn]] inline void refuse_to_write(char const* who, step_index steps) {
+  throw invalid_plan{who, "too many actions for a text", {{"steps", steps}, {"most actions written", most_written_actions}},
+                     "walk the plan in a program of your own"};
+}
+
+/// Calls write(action) for every action, `done` included.   Cost: one walk; O(1) for a loop of more leaves than may be written.
+/// \throws invalid_plan   for too many   \throws invalid_schedule   at the first action that cannot be obeyed
+template <schedule Plan, class Write>
+void each_written_action(Plan const& plan, char const* who, Write write) {
+  if (plan.leaf() > 0 && plan.steps() / plan.leaf() > most_written_actions) refuse_to_write(who, plan.steps());
+  interpreter machine{limits_of(plan)};
+  cursor_of<Plan> cursor = plan.walk();
+  for (step_index count = 0;; ++count) {
+    action const a = cursor.next();
+    if (flaw const found = machine.obey(a); found != flaw::none)
+      throw invalid_schedule{who, describe(found), {{"action", count}, {"step", a.from}, {"to", a.to}, {"slot", a.slot}}, ""};
+    if (count > most_written_actions) refuse_to_write(who, plan.steps());
+    write(a);
+    if (a.kind == action_kind::done) return;
+  }
+}
+
+}  // namespace detail
+}  // namespace cairn

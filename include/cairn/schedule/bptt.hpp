@@ -1,0 +1,38 @@
+#pragma once
+/// \file bptt.hpp  Backpropagation through time in bounded memory: hidden states and internal states of a recurrent network.
+#include <cstdint>
+#include <cairn/schedule/table_limit.hpp>
+#include <cairn/schedule/unit_plan.hpp>
+
+namespace cairn {
+
+/// What a `bptt` keeps: states (hidden states), tapes (a cell's internal states, its output included), or both.
+enum class bptt_keep : std::uint8_t { states, tapes, both };
+
+/// What the units of a `bptt` are for.
+struct bptt_options {
+  slot_index tape_units = 1;  ///< units that the tape of one step takes, >= 1; a state takes 1
+  bptt_keep keep = bptt_keep::both;  ///< what may be kept
+  wide most_table_bytes = detail::most_table_bytes;  ///< what the table may take
+};
+
+/// Backpropagation through time (Gruslys et al. 2016): states take one unit, tapes `tape_units`, and a tape brings back the state behind
+/// its step (`recorded{record, reverse, restart}`). The initial state and the tape in work take none.
+/// Keeping states is `revolve` with a unit more. Keeping both takes fewer steps than the paper's recurrence where a tape takes 3 units or
+/// more, as states are given up before all steps behind them are reversed: 13 instead of 14 for 7 steps, 3 units and tapes of 3.
+/// Cost: see `mixed`; a table of 8 steps x units bytes, divided by `tape_units` for tapes alone, none for states alone.
+class bptt : public detail::unit_plan {
+ public:
+  /// \param steps  loop length, >= 0   \param units  beside the initial state, >= 0; more than of use are not used
+  /// \throws invalid_plan   also where the table does not fit
+  bptt(step_index steps, slot_index units, bptt_options options = {})
+      : unit_plan{"cairn::bptt", steps, units,
+                  {.tape_units = options.tape_units,
+                   .keeps_states = options.keep != bptt_keep::tapes,
+                   .keeps_tapes = options.keep != bptt_keep::states,
+                   .restarts = true,
+                   .holds_initial = true},
+                  options.most_table_bytes} {}
+};
+
+}  // namespace cairn

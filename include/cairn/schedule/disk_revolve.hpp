@@ -1,0 +1,134 @@
+#pragma once
+/// \file disk_revolve.hpp  The cheapest schedule with some slots in memory and as many on disk as it likes.
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/table.hpp>
+#include <cairn/schedule/least_sum.hpp>
+#include <cairn/schedule/repetition_run.hpp>
+#include <cairn/schedule/shared.hpp>
+#include <cairn/schedule/storage_tier.hpp>
+#include <cairn/schedule/table_limit.hpp>
+#include <cairn/schedule/tier_table.hpp>
+#include <cairn/schedule/tier_walker.hpp>
+
+namespace cairn {
+
+/// The costs of a `disk_revolve`, all in one unit.
+struct disk_revolve_options {
+  double disk_write = 0;  ///< of one save on disk, finite and >= 0
+  double disk_read = 0;  ///< of one load from disk, finite and >= 0
+  double advance_cost = 1;  ///< of one unrecorded step, finite and >= 0
+  double turn_cost = 0;  ///< of one step's recorded run and its adjoint, finite and >= 0
+  wide most_table_bytes = detail::most_table_bytes;  ///< what making the plan may take
+};
+
+/// The schedule of least cost with `ram_slots` free slots in memory and any number on disk, each of which may be read as often as it pays
+/// (Aupy, Herrmann, Hovland & Robert 2016, Disk-Revolve, without its condition that a state on disk is read once only).
+/// The initial state takes a slot. With u the cost of an advance and T(x, c) the fewest advances in memory, low(x) = T(x, c) u and
+///   P(x) = min(low(x), min over 1 <= y < x of y u + O(x-y) + read + P(y)),   O(x) = min(low(x), write + P(x)).
+/// One row: O(n^2) time at worst, 4 n bytes for the plan and 24 n more while it is made. A cursor allocates `table_bytes()` at its first
+/// action; an action is O(1).
+class disk_revolve {
+ public:
+  using walker = detail::tier_walker;  ///< the cursor
+
+  /// \param steps  loop length, >= 0   \param ram_slots  in memory, >= 0, their numbers come first
+  /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws overflow_error   for a cost beyond a double
+  disk_revolve(step_index steps, slot_index ram_slots, disk_revolve_options const& options) : disk_revolve{made(steps, ram_slots, options)} {}
+
+  [[nodiscard]] step_index steps() const noexcept { return table_->of.steps; }  ///< loop length
+  /// In memory, and the most that are in use on disk at once.
+  [[nodiscard]] slot_index slots() const noexcept { return table_->of.slots(); }
+  [[nodiscard]] step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
+  [[nodiscard]] tier slot_tier(slot_index slot) const noexcept { return table_->of.tier_of(slot); }  ///< memory, then disk
+  [[nodiscard]] wide table_bytes() const noexcept { return walker::bytes(table_->of); }  ///< bytes that a cursor allocates
+  [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }  ///< of the table that copies and cursors share
+  [[nodiscard]] walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
+
+  /// What a sweep costs: its advances, saves and loads on disk, and turns, each times its cost.
+  [[nodiscard]] double cost() const noexcept { return cost_ + turns_; }
+  /// The same without the turns, as the literature often counts.
+  [[nodiscard]] double cost_without_turns() const noexcept { return cost_; }
+
+ private:
+  struct parts {
+    detail::tier_table table;
+    double cost = 0, turns = 0;
+  };
+  explicit disk_revolve(parts&& of)
+      : table_{new detail::shared_tier_table{std::move(of.table)}}, start_{table_}, cost_{of.cost}, turns_{of.turns} {}
+
+  static constexpr char const* who = "cairn::disk_revolve";
+  static constexpr wide work = 2 * sizeof(double) + 2 * sizeof(std::uint32_t);
+
+  [[nodiscard]] static parts made(step_index steps, slot_index ram, disk_revolve_options const& options) {
+    if (steps < 0) throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    if (ram < 0) throw invalid_plan{who, "a tier has no negative number of slots", {{"ram slots", ram}}, "give 0 or more"};
+    for (double const cost : {options.disk_write, options.disk_read, options.advance_cost, options.turn_cost})
+      if (!detail::is_cost(cost)) throw invalid_plan{who, "a cost is a finite number that is not negative", {}, ""};
+    ram = detail::useful_slots(steps, ram);
+    bool const chosen = steps > 1 && ram < steps - 1;
+    detail::check_choices(who, steps, chosen ? 1 : 0, chosen ? work : 0, options.most_table_bytes);
+    parts all;
+    auto& table = all.table;
+    table.steps = steps;
+    if (ram > 0) table.level[table.levels++] = {ram, 0, tier::memory, detail::level_kind::binomial, 0, 0};
+    slot_index disk = 0;
+    if (chosen) {
+      all.cost = fill(table, ram, options, disk);
+      if (disk > 0) table.level[table.levels++] = {disk, ram, tier::disk, detail::level_kind::chosen, 0, 0};
+      else table.choices = {};
+    } else if (steps > 1) {
+      all.cost = double(steps - 1) * options.advance_cost;
+    }
+    table.most_kept = detail::useful_slots(steps, ram + disk);
+    all.turns = double(steps) * options.turn_cost;
+    if (!detail::is_cost(all.cost + all.turns))
+      throw overflow_error{who, "the cost of this plan is too large for a double", {{"steps", steps}}, "give the costs in a larger unit"};
+    return all;
+  }
+
+  /// Returns the cost. `disk` becomes the most states on disk at once: as a state that is given up leaves the rest to memory, these are, for O
+  /// its own slot and for P beside it, the more of what the part behind the next state needs and the part before it.
+  [[nodiscard]] static double fill(detail::tier_table& into, slot_index ram, disk_revolve_options const& options, slot_index& disk) {
+    step_index const steps = into.steps;
+    std::size_t const lengths = std::size_t(steps) + 1;
+    into.choices.assign(lengths, 0);
+    detail::table<double> ahead(lengths);     // y u + read + P(y)
+    detail::table<double> now(lengths);       // O(x)
+    detail::table<std::uint32_t> beside(lengths);  // states on disk that P(x) needs beside its own
+    detail::table<std::uint32_t> most(lengths);    // states on disk that O(x) needs
+    detail::repetition_run run{ram > 0 ? ram : 1, steps};
+    step_index advances = 0;
+    step_index hint = 1;
+    ahead[1] = options.advance_cost + options.disk_read;
+    for (step_index x = 2; x <= steps; ++x) {
+      auto const own = std::size_t(x);
+      double const low = ram > 0 ? double(advances += run.at(x)) * options.advance_cost : detail::impossible<double>;
+      auto const best = detail::least_sum(ahead.begin(), now.begin(), x, hint, low);
+      if (best.at > 0) {
+        hint = best.at;
+        auto const behind = most[own - std::size_t(best.at)];
+        auto const before = beside[std::size_t(best.at)];
+        beside[own] = behind > before ? behind : before;
+      }
+      double const kept = options.disk_write + best.value;
+      bool const below = low <= kept;
+      ahead[own] = double(x) * options.advance_cost + options.disk_read + best.value;
+      now[own] = below ? low : kept;
+      most[own] = below ? 0 : beside[own] + 1;
+      into.choices[own] = detail::tier_choice(best.at) | (below ? detail::left_below : 0);
+    }
+    disk = most[lengths - 1];
+    return now[lengths - 1];
+  }
+
+  detail::shared<detail::shared_tier_table> table_;
+  walker start_;
+  double cost_, turns_;
+};
+
+}  // namespace cairn

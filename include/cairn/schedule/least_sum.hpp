@@ -1,0 +1,72 @@
+#pragma once
+/// \file least_sum.hpp  The least f(y) + g(x - y): the inner loop of every plan that is found by a table.
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <cairn/core/action.hpp>
+
+namespace cairn::detail {
+
+/// What stands in a table where nothing is possible: infinity, or 2^62, so that two of them add up without overflow.
+template <class Cost>
+inline constexpr Cost impossible = Cost(std::uint64_t{1} << 62);
+template <>
+inline constexpr double impossible<double> = std::numeric_limits<double>::infinity();
+
+/// A minimum and where it is taken.
+template <class Cost>
+struct least {
+  Cost value;
+  step_index at;  ///< 0 where no sum is below what was there before
+};
+
+/// Sums that are bounded together: a block is skipped by one addition and one comparison.
+inline constexpr step_index sums_in_block = 64;
+
+/// The least of f[k] + g[-k], 0 <= k < count; in four strands, as each addition waits for a comparison before it.
+template <class Cost>
+[[nodiscard]] constexpr Cost least_of_block(Cost const* f, Cost const* g, step_index count) noexcept {
+  auto const lower = [](Cost a, Cost b) { return b < a ? b : a; };
+  Cost least_of[4] = {impossible<Cost>, impossible<Cost>, impossible<Cost>, impossible<Cost>};
+  step_index k = 0;
+  for (; k + 4 <= count; k += 4) {
+    Cost const* const from = f + k;
+    Cost const* const back = g - k;
+    least_of[0] = lower(least_of[0], from[0] + back[0]);
+    least_of[1] = lower(least_of[1], from[1] + back[-1]);
+    least_of[2] = lower(least_of[2], from[2] + back[-2]);
+    least_of[3] = lower(least_of[3], from[3] + back[-3]);
+  }
+  for (; k < count; ++k) least_of[0] = lower(least_of[0], f[k] + g[-k]);
+  return lower(lower(least_of[0], least_of[1]), lower(least_of[2], least_of[3]));
+}
+
+/// The least of `before` and of f[y] + g[x - y], 1 <= y < x, exactly as comparing all of them would give it; `at` is the y of a sum
+/// that is less than `before` and least, or 0.
+///
+/// f and g are nondecreasing on 1 .. x-1, so that in a block a <= y < b no sum is below f[a] + g[x - b + 1]: rounding keeps the order of
+/// sums, so this holds for double, too. Most blocks are skipped by it once a good sum is known, which is why `hint` comes first.
+/// A table whose rows are made by P(x) = min(low(x), least_sum(f, g, x)) with f(y) = y u + r + P(y) and nondecreasing low and g is itself
+/// nondecreasing, in any arithmetic whose + and * keep the order: for y >= 2, f(y) + g(x + 1 - y) >= f(y - 1) + g(x - (y - 1)), which P(x)
+/// has seen, as P and so f is nondecreasing up to y <= x; for y = 1, f(1) + g(x) >= f(1) + g(x - 1); and P(1) = 0.
+/// \param f, g  indexed by y and by x - y; g[0] is never read   \param hint  where the least may be, e.g. that of x - 1; may be out of range
+/// \param before  a value to stay below, `impossible<Cost>` where there is none
+/// Cost: x / 64 comparisons and the blocks that hold nearly least sums; measured on H-Revolve's tables, 1,400 sums for x up to 10,000.
+template <class Cost>
+[[nodiscard]] constexpr least<Cost> least_sum(Cost const* f, Cost const* g, step_index x, step_index hint, Cost before = impossible<Cost>) noexcept {
+  least<Cost> best{before, 0};
+  for (step_index y = hint; y <= hint + 1; ++y)
+    if (y >= 1 && y < x && f[y] + g[x - y] < best.value) best = {f[y] + g[x - y], y};
+  for (step_index first = 1; first < x; first += sums_in_block) {
+    step_index const count = x - first < sums_in_block ? x - first : sums_in_block;
+    if (!(f[first] + g[x - first - count + 1] < best.value)) continue;
+    Cost const value = least_of_block(f + first, g + (x - first), count);
+    if (!(value < best.value)) continue;
+    best = {value, first};
+    while (best.at + 1 < first + count && value < f[best.at] + g[x - best.at]) ++best.at;
+  }
+  return best;
+}
+
+}  // namespace cairn::detail

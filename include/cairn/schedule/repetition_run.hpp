@@ -1,0 +1,26 @@
+#pragma once
+/// \file repetition_run.hpp  The repetition numbers of ever longer loops, one after the other.
+#include <cairn/core/action.hpp>
+#include <cairn/schedule/binomial.hpp>
+
+namespace cairn::detail {
+
+/// `repetitions(x, slots)` for x that does not decrease, at one comparison each: it rises where x passes beta(slots, t). It is also what
+/// one step more adds to the fewest advances, which are the sum of max(0, x - beta(slots, t)) over all t >= 0.   \pre slots >= 1
+class repetition_run {
+ public:
+  /// \param longest  the largest x that will be asked for
+  constexpr repetition_run(slot_index slots, step_index longest) noexcept : slots_{slots}, longest_{longest} {}
+  [[nodiscard]] constexpr step_index at(step_index x) noexcept {
+    while (reached_ < x) reached_ = capped_beta(slots_, ++t_, longest_);
+    return t_;
+  }
+
+ private:
+  slot_index slots_;
+  step_index longest_;
+  step_index t_ = 0;
+  step_index reached_ = 1;  // beta(slots, t)
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,77 @@
+#pragma once
+/// \file stopped_online.hpp  What a sweep by `online` does over a loop whose length is known to us, though not to it.
+#include <cairn/core/action.hpp>
+#include <cairn/schedule/online_walker.hpp>
+#include <cairn/schedule/walked_counts.hpp>
+
+namespace cairn {
+
+/// The sweep of an `online` plan over a loop that stops after `steps()` steps: a schedule like any other, to verify, count or draw.
+class stopped_online {
+ public:
+  /// Stops the walker where the loop ends; copies continue on their own.
+  class walker {
+   public:
+    /// The next action. Cost: O(slots) for an advance on the way forward, else O(1).
+    [[nodiscard]] constexpr action next() {
+      action a;
+      return !inside_.stopped() && forward(a) ? a : inside_.next();
+    }
+
+   private:
+    friend stopped_online;
+    constexpr walker(detail::online_walker const& inside, step_index steps, bool last_is_at_hand) noexcept
+        : inside_{inside}, steps_{steps}, last_is_at_hand_{last_is_at_hand} {}
+    /// Whether there is an action before the stop.   \pre not yet stopped
+    constexpr bool forward(action& a) {
+      step_index const candidate = inside_.candidate();
+      if (steps_ == 0 || (inside_.lags() && steps_ - 1 == candidate)) {  // found by the step run ahead of the candidate
+        inside_.stop_at(steps_, candidate);
+        return false;
+      }
+      a = inside_.next();
+      if (a.kind != action_kind::advance || steps_ > a.to) return true;
+      a.to = last_is_at_hand_ ? steps_ - 1 : steps_;
+      inside_.stop_at(steps_, a.to);
+      return a.to > a.from;
+    }
+
+    detail::online_walker inside_;
+    step_index steps_;
+    bool last_is_at_hand_;
+  };
+
+  [[nodiscard]] constexpr step_index steps() const noexcept { return start_.steps_; }  ///< where the loop stops
+  [[nodiscard]] constexpr slot_index slots() const noexcept { return slots_; }  ///< states kept at once at most, the initial one included
+  [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
+  /// Bytes that a cursor allocates.
+  [[nodiscard]] constexpr wide table_bytes() const noexcept { return keeps() ? start_.inside_.table_bytes() : 0; }
+  [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
+
+  /// The totals: the forward run is played, the way back counted in closed form. Cost: O(slots) for each state that is kept on the way forward.
+  [[nodiscard]] constexpr schedule_counts counts() const {
+    schedule_counts sum;
+    detail::kept_counts now;
+    walker play = start_;
+    for (action a; !play.inside_.stopped();)
+      if (play.forward(a)) detail::add_to(sum, now, a);
+    play.inside_.add_rest(sum);
+    sum.on(tier::memory) = {sum.saves, sum.loads, sum.peak_slots};
+    return sum;
+  }
+
+ private:
+  friend online;
+  constexpr stopped_online(step_index steps, slot_index slots, bool eager, bool last_is_at_hand) noexcept
+      : slots_{fewer(slots, eager ? steps : steps - 1)}, start_{{fewer(slots, steps), eager}, steps, last_is_at_hand} {}
+
+  [[nodiscard]] static constexpr slot_index fewer(slot_index slots, step_index useful) noexcept {
+    return slots < useful ? slots : useful > 1 ? useful : 1;
+  }
+  [[nodiscard]] constexpr bool keeps() const noexcept { return steps() > (start_.inside_.lags() ? 1 : 0); }
+
+  slot_index slots_;
+  walker start_;
+};
+
+}  // namespace cairn

@@ -1,0 +1,118 @@
+#pragma once
+/// \file storage_tier.hpp  Tiers with costs: what they may be, which are of use, and from which to which a plan counts them.
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn {
+
+/// A tier that a plan may keep states on, and what a state costs there, in the unit of the plan's other costs.
+struct storage_tier {
+  slot_index slots = 0;  ///< states kept there at once, >= 0
+  double write = 0;  ///< of one save, finite and >= 0
+  double read = 0;  ///< of one load, finite and >= 0
+  /// What it is called. Without it, by the place among the tiers given: memory; memory, disk; memory, host, disk; memory, device, host, disk.
+  std::optional<tier> where = {};
+};
+
+/// Some of the tiers that a plan was given, by their places from 0 on.
+struct tier_positions {
+  std::size_t count = 0;  ///< how many
+  std::size_t at[tier_count] = {};  ///< the place of each
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return count; }  ///< how many
+  [[nodiscard]] constexpr bool empty() const noexcept { return count == 0; }  ///< whether there is none
+  [[nodiscard]] constexpr std::size_t operator[](std::size_t k) const noexcept { return at[k]; }  ///< \pre k < size()
+  [[nodiscard]] constexpr std::size_t const* begin() const noexcept { return at; }  ///< the first
+  [[nodiscard]] constexpr std::size_t const* end() const noexcept { return at + count; }  ///< behind the last
+  friend constexpr bool operator==(tier_positions const&, tier_positions const&) = default;
+};
+
+namespace detail {
+
+[[nodiscard]] constexpr bool is_cost(double cost) noexcept { return cost >= 0 && cost <= std::numeric_limits<double>::max(); }
+
+/// States beyond steps - 1 are never of use at once: those in front of the last step and of the final state need no slot.
+[[nodiscard]] constexpr slot_index useful_slots(step_index steps, slot_index slots) noexcept {
+  slot_index const useful = steps > 2 ? steps - 1 : 1;
+  return slots < useful ? slots : useful;
+}
+
+/// Tiers as given, checked, each with its label and no more slots than are of use.
+struct tier_set {
+  std::size_t count = 0;
+  storage_tier of[tier_count];
+
+  /// \throws invalid_plan
+  constexpr tier_set(char const* who, step_index steps, storage_tier const* tiers, std::size_t given) : count{given} {
+    if (given < 1 || given > tier_count) throw invalid_plan{who, "a plan has 1 to 4 tiers", {{"tiers", given}}, ""};
+    constexpr tier labels[tier_count][tier_count] = {{tier::memory},
+                                                     {tier::memory, tier::disk},
+                                                     {tier::memory, tier::host, tier::disk},
+                                                     {tier::memory, tier::device, tier::host, tier::disk}};
+    bool any = false;
+    for (std::size_t k = 0; k < count; ++k) {
+      of[k] = tiers[k];
+      check(who, k);
+      if (!of[k].where) of[k].where = labels[count - 1][k];
+      if (std::size_t(*of[k].where) >= tier_count) throw invalid_plan{who, "there is no such tier", {{"tier", k}}, ""};
+      for (std::size_t j = 0; j < k; ++j)
+        if (of[j].where == of[k].where)
+          throw invalid_plan{who, "two tiers have the same label", {{"tier", j}, {"tier", k}}, "say by `where` what each of them is"};
+      of[k].slots = useful_slots(steps, of[k].slots);
+      any = any || of[k].slots > 0;
+    }
+    if (!any) throw invalid_plan{who, "too few slots", {{"steps", steps}, {"slots", 0}, {"least slots", 1}}, ""};
+  }
+
+  /// Whether tier j is no dearer than tier k, be it to write or to read; of two equal ones, whether it comes first.
+  [[nodiscard]] constexpr bool precedes(std::size_t j, std::size_t k) const noexcept {
+    bool const no_dearer = of[j].write <= of[k].write && of[j].read <= of[k].read;
+    bool const cheaper = of[j].write < of[k].write || of[j].read < of[k].read;
+    return j != k && no_dearer && (cheaper || j < k);
+  }
+  /// Whether tier k can lower the cost of any plan over so many steps. It cannot if tiers that precede it have slots for all states of use:
+  /// whenever a state would be kept on k, one of these has a slot free, and keeping it there costs no more.
+  [[nodiscard]] constexpr bool is_of_use(std::size_t k, step_index steps) const noexcept {
+    slot_index const all = useful_slots(steps, std::numeric_limits<slot_index>::max());
+    slot_index missing = all;
+    for (std::size_t j = 0; j < count; ++j)
+      if (precedes(j, k)) missing -= of[j].slots < missing ? of[j].slots : missing;
+    return of[k].slots > 0 && missing > 0;
+  }
+
+  /// Calls use(positions) with every order of the tiers of use in which none follows a tier that it precedes. Where all can be compared
+  /// this is one order, that of the costs.
+  template <class Use>
+  constexpr void each_order(step_index steps, Use use) const {
+    bool left[tier_count] = {};
+    std::size_t used = 0;
+    for (std::size_t k = 0; k < count; ++k) used += left[k] = is_of_use(k, steps);
+    extend({}, left, used, use);
+  }
+
+ private:
+  constexpr void check(char const* who, std::size_t k) const {
+    if (of[k].slots < 0) throw invalid_plan{who, "a tier has no negative number of slots", {{"tier", k}, {"slots", of[k].slots}}, "give 0 or more"};
+    if (!is_cost(of[k].write) || !is_cost(of[k].read))
+      throw invalid_plan{who, "a cost is a finite number that is not negative", {{"tier", k}}, ""};
+  }
+  template <class Use>
+  constexpr void extend(tier_positions const& begun, bool (&left)[tier_count], std::size_t used, Use& use) const {
+    if (begun.count == used) return use(begun);
+    for (std::size_t k = 0; k < count; ++k) {
+      bool next = left[k];
+      for (std::size_t j = 0; j < count; ++j) next = next && !(left[j] && precedes(j, k));
+      if (!next) continue;
+      tier_positions longer = begun;
+      longer.at[longer.count++] = k;
+      left[k] = false;
+      extend(longer, left, used, use);
+      left[k] = true;
+    }
+  }
+};
+
+}  // namespace detail
+}  // namespace cairn

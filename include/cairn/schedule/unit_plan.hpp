@@ -1,0 +1,252 @@
+#pragma once
+/// \file unit_plan.hpp  The one walk behind `mixed`, `bptt` and `stages`: states and tapes share a budget of units.
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/table.hpp>
+#include <cairn/schedule/revolve.hpp>
+#include <cairn/schedule/unit_table.hpp>
+#include <cairn/schedule/walked_counts.hpp>
+
+namespace cairn::detail {
+
+/// What `mixed`, `bptt` and `stages` have in common. The fewest runs by `unit_rows`; where no tape fits or none may be kept it is
+/// `revolve`, and where the tapes of all steps fit nothing is run twice: both without a table, for any number of steps.
+class unit_plan {
+ public:
+  /// Stands at the first action; copies continue on their own.
+  class walker {
+   public:
+    [[nodiscard]] action next() {  ///< the next action
+      switch (phase_) {
+        case phase::start: return begin();
+        case phase::without_tapes: return states_only_.next();
+        case phase::save: return save();
+        case phase::advance: return advance();
+        case phase::record: return record();
+        case phase::drop_state: return drop_state();
+        case phase::turn: return turn();
+        case phase::reverse: return reverse();
+        case phase::load_initial: return load_initial();
+        case phase::load_state: return load_state();
+        case phase::restart: return restart();
+        case phase::reverse_tape: return reverse_tape();
+        case phase::drop_tape: return drop_tape();
+        case phase::done: return {};
+      }
+      __builtin_unreachable();
+    }
+
+   private:
+    friend unit_plan;
+    enum class phase : std::uint8_t {
+      start, without_tapes, save, advance, record, drop_state, turn, reverse, load_initial, load_state, restart, reverse_tape, drop_tape, done
+    };
+    /// What keeps the live state: nothing, the slot that was filled last, or whatever is kept below all that may be dropped.
+    enum class keeper : std::uint8_t { none, slot, below };
+
+    walker(step_index steps, slot_index units, unit_rules const& rules, revolve const& states_only, bool without_tapes, std::size_t depth,
+           shared<unit_table> const& table)
+        : table_{table}, states_only_{states_only.walk()}, depth_{depth}, open_{steps}, free_{units}, tape_units_{rules.tape_units},
+          restarts_{rules.restarts}, holds_initial_{rules.holds_initial}, phase_{without_tapes ? phase::without_tapes : phase::start} {}
+
+    action begin() {
+      kept_.assign(depth_, 0);
+      if (open_ == 0) phase_ = phase::turn;
+      else arrive(holds_initial_ ? keeper::below : keeper::none);
+      return next();
+    }
+    /// At a live state: what to do with the steps from there on.
+    void arrive(keeper by) noexcept {
+      step_index const length = open_ - live_;
+      slot_index const units = free_ + (by == keeper::slot ? 1 : 0);
+      bool const all_tapes_fit = wide(units) >= wide(tape_units_) * wide(length - 1);
+      ahead_ = all_tapes_fit ? 0 : table_->choice(length, units, by == keeper::below);
+      if (ahead_ > 0) phase_ = by == keeper::none ? phase::save : phase::advance;
+      else phase_ = by == keeper::slot ? phase::drop_state : after_drop();
+    }
+    [[nodiscard]] phase after_drop() const noexcept {
+      return open_ - live_ > 1 ? phase::record : turned_ ? phase::reverse : phase::turn;
+    }
+    action save() noexcept {
+      push(live_);
+      --free_;
+      phase_ = phase::advance;
+      return {action_kind::save, tier::memory, content::state, states_++, live_, 0};
+    }
+    action advance() noexcept {
+      step_index const from = live_;
+      live_ += ahead_;
+      arrive(keeper::none);
+      return {action_kind::advance, tier::memory, content::state, no_slot, from, live_};
+    }
+    action record() noexcept {
+      push(tape_of(live_));
+      free_ -= tape_units_;
+      step_index const from = live_++;
+      arrive(restarts_ ? keeper::below : keeper::none);
+      return {action_kind::record, tier::memory, content::tape, tapes_++, from, from + 1};
+    }
+    action drop_state() noexcept {
+      --top_;
+      ++free_;
+      phase_ = after_drop();
+      return {action_kind::drop, tier::memory, content::state, --states_, 0, 0};
+    }
+    action turn() noexcept {
+      turned_ = true;
+      phase_ = open_ > 0 ? phase::reverse : phase::done;
+      return {action_kind::turn, tier::memory, content::state, no_slot, live_, open_};
+    }
+    action reverse() noexcept {
+      step_index const to = open_--;
+      go_back();
+      return {action_kind::reverse, tier::memory, content::state, no_slot, open_, to};
+    }
+    action load_initial() noexcept {
+      live_ = 0;
+      arrive(keeper::below);
+      return {action_kind::load, tier::memory, content::state, no_slot, 0, 0};
+    }
+    action load_state() noexcept {
+      live_ = kept_[top_ - 1];
+      slot_index const slot = states_ - 1;
+      arrive(keeper::slot);
+      return {action_kind::load, tier::memory, content::state, slot, live_, 0};
+    }
+    action restart() noexcept {
+      live_ = step_of(kept_[top_ - 1]) + 1;
+      arrive(keeper::below);
+      return {action_kind::load, tier::memory, content::tape, tapes_ - 1, live_, 0};
+    }
+    action reverse_tape() noexcept {
+      step_index const to = open_--;
+      phase_ = phase::drop_tape;
+      return {action_kind::reverse, tier::memory, content::tape, tapes_ - 1, open_, to};
+    }
+    action drop_tape() noexcept {
+      --top_;
+      free_ += tape_units_;
+      slot_index const slot = --tapes_;
+      go_back();
+      return {action_kind::drop, tier::memory, content::tape, slot, 0, 0};
+    }
+    /// After a step has been reversed: from what was kept last.
+    void go_back() noexcept {
+      if (open_ == 0) phase_ = phase::done;
+      else if (top_ == 0) phase_ = phase::load_initial;
+      else if (kept_[top_ - 1] >= 0) phase_ = phase::load_state;
+      else phase_ = step_of(kept_[top_ - 1]) + 1 == open_ ? phase::reverse_tape : phase::restart;
+    }
+
+    void push(step_index what) noexcept { kept_[top_++] = what; }
+    [[nodiscard]] static constexpr step_index tape_of(step_index step) noexcept { return ~step; }
+    [[nodiscard]] static constexpr step_index step_of(step_index tape) noexcept { return ~tape; }
+
+    shared<unit_table> table_;
+    table<step_index> kept_;        // from the lowest step on: states by their number, tapes by that of their step, made negative
+    revolve::walker states_only_;
+    std::size_t depth_;             // of kept_
+    std::size_t top_ = 0;           // how much of it is in use
+    step_index open_;               // steps [0, open_) are not yet reversed
+    step_index live_ = 0;
+    step_index ahead_ = 0;
+    slot_index states_ = 0, tapes_ = 0;  // kept now
+    slot_index free_;               // units
+    slot_index tape_units_;
+    bool restarts_, holds_initial_;
+    bool turned_ = false;
+    phase phase_;
+  };
+
+  [[nodiscard]] step_index steps() const noexcept { return steps_; }  ///< loop length
+  [[nodiscard]] slot_index slots() const noexcept { return counts_.peak_slots; }  ///< states kept at once, exactly
+  [[nodiscard]] slot_index tapes() const noexcept { return counts_.peak_tapes; }  ///< tapes kept at once, exactly
+  [[nodiscard]] step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
+  [[nodiscard]] slot_index units() const noexcept { return units_; }  ///< what states and tapes may take together
+  [[nodiscard]] slot_index tape_units() const noexcept { return tape_units_; }  ///< what a tape takes; a state takes 1
+  [[nodiscard]] bool tapes_restart() const noexcept { return counts_.restarts > 0; }  ///< whether a state is brought back from a tape
+  [[nodiscard]] bool initial_is_free() const noexcept { return rules_.holds_initial; }  ///< see `cairn::initial_is_free`
+  [[nodiscard]] wide table_bytes() const noexcept { return cursor_bytes_; }  ///< bytes that a cursor allocates
+  [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }  ///< bytes that the plan, its copies and its cursors share
+  [[nodiscard]] schedule_counts counts() const noexcept { return counts_; }  ///< the totals of a sweep, known since the plan was made
+  /// Advances, and the recorded run of each step: what the plan keeps lowest.
+  [[nodiscard]] wide forward_steps() const noexcept { return counts_.advances + counts_.recorded + counts_.reversals - counts_.taped; }
+  [[nodiscard]] walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
+
+ protected:
+  /// \param who  the public name that is made   \param most  bytes of the table   \throws invalid_plan
+  unit_plan(char const* who, step_index steps, slot_index units, unit_rules const& rules, wide most)
+      : steps_{checked(who, steps, units, rules)}, units_{units}, tape_units_{rules.tape_units}, free_{units}, rules_{rules},
+        table_{make_table(who, most)}, start_{start(std::size_t(most_kept()))} {
+    count();
+  }
+
+ private:
+  [[nodiscard]] static step_index checked(char const* who, step_index steps, slot_index units, unit_rules const& rules) {
+    if (steps < 0) throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    if (rules.tape_units < 1) throw invalid_plan{who, "a tape takes 1 unit or more", {{"tape units", rules.tape_units}}, "give 1 or more"};
+    slot_index const least = rules.holds_initial || steps < 2 ? 0 : 1;
+    if (units < least) throw invalid_plan{who, "too few units", {{"steps", steps}, {"units", units}, {"least units", least}}, ""};
+    return steps;
+  }
+  [[nodiscard]] bool no_tape_fits() const noexcept { return !rules_.keeps_tapes || rules_.tape_units > free_; }
+  [[nodiscard]] bool all_tapes_fit() const noexcept { return steps_ < 2 || wide(free_) >= wide(rules_.tape_units) * wide(steps_ - 1); }
+  [[nodiscard]] bool has_table() const noexcept { return !no_tape_fits() && !all_tapes_fit(); }
+  /// States and tapes at once, at most.
+  [[nodiscard]] slot_index most_kept() const noexcept {
+    if (no_tape_fits() || steps_ < 2) return 0;
+    return free_ < steps_ - 1 ? free_ : steps_ - 1;
+  }
+
+  /// Where tapes alone are kept, a tape is the unit.
+  [[nodiscard]] unit_table const* make_table(char const* who, wide most) {
+    if (!rules_.keeps_states) free_ /= std::exchange(rules_.tape_units, 1);
+    return has_table() ? new unit_table{who, steps_, free_, rules_, most} : new unit_table;
+  }
+  [[nodiscard]] revolve states_only() const {
+    slot_index const slots = rules_.keeps_states ? free_ : 0;
+    return {steps_, rules_.holds_initial || slots > 0 ? slots : 1, {.free_initial = rules_.holds_initial}};
+  }
+  [[nodiscard]] walker start(std::size_t depth) const {
+    return {steps_, free_, rules_, states_only(), no_tape_fits(), depth, table_};
+  }
+  /// The table took longer than this walk does.
+  void count() {
+    if (no_tape_fits()) {
+      revolve const plan = states_only();
+      counts_ = plan.counts();
+      cursor_bytes_ = plan.table_bytes();
+      return;
+    }
+    slot_index depth = all_tapes_fit() ? most_kept() : 0;
+    if (all_tapes_fit()) {
+      counts_.turned = steps_ > 0 ? 1 : 0;
+      counts_.reversals = wide(steps_);
+      counts_.recorded = counts_.taped = wide(depth);
+      counts_.peak_tapes = depth;
+    } else {
+      kept_counts now;
+      walker cursor = start_;
+      for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) {
+        add_to(counts_, now, a);
+        raise_to(depth, now.states + now.tapes);
+      }
+      start_ = start(std::size_t(depth));
+    }
+    cursor_bytes_ = wide(depth) * sizeof(step_index);
+  }
+
+  step_index steps_;
+  slot_index units_, tape_units_;  // as given
+  slot_index free_;  // units of `rules_`
+  unit_rules rules_;
+  shared<unit_table> table_;
+  walker start_;
+  schedule_counts counts_;
+  wide cursor_bytes_ = 0;
+};
+
+}  // namespace cairn::detail
