@@ -1,11 +1,11 @@
 #include "answer.hpp"
 
 #include <cstdio>
-#include <string_view>
-#include <utility>
+#include <tuple>
 
 #include <cairn/core/bytes.hpp>
 
+#include "members.hpp"
 #include "numbers.hpp"
 
 namespace tool {
@@ -13,78 +13,114 @@ namespace {
 
 using cairn::wide;
 
-class members {
- public:
-  void add(std::string_view name, std::string const& json) {
-    if (!text_.empty()) text_ += ',';
-    text_.append(1, '"').append(name).append("\":").append(json);
+/// The key of what schedules with several places for states keep in the one that is chosen.
+char const* own_slots(schedule_kind kind) noexcept {
+  switch (kind) {
+    case schedule_kind::two_level: return "extra_slots";
+    case schedule_kind::multistage:
+    case schedule_kind::disk_revolve: return "ram_slots";
+    default: return nullptr;
   }
-  void add(std::string_view name, wide number) { add(name, json_number(number)); }
-  [[nodiscard]] std::string take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
+}
 
 }  // namespace
 
 std::string json_members(planned const& found) {
   auto const& counts = found.counts;
+  auto const& disk = counts.on(cairn::tier::disk);
+  auto const truth = [](bool holds) { return std::string{holds ? "true" : "false"}; };
+  auto const count = [](auto const& number) { return number ? json_number(wide(*number)) : "null"; };
+  auto const cost = [](auto const& number) { return number ? json_cost(*number) : "null"; };
   members all;
-  all.add("schedule", '"' + std::string{name_of(found.asked.schedule)} + '"');
+  all.add("schedule", '"' + std::string{name_of(found.kind)} + '"');
   all.add("steps", wide(found.plan.steps()));
   all.add("slots", wide(found.slots));
+  if (auto const own = own_slots(found.kind)) all.add(own, wide(found.own));
   all.add("advances", counts.advances);
+  all.add("recorded", counts.recorded);
   all.add("reversals", counts.reversals);
   all.add("step_calls", found.step_calls());
-  all.add("forward_steps", counts.advances + counts.recorded + counts.reversals - counts.taped);
+  all.add("forward_steps", found.forward_steps());
   all.add("saves", counts.saves);
   all.add("loads", counts.loads);
+  all.add("disk_writes", disk.saves);
+  all.add("disk_reads", disk.loads);
   all.add("peak_slots", wide(counts.peak_slots));
-  all.add("blocks", found.blocks ? json_number(wide(*found.blocks)) : "null");
-  all.add("repetition_number", wide(found.repetition_number));
-  all.add("first_split", wide(found.first_split));
+  if (found.plan.tapes() > 0) {
+    all.add("restarts", counts.restarts);
+    all.add("peak_tapes", wide(counts.peak_tapes));
+  }
+  all.add("cost", cost(found.cost));
+  all.add("cost_without_turns", cost(found.cost_without_turns));
+  all.add("blocks", count(found.blocks));
+  all.add("repetition_number", count(found.repetition_number));
+  all.add("first_split", count(found.first_split));
   all.add("forward_evaluations_per_step", json_number(found.per_step()));
   all.add("counted", std::string{found.walked ? "\"walk\"" : "\"closed_form\""});
   if (found.asked.block) all.add("block", wide(*found.asked.block));
-  if (found.cost) {
-    all.add("peak_states", wide(found.cost->peak_states));
-    all.add("stored_bytes", found.cost->stored_bytes);
-    all.add("peak_bytes", found.cost->peak_bytes);
-    all.add("peak_is_exact", std::string{found.cost->peak_is_exact ? "true" : "false"});
+  if (found.sizes) {
+    all.add("peak_states", wide(found.sizes->peak_states));
+    all.add("stored_bytes", found.sizes->stored_bytes);
+    all.add("peak_bytes", found.sizes->peak_bytes);
+    all.add("memory_bytes", found.sizes->memory_bytes);
+    all.add("disk_bytes", found.sizes->tier_bytes[std::size_t(cairn::tier::disk)]);
+    all.add("peak_is_exact", truth(found.sizes->peak_is_exact));
   }
+  if (!found.remark.empty()) all.add("remark", '"' + found.remark + '"');
   return all.take();
 }
 
 std::string table(planned const& found) {
   auto const& counts = found.counts;
-  std::string text = std::string{name_of(found.asked.schedule)} + ", " + grouped(wide(found.plan.steps())) + " steps, " +
-                     grouped(wide(found.slots)) + " slots\n";
+  bool const tapes = found.plan.tapes() > 0;
+  std::string text = title(found) + '\n';
   auto const line = [&](char const* name, std::string const& value, char const* note = "") {
     char row[200];
     std::snprintf(row, sizeof row, "  %-20s %26s  %s", name, value.c_str(), note);
     text.append(row);
     text.erase(text.find_last_not_of(' ') + 1) += '\n';
   };
-  line("step calls", grouped(found.step_calls()));
+  if (auto const own = own_slots(found.kind)) line(own, grouped(wide(found.own)), "of these, in memory");
+  line("step calls", grouped(found.step_calls()), found.records() ? "recorded runs included" : "");
   line("per step", fixed(found.per_step()), "1 for store_all");
+  if (found.cost) line("cost", grouped_cost(*found.cost), "of steps and transfers");
   line("advances", grouped(counts.advances), "steps run unrecorded");
+  if (found.plan.tapes() > 0) line("recorded", grouped(counts.recorded), "steps whose tape was kept");
   line("reversals", grouped(counts.reversals));
-  line("repetition number", grouped(wide(found.repetition_number)), "the most often that a step is run unrecorded");
+  if (found.repetition_number)
+    line("repetition number", grouped(wide(*found.repetition_number)), "the most often that a step is run unrecorded");
   line("saves", grouped(counts.saves));
   line("loads", grouped(counts.loads));
+  if (tapes) line("restarts", grouped(counts.restarts), "states brought back from tapes");
+  for (auto const& [where, writes, reads] : {std::tuple{cairn::tier::device, "device writes", "device reads"},
+                                             {cairn::tier::host, "host writes", "host reads"},
+                                             {cairn::tier::disk, "disk writes", "disk reads"}}) {
+    auto const& there = counts.on(where);
+    if (there.saves + there.loads == 0) continue;
+    line(writes, grouped(there.saves));
+    line(reads, grouped(there.loads));
+  }
   line("most states kept", grouped(wide(counts.peak_slots)));
+  if (tapes) line("most tapes kept", grouped(wide(counts.peak_tapes)));
   if (found.blocks) line("blocks", grouped(wide(*found.blocks)));
-  line("first split", grouped(wide(found.first_split)), "the state where the first advance ends");
-  if (found.cost) {
-    auto const& cost = *found.cost;
-    line("states at once", grouped(wide(cost.peak_states)), "those at work included");
-    line("checkpoints", grouped(cost.stored_bytes) + " B", cairn::to_short_text(cost.stored_bytes).c_str());
-    line(cost.peak_is_exact ? "peak memory" : "peak memory, at most", grouped(cost.peak_bytes) + " B",
-         cairn::to_short_text(cost.peak_bytes).c_str());
+  if (found.first_split) line("first split", grouped(wide(*found.first_split)), "the state where the first advance ends");
+  if (found.sizes) {
+    auto const& sizes = *found.sizes;
+    line("states at once", grouped(wide(sizes.peak_states)), "those at work included");
+    line("checkpoints", grouped(sizes.stored_bytes) + " B", cairn::to_short_text(sizes.stored_bytes).c_str());
+    auto const far = sizes.tier_bytes[std::size_t(cairn::tier::disk)];
+    if (far > 0) line("of these on disk", grouped(far) + " B", cairn::to_short_text(far).c_str());
+    line(sizes.peak_is_exact ? "peak memory" : "peak memory, at most", grouped(sizes.memory_bytes) + " B",
+         cairn::to_short_text(sizes.memory_bytes).c_str());
   }
   line("counted", found.walked ? "by a walk" : "in closed form");
+  if (!found.remark.empty()) text += "Note: " + found.remark + ".\n";
   return text;
+}
+
+std::string title(planned const& found) {
+  return std::string{name_of(found.kind)} + ", " + counted(wide(found.plan.steps()), "step") + ", " +
+         (found.asked.units ? counted(wide(*found.asked.units), "unit") : counted(wide(found.slots), "slot"));
 }
 
 }  // namespace tool

@@ -44,27 +44,61 @@ class request_reader final : public json::json_sax_t {
   }
   bool binary(json::binary_t&) override { return value("binary"); }
   bool start_object(std::size_t) override {
-    if (open_) throw wrong_request{key_ + " got an object; give a number or a text"};
+    if (in_tiers_ && !in_tier_) {
+      tier_ = {};
+      return in_tier_ = true;
+    }
+    if (open_) throw wrong_request{key_ + " got an object; give " + (in_tiers_ ? tier_example : "a number or a text")};
     return open_ = true;
   }
   bool key(std::string& name) override {
+    if (in_tier_) return tier_key(name);
     for (auto const& earlier : seen_)
       if (earlier == name) throw wrong_request{name + " is given twice; give it once"};
     seen_.push_back(key_ = name);
     return true;
   }
-  bool end_object() override { return true; }
+  bool end_object() override {
+    if (!in_tier_) return true;
+    if (tier_.slots.empty()) throw wrong_request{std::string{"one of tiers has no slots; give "} + tier_example};
+    in_tier_ = false;
+    tiers_.append(tiers_.empty() ? "" : ",").append(tier_.slots).append(1, ':').append(tier_.write.empty() ? "0" : tier_.write);
+    tiers_.append(1, ':').append(tier_.read.empty() ? "0" : tier_.read);
+    return true;
+  }
   bool start_array(std::size_t) override {
     if (!open_) throw wrong_request{"the line is a list; give one JSON object, as in {\"steps\":1000,\"slots\":10}"};
-    throw wrong_request{key_ + " got a list; give a number or a text"};
+    if (key_ != "tiers" || in_tiers_) throw wrong_request{key_ + " got a list; give " + (in_tiers_ ? tier_example : "a number or a text")};
+    return in_tiers_ = true;
   }
-  bool end_array() override { return true; }
+  bool end_array() override {
+    in_tiers_ = false;
+    set(asked, key_, tiers_);
+    return true;
+  }
   bool parse_error(std::size_t position, std::string const&, json::exception const&) override {
     throw wrong_request{"the line is no JSON at character " + std::to_string(position) +
                         "; give one object, as in {\"steps\":1000,\"slots\":10}"};
   }
 
  private:
+  static constexpr char const* tier_example = "a list as in [{\"slots\":5,\"write\":0,\"read\":0},{\"slots\":20,\"write\":10,\"read\":3}]";
+  struct tier_text {
+    std::string slots, write, read;
+  };
+
+  bool tier_key(std::string const& name) {
+    part_ = name == "slots" ? &tier_.slots : name == "write" ? &tier_.write : name == "read" ? &tier_.read : nullptr;
+    if (!part_) throw wrong_request{json_string(name) + " is no key of a tier; there are slots, write and read"};
+    if (!part_->empty()) throw wrong_request{name + " is given twice in one of tiers; give it once"};
+    return true;
+  }
+  bool tier_value(std::string_view text) {
+    if (text.empty() || text.find_first_of(",:") != text.npos)
+      throw wrong_request{"tiers got " + json_string(text) + "; give " + tier_example};
+    *part_ = text;
+    return true;
+  }
   bool whole(std::string const& digits) {
     if (!open_ || key_ != "id") return value(digits);
     id = digits;
@@ -72,13 +106,20 @@ class request_reader final : public json::json_sax_t {
   }
   bool value(std::string_view text) {
     if (!open_) throw wrong_request{"the line is no object; give one, as in {\"steps\":1000,\"slots\":10}"};
+    if (in_tier_) return tier_value(text);
+    if (in_tiers_ || key_ == "tiers") throw wrong_request{"tiers got " + std::string{text} + "; give " + tier_example};
+    if (key_ == "actions") throw wrong_request{"actions names a file, which batch does not read; give it as cairn plan --actions FILE"};
     if (key_ == "id") throw wrong_request{"id got " + std::string{text} + "; give a whole number or a text"};
     set(asked, key_, text);
     return true;
   }
 
   bool open_ = false;
+  bool in_tiers_ = false, in_tier_ = false;
   std::string key_;
+  std::string tiers_;  ///< as on the command line
+  tier_text tier_;
+  std::string* part_ = nullptr;
   std::vector<std::string> seen_;
 };
 

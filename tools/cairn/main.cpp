@@ -7,36 +7,46 @@
 #include <iostream>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <cairn/core/error.hpp>
+#include <cairn/plan/advise.hpp>
+#include <cairn/plan/pareto.hpp>
+#include <cairn/plan/text/pareto_text.hpp>
+#include <cairn/plan/text/plan_text.hpp>
+#include <cairn/plan/why_infeasible.hpp>
 #include <cairn/version.hpp>
 
-#include "actions_csv.hpp"
+#include "actions.hpp"
 #include "answer.hpp"
 #include "batch.hpp"
 #include "explain.hpp"
+#include "found_plans.hpp"
+#include "loop.hpp"
 #include "pictures.hpp"
 #include "planning.hpp"
 #include "request.hpp"
 #include "savings.hpp"
+#include "slowdown.hpp"
 #include "wrong_request.hpp"
 
 namespace tool {
 namespace {
 
-/// The options of a request as they were written.
-struct written_request {
+/// The options of a command as they were written.
+template <class Asked>
+struct written {
   struct entry {
-    request_key const* key;
+    key_of<Asked> const* key;
     CLI::Option* option;
     std::string text;
   };
   std::vector<entry> words;
 
-  void add_to(CLI::App& command) {
-    for (auto const& key : request_keys()) words.push_back({&key, nullptr, "true"});
+  void add_to(CLI::App& command, std::span<key_of<Asked> const> keys) {
+    for (auto const& key : keys) words.push_back({&key, nullptr, ""});
     for (auto& word : words) {
       std::string name = "--" + std::string{word.key->name};
       std::replace(name.begin(), name.end(), '_', '-');
@@ -47,22 +57,23 @@ struct written_request {
   [[nodiscard]] bool empty() const {
     return std::none_of(words.begin(), words.end(), [](entry const& w) { return w.option->count() > 0; });
   }
-  [[nodiscard]] request read() const {
-    request asked;
+  [[nodiscard]] Asked read() const {
+    Asked asked;
     for (auto const& word : words)
-      if (word.option->count() > 0) set(asked, word.key->name, word.text);
+      if (word.option->count() > 0) set(asked, word.key->name, word.key->value ? word.text : word.option->results().front());
     return asked;
   }
 };
 
 /// Where and how a plan is shown.
 struct outputs {
-  bool batch = false, json = false, csv = false, picture = false;
+  bool batch = false, json = false, csv = false, json_actions = false, picture = false;
   std::string svg, memory_svg;
 
   void add_to(CLI::App& command) {
     command.add_flag("--json", json, "one JSON object instead of a table");
     command.add_flag("--csv", csv, "the actions, one a line, instead of a table");
+    command.add_flag("--json-actions", json_actions, "the actions as JSON instead of a table");
     command.add_flag("--picture", picture, "the schedule in characters, after the table");
     command.add_option("--svg", svg, "the schedule as a space-time diagram")->type_name("FILE");
     command.add_option("--memory-svg", memory_svg, "memory over time as a diagram")->type_name("FILE");
@@ -77,10 +88,11 @@ void write_file(std::string const& name, std::string const& text) {
   if (!file) throw wrong_request{"\"" + name + "\" cannot be written; give a file in a folder that is there and may be written to"};
 }
 
-void plan(written_request const& written, outputs const& wanted) {
-  if (wanted.json + wanted.csv + wanted.picture > 1) throw wrong_request{"json, csv and picture are ways of writing the answer; give one of them"};
+void plan(written<request> const& written, outputs const& wanted) {
+  if (wanted.json + wanted.csv + wanted.json_actions + wanted.picture > 1)
+    throw wrong_request{"json, csv, json_actions and picture are ways of writing the answer; give one of them"};
   if (wanted.batch) {
-    if (!written.empty() || wanted.json || wanted.csv || wanted.picture || !wanted.svg.empty() || !wanted.memory_svg.empty())
+    if (!written.empty() || wanted.json || wanted.csv || wanted.json_actions || wanted.picture || !wanted.svg.empty() || !wanted.memory_svg.empty())
       throw wrong_request{"batch takes no other options; each line of standard input is a request of its own"};
     return answer_lines(std::cin, std::cout);
   }
@@ -88,11 +100,48 @@ void plan(written_request const& written, outputs const& wanted) {
   std::string const schedule_file = wanted.svg.empty() ? "" : schedule_svg(found);
   std::string const memory_file = wanted.memory_svg.empty() ? "" : memory_svg(found);
   std::string const drawn = wanted.picture ? '\n' + schedule_picture(found) : "";
-  if (wanted.csv) refuse_long_list(found.plan);
+  if (wanted.csv) refuse_long_list(found.plan, "csv", most_listed_steps);
+  if (wanted.json_actions) refuse_long_list(found.plan, "json_actions", most_json_steps);
   if (!wanted.svg.empty()) write_file(wanted.svg, schedule_file);
   if (!wanted.memory_svg.empty()) write_file(wanted.memory_svg, memory_file);
-  if (wanted.csv) write_actions(std::cout, found.plan);
+  if (wanted.csv) write_actions_csv(std::cout, found.plan);
+  else if (wanted.json_actions) write_actions_json(std::cout, found.plan);
   else std::cout << (wanted.json ? '{' + json_members(found) + "}\n" : table(found) + drawn);
+}
+
+void advise(written<asked_loop> const& written, bool json) {
+  auto const asked = completed(written.read(), true);
+  try {
+    auto const advice = cairn::advise(*asked.memory, asked.work, asked.options);
+    std::cout << (json ? advice_json(advice) + '\n' : advice_table(advice));
+  } catch (cairn::infeasible_budget const&) {
+    if (auto const why = cairn::why_infeasible(*asked.memory, asked.work)) throw wrong_request{cairn::infeasibility_text(*why)};
+    throw;
+  }
+}
+
+/// How many plans are listed, and where.
+struct comparison {
+  std::string points, svg;
+  bool csv = false, json = false;
+
+  void add_to(CLI::App& command) {
+    command.add_option("--points", points, "plans at most (40)")->type_name("K");
+    command.add_flag("--csv", csv, "comma-separated, with numbers in full, instead of a table");
+    command.add_flag("--json", json, "a JSON array of objects instead of a table");
+    command.add_option("--svg", svg, "a picture: time or step calls over memory")->type_name("FILE");
+  }
+};
+
+void compare(written<asked_loop> const& written, comparison const& wanted) {
+  auto const asked = completed(written.read(), false);
+  if (wanted.csv && wanted.json) throw wrong_request{"json and csv are ways of writing the answer; give one of them"};
+  constexpr std::int64_t most_points = 1000;
+  auto const points = wanted.points.empty() ? std::int64_t(cairn::usual_pareto_points) : count_of("points", wanted.points, 1);
+  if (points > most_points) refuse_value("points", wanted.points, "1 to 1000");
+  auto const front = cairn::pareto(asked.work, std::size_t(points), asked.options);
+  if (!wanted.svg.empty()) write_file(wanted.svg, cairn::pareto_svg(front));
+  std::cout << (wanted.csv ? cairn::pareto_csv(front) : wanted.json ? plans_json(front) + '\n' : cairn::pareto_text(front));
 }
 
 void savings(std::vector<std::string> const& lengths, std::string const& checkpoints) {
@@ -111,16 +160,31 @@ int run(int count, char** words) {
   app.name("cairn");
   app.require_subcommand(1);
   app.footer("Sizes are written as 100, 64kB, 1.5GB or 512MiB. Exit status: 0, or 2 for what cannot be done as asked.");
-  written_request to_plan, to_explain;
+  written<request> to_plan, to_explain;
+  written<asked_loop> to_advise, to_compare;
+  bool advice_as_json = false;
+  comparison compared;
+  std::string steps_to_slow, slowdown;
   outputs wanted;
   std::vector<std::string> lengths;
   std::string checkpoints;
 
   auto& planning = *app.add_subcommand("plan", "Figures, actions and pictures of a plan");
-  to_plan.add_to(planning);
+  to_plan.add_to(planning, request_keys());
   wanted.add_to(planning);
   auto& explaining = *app.add_subcommand("explain", "A plan in words, with what is the least and what other slots would do");
-  to_explain.add_to(explaining);
+  to_explain.add_to(explaining, request_keys());
+  auto& advising = *app.add_subcommand("advise", "The cheapest plan over all schedules within a budget, and the others");
+  to_advise.add_to(advising, loop_keys());
+  advising.add_flag("--json", advice_as_json, "one JSON object instead of a table");
+  auto& comparing = *app.add_subcommand("pareto", "What memory buys: the plans of which none is both smaller and faster");
+  to_compare.add_to(comparing, loop_keys());
+  compared.add_to(comparing);
+  auto& slowing = *app.add_subcommand("slots", "The fewest slots for a wanted slow-down");
+  slowing.add_option("--steps", steps_to_slow, "steps of the loop")->type_name("N")->required();
+  slowing.add_option("--slowdown", slowdown, "steps run forward, the recorded run of each included, per step of the loop")
+      ->type_name("R")
+      ->required();
   auto& saving = *app.add_subcommand("savings", "What evenly spaced checkpoints save");
   saving.add_option("N", lengths, "steps of the loop")->required();
   saving.add_option("--checkpoints", checkpoints, "how many (the square root of the steps)")->type_name("K");
@@ -136,6 +200,9 @@ int run(int count, char** words) {
   try {
     if (app.got_subcommand("plan")) plan(to_plan, wanted);
     else if (app.got_subcommand("explain")) std::cout << explanation(plan_of(to_explain.read()));
+    else if (app.got_subcommand("advise")) advise(to_advise, advice_as_json);
+    else if (app.got_subcommand("pareto")) compare(to_compare, compared);
+    else if (app.got_subcommand("slots")) std::cout << slots_text(count_of("steps", steps_to_slow, 0), number_of("slowdown", slowdown));
     else if (app.got_subcommand("savings")) savings(lengths, checkpoints);
     else std::cout << "cairn " CAIRN_VERSION_STRING "\n";
   } catch (wrong_request const& problem) {

@@ -22,6 +22,9 @@ namespace tool {
   return text;
 }
 
+/// 1 step, 2 steps.
+[[nodiscard]] inline std::string counted(cairn::wide number, char const* noun) { return grouped(number) + ' ' + noun + (number == 1 ? "" : "s"); }
+
 /// With three decimals; very large ones with four digits.
 [[nodiscard]] inline std::string fixed(double number) {
   char text[64];
@@ -38,5 +41,10 @@ namespace tool {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }
+
+/// A cost, 0 or more: whole ones without a point or an exponent, like counts.
+[[nodiscard]] inline bool is_whole(double cost) noexcept { return cost < 0x1p127 && cost == double(cairn::wide(cost)); }
+[[nodiscard]] inline std::string json_cost(double cost) { return is_whole(cost) ? json_number(cairn::wide(cost)) : json_number(cost); }
+[[nodiscard]] inline std::string grouped_cost(double cost) { return is_whole(cost) ? grouped(cairn::wide(cost)) : fixed(cost); }
 
 }  // namespace tool

@@ -1,92 +1,131 @@
 #include "request.hpp"
 
-#include <charconv>
+#include <algorithm>
+#include <cstddef>
 #include <string>
-#include <system_error>
-
-#include <cairn/core/error.hpp>
 
 #include "wrong_request.hpp"
 
 namespace tool {
 namespace {
 
-constexpr schedule_kind kinds[] = {schedule_kind::revolve, schedule_kind::uniform, schedule_kind::store_all};
-
-/// The text in quotes, cut where it is long.
-std::string quoted(std::string_view text) {
-  constexpr std::size_t most = 60;
-  return '"' + std::string{text.substr(0, most)} + (text.size() > most ? "...\"" : "\"");
+schedule_kind kind_of(std::string_view name, std::string_view text) {
+  for (auto const& kind : schedule_kinds())
+    if (text == kind.name) return kind.kind;
+  refuse_value(name, text, kind_names());
 }
 
-[[noreturn]] void refuse(std::string_view name, std::string_view text, char const* what_would_work) {
-  throw wrong_request{std::string{name} + " got " + quoted(text) + "; give " + what_would_work};
+initial_state initial_of(std::string_view name, std::string_view text) {
+  if (text != "releasable" && text != "pinned_free") refuse_value(name, text, "releasable or pinned_free");
+  return text == "releasable" ? initial_state::releasable : initial_state::pinned_free;
 }
 
-cairn::byte_size size_of(std::string_view name, std::string_view text) {
-  try {
-    return text;
-  } catch (cairn::error const& problem) {
-    throw wrong_request{std::string{name} + (problem.what() + std::string_view{problem.operation()}.size())};
+kept_things kept_of(std::string_view name, std::string_view text) {
+  if (text == "states") return kept_things::states;
+  if (text == "tapes") return kept_things::tapes;
+  if (text == "both") return kept_things::both;
+  refuse_value(name, text, "states, tapes or both");
+}
+
+/// "5:0:0,3:10.5:1": slots, write and read of each.
+std::vector<asked_tier> tiers_of(std::string_view name, std::string_view text) {
+  constexpr std::size_t most = 64;
+  std::vector<asked_tier> tiers;
+  for (auto rest = text;;) {
+    auto const end = rest.find(',');
+    auto const one = rest.substr(0, end);
+    auto const first = one.find(':'), second = first == one.npos ? first : one.find(':', first + 1);
+    if (second == one.npos || tiers.size() == most) refuse_value(name, text, "SLOTS:WRITE:READ of each, with commas between, as in 5:0:0,20:10:3");
+    auto const part = [&](char const* member) { return std::string{name} + ' ' + member; };
+    tiers.push_back({count_of(part("slots"), one.substr(0, first), 0), number_of(part("write"), one.substr(first + 1, second - first - 1)),
+                     number_of(part("read"), one.substr(second + 1))});
+    if (end == rest.npos) return tiers;
+    rest.remove_prefix(end + 1);
   }
 }
 
 constexpr request_key keys[] = {
     {"steps", "N", "steps of the loop", [](request& r, auto name, auto text) { r.steps = count_of(name, text, 0); }},
     {"slots", "S", "states kept at once, the initial one included", [](request& r, auto name, auto text) { r.slots = count_of(name, text, 0); }},
-    {"memory", "BYTES", "budget for everything, e.g. 512MiB: the most slots that fit are taken",
+    {"memory", "BYTES", "budget for everything in memory, e.g. 512MiB: the most slots that fit are taken",
      [](request& r, auto name, auto text) { r.memory = size_of(name, text); }},
     {"state", "BYTES", "size of one state; the answer then speaks of bytes, too",
      [](request& r, auto name, auto text) {
-       if ((r.state = size_of(name, text)) == cairn::byte_size{}) refuse(name, text, "1 byte or more");
+       if ((r.state = size_of(name, text)) == cairn::byte_size{}) refuse_value(name, text, "1 byte or more");
      }},
     {"adjoint", "BYTES", "size of the adjoint (that of a state)", [](request& r, auto name, auto text) { r.adjoint = size_of(name, text); }},
-    {"tape", "BYTES", "what one call of the adjoint holds beside it (0)", [](request& r, auto name, auto text) { r.tape = size_of(name, text); }},
+    {"tape", "BYTES", "what one call of the adjoint holds beside it, or one recorded step keeps (0)",
+     [](request& r, auto name, auto text) { r.tape = size_of(name, text); }},
     {"out_of_place", nullptr, "the step reads one state and writes another",
-     [](request& r, auto name, auto text) {
-       if (text != "true" && text != "false") refuse(name, text, "true or false");
-       r.out_of_place = text == "true";
-     }},
-    {"schedule", "NAME", "revolve, uniform or store_all (revolve)",
-     [](request& r, auto name, auto text) {
-       for (auto const kind : kinds)
-         if (text == name_of(kind)) {
-           r.schedule = kind;
-           return;
-         }
-       refuse(name, text, "revolve, uniform or store_all");
-     }},
+     [](request& r, auto name, auto text) { r.out_of_place = truth_of(name, text); }},
+    {"schedule", "NAME", "revolve (the default), uniform, store_all, two_level, online, multistage, hrevolve, disk_revolve, mixed, bptt, stages "
+     "or custom",
+     [](request& r, auto name, auto text) { r.named = kind_of(name, text); }},
     {"block", "K", "revolve: steps that one call of the adjoint reverses; uniform: steps from one checkpoint to the next",
      [](request& r, auto name, auto text) { r.block = count_of(name, text, 1); }},
+    {"period", "P", "two_level: steps from one state kept on the way forward to the next",
+     [](request& r, auto name, auto text) { r.period = count_of(name, text, 1); }},
+    {"extra_slots", "X", "two_level: states kept beside those, to reverse one period",
+     [](request& r, auto name, auto text) { r.extra_slots = count_of(name, text, 0); }},
+    {"eager", nullptr, "online: decide on a state before it is known whether another step follows",
+     [](request& r, auto name, auto text) { r.eager = truth_of(name, text); }},
+    {"ram_slots", "R", "multistage, disk_revolve: states kept in memory at once",
+     [](request& r, auto name, auto text) { r.ram_slots = count_of(name, text, 0); }},
+    {"disk_slots", "D", "multistage: states kept on disk at once (unlimited)",
+     [](request& r, auto name, auto text) { r.disk_slots = count_of(name, text, 0); }},
+    {"disk_write", "COST", "disk_revolve: keeping a state on disk", [](request& r, auto name, auto text) { r.disk_write = number_of(name, text); }},
+    {"disk_read", "COST", "disk_revolve: bringing one back", [](request& r, auto name, auto text) { r.disk_read = number_of(name, text); }},
+    {"tiers", "S:W:R,...", "hrevolve: slots, cost of a write and of a read of each place for states",
+     [](request& r, auto name, auto text) { r.tiers = tiers_of(name, text); }},
+    {"advance_cost", "COST", "hrevolve, disk_revolve: running a step (1)",
+     [](request& r, auto name, auto text) { r.advance_cost = number_of(name, text); }},
+    {"turn_cost", "COST", "hrevolve, disk_revolve: reversing a step (0)",
+     [](request& r, auto name, auto text) { r.turn_cost = number_of(name, text); }},
+    {"units", "M", "mixed, bptt, stages: what states, 1 unit each, and tapes share",
+     [](request& r, auto name, auto text) { r.units = count_of(name, text, 0); }},
+    {"tape_units", "A", "mixed, bptt: units of one step's tape (1)",
+     [](request& r, auto name, auto text) { r.tape_units = count_of(name, text, 1); }},
+    {"tape_restarts", nullptr, "mixed: the loop can go on from a tape",
+     [](request& r, auto name, auto text) { r.tape_restarts = truth_of(name, text); }},
+    {"initial", "HOW", "mixed, bptt, stages: the initial state is releasable, or pinned_free",
+     [](request& r, auto name, auto text) { r.initial = initial_of(name, text); }},
+    {"keep", "WHAT", "bptt: states, tapes or both (both)", [](request& r, auto name, auto text) { r.keep = kept_of(name, text); }},
+    {"stages", "L", "stages: of one step (1)", [](request& r, auto name, auto text) { r.stages = count_of(name, text, 1); }},
+    {"stiffly_accurate", "BOOL", "stages: the last stage is the new state (true)",
+     [](request& r, auto name, auto text) { r.stiffly_accurate = truth_of(name, text); }},
+    {"actions", "FILE", "custom: the actions of a schedule, .csv or .json; they are checked",
+     [](request& r, auto name, auto text) {
+       if (text.empty()) refuse_value(name, text, "the name of a file");
+       r.actions = text;
+     }},
 };
+static_assert(std::size(keys) <= 64);
 
 }  // namespace
 
-char const* name_of(schedule_kind kind) noexcept {
-  switch (kind) {
-    case schedule_kind::revolve: return "revolve";
-    case schedule_kind::uniform: return "uniform";
-    case schedule_kind::store_all: return "store_all";
-  }
-  return "";
-}
-
 std::span<request_key const> request_keys() noexcept { return keys; }
 
-std::int64_t count_of(std::string_view name, std::string_view text, std::int64_t least) {
-  std::int64_t number = 0;
-  auto const [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (problem != std::errc{} || end != text.data() + text.size() || number < least)
-    refuse(name, text, least == 0 ? "a whole number from 0 to 9223372036854775807" : "a whole number from 1 to 9223372036854775807");
-  return number;
-}
-
 void set(request& asked, std::string_view name, std::string_view text) {
-  for (auto const& key : keys)
-    if (key.name == name) return key.set(asked, name, text);
+  for (std::size_t k = 0; k < std::size(keys); ++k)
+    if (keys[k].name == name) {
+      asked.given |= std::uint64_t{1} << k;
+      return keys[k].set(asked, name, text);
+    }
   std::string known;
   for (auto const& key : keys) known.append(known.empty() ? "" : ", ").append(key.name);
   throw wrong_request{quoted(name) + " is no key of a request; there are " + known + " and id"};
+}
+
+void refuse_foreign_keys(request const& asked) {
+  auto const& kind = words_of(asked.schedule());
+  for (std::size_t k = 0; k < std::size(keys); ++k) {
+    auto const name = keys[k].name;
+    if ((asked.given >> k & 1) == 0 || goes_with_all(name) || std::find(kind.keys.begin(), kind.keys.end(), name) != kind.keys.end()) continue;
+    std::string known = "steps";
+    for (auto const own : kind.keys) known.append(", ").append(own);
+    throw wrong_request{std::string{name} + " does not go with " + kind.name + ", which takes " + known +
+                        ", and state, adjoint, tape and out_of_place for figures in bytes; leave it out, or name another schedule"};
+  }
 }
 
 }  // namespace tool

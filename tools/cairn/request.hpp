@@ -3,39 +3,59 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
+#include "keys.hpp"
+#include "kinds.hpp"
 
 namespace tool {
 
-enum class schedule_kind : std::uint8_t { revolve, uniform, store_all };
-
-[[nodiscard]] char const* name_of(schedule_kind kind) noexcept;
+/// What holds states beside others: slots, and what a write and a read cost.
+struct asked_tier {
+  cairn::slot_index slots = 0;
+  double write = 0, read = 0;
+};
+/// Whether the initial state takes a slot that can be given up, or stands outside the budget.
+enum class initial_state : std::uint8_t { releasable, pinned_free };
+/// What may be kept of a loop whose steps are recorded.
+enum class kept_things : std::uint8_t { states, tapes, both };
 
 struct request {
   std::optional<cairn::step_index> steps;
   std::optional<cairn::slot_index> slots;
   std::optional<cairn::byte_size> memory, state, adjoint, tape;
   bool out_of_place = false;
-  schedule_kind schedule = schedule_kind::revolve;
-  std::optional<cairn::step_index> block;
+  std::optional<schedule_kind> named;  ///< by `schedule`
+  std::optional<cairn::step_index> block, period;
+  std::optional<cairn::slot_index> extra_slots, ram_slots, disk_slots;
+  std::optional<double> disk_write, disk_read;
+  double advance_cost = 1, turn_cost = 0;
+  std::vector<asked_tier> tiers;
+  std::optional<cairn::slot_index> units;
+  cairn::slot_index tape_units = 1, stages = 1;
+  bool tape_restarts = false, stiffly_accurate = true, eager = false;
+  std::optional<initial_state> initial;
+  kept_things keep = kept_things::both;
+  std::string actions;      ///< the name of a file
+  std::uint64_t given = 0;  ///< bit k is set where request_keys()[k] was
+
+  /// The kind that is named; else the one that the given keys mean.
+  [[nodiscard]] schedule_kind schedule() const noexcept {
+    return named ? *named : actions.empty() ? schedule_kind::revolve : schedule_kind::custom;
+  }
 };
 
-/// One word of a request. In JSON it is the key, on the command line the option --key with '-' for '_'.
-struct request_key {
-  std::string_view name;
-  char const* value;  ///< what to write after it; nullptr for a flag, which is true or false
-  char const* help;
-  void (*set)(request& asked, std::string_view name, std::string_view text);
-};
+using request_key = key_of<request>;
 
 [[nodiscard]] std::span<request_key const> request_keys() noexcept;
 
-/// \param least  0 or 1   \throws wrong_request   for a text that is no whole number from `least` to 2^63-1
-[[nodiscard]] std::int64_t count_of(std::string_view name, std::string_view text, std::int64_t least);
-
 /// \throws wrong_request   for a key that there is not, and a text that is no value of it
 void set(request& asked, std::string_view name, std::string_view text);
+
+/// \throws wrong_request   where a key was given that the asked kind of schedule knows nothing of, saying which keys it has
+void refuse_foreign_keys(request const& asked);
 
 }  // namespace tool

@@ -1,0 +1,54 @@
+#pragma once
+/// \file figures.hpp  The figures of a plan, and the most slots that a budget has room for; what the makers of plans share.
+#include <string>
+
+#include <cairn/plan/most_slots.hpp>
+#include <cairn/plan/verify.hpp>
+
+#include "numbers.hpp"
+#include "planning.hpp"
+#include "wrong_request.hpp"
+
+namespace tool {
+
+/// A checked walk keeps a table of the slots in use; where they are very many the actions are counted only.
+template <class Plan>
+[[nodiscard]] cairn::schedule_counts walk(Plan const& plan) {
+  constexpr cairn::slot_index most_checked = 100'000;
+  return plan.slots() <= most_checked ? cairn::verify(plan) : cairn::detail::walked_counts(plan);
+}
+
+/// \throws wrong_request   for more steps than are walked
+inline void refuse_walk(request const& asked, cairn::step_index steps) {
+  if (steps > cairn::most_walked_steps)
+    throw wrong_request{"steps is " + std::to_string(steps) + ", but the totals of " + name_of(asked.schedule()) +
+                        " are found by walks over at most " + std::to_string(cairn::most_walked_steps) + "; give fewer"};
+}
+
+/// \throws wrong_request   for a long plan whose totals only a walk tells
+template <class Plan>
+[[nodiscard]] planned figures(request const& asked, Plan const& plan, cairn::slot_index slots) {
+  planned found{asked, asked.schedule(), plan, slots, slots, {}, plan.steps() <= cairn::most_walked_steps, {}, {}, {}, {}, {}, {}, ""};
+  if (!cairn::detail::knows_counts(plan)) refuse_walk(asked, plan.steps());
+  if (found.walked) found.counts = walk(plan);
+  else if constexpr (cairn::counted_schedule<Plan>) found.counts = plan.counts();
+  if (asked.state) found.sizes = cairn::estimate(plan, workload_of(asked));
+  return found;
+}
+
+/// Adds what a walk tells beside the totals: the repetition number of plans that were walked, and the first split unless that is known or a
+/// cursor would take very much memory.   Cost: one walk, 4 bytes a step while it lasts; else a few actions
+void add_walked(planned& found);
+
+/// \throws wrong_request   saying the least bytes
+[[noreturn]] void refuse_budget(request const& asked, cairn::wide least);
+
+/// The most that the budget has room for of what `make` takes; see `cairn::most_slots_within`.   \throws wrong_request   where nothing fits
+template <class Make>
+[[nodiscard]] cairn::slot_index most_slots(request const& asked, Make const& make) {
+  auto const fit = cairn::most_slots_within(*asked.memory, workload_of(asked), make);
+  if (!fit.fits) refuse_budget(asked, fit.bytes);
+  return fit.slots;
+}
+
+}  // namespace tool

@@ -1,0 +1,34 @@
+#pragma once
+/// \file keys.hpp  Words of a command and what they set: options on the command line, keys in JSON.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <cairn/core/bytes.hpp>
+
+namespace tool {
+
+/// One word about a thing that is asked for. In JSON it is the key, on the command line the option --key with '-' for '_'.
+template <class Asked>
+struct key_of {
+  std::string_view name;
+  char const* value;  ///< what to write after it; nullptr for a flag, which is true or false
+  char const* help;
+  void (*set)(Asked& asked, std::string_view name, std::string_view text);
+};
+
+/// The text in quotes, cut where it is long.
+[[nodiscard]] std::string quoted(std::string_view text);
+
+/// \throws wrong_request   always: the key, what it got, what to give
+[[noreturn]] void refuse_value(std::string_view name, std::string_view text, std::string const& what_would_work);
+
+/// \param least  0 or 1   \throws wrong_request   for a text that is no whole number from `least` to 2^63-1
+[[nodiscard]] std::int64_t count_of(std::string_view name, std::string_view text, std::int64_t least);
+/// A finite number, 0 or more.   \throws wrong_request
+[[nodiscard]] double number_of(std::string_view name, std::string_view text);
+/// \throws wrong_request   for what is no size
+[[nodiscard]] cairn::byte_size size_of(std::string_view name, std::string_view text);
+/// \throws wrong_request   for what is neither true nor false
+[[nodiscard]] bool truth_of(std::string_view name, std::string_view text);
+
+}  // namespace tool

@@ -1,0 +1,31 @@
+#pragma once
+/// \file kinds.hpp  The schedules there are: their names, and the keys of a request that go with each.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tool {
+
+enum class schedule_kind : std::uint8_t {
+  revolve, uniform, store_all, two_level, online, multistage, hrevolve, disk_revolve, mixed, bptt, stages, custom
+};
+
+struct kind_words {
+  schedule_kind kind;
+  char const* name;
+  std::span<std::string_view const> keys;  ///< beside those that go with every schedule
+  char const* least;                       ///< what it needs of these, and what to give; nullptr where it can do without
+};
+
+[[nodiscard]] std::span<kind_words const> schedule_kinds() noexcept;
+[[nodiscard]] kind_words const& words_of(schedule_kind kind) noexcept;
+[[nodiscard]] char const* name_of(schedule_kind kind) noexcept;
+
+/// "revolve, uniform, ... or custom".
+[[nodiscard]] std::string kind_names();
+
+/// Whether the key says something about every schedule.
+[[nodiscard]] bool goes_with_all(std::string_view key) noexcept;
+
+}  // namespace tool

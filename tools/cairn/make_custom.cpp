@@ -1,0 +1,60 @@
+// Schedules that are read from a file.
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include <cairn/adapt/nlohmann_json.hpp>
+#include <cairn/plan/custom.hpp>
+#include <cairn/plan/text/actions_csv.hpp>
+
+#include "figures.hpp"
+#include "makers.hpp"
+
+namespace tool {
+namespace {
+
+/// Where action `number` stands in a list that has been read, as a message speaks of it.
+std::string place_of(std::string_view text, bool csv, cairn::wide number) {
+  if (!csv) return "action " + digits(number);
+  cairn::wide rows = 0, line = 0;
+  while (!text.empty()) {
+    ++line;
+    auto const end = text.find('\n');
+    auto const row = text.substr(0, end);
+    auto const first = row.find_first_not_of(" \t\r");
+    if (first != row.npos && row[first] != '#' && rows++ == number + 1) break;  // the first row names the columns
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+  }
+  return "action " + digits(number) + " on line " + digits(line);
+}
+
+std::string content_of(std::string const& name) {
+  std::ifstream file{name, std::ios::binary};
+  std::string text{std::istreambuf_iterator<char>{file}, std::istreambuf_iterator<char>{}};
+  if (!file) throw wrong_request{"\"" + name + "\" cannot be read; give a file that is there and may be read"};
+  return text;
+}
+
+}  // namespace
+
+planned custom_plan(request const& asked) {
+  std::string_view const name = asked.actions;
+  bool const csv = name.ends_with(".csv");
+  if (!csv && !name.ends_with(".json"))
+    throw wrong_request{"\"" + asked.actions + "\" is neither .csv nor .json; give a list of actions in one of these forms"};
+  std::string const text = content_of(asked.actions);
+  cairn::listed const read = csv ? cairn::read_actions_csv(text) : cairn::read_actions_json(text);
+  if (asked.steps && *asked.steps != read.steps())
+    throw wrong_request{"steps is " + std::to_string(*asked.steps) + ", but the actions in \"" + asked.actions + "\" are of " +
+                        std::to_string(read.steps()) + "; leave steps out"};
+  if (auto const found = cairn::check(read); !found)
+    throw wrong_request{"\"" + asked.actions + "\", " + place_of(text, csv, cairn::wide(found.number)) + ": " + cairn::describe(found.reason) +
+                        "; make it a list that an executor can obey"};
+  auto result = figures(asked, cairn::custom{read}, read.slots());
+  add_walked(result);
+  result.walked = true;  // when it was checked, however long the loop
+  return result;
+}
+
+}  // namespace tool

@@ -1,0 +1,120 @@
+// Schedules that keep states in one place, and the periodic one.
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include <cairn/schedule/binomial.hpp>
+#include <cairn/schedule/leaves.hpp>
+#include <cairn/schedule/online.hpp>
+#include <cairn/schedule/revolve.hpp>
+#include <cairn/schedule/two_level.hpp>
+#include <cairn/schedule/uniform.hpp>
+
+#include "figures.hpp"
+#include "makers.hpp"
+
+namespace tool {
+namespace {
+
+using cairn::slot_index;
+using cairn::step_index;
+
+/// The most slots that are of use.
+slot_index useful(step_index steps) { return std::max<slot_index>(1, steps - 1); }
+
+/// A kind of plan: the fewest and the most slots that it takes, and the plan with a number of them.
+struct revolve_maker {
+  step_index steps;
+  slot_index least() const { return 1; }
+  slot_index most() const { return useful(steps); }
+  auto operator()(slot_index slots) const { return cairn::revolve{steps, slots}; }
+};
+struct leaves_maker {
+  step_index steps, block;
+  step_index count() const { return steps / block + (steps % block != 0 ? 1 : 0); }
+  slot_index least() const { return 1; }
+  slot_index most() const { return useful(count()); }
+  auto operator()(slot_index slots) const { return cairn::leaves{steps, block, cairn::revolve{count(), slots}}; }
+};
+struct uniform_maker {
+  step_index steps;
+  slot_index least() const { return cairn::detail::least_block_peak(steps); }
+  slot_index most() const { return std::max(least(), steps - 1); }
+  auto operator()(slot_index slots) const { return cairn::uniform{steps, {.slots = slots}}; }
+};
+struct two_level_maker {
+  step_index steps, period;
+  slot_index least() const { return 0; }
+  slot_index most() const { return useful(std::min(steps, period)); }
+  auto operator()(slot_index extra) const { return cairn::two_level{steps, period, extra}; }
+};
+struct online_maker {
+  step_index steps;
+  bool eager;
+  slot_index least() const { return 1; }
+  slot_index most() const { return useful(eager && steps < std::numeric_limits<step_index>::max() ? steps + 1 : steps); }
+  auto operator()(slot_index slots) const { return cairn::online{slots, {.eager = eager}}.stopping_at(steps); }
+};
+
+void need_one(slot_index slots, char const* kind) {
+  if (slots < 1) throw wrong_request{std::string{"slots is 0, but "} + kind + " needs 1 at least; give that many"};
+}
+
+}  // namespace
+
+planned revolve_plan(request const& asked) {
+  revolve_maker const alone{*asked.steps};
+  leaves_maker const leaves{*asked.steps, asked.block.value_or(1)};
+  slot_index const slots = asked.slots ? *asked.slots : asked.block ? most_slots(asked, leaves) : most_slots(asked, alone);
+  need_one(slots, "revolve");
+  cairn::revolve const inner{leaves.count(), slots};
+  auto found = asked.block ? figures(asked, leaves(slots), slots) : figures(asked, inner, slots);
+  if (asked.block) found.blocks = leaves.count();
+  found.repetition_number = inner.repetition_number();
+  found.first_split = inner.first_split() * leaves.block;
+  return found;
+}
+
+planned uniform_plan(request const& asked) {
+  bool const all = asked.schedule() == schedule_kind::store_all;
+  bool const by_memory = asked.memory && !all && !asked.block;
+  uniform_maker const make{*asked.steps};
+  auto const slots = by_memory ? std::optional{make(most_slots(asked, make)).slots()} : asked.slots;
+  auto const plan = all ? cairn::store_all(*asked.steps) : cairn::uniform{*asked.steps, {.block = asked.block, .slots = slots}};
+  if (asked.memory && !by_memory)
+    if (auto const needed = cairn::estimate(plan, workload_of(asked)).memory_bytes; needed > asked.memory->count())
+      refuse_budget(asked, needed);
+  auto found = figures(asked, plan, slots.value_or(plan.slots()));
+  found.blocks = plan.blocks();
+  found.repetition_number = found.first_split = 0;
+  if (plan.steps() < 2) return found;
+  found.repetition_number = found.counts.advances < cairn::wide(plan.steps()) ? 1 : 2;
+  found.first_split = plan.blocks() > 1 ? plan.checkpoint(0) : 1;
+  return found;
+}
+
+planned two_level_plan(request const& asked) {
+  auto const n = *asked.steps, period = *asked.period;
+  two_level_maker const make{n, period};
+  auto const plan = make(asked.extra_slots ? *asked.extra_slots : most_slots(asked, make));
+  auto found = figures(asked, plan, plan.slots());
+  found.own = plan.extra_slots();
+  found.blocks = n / period + (n % period != 0 ? 1 : 0);
+  found.first_split = std::min(n, period);
+  add_walked(found);
+  step_index const longest = std::min(n, period);
+  if (!found.repetition_number) found.repetition_number = 1 + (longest < 2 ? 0 : cairn::detail::repetitions(longest, plan.extra_slots() + 1));
+  return found;
+}
+
+planned online_plan(request const& asked) {
+  refuse_walk(asked, *asked.steps);  // its way forward is always played
+  online_maker const make{*asked.steps, asked.eager};
+  slot_index const slots = asked.slots ? *asked.slots : most_slots(asked, make);
+  need_one(slots, "online");
+  auto found = figures(asked, make(slots), slots);
+  add_walked(found);
+  return found;
+}
+
+}  // namespace tool

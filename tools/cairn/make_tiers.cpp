@@ -1,0 +1,78 @@
+// Schedules that keep states in several places.
+#include <algorithm>
+#include <vector>
+
+#include <cairn/schedule/disk_revolve.hpp>
+#include <cairn/schedule/hrevolve.hpp>
+#include <cairn/schedule/multistage.hpp>
+
+#include "figures.hpp"
+#include "makers.hpp"
+
+namespace tool {
+namespace {
+
+using cairn::slot_index;
+using cairn::step_index;
+
+/// As those of plans in one place; slots are those in memory.
+struct multistage_maker {
+  step_index steps;
+  slot_index disk_slots;
+  slot_index least() const { return disk_slots > 0 ? 0 : 1; }
+  slot_index most() const { return std::max<slot_index>(1, steps - 1); }
+  auto operator()(slot_index slots) const { return cairn::multistage{steps, slots, disk_slots}; }
+};
+struct disk_revolve_maker {
+  step_index steps;
+  cairn::disk_revolve_options options;
+  slot_index least() const { return 0; }
+  slot_index most() const { return std::max<slot_index>(1, steps - 1); }
+  auto operator()(slot_index slots) const { return cairn::disk_revolve{steps, slots, options}; }
+};
+
+template <class Plan>
+planned walked_figures(request const& asked, Plan const& plan) {
+  auto found = figures(asked, plan, plan.slots());
+  add_walked(found);
+  if constexpr (requires { plan.cost_without_turns(); }) {
+    found.cost = plan.cost();
+    found.cost_without_turns = plan.cost_without_turns();
+  }
+  if constexpr (requires { plan.remark(); }) found.remark = plan.remark();
+  return found;
+}
+
+}  // namespace
+
+planned multistage_plan(request const& asked) {
+  refuse_walk(asked, *asked.steps);  // before a table is filled
+  multistage_maker const make{*asked.steps, asked.disk_slots.value_or(cairn::unlimited_slots)};
+  auto const slots = asked.ram_slots ? *asked.ram_slots : most_slots(asked, make);
+  auto found = walked_figures(asked, make(slots));
+  found.own = std::min(slots, make.most());
+  return found;
+}
+
+planned hrevolve_plan(request const& asked) {
+  refuse_walk(asked, *asked.steps);
+  std::vector<cairn::storage_tier> tiers;
+  for (auto const& one : asked.tiers) tiers.push_back({one.slots, one.write, one.read});
+  cairn::hrevolve_options const options{.advance_cost = asked.advance_cost, .turn_cost = asked.turn_cost};
+  return walked_figures(asked, cairn::hrevolve{*asked.steps, tiers.data(), tiers.size(), options});
+}
+
+planned disk_revolve_plan(request const& asked) {
+  refuse_walk(asked, *asked.steps);
+  disk_revolve_maker const make{*asked.steps,
+                                {.disk_write = *asked.disk_write,
+                                 .disk_read = *asked.disk_read,
+                                 .advance_cost = asked.advance_cost,
+                                 .turn_cost = asked.turn_cost}};
+  auto const slots = asked.ram_slots ? *asked.ram_slots : most_slots(asked, make);
+  auto found = walked_figures(asked, make(slots));
+  found.own = std::min(slots, make.most());
+  return found;
+}
+
+}  // namespace tool

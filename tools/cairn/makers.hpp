@@ -1,0 +1,19 @@
+#pragma once
+/// \file makers.hpp  One maker for each kind of schedule. Each takes a request that holds what its kind needs, and no foreign keys.
+#include "planning.hpp"
+
+namespace tool {
+
+[[nodiscard]] planned revolve_plan(request const& asked);
+[[nodiscard]] planned uniform_plan(request const& asked);  ///< store_all, too
+[[nodiscard]] planned two_level_plan(request const& asked);
+[[nodiscard]] planned online_plan(request const& asked);
+[[nodiscard]] planned multistage_plan(request const& asked);
+[[nodiscard]] planned hrevolve_plan(request const& asked);
+[[nodiscard]] planned disk_revolve_plan(request const& asked);
+[[nodiscard]] planned mixed_plan(request const& asked);
+[[nodiscard]] planned bptt_plan(request const& asked);
+[[nodiscard]] planned stages_plan(request const& asked);
+[[nodiscard]] planned custom_plan(request const& asked);
+
+}  // namespace tool
