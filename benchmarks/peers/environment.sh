@@ -10,7 +10,7 @@ if [ ! -x "$folder/bin/pip" ] && ! python3 -m venv "$folder"; then
 fi
 complete=yes
 install="$folder/bin/pip install --quiet --no-input --disable-pip-version-check --only-binary :all: --no-deps"
-echo "peers: installing torch, jax, equinox and diffrax in $folder"
+echo "peers: installing checkpoint_schedules, torch, jax, equinox and diffrax in $folder"
 # shellcheck disable=SC2086  # words
 if ! $install -r "$here/requirements.txt"; then
   grep -v '^#' "$here/requirements.txt" | while read -r package; do
