@@ -83,8 +83,12 @@ bool is_line(action_kind kind) { return kind != action_kind::save && kind != act
 /// States at once while an action is obeyed in place by `gradient` with a one-step adjoint: those in slots, and live where it is none of them.
 class frames_in_place {
  public:
+  /// \param ahead  whether the step behind a state runs before it is kept
+  explicit frames_in_place(bool ahead) : ahead_{ahead} {}
   std::size_t obey(action const& a) {
     std::size_t most = count();
+    if (a.kind == action_kind::turn) ahead_ = false;
+    std::size_t const beside = ahead_ && (a.kind == action_kind::save || a.kind == action_kind::drop) ? count() + 1 : 0;
     if (a.kind == action_kind::advance || a.kind == action_kind::record) live_ = no_slot;
     if (a.kind == action_kind::turn && a.to > a.from) most = count() + 1;
     if (a.kind == action_kind::save) kept_.insert(live_ = a.slot);
@@ -94,11 +98,12 @@ class frames_in_place {
       kept_.erase(a.slot);
       if (live_ == a.slot) live_ = no_slot;
     }
-    return std::max(most, count());
+    return std::max({most, count(), beside});
   }
 
  private:
   [[nodiscard]] std::size_t count() const { return kept_.size() + (live_ == no_slot ? 1 : 0); }
+  bool ahead_;
   std::set<slot_index> kept_;
   slot_index live_ = no_slot;
 };
@@ -176,7 +181,7 @@ void check_memory(any_schedule const& plan) {
   REQUIRE(held.size() == actions.size());
   REQUIRE(kept.size() == actions.size());
 
-  frames_in_place frames;
+  frames_in_place frames{plan.runs_ahead()};
   std::size_t most = 0, in_slots = 0;
   bool as_held = true, as_drawn = true;
   for (std::size_t k = 0; k < actions.size(); ++k) {

@@ -87,7 +87,7 @@ concept cursor = std::copyable<C> && requires(C c) { { c.next() } -> std::same_a
 /// `walk()` may return a reference to a cursor that stands at the start: assigning it to an old one reuses that one's memory.
 /// Optional members, each with the default of the function of the same name below:
 /// `tapes()`, `tapes_restart()`, `units()` with `tape_units()`, `initial_is_free()`, `is_checkpoint(i)`, `slot_tier(slot)`, `table_bytes()`,
-/// `shared_table_bytes()`, `counts()`.
+/// `shared_table_bytes()`, `runs_ahead()`, `counts()`.
 template <class P>
 concept schedule = std::copyable<P> && requires(P const& plan) {
   { plan.steps() } -> std::same_as<step_index>;
@@ -148,6 +148,13 @@ template <schedule P>
 template <schedule P>
 [[nodiscard]] constexpr bool initial_is_free(P const& plan) {
   if constexpr (requires { { plan.initial_is_free() } -> std::convertible_to<bool>; }) return plan.initial_is_free();
+  else return false;
+}
+
+/// Whether executors run one step ahead of each state that the plan keeps before its turn, as those of loops of unknown length do; false by default.
+template <schedule P>
+[[nodiscard]] constexpr bool runs_ahead(P const& plan) {
+  if constexpr (requires { { plan.runs_ahead() } -> std::convertible_to<bool>; }) return plan.runs_ahead();
   else return false;
 }
 

@@ -19,6 +19,12 @@ struct sweep_form {
   bool snapshots = false;         ///< the state is an object that stays where it is: frames hold snapshots of it, one beside the slots
 };
 
+/// Whether a kept run holds the initial state beside the plan's slots, because these may not hold it to the end or there are none.
+template <schedule P>
+[[nodiscard]] constexpr bool initial_stands_apart(P const& plan) {
+  return initial_is_free(plan) || tapes_of(plan) > 0 || plan.slots() == 0;
+}
+
 /// Frames beyond the plan's slots that a sweep may need at once, for a store in memory, where a checkpoint is a frame.
 /// With spare = 0 for in-place steps and 1 for the others, which read one frame and write the next: at the turn live and
 /// final state (+ spare where a leaf is longer than one step); on the way back 1 + spare, + 1 for x1, + 1 for a final state that stays.

@@ -23,6 +23,7 @@ class custom {
   [[nodiscard]] constexpr step_index leaf() const { return plan_.leaf(); }  ///< the most steps of one `reverse`
   [[nodiscard]] constexpr slot_index tapes() const { return tapes_of(plan_); }  ///< see `tapes_of`
   [[nodiscard]] constexpr bool tapes_restart() const { return cairn::tapes_restart(plan_); }  ///< see `cairn::tapes_restart`
+  [[nodiscard]] constexpr bool runs_ahead() const { return cairn::runs_ahead(plan_); }  ///< see `cairn::runs_ahead`
   [[nodiscard]] constexpr wide units() const { return units_of(plan_).units; }  ///< see `units_of`
   [[nodiscard]] constexpr wide tape_units() const { return units_of(plan_).tape_units; }  ///< see `units_of`
   [[nodiscard]] constexpr bool initial_is_free() const { return cairn::initial_is_free(plan_); }  ///< see `cairn::initial_is_free`

@@ -66,8 +66,7 @@ template <schedule Plan>
   constexpr slot_index most_slots = INT64_MAX - 16;  // room for the states in work
   if (plan.slots() > most_slots)
     throw overflow_error{"cairn::estimate", "more states than 63 bits can count", {{"slots", plan.slots()}, {"most slots", most_slots}}, ""};
-  bool const apart = initial_is_free(plan) || tapes_of(plan) > 0;
-  return {plan.slots(), counts.peak_slots, tapes_of(plan), plan.leaf(), apart, table_bytes_of(plan), counts.reversals > 0, shared_table_bytes_of(plan)};
+  return {plan.slots(), counts.peak_slots, tapes_of(plan), plan.leaf(), initial_stands_apart(plan), table_bytes_of(plan), counts.reversals > 0, shared_table_bytes_of(plan)};
 }
 
 /// The same where only the slots in memory hold frames. A table of all slots stays.

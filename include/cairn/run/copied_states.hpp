@@ -105,6 +105,7 @@ class copied_states {
   void save(place where, step_index i) {
     store_.save(pool_, where, i, live_);
     if (tracked()) held_[std::size_t(where.slot)] = {i, where.slot, no_frame, where.where};
+    else if (keeps_run_) held_[std::size_t(where.slot)].where = where.where;  // `rewind` saves there again
   }
   /// False if the store has lost that state; there is no live state then.
   [[nodiscard]] bool load(place where, step_index i) {
@@ -216,7 +217,7 @@ class copied_states {
   void remember(step_index from, IsCheckpoint is_checkpoint) {
     anchor_count_ = 0;
     if (!tracked())
-      for (slot_index slot = 0; slot < slot_index(held_.size()); ++slot) held_[std::size_t(slot)] = {state_in(slot), slot};
+      for (slot_index slot = 0; slot < slot_index(held_.size()); ++slot) held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, held_[std::size_t(slot)].where};
     for (auto& kept : held_) kept.checkpoint = kept.at > 0 && is_checkpoint(kept.at);
     for (auto const& kept : held_)
       if (kept.at >= 0) anchors_[anchor_count_++] = {kept.at, kept.slot, frame_of(kept), kept.where, kept.checkpoint};
@@ -277,7 +278,10 @@ class copied_states {
     if constexpr (keeps_frames<store_type> && !may_lose<store_type>) return false;
     else return may_lose<store_type> || keeps_run_;
   }
-  [[nodiscard]] bool stands(kept_frame const& kept) const noexcept { return kept.frame != no_frame && pool_.at(kept.frame) == kept.at; }
+  /// Over a store that keeps no frames all of them are for work, which may need each: none is held for what stood at the turn.
+  [[nodiscard]] bool stands(kept_frame const& kept) const noexcept {
+    return keeps_frames<store_type> && kept.frame != no_frame && pool_.at(kept.frame) == kept.at;
+  }
   [[nodiscard]] slot_index limit(sweep_setup const& setup) const { return frames_in(store_, setup.slots) + setup.working; }
   void prepare(sweep_setup const& setup) {
     store_.begin(setup.slots);

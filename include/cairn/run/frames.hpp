@@ -86,9 +86,15 @@ class frames {
     for (auto& f : records_) f.at = -1, f.owners = 0, f.anchored = false;
     push_all_free();
   }
-  /// Hands out the frames that were held back.
+  /// Hands out the frames that were held back, after the others: they have no memory yet.
   void allow_all() noexcept {
-    for (; in_play_ < limit(); ++in_play_) push_free(in_play_);
+    frame_id* end = &free_;
+    while (*end != no_frame) end = &record(*end).next;
+    for (; in_play_ < limit(); ++in_play_) {
+      *end = in_play_;
+      end = &record(in_play_).next;
+      *end = no_frame;
+    }
   }
 
   /// Called when no frame is left, so that a store may release some.
@@ -177,7 +183,10 @@ class frames {
   }
   /// Makes `handle` the only owner of its state: copies it if somebody else keeps it. The caller changes it, and says what it is then.
   void own(frame_id& handle) {
-    if (!shared(handle)) return;
+    if (!shared(handle)) {
+      record(handle).anchored = false;  // what it holds will be gone
+      return;
+    }
     frame_id const target = take();
     holder guard{*this, target};
     copy(handle, target);
@@ -249,6 +258,7 @@ class frames {
     try {
       for (; i < to; ++i) {
         frame_id const target = spare != no_frame ? std::exchange(spare, no_frame) : take();
+        record(target).anchored = false;  // what it held is gone
         holder guard{*this, target};
         T const& x = state(handle);
         set_at(target, -1);

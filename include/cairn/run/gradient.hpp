@@ -31,8 +31,8 @@ template <class Seed, class State> using bar_type = typename bar_of<std::remove_
 /// The frames that a sweep needs; the initial state stands apart from the slots where these may not hold it to the end.
 template <class State, class Store, class Plan>
 [[nodiscard]] sweep_setup setup_for(Plan const& plan, sweep_form form) {
-  bool const apart = initial_is_free(plan) || tapes_of(plan) > 0 || may_lose<Store>;
-  bool const pinned = copied_state<State> ? form.keeps_run && (apart || !keeps_frames<Store>) : apart;
+  bool const apart = may_lose<Store> || (copied_state<State> ? initial_stands_apart(plan) || !keeps_frames<Store> : initial_is_free(plan) || tapes_of(plan) > 0);
+  bool const pinned = apart && (form.keeps_run || !copied_state<State>);
   form.snapshots = !copied_state<State>;
   slot_index const least = working_frames(form, plan.leaf());
   if (form.keeps_run) form.adjoint = adjoint_form::with_next;

@@ -225,7 +225,7 @@ class checkpointed_run {
       run.status.ran += detail::noting(run.status, phase::recompute, failed, [&] { return wide(run.states.rewind(step_, failed)); });
       run.status.open = steps();
       run.resumed = turned_on_rest_;
-      if (turned_on_rest_) run.replan([&](slot_index slot) { return run.states.held()[std::size_t(slot)].at; });
+      if (turned_on_rest_) run.replan_around_held();
       else run.walk = *run.at_turn;
     } else {
       throw invalid_call{"cairn::reverse", "a state that cannot be copied can be reversed once", {}, "run the loop again from its initial state"};

@@ -197,7 +197,7 @@ inline void check_adjoint_fits(char const* operation, step_index leaf, slot_inde
   if (tapes > 0 && form != adjoint_form::recorded)
     throw invalid_plan{operation, "the plan keeps tapes, but the adjoint records none", {{"tapes", tapes}},
                        "use cairn::recorded{record, reverse}, or a plan without record actions"};
-  if (restarts_wanted && !restarts)
+  if (tapes > 0 && restarts_wanted && !restarts)
     throw invalid_plan{operation, "the plan restarts from tapes, but the adjoint does not say how", {{"tapes", tapes}},
                        "give cairn::recorded a third part, x1 = restart(tape), or use a plan whose tapes do not restart"};
 }

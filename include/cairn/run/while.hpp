@@ -56,8 +56,8 @@ template <class State, class P, class KeepGoing>
 /// \param observer  as for `gradient`; an lvalue must outlive the run. A step ahead of a candidate runs before the candidate's own actions,
 ///        and an advance that the loop's end cuts short is told as far as it came
 /// Step calls: each step once on the way forward, and with the first reverse `estimate(online.stopping_at(n, last_is_at_hand)).step_calls`,
-/// where the last state but one is at hand unless the step is in place. Memory: at most `slots() + working_frames(form, 1)` states, where
-/// `form.keeps_run` is set; in place, a lagging plan runs a step ahead of a candidate beside full slots.
+/// where the last state but one is at hand unless the step is in place. Memory: `peak_states` and `peak_bytes` of that estimate, with
+/// `form.keeps_run`; before the length is known, no more than `slots() + working_frames(form, 1)` states.
 template <class Step, class X0, class KeepGoing, class P, class Work = detail::own_workspace, class Observer = no_observer>
 [[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, P const& plan, Work&& work = {}, Observer&& observer = {}) {
   using State = std::remove_cvref_t<X0>;

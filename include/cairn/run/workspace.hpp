@@ -64,12 +64,17 @@ struct engine {
     status.open = steps;
   }
   void start(Plan const& adopted) { walk = adopted.walk(); }
-  /// Replans what is left of the sweep around the states that are still there: `state_in(slot)` says which, -1 for none.
-  template <class StateIn>
-  void replan(StateIn state_in) {
-    remaining const left{{steps, status.open, status.turned, slots, leaf}, state_in, [this](slot_index slot) { return tier_of(slot); }};
+  /// Replans what is left of the sweep around the states that are still there: `state_in(slot)` says which, -1 for none, `tier_in(slot)` where.
+  template <class StateIn, class TierIn>
+  void replan(StateIn state_in, TierIn tier_in) {
+    remaining const left{{steps, status.open, status.turned, slots, leaf}, state_in, tier_in};
     rest = left.walk();
     resumed = true;
+  }
+  /// The same around what this sweep has kept, where it kept it: a plan may use tiers and not say which slot lies where.
+  void replan_around_held() {
+    auto const held = [this](slot_index slot) -> auto const& { return states.held()[std::size_t(slot)]; };
+    replan([&](slot_index slot) { return held(slot).at; }, [&](slot_index slot) { return held(slot).at < 0 ? tier_of(slot) : held(slot).where; });
   }
   /// Obeys actions until something other than a lost checkpoint stops the sweep.
   template <class Step, class User, class Observer>
@@ -98,7 +103,7 @@ struct engine {
   template <class User>
   void replan_after_loss(User& user) {
     user.drop_all_tapes();
-    replan([this](slot_index slot) { return states.held()[std::size_t(slot)].at; });
+    replan_around_held();
   }
 };
 

@@ -109,6 +109,7 @@ class any_schedule {
   [[nodiscard]] step_index leaf() const noexcept { return plan_->leaf; }  ///< the most steps of one `reverse`
   [[nodiscard]] slot_index tapes() const noexcept { return plan_->tapes; }  ///< see `tapes_of`
   [[nodiscard]] bool tapes_restart() const noexcept { return plan_->tapes_restart; }  ///< see `cairn::tapes_restart`
+  [[nodiscard]] bool runs_ahead() const noexcept { return plan_->runs_ahead; }  ///< see `cairn::runs_ahead`
   [[nodiscard]] wide units() const noexcept { return plan_->budget.units; }  ///< see `units_of`
   [[nodiscard]] wide tape_units() const noexcept { return plan_->budget.tape_units; }  ///< see `units_of`
   [[nodiscard]] bool has_slot_tiers() const noexcept { return plan_->slot_tiers; }  ///< see `cairn::has_slot_tiers`
@@ -132,7 +133,7 @@ class any_schedule {
     [[nodiscard]] virtual schedule_counts counts() const = 0;
     step_index steps = 0, leaf = 1;
     slot_index slots = 0, tapes = 0;
-    bool free_initial = false, tapes_restart = false, slot_tiers = false, counted = false;
+    bool free_initial = false, tapes_restart = false, slot_tiers = false, runs_ahead = false, counted = false;
     unit_budget budget;
     wide table_bytes = 0, shared_table_bytes = 0;
     walker start;
@@ -150,6 +151,7 @@ class any_schedule {
       tapes_restart = cairn::tapes_restart(plan);
       budget = units_of(plan);
       slot_tiers = cairn::has_slot_tiers(plan);
+      runs_ahead = cairn::runs_ahead(plan);
       shared_table_bytes = shared_table_bytes_of(plan);
       counted = detail::knows_counts(plan);
       table_bytes = sizeof(cursor_type) + table_bytes_of(plan);

@@ -31,6 +31,7 @@ class leaves {
   [[nodiscard]] constexpr slot_index tapes() const { return tapes_of(over_); }  ///< see `tapes_of`
   [[nodiscard]] constexpr bool initial_is_free() const { return cairn::initial_is_free(over_); }  ///< see `cairn::initial_is_free`
   [[nodiscard]] constexpr bool tapes_restart() const { return cairn::tapes_restart(over_); }  ///< see `cairn::tapes_restart`
+  [[nodiscard]] constexpr bool runs_ahead() const { return cairn::runs_ahead(over_); }  ///< see `cairn::runs_ahead`
   [[nodiscard]] constexpr wide units() const { return units_of(over_).units; }  ///< see `units_of`
   [[nodiscard]] constexpr wide tape_units() const { return units_of(over_).tape_units; }  ///< see `units_of`; of the tape of a leaf
   [[nodiscard]] constexpr bool has_slot_tiers() const { return cairn::has_slot_tiers(over_); }  ///< see `cairn::has_slot_tiers`

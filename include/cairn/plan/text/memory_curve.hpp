@@ -39,7 +39,7 @@ template <schedule Plan>
   bool const tapes = needs.tapes > 0;  // frames keep their memory while tapes come and go
   memory_curve curve;
   curve.in_bytes = (sizes.state | sizes.initial | sizes.adjoint | sizes.tape) != 0;
-  frame_tally tally{work.form, initial_is_free(plan)};
+  frame_tally tally{work.form, tallied_plan_of(plan, work.form)};
   wide in_slots = 0;
   for (action const& a : actions) {
     tally.obey(a);
