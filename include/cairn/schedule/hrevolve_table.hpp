@@ -21,7 +21,7 @@ class hrevolve_table {
   /// \param lengths  steps + 1, or 0 where `fill` will need no rows
   explicit hrevolve_table(std::size_t lengths) : low_(lengths), before_(lengths), ahead_(lengths), now_(lengths) {}
   /// Bytes of the rows for each number of steps.
-  static constexpr wide work = 4 * sizeof(double);
+  static constexpr wide work = wide{4} * sizeof(double);
 
   /// Whether the choices on the cheapest tier are those of `revolve`, and need no table.
   [[nodiscard]] static constexpr bool is_free(storage_tier const& cheapest) noexcept { return !(cheapest.write > 0) && !(cheapest.read > 0); }

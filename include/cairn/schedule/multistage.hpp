@@ -54,7 +54,7 @@ class multistage {
 
  private:
   static constexpr char const* who = "cairn::multistage";
-  static constexpr wide work = 3 * sizeof(std::uint64_t);
+  static constexpr wide work = wide{3} * sizeof(std::uint64_t);
 
   /// Saves and loads on disk, then saves: in one number, as a sweep of less than 2^31 steps has less than 2^31 saves and as many loads.
   static constexpr std::uint64_t one_load = std::uint64_t{1} << 32;
