@@ -24,7 +24,9 @@ def short(seconds):
 
 def counters(entry):
     for name, value in entry.items():
-        if name not in standard and not name.startswith("predicted_"):
+        if name == "label":
+            yield value
+        elif name not in standard and not name.startswith("predicted_"):
             yield f"{name} {short(value) if name.startswith('time/') else f'{value:g}' if value % 1 else int(value)}"
 
 

@@ -97,3 +97,8 @@ TEST_CASE("a schedule with a flaw is refused when it is made, with the number of
   listed const twice{2, 1, {{action_kind::save, tier::memory, content::state, 0, 0, 0}, {action_kind::save, tier::memory, content::state, 0, 0, 0}}};
   CHECK_THROWS_WITH(custom{twice}, ContainsSubstring("the slot is taken") && ContainsSubstring("action = 1") && ContainsSubstring("slot = 0"));
 }
+
+TEST_CASE("a plan whose kind is known at run time only can be checked as well", "[plan][custom]") {
+  custom const plan{any_schedule{revolve{10, 3}}};
+  CHECK(plan.counts() == revolve{10, 3}.counts());
+}

@@ -1,5 +1,7 @@
 #pragma once
 /// \file custom.hpp  A schedule of your own, checked before it may drive a sweep.
+#include <concepts>
+#include <type_traits>
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
@@ -16,7 +18,9 @@ class custom {
 
  public:
   /// \throws invalid_schedule   with number, range and slot of the first action that no executor could obey
-  constexpr custom(Plan plan) : plan_{std::move(plan)}, counts_{checked(plan_)} {}
+  template <class Given>
+    requires std::same_as<std::remove_cvref_t<Given>, Plan>  // nothing that a Plan could be made of, as any_schedule can of a custom one
+  constexpr custom(Given&& plan) : plan_{std::forward<Given>(plan)}, counts_{checked(plan_)} {}
 
   [[nodiscard]] constexpr step_index steps() const { return plan_.steps(); }  ///< loop length
   [[nodiscard]] constexpr slot_index slots() const { return plan_.slots(); }  ///< states kept at once
@@ -49,5 +53,8 @@ class custom {
   Plan plan_;
   schedule_counts counts_;
 };
+/// Over a plan of that type.
+template <class Plan>
+custom(Plan) -> custom<Plan>;
 
 }  // namespace cairn

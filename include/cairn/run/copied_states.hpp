@@ -42,6 +42,14 @@ void settle([[maybe_unused]] void* store, [[maybe_unused]] frames<Value>& pool) 
   if constexpr (requires(Store& s) { s.settle(pool); }) static_cast<Store*>(store)->settle(pool);
 }
 
+/// Before frames are taken from their owners, what is under way is finished, or forgotten where the store cannot tell what it holds.
+/// \param anew  the frames themselves are made anew
+template <class Store, class Value>
+void let_go_of_frames(Store& store, frames<Value>& pool, slot_index slots, bool anew) {
+  if constexpr (!keeps_frames<Store> && !outliving_store<Store>) store.begin(slots);
+  else if (!anew) settle<Store, Value>(&store, pool);
+  else if constexpr (keeps_frames<Store>) store.begin(slots);
+}
 /// Gives frames back to the slots of a store that keeps them, and to nobody else.
 template <class Store, class Value>
 void reclaim_slots(Store const& store, frames<Value>& pool, slot_index slots) noexcept {
@@ -88,10 +96,9 @@ class copied_states {
   void begin_again(State const& x0, sweep_setup const& setup) {
     keeps_run_ = false;
     x0_ = &x0;
-    if (pool_.limit() != limit(setup) || slots_ != setup.slots) {
-      if constexpr (keeps_frames<store_type>) store_.begin(setup.slots);
-      return begin_empty(setup);
-    }
+    bool const anew = pool_.limit() != limit(setup) || slots_ != setup.slots;
+    let_go_of_frames<store_type>(store_, pool_, setup.slots, anew);
+    if (anew) return begin_empty(setup);
     reclaim_slots<store_type>(store_, pool_, setup.slots);
     pool_.settle_with(&settle<store_type, State>, &store_);
     live_ = final_ = next_ = initial_ = no_frame;

@@ -58,6 +58,7 @@ class tape_slots {
 /// The turn of a loop whose adjoint is not known yet.
 template <class Step>
 struct turn_only {
+  static constexpr bool can_restart = false;
   Step& step;
 
   template <class States>

@@ -27,8 +27,9 @@ class saved_states {
   }
   /// \pre x0 is in the initial state
   void begin_again(State& x0, sweep_setup const& setup) {
-    if (pool_.limit() != limit(setup) || slots_ != setup.slots) {
-      if constexpr (keeps_frames<store_type>) store_.begin(setup.slots);
+    bool const anew = pool_.limit() != limit(setup) || slots_ != setup.slots;
+    let_go_of_frames<store_type>(store_, pool_, setup.slots, anew);
+    if (anew) {
       begin_empty(x0, setup);
     } else {
       reclaim_slots<store_type>(store_, pool_, setup.slots);

@@ -60,7 +60,7 @@ template <class Observer>
 
 /// Obeys actions until the turn has been made, `user` wants to pause at a reverse, a load finds nothing, or all is done.
 /// `user` brings what depends on the adjoint: turn(states, a, failed) and record(states, a), which answer how many steps they ran,
-/// restart(states, a), drop_tape(slot), pauses(), reverse(states, a).
+/// restart(states, a) where it can_restart, drop_tape(slot), pauses(), reverse(states, a).
 template <class State, class Cursor, class States, class Step, class User, class Observer>
 halt play(Cursor& cursor, States& states, Step& step, User& user, Observer& observer, sweep_status& status) {
   struct counter {  // a sum in a register, added to the total however this ends
@@ -90,7 +90,7 @@ halt play(Cursor& cursor, States& states, Step& step, User& user, Observer& obse
           break;
         case action_kind::save: states.save({a.slot, a.where}, a.from); break;
         case action_kind::load:
-          if (a.what == content::tape) {
+          if (User::can_restart && a.what == content::tape) {
             user.restart(states, a);
           } else if (a.slot == no_slot) {
             states.load_initial();

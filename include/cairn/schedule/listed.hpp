@@ -38,6 +38,7 @@ class listed {
   [[nodiscard]] bool tapes_restart() const noexcept { return options_.tapes_restart; }  ///< see `cairn::tapes_restart`
   [[nodiscard]] wide units() const noexcept { return options_.budget.units; }  ///< see `units_of`
   [[nodiscard]] wide tape_units() const noexcept { return options_.budget.tape_units; }  ///< see `units_of`
+  [[nodiscard]] wide shared_table_bytes() const noexcept { return sizeof(list) + wide(size()) * sizeof(action); }  ///< bytes of the list
   /// The number of actions, `done` not counted.
   [[nodiscard]] std::size_t size() const noexcept { return list_->actions.size(); }
 

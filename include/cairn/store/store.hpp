@@ -44,7 +44,8 @@ struct frames_of {
 ///   static constexpr bool may_lose = true       a load may answer no_frame: the sweep then replans what is left and goes on
 ///   extra_frames() -> slot_index                frames that it owns beside its slots at most, while saves complete late; 0 by default
 ///   settle(frames)                              finish and release what is under way; called when the sweep is out of frames
-///   at(slot) -> step_index                      the state a slot holds or -1: a store that outlives a sweep, so that `resume` can use it
+///   at(slot) -> step_index                      the state a slot holds or -1: a store that outlives a sweep, so that `resume` can use it. One that
+///                                               also saves late has finished before it is handed to another workspace
 /// All calls come from the thread of the sweep, and so must the store's calls of `frames`.
 template <class S, class Value>
 concept store_of = requires(S& store, detail::frames_of<Value>& frames, place where, step_index i, frame_id frame) {
