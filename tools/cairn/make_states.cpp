@@ -19,21 +19,20 @@ namespace {
 using cairn::slot_index;
 using cairn::step_index;
 
-/// The most slots that are of use.
-slot_index useful(step_index steps) { return std::max<slot_index>(1, steps - 1); }
+using cairn::detail::useful_slots;
 
 /// A kind of plan: the fewest and the most slots that it takes, and the plan with a number of them.
 struct revolve_maker {
   step_index steps;
   slot_index least() const { return 1; }
-  slot_index most() const { return useful(steps); }
+  slot_index most() const { return useful_slots(steps); }
   auto operator()(slot_index slots) const { return cairn::revolve{steps, slots}; }
 };
 struct leaves_maker {
   step_index steps, block;
   step_index count() const { return steps / block + (steps % block != 0 ? 1 : 0); }
   slot_index least() const { return 1; }
-  slot_index most() const { return useful(count()); }
+  slot_index most() const { return useful_slots(count()); }
   auto operator()(slot_index slots) const { return cairn::leaves{steps, block, cairn::revolve{count(), slots}}; }
 };
 struct uniform_maker {
@@ -45,14 +44,14 @@ struct uniform_maker {
 struct two_level_maker {
   step_index steps, period;
   slot_index least() const { return 0; }
-  slot_index most() const { return useful(std::min(steps, period)); }
+  slot_index most() const { return useful_slots(std::min(steps, period)); }
   auto operator()(slot_index extra) const { return cairn::two_level{steps, period, extra}; }
 };
 struct online_maker {
   step_index steps;
   bool eager;
   slot_index least() const { return 1; }
-  slot_index most() const { return useful(eager && steps < std::numeric_limits<step_index>::max() ? steps + 1 : steps); }
+  slot_index most() const { return useful_slots(eager && steps < std::numeric_limits<step_index>::max() ? steps + 1 : steps); }
   auto operator()(slot_index slots) const { return cairn::online{slots, {.eager = eager}}.stopping_at(steps); }
 };
 

@@ -77,13 +77,20 @@ template <schedule Plan>
   return needs;
 }
 
-/// What stands when the most bytes do: to the byte by a walk, or one or two states more.
+/// What stands at most, and what stands when the most bytes do.
+struct sweep_peak {
+  slot_index states = 0;
+  heaviest_moment heaviest;
+};
+/// To the byte by a walk, or one or two states more. Without tapes to keep, states and the tape of an adjoint call are taken to meet.
 template <schedule Plan>
-[[nodiscard]] constexpr heaviest_moment heaviest_of(Plan const& plan, sweep_form form, sweep_needs const& needs, sweep_sizes const& sizes,
-                                                    bool by_walk, bool other_tiers_apart) {
-  tally_weights const weights{sizes.state - sizes.state_inline, sizes.tape - sizes.tape_inline, other_tiers_apart};
-  if (by_walk) return tallied(plan, form, weights).heaviest();
-  return {most_states(needs, form), wide(needs.tapes) + (needs.calls_adjoint ? 1 : 0), 0};
+[[nodiscard]] constexpr sweep_peak peak_of(Plan const& plan, sweep_form form, sweep_needs const& needs, sweep_sizes const& sizes, bool by_walk,
+                                           bool other_tiers_apart) {
+  wide const all_tapes = wide(needs.tapes) + (needs.calls_adjoint ? 1 : 0);
+  if (!by_walk) return {most_states(needs, form), {most_states(needs, form), all_tapes, 0}};
+  frame_tally const tally = tallied(plan, form, {sizes.state - sizes.state_inline, sizes.tape - sizes.tape_inline, other_tiers_apart});
+  if (needs.tapes == 0 && !other_tiers_apart) return {tally.peak(), {tally.peak(), all_tapes, 0}};
+  return {tally.peak(), tally.heaviest()};
 }
 
 /// Seconds of all saves and loads.
@@ -129,16 +136,14 @@ template <schedule Plan>
 
   sweep_needs const needs = needs_of(plan, sum.counts);
   sum.peak_is_exact = sum.steps <= most_tallied;
-  sum.peak_states = sum.peak_is_exact ? tallied(plan, work.form).peak() : most_states(needs, work.form);
-  bool const tapes = needs.tapes > 0;
+  sweep_peak const all = peak_of(plan, work.form, needs, sizes, sum.peak_is_exact, false);
+  sum.peak_states = all.states;
   auto frames = wide(sum.peak_states);
-  heaviest_moment heaviest{sum.peak_states, wide(needs.tapes) + (needs.calls_adjoint ? 1 : 0), 0};
-  if (tapes) heaviest = heaviest_of(plan, work.form, needs, sizes, sum.peak_is_exact, false);
-  answer.memory = sweep_parts_of(needs, work.form, sizes, heaviest.states, heaviest.tapes);
+  answer.memory = sweep_parts_of(needs, work.form, sizes, all.heaviest.states, all.heaviest.tapes);
   sum.peak_bytes = answer.memory.total();
   if (sum.counts.on(tier::memory).peak < sum.peak_slots) {
     sweep_needs const here = needs_in_memory(needs, sum.counts);
-    heaviest = heaviest_of(plan, work.form, here, sizes, sum.peak_is_exact, true);
+    heaviest_moment const heaviest = peak_of(plan, work.form, here, sizes, sum.peak_is_exact, true).heaviest;
     answer.memory = sweep_parts_of(here, work.form, sizes, heaviest.states, heaviest.tapes);
     frames = wide(heaviest.states);
   }

@@ -3,6 +3,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/plan/workload.hpp>
 #include <cairn/schedule/any.hpp>
+#include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/blocks.hpp>
 #include <cairn/schedule/disk_revolve.hpp>
 #include <cairn/schedule/hrevolve.hpp>
@@ -22,14 +23,12 @@ template <schedule Plan>
   if (leaf == 1) return over;
   return leaves{steps, leaf, over};
 }
-/// Slots that may be of use to that many steps.
-[[nodiscard]] constexpr slot_index useful_for(step_index steps) noexcept { return steps > 2 ? steps - 1 : 1; }
 
 struct revolve_maker {
   step_index steps, leaf = 1;
   bool free_initial = true;
   [[nodiscard]] slot_index least() const { return free_initial ? 0 : 1; }
-  [[nodiscard]] slot_index most() const { return useful_for(leaves_in(steps, leaf)); }
+  [[nodiscard]] slot_index most() const { return useful_slots(leaves_in(steps, leaf)); }
   [[nodiscard]] any_schedule operator()(slot_index slots) const {
     return over_leaves(steps, leaf, revolve{leaves_in(steps, leaf), slots, {.free_initial = free_initial}});
   }
@@ -37,14 +36,14 @@ struct revolve_maker {
 struct uniform_maker {
   step_index steps, leaf = 1;
   [[nodiscard]] slot_index least() const { return least_block_peak(leaves_in(steps, leaf)); }
-  [[nodiscard]] slot_index most() const { return useful_for(leaves_in(steps, leaf)); }
+  [[nodiscard]] slot_index most() const { return useful_slots(leaves_in(steps, leaf)); }
   [[nodiscard]] any_schedule operator()(slot_index slots) const {
     return over_leaves(steps, leaf, uniform{leaves_in(steps, leaf), {.slots = slots}});
   }
 };
 struct store_all_maker {
   step_index steps, leaf = 1;
-  [[nodiscard]] slot_index least() const { return useful_for(leaves_in(steps, leaf)); }
+  [[nodiscard]] slot_index least() const { return useful_slots(leaves_in(steps, leaf)); }
   [[nodiscard]] slot_index most() const { return least(); }
   [[nodiscard]] any_schedule operator()(slot_index) const { return over_leaves(steps, leaf, store_all(leaves_in(steps, leaf))); }
 };
@@ -52,7 +51,7 @@ struct two_level_maker {
   step_index steps, period;
   tier periods_on;
   [[nodiscard]] slot_index least() const { return 0; }
-  [[nodiscard]] slot_index most() const { return useful_for(period < steps ? period : steps); }
+  [[nodiscard]] slot_index most() const { return useful_slots(period < steps ? period : steps); }
   [[nodiscard]] two_level as_is(slot_index slots) const { return {steps, period, slots, {.periods_on = periods_on}}; }
   [[nodiscard]] any_schedule operator()(slot_index slots) const { return as_is(slots); }
 };
@@ -95,7 +94,7 @@ struct disk_revolve_maker {
   step_index steps;
   wide most_table_bytes;
   [[nodiscard]] slot_index least() const { return 0; }
-  [[nodiscard]] slot_index most() const { return useful_for(steps); }
+  [[nodiscard]] slot_index most() const { return useful_slots(steps); }
   [[nodiscard]] any_schedule operator()(slot_index slots) const {
     tier_cost const& disk = work.tiers.disk;
     return disk_revolve{steps, slots, {.disk_write = disk.write_seconds, .disk_read = disk.read_seconds, .advance_cost = work.step_seconds, .most_table_bytes = most_table_bytes}};

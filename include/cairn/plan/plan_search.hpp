@@ -118,7 +118,7 @@ class plan_search {
   /// How many slots a table over all steps may have; 0 where it may not have one.
   [[nodiscard]] slot_index most_in_table() const {
     wide const rows = options_.most_table_cells / wide(std::max<step_index>(steps_, 1));
-    return slot_index(std::min(rows, wide(useful_for(steps_))));
+    return slot_index(std::min(rows, wide(useful_slots(steps_))));
   }
   [[nodiscard]] bool is_walkable() const { return steps_ <= most_walked_steps; }
   /// What makes a plan by a table: there is none where it has no room. `make_with(far)` is the planner with that many slots elsewhere, of
@@ -190,7 +190,7 @@ class plan_search {
     if (!refused(planner::multistage)) {
       wide const room = work_.state_bytes > 0 ? work_.tiers.disk.bytes / work_.state_bytes : wide(half);
       by_table(planner::multistage, slot_index(std::min(room, wide(half))),
-               [&](slot_index there) { return multistage_maker{steps_, there, useful_for(steps_), allowed}; });
+               [&](slot_index there) { return multistage_maker{steps_, there, useful_slots(steps_), allowed}; });
     }
     if (!refused(planner::disk_revolve))
       by_table(planner::disk_revolve, unlimited_slots, [&](slot_index) { return disk_revolve_maker{work_, steps_, allowed}; });

@@ -7,6 +7,14 @@
 
 namespace cairn::detail {
 
+/// States beyond steps - 1 are never of use at once: those in front of the last step and of the final state need no slot.
+[[nodiscard]] constexpr slot_index useful_slots(step_index steps) noexcept { return steps > 2 ? steps - 1 : 1; }
+/// Of these slots, those that are of use.
+[[nodiscard]] constexpr slot_index useful_slots(step_index steps, slot_index slots) noexcept {
+  slot_index const useful = useful_slots(steps);
+  return slots < useful ? slots : useful;
+}
+
 /// min(beta(s, t), cap). Each factor at least doubles the product, so at most 64 of them are taken.
 [[nodiscard]] constexpr step_index capped_beta(step_index s, step_index t, step_index cap) noexcept {
   step_index const small = s < t ? s : t;

@@ -65,7 +65,7 @@ class multistage {
     if (ram < 0 || disk < 0)
       throw invalid_plan{who, "a tier has no negative number of slots", {{"ram slots", ram}, {"disk slots", disk}}, "give 0 or more"};
     if (ram == 0 && disk == 0) throw invalid_plan{who, "too few slots", {{"steps", steps}, {"slots", 0}, {"least slots", 1}}, ""};
-    slot_index const all = detail::useful_slots(steps, unlimited_slots);
+    slot_index const all = detail::useful_slots(steps);
     ram = detail::useful_slots(steps, ram);
     disk = disk < all - ram ? disk : all - ram;
     bool const chosen = disk > 0 && disk < all - ram;

@@ -191,8 +191,7 @@ class online_walker {
       step_index const kept = kept_[std::size_t(index)].at;
       step_index const start = moved(index, end);
       slot_index const slots = slots_ - index;
-      slot_index const useful = end - start > 2 ? end - start - 1 : 1;
-      slot_index const used = slots < useful ? slots : useful;
+      slot_index const used = useful_slots(end - start, slots);
       sum.advances += gap_advances(end - start, slots) + wide(start - kept);
       if (start != kept) ++sum.saves;
       if (end - start > 1) sum.saves += fewest_saves(end - start, used) - 1;

@@ -71,7 +71,7 @@ class revolve {
     if (slots < least)
       throw invalid_plan{"cairn::revolve", "too few slots", {{"steps", steps}, {"slots", slots}, {"least slots", least}},
                          options.free_initial ? "" : "with {.free_initial = true} the initial state needs none"};
-    slot_index const useful = steps > 2 ? steps - 1 : 1;
+    slot_index const useful = detail::useful_slots(steps);
     return slots >= useful ? useful : slots + (1 - least);
   }
 

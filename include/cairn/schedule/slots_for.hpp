@@ -30,7 +30,7 @@ namespace detail {
   if (steps < 0) throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
   if (!(slowdown >= 1)) throw invalid_plan{who, "no sweep is faster than its loop", {{"steps", steps}}, "give a slow-down of 2 or more"};
   if (steps < 2) return 1;
-  slot_index const useful = steps > 2 ? steps - 1 : 1;
+  slot_index const useful = detail::useful_slots(steps);
   wide const advances = detail::floor_product(slowdown - 1, steps, ~wide{0} >> 1);
   if (detail::fewest_advances(steps, useful) > advances)
     throw invalid_plan{who, "no number of slots reaches this slow-down", {{"steps", steps}, {"least advances", detail::fewest_advances(steps, useful)}},

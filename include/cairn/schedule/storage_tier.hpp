@@ -5,6 +5,7 @@
 #include <optional>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/schedule/binomial.hpp>
 
 namespace cairn {
 
@@ -32,12 +33,6 @@ struct tier_positions {
 namespace detail {
 
 [[nodiscard]] constexpr bool is_cost(double cost) noexcept { return cost >= 0 && cost <= std::numeric_limits<double>::max(); }
-
-/// States beyond steps - 1 are never of use at once: those in front of the last step and of the final state need no slot.
-[[nodiscard]] constexpr slot_index useful_slots(step_index steps, slot_index slots) noexcept {
-  slot_index const useful = steps > 2 ? steps - 1 : 1;
-  return slots < useful ? slots : useful;
-}
 
 /// Tiers as given, checked, each with its label and no more slots than are of use.
 struct tier_set {
@@ -75,8 +70,7 @@ struct tier_set {
   /// Whether tier k can lower the cost of any plan over so many steps. It cannot if tiers that precede it have slots for all states of use:
   /// whenever a state would be kept on k, one of these has a slot free, and keeping it there costs no more.
   [[nodiscard]] constexpr bool is_of_use(std::size_t k, step_index steps) const noexcept {
-    slot_index const all = useful_slots(steps, std::numeric_limits<slot_index>::max());
-    slot_index missing = all;
+    slot_index missing = useful_slots(steps);
     for (std::size_t j = 0; j < count; ++j)
       if (precedes(j, k)) missing -= of[j].slots < missing ? of[j].slots : missing;
     return of[k].slots > 0 && missing > 0;
