@@ -28,19 +28,20 @@ void* operator new(std::size_t size) {
   if (void* const memory = operator new(size, std::nothrow)) return memory;
   throw std::bad_alloc{};
 }
-void operator delete(void* memory) noexcept {
+static void give_back(void* memory) noexcept {
   if (memory == nullptr) return;
   auto* const start = static_cast<unsigned char*>(memory) - header;
   now.held -= *reinterpret_cast<std::size_t*>(start);
   std::free(start);
 }
-void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
-void operator delete(void* memory, std::nothrow_t const&) noexcept { operator delete(memory); }
+void operator delete(void* memory) noexcept { give_back(memory); }
+void operator delete(void* memory, std::size_t) noexcept { give_back(memory); }
+void operator delete(void* memory, std::nothrow_t const&) noexcept { give_back(memory); }
 void* operator new[](std::size_t size, std::nothrow_t const&) noexcept { return operator new(size, std::nothrow); }
-void operator delete[](void* memory, std::nothrow_t const&) noexcept { operator delete(memory); }
+void operator delete[](void* memory, std::nothrow_t const&) noexcept { give_back(memory); }
 void* operator new[](std::size_t size) { return operator new(size); }
-void operator delete[](void* memory) noexcept { operator delete(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { operator delete(memory); }
+void operator delete[](void* memory) noexcept { give_back(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { give_back(memory); }
 
 using namespace cairn;
 

@@ -15,8 +15,9 @@ STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 INDIRECT = {
     r"describe\(.*\)": r"case flaw::\w+: return ((?:.|\n)*?);",
     r"problem\.c_str\(\)": r"problem\.add\(at\.fault((?:.|\n)*?)\);",
-    "problem": r"refuse_number\(([^;]*)\);",
 }
+# A function or lambda that is handed the words: its name, and the parameters before them.
+HANDED = re.compile(r"\b(\w+)(?: = \[[^\]]*\])?\(([^()]*)\bchar const\* problem\b")
 
 
 def arguments(text, at):
@@ -45,6 +46,19 @@ def sentences(code):
     return [re.sub(r'\\(.)', r"\1", found).strip('" ') for found in STRING.findall(joined)]
 
 
+def handed(sources):
+    """The words in every call of a function that takes a `char const* problem`."""
+    places = {(name, before.count(",")) for text in sources.values() for name, before in HANDED.findall(text)}
+    words = []
+    for name, place in sorted(places):
+        for text in sources.values():
+            for call in re.finditer(rf"\b{name}(?=\()", text):
+                parts = arguments(text, call.end())
+                if len(parts) > place and "char const* problem" not in parts[place]:
+                    words += [word for word in sentences(parts[place]) if " " in word]
+    return words
+
+
 def messages(sources):
     """(file, sentence) of every message; `sources` is file -> text. A sentence of None is one that cannot be told."""
     found = []
@@ -60,6 +74,8 @@ def messages(sources):
             if not literals:
                 patterns = [where for what, where in INDIRECT.items() if re.fullmatch(what, parts[1].strip())]
                 literals = [s for pattern in patterns for other in sources.values() for code in re.findall(pattern, other) for s in sentences(code)]
+                if parts[1].strip() == "problem":
+                    literals = handed(sources)
             found += [(file, sentence) for sentence in literals] or [(file, None)]
     return found
 
@@ -71,7 +87,10 @@ def plain(text):
 def lacking(sources, page):
     page = plain(page)
     faults = []
-    for file, sentence in dict.fromkeys(messages(sources)):
+    first = {}
+    for file, sentence in messages(sources):
+        first.setdefault(sentence or file, (file, sentence))
+    for file, sentence in first.values():
         if sentence is None:
             faults.append(f"{file}: an exception whose words this script cannot find; name them in INDIRECT")
         elif plain(sentence) not in page:
@@ -85,7 +104,9 @@ def self_test():
         'throw invalid_plan{"cairn::x", "the second is wrong", {{"n", n}}, "do this"};': "the second is wrong",
         'throw invalid_plan{"cairn::x", twice ? "the third" " is wrong" : "so is it", {}, ""};': "so is it",
         'throw invalid_plan{"cairn::x", words(), {}, ""};': "cannot find",
-        'throw invalid_size{"cairn::x", problem, {}, ""}; refuse_number("the fourth is wrong", true);': "the fourth is wrong",
+        'throw invalid_size{"cairn::x", problem, {}, ""}; void refuse_number(char const* problem, bool big); refuse_number("the fourth is wrong", true);':
+            "the fourth is wrong",
+        'auto const need = [&](bool holds, char const* problem) { throw invalid_plan{who, problem, {}, ""}; }; need(f(1, 2), "the sixth");': "the sixth",
         'throw invalid_schedule{"cairn::x", describe(found.reason), {}, ""}; case flaw::none: return "the fifth";': "the fifth",
     }
     wrong = 0
@@ -109,7 +130,7 @@ def main():
     sources = {str(header.relative_to(root)): header.read_text() for header in sorted((root / "include").rglob("*.hpp"))}
     faults = lacking(sources, (root / "docs" / "troubleshooting.md").read_text())
     print("\n".join(faults))
-    print(f"{len(set(messages(sources)))} messages, {len(faults)} not in docs/troubleshooting.md")
+    print(f"{len({sentence for _, sentence in messages(sources)})} messages, {len(faults)} not in docs/troubleshooting.md")
     return bool(faults)
 
 

@@ -1,0 +1,99 @@
+#pragma once
+/// \file chain.hpp  A chain of stages that differ: what each keeps and takes, in bytes and times.
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/wide.hpp>
+
+namespace cairn {
+
+/// L stages 0..L-1 and a loss, stage L. Stage i leads from state i to state i+1; its tape is what its adjoint needs besides state i.
+/// Letters are those of the literature (Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova 2019, section 3). All numbers are >= 0; sizes are
+/// in bytes, times in any one unit, such as nanoseconds. State 0 and its adjoint are the caller's and count for nothing; so does all that
+/// stands through the whole sweep, such as parameters.
+struct chain {
+  std::vector<std::int64_t> x;  ///< bytes of state i, 0..L; there are L+1
+  std::vector<std::int64_t> g = {};  ///< bytes of the adjoint of state i, 0..L; as `x` where empty
+  std::vector<std::int64_t> s;  ///< bytes of the tape of stage i, 0..L-1, its output state i+1 included
+  std::vector<std::int64_t> f = {};  ///< bytes that stage i takes while it runs, 0..L-1; none where empty
+  std::vector<std::int64_t> b = {};  ///< bytes that the adjoint of stage i takes while it runs, 0..L, its new adjoint included where that stands beside the old one; none where empty
+  std::vector<std::int64_t> u;  ///< time of stage i, 0..L-1
+  std::vector<std::int64_t> v = {};  ///< time of the adjoint of stage i, 0..L, that of the loss last; none where empty
+  bool self_contained_tape = false;  ///< the adjoint of a stage needs its tape alone, and not state i
+
+  [[nodiscard]] step_index stages() const noexcept { return step_index(x.size()) - 1; }  ///< L
+  friend bool operator==(chain const&, chain const&) = default;
+};
+
+/// A place for states beside the working memory, such as a disk or the host of an accelerator.
+struct chain_tier {
+  tier where = tier::disk;  ///< its name; each tier at most once, and not `memory`
+  std::int64_t bytes = -1;  ///< that may be kept there; unlimited where negative
+  std::vector<std::int64_t> write = {};  ///< time to save state i there, 0..L; none where empty
+  std::vector<std::int64_t> read = {};   ///< time to load state i from there, 0..L; none where empty
+};
+
+/// What is done next with a state or a stage of a chain. States and tapes are known by their numbers: they have no slots, since no two are alike.
+enum class chain_action_kind : std::uint8_t {
+  forward,   ///< run stage i on state i, which stays; state i+1 is made, nothing is recorded
+  record,    ///< run stage i on state i, which stays, and keep its tape; state i+1 lives in the tape
+  drop,      ///< forget state i, kept on tier `where`
+  drop_tape, ///< forget the tape of stage i
+  loss,      ///< the adjoint of state L is made from state L, which is forgotten
+  backward,  ///< the adjoint of state i is made from that of i+1, tape i and, where tapes are not self-contained, state i; tape i, state i+1 and adjoint i+1 are forgotten
+  save,      ///< copy state i to tier `where`
+  load       ///< copy state i from tier `where` to memory
+};
+
+/// One action of a plan for a chain. A state i > 0 is at hand while it is kept in memory or tape i-1 lives; state 0 is always at hand.
+struct chain_action {
+  chain_action_kind kind = chain_action_kind::forward;  ///< what to do
+  tier where = tier::memory;  ///< of drop, save and load
+  step_index stage = 0;  ///< number of the stage or state; L for the loss
+  friend constexpr bool operator==(chain_action const&, chain_action const&) = default;
+};
+
+namespace detail {
+
+/// \throws invalid_plan   for lengths that do not match and for negative numbers, and for tapes smaller than the output they hold
+/// \throws overflow_error   where sums could pass 2^62
+inline void check_chain(chain const& c, char const* who) {
+  constexpr std::int64_t most = std::int64_t{1} << 62;
+  auto const invalid = [who](char const* problem, std::initializer_list<named_value> values, char const* advice) { throw invalid_plan{who, problem, values, advice}; };
+  if (c.x.empty()) invalid("the chain has no state", {{"sizes in x", std::size_t{0}}}, "give x, the bytes of states 0..L: one for a chain of no stages");
+  std::size_t const stages = c.x.size() - 1;
+  auto const sized = [&](std::vector<std::int64_t> const& list, std::size_t wanted, bool optional, char const* problem) {
+    if (list.size() != wanted && !(optional && list.empty())) invalid(problem, {{"stages", stages}, {"numbers given", list.size()}, {"wanted", wanted}}, "x says how many stages there are: one less than it has numbers");
+  };
+  sized(c.g, stages + 1, true, "the adjoints' bytes g have another length than x");
+  sized(c.s, stages, false, "the tapes' bytes s are not one a stage");
+  sized(c.f, stages, true, "the stages' working bytes f are not one a stage");
+  sized(c.b, stages + 1, true, "the adjoints' working bytes b are not one a stage and one for the loss");
+  sized(c.u, stages, false, "the stages' times u are not one a stage");
+  sized(c.v, stages + 1, true, "the adjoints' times v are not one a stage and one for the loss");
+  wide bytes = 0, times = 0;
+  auto const add = [&](std::vector<std::int64_t> const& list, wide& sum, char const* problem) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (list[i] < 0) invalid(problem, {{"stage", i}, {"value", list[i]}}, "give numbers of 0 or more");
+      sum += wide(list[i]);
+    }
+  };
+  add(c.x, bytes, "a size in x is negative");
+  add(c.g.empty() ? c.x : c.g, bytes, "a size in g is negative");
+  add(c.s, bytes, "a size in s is negative");
+  add(c.f, bytes, "a size in f is negative");
+  add(c.b, bytes, "a size in b is negative");
+  add(c.u, times, "a time in u is negative");
+  times *= wide(stages) + 1;
+  add(c.v, times, "a time in v is negative");
+  if (bytes > wide(most) || times > wide(most))
+    throw overflow_error{who, "the sums of this chain pass 2^62", {{"all bytes", bytes}, {"stages times all times", times}}, "give times in a larger unit, or sizes in KiB"};
+  for (std::size_t i = 0; i < stages; ++i)
+    if (c.s[i] < c.x[i + 1])
+      invalid("a tape is smaller than the stage's output, which it holds", {{"stage", i}, {"s", c.s[i]}, {"output's bytes in x", c.x[i + 1]}}, "give s with the output included: what the adjoint needs, and x[i+1]");
+}
+
+}  // namespace detail
+}  // namespace cairn
