@@ -20,6 +20,13 @@ macro(cairn_find_json)
   endif()
 endmacro()
 
+# Threads::Threads, of CMake itself. GLOBAL, because cairn::threads is linked outside of this directory too.
+macro(cairn_find_threads)
+  if(NOT TARGET Threads::Threads)
+    find_package(Threads QUIET GLOBAL)
+  endif()
+endmacro()
+
 # CAIRN_NVCC (empty without one) and, for *.cu in CMake targets, the target cairn_cuda.
 macro(cairn_find_cuda)
   set(CAIRN_NVCC "")

@@ -25,8 +25,8 @@ function(cairn_name_of result source)
 endfunction()
 
 # cairn_add_program(<name> <source>): an executable with what its source's name says it needs: *_eigen.cpp,
-# *_eigen_test.cpp, *_eigen_bench.cpp and adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, *.cu nvcc. Without it there is
-# no such target.
+# *_eigen_test.cpp, *_eigen_bench.cpp and adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, *.cu nvcc.
+# Without it there is no such target.
 function(cairn_add_program name source)
   set(needs "")
   if(source MATCHES "_eigen(_test|_bench)?\\.(cpp|cu)$|/adapt/eigen")
@@ -34,6 +34,9 @@ function(cairn_add_program name source)
   endif()
   if(source MATCHES "_json_test\\.cpp$")
     list(APPEND needs cairn::nlohmann_json)
+  endif()
+  if(source MATCHES "/adapt/threads")
+    list(APPEND needs cairn::threads)
   endif()
   if(source MATCHES "\\.cu$")
     list(APPEND needs cairn_cuda)

@@ -1,0 +1,83 @@
+#pragma once
+/// \file chain_plan.hpp  A plan for a chain with what it costs and how far it is from the best.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+#include <cairn/core/chain.hpp>
+#include <cairn/plan/chain/replay.hpp>
+
+namespace cairn {
+
+/// How plans for chains are found.
+enum class chain_method : std::uint8_t {
+  automatic,       ///< the method that fits the chain, and as many slots as the wanted gap takes
+  store_all,       ///< every tape is kept
+  revolve,         ///< the closed form for stages that are all alike
+  persistent,      ///< the optimum among plans that keep a state until its adjoint is made, exact in bytes
+  slots,           ///< the same in slots: sizes rounded up
+  non_persistent,  ///< states may also be given up early and come back on the way of others
+  own_tapes,       ///< a tape lives only during its own adjoint
+  tiers,           ///< states may be kept on other tiers
+  sqrt,            ///< segments of equal length (Chen, Xu, Zhang, Guestrin 2016)
+  greedy,          ///< segments of about equal bytes (the same)
+  single_level     ///< the best segments of which each is run again once
+};
+
+/// Its name, as `cairn chain --planner` writes it.
+[[nodiscard]] constexpr char const* name_of(chain_method by) noexcept {
+  switch (by) {
+    case chain_method::automatic: return "auto";
+    case chain_method::store_all: return "store_all";
+    case chain_method::revolve: return "revolve";
+    case chain_method::persistent: return "persistent";
+    case chain_method::slots: return "slots";
+    case chain_method::non_persistent: return "non_persistent";
+    case chain_method::own_tapes: return "own_tapes";
+    case chain_method::tiers: return "tiers";
+    case chain_method::sqrt: return "sqrt";
+    case chain_method::greedy: return "greedy";
+    case chain_method::single_level: break;
+  }
+  return "single_level";
+}
+
+/// Among which plans nothing is faster than a bound says.
+enum class chain_class : std::uint8_t { every_schedule, persistent, non_persistent };
+
+/// Its name.
+[[nodiscard]] constexpr char const* name_of(chain_class of) noexcept {
+  switch (of) {
+    case chain_class::every_schedule: return "every_schedule";
+    case chain_class::persistent: return "persistent";
+    case chain_class::non_persistent: break;
+  }
+  return "non_persistent";
+}
+
+/// What is proven of a chain at a budget.
+struct chain_certificate {
+  std::int64_t lower_bound_time = 0;  ///< no schedule of any kind has a shorter makespan
+  std::int64_t lower_bound_peak = 0;  ///< no schedule of any kind has a lower peak, at any time
+  std::int64_t class_bound_time = 0;  ///< no plan of the class `of` has a shorter makespan; 0 where nothing was proven
+  chain_class of = chain_class::every_schedule;  ///< the class of `class_bound_time`
+};
+
+/// A plan for a chain at a budget.
+struct chain_plan {
+  std::vector<chain_action> actions;  ///< for `replay` and the executor of chains
+  chain_cost cost;                    ///< by playing them
+  std::int64_t budget = 0;            ///< bytes it was made for, state 0 not counted
+  chain_method by = chain_method::automatic;  ///< what found it; never `automatic`
+  chain_certificate proof;            ///< how far it is from the best
+
+  /// The larger of the two bounds on the makespan.
+  [[nodiscard]] std::int64_t bound() const noexcept { return std::max(proof.lower_bound_time, proof.class_bound_time); }
+  /// The class that `bound` holds for.
+  [[nodiscard]] chain_class bound_class() const noexcept { return proof.class_bound_time > proof.lower_bound_time ? proof.of : chain_class::every_schedule; }
+  /// (makespan - bound) / bound; 0 where the plan is the best of its class.
+  [[nodiscard]] double gap() const noexcept { return bound() > 0 ? double(cost.makespan - bound()) / double(bound()) : 0; }
+  /// Whether nothing of `bound_class` is faster.
+  [[nodiscard]] bool exact() const noexcept { return cost.makespan <= bound(); }
+};
+
+}  // namespace cairn

@@ -1,0 +1,117 @@
+#pragma once
+/// \file chain_planner.hpp  From a chain and a budget to the fastest plan, with its proof.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+#include <cairn/core/chain.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/chain/chain_model.hpp>
+#include <cairn/plan/chain/chain_options.hpp>
+#include <cairn/plan/chain/chain_plan.hpp>
+#include <cairn/plan/chain/chain_search.hpp>
+#include <cairn/plan/chain/lower_bounds.hpp>
+
+namespace cairn {
+
+/// Why no plan keeps within a budget.
+struct chain_infeasibility {
+  std::int64_t budget = 0;       ///< that was given
+  std::int64_t least_bytes = 0;  ///< the least for which the method finds a plan
+  std::int64_t lower_bound = 0;  ///< below it no schedule of any kind exists
+  step_index stage = 0;          ///< the stage that needs the most at once; L for the loss
+  bool is_backward = false;      ///< whether its adjoint needs it, or its recorded run
+  std::int64_t state = 0;        ///< of `lower_bound`: the state that is read then
+  std::int64_t tape = 0;         ///< of `lower_bound`: the tape of the stage
+  std::int64_t adjoint = 0;      ///< of `lower_bound`: the adjoint that is read then
+  std::int64_t work = 0;         ///< of `lower_bound`: working bytes
+};
+
+/// Plans one chain, for as many budgets as one likes: what is found for one helps the next. Not for several threads at once.
+class chain_planner {
+ public:
+  /// \throws invalid_plan, overflow_error   for a chain or options that cannot be
+  explicit chain_planner(chain work, chain_options options = {}) : search_{std::move(work), std::move(options)} {}
+
+  /// The fastest plan that the method finds whose peak is at most `budget` bytes, state 0 not counted.
+  /// Cost: see `chain_options::effort` and the methods
+  /// \throws infeasible_budget   that says the least feasible bytes
+  [[nodiscard]] chain_plan plan(std::int64_t budget) {
+    if (auto found = search_.plan(budget, search_.options().effort)) return std::move(*found);
+    auto const why = reason(budget);
+    throw infeasible_budget{who, "no plan of this chain keeps within the budget", {{"budget", budget}, {"least bytes", why.least_bytes}, {"stage that needs the most", why.stage}, {"its bytes", why.lower_bound}},
+                            "give the least bytes, or more; chain_planner::why_infeasible says what they are for"};
+  }
+
+  /// The plan of the smallest budget at which the method's makespan is at most `time`; where the optimum is not exact, to 1/1000 of that budget.
+  /// \throws infeasible_budget   where `time` is less than storing everything takes
+  [[nodiscard]] chain_plan min_memory(std::int64_t time) {
+    auto const& model = search_.model();
+    if (time < model.store_all_time())
+      throw infeasible_budget{who, "no plan of this chain is so fast", {{"time", time}, {"time of storing everything", model.store_all_time()}}, "give that time, or more"};
+    std::int64_t low = detail::least_peak_bound(model) - 1, high = model.store_all_peak();
+    std::optional<chain_plan> best;
+    double effort = search_.options().effort / 8;
+    while (high - low > 1) {
+      std::int64_t const middle = low + (high - low) / 2;
+      auto found = search_.plan(middle, effort);
+      if (found && found->cost.makespan <= time) {
+        high = std::min(middle, std::max(found->cost.peak, low + 1));
+        best = std::move(found);
+      } else {
+        low = middle;
+      }
+      if (!search_.is_exact() && high - low <= high / 1000) break;
+    }
+    return best ? std::move(*best) : plan(high);
+  }
+
+  /// Plans from the least feasible budget to that of storing everything, each faster than all that are smaller, at budgets of equal ratios.
+  /// Cost: that of one plan in all, or a little more   \param most_points  >= 2
+  [[nodiscard]] std::vector<chain_plan> pareto(std::size_t most_points = 40) {
+    if (most_points < 2) throw invalid_plan{who, "too few points for a curve", {{"points", most_points}}, "give 2 or more"};
+    std::vector<chain_plan> front;
+    std::int64_t const least = search_.least_bytes(), most = std::max(least, search_.model().store_all_peak());
+    double const ratio = std::pow(double(most) / double(std::max<std::int64_t>(1, least)), 1 / double(most_points - 1));
+    std::int64_t before = -1;
+    for (std::size_t k = 0; k < most_points; ++k) {
+      std::int64_t const budget = k == 0 ? least : k + 1 == most_points ? most : std::clamp(std::int64_t(double(least) * std::pow(ratio, double(k))), least, most);
+      if (budget == before) continue;
+      before = budget;
+      auto found = search_.plan(budget, search_.options().effort / double(most_points));
+      if (!found || (!front.empty() && found->cost.makespan >= front.back().cost.makespan)) continue;
+      front.push_back(std::move(*found));
+    }
+    return front;
+  }
+
+  /// What binds where no plan keeps within the budget; nothing where one does.
+  [[nodiscard]] std::optional<chain_infeasibility> why_infeasible(std::int64_t budget) {
+    if (search_.plan(budget, search_.options().effort)) return {};
+    return reason(budget);
+  }
+
+  /// The least budget for which the method finds a plan. Where it works in slots or tries segments, to 1/1000.
+  [[nodiscard]] std::int64_t least_bytes() { return search_.least_bytes(); }
+  /// The budget from which on everything is stored; more buys nothing.
+  [[nodiscard]] std::int64_t store_all_peak() const noexcept { return search_.model().store_all_peak(); }
+  /// The makespan of storing everything; none is shorter.
+  [[nodiscard]] std::int64_t store_all_time() const noexcept { return search_.model().store_all_time(); }
+  /// The chain that is planned.
+  [[nodiscard]] chain const& work() const noexcept { return search_.work(); }
+
+ private:
+  static constexpr char const* who = "cairn::chain_planner";
+
+  [[nodiscard]] chain_infeasibility reason(std::int64_t budget) {
+    auto const most = detail::binding_need(search_.model());
+    return {budget, search_.least_bytes(), most.bytes, most.stage, most.is_backward, most.state, most.tape, most.adjoint, most.work};
+  }
+
+  detail::chain_search search_;
+};
+
+}  // namespace cairn

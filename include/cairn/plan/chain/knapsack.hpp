@@ -1,0 +1,136 @@
+#pragma once
+/// \file knapsack.hpp  The most value that fits a room, exactly or from above, in integers.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+#include <cairn/core/wide.hpp>
+
+namespace cairn::detail {
+
+/// A thing to keep: what it is worth and what it takes, both >= 0.
+struct knapsack_item {
+  std::int64_t value = 0;   ///< what keeping it saves
+  std::int64_t weight = 0;  ///< bytes
+};
+
+/// Worth more a byte; items without bytes come first. A strict weak order: two of no value and no weight are alike.
+[[nodiscard]] inline bool denser(knapsack_item const& one, knapsack_item const& other) noexcept {
+  if ((one.weight == 0) != (other.weight == 0)) return one.weight == 0;
+  return wide(one.value) * wide(other.weight) > wide(other.value) * wide(one.weight);
+}
+
+/// The items of one knapsack, the densest first, with sums of the first ones.
+class knapsack {
+ public:
+  /// \param sorted  by `denser`; those that never fit are left out   \param room  bytes, >= 0   Cost: O(items)
+  knapsack(std::vector<knapsack_item> const& sorted, std::int64_t room) : room_{room} {
+    weight_before_.push_back(0);
+    value_before_.push_back(0);
+    for (auto const& item : sorted) {
+      if (item.weight > room) continue;
+      weight_before_.push_back(weight_before_.back() + item.weight);
+      value_before_.push_back(value_before_.back() + item.value);
+    }
+  }
+  /// What no choice is worth more than: the densest items that fit and the part of the next one, rounded down (Dantzig 1957).
+  [[nodiscard]] std::int64_t relaxed() const noexcept { return relaxed(0, room_); }
+  /// The most that any choice is worth, by branch and bound (Horowitz and Sahni 1974).
+  /// Where `effort` is spent before that is proven, `relaxed()`.   \param effort  visits left, is counted down
+  [[nodiscard]] std::int64_t most(std::int64_t& effort) const {
+    std::int64_t best = 0, value = 0, room = room_;
+    std::size_t next = 0;
+    std::vector<std::size_t> taken;
+    for (;;) {
+      if (--effort < 0) return relaxed();
+      if (next < items() && value + relaxed(next, room) > best) {
+        if (weight(next) <= room) {
+          taken.push_back(next);
+          value += worth(next);
+          room -= weight(next);
+          best = std::max(best, value);
+        }
+        ++next;
+      } else {
+        if (taken.empty()) return best;
+        next = taken.back();
+        taken.pop_back();
+        value -= worth(next);
+        room += weight(next);
+        ++next;
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] std::size_t items() const noexcept { return weight_before_.size() - 1; }
+  [[nodiscard]] std::int64_t weight(std::size_t i) const noexcept { return weight_before_[i + 1] - weight_before_[i]; }
+  [[nodiscard]] std::int64_t worth(std::size_t i) const noexcept { return value_before_[i + 1] - value_before_[i]; }
+  [[nodiscard]] std::int64_t relaxed(std::size_t from, std::int64_t room) const noexcept {
+    std::int64_t const reach = weight_before_[from] + room;
+    std::size_t const cut = std::size_t(std::upper_bound(weight_before_.begin() + std::ptrdiff_t(from), weight_before_.end(), reach) - weight_before_.begin()) - 1;
+    std::int64_t const whole = value_before_[cut] - value_before_[from];
+    if (cut == items()) return whole;
+    return whole + std::int64_t(wide(worth(cut)) * wide(reach - weight_before_[cut]) / wide(weight(cut)));
+  }
+
+  std::int64_t room_;
+  std::vector<std::int64_t> weight_before_, value_before_;
+};
+
+/// Items that come one by one, each with its place in an order by density that is known before; `relaxed` in O(log items).
+class growing_knapsack {
+ public:
+  /// \param order  all items that may come, by `denser`; must outlive this
+  explicit growing_knapsack(std::vector<knapsack_item> const& order) : order_{order}, weights_(order.size() + 1), values_(order.size() + 1) {
+    while (2 * top_ <= order.size()) top_ *= 2;
+  }
+  /// Forgets what came.
+  void clear() noexcept {
+    std::fill(weights_.begin(), weights_.end(), 0);
+    std::fill(values_.begin(), values_.end(), 0);
+    places_.clear();
+    largest_ = 0;
+  }
+  /// \param place  of the item in the order, not yet added
+  void add(std::size_t place) {
+    auto const& item = order_[place];
+    for (std::size_t k = place + 1; k < weights_.size(); k += k & (0 - k)) weights_[k] += item.weight, values_[k] += item.value;
+    places_.insert(std::lower_bound(places_.begin(), places_.end(), place), place);
+    largest_ = std::max(largest_, item.value);
+  }
+  /// The largest value of an item that came; the best choice is worth at least `relaxed` less this.
+  [[nodiscard]] std::int64_t largest() const noexcept { return largest_; }
+  /// What no choice is worth more than.   \param room  >= 0
+  [[nodiscard]] std::int64_t relaxed(std::int64_t room) const noexcept {
+    std::size_t cut = 0;
+    std::int64_t value = 0;
+    for (std::size_t step = top_; step > 0; step /= 2)
+      if (cut + step < weights_.size() && weights_[cut + step] <= room) {
+        cut += step;
+        room -= weights_[cut];
+        value += values_[cut];
+      }
+    // The descent passes places that hold nothing, so the item at `cut` is the first that came and does not fit whole.
+    if (cut == order_.size()) return value;
+    return value + std::int64_t(wide(order_[cut].value) * wide(room) / wide(order_[cut].weight));
+  }
+  /// The most that any choice is worth, or `relaxed` where effort runs out first.   Cost: O(items) and the effort
+  [[nodiscard]] std::int64_t most(std::int64_t room, std::int64_t& effort) const {
+    std::vector<knapsack_item> sorted;
+    sorted.reserve(places_.size());
+    for (auto const place : places_) sorted.push_back(order_[place]);
+    effort -= std::int64_t(places_.size());
+    if (effort <= 0) return relaxed(room);
+    return knapsack{sorted, room}.most(effort);
+  }
+
+ private:
+  std::vector<knapsack_item> const& order_;
+  std::vector<std::int64_t> weights_, values_;  // sums over the places, as a tree (Fenwick 1994)
+  std::vector<std::size_t> places_;
+  std::size_t top_ = 1;
+  std::int64_t largest_ = 0;
+};
+
+}  // namespace cairn::detail

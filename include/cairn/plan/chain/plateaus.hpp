@@ -1,0 +1,65 @@
+#pragma once
+/// \file plateaus.hpp  What is known of a cost that falls in steps as bytes grow.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace cairn::detail {
+
+/// No bytes are as many.
+inline constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
+
+/// Bytes [from, end) at which one choice is the best, at one cost.
+struct plateau {
+  std::int64_t from = 0;    ///< the choice has this cost from here on
+  std::int64_t end = 0;     ///< nothing is proven to cost less before here
+  std::int64_t cost = 0;    ///< of the choice
+  std::int32_t choice = 0;  ///< whatever the owner means by it
+};
+
+/// What is known of the least cost at some bytes.
+struct cost_bound {
+  std::int64_t cost = 0;  ///< not more than the least cost
+  std::int64_t end = 0;   ///< true of all bytes from those asked for to here
+  bool exact = false;     ///< is the least cost
+};
+
+/// The plateaus found so far of a cost that never rises with bytes and is 0 from some bytes on. They lie apart, and each costs less than those below.
+class plateaus {
+ public:
+  /// \param enough  bytes from which on the cost is 0   \pre bytes < enough   Cost: O(log size)
+  [[nodiscard]] cost_bound bound(std::int64_t bytes, std::int64_t enough) const noexcept {
+    auto const above = first_above(bytes);
+    if (above != known_.begin() && bytes < above[-1].end) return {above[-1].cost, above[-1].end, true};
+    if (above == known_.end()) return {0, enough, false};
+    return {above->cost, above->from, false};
+  }
+  /// The last plateau that starts at `bytes` or below; null where none is known.
+  [[nodiscard]] plateau const* last(std::int64_t bytes) const noexcept {
+    auto const above = first_above(bytes);
+    return above == known_.begin() ? nullptr : &above[-1];
+  }
+  /// Adds what was found. Plateaus of one cost are one: between them the cost is the same.
+  void add(plateau found) {
+    if (found.cost == 0) found.end = no_end;
+    auto const at = std::partition_point(known_.begin(), known_.end(), [&](plateau const& one) { return one.cost > found.cost; });
+    if (at == known_.end() || at->cost != found.cost) {
+      known_.insert(at, found);
+      return;
+    }
+    at->end = std::max(at->end, found.end);
+    if (found.from < at->from) at->from = found.from, at->choice = found.choice;
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return known_.size(); }  ///< how many there are
+
+ private:
+  [[nodiscard]] std::vector<plateau>::const_iterator first_above(std::int64_t bytes) const noexcept {
+    return std::upper_bound(known_.begin(), known_.end(), bytes, [](std::int64_t b, plateau const& one) { return b < one.from; });
+  }
+
+  std::vector<plateau> known_;
+};
+
+}  // namespace cairn::detail

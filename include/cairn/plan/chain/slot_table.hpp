@@ -1,0 +1,387 @@
+#pragma once
+/// \file slot_table.hpp  The fastest persistent plan of a chain in slots: sizes rounded up for a plan, down for a bound on all plans.
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <vector>
+#include <cairn/core/chain.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/chain/chain_model.hpp>
+#include <cairn/plan/chain/slot_division.hpp>
+#include <cairn/plan/chain/slot_kernel.hpp>
+#include <cairn/plan/chain/stage_classes.hpp>
+
+namespace cairn {
+
+/// Runs f(0) .. f(count - 1), each once and in any order, at once if it can, and returns when all are done; `thread_launcher` is one.
+using chain_launcher = std::function<void(std::size_t count, std::function<void(std::size_t)> const& f)>;
+
+namespace detail {
+
+/// How a slot_table is made; its answers do not depend on it.
+struct slot_table_options {
+  std::int64_t most_bytes = std::int64_t{1} << 31;  ///< that the table may take
+  bool share_rows = true;                           ///< one row for all intervals of stages that read the same
+  slot_kernel const* kernel = nullptr;              ///< that of this processor where null
+};
+
+/// What is known of an interval of stages from..to with m slots free, its right adjoint among them, its first state kept by others.
+struct slot_row {
+  std::int32_t least = 0;   ///< below so many slots nothing is possible
+  std::int32_t enough = 0;  ///< from so many on every tape is kept, and nothing runs twice
+  std::int32_t first = 0, last = -1;  ///< the slots m between that are reached, and in the table
+  std::ptrdiff_t at = 0;    ///< where m = 0 would stand in the table
+};
+
+/// The table of Beaumont, Eyraud-Dubois, Herrmann, Joly and Shilova (2019, theorem 1) with needs that are exact in bytes. With E(s, t, m) the least time
+/// that stages s..t run more than once:
+///
+///     E(s, t, m) = min( E(s+1, t, m - s_s)  if the tape of s and the working bytes of its run and its adjoint fit,
+///                       min over j of  u_s + .. + u_(j-1) + E(j, t, m - x_j) + E(s, j-1, m) )
+///
+/// where it is possible at all. Whatever is kept, the first pass runs each stage k of s..t-1 beside the right adjoint, state k and state k+1: if these
+/// fit for all k, they fit for every choice of j, so that runs are checked once an interval and not once a choice.
+/// Rows are kept where they are reached and neither impossible nor 0. Times are whole quanta, each stage's rounded down, so that costs bound
+/// those of every plan from below whichever way sizes go; a plan's own time is told as it is.
+/// Cost: O(L^3 K) at worst, in blocks that stay in the cache; 4 bytes an interval and slot that is reached. See `stage_classes.hpp` for chains that repeat.
+class slot_table {
+ public:
+  /// \param launch  runs parts of the table at once; one after the other where empty
+  /// \throws invalid_plan   where the table takes more than it may; nothing is allocated for it then
+  /// \pre budget >= 0; the model outlives the table
+  slot_table(chain_model const& c, std::int64_t budget, slot_division division, rounding by, chain_launcher const& launch = {}, slot_table_options options = {})
+      : c_{c}, count_{std::size_t(c.stages) + 1}, scale_{std::min(budget, c.store_all_peak()), unit_of(division, c, std::min(budget, c.store_all_peak()), by, who), by, who},
+        kernel_{options.kernel ? *options.kernel : usual_kernel()}, classes_{std::size_t{0}}, stores_all_{budget >= c.store_all_peak()} {
+    if (!stores_all_) {
+      check_bytes(wide(count_) * wide(count_) * 8, options);
+      std::int64_t unit = 0;
+      for (auto const time : c.u) unit = std::gcd(unit, time);
+      unit = std::max<std::int64_t>(unit, 1);
+      auto const quantum = [unit](std::int64_t times, std::int64_t most) { return unit * (times / unit / most + (times / unit % most != 0)); };
+      make(std::max(unit, quantum(c.sum_u.back(), most_quanta)), launch, options);
+      // Costs stop at `never`, which a plan of little memory may pass: then in quanta for which no plan can. No stage runs more than L times.
+      if (feasible() && cost() == never) {
+        std::int64_t most = 0;
+        for (std::size_t i = 0; i < count_; ++i) most += c.u[i] * (c.stages - std::int64_t(i));
+        make(quantum(most, never - 1), launch, options);
+      }
+    }
+    if (by == rounding::down) extra_forward_ = feasible() ? cost() * quantum_ : endless;
+    else find_plan();
+  }
+
+  /// Whether a plan exists in slots. Rounded up: one does in bytes. Rounded down: where not, no persistent plan exists in bytes.
+  [[nodiscard]] bool feasible() const noexcept { return stores_all_ || row(0, count_ - 1).least <= scale_.slots(); }
+  /// Time of stages run more than once; `endless` where nothing is feasible. Rounded up: of `actions`. Rounded down: no persistent plan takes less.
+  [[nodiscard]] std::int64_t extra_forward() const noexcept { return extra_forward_; }
+  /// The plan, where sizes were rounded up; its peak is at most the budget, in bytes. Empty where nothing is feasible.
+  [[nodiscard]] std::vector<chain_action> const& actions() const noexcept { return actions_; }
+  /// Where sizes were rounded down: no persistent plan of stages from..to runs stages again for less time with so many bytes free, its right adjoint
+  /// among them and its first state not; `endless` where none exists, 0 where the table knows nothing. The same for all bytes above those of `scale().bytes(k - 1)` up to `scale().bytes(k)`.
+  /// \pre 0 <= from <= to <= L
+  [[nodiscard]] std::int64_t bound(std::int64_t from, std::int64_t to, std::int64_t bytes) const noexcept {
+    if (stores_all_) return 0;
+    slot_row const& of = row(std::size_t(from), std::size_t(to));
+    std::int64_t const above = bytes - scale_.residue();
+    std::int64_t const slots = above <= 0 ? 0 : above / scale_.unit() + (above % scale_.unit() != 0);
+    if (slots < of.least) return endless;
+    std::int64_t const nearest = std::max<std::int64_t>(slots, of.first);
+    return slots >= of.enough || nearest > of.last || costs_.empty() ? 0 : std::int64_t{costs_[std::size_t(of.at + nearest)]} * quantum_;
+  }
+  /// How the budget is divided.
+  [[nodiscard]] slot_scale const& scale() const noexcept { return scale_; }
+  /// Time that costs are counted in; bounds lose less than that for each stage run.
+  [[nodiscard]] std::int64_t quantum() const noexcept { return quantum_; }
+  /// Bytes that the table holds.
+  [[nodiscard]] std::size_t bytes() const noexcept { return costs_.size() * sizeof(std::int32_t) + rows_.size() * sizeof(slot_row); }
+  /// Rows that it has: one an interval of stages, fewer where stages repeat.
+  [[nodiscard]] std::size_t rows() const noexcept { return rows_.size(); }
+  /// All costs, for comparison of tables.
+  [[nodiscard]] std::vector<std::int32_t> const& costs() const noexcept { return costs_; }
+
+ private:
+  static constexpr char const* who = "cairn::chain_planner";
+  static constexpr std::int32_t never = std::int32_t{1} << 29;  ///< two of these and all stages once are below 2^31
+  static constexpr std::int64_t most_quanta = std::int64_t{1} << 26;
+  static constexpr std::size_t tile = 8;           ///< starts and ends of intervals that are done together
+  static constexpr std::int32_t slots_at_once = 512;
+
+  void check_bytes(wide bytes, slot_table_options const& options) const {
+    if (bytes > wide(options.most_bytes))
+      throw invalid_plan{who, "the table of this chain does not fit", {{"stages", c_.stages}, {"slots", scale_.slots()}, {"table bytes", bytes}, {"most table bytes", options.most_bytes}},
+                         "give fewer slots, or more bytes a slot"};
+  }
+
+  [[nodiscard]] slot_row const& row(std::size_t from, std::size_t to) const noexcept { return rows_[classes_.of(from, to)]; }
+  [[nodiscard]] std::int32_t value(std::size_t from, std::size_t to, std::int32_t slots) const noexcept {
+    slot_row const& of = row(from, to);
+    return slots < of.least ? never : slots >= of.enough ? 0 : costs_[std::size_t(of.at + slots)];
+  }
+  [[nodiscard]] std::int64_t cost() const noexcept { return stores_all_ ? 0 : value(0, count_ - 1, scale_.slots()); }
+  [[nodiscard]] std::int32_t run(std::size_t from, std::size_t to) const noexcept { return sum_u_[to] - sum_u_[from]; }
+  /// Slots that keeping the tape of `from` needs while the adjoint of stage `to` + 1 is live.
+  [[nodiscard]] std::int32_t tape_need(std::size_t from, std::size_t to) const noexcept {
+    if (from + 1 == count_) return scale_.need(c_.b[from]);
+    return scale_.need(c_.s[from] + std::max(c_.g[to + 1] + c_.f[from], c_.g[from + 1] + c_.b[from]));
+  }
+
+  void make(std::int64_t quantum, chain_launcher const& launch, slot_table_options const& options) {
+    quantum_ = quantum;
+    x_.resize(count_ + 1), s_.resize(count_), sum_u_.assign(count_ + 1, 0);
+    std::vector<std::int32_t> times(count_);
+    for (std::size_t i = 0; i < count_; ++i) {
+      x_[i + 1] = scale_.size(c_.x[i + 1]), s_[i] = scale_.size(c_.s[i]);
+      times[i] = std::int32_t(c_.u[i] / quantum_);
+      sum_u_[i + 1] = sum_u_[i] + times[i];
+    }
+    classes_ = options.share_rows ? interval_classes{stage_types(c_, times, false)} : interval_classes{count_};
+    // Tiles need neighbours, so sharing must save more than they do.
+    if (classes_.count() > count_ * (count_ + 1) / 4) classes_ = interval_classes{count_};
+    measure();
+    if (!feasible()) return;
+    lay_out(options);
+    if (classes_.shared()) fill_by_length(launch);
+    else fill_by_tiles(launch);
+  }
+
+  /// Which slots each row has.
+  void measure() {
+    rows_.assign(classes_.count(), {});
+    std::int32_t const beyond = scale_.slots() + 1;
+    // What is least, by starts and by ends, so that both are read in order.
+    std::vector<std::int32_t> by_start(count_ * count_), by_end(count_ * count_);
+    std::vector<std::int64_t> widest(count_, 0);  // bytes of the run from a start to the stages so far that takes the most
+    // Free slots at a start: what is kept before it is at most all tapes, and at least its own state.
+    std::vector<std::int32_t> fewest(count_), most(count_);
+    std::int64_t tapes = 0;
+    for (std::size_t s = 0; s < count_; ++s) {
+      fewest[s] = std::int32_t(std::max<std::int64_t>(0, scale_.slots() - tapes));
+      most[s] = s == 0 ? scale_.slots() : scale_.slots() - scale_.size(c_.x[s]);
+      tapes += s_[s];
+    }
+    for (std::size_t length = 0; length < count_; ++length) {
+      for (std::size_t s = 0; s + length < count_; ++s) {
+        std::size_t const t = s + length, number = classes_.of(s, t);
+        slot_row& of = rows_[number];
+        if (length > 0) widest[s] = std::max(widest[s], (length > 1 ? c_.x[t - 1] : 0) + c_.x[t] + c_.f[t - 1]);
+        if (classes_.from(number, length) == s) {
+          std::int32_t const tape = tape_need(s, t);
+          slot_row const* const rest = length > 0 ? &row(s + 1, t) : nullptr;
+          of.enough = rest ? std::min(beyond, std::max(tape, s_[s] + rest->enough)) : tape;
+          of.least = rest ? std::min(beyond, std::max(tape, s_[s] + rest->least)) : tape;
+          std::int32_t const runs = rest ? scale_.need(c_.g[t + 1] + widest[s]) : 0;
+          std::int32_t const *const left = by_start.data() + s * count_, *const right = by_end.data() + t * count_;
+          for (std::size_t j = s + 1; j <= t && of.least > runs; ++j) of.least = std::min(of.least, std::max(x_[j] + right[j], left[j - 1]));
+          of.least = std::max(of.least, runs);
+          of.first = fewest[s], of.last = most[s];
+        } else {
+          of.first = std::min(of.first, fewest[s]), of.last = std::max(of.last, most[s]);
+        }
+        by_start[s * count_ + t] = by_end[t * count_ + s] = of.least;
+      }
+      for (std::size_t number = classes_.first(length); number < classes_.first(length + 1); ++number) {
+        slot_row& of = rows_[number];
+        of.first = std::max(of.first, of.least), of.last = std::min(of.last, of.enough - 1);
+      }
+    }
+  }
+  /// Finds a place for each row.
+  void lay_out(slot_table_options const& options) {
+    wide entries = 0;
+    for (slot_row const& of : rows_)
+      if (of.first <= of.last) entries += wide(of.last - of.first + 1);
+    check_bytes(entries * sizeof(std::int32_t) + wide(rows_.size()) * sizeof(slot_row) + wide(count_) * wide(count_) * 8, options);
+    std::ptrdiff_t next = 0;
+    auto const place = [&](slot_row& of) {
+      if (of.first > of.last) return;
+      of.at = next - of.first;
+      next += of.last - of.first + 1;
+    };
+    if (classes_.shared()) {
+      for (auto& of : rows_) place(of);
+    } else {
+      for (std::size_t s = 0; s < count_; s += tile)
+        for (std::size_t t = s; t < count_; ++t)
+          for (std::size_t a = s; a < std::min(s + tile, t + 1); ++a) place(rows_[classes_.of(a, t)]);
+    }
+    costs_.assign(std::size_t(next), never);
+  }
+  /// Lowers the costs of `out` from slot `from` to `to` by those of keeping state j: `left` and, with `size` slots less, `right`.
+  void lower(slot_row const& out, std::int32_t time, slot_row const& left, slot_row const& right, std::int32_t size, std::int32_t from, std::int32_t to) noexcept {
+    from = std::max({from, left.least, right.least + size});
+    if (from > to) return;
+    std::int32_t* const costs = costs_.data();
+    // Costs fall with slots: the most that is there now against the least that can come.
+    std::int32_t const dearest = costs[out.at + from];
+    if (time >= dearest) return;
+    std::int32_t const cheapest = time + (to >= left.enough ? 0 : costs[left.at + to]) + (to - size >= right.enough ? 0 : costs[right.at + to - size]);
+    if (cheapest >= dearest) return;
+    std::int32_t const end = to + 1, left_end = std::clamp(left.enough, from, end), right_end = std::clamp(right.enough + size, from, end);
+    std::int32_t const both_end = std::min(left_end, right_end), one_end = std::max(left_end, right_end);
+    if (both_end > from && time + costs[left.at + both_end - 1] + costs[right.at + both_end - 1 - size] < costs[out.at + from])
+      kernel_.both(costs + (out.at + from), costs + (left.at + from), costs + (right.at + from - size), time, std::size_t(both_end - from));
+    if (one_end > both_end) {
+      std::int32_t const* const part = left_end > right_end ? costs + (left.at + both_end) : costs + (right.at + both_end - size);
+      if (time + part[one_end - both_end - 1] < costs[out.at + both_end]) kernel_.one(costs + (out.at + both_end), part, time, std::size_t(one_end - both_end));
+    }
+    for (std::int32_t m = one_end; m < end && costs[out.at + m] > time; ++m) costs[out.at + m] = time;
+  }
+  /// Lowers the costs of stages s..t by those of keeping the first tape.
+  void keep_tape(std::size_t s, std::size_t t) noexcept {
+    slot_row const& out = row(s, t);
+    if (out.first > out.last) return;
+    slot_row const& rest = row(s + 1, t);
+    std::int32_t const from = std::max({out.first, tape_need(s, t), rest.least + s_[s]}), end = std::min(out.last + 1, rest.enough + s_[s]);
+    if (from < end) kernel_.one(costs_.data() + (out.at + from), costs_.data() + (rest.at + from - s_[s]), 0, std::size_t(end - from));
+  }
+  /// The same by those of keeping state j, j0 <= j < j1, for slots from..to.
+  void keep_state(std::size_t s, std::size_t t, std::size_t j0, std::size_t j1, std::int32_t from, std::int32_t to) noexcept {
+    slot_row const& out = row(s, t);
+    from = std::max(from, out.first), to = std::min(to, out.last);
+    for (std::size_t j = j0; j < j1 && from <= to; ++j) lower(out, run(s, j), row(s, j - 1), row(j, t), x_[j], from, to);
+  }
+
+  /// All tiles of a diagonal at once: they need only those nearer the main one.
+  void fill_by_tiles(chain_launcher const& launch) {
+    std::size_t const tiles = (count_ + tile - 1) / tile;
+    for (std::size_t d = 0; d < tiles; ++d) {
+      auto const one = [&](std::size_t k) { d == 0 ? fill_corner(k * tile) : fill_tile(k * tile, (k + d) * tile); };
+      each(tiles - d, one, launch);
+    }
+  }
+  /// Intervals that start and end in one tile.
+  void fill_corner(std::size_t s0) noexcept {
+    std::size_t const end = std::min(s0 + tile, count_);
+    for (std::size_t t = s0; t < end; ++t)
+      for (std::size_t s = t; s-- > s0;) {
+        keep_tape(s, t);
+        keep_state(s, t, s + 1, t + 1, 0, scale_.slots());
+      }
+  }
+  /// Intervals that start in s0.. and end in t0..: first all states between the two tiles, whose parts are done, so many slots at a time that the rows
+  /// stay in the cache; then those inside them, interval by interval.
+  void fill_tile(std::size_t s0, std::size_t t0) noexcept {
+    std::size_t const s1 = s0 + tile, t1 = std::min(t0 + tile, count_);
+    std::int32_t low = scale_.slots() + 1, high = -1;
+    for (std::size_t s = s0; s < s1; ++s)
+      for (std::size_t t = t0; t < t1; ++t)
+        if (slot_row const& of = row(s, t); of.first <= of.last) low = std::min(low, of.first), high = std::max(high, of.last);
+    for (std::int32_t from = low; from <= high; from += slots_at_once) between(s0, t0, from, std::min(high, from + slots_at_once - 1));
+    for (std::size_t t = t0; t < t1; ++t)
+      for (std::size_t s = s1; s-- > s0;) {
+        keep_tape(s, t);
+        keep_state(s, t, s + 1, s1, 0, scale_.slots());
+        keep_state(s, t, t0 + 1, t + 1, 0, scale_.slots());
+      }
+  }
+  void between(std::size_t s0, std::size_t t0, std::int32_t from, std::int32_t to) noexcept {
+    std::size_t const s1 = s0 + tile, t1 = std::min(t0 + tile, count_);
+    for (std::size_t j = s1; j <= t0; ++j) {
+      std::array<slot_row, tile> rights;
+      for (std::size_t t = t0; t < t1; ++t) rights[t - t0] = row(j, t);
+      for (std::size_t s = s0; s < s1; ++s) {
+        slot_row const& left = row(s, j - 1);
+        if (left.least > to) continue;
+        std::int32_t const time = run(s, j);
+        for (std::size_t t = t0; t < t1; ++t) {
+          slot_row const& out = row(s, t);
+          lower(out, time, left, rights[t - t0], x_[j], std::max(from, out.first), std::min(to, out.last));
+        }
+      }
+    }
+  }
+  /// All rows of a length at once: they need only shorter ones.
+  void fill_by_length(chain_launcher const& launch) {
+    for (std::size_t length = 1; length < count_; ++length) {
+      std::size_t const first = classes_.first(length);
+      auto const one = [&](std::size_t k) {
+        std::size_t const s = classes_.from(first + k, length), t = s + length;
+        slot_row const& out = rows_[first + k];
+        keep_tape(s, t);
+        for (std::int32_t from = out.first; from <= out.last; from += slots_at_once) keep_state(s, t, s + 1, t + 1, from, std::min(out.last, from + slots_at_once - 1));
+      };
+      each(classes_.first(length + 1) - first, one, launch);
+    }
+  }
+  template <class F>
+  static void each(std::size_t count, F const& f, chain_launcher const& launch) {
+    if (launch && count > 1) return launch(count, f);
+    for (std::size_t k = 0; k < count; ++k) f(k);
+  }
+
+  /// Follows the least costs down the table; a tape is kept where that is as good as any state.
+  void find_plan() {
+    extra_forward_ = endless;
+    if (!feasible()) return;
+    extra_forward_ = 0;
+    using enum chain_action_kind;
+    struct part {
+      std::size_t from, to;
+      std::int32_t slots;
+      bool is_action;
+      chain_action action;
+    };
+    std::vector<part> open{{0, count_ - 1, scale_.slots(), false, {}}};
+    auto const later = [&](chain_action_kind kind, std::size_t stage) { open.push_back({0, 0, 0, true, {kind, tier::memory, step_index(stage)}}); };
+    while (!open.empty()) {
+      part const now = open.back();
+      open.pop_back();
+      if (now.is_action) {
+        actions_.push_back(now.action);
+        continue;
+      }
+      std::size_t const s = now.from;
+      if (s + 1 == count_) {
+        actions_.push_back({loss, tier::memory, step_index(s)});
+        continue;
+      }
+      std::size_t const j = kept_state(s, now.to, now.slots);
+      if (j == s) {
+        actions_.push_back({record, tier::memory, step_index(s)});
+        later(backward, s);
+        if (s < now.to) open.push_back({s + 1, now.to, stores_all_ ? 0 : now.slots - s_[s], false, {}});
+        continue;
+      }
+      for (std::size_t i = s; i < j; ++i) {
+        actions_.push_back({forward, tier::memory, step_index(i)});
+        if (i > s) actions_.push_back({drop, tier::memory, step_index(i)});
+      }
+      extra_forward_ += c_.run(std::int64_t(s), std::int64_t(j));
+      open.push_back({s, j - 1, now.slots, false, {}});
+      if (j + 1 < count_) later(drop, j);
+      open.push_back({j, now.to, now.slots - x_[j], false, {}});
+    }
+  }
+  /// Which state is kept; `from` where the tape is.
+  [[nodiscard]] std::size_t kept_state(std::size_t from, std::size_t to, std::int32_t slots) const noexcept {
+    if (stores_all_ || from == to || slots >= row(from, to).enough) return from;
+    std::int32_t const wanted = value(from, to, slots);
+    if (slots >= tape_need(from, to) && slots >= s_[from] && value(from + 1, to, slots - s_[from]) == wanted) return from;
+    for (std::size_t j = from + 1; j <= to; ++j) {
+      if (slots < x_[j] || slots < row(from, j - 1).least || slots - x_[j] < row(j, to).least) continue;
+      if (run(from, j) + value(from, j - 1, slots) + value(j, to, slots - x_[j]) == wanted) return j;
+    }
+    assert(false);
+    return from;
+  }
+
+  chain_model const& c_;
+  std::size_t count_;  ///< stages with the loss
+  slot_scale scale_;
+  slot_kernel const& kernel_;
+  interval_classes classes_;
+  bool stores_all_;  ///< the budget is that of keeping every tape, and no table is made
+  std::int64_t quantum_ = 1, extra_forward_ = 0;
+  std::vector<std::int32_t> x_, s_;  ///< in slots
+  std::vector<std::int32_t> sum_u_;  ///< in quanta
+  std::vector<slot_row> rows_;
+  std::vector<std::int32_t> costs_;
+  std::vector<chain_action> actions_;
+};
+
+}  // namespace detail
+}  // namespace cairn
