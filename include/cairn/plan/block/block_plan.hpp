@@ -1,0 +1,296 @@
+#pragma once
+/// \file block_plan.hpp  A chain or loop cut into blocks that follow each other, and the order in which they are run and reversed.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/wide.hpp>
+#include <cairn/schedule/blocks.hpp>
+
+namespace cairn {
+
+/// Stages [first, last).
+struct stage_range {
+  step_index first = 0;  ///< the first of them
+  step_index last = 0;   ///< one past the last
+  friend constexpr bool operator==(stage_range, stage_range) = default;
+};
+
+/// Blocks of equal size that follow each other.
+struct block_run {
+  step_index first = 0;  ///< the first stage of the first of them
+  step_index count = 0;  ///< how many
+  step_index size = 0;   ///< stages of each; 0 where a planner gave a block that has none
+  friend constexpr bool operator==(block_run, block_run) = default;
+};
+
+/// What cut a chain into blocks.
+enum class block_method : std::uint8_t {
+  square_root,  ///< blocks of ceil(n^(1/(levels+1))) stages, the default
+  block_size,   ///< blocks of a given size
+  bytes,        ///< cuts for the fewest extra runs under a budget
+  custom,       ///< a planner of the user's
+  plain         ///< one block, because no plan could be made
+};
+
+/// Its name.
+[[nodiscard]] constexpr char const* name_of(block_method by) noexcept {
+  switch (by) {
+    case block_method::square_root: return "square_root";
+    case block_method::block_size: return "block_size";
+    case block_method::bytes: return "bytes";
+    case block_method::custom: return "custom";
+    case block_method::plain: break;
+  }
+  return "plain";
+}
+
+/// What is known of a block plan before it runs.
+struct block_meta {
+  block_method by = block_method::custom;  ///< what made them
+  int levels = 1;              ///< how often a stage is run forward again without its tape, at most
+  step_index num_blocks = 0;   ///< how many blocks
+  std::vector<block_run> sizes;  ///< the blocks, neighbours of equal size together
+  step_index largest = 0;      ///< stages of the largest block: the most tapes at once
+  step_index kept_states = 0;  ///< the most first states of blocks kept at once, without state 0
+  wide extra_runs = 0;         ///< stages run again
+  std::optional<std::int64_t> peak_bytes;     ///< predicted, by `replay`, state 0 not counted; nothing where sizes are not known
+  std::optional<std::int64_t> extra_forward;  ///< time of the stages run again; nothing where times are not known
+};
+
+/// What is done next with a range of stages.
+enum class block_action_kind : std::uint8_t {
+  forward,   ///< run them without keeping tapes; the first state stays
+  record,    ///< run them and keep their tapes; the first state stays
+  backward,  ///< run their adjoints, last stage first; their tapes and the first state are not needed again
+  done       ///< nothing is left; a cursor goes on answering done
+};
+
+/// One action of a block plan.
+struct block_action {
+  block_action_kind kind = block_action_kind::done;  ///< what to do
+  step_index first = 0;  ///< the first stage
+  step_index last = 0;   ///< one past the last
+  friend constexpr bool operator==(block_action const&, block_action const&) = default;
+};
+
+namespace detail {
+
+/// The least m >= 1 with m^power >= x.   \pre x >= 0, power >= 1
+[[nodiscard]] constexpr step_index ceil_root(step_index x, int power) noexcept {
+  auto const reaches = [x, power](step_index m) {
+    wide product = 1;
+    for (int k = 0; k < power && product < wide(x); ++k) product *= wide(m);
+    return product >= wide(x);
+  };
+  step_index low = 1, high = x < 1 ? 1 : x;
+  while (low < high) {
+    step_index const middle = low + (high - low) / 2;
+    if (reaches(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+}  // namespace detail
+
+class block_cursor;
+namespace detail { struct block_notes; }
+
+/// Contiguous half-open blocks over stages 0..n-1. The forward sweep keeps the first state of each; on the way back each block but the last is
+/// run again, now with its tapes, and reversed (Chen, Xu, Zhang, Guestrin 2016). With `levels` > 1, blocks are gathered in groups of about
+/// count^(1/levels), these in groups of groups, and so on: the first states inside a group are kept only while that group is reversed.
+/// Equal blocks take no memory, whatever their number.
+class block_plan {
+ public:
+  /// No blocks, of no stages.
+  block_plan() = default;
+  /// Any blocks, one level; whether they follow each other is checked before they are used.   Cost: O(blocks)
+  explicit block_plan(std::vector<stage_range> const& blocks) {
+    step_index end = 0;
+    bool follow = true;
+    for (auto const& one : blocks) {
+      bool const has_stages = one.first >= 0 && one.last > one.first;
+      add({one.first, 1, has_stages ? one.last - one.first : 0});
+      follow = follow && has_stages && one.first == end;
+      end = one.last;
+    }
+    finish(1, follow);
+  }
+  /// Blocks of `size` stages, the last one as long as is left.
+  /// \param levels  0 to 62; 0 is for one block that is never run again
+  /// \throws invalid_plan
+  [[nodiscard]] static block_plan equal(step_index stages, step_index size, int levels = 1) {
+    constexpr char const* who = "cairn::block_plan::equal";
+    check_stages(stages, who);
+    if (size < 1) throw invalid_plan{who, "a block has at least 1 stage", {{"block_size", size}}, "leave it out for blocks of about sqrt(n) stages"};
+    if (levels < 0 || levels > 62)
+      throw invalid_plan{who, "blocks have 0 to 62 levels", {{"levels", levels}}, "1 keeps the first states of all blocks, more keep fewer"};
+    if (levels == 0 && size < stages)
+      throw invalid_plan{who, "no level, but more than one block", {{"stages", stages}, {"block_size", size}}, "give 1 level or more, or no block size"};
+    return of(detail::equal_blocks(stages, size), levels);
+  }
+  /// `count` blocks that differ by one stage at most, the short ones first.
+  /// \throws invalid_plan
+  [[nodiscard]] static block_plan balanced(step_index stages, step_index count) {
+    constexpr char const* who = "cairn::block_plan::balanced";
+    check_stages(stages, who);
+    if (stages > 0 && (count < 1 || count > stages))
+      throw invalid_plan{who, "there is no such number of blocks", {{"stages", stages}, {"blocks", count}}, "give 1 to as many as there are stages"};
+    return of(detail::balanced_blocks(stages, stages > 0 ? count : 1), 1);
+  }
+
+  [[nodiscard]] block_meta const& meta() const noexcept { return meta_; }  ///< what is known of it
+  /// For a custom planner: the peak will not be above that. Checked before anything runs.
+  void promise_peak(std::int64_t bytes) noexcept { meta_.peak_bytes = bytes; }
+  [[nodiscard]] step_index stages() const noexcept { return meta_.sizes.empty() ? 0 : start(size()); }  ///< n
+  [[nodiscard]] step_index size() const noexcept { return meta_.num_blocks; }  ///< how many blocks
+  /// Block j.   \pre 0 <= j < size()   Cost: O(log of the number of different sizes)
+  [[nodiscard]] stage_range operator[](step_index j) const noexcept { return {start(j), start(j + 1)}; }
+  /// The first state of block j; n where j is size().   \pre 0 <= j <= size(), and there is a block
+  [[nodiscard]] step_index start(step_index j) const noexcept {
+    std::size_t const k = std::min(meta_.sizes.size() - 1, std::size_t(std::upper_bound(before_.begin() + 1, before_.end(), j) - before_.begin() - 1));
+    return meta_.sizes[k].first + (j - before_[k]) * meta_.sizes[k].size;
+  }
+  /// Blocks of one group of the next level; those of a plan of one level are one group.
+  [[nodiscard]] step_index fan_out() const noexcept { return fan_out_; }
+  /// A cursor at the beginning. The plan must outlive it.
+  [[nodiscard]] block_cursor walk() const& noexcept;
+  void walk() const&& = delete;  ///< the plan would be gone
+
+ private:
+  friend struct detail::block_notes;
+
+  static void check_stages(step_index stages, char const* who) {
+    if (stages < 0) throw invalid_plan{who, "the number of stages is negative", {{"stages", stages}}, "give 0 or more"};
+  }
+  [[nodiscard]] static block_plan of(detail::block_layout const& layout, int levels) {
+    block_plan plan;
+    if (layout.steps > 0) {
+      plan.add({0, layout.front, layout.front_length});
+      if (layout.count > layout.front) plan.add({layout.start(layout.front), layout.count - layout.front, layout.back_length});
+    }
+    plan.finish(levels);
+    return plan;
+  }
+  void add(block_run run) {
+    if (!meta_.sizes.empty()) {
+      block_run& end = meta_.sizes.back();
+      if (end.size == run.size && run.size > 0 && run.first - end.first == end.count * end.size) {
+        end.count += run.count;
+        before_.back() += run.count;
+        return;
+      }
+    }
+    meta_.sizes.push_back(run);
+    before_.push_back(before_.back() + run.count);
+  }
+  void finish(int levels, bool follow = true) {
+    meta_.levels = levels;
+    meta_.num_blocks = before_.back();
+    fan_out_ = detail::ceil_root(size(), std::max(levels, 1));
+    for (auto const& run : meta_.sizes) meta_.largest = std::max(meta_.largest, run.size);
+    if (!follow) return;
+    meta_.kept_states = kept_states();
+    meta_.extra_runs = extra_runs();
+  }
+  /// One group of a level is `group` blocks; of the next, `fan_out_` such groups, or all blocks.
+  [[nodiscard]] step_index next_group(step_index group) const noexcept { return group > size() / fan_out_ ? size() : group * fan_out_; }
+  /// A stage is run without its tape once in each level where its group is not the last child of the group around it.
+  [[nodiscard]] wide extra_runs() const noexcept {
+    wide sum = 0;
+    bool const last_alone_differs = meta_.sizes.size() == 1 || (meta_.sizes.size() == 2 && meta_.sizes[1].count == 1);
+    for (step_index group = 1; group < size();) {
+      step_index const around = next_group(group);
+      step_index from = 0;
+      if (last_alone_differs) {
+        step_index const whole = size() / around;
+        sum += wide(whole) * wide(around - last_child(around, group)) * wide(meta_.sizes[0].size);
+        from = whole * around;
+      }
+      for (; from < size(); from += std::min(around, size() - from)) {
+        step_index const blocks = std::min(around, size() - from);
+        sum += wide(start(from + blocks - last_child(blocks, group)) - start(from));
+      }
+      group = around;
+    }
+    return sum;
+  }
+  /// Blocks in the last of the groups that `blocks` are made of.
+  [[nodiscard]] static step_index last_child(step_index blocks, step_index group) noexcept { return (blocks - 1) % group + 1; }
+  /// Down the way to the last block, and at each level down the one beside it, whose groups are all full.
+  [[nodiscard]] step_index kept_states() const noexcept {
+    std::vector<step_index> groups;
+    for (step_index group = 1; group < size(); group = next_group(group)) groups.push_back(group);
+    step_index most = 0, on_the_way = 0, left = size();
+    for (std::size_t level = groups.size(); level-- > 0;) {
+      step_index const before_last = (left - 1) / groups[level];
+      if (before_last > 0) most = std::max(most, on_the_way + before_last - 1 + step_index(level) * (fan_out_ - 1));
+      on_the_way += before_last;
+      left -= before_last * groups[level];
+    }
+    return std::max(most, on_the_way);
+  }
+
+  block_meta meta_;
+  std::vector<step_index> before_{0};  ///< blocks in front of each run, and all blocks at the end
+  step_index fan_out_ = 1;
+};
+
+namespace detail {
+
+/// Where planners write down what they know of a plan.
+struct block_notes {
+  [[nodiscard]] static block_meta& of(block_plan& plan) noexcept { return plan.meta_; }
+};
+
+}  // namespace detail
+
+/// Walks over a block plan, an action at a time. Copy it to look ahead.   Cost: O(levels) an action
+class block_cursor {
+ public:
+  /// The next action; `done` for ever once all are given.
+  [[nodiscard]] block_action next() noexcept {
+    if (plan_ == nullptr) return {};
+    if (at_ == open_) {
+      auto const [first, last] = (*plan_)[open_];
+      recorded_ = !recorded_;
+      if (recorded_) return {block_action_kind::record, first, last};
+      close();
+      return {block_action_kind::backward, first, last};
+    }
+    step_index group = 1;
+    while (group <= (open_ - at_) / fan_out() && at_ % (group * fan_out()) == 0) group *= fan_out();
+    step_index const from = at_;
+    at_ += group;
+    return {block_action_kind::forward, plan_->start(from), plan_->start(at_)};
+  }
+
+ private:
+  friend class block_plan;
+  explicit block_cursor(block_plan const& plan) noexcept : plan_{plan.size() > 0 ? &plan : nullptr}, open_{plan.size() - 1} {}
+  [[nodiscard]] step_index fan_out() const noexcept { return plan_->fan_out(); }
+  /// On to the block in front, from the largest group that ends there: its first state is the one that is kept.
+  void close() noexcept {
+    if (open_ == 0) {
+      plan_ = nullptr;
+      return;
+    }
+    step_index group = 1;
+    while (group <= open_ / fan_out() && open_ % (group * fan_out()) == 0) group *= fan_out();
+    at_ = open_ - group;
+    --open_;
+  }
+
+  block_plan const* plan_;
+  step_index at_ = 0;  ///< the block whose first state is at hand
+  step_index open_;    ///< the block to be reversed next
+  bool recorded_ = false;
+};
+
+inline block_cursor block_plan::walk() const& noexcept { return block_cursor{*this}; }
+
+}  // namespace cairn

@@ -1,0 +1,70 @@
+#pragma once
+/// \file block_replay.hpp  A block plan as a plan for a chain, so that `replay` judges it like every other.
+#include <vector>
+#include <cairn/core/chain.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/block/block_plan.hpp>
+#include <cairn/plan/chain/chain_model.hpp>
+#include <cairn/plan/chain/replay.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// \throws invalid_plan   unless the blocks follow each other and hold stages 0..stages-1
+inline void check_blocks(block_plan const& plan, step_index stages, char const* who) {
+  step_index end = 0;
+  for (auto const& run : plan.meta().sizes) {
+    if (run.first != end)
+      throw invalid_plan{who, "a block does not begin where the one in front of it ends", {{"begins at", run.first}, {"wanted", end}},
+                         "give blocks in order, without gaps and without stages that are in two"};
+    if (run.size < 1)
+      throw invalid_plan{who, "a block has no stages", {{"begins at", run.first}}, "give each block 1 stage or more: last is one past its last stage"};
+    end += run.count * run.size;
+  }
+  if (end != stages)
+    throw invalid_plan{who, "the blocks do not end with the last stage", {{"blocks end at", end}, {"stages", stages}},
+                       "give blocks that hold every stage of the chain"};
+}
+
+[[nodiscard]] inline std::vector<chain_action> actions_of(block_plan const& plan, chain_model const& work) {
+  using enum chain_action_kind;
+  std::vector<chain_action> actions;
+  auto const add = [&](chain_action_kind kind, step_index stage) { actions.push_back({kind, tier::memory, stage}); };
+  if (plan.size() == 0) add(loss, work.stages);
+  auto cursor = plan.walk();
+  for (auto a = cursor.next(); a.kind != block_action_kind::done; a = cursor.next()) switch (a.kind) {
+      case block_action_kind::forward:
+        for (step_index i = a.first; i < a.last; ++i) {
+          add(forward, i);
+          if (i > a.first) add(drop, i);
+        }
+        break;
+      case block_action_kind::record:
+        for (step_index i = a.first; i < a.last; ++i) {
+          add(record, i);
+          if (work.self_contained_tape && i == a.first && i > 0) add(drop, i);
+        }
+        if (a.last == work.stages) add(loss, a.last);
+        break;
+      case block_action_kind::backward:
+        for (step_index i = a.last; i-- > a.first;) add(backward, i);
+        if (!work.self_contained_tape && a.first > 0) add(drop, a.first);
+        break;
+      case block_action_kind::done: break;
+    }
+  return actions;
+}
+
+}  // namespace detail
+
+/// What a block plan does, stage by stage, for `replay` and for the executor of chains. Where tapes are self-contained, the first state of a block
+/// goes as soon as its first tape is there.   Cost: O(stages * (levels + 2)) time and memory
+/// \throws invalid_plan   where the blocks are not those of this chain   \throws overflow_error   as `replay`
+[[nodiscard]] inline std::vector<chain_action> actions_of(block_plan const& plan, chain const& work) {
+  constexpr char const* who = "cairn::actions_of";
+  detail::chain_model const model{work, who};
+  detail::check_blocks(plan, model.stages, who);
+  return detail::actions_of(plan, model);
+}
+
+}  // namespace cairn
