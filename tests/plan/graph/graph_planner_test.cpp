@@ -1,0 +1,305 @@
+// Plans for graphs: within the budget, always; as fast as any plan where the graph is small; and close to that without the exact search.
+#include <cairn/plan/graph/graph_planner.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/chain_kinds.hpp"
+#include "support/chain_search.hpp"
+#include "support/graph_kinds.hpp"
+#include "support/graph_search.hpp"
+
+using cairn::graph_action;
+using cairn::graph_options;
+using cairn::graph_planner;
+using cairn::operation_graph;
+
+namespace {
+
+std::int64_t store_all_peak(operation_graph const& graph) {
+  cairn::detail::graph_model const model{graph, "test"};
+  return cairn::detail::run_measure{model}.cost(cairn::detail::store_all_runs(model)).peak;
+}
+/// What must hold of any plan.
+void check_plan(operation_graph const& graph, cairn::graph_plan const& plan, std::int64_t budget) {
+  CHECK(cairn::replay(graph, plan.actions) == plan.cost);
+  CHECK(plan.budget == budget);
+  CHECK(plan.cost.peak <= budget);
+  CHECK(plan.lower_bound_peak <= plan.cost.peak);
+  CHECK(plan.lower_bound_time <= plan.cost.makespan);
+  CHECK(plan.is_exact == (plan.lower_bound_time == plan.cost.makespan));
+}
+/// Ratios to the fastest plans there are, of a family of graphs.
+struct tally {
+  int pairs = 0, infeasible = 0, fastest = 0;
+  double ratio = 0, worst = 1, bound = 0;
+  void add(std::int64_t found, std::int64_t best, std::int64_t below) {
+    double const one = best == 0 ? 1 : double(found) / double(best);
+    ++pairs;
+    fastest += found == best;
+    ratio += one;
+    worst = std::max(worst, one);
+    bound += best == 0 ? 1 : double(below) / double(best);
+  }
+  void print(std::string const& name) const {
+    std::printf("%-22s %6d pairs, %d below the least budget found, %d as fast as any, makespan / optimum mean %.5f worst %.4f, lower bound / optimum %.3f\n", name.c_str(), pairs, infeasible, fastest,
+                ratio / std::max(1, pairs), worst, bound / std::max(1, pairs));
+  }
+};
+/// Plans at budgets from the least to that of storing everything, and one below.
+tally compare(operation_graph const& graph, graph_options options, int budgets, tally sum = {}) {
+  brute::graph_search search{graph};
+  std::int64_t const all = store_all_peak(graph), least = search.least_peak(all);
+  graph_planner planner{graph, options};
+  bool const is_exact = graph.size() <= options.exact_operations;
+  std::int64_t const found_least = planner.least_budget();
+  CHECK(found_least >= least);
+  if (is_exact) CHECK(found_least == least);
+  CHECK_THROWS_AS(planner.plan(found_least - 1), cairn::infeasible_budget);
+  for (int k = 0; k < budgets; ++k) {
+    std::int64_t const budget = least + (all - least) * k / std::max(1, budgets - 1);
+    CAPTURE(budget, least, all);
+    if (budget < found_least) {
+      ++sum.infeasible;
+      continue;
+    }
+    auto const plan = planner.plan(budget);
+    check_plan(graph, plan, budget);
+    auto const best = search.makespan(budget);
+    REQUIRE(best);
+    CHECK(plan.cost.makespan >= *best);
+    CHECK(plan.lower_bound_time <= *best);
+    CHECK(plan.lower_bound_peak <= least);
+    if (is_exact) CHECK(plan.is_exact);
+    if (plan.is_exact) CHECK(plan.cost.makespan == *best);
+    sum.add(plan.cost.makespan, *best, plan.lower_bound_time);
+  }
+  return sum;
+}
+constexpr graph_options without_search_of_all{.exact_operations = 0, .effort = 300'000};
+
+}  // namespace
+
+TEST_CASE("small graphs are planned as fast as any plan, and wherever one exists", "[plan][graph][oracle]") {
+  for (bool odd : {false, true}) {
+    tally sum;
+    for (auto const kind : graphs::all_kinds)
+      for (int size = 1; size <= 8; ++size)
+        for (unsigned seed = 0; seed < (kind == graphs::kind::random ? 12 : 3); ++seed) {
+          CAPTURE(graphs::name_of(kind), size, seed, odd);
+          sum = compare(graphs::make(kind, size, seed, odd), {}, 5, sum);
+        }
+    CHECK(sum.pairs > 1000);
+    CHECK(sum.fastest == sum.pairs);
+  }
+}
+
+TEST_CASE("blocks, boundaries and the search alone come close to the fastest plan", "[plan][graph][oracle]") {
+  for (auto const kind : graphs::all_kinds)
+    for (bool odd : {false, true}) {
+      tally sum;
+      for (int size : {5, 8, 10})
+        for (unsigned seed = 0; seed < 4; ++seed) {
+          CAPTURE(graphs::name_of(kind), size, seed, odd);
+          sum = compare(graphs::make(kind, size, seed, odd), without_search_of_all, 5, sum);
+        }
+      CAPTURE(graphs::name_of(kind), odd);
+      CHECK(sum.infeasible * 25 <= sum.pairs);
+      CHECK(sum.ratio <= 1.01 * sum.pairs);
+    }
+}
+
+TEST_CASE("graphs of many operations against brute force", "[plan][graph][.soak]") {
+  for (auto const kind : graphs::all_kinds)
+    for (bool odd : {false, true}) {
+      tally exact, near;
+      for (int size = 1; size <= 8; ++size)
+        for (unsigned seed = 100; seed < 250; ++seed) {
+          CAPTURE(graphs::name_of(kind), size, seed, odd);
+          exact = compare(graphs::make(kind, size, seed, odd), {}, 8, exact);
+        }
+      for (int size : {8, 10, 12, 14})
+        for (unsigned seed = 100; seed < 108; ++seed) {
+          CAPTURE(graphs::name_of(kind), size, seed, odd);
+          near = compare(graphs::make(kind, size, seed, odd), without_search_of_all, 8, near);
+        }
+      CHECK(exact.fastest == exact.pairs);
+      exact.print(std::string{graphs::name_of(kind)} + (odd ? ", odd, 1..8" : ", 1..8"));
+      near.print(std::string{graphs::name_of(kind)} + (odd ? ", odd, blocks" : ", blocks"));
+    }
+}
+
+TEST_CASE("a chain as a graph is planned as chains are", "[plan][graph][oracle]") {
+  // The models agree where a tape is the output alone and the new adjoint stands beside the old one: s = x[i+1], b[i] = g[i]. They differ
+  // elsewhere: a graph has one size a value and knows no tapes; a chain has no operation that reads two values.
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    int const stages = 1 + int(seed % 6);
+    cairn::chain c = chains::make(chains::kind::tiny, stages, seed);
+    c.g.clear();
+    operation_graph graph;
+    for (std::size_t i = 0; i < std::size_t(stages); ++i) {
+      c.s[i] = c.x[i + 1];
+      c.b[i] = i > 0 ? c.x[i] : 0;
+      cairn::graph_operation op{.bytes = c.x[i + 1], .time = c.u[i], .work = c.f[i], .adjoint_time = c.v[i]};
+      if (i > 0) op.inputs = {cairn::step_index(i) - 1};
+      graph.operations.push_back(op);
+    }
+    c.b[std::size_t(stages)] = c.x[std::size_t(stages)];
+    graph.loss_time = c.v[std::size_t(stages)];
+    brute::chain_search search{c};
+    std::int64_t const all = store_all_peak(graph), least = search.least_peak(all);
+    graph_planner planner{graph}, near{graph, without_search_of_all};
+    CHECK(planner.least_budget() == least);
+    for (std::int64_t budget = least; budget <= all; ++budget) {
+      CAPTURE(seed, stages, budget);
+      CHECK(planner.plan(budget).cost.makespan == search.makespan(budget));
+      if (budget >= near.least_budget()) CHECK(near.plan(budget).cost.makespan >= *search.makespan(budget));
+    }
+  }
+}
+
+TEST_CASE("graphs of no, one and two operations have plans", "[plan][graph]") {
+  for (graph_options const options : {graph_options{}, graph_options{.exact_operations = 0}}) {
+    graph_planner nothing{operation_graph{.operations = {}, .loss_time = 3, .loss_work = 5}, options};
+    CHECK(nothing.least_budget() == 5);
+    auto const only_loss = nothing.plan(5);
+    CHECK(only_loss.actions == std::vector<graph_action>{{cairn::graph_action_kind::loss, 0}});
+    CHECK(only_loss.cost.makespan == 3);
+    CHECK_THROWS_AS(nothing.plan(4), cairn::infeasible_budget);
+    CHECK_THROWS_AS(nothing.plan(-1), cairn::infeasible_budget);
+
+    graph_planner one{operation_graph{.operations = {{.bytes = 4, .time = 1, .adjoint_time = 2}}}, options};
+    CHECK(one.least_budget() == 8);
+    CHECK(one.plan(8).cost == cairn::graph_cost{.peak = 8, .makespan = 3, .runs = 1});
+
+    // Value 0 waits through the loss, or is made again behind it.
+    operation_graph const two{.operations = {{.bytes = 10, .time = 1},
+                                             {.inputs = {0}, .bytes = 1, .adjoint_bytes = 20, .adjoint_needs_output = false}, {.inputs = {1}, .bytes = 30, .adjoint_bytes = 1}}};
+    graph_planner planner{two, options};
+    for (std::int64_t budget = planner.least_budget(); budget <= store_all_peak(two); ++budget) check_plan(two, planner.plan(budget), budget);
+    CHECK(planner.plan(planner.least_budget()).cost.extra_forward == 1);
+  }
+}
+
+TEST_CASE("values without bytes and operations without time are planned", "[plan][graph]") {
+  for (graph_options const options : {graph_options{}, graph_options{.exact_operations = 0, .effort = 100'000}}) {
+    operation_graph graph = graphs::make(graphs::kind::transformer, 12, 3);
+    for (auto& op : graph.operations) op.time = op.adjoint_time = 0;
+    graph_planner timeless{graph, options};
+    auto const free = timeless.plan(timeless.least_budget());
+    check_plan(graph, free, timeless.least_budget());
+    CHECK(free.cost.makespan == 0);
+    CHECK(free.is_exact);
+    for (auto& op : graph.operations) op.bytes = 0;
+    graph_planner weightless{graph, options};
+    CHECK(weightless.least_budget() == 0);
+    CHECK(weightless.plan(0).cost.runs == 12);
+  }
+}
+
+TEST_CASE("parts that do not meet, and many outputs, are planned", "[plan][graph]") {
+  for (graph_options const options : {graph_options{}, graph_options{.exact_operations = 0, .effort = 300'000}}) {
+    operation_graph graph;
+    for (int part = 0; part < 3; ++part)  // three chains side by side
+      for (int k = 0; k < 3; ++k) {
+        cairn::graph_operation op{.bytes = 3 + part, .time = 1 + k, .adjoint_time = 1};
+        if (k > 0) op.inputs = {graph.size() - 1};
+        graph.operations.push_back(op);
+      }
+    auto const sum = compare(graph, options, 6);
+    CHECK(sum.ratio <= 1.05 * sum.pairs);
+    for (std::size_t v = 0; v < graph.operations.size(); ++v) graph.outputs.push_back(cairn::step_index(v));
+    CHECK(compare(graph, options, 6).pairs > 0);
+  }
+}
+
+TEST_CASE("wide graphs keep within every budget", "[plan][graph]") {
+  operation_graph graph{.operations = {{.bytes = 5, .time = 3, .adjoint_time = 1}}};
+  for (int k = 0; k < 30; ++k) graph.operations.push_back({.inputs = {0}, .bytes = 4 + k % 3, .time = 2, .adjoint_time = 1});
+  cairn::graph_operation join{.bytes = 9, .time = 1, .adjoint_needs_inputs = false};
+  for (cairn::step_index k = 1; k <= 30; ++k) join.inputs.push_back(k);
+  graph.operations.push_back(join);
+  graph_planner planner{graph, {.effort = 2'000'000}};
+  std::int64_t const least = planner.least_budget(), all = store_all_peak(graph);
+  CHECK(least < all);
+  for (int k = 0; k <= 4; ++k) check_plan(graph, planner.plan(least + (all - least) * k / 4), least + (all - least) * k / 4);
+}
+
+TEST_CASE("long graphs are planned in seconds and within the budget", "[plan][graph]") {
+  for (auto const kind : {graphs::kind::residual, graphs::kind::transformer, graphs::kind::unet}) {
+    operation_graph graph = graphs::make(kind, 200, 1);
+    for (std::size_t v = 0; v < graph.operations.size(); ++v) graph.operations[v].bytes = graph.operations[v].bytes * 1'000'000 + std::int64_t(v * v * 7919 % 1'000'000);
+    CAPTURE(graphs::name_of(kind));
+    graph_planner planner{graph, {.effort = 3'000'000}};
+    std::int64_t const all = store_all_peak(graph), least = planner.least_budget();
+    CHECK(least < all);
+    auto const tight = planner.plan(least);
+    check_plan(graph, tight, least);
+    auto const half = planner.plan(least + (all - least) / 2);
+    check_plan(graph, half, least + (all - least) / 2);
+    CHECK(half.cost.makespan <= tight.cost.makespan);
+    CHECK(planner.plan(all).is_exact);
+  }
+  operation_graph chain;
+  for (cairn::step_index v = 0; v < 200; ++v) {
+    chain.operations.push_back({.bytes = 1, .time = 1, .adjoint_time = 1});
+    if (v > 0) chain.operations.back().inputs = {v - 1};
+  }
+  graph_planner planner{chain, {.effort = 3'000'000}};
+  CHECK(planner.least_budget() <= 12);  // value, adjoints, and no more than log2 of 200
+  auto const plan = planner.plan(24);
+  check_plan(chain, plan, 24);
+  CHECK(plan.cost.extra_forward <= 2 * 200);
+}
+
+TEST_CASE("a curve falls from the least budget to that of storing everything", "[plan][graph]") {
+  operation_graph const graph = graphs::make(graphs::kind::attention, 13, 5);
+  graph_planner planner{graph};
+  auto const curve = planner.pareto(12);
+  REQUIRE(curve.size() >= 3);
+  CHECK(curve.front().budget == planner.least_budget());
+  CHECK(curve.back().cost.extra_forward == 0);
+  for (std::size_t k = 0; k < curve.size(); ++k) {
+    check_plan(graph, curve[k], curve[k].budget);
+    if (k > 0) CHECK(curve[k].cost.makespan < curve[k - 1].cost.makespan);
+  }
+  CHECK_THROWS_AS(planner.pareto(1), cairn::invalid_plan);
+}
+
+TEST_CASE("the same graph and budget have the same plan", "[plan][graph]") {
+  operation_graph const graph = graphs::make(graphs::kind::unet, 30, 2);
+  graph_planner first{graph, {.effort = 500'000}}, second{graph, {.effort = 500'000}};
+  std::int64_t const budget = (first.least_budget() + store_all_peak(graph)) / 2;
+  (void)second.plan(store_all_peak(graph));
+  CHECK(first.plan(budget).actions == second.plan(budget).actions);
+}
+
+TEST_CASE("without effort there are plans still", "[plan][graph]") {
+  operation_graph const graph = graphs::make(graphs::kind::transformer, 30, 2);
+  graph_planner planner{graph, {.effort = 0}};
+  std::int64_t const least = planner.least_budget();
+  CHECK(least < store_all_peak(graph));
+  for (std::int64_t budget = least; budget <= store_all_peak(graph); budget += 7) check_plan(graph, planner.plan(budget), budget);
+}
+
+TEST_CASE("what cannot be planned is refused with what would work", "[plan][graph]") {
+  operation_graph const graph = graphs::make(graphs::kind::residual, 6, 1);
+  for (graph_options const wrong : {graph_options{.exact_operations = 19}, graph_options{.exact_operations = -1},
+                                    graph_options{.block_operations = 0}, graph_options{.block_operations = 11}, graph_options{.effort = -1}})
+    CHECK_THROWS_AS(graph_planner(graph, wrong), cairn::invalid_plan);
+  operation_graph loop = graph;
+  loop.operations[0].inputs = {5};
+  CHECK_THROWS_AS(graph_planner(loop), cairn::invalid_plan);
+  graph_planner planner{graph};
+  try {
+    (void)planner.plan(1);
+    FAIL("a budget of one byte");
+  } catch (cairn::infeasible_budget const& e) {
+    CHECK(e.value(0).magnitude == 1);
+    CHECK(e.value(1).magnitude == cairn::wide(planner.least_budget()));
+  }
+}

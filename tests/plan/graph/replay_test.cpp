@@ -1,0 +1,132 @@
+// The judge of graph plans: it charges what the model says, and refuses what no machine could do.
+#include <cairn/plan/graph/replay.hpp>
+
+#include <initializer_list>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+
+using cairn::graph_action;
+using cairn::graph_operation;
+using cairn::operation_graph;
+using enum cairn::graph_action_kind;
+
+namespace {
+
+/// y = x + g(f(x)): f, g and the sum, with sizes that tell apart what is counted.
+operation_graph residual() {
+  return {.operations = {{.inputs = {}, .bytes = 10, .time = 1, .adjoint_time = 100},
+                         {.inputs = {0}, .bytes = 20, .time = 2, .work = 5, .adjoint_bytes = 21, .adjoint_time = 200, .adjoint_work = 7},
+                         {.inputs = {0, 1}, .bytes = 40, .time = 4, .adjoint_time = 400, .adjoint_needs_inputs = false, .adjoint_needs_output = false}},
+          .loss_time = 1000,
+          .loss_work = 3};
+}
+std::string refusal(operation_graph const& graph, std::initializer_list<graph_action> plan) {
+  try {
+    (void)cairn::replay(graph, std::vector<graph_action>{plan});
+  } catch (cairn::invalid_schedule const& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("values, adjoints and work are charged action by action", "[plan][graph]") {
+  std::vector<graph_action> const all{{compute, 0}, {compute, 1}, {compute, 2}, {loss, 3}, {backward, 2}, {backward, 1}, {backward, 0}};
+  auto const cost = cairn::replay(residual(), all);
+  // The adjoint of the sum: all three values, its adjoint, and the new adjoints of both inputs.
+  CHECK(cost.peak == (10 + 20 + 40) + 40 + 10 + 21);
+  CHECK(cost.makespan == 7 + 700 + 1000);
+  CHECK(cost.extra_forward == 0);
+  CHECK(cost.runs == 3);
+  // The sum's own value is not read by its adjoint, and goes after the loss; value 1 is made again.
+  std::vector<graph_action> const lean{{compute, 0}, {compute, 1}, {compute, 2}, {drop, 1}, {loss, 3}, {drop, 2}, {backward, 2}, {compute, 1}, {backward, 1}, {backward, 0}};
+  auto const less = cairn::replay(residual(), lean);
+  // The loss: values 0 and 2, the adjoint of 2, its work. The adjoint of 1: values 0 and 1, both adjoints, its work.
+  CHECK(less.peak == std::max({10 + 40 + 40 + 3, 10 + 40 + 10 + 21, 10 + 20 + 10 + 21 + 7, 10 + 20 + 40}));
+  CHECK(less.extra_forward == 2);
+  CHECK(less.runs == 4);
+}
+
+TEST_CASE("an operation that is run again counts beside the adjoints that are there", "[plan][graph]") {
+  operation_graph const graph{.operations = {{.bytes = 1, .work = 50}, {.inputs = {0}, .bytes = 2, .adjoint_bytes = 9, .adjoint_needs_inputs = false}}};
+  CHECK(cairn::replay(graph, std::vector<graph_action>{{compute, 0}, {compute, 1}, {loss, 2}, {backward, 1}, {backward, 0}}).peak == 1 + 50);
+  CHECK(cairn::replay(graph, std::vector<graph_action>{{compute, 0}, {compute, 1}, {drop, 0}, {loss, 2}, {compute, 0}, {backward, 1}, {backward, 0}}).peak == 1 + 2 + 50 + 9);
+}
+
+TEST_CASE("a graph of no operations has a loss alone", "[plan][graph]") {
+  operation_graph const nothing{.operations = {}, .loss_time = 3, .loss_work = 5};
+  CHECK(cairn::replay(nothing, std::vector<graph_action>{{loss, 0}}) == cairn::graph_cost{.peak = 5, .makespan = 3});
+  CHECK_THROWS_AS(cairn::replay(nothing, std::vector<graph_action>{}), cairn::invalid_schedule);
+}
+
+TEST_CASE("an input that is named twice is read and differentiated once", "[plan][graph]") {
+  operation_graph square{.operations = {{.bytes = 3}, {.inputs = {0, 0}, .bytes = 4}}};
+  std::vector<graph_action> const plan{{compute, 0}, {compute, 1}, {loss, 2}, {backward, 1}, {backward, 0}};
+  auto const twice = cairn::replay(square, plan);
+  square.operations[1].inputs = {0};
+  CHECK(twice == cairn::replay(square, plan));
+}
+
+TEST_CASE("the loss makes the adjoints of all outputs", "[plan][graph]") {
+  operation_graph graph{.operations = {{.bytes = 1}, {.bytes = 2}, {.inputs = {0}, .bytes = 4}}};
+  std::vector<graph_action> const plan{{compute, 0}, {compute, 1}, {compute, 2}, {loss, 3}, {backward, 2}, {backward, 1}, {backward, 0}};
+  // Operations 1 and 2 are read by nobody. The adjoint of 2 adds that of 0.
+  CHECK(cairn::replay(graph, plan).peak == 7 + 6 + 1);
+  graph.outputs = {0, 1, 2};  // value 0 is read by the loss, too, and its adjoint is there from then on
+  CHECK(cairn::replay(graph, plan).peak == 7 + 7);
+  CHECK(refusal(graph, {{compute, 1}, {compute, 0}, {compute, 2}, {drop, 0}, {loss, 3}}).find("without the value of an output") != std::string::npos);
+}
+
+TEST_CASE("what no machine could do is refused with the action", "[plan][graph]") {
+  using Catch::Matchers::Contains;
+  operation_graph const graph = residual();
+  CHECK_THAT(refusal(graph, {{compute, 1}}), Contains("an operation is run without the value of an input (action = 0, operation = 1)"));
+  CHECK_THAT(refusal(graph, {{compute, 3}}), Contains("an operation that is not there"));
+  CHECK_THAT(refusal(graph, {{compute, -1}}), Contains("an operation that is not there"));
+  CHECK_THAT(refusal(graph, {{loss, 4}}), Contains("an operation that is not there"));
+  CHECK_THAT(refusal(graph, {{compute, 0}, {compute, 0}}), Contains("an operation is run whose value is kept"));
+  CHECK_THAT(refusal(graph, {{drop, 0}}), Contains("a value is dropped that is not kept"));
+  CHECK_THAT(refusal(graph, {{loss, 2}}), Contains("the loss has the number of an operation"));
+  CHECK_THAT(refusal(graph, {{loss, 3}}), Contains("the loss is run without the value of an output"));
+  CHECK_THAT(refusal(graph, {{compute, 0}, {compute, 1}, {compute, 2}, {loss, 3}, {loss, 3}}), Contains("the loss of a graph is run twice"));
+  CHECK_THAT(refusal(graph, {{compute, 0}, {compute, 1}, {compute, 2}, {backward, 2}}), Contains("the adjoint of an operation is run out of order"));
+  CHECK_THAT(refusal(graph, {{compute, 0}, {compute, 1}, {compute, 2}, {loss, 3}, {backward, 1}}), Contains("the adjoint of an operation is run out of order"));
+  CHECK_THAT(refusal(graph, {{compute, 0}, {compute, 1}, {compute, 2}, {drop, 1}, {loss, 3}, {backward, 2}, {backward, 1}}), Contains("without a value that it reads"));
+  CHECK_THAT(refusal(graph, {{compute, 0}, {compute, 1}, {compute, 2}, {loss, 3}, {backward, 2}, {compute, 2}}), Contains("an operation is run after its adjoint"));
+  CHECK_THAT(refusal(graph, {{compute, 0}, {compute, 1}, {compute, 2}, {loss, 3}, {backward, 2}, {backward, 1}}), Contains("the plan ends before the adjoint of operation 0 has run"));
+  CHECK_THAT(refusal(graph, {}), Contains("the plan ends before"));
+}
+
+TEST_CASE("graphs that cannot be are refused before anything is planned", "[plan][graph]") {
+  std::vector<graph_action> const plan{{compute, 0}, {compute, 1}, {compute, 2}, {loss, 3}, {backward, 2}, {backward, 1}, {backward, 0}};
+  CHECK_NOTHROW(cairn::replay(residual(), plan));
+  auto const refused = [&](auto spoil) {
+    operation_graph graph = residual();
+    spoil(graph);
+    CHECK_THROWS_AS(cairn::replay(graph, plan), cairn::invalid_plan);
+  };
+  refused([](operation_graph& g) { g.operations[1].inputs = {1}; });
+  refused([](operation_graph& g) { g.operations[0].inputs = {2}; });
+  refused([](operation_graph& g) { g.operations[2].inputs = {-1}; });
+  refused([](operation_graph& g) { g.operations[0].bytes = -1; });
+  refused([](operation_graph& g) { g.operations[0].work = -1; });
+  refused([](operation_graph& g) { g.operations[0].time = -1; });
+  refused([](operation_graph& g) { g.operations[0].adjoint_bytes = -2; });
+  refused([](operation_graph& g) { g.operations[0].adjoint_work = -1; });
+  refused([](operation_graph& g) { g.operations[0].adjoint_time = -1; });
+  refused([](operation_graph& g) { g.loss_time = -1; });
+  refused([](operation_graph& g) { g.loss_work = -1; });
+  refused([](operation_graph& g) { g.outputs = {3}; });
+  refused([](operation_graph& g) { g.outputs = {-1}; });
+  refused([](operation_graph& g) { g.outputs = {1}; });  // nobody reads value 2 then
+  operation_graph graph = residual();
+  graph.operations[0].time = std::numeric_limits<std::int64_t>::max();
+  CHECK_THROWS_AS(cairn::replay(graph, plan), cairn::overflow_error);
+  graph = residual();
+  for (auto& op : graph.operations) op.bytes = std::int64_t{1} << 61;
+  CHECK_THROWS_AS(cairn::replay(graph, plan), cairn::overflow_error);
+}

@@ -1,0 +1,123 @@
+#pragma once
+// The fastest of all plans for a small graph, by search over every set of kept values, with every eviction at every moment; no planner of cairn, and not its replay.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include <cairn/core/operation_graph.hpp>
+
+namespace brute {
+
+/// Searches one graph of up to 14 operations ((n+2) 2^n places) for as many budgets as one likes.
+class graph_search {
+ public:
+  explicit graph_search(cairn::operation_graph const& graph) : graph_{graph}, count_{int(graph.operations.size())} {
+    std::vector<char> read(std::size_t(count_), 0);
+    for (auto const& op : graph_.operations)
+      for (auto const input : op.inputs) read[std::size_t(input)] = 1;
+    if (graph_.outputs.empty())
+      for (int v = 0; v < count_; ++v)
+        if (!read[std::size_t(v)]) graph_.outputs.push_back(v);
+    // Adjoints come and go with the actions: played once, since their order is fixed.
+    unsigned alive = 0;
+    during_.assign(std::size_t(count_) + 1, 0), before_.assign(std::size_t(count_) + 2, 0);
+    for (int v = count_; v >= 0; --v) {
+      if (v == count_)
+        for (auto const output : graph_.outputs) alive |= 1u << output;
+      else
+        for (auto const input : graph_.operations[std::size_t(v)].inputs) alive |= 1u << input;
+      during_[std::size_t(v)] = adjoint_bytes(alive) + (v == count_ ? graph_.loss_work : graph_.operations[std::size_t(v)].adjoint_work);
+      if (v < count_) alive &= ~(1u << v);
+      before_[std::size_t(v)] = adjoint_bytes(alive);
+    }
+  }
+
+  /// Least makespan of any plan whose peak is at most `budget`; nothing where there is none.
+  [[nodiscard]] std::optional<std::int64_t> makespan(std::int64_t budget) {
+    time_.assign(std::size_t(count_ + 2) << count_, never);
+    next_ = {};
+    reach(count_ + 1, 0, 0);
+    while (!next_.empty()) {
+      auto const [time, number] = next_.top();
+      next_.pop();
+      if (time > time_[number]) continue;
+      int const left = int(number >> count_);
+      if (left == 0) return time;
+      leave(left, unsigned(number & ((std::size_t{1} << count_) - 1)), time, budget);
+    }
+    return {};
+  }
+  /// Least peak of any plan. \param enough  a budget that is feasible
+  [[nodiscard]] std::int64_t least_peak(std::int64_t enough) {
+    std::int64_t low = 0;
+    while (low < enough) {
+      std::int64_t const middle = low + (enough - low) / 2;
+      if (makespan(middle)) enough = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+ private:
+  static constexpr std::int64_t never = INT64_MAX;
+
+  [[nodiscard]] std::int64_t adjoint_bytes(unsigned set) const {
+    std::int64_t sum = 0;
+    for (int v = 0; v < count_; ++v) {
+      auto const& op = graph_.operations[std::size_t(v)];
+      if (set >> v & 1u) sum += op.adjoint_bytes < 0 ? op.bytes : op.adjoint_bytes;
+    }
+    return sum;
+  }
+  [[nodiscard]] std::int64_t value_bytes(unsigned set) const {
+    std::int64_t sum = 0;
+    for (int v = 0; v < count_; ++v)
+      if (set >> v & 1u) sum += graph_.operations[std::size_t(v)].bytes;
+    return sum;
+  }
+  void reach(int left, unsigned kept, std::int64_t time) {
+    std::size_t const number = (std::size_t(left) << count_) | kept;
+    if (time >= time_[number]) return;
+    time_[number] = time;
+    next_.push({time, number});
+  }
+  /// `left` adjoints are still to run, that of the loss being number `count_`.
+  void leave(int left, unsigned kept, std::int64_t time, std::int64_t budget) {
+    std::int64_t const held = value_bytes(kept);
+    for (int v = 0; v < count_; ++v) {
+      auto const& op = graph_.operations[std::size_t(v)];
+      if (kept >> v & 1u) {
+        reach(left, kept & ~(1u << v), time);
+        continue;
+      }
+      bool const can_run = std::all_of(op.inputs.begin(), op.inputs.end(), [&](auto input) { return (kept >> input & 1u) != 0; });
+      if (can_run && held + op.bytes + op.work + before_[std::size_t(left)] <= budget) reach(left, kept | 1u << v, time + op.time);
+    }
+    int const v = left - 1;
+    unsigned needed = 0;
+    if (v == count_) {
+      for (auto const output : graph_.outputs) needed |= 1u << output;
+    } else {
+      auto const& op = graph_.operations[std::size_t(v)];
+      if (op.adjoint_needs_output) needed |= 1u << v;
+      if (op.adjoint_needs_inputs)
+        for (auto const input : op.inputs) needed |= 1u << input;
+    }
+    if ((kept & needed) != needed || held + during_[std::size_t(v)] > budget) return;
+    if (v == count_) reach(v, kept, time + graph_.loss_time);
+    else reach(v, kept & ~(1u << v), time + graph_.operations[std::size_t(v)].adjoint_time);
+  }
+
+  cairn::operation_graph graph_;
+  int count_;
+  std::vector<std::int64_t> during_, before_, time_;  // adjoint bytes while one runs, and when so many are left; the loss has run below count_ + 1
+  using entry = std::pair<std::int64_t, std::size_t>;
+  std::priority_queue<entry, std::vector<entry>, std::greater<entry>> next_;
+};
+
+}  // namespace brute
