@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The pictures of schedules as others read them: well-formed XML, inside their page, legible on light and dark screens.
+"""The pictures as others read them: well-formed XML, inside their page, legible on light and dark screens.
 
-    pictures.py PROGRAM DIRECTORY
+    pictures.py PROGRAM DIRECTORY [CHAINS]
 
 PROGRAM is examples/draw_schedule; what it writes by default is, byte for byte, what lies in DIRECTORY. After a wanted
-change `PROGRAM DIRECTORY` writes that anew.
+change `PROGRAM DIRECTORY` writes that anew. CHAINS is examples/chains; of what `CHAINS --out` writes DIRECTORY keeps two under other names.
 """
 import pathlib
 import re
@@ -25,6 +25,7 @@ CASES = [  # steps, slots, more words; what the title has to say, what is at the
     (["20000", "20", "1GiB"], None),
 ]
 SCHEDULES = ["uniform", "revolve", "leaves", "two_level", "online", "multistage", "hrevolve", "disk_revolve", "mixed", "bptt", "stages"]
+OF_CHAINS = {"chain_pareto.svg": "real_gpt12x2.pareto.svg", "chain_memory.svg": "real_gpt12x2.memory.svg"}
 NUMBER = r"-?\d+(?:\.\d+)?"
 
 
@@ -136,10 +137,18 @@ def main():
         for name in of_schedules:
             wrong += [f"{name}: {fault}" for fault in faults(pathlib.Path(scratch, name), None)]
         names += of_schedules
+        if len(sys.argv) > 3:
+            chains = pathlib.Path(scratch, "chains")
+            subprocess.run([sys.argv[3], "--out", chains], check=True, stdout=subprocess.DEVNULL)
+            for path in sorted(chains.iterdir()):
+                wrong += [f"{path.name}: {fault}" for fault in faults(path, None)]
+            for name, drawn in OF_CHAINS.items():
+                (chains / drawn).rename(pathlib.Path(scratch, name))
+            names += OF_CHAINS
         for name in names:
             if not (kept / name).exists() or (kept / name).read_bytes() != pathlib.Path(scratch, name).read_bytes():
                 wrong.append(f"{kept / name} is not what {program} draws; `{program} {kept}` draws it anew")
-        wrong += [f"{path}: nothing draws it" for path in sorted(kept.glob("*.svg")) if path.name not in names]
+        wrong += [f"{path}: nothing draws it" for path in sorted(kept.glob("*.svg")) if path.name not in names and path.name not in OF_CHAINS]
     refused = subprocess.run([program, tempfile.gettempdir(), "9223372036854775807", "3"], capture_output=True, text=True, timeout=60)
     if refused.returncode == 0 or "9223372036854775807" not in refused.stderr:
         wrong.append(f"a loop too long to be drawn: {refused.returncode} {refused.stderr}")

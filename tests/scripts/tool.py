@@ -41,18 +41,18 @@ def whole(value):
     return int(value)
 
 
-def batch(requests):
+def batch(requests, command="plan"):
     """The answers to requests, each a dict or a line as it is; all in one process."""
     lines = [line if isinstance(line, str) else json.dumps(line) for line in requests]
-    done = run("plan", "--batch", text="".join(line + "\n" for line in lines))
+    done = run(command, "--batch", text="".join(line + "\n" for line in lines))
     expect(done.returncode == 0 and done.stderr == "", "batch:", done.returncode, done.stderr)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     expect(len(answers) == len(lines), len(lines), "lines,", len(answers), "answers")
     return answers
 
 
-def answered(requests):
-    answers = batch(requests)
+def answered(requests, command="plan"):
+    answers = batch(requests, command)
     for request, answer in zip(requests, answers):
         expect("error" not in answer, request, answer)
     return answers
@@ -321,6 +321,284 @@ def check_budgets():
         refused(base | {"memory": least - 1})
         (answer,) = answered([base | {"memory": least}])
         expect(whole(answer["peak_bytes"]) == least, answer)
+
+
+def chain_oracles():
+    files = sorted((ROOT / "tests" / "oracles" / "chains").glob("*.json"))
+    expect(files, "no chains in tests/oracles/chains")
+    return [(file, json.loads(file.read_text())) for file in files]
+
+
+class ChainSweep:
+    """Obeys the words of a plan for a chain, as the file beside the reference numbers defines them."""
+
+    def __init__(self, chain):
+        self.x, self.s, self.f, self.b, self.u, self.v = (chain[key] for key in ("x", "s", "f", "b", "uf", "ub"))
+        self.last = len(self.x) - 1
+        self.states, self.tapes, self.adjoint = {0}, set(), self.last + 1
+        self.time = self.peak = self.runs = 0
+
+    def held(self):
+        adjoint = self.x[self.adjoint] if 0 < self.adjoint <= self.last else 0
+        return sum(self.x[i] for i in self.states if i > 0) + sum(self.s[i] for i in self.tapes) + adjoint
+
+    def reach(self, more=0):
+        self.peak = max(self.peak, self.held() + more)
+
+    def forget(self, i):
+        if i > 0:
+            self.states.discard(i)
+
+    def stage(self, i, forgets):
+        expect(i in self.states or i - 1 in self.tapes, "no state to run stage", i, "on")
+        self.states.add(i + 1)
+        self.reach(self.f[i])
+        self.time += self.u[i]
+        self.runs += 1
+        if forgets:
+            self.forget(i)
+
+    def obey(self, word, i):
+        if word in ("Fck", "Fn"):
+            self.stage(i, word == "Fn")
+        elif word == "Fall":
+            expect(i not in self.tapes and (i in self.states or i - 1 in self.tapes), "no state to record stage", i, "on")
+            self.tapes.add(i)
+            self.reach(self.f[i])
+            self.forget(i + 1)
+            self.time += self.u[i]
+            self.runs += 1
+        elif word == "Loss":
+            expect(i == self.last and self.adjoint == i + 1 and (i in self.states or i - 1 in self.tapes), "no loss")
+            self.reach(self.b[i])
+            self.adjoint = i
+            self.reach()
+            self.forget(i)
+            self.time += self.v[i]
+        elif word in ("B", "Bck"):
+            expect(self.adjoint == i + 1 and i in self.tapes and (i in self.states or i - 1 in self.tapes), "no adjoint of stage", i)
+            self.reach(self.b[i])
+            self.tapes.discard(i)
+            self.forget(i + 1)
+            self.adjoint = i
+            if word == "B":
+                self.forget(i)
+            self.reach()
+            self.time += self.v[i]
+        elif word == "Drop":
+            expect(i > 0 and i in self.states, "no state to drop", i)
+            self.states.discard(i)
+        else:
+            expect(word == "DropTape" and i in self.tapes, "no such word, or no tape to drop", word, i)
+            self.tapes.discard(i)
+
+
+def replay_words(chain, words):
+    """The sweep of a plan, played to its end."""
+    sweep = ChainSweep(chain)
+    for at, word in enumerate(words.split()):
+        try:
+            sweep.obey(*(part if k == 0 else int(part) for k, part in enumerate(re.fullmatch(r"([A-Za-z]+)(\d+)", word).groups())))
+        except AssertionError as problem:
+            raise AssertionError(f"word {at}, {word}: {problem}")
+    expect(sweep.adjoint == 0, "the plan ends at adjoint", sweep.adjoint)
+    return sweep
+
+
+def check_chain_answer(chain, memory, answer):
+    """What holds for any plan of any chain."""
+    numbers = {key: whole(answer[key]) for key in ("makespan", "extra_forward", "peak", "stage_runs", "lower_bound_time", "lower_bound_peak", "bound_time",
+                                                   "no_checkpoint_makespan", "store_all_peak", "stages")}
+    sweep = replay_words(chain, answer["plan"])
+    expect((sweep.time, sweep.peak, sweep.runs) == (numbers["makespan"], numbers["peak"], numbers["stage_runs"]), "the replay", sweep.time, sweep.peak, answer)
+    expect(memory is None or sweep.peak <= memory, "over the budget", memory, answer)
+    expect(numbers["makespan"] == numbers["no_checkpoint_makespan"] + numbers["extra_forward"] and numbers["stages"] == len(chain["s"]), answer)
+    expect(numbers["lower_bound_time"] <= numbers["bound_time"] <= numbers["makespan"] and numbers["lower_bound_peak"] <= numbers["peak"], answer)
+    expect(answer["bound"] == "every_schedule" or numbers["bound_time"] > numbers["lower_bound_time"], answer)
+    gap = (numbers["makespan"] - numbers["bound_time"]) / numbers["bound_time"] if numbers["bound_time"] else 0
+    expect(math.isclose(answer["gap"], gap, rel_tol=1e-12, abs_tol=1e-15) and answer["exact"] == (numbers["makespan"] <= numbers["bound_time"]), answer)
+
+
+def check_chains():
+    """Every row of the reference chains: the optimum of its class, within the budget, with bounds that hold, played by an interpreter of another make."""
+    asked = [(file, known, row, planner) for file, known in chain_oracles() for row in known["result"]["budgets"]
+             for planner in ("persistent", "auto", "non_persistent") if planner != "non_persistent" or known["chain"]["L"] <= 16]
+    answers = answered([{"chain": known["chain"], "memory": row["M"], "planner": planner} for _, known, row, planner in asked], "chain")
+    closed = {"auto": [], "non_persistent": []}
+    for (file, known, row, planner), answer in zip(asked, answers):
+        result = known["result"]
+        try:
+            check_chain_answer(known["chain"], row["M"], answer)
+            expect([whole(answer[key]) for key in ("no_checkpoint_makespan", "store_all_peak", "lower_bound_peak")] ==
+                   [result[key] for key in ("no_checkpoint_makespan", "store_all_peak", "lb_peak_any_schedule")], answer)
+            makespan, bound = whole(answer["makespan"]), whole(answer["lower_bound_time"])
+            least = result["no_checkpoint_makespan"] + row["lb_recompute_any"]
+            expect(bound >= least - 1e-9 * least and bound <= row.get("opt_any_schedule", row["opt_persistent"]), "the bound", least, bound, row)
+            expect(row.get("opt_any_schedule", bound) <= makespan <= row["opt_persistent"], "the makespan", makespan, row)
+            if planner == "persistent":
+                expect(makespan == row["opt_persistent"], "not the optimum", makespan, row["opt_persistent"])
+            elif row.get("opt_any_schedule", row["opt_persistent"]) < row["opt_persistent"]:
+                closed[planner].append((row["opt_persistent"] - makespan) / (row["opt_persistent"] - row["opt_any_schedule"]))
+        except AssertionError as problem:
+            raise AssertionError(f"{file.name}, {row['M']} bytes, {planner}: {problem}")
+    below = [(file, known, planner) for file, known in chain_oracles() for planner in ("persistent", "auto") if known["result"]["min_peak_persistent"] > 0]
+    requests = [{"chain": known["chain"], "memory": known["result"]["min_peak_persistent"] - 1, "planner": planner} for _, known, planner in below]
+    for (file, known, planner), answer in zip(below, batch(requests, "chain")):
+        least = known["result"]["min_peak_persistent"]
+        if planner == "persistent" or "error" in answer:
+            expect("error" in answer and str(least - 1) in answer["error"], file.name, planner, answer)
+            needed = whole(answer["least_feasible_memory"])
+            expect(needed == least if planner == "persistent" else known["result"]["lb_peak_any_schedule"] <= needed <= least, file.name, planner, answer)
+        else:
+            check_chain_answer(known["chain"], least - 1, answer)
+    rows = sum(planner == "persistent" for _, _, _, planner in asked)
+    print(f"{rows} rows, {len(asked)} plans, {len(below)} budgets that are too small")
+    for planner, shares in closed.items():
+        if shares:
+            print(f"{planner}: of the gap between the persistent optimum and that of all schedules {100 * sum(shares) / len(shares):.1f} % closed over {len(shares)} rows")
+
+
+TINY_CHAIN = {"x": [4, 4, 4, 4], "s": [10, 10, 10], "f": [0, 1, 0], "b": [2, 2, 2, 4], "uf": [10, 10, 10], "ub": [20, 20, 20, 0]}
+
+
+def check_chain_lines():
+    """Lines that are wrong get an error that says what would work, and the rest goes on, in order; long lines are lines, too."""
+    good = {"chain": TINY_CHAIN, "memory": 1000}
+    chain = json.dumps(TINY_CHAIN)
+
+    def with_list(key, value):
+        return {"chain": TINY_CHAIN | {key: value}, "memory": 1000}
+
+    wrong = ["", " ", "x", "[1]", "3", "null", "{}", chain, '{"chain":%s}' % chain, '{"memory":9}', '{"chain":3,"memory":9}', '{"chain":[],"memory":9}',
+             '{"chain":{},"memory":9}', '{"chain":%s,"chain":%s,"memory":9}' % (chain, chain), '{"chain":%s,"memory":9,"memory":9}' % chain,
+             '{"chain":%s,"memory":1000} x' % chain, '{"chain":%s,"memory":1000' % chain,
+             good | {"memory": -1}, good | {"memory": 1.5}, good | {"memory": "1G"}, good | {"memory": None}, good | {"memory": [9]}, good | {"memory": {}},
+             good | {"planner": "best"}, good | {"planner": "tiers"}, good | {"planner": 3}, good | {"gap": -1}, good | {"gap": "nan"}, good | {"slots": 0},
+             good | {"time": 1000}, good | {"colour": 1}, good | {"id": 1.5}, good | {"id": [1]}, good | {"x": [1]}, {"chain": TINY_CHAIN, "time": 89},
+             good | {"memory": 3}, with_list("x", []), with_list("x", [4, 4]), with_list("s", [10, 10]), with_list("s", [3, 10, 10]), with_list("f", [0]),
+             with_list("b", [0, 0, 0]), with_list("uf", [1, 2, -3]), with_list("ub", [1, 2, 3.5, 4]), with_list("g", [4, 4, 4]), with_list("L", 4),
+             with_list("uf", [1, 2**63, 3]), with_list("x", [2**62, 2**62, 4, 4]), with_list("self_contained_tape", 1), with_list("u", [1, 2, 3]),
+             "[" * 100_000, '{"more":' * 100_000]
+    mixed = [line for bad in wrong for line in (bad, good)]
+    for k, answer in enumerate(batch(mixed, "chain")):
+        expect(("error" in answer) == (k % 2 == 0), mixed[k], "->", answer)
+        expect("error" not in answer or 10 < len(answer["error"]) < 600, answer)
+
+    def refused_chain(request, *words):
+        (answer,) = batch([request], "chain")
+        expect("error" in answer and all(word in answer["error"] for word in words), request, "->", answer, "lacks", words)
+        return answer
+
+    refused_chain(with_list("uf", [1, 2, -3]), "position in uf = 2", "value = -3")
+    refused_chain(with_list("ub", [1, 2, 3.5, 4]), "position in ub = 2", "whole")
+    refused_chain(good | {"planner": "best"}, '"best"', "auto, persistent, slots, non_persistent", "or single_level")
+    refused_chain(good | {"planner": "tiers"}, "chain_options::tiers")
+    refused_chain(good | {"colour": 1}, "colour", "memory, time, planner, gap, slots", "id")
+    refused_chain({"chain": TINY_CHAIN}, "memory is not given")
+    least = refused_chain(good | {"memory": 3, "id": "a"}, "The budget is 3 bytes", "the least that would do is")
+    expect(list(least) == ["id", "error", "least_feasible_memory"] and least["id"] == "a", least)
+    needed = whole(least["least_feasible_memory"])
+    refused_chain(good | {"memory": needed - 1}, f"the least that would do is {needed};")
+    (answer,) = answered([good | {"memory": needed}], "chain")
+    check_chain_answer(TINY_CHAIN, needed, answer)
+
+    free = {key: TINY_CHAIN[key] for key in ("x", "s", "f", "b")} | {"u": TINY_CHAIN["uf"], "v": TINY_CHAIN["ub"], "g": TINY_CHAIN["x"], "L": 3, "name": "a", "more": [[{}]]}
+    same = answered([good, {"id": 1, "memory": "1kB", "chain": free}, good | {"memory": "1000B"}, good | {"memory": 2**63},
+                     {"chain": TINY_CHAIN, "time": 90}], "chain")
+    expect(same[1].pop("id") == 1, same[1])
+    for answer in same:
+        expect(answer["makespan"] == 90 and answer["plan"] == "Fall0 Fall1 Fall2 Loss3 B2 B1 B0" and answer["exact"], answer)
+    empty, = answered([{"chain": {"x": [5], "s": [], "uf": [], "b": [7]}, "memory": 7}], "chain")
+    expect(empty["plan"] == "Loss0" and empty["peak"] == 7 and empty["makespan"] == 0 and empty["gap"] == 0, empty)
+    large = {"x": [1, 1], "s": [2**61], "uf": [2**53 + 1]}
+    exact, = answered([{"chain": large, "memory": str(2**62)}], "chain")
+    expect(exact["makespan"] == str(2**53 + 1) and exact["peak"] == str(2**61 + 1), exact)
+    released = {"chain": TINY_CHAIN | {"self_contained_tape": True}, "memory": needed}
+    check = answered([released], "chain")[0]
+    expect(whole(check["peak"]) <= needed, check)
+    for planner in ("persistent", "auto", "slots", "non_persistent", "store_all", "own_tapes", "sqrt", "greedy", "single_level"):
+        (answer,) = answered([good | {"planner": planner}], "chain")
+        check_chain_answer(TINY_CHAIN, 1000, answer)
+
+    long_chain = {"x": [8] * 2001, "s": [8] * 2000, "uf": [1] * 2000, "name": "w" * 1_000_000}
+    too_long = '{"chain":{"x":[' + "8," * (33 << 20) + "8]}}"
+    answers = batch([{"chain": long_chain, "memory": 10**9}, too_long, good], "chain")
+    expect(answers[0].get("makespan") == 2000 and "67108864 characters at most" in answers[1].get("error", "") and "makespan" in answers[2], [str(a)[:200] for a in answers])
+    expect(run("chain", "--batch", text="").stdout == "", "no lines, no answers")
+
+
+def check_chain_memory():
+    """10,000 lines take the memory of 1,000, and answers come before the input ends."""
+    if not os.path.exists("/proc/self/status"):
+        print("no /proc: passed over")
+        return
+
+    def peak(count):
+        kinds = [known["chain"] for _, known in chain_oracles() if known["chain"]["L"] in (3, 5, 7)][:8]
+        planners = ("persistent", "auto", "non_persistent", "sqrt")
+        lines = "".join(json.dumps({"chain": kinds[k % 8], "memory": 10**9, "planner": planners[k // 8 % 4], "id": k}) + "\n" if k % 10 else "wrong\n" for k in range(count))
+        child = subprocess.Popen([TOOL, "chain", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        feeder = threading.Thread(target=lambda: (child.stdin.write(lines), child.stdin.flush()))
+        feeder.start()
+        for k in range(count):
+            answer = child.stdout.readline()
+            expect(answer.startswith('{"id":%d,"planner"' % k if k % 10 else '{"error":'), k, answer)
+        feeder.join()
+        status = pathlib.Path(f"/proc/{child.pid}/status").read_text()
+        child.stdin.close()
+        expect(child.stdout.read() == "" and child.wait() == 0, "the end")
+        return int(re.search(r"VmHWM:\s*(\d+) kB", status)[1])
+
+    few, many = peak(1_000), peak(10_000)
+    print(f"peak resident memory: {few} kB after 1,000 lines, {many} kB after 10,000")
+    expect(many <= few + 256, "memory grows with the lines")
+
+
+def check_chain_command():
+    """The command counts state 0 and answers as --batch does; tables, pictures and budgets of time belong to the same plans."""
+    scratch = tempfile.mkdtemp()
+    pictures = [os.path.join(scratch, name) for name in ("memory.svg", "pareto.svg")]
+    for file, known in chain_oracles():
+        chain, result = known["chain"], known["result"]
+        if chain["L"] not in (5, 16, 64) or "1051" in file.name:
+            continue
+        row = result["budgets"][len(result["budgets"]) // 2]
+        words = [file, "--memory", row["M"] + chain["x"][0]]
+        (answer,) = answered([{"chain": chain, "memory": row["M"]}], "chain")
+        expect(json.loads(output("chain", *words, "--json")) == answer, file.name, answer)
+        expect(output("chain", *words, "--actions") == answer["plan"] + "\n", file.name)
+        table = output("chain", *words, "--svg", pictures[0], "--pareto-svg", pictures[1])
+        expect(f"{whole(answer['makespan']):,}" in table and f"{whole(answer['peak']) + chain['x'][0]:,} B" in table, file.name, table)
+        for picture in pictures:
+            expect(xml.etree.ElementTree.parse(picture).getroot().tag == "{http://www.w3.org/2000/svg}svg", picture)
+            os.remove(picture)
+        short = run("chain", file, "--memory", result["lb_peak_any_schedule"] - 1 + chain["x"][0])
+        expect(short.returncode == 2 and short.stdout == "" and f"The budget is {result['lb_peak_any_schedule'] - 1 + chain['x'][0]} bytes" in short.stderr, file.name, short)
+        tiny = run("chain", file, "--memory", chain["x"][0] - 1)
+        expect(tiny.returncode == 2 and f"state 0 alone takes {chain['x'][0]} B" in tiny.stderr, file.name, tiny)
+
+        front = json.loads(output("chain", file, "--pareto", "--json", "--points", 12))
+        rows = list(csv.DictReader(output("chain", file, "--pareto", "--csv", "--points", 12).splitlines()))
+        expect(len(rows) == len(front) >= 2 or result["store_all_peak"] == whole(front[0]["peak"]), file.name, front)
+        for small, large in zip(front, front[1:]):
+            expect(whole(small["peak"]) < whole(large["peak"]) and whole(small["makespan"]) > whole(large["makespan"]), file.name, small, large)
+        for plan, line in zip(front, rows):
+            check_chain_answer(chain, None, plan)
+            expect([line["peak"], line["makespan"], line["planner"], line["bound"]] == [str(plan["peak"]), str(plan["makespan"]), plan["planner"], plan["bound"]], line, plan)
+        expect(whole(front[-1]["makespan"]) == result["no_checkpoint_makespan"] and whole(front[0]["peak"]) <= result["min_peak_persistent"], file.name, front[0])
+        table = output("chain", file)
+        expect(f"{result['no_checkpoint_makespan']:,}" in table and f"{whole(front[0]['peak']) + chain['x'][0]}" in table, file.name, table)
+        time = (result["no_checkpoint_makespan"] + row["opt_persistent"]) // 2
+        plan = json.loads(output("chain", file, "--time", time, "--json"))
+        check_chain_answer(chain, None, plan)
+        expect(whole(plan["makespan"]) <= time and whole(plan["peak"]) <= result["store_all_peak"], file.name, plan)
+        (less,) = batch([{"chain": chain, "memory": whole(plan["peak"]) - 1}], "chain")
+        expect("error" in less or whole(less["makespan"]) > time or less["gap"] > 0 or plan["gap"] > 0, "not the least memory", file.name, plan, less)
+    done = run("chain", "-", "--memory", "1kB", text=json.dumps(TINY_CHAIN))
+    expect(done.returncode == 0 and "90" in done.stdout, done)
+    done = run("chain", "-", text='{"x":[1],"s":[1],"uf":[]}')
+    expect(done.returncode == 2 and done.stdout == "" and done.stderr.startswith("cairn: read_chain_json: the tapes' bytes s"), done)
+    os.rmdir(scratch)
 
 
 def check_memory():
@@ -638,11 +916,16 @@ def check_options():
             (["pareto", "--steps", 9, "--state", 8, "--memory", 9], "leave it out"), (["pareto", "--steps", 9, "--state", 8, "--points", 0], "points"),
             (["pareto", "--steps", 9, "--state", 8, "--csv", "--json"], "one of them"), (["slots", "--steps", 9], "--slowdown"),
             (["slots", "--steps", 9, "--slowdown", "1.5"], "2 or more"), (["slots", "--steps", "x", "--slowdown", 2], '"x"'), (["savings"], "N"), (["savings", "ten"], '"ten"'),
-            (["savings", 10, "--checkpoints", 11], "checkpoints = 11"), (["version", "x"], "x")):
+            (["savings", 10, "--checkpoints", 11], "checkpoints = 11"), (["chain"], "cairn chain FILE.json"), (["chain", scratch + "/no.json"], "cannot be read"),
+            (["chain", "--batch", "--memory", 9], "standard input"), (["chain", "x.json", "--batch"], "standard input"), (["chain", "x.json", "--memory", 9, "--time", 9], "one of them"),
+            (["chain", "x.json", "--memory", "9G"], "9GiB"), (["chain", "x.json", "--planner", "best"], "or single_level"), (["chain", "x.json", "--actions"], "give memory or time"),
+            (["chain", "x.json", "--svg", "y.svg"], "give memory or time"), (["chain", "x.json", "--memory", 9, "--pareto"], "leave memory and time out"),
+            (["chain", "x.json", "--memory", 9, "--csv"], "leave memory and time out"), (["chain", "x.json", "--json", "--csv"], "one of them"), (["chain", scratch], "cannot be read"),
+            (["chain", ROOT / "tests/oracles/chains/tiny_L5_1050.json", "--points", 0], "points"), (["chain", ROOT / "README.md"], "not JSON"), (["version", "x"], "x")):
         done = run(*words)
         one_sentence = done.stderr.startswith("cairn: ") and done.stderr.count("\n") == 1
         expect(done.returncode == 2 and done.stdout == "" and one_sentence and said in done.stderr, words, done)
-    for words in (["--help"], ["plan", "--help"], ["explain", "--help"], ["advise", "--help"], ["pareto", "--help"], ["slots", "--help"],
+    for words in (["--help"], ["plan", "--help"], ["explain", "--help"], ["advise", "--help"], ["pareto", "--help"], ["slots", "--help"], ["chain", "--help"],
                   ["savings", "--help"], ["version", "--help"]):
         expect("Usage" in output(*words), words)
     version = re.search(r'CAIRN_VERSION_STRING "([^"]+)"', (ROOT / "include/cairn/version.hpp").read_text())[1]
@@ -767,7 +1050,8 @@ def check_page():
 def main():
     global TOOL, ROOT
     TOOL, ROOT, part = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
-    checks = ("oracles", "limits", "lines", "keys", "budgets", "memory", "actions", "custom", "options", "planning", "words", "page")
+    checks = ("oracles", "limits", "lines", "keys", "budgets", "memory", "actions", "custom", "options", "planning", "words", "chains", "chain_lines", "chain_memory",
+              "chain_command", "page")
     for name in checks if part == "all" else [part]:
         globals()["check_" + name]()
         print(name, "ok")

@@ -11,6 +11,7 @@
 #include <cairn/core/error.hpp>
 
 #include "answer.hpp"
+#include "json_text.hpp"
 #include "lines.hpp"
 #include "planning.hpp"
 #include "request.hpp"
@@ -22,9 +23,6 @@ namespace {
 using json = nlohmann::json;
 
 constexpr std::size_t longest_line = 65'536;
-
-/// Any text as a string of JSON; what is no UTF-8 in it is replaced.
-std::string json_string(std::string_view text) { return json(text).dump(-1, ' ', false, json::error_handler_t::replace); }
 
 /// Takes a request out of one flat JSON object while it is parsed, without a tree in between.
 class request_reader final : public json::json_sax_t {
@@ -123,18 +121,14 @@ class request_reader final : public json::json_sax_t {
   std::vector<std::string> seen_;
 };
 
-std::string object(std::string const& id, std::string const& members) {
-  return (id.empty() ? "{" : "{\"id\":" + id + ',') + members + "}\n";
-}
-
 std::string answer(std::string const& line, line_kind kind) {
   request_reader reader;
-  auto const error = [&](std::string_view text) { return object(reader.id, "\"error\":" + json_string(text)); };
+  auto const error = [&](std::string_view text) { return answer_object(reader.id, "\"error\":" + json_string(text)); };
   try {
     if (kind == line_kind::too_long) throw wrong_request{"the line is too long; a request has 65536 characters at most"};
     if (line.empty()) throw wrong_request{"the line is empty; give one JSON object, as in {\"steps\":1000,\"slots\":10}"};
     json::sax_parse(line.begin(), line.end(), &reader);
-    return object(reader.id, json_members(plan_of(reader.asked)));
+    return answer_object(reader.id, json_members(plan_of(reader.asked)));
   } catch (wrong_request const& problem) {
     return error(problem.what());
   } catch (cairn::error const& problem) {
@@ -144,12 +138,6 @@ std::string answer(std::string const& line, line_kind kind) {
 
 }  // namespace
 
-void answer_lines(std::istream& from, std::ostream& to) {
-  std::string line;
-  for (line_kind kind; (kind = read_line(from, line, longest_line)) != line_kind::none && to;) {
-    to << answer(line, kind);
-    if (from.rdbuf()->in_avail() <= 0) to.flush();
-  }
-}
+void answer_lines(std::istream& from, std::ostream& to) { answer_each_line(from, to, longest_line, answer); }
 
 }  // namespace tool

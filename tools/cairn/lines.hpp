@@ -2,6 +2,7 @@
 /// \file lines.hpp  Reads lines of bounded length, so that no input makes a program grow.
 #include <cstddef>
 #include <istream>
+#include <ostream>
 #include <string>
 
 namespace tool {
@@ -22,6 +23,16 @@ enum class line_kind : unsigned char { whole, too_long, none };
   }
   if (!line.empty() && line.back() == '\r') line.pop_back();
   return too_long ? line_kind::too_long : line_kind::whole;
+}
+
+/// Writes `answer(line, kind)` for each line in order. Answers are handed on before the input is waited for.
+template <class Answer>
+void answer_each_line(std::istream& from, std::ostream& to, std::size_t most, Answer answer) {
+  std::string line;
+  for (line_kind kind; (kind = read_line(from, line, most)) != line_kind::none && to;) {
+    to << answer(line, kind);
+    if (from.rdbuf()->in_avail() <= 0) to.flush();
+  }
 }
 
 }  // namespace tool

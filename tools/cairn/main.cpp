@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <iostream>
 #include <new>
 #include <optional>
@@ -22,7 +21,10 @@
 #include "actions.hpp"
 #include "answer.hpp"
 #include "batch.hpp"
+#include "chain_batch.hpp"
+#include "chain_command.hpp"
 #include "explain.hpp"
+#include "files.hpp"
 #include "found_plans.hpp"
 #include "loop.hpp"
 #include "pictures.hpp"
@@ -81,13 +83,6 @@ struct outputs {
   }
 };
 
-void write_file(std::string const& name, std::string const& text) {
-  std::ofstream file{name, std::ios::binary};
-  file << text;
-  file.close();
-  if (!file) throw wrong_request{"\"" + name + "\" cannot be written; give a file in a folder that is there and may be written to"};
-}
-
 void plan(written<request> const& written, outputs const& wanted) {
   if (wanted.json + wanted.csv + wanted.json_actions + wanted.picture > 1)
     throw wrong_request{"json, csv, json_actions and picture are ways of writing the answer; give one of them"};
@@ -144,6 +139,34 @@ void compare(written<asked_loop> const& written, comparison const& wanted) {
   std::cout << (wanted.csv ? cairn::pareto_csv(front) : wanted.json ? plans_json(front) + '\n' : cairn::pareto_text(front));
 }
 
+/// A chain, as a file or as lines.
+struct chain_words {
+  std::string file;
+  chain_outputs outputs;
+  bool batch = false;
+
+  void add_to(CLI::App& command) {
+    command.add_option("FILE", file, "the chain as JSON, - for standard input");
+    command.add_flag("--json", outputs.json, "one JSON object, or an array of them, instead of a table");
+    command.add_flag("--csv", outputs.csv, "what memory buys, comma-separated, with numbers in full");
+    command.add_flag("--actions", outputs.actions, "the actions, as words on one line, instead of a table");
+    command.add_flag("--pareto", outputs.pareto, "what memory buys: the plans of which none is both smaller and faster");
+    command.add_option("--points", outputs.points, "plans at most (40; 8 without --pareto)")->type_name("K");
+    command.add_option("--svg", outputs.svg, "memory over time as a diagram")->type_name("FILE");
+    command.add_option("--pareto-svg", outputs.pareto_svg, "makespan over memory as a diagram")->type_name("FILE");
+    command.add_flag("--batch", batch, "requests from standard input, one JSON object a line, whose memory does not count state 0; one answer a line");
+  }
+  [[nodiscard]] bool empty() const {
+    return file.empty() && !outputs.json && !outputs.csv && !outputs.actions && !outputs.pareto && outputs.points.empty() && outputs.svg.empty() && outputs.pareto_svg.empty();
+  }
+};
+
+void chain(written<asked_chain> const& written, chain_words const& wanted) {
+  if (!wanted.batch) return answer_chain(std::cout, wanted.file, written.read(), wanted.outputs);
+  if (!written.empty() || !wanted.empty()) throw wrong_request{"batch takes no other options; each line of standard input is a request of its own"};
+  answer_chain_lines(std::cin, std::cout);
+}
+
 void savings(std::vector<std::string> const& lengths, std::string const& checkpoints) {
   std::vector<cairn::step_index> steps;
   for (auto const& text : lengths) steps.push_back(count_of("N", text, 0));
@@ -156,12 +179,14 @@ int refuse(std::string const& what) {
 }
 
 int run(int count, char** words) {
-  CLI::App app{"Plans for reversing a loop of many steps in a small memory."};
+  CLI::App app{"Plans for reversing a loop of many steps, or a chain of stages, in a small memory."};
   app.name("cairn");
   app.require_subcommand(1);
   app.footer("Sizes are written as 100, 64kB, 1.5GB or 512MiB. Exit status: 0, or 2 for what cannot be done as asked.");
   written<request> to_plan, to_explain;
   written<asked_loop> to_advise, to_compare;
+  written<asked_chain> to_chain;
+  chain_words chained;
   bool advice_as_json = false;
   comparison compared;
   std::string steps_to_slow, slowdown;
@@ -180,6 +205,9 @@ int run(int count, char** words) {
   auto& comparing = *app.add_subcommand("pareto", "What memory buys: the plans of which none is both smaller and faster");
   to_compare.add_to(comparing, loop_keys());
   compared.add_to(comparing);
+  auto& chaining = *app.add_subcommand("chain", "The fastest plan for stages that differ within a budget, and what memory buys");
+  to_chain.add_to(chaining, chain_keys());
+  chained.add_to(chaining);
   auto& slowing = *app.add_subcommand("slots", "The fewest slots for a wanted slow-down");
   slowing.add_option("--steps", steps_to_slow, "steps of the loop")->type_name("N")->required();
   slowing.add_option("--slowdown", slowdown, "steps run forward, the recorded run of each included, per step of the loop")
@@ -202,6 +230,7 @@ int run(int count, char** words) {
     else if (app.got_subcommand("explain")) std::cout << explanation(plan_of(to_explain.read()));
     else if (app.got_subcommand("advise")) advise(to_advise, advice_as_json);
     else if (app.got_subcommand("pareto")) compare(to_compare, compared);
+    else if (app.got_subcommand("chain")) chain(to_chain, chained);
     else if (app.got_subcommand("slots")) std::cout << slots_text(count_of("steps", steps_to_slow, 0), number_of("slowdown", slowdown));
     else if (app.got_subcommand("savings")) savings(lengths, checkpoints);
     else std::cout << "cairn " CAIRN_VERSION_STRING "\n";

@@ -82,6 +82,11 @@ struct invalid_schedule : error { using error::error; };
 /// A call that the object cannot serve in the state it is in, for example a second reverse of a state that cannot be copied.
 struct invalid_call : error { using error::error; };
 
+/// A device that is not there, is not the right one, or failed; the values hold its number and the runtime's code.
+struct device_error : error { using error::error; };
+/// Memory of a device or pinned memory of the host that is not to be had; the values say how much was asked for.
+struct out_of_memory : error { using error::error; };
+
 /// A workspace that is already in use by a sweep: a step must not start a sweep in the workspace it runs in.
 struct reentrancy_error : error { using error::error; };
 

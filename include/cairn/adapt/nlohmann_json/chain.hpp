@@ -1,0 +1,253 @@
+#pragma once
+/// \file chain.hpp  Chains and their plans as JSON by nlohmann::json, and chains back.
+///
+///     {"L": 2, "x": [8, 8, 8], "s": [20, 20], "f": [0, 0], "b": [4, 4, 8], "uf": [10, 10], "ub": [20, 20, 0]}
+///
+/// `u` may be written for `uf` and `v` for `ub`. `g`, `f`, `b`, `ub` and `self_contained_tape` may be left out, as in a `chain`; so may `L`, which is
+/// checked where it is there. Other members are passed over. An object with a member `chain` is read as that member. Numbers are whole, from 0 to
+/// 2^63-1, and exact; a text of decimal digits is a number, too.
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+#include <nlohmann/json.hpp>
+#include <cairn/core/chain.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/chain/chain_plan.hpp>
+#include <cairn/plan/text/chain_words.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// A list of numbers of a chain: what JSON calls it, and what errors call a place in it.
+struct chain_list {
+  std::string_view name, other_name;
+  char const* place;
+  std::vector<std::int64_t> chain::*numbers;
+};
+inline constexpr chain_list chain_lists[]{
+    {"x", "x", "position in x", &chain::x}, {"g", "g", "position in g", &chain::g}, {"s", "s", "position in s", &chain::s},      {"f", "f", "position in f", &chain::f},
+    {"b", "b", "position in b", &chain::b}, {"uf", "u", "position in uf", &chain::u}, {"ub", "v", "position in ub", &chain::v}};
+
+/// Takes a chain out of the events of a JSON reader, without a tree in between: numbers go where they belong, and what is passed over takes
+/// no memory, however deep it is nested. Members beside the chain are handed to `outer`.
+class chain_events : public nlohmann::json::json_sax_t {
+ public:
+  using json = nlohmann::json;
+
+  /// \param bare  whether the outermost object may be the chain itself
+  chain_events(char const* who, bool bare) noexcept : who_{who}, bare_{bare} {}
+
+  bool null() override { return value(nullptr); }
+  bool boolean(bool claim) override { return value(claim); }
+  bool number_integer(json::number_integer_t number) override { return value(number); }
+  bool number_unsigned(json::number_unsigned_t number) override { return value(number); }
+  bool number_float(json::number_float_t number, json::string_t const&) override { return value(number); }
+  bool string(json::string_t& text) override { return value(std::move(text)); }
+  bool binary(json::binary_t&) override { return value(nullptr); }
+  bool key(json::string_t& name) override {
+    if (ignored_ == 0) key_ = name;
+    return true;
+  }
+  bool start_object(std::size_t) override { return open(json::object()); }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t) override { return open(json::array()); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t position, std::string const&, json::exception const& found) override {
+    constexpr int number_out_of_range = 406;
+    if (found.id == number_out_of_range) throw cairn::parse_error{who_, "a number that is too large for any type", {{"byte", position}}, ""};
+    throw cairn::parse_error{who_, "this is not JSON", {{"byte", position}}, ""};
+  }
+  /// A text, a number, a truth value or null.
+  bool value(json const& is) {
+    if (ignored_ > 0) return true;
+    if (list_) {
+      auto& numbers = chain_.*list_->numbers;
+      numbers.push_back(number_of(is, list_->place, numbers.size()));
+    } else if (depth_ == 0 || (depth_ == 1 && key_ == "chain")) {
+      refuse_shape();
+    } else if (!in_chain(depth_)) {
+      outer(key_, is);
+    } else if (key_ == "L") {
+      stages_ = whole(is).value_or(-1);
+    } else if (key_ == "self_contained_tape") {
+      if (!is.is_boolean()) throw cairn::parse_error{who_, "self_contained_tape is neither true nor false", {}, "it says of all tapes that adjoints need nothing beside them"};
+      chain_.self_contained_tape = is.get<bool>();
+    } else if (auto const* const known = list_called(key_); known && !is.is_null()) {
+      refuse_list(*known);
+    }
+    return true;
+  }
+  /// What was read, once.   \throws parse_error, invalid_plan, overflow_error   for what is no chain
+  [[nodiscard]] chain take() {
+    if (!is_given(chain_lists[0])) refuse_shape();
+    if (stages_ && *stages_ != chain_.stages())
+      throw cairn::parse_error{who_, "L is not the number of stages that x has", {{"numbers in x", chain_.x.size()}}, "give one less than x has numbers, or leave L out"};
+    check_chain(chain_, who_);
+    return std::move(chain_);
+  }
+
+ protected:
+  /// A member of the outermost object that is not of the chain; of objects and arrays only that they are there.
+  virtual void outer(std::string const&, json const&) {}
+
+ private:
+  static constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+
+  /// Where it is one from 0 to 2^63-1.
+  [[nodiscard]] static std::optional<std::int64_t> whole(json const& is) {
+    if (is.is_number_unsigned() && is.get<std::uint64_t>() > std::uint64_t(most)) return {};
+    if (!is.is_number_integer() || is.get<std::int64_t>() < 0) return {};
+    return is.get<std::int64_t>();
+  }
+  [[nodiscard]] static chain_list const* list_called(std::string_view name) noexcept {
+    for (auto const& known : chain_lists)
+      if (name == known.name || name == known.other_name) return &known;
+    return nullptr;
+  }
+  /// Whether what stands in that many containers is a member of the chain.
+  [[nodiscard]] bool in_chain(int depth) const noexcept { return nested_ ? depth == 2 : bare_ && depth == 1; }
+  [[nodiscard]] bool is_given(chain_list const& list) const noexcept { return (given_ >> (&list - chain_lists) & 1u) != 0; }
+
+  bool open(json const& empty) {
+    ++depth_;
+    if (ignored_ > 0) return true;
+    if (list_) refuse_entry(list_->place, (chain_.*list_->numbers).size());
+    if (depth_ == 1) {
+      if (!empty.is_object()) refuse_shape();
+    } else if (depth_ == 2 && key_ == "chain") {
+      if (!empty.is_object() || nested_) refuse_shape();
+      nested_ = true;
+      chain_ = {}, given_ = 0, stages_.reset();
+    } else if (!in_chain(depth_ - 1)) {
+      outer(key_, empty);
+      ignored_ = depth_;
+    } else if (auto const* const known = list_called(key_)) {
+      if (!empty.is_array()) refuse_list(*known);
+      if (is_given(*known)) throw cairn::parse_error{who_, "a list of this chain is given twice", {{known->place, (chain_.*known->numbers).size()}}, "give it once; u is uf, and v is ub"};
+      given_ |= 1u << (known - chain_lists);
+      list_ = known;
+    } else {
+      if (key_ == "L") stages_ = -1;
+      ignored_ = depth_;
+    }
+    return true;
+  }
+  bool close() noexcept {
+    if (ignored_ == depth_) ignored_ = 0;
+    else if (ignored_ == 0) list_ = nullptr;
+    --depth_;
+    return true;
+  }
+  [[nodiscard]] std::int64_t number_of(json const& is, char const* place, std::size_t position) const {
+    if (auto const number = whole(is)) return *number;
+    if (is.is_string()) {
+      auto const& digits = is.get_ref<json::string_t const&>();
+      std::int64_t number = -1;
+      auto const [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+      if (problem == std::errc{} && end == digits.data() + digits.size() && number >= 0) return number;
+    }
+    if (is.is_number_unsigned() || (is.is_number_float() && is.get<double>() >= 0x1p63))
+      throw cairn::parse_error{who_, "a number of this chain is larger than 2^63-1", {{place, position}}, "give sizes in KiB, or times in a larger unit"};
+    if (is.is_number_integer())
+      throw cairn::parse_error{who_, "a number of this chain is negative", {{place, position}, {"value", is.get<std::int64_t>()}}, "sizes and times are 0 or more"};
+    if (is.is_number_float()) throw cairn::parse_error{who_, "a number of this chain is not written as a whole one", {{place, position}}, "give whole bytes, and times in a unit that makes them whole"};
+    refuse_entry(place, position);
+  }
+  [[noreturn]] void refuse_entry(char const* place, std::size_t position) const {
+    throw cairn::parse_error{who_, "an entry of this chain is no number", {{place, position}}, "lists of a chain hold numbers"};
+  }
+  [[noreturn]] void refuse_list(chain_list const& list) const {
+    throw cairn::parse_error{who_, "a member of this chain is no list of numbers", {{list.place, 0}}, "x, g, s, f, b, uf and ub are lists, as in \"x\": [8, 8, 8]"};
+  }
+  [[noreturn]] void refuse_shape() const {
+    throw cairn::parse_error{who_, "this is no chain", {}, "give an object with lists x, s and uf, or one whose member chain is that, once"};
+  }
+
+  char const* who_;
+  bool bare_;
+  bool nested_ = false;  ///< the chain is the member of that name
+  int depth_ = 0;        ///< open containers
+  int ignored_ = 0;      ///< how many were open when one began that says nothing; 0 outside of such
+  chain_list const* list_ = nullptr;
+  unsigned given_ = 0;  ///< bit k is set where chain_lists[k] was
+  std::optional<std::int64_t> stages_;  ///< by `L`; -1 for what is no number of stages
+  std::string key_;
+  chain chain_;
+};
+
+}  // namespace detail
+
+/// A chain as a JSON object that `chain_from_json` reads; what is left out of it is what the chain leaves empty.
+[[nodiscard]] inline nlohmann::json chain_json(chain const& work) {
+  nlohmann::json object{{"L", work.stages()}, {"x", work.x}, {"s", work.s}, {"uf", work.u}};
+  for (auto const& optional : {std::pair{"g", &work.g}, {"f", &work.f}, {"b", &work.b}, {"ub", &work.v}})
+    if (!optional.second->empty()) object[optional.first] = *optional.second;
+  if (work.self_contained_tape) object["self_contained_tape"] = true;
+  return object;
+}
+
+/// The chain that a JSON object describes, checked.
+/// \throws parse_error   with the list and the position in it, from 0   \throws invalid_plan, overflow_error   for numbers that no chain has, as lists of other lengths
+[[nodiscard]] inline chain chain_from_json(nlohmann::json const& object) {
+  detail::chain_events events{"cairn::chain_from_json", true};
+  auto const& work = object.is_object() && object.contains("chain") ? object["chain"] : object;
+  if (!work.is_object()) events.value(nullptr);
+  events.start_object(0);
+  for (auto const& [name, member] : work.items()) {
+    auto called = name;
+    events.key(called);
+    if (!member.is_structured()) {
+      events.value(member);
+      continue;
+    }
+    if (member.is_object()) {
+      events.start_object(0);
+      events.end_object();
+      continue;
+    }
+    events.start_array(0);
+    for (auto const& entry : member) {
+      if (entry.is_structured()) events.start_array(0), events.end_array();
+      else events.value(entry);
+    }
+    events.end_array();
+  }
+  events.end_object();
+  return events.take();
+}
+
+/// The chain that a JSON text describes, checked; no tree is made of the text.   Cost: O(its length), 8 bytes of memory a number
+/// \throws parse_error   with the number of the byte, or the list and the position in it   \throws invalid_plan, overflow_error   for numbers that no chain has
+[[nodiscard]] inline chain read_chain_json(std::string_view text) {
+  detail::chain_events events{"cairn::read_chain_json", true};
+  nlohmann::json::sax_parse(text, &events);
+  return events.take();
+}
+
+/// What a plan costs and how far it is from the best, as a JSON object; `plan` is its actions as `chain_words` writes them.
+[[nodiscard]] inline nlohmann::json chain_plan_json(chain_plan const& plan) {
+  return {{"planner", name_of(plan.by)},
+          {"budget", plan.budget},
+          {"peak", plan.cost.peak},
+          {"makespan", plan.cost.makespan},
+          {"extra_forward", plan.cost.extra_forward},
+          {"transfer", plan.cost.transfer},
+          {"stage_runs", plan.cost.stage_runs},
+          {"lower_bound_time", plan.proof.lower_bound_time},
+          {"lower_bound_peak", plan.proof.lower_bound_peak},
+          {"bound", name_of(plan.bound_class())},
+          {"bound_time", plan.bound()},
+          {"gap", plan.gap()},
+          {"exact", plan.exact()},
+          {"plan", chain_words(plan.actions)}};
+}
+
+}  // namespace cairn

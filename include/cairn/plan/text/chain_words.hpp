@@ -1,0 +1,132 @@
+#pragma once
+/// \file chain_words.hpp  The actions of a plan for a chain as words, and back.
+///
+///     Fck0 Fn1 Fall2 Loss3 B2 Fall0 Fall1 B1 B0
+///
+/// | word | is |
+/// |---|---|
+/// | `Fcki`, `Fni` | stage i is run; state i stays, or is forgotten once that is done |
+/// | `Falli` | stage i is recorded; state i stays |
+/// | `Lossi` | the adjoint of the last state is made, i = L |
+/// | `Bi`, `Bcki` | the adjoint of stage i is run; state i, where it is kept beside tapes, is forgotten once that is done, or stays |
+/// | `Dropi`, `DropTapei` | state i, or the tape of stage i, is forgotten |
+/// | `Savei:tier`, `Loadi:tier`, `Dropi:tier` | state i is copied to `device`, `host` or `disk`, back to memory, forgotten there |
+///
+/// The first five are the words of the literature, and mean there what they mean here; a state i that they forget is a `drop` of its own among the actions.
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unordered_set>
+#include <vector>
+#include <cairn/core/chain.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/text/action_words.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// Which states are kept beside tapes, action by action.
+class kept_states {
+ public:
+  [[nodiscard]] bool holds(step_index i) const { return i > 0 && kept_.contains(i); }
+  void obey(chain_action const& a) {
+    using enum chain_action_kind;
+    if (a.kind == forward) set(a.stage + 1, true);
+    else if (a.kind == record || a.kind == backward) set(a.stage + 1, false);
+    else if (a.kind == loss) set(a.stage, false);
+    else if (a.kind == load) set(a.stage, true);
+    else if (a.kind == drop && a.where == tier::memory) set(a.stage, false);
+  }
+
+ private:
+  void set(step_index i, bool kept) {
+    if (kept) kept_.insert(i);
+    else kept_.erase(i);
+  }
+  std::unordered_set<step_index> kept_;
+};
+
+}  // namespace detail
+
+/// The actions as one line of words. `read_chain_words` gives the same actions back.   Cost: O(actions)
+/// \pre stages are 0 .. 2^31, as in every plan that `replay` takes
+[[nodiscard]] inline std::string chain_words(std::span<chain_action const> actions) {
+  using enum chain_action_kind;
+  detail::kept_states states;
+  std::string line;
+  for (std::size_t k = 0; k < actions.size(); ++k) {
+    chain_action const& a = actions[k];
+    bool const drops = states.holds(a.stage) && k + 1 < actions.size() && actions[k + 1] == chain_action{drop, tier::memory, a.stage};
+    bool const joined = drops && (a.kind == forward || a.kind == backward);
+    char const* word = "";
+    switch (a.kind) {
+      case forward: word = joined ? "Fn" : "Fck"; break;
+      case record: word = "Fall"; break;
+      case drop: word = "Drop"; break;
+      case drop_tape: word = "DropTape"; break;
+      case loss: word = "Loss"; break;
+      case backward: word = !joined && states.holds(a.stage) ? "Bck" : "B"; break;
+      case save: word = "Save"; break;
+      case load: word = "Load"; break;
+    }
+    if (!line.empty()) line += ' ';
+    line.append(word).append(std::to_string(a.stage));
+    if (a.kind == save || a.kind == load || (a.kind == drop && a.where != tier::memory)) line.append(":").append(word_of(a.where));
+    states.obey(a);
+    if (joined) states.obey(actions[++k]);
+  }
+  return line;
+}
+
+/// The actions that such a line says, separated by spaces. They are read, not played: `replay` checks them.   Cost: O(length)
+/// \throws parse_error   with the number of the word, from 0
+[[nodiscard]] inline std::vector<chain_action> read_chain_words(std::string_view line) {
+  using enum chain_action_kind;
+  constexpr char const* who = "cairn::read_chain_words";
+  constexpr std::int64_t most_stage = std::numeric_limits<std::int32_t>::max();
+  struct meaning {
+    std::string_view word;
+    chain_action_kind kind;
+    bool forgets;  ///< state i with it
+  };
+  constexpr meaning meanings[]{{"Fck", forward, false}, {"Fn", forward, true}, {"Fall", record, false},    {"Loss", loss, false}, {"B", backward, true},
+                               {"Bck", backward, false}, {"Drop", drop, false}, {"DropTape", drop_tape, false}, {"Save", save, false}, {"Load", load, false}};
+  detail::kept_states states;
+  std::vector<chain_action> actions;
+  auto const add = [&](chain_action const& a) {
+    actions.push_back(a);
+    states.obey(a);
+  };
+  for (std::size_t count = 0;; ++count) {
+    line.remove_prefix(std::min(line.size(), line.find_first_not_of(" \t\r\n")));
+    if (line.empty()) return actions;
+    auto const whole = line.substr(0, line.find_first_of(" \t\r\n"));
+    line.remove_prefix(whole.size());
+    auto const colon = whole.find(':');
+    auto const before = whole.substr(0, colon), place = colon == whole.npos ? std::string_view{} : whole.substr(colon + 1);
+    auto const name = before.substr(0, before.find_first_of("0123456789")), digits = before.substr(name.size());
+    meaning const* found = nullptr;
+    for (auto const& one : meanings)
+      if (one.word == name) found = &one;
+    if (!found) throw parse_error{who, "no such action of a chain", {{"word", count}}, "words are Fck, Fn, Fall, Loss, B, Bck, Drop, DropTape, Save and Load with a number behind, as in Fck0"};
+    std::int64_t stage = -1;
+    auto const [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), stage);
+    if (problem != std::errc{} || end != digits.data() + digits.size() || stage > most_stage)
+      throw parse_error{who, "an action of a chain lacks the number of its stage", {{"word", count}}, "write the number behind the word, as in Fck0"};
+    bool const needs_place = found->kind == save || found->kind == load, takes_place = needs_place || found->kind == drop;
+    auto const where = place.empty() ? std::optional{tier::memory} : detail::value_in<tier>(detail::tier_words, place);
+    if (!where || (colon != whole.npos) != (*where != tier::memory) || (*where != tier::memory ? !takes_place : needs_place))
+      throw parse_error{who, "an action of a chain names no place, or a wrong one", {{"word", count}}, "saves, loads and drops elsewhere name device, host or disk, as in Save3:disk; others name none"};
+    add({found->kind, *where, stage});
+    if (found->forgets && states.holds(stage)) add({drop, tier::memory, stage});
+  }
+}
+
+}  // namespace cairn

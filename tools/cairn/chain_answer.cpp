@@ -1,0 +1,74 @@
+#include "chain_answer.hpp"
+
+#include <cstdio>
+#include <utility>
+
+#include <cairn/core/bytes.hpp>
+#include <cairn/plan/text/chain_text.hpp>
+#include <cairn/plan/text/chain_words.hpp>
+
+#include "members.hpp"
+#include "numbers.hpp"
+
+namespace tool {
+
+using cairn::wide;
+
+chain_desk::chain_desk(cairn::chain work, asked_chain const& asked) : memory_{asked.memory}, time_{asked.time}, planner_{std::move(work), asked.options} {}
+
+std::optional<cairn::chain_infeasibility> chain_desk::why_infeasible() { return memory_ ? planner_.why_infeasible(*memory_) : std::nullopt; }
+
+std::string chain_desk::json_members(cairn::chain_plan const& plan) const {
+  auto const quoted_name = [](char const* name) { return '"' + std::string{name} + '"'; };
+  members all;
+  all.add("planner", quoted_name(name_of(plan.by)));
+  all.add("stages", wide(work().stages()));
+  all.add("budget", wide(plan.budget));
+  all.add("peak", wide(plan.cost.peak));
+  all.add("initial_bytes", wide(initial_bytes()));
+  all.add("makespan", wide(plan.cost.makespan));
+  all.add("extra_forward", wide(plan.cost.extra_forward));
+  all.add("stage_runs", wide(plan.cost.stage_runs));
+  all.add("no_checkpoint_makespan", wide(planner_.store_all_time()));
+  all.add("store_all_peak", wide(planner_.store_all_peak()));
+  all.add("lower_bound_time", wide(plan.proof.lower_bound_time));
+  all.add("lower_bound_peak", wide(plan.proof.lower_bound_peak));
+  all.add("bound", quoted_name(name_of(plan.bound_class())));
+  all.add("bound_time", wide(plan.bound()));
+  all.add("gap", json_number(plan.gap()));
+  all.add("exact", std::string{plan.exact() ? "true" : "false"});
+  all.add("plan", '"' + cairn::chain_words(plan.actions) + '"');
+  return all.take();
+}
+
+std::string chain_desk::table(cairn::chain_plan const& plan) const {
+  auto const& cost = plan.cost;
+  std::string text = std::string{name_of(plan.by)} + ", " + counted(wide(work().stages()), "stage") + '\n';
+  auto const line = [&](char const* name, std::string const& value, std::string const& note = "") {
+    char row[200];
+    std::snprintf(row, sizeof row, "  %-20s %26s  %s", name, value.c_str(), note.c_str());
+    text.append(row);
+    text.erase(text.find_last_not_of(' ') + 1) += '\n';
+  };
+  auto const bytes = [&](char const* name, std::int64_t count) { line(name, grouped(wide(count)) + " B", cairn::to_short_text(wide(count)).c_str()); };
+  bytes("memory", cost.peak + initial_bytes());
+  if (initial_bytes() > 0) bytes("of these, state 0", initial_bytes());
+  line("makespan", grouped(wide(cost.makespan)), fixed(cairn::detail::slowdown(plan)) + " times store-all's " + grouped(wide(planner_.store_all_time())));
+  line("run again", grouped(wide(cost.extra_forward)), "time of stages that are run more than once");
+  line("stage runs", grouped(wide(cost.stage_runs)), "of " + counted(wide(work().stages()), "stage"));
+  bytes("store-all's memory", planner_.store_all_peak() + initial_bytes());
+  bytes("least of any kind", plan.proof.lower_bound_peak + initial_bytes());
+  line("fastest of any kind", grouped(wide(plan.proof.lower_bound_time)), "at least, within this budget");
+  line("gap", cairn::detail::percent_text(plan.gap()), cairn::chain_gap_text(plan));
+  return text;
+}
+
+std::string chain_desk::pareto_table(std::vector<cairn::chain_plan> const& front) const { return cairn::chain_pareto_text(front, initial_bytes()); }
+
+std::string chain_desk::pareto_json(std::vector<cairn::chain_plan> const& front) const {
+  std::string text;
+  for (auto const& plan : front) text += (text.empty() ? "{" : ",{") + json_members(plan) + '}';
+  return '[' + text + ']';
+}
+
+}  // namespace tool
