@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 #include <cairn/core/chain.hpp>
+#include <cairn/core/chain_walk.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/chain_model.hpp>
 
@@ -28,111 +29,58 @@ class chain_player {
  public:
   /// \param far  tiers that saves and loads may name   \param model, far  must outlive the player
   chain_player(chain_model const& model, std::span<chain_tier const> far, char const* who)
-      : model_{model}, far_{far}, who_{who}, state_(std::size_t(model.stages) + 2), tape_(std::size_t(model.stages) + 1),
-        far_state_(far.size(), std::vector<char>(std::size_t(model.stages) + 1)), far_bytes_(far.size()), adjoint_{model.stages + 1} {
-    state_[0] = 1;
-    for (std::size_t k = 0; k < far.size(); ++k) {
-      for (auto const* list : {&far[k].write, &far[k].read}) {
-        if (list->empty()) continue;
-        if (std::int64_t(list->size()) != model.stages + 1)
-          throw invalid_plan{who, "a tier's times are not one a state", {{"states", model.stages + 1}, {"numbers given", list->size()}}, "give write and read for states 0..L, or none"};
-        for (auto const time : *list)
-          if (time < 0) throw invalid_plan{who, "a tier's time is negative", {{"value", time}}, "give times of 0 or more"};
-      }
-      bool named_before = far[k].where == tier::memory;
-      for (std::size_t j = 0; j < k; ++j) named_before = named_before || far[j].where == far[k].where;
-      if (named_before) throw invalid_plan{who, "a tier is named twice, or is the working memory", {{"tier", int(far[k].where)}}, "name each of device, host and disk at most once"};
-    }
-  }
+      : model_{model}, far_{far}, walk_{model.stages, checked(model, far, who), who}, far_bytes_(far.size()) {}
 
   /// \throws invalid_schedule   where the plan asks for what is not there
   void play(chain_action const& a) {
-    std::int64_t const last = a.kind == chain_action_kind::forward || a.kind == chain_action_kind::record || a.kind == chain_action_kind::drop_tape ||
-                                      a.kind == chain_action_kind::backward ? model_.stages - 1 : model_.stages;
-    if (a.stage < 0 || a.stage > last) refuse("an action names a stage that is not there", a);
+    walk_.check(a, !model_.self_contained_tape);
     std::size_t const i = std::size_t(a.stage);
     switch (a.kind) {
       case chain_action_kind::forward:
-        need(at_hand(i), "a stage is run on a state that is not at hand", a);
-        if (!state_[i + 1]) live_ += model_.x[i + 1], state_[i + 1] = 1;
+        make(a.stage + 1);
         reach(live_ + model_.f[i]);
         ran(i);
         break;
       case chain_action_kind::record:
-        need(at_hand(i), "a stage is recorded on a state that is not at hand", a);
-        need(!tape_[i], "a stage is recorded whose tape lives", a);
         live_ += model_.s[i];
         reach(live_ + model_.f[i]);
-        tape_[i] = 1;
-        forget(i + 1);
+        forget(a.stage + 1);
         ran(i);
         break;
-      case chain_action_kind::drop: {
-        if (a.where == tier::memory) {
-          need(i > 0, "state 0, which is the caller's, is dropped", a);
-          need(state_[i], "a state is dropped that is not kept", a);
-          forget(i);
-        } else {
-          std::size_t const k = tier_of(a);
-          need(far_state_[k][i], "a state is dropped that is not kept on that tier", a);
-          far_state_[k][i] = 0;
-          far_bytes_[k] -= model_.x[i];
-        }
+      case chain_action_kind::drop:
+        if (a.where == tier::memory) forget(a.stage);
+        else far_bytes_[tier_of(a.where)] -= model_.x[i];
         break;
-      }
-      case chain_action_kind::drop_tape:
-        need(tape_[i], "a tape is dropped that does not live", a);
-        tape_[i] = 0;
-        live_ -= model_.s[i];
-        break;
+      case chain_action_kind::drop_tape: live_ -= model_.s[i]; break;
       case chain_action_kind::loss:
-        need(a.stage == model_.stages, "the loss is not the last stage", a);
-        need(adjoint_ == model_.stages + 1, "the loss is run twice", a);
-        need(at_hand(i), "the loss is run without its state", a);
         reach(live_ + model_.b[i]);
-        adjoint_ = a.stage;
-        forget(i);
-        if (i > 0) live_ += model_.g[i];
-        reach(live_);
-        cost_.makespan += model_.v[i];
+        forget(a.stage);
+        adjoint_made(i);
         break;
       case chain_action_kind::backward:
-        need(adjoint_ == a.stage + 1, "an adjoint is run out of order", a);
-        need(tape_[i], "an adjoint is run without its tape", a);
-        need(model_.self_contained_tape || at_hand(i), "an adjoint is run without its state", a);
         reach(live_ + model_.b[i]);
-        tape_[i] = 0;
         live_ -= model_.s[i] + model_.g[i + 1];
-        forget(i + 1);
-        adjoint_ = a.stage;
-        if (i > 0) live_ += model_.g[i];
-        reach(live_);
-        cost_.makespan += model_.v[i];
+        forget(a.stage + 1);
+        adjoint_made(i);
         break;
       case chain_action_kind::save: {
-        std::size_t const k = tier_of(a);
-        need(at_hand(i), "a state is saved that is not at hand", a);
-        need(!far_state_[k][i], "a state is saved twice on one tier", a);
-        far_state_[k][i] = 1;
+        std::size_t const k = tier_of(a.where);
         far_bytes_[k] += model_.x[i];
-        need(far_[k].bytes < 0 || far_bytes_[k] <= far_[k].bytes, "a tier keeps more bytes than it has", a);
+        if (far_[k].bytes >= 0 && far_bytes_[k] > far_[k].bytes) walk_.refuse("a tier keeps more bytes than it has", a);
         transferred(far_[k].write, i);
         break;
       }
-      case chain_action_kind::load: {
-        std::size_t const k = tier_of(a);
-        need(far_state_[k][i], "a state is loaded that is not kept on that tier", a);
-        if (!state_[i]) live_ += model_.x[i], state_[i] = 1;
+      case chain_action_kind::load:
+        make(a.stage);
         reach(live_);
-        transferred(far_[k].read, i);
+        transferred(far_[tier_of(a.where)].read, i);
         break;
-      }
     }
-    ++played_;
+    walk_.apply(a);
   }
   /// \throws invalid_schedule   where an adjoint is missing
   [[nodiscard]] chain_cost finish() {
-    if (adjoint_ != 0) throw invalid_schedule{who_, "the plan ends before the adjoint of state 0 is made", {{"actions", played_}, {"open adjoints", adjoint_}}, ""};
+    walk_.finish();
     cost_.extra_forward = cost_.makespan - cost_.transfer - model_.store_all_time();
     return cost_;
   }
@@ -142,43 +90,56 @@ class chain_player {
   [[nodiscard]] std::int64_t peak() const noexcept { return cost_.peak; }
 
  private:
-  [[nodiscard]] bool at_hand(std::size_t i) const noexcept { return state_[i] || (i > 0 && tape_[i - 1]); }
-  void forget(std::size_t i) noexcept {
-    if (i == 0 || !state_[i]) return;
-    state_[i] = 0;
-    live_ -= model_.x[i];
+  /// The names of the tiers.   \throws invalid_plan   for tiers that cannot be
+  [[nodiscard]] static tier_set checked(chain_model const& model, std::span<chain_tier const> far, char const* who) {
+    tier_set named;
+    for (auto const& one : far) {
+      for (auto const* list : {&one.write, &one.read}) {
+        if (list->empty()) continue;
+        if (std::int64_t(list->size()) != model.stages + 1)
+          throw invalid_plan{who, "a tier's times are not one a state", {{"states", model.stages + 1}, {"numbers given", list->size()}}, "give write and read for states 0..L, or none"};
+        for (auto const time : *list)
+          if (time < 0) throw invalid_plan{who, "a tier's time is negative", {{"value", time}}, "give times of 0 or more"};
+      }
+      if (named.holds(one.where))
+        throw invalid_plan{who, "a tier is named twice, or is the working memory", {{"tier", int(one.where)}}, "name each of device, host and disk at most once"};
+      named.add(one.where);
+    }
+    return named;
+  }
+  void make(step_index i) noexcept {
+    if (!walk_.holds_state(i)) live_ += model_.x[std::size_t(i)];
+  }
+  void forget(step_index i) noexcept {
+    if (i > 0 && walk_.holds_state(i)) live_ -= model_.x[std::size_t(i)];
   }
   void reach(std::int64_t bytes) noexcept { cost_.peak = std::max(cost_.peak, bytes); }
   void ran(std::size_t i) noexcept {
     cost_.makespan += model_.u[i];
     ++cost_.stage_runs;
   }
+  void adjoint_made(std::size_t i) noexcept {
+    if (i > 0) live_ += model_.g[i];
+    reach(live_);
+    cost_.makespan += model_.v[i];
+  }
   void transferred(std::vector<std::int64_t> const& times, std::size_t i) noexcept {
     if (times.empty()) return;
     cost_.makespan += times[i];
     cost_.transfer += times[i];
   }
-  [[nodiscard]] std::size_t tier_of(chain_action const& a) const {
-    for (std::size_t k = 0; k < far_.size(); ++k)
-      if (far_[k].where == a.where) return k;
-    refuse("an action names a tier that is not there", a);
-  }
-  void need(bool holds, char const* problem, chain_action const& a) const {
-    if (!holds) refuse(problem, a);
-  }
-  [[noreturn]] void refuse(char const* problem, chain_action const& a) const {
-    throw invalid_schedule{who_, problem, {{"action", played_}, {"stage", a.stage}}, ""};
+  /// \pre the walk knows the tier
+  [[nodiscard]] std::size_t tier_of(tier where) const noexcept {
+    std::size_t k = 0;
+    while (far_[k].where != where) ++k;
+    return k;
   }
 
   chain_model const& model_;
   std::span<chain_tier const> far_;
-  char const* who_;
-  std::vector<char> state_, tape_;
-  std::vector<std::vector<char>> far_state_;
+  chain_walk walk_;
   std::vector<std::int64_t> far_bytes_;
-  std::int64_t adjoint_;  ///< number of the state whose adjoint lives; L+1 before the loss
   std::int64_t live_ = 0;
-  std::size_t played_ = 0;
   chain_cost cost_;
 };
 

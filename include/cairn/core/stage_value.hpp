@@ -1,0 +1,119 @@
+#pragma once
+/// \file stage_value.hpp  A state, tape or adjoint of any type, for chains whose stages are known at run time only.
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/buffers.hpp>
+#include <cairn/core/bytes_of.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/event.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// What there is to know of a type at run time. The same address for the same type.
+struct type_facts {
+  bool (*visit)(void const* value, event::sink sink, void* context);
+};
+using type_mark = type_facts const*;
+template <class T>
+bool visit_bytes(void const* value, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) {
+  if constexpr (buffered<T>) visit_buffers(*static_cast<T const*>(value), [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
+  return buffered<T>;
+}
+template <class T> inline constexpr type_facts facts_of_type{&visit_bytes<T>};
+template <class T>
+[[nodiscard]] constexpr type_mark mark_of() noexcept { return &facts_of_type<T>; }
+
+[[noreturn]] inline void refuse_type() {
+  throw invalid_call{"cairn::stage_value", "a value of another type is asked for, or there is none", {}, "ask for the type that the stage gives, without const and &"};
+}
+
+}  // namespace detail
+
+/// A value of any type that is seen and not owned, such as a state that a chain of `any_stage` hands to a seed; good during the call.
+class stage_view {
+ public:
+  stage_view() = default;  ///< of nothing
+  /// Refers to `value`.
+  template <class T>
+    requires(!std::is_same_v<T, stage_view>)
+  explicit stage_view(T const& value) noexcept : value_{&value}, type_{detail::mark_of<T>()} {}
+
+  /// Whether it refers to a T.
+  template <class T>
+  [[nodiscard]] bool holds() const noexcept { return type_ == detail::mark_of<T>(); }
+  /// \throws invalid_call   where it refers to another type
+  template <class T>
+  [[nodiscard]] T const& get() const {
+    if (!holds<T>()) detail::refuse_type();
+    return *static_cast<T const*>(value_);
+  }
+  /// Hands out its runs of bytes as `event::each_buffer` does; false where there are none that can be told.
+  bool visit(event::sink sink, void* context) const { return type_ != nullptr && type_->visit(value_, sink, context); }
+
+ private:
+  void const* value_ = nullptr;
+  detail::type_mark type_ = nullptr;
+};
+
+/// Owns one value of any type, movable or not. Moved from, it holds nothing.   Cost: one allocation.
+class stage_value {
+  struct holder {
+    virtual ~holder() = default;
+    [[nodiscard]] virtual stage_view view() const noexcept = 0;
+    [[nodiscard]] virtual std::size_t bytes() const = 0;
+  };
+  template <class T>
+  struct holder_of final : holder {
+    template <class Make>
+    explicit holder_of(Make&& make) : value(make()) {}
+    [[nodiscard]] stage_view view() const noexcept override { return stage_view{value}; }
+    [[nodiscard]] std::size_t bytes() const override {
+      if constexpr (sized_state<T>) return sizeof(holder_of) + detail::heap_of(value);
+      else return sizeof(holder_of);
+    }
+    T value;
+  };
+  explicit stage_value(holder* made) noexcept : held_{made} {}
+
+ public:
+  stage_value() = default;  ///< holds nothing
+  /// Holds a copy of `value`, or the value itself where it is an rvalue.
+  template <class T>
+    requires(!std::is_same_v<std::remove_cvref_t<T>, stage_value>)
+  explicit stage_value(T&& value) : stage_value{made_by([&]() -> std::remove_cvref_t<T> { return std::forward<T>(value); })} {}
+  stage_value(stage_value&& other) noexcept : held_{std::exchange(other.held_, nullptr)} {}  ///< takes what `other` holds
+  stage_value& operator=(stage_value&& other) noexcept {  ///< takes what `other` holds
+    stage_value taken{std::move(other)};
+    std::swap(held_, taken.held_);
+    return *this;
+  }
+  ~stage_value() { delete held_; }
+
+  /// Holds what `make()` returns, made in place.
+  template <class Make>
+  [[nodiscard]] static stage_value made_by(Make make) { return stage_value{static_cast<holder*>(new holder_of<decltype(make())>(make))}; }
+
+  /// The value, for those who only look.
+  [[nodiscard]] stage_view view() const noexcept { return held_ != nullptr ? held_->view() : stage_view{}; }
+  /// Whether it holds a T.
+  template <class T>
+  [[nodiscard]] bool holds() const noexcept { return view().holds<T>(); }
+  /// \throws invalid_call   where it holds another type or nothing
+  template <class T>
+  [[nodiscard]] T const& get() const { return view().get<T>(); }
+  /// \throws invalid_call   where it holds another type or nothing
+  template <class T>
+  [[nodiscard]] T& get() {
+    if (!holds<T>()) detail::refuse_type();
+    return static_cast<holder_of<T>*>(held_)->value;
+  }
+  /// Bytes of it and of what it holds; of a type whose bytes cannot be told, sizeof alone.
+  [[nodiscard]] std::size_t bytes() const { return sizeof(stage_value) + (held_ != nullptr ? held_->bytes() : 0); }
+
+ private:
+  holder* held_ = nullptr;
+};
+
+}  // namespace cairn

@@ -1,0 +1,39 @@
+#pragma once
+/// \file chain_seed.hpp  The adjoint of a chain's last state, of what was given for it.
+#include <type_traits>
+#include <utility>
+#include <cairn/core/forms.hpp>
+#include <cairn/core/stage_signature.hpp>
+#include <cairn/core/stage_value.hpp>
+
+namespace cairn::detail {
+
+/// A function of the last state of a chain of any stages: of the type that it names, or of a stage_view.
+template <class Seed>
+concept told_seed = !range_like<Seed> && !std::is_void_v<typename decltype(told_argument<Seed>())::type> &&
+                    !std::is_same_v<typename decltype(told_argument<Seed>())::type, stage_view>;
+
+/// What the seed gives for a last state X; for X = stage_view before it is put into a stage_value.
+template <class Seed, class X>
+[[nodiscard]] decltype(auto) call_seed(Seed&& seed, X const& x) {
+  using S = std::remove_reference_t<Seed>;
+  if constexpr (std::is_same_v<X, stage_view> && told_seed<S>) return seed(x.template get<typename decltype(told_argument<S>())::type>());
+  else if constexpr (seed_function<S, X>) return seed(x);
+  else return std::forward<Seed>(seed);
+}
+template <class Seed, class X> using seed_result = std::remove_cvref_t<decltype(call_seed(std::declval<Seed>(), std::declval<X const&>()))>;
+
+/// The adjoint's type: what the seed gives, or a stage_value that holds it.
+template <class Seed, class X>
+struct bar_from { using type = seed_result<Seed, X>; };
+template <class Seed>
+struct bar_from<Seed, stage_view> { using type = stage_value; };
+
+template <class Bar, class Seed, class X>
+[[nodiscard]] Bar adjoint_from(Seed&& seed, X const& x) {
+  if constexpr (std::is_same_v<X, stage_view> && !std::is_same_v<seed_result<Seed, X>, stage_value>)
+    return stage_value::made_by([&]() -> seed_result<Seed, X> { return call_seed(std::forward<Seed>(seed), x); });
+  else return call_seed(std::forward<Seed>(seed), x);
+}
+
+}  // namespace cairn::detail

@@ -1,0 +1,15 @@
+// error: the way back of a stage must be `backward\(x, bar\)`
+#include <cairn/run/chain.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+using plan = std::vector<cairn::chain_action>;
+struct layer {
+  vec forward(vec const& x) { return x; }
+#ifdef CAIRN_FIXED
+  vec backward(vec const&, vec const& bar) { return bar; }
+#else
+  vec backward(vec const& bar) { return bar; }
+#endif
+};
+cairn::any_stage stage{layer{}};

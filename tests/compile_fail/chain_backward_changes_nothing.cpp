@@ -1,0 +1,16 @@
+// error: a backward that returns nothing must take bar by non-const reference
+#include <cairn/run/chain.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+using plan = std::vector<cairn::chain_action>;
+struct layer {
+  vec forward(vec const& x) { return x; }
+#ifdef CAIRN_FIXED
+  void backward(vec const&, vec&) {}
+#else
+  void backward(vec const&, vec const&) {}
+#endif
+};
+std::vector<layer> stages;
+int main() { (void)cairn::chain_gradient(stages, vec{1}, plan{}, vec{1}); }

@@ -1,0 +1,16 @@
+// error: the way back of a stage must be `backward\(x, bar\)`
+#include <cairn/run/chain.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+using plan = std::vector<cairn::chain_action>;
+struct layer {
+  vec forward(vec const& x) { return x; }
+#ifdef CAIRN_FIXED
+  void backward(vec const&, vec&) {}
+#else
+  void backward(vec const&, vec&, double) {}
+#endif
+};
+std::vector<layer> stages;
+int main() { (void)cairn::chain_gradient(stages, vec{1}, plan{}, vec{1}); }

@@ -1,0 +1,16 @@
+// error: backward must change bar and return nothing, or return the new bar
+#include <cairn/run/chain.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+using plan = std::vector<cairn::chain_action>;
+struct layer {
+  vec forward(vec const& x) { return x; }
+#ifdef CAIRN_FIXED
+  vec backward(vec const&, vec const& bar) { return bar; }
+#else
+  vec const& backward(vec const&, vec const& bar) { return bar; }
+#endif
+};
+std::tuple<layer> stages;
+int main() { (void)cairn::chain_gradient(stages, vec{1}, plan{}, vec{1}); }

@@ -1,0 +1,17 @@
+// error: what follows the seed is an observer
+#include <cairn/run/chain.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+using plan = std::vector<cairn::chain_action>;
+struct layer {
+  vec forward(vec const& x) const { return x; }
+  vec backward(vec const&, vec const& bar) const { return bar; }
+};
+std::vector<layer> stages;
+#ifdef CAIRN_FIXED
+auto const extra = [](cairn::event const&) {};
+#else
+auto const extra = 7;
+#endif
+int main() { (void)cairn::chain_gradient(stages, vec{1}, plan{}, vec{1}, extra); }

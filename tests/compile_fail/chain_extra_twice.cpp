@@ -1,0 +1,18 @@
+// error: at most one observer, one store
+#include <cairn/run/chain.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+using plan = std::vector<cairn::chain_action>;
+struct layer {
+  vec forward(vec const& x) const { return x; }
+  vec backward(vec const&, vec const& bar) const { return bar; }
+};
+std::vector<layer> stages;
+auto const observer = [](cairn::event const&) {};
+cairn::sweep_failure failure;
+#ifdef CAIRN_FIXED
+int main() { (void)cairn::chain_gradient(stages, vec{1}, plan{}, vec{1}, observer, failure); }
+#else
+int main() { (void)cairn::chain_gradient(stages, vec{1}, plan{}, vec{1}, observer, observer); }
+#endif

@@ -1,0 +1,16 @@
+// error: a stage needs `y = forward\(x\)`
+#include <cairn/run/chain.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+using plan = std::vector<cairn::chain_action>;
+struct layer {
+#ifdef CAIRN_FIXED
+  vec forward(vec const& x) { return x; }
+#else
+  vec forward(vec& x) { return x; }
+#endif
+  void backward(vec const&, vec&) {}
+};
+std::vector<layer> stages;
+int main() { (void)cairn::chain_gradient(stages, vec{1}, plan{}, vec{1}); }

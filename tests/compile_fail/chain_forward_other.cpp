@@ -1,0 +1,20 @@
+// error: a stage needs `y = forward\(x\)`
+#include <cairn/run/chain.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+using plan = std::vector<cairn::chain_action>;
+struct layer {
+  vec forward(vec const& x) const { return x; }
+  vec backward(vec const&, vec const& bar) const { return bar; }
+};
+struct total {
+  double forward(vec const& x) const { return x[0]; }
+  vec backward(vec const&, double bar) const { return {bar}; }
+};
+#ifdef CAIRN_FIXED
+std::tuple<layer, total> stages;
+#else
+std::tuple<total, layer> stages;
+#endif
+int main() { (void)cairn::chain_gradient(stages, vec{1}, plan{}, 1.0); }

@@ -1,0 +1,18 @@
+// error: a stage that records needs `output\(tape\)`
+#include <cairn/run/chain.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+using plan = std::vector<cairn::chain_action>;
+struct layer {
+  vec forward(vec const& x) { return x; }
+  vec record(vec const& x) { return x; }
+#ifdef CAIRN_FIXED
+  vec const& output(vec const& tape) { return tape; }
+#else
+  vec output(vec const& tape) { return tape; }
+#endif
+  void backward(vec const&, vec&) {}
+};
+std::vector<layer> stages;
+int main() { (void)cairn::chain_gradient(stages, vec{1}, plan{}, vec{1}); }

@@ -1,0 +1,17 @@
+// error: a plan for a chain is a list of cairn::chain_action
+#include <cairn/run/chain.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+using plan = std::vector<cairn::chain_action>;
+struct layer {
+  vec forward(vec const& x) const { return x; }
+  vec backward(vec const&, vec const& bar) const { return bar; }
+};
+std::vector<layer> stages;
+#ifdef CAIRN_FIXED
+plan actions;
+#else
+std::vector<int> actions;
+#endif
+int main() { (void)cairn::chain_gradient(stages, vec{1}, actions, vec{1}); }

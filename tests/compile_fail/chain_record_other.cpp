@@ -1,0 +1,18 @@
+// error: record must be `tape = record\(x\)`
+#include <cairn/run/chain.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+using plan = std::vector<cairn::chain_action>;
+struct layer {
+  vec forward(vec const& x) { return x; }
+#ifdef CAIRN_FIXED
+  vec record(vec const& x) { return x; }
+#else
+  vec record(double x) { return {x}; }
+#endif
+  vec const& output(vec const& tape) { return tape; }
+  void backward(vec const&, vec&) {}
+};
+std::vector<layer> stages;
+int main() { (void)cairn::chain_gradient(stages, vec{1}, plan{}, vec{1}); }

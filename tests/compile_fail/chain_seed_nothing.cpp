@@ -1,0 +1,17 @@
+// error: seed\(x\) must return the adjoint of the final state
+#include <cairn/run/chain.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+using plan = std::vector<cairn::chain_action>;
+struct layer {
+  vec forward(vec const& x) const { return x; }
+  vec backward(vec const&, vec const& bar) const { return bar; }
+};
+std::vector<layer> stages;
+#ifdef CAIRN_FIXED
+auto const seed = [](vec const& x) { return x; };
+#else
+auto const seed = [](vec const&) {};
+#endif
+int main() { (void)cairn::chain_gradient(stages, vec{1}, plan{}, seed); }

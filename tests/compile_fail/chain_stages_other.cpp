@@ -1,0 +1,16 @@
+// error: stages are a std::tuple or a std::vector of objects
+#include <cairn/run/chain.hpp>
+#include <vector>
+
+using vec = std::vector<double>;
+using plan = std::vector<cairn::chain_action>;
+struct layer {
+  vec forward(vec const& x) const { return x; }
+  vec backward(vec const&, vec const& bar) const { return bar; }
+};
+#ifdef CAIRN_FIXED
+std::vector<layer> stages;
+#else
+layer stages;
+#endif
+int main() { (void)cairn::chain_gradient(stages, vec{1}, plan{}, vec{1}); }
