@@ -88,4 +88,23 @@ inline cairn::chain with_odd_adjoints(cairn::chain c, unsigned seed) {
   return c;
 }
 
+/// The same chain with working bytes that outweigh what is kept.
+inline cairn::chain with_large_work(cairn::chain c, unsigned seed) {
+  std::mt19937_64 numbers{seed};
+  std::int64_t const most = 3 * *std::max_element(c.s.begin(), c.s.end());
+  for (auto& bytes : c.f) bytes = numbers() % 2 ? 0 : std::int64_t(numbers() % std::uint64_t(most + 1));
+  for (auto& bytes : c.b) bytes = numbers() % 2 ? 0 : std::int64_t(numbers() % std::uint64_t(most + 1));
+  return c;
+}
+
+/// Small chains where what binds is a run again beside a large adjoint: bare tapes, adjoints of all sizes, heavy work here and there.
+inline cairn::chain with_bare_tapes(int stages, unsigned seed) {
+  std::mt19937_64 numbers{seed};
+  auto const roll = [&](std::int64_t most) { return std::int64_t(numbers() % std::uint64_t(most + 1)); };
+  cairn::chain c;
+  for (int i = 0; i <= stages; ++i) c.x.push_back(1 + roll(3)), c.g.push_back(roll(1) * roll(20)), c.b.push_back(roll(2));
+  for (std::size_t i = 0; i < std::size_t(stages); ++i) c.s.push_back(c.x[i + 1] + roll(1)), c.f.push_back(roll(1) * roll(15)), c.u.push_back(1 + roll(4));
+  return c;
+}
+
 }  // namespace chains

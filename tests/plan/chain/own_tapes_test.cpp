@@ -8,8 +8,6 @@
 #include <map>
 #include <optional>
 #include <queue>
-#include <random>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,6 +16,7 @@
 
 #include "support/catch.hpp"
 #include "support/chain_kinds.hpp"
+#include "support/chain_recursion.hpp"
 #include "support/csv.hpp"
 
 using cairn::chain;
@@ -27,33 +26,6 @@ using cairn::detail::own_tape_table;
 using cairn::detail::rounding;
 
 namespace {
-
-/// The recurrence of the page, word by word and in bytes.
-class naive_recursion {
- public:
-  explicit naive_recursion(chain_model const& c) : c_{c} {}
-  std::int64_t extra_forward(std::int64_t s, std::int64_t t, std::int64_t m) {
-    if (m < 0) return endless;
-    auto const [found, fresh] = known_.try_emplace({s, t, m}, endless);
-    if (!fresh) return found->second;
-    std::size_t const i = std::size_t(s);
-    std::int64_t best = endless;
-    if (s == t) {
-      std::int64_t const need = s == c_.stages ? c_.b[i] : std::max(c_.g[i + 1] + c_.s[i] + c_.f[i], c_.g[i + 1] + c_.s[i] + c_.b[i]);
-      best = m >= need ? 0 : endless;
-    }
-    for (std::int64_t j = s + 1; j <= t; ++j) {
-      std::size_t const k = std::size_t(j) - 1;
-      if (m < c_.g[std::size_t(t) + 1] + (k == i ? 0 : c_.x[k]) + c_.x[k + 1] + c_.f[k]) break;
-      best = std::min({best, endless, c_.run(s, j) + extra_forward(j, t, m - c_.x[std::size_t(j)]) + extra_forward(s, j - 1, m)});
-    }
-    return known_[{s, t, m}] = best;
-  }
-
- private:
-  chain_model const& c_;
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::int64_t> known_;
-};
 
 /// The least extra forward time of any machine that keeps states as it likes and records a stage only to run its adjoint next. No recurrence.
 std::optional<std::int64_t> searched(chain_model const& c, std::int64_t budget) {
@@ -90,25 +62,6 @@ std::optional<std::int64_t> searched(chain_model const& c, std::int64_t budget) 
     }
   }
   return {};
-}
-
-/// The same chain with working bytes that outweigh what is kept.
-chain with_large_work(chain c, unsigned seed) {
-  std::mt19937_64 numbers{seed};
-  std::int64_t const most = 3 * *std::max_element(c.s.begin(), c.s.end());
-  for (auto& bytes : c.f) bytes = numbers() % 2 ? 0 : std::int64_t(numbers() % std::uint64_t(most + 1));
-  for (auto& bytes : c.b) bytes = numbers() % 2 ? 0 : std::int64_t(numbers() % std::uint64_t(most + 1));
-  return c;
-}
-
-/// Small chains where what binds is a run again beside a large adjoint: bare tapes, adjoints of all sizes, heavy work here and there.
-chain with_bare_tapes(int stages, unsigned seed) {
-  std::mt19937_64 numbers{seed};
-  auto const roll = [&](std::int64_t most) { return std::int64_t(numbers() % std::uint64_t(most + 1)); };
-  chain c;
-  for (int i = 0; i <= stages; ++i) c.x.push_back(1 + roll(3)), c.g.push_back(roll(1) * roll(20)), c.b.push_back(roll(2));
-  for (std::size_t i = 0; i < std::size_t(stages); ++i) c.s.push_back(c.x[i + 1] + roll(1)), c.f.push_back(roll(1) * roll(15)), c.u.push_back(1 + roll(4));
-  return c;
 }
 
 }  // namespace
@@ -150,10 +103,10 @@ TEST_CASE("own tapes are the optimum of the recurrence in bytes, and plans repla
       for (unsigned seed = 0; seed < 5; ++seed) {
         chain c = chains::make(of, stages, seed + 20);
         if (seed == 1) c = chains::with_odd_adjoints(c, seed);
-        if (seed >= 3 && stages > 0) c = with_large_work(chains::with_odd_adjoints(c, seed), seed);
+        if (seed >= 3 && stages > 0) c = chains::with_large_work(chains::with_odd_adjoints(c, seed), seed);
         if (seed == 2 && stages > 1) c.u[0] = 0, c.x[2] = 0, c.s[1] = 0;
         chain_model const model{c, "test"};
-        naive_recursion exact{model};
+        brute::chain_recursion exact{model, false};
         std::int64_t const top = model.store_all_peak();
         for (std::int64_t part = -1; part <= 20; ++part) {
           std::int64_t const budget = part == 20 ? 2 * top : top * part / 20;
@@ -187,7 +140,7 @@ TEST_CASE("no machine that records a stage only for its own adjoint is faster by
       for (unsigned seed = 0; seed < 6; ++seed) {
         chain c = chains::make(of, stages, seed);
         if (seed % 2) c = chains::with_odd_adjoints(c, seed);
-        if (seed >= 4 && stages > 0) c = with_large_work(c, seed);
+        if (seed >= 4 && stages > 0) c = chains::with_large_work(c, seed);
         chain_model const model{c, "test"};
         for (std::int64_t budget = 0; budget <= model.store_all_peak(); budget += 1 + model.store_all_peak() / 12) {
           CAPTURE(chains::name_of(of), stages, seed, budget);
@@ -211,9 +164,9 @@ TEST_CASE("no machine that records a stage only for its own adjoint is faster by
 TEST_CASE("runs again beside a large adjoint are charged in full", "[plan][chain]") {
   for (unsigned seed = 1; seed <= 300; ++seed) {
     int const stages = 3 + int(seed % 3);
-    chain const c = with_bare_tapes(stages, seed);
+    chain const c = chains::with_bare_tapes(stages, seed);
     chain_model const model{c, "test"};
-    naive_recursion exact{model};
+    brute::chain_recursion exact{model, false};
     for (std::int64_t budget = 0; budget <= 50; ++budget) {
       CAPTURE(seed, budget);
       own_tape_table const table{model, budget, {.unit = 1}};

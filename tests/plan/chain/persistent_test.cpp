@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <optional>
 #include <random>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,6 +13,7 @@
 
 #include "support/catch.hpp"
 #include "support/chain_kinds.hpp"
+#include "support/chain_recursion.hpp"
 #include "support/chain_oracles.hpp"
 #include "support/chain_search.hpp"
 
@@ -23,40 +22,6 @@ using cairn::detail::chain_model;
 using cairn::detail::persistent_optimum;
 
 namespace {
-
-/// The recursion of the paper in bytes, with nothing but a map: state `from` is held outside of `bytes`.
-class plain_recursion {
- public:
-  explicit plain_recursion(chain_model const& c) : c_{c} {}
-  [[nodiscard]] std::optional<std::int64_t> cost(std::int64_t budget) {
-    std::int64_t const found = solve(0, c_.stages, budget);
-    if (found == never) return {};
-    return found;
-  }
-
- private:
-  static constexpr std::int64_t never = std::int64_t{1} << 60;
-
-  [[nodiscard]] std::int64_t solve(std::int64_t from, std::int64_t to, std::int64_t bytes) {
-    if (bytes < 0) return never;
-    auto const [at, is_new] = known_.try_emplace({from, to, bytes}, never);
-    if (!is_new) return at->second;
-    auto const i = std::size_t(from), end = std::size_t(to) + 1;
-    std::int64_t best = never;
-    bool const records = bytes >= c_.g[end] + c_.s[i] + c_.f[i] && bytes >= c_.g[i + 1] + c_.s[i] + c_.b[i];
-    if (from == to) best = records ? 0 : never;
-    else if (records) best = solve(from + 1, to, bytes - c_.s[i]);
-    for (std::int64_t j = from + 1; j <= to; ++j) {
-      auto const k = std::size_t(j);
-      if (bytes < c_.g[end] + (j - 1 > from ? c_.x[k - 1] : 0) + c_.x[k] + c_.f[k - 1]) break;
-      best = std::min(best, c_.run(from, j) + solve(from, j - 1, bytes) + solve(j, to, bytes - c_.x[k]));
-    }
-    return at->second = std::min(best, never);
-  }
-
-  chain_model const& c_;
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::int64_t> known_;
-};
 
 /// A small chain with one oddity or another: adjoints or working bytes that are larger than all else, no time or no bytes at some stages,
 /// or stages that are alike but for one number.
@@ -178,7 +143,7 @@ TEST_CASE("every budget of a small chain has the cost of the plain recursion", "
     chain const c = odd_chain(seed);
     chain_model const model{c, "test"};
     persistent_optimum best{model};
-    plain_recursion plain{model};
+    brute::chain_recursion plain{model};
     CAPTURE(seed, c.stages());
     // In an order without one, so that steps are joined from both sides.
     std::vector<std::int64_t> order;
@@ -188,7 +153,7 @@ TEST_CASE("every budget of a small chain has the cost of the plain recursion", "
     for (auto const budget : order) {
       CAPTURE(budget);
       auto const extra = best.extra_forward(budget);
-      REQUIRE(extra == plain.cost(budget));
+      REQUIRE(extra == plain.extra_forward(budget));
       REQUIRE(extra.has_value() == (budget >= best.least_budget()));
       ++budgets;
     }
@@ -206,15 +171,15 @@ TEST_CASE("steps of large sizes have the costs of the plain recursion", "[plan][
     if (seed % 2) c = chains::with_odd_adjoints(c, seed);
     chain_model const model{c, "test"};
     persistent_optimum best{model};
-    plain_recursion plain{model};
+    brute::chain_recursion plain{model};
     CAPTURE(seed, chains::name_of(of), c.stages());
     for (std::int64_t budget = best.least_budget(); budget < best.enough_budget();) {
       auto const step = best.plateau_at(budget);
       REQUIRE(step);
       CAPTURE(budget, step->from, step->end);
-      REQUIRE(step->cost == plain.cost(budget));
-      REQUIRE(step->cost == plain.cost(step->from));
-      if (step->end <= best.enough_budget()) REQUIRE(step->cost == plain.cost(step->end - 1));
+      REQUIRE(step->cost == plain.extra_forward(budget));
+      REQUIRE(step->cost == plain.extra_forward(step->from));
+      if (step->end <= best.enough_budget()) REQUIRE(step->cost == plain.extra_forward(step->end - 1));
       require_plan(c, best, budget, step->cost);
       budget = std::max(std::min(step->end, best.enough_budget()), budget + (best.enough_budget() - best.least_budget()) / 50);
     }

@@ -8,7 +8,6 @@
 #include <optional>
 #include <random>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <cairn/plan/chain/replay.hpp>
@@ -16,6 +15,7 @@
 
 #include "support/catch.hpp"
 #include "support/chain_kinds.hpp"
+#include "support/chain_recursion.hpp"
 #include "support/chain_oracles.hpp"
 
 using cairn::chain;
@@ -25,43 +25,6 @@ using namespace cairn::detail;
 namespace {
 
 constexpr std::int64_t impossible = endless;
-
-/// The persistent optimum, interval by interval in bytes; nothing of the table's.
-class persistent_search {
- public:
-  explicit persistent_search(chain c) : c_{std::move(c)}, last_{c_.stages()} {
-    if (c_.g.empty()) c_.g = c_.x;
-    c_.f.resize(std::size_t(last_)), c_.b.resize(std::size_t(last_) + 1);
-    c_.x.push_back(0), c_.g.push_back(0);
-  }
-  std::int64_t extra(std::int64_t s, std::int64_t t, std::int64_t m) {
-    if (m < 0) return impossible;
-    auto const [found, is_new] = known_.try_emplace({s, t, m}, impossible);
-    if (!is_new) return found->second;
-    std::int64_t best = impossible;
-    if (s == last_) {
-      if (m >= b(s)) best = 0;
-    } else {
-      if (m >= g(t + 1) + c_.s[std::size_t(s)] + c_.f[std::size_t(s)] && m >= g(s + 1) + c_.s[std::size_t(s)] + b(s)) best = s == t ? 0 : extra(s + 1, t, m - c_.s[std::size_t(s)]);
-      std::int64_t time = 0;
-      for (std::int64_t j = s + 1; j <= t; ++j) {
-        if (m < g(t + 1) + (j - 1 > s ? x(j - 1) : 0) + x(j) + c_.f[std::size_t(j) - 1]) break;
-        time += c_.u[std::size_t(j) - 1];
-        best = std::min(best, time + extra(j, t, m - x(j)) + extra(s, j - 1, m));
-      }
-    }
-    return known_[{s, t, m}] = std::min(best, impossible);
-  }
-  std::int64_t extra(std::int64_t budget) { return extra(0, last_, budget); }
-
- private:
-  std::int64_t x(std::int64_t i) const { return c_.x[std::size_t(i)]; }
-  std::int64_t g(std::int64_t i) const { return c_.g[std::size_t(i)]; }
-  std::int64_t b(std::int64_t i) const { return c_.b[std::size_t(i)]; }
-  chain c_;
-  std::int64_t last_;
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::int64_t> known_;
-};
 
 /// Small chains of every odd shape, by number.
 chain small_chain(unsigned seed) {
@@ -98,10 +61,10 @@ TEST_CASE("with slots of one byte the table is the optimum of persistent plans",
   for (unsigned seed = 0; seed < 150; ++seed) {
     chain const c = small_chain(seed);
     chain_model const model{c, "test"};
-    persistent_search search{c};
+    brute::chain_recursion search{chain_model{c, "test"}};
     for (std::int64_t budget = 0; budget <= model.store_all_peak() + 1; ++budget) {
       CAPTURE(seed, budget);
-      auto const exact = search.extra(budget);
+      auto const exact = search.extra_forward(budget).value_or(impossible);
       slot_table const up{model, budget, {.unit = 1}, rounding::up}, down{model, budget, {.unit = 1}, rounding::down};
       REQUIRE(up.feasible() == (exact < impossible));
       REQUIRE(down.feasible() == up.feasible());
@@ -126,7 +89,7 @@ TEST_CASE("chains of many tiles are exact, too", "[plan][chain]") {
       CAPTURE(stages, percent);
       slot_table const up{model, budget, {.unit = 1}, rounding::up}, down{model, budget, {.unit = 1}, rounding::down};
       check_plan(model, up, budget);
-      CHECK(up.extra_forward() == persistent_search{c}.extra(budget));
+      CHECK(up.extra_forward() == brute::chain_recursion{chain_model{c, "test"}}.extra_forward(budget).value_or(impossible));
       CHECK(down.extra_forward() == up.extra_forward());
     }
   }
@@ -145,7 +108,7 @@ TEST_CASE("a run that does not fit beside a large adjoint makes a budget infeasi
     slot_table const up{model, budget, {.unit = 1}, rounding::up}, rounded{model, budget, {.unit = 3}, rounding::up};
     check_plan(model, up, budget);
     check_plan(model, rounded, budget);
-    auto const exact = persistent_search{c}.extra(budget);
+    auto const exact = brute::chain_recursion{chain_model{c, "test"}}.extra_forward(budget).value_or(impossible);
     CHECK(up.extra_forward() == exact);
     ++(exact < impossible ? feasible : infeasible);
   }
@@ -158,11 +121,11 @@ TEST_CASE("in larger slots the plan is above the optimum and the bound below it"
   for (unsigned seed = 0; seed < 150; ++seed) {
     chain const c = small_chain(seed);
     chain_model const model{c, "test"};
-    persistent_search search{c};
+    brute::chain_recursion search{chain_model{c, "test"}};
     for (std::int64_t budget = 0; budget <= model.store_all_peak() + 1; budget += 2)
       for (std::int64_t const unit : {2, 3, 7, 1000}) {
         CAPTURE(seed, budget, unit);
-        auto const exact = search.extra(budget);
+        auto const exact = search.extra_forward(budget).value_or(impossible);
         slot_table const up{model, budget, {.unit = unit}, rounding::up}, down{model, budget, {.unit = unit}, rounding::down};
         check_plan(model, up, budget);
         if (exact == impossible) REQUIRE(!up.feasible());
@@ -184,11 +147,11 @@ TEST_CASE("slots that divide every size are exact whatever the budget and the ne
       for (auto& bytes : *list) bytes = bytes * 16 + std::int64_t(numbers() % 16);
     chain_model const model{c, "test"};
     if (exact_unit(model) > 0) CHECK(exact_unit(model) % 16 == 0);
-    persistent_search search{c};
+    brute::chain_recursion search{chain_model{c, "test"}};
     for (int k = 0; k < 20; ++k) {
       std::int64_t const budget = std::int64_t(numbers() % std::uint64_t(model.store_all_peak() + 2));
       CAPTURE(seed, budget);
-      auto const exact = search.extra(budget);
+      auto const exact = search.extra_forward(budget).value_or(impossible);
       for (auto const division : {slot_division{.unit = 16}, slot_division{.slots = 1000}, slot_division{}}) {
         slot_table const up{model, budget, division, rounding::up}, down{model, budget, division, rounding::down};
         check_plan(model, up, budget);
@@ -207,7 +170,7 @@ TEST_CASE("bounds hold for every part of a chain and all bytes that it is asked 
   for (unsigned seed = 0; seed < 60; ++seed) {
     chain const c = small_chain(seed);
     chain_model const model{c, "test"};
-    persistent_search search{c};
+    brute::chain_recursion search{chain_model{c, "test"}};
     std::int64_t const budget = model.store_all_peak() * 2 / 3;
     for (std::int64_t const unit : {1, 3}) {
       slot_table const down{model, budget, {.unit = unit}, rounding::down};
@@ -216,7 +179,7 @@ TEST_CASE("bounds hold for every part of a chain and all bytes that it is asked 
         for (std::int64_t t = s; t <= model.stages; ++t)
           for (std::int64_t m = 0; m <= budget - (s > 0 ? c.x[std::size_t(s)] : 0); ++m) {
             CAPTURE(seed, unit, s, t, m);
-            auto const exact = search.extra(s, t, m), bound = down.bound(s, t, m);
+            auto const exact = search.extra_forward(s, t, m), bound = down.bound(s, t, m);
             REQUIRE(bound <= exact);
             // What one is left with where all tapes before are kept; more is never taken.
             bool const reached = s == 0 ? m == budget : m >= budget - tapes;
@@ -367,12 +330,12 @@ TEST_CASE("times beyond 32 bits are counted in quanta, and plans of very little 
   chain c = chains::make(chains::kind::uniform, 40, 1);
   for (auto& u : c.u) u = (std::int64_t{1} << 40) + 12345;
   chain_model const model{c, "test"};
-  persistent_search search{c};
+  brute::chain_recursion search{chain_model{c, "test"}};
   std::int64_t least = 0;
-  while (search.extra(least) == impossible) ++least;
+  while (search.extra_forward(least).value_or(impossible) == impossible) ++least;
   for (std::int64_t const budget : {least - 1, least, least + 4, 2 * least, std::int64_t{200}}) {
     CAPTURE(budget);
-    auto const exact = search.extra(budget);
+    auto const exact = search.extra_forward(budget).value_or(impossible);
     slot_table const up{model, budget, {.unit = 1}, rounding::up}, down{model, budget, {.unit = 1}, rounding::down};
     REQUIRE(up.feasible() == (exact < impossible));
     if (!up.feasible()) continue;

@@ -5,11 +5,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
-#include <map>
 #include <optional>
 #include <queue>
 #include <random>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,6 +15,7 @@
 
 #include "support/catch.hpp"
 #include "support/chain_kinds.hpp"
+#include "support/chain_recursion.hpp"
 #include "support/chain_oracles.hpp"
 
 using cairn::chain;
@@ -87,32 +86,6 @@ std::optional<std::int64_t> searched(chain_model const& c, std::int64_t budget, 
   return {};
 }
 
-/// The recurrence of persistent plans, word by word and in bytes.
-class persistent_recursion {
- public:
-  explicit persistent_recursion(chain_model const& c) : c_{c} {}
-  std::int64_t extra_forward(std::int64_t s, std::int64_t t, std::int64_t m) {
-    if (m < 0) return endless;
-    auto const [found, fresh] = known_.try_emplace({s, t, m}, endless);
-    if (!fresh) return found->second;
-    std::size_t const i = std::size_t(s);
-    std::int64_t const adjoint = c_.g[std::size_t(t) + 1];
-    std::int64_t best = endless;
-    if (s == c_.stages) best = m >= c_.b[i] ? 0 : endless;
-    else if (m >= std::max(adjoint + c_.s[i] + c_.f[i], c_.g[i + 1] + c_.s[i] + c_.b[i])) best = s == t ? 0 : extra_forward(s + 1, t, m - c_.s[i]);
-    for (std::int64_t j = s + 1; j <= t; ++j) {
-      std::size_t const k = std::size_t(j) - 1;
-      if (m < adjoint + (k == i ? 0 : c_.x[k]) + c_.x[k + 1] + c_.f[k]) break;
-      best = std::min({best, endless, c_.run(s, j) + extra_forward(j, t, m - c_.x[std::size_t(j)]) + extra_forward(s, j - 1, m)});
-    }
-    return known_[{s, t, m}] = best;
-  }
-
- private:
-  chain_model const& c_;
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::int64_t> known_;
-};
-
 chain_tier some_tier(std::int64_t stages, std::int64_t bytes, std::int64_t most_time, unsigned seed, tier where = tier::disk) {
   std::mt19937_64 numbers{seed};
   chain_tier one{.where = where, .bytes = bytes};
@@ -130,25 +103,6 @@ cairn::chain_cost replayed(chain const& c, tier_chain_table const& table, std::i
   return cost;
 }
 
-/// The same chain with working bytes that outweigh what is kept.
-chain with_large_work(chain c, unsigned seed) {
-  std::mt19937_64 numbers{seed};
-  std::int64_t const most = 3 * *std::max_element(c.s.begin(), c.s.end());
-  for (auto& bytes : c.f) bytes = numbers() % 2 ? 0 : std::int64_t(numbers() % std::uint64_t(most + 1));
-  for (auto& bytes : c.b) bytes = numbers() % 2 ? 0 : std::int64_t(numbers() % std::uint64_t(most + 1));
-  return c;
-}
-
-/// Small chains where what binds is a run again beside a large adjoint: bare tapes, adjoints of all sizes, heavy work here and there.
-chain with_bare_tapes(int stages, unsigned seed) {
-  std::mt19937_64 numbers{seed};
-  auto const roll = [&](std::int64_t most) { return std::int64_t(numbers() % std::uint64_t(most + 1)); };
-  chain c;
-  for (int i = 0; i <= stages; ++i) c.x.push_back(1 + roll(3)), c.g.push_back(roll(1) * roll(20)), c.b.push_back(roll(2));
-  for (std::size_t i = 0; i < std::size_t(stages); ++i) c.s.push_back(c.x[i + 1] + roll(1)), c.f.push_back(roll(1) * roll(15)), c.u.push_back(1 + roll(4));
-  return c;
-}
-
 }  // namespace
 
 TEST_CASE("without tiers the plan is the persistent optimum", "[plan][chain]") {
@@ -157,9 +111,9 @@ TEST_CASE("without tiers the plan is the persistent optimum", "[plan][chain]") {
       for (unsigned seed = 0; seed < 4; ++seed) {
         chain c = chains::make(of, stages, seed + 30);
         if (seed % 2) c = chains::with_odd_adjoints(c, seed);
-        if (seed == 3 && stages > 0) c = with_large_work(c, seed);
+        if (seed == 3 && stages > 0) c = chains::with_large_work(c, seed);
         chain_model const model{c, "test"};
-        persistent_recursion exact{model};
+        brute::chain_recursion exact{model};
         for (std::int64_t budget = -1; budget <= model.store_all_peak() + 1; budget += 1 + model.store_all_peak() / 16) {
           CAPTURE(chains::name_of(of), stages, seed, budget);
           tier_chain_table const table{model, budget, {}, {.unit = 1}};
@@ -181,7 +135,7 @@ TEST_CASE("with one tier machines are faster only where states go early, and nev
     int const stages = int(seed % 5);
     chain c = chains::make(seed % 2 ? chains::kind::tiny : chains::kind::with_input, stages, seed);
     if (seed % 3 == 0) c = chains::with_odd_adjoints(c, seed);
-    if (seed % 5 == 0 && stages > 0) c = with_large_work(c, seed);
+    if (seed % 5 == 0 && stages > 0) c = chains::with_large_work(c, seed);
     if (seed % 7 == 0) c.self_contained_tape = true;
     chain_model const model{c, "test"};
     std::int64_t all = 0;
@@ -219,9 +173,9 @@ TEST_CASE("with one tier machines are faster only where states go early, and nev
 TEST_CASE("runs and loads beside a large adjoint are charged in full", "[plan][chain]") {
   for (unsigned seed = 1; seed <= 300; ++seed) {
     int const stages = 3 + int(seed % 4);
-    chain const c = with_bare_tapes(stages, seed);
+    chain const c = chains::with_bare_tapes(stages, seed);
     chain_model const model{c, "test"};
-    persistent_recursion exact{model};
+    brute::chain_recursion exact{model};
     chain_tier const free{.where = tier::host}, narrow = some_tier(stages, 4, 3, seed);  // room for one state
     for (std::int64_t budget = 0; budget <= 50; ++budget) {
       CAPTURE(seed, budget);

@@ -5,9 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <map>
 #include <random>
-#include <tuple>
 #include <vector>
 
 #include <cairn/plan/chain/own_tapes.hpp>
@@ -16,6 +14,7 @@
 
 #include "support/catch.hpp"
 #include "support/chain_kinds.hpp"
+#include "support/chain_recursion.hpp"
 #include "support/chain_search.hpp"
 #include "support/csv.hpp"
 
@@ -50,33 +49,6 @@ class dice {
 
  private:
   std::mt19937_64 numbers_;
-};
-
-/// The recurrence of persistent plans, word by word, in bytes, for any chain; or with tapes that live only during their own adjoint.
-class naive_recursion {
- public:
-  naive_recursion(chain_model const& c, bool keeps_tapes) : c_{c}, keeps_tapes_{keeps_tapes} {}
-  std::int64_t extra_forward(std::int64_t s, std::int64_t t, std::int64_t m) {
-    if (m < 0) return endless;
-    auto const [found, fresh] = known_.try_emplace({s, t, m}, endless);
-    if (!fresh) return found->second;
-    std::size_t const i = std::size_t(s);
-    std::int64_t const adjoint = c_.g[std::size_t(t) + 1];
-    std::int64_t best = endless;
-    if (s == c_.stages) best = m >= c_.b[i] ? 0 : endless;
-    else if ((keeps_tapes_ || s == t) && m >= std::max(adjoint + c_.s[i] + c_.f[i], c_.g[i + 1] + c_.s[i] + c_.b[i])) best = s == t ? 0 : extra_forward(s + 1, t, m - c_.s[i]);
-    for (std::int64_t j = s + 1; j <= t; ++j) {
-      std::size_t const k = std::size_t(j) - 1;
-      if (m < adjoint + (k == i ? 0 : c_.x[k]) + c_.x[k + 1] + c_.f[k]) break;
-      best = std::min({best, endless, c_.run(s, j) + extra_forward(j, t, m - c_.x[std::size_t(j)]) + extra_forward(s, j - 1, m)});
-    }
-    return known_[{s, t, m}] = best;
-  }
-
- private:
-  chain_model const& c_;
-  bool keeps_tapes_;
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::int64_t> known_;
 };
 
 /// The least runs, by a table over (kept states, stages): longer chains than the recursion can, with all splits tried. Tapes first or split first is what the table takes from the
@@ -130,7 +102,7 @@ void compare_with_recursion(unsigned first_seed, unsigned count, int most_stages
     chain_model const model{chain_of(a, stages, roll(0, 9)), "test"};
     std::int64_t const top = model.store_all_peak() + 2, step = std::max<std::int64_t>(1, top / budgets);
     for (bool const keeps_tapes : {true, false}) {
-      naive_recursion exact{model, keeps_tapes};
+      brute::chain_recursion exact{model, keeps_tapes};
       for (std::int64_t budget = -1 + roll(0, step); budget <= top; budget += step) {
         CAPTURE(seed, stages, a.x, a.g, a.s, a.f, a.b, a.loss, budget, keeps_tapes);
         compare(model, budget, keeps_tapes, exact.extra_forward(0, stages, budget), sum);
