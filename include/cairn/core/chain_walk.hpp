@@ -10,13 +10,13 @@
 namespace cairn::detail {
 
 /// The tiers that a plan may name, as a set. Memory is always one of them.
-class tier_set {
+class named_tiers {
  public:
-  constexpr tier_set() = default;
+  constexpr named_tiers() = default;
   constexpr void add(tier where) noexcept { bits_ |= bit(where); }
   [[nodiscard]] constexpr bool holds(tier where) const noexcept { return (bits_ & bit(where)) != 0; }
-  [[nodiscard]] static constexpr tier_set every() noexcept {
-    tier_set all;
+  [[nodiscard]] static constexpr named_tiers every() noexcept {
+    named_tiers all;
     for (std::size_t k = 0; k < tier_count; ++k) all.add(tier(k));
     return all;
   }
@@ -31,7 +31,7 @@ class tier_set {
 class chain_walk {
  public:
   /// \param far  tiers that saves and loads may name   \param who  the public name that refuses, with static storage
-  chain_walk(step_index stages, tier_set far, char const* who)
+  chain_walk(step_index stages, named_tiers far, char const* who)
       : stages_{stages}, far_{far}, who_{who}, held_(std::size_t(stages) + 2), adjoint_{stages + 1} { held_[0] = in_memory; }
 
   /// \param adjoint_needs_state  whether the adjoint of the action's stage needs its state beside its tape
@@ -81,7 +81,7 @@ class chain_walk {
         set(i, taped);
         clear(i + 1, in_memory);
         break;
-      case drop: clear(i, tier_set::bit(a.where)); break;
+      case drop: clear(i, named_tiers::bit(a.where)); break;
       case drop_tape: clear(i, taped); break;
       case loss:
         clear(i, in_memory);
@@ -92,7 +92,7 @@ class chain_walk {
         clear(i + 1, in_memory);
         adjoint_ = i;
         break;
-      case save: set(i, tier_set::bit(a.where)); break;
+      case save: set(i, named_tiers::bit(a.where)); break;
       case load: set(i, in_memory); break;
     }
     ++played_;
@@ -102,14 +102,14 @@ class chain_walk {
     if (adjoint_ != 0) throw invalid_schedule{who_, "the plan ends before the adjoint of state 0 is made", {{"actions", played_}, {"open adjoints", adjoint_}}, ""};
   }
 
-  [[nodiscard]] bool holds_state(step_index i, tier where = tier::memory) const noexcept { return (held_[std::size_t(i)] & tier_set::bit(where)) != 0; }
+  [[nodiscard]] bool holds_state(step_index i, tier where = tier::memory) const noexcept { return (held_[std::size_t(i)] & named_tiers::bit(where)) != 0; }
   [[nodiscard]] bool holds_tape(step_index i) const noexcept { return (held_[std::size_t(i)] & taped) != 0; }
   [[nodiscard]] bool at_hand(step_index i) const noexcept { return holds_state(i) || (i > 0 && holds_tape(i - 1)); }
   [[nodiscard]] std::size_t played() const noexcept { return played_; }  ///< actions applied so far
   [[noreturn]] void refuse(char const* problem, chain_action const& a) const { throw invalid_schedule{who_, problem, {{"action", played_}, {"stage", a.stage}}, ""}; }
 
  private:
-  static constexpr unsigned in_memory = tier_set::bit(tier::memory), taped = 1u << tier_count;
+  static constexpr unsigned in_memory = named_tiers::bit(tier::memory), taped = 1u << tier_count;
   void need(bool holds, char const* problem, chain_action const& a) const {
     if (!holds) refuse(problem, a);
   }
@@ -120,7 +120,7 @@ class chain_walk {
   }
 
   step_index stages_;
-  tier_set far_;
+  named_tiers far_;
   char const* who_;
   table<unsigned char> held_;  ///< of stages 0..L+1: tiers that hold the state, and whether the tape lives; i + 1 is never out of it
   step_index adjoint_;  ///< number of the state whose adjoint lives; L+1 before the loss

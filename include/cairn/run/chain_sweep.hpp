@@ -49,7 +49,7 @@ template <class Chain, class Store, class Actions, class Stages>
 void check_chain_plan(Actions const& actions, Stages& stages, char const* who) {
   step_index const count = Chain::count_of(stages);
   if (count < 0) throw invalid_plan{who, "the number of stages is negative", {{"stages", count}}, "give 0 or more"};
-  chain_walk walk{count, tier_set::every(), who};
+  chain_walk walk{count, named_tiers::every(), who};
   chain_action const* const list = actions.data();
   for (std::size_t k = 0; k < actions.size(); ++k) {
     chain_action const& a = list[k];

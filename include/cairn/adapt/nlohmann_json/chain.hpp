@@ -27,12 +27,12 @@ namespace cairn {
 namespace detail {
 
 /// A list of numbers of a chain: what JSON calls it, and what errors call a place in it.
-struct chain_list {
+struct chain_member {
   std::string_view name, other_name;
   char const* place;
   std::vector<std::int64_t> chain::*numbers;
 };
-inline constexpr chain_list chain_lists[]{
+inline constexpr chain_member chain_members[]{
     {"x", "x", "position in x", &chain::x}, {"g", "g", "position in g", &chain::g}, {"s", "s", "position in s", &chain::s},      {"f", "f", "position in f", &chain::f},
     {"b", "b", "position in b", &chain::b}, {"uf", "u", "position in uf", &chain::u}, {"ub", "v", "position in ub", &chain::v}};
 
@@ -87,7 +87,7 @@ class chain_events : public nlohmann::json::json_sax_t {
   }
   /// What was read, once.   \throws parse_error, invalid_plan, overflow_error   for what is no chain
   [[nodiscard]] chain take() {
-    if (!is_given(chain_lists[0])) refuse_shape();
+    if (!is_given(chain_members[0])) refuse_shape();
     if (stages_ && *stages_ != chain_.stages())
       throw cairn::parse_error{who_, "L is not the number of stages that x has", {{"numbers in x", chain_.x.size()}}, "give one less than x has numbers, or leave L out"};
     check_chain(chain_, who_);
@@ -107,14 +107,14 @@ class chain_events : public nlohmann::json::json_sax_t {
     if (!is.is_number_integer() || is.get<std::int64_t>() < 0) return {};
     return is.get<std::int64_t>();
   }
-  [[nodiscard]] static chain_list const* list_called(std::string_view name) noexcept {
-    for (auto const& known : chain_lists)
+  [[nodiscard]] static chain_member const* list_called(std::string_view name) noexcept {
+    for (auto const& known : chain_members)
       if (name == known.name || name == known.other_name) return &known;
     return nullptr;
   }
   /// Whether what stands in that many containers is a member of the chain.
   [[nodiscard]] bool in_chain(int depth) const noexcept { return nested_ ? depth == 2 : bare_ && depth == 1; }
-  [[nodiscard]] bool is_given(chain_list const& list) const noexcept { return (given_ >> (&list - chain_lists) & 1u) != 0; }
+  [[nodiscard]] bool is_given(chain_member const& list) const noexcept { return (given_ >> (&list - chain_members) & 1u) != 0; }
 
   bool open(json const& empty) {
     ++depth_;
@@ -132,7 +132,7 @@ class chain_events : public nlohmann::json::json_sax_t {
     } else if (auto const* const known = list_called(key_)) {
       if (!empty.is_array()) refuse_list(*known);
       if (is_given(*known)) throw cairn::parse_error{who_, "a list of this chain is given twice", {{known->place, (chain_.*known->numbers).size()}}, "give it once; u is uf, and v is ub"};
-      given_ |= 1u << (known - chain_lists);
+      given_ |= 1u << (known - chain_members);
       list_ = known;
     } else {
       if (key_ == "L") stages_ = -1;
@@ -164,7 +164,7 @@ class chain_events : public nlohmann::json::json_sax_t {
   [[noreturn]] void refuse_entry(char const* place, std::size_t position) const {
     throw cairn::parse_error{who_, "an entry of this chain is no number", {{place, position}}, "lists of a chain hold numbers"};
   }
-  [[noreturn]] void refuse_list(chain_list const& list) const {
+  [[noreturn]] void refuse_list(chain_member const& list) const {
     throw cairn::parse_error{who_, "a member of this chain is no list of numbers", {{list.place, 0}}, "x, g, s, f, b, uf and ub are lists, as in \"x\": [8, 8, 8]"};
   }
   [[noreturn]] void refuse_shape() const {
@@ -176,8 +176,8 @@ class chain_events : public nlohmann::json::json_sax_t {
   bool nested_ = false;  ///< the chain is the member of that name
   int depth_ = 0;        ///< open containers
   int ignored_ = 0;      ///< how many were open when one began that says nothing; 0 outside of such
-  chain_list const* list_ = nullptr;
-  unsigned given_ = 0;  ///< bit k is set where chain_lists[k] was
+  chain_member const* list_ = nullptr;
+  unsigned given_ = 0;  ///< bit k is set where chain_members[k] was
   std::optional<std::int64_t> stages_;  ///< by `L`; -1 for what is no number of stages
   std::string key_;
   chain chain_;

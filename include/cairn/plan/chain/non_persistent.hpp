@@ -24,10 +24,10 @@ namespace cairn::detail {
 /// plans; O(L^2 slots) memory in four tables (two). Stages that are alike share rows.
 class non_persistent_table {
  public:
-  /// \param model  must outlive the table   \param budget  bytes, state 0 not counted   \param most_table_bytes  that the table may take
+  /// \param model  must outlive the table   \param budget  bytes, state 0 not counted   \param table_limit_bytes  that the table may take
   /// \throws invalid_plan   for a division that cannot be, and where the table would take more than it may
-  non_persistent_table(chain_model const& model, std::int64_t budget, slot_division division, rounding by, std::int64_t most_table_bytes = std::int64_t{1} << 31)
-      : model_{model}, rules_{model}, most_bytes_{most_table_bytes}, is_possible_{budget >= 0},
+  non_persistent_table(chain_model const& model, std::int64_t budget, slot_division division, rounding by, std::int64_t table_limit_bytes = std::int64_t{1} << 31)
+      : model_{model}, rules_{model}, most_bytes_{table_limit_bytes}, is_possible_{budget >= 0},
         scale_{std::max<std::int64_t>(budget, 0), unit_of(division, model, std::max<std::int64_t>(budget, 0), by, who), by, who}, classes_{std::size_t{0}} {
     if (!is_possible_) return;
     for (std::size_t i = 0; i <= std::size_t(model.stages); ++i) {

@@ -91,8 +91,8 @@ class chain_player {
 
  private:
   /// The names of the tiers.   \throws invalid_plan   for tiers that cannot be
-  [[nodiscard]] static tier_set checked(chain_model const& model, std::span<chain_tier const> far, char const* who) {
-    tier_set named;
+  [[nodiscard]] static named_tiers checked(chain_model const& model, std::span<chain_tier const> far, char const* who) {
+    named_tiers named;
     for (auto const& one : far) {
       for (auto const* list : {&one.write, &one.read}) {
         if (list->empty()) continue;
