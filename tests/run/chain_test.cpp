@@ -400,7 +400,7 @@ TEST_CASE("the rules of a walk are those of the judge of plans, to the action an
       chain_action& a = plan[numbers() % plan.size()];
       a = {chain_action_kind(numbers() % 8), cairn::tier(numbers() % 4), step_index(numbers() % 6) - 1};
     }
-    cairn::detail::tier_set far;
+    cairn::detail::named_tiers far;
     far.add(cairn::tier::disk);
     std::string by_walk, by_replay;
     try {

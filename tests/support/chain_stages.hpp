@@ -173,7 +173,7 @@ class split_plan {
 inline std::vector<chain_action> wild_plan(std::int64_t stages, std::uint64_t random_seed, int tries, bool self_contained, bool far = false) {
   using enum chain_action_kind;
   std::mt19937_64 numbers{random_seed};
-  cairn::detail::chain_walk walk{stages, cairn::detail::tier_set::every(), "test"};
+  cairn::detail::chain_walk walk{stages, cairn::detail::named_tiers::every(), "test"};
   std::vector<chain_action> plan;
   std::int64_t open = stages + 1;
   auto const act = [&](chain_action const& a) {
