@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -25,6 +26,11 @@
 
 namespace cairn {
 namespace detail {
+
+/// Not in the reader itself, where the name of the exception is hidden by that of a function.
+[[noreturn]] inline void refuse_chain(char const* who, char const* problem, std::initializer_list<named_value> values, char const* advice) {
+  throw parse_error{who, problem, values, advice};
+}
 
 /// A list of numbers of a chain: what JSON calls it, and what errors call a place in it.
 struct chain_member {
@@ -62,8 +68,8 @@ class chain_events : public nlohmann::json::json_sax_t {
   bool end_array() override { return close(); }
   bool parse_error(std::size_t position, std::string const&, json::exception const& found) override {
     constexpr int number_out_of_range = 406;
-    if (found.id == number_out_of_range) throw cairn::parse_error{who_, "a number that is too large for any type", {{"byte", position}}, ""};
-    throw cairn::parse_error{who_, "this is not JSON", {{"byte", position}}, ""};
+    if (found.id == number_out_of_range) refuse_chain(who_, "a number that is too large for any type", {{"byte", position}}, "");
+    refuse_chain(who_, "this is not JSON", {{"byte", position}}, "");
   }
   /// A text, a number, a truth value or null.
   bool value(json const& is) {
@@ -78,7 +84,7 @@ class chain_events : public nlohmann::json::json_sax_t {
     } else if (key_ == "L") {
       stages_ = whole(is).value_or(-1);
     } else if (key_ == "self_contained_tape") {
-      if (!is.is_boolean()) throw cairn::parse_error{who_, "self_contained_tape is neither true nor false", {}, "it says of all tapes that adjoints need nothing beside them"};
+      if (!is.is_boolean()) refuse_chain(who_, "self_contained_tape is neither true nor false", {}, "it says of all tapes that adjoints need nothing beside them");
       chain_.self_contained_tape = is.get<bool>();
     } else if (auto const* const known = list_called(key_); known && !is.is_null()) {
       refuse_list(*known);
@@ -89,7 +95,7 @@ class chain_events : public nlohmann::json::json_sax_t {
   [[nodiscard]] chain take() {
     if (!is_given(chain_members[0])) refuse_shape();
     if (stages_ && *stages_ != chain_.stages())
-      throw cairn::parse_error{who_, "L is not the number of stages that x has", {{"numbers in x", chain_.x.size()}}, "give one less than x has numbers, or leave L out"};
+      refuse_chain(who_, "L is not the number of stages that x has", {{"numbers in x", chain_.x.size()}}, "give one less than x has numbers, or leave L out");
     check_chain(chain_, who_);
     return std::move(chain_);
   }
@@ -131,7 +137,7 @@ class chain_events : public nlohmann::json::json_sax_t {
       ignored_ = depth_;
     } else if (auto const* const known = list_called(key_)) {
       if (!empty.is_array()) refuse_list(*known);
-      if (is_given(*known)) throw cairn::parse_error{who_, "a list of this chain is given twice", {{known->place, (chain_.*known->numbers).size()}}, "give it once; u is uf, and v is ub"};
+      if (is_given(*known)) refuse_chain(who_, "a list of this chain is given twice", {{known->place, (chain_.*known->numbers).size()}}, "give it once; u is uf, and v is ub");
       given_ |= 1u << (known - chain_members);
       list_ = known;
     } else {
@@ -155,20 +161,20 @@ class chain_events : public nlohmann::json::json_sax_t {
       if (problem == std::errc{} && end == digits.data() + digits.size() && number >= 0) return number;
     }
     if (is.is_number_unsigned() || (is.is_number_float() && is.get<double>() >= 0x1p63))
-      throw cairn::parse_error{who_, "a number of this chain is larger than 2^63-1", {{place, position}}, "give sizes in KiB, or times in a larger unit"};
+      refuse_chain(who_, "a number of this chain is larger than 2^63-1", {{place, position}}, "give sizes in KiB, or times in a larger unit");
     if (is.is_number_integer())
-      throw cairn::parse_error{who_, "a number of this chain is negative", {{place, position}, {"value", is.get<std::int64_t>()}}, "sizes and times are 0 or more"};
-    if (is.is_number_float()) throw cairn::parse_error{who_, "a number of this chain is not written as a whole one", {{place, position}}, "give whole bytes, and times in a unit that makes them whole"};
+      refuse_chain(who_, "a number of this chain is negative", {{place, position}, {"value", is.get<std::int64_t>()}}, "sizes and times are 0 or more");
+    if (is.is_number_float()) refuse_chain(who_, "a number of this chain is not written as a whole one", {{place, position}}, "give whole bytes, and times in a unit that makes them whole");
     refuse_entry(place, position);
   }
   [[noreturn]] void refuse_entry(char const* place, std::size_t position) const {
-    throw cairn::parse_error{who_, "an entry of this chain is no number", {{place, position}}, "lists of a chain hold numbers"};
+    refuse_chain(who_, "an entry of this chain is no number", {{place, position}}, "lists of a chain hold numbers");
   }
   [[noreturn]] void refuse_list(chain_member const& list) const {
-    throw cairn::parse_error{who_, "a member of this chain is no list of numbers", {{list.place, 0}}, "x, g, s, f, b, uf and ub are lists, as in \"x\": [8, 8, 8]"};
+    refuse_chain(who_, "a member of this chain is no list of numbers", {{list.place, 0}}, "x, g, s, f, b, uf and ub are lists, as in \"x\": [8, 8, 8]");
   }
   [[noreturn]] void refuse_shape() const {
-    throw cairn::parse_error{who_, "this is no chain", {}, "give an object with lists x, s and uf, or one whose member chain is that, once"};
+    refuse_chain(who_, "this is no chain", {}, "give an object with lists x, s and uf, or one whose member chain is that, once");
   }
 
   char const* who_;
