@@ -20,18 +20,19 @@ macro(cairn_find_json)
   endif()
 endmacro()
 
-# Threads::Threads, of CMake itself. GLOBAL, because cairn::threads is linked outside of this directory too.
+# Threads::Threads, of CMake itself; looking for it writes to the cache, so that a project around this one does that itself where it wants
+# cairn::threads. GLOBAL, because cairn::threads is linked outside of this directory too.
 macro(cairn_find_threads)
-  if(NOT TARGET Threads::Threads)
+  if(PROJECT_IS_TOP_LEVEL AND NOT TARGET Threads::Threads)
     find_package(Threads QUIET GLOBAL)
   endif()
 endmacro()
 
-# CAIRN_NVCC (empty without one) and, for *.cu in CMake targets, the target cairn_cuda.
+# CAIRN_NVCC (empty without one) and, for *.cu in CMake targets, the target cairn_nvcc.
 macro(cairn_find_cuda)
   set(CAIRN_NVCC "")
   if(CAIRN_WITH_CUDA STREQUAL "ON" OR (CAIRN_WITH_CUDA AND CAIRN_BUILD_TESTS))
-    find_package(CUDAToolkit 12 QUIET)  # the first to speak C++20
+    find_package(CUDAToolkit 12 QUIET GLOBAL)  # the first to speak C++20
     include(CheckLanguage)
     if(CUDAToolkit_NVCC_EXECUTABLE)
       set(CMAKE_CUDA_COMPILER "${CUDAToolkit_NVCC_EXECUTABLE}" CACHE FILEPATH "CUDA compiler")
@@ -44,16 +45,16 @@ macro(cairn_find_cuda)
         set(CMAKE_CUDA_ARCHITECTURES 80)
       endif()
       enable_language(CUDA)
-      add_library(cairn_cuda INTERFACE)
-      target_compile_options(cairn_cuda INTERFACE
+      add_library(cairn_nvcc INTERFACE)
+      target_compile_options(cairn_nvcc INTERFACE
         $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--extended-lambda>)
       # CMake 3.25 does not know that nvcc speaks C++20: CUDA_STANDARD 20 would stop it.
       if(DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
-        target_compile_features(cairn_cuda INTERFACE cuda_std_20)
+        target_compile_features(cairn_nvcc INTERFACE cuda_std_20)
       else()
-        target_compile_options(cairn_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
+        target_compile_options(cairn_nvcc INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
       endif()
-      target_link_libraries(cairn_cuda INTERFACE CUDA::cudart)
+      target_link_libraries(cairn_nvcc INTERFACE CUDA::cudart)
     elseif(CAIRN_WITH_CUDA STREQUAL "ON")
       message(FATAL_ERROR "cairn: CAIRN_WITH_CUDA=ON, but there is no working nvcc 12 or later")
     else()

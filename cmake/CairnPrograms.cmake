@@ -25,8 +25,8 @@ function(cairn_name_of result source)
 endfunction()
 
 # cairn_add_program(<name> <source>): an executable with what its source's name says it needs: *_eigen.cpp,
-# *_eigen_test.cpp, *_eigen_bench.cpp and adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, *.cu nvcc.
-# Without it there is no such target.
+# *_eigen_test.cpp, *_eigen_bench.cpp and adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/cuda/cuda_* and the tests of a real
+# device the CUDA runtime, *.cu nvcc. Without it there is no such target.
 function(cairn_add_program name source)
   set(needs "")
   if(source MATCHES "_eigen(_test|_bench)?\\.(cpp|cu)$|/adapt/eigen")
@@ -35,11 +35,14 @@ function(cairn_add_program name source)
   if(source MATCHES "_json_test\\.cpp$")
     list(APPEND needs cairn::nlohmann_json)
   endif()
+  if(source MATCHES "/adapt/cuda/(cuda_|no_driver|lost_context)")
+    list(APPEND needs cairn::cuda)
+  endif()
   if(source MATCHES "/adapt/threads")
     list(APPEND needs cairn::threads)
   endif()
   if(source MATCHES "\\.cu$")
-    list(APPEND needs cairn_cuda)
+    list(APPEND needs cairn_nvcc)
   endif()
   foreach(need IN LISTS needs)
     if(NOT TARGET ${need})

@@ -1,0 +1,175 @@
+#pragma once
+/// \file cuda_runtime.hpp  A CUDA device, by the runtime API. For host compilers, too: link CUDA::cudart.
+#include <cstddef>
+#include <new>
+#include <cairn/adapt/cuda/cuda_error.hpp>
+#include <cairn/adapt/cuda/device_guard.hpp>
+#include <cairn/adapt/cuda/runtime.hpp>
+#include <cairn/adapt/cuda/touched_pages.hpp>
+
+namespace cairn {
+
+/// The `device_runtime` of CUDA. Its copies are the same device. Each call makes that device current and then the one that was current before.
+/// Streams may be the user's own; the legacy default stream (null) is one like any other, ordered by events only.
+class cuda_runtime {
+ public:
+  using stream = cudaStream_t;  ///< see `device_runtime`
+  using event = cudaEvent_t;  ///< see `device_runtime`
+
+  /// The device that is current in this thread.   \throws device_error where there is no driver or no device
+  cuda_runtime() {
+    static_cast<void>(count("cairn::cuda_runtime"));
+    detail::need(cudaGetDevice(&device_), "cairn::cuda_runtime", 0);
+  }
+  /// \param device  its number, from 0
+  /// \param pinning_threads  0: the driver takes and pins memory of the host; else so many threads touch it first and it is pinned where it is. That
+  ///        may be faster for many gigabytes. What one runtime has pinned, only one with the same choice may free
+  /// \throws device_error where there is no driver, no device, or none of that number
+  explicit cuda_runtime(int device, unsigned pinning_threads = 0) : device_{device}, pinning_threads_{pinning_threads} {
+    int const devices = count("cairn::cuda_runtime");
+    if (device < 0 || device >= devices)
+      detail::refuse_call({"cairn::cuda_runtime", device, int(cudaErrorInvalidDevice), cudaGetErrorName(cudaErrorInvalidDevice)},
+                          detail::device_failure::no_such_device);
+  }
+
+  /// Devices that this program may see, at least one.   \throws device_error where there is no driver or no device
+  [[nodiscard]] static int device_count() { return count("cairn::cuda_runtime::device_count"); }
+  [[nodiscard]] int device() const noexcept { return device_; }  ///< its number
+  /// Copies to or from the host that the device can do beside kernels: with 1, both directions share an engine.   \throws device_error
+  [[nodiscard]] int copy_engines() const {
+    int engines = 0;
+    detail::need(cudaDeviceGetAttribute(&engines, cudaDevAttrAsyncEngineCount, device_), "cairn::cuda_runtime::copy_engines", device_);
+    return engines;
+  }
+  /// Bytes of device memory that are free now, for all programs.   \throws device_error
+  [[nodiscard]] std::size_t free_bytes() const {
+    device_guard const current{device_, "cairn::cuda_runtime::free_bytes"};
+    std::size_t free = 0, total = 0;
+    detail::need(cudaMemGetInfo(&free, &total), "cairn::cuda_runtime::free_bytes", device_);
+    return free;
+  }
+
+  /// \throws out_of_memory that says what was asked and what is free; device_error
+  [[nodiscard]] void* device_alloc(std::size_t bytes) const {
+    if (bytes == 0) return nullptr;
+    device_guard const current{device_, "cairn::cuda_runtime::device_alloc"};
+    void* at = nullptr;
+    cudaError_t const answer = cudaMalloc(&at, bytes);
+    if (answer == cudaErrorMemoryAllocation) {
+      std::size_t free = 0, total = 0;
+      auto const call = detail::failed("cairn::cuda_runtime::device_alloc", device_, answer);
+      if (cudaMemGetInfo(&free, &total) != cudaSuccess) detail::forget_cuda_error();
+      detail::refuse_device_memory(call, bytes, free);
+    }
+    detail::need(answer, "cairn::cuda_runtime::device_alloc", device_);
+    return at;
+  }
+  /// Stops the whole device.
+  void device_free(void* at) const noexcept {
+    if (at == nullptr) return;
+    device_guard const current{device_, std::nothrow};
+    ignore(cudaFree(at));
+  }
+  /// Pinned for all devices.   \throws out_of_memory that says what was asked; device_error
+  [[nodiscard]] void* pinned_alloc(std::size_t bytes) const {
+    if (bytes == 0) return nullptr;
+    device_guard const current{device_, "cairn::cuda_runtime::pinned_alloc"};
+    void* at = nullptr;
+    cudaError_t answer = cudaErrorMemoryAllocation;
+    if (pinning_threads_ == 0) answer = cudaHostAlloc(&at, bytes, cudaHostAllocPortable);
+    else if ((at = detail::take_pages(bytes, pinning_threads_)) != nullptr) {
+      answer = cudaHostRegister(at, detail::whole_pages(bytes), cudaHostRegisterPortable);
+      if (answer != cudaSuccess) detail::give_pages_back(at);
+    }
+    if (answer == cudaErrorMemoryAllocation) detail::refuse_pinned_memory(detail::failed("cairn::cuda_runtime::pinned_alloc", device_, answer), bytes);
+    detail::need(answer, "cairn::cuda_runtime::pinned_alloc", device_);
+    return at;
+  }
+  /// Stops the whole device.
+  void pinned_free(void* at) const noexcept {
+    if (at == nullptr) return;
+    device_guard const current{device_, std::nothrow};
+    if (pinning_threads_ == 0) return ignore(cudaFreeHost(at));
+    ignore(cudaHostUnregister(at));
+    detail::give_pages_back(at);
+  }
+
+  /// Does not wait for the legacy default stream, nor that one for it.   \throws device_error, out_of_memory
+  [[nodiscard]] stream make_stream() const {
+    device_guard const current{device_, "cairn::cuda_runtime::make_stream"};
+    stream made = nullptr;
+    detail::need(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cairn::cuda_runtime::make_stream", device_);
+    return made;
+  }
+  /// See `device_runtime`.
+  void destroy(stream which) const noexcept {
+    if (which == nullptr) return;  // the legacy default stream is nobody's
+    device_guard const current{device_, std::nothrow};
+    ignore(cudaStreamDestroy(which));
+  }
+  /// An event that keeps no time.   \throws device_error, out_of_memory
+  [[nodiscard]] event make_event() const {
+    device_guard const current{device_, "cairn::cuda_runtime::make_event"};
+    event made = nullptr;
+    detail::need(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "cairn::cuda_runtime::make_event", device_);
+    return made;
+  }
+  /// See `device_runtime`.
+  void destroy(event which) const noexcept {
+    if (which == nullptr) return;
+    device_guard const current{device_, std::nothrow};
+    ignore(cudaEventDestroy(which));
+  }
+
+  /// See `device_runtime`.   \throws device_error
+  void record(event which, stream in) const { call("cairn::cuda_runtime::record", [&] { return cudaEventRecord(which, in); }); }
+  /// See `device_runtime`.   \throws device_error
+  void wait(stream which, event until) const { call("cairn::cuda_runtime::wait", [&] { return cudaStreamWaitEvent(which, until, 0); }); }
+  /// See `device_runtime`.   \throws device_error
+  void sync(event until) const { call("cairn::cuda_runtime::sync", [&] { return cudaEventSynchronize(until); }); }
+  /// See `device_runtime`.   \throws device_error
+  void sync(stream all_of) const { call("cairn::cuda_runtime::sync", [&] { return cudaStreamSynchronize(all_of); }); }
+  /// See `device_runtime`.   \throws device_error
+  [[nodiscard]] bool done(event which) const {
+    bool ready = true;
+    call("cairn::cuda_runtime::done", [&] {
+      cudaError_t const answer = cudaEventQuery(which);
+      if (answer != cudaErrorNotReady) return answer;
+      ready = false;
+      detail::forget_cuda_error();  // it counts as one for who asks next
+      return cudaSuccess;
+    });
+    return ready;
+  }
+  /// See `device_runtime`.   \throws device_error
+  void copy(void* to, void const* from, std::size_t bytes, copy_kind kind, stream in) const {
+    if (bytes == 0) return;
+    auto const direction = kind == copy_kind::device_to_device ? cudaMemcpyDeviceToDevice
+                           : kind == copy_kind::device_to_host ? cudaMemcpyDeviceToHost
+                                                               : cudaMemcpyHostToDevice;
+    call("cairn::cuda_runtime::copy", [&] { return cudaMemcpyAsync(to, from, bytes, direction, in); });
+  }
+
+ private:
+  static int count(char const* operation) {
+    int devices = 0;
+    cudaError_t const answer = cudaGetDeviceCount(&devices);
+    detail::need(answer == cudaSuccess && devices == 0 ? cudaErrorNoDevice : answer, operation, 0);
+    return devices;
+  }
+  template <class Call>
+  void call(char const* operation, Call what) const {
+    device_guard const current{device_, operation};
+    detail::need(what(), operation, device_);
+  }
+  /// Clean-up goes on whatever the device says: at the end of the process its driver may be gone, and after an error its context.
+  static void ignore(cudaError_t answer) noexcept {
+    if (answer != cudaSuccess) detail::forget_cuda_error();
+  }
+
+  int device_ = 0;
+  unsigned pinning_threads_ = 0;  ///< 0: the driver does it
+};
+static_assert(device_runtime<cuda_runtime>);
+
+}  // namespace cairn

@@ -1,0 +1,37 @@
+#pragma once
+/// \file device_guard.hpp  Makes a device current for a while.
+#include <new>
+#include <cairn/adapt/cuda/cuda_error.hpp>
+
+namespace cairn {
+
+/// Makes a CUDA device current in this thread as long as it lives, and then the one that was current before. Cost: one query where it already is.
+class device_guard {
+ public:
+  /// \throws device_error
+  device_guard(int device, char const* operation) {
+    int current = -1;
+    detail::need(cudaGetDevice(&current), operation, device);
+    if (current == device) return;
+    detail::need(cudaSetDevice(device), operation, device);
+    before_ = current;
+  }
+  /// For clean-up: where the device cannot be made current, nothing changes.
+  device_guard(int device, std::nothrow_t) noexcept {
+    int current = -1;
+    bool const known = cudaGetDevice(&current) == cudaSuccess;
+    if (known && current == device) return;
+    if (known && cudaSetDevice(device) == cudaSuccess) before_ = current;
+    else detail::forget_cuda_error();
+  }
+  device_guard(device_guard const&) = delete;
+  device_guard& operator=(device_guard const&) = delete;
+  ~device_guard() {
+    if (before_ >= 0 && cudaSetDevice(before_) != cudaSuccess) detail::forget_cuda_error();
+  }
+
+ private:
+  int before_ = -1;  ///< to be made current again, if not negative
+};
+
+}  // namespace cairn

@@ -1,0 +1,56 @@
+#pragma once
+/// \file runtime.hpp  What states on a device ask of it: memory, streams, events and copies, as a policy. No CUDA here.
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace cairn {
+
+/// Between which memories a copy goes; host memory is pinned.
+enum class copy_kind : std::uint8_t { device_to_device, device_to_host, host_to_device };
+
+/// One device, as a policy: `cuda_runtime` is the real one.
+///
+/// A *stream* is a queue: what is put into it runs in that order, and in no order with other streams and the host but the one that events make.
+/// A *stream* and an *event* are handles, copied freely; the runtime object must outlive them and may be used by one thread at a time.
+/// An *event* stands for one place in one stream, the latest it was recorded at.
+///
+/// | call | returns | what it orders |
+/// |---|---|---|
+/// | `device_alloc(n)`, `pinned_alloc(n)` | at least `n` bytes, 256 and 64 byte aligned; null for 0 | may stop the whole device: never within a sweep |
+/// | `device_free(p)`, `pinned_free(p)` | | nothing may use the memory any more: sync first. Null is fine |
+/// | `make_stream()` | a stream that waits for no other, the legacy one neither | |
+/// | `destroy(stream)`, `destroy(event)` | | all that was put into the stream, and the event's record and waits, must be known to be done |
+/// | `record(e, s)` | | `e` is behind all that is in `s` now; waits that were put before keep to what it stood for then |
+/// | `wait(s, e)` | | all that is put into `s` from now on runs after what `e` stands for now. The host does not wait. An event never recorded is no wait |
+/// | `sync(e)`, `sync(s)` | | the host waits for what `e` stands for, for all that is in `s` now. An event never recorded is no wait |
+/// | `done(e)` | whether what `e` stands for has run; true for an event never recorded | where true, as `sync(e)` |
+/// | `copy(to, from, n, kind, s)` | | is put into `s`; both must live and keep still until it has run. Nothing for `n` = 0 |
+/// | `free_bytes()` | bytes of device memory that are free now | |
+/// | `device()` | the number of the device | |
+///
+/// Errors: `device_error`, and `out_of_memory` where memory runs out; a call that throws has done nothing. What goes wrong on the device later is
+/// thrown by a later call: then the device's context is lost, and every call throws from there on. Frees and destroys never throw.
+/// Calls leave the device that is current in the thread as they found it.
+template <class R>
+concept device_runtime = std::copyable<typename R::stream> && std::copyable<typename R::event> &&
+    requires(R& runtime, typename R::stream stream, typename R::event event, void* to, void const* from, std::size_t bytes, copy_kind kind) {
+      { runtime.device_alloc(bytes) } -> std::same_as<void*>;
+      { runtime.device_free(to) } noexcept;
+      { runtime.pinned_alloc(bytes) } -> std::same_as<void*>;
+      { runtime.pinned_free(to) } noexcept;
+      { runtime.make_stream() } -> std::same_as<typename R::stream>;
+      { runtime.destroy(stream) } noexcept;
+      { runtime.make_event() } -> std::same_as<typename R::event>;
+      { runtime.destroy(event) } noexcept;
+      runtime.record(event, stream);
+      runtime.wait(stream, event);
+      runtime.sync(event);
+      runtime.sync(stream);
+      { runtime.done(event) } -> std::same_as<bool>;
+      runtime.copy(to, from, bytes, kind, stream);
+      { runtime.free_bytes() } -> std::same_as<std::size_t>;
+      { runtime.device() } -> std::same_as<int>;
+    };
+
+}  // namespace cairn
