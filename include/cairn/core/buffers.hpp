@@ -8,6 +8,7 @@
 #include <utility>
 #include <cairn/core/aggregate.hpp>
 #include <cairn/core/bytes_of.hpp>
+#include <cairn/core/device_memory.hpp>
 #include <cairn/core/traits.hpp>
 
 namespace cairn {
@@ -55,13 +56,33 @@ template <class T, class... Seen>
   using seen = types<Seen..., T>;
   if constexpr (is_one_of<T, Seen...>) return true;
   else if constexpr (std::is_const_v<T>) return false;
-  else if constexpr (traited_buffers<T> || member_buffers<T> || number<T> || is_bit_vector<T>) return true;
+  else if constexpr (traited_buffers<T> || member_buffers<T> || number<T> || is_bit_vector<T> || device_range<T>) return true;
   else if constexpr (std::is_array_v<T>) return can_visit<std::remove_all_extents_t<T>, Seen...>();
   else if constexpr (!std::is_class_v<T> || variant_like<T>) return false;
   else if constexpr (complex_like<T>) return can_visit<typename T::value_type>();
   else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>) return can_visit_all(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return can_visit_all(decltype(members_listed(std::declval<members_t<T>>())){}, seen{});
-  else return std::is_trivially_copyable_v<T> && !tuple_like<T> && !plain_aggregate<T>();
+  else return std::is_trivially_copyable_v<T> && !tuple_like<T> && !plain_aggregate<T>() && !says_on_device<T>;
+}
+
+template <class T, class... Seen> [[nodiscard]] consteval bool on_device();
+template <class... T, class... Seen>
+[[nodiscard]] consteval bool any_on_device(types<T...>, types<Seen...>) { return (on_device<std::remove_const_t<T>, Seen...>() || ...); }
+/// Whether `T` or a part of it lies in device memory. A recursion over types, not a trial call of `visit_buffers` in a requires-expression,
+/// which nvcc answers with false.
+template <class T, class... Seen>
+[[nodiscard]] consteval bool on_device() {
+  using seen = types<Seen..., T>;
+  if constexpr (is_one_of<T, Seen...>) return false;
+  else if constexpr (says_on_device<T>) return true;
+  else if constexpr (traited_buffers<T> || member_buffers<T>) return false;
+  else if constexpr (device_range<T>) return true;
+  else if constexpr (std::is_array_v<T>) return on_device<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
+  else if constexpr (!std::is_class_v<T> || complex_like<T>) return false;
+  else if constexpr (variant_like<T>) return any_on_device(typename alternatives<T>::type{}, seen{});
+  else if constexpr (range_like<T> || optional_like<T>) return any_on_device(types<typename T::value_type>{}, seen{});
+  else if constexpr (has_members<T>) return any_on_device(decltype(parts_listed(std::declval<members_t<T>>())){}, seen{});
+  else return false;
 }
 
 /// `f(p, bytes)` for a run, as void const* where the state is const.
@@ -69,6 +90,17 @@ template <class T, class F>
 constexpr void visit_run(T* run, std::size_t bytes, F& f) {
   if constexpr (std::is_const_v<T>) f(static_cast<void const*>(run), bytes);
   else f(static_cast<void*>(run), bytes);
+}
+/// How a run in device memory is handed out.
+template <class T>
+using device_run = device_pointer<std::conditional_t<std::is_const_v<T>, void const, void>>;
+template <class F, class Run>
+concept takes_device_runs = requires(F& f, Run run, std::size_t bytes) { f(run, bytes); };
+template <class X, class F>
+constexpr void visit_device_range(X& x, F& f) {
+  auto const visit = [&](auto* run) { f(device_run<std::remove_pointer_t<decltype(run)>>{run}, std::size_t(x.size()) * sizeof(*run)); };
+  if constexpr (requires { x.data().get(); }) visit(x.data().get());
+  else visit(x.data());
 }
 /// vector<bool> has no bytes of its own: packs them, eight to a byte, and unpacks what f has written.
 template <class T, class F>
@@ -115,6 +147,7 @@ constexpr void visit_parts(X& x, F& f) {
   if constexpr (traited_buffers<X>) state_traits<T>::visit_buffers(x, f);
   else if constexpr (member_buffers<X>) x.visit_buffers(f);
   else if constexpr (number<T>) visit_run(&x, value_bytes<T>(), f);
+  else if constexpr (device_range<T>) visit_device_range(x, f);
   else if constexpr (is_bit_vector<T>) visit_bits(x, f);
   else if constexpr (is_dense<T>()) visit_run(&x, sizeof(T), f);
   else if constexpr (complex_like<T>) {
@@ -132,21 +165,33 @@ constexpr void visit_parts(X& x, F& f) {
 
 }  // namespace detail
 
-/// A state that `visit_buffers` can take apart.
+/// A state that `visit_buffers` can take apart, all of it in host memory.
 template <class T>
-concept buffered = detail::can_visit<std::remove_const_t<T>>();
+concept buffered = detail::can_visit<std::remove_const_t<T>>() && !detail::on_device<std::remove_const_t<T>>();
+/// A state that `visit_buffers` can take apart, with parts in device memory.
+template <class T>
+concept device_buffered = detail::can_visit<std::remove_const_t<T>>() && detail::on_device<std::remove_const_t<T>>();
 
-/// Calls f(void*, std::size_t) for each run of plain bytes of a state in host memory, in a fixed order; f(void const*, std::size_t) for
-/// a const state. Writing the same bytes back into a state of the same shape makes it equal: the sizes of its containers, and which
-/// optionals hold a value, must agree beforehand, for they are not among the bytes (but they decide the lengths, 0 included).
-/// Never visits padding of aggregates and numbers. Other classes that are trivially copyable are one run, with theirs.
+/// Calls f(void*, std::size_t) for each run of plain bytes of a state in host memory, and f(device_pointer<void>, std::size_t) for each one
+/// in device memory, in a fixed order; with void const for a const state. Writing the same bytes back into a state of the same shape makes
+/// it equal: the sizes of its containers, and which optionals hold a value, must agree beforehand, for they are not among the bytes (but
+/// they decide the lengths, 0 included). What takes no `device_pointer` is refused for states of which a part lies in device memory.
+/// Never visits padding of aggregates and numbers. Other classes that are trivially copyable are one run, with theirs, and so is what lies in
+/// device memory.
 template <class T, class F>
 constexpr void visit_buffers(T& x, F&& f) {
-  constexpr bool told = buffered<T>;
+  constexpr bool told = buffered<T> || device_buffered<T>;
+  constexpr bool reached = !device_buffered<T> || detail::takes_device_runs<std::remove_reference_t<F>, detail::device_run<T>>;
   static_assert(told,
                 "cairn: cannot tell which bytes make this state; give it a member visit_buffers(f) or specialise cairn::state_traits with "
                 "visit_buffers(state, f)");
-  if constexpr (told) detail::visit_parts(x, f);
+  static_assert(reached,
+                "cairn: a part of this state lies in device memory, which host code cannot read; copy it to the host, or let the visitor "
+                "take (cairn::device_pointer<void const>, std::size_t), too");
+  if constexpr (told && reached) detail::visit_parts(x, f);
 }
+/// The same for a view that is made in the call, as members of classes that own device memory do.
+template <class T, class F>
+constexpr void visit_buffers(device_view<T> const&& x, F&& f) { visit_buffers(x, f); }
 
 }  // namespace cairn

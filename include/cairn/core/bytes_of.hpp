@@ -1,11 +1,12 @@
 #pragma once
-/// \file bytes_of.hpp  The bytes that a state holds, heap included.
+/// \file bytes_of.hpp  The bytes that a state holds, heap and device memory included.
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/aggregate.hpp>
+#include <cairn/core/device_memory.hpp>
 #include <cairn/core/traits.hpp>
 
 namespace cairn {
@@ -25,6 +26,7 @@ template <class T, class... Seen>
 [[nodiscard]] consteval bool can_size() {
   using seen = types<Seen..., T>;
   if constexpr (is_one_of<T, Seen...> || traited_bytes<T> || member_bytes<T> || std::is_trivially_copyable_v<T> || is_bit_vector<T>) return true;
+  else if constexpr (device_range<T>) return true;
   else if constexpr (std::is_array_v<T>) return can_size<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
   else if constexpr (contiguous<T> || optional_like<T>) return can_size_all(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return can_size_all(decltype(parts_listed(std::declval<members_t<T>>())){}, seen{});
@@ -63,6 +65,7 @@ template <class T>
     constexpr std::size_t bits = 8 * sizeof(unsigned long);
     return (x.size() + bits - 1) / bits * sizeof(unsigned long);
   }
+  else if constexpr (device_range<T>) return std::size_t(x.size()) * sizeof(typename T::value_type);
   else if constexpr (std::is_array_v<T>) {
     std::size_t sum = 0;
     for (auto const& element : x) sum += heap_of(element);
@@ -89,7 +92,7 @@ template <class T>
 template <class T>
 concept sized_state = detail::can_size<std::remove_cv_t<T>>();
 
-/// Bytes that one copy of `x` holds: sizeof and what its containers have on the heap, by size, not by capacity.
+/// Bytes that one copy of `x` holds: sizeof and what its containers have on the heap or in device memory, by size, not by capacity.
 /// Cost: proportional to the number of containers in it, not of numbers.
 template <class T>
 [[nodiscard]] constexpr std::size_t bytes_of(T const& x) {

@@ -27,6 +27,7 @@ template <class T, class... Seen>
   using seen = types<Seen..., T>;
   if constexpr (is_one_of<T, Seen...>) return true;
   else if constexpr (traited_numbers<T> || member_numbers<T> || number<T> || is_bit_vector<T>) return true;
+  else if constexpr (says_on_device<T> || device_range<T>) return false;
   else if constexpr (std::is_array_v<T>) return can_list<std::remove_cv_t<std::remove_all_extents_t<T>>>();
   else if constexpr (!std::is_class_v<T> || variant_like<T>) return false;
   else if constexpr (complex_like<T>) return can_list<typename T::value_type>();
@@ -67,8 +68,11 @@ concept numbered = detail::can_list<std::remove_const_t<T>>();
 /// A type that cannot be taken apart has a member `visit_numbers(f)`, or `state_traits<T>::visit_numbers(x, f)`.
 template <class T, class F>
 constexpr void visit_numbers(T& x, F&& f) {
-  constexpr bool told = numbered<T>;
-  static_assert(told,
+  constexpr bool told = numbered<T>, reached = told || !detail::on_device<std::remove_const_t<T>>();
+  static_assert(reached,
+                "cairn: numbers of this type lie in device memory, where host code cannot read or vary them; use a type whose numbers lie "
+                "in host memory");
+  static_assert(told || !reached,
                 "cairn: cannot tell which floating-point numbers this type is made of; give it a member visit_numbers(f) or specialise "
                 "cairn::state_traits with visit_numbers(x, f)");
   if constexpr (told) detail::list_numbers(x, f);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/device_memory.hpp>
 
 namespace cairn {
 
@@ -12,9 +13,11 @@ namespace cairn {
 /// - `save(state) -> snapshot` with `restore(state, snapshot)`: for objects that cannot be copied
 /// - `bytes(state) -> std::size_t`: sizeof and everything on the heap
 /// - `visit_buffers(state, f)`: f(void*, std::size_t) for each run of plain bytes, void const* for a const state; see `visit_buffers`
+/// - `in_device_memory = true`: runs of it lie in device memory; f(device_pointer<void>, std::size_t) takes these, void const for a const state
 /// - `visit_numbers(state, f)`: f(T*, std::size_t) for each run of floating-point numbers; see `visit_numbers`
 /// Structs with bit-fields or anonymous unions cannot be taken apart: they need `copy`, `bytes` and `visit_buffers` from here.
-/// A type you own has `save()`, `restore(snapshot)`, `bytes()`, `visit_buffers(f)` and `visit_numbers(f)` as members instead, and copies by `=`.
+/// A type you own has `save()`, `restore(snapshot)`, `bytes()`, `visit_buffers(f)`, `in_device_memory` and `visit_numbers(f)` as members
+/// instead, and copies by `=`.
 template <class T>
 struct state_traits {};
 
@@ -34,11 +37,15 @@ concept member_bytes = requires(T const& x) { { x.bytes() } -> std::convertible_
 /// Takes what `visit_buffers` hands out.
 struct any_visitor {
   void operator()(void const*, std::size_t) const;
+  void operator()(device_pointer<void const>, std::size_t) const;
 };
 template <class T>
 concept traited_buffers = requires(T& x, any_visitor& f) { state_traits<std::remove_const_t<T>>::visit_buffers(x, f); };
 template <class T>
 concept member_buffers = requires(T& x, any_visitor& f) { x.visit_buffers(f); };
+/// What they hand out is not all in host memory.
+template <class T>
+concept says_on_device = requires { requires bool(state_traits<T>::in_device_memory); } || requires { requires bool(T::in_device_memory); };
 
 /// A list of types.
 template <class... T> struct types {};
@@ -60,6 +67,16 @@ concept range_like = requires(T& x) { x.begin(); x.end(); typename T::value_type
 template <class T>
 concept contiguous = range_like<T> && requires(T& x) {
   { x.data() } -> std::convertible_to<typename T::value_type const*>;
+  { x.size() } -> std::convertible_to<std::size_t>;
+};
+/// A range that lies in one piece in memory that only a device is sure to reach: it says so, or its `data()` is an object with `get()` that
+/// does not convert to a pointer, as that of thrust::device_vector and thrust::universal_vector.
+template <class T>
+concept device_range = (contiguous<T> && says_on_device<T>) || requires(T& x) {
+  typename T::value_type;
+  requires std::is_trivially_copyable_v<typename T::value_type>;
+  { x.data().get() } -> std::convertible_to<typename T::value_type const*>;
+  requires !std::is_convertible_v<decltype(x.data()), typename T::value_type const*>;
   { x.size() } -> std::convertible_to<std::size_t>;
 };
 

@@ -43,6 +43,7 @@ template <class State, class Store, class Plan>
 template <class State, class Bar, class Seed>
 void fill_bar(std::optional<Bar>& bar, Seed&& seed, State const& final_state) {
   if constexpr (seed_function<std::remove_reference_t<Seed>, State>) emplace_by(bar, [&]() -> Bar { return seed(final_state); });
+  else if constexpr (traited_copy<Bar> && std::is_lvalue_reference_v<Seed>) copy_state(seed, bar.emplace());
   else bar.emplace(std::forward<Seed>(seed));
 }
 

@@ -1,0 +1,111 @@
+#pragma once
+/// \file host_slots.hpp  Pinned memory of the host for states of a device, pinned once.
+#include <cstddef>
+#include <cstring>
+#include <vector>
+#include <cairn/adapt/cuda/device_buffer.hpp>
+#include <cairn/adapt/cuda/lanes.hpp>
+#include <cairn/adapt/cuda/state_copies.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::detail {
+
+/// Slots that states go to and come back from on streams of their own. Each takes what the state's runs in device memory take, and nothing is
+/// rounded up but where a run begins; many small ones share an allocation.
+template <device_runtime R, class State>
+class host_slots {
+ public:
+  using stamp = lane_stamp<R>;
+
+  /// \throws out_of_memory   that says how many slots could be pinned   \throws device_error
+  host_slots(R& runtime, slot_index count, state_layout const& layout)
+      : layout_{layout}, host_parts_(std::size_t(count) * layout.host_bytes()), free_(std::size_t(count)), free_count_{count} {
+    std::size_t const size = layout_.device_bytes(), stride = layout_.stride();
+    slot_index const together = stride == 0 ? count : slot_index(1 + small / stride);
+    slots_.reserve(std::size_t(count));
+    while (slot_index(slots_.size()) < count) {
+      slot_index const left = count - slot_index(slots_.size()), now = left < together ? left : together;
+      memory_.push_back(pinned(runtime, std::size_t(now - 1) * stride + size, count));
+      for (slot_index k = 0; k < now; ++k)
+        slots_.push_back({static_cast<unsigned char*>(memory_.back().data()) + std::size_t(k) * stride, stamp{runtime}, stamp{runtime}});
+    }
+    free_all();
+  }
+
+  [[nodiscard]] slot_index count() const noexcept { return slot_index(slots_.size()); }
+  void free_all() noexcept {
+    free_count_ = count();
+    first_free_ = 0;
+    for (slot_index k = 0; k < count(); ++k) free_[std::size_t(k)] = k;
+  }
+  /// The slot that was freed first: of all free ones, what was copied from it is done soonest.   \pre one is free
+  [[nodiscard]] slot_index take() noexcept {
+    slot_index const slot = free_[std::size_t(first_free_)];
+    first_free_ = first_free_ + 1 == count() ? 0 : first_free_ + 1;
+    --free_count_;
+    return slot;
+  }
+  void give_back(slot_index slot) noexcept {
+    free_[std::size_t((first_free_ + free_count_) % count())] = slot;
+    ++free_count_;
+  }
+
+  /// Copies a state that `compute` has written. The frame may be read meanwhile, but not written before the stamp that this answers.
+  stamp const& save(slot_index slot, State const& x, lanes<R>& streams) {
+    auto& mine = slots_[std::size_t(slot)];
+    streams.after_all(lane::down, lane::compute);
+    streams.after(lane::down, mine.loaded);  // nothing to wait for where compute has seen what was loaded
+    unsigned char* const host_part = part(slot);
+    layout_.each(x, [&](void const* at, state_layout::run const& run) {
+      if (run.bytes == 0) return;
+      if (run.on_device) streams.runtime().copy(mine.bytes + run.offset, at, run.bytes, copy_kind::device_to_host, streams.of(lane::down));
+      else std::memcpy(host_part + run.offset, at, run.bytes);
+    });
+    streams.put(lane::down);
+    streams.record(mine.stored, lane::down);
+    return mine.stored;
+  }
+  /// What stands for the state being there.
+  [[nodiscard]] stamp const& stored(slot_index slot) const noexcept { return slots_[std::size_t(slot)].stored; }
+  /// Copies a state into a frame for which `up` has been ordered. The frame may be used after the stamp that this answers.
+  stamp const& load(slot_index slot, State& into, lanes<R>& streams) {
+    auto& mine = slots_[std::size_t(slot)];
+    unsigned char const* const host_part = part(slot);
+    layout_.each(into, [&](void* at, state_layout::run const& run) {
+      if (run.bytes == 0) return;
+      if (run.on_device) streams.runtime().copy(at, mine.bytes + run.offset, run.bytes, copy_kind::host_to_device, streams.of(lane::up));
+      else std::memcpy(at, host_part + run.offset, run.bytes);
+    });
+    streams.put(lane::up);
+    streams.record(mine.loaded, lane::up);
+    return mine.loaded;
+  }
+
+ private:
+  static constexpr std::size_t small = std::size_t{64} << 20;
+
+  struct slot_record {
+    unsigned char* bytes;
+    stamp stored, loaded;
+  };
+  [[nodiscard]] unsigned char* part(slot_index slot) noexcept { return host_parts_.data() + std::size_t(slot) * layout_.host_bytes(); }
+  [[nodiscard]] pinned_buffer<R> pinned(R& runtime, std::size_t bytes, slot_index wanted) {
+    try {
+      return {runtime, bytes};
+    } catch (out_of_memory const&) {
+      throw out_of_memory{"cairn::device_sweep", "not all host slots could be pinned",
+                          {{"slots", wanted}, {"pinned", slots_.size()}, {"bytes a slot", layout_.device_bytes()}},
+                          "give fewer host slots"};
+    }
+  }
+
+  state_layout layout_;
+  std::vector<pinned_buffer<R>> memory_;
+  std::vector<slot_record> slots_;
+  std::vector<unsigned char> host_parts_;
+  std::vector<slot_index> free_;
+  slot_index free_count_ = 0, first_free_ = 0;
+};
+
+}  // namespace cairn::detail

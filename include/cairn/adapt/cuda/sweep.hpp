@@ -1,0 +1,311 @@
+#pragma once
+/// \file sweep.hpp  The adjoint of a loop whose states live on a device: frames that are kept, and pinned slots of the host.
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <cairn/adapt/cuda/device_forms.hpp>
+#include <cairn/adapt/cuda/frames.hpp>
+#include <cairn/core/device_room.hpp>
+#include <cairn/adapt/cuda/host_loads.hpp>
+#include <cairn/adapt/cuda/host_slots.hpp>
+#include <cairn/adapt/cuda/lanes.hpp>
+#include <cairn/adapt/cuda/runtime.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/buffers.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/event.hpp>
+#include <cairn/core/table.hpp>
+#include <cairn/run/walker.hpp>
+#include <cairn/run/workspace.hpp>
+
+namespace cairn {
+
+/// Reverses loops on a device: `x1 = step(x, i)` is put into a stream, and so is the adjoint; the host waits for neither.
+///
+/// Slots of the tiers memory and device are frames that are kept: nothing is copied. Slots of the tier host are pinned memory: states go there
+/// and come back on two streams of the sweep's own, while steps run. What comes back next is known from a copy of the plan's cursor and
+/// fetched as soon as there is a frame for it. Frames and slots are made once; within a sweep nothing is allocated, pinned or freed
+/// on the device or waited for by the host, so that a sweep can be captured into a graph.
+///
+/// In place, a step on a frame that is kept, or that is on its way to the host, copies it first, within the device.
+/// Not to be copied or moved. Waits for its streams when it ends; runtime and stream must outlive it. One thread at a time.
+template <device_runtime R, class State>
+class device_sweep {
+ public:
+  using stream = typename R::stream;  ///< where steps and adjoints go
+
+  /// \param compute  the stream that steps and adjoints are put into   \param room  frames >= 1, host slots >= 0; see `device_room_for`
+  /// \param make  `make()` gives a full state of the size that all states have; called once a frame. What it puts into streams must be in
+  ///        `compute`, or be done
+  /// \throws invalid_plan   for a room that is none   \throws out_of_memory, device_error   \throws what `make` throws
+  template <class Make>
+  device_sweep(R& runtime, stream compute, device_room room, Make make)
+      : streams_{runtime, compute}, frames_{checked(room).frames, make}, copier_{state_layout_of_all()}, slots_{runtime, room.host_slots, copier_.layout()} {}
+  device_sweep(device_sweep const&) = delete;
+  device_sweep& operator=(device_sweep const&) = delete;
+  /// Waits for all that is under way before frames and slots are freed.
+  ~device_sweep() { streams_.settle(); }
+
+  [[nodiscard]] device_room room() const noexcept { return {frames_.count(), slots_.count()}; }  ///< what was made
+  [[nodiscard]] std::size_t frame_bytes() const noexcept { return copier_.layout().device_bytes(); }  ///< of one state in device memory
+
+  /// Puts the whole loop and its adjoint into the stream: when this returns they are under way, and when the stream is done, so are they.
+  /// The gradient has the same bits for every plan and room.
+  /// \param step  `step(x, x1, i, stream)`, which writes x1 from x, or in place `step(x, i, stream)`
+  /// \param start  `start(x, stream)`, which writes the initial state, or a state that is copied, within the device, before the first step
+  /// \param plan  a schedule with leaf 1 and without tapes   \param seed  `seed(x, bar, stream)` writes the adjoint of the final state x
+  /// \param adjoint  `adjoint(x, bar, i, stream)`: bar belongs to state i+1 before and to state i after   \param bar  of any type
+  /// \param observer  called with an `event` around every action when it is put into streams; it sees no bytes of states
+  /// \throws invalid_plan, invalid_schedule   before any step   \throws reentrancy_error
+  /// \throws device_error and whatever the functions throw, unchanged, after all streams are done; the sweep can be used again
+  template <class Step, class Start, class P, class Seed, class Adjoint, class Bar, class Observer = no_observer>
+  void gradient(Step&& step, Start&& start, P const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar, Observer&& observer = {}) {
+    using StepF = std::remove_reference_t<Step>;
+    using SeedF = std::remove_reference_t<Seed>;
+    using AdjointF = std::remove_reference_t<Adjoint>;
+    if constexpr (detail::check_device_sweep<State, stream, StepF, std::remove_reference_t<Start>, P, SeedF, AdjointF, Bar>()) {
+      static constexpr step_form form = detail::device_step_form<StepF, State, stream>();
+      detail::in_use const mark{busy_, who};
+      check_room(plan, form);
+      begin(plan);
+      try {
+        start_from(start, initial_is_free(plan));
+        detail::host_loads<cursor_of<P>> ahead{plan.walk(), {form, initial_is_free(plan)}, frames_.count()};
+        cursor_of<P> cursor = plan.walk();
+        for (std::int64_t now = 0;; ++now) {
+          action const a = cursor.next();
+          tell(observer, a, moment::before);
+          fetch_ahead(ahead, now);
+          switch (a.kind) {
+            case action_kind::advance: advance<form>(step, live_, a.from, a.to); break;
+            case action_kind::save: save(a); break;
+            case action_kind::load: load(ahead, a, now); break;
+            case action_kind::drop: drop(a.slot); break;
+            case action_kind::turn:
+              turn<form>(step, a, [&](State const& last) { seed(last, bar, streams_.of(detail::lane::compute)); });
+              turned_ = true;
+              break;
+            case action_kind::reverse:
+              adjoint(std::as_const(frames_.state(live_)), bar, a.from, streams_.of(detail::lane::compute));
+              streams_.put(detail::lane::compute);
+              break;
+            default: break;
+          }
+          tell(observer, a, moment::after);
+          if (a.kind == action_kind::done) break;
+        }
+        streams_.after_all(detail::lane::compute, detail::lane::down);
+        streams_.after_all(detail::lane::compute, detail::lane::up);
+      } catch (...) {
+        streams_.settle();
+        throw;
+      }
+    }
+  }
+
+ private:
+  static constexpr char const* who = "cairn::device_sweep";
+
+  /// What a slot of the plan holds: a frame, or a slot of the host.
+  struct place_record {
+    std::int64_t number = -1;
+    step_index at = -1;
+    bool on_host = false;
+  };
+
+  [[nodiscard]] static device_room checked(device_room room) {
+    if (room.frames < 1 || room.host_slots < 0)
+      throw invalid_plan{who, "a sweep has 1 frame or more, and no negative number of host slots",
+                         {{"frames", room.frames}, {"host slots", room.host_slots}}, "ask cairn::device_room_for"};
+    return room;
+  }
+  [[nodiscard]] detail::state_layout state_layout_of_all() const {
+    detail::state_layout layout{frames_.state(0)};
+    for (frame_id k = 1; k < frames_.count(); ++k) layout.each(frames_.state(k), [](void const*, detail::state_layout::run const&) {});
+    return layout;
+  }
+  template <class P>
+  void check_room(P const& plan, step_form form) {
+    if (plan.leaf() > 1)
+      throw invalid_plan{who, "the plan reverses several steps at once, but the adjoint takes one", {{"leaf", plan.leaf()}}, "use a plan with leaf 1"};
+    device_room const needed = detail::rehearse_device(who, plan, form, filled_);
+    if (needed.frames > frames_.count())
+      throw invalid_plan{who, "the plan needs more frames than were made", {{"frames", frames_.count()}, {"needed", needed.frames}},
+                         "make more, or use a plan with fewer slots on the device"};
+    if (needed.host_slots > slots_.count())
+      throw invalid_plan{who, "the plan needs more host slots than were pinned", {{"host slots", slots_.count()}, {"needed", needed.host_slots}},
+                         "pin more, or use a plan with fewer slots on the host"};
+  }
+  template <class P>
+  void begin(P const& plan) {
+    places_.assign(std::size_t(plan.slots()), {});
+    streams_.put(detail::lane::compute);  // what the caller has put there since the last sweep
+    frames_.free_all();
+    slots_.free_all();
+    live_ = initial_ = next_ = current_ = no_frame;
+    turned_ = false;
+  }
+  template <class Start>
+  void start_from(Start& start, bool stands_apart) {
+    live_ = frame_to_write();
+    if constexpr (std::is_same_v<std::remove_cv_t<Start>, State>) copier_.copy(streams_.runtime(), start, frames_.state(live_), streams_.of(detail::lane::compute));
+    else start(frames_.state(live_), streams_.of(detail::lane::compute));
+    streams_.put(detail::lane::compute);
+    frames_.set_at(live_, 0);
+    if (stands_apart) frames_.keep(initial_ = live_);
+  }
+  template <class Observer>
+  void tell([[maybe_unused]] Observer& observer, [[maybe_unused]] action const& a, [[maybe_unused]] moment when) const {
+    if constexpr (detail::observed<std::remove_cvref_t<Observer>>) {
+      event::source const source{this, [](void const* sweep) { return static_cast<device_sweep const*>(sweep)->bytes_made(); },
+                                 [](void const*, event::sink, void*) { return false; }, detail::clock_of<std::remove_cvref_t<Observer>>()};
+      phase const where = !turned_ || a.kind == action_kind::turn ? phase::forward : a.kind == action_kind::reverse ? phase::reverse : phase::recompute;
+      observer(event{a, where, when, source});
+    }
+  }
+  [[nodiscard]] std::size_t bytes_made() const noexcept { return std::size_t(frames_.count()) * frame_bytes(); }
+
+  void release(frame_id& frame) noexcept {
+    if (frame != no_frame) frames_.release(std::exchange(frame, no_frame), streams_);
+  }
+  /// Takes a frame back that only stands by; false where there is none.
+  bool give_way() noexcept {
+    frame_id& least_needed = current_ != no_frame ? current_ : next_;
+    if (least_needed == no_frame) return false;
+    release(least_needed);
+    return true;
+  }
+  [[noreturn]] void refuse_schedule() const {
+    throw invalid_schedule{who, "the schedule needs more states at once than it said", {{"frames", frames_.count()}}, "check the plan with cairn::verify"};
+  }
+  /// What `take()` gives as soon as there is one.
+  template <class Take>
+  [[nodiscard]] frame_id one_by(Take take) {
+    for (;;) {
+      if (frame_id const k = take(); k != no_frame) return k;
+      if (!give_way()) refuse_schedule();
+    }
+  }
+  [[nodiscard]] frame_id frame_to_write() {
+    return one_by([&] { return frames_.take(streams_); });
+  }
+
+  /// Leads `handle` to state `to`. A frame that has another owner stays as it is. The one place that a step is called from.
+  template <step_form Form, class Step>
+  void advance(Step& step, frame_id& handle, step_index from, step_index to) {
+    auto const compute = streams_.of(detail::lane::compute);
+    for (step_index i = from; i < to; ++i) {
+      if constexpr (Form == step_form::in_place) {
+        own(handle);
+        frames_.set_at(handle, -1);
+        step(frames_.state(handle), std::as_const(i), compute);
+        streams_.put(detail::lane::compute);
+      } else {
+        frame_id const next = frame_to_write();
+        step(std::as_const(frames_.state(handle)), frames_.state(next), std::as_const(i), compute);
+        streams_.put(detail::lane::compute);
+        release(handle);
+        handle = next;
+      }
+      frames_.set_at(handle, i + 1);
+    }
+  }
+  /// Makes `handle` a frame that may be changed: of one owner, and none that a copy to the host still reads.
+  void own(frame_id& handle) {
+    frame_id target = no_frame;
+    while (target == no_frame && frames_.shared(handle)) {
+      target = frames_.take(streams_);
+      if (target == no_frame && !give_way()) refuse_schedule();
+    }
+    // To wait for the oldest copy is to wait less than for this one, which was put last.
+    if (target == no_frame && frames_.is_held(handle, detail::lane::down, streams_)) target = frames_.take(streams_);
+    if (target == no_frame) return frames_.after_copy(handle, streams_);
+    copier_.copy(streams_.runtime(), std::as_const(frames_.state(handle)), frames_.state(target), streams_.of(detail::lane::compute));
+    streams_.put(detail::lane::compute);
+    release(handle);
+    handle = target;
+  }
+
+  void save(action const& a) {
+    auto& place = places_[std::size_t(a.slot)];
+    place = {live_, a.from, a.where == tier::host};
+    if (!place.on_host) return frames_.keep(live_);
+    place.number = slots_.take();
+    frames_.set_copy(live_, slots_.save(place.number, std::as_const(frames_.state(live_)), streams_));
+  }
+  void drop(slot_index slot) {
+    auto& place = places_[std::size_t(slot)];
+    if (place.on_host) slots_.give_back(place.number);
+    else frames_.release(place.number, streams_);
+    place = {};
+  }
+  template <class Ahead>
+  void load(Ahead& ahead, action const& a, std::int64_t now) {
+    if (a.slot != no_slot && places_[std::size_t(a.slot)].on_host) return load_from_host(ahead, a, now);
+    frame_id const kept = a.slot == no_slot ? initial_ : places_[std::size_t(a.slot)].number;
+    frames_.keep(kept);
+    release(live_);
+    live_ = kept;
+  }
+  template <class Ahead>
+  void load_from_host(Ahead& ahead, action const& a, std::int64_t now) {
+    bool const is_next = ahead.is_next(a.slot, a.from);
+    frame_id& waiting = is_next ? next_ : current_;
+    if (waiting != no_frame) {
+      release(live_);
+      live_ = std::exchange(waiting, no_frame);
+    } else if (frames_.at(live_) != a.from) {
+      release(live_);
+      live_ = one_by([&] { return frames_.take_for_copy(); });
+      fetch(live_, a.slot, a.from);
+    }
+    frames_.after_copy_to_device(live_, streams_);
+    if (is_next) {
+      ahead.pass();
+      release(current_);
+    }
+    if (ahead.comes_again(now)) frames_.keep(current_ = live_);
+  }
+  /// Copies the state in a host slot to a frame.
+  void fetch(frame_id into, slot_index slot, step_index state) {
+    slot_index const from = places_[std::size_t(slot)].number;
+    frames_.order_copy(into, slots_.stored(from), streams_);
+    frames_.set_copy(into, slots_.load(from, frames_.state(into), streams_));
+    frames_.set_at(into, state);
+  }
+  /// Brings the next state from the host as soon as no action before its load needs the frame.
+  template <class Ahead>
+  void fetch_ahead(Ahead const& ahead, std::int64_t now) {
+    if (next_ != no_frame || !ahead.has_room(now, current_ != no_frame)) return;
+    auto const& place = places_[std::size_t(ahead.next_slot())];
+    if (!place.on_host || place.at != ahead.next_state()) return;  // it is saved later
+    if (frames_.at(live_) == ahead.next_state()) {
+      frames_.keep(next_ = live_);
+    } else if (next_ = frames_.take_for_copy(); next_ != no_frame) {
+      fetch(next_, ahead.next_slot(), ahead.next_state());
+    }
+  }
+
+  template <step_form Form, class Step, class Seed>
+  void turn(Step& step, action const& a, Seed seed) {
+    frame_id last = live_;
+    frames_.keep(last);
+    advance<Form>(step, last, a.from, a.to);
+    seed(std::as_const(frames_.state(last)));
+    streams_.put(detail::lane::compute);
+    release(last);
+  }
+
+  detail::lanes<R> streams_;
+  detail::device_frames<R, State> frames_;
+  detail::state_copier<R, State> copier_;
+  detail::host_slots<R, State> slots_;
+  detail::table<place_record> places_;
+  detail::table<unsigned char> filled_;
+  frame_id live_ = no_frame, initial_ = no_frame;
+  frame_id next_ = no_frame, current_ = no_frame;  // stand by for the next state from the host, and for the current one, which comes again
+  bool busy_ = false, turned_ = false;
+};
+
+}  // namespace cairn

@@ -1,0 +1,212 @@
+// Each wait of a sweep is left out once, each record that is waited for, and each stream that is synchronised: the simulator must find all of them out.
+#include <cstddef>
+#include <string>
+#include <vector>
+#include <cairn/adapt/cuda/sweep.hpp>
+#include <cairn/schedule/hrevolve.hpp>
+#include <cairn/schedule/any.hpp>
+#include <cairn/schedule/two_level.hpp>
+#include "support/catch.hpp"
+#include "support/sim_states.hpp"
+
+using namespace cairn;
+
+namespace {
+
+/// A simulated device that leaves out one record or wait, by its number, or all synchronisations of one stream, by its number.
+class forgetful {
+ public:
+  using stream = sim_runtime::stream;
+  using event = sim_runtime::event;
+  enum class call { none, record, wait, sync };
+  /// Who waits for whom.
+  struct edge {
+    std::size_t later, earlier;
+    friend bool operator==(edge, edge) = default;
+  };
+
+  forgetful(sim_runtime& device, call which, std::size_t number) : device_{&device}, which_{which}, number_{number} {}
+
+  void* device_alloc(std::size_t bytes) { return device_->device_alloc(bytes); }
+  void device_free(void* at) noexcept { device_->device_free(at); }
+  void* pinned_alloc(std::size_t bytes) { return device_->pinned_alloc(bytes); }
+  void pinned_free(void* at) noexcept { device_->pinned_free(at); }
+  stream make_stream() { return device_->make_stream(); }
+  void destroy(stream which) noexcept { device_->destroy(which); }
+  event make_event() { return device_->make_event(); }
+  void destroy(event which) noexcept { device_->destroy(which); }
+  void record(event which, stream at) {
+    if (recorded_at_.size() <= which.number) recorded_at_.resize(which.number + 1);
+    recorded_at_[which.number] = {at.number, waited_for.size()};
+    waited_for.push_back(false);
+    if (!forgets(call::record)) device_->record(which, at);
+  }
+  void wait(stream which, event until) {
+    waits.push_back({which.number, recorded_at_[until.number].stream});
+    waited_for[recorded_at_[until.number].record] = true;
+    if (!forgets(call::wait)) device_->wait(which, until);
+  }
+  void sync(event which) { device_->sync(which); }
+  void sync(stream which) {
+    if (which_ != call::sync || which.number != number_) device_->sync(which);
+  }
+  bool done(event which) { return device_->done(which); }
+  void copy(void* to, void const* from, std::size_t bytes, copy_kind kind, stream in) { device_->copy(to, from, bytes, kind, in); }
+  std::size_t free_bytes() { return device_->free_bytes(); }
+  int device() const { return device_->device(); }
+
+  std::vector<edge> waits;
+  std::vector<bool> waited_for;  ///< by the number of the record
+
+ private:
+  bool forgets(call which) { return which == which_ && calls_++ == number_; }
+  struct place { std::size_t stream = 0, record = 0; };
+
+  sim_runtime* device_;
+  call which_;
+  std::size_t number_, calls_ = 0;
+  std::vector<place> recorded_at_;
+};
+static_assert(device_runtime<forgetful>);
+
+using field = sim::state<forgetful>;
+using call = forgetful::call;
+
+enum class form { out_of_place, in_place };
+constexpr std::size_t compute = 0, down = 1, up = 2;  // streams by number
+
+struct outcome {
+  bool caught = false;
+  std::vector<bool> waited_for;
+  std::vector<forgetful::edge> waits;
+  std::string first_fault;
+};
+
+struct setting {
+  any_schedule plan;
+  form steps;
+  slot_index more_frames;
+  std::string name;
+};
+
+struct stopped {};
+
+/// Two sweeps, one right after the other, without the given call; or one that its step ends.
+/// \param last  the step call that throws, if it comes
+outcome run(setting const& s, sim::order when, call which, std::size_t number, std::size_t last = std::size_t(-1)) {
+  sim_runtime device{{.when = when, .seed = 3}};
+  forgetful mutant{device, which, number};
+  sim::shape const sizes{4};
+  outcome seen;
+  bool right = true;
+  {
+    auto const c = mutant.make_stream();
+    field bar{mutant, sizes};
+    sim::loop<forgetful> loop{device};
+    auto const needed = device_room_for(s.plan, s.steps == form::in_place ? step_form::in_place : step_form::out_of_place);
+    auto const step = [&, inner = loop.step()](field const& x, field& x1, step_index i, forgetful::stream in) {
+      if (loop.steps == last) throw stopped{};
+      inner(x, x1, i, in);
+    };
+    auto const step_in_place = [&, inner = loop.step_in_place()](field& x, step_index i, forgetful::stream in) {
+      if (loop.steps == last) throw stopped{};
+      inner(x, i, in);
+    };
+    std::vector<double*> frames;
+    auto const make = [&] {
+      field made{mutant, sizes};
+      frames.push_back(made.numbers(0));
+      return made;
+    };
+    try {
+      device_sweep<forgetful, field> sweep{mutant, c, {needed.frames + s.more_frames, needed.host_slots}, make};
+      for (int k = 0; k < 2; ++k) {
+        if (s.steps == form::in_place) sweep.gradient(step_in_place, loop.start(), s.plan, loop.seed(), loop.adjoint(), bar);
+        else sweep.gradient(step, loop.start(), s.plan, loop.seed(), loop.adjoint(), bar);
+      }
+      device.sync(c);
+      for (double* const frame : frames) device.host_writes(frame, sizes[0] * sizeof(double));  // behind the stream all is done
+      right = sim::numbers_of(device, bar) == sim::gradient_by_hand(sizes, s.plan.steps());
+    } catch (stopped const&) {
+    }
+    device.sync(c);
+    device.destroy(c);
+  }
+  seen.caught = device.faults() > 0 || !right;
+  seen.waited_for = mutant.waited_for;
+  seen.waits = mutant.waits;
+  seen.first_fault = device.first_fault();
+  return seen;
+}
+
+std::vector<setting> settings() {
+  std::vector<setting> all;
+  for (form const steps : {form::out_of_place, form::in_place})
+    for (slot_index const more : {0, 1, 2, 5}) {
+      std::string const tag = std::string{steps == form::in_place ? " in place" : " out of place"} + " with frames more " + std::to_string(more);
+      all.push_back({two_level{30, 6, 2, {.periods_on = tier::host, .extra_on = tier::device}}, steps, more, "two_level" + tag});
+      all.push_back({two_level{12, 2, 1, {.periods_on = tier::host, .extra_on = tier::device}}, steps, more, "two_level of short periods" + tag});
+      all.push_back({hrevolve{60, {{2, 0, 0, tier::device}, {4, 0.5, 0.25, tier::host}}}, steps, more, "hrevolve" + tag});
+    }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("every wait of a sweep is needed", "[cuda]") {
+  std::size_t left_out = 0;
+  std::vector<forgetful::edge> found;
+  for (auto const& s : settings()) {
+    INFO(s.name);
+    auto const whole = run(s, sim::order::laziest, call::none, 0);
+    REQUIRE_FALSE(whole.caught);
+    for (std::size_t k = 0; k < whole.waits.size(); ++k) {
+      auto const mutant = run(s, sim::order::laziest, call::wait, k);
+      INFO("without wait " << k << " of " << whole.waits.size() << ": stream " << whole.waits[k].later << " after " << whole.waits[k].earlier);
+      CHECK(mutant.caught);
+      ++left_out;
+      bool known = false;
+      for (auto const& edge : found) known = known || edge == whole.waits[k];
+      if (!known) found.push_back(whole.waits[k]);
+    }
+  }
+  CHECK(left_out > 500);
+  // Who waits for whom: a state is written before it is sent, a slot full before it is read, a frame free or full before steps use it.
+  for (auto const& edge : {forgetful::edge{down, compute}, {up, compute}, {up, down}, {compute, down}, {compute, up}}) {
+    bool seen = false;
+    for (auto const& other : found) seen = seen || other == edge;
+    INFO("stream " << edge.later << " after " << edge.earlier);
+    CHECK(seen);
+  }
+  // That a slot is written again only behind the copy that read it needs no wait of its own: the steps that its state was loaded for come between.
+  for (auto const& edge : found) CHECK_FALSE(edge == forgetful::edge{down, up});
+}
+
+TEST_CASE("every record that a sweep waits for is needed", "[cuda]") {
+  std::size_t left_out = 0;
+  for (auto const& s : settings()) {
+    INFO(s.name);
+    auto const whole = run(s, sim::order::laziest, call::none, 0);
+    for (std::size_t k = 0; k < whole.waited_for.size(); ++k) {
+      if (!whole.waited_for[k]) continue;
+      INFO("without record " << k << " of " << whole.waited_for.size());
+      CHECK(run(s, sim::order::laziest, call::record, k).caught);
+      ++left_out;
+    }
+  }
+  CHECK(left_out > 500);
+}
+
+TEST_CASE("when a step throws, each of the three streams has to be waited for", "[cuda]") {
+  std::size_t caught[3] = {}, all = 0;
+  for (auto const& s : settings())
+    for (std::size_t last = 0; last < 40; ++last, ++all) {
+      INFO(s.name << ", step call " << last << " throws");
+      REQUIRE_FALSE(run(s, sim::order::laziest, call::none, 0, last).caught);
+      for (std::size_t stream : {compute, down, up})
+        if (run(s, sim::order::laziest, call::sync, stream, last).caught) ++caught[stream];
+    }
+  CHECK(caught[compute] > all / 2);
+  CHECK(caught[down] > all / 2);
+  CHECK(caught[up] > 50);
+}
