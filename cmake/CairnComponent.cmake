@@ -1,5 +1,6 @@
-# cairn_component(<name> <third party's target>): cairn::<name>, which is cairn with one third party, where that target
-# exists. It owns adapt/<name>.hpp and adapt/<name>/ and is a find_package component of its own.
+# cairn_component(<name> <third party's target> [OF_USER]): cairn::<name>, which is cairn with one third party, where that target
+# exists. It owns adapt/<name>.hpp and adapt/<name>/ and is a find_package component of its own. OF_USER: who links the installed component
+# brings the third party, as the choice of its parts is theirs.
 function(cairn_component name third_party)
   if(NOT TARGET ${third_party})
     return()
@@ -10,6 +11,10 @@ function(cairn_component name third_party)
   add_library(cairn::${name} ALIAS cairn_${name})
   set_target_properties(cairn_${name} PROPERTIES
     EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ${PROJECT_IS_TOP_LEVEL})
+  if("OF_USER" IN_LIST ARGN)
+    set_target_properties(cairn_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS OFF)
+    set(third_party $<BUILD_INTERFACE:${third_party}>)
+  endif()
   target_link_libraries(cairn_${name} INTERFACE cairn ${third_party})
   target_sources(cairn_${name} INTERFACE FILE_SET HEADERS BASE_DIRS include FILES ${own})
   if(CAIRN_INSTALL)

@@ -27,8 +27,9 @@ endfunction()
 # cairn_add_program(<name> <source>): an executable with what its source's name says it needs: *_eigen.cpp,
 # *_eigen_test.cpp, *_eigen_bench.cpp and adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/cuda/cuda_* and the tests of a real
 # device the CUDA runtime, *.cu nvcc. Without it there is no such target.
+# Further arguments are targets to link.
 function(cairn_add_program name source)
-  set(needs "")
+  set(needs ${ARGN})
   if(source MATCHES "_eigen(_test|_bench)?\\.(cpp|cu)$|/adapt/eigen")
     list(APPEND needs cairn::eigen)
   endif()
@@ -37,6 +38,9 @@ function(cairn_add_program name source)
   endif()
   if(source MATCHES "/adapt/cuda/(cuda_|no_driver|lost_context)")
     list(APPEND needs cairn::cuda)
+  endif()
+  if(source MATCHES "/adapt/thrust/cuda_")
+    list(APPEND needs cairn::thrust cairn_thrust_CUDA)
   endif()
   if(source MATCHES "/adapt/threads")
     list(APPEND needs cairn::threads)
