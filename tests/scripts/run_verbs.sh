@@ -62,5 +62,5 @@ says err 'CMake 3.22.9 is too old'
 
 if [ "$(id -u)" = 0 ]; then
   on debian 1 test  # the stand-in installs nothing, so there is no cmake after it
-  says told '^apt-get -q install -y --no-install-recommends g++ cmake ninja-build catch2 libeigen3-dev python3 pkg-config doxygen libcli11-dev nlohmann-json3-dev$'
+  says told '^apt-get -q install -y --no-install-recommends g++ cmake ninja-build catch2 libeigen3-dev python3 pkg-config doxygen libthrust-dev libtbb-dev libcli11-dev nlohmann-json3-dev$'
 fi

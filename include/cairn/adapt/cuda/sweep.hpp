@@ -6,13 +6,13 @@
 #include <utility>
 #include <cairn/adapt/cuda/device_forms.hpp>
 #include <cairn/adapt/cuda/frames.hpp>
-#include <cairn/core/device_room.hpp>
 #include <cairn/adapt/cuda/host_loads.hpp>
 #include <cairn/adapt/cuda/host_slots.hpp>
 #include <cairn/adapt/cuda/lanes.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/buffers.hpp>
+#include <cairn/core/device_room.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/table.hpp>
