@@ -221,14 +221,12 @@ class chain_search {
   void try_all(std::int64_t budget, double effort) {
     try_store_all(budget);
     if (best_) return;
-    bool done = try_uniform(budget);
-    if (!done && model_->stages <= persistent_optimum::most_stages) {
-      done = try_exact(budget, std::min(1e6, effort * looks_for_effort));
-      if (!done) refine(budget, effort);
-    } else if (!done) {
-      try_long(budget, effort);
+    bool const done = try_uniform(budget);
+    if (model_->stages > persistent_optimum::most_stages) {
+      if (!done) try_long(budget, effort);
+      return;
     }
-    if (model_->stages > persistent_optimum::most_stages) return;
+    if (!done && !try_exact(budget, std::min(1e6, effort * looks_for_effort))) refine(budget, effort);
     // Eight sums a split, for the plan and for its bound.
     if (is_small() || 16 * sums(std::max(500.0, 8 * double(model_->stages))) <= effort) try_non_persistent(budget, 0, true);
   }
