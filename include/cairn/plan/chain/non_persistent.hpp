@@ -26,7 +26,7 @@ class non_persistent_table {
  public:
   /// \param model  must outlive the table   \param budget  bytes, state 0 not counted   \param table_limit_bytes  that the table may take
   /// \throws invalid_plan   for a division that cannot be, and where the table would take more than it may
-  non_persistent_table(chain_model const& model, std::int64_t budget, slot_division division, rounding by, std::int64_t table_limit_bytes = std::int64_t{1} << 31)
+  non_persistent_table(chain_model const& model, std::int64_t budget, slot_division division, rounding by, std::int64_t table_limit_bytes = usual_table_bytes)
       : model_{model}, rules_{model}, most_bytes_{table_limit_bytes}, is_possible_{budget >= 0},
         scale_{std::max<std::int64_t>(budget, 0), unit_of(division, model, std::max<std::int64_t>(budget, 0), by, who), by, who}, classes_{std::size_t{0}} {
     if (!is_possible_) return;
@@ -134,12 +134,7 @@ class non_persistent_table {
         make_rows(std::int64_t(from), std::int64_t(to), least[number], drafts);
       }
   }
-  void check_bytes(wide bytes) const {
-    if (bytes > wide(most_bytes_))
-      throw invalid_plan{who, "the table of this chain does not fit",
-                         {{"stages", model_.stages}, {"slots", scale_.slots()}, {"table bytes", bytes}, {"most table bytes", most_bytes_}},
-                         "give fewer slots, or more bytes a slot"};
-  }
+  void check_bytes(wide bytes) const { check_chain_table(model_, scale_, bytes, most_bytes_, who); }
   void make_rows(std::int64_t from, std::int64_t to, std::int32_t low, std::array<draft, 4>& drafts) {
     std::int32_t const high = scale_.slots() - std::int32_t(sizes_.x[std::size_t(from)]);
     if (high < low) return;

@@ -34,9 +34,7 @@ class own_tape_table {
     if (budget < 0) return;
     wide bytes = 0;
     for (std::int64_t i = 0; i < ends_; ++i) bytes += wide(ends_ - i) * wide(top(i) - bottom(i) + 1) * sizeof(std::int64_t);
-    if (bytes > most_bytes)
-      throw invalid_plan{who, "the table of this chain does not fit", {{"stages", model.stages}, {"slots", scale_.slots()}, {"table bytes", bytes}, {"most table bytes", most_bytes}},
-                         "give fewer slots, or more bytes a slot"};
+    check_chain_table(model, scale_, bytes, usual_table_bytes, who);
     rows_.resize(std::size_t(ends_ * (ends_ + 1) / 2));
     for (std::int64_t s = ends_; s-- > 0;)
       for (std::int64_t t = s; t < ends_; ++t) fill(s, t);
@@ -86,7 +84,6 @@ class own_tape_table {
 
  private:
   static constexpr char const* who = "cairn::chain_planner";
-  static constexpr std::int64_t most_bytes = std::int64_t{1} << 31;
 
   /// Times of one interval by slots free: none is possible below `least`.
   struct row {
@@ -98,7 +95,7 @@ class own_tape_table {
     if (division.unit != 0 || division.slots < 0) return unit_of(division, c, budget, by, who);
     if (division.slots == 0) {
       wide const intervals = wide(c.stages + 1) * wide(c.stages + 2) / 2;
-      division.slots = std::int64_t(std::clamp<wide>(wide(most_bytes) / (8 * intervals), 16, 500));
+      division.slots = std::int64_t(std::clamp<wide>(wide(usual_table_bytes) / (8 * intervals), 16, 500));
     }
     std::int64_t exact = 0;
     for (std::size_t i = 1; i < c.x.size(); ++i) exact = std::gcd(exact, c.x[i]);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/error.hpp>
+#include <cairn/core/wide.hpp>
 #include <cairn/plan/chain/chain_model.hpp>
 
 namespace cairn {
@@ -58,6 +59,15 @@ class slot_scale {
   std::int64_t residue_;
   rounding by_;
 };
+
+/// Bytes that a table of a planner may take unless it is told otherwise.
+inline constexpr std::int64_t usual_table_bytes = std::int64_t{1} << 31;
+/// Before anything is allocated.   \throws invalid_plan   where the table takes more than it may
+inline void check_chain_table(chain_model const& c, slot_scale const& scale, wide bytes, std::int64_t most, char const* who) {
+  if (bytes > wide(most))
+    throw invalid_plan{who, "the table of this chain does not fit", {{"stages", c.stages}, {"slots", scale.slots()}, {"table bytes", bytes}, {"most table bytes", most}},
+                       "give fewer slots, or more bytes a slot"};
+}
 
 /// The largest unit for which slots are exact: it divides every size that is kept. 0 where all are 0.
 [[nodiscard]] inline std::int64_t exact_unit(chain_model const& c) noexcept {

@@ -24,7 +24,7 @@ namespace detail {
 
 /// How a slot_table is made; its answers do not depend on it.
 struct slot_table_options {
-  std::int64_t most_bytes = std::int64_t{1} << 31;  ///< that the table may take
+  std::int64_t most_bytes = usual_table_bytes;  ///< that the table may take
   bool share_rows = true;                           ///< one row for all intervals of stages that read the same
   slot_kernel const* kernel = nullptr;              ///< that of this processor where null
 };
@@ -110,11 +110,7 @@ class slot_table {
   static constexpr std::size_t tile = 8;           ///< starts and ends of intervals that are done together
   static constexpr std::int32_t slots_at_once = 512;
 
-  void check_bytes(wide bytes, slot_table_options const& options) const {
-    if (bytes > wide(options.most_bytes))
-      throw invalid_plan{who, "the table of this chain does not fit", {{"stages", c_.stages}, {"slots", scale_.slots()}, {"table bytes", bytes}, {"most table bytes", options.most_bytes}},
-                         "give fewer slots, or more bytes a slot"};
-  }
+  void check_bytes(wide bytes, slot_table_options const& options) const { check_chain_table(c_, scale_, bytes, options.most_bytes, who); }
 
   [[nodiscard]] slot_row const& row(std::size_t from, std::size_t to) const noexcept { return rows_[classes_.of(from, to)]; }
   [[nodiscard]] std::int32_t value(std::size_t from, std::size_t to, std::int32_t slots) const noexcept {

@@ -48,9 +48,7 @@ class tier_chain_table {
     scale_ = {budget, unit(budget, division), rounding::up, who};
     width_ = std::size_t(scale_.slots()) + 1;
     wide const bytes = intervals() * wide(tiers_.size() + 2) * wide(cells_) * wide(width_) * sizeof(std::int64_t);
-    if (bytes > most_bytes)
-      throw invalid_plan{who, "the table of this chain does not fit", {{"stages", model.stages}, {"slots", scale_.slots()}, {"table bytes", bytes}, {"most table bytes", most_bytes}},
-                         "give fewer slots, or more bytes a slot"};
+    check_chain_table(model, scale_, bytes, usual_table_bytes, who);
     for (std::int64_t i = 0; i < ends_; ++i) {
       x_.push_back(i == 0 ? 0 : std::size_t(scale_.size(model.x[std::size_t(i)])));
       s_.push_back(std::size_t(scale_.size(model.s[std::size_t(i)])));
@@ -78,7 +76,6 @@ class tier_chain_table {
 
  private:
   static constexpr char const* who = "cairn::chain_planner";
-  static constexpr std::int64_t most_bytes = std::int64_t{1} << 31;
   static constexpr std::int64_t usual_bytes = std::int64_t{1} << 28;  ///< of a table whose slots are chosen here
 
   /// Times by cell and, within a cell, by slots free in memory. A cell is one choice of the slots free on each tier with a limit.
