@@ -12,7 +12,6 @@
 #include "support/chain_search.hpp"
 
 using cairn::chain;
-using cairn::chain_class;
 using cairn::chain_method;
 using cairn::chain_plan;
 using cairn::chain_planner;

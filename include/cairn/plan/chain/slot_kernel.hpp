@@ -30,7 +30,7 @@ inline constexpr slot_kernel plain_kernel{
     }};
 
 #if defined(__x86_64__) && defined(__GNUC__)
-typedef std::int32_t eight_slots __attribute__((vector_size(32)));
+using eight_slots __attribute__((vector_size(32))) = std::int32_t;
 
 __attribute__((target("avx2"))) inline void lower_eight(std::int32_t* row, std::int32_t const* left, std::int32_t const* right, std::int32_t time) {
   eight_slots a, b, before;

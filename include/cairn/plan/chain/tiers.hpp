@@ -70,7 +70,7 @@ class tier_chain_table {
   /// Bytes of memory that the table takes.
   [[nodiscard]] std::size_t bytes() const noexcept {
     std::size_t sum = 0;
-    for (auto const& one : rows_) sum += sizeof(one) + one.size() * sizeof(std::int64_t);
+    for (auto const& one : rows_) sum += sizeof(row) + one.size() * sizeof(std::int64_t);
     return sum;
   }
 

@@ -29,7 +29,7 @@ class run_measure {
     for (std::size_t i = runs.size(); i-- > 0;) {
       std::size_t const v = std::size_t(runs[i].operation);
       if (runs[i].kind == graph_action_kind::compute) {
-        kept_[i] = at_[v] != 0;
+        kept_[i] = char(at_[v] != 0);
         at_[v] = 0;
       }
       if (kept_[i])

@@ -92,7 +92,7 @@ class run_search {
   /// Makes `what` again before its reader.
   void split(run_order& runs, std::size_t moment, waiting const& what) {
     there_.assign(model_.count + 1, 0);
-    for (auto const& other : at_moment_) there_[other.value] = other.value != what.value;
+    for (auto const& other : at_moment_) there_[other.value] = char(other.value != what.value);
     for (std::size_t i = moment; i < what.reader; ++i) {
       if (i == moment)
         for (std::size_t const read : measure_.reads(runs[i])) there_[read] = 1;
