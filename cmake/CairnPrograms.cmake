@@ -25,8 +25,8 @@ function(cairn_name_of result source)
 endfunction()
 
 # cairn_add_program(<name> <source>): an executable with what its source's name says it needs: *_eigen.cpp,
-# *_eigen_test.cpp, *_eigen_bench.cpp and adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/cuda/cuda_* and the tests of a real
-# device the CUDA runtime, *.cu nvcc. Without it there is no such target.
+# *_eigen_test.cpp, *_eigen_bench.cpp and adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/cuda/cuda_* and what runs on a real
+# device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc. Without it there is no such target.
 # Further arguments are targets to link.
 function(cairn_add_program name source)
   set(needs ${ARGN})
@@ -36,13 +36,16 @@ function(cairn_add_program name source)
   if(source MATCHES "_json_test\\.cpp$")
     list(APPEND needs cairn::nlohmann_json)
   endif()
-  if(source MATCHES "/adapt/cuda/(cuda_|no_driver|lost_context)")
+  if(source MATCHES "/adapt/cuda/(cuda_|no_driver|lost_context|graph_test\\.cu)|/examples/cuda_[^/]*\\.cu$")
     list(APPEND needs cairn::cuda)
+  endif()
+  if(source MATCHES "/adapt/nvtx")
+    list(APPEND needs cairn::nvtx)
   endif()
   if(source MATCHES "/adapt/thrust/cuda_")
     list(APPEND needs cairn::thrust cairn_thrust_CUDA)
   endif()
-  if(source MATCHES "/adapt/threads")
+  if(source MATCHES "/adapt/(threads|cuda/pinned_slots)")
     list(APPEND needs cairn::threads)
   endif()
   if(source MATCHES "\\.cu$")

@@ -22,7 +22,9 @@ struct library {
   cudaError_t last = cudaSuccess;
   std::vector<std::string> calls;  ///< "cudaMalloc on 1": a name and the device that was current
   std::uintptr_t made = 0;  ///< things so far
-  std::map<void*, made_on> memory, pinned, streams, events;
+  std::map<void*, made_on> memory, pinned, streams, events, drawn, graphs;  ///< drawn: graphs that nothing can launch yet
+  bool capture_is_spoiled = false;  ///< its end succeeds and gives no graph
+  cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeRelaxed;
   unsigned stream_flags = 0, event_flags = 0, pinned_flags = 0;
   std::size_t registered_bytes = 0;
   cudaMemcpyKind direction = cudaMemcpyDefault;
@@ -36,7 +38,7 @@ struct library {
     if (answer != cudaSuccess) last = answer;
     return answer;
   }
-  [[nodiscard]] std::size_t held() const { return memory.size() + pinned.size() + streams.size() + events.size(); }
+  [[nodiscard]] std::size_t held() const { return memory.size() + pinned.size() + streams.size() + events.size() + drawn.size() + graphs.size(); }
   cudaError_t make(std::map<void*, made_on>& where, void** at) {
     *at = reinterpret_cast<void*>(++made * 256);
     where[*at] = {current};
@@ -138,5 +140,29 @@ cudaError_t CUDARTAPI cudaEventQuery(cudaEvent_t) { return sim_cudart::now.call(
 cudaError_t CUDARTAPI cudaMemcpyAsync(void*, void const*, std::size_t, cudaMemcpyKind direction, cudaStream_t) {
   sim_cudart::now.direction = direction;
   return sim_cudart::now.call("cudaMemcpyAsync");
+}
+cudaError_t CUDARTAPI cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode mode) {
+  sim_cudart::now.capture_mode = mode;
+  return sim_cudart::now.call("cudaStreamBeginCapture");
+}
+cudaError_t CUDARTAPI cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
+  auto const answer = sim_cudart::now.call("cudaStreamEndCapture");
+  bool const gives = answer == cudaSuccess && !sim_cudart::now.capture_is_spoiled;
+  return gives ? sim_cudart::now.make(sim_cudart::now.drawn, reinterpret_cast<void**>(graph)) : answer;
+}
+cudaError_t CUDARTAPI cudaGraphInstantiateWithFlags(cudaGraphExec_t* graph, cudaGraph_t, unsigned long long) {
+  auto const answer = sim_cudart::now.call("cudaGraphInstantiateWithFlags");
+  return answer == cudaSuccess ? sim_cudart::now.make(sim_cudart::now.graphs, reinterpret_cast<void**>(graph)) : answer;
+}
+cudaError_t CUDARTAPI cudaGraphDestroy(cudaGraph_t graph) {
+  auto const answer = sim_cudart::now.call("cudaGraphDestroy");
+  auto const ended = sim_cudart::now.end(sim_cudart::now.drawn, graph);
+  return answer == cudaSuccess ? ended : answer;
+}
+cudaError_t CUDARTAPI cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) { return sim_cudart::now.call("cudaGraphLaunch"); }
+cudaError_t CUDARTAPI cudaGraphExecDestroy(cudaGraphExec_t graph) {
+  auto const answer = sim_cudart::now.call("cudaGraphExecDestroy");
+  auto const ended = sim_cudart::now.end(sim_cudart::now.graphs, graph);
+  return answer == cudaSuccess ? ended : answer;
 }
 }

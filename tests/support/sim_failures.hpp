@@ -8,8 +8,10 @@
 namespace sim {
 
 /// The calls that can fail: all but frees and destroys.
-enum class call { device_alloc, pinned_alloc, make_stream, make_event, record, wait, sync, done, copy, free_bytes, launch };
-inline constexpr std::size_t call_kinds = 11;
+enum class call {
+  device_alloc, pinned_alloc, make_stream, make_event, record, wait, sync, done, copy, free_bytes, launch, begin_capture, end_capture, launch_graph
+};
+inline constexpr std::size_t call_kinds = 14;
 
 /// How a call fails.
 enum class failure {
@@ -18,6 +20,21 @@ enum class failure {
   foreign_handle,
   context_lost  ///< what has not run never runs, and every later call fails as well
 };
+
+/// Throws what a runtime throws for a call that a capture does not allow.
+[[noreturn]] inline void refuse_captured(char const* operation, int device, int code) {
+  using cairn::detail::device_failure;
+  switch (code) {
+    case 901: cairn::detail::refuse_call({operation, device, code, "cudaErrorStreamCaptureInvalidated"}, device_failure::capture_spoiled);
+    case 902: cairn::detail::refuse_call({operation, device, code, "cudaErrorStreamCaptureMerge"}, device_failure::captured);
+    case 903: cairn::detail::refuse_call({operation, device, code, "cudaErrorStreamCaptureUnmatched"}, device_failure::captured);
+    case 904: cairn::detail::refuse_call({operation, device, code, "cudaErrorStreamCaptureUnjoined"}, device_failure::capture_unjoined);
+    case 905: cairn::detail::refuse_call({operation, device, code, "cudaErrorStreamCaptureIsolation"}, device_failure::capture_from_outside);
+    case 906: cairn::detail::refuse_call({operation, device, code, "cudaErrorStreamCaptureImplicit"}, device_failure::capture_of_legacy);
+    case 907: cairn::detail::refuse_call({operation, device, code, "cudaErrorCapturedEvent"}, device_failure::captured);
+    default: cairn::detail::refuse_call({operation, device, code, "cudaErrorStreamCaptureUnsupported"}, device_failure::captured);
+  }
+}
 
 class failures {
  public:
@@ -42,7 +59,7 @@ class failures {
   [[noreturn]] void refuse(call which, failure how, char const* operation, int device, std::size_t asked, std::size_t free) {
     using cairn::detail::device_failure;
     bool const allocates = which == call::device_alloc || which == call::pinned_alloc;
-    bool const sees_late_ones = which == call::sync || which == call::done || which == call::launch;
+    bool const sees_late_ones = which == call::sync || which == call::done || which == call::launch || which == call::launch_graph;
     if (how == failure::usual) how = allocates ? failure::no_memory : sees_late_ones ? failure::context_lost : failure::foreign_handle;
     if (how == failure::context_lost) {
       lost_ = true;

@@ -12,10 +12,12 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 #include <cairn/adapt/cuda/runtime.hpp>
+#include "support/sim_capture.hpp"
 #include "support/sim_clock.hpp"
 #include "support/sim_failures.hpp"
 #include "support/sim_faults.hpp"
@@ -41,6 +43,7 @@ struct counts {
   std::size_t streams_made = 0, events_made = 0, streams_alive = 0, events_alive = 0;
   std::size_t records = 0, waits = 0, syncs = 0, queries = 0, launches = 0, device_syncs = 0;
   std::size_t copies[3] = {}, bytes[3] = {};  ///< by `cairn::copy_kind`
+  std::size_t graphs_made = 0, graphs_alive = 0, nodes_captured = 0, replays = 0;  ///< what replays run is not in the counts above
   std::size_t device_peak = 0, pinned_peak = 0;  ///< most bytes held at once
 };
 
@@ -49,6 +52,7 @@ class runtime {
   /// Handles; the default ones are none.
   struct stream { std::size_t number = std::size_t(-1); friend bool operator==(stream, stream) = default; };
   struct event { std::size_t number = std::size_t(-1); friend bool operator==(event, event) = default; };
+  struct graph { std::size_t number = std::size_t(-1); friend bool operator==(graph, graph) = default; };
 
   explicit runtime(options const& chosen = {})
       : options_{chosen}, queues_{chosen.when, chosen.seed}, timeline_{chosen.time.copy_engines == 1} {}
@@ -64,15 +68,14 @@ class runtime {
   stream make_stream() {
     begin(call::make_stream, "sim::make_stream");
     not_quiet("a stream is made");
-    streams_.emplace_back();
-    timeline_.add_stream();
     ++counts_.streams_made;
     ++counts_.streams_alive;
-    return {queues_.add_stream()};
+    return add_stream();
   }
   void destroy(stream which) noexcept {
     not_quiet("a stream is destroyed");
     if (!is_alive(which)) return;
+    if (is_captured(which)) spoil();
     stream_state& state = streams_[which.number];
     if (!failures_.lost() && !host_.knows({thread_of(which), state.known.at(thread_of(which))}))
       faults_.add(fault::destroyed_in_use, memory::name(thread_of(which)) + " is destroyed before the host waited for all that is in it");
@@ -105,13 +108,11 @@ class runtime {
     need_alive(which, call::record, "sim::record");
     need_alive(at, call::record, "sim::record");
     timeline_.pass(options_.time.call);
-    event_state& state = events_[which.number];
-    state.used(tick(at));
-    state.known = streams_[at.number].known;
-    state.place = queues_.end(at.number);
-    state.mark = timeline_.put_mark(at.number);
-    state.recorded = true;
     ++counts_.records;
+    event_state& state = events_[which.number];
+    if (is_captured(at)) state.record = capture_of(at, "sim::record").put_record(at.number);
+    else record_now(state, at);
+    state.captured_in = streams_[at.number].captured_in;
   }
   void wait(stream which, event until) {
     begin(call::wait, "sim::wait");
@@ -120,27 +121,29 @@ class runtime {
     timeline_.pass(options_.time.call);
     ++counts_.waits;
     event_state& state = events_[until.number];
-    if (!state.recorded) return;
-    streams_[which.number].known.learn(state.known);
-    state.used(tick(which));
-    timeline_.put_wait(which.number, state.mark);
-    queues_.put_wait(which.number, state.place);
+    if (is_captured(which) || state.captured_in != no_capture) wait_captured(which, state);
+    else if (state.recorded) wait_now(which, state);
   }
   void sync(event which) {
     begin(call::sync, "sim::sync");
     need_alive(which, call::sync, "sim::sync");
+    not_captured("sim::sync");
+    not_captured(events_[which.number], "sim::sync");
     ++counts_.syncs;
     if (events_[which.number].recorded) wait_here(events_[which.number]);
   }
   void sync(stream which) {
     begin(call::sync, "sim::sync");
     need_alive(which, call::sync, "sim::sync");
+    not_captured("sim::sync");
     ++counts_.syncs;
-    wait_here({streams_[which.number].known, queues_.end(which.number), timeline_.put_mark(which.number), true, true, {}});
+    wait_here(end_of(which));
   }
   [[nodiscard]] bool done(event which) {
     begin(call::done, "sim::done");
     need_alive(which, call::done, "sim::done");
+    not_captured("sim::done");
+    not_captured(events_[which.number], "sim::done");
     ++counts_.queries;
     event_state const& state = events_[which.number];
     if (!state.recorded) return true;
@@ -157,19 +160,23 @@ class runtime {
     begin(call::copy, "sim::copy");
     need_alive(in, call::copy, "sim::copy");
     if (bytes == 0) return;
-    ++counts_.copies[std::size_t(kind)];
-    counts_.bytes[std::size_t(kind)] += bytes;
+    if (!is_captured(in)) {
+      ++counts_.copies[std::size_t(kind)];
+      counts_.bytes[std::size_t(kind)] += bytes;
+    }
     need_in(from, bytes, kind == cairn::copy_kind::host_to_device ? place::pinned : place::device);
     need_in(to, bytes, kind == cairn::copy_kind::device_to_host ? place::pinned : place::device);
     costs const& time = options_.time;
     timeline_.pass(time.launch);
-    if (kind == cairn::copy_kind::device_to_device) timeline_.put(in.number, engine::compute, time.copy + time.byte_within * double(bytes));
-    else if (kind == cairn::copy_kind::host_to_device) timeline_.put(in.number, engine::to_device, time.copy + time.byte_to_device * double(bytes));
-    else timeline_.put(in.number, engine::to_host, time.copy + time.byte_to_host * double(bytes));
+    engine const by = kind == cairn::copy_kind::device_to_device   ? engine::compute
+                      : kind == cairn::copy_kind::host_to_device ? engine::to_device
+                                                                 : engine::to_host;
+    double const a_byte = by == engine::compute ? time.byte_within : by == engine::to_device ? time.byte_to_device : time.byte_to_host;
+    double const cost = time.copy + a_byte * double(bytes);
     auto const part = [&](std::size_t begin, std::size_t size) {
       auto* const target = static_cast<char*>(to) + begin;
       auto const* const source = static_cast<char const*>(from) + begin;
-      put(in, {reads(source, size), writes(target, size)}, [=] { std::memcpy(target, source, size); });
+      put(in, {reads(source, size), writes(target, size)}, [=] { std::memcpy(target, source, size); }, by, begin == 0 ? cost : 0, begin == 0);
     };
     if (bytes > 1) part(0, bytes / 2);
     part(bytes / 2, bytes - bytes / 2);
@@ -185,11 +192,91 @@ class runtime {
   void launch(stream in, std::vector<access> const& accesses, std::function<void()> work, double cost = -1) {
     begin(call::launch, "sim::launch");
     need_alive(in, call::launch, "sim::launch");
-    ++counts_.launches;
+    if (!is_captured(in)) ++counts_.launches;
     timeline_.pass(options_.time.launch);
-    timeline_.put(in.number, engine::compute, cost < 0 ? options_.time.kernel : cost);
-    put(in, accesses, std::move(work));
+    put(in, accesses, std::move(work), engine::compute, cost < 0 ? options_.time.kernel : cost, true);
   }
+
+  // What a cairn::capturing_runtime does beside.
+  void begin_capture(stream in) {
+    begin(call::begin_capture, "sim::begin_capture");
+    need_alive(in, call::begin_capture, "sim::begin_capture");
+    if (streams_[in.number].legacy || is_captured(in))
+      cairn::detail::refuse_call({"sim::begin_capture", options_.device, streams_[in.number].legacy ? 900 : 401, "a stream that cannot be captured"},
+                                 cairn::detail::device_failure::not_capturable);
+    captures_.emplace(captures_made_, capture{in.number});
+    streams_[in.number].captured_in = captures_made_++;
+  }
+  graph end_capture(stream in) {
+    auto const found = is_alive(in) ? captures_.find(streams_[in.number].captured_in) : captures_.end();
+    if (found == captures_.end() || found->second.origin() != in.number) refuse_captured("sim::end_capture", options_.device, 903);
+    capture ended = std::move(found->second);
+    end(ended, found->first);
+    begin(call::end_capture, "sim::end_capture");
+    if (ended.spoiled()) refuse_captured("sim::end_capture", options_.device, 901);
+    if (!ended.joined()) refuse_captured("sim::end_capture", options_.device, 904);
+    graphs_.emplace_back();
+    graphs_.back().tape = ended.take();
+    for (std::size_t k = 0; k < graphs_.back().tape.branches; ++k) graphs_.back().branches.push_back(add_stream());
+    ++counts_.graphs_made;
+    ++counts_.graphs_alive;
+    counts_.nodes_captured += graphs_.back().tape.nodes;
+    return {graphs_.size() - 1};
+  }
+  void abandon_capture(stream in) noexcept {
+    auto const found = is_alive(in) ? captures_.find(streams_[in.number].captured_in) : captures_.end();
+    if (found == captures_.end()) return;
+    capture ended = std::move(found->second);
+    end(ended, found->first);
+  }
+  /// Each branch of the capture is a stream again, one that only this graph has.
+  void launch(graph which, stream in) {
+    begin(call::launch_graph, "sim::launch");
+    if (!is_alive(which)) failures_.refuse(call::launch_graph, failure::foreign_handle, "sim::launch", options_.device, 0, 0);
+    need_alive(in, call::launch_graph, "sim::launch");
+    if (is_captured(in)) {
+      spoil();
+      refuse_captured("sim::launch", options_.device, 900);
+    }
+    ++counts_.replays;
+    timeline_.pass(options_.time.launch);
+    graph_state& replayed = graphs_[which.number];
+    if (replayed.done.recorded) wait_now(in, replayed.done);
+    event_state begun;
+    record_now(begun, in);
+    for (stream const branch : replayed.branches) wait_now(branch, begun);
+    std::vector<event_state> records(replayed.tape.records);
+    for (captured_call const& one : replayed.tape.calls) {
+      stream const branch = replayed.branches[one.branch];
+      switch (one.what) {
+        case captured_call::kind::work: put_now(branch, one.accesses, one.run, one.by, one.cost, one.begins); break;
+        case captured_call::kind::record: record_now(records[one.record], branch); break;
+        case captured_call::kind::wait: wait_now(branch, records[one.record]); break;
+      }
+    }
+    for (stream const branch : replayed.branches) {
+      event_state ended;
+      record_now(ended, branch);
+      wait_now(in, ended);
+    }
+    record_now(replayed.done, in);
+  }
+  void destroy(graph which) noexcept {
+    if (!is_alive(which)) return;
+    graph_state& given_up = graphs_[which.number];
+    if (given_up.done.recorded && !failures_.lost())
+      for (stamp const& use : given_up.done.uses)
+        if (!host_.knows(use)) faults_.add(fault::destroyed_in_use, "a graph is destroyed before the host waited for its launch");
+    given_up.alive = false;
+    --counts_.graphs_alive;
+  }
+  /// A stream like the legacy default one: it cannot be captured.
+  [[nodiscard]] stream make_legacy_stream() {
+    stream const made = make_stream();
+    streams_[made.number].legacy = true;
+    return made;
+  }
+  [[nodiscard]] std::size_t captures_under_way() const { return captures_.size(); }
   /// The host reads, which must come after all writes.
   void host_reads(void const* at, std::size_t bytes) { memory_.use(reads(at, bytes), host_.tick(0), host_, faults_); }
   /// The host writes, which must come after all uses.
@@ -197,9 +284,10 @@ class runtime {
   /// The host waits for all streams, as cudaDeviceSynchronize does.
   void sync_device() {
     begin(call::sync, "sim::sync_device");
+    not_captured("sim::sync_device");
     not_quiet("the whole device is synchronised");
     ++counts_.device_syncs;
-    for (std::size_t k = 0; k < streams_.size(); ++k) wait_here({streams_[k].known, queues_.end(k), timeline_.put_mark(k), true, true, {}});
+    for (std::size_t k = 0; k < streams_.size(); ++k) wait_here(end_of({k}));
   }
 
   /// While it lives, what takes, frees, pins, makes, destroys or synchronises the device is a fault.
@@ -231,7 +319,7 @@ class runtime {
   [[nodiscard]] std::size_t device_bytes_held() const { return memory_.held(place::device); }
   [[nodiscard]] std::size_t pinned_bytes_held() const { return memory_.held(place::pinned); }
   /// Whether memory, streams or events are left that nobody gave back.
-  [[nodiscard]] bool has_leaks() const { return device_bytes_held() + pinned_bytes_held() + counts_.streams_alive + counts_.events_alive > 0; }
+  [[nodiscard]] bool has_leaks() const { return device_bytes_held() + pinned_bytes_held() + counts_.streams_alive + counts_.events_alive + counts_.graphs_alive > 0; }
 
   [[nodiscard]] double host_time() const { return timeline_.host(); }  ///< the time of the host: it moves by its own calls and by waiting
   [[nodiscard]] double end_time() { return timeline_.end(); }  ///< the time at which all is done that was put into streams; for the end of a test
@@ -241,6 +329,8 @@ class runtime {
   struct stream_state {
     clock known;
     bool alive = true;
+    bool legacy = false;
+    std::size_t captured_in = no_capture;
   };
   struct event_state {
     clock known;
@@ -249,10 +339,19 @@ class runtime {
     bool recorded = false;
     bool alive = true;
     std::vector<stamp> uses;  ///< the last of each stream
+    std::size_t captured_in = no_capture;  ///< recorded last within that capture
+    std::size_t record = 0;  ///< which record of it
     void used(stamp now) {
       std::erase_if(uses, [&](stamp const& other) { return other.thread == now.thread; });
       uses.push_back(now);
     }
+  };
+
+  struct graph_state {
+    sim::tape tape;
+    std::vector<stream> branches;
+    event_state done;  ///< behind the last launch
+    bool alive = true;
   };
 
   static std::size_t thread_of(stream which) { return which.number + 1; }
@@ -268,6 +367,7 @@ class runtime {
   void* take(call which, char const* operation, place where, std::size_t bytes) {
     begin(which, operation, bytes);
     if (bytes == 0) return nullptr;
+    not_captured(operation);
     if (bytes > free_now(where)) failures_.refuse(which, failure::no_memory, operation, options_.device, bytes, free_now(place::device));
     not_quiet(where == place::device ? "device memory is taken" : "memory is pinned");
     ++(where == place::device ? counts_.allocations : counts_.pins);
@@ -278,6 +378,7 @@ class runtime {
   }
   void give_up(void* at, place where) noexcept {
     if (at == nullptr) return;
+    if (!captures_.empty()) return spoil();  // the driver refuses, and a free tells nobody
     not_quiet(where == place::device ? "device memory is freed" : "pinned memory is freed");
     ++(where == place::device ? counts_.frees : counts_.unpins);
     memory_.give_up(at, where, host_, failures_.lost(), faults_);
@@ -292,6 +393,50 @@ class runtime {
     if (!alive) faults_.add(fault::dead_handle, "an event is used that is none, or is destroyed");
     return alive;
   }
+  bool is_alive(graph which) {
+    bool const alive = which.number < graphs_.size() && graphs_[which.number].alive;
+    if (!alive) faults_.add(fault::dead_handle, "a graph is used that is none, or is destroyed");
+    return alive;
+  }
+  bool is_captured(stream which) const { return streams_[which.number].captured_in != no_capture; }
+  capture& capture_of(stream which, char const* operation) {
+    capture& found = captures_.at(streams_[which.number].captured_in);
+    if (found.spoiled()) refuse_captured(operation, options_.device, 901);
+    return found;
+  }
+  void spoil() {
+    for (auto& [number, one] : captures_) one.spoil();
+  }
+  void end(capture const& ended, std::size_t number) {
+    for (std::size_t const k : ended.streams()) streams_[k].captured_in = no_capture;
+    captures_.erase(number);
+  }
+  /// For calls that a capture does not allow, whatever stream they are for; a real device allows some of them for other streams.
+  void not_captured(char const* operation) {
+    if (captures_.empty()) return;
+    spoil();
+    refuse_captured(operation, options_.device, 900);
+  }
+  void not_captured(event_state const& one, char const* operation) {
+    if (one.captured_in != no_capture) refuse_captured(operation, options_.device, 907);
+  }
+  /// Stream or event, or both, are in a capture.
+  void wait_captured(stream which, event_state const& until) {
+    auto const from = captures_.find(until.captured_in);
+    std::size_t const own = streams_[which.number].captured_in;
+    int const code = until.captured_in == no_capture                ? 905
+                     : from == captures_.end()                      ? 907
+                     : streams_[which.number].legacy                ? 906
+                     : own != no_capture && own != until.captured_in ? 902
+                                                                    : 0;
+    if (code != 0) {
+      spoil();
+      refuse_captured("sim::wait", options_.device, code);
+    }
+    if (from->second.spoiled()) refuse_captured("sim::wait", options_.device, 901);
+    from->second.put_wait(which.number, until.record);
+    streams_[which.number].captured_in = until.captured_in;
+  }
   template <class Handle>
   void need_alive(Handle which, call by, char const* operation) {
     if (!is_alive(which)) failures_.refuse(by, failure::foreign_handle, operation, options_.device, 0, 0);
@@ -305,10 +450,40 @@ class runtime {
     known.learn(host_);
     return known.tick(thread_of(in));
   }
-  void put(stream in, std::vector<access> const& accesses, std::function<void()> work) {
+  stream add_stream() {
+    streams_.emplace_back();
+    timeline_.add_stream();
+    return {queues_.add_stream()};
+  }
+  void put(stream in, std::vector<access> const& accesses, std::function<void()> work, engine by, double cost, bool begins) {
+    if (is_captured(in)) capture_of(in, "sim::put").put_work(in.number, accesses, std::move(work), by, cost, begins);
+    else put_now(in, accesses, std::move(work), by, cost, begins);
+  }
+  void put_now(stream in, std::vector<access> const& accesses, std::function<void()> work, engine by, double cost, bool begins) {
+    if (begins) timeline_.put(in.number, by, cost);
     stamp const now = tick(in);
     for (access const& one : accesses) memory_.use(one, now, streams_[in.number].known, faults_);
     queues_.put(in.number, std::move(work));
+  }
+  void record_now(event_state& into, stream at) {
+    into.used(tick(at));
+    into.known = streams_[at.number].known;
+    into.place = queues_.end(at.number);
+    into.mark = timeline_.put_mark(at.number);
+    into.recorded = true;
+  }
+  void wait_now(stream which, event_state& until) {
+    streams_[which.number].known.learn(until.known);
+    until.used(tick(which));
+    timeline_.put_wait(which.number, until.mark);
+    queues_.put_wait(which.number, until.place);
+  }
+  [[nodiscard]] event_state end_of(stream which) {
+    event_state end;
+    end.known = streams_[which.number].known;
+    end.place = queues_.end(which.number);
+    end.mark = timeline_.put_mark(which.number);
+    return end;
   }
   void wait_here(event_state const& until) {
     queues_.run_until(until.place);
@@ -325,11 +500,14 @@ class runtime {
   clock host_;
   std::vector<stream_state> streams_;
   std::vector<event_state> events_;
+  std::vector<graph_state> graphs_;
+  std::map<std::size_t, capture> captures_;  // under way, by number
+  std::size_t captures_made_ = 0;
   counts counts_;
   std::uint64_t asked_in_vain_ = 0;
   int quiet_ = 0;
 };
-static_assert(cairn::device_runtime<runtime>);
+static_assert(cairn::capturing_runtime<runtime>);
 
 }  // namespace sim
 

@@ -57,13 +57,13 @@ class state {
 inline double first_number(std::size_t buffer, std::size_t k) { return 0.5 + 0.25 * double(buffer) - 0.0625 * double(k % 17); }
 inline constexpr double first_time = 0.25, time_step = 0.375;
 
-/// The adjoint of the initial state, with all states kept in a list.
-inline std::vector<std::vector<double>> gradient_by_hand(shape const& sizes, cairn::step_index n) {
+/// The adjoint of the initial state, with all states kept in a list.   \param more  is added to every number of the initial state
+inline std::vector<std::vector<double>> gradient_by_hand(shape const& sizes, cairn::step_index n, double more = 0) {
   std::vector<std::vector<double>> bars;
   for (std::size_t b = 0; b < sizes.size(); ++b) {
     std::vector<double> bar(sizes[b]);
     for (std::size_t k = 0; k < sizes[b]; ++k) {
-      std::vector<double> x{first_number(b, k)};
+      std::vector<double> x{first_number(b, k) + more};
       std::vector<double> time{first_time};
       for (cairn::step_index i = 0; i < n; ++i) {
         x.push_back(stepped(x.back(), time.back(), i));

@@ -64,6 +64,13 @@ class frames_held {
 struct device_room {
   slot_index frames = 0;      ///< full states on the device, those in work included
   slot_index host_slots = 0;  ///< states in pinned memory of the host
+  friend constexpr bool operator==(device_room const&, device_room const&) = default;  ///< member by member
+};
+
+/// A room, or less where memory runs out: `device_sweep{runtime, stream, room_up_to{room}, make}` takes what there is, and its `room()` tells.
+struct room_up_to {
+  device_room most;  ///< no more than this
+  constexpr explicit room_up_to(device_room room) noexcept : most{room} {}  ///< `room` with one frame or more
 };
 
 namespace detail {

@@ -129,6 +129,27 @@ class device_search {
   std::vector<device_candidate> found_;
 };
 
+inline constexpr char const* planning_for_device = "cairn::plan_for_device";
+
+[[nodiscard]] inline step_index steps_on_device(workload const& work) {
+  if (!work.steps) throw invalid_plan{planning_for_device, "the workload does not say how many steps the loop has", {}, "give workload::steps"};
+  if (*work.steps < 0) throw invalid_plan{planning_for_device, "a loop has no negative number of steps", {{"steps", *work.steps}}, "give 0 or more"};
+  return *work.steps;
+}
+[[nodiscard]] inline slot_index least_device_frames(workload const& work) {
+  return device_room_for(revolve{*work.steps < 3 ? *work.steps : 3, 1}, work.form.step).frames;
+}
+/// \param room  at least the least frames
+template <class Forecast>
+[[nodiscard]] device_plan best_in_room(workload const& work, device_room room, Forecast& forecast, planning_options const& options) {
+  auto best = device_search{work, *work.steps, room.frames, room.host_slots, options}.best(forecast);
+  auto& [plan, seconds] = best.front();
+  auto const sizes = sizes_of(work);
+  device_room const needed{room.frames, device_room_for(plan.plan, work.form.step).host_slots};
+  wide const frame_bytes = wide(room.frames) * sizes.state, host_bytes = wide(needed.host_slots) * sizes.state;
+  return {std::move(plan.plan), needed, plan.by, seconds, plan.bound, sizes.adjoint + sizes.tape + frame_bytes, host_bytes};
+}
+
 }  // namespace detail
 
 /// The plan of the fewest seconds in `device` bytes of a device and `work.tiers.host.bytes` of pinned memory, over Revolve on the device
@@ -142,27 +163,34 @@ class device_search {
 /// \throws invalid_plan, overflow_error   for a workload that cannot be
 template <class Forecast>
 [[nodiscard]] device_plan plan_for_device(workload const& work, byte_size device, Forecast forecast, planning_options const& options = {}) {
-  constexpr char const* who = "cairn::plan_for_device";
-  if (!work.steps) throw invalid_plan{who, "the workload does not say how many steps the loop has", {}, "give workload::steps"};
-  step_index const steps = *work.steps;
-  if (steps < 0) throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+  step_index const steps = detail::steps_on_device(work);
   auto const sizes = detail::sizes_of(work);
   wide const beside = sizes.adjoint + sizes.tape;
   wide const room = device.count() > beside ? device.count() - beside : 0;
   constexpr step_index in_work = 5;
   wide const of_use = wide(steps) + in_work;
   slot_index const frames = slot_index(sizes.state == 0 || room / sizes.state > of_use ? of_use : room / sizes.state);
-  slot_index const least = device_room_for(revolve{steps < 3 ? steps : 3, 1}, work.form.step).frames;
+  slot_index const least = detail::least_device_frames(work);
   if (frames < least)
-    throw infeasible_budget{who, "no plan fits the budget",
+    throw infeasible_budget{detail::planning_for_device, "no plan fits the budget",
                             {{"budget", device.count()}, {"least bytes", beside + wide(least) * sizes.state}, {"state bytes", sizes.state}},
                             "give the least bytes, or more"};
   wide const host = work.tiers.host.bytes;
   slot_index const host_slots = slot_index(host == 0 ? 0 : sizes.state == 0 || host / sizes.state > wide(steps) ? wide(steps) : host / sizes.state);
-  auto best = detail::device_search{work, steps, frames, host_slots, options}.best(forecast);
-  auto& [plan, seconds] = best.front();
-  device_room const needed{frames, device_room_for(plan.plan, work.form.step).host_slots};
-  return {std::move(plan.plan), needed, plan.by, seconds, plan.bound, beside + wide(frames) * sizes.state, wide(needed.host_slots) * sizes.state};
+  return detail::best_in_room(work, {frames, host_slots}, forecast, options);
+}
+/// The same in a room that is there, for example what a `device_sweep` could get: `plan_for_device(work, sweep.room(), device_forecast{})`. Bytes
+/// are not read, but to answer how many there are.   \throws infeasible_budget   that says the least frames
+template <class Forecast>
+[[nodiscard]] device_plan plan_for_device(workload const& work, device_room room, Forecast forecast, planning_options const& options = {}) {
+  step_index const steps = detail::steps_on_device(work);
+  static_cast<void>(detail::sizes_of(work));
+  slot_index const least = detail::least_device_frames(work);
+  if (room.frames < least || room.host_slots < 0)
+    throw infeasible_budget{detail::planning_for_device, "no plan fits the room",
+                            {{"frames", room.frames}, {"least frames", least}, {"host slots", room.host_slots}}, "give the least frames, or more"};
+  slot_index const of_use = steps < 1 ? 1 : steps;
+  return detail::best_in_room(work, {room.frames, room.host_slots < of_use ? room.host_slots : of_use}, forecast, options);
 }
 
 }  // namespace cairn

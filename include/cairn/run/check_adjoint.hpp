@@ -46,6 +46,10 @@ template <class F>
   else return f;
 }
 
+/// Whether the host cannot read the numbers of `T`, or of a part of it.
+template <class T>
+inline constexpr bool numbers_on_device = on_device<T>() && !numbered<T>;
+
 template <class State, class Bar, class Step, class Tangent, class Adjoint, class Seed>
 class adjoint_check {
  public:
@@ -314,10 +318,18 @@ template <class Step, class Adjoint, class X0, class Seed>
   using SeedF = std::remove_reference_t<Seed>;
   constexpr bool copies = copied_state<X0> || !state<X0>;
   static_assert(copies, "cairn: check_adjoint varies copies of the state, and this state cannot be copied; check the step on a state that can");
-  if constexpr (!copies || !detail::check_forward<StepF, X0, step_index>()) return {};
+  constexpr bool on_host = !detail::numbers_on_device<X0>;
+  static_assert(on_host,
+                "cairn: check_adjoint varies the numbers of states on the host, and those of this one lie in device memory; let step and adjoint take a "
+                "state in host memory, too, and check them there");
+  if constexpr (!copies || !on_host || !detail::check_forward<StepF, X0, step_index>()) return {};
   else {
     using Bar = typename std::conditional_t<std::is_same_v<std::remove_const_t<SeedF>, detail::state_is_bar>, std::type_identity<X0>, detail::bar_of<SeedF, X0>>::type;
-    if constexpr (!detail::check_adjoint<AdjointF, X0, Bar>()) return {};
+    constexpr bool bar_on_host = !detail::numbers_on_device<Bar>;
+    static_assert(bar_on_host,
+                  "cairn: check_adjoint reads the numbers of adjoints on the host, and those of this one lie in device memory; let step and adjoint "
+                  "take adjoints in host memory, too, and check them there");
+    if constexpr (!bar_on_host || !detail::check_adjoint<AdjointF, X0, Bar>()) return {};
     else {
       if (n < 0) throw invalid_plan{"cairn::check_adjoint", "the number of steps is negative", {{"steps", n}}, "use 0 or more"};
       auto const check = [&](auto& tangent) {

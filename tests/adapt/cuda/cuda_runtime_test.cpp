@@ -142,7 +142,10 @@ TEST_CASE("answers are told apart by what to do about them", "[adapt][cuda]") {
   CHECK(means(cudaErrorInvalidResourceHandle) == device_failure::foreign_handle);
   CHECK(means(cudaErrorNoKernelImageForDevice) == device_failure::no_code);
   CHECK(means(cudaErrorStreamCaptureUnsupported) == device_failure::captured);
-  CHECK(means(cudaErrorStreamCaptureIsolation) == device_failure::captured);
+  CHECK(means(cudaErrorStreamCaptureInvalidated) == device_failure::capture_spoiled);
+  CHECK(means(cudaErrorStreamCaptureUnjoined) == device_failure::capture_unjoined);
+  CHECK(means(cudaErrorStreamCaptureIsolation) == device_failure::capture_from_outside);
+  CHECK(means(cudaErrorStreamCaptureImplicit) == device_failure::capture_of_legacy);
   CHECK(means(cudaErrorInvalidValue) == device_failure::other);
   CHECK(means(cudaErrorUnknown) == device_failure::other);
 }

@@ -26,9 +26,10 @@ device_plan planned_for(workload const& work, slot_index frames) { return plan_f
 double ratio(device_plan const& plan) { return plan.seconds / (2.5 * double(plan.plan.steps())); }
 
 /// The time of the same sweep on the simulator.
-double simulated(any_schedule const& plan, device_room room, workload const& work) {
+double simulated(any_schedule const& plan, device_room room, workload const& work, int copy_engines = 2) {
   using field = sim::state<sim_runtime>;
-  sim::costs time{.copy = work.tiers.host.write_seconds};
+  sim::costs time{.copy = work.tiers.host.write_seconds, .copy_engines = copy_engines};
+  time.byte_to_device = (work.tiers.host.read_seconds - time.copy) / sizeof(double);
   time.byte_within = (work.tiers.device.write_seconds - time.copy) / sizeof(double);
   sim_runtime device{{.when = sim::order::eager, .time = time}};
   auto const c = device.make_stream();
@@ -64,6 +65,62 @@ TEST_CASE("a forecast is the time of the sweep on the simulator", "[cuda]") {
             CHECK(simulated(plan, room, work) == Approx(device_forecast{}(plan, room, work)).epsilon(1e-12));
           }
         }
+}
+
+TEST_CASE("with one copy engine a forecast is the time on the simulator, too, and never less than with two", "[cuda]") {
+  std::size_t slower = 0;
+  for (step_form const form : {step_form::out_of_place, step_form::in_place})
+    for (double const rho : {0.5, 3.0, 11.3, 27.25})
+      for (double const way_back : {0.7, 1.0, 2.5})
+        for (slot_index const extra : {0, 2, 9})
+          for (slot_index const more : {0, 1, 2, 6}) {
+            auto work = loop_of(150, rho, 40, form);
+            work.tiers.host.read_seconds = way_back * rho;
+            any_schedule const plans[] = {two_level{150, 12, extra, {tier::host, tier::device}},
+                                          hrevolve{150, {{extra + 1, 0, 0, tier::device}, {6, rho / 4, rho / 8, tier::host}}},
+                                          hrevolve{150, {{1, 0, 0, tier::device}, {20, 0.01, 0.01, tier::host}}}};
+            for (auto const& plan : plans) {
+              auto room = device_room_for(plan, form);
+              room.frames += more;
+              INFO("rho " << rho << ", extra " << extra << ", frames " << room.frames << ", form " << int(form));
+              double const one = device_forecast{.copy_engines = 1}(plan, room, work), two = device_forecast{}(plan, room, work);
+              CHECK(simulated(plan, room, work, 1) == Approx(one).epsilon(1e-12));
+              CHECK(one >= two * (1 - 1e-12));
+              CHECK(device_forecast{.copy_engines = 7}(plan, room, work) == two);
+              slower += one > two ? 1u : 0u;
+            }
+          }
+  CHECK(slower > 200);
+}
+
+TEST_CASE("a plan for a device with one copy engine keeps its promise there", "[cuda]") {
+  for (slot_index const frames : {4, 9})
+    for (unsigned const host : {1u, 5u, 30u}) {
+      auto const work = loop_of(60, 3, host);
+      auto const best = plan_for_device(work, wide(frames) * state_bytes, device_forecast{.copy_engines = 1});
+      CHECK(simulated(best.plan, best.room, work, 1) == Approx(best.seconds));
+    }
+}
+
+TEST_CASE("a plan in a room is the plan of the bytes of that room", "[cuda]") {
+  for (step_form const form : {step_form::out_of_place, step_form::in_place})
+    for (step_index const n : {0, 1, 2, 60})
+      for (slot_index const frames : {3, 4, 9})
+        for (unsigned const host : {0u, 1u, 5u, 80u}) {
+          auto work = loop_of(n, 8, host, form);
+          auto const by_bytes = planned_for(work, frames);
+          auto const in_room = plan_for_device(work, device_room{by_bytes.room.frames, slot_index(host)}, device_forecast{});
+          INFO(n << " steps, " << frames << " frames, " << int(host) << " host slots");
+          CHECK((in_room.room == by_bytes.room));
+          CHECK(in_room.seconds == by_bytes.seconds);
+          CHECK(in_room.by == by_bytes.by);
+          CHECK(in_room.device_bytes == by_bytes.device_bytes);
+          CHECK(in_room.host_bytes == by_bytes.host_bytes);
+        }
+  auto const work = loop_of(60, 8, 0);
+  CHECK_THROWS_AS(plan_for_device(work, device_room{2, 9}, device_forecast{}), infeasible_budget);
+  CHECK_THROWS_AS(plan_for_device(work, device_room{9, -1}, device_forecast{}), infeasible_budget);
+  CHECK_THROWS_AS(plan_for_device(workload{}, device_room{9, 1}, device_forecast{}), invalid_plan);
 }
 
 TEST_CASE("the plan for a device keeps its room and its promise", "[cuda]") {

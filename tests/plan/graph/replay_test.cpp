@@ -9,7 +9,6 @@
 #include "support/catch.hpp"
 
 using cairn::graph_action;
-using cairn::graph_operation;
 using cairn::operation_graph;
 using enum cairn::graph_action_kind;
 

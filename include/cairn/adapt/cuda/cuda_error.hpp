@@ -26,14 +26,14 @@ namespace cairn::detail {
     case cudaErrorInvalidDeviceFunction:
     case cudaErrorUnsupportedPtxVersion: return device_failure::no_code;
     case cudaErrorStreamCaptureUnsupported:
-    case cudaErrorStreamCaptureInvalidated:
     case cudaErrorStreamCaptureMerge:
     case cudaErrorStreamCaptureUnmatched:
-    case cudaErrorStreamCaptureUnjoined:
-    case cudaErrorStreamCaptureIsolation:
-    case cudaErrorStreamCaptureImplicit:
     case cudaErrorCapturedEvent:
     case cudaErrorStreamCaptureWrongThread: return device_failure::captured;
+    case cudaErrorStreamCaptureInvalidated: return device_failure::capture_spoiled;
+    case cudaErrorStreamCaptureUnjoined: return device_failure::capture_unjoined;
+    case cudaErrorStreamCaptureIsolation: return device_failure::capture_from_outside;
+    case cudaErrorStreamCaptureImplicit: return device_failure::capture_of_legacy;
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorIllegalAddress:

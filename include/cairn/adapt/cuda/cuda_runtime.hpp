@@ -9,12 +9,14 @@
 
 namespace cairn {
 
-/// The `device_runtime` of CUDA. Its copies are the same device. Each call makes that device current and then the one that was current before.
-/// Streams may be the user's own; the legacy default stream (null) is one like any other, ordered by events only.
+/// The `device_runtime`, and `capturing_runtime`, of CUDA. Its copies are the same device. Each call makes that device current and then the one
+/// that was current before. Streams may be the user's own; the legacy default stream (null) is one like any other, ordered by events only, but
+/// that it cannot be captured.
 class cuda_runtime {
  public:
   using stream = cudaStream_t;  ///< see `device_runtime`
   using event = cudaEvent_t;  ///< see `device_runtime`
+  using graph = cudaGraphExec_t;  ///< see `capturing_runtime`
 
   /// The device that is current in this thread.   \throws device_error where there is no driver or no device
   cuda_runtime() {
@@ -150,6 +152,42 @@ class cuda_runtime {
     call("cairn::cuda_runtime::copy", [&] { return cudaMemcpyAsync(to, from, bytes, direction, in); });
   }
 
+  /// See `capturing_runtime`. Other threads may use the device meanwhile.   \throws device_error   for the legacy default stream, too
+  void begin_capture(stream in) const {
+    device_guard const current{device_, "cairn::cuda_runtime::begin_capture"};
+    cudaError_t const answer = cudaStreamBeginCapture(in, cudaStreamCaptureModeThreadLocal);
+    if (answer == cudaErrorStreamCaptureUnsupported || answer == cudaErrorStreamCaptureImplicit || answer == cudaErrorIllegalState)
+      detail::refuse_call(detail::failed("cairn::cuda_runtime::begin_capture", device_, answer), detail::device_failure::not_capturable);
+    detail::need(answer, "cairn::cuda_runtime::begin_capture", device_);
+  }
+  /// See `capturing_runtime`. Cost: some microseconds a kernel or copy.   \throws device_error, out_of_memory
+  [[nodiscard]] graph end_capture(stream in) const {
+    device_guard const current{device_, std::nothrow};  // the capture is to end in any case
+    cudaGraph_t drawn = nullptr;
+    cudaError_t answer = cudaStreamEndCapture(in, &drawn);
+    if (answer == cudaSuccess && drawn == nullptr) answer = cudaErrorStreamCaptureInvalidated;
+    graph made = nullptr;
+    if (answer == cudaSuccess) answer = cudaGraphInstantiateWithFlags(&made, drawn, 0);
+    forget(drawn);
+    detail::need(answer, "cairn::cuda_runtime::end_capture", device_);
+    return made;
+  }
+  /// See `capturing_runtime`.
+  void abandon_capture(stream in) const noexcept {
+    device_guard const current{device_, std::nothrow};
+    cudaGraph_t drawn = nullptr;
+    ignore(cudaStreamEndCapture(in, &drawn));
+    forget(drawn);
+  }
+  /// See `capturing_runtime`.   \throws device_error
+  void launch(graph which, stream in) const { call("cairn::cuda_runtime::launch", [&] { return cudaGraphLaunch(which, in); }); }
+  /// See `capturing_runtime`.
+  void destroy(graph which) const noexcept {
+    if (which == nullptr) return;
+    device_guard const current{device_, std::nothrow};
+    ignore(cudaGraphExecDestroy(which));
+  }
+
  private:
   static int count(char const* operation) {
     int devices = 0;
@@ -167,9 +205,14 @@ class cuda_runtime {
     if (answer != cudaSuccess) detail::forget_cuda_error();
   }
 
+  /// What a graph was made from, if there is one, is needed no more.
+  static void forget(cudaGraph_t drawn) noexcept {
+    if (drawn != nullptr) ignore(cudaGraphDestroy(drawn));
+  }
+
   int device_ = 0;
   unsigned pinning_threads_ = 0;  ///< 0: the driver does it
 };
-static_assert(device_runtime<cuda_runtime>);
+static_assert(capturing_runtime<cuda_runtime>);
 
 }  // namespace cairn

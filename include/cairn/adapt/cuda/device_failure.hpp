@@ -9,7 +9,8 @@ namespace cairn::detail {
 
 /// What a runtime's code means to who called.
 enum class device_failure : std::uint8_t {
-  no_driver, no_device, no_such_device, busy, no_memory, foreign_handle, no_code, captured, context_lost, other
+  no_driver, no_device, no_such_device, busy, no_memory, foreign_handle, no_code, captured, not_capturable, capture_spoiled, capture_unjoined,
+  capture_from_outside, capture_of_legacy, context_lost, other
 };
 
 /// The call of a runtime that failed.
@@ -53,6 +54,25 @@ struct failed_call {
       throw device_error{call.operation, "a call that a stream does not allow while it is captured into a graph",
                          {{"device", call.device}, {"code", call.code}},
                          advice("neither allocate nor wait on the host within the captured steps, and capture on a stream of your own").c_str()};
+    case device_failure::not_capturable:
+      throw device_error{call.operation, "the stream cannot be captured into a graph", {{"device", call.device}, {"code", call.code}},
+                         advice("give a stream of your own that is not captured already: the legacy default stream never can be").c_str()};
+    case device_failure::capture_spoiled:
+      throw device_error{call.operation, "an earlier call was refused while the stream was captured, so that there is no graph",
+                         {{"device", call.device}, {"code", call.code}},
+                         advice("find what allocates, frees, queries or waits on the host among the captured calls, and keep it out").c_str()};
+    case device_failure::capture_unjoined:
+      throw device_error{call.operation, "work was captured in a second stream that the captured one does not wait for",
+                         {{"device", call.device}, {"code", call.code}},
+                         advice("let the captured stream wait for an event behind the last work of every other one").c_str()};
+    case device_failure::capture_from_outside:
+      throw device_error{call.operation, "a stream that is captured into a graph was to wait for work that is not",
+                         {{"device", call.device}, {"code", call.code}},
+                         advice("record within the captured calls what they wait for").c_str()};
+    case device_failure::capture_of_legacy:
+      throw device_error{call.operation, "the legacy default stream was used while a stream was captured into a graph",
+                         {{"device", call.device}, {"code", call.code}},
+                         advice("put the work of a captured step into the stream that it is given").c_str()};
     case device_failure::context_lost:
       throw device_error{call.operation, "a kernel or copy that was started earlier failed, and the device's context is lost",
                          {{"device", call.device}, {"code", call.code}},

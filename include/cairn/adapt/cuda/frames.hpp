@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <utility>
 #include <vector>
 #include <cairn/adapt/cuda/lanes.hpp>
 #include <cairn/adapt/cuda/state_copies.hpp>
 #include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
 #include <cairn/core/table.hpp>
 #include <cairn/store/store.hpp>
 
@@ -22,11 +24,22 @@ class device_frames {
  public:
   using stamp = lane_stamp<R>;
 
-  /// \param make  `make()` gives a full state; called `count` times
+  /// \param make  `make()` gives a full state; called `count` times   \param or_fewer  whether less than `count` will do, but 1
+  /// \throws out_of_memory   that says how many frames could be made, where `make` throws that or std::bad_alloc
+  /// \throws what else `make` throws
   template <class Make>
-  device_frames(slot_index count, Make& make) : records_(std::size_t(count)) {
+  device_frames(lanes<R>& streams, slot_index count, bool or_fewer, Make& make) : before_freeing_{streams} {
     states_.reserve(std::size_t(count));
-    for (slot_index k = 0; k < count; ++k) states_.push_back(make());
+    bool memory_ran_out = false;
+    try {
+      while (this->count() < count) states_.push_back(make());
+    } catch (out_of_memory const&) {
+      memory_ran_out = true;
+    } catch (std::bad_alloc const&) {
+      memory_ran_out = true;
+    }
+    if (memory_ran_out) settle_for_fewer(streams, count, or_fewer);
+    records_ = table<frame_record>(states_.size());
   }
 
   [[nodiscard]] slot_index count() const noexcept { return slot_index(states_.size()); }
@@ -103,6 +116,17 @@ class device_frames {
     frame_copy copy;
   };
 
+  void settle_for_fewer(lanes<R>& streams, slot_index wanted, bool or_fewer) {
+    if (count() == 0 || !or_fewer) {
+      std::size_t const bytes = count() == 0 ? 0 : state_layout{states_[0]}.device_bytes();
+      throw out_of_memory{"cairn::device_sweep", "not all frames could be made", {{"frames", wanted}, {"made", count()}, {"bytes a frame", bytes}},
+                          "plan for fewer bytes, say room_up_to{room} to take what there is, or let states go to the host"};
+    }
+    if (count() == 1) return;
+    streams.settle();
+    states_.pop_back();  // so that something is free for what steps allocate
+  }
+
   [[nodiscard]] frame_record& record(frame_id k) noexcept { return records_[std::size_t(k)]; }
   [[nodiscard]] frame_record const& record(frame_id k) const noexcept { return records_[std::size_t(k)]; }
   [[nodiscard]] bool is_held(frame_id k, lanes<R> const& streams) const noexcept {
@@ -134,7 +158,14 @@ class device_frames {
     last_held_ = k;
   }
 
+  /// What `make` has put into streams may be under way when a frame, or a slot that is made later, is not to be had.
+  struct settled_streams {
+    lanes<R>& streams;
+    ~settled_streams() { streams.settle(); }
+  };
+
   std::vector<State> states_;
+  settled_streams before_freeing_;
   table<frame_record> records_;
   frame_id clean_ = no_frame, held_ = no_frame, last_held_ = no_frame;
 };

@@ -18,18 +18,24 @@ class host_slots {
  public:
   using stamp = lane_stamp<R>;
 
+  /// \param or_fewer  whether less than `count` will do, or none
   /// \throws out_of_memory   that says how many slots could be pinned   \throws device_error
-  host_slots(R& runtime, slot_index count, state_layout const& layout)
-      : layout_{layout}, host_parts_(std::size_t(count) * layout.host_bytes()), free_(std::size_t(count)), free_count_{count} {
+  host_slots(R& runtime, slot_index count, bool or_fewer, state_layout const& layout) : layout_{layout} {
     std::size_t const size = layout_.device_bytes(), stride = layout_.stride();
     slot_index const together = stride == 0 ? count : slot_index(1 + small / stride);
     slots_.reserve(std::size_t(count));
-    while (slot_index(slots_.size()) < count) {
-      slot_index const left = count - slot_index(slots_.size()), now = left < together ? left : together;
-      memory_.push_back(pinned(runtime, std::size_t(now - 1) * stride + size, count));
+    while (this->count() < count) {
+      slot_index const left = count - this->count(), now = left < together ? left : together;
+      if (!pin(runtime, std::size_t(now - 1) * stride + size)) {
+        if (or_fewer) break;
+        throw out_of_memory{"cairn::device_sweep", "not all host slots could be pinned", {{"slots", count}, {"pinned", this->count()}, {"bytes a slot", size}},
+                            "give fewer host slots, or say room_up_to{room} to take what there is"};
+      }
       for (slot_index k = 0; k < now; ++k)
         slots_.push_back({static_cast<unsigned char*>(memory_.back().data()) + std::size_t(k) * stride, stamp{runtime}, stamp{runtime}});
     }
+    host_parts_.resize(slots_.size() * layout_.host_bytes());
+    free_.resize(slots_.size());
     free_all();
   }
 
@@ -90,13 +96,13 @@ class host_slots {
     stamp stored, loaded;
   };
   [[nodiscard]] unsigned char* part(slot_index slot) noexcept { return host_parts_.data() + std::size_t(slot) * layout_.host_bytes(); }
-  [[nodiscard]] pinned_buffer<R> pinned(R& runtime, std::size_t bytes, slot_index wanted) {
+  /// False where there is no memory for that.
+  [[nodiscard]] bool pin(R& runtime, std::size_t bytes) {
     try {
-      return {runtime, bytes};
+      memory_.push_back({runtime, bytes});
+      return true;
     } catch (out_of_memory const&) {
-      throw out_of_memory{"cairn::device_sweep", "not all host slots could be pinned",
-                          {{"slots", wanted}, {"pinned", slots_.size()}, {"bytes a slot", layout_.device_bytes()}},
-                          "give fewer host slots"};
+      return false;
     }
   }
 

@@ -53,4 +53,26 @@ concept device_runtime = std::copyable<typename R::stream> && std::copyable<type
       { runtime.device() } -> std::same_as<int>;
     };
 
+/// A device whose streams can be captured into graphs. A *graph* is a handle like the others.
+///
+/// | call | returns | what it does |
+/// |---|---|---|
+/// | `begin_capture(s)` | | what is put into `s` from now on, and into streams that wait for an event of it, is written down and does not run |
+/// | `end_capture(s)` | the graph, ready to launch | all streams are as they were before, and they are where it throws, too |
+/// | `abandon_capture(s)` | | the same without a graph; nothing where `s` is not captured |
+/// | `launch(g, s)` | | puts all of the graph into `s`, ordered within as it was captured, and behind its own launch before |
+/// | `destroy(g)` | | all launches must be known to be done |
+///
+/// Meanwhile this thread may not allocate, free, sync or query, nor wait in a captured stream for an event from before; and the end of the capture
+/// must be behind all that was captured. Each is a `device_error`, of the call or of `end_capture`.
+template <class R>
+concept capturing_runtime = device_runtime<R> && std::copyable<typename R::graph> &&
+    requires(R& runtime, typename R::stream stream, typename R::graph graph) {
+      runtime.begin_capture(stream);
+      { runtime.end_capture(stream) } -> std::same_as<typename R::graph>;
+      { runtime.abandon_capture(stream) } noexcept;
+      runtime.launch(graph, stream);
+      { runtime.destroy(graph) } noexcept;
+    };
+
 }  // namespace cairn

@@ -6,6 +6,7 @@
 #include <utility>
 #include <cairn/adapt/cuda/device_forms.hpp>
 #include <cairn/adapt/cuda/frames.hpp>
+#include <cairn/adapt/cuda/graph.hpp>
 #include <cairn/adapt/cuda/host_loads.hpp>
 #include <cairn/adapt/cuda/host_slots.hpp>
 #include <cairn/adapt/cuda/lanes.hpp>
@@ -26,7 +27,7 @@ namespace cairn {
 /// Slots of the tiers memory and device are frames that are kept: nothing is copied. Slots of the tier host are pinned memory: states go there
 /// and come back on two streams of the sweep's own, while steps run. What comes back next is known from a copy of the plan's cursor and
 /// fetched as soon as there is a frame for it. Frames and slots are made once; within a sweep nothing is allocated, pinned or freed
-/// on the device or waited for by the host, so that a sweep can be captured into a graph.
+/// on the device or waited for by the host, so that a sweep can be captured into a graph: see `capture`.
 ///
 /// In place, a step on a frame that is kept, or that is on its way to the host, copies it first, within the device.
 /// Not to be copied or moved. Waits for its streams when it ends; runtime and stream must outlive it. One thread at a time.
@@ -40,8 +41,11 @@ class device_sweep {
   ///        `compute`, or be done
   /// \throws invalid_plan   for a room that is none   \throws out_of_memory, device_error   \throws what `make` throws
   template <class Make>
-  device_sweep(R& runtime, stream compute, device_room room, Make make)
-      : streams_{runtime, compute}, frames_{checked(room).frames, make}, copier_{state_layout_of_all()}, slots_{runtime, room.host_slots, copier_.layout()} {}
+  device_sweep(R& runtime, stream compute, device_room room, Make make) : device_sweep{runtime, compute, checked(room), false, make} {}
+  /// The same with less than that where memory runs out; then one frame's memory is left free. `room()` tells what there is.
+  /// \throws out_of_memory   where no frame can be made
+  template <class Make>
+  device_sweep(R& runtime, stream compute, room_up_to room, Make make) : device_sweep{runtime, compute, checked(room.most), true, make} {}
   device_sweep(device_sweep const&) = delete;
   device_sweep& operator=(device_sweep const&) = delete;
   /// Waits for all that is under way before frames and slots are freed.
@@ -104,8 +108,26 @@ class device_sweep {
     }
   }
 
+  /// Captures the whole of `gradient(step, start, plan, seed, adjoint, bar)` into a graph, which runs only when it is launched: as often as one likes,
+  /// and each time for one call of the host. The functions are called once, here, and what they do on the host is not done again; see `device_graph`,
+  /// and `graph_pays` for when. Give new input in the state `start`, or in what the function `start` copies from.
+  /// Sweep and `bar` must outlive the graph, which may take turns with sweeps that are not captured and with other graphs of the same sweep.
+  /// \throws invalid_plan, invalid_schedule, reentrancy_error   as `gradient`
+  /// \throws device_error   for a function that cannot be captured, and where `compute` is the legacy default stream; the sweep can be used again
+  template <class Step, class Start, class P, class Seed, class Adjoint, class Bar>
+  [[nodiscard]] auto capture(Step&& step, Start&& start, P const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar) {
+    static_assert(capturing_runtime<R>, "cairn: this runtime captures no graphs: it must be a cairn::capturing_runtime");
+    if constexpr (capturing_runtime<R>)
+      return device_graph<R>{streams_.runtime(), streams_.of(detail::lane::compute), [&](stream) { gradient(step, start, plan, seed, adjoint, bar); }};
+  }
+
  private:
   static constexpr char const* who = "cairn::device_sweep";
+
+  template <class Make>
+  device_sweep(R& runtime, stream compute, device_room room, bool or_less, Make& make)
+      : streams_{runtime, compute}, frames_{streams_, room.frames, or_less, make}, copier_{state_layout_of_all()},
+        slots_{runtime, room.host_slots, or_less, copier_.layout()} {}
 
   /// What a slot of the plan holds: a frame, or a slot of the host.
   struct place_record {

@@ -13,22 +13,28 @@ inline constexpr std::size_t page_bytes = 4096;
   return (bytes / page_bytes + (bytes % page_bytes != 0 ? 1 : 0)) * page_bytes;
 }
 
-/// Writes to each page of [begin, begin + bytes), by at most so many threads; by fewer where the system gives fewer.
-inline void touch_pages(char* begin, std::size_t bytes, unsigned threads) {
-  std::size_t const pages = whole_pages(bytes) / page_bytes, parts = threads < 2 ? 1 : threads < pages ? threads : pages;
-  auto const touch = [=](std::size_t part) {
-    auto* const each = static_cast<char volatile*>(begin);
-    for (std::size_t page = pages * part / parts, end = pages * (part + 1) / parts; page < end; ++page) each[page * page_bytes] = 0;
-  };
+/// f(first, last) for [0, count) in parts of about the same size, by at most so many threads; by fewer where the system gives fewer.
+/// \param f  must not throw
+template <class F>
+void in_parts_of(std::size_t count, unsigned threads, F f) {
+  std::size_t const parts = threads < 2 ? 1 : threads < count ? threads : count, size = parts == 0 ? 0 : count / parts, larger = parts == 0 ? 0 : count % parts;
+  auto const begin_of = [=](std::size_t part) { return part * size + (part < larger ? part : larger); };
+  auto const run = [&](std::size_t part) { f(begin_of(part), begin_of(part + 1)); };
   std::vector<std::thread> others;
   std::size_t next = 0;
   try {
     others.reserve(parts);
-    for (; next + 1 < parts; ++next) others.emplace_back(touch, next);
+    for (; next + 1 < parts; ++next) others.emplace_back(run, next);
   } catch (std::exception const&) {  // the machine has no more: the rest is done here
   }
-  for (; next < parts; ++next) touch(next);
+  for (; next < parts; ++next) run(next);
   for (auto& one : others) one.join();
+}
+/// Writes to each page of [begin, begin + bytes), by at most so many threads.
+inline void touch_pages(char* begin, std::size_t bytes, unsigned threads) {
+  in_parts_of(whole_pages(bytes) / page_bytes, threads, [=](std::size_t page, std::size_t last) noexcept {
+    for (auto* const each = static_cast<char volatile*>(begin); page < last; ++page) each[page * page_bytes] = 0;
+  });
 }
 /// Null where there is none.
 [[nodiscard]] inline void* take_pages(std::size_t bytes, unsigned threads) {

@@ -51,6 +51,7 @@ class sub_chains {
     std::vector<std::int64_t> sorted = times;
     std::sort(sorted.begin(), sorted.end());
     std::vector<std::int32_t> answer;
+    answer.reserve(times.size());
     for (auto const time : times) answer.push_back(std::int32_t(std::lower_bound(sorted.begin(), sorted.end(), time) - sorted.begin()));
     return answer;
   }

@@ -1,0 +1,187 @@
+#pragma once
+/// \file device_probe.hpp  What a loop on a device weighs, measured: what `plan_for_device` plans with.
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/cuda/device_buffer.hpp>
+#include <cairn/adapt/cuda/device_forms.hpp>
+#include <cairn/adapt/cuda/runtime.hpp>
+#include <cairn/adapt/cuda/state_copies.hpp>
+#include <cairn/core/buffers.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/workload.hpp>
+#include <cairn/run/probe.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// Times what is put into a stream, many in a row, by the clock of the host.
+template <class Clock, device_runtime R>
+class stream_stopwatch {
+ public:
+  stream_stopwatch(R& runtime, typename R::stream stream) : runtime_{runtime}, stream_{stream} {}
+  stream_stopwatch(stream_stopwatch const&) = delete;
+  /// What was put there uses memory that goes next.
+  ~stream_stopwatch() {
+    try {
+      runtime_.sync(stream_);
+    } catch (...) {  // the device's context is lost: nothing runs any more
+    }
+  }
+
+  /// Seconds of one of those that `put(count)` puts into the stream, behind `prepare()`: so many at once that the host's part in the beginning and
+  /// the wait at the end count for little.   \param most  of them at once, >= 1
+  template <class Prepare, class Put>
+  [[nodiscard]] double seconds_of_one(step_index most, Prepare prepare, Put put) {
+    auto const timed = [&](step_index count) {
+      prepare();
+      runtime_.sync(stream_);
+      auto const begin = Clock::now();
+      put(count);
+      runtime_.sync(stream_);
+      return seconds_between(begin, Clock::now());
+    };
+    static_cast<void>(timed(1));  // the first call of all loads code and touches memory
+    step_index count = 1;
+    double least = timed(count);
+    while (least < long_enough && count < most) {
+      count = count > most / 2 ? most : 2 * count;
+      least = timed(count);
+    }
+    for (int again = 0; again < 2; ++again)
+      if (double const seconds = timed(count); seconds < least) least = seconds;
+    return least / double(count);
+  }
+
+ private:
+  static constexpr double long_enough = 0.02;
+
+  R& runtime_;
+  typename R::stream stream_;
+};
+
+template <class Clock, device_runtime R, class State, class Step, class Start, class Seed, class Adjoint, class Bar>
+class device_measurement {
+ public:
+  using stream = typename R::stream;
+
+  template <class Make>
+  device_measurement(R& runtime, stream in, Make& make, Step& step, Start& start, Seed& seed, Adjoint& adjoint, Bar& bar)
+      : runtime_{runtime}, stream_{in}, step_{step}, start_{start}, seed_{seed}, adjoint_{adjoint}, bar_{bar}, watch_{runtime, in} {
+    frames_.reserve(2);
+    frames_.push_back(make());
+    frames_.push_back(make());
+    copier_.emplace(state_layout{frames_[0]});
+    slot_ = {runtime, copier_->layout().device_bytes()};
+  }
+
+  [[nodiscard]] workload measure(step_index steps) {
+    workload work;
+    work.steps = steps;
+    work.state_bytes = copier_->layout().device_bytes();
+    if constexpr (can_visit<Bar>()) work.adjoint_bytes = state_layout{std::as_const(bar_)}.device_bytes();
+    work.form.step = form;
+    begin();
+    if (steps > 0) {
+      work.step_seconds = watch_.seconds_of_one(steps, [&] { begin(); }, [&](step_index count) { run(count); });
+      work.adjoint_seconds = watch_.seconds_of_one(steps, [&] { begin_back(); }, [&](step_index count) {
+        for (step_index k = 0; k < count; ++k) adjoint_(std::as_const(frames_[0]), bar_, step_index{0}, stream_);
+      });
+    }
+    auto const nothing = [] {};
+    auto const host = [&](copy_kind kind) {
+      return watch_.seconds_of_one(most_copies, nothing, [&](step_index count) {
+        for (step_index k = 0; k < count; ++k) copy_to_or_from_host(kind);
+      });
+    };
+    work.tiers.host.write_seconds = host(copy_kind::device_to_host);
+    work.tiers.host.read_seconds = host(copy_kind::host_to_device);
+    work.tiers.device.write_seconds = watch_.seconds_of_one(most_copies, nothing, [&](step_index count) {
+      for (step_index k = 0; k < count; ++k) copier_->copy(runtime_, frames_[0], frames_[1], stream_);
+    });
+    return work;
+  }
+
+ private:
+  static constexpr step_form form = device_step_form<Step, State, stream>();
+  static constexpr step_index most_copies = 1024;
+
+  void begin() {
+    if constexpr (std::is_same_v<std::remove_cv_t<Start>, State>) copier_->copy(runtime_, start_, frames_[0], stream_);
+    else start_(frames_[0], stream_);
+  }
+  /// The first steps of the loop.
+  void run(step_index count) {
+    for (step_index i = 0; i < count; ++i) {
+      auto const here = std::size_t(i % 2);
+      if constexpr (form == step_form::in_place) step_(frames_[0], std::as_const(i), stream_);
+      else step_(std::as_const(frames_[here]), frames_[1 - here], std::as_const(i), stream_);
+    }
+  }
+  /// The frames are the initial state and the one behind it, and bar is the adjoint of that.
+  void begin_back() {
+    begin();
+    step_index const first = 0;
+    if constexpr (form == step_form::in_place) {
+      copier_->copy(runtime_, frames_[0], frames_[1], stream_);
+      step_(frames_[1], first, stream_);
+    } else step_(std::as_const(frames_[0]), frames_[1], first, stream_);
+    seed_(std::as_const(frames_[1]), bar_, stream_);
+  }
+  void copy_to_or_from_host(copy_kind kind) {
+    copier_->layout().each(frames_[0], [&](void* at, state_layout::run const& part) {
+      if (!part.on_device) return;
+      void* const there = static_cast<unsigned char*>(slot_.data()) + part.offset;
+      if (kind == copy_kind::device_to_host) runtime_.copy(there, at, part.bytes, kind, stream_);
+      else runtime_.copy(at, there, part.bytes, kind, stream_);
+    });
+  }
+
+  R& runtime_;
+  stream stream_;
+  Step& step_;
+  Start& start_;
+  Seed& seed_;
+  Adjoint& adjoint_;
+  Bar& bar_;
+  std::vector<State> frames_;
+  std::optional<state_copier<R, State>> copier_;
+  pinned_buffer<R> slot_;
+  stream_stopwatch<Clock, R> watch_;
+};
+
+}  // namespace detail
+
+/// What a loop of `steps` steps weighs on this device: seconds of a step, of an adjoint and of one copy of a state to the host, from there, and within the
+/// device, bytes of a state and of `bar` in device memory, and how the step is written. Give it `tiers.host.bytes`, the pinned memory that there may
+/// be, and then to `plan_for_device`.
+///
+/// Runs the first steps of the loop a few times, and the adjoint of its first step many times in a row. What step, seed and adjoint write beside
+/// their states they write here, too, and bar is left with numbers that mean nothing: sums over all steps are to be set to 0 behind this.
+/// Calls are put into the stream one after the other, so many that they take 0.02 s or are as many as the loop has; of three such runs the
+/// fastest counts. One launch and one wait of the host are among what each run takes. A step that takes the host longer to put there than the
+/// device to run counts as the host's time, as it does in the sweep.
+/// \tparam Clock  has now() as the clocks of the standard library do
+/// \param make, step, start, seed, adjoint, bar  as of `device_sweep`   \param steps  loop length, >= 0; with 0 only copies are timed
+/// Cost: two states on the device and one pinned, freed at the end; about 0.15 s for each of five figures, or 4 calls of what takes longer
+/// \throws invalid_plan   before anything is made   \throws out_of_memory, device_error, and what the functions throw, when the stream is done
+template <class Clock = std::chrono::steady_clock, device_runtime R, class Make, class Step, class Start, class Seed, class Adjoint, class Bar>
+[[nodiscard]] workload device_probe(R& runtime, typename R::stream stream, Make&& make, Step&& step, Start&& start, step_index steps, Seed&& seed,
+                                    Adjoint&& adjoint, Bar& bar) {
+  using State = std::remove_cvref_t<decltype(make())>;
+  using StepF = std::remove_reference_t<Step>;
+  using StartF = std::remove_reference_t<Start>;
+  using SeedF = std::remove_reference_t<Seed>;
+  using AdjointF = std::remove_reference_t<Adjoint>;
+  if constexpr (!detail::check_device_sweep<State, typename R::stream, StepF, StartF, detail::no_plan, SeedF, AdjointF, Bar>()) return {};
+  else {
+    if (steps < 0) throw invalid_plan{"cairn::device_probe", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    using measurement = detail::device_measurement<Clock, R, State, StepF, StartF, SeedF, AdjointF, Bar>;
+    return measurement{runtime, stream, make, step, start, seed, adjoint, bar}.measure(steps);
+  }
+}
+
+}  // namespace cairn

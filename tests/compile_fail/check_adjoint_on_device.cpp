@@ -1,0 +1,22 @@
+// error: check_adjoint reads the numbers of adjoints on the host
+#include <cairn/run/check_adjoint.hpp>
+#include <cstddef>
+#include <vector>
+
+#ifdef CAIRN_FIXED
+using field = std::vector<double>;
+#else
+struct field {
+  using value_type = double;
+  cairn::device_pointer<double> data();
+  cairn::device_pointer<double const> data() const;
+  std::size_t size() const;
+};
+template <>
+struct cairn::state_traits<field> {
+  static void copy(field const&, field&);
+};
+#endif
+void step(std::vector<double> const&, std::vector<double>&, cairn::step_index);
+void adjoint(std::vector<double> const&, field&, cairn::step_index);
+bool passes(std::vector<double> const& x0, field const& bar) { return cairn::check_adjoint(step, adjoint, x0, 9, bar).passed(); }

@@ -1,0 +1,22 @@
+// error: check_adjoint varies the numbers of states on the host
+#include <cairn/run/check_adjoint.hpp>
+#include <cstddef>
+#include <vector>
+
+#ifdef CAIRN_FIXED
+using field = std::vector<double>;
+#else
+struct field {
+  using value_type = double;
+  cairn::device_pointer<double> data();
+  cairn::device_pointer<double const> data() const;
+  std::size_t size() const;
+};
+template <>
+struct cairn::state_traits<field> {
+  static void copy(field const&, field&);
+};
+#endif
+void step(field const&, field&, cairn::step_index);
+void adjoint(field const&, field&, cairn::step_index);
+bool passes(field const& x0) { return cairn::check_adjoint(step, adjoint, x0, 9).passed(); }

@@ -1,0 +1,19 @@
+// error: the seed on a device must be `seed\(x, bar, stream\)`
+#include <cairn/adapt/cuda/sweep.hpp>
+#include <cairn/adapt/cuda/virtual_device.hpp>
+#include <cairn/schedule/revolve.hpp>
+
+using device = cairn::detail::virtual_device;
+struct field : cairn::detail::virtual_state {
+  ~field() {}
+};
+using stream = device::stream;
+void step(field const&, field&, cairn::step_index, stream);
+void start(field&, stream);
+#ifdef CAIRN_FIXED
+void seed(field const&, field&, stream);
+#else
+field seed(field const&, field const&, stream);
+#endif
+void adjoint(field const&, field&, cairn::step_index, stream);
+void gradient(cairn::device_sweep<device, field>& sweep, field& bar) { sweep.gradient(step, start, cairn::revolve{9, 3}, seed, adjoint, bar); }

@@ -1,0 +1,19 @@
+// error: the step on a device must be `step\(x, x1, i, stream\)`
+#include <cairn/adapt/cuda/sweep.hpp>
+#include <cairn/adapt/cuda/virtual_device.hpp>
+#include <cairn/schedule/revolve.hpp>
+
+using device = cairn::detail::virtual_device;
+struct field : cairn::detail::virtual_state {
+  ~field() {}
+};
+using stream = device::stream;
+#ifdef CAIRN_FIXED
+void step(field const&, field&, cairn::step_index, stream);
+#else
+void step(field const&, field&, cairn::step_index);
+#endif
+void start(field&, stream);
+void seed(field const&, field&, stream);
+void adjoint(field const&, field&, cairn::step_index, stream);
+void gradient(cairn::device_sweep<device, field>& sweep, field& bar) { sweep.gradient(step, start, cairn::revolve{9, 3}, seed, adjoint, bar); }
