@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "formulas.hpp"
 #include "medium.hpp"
 
 namespace seismic {
@@ -46,8 +47,7 @@ template <class Real>
 #endif
     for (std::size_t x = 0; x < nx; ++x) {
       Real const g = gz * gx[x];
-      Real const laplacian = left[x] + right[x] + (above[x] + below[x]) - 4 * u[x];
-      w[x] = g * (2 * u[x] + m[x] * laplacian - g * p[x]);
+      w[x] = leap_of(g, m[x], laplacian(left[x], right[x], above[x], below[x], u[x]), u[x], p[x]);
     }
     w[0] = w[nx - 1] = 0;
   }
@@ -74,8 +74,7 @@ void scale_row(std::size_t nx, Real gz, Real const* __restrict gx, Real const* _
                Real const* __restrict above, Real const* __restrict below, Real* __restrict gain, Real* __restrict to) {
   for (std::size_t x = 0; x < nx; ++x) {
     Real const q = gz * gx[x] * bar[x];
-    Real const laplacian = (u - 1)[x] + (u + 1)[x] + (above[x] + below[x]) - 4 * u[x];
-    gain[x] += q * laplacian;
+    gain[x] += q * laplacian((u - 1)[x], (u + 1)[x], above[x], below[x], u[x]);
     to[x] = m[x] * q;
   }
 }
@@ -85,7 +84,7 @@ void pull_row(std::size_t nx, Real gz, Real const* __restrict gx, Real const* __
               Real const* __restrict below, Real* __restrict first, Real* __restrict second) {
   for (std::size_t x = 0; x < nx; ++x) {
     Real const g = gz * gx[x], q = g * second[x];
-    first[x] += 2 * q + ((here - 1)[x] + (here + 1)[x] + (above[x] + below[x]) - 4 * here[x]);
+    first[x] += 2 * q + laplacian((here - 1)[x], (here + 1)[x], above[x], below[x], here[x]);
     second[x] = -g * q;
   }
 }

@@ -1,0 +1,2 @@
+// The same on a GPU.
+#include "cuda_seismic.cpp"
