@@ -46,6 +46,8 @@ says err '^usage: '
 on debian 0 help
 says out '^usage: '
 
+on debian 0 gpu --help
+says out '^usage: ./run gpu'
 on other_bare 1 demo
 says err "by Debian's names: g++ cmake ninja-build libeigen3-dev"
 says err 'these commands are missing: g++ cmake ninja$'

@@ -1,0 +1,138 @@
+#pragma once
+// What the device is, and what nothing on it can beat: copies, pinning, launches, events.
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/cuda/device_buffer.hpp>
+#include "deadline.hpp"
+#include "row.hpp"
+#include "settings.hpp"
+#include "times.hpp"
+
+namespace gpu {
+
+/// Seconds of the host.
+template <class F>
+[[nodiscard]] double host_seconds(F f) {
+  auto const before = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
+}
+template <class F>
+[[nodiscard]] std::vector<double> sampled(int warm_ups, int samples, F seconds) {
+  std::vector<double> all;
+  for (int k = -warm_ups; k < samples; ++k) {
+    double const now = seconds();
+    if (k >= 0) all.push_back(now);
+  }
+  return all;
+}
+
+template <class Machine>
+void measure_copies(Machine& machine, results& out, settings const& size) {
+  using runtime = typename Machine::runtime;
+  auto& device = machine.device();
+  auto const c = machine.compute(), other = device.make_stream();
+  std::size_t const bytes = size.copied;
+  auto const assumed = assumed_times(Machine::name(), bytes);
+  cairn::device_buffer<runtime> a{device, bytes}, b{device, bytes};
+  cairn::pinned_buffer<runtime> down{device, bytes}, up{device, bytes};
+  std::memset(up.data(), 1, bytes);
+  machine.poison(static_cast<float*>(a.data()), bytes / sizeof(float), c);
+  auto const add = [&](char const* bench, std::size_t copied, double foretold, auto put) {
+    row r{.bench = bench, .params = support::json_object{}.add("bytes", copied), .samples = sampled(2, 7, [&] { return machine.timed(put); })};
+    if (foretold > 0) r.predicted = foretold;
+    r.found.add("GB_per_s", 1e-9 * double(copied) / r.median());
+    out.add(r);
+    return r.median();
+  };
+  add("copy within", bytes, assumed.within, [&] { device.copy(b.data(), a.data(), bytes, cairn::copy_kind::device_to_device, c); });
+  double const one = add("copy down", bytes, assumed.down, [&] { device.copy(down.data(), a.data(), bytes, cairn::copy_kind::device_to_host, c); });
+  double const two = add("copy up", bytes, assumed.up, [&] { device.copy(b.data(), up.data(), bytes, cairn::copy_kind::host_to_device, c); });
+  auto const fork = device.make_event(), join = device.make_event();
+  add("copy both ways", bytes, machine.copy_engines() > 1 ? std::max(one, two) : one + two, [&] {
+    device.record(fork, c);
+    device.wait(other, fork);
+    device.copy(down.data(), a.data(), bytes, cairn::copy_kind::device_to_host, c);
+    device.copy(b.data(), up.data(), bytes, cairn::copy_kind::host_to_device, other);
+    device.record(join, other);
+    device.wait(c, join);
+  });
+  std::vector<char> pageable(size.copied_pageable, 1);
+  add("copy down, not pinned", pageable.size(), 0, [&] { device.copy(pageable.data(), a.data(), pageable.size(), cairn::copy_kind::device_to_host, c); });
+  device.sync(c);
+  device.destroy(fork);
+  device.destroy(join);
+  device.destroy(other);
+}
+
+template <class Machine>
+void pin(Machine& machine, row& r, std::size_t bytes, unsigned threads) {
+  try {
+    r.samples = sampled(0, bytes > 8 * GiB ? 1 : 3, [&] { return machine.seconds_to_pin(bytes, threads); });
+  } catch (std::exception const& refused) {
+    r.note = std::string{"refused: "} + refused.what();
+  }
+}
+/// Seconds to pin memory, by the driver and where several threads have touched it first.
+template <class Machine>
+void measure_pinning(Machine& machine, results& out, deadline const& time, settings const& size) {
+  for (std::size_t const bytes : size.pinned)
+    for (unsigned const threads : {0u, machine.pinning_threads()}) {
+      row r{.bench = "pin", .params = support::json_object{}.add("bytes", bytes).add("threads", threads)};
+      if (double(bytes) > size.host_share * double(machine.host_bytes())) r.note = "skipped: the host has not so much";
+      else if (double const seconds = 0.6 * double(bytes) / double(GiB); seconds > time.left()) r.note = time.skipped(seconds);
+      else pin(machine, r, bytes, threads);
+      out.add(r);
+    }
+}
+
+/// Seconds of one call each: of the host to launch a kernel and to order two streams, and of the device from kernel to kernel in a graph.
+template <class Machine>
+void measure_calls(Machine& machine, results& out, settings const& size) {
+  auto& device = machine.device();
+  auto const c = machine.compute(), other = device.make_stream();
+  auto const event = device.make_event();
+  auto const add = [&](char const* bench, auto seconds) {
+    out.add({.bench = bench, .params = support::json_object{}.add("calls", size.calls), .samples = sampled(2, 7, [&] { return seconds() / size.calls; })});
+  };
+  auto const launches = [&] {
+    for (int k = 0; k < size.calls; ++k) machine.empty(c);
+  };
+  add("launch, host", [&] {
+    device.sync(c);
+    return host_seconds(launches);
+  });
+  add("launch, device", [&] { return machine.timed(launches); });
+  add("record and wait, host", [&] {
+    return host_seconds([&] {
+      for (int k = 0; k < size.calls; ++k) {
+        device.record(event, c);
+        device.wait(other, event);
+      }
+    });
+  });
+  auto graph = machine.captured(launches);
+  add("launch in a graph, device", [&] { return machine.timed([&] { graph(); }); });
+  device.sync(c);
+  device.sync(other);
+  device.destroy(event);
+  device.destroy(other);
+}
+
+template <class Machine>
+void measure_facts(Machine& machine, results& out, deadline const& time, settings const& size) {
+  row about{.bench = "device"};
+  about.found.add("copy_engines", machine.copy_engines()).add("free_bytes", machine.device().free_bytes()).add("host_bytes", machine.host_bytes());
+  out.add(about);
+  measure_calls(machine, out, size);
+  measure_copies(machine, out, size);
+  measure_pinning(machine, out, time, size);
+}
+
+}  // namespace gpu

@@ -1,0 +1,173 @@
+#pragma once
+// E1 to E7: loops over large states against pure forward and backward.
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <cairn/adapt/cuda/virtual_device.hpp>
+#include <cairn/core/device_room.hpp>
+#include <cairn/plan/device_plan.hpp>
+#include <cairn/schedule/any.hpp>
+#include <cairn/schedule/revolve.hpp>
+#include <cairn/schedule/two_level.hpp>
+#include "deadline.hpp"
+#include "row.hpp"
+#include "settings.hpp"
+#include "sweeps.hpp"
+#include "times.hpp"
+
+namespace gpu {
+
+/// The rows of one size of state.
+template <class Machine>
+class table {
+ public:
+  table(Machine& machine, results& out, deadline const& time, table_settings const& size, settings const& all)
+      : machine_{&machine}, out_{&out}, time_{&time}, size_{size}, all_{&all} {}
+
+  void measure() {
+    if (4 * size_.bytes + all_->reserve > machine_->device().free_bytes()) return skipped("skipped: not even four states fit the device");
+    auto const pinned_for_all = std::size_t(all_->host_share * double(machine_->host_bytes())) / size_.bytes;
+    host_slots_ = std::min(size_.host_slots, cairn::slot_index(pinned_for_all));
+    headline_host_slots_ = std::min(size_.headline_host_slots, cairn::slot_index(pinned_for_all));
+    if (time_->left() <= 0) return skipped(time_->skipped(0));
+    time_samples const samples = measure_times(*machine_, size_.bytes, size_.steps_for_times);
+    sweep_bench<Machine> bench{*machine_, *out_, *time_, medians_of(samples, size_.bytes)};
+    pure(samples);
+    store_all(bench);
+    offloaded(bench);
+    headline(bench);
+    on_device(bench);
+    waited_for(bench);
+    in_place(bench);
+    spare_frames(bench);
+    machine_->device().drop_unused();
+  }
+
+ private:
+  [[nodiscard]] support::json_object params(cairn::step_index steps) const { return support::json_object{}.add("bytes", size_.bytes).add("steps", steps); }
+  void skipped(std::string why) { out_->add({.bench = "E1-E7", .params = params(size_.steps), .note = std::move(why)}); }
+
+  /// E1: what a step, an adjoint and copies take alone, against what was assumed.
+  void pure(time_samples const& samples) {
+    auto const assumed = assumed_times(Machine::name(), size_.bytes);
+    auto const add = [&](char const* what, std::vector<double> const& seconds, double foretold) {
+      out_->add({.bench = "E1", .params = params(size_.steps_for_times).add("what", what), .samples = seconds, .predicted = foretold});
+    };
+    add("step", samples.step, assumed.step);
+    add("adjoint", samples.adjoint, assumed.adjoint);
+    add("copy down", samples.down, assumed.down);
+    add("copy up", samples.up, assumed.up);
+    add("copy within", samples.within, assumed.within);
+  }
+  /// The loop whose states are all kept, in the same executor: nothing is done again.
+  void store_all(sweep_bench<Machine>& bench) {
+    cairn::any_schedule const plan = cairn::revolve{size_.short_steps, cairn::slot_index(size_.short_steps)};
+    bench.measure({{.bench = "E1 store-all", .params = params(size_.short_steps)}, plan, cairn::device_room_for(plan)});
+  }
+  /// E2: kept frames, and nothing on the host.
+  void on_device(sweep_bench<Machine>& bench) {
+    for (cairn::slot_index const k : size_.slots) {
+      cairn::any_schedule const plan = cairn::revolve{size_.steps, k};
+      bench.measure({{.bench = "E2", .params = params(size_.steps).add("slots", k)}, plan, cairn::device_room_for(plan)});
+    }
+  }
+  /// Two levels with the best period for so many frames, by the forecast.
+  [[nodiscard]] std::optional<sweep_case> two_levels(state_times const& times, cairn::slot_index frames, cairn::step_form form = cairn::step_form::out_of_place) const {
+    if (host_slots_ < 1) return {};
+    std::optional<sweep_case> best;
+    double least = 0;
+    cairn::step_index const shortest = (size_.steps - 1) / host_slots_ + 1;
+    for (cairn::step_index period = shortest; period <= 4 * shortest; period += 1 + period / 16)
+      for (cairn::slot_index const spare : {1, 2, 3, 4, 5}) {
+        if (spare > frames) continue;
+        cairn::slot_index const extra = std::min(frames - spare, period);
+        cairn::any_schedule plan = cairn::two_level{size_.steps, period, extra, {cairn::tier::host, cairn::tier::device}};
+        auto const room = cairn::device_room_for(plan, form);
+        if (room.frames > frames || room.host_slots > host_slots_) continue;
+        sweep_case one{{}, std::move(plan), {frames, room.host_slots}, form};
+        one.about.params = params(size_.steps).add("frames", frames).add("period", period).add("extra_slots", extra);
+        double const seconds = sweep_bench<Machine>::forecast(one, times);
+        if (best && seconds >= least) continue;
+        least = seconds;
+        best.emplace(std::move(one));
+      }
+    return best;
+  }
+  [[nodiscard]] cairn::slot_index some_slots() const { return size_.slots[size_.slots.size() > 1 ? 1 : 0]; }
+
+  /// E3: states on the host, the same with copies left out, and what of the copies is not hidden.
+  void offloaded(sweep_bench<Machine>& bench) {
+    for (cairn::slot_index const k : size_.slots) {
+      if (k < some_slots()) continue;
+      auto one = two_levels(bench.times(), k + 3);
+      if (!one) return skipped("E3 skipped: the host has no memory for a state");
+      one->about.bench = "E3";
+      auto without = *one;
+      without.about.params.add("copies", "left out");
+      without.copies = host_copies::left_out;
+      auto const ideal = bench.measure(std::move(without));
+      one->about.params.add("copies", "on the side");
+      double const foretold = sweep_bench<Machine>::forecast(*one, bench.times());
+      auto const real = bench.measure(*one);
+      if (!ideal || !real) continue;
+      row stall{.bench = "E3 stall", .params = params(size_.steps).add("frames", k + 3), .unit = "times what it takes without copies", .samples = {*real / *ideal}};
+      one->copies = host_copies::left_out;
+      stall.predicted = foretold / sweep_bench<Machine>::forecast(*one, bench.times());
+      out_->add(stall);
+    }
+  }
+  /// E4: a step that changes its argument, so that what is kept has to be copied.
+  void in_place(sweep_bench<Machine>& bench) {
+    auto one = two_levels(bench.times(), some_slots() + 3, cairn::step_form::in_place);
+    if (!one) return;
+    one->about.bench = "E4";
+    one->about.params.add("form", "in place");
+    bench.measure(std::move(*one));
+  }
+  /// E5: one plan with no frame to spare, one and two.
+  void spare_frames(sweep_bench<Machine>& bench) {
+    auto one = two_levels(bench.times(), some_slots() + 3);
+    if (!one) return;
+    auto const needed = cairn::device_room_for(one->plan);
+    for (cairn::slot_index const spare : {0, 1, 2}) {
+      auto with = *one;
+      with.about.bench = "E5";
+      with.about.params.add("spare_frames", spare);
+      with.room.frames = needed.frames + spare;
+      bench.measure(std::move(with));
+    }
+  }
+  /// E6: every copy waited for.
+  void waited_for(sweep_bench<Machine>& bench) {
+    auto one = two_levels(bench.times(), some_slots() + 3);
+    if (!one) return;
+    one->about.bench = "E6";
+    one->about.params.add("copies", "waited for");
+    one->copies = host_copies::waited_for;
+    bench.measure(std::move(*one));
+  }
+  /// E7: the best plan of all for a long loop in most of the device's memory, once. Early, because it must not be what the time does not suffice for.
+  void headline(sweep_bench<Machine>& bench) {
+    auto const fits = (machine_->device().free_bytes() - all_->reserve) / size_.bytes;
+    auto const frames = std::min(cairn::slot_index(fits) - 1, size_.headline_slots + 3);
+    if (frames < 3) return skipped("E7 skipped: three frames and an adjoint do not fit the device");
+    auto const work = bench.times().workload_of(size_.headline_steps, cairn::wide(headline_host_slots_));
+    auto best = cairn::plan_for_device(work, (cairn::wide(frames) + 1) * size_.bytes, cairn::device_forecast{});
+    sweep_case one{{.bench = "E7", .params = params(size_.headline_steps).add("frames", best.room.frames).add("host_slots", headline_host_slots_)},
+                   std::move(best.plan), best.room};
+    one.about.found.add("planner", cairn::name_of(best.by));
+    one.only = repeats{0, 1};
+    bench.measure(std::move(one));
+  }
+
+  Machine* machine_;
+  results* out_;
+  deadline const* time_;
+  table_settings size_;
+  settings const* all_;
+  cairn::slot_index host_slots_ = 0, headline_host_slots_ = 0;
+};
+
+}  // namespace gpu
