@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "trace/": ["core/"],
     "adapt/": ["core/", "store/", "run/"],
     "adapt/nlohmann_json": ["core/", "schedule/", "plan/", "plan/text/"],
+    "adapt/torch": ["core/", "schedule/", "plan/", "store/", "run/"],
     "cairn.hpp": ["version.hpp", "core/", "schedule/", "plan/", "store/", "run/"],
     "planning.hpp": ["core/", "schedule/", "plan/"],
     "chains.hpp": ["core/", "plan/", "run/"],

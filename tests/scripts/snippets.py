@@ -4,7 +4,7 @@
     snippets.py COMPILER FILE [FLAG...]
 
 A fence is a translation unit. A ```text output fence that follows is what the program prints, to the letter. A fence
-that needs Eigen is passed over where there is none (no flag names it).
+that needs Eigen, LibTorch or CUDA is passed over where there is none (no flag names it).
 """
 import os
 import pathlib
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+SIGNS = {"Eigen": "igen", "Torch": "torch", "CUDA": "cuda_runtime"}  # third party: what code that needs it says, beside its name in a flag's path
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```[ \t]*$", re.M | re.S)
 
 
@@ -37,8 +38,9 @@ def main():
         if language != "cpp":
             continue
         where = f"{file}:{text.count(chr(10), 0, fence.start()) + 1}"
-        if "igen" in code and not any("igen" in flag for flag in flags):
-            print(f"{where}: passed over, no Eigen")
+        lacking = [party for party, sign in SIGNS.items() if sign in code and not any(party.lower() in flag.lower() for flag in flags)]
+        if lacking:
+            print(f"{where}: passed over, no {lacking[0]}")
             continue
         with tempfile.TemporaryDirectory() as scratch:
             status, printed = build_and_run(compiler, flags, code, scratch)
