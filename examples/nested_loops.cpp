@@ -102,7 +102,7 @@ int main() {
     if (x.algae > crowded) ++dark;
     grow(x, i);
   }
-  std::printf("%zu of %lld steps with crowded algae; %zu to %zu rounds\n", dark, static_cast<long long>(days * steps_a_day), fewest, most);
+  std::printf("%zu of %lld steps with crowded algae; %zu to %zu rounds\n", dark, static_cast<long long>(days) * static_cast<long long>(steps_a_day), fewest, most);
 
   auto const close = [](double a, double b) { return std::abs(a - b) <= 1e-6 * std::abs(b); };
   return report.passed() && same && close(bar.algae, by_algae) && close(bar.fish, by_fish) && dark > 0 && fewest < most ? 0 : 1;

@@ -151,8 +151,10 @@ struct inversion {
     return bytes;
   });
   auto const length = seen.first_sensitivity.size() * sizeof(float);
-  return sent && sent->size() == sizeof(double) + length && std::memcmp(sent->data(), &seen.first_misfit, sizeof(double)) == 0 &&
-         std::memcmp(sent->data() + sizeof(double), seen.first_sensitivity.data(), length) == 0;
+  if (!sent || sent->size() != sizeof(double) + length) return false;
+  double misfit = 0;
+  std::memcpy(&misfit, sent->data(), sizeof misfit);
+  return misfit == seen.first_misfit && std::memcmp(sent->data() + sizeof misfit, seen.first_sensitivity.data(), length) == 0;
 }
 
 /// In double precision, where the remainder is not rounding: the misfit of one shot along a smooth change of the velocity.
@@ -166,7 +168,10 @@ struct inversion {
   auto const budget = 2 * cairn::wide(chosen.budget.count());  // the same number of states, whose numbers are twice as long
   sweeper<double> sweep{ground, plan, sensitivity, plan_within(loop, chosen.plan, chosen.leaf, budget, "the Taylor test").schedule};
   auto const misfit = evaluate(ground, plan, recorded, start, sensitivity, slope, [&](shot<double> const& one) { return sweep.run(one); });
-  for (std::size_t k = 0; k < along.size(); ++k) along[k] = std::sin(0.11 * double(k % g.nx)) * std::cos(0.07 * double(k / g.nx)) + 0.3;
+  for (std::size_t k = 0; k < along.size(); ++k) {
+    std::size_t const x = k % g.nx, z = k / g.nx;
+    along[k] = std::sin(0.11 * double(x)) * std::cos(0.07 * double(z)) + 0.3;
+  }
   return taylor_slope(misfit, dot(slope, along), 0.5, 4, [&](double h) {
     for (std::size_t k = 0; k < moved.size(); ++k) moved[k] = start[k] + h * along[k];
     ground.set(moved);

@@ -163,7 +163,7 @@ dearer dearer_ways_back(slot_index s, step_index up_to, bool eager) {
     if (p != last || back.empty()) back = online_search::ways_back(p, s, up_to, best);
     last = p;
     auto const advances = stopped({eager, true}, s, n).counts().advances;
-    auto const least = wide(n - 1 + back[std::size_t(n - 1)]);
+    auto const least = wide(n) - 1 + wide(back[std::size_t(n - 1)]);
     INFO(name_of({eager, true}, s, n));
     REQUIRE(advances >= least);
     if (advances == least) continue;

@@ -58,7 +58,7 @@ TEST_CASE("inside its periods two_level takes no more advances and saves than an
       for (int x = 0; x <= 6; ++x) {
         INFO(n << " steps, periods of " << p << ", extra slots " << x);
         brute::effort least{n, 0};
-        for (int first = 0; first < n; first += p) least = least + best[std::size_t(std::min(p, n - first))][std::size_t(x + 1)];
+        for (int first = 0; first < n; first += p) least = least + best[std::size_t(std::min(p, n - first))][std::size_t(x) + 1];
         auto const found = verify(two_level{n, p, x});
         CHECK(found.advances == wide(least.advances));
         CHECK(found.on(tier::memory).saves == wide(least.saves));

@@ -141,7 +141,7 @@ TEST_CASE("given slots no uniform plan within them takes fewer advances", "[sche
 TEST_CASE("where balanced blocks fit no blocks of any lengths take fewer advances", "[schedule][uniform][brute]") {
   for (int n = 1; n <= 13; ++n) {
     auto const all = brute::compositions(n);
-    for (slot_index s = slot_index(detail::ceil_sqrt(wide(4 * n))) - 2; s <= n; ++s) {
+    for (slot_index s = slot_index(detail::ceil_sqrt(4 * wide(n))) - 2; s <= n; ++s) {
       std::int64_t best = -1;
       for (auto const& lengths : all)
         if (auto const one = brute::walked_blocks(lengths); one.peak <= s && (best < 0 || one.advances < best)) best = one.advances;
