@@ -138,7 +138,7 @@ std::vector<cairn::any_stage> network() {
 }
 
 int main() {
-  image digit{1, 32, vector(32 * 32)};
+  image digit{1, 32, vector(1024)};
   for (std::size_t k = 0; k < digit.cells.size(); ++k) digit.cells[k] = std::sin(0.37 * double(k)) + 0.5;
 
   auto weighed = network();

@@ -226,7 +226,7 @@ class non_persistent_table {
     std::size_t const numbers = std::size_t(d.top - made.first) + 1;
     if (blocks_.empty() || blocks_.back().capacity() - blocks_.back().size() < numbers) {
       std::size_t const size = std::max(numbers, block_numbers);
-      check_bytes(wide(bytes()) + size * sizeof(std::int32_t));
+      check_bytes(wide(bytes()) + wide(size) * sizeof(std::int32_t));
       blocks_.emplace_back().reserve(size);
       block_bytes_ += std::int64_t(size * sizeof(std::int32_t));
     }
