@@ -1,0 +1,166 @@
+#pragma once
+/// \file checkpointed_rnn.hpp  A recurrent cell that runs along a sequence under checkpoints, as a module.
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <tuple>
+#include <utility>
+#include <vector>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <torch/arg.h>
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <cairn/adapt/torch/device_choice.hpp>
+#include <cairn/adapt/torch/loop_options.hpp>
+#include <cairn/adapt/torch/scan.hpp>
+#include <cairn/adapt/torch/tensor_state.hpp>
+#include <cairn/core/bytes.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn {
+
+/// Options of `CheckpointedRNN`.
+struct RNNOptions {
+  /// Whether sequences are [batch, T, features] instead of [T, batch, features].
+  TORCH_ARG(bool, batch_first) = false;
+  /// How the loop along the sequence runs. The cell's own parameters and buffers need not be named.
+  TORCH_ARG(LoopOptions, loop) = {};
+
+ public:
+  /// The loop's `checkpoints`.
+  RNNOptions& checkpoints(std::int64_t count) {
+    loop_.checkpoints(count);
+    return *this;
+  }
+  /// The loop's `block_size`.
+  RNNOptions& block_size(std::int64_t steps) {
+    loop_.block_size(steps);
+    return *this;
+  }
+  /// The loop's `memory_limit`, in bytes.
+  RNNOptions& memory_limit(byte_size limit) {
+    loop_.memory_limit(limit);
+    return *this;
+  }
+  /// The same as a part of what is free.
+  template <std::floating_point Share>
+  RNNOptions& memory_limit(Share share) {
+    loop_.memory_limit(share);
+    return *this;
+  }
+};
+
+namespace detail {
+
+template <class Result, class Module, class Input, class State>
+Result cell_result(Result (Module::*)(Input, State));
+template <class Result, class Module, class Input, class State>
+Result cell_result(Result (Module::*)(Input, State) const);
+
+}  // namespace detail
+
+/// Runs a cell along a sequence by `checkpointed_scan`, and gives what `torch::nn::LSTM` gives of one layer and direction. It has the cell's names:
+/// what one saves, the other loads. Parameters are shared with the cell that it was made of.
+/// \tparam Cell  a module holder, as `torch::nn::LSTMCell`, whose module has `forward(input, state)`, which returns the next state. The output of a
+///        step is the
+///         first tensor of that
+template <class Cell>
+class CheckpointedRNNImpl : public torch::nn::Module {
+ public:
+  using CellImpl = typename Cell::ContainedType;  ///< the module inside
+  using State = decltype(detail::cell_result(&CellImpl::forward));  ///< what the cell returns
+  static_assert(tensor_state<State>, "cairn: the cell must return its next state: a tensor, or tuples, vectors or dictionaries of tensors");
+
+  /// \param cell  is not copied
+  explicit CheckpointedRNNImpl(Cell cell, RNNOptions const& options = {}) : options_{options}, cell_{std::move(cell)} {
+    for (auto const& item : cell_->named_parameters(false)) register_parameter(item.key(), item.value(), item.value().requires_grad());
+    for (auto const& item : cell_->named_buffers(false)) register_buffer(item.key(), item.value());
+    for (auto const& item : cell_->named_children()) register_module(item.key(), item.value());
+    torch::nn::Module::train(cell_->is_training());
+  }
+
+  /// The outputs of all steps, and the last state.
+  /// \param xs  [T, batch, features], or [batch, T, features] where that is chosen; the outputs have the same order
+  /// \param start  the initial state; zeros, in the type and on the device of xs, where there is none and the cell's options say the size
+  /// \throws invalid_call, and what `checkpointed_scan` throws
+  [[nodiscard]] std::tuple<at::Tensor, State> forward(at::Tensor const& xs, std::optional<State> const& start = {}) {
+    auto const dimensions = xs.defined() ? xs.dim() : 0;
+    if (dimensions < 2)
+      throw invalid_call{who, "the input is no sequence of vectors", {{"dimensions", dimensions}},
+                         "give [T, batch, features], or [batch, T, features] with batch_first(true)"};
+    auto const along = options_.batch_first() ? xs.transpose(0, 1) : xs;
+    auto loop = options_.loop();
+    loop.module(*cell_);
+    auto step = [cell = cell_](State const& s, at::Tensor const& x) mutable {
+      State next = cell->forward(x, s);
+      auto output = detail::tensors_of(next).front();
+      return std::pair{std::move(next), std::move(output)};
+    };
+    State const state = start ? *start : zero_state(along);
+    auto [last, ys] = checkpointed_scan(step, state, along, std::move(loop));
+    if (along.size(0) == 0) ys = nothing(detail::tensors_of(state).front());
+    return {options_.batch_first() ? ys.transpose(0, 1) : ys, std::move(last)};
+  }
+
+  /// A copy with parameters of its own.
+  [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
+    auto copy = std::make_shared<CheckpointedRNNImpl>(Cell{std::dynamic_pointer_cast<CellImpl>(cell_->clone(device))}, options_);
+    copy->train(is_training());
+    return copy;
+  }
+  void train(bool on = true) override {  ///< of the cell, too
+    torch::nn::Module::train(on);
+    cell_->train(on);
+  }
+  void pretty_print(std::ostream& stream) const override {  ///< its name and the cell's
+    stream << "cairn::CheckpointedRNN(";
+    cell_->pretty_print(stream);
+    stream << ")";
+  }
+  [[nodiscard]] RNNOptions const& options() const { return options_; }  ///< as given
+  [[nodiscard]] Cell const& cell() const { return cell_; }  ///< as given
+
+ private:
+  static constexpr char const* who = "cairn::CheckpointedRNN";
+
+  /// \param xs  [T, ...]
+  [[nodiscard]] State zero_state(at::Tensor const& xs) const {
+    if constexpr (requires { { cell_->options.hidden_size() } -> std::convertible_to<std::int64_t>; }) {
+      auto sizes = xs.sizes().slice(1).vec();
+      sizes.back() = cell_->options.hidden_size();
+      tensor_list zeros(detail::tensors_of(State{}).size());
+      for (auto& part : zeros) part = at::zeros(sizes, xs.options().requires_grad(false));
+      return detail::state_of(State{}, zeros);
+    } else {
+      throw invalid_call{who, "the cell does not say how large its state is", {}, "give the initial state"};
+    }
+  }
+  /// Outputs of no step.
+  [[nodiscard]] static at::Tensor nothing(at::Tensor const& output) {
+    auto sizes = output.sizes().vec();
+    sizes.insert(sizes.begin(), 0);
+    return at::empty(sizes, output.options());
+  }
+
+  RNNOptions options_;
+  Cell cell_;
+};
+
+/// Holds a `CheckpointedRNNImpl`, as LibTorch's modules are held: `cairn::CheckpointedRNN rnn{torch::nn::LSTMCell(64, 256), cairn::RNNOptions()...}`.
+template <class Cell>
+class CheckpointedRNN : public torch::nn::ModuleHolder<CheckpointedRNNImpl<Cell>> {
+ public:
+  using Impl = CheckpointedRNNImpl<Cell>;  ///< the module
+
+  /// \param cell  is not copied
+  explicit CheckpointedRNN(Cell cell, RNNOptions const& options = {})
+      : torch::nn::ModuleHolder<Impl>{std::make_shared<Impl>(std::move(cell), options)} {}
+  /// Of a module that there is.
+  explicit CheckpointedRNN(std::shared_ptr<Impl> module) : torch::nn::ModuleHolder<Impl>{std::move(module)} {}
+};
+
+}  // namespace cairn

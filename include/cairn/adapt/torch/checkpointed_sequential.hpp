@@ -1,0 +1,67 @@
+#pragma once
+/// \file checkpointed_sequential.hpp  A torch::nn::Sequential that runs under checkpoints, as a module.
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <utility>
+#include <vector>
+#include <ATen/core/grad_mode.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/pimpl.h>
+#include <cairn/adapt/torch/device_choice.hpp>
+#include <cairn/adapt/torch/sequential.hpp>
+
+namespace cairn {
+
+/// A Sequential whose `forward` is `checkpoint_sequential`. It has the Sequential's names: what one saves, the other loads. The plan is made at
+/// the first forward, and again when children, parameters, training mode, automatic casts or the input's shape are others.
+class CheckpointedSequentialImpl : public torch::nn::SequentialImpl {
+ public:
+  /// \param children  modules of one tensor each, as a Sequential takes them
+  template <class... Modules>
+  explicit CheckpointedSequentialImpl(CheckpointedSequentialOptions const& options, Modules&&... children)
+      : torch::nn::SequentialImpl(std::forward<Modules>(children)...), options_{options} {}
+  /// The children of a Sequential, shared with it.
+  explicit CheckpointedSequentialImpl(torch::nn::Sequential const& of, CheckpointedSequentialOptions const& options = {}) : options_{options} {
+    auto const names = of->named_children();
+    std::size_t k = 0;
+    for (auto const& child : *of) push_back(names[k++].key(), child);
+  }
+
+  /// \throws as `checkpoint_sequential`
+  [[nodiscard]] at::Tensor forward(at::Tensor const& x) {
+    if (!at::GradMode::is_enabled() || is_empty()) return torch::nn::SequentialImpl::forward(x);
+    detail::need_saved_hooks(who);
+    if (auto key = detail::sequential_key(*this, x); key != key_) {
+      plan_ = detail::plan_sequential(detail::stages_of(*this), x, options_, who);
+      key_ = std::move(key);
+      ++plans_made_;
+    }
+    return detail::run_chain(plan_, x, {options_.rng(), options_.determinism(), who});
+  }
+  /// A copy with parameters of its own.
+  [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
+    auto copy = std::make_shared<CheckpointedSequentialImpl>(options_);
+    auto const names = named_children();
+    std::size_t k = 0;
+    for (auto const& child : *this) copy->push_back(names[k++].key(), child.clone(device));
+    if (!is_training()) copy->eval();
+    return copy;
+  }
+  void pretty_print(std::ostream& stream) const override { stream << "cairn::CheckpointedSequential"; }  ///< its name
+  [[nodiscard]] CheckpointedSequentialOptions const& options() const { return options_; }  ///< as given
+  [[nodiscard]] std::int64_t plans_made() const { return plans_made_; }  ///< how often a plan was made
+
+ private:
+  static constexpr char const* who = "cairn::CheckpointedSequential";
+
+  CheckpointedSequentialOptions options_;
+  detail::sequential_plan plan_;
+  std::vector<std::int64_t> key_;
+  std::int64_t plans_made_ = 0;
+};
+/// Holds a `CheckpointedSequentialImpl`, as LibTorch's modules are held.
+TORCH_MODULE(CheckpointedSequential);
+
+}  // namespace cairn

@@ -1,0 +1,26 @@
+#pragma once
+/// \file hc_config.hpp  How an HCModule cuts its model into blocks.
+#include <cstdint>
+#include <functional>
+#include <torch/arg.h>
+#include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/determinism.hpp>
+#include <cairn/plan/block/block_planner.hpp>
+
+namespace cairn {
+
+/// How an `HCModule` cuts its model into blocks. Left as it is: blocks of ceil(sqrt(number of nodes)).
+struct HCConfig {
+  /// Nodes of a block; chosen where 0.
+  TORCH_ARG(std::int64_t, block_size) = 0;
+  /// Instead: a callable `plan(chain const& work)` that answers a `block_plan`. The chain is what the nodes took on the example inputs.
+  TORCH_ARG(block_planner, planner) = {};
+  /// Told why the model runs without checkpoints, where it does; std::clog where empty.
+  TORCH_ARG(std::function<void(char const*)>, notice) = {};
+  /// Whether a second run draws the random numbers of the first.
+  TORCH_ARG(Rng, rng) = Rng::Preserve;
+  /// How closely what a second run saves is compared with the first.
+  TORCH_ARG(Check, determinism) = Check::Metadata;
+};
+
+}  // namespace cairn

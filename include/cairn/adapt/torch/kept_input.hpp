@@ -1,0 +1,62 @@
+#pragma once
+/// \file kept_input.hpp  What a computation that runs again starts from, and what it must leave as it was.
+#include <memory>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/saved_variable_hooks.h>
+#include <cairn/adapt/torch/saved_look.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::detail {
+
+/// An input, kept without the graph behind it. Where saved tensors have hooks, as inside another region, these decide who keeps it.
+class kept_input {
+ public:
+  explicit kept_input(at::Tensor const& t) {
+    if (!t.defined()) return;
+    requires_grad_ = t.requires_grad();
+    at::NoGradGuard const off;
+    hooks_ = torch::autograd::Engine::get_default_engine().get_default_saved_variable_hooks();
+    if (hooks_) hooks_->call_pack_hook(t.detach());
+    else kept_ = saved_tensor{t.detach()};
+  }
+  /// A leaf of a graph with its values.
+  /// \throws invalid_call   where it was changed in place since
+  [[nodiscard]] at::Tensor leaf(char const* who, std::size_t number) const {
+    if (!hooks_ && !kept_.value.defined()) return {};
+    if (!hooks_ && !kept_.unchanged())
+      throw invalid_call{who, "an input was changed in place before backward", {{"input", number}}, "change a copy of it, also in the region itself, and run backward before the optimiser's step"};
+    auto const values = hooks_ ? hooks_->call_unpack_hook() : kept_.value;
+    return values.detach().requires_grad_(requires_grad_);
+  }
+
+ private:
+  std::unique_ptr<torch::autograd::SavedVariableHooks> hooks_;
+  saved_tensor kept_;
+  bool requires_grad_ = false;
+};
+
+/// Puts back the values of tensors, such as the running means of a batch norm, that a second run changes a second time.
+class buffers_guard {
+ public:
+  /// \param buffers  must outlive it
+  explicit buffers_guard(std::vector<at::Tensor> const& buffers) : buffers_{buffers} {
+    at::NoGradGuard const off;
+    for (auto const& b : buffers) values_.push_back(b.clone());
+  }
+  buffers_guard(buffers_guard const&) = delete;
+  buffers_guard& operator=(buffers_guard const&) = delete;
+  ~buffers_guard() {
+    at::NoGradGuard const off;
+    for (std::size_t k = 0; k < values_.size(); ++k) buffers_[k].variable_data().copy_(values_[k]);  // under a version counter of its own: they are as they were
+  }
+
+ private:
+  std::vector<at::Tensor> const& buffers_;
+  std::vector<at::Tensor> values_;
+};
+
+}  // namespace cairn::detail

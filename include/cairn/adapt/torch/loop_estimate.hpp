@@ -1,0 +1,110 @@
+#pragma once
+/// \file loop_estimate.hpp  What a loop over tensors will take, before it runs.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <ATen/core/grad_mode.h>
+#include <cairn/adapt/torch/loop.hpp>
+#include <cairn/adapt/torch/loop_limit.hpp>
+#include <cairn/adapt/torch/loop_plan.hpp>
+#include <cairn/adapt/torch/loop_probe.hpp>
+#include <cairn/adapt/torch/loop_tally.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/bytes.hpp>
+#include <cairn/core/wide.hpp>
+
+namespace cairn {
+
+/// What a loop over tensors will take. The counts are those that `StepStats` has after one backward.
+struct LoopEstimate {
+  loop_costs costs;  ///< what was measured
+  slot_index checkpoints = 0;  ///< the most states kept at once, for `LoopOptions::checkpoints`
+  step_index block_size = 1;  ///< the most steps that are differentiated together, for `LoopOptions::block_size`
+  std::int64_t forward = 0;  ///< steps run forward, = T
+  std::int64_t recompute = 0;  ///< steps run again without a tape
+  std::int64_t vjp = 0;  ///< steps differentiated, = T
+  std::int64_t engine_calls = 0;  ///< blocks
+  wide peak_bytes = 0;  ///< the most bytes of tensors at once, the initial state and the gradients of captured tensors included
+  wide least_bytes = 0;  ///< that `memory_limit` accepts: of any choice of checkpoints and block size, and of the measurement
+  wide limit_bytes = 0;  ///< that was given, 0 where none was
+  double seconds = 0;  ///< of forward and backward
+  double plain_seconds = 0;  ///< of the plain loop, had it the memory
+
+  /// Whether it stays within the limit; true where there is none.
+  [[nodiscard]] bool fits() const noexcept { return limit_bytes == 0 || std::max(peak_bytes, least_bytes) <= limit_bytes; }
+  /// By how much it is slower than the plain loop; 1 for a loop of no steps.
+  [[nodiscard]] double slowdown() const noexcept { return plain_seconds > 0 ? seconds / plain_seconds : 1; }
+  /// For people, a line for each limit: the fastest way within the least limit that works, twice that ... up to the memory of all tapes.
+  [[nodiscard]] std::string table() const {
+    std::string text = " checkpoints  block size        bytes  slowdown\n";
+    if (costs.steps < 1) return text;
+    auto const everything = detail::bytes_of_loop(costs, costs.steps, 1);
+    loop_choice last{};
+    for (wide limit = least_bytes;; limit *= 2) {
+      auto const choice = choose_loop(costs, limit);
+      if (choice.checkpoints != last.checkpoints || choice.block_size != last.block_size) {
+        char line[96];
+        using wide_int = long long;  // as printf knows it
+        std::snprintf(line, sizeof line, "%12lld%12lld%13s%10.2f\n", wide_int{choice.checkpoints}, wide_int{choice.block_size},
+                      to_short_text(choice.peak_bytes).c_str(), plain_seconds > 0 ? choice.seconds / plain_seconds : 1.0);
+        text += line;
+      }
+      last = choice;
+      if (limit >= everything) return text;
+    }
+  }
+};
+
+namespace detail {
+
+[[nodiscard]] inline LoopEstimate estimate_loop(list_step const& step, step_index steps, at::TensorList initial, LoopOptions options) {
+  constexpr char const* who = "cairn::estimate";
+  (void)loop_schedule(who, steps, options);
+  LoopEstimate sum;
+  if (steps < 1) return sum;
+  sum.limit_bytes = limit_of(options, initial, 0);
+  bool const limited = options.has_memory_limit();
+  at::AutoGradMode const with_grad{true};
+  sum.costs = loop_probe{step, steps, initial, options}.run(limited ? sum.limit_bytes : std::numeric_limits<std::int64_t>::max());
+  sum.least_bytes = least_bytes(sum.costs);
+  if (limited) {
+    auto const choice = choose_loop(sum.costs, std::max(sum.limit_bytes, sum.least_bytes));
+    options.no_memory_limit().checkpoints(choice.checkpoints).block_size(choice.block_size);
+  }
+  auto const plan = loop_schedule(who, steps, options);
+  loop_tally const tally{sum.costs, plan};
+  sum.checkpoints = tally.most_kept;
+  sum.block_size = plan.leaf();
+  sum.forward = tally.forward;
+  sum.recompute = tally.recompute;
+  sum.vjp = steps;
+  sum.engine_calls = tally.blocks;
+  sum.peak_bytes = tally.peak();
+  auto const& costs = sum.costs;
+  sum.seconds = double(tally.forward + tally.recompute) * costs.step_seconds + double(steps) * costs.vjp_seconds +
+                double(tally.blocks) * costs.call_seconds;
+  sum.plain_seconds = double(steps) * costs.vjp_seconds + costs.call_seconds;
+  return sum;
+}
+
+}  // namespace detail
+
+/// What `checkpointed_loop` with the same arguments will take: its first steps are run forward and back, eight of them at most; nothing stays.
+/// A limit that is too small is no error here: `fits()` is false, and `least_bytes` says what would do.
+/// Bytes are those that the allocator is asked for, on the device of the state's first tensor; they assume that later steps are like the first.
+/// \param step, x, steps, options  as of `checkpointed_loop`
+/// \throws invalid_plan; invalid_call where a profiler of LibTorch's is on in this thread; what the step throws passes through
+template <class Step, tensor_state State, class Count>
+  requires std::is_integral_v<Count>
+[[nodiscard]] LoopEstimate estimate(Step&& step, State const& x, Count const& steps, LoopOptions options) {
+  constexpr bool is_step = detail::tensor_step<std::remove_reference_t<Step>, State>;
+  static_assert(is_step, "cairn: the step must be callable as `x1 = step(x, i)` or `x1 = step(x)`, and return the state");
+  if constexpr (is_step)
+    return detail::estimate_loop(detail::listed(std::forward<Step>(step), x), step_index(steps), detail::tensors_of(x), std::move(options));
+}
+
+}  // namespace cairn

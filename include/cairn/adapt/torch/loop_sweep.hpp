@@ -1,0 +1,285 @@
+#pragma once
+/// \file loop_sweep.hpp  Walks a schedule over a loop of tensors: forward to its turn, and from there back.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+#include <torch/csrc/autograd/engine.h>
+#include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/loop_body.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/schedule/any.hpp>
+#include <cairn/schedule/online.hpp>
+#include <cairn/schedule/revolve.hpp>
+
+namespace cairn::detail {
+
+/// Puts back at the end of a scope what stands in the buffers at its start. The tensors' versions stay: a graph outside the loop may have saved them.
+class buffer_guard {
+ public:
+  explicit buffer_guard(LoopOptions const& options) {
+    if (options.side_effects() == SideEffects::Keep) return;
+    at::NoGradGuard const no_grad;
+    for (auto const& buffer : options.buffers())
+      if (buffer.defined()) kept_.emplace_back(buffer, buffer.detach().clone());
+  }
+  buffer_guard(buffer_guard const&) = delete;
+  buffer_guard& operator=(buffer_guard const&) = delete;
+  ~buffer_guard() {
+    at::NoGradGuard const no_grad;
+    for (auto const& [buffer, values] : kept_) buffer.variable_data().copy_(values);
+  }
+
+ private:
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept_;
+};
+
+/// Which gradients a backward asks for.
+struct wanted_gradients {
+  part_flags state, captures;
+  std::vector<part_flags> inputs = {};
+};
+
+/// The gradients with respect to what a loop starts from.
+struct loop_gradients {
+  tensor_list state, captures;
+  series_list inputs;
+};
+
+/// What is left of a loop that an online plan has stopped, from behind its turn.
+class stopped_loop {
+ public:
+  stopped_loop(step_index steps, online::walker const& at) : steps_{steps}, at_{at} {}
+  [[nodiscard]] step_index steps() const noexcept { return steps_; }
+  [[nodiscard]] slot_index slots() const noexcept { return at_.slots(); }
+  [[nodiscard]] step_index leaf() const noexcept { return 1; }
+  [[nodiscard]] online::walker const& walk() const noexcept { return at_; }
+
+ private:
+  step_index steps_;
+  online::walker at_;
+};
+
+/// What stands between the forward and the backward half of a loop. A copy shares the tensors.
+class loop_sweep {
+ public:
+  loop_sweep(any_schedule const& plan, loop_body const& body) : plan_{plan}, cursor_{plan_.walk()}, generators_{body.around.generators} {
+    for (auto const& part : body.initial) live_.push_back(part.value);
+  }
+
+  /// For a loop of unknown length.
+  explicit loop_sweep(loop_body const& body) : loop_sweep{revolve{0, 1}, body} {}
+
+  /// Runs the loop forward and answers the last state.
+  [[nodiscard]] tensor_list run(loop_body& body) {
+    for (;;) {
+      auto const a = cursor_.next();
+      switch (a.kind) {
+        case action_kind::advance: run_first(body, live_, a); break;
+        case action_kind::turn: {
+          auto last = live_;
+          if (a.from < a.to) remember_generators(body);
+          run_first(body, last, a);
+          body.knows_all_steps = learning_;
+          return last;
+        }
+        default: keep_or_give_up(body, a);
+      }
+    }
+  }
+
+  /// The same as long as `goes_on` says so of the state behind a step. Each step runs before it is known whether that is the last one; the walk is
+  /// then told what it would have said of it before.   \pre goes on at state 0
+  [[nodiscard]] tensor_list run_while(loop_body& body, online const& plan, std::function<bool(at::TensorList, step_index)> const& goes_on) {
+    auto walk = plan.walk();
+    tensor_list ahead;
+    for (step_index at = 0;;) {
+      if (!runs_ahead(body, at, ahead, goes_on)) return stop(body, walk, at, std::move(ahead));
+      auto a = walk.next();
+      for (; a.kind != action_kind::advance; a = walk.next()) keep(body, a);
+      for (;;) {
+        live_ = std::move(ahead);
+        if (++at == a.to) break;
+        if (!runs_ahead(body, at, ahead, goes_on)) return stop(body, walk, at, std::move(ahead));
+      }
+    }
+  }
+
+  /// \param bars  the gradients with respect to the parts of the last state   \param outputs  to the outputs
+  [[nodiscard]] loop_gradients reverse(loop_body const& body, tensor_list bars, series_list const& outputs, wanted_gradients const& wanted) {
+    ambient_guard const around{live_, body.options.rng()};
+    buffer_guard const buffers{body.options};
+    generators_.restore();
+    loop_gradients sums{std::move(bars), tensor_list(body.captures.size()), like_series(body.inputs)};
+    auto const outside = body.captures.new_gate();
+    auto const any_defined = [](tensor_list const& list) {
+      return std::any_of(list.begin(), list.end(), [](at::Tensor const& t) { return t.defined(); });
+    };
+    bool const outputs_count = any_defined(tensors_of_series(outputs));
+    part_flags entered(outputs.size(), false);
+    for (bool open = true; open && (outputs_count || any_defined(sums.state));) {
+      auto const a = cursor_.next();
+      switch (a.kind) {
+        case action_kind::advance: run_again(body, a); break;
+        case action_kind::reverse: pull_back(body, a, outside, wanted, outputs, entered, sums); break;
+        case action_kind::done: open = false; break;
+        default: keep_or_give_up(body, a);
+      }
+    }
+    return sums;
+  }
+
+ private:
+  struct kept_state {
+    std::vector<saved_tensor> parts;
+    generator_states generators;
+    std::int64_t bytes = 0;
+  };
+
+  void run_first(loop_body& body, tensor_list& x, action const& a) {
+    if (auto const& look = body.options.callbacks().run_forward; look && a.from < a.to) look(a.from, a.to);
+    for (auto i = a.from; i < a.to; ++i) x = first_run(body, x, i);
+  }
+  [[nodiscard]] tensor_list first_run(loop_body& body, tensor_list const& x, step_index i) {
+    if (!learning_) return body.run_first(x, i);
+    auto const before = i == 0 ? body.initial_flags : body.last_flags;
+    auto next = body.discover(x, i, before);
+    bool const settled = body.last_flags == before && body.is_differentiable();
+    learning_ = !settled || body.options.capture() == Capture::EveryStep;
+    return next;
+  }
+  /// Runs the step behind live; whether the loop goes on there.
+  [[nodiscard]] bool runs_ahead(loop_body& body, step_index i, tensor_list& ahead, std::function<bool(at::TensorList, step_index)> const& goes_on) {
+    remember_generators(body);
+    ahead = live_;
+    run_first(body, ahead, {action_kind::advance, tier::memory, content::state, no_slot, i, i + 1});
+    return goes_on(ahead, i + 1);
+  }
+  /// The loop turned out to end behind step `at`.
+  [[nodiscard]] tensor_list stop(loop_body& body, online::walker& walk, step_index at, tensor_list last) {
+    body.steps = at + 1;
+    body.knows_all_steps = learning_;
+    walk.stop_at(body.steps, at);
+    for (auto a = walk.next(); a.kind != action_kind::turn; a = walk.next()) keep(body, a);
+    plan_ = stopped_loop{body.steps, walk};
+    cursor_ = plan_.walk();
+    return last;
+  }
+  void run_again(loop_body const& body, action const& a) {
+    if (auto const& look = body.options.callbacks().run_forward) look(a.from, a.to);
+    live_ = body.run_again(std::move(live_), a.from, a.to);
+    body.count(&StepStats::recompute, a.to - a.from);
+  }
+  /// Gradients with respect to state a.to become those to state a.from. The sums so far enter the engine as roots: gradients are added in the order
+  /// of a plain loop. An output that is a part of state a.from enters with the step behind it, for the same reason; `entered` says so to the next
+  /// call.
+  void pull_back(loop_body const& body, action const& a, std::shared_ptr<gate> const& outside, wanted_gradients const& wanted,
+                 series_list const& outputs, part_flags& entered, loop_gradients& sums) {
+    if (auto const& look = body.options.callbacks().run_backward) look(a.from, a.to);
+    auto taped = body.record(std::move(live_), a.from, a.to, outside);
+    live_.clear();
+    body.count(&StepStats::vjp, a.to - a.from);
+    auto& bars = sums.state;
+    edge_list roots, ends;
+    tensor_list seeds;
+    auto const enter = [&](Edge const& root, at::Tensor const& seed) {
+      if (!root.is_valid() || !seed.defined()) return;
+      roots.push_back(root);
+      seeds.push_back(seed);
+    };
+    auto const results = body.roots_of(taped, outside);
+    for (std::size_t k = 0; k < results.size(); ++k) enter(results[k], bars[k]);
+    for (auto i = a.from; i < a.to; ++i)
+      for (std::size_t q = 0; q < outputs.size(); ++q)
+        if (i + 1 < a.to || !entered[q]) enter(taped.outputs[std::size_t(i - a.from) * outputs.size() + q], outputs[q].at(i));
+    for (std::size_t q = 0; a.from > 0 && q < outputs.size(); ++q) {
+      auto const k = body.part_shared(a.from - 1, q);
+      entered[q] = k < bars.size() && taped.gathers[k];
+      if (entered[q]) enter(Edge{taped.start, std::uint32_t(k)}, outputs[q].at(a.from - 1));
+    }
+    bool const connected = !roots.empty();
+    for (std::size_t k = 0; k < sums.captures.size(); ++k) enter(Edge{outside, std::uint32_t(k)}, sums.captures[k]);
+    std::vector<std::function<void(at::Tensor&&)>> targets;
+    auto const ask = [&](std::shared_ptr<gate> const& at, std::size_t place, std::function<void(at::Tensor&&)> target) {
+      ends.emplace_back(at, std::uint32_t(place));
+      targets.push_back(std::move(target));
+    };
+    std::fill(bars.begin(), bars.end(), at::Tensor{});
+    for (std::size_t k = 0; k < bars.size(); ++k)
+      if (taped.gathers[k] && (a.from > 0 || wanted.state[k])) ask(taped.start, k, [&bars, k](at::Tensor&& t) { bars[k] = std::move(t); });
+    for (std::size_t k = 0; k < sums.captures.size(); ++k)
+      if (wanted.captures[k]) ask(outside, k, [&sums, k](at::Tensor&& t) { sums.captures[k] = std::move(t); });
+    for (std::size_t place = bars.size(); place < taped.gathers.size(); ++place) {
+      auto const q = (place - bars.size()) % body.inputs.size();
+      auto const i = a.from + step_index((place - bars.size()) / body.inputs.size());
+      if (taped.gathers[place] && wanted.inputs[q][body.inputs[q].number(i)])
+        ask(taped.start, place, [&sums, q, i](at::Tensor&& t) { sums.inputs[q].put(i, t); });
+    }
+    taped.results.clear();
+    taped.outputs.clear();
+    taped.casts.clear();
+    if (connected && !ends.empty()) {
+      auto gradients = torch::autograd::Engine::get_default_engine().execute(roots, seeds, false, false, false, ends);
+      body.count(&StepStats::engine_calls);
+      for (std::size_t k = 0; k < targets.size(); ++k)
+        if (gradients[k].defined()) targets[k](std::move(gradients[k]));
+    }
+    if (auto const& look = body.options.callbacks().grad) look(a.from, bars);
+  }
+  void keep_or_give_up(loop_body const& body, action const& a) {
+    if (a.kind == action_kind::save) remember_generators(body);
+    keep(body, a);
+  }
+  /// \pre for a save, the generators are remembered
+  void keep(loop_body const& body, action const& a) {
+    auto const slot = std::size_t(a.slot);
+    if (a.kind == action_kind::save) {
+      if (slots_.size() <= slot) slots_.resize(slot + 1);
+      auto& kept = slots_[slot].emplace(kept_state{{}, generators_, 0});
+      for (auto const& part : live_) {
+        kept.parts.push_back(loop_body::saved(part));
+        if (part.defined()) kept.bytes += std::int64_t(part.nbytes());
+      }
+      ++kept_;
+      bytes_ += kept.bytes;
+      if (auto const& stats = body.options.stats()) {
+        stats->slots_peak = std::max(stats->slots_peak, kept_);
+        stats->bytes_peak = std::max(stats->bytes_peak, bytes_);
+      }
+    } else if (a.kind == action_kind::drop) {
+      --kept_;
+      bytes_ -= slots_[slot]->bytes;
+      slots_[slot].reset();
+    } else if (a.slot == no_slot) {
+      bring_back(body, body.initial, body.around.generators, 0);
+    } else {
+      bring_back(body, slots_[slot]->parts, slots_[slot]->generators, a.from);
+    }
+  }
+  void bring_back(loop_body const& body, std::vector<saved_tensor> const& parts, generator_states const& generators, step_index i) {
+    live_.clear();
+    for (auto const& part : parts) {
+      if (part.value.defined() && !part.unchanged())
+        throw invalid_call{body.who, "a state was changed in place after it was kept", {{"state", i}, {"part", live_.size()}},
+                           "clone what the loop was given, what it returned and what steps see before you change it"};
+      live_.push_back(part.value);
+    }
+    generators.restore();
+  }
+  void remember_generators(loop_body const& body) {
+    if (body.options.rng() == Rng::Preserve) generators_ = generator_states::now(live_);
+  }
+
+  any_schedule plan_;
+  any_schedule::walker cursor_;
+  std::vector<std::optional<kept_state>> slots_;
+  tensor_list live_;
+  generator_states generators_;  ///< where the step after live begins, as of the last save or the turn
+  std::int64_t kept_ = 0, bytes_ = 0;
+  bool learning_ = true;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,82 @@
+#pragma once
+/// \file sequential.hpp  A torch::nn::Sequential under checkpoints: in segments, or within a memory limit.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/arg.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/chain_frame.hpp>
+#include <cairn/adapt/torch/determinism.hpp>
+#include <cairn/adapt/torch/saved_hooks.hpp>
+#include <cairn/adapt/torch/sequential_plan.hpp>
+#include <cairn/core/bytes.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/block/block_plan.hpp>
+
+namespace cairn {
+
+/// How a Sequential is checkpointed. Left as it is: about sqrt(n) segments, where a child that changes its input in place counts as one with the child before.
+struct CheckpointedSequentialOptions {
+  /// How many segments: each but the last keeps its input alone, and is run again in backward. Chosen where 0.
+  TORCH_ARG(std::int64_t, segments) = 0;
+  /// Whether a second run draws the random numbers of the first.
+  TORCH_ARG(Rng, rng) = Rng::Preserve;
+  /// How closely what a second run saves is compared with the first.
+  TORCH_ARG(Check, determinism) = Check::Metadata;
+
+ public:
+  /// Bytes for what autograd and the chain keep at once, such as "64MB". The parameters, the input, the output and the gradients of these are the
+  /// caller's and count for nothing. The children are measured on the input, and the fastest plan within the limit is found.
+  CheckpointedSequentialOptions& memory_limit(byte_size limit) {
+    memory_limit_ = limit;
+    return *this;
+  }
+  [[nodiscard]] std::optional<byte_size> memory_limit() const { return memory_limit_; }  ///< nothing where there is none
+
+ private:
+  std::optional<byte_size> memory_limit_;
+};
+
+namespace detail {
+
+/// \throws invalid_plan, infeasible_budget
+[[nodiscard]] inline sequential_plan plan_sequential(std::vector<tensor_stage> stages, at::Tensor const& x, CheckpointedSequentialOptions const& options, char const* who) {
+  if (options.memory_limit()) {
+    if (options.segments() != 0)
+      throw invalid_plan{who, "segments and a memory limit are given", {{"segments", options.segments()}, {"limit", options.memory_limit()->count()}}, "give one of them"};
+    return plan_within_limit(std::move(stages), x, std::int64_t(options.memory_limit()->count()), options.rng(), who);
+  }
+  if (options.segments() == 0) stages = measured_stages{std::move(stages), x}.stages;
+  auto const count = step_index(stages.size());
+  return plan_segments(std::move(stages), block_plan::balanced(count, options.segments() != 0 ? options.segments() : ceil_root(count, 2)));
+}
+[[nodiscard]] inline at::Tensor run_chain(sequential_plan const& plan, at::Tensor const& x, chain_frame::settings how) {
+  need_saved_hooks(how.who);
+  return std::make_shared<chain_frame>(plan.stages, plan.actions, std::move(how))->forward(x);
+}
+
+}  // namespace detail
+
+/// `seq->forward(x)` under checkpoints. The graph is the plain one, and only what it saves is forgotten and made again; so gradients have the bits of the
+/// plain call, hooks fire once, buffers such as running means are updated once, and retain_graph and double backward work. A second backward of
+/// a retained graph runs the chain from the input once more. Without grad mode it is the plain call.
+/// \param segments  that differ by one child at most; 0: by `memory_limit` or about sqrt(n)
+/// \param x  the children take a tensor and return one
+/// Cost: without a number of segments, each call measures the children by two runs forward and one backward, and plans; `CheckpointedSequential` does that once
+/// \throws invalid_plan   for more segments than children   \throws infeasible_budget   that says the least limit
+/// \throws invalid_call   where a segment begins with a child that changes its input in place; and as `checkpoint`, in backward as well
+[[nodiscard]] inline at::Tensor checkpoint_sequential(torch::nn::Sequential const& seq, std::int64_t segments, at::Tensor const& x, CheckpointedSequentialOptions options = {}) {
+  constexpr char const* who = "cairn::checkpoint_sequential";
+  auto modules = seq;
+  if (!at::GradMode::is_enabled() || modules->is_empty()) return modules->forward(x);
+  options.segments(segments);
+  detail::need_saved_hooks(who);
+  return detail::run_chain(detail::plan_sequential(detail::stages_of(*modules), x, options, who), x, {options.rng(), options.determinism(), who});
+}
+
+}  // namespace cairn

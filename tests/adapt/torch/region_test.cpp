@@ -1,0 +1,330 @@
+#include "support/torch.hpp"
+#include <atomic>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+#include <cairn/adapt/torch/byte_meter.hpp>
+#include <cairn/adapt/torch/region.hpp>
+
+namespace region_tests {
+
+using at::Tensor;
+using cairn::checkpoint;
+using cairn::CheckpointOptions;
+using support::same_bits;
+using support::seeded;
+using support::take_grads;
+
+/// A weight, an input, and a function of both with dropout in it.
+struct layer {
+  Tensor w = torch::randn({8, 8}).requires_grad_(true);
+  int* runs = nullptr;
+  Tensor operator()(Tensor const& x) const {
+    if (runs != nullptr) ++*runs;
+    return torch::dropout(torch::tanh(torch::mm(x, w)), 0.5, true).sigmoid();
+  }
+};
+std::string message_of(auto&& f) {
+  try {
+    f();
+  } catch (std::exception const& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST_CASE("a region has the gradients of the plain call, bit for bit", "[torch][region]") {
+  auto const early = GENERATE(true, false);
+  auto const check = GENERATE(cairn::Check::Off, cairn::Check::Metadata, cairn::Check::Bits);
+  seeded const seed{1};
+  layer f;
+  auto const x = torch::randn({4, 8}).requires_grad_(true);
+  auto const run = [&](bool plain) {
+    torch::manual_seed(7);
+    auto const h = x * 2;
+    auto const y = plain ? f(h) : checkpoint(f, h, CheckpointOptions().early_stop(early).determinism(check));
+    auto const after = torch::rand({3});
+    (y * y).sum().backward();
+    auto grads = take_grads({x, f.w});
+    grads.push_back(after);
+    grads.push_back(torch::rand({3}));
+    return grads;
+  };
+  CHECK(same_bits(run(true), run(false)));
+}
+
+TEST_CASE("a region takes a tensor, a vector, a tuple or braces and returns what the function does", "[torch][region]") {
+  seeded const seed{2};
+  auto const x = torch::randn({4}).requires_grad_(true), z = torch::randn({4}).requires_grad_(true);
+  auto const tuple = checkpoint([](Tensor const& a, Tensor const& b) { return std::tuple{a * b, torch::exp(a)}; }, std::tuple{x, z});
+  auto const list = checkpoint([](std::vector<Tensor> const& in) { return std::vector<Tensor>{in[0] * in[1], torch::exp(in[0])}; }, {x, z});
+  (std::get<0>(tuple).sum() + std::get<1>(tuple).sum()).backward();
+  auto const first = take_grads({x, z});
+  (list[0].sum() + list[1].sum()).backward();
+  CHECK(same_bits(first, take_grads({x, z})));
+  CHECK(same_bits(first[1], x.detach()));
+  auto const none = checkpoint([](std::vector<Tensor> const& in) { return in.empty() ? torch::ones({2}) : in[0]; }, std::vector<Tensor>{});
+  CHECK_FALSE(none.requires_grad());
+  auto const undefined = checkpoint([](Tensor const& a, Tensor const& b) { return b.defined() ? a : a.sin(); }, std::pair{x, Tensor{}});
+  undefined.sum().backward();
+  CHECK(same_bits(x.grad(), x.detach().cos()));
+}
+
+TEST_CASE("a region runs twice, and once without grad mode or gradients", "[torch][region]") {
+  seeded const seed{3};
+  int runs = 0;
+  layer f;
+  f.runs = &runs;
+  auto const x = torch::randn({4, 8});
+  checkpoint(f, x).sum().backward();
+  CHECK(runs == 2);
+  runs = 0;
+  {
+    torch::NoGradGuard const off;
+    CHECK_FALSE(checkpoint(f, x).requires_grad());
+  }
+  CHECK(runs == 1);
+  {
+    c10::InferenceMode const on;
+    CHECK_FALSE(checkpoint(f, torch::randn({4, 8})).requires_grad());
+  }
+  CHECK(runs == 2);
+}
+
+TEST_CASE("a region stops its second run at the last tensor that backward wants", "[torch][region]") {
+  int behind = 0;
+  auto const x = torch::randn({4}).requires_grad_(true);
+  auto const f = [&](Tensor const& a) {
+    auto const y = a.sin();
+    ++behind;
+    return y + 1;
+  };
+  checkpoint(f, x).sum().backward();
+  CHECK(behind == 1);
+  checkpoint(f, x, CheckpointOptions().early_stop(false)).sum().backward();
+  CHECK(behind == 3);
+}
+
+TEST_CASE("regions nest", "[torch][region]") {
+  auto const depth = GENERATE(1, 2, 4);
+  seeded const seed{4};
+  std::vector<layer> layers(8);
+  std::vector<Tensor> all;
+  for (auto const& one : layers) all.push_back(one.w);
+  auto const x = torch::randn({4, 8}).requires_grad_(true);
+  all.push_back(x);
+  std::function<Tensor(Tensor const&, std::size_t, std::size_t, int)> run = [&](Tensor const& in, std::size_t first, std::size_t last, int left) -> Tensor {
+    if (left == 0) {
+      auto y = in;
+      for (auto k = first; k < last; ++k) y = (layers[k](y) - 0.5).relu_();
+      return y;
+    }
+    auto const middle = first + (last - first) / 2;
+    auto const half = [&, middle, left](std::size_t from, std::size_t to) { return [&run, from, to, left](Tensor const& a) { return run(a, from, to, left - 1); }; };
+    return checkpoint(half(middle, last), checkpoint(half(first, middle), in));
+  };
+  auto const grads = [&](int levels) {
+    torch::manual_seed(5);
+    run(x, 0, layers.size(), levels).sum().backward();
+    return take_grads(all);
+  };
+  CHECK(same_bits(grads(0), grads(depth)));
+}
+
+TEST_CASE("nested regions keep only the outer inputs", "[torch][region]") {
+  auto const x = torch::ones({1 << 16}).requires_grad_(true);
+  auto const inner = [](Tensor const& a) { return a.sin().sin().sin(); };
+  auto const outer = [&](Tensor const& a) { return checkpoint(inner, checkpoint(inner, checkpoint(inner, a))); };
+  cairn::byte_meter const meter;
+  auto const y = checkpoint(outer, x);
+  CHECK(meter.allocated() < 2 * 4 * (1 << 16));
+}
+
+TEST_CASE("a region works with retain_graph, autograd::grad and double backward", "[torch][region]") {
+  seeded const seed{6};
+  layer f;
+  auto const x = torch::randn({4, 8}).requires_grad_(true);
+  auto const make = [&](bool plain) {
+    torch::manual_seed(9);
+    return (plain ? f(x) : checkpoint(f, x)).pow(2).sum();
+  };
+  auto const plain = make(true), region = make(false);
+  auto const of_w = [&](Tensor const& y) { return torch::autograd::grad({y}, {f.w}, {}, true)[0]; };
+  CHECK(same_bits(of_w(plain), of_w(region)));
+  auto const twice = [&](Tensor const& y) {
+    auto const g = torch::autograd::grad({y}, {x, f.w}, {}, true, true);
+    (g[0].pow(2).sum() + g[1].sum()).backward({}, true);
+    y.backward();
+    return take_grads({x, f.w});
+  };
+  CHECK(same_bits(twice(plain), twice(region)));
+  CHECK(message_of([&] { region.backward(); }).find("second time") != std::string::npos);
+}
+
+TEST_CASE("a function may differentiate something itself inside a region", "[torch][region]") {
+  auto const x = torch::randn({4}).requires_grad_(true);
+  auto const f = [](Tensor const& a) { return torch::autograd::grad({a.pow(3).sum()}, {a}, {}, true, true)[0] * a; };
+  f(x).sum().backward();
+  auto const plain = take_grads({x});
+  checkpoint(f, x).sum().backward();
+  CHECK(same_bits(plain, take_grads({x})));
+}
+
+TEST_CASE("automatic casts of a region are those of its first run", "[torch][region]") {
+  seeded const seed{8};
+  layer f;
+  auto const x = torch::randn({4, 8}).requires_grad_(true);
+  auto const run = [&](bool plain) {
+    torch::manual_seed(3);
+    auto const before = cairn::detail::autocast_state::now();
+    cairn::detail::switch_autocast(at::kCPU, true);
+    cairn::detail::set_autocast_type(at::kCPU, at::kBFloat16);
+    auto const y = plain ? f(x) : checkpoint(f, x, CheckpointOptions().determinism(cairn::Check::Bits));
+    at::autocast::clear_cache();
+    before.restore();
+    y.sum().backward();
+    CHECK_FALSE(cairn::detail::autocast_is_on(at::kCPU));
+    return take_grads({x, f.w});
+  };
+  CHECK(same_bits(run(true), run(false)));
+}
+
+TEST_CASE("a batch norm in a region updates its buffers once", "[torch][region]") {
+  torch::nn::BatchNorm1d norm(8);
+  auto const x = torch::randn({16, 8}).requires_grad_(true);
+  norm->forward(x).pow(2).sum().backward();
+  auto const mean = norm->running_mean.clone();
+  norm->running_mean.zero_();
+  norm->running_var.fill_(1);
+  norm->num_batches_tracked.zero_();
+  auto const grads = take_grads({x, norm->weight, norm->bias});
+  checkpoint([&](Tensor const& a) { return norm->forward(a); }, x, CheckpointOptions().module(*norm).early_stop(false)).pow(2).sum().backward();
+  CHECK(same_bits(grads, take_grads({x, norm->weight, norm->bias})));
+  CHECK(same_bits(norm->running_mean, mean));
+  CHECK(norm->num_batches_tracked.item<std::int64_t>() == 1);
+}
+
+TEST_CASE("a hook on a captured leaf fires once", "[torch][region]") {
+  layer f;
+  int fired = 0;
+  f.w.register_hook([&](Tensor const&) { ++fired; });
+  checkpoint(f, torch::randn({4, 8})).sum().backward();
+  CHECK(fired == 1);
+}
+
+TEST_CASE("a second run that differs is refused with what differs", "[torch][region]") {
+  auto const x = torch::ones({4}).requires_grad_(true);
+  int calls = 0;
+  auto const backward = [&](auto f, cairn::Check check, bool early = true) {
+    calls = 0;
+    return message_of([&] { checkpoint(f, x, CheckpointOptions().determinism(check).early_stop(early)).sum().backward(); });
+  };
+  auto const wider = [&](Tensor const& a) { return (++calls == 1 ? a : torch::cat({a, a})).sin(); };
+  CHECK(backward(wider, cairn::Check::Metadata) ==
+        "cairn::checkpoint: a tensor saved for backward is Float[8] on cpu when it is computed again, and was Float[4] on cpu (tensors = 1, tensor = 0); "
+        "make the computation a function of its inputs alone: no counters, no global state, no other random generators");
+  auto const other = [&](Tensor const& a) { return (a * double(++calls)).sin(); };
+  CHECK(backward(other, cairn::Check::Metadata).empty());
+  CHECK(backward(other, cairn::Check::Bits).find("has other bits") != std::string::npos);
+  auto const fewer = [&](Tensor const& a) { return ++calls == 1 ? a.sin().sin() : a.sin(); };
+  CHECK(backward(fewer, cairn::Check::Off).find("another number of tensors for backward (saved = 1, saved at first = 2)") != std::string::npos);
+  auto const more = [&](Tensor const& a) { return ++calls == 1 ? a.sin() : a.sin().sin(); };
+  CHECK(backward(more, cairn::Check::Off).empty());
+  CHECK(backward(more, cairn::Check::Off, false).find("(saved = 2, saved at first = 1)") != std::string::npos);
+}
+
+TEST_CASE("a change in place between forward and backward is refused", "[torch][region]") {
+  auto const w = torch::ones({4}).requires_grad_(true);
+  auto const x = torch::ones({4});
+  auto const f = [&](Tensor const& a) { return a * w; };
+  auto const change = [](Tensor const& t) {
+    torch::NoGradGuard const off;
+    t.add_(1);
+  };
+  auto y = checkpoint(f, x);
+  change(x);
+  CHECK(message_of([&] { y.sum().backward(); }).find("an input was changed in place before backward (input = 0)") != std::string::npos);
+  auto const g = [&](Tensor const& a) { return (a * w).sin() * w; };
+  y = checkpoint(g, torch::ones({4}).requires_grad_(true));
+  change(w);
+  CHECK(message_of([&] { y.sum().backward(); }).find("a tensor that was read was changed in place before backward") != std::string::npos);
+  auto const late = [&](Tensor const& a) {
+    auto h = a * 1;
+    auto const s = h.sin();
+    h.add_(1);
+    return s * h.exp();
+  };
+  y = checkpoint(late, torch::ones({4}).requires_grad_(true));
+  CHECK(message_of([&] { y.sum().backward(); }).find("a tensor saved for backward was changed in place afterwards") != std::string::npos);
+}
+
+TEST_CASE("what a region throws passes through and leaves generators, casts and hooks as they were", "[torch][region]") {
+  auto const x = torch::ones({4}).requires_grad_(true);
+  int calls = 0, throwing = 1;
+  auto const f = [&](Tensor const& a) {
+    auto const y = torch::dropout(a, 0.5, true).sin();
+    if (++calls == throwing) throw std::length_error{"mine"};
+    return y.sin();
+  };
+  CHECK_THROWS_AS(checkpoint(f, x), std::length_error);
+  throwing = 3;
+  auto const y = checkpoint(f, x).sum();
+  auto const before = at::detail::getDefaultCPUGenerator().get_state();
+  CHECK_THROWS_AS(y.backward(), std::length_error);
+  CHECK(same_bits(before, at::detail::getDefaultCPUGenerator().get_state()));
+  CHECK(cairn::detail::hook_engine::makers().empty());
+  CHECK_NOTHROW(y.backward());
+}
+
+struct another_engine final : torch::autograd::Engine {
+  static torch::autograd::Engine& instance() {
+    static auto* const engine = new another_engine;
+    return *engine;
+  }
+};
+TEST_CASE("a region refuses an engine that is not LibTorch's own", "[torch][region]") {
+  torch::autograd::set_default_engine_stub(&another_engine::instance);
+  auto const x = torch::ones({2}).requires_grad_(true);
+  auto const message = message_of([&] { (void)checkpoint([](Tensor const& a) { return a.sin(); }, x); });
+  torch::autograd::set_default_engine_stub(&cairn::detail::hook_engine::instance);
+  CHECK(message.find("backward passes are run by another engine than LibTorch's own, such as Python's") != std::string::npos);
+  CHECK(checkpoint([](Tensor const& a) { return a.sin(); }, x).requires_grad());
+}
+
+TEST_CASE("a region holds nothing once its results are gone, though operations save their own results", "[torch][region]") {
+  auto const x = torch::randn({64, 64}).requires_grad_(true);
+  auto const f = [](Tensor const& a) { return torch::softmax(a.tanh() * a.sigmoid(), -1).exp(); };
+  for (bool const early_stop : {true, false})
+    for (bool const backward : {true, false}) {
+      cairn::byte_meter const meter{x.device()};
+      {
+        auto const y = checkpoint(f, x, CheckpointOptions().early_stop(early_stop)).sum();
+        if (backward) y.backward();
+        (void)take_grads({x});
+      }
+      CHECK(meter.allocated() == 0);
+    }
+}
+
+TEST_CASE("threads have regions of their own", "[torch][region]") {
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (int k = 0; k < 3; ++k)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) {
+        auto const x = torch::full({8}, 0.3).requires_grad_(true);
+        auto const f = [](Tensor const& a) { return a.sin().exp(); };
+        checkpoint(f, checkpoint(f, x)).sum().backward();
+        auto const first = take_grads({x});
+        f(f(x)).sum().backward();
+        if (same_bits(first, take_grads({x}))) ++right;
+      }
+    });
+  for (auto& one : threads) one.join();
+  CHECK(right == 60);
+}
+
+}  // namespace region_tests

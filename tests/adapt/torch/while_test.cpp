@@ -1,0 +1,158 @@
+#include "support/torch.hpp"
+#include <cairn/cairn.hpp>
+#include <cairn/adapt/torch/while.hpp>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace while_tests {
+
+using at::Tensor;
+using cairn::LoopOptions;
+using Catch::Matchers::ContainsSubstring;
+using support::same_bits;
+using state = std::pair<Tensor, Tensor>;
+
+/// A captured weight, dropout and an integer part that counts.
+struct iteration {
+  Tensor w = (torch::randn({6, 6}) * 0.4).requires_grad_(true), h0 = torch::randn({3, 6}).requires_grad_(true);
+  [[nodiscard]] state operator()(state const& s, cairn::step_index i) const {
+    return {torch::tanh(torch::dropout(s.first.mm(w) + s.first, 0.3, true).mm(w) + 0.01 * double(i)), s.second + 1};
+  }
+  [[nodiscard]] state start() const { return {h0, torch::zeros({}, at::kLong)}; }
+};
+struct outcome {
+  std::vector<Tensor> grads;
+  Tensor h, next_random;
+};
+template <class Run>
+outcome differentiated(iteration const& x, Run run) {
+  support::seeded const seed{7};
+  auto const [h, count] = run();
+  outcome done{{}, h.detach(), torch::rand({4})};
+  h.pow(2).sum().backward({}, true);
+  done.grads = support::take_grads({x.w, x.h0});
+  return done;
+}
+bool same(outcome const& x, outcome const& y) { return same_bits(x.grads, y.grads) && same_bits(x.h, y.h) && same_bits(x.next_random, y.next_random); }
+
+template <class Error>
+std::string said(std::function<void()> const& f) {
+  try {
+    f();
+  } catch (Error const& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+struct unlucky : std::runtime_error { using std::runtime_error::runtime_error; };
+
+TEST_CASE("a loop of unknown length has the bits of the plain loop, and takes the steps of its plan", "[torch]") {
+  iteration const x;
+  for (cairn::step_index const steps : {1, 2, 3, 4, 5, 9, 26, 40}) {
+    auto const want = differentiated(x, [&] {
+      state s = x.start();
+      for (cairn::step_index i = 0; i < steps; ++i) s = x(s, i);
+      return s;
+    });
+    for (auto const slots : {0, 1, 2, 3, 5, 50}) {
+      CAPTURE(steps, slots);
+      auto const stats = std::make_shared<cairn::StepStats>();
+      std::vector<std::int64_t> asked;
+      auto const keep_going = [&](state const& s, cairn::step_index i) {
+        asked.push_back(i);
+        CHECK(s.second.item<std::int64_t>() == i);
+        CHECK_FALSE(s.first.requires_grad());
+        return i < steps;
+      };
+      auto const got = differentiated(x, [&] { return cairn::checkpointed_while(keep_going, x, x.start(), LoopOptions().checkpoints(slots).stats(stats)); });
+      REQUIRE(same(want, got));
+      CHECK(asked.size() == std::size_t(steps) + 1);
+      CHECK(asked.back() == steps);
+      auto const counts = cairn::online{slots > 0 ? slots : 32}.stopping_at(steps).counts();
+      CHECK(stats->forward == steps);
+      CHECK(cairn::wide(stats->forward + stats->recompute) == counts.advances + counts.turned);
+      CHECK(stats->vjp == steps);
+      CHECK(stats->slots_peak == counts.peak_slots);
+    }
+    CHECK(same(want, differentiated(x, [&] {
+      return cairn::checkpointed_while([&](state const&, cairn::step_index i) { return i < steps; }, x, x.start(),
+                                       LoopOptions().checkpoints(2).determinism(cairn::Check::Bits).capture(cairn::Capture::EveryStep));
+    })));
+  }
+}
+
+TEST_CASE("a loop that does not begin is its initial state, and one without grad mode keeps nothing", "[torch]") {
+  auto const x = torch::ones({3}, torch::requires_grad());
+  auto const halves = [](Tensor const& s) { return s * 0.5; };
+  auto const is_large = [](Tensor const& s) { return s.max().item<float>() > 0.1F; };
+  CHECK(cairn::checkpointed_while([](Tensor const&) { return false; }, halves, x, LoopOptions()).is_same(x));
+  auto const y = cairn::checkpointed_while(is_large, halves, x, LoopOptions());
+  CHECK(y.requires_grad());
+  CHECK(y[0].item<float>() == 0.0625F);
+  auto const stats = std::make_shared<cairn::StepStats>();
+  at::NoGradGuard const no_grad;
+  auto const plain = cairn::checkpointed_while(is_large, halves, x, LoopOptions().stats(stats));
+  CHECK_FALSE(plain.requires_grad());
+  CHECK(same_bits(y, plain));
+  CHECK(stats->forward == 4);
+  CHECK(stats->slots_peak == 0);
+}
+
+TEST_CASE("a loop of unknown length is differentiated again where its graph is retained, and twice", "[torch]") {
+  auto const options = at::TensorOptions(at::kDouble).requires_grad(true);
+  auto const x = torch::full({4}, 0.7, options), w = torch::full({4}, 0.9, options);
+  auto const step = [w](Tensor const& s) { return torch::sin(s * w); };
+  Tensor plain = x;
+  for (int i = 0; i < 9; ++i) plain = step(plain);
+  auto const y = cairn::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 9; }, step, x, LoopOptions().checkpoints(2));
+  auto const want = torch::autograd::grad({plain.sum()}, {x, w}, {}, true);
+  for (int times = 0; times < 2; ++times) CHECK(same_bits(want, torch::autograd::grad({y.sum()}, {x, w}, {}, true)));
+  auto const twice = [&](Tensor const& last) {
+    auto const first = torch::autograd::grad({last.pow(3).sum()}, {x, w}, {}, true, true);
+    return torch::autograd::grad({first[0].pow(2).sum() + first[1].sin().sum()}, {x, w}, {}, true);
+  };
+  auto const a = twice(plain), b = twice(y);
+  for (std::size_t k = 0; k < a.size(); ++k) CHECK(torch::allclose(a[k], b[k], 1e-12, 1e-14));
+}
+
+TEST_CASE("what is wrong with a loop of unknown length is said", "[torch]") {
+  auto const x = torch::ones({3}, torch::requires_grad()), w = torch::ones({3}, torch::requires_grad());
+  auto const halves = [](Tensor const& s) { return s * 0.5; };
+  auto const nine = [](Tensor const&, cairn::step_index i) { return i < 9; };
+  int calls = 0;
+  auto const counted = [&](Tensor const&, cairn::step_index) { return ++calls < 5; };
+  for (auto const& options : {LoopOptions().block_size(2), LoopOptions().schedule(cairn::revolve{9, 2}), LoopOptions().memory_limit("1GB")})
+    CHECK_THAT(said<cairn::invalid_plan>([&] { (void)cairn::checkpointed_while(counted, halves, x, options); }),
+               ContainsSubstring("cairn::checkpointed_while: a loop of unknown length is planned by the number of checkpoints alone"));
+  CHECK_THAT(said<cairn::invalid_plan>([&] { (void)cairn::checkpointed_while(counted, halves, x, LoopOptions().checkpoints(-1)); }),
+             ContainsSubstring("checkpoints are 1 or more, or 0 for the default (checkpoints = -1)"));
+  CHECK(calls == 0);
+  auto const late = [&](Tensor const& s, cairn::step_index i) { return i == 4 ? s * w : s.sin(); };
+  CHECK_THAT(said<cairn::invalid_call>([&] { cairn::checkpointed_while(nine, late, x, LoopOptions().checkpoints(2)).sum().backward(); }),
+             ContainsSubstring("cairn::checkpointed_while: the step uses a differentiable tensor that the first steps did not use (step = 4"));
+  using list = std::vector<Tensor>;
+  CHECK_THAT(said<cairn::invalid_call>([&] {
+    (void)cairn::checkpointed_while([](list const&, cairn::step_index i) { return i < 9; }, [](list const& s, cairn::step_index i) { return i == 2 ? list{s[0]} : s; },
+                                    list{x, w}, LoopOptions());
+  }), ContainsSubstring("cairn::checkpointed_while: the step returned a state of other parts than it was given (step = 2"));
+  auto const throws_at = [&](cairn::step_index last) {
+    return [last](Tensor const&, cairn::step_index i) {
+      if (i == last) throw unlucky{"keep_going"};
+      return i < 9;
+    };
+  };
+  for (cairn::step_index const last : {0, 1, 6}) CHECK_THROWS_AS(cairn::checkpointed_while(throws_at(last), halves, x, LoopOptions().checkpoints(2)), unlucky);
+  auto const fails = [&](Tensor const& s, cairn::step_index i) { return i == 5 ? throw unlucky{"step"} : s * 0.5; };
+  CHECK_THROWS_AS(cairn::checkpointed_while(nine, fails, x, LoopOptions().checkpoints(2)), unlucky);
+  CHECK(at::GradMode::is_enabled());
+  auto const y = cairn::checkpointed_while(nine, halves, x, LoopOptions().checkpoints(2));
+  y.sum().backward();
+  CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("cairn::checkpointed_while: the checkpoints were used up"));
+}
+
+}  // namespace while_tests
