@@ -1,0 +1,23 @@
+#!/bin/sh
+# bench.sh FOLDER [ARGS...]: the figures of the LibTorch adapter, with the wheel that tests/adapt/torch/wheel.sh has put into FOLDER: what it adds to a
+# compilation, then its loops against plain ones and torch.utils.checkpoint. ARGS go to loops.py, e.g. --cases wave --rounds 3.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$1"
+folder=$(cd "$1" && pwd)
+shift
+"$here/environment.sh" "$folder"
+include="$here/../../include"
+torch="$folder/packages/torch"
+flags="-I$include -isystem $torch/include -isystem $torch/include/torch/csrc/api/include"
+links="$torch/lib/libtorch_cpu.so $torch/lib/libc10.so"
+for libraries in "$torch/lib" "$folder"/packages/nvidia/*/lib; do
+  links="$links -Wl,-rpath,$libraries -Wl,-rpath-link,$libraries"
+done
+# shellcheck disable=SC2086  # words
+"${CXX:-g++}" -std=c++20 -O2 '-DCAIRN_BENCHMARK_FLAGS="-O2"' $flags "$here/loops.cpp" -o "$folder/loops" -Wl,--no-as-needed $links
+status=0
+# shellcheck disable=SC2086
+python3 "$here/build_cost.py" "${CXX:-g++}" $flags || status=1
+"$folder/bin/python" "$here/loops.py" --program "$folder/loops" --environment "$folder" --out "$folder/loops.json" "$@" || status=1
+exit $status

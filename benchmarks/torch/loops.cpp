@@ -1,0 +1,163 @@
+// One side of loops.py: the cases lstm and wave of benchmarks/peers in LibTorch, as a plain loop and checkpointed.
+//     loops CASE METHOD FILE
+// METHOD is plain, or CHECKPOINTSxBLOCK, e.g. 32x32. Questions and answers are those of benchmarks/peers/peer.hpp.
+#include <sys/resource.h>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+#include <torch/torch.h>
+#include <torch/version.h>
+#include <cairn/adapt/torch.hpp>
+#include <cairn/version.hpp>
+
+namespace {
+
+using torch::Tensor;
+using state = std::tuple<Tensor, Tensor>;
+
+/// Between -0.5 and 0.5, exactly the same in every program.
+float noise(std::uint32_t k) {
+  std::uint32_t mixed = k * 2654435761u + 1013904223u;
+  mixed = (mixed ^ (mixed >> 16)) * 2246822519u;
+  mixed ^= mixed >> 13;
+  return float(mixed >> 8) / 16777216.0f - 0.5f;
+}
+Tensor noise(std::int64_t first, at::IntArrayRef sizes) {
+  Tensor made = torch::empty(sizes);
+  float* const into = made.data_ptr<float>();
+  for (std::int64_t k = 0; k < made.numel(); ++k) into[k] = noise(std::uint32_t(first + k));
+  return made;
+}
+
+/// A loop, and what is differentiated.
+struct problem {
+  std::int64_t steps;
+  state start;
+  std::function<state(state const&, std::int64_t)> step;
+  std::vector<Tensor> parameters;
+  bool transposed;  ///< the reference has the parameters the other way round
+};
+
+problem lstm() {
+  constexpr std::int64_t steps = 1000, batch = 16, inputs = 64, units = 256, gates = 4 * units;
+  torch::nn::LSTMCell cell(inputs, units);
+  {
+    torch::NoGradGuard const off;
+    cell->weight_ih.copy_((noise(0, {inputs, gates}) / 8).t());
+    cell->weight_hh.copy_((noise(gates * inputs, {units, gates}) / 8).t());
+    cell->bias_ih.copy_(noise(gates * (inputs + units), {gates}) / 8);
+    cell->bias_hh.zero_();
+  }
+  Tensor const x = 4 * noise(1'000'000, {steps, batch, inputs});
+  return {steps, {torch::zeros({batch, units}), torch::zeros({batch, units})},
+          [cell, x](state const& s, std::int64_t i) mutable { return cell(x[i], s); }, {cell->weight_ih, cell->weight_hh, cell->bias_ih}, true};
+}
+
+problem wave() {
+  Tensor const speed = torch::full({64, 64}, 0.1f).requires_grad_();
+  Tensor start = torch::zeros({64, 64});
+  start[32][32] = 1;
+  return {10'000, {start, start.clone()}, [speed](state const& s, std::int64_t) -> state {
+            auto const& [u, before] = s;
+            auto const laplacian = torch::roll(u, 1, 0) + torch::roll(u, -1, 0) + torch::roll(u, 1, 1) + torch::roll(u, -1, 1) - 4 * u;
+            return {2 * u - before + speed * laplacian, u};
+          }, {speed}, false};
+}
+
+/// The whole loop, by a method.
+std::function<state(problem const&)> loop_of(std::string const& method) {
+  if (method == "plain")
+    return [](problem const& p) {
+      state s = p.start;
+      for (std::int64_t i = 0; i < p.steps; ++i) s = p.step(s, i);
+      return s;
+    };
+  long long checkpoints = 0, block = 0;
+  if (std::sscanf(method.c_str(), "%lldx%lld", &checkpoints, &block) != 2) throw std::runtime_error{"no such method: " + method};
+  return [=](problem const& p) {
+    return cairn::checkpointed_loop(p.step, p.start, p.steps, cairn::LoopOptions().checkpoints(checkpoints).block_size(block));
+  };
+}
+
+double user_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return double(used.ru_utime.tv_sec) + 1e-6 * double(used.ru_utime.tv_usec);
+}
+/// A line of /proc/self/status in bytes; 0 where there is none.
+std::int64_t status_bytes(char const* field) {
+  std::ifstream status{"/proc/self/status"};
+  for (std::string word; status >> word;)
+    if (std::int64_t kibibytes = 0; word == field && status >> kibibytes) return 1024 * kibibytes;
+  return 0;
+}
+
+void write(char const* file, problem const& p) {
+  std::ofstream stream{file, std::ios::binary};
+  for (Tensor const& parameter : p.parameters) {
+    auto const dense = (p.transposed && parameter.dim() == 2 ? parameter.grad().t() : parameter.grad()).contiguous();
+    stream.write(static_cast<char const*>(dense.data_ptr()), std::streamsize(dense.nbytes()));
+  }
+  if (!stream.flush()) throw std::runtime_error{std::string{"cannot write "} + file};
+}
+
+int serve(std::string const& which, std::string const& method, char const* file) {
+  torch::set_num_threads(1);
+  if (which != "lstm" && which != "wave") throw std::runtime_error{"no such case: " + which};
+  problem const p = which == "lstm" ? lstm() : wave();
+  auto const loop = loop_of(method);
+  auto const forget = [&] {
+    for (Tensor const& parameter : p.parameters) parameter.mutable_grad() = Tensor{};
+  };
+  auto const gradient = [&] {
+    forget();
+    std::get<0>(loop(p)).pow(2).sum().backward();
+  };
+  std::get<0>(p.step(p.step(p.start, 0), 1)).sum().backward();  // what LibTorch makes once is not the loop's
+  forget();
+
+  std::int64_t resident = -status_bytes("VmRSS:"), tensors = 0;
+  std::ofstream{"/proc/self/clear_refs"} << "5";  // the greatest resident size is that of now
+  gradient();
+  resident += status_bytes("VmHWM:");
+  write(file, p);
+  forget();
+  {
+    cairn::byte_meter const meter;  // in a second gradient, since its table takes memory, too
+    gradient();
+    tensors = meter.peak();
+  }
+  std::printf("{\"rss_bytes\": %lld, \"bytes\": %lld, \"bytes_are\": \"tensors\", \"version\": \"cairn %s, LibTorch %s, %s\"}\n",
+              static_cast<long long>(resident), static_cast<long long>(tensors), CAIRN_VERSION_STRING, TORCH_VERSION, CAIRN_BENCHMARK_FLAGS);
+  std::fflush(stdout);
+  for (char line[64]; std::fgets(line, sizeof line, stdin) != nullptr;) {
+    double const before = user_seconds();
+    for (int k = std::atoi(line); k > 0; --k) gradient();
+    std::printf("%.9f\n", user_seconds() - before);
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: %s CASE METHOD FILE\n", argv[0]);
+    return 2;
+  }
+  try {
+    return serve(argv[1], argv[2], argv[3]);
+  } catch (std::exception const& problem) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], problem.what());
+    return 1;
+  }
+}

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Checkpointed loops in LibTorch against plain ones, and against torch.utils.checkpoint of the same wheel in Python.
+
+    loops.py --program loops --environment FOLDER [--cases lstm wave] [--rounds 9] [--out FILE.json]
+
+Cases, questions and answers are those of benchmarks/peers: every row is a process of its own, pinned to the same one processor and told to use
+one thread. Its first gradient's rise of resident memory is measured, and the most bytes of tensors at once. Timings are taken in turn, one
+sample of each process a round, and are of user CPU: `us/step` is the median of the rounds, `x plain` the median of each round's ratio to the
+plain loop in C++ in the same round. torch.utils.checkpoint runs in about sqrt(n) segments. FOLDER is what tests/adapt/torch/wheel.sh and
+environment.sh here have made; without it there is no Python side.
+Fails where a gradient is not the plain loop's, bit for bit, where it is far from one in float64, and where a figure that is promised is not met.
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+
+here = pathlib.Path(__file__).resolve().parent
+peers = here.parent / "peers"
+sys.path.insert(0, str(peers))
+import compare  # noqa: E402
+
+# CHECKPOINTSxBLOCK: sqrt(n) twice, and what less memory costs.
+settings = {"lstm": ("32x32", "10x16"), "wave": ("100x100", "20x20")}
+
+
+def methods(case, options):
+    """(who, method, command) of every row."""
+    if options.environment:
+        folder = options.environment.resolve()
+        python = ["env", f"PYTHONPATH={folder / 'packages'}", f"LD_LIBRARY_PATH={folder / 'stand_ins'}", folder / "bin" / "python"]
+        for method in ("plain", "checkpoint", "checkpoint_reentrant"):
+            yield "torch", method, [*python, peers / "torch_peer.py", case, method, "FILE", folder / "torch_bytes.so"]
+    for method in ("plain", *settings[case]):
+        yield "cairn", method, [options.program, case, method, "FILE"]
+
+
+def promises(case, rows):
+    """(sentence, whether it holds): the figures that have to be met."""
+    plain, chosen = rows["cairn", "plain"], rows["cairn", settings[case][0]]
+    theirs = rows.get(("torch", "checkpoint"), {"failed": "left out"})
+    if case == "lstm":
+        yield "at most 1.3 times the plain loop's time", chosen["to_plain"] <= 1.3
+        yield "at most 8 % of its bytes of tensors", chosen["bytes"] <= 0.08 * plain["bytes"]
+    else:
+        yield "at most 1.05 times the plain loop's time", chosen["to_plain"] <= 1.05
+        yield "resident memory rises by at most 40 MB", chosen["rss_bytes"] <= 40e6
+    if "failed" not in theirs:
+        yield "faster than torch.utils.checkpoint", chosen["us_per_step"] < theirs["us_per_step"]
+        yield "less resident memory than torch.utils.checkpoint", chosen["rss_bytes"] < theirs["rss_bytes"]
+
+
+def run_case(case, options):
+    try:
+        import peer
+        import reference
+        wanted, rounded, n = reference.gradient(case, "float64"), reference.gradient(case, "float32"), peer.steps[case]
+        tolerance = 10 * compare.distance(rounded, wanted)
+    except ModuleNotFoundError:
+        wanted, n = None, {"lstm": 1000, "wave": 10_000}[case]
+    with tempfile.TemporaryDirectory() as scratch:
+        processes = [compare.process(*row, scratch) for row in methods(case, options)]
+        timed = [p for p in processes if "failed" not in p.row]
+        for _ in range(options.rounds):
+            for p in timed:
+                p.sample()
+        plain = next((p for p in timed if (p.row["who"], p.row["method"]) == ("cairn", "plain")), None)
+        if plain is None:
+            sys.exit("loops.py: the plain loop failed: " + next(p.row["failed"] for p in processes if p.row["who"] == "cairn"))
+        for p in timed:
+            p.row |= {"steps": n, "us_per_step": 1e6 * statistics.median(p.samples) / n, "seconds": p.samples,
+                      "to_plain": statistics.median(a / b for a, b in zip(p.samples, plain.samples))}
+            if p.row["who"] == "cairn":
+                p.row["same_bits"] = p.file.read_bytes() == plain.file.read_bytes()
+            if wanted is not None:
+                p.row |= {"relative_error": compare.compared(p.file, wanted), "tolerance": tolerance}
+        for p in processes:
+            p.end()
+        return [p.row | {"case": case} for p in processes]
+
+
+def show(case, rows):
+    plain = next(row for row in rows if (row["who"], row["method"]) == ("cairn", "plain"))
+    print(f"\n{case}: {plain['steps']} steps, forward and backward")
+    print(f"{'program':<9}{'method':<22}{'us/step':>10}{'x plain':>9}{'RSS rise MB':>13}{'tensors MB':>12}{'of plain':>10}{'error':>10}  gradient")
+    for row in rows:
+        if "failed" in row:
+            print(f"{row['who']:<9}{row['method']:<22}{row['failed']}")
+            continue
+        size, part = (f"{row['bytes'] / 1e6:.3f}", f"{100 * row['bytes'] / plain['bytes']:.1f} %") if row["bytes"] is not None else ("-", "-")
+        error = f"{row['relative_error']:.1e}" if "relative_error" in row else "-"
+        bits = {True: "the plain loop's bits", False: "OTHER BITS"}[row["same_bits"]] if "same_bits" in row else ""
+        if "tolerance" in row and row["relative_error"] > row["tolerance"]:
+            bits += " WRONG"
+        print(f"{row['who']:<9}{row['method']:<22}{row['us_per_step']:>10.2f}{row['to_plain']:>9.3f}{row['rss_bytes'] / 1e6:>13.2f}{size:>12}{part:>10}"
+              f"{error:>10}  {bits}", flush=True)
+
+
+def kept(row):
+    return "failed" not in row and row.get("same_bits", True) and ("tolerance" not in row or row["relative_error"] <= row["tolerance"])
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--program", type=pathlib.Path, required=True)
+    options.add_argument("--environment", type=pathlib.Path)
+    options.add_argument("--out", type=pathlib.Path)
+    options.add_argument("--cases", nargs="*", default=tuple(settings), choices=tuple(settings))
+    options.add_argument("--rounds", type=int, default=9)
+    options = options.parse_args()
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    all_rows, good = [], True
+    for case in options.cases:
+        rows = run_case(case, options)
+        show(case, rows)
+        good &= all(kept(row) for row in rows)
+        for sentence, holds in promises(case, {(row["who"], row["method"]): row for row in rows}):
+            print(f"  {'ok' if holds else 'MISSED':<7}{settings[case][0]}: {sentence}")
+            good &= holds
+        all_rows += rows
+    versions = sorted({row["version"] for row in all_rows if "version" in row})
+    print("\n" + "; ".join(versions) + f"; user CPU, medians of {options.rounds} interleaved rounds, one thread on one processor")
+    if options.out:
+        options.out.write_text(json.dumps({"rounds": options.rounds, "versions": versions, "rows": all_rows}, indent=1) + "\n")
+        print(f"written: {options.out}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
