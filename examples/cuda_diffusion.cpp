@@ -97,7 +97,7 @@ int main() {
 
   cairn::workload work;
   work.steps = n;
-  work.state_bytes = cells * sizeof(double);
+  work.state_bytes = cairn::wide(cells) * sizeof(double);
   work.adjoint_bytes = 2 * work.state_bytes;
   work.step_seconds = work.adjoint_seconds = 4e-6;  // about what a kernel on so few cells takes, and a copy below: cairn::device_probe measures yours
   work.tiers.host = {.write_seconds = 12e-6, .read_seconds = 12e-6, .bytes = 200 * work.state_bytes};

@@ -112,8 +112,8 @@ int main() {
 
   cairn::workload work;
   work.steps = shot.steps();
-  work.state_bytes = 2 * shot.cells() * sizeof(double);
-  work.adjoint_bytes = 3 * shot.cells() * sizeof(double);
+  work.state_bytes = 2 * cairn::wide(shot.cells()) * sizeof(double);
+  work.adjoint_bytes = 3 * cairn::wide(shot.cells()) * sizeof(double);
   work.step_seconds = 4e-6;  // about what kernels on so few cells take, and copies below: cairn::device_probe measures yours
   work.adjoint_seconds = 8e-6;
   work.tiers.host = {.write_seconds = 12e-6, .read_seconds = 12e-6, .bytes = 100 * work.state_bytes};
