@@ -37,6 +37,7 @@ namespace detail {
 class gradient_hooks {
  public:
   gradient_hooks() = default;
+  /// Takes them over.
   gradient_hooks(gradient_hooks&& other) noexcept : hooks_{std::exchange(other.hooks_, {})} {}
   /// Removes what it had.
   gradient_hooks& operator=(gradient_hooks other) noexcept {

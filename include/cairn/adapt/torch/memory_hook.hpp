@@ -11,6 +11,7 @@ namespace cairn {
 class memory_hook_handle {
  public:
   memory_hook_handle() = default;
+  /// Takes it over.
   memory_hook_handle(memory_hook_handle&&) noexcept = default;
   /// Ends what it had.
   memory_hook_handle& operator=(memory_hook_handle other) noexcept {
