@@ -9,6 +9,7 @@
 #include <torch/nn/module.h>
 #include <cairn/adapt/torch/ambient.hpp>
 #include <cairn/adapt/torch/determinism.hpp>
+#include <cairn/adapt/torch/slot_pool.hpp>
 #include <cairn/adapt/torch/step_callbacks.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
 #include <cairn/core/bytes.hpp>
@@ -27,6 +28,11 @@ enum class Capture {
 enum class SideEffects {
   RestoreBuffers,  ///< after backward they are as they were before it: each step has changed them once
   Keep             ///< they stay as the steps that were run again leave them
+};
+/// Where kept states stand that lie on a CUDA device.
+enum class Offload {
+  None,   ///< on the device
+  Pinned  ///< in pinned memory of the host: copied there beside the computation, and back when they are needed
 };
 
 /// What a loop has done so far; forward adds to it, and so does each backward.
@@ -59,6 +65,12 @@ struct LoopOptions {
   TORCH_ARG(bool, double_backward) = true;
   /// What becomes of the buffers of `module`.
   TORCH_ARG(SideEffects, side_effects) = SideEffects::RestoreBuffers;
+  /// Lazy slots refer to the tensors of states. Eager ones copy into tensors that each slot makes once, at its first state, and keeps until the graph
+  /// is gone; they take no more at once. Parts that share memory with the initial state, or have gaps or overlaps in it, stay references.
+  TORCH_ARG(SlotMode, slots) = SlotMode::Lazy;
+  /// What becomes of kept states on a CUDA device. The initial state stays there, as the caller's, and so do parts with gaps or overlaps in memory; a
+  /// memory limit counts all as if they did. Tensors on the processor stay where they are.
+  TORCH_ARG(Offload, offload) = Offload::None;
   /// Where the loop counts what it does.
   TORCH_ARG(std::shared_ptr<StepStats>, stats) = nullptr;
   /// Functions that are called before steps are run.

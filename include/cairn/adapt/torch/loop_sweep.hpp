@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <utility>
 #include <vector>
 #include <torch/csrc/autograd/engine.h>
 #include <cairn/adapt/torch/ambient.hpp>
 #include <cairn/adapt/torch/loop_body.hpp>
+#include <cairn/adapt/torch/loop_slot.hpp>
+#include <cairn/adapt/torch/pinned_copy.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/online.hpp>
@@ -83,6 +85,7 @@ class loop_sweep {
           auto last = live_;
           if (a.from < a.to) remember_generators(body);
           run_first(body, last, a);
+          copies_->finish();
           body.knows_all_steps = learning_;
           return last;
         }
@@ -133,12 +136,6 @@ class loop_sweep {
   }
 
  private:
-  struct kept_state {
-    std::vector<saved_tensor> parts;
-    generator_states generators;
-    std::int64_t bytes = 0;
-  };
-
   void run_first(loop_body& body, tensor_list& x, action const& a) {
     if (auto const& look = body.options.callbacks().run_forward; look && a.from < a.to) look(a.from, a.to);
     for (auto i = a.from; i < a.to; ++i) x = first_run(body, x, i);
@@ -166,6 +163,7 @@ class loop_sweep {
     for (auto a = walk.next(); a.kind != action_kind::turn; a = walk.next()) keep(body, a);
     plan_ = stopped_loop{body.steps, walk};
     cursor_ = plan_.walk();
+    copies_->finish();
     return last;
   }
   void run_again(loop_body const& body, action const& a) {
@@ -238,36 +236,30 @@ class loop_sweep {
     auto const slot = std::size_t(a.slot);
     if (a.kind == action_kind::save) {
       if (slots_.size() <= slot) slots_.resize(slot + 1);
-      auto& kept = slots_[slot].emplace(kept_state{{}, generators_, 0});
-      for (auto const& part : live_) {
-        kept.parts.push_back(loop_body::saved(part));
-        if (part.defined()) kept.bytes += std::int64_t(part.nbytes());
-      }
+      auto& kept = slots_[slot];
+      kept.put(live_, body.initial, generators_, {body.options.slots(), body.options.offload()}, *copies_);
       ++kept_;
-      bytes_ += kept.bytes;
+      bytes_ += kept.bytes();
       if (auto const& stats = body.options.stats()) {
         stats->slots_peak = std::max(stats->slots_peak, kept_);
         stats->bytes_peak = std::max(stats->bytes_peak, bytes_);
       }
     } else if (a.kind == action_kind::drop) {
       --kept_;
-      bytes_ -= slots_[slot]->bytes;
-      slots_[slot].reset();
+      bytes_ -= slots_[slot].bytes();
+      slots_[slot].drop();
     } else if (a.slot == no_slot) {
-      bring_back(body, body.initial, body.around.generators, 0);
+      live_.clear();
+      for (auto const& part : body.initial) {
+        if (part.value.defined() && !part.unchanged()) loop_slot::throw_changed(body.who, 0, live_.size());
+        live_.push_back(part.value);
+      }
+      body.around.generators.restore();
     } else {
-      bring_back(body, slots_[slot]->parts, slots_[slot]->generators, a.from);
+      live_.clear();
+      live_ = slots_[slot].get(body.who, a.from);
+      slots_[slot].generators().restore();
     }
-  }
-  void bring_back(loop_body const& body, std::vector<saved_tensor> const& parts, generator_states const& generators, step_index i) {
-    live_.clear();
-    for (auto const& part : parts) {
-      if (part.value.defined() && !part.unchanged())
-        throw invalid_call{body.who, "a state was changed in place after it was kept", {{"state", i}, {"part", live_.size()}},
-                           "clone what the loop was given, what it returned and what steps see before you change it"};
-      live_.push_back(part.value);
-    }
-    generators.restore();
   }
   void remember_generators(loop_body const& body) {
     if (body.options.rng() == Rng::Preserve) generators_ = generator_states::now(live_);
@@ -275,7 +267,8 @@ class loop_sweep {
 
   any_schedule plan_;
   any_schedule::walker cursor_;
-  std::vector<std::optional<kept_state>> slots_;
+  std::vector<loop_slot> slots_;
+  std::shared_ptr<copies_to_host> copies_ = std::make_shared<copies_to_host>();
   tensor_list live_;
   generator_states generators_;  ///< where the step after live begins, as of the last save or the turn
   std::int64_t kept_ = 0, bytes_ = 0;
