@@ -63,7 +63,7 @@ def handed(sources):
 
 def messages(sources):
     """(file, sentence) of every message; `sources` is file -> text. A sentence of None is one that cannot be told."""
-    found = []
+    found = handed(sources)
     for file, text in sources.items():
         text = re.sub(r"//[^\n]*", "", text)
         for check in re.finditer(r"\bstatic_assert(?=\()", text):
@@ -77,8 +77,7 @@ def messages(sources):
                 patterns = [where for what, where in INDIRECT.items() if re.fullmatch(what, parts[1].strip())]
                 literals = [s for pattern in patterns for other in sources.values() for code in re.findall(pattern, other) for s in sentences(code)]
                 if parts[1].strip() == "problem":
-                    found += handed(sources)
-                    continue
+                    continue  # who throws it is handed the words
             found += [(file, sentence) for sentence in literals] or [(file, None)]
     return found
 
