@@ -3,6 +3,9 @@
 #include <torch/torch.h>
 #undef CHECK
 #include <cstring>
+#include <exception>
+#include <functional>
+#include <string>
 #include <vector>
 #include "support/catch.hpp"
 
@@ -20,6 +23,26 @@ inline bool same_bits(std::vector<at::Tensor> const& a, std::vector<at::Tensor> 
   if (a.size() != b.size()) return false;
   for (std::size_t k = 0; k < a.size(); ++k) if (!same_bits(a[k], b[k])) return false;
   return true;
+}
+
+/// What an error of that type says, or that there was none.
+template <class Error>
+std::string said(std::function<void()> const& f) {
+  try {
+    f();
+  } catch (Error const& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+/// What was thrown says, or nothing.
+std::string message_of(auto&& f) {
+  try {
+    f();
+  } catch (std::exception const& e) {
+    return e.what();
+  }
+  return "";
 }
 
 /// The gradients that stand in the tensors, and none there any more.

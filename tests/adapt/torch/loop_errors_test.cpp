@@ -13,18 +13,9 @@ namespace loop_errors_tests {
 using at::Tensor;
 using cairn::LoopOptions;
 using Catch::Matchers::ContainsSubstring;
+using support::said;
 using support::same_bits;
 
-/// What an error of that type says, or that there was none.
-template <class Error>
-std::string said(std::function<void()> const& f) {
-  try {
-    f();
-  } catch (Error const& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 Tensor leaf(double value = 0.5) { return torch::full({4}, value, torch::requires_grad()); }
 
 struct unlucky : std::runtime_error { using std::runtime_error::runtime_error; };

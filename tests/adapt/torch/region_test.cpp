@@ -14,6 +14,7 @@ namespace region_tests {
 using at::Tensor;
 using cairn::checkpoint;
 using cairn::CheckpointOptions;
+using support::message_of;
 using support::same_bits;
 using support::seeded;
 using support::take_grads;
@@ -27,14 +28,6 @@ struct layer {
     return torch::dropout(torch::tanh(torch::mm(x, w)), 0.5, true).sigmoid();
   }
 };
-std::string message_of(auto&& f) {
-  try {
-    f();
-  } catch (std::exception const& e) {
-    return e.what();
-  }
-  return "";
-}
 
 TEST_CASE("a region has the gradients of the plain call, bit for bit", "[torch][region]") {
   auto const early = GENERATE(true, false);

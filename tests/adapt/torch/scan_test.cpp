@@ -18,6 +18,7 @@ using at::Tensor;
 using cairn::LoopOptions;
 using Catch::Matchers::ContainsSubstring;
 using state = std::tuple<Tensor, Tensor>;
+using support::said;
 using support::same_bits;
 
 /// Tied weights, dropout, an output that is the state itself and one that is computed from it: what breaks a careless order of sums.
@@ -79,16 +80,6 @@ bool same(outcome const& x, outcome const& y) {
 }
 Tensor inputs(cairn::step_index steps) { return torch::randn({steps, 3, 6}).requires_grad_(true); }
 
-/// What an error of that type says, or that there was none.
-template <class Error>
-std::string said(std::function<void()> const& f) {
-  try {
-    f();
-  } catch (Error const& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 Tensor leaf(double value = 0.5) { return torch::full({4}, value, torch::requires_grad()); }
 using pair = std::pair<Tensor, Tensor>;
 /// A running product, whose output is the state.

@@ -19,19 +19,12 @@ using at::Tensor;
 using cairn::checkpoint_sequential;
 using cairn::CheckpointedSequential;
 using cairn::CheckpointedSequentialOptions;
+using support::message_of;
 using support::same_bits;
 using support::seeded;
 using support::take_grads;
 namespace nn = torch::nn;
 
-std::string message_of(auto&& f) {
-  try {
-    f();
-  } catch (std::exception const& e) {
-    return e.what();
-  }
-  return "";
-}
 
 /// Layers of many kinds: in and not in place, with and without random numbers, buffers and parameters.
 nn::Sequential mixed_net() {

@@ -14,6 +14,7 @@ namespace while_tests {
 using at::Tensor;
 using cairn::LoopOptions;
 using Catch::Matchers::ContainsSubstring;
+using support::said;
 using support::same_bits;
 using state = std::pair<Tensor, Tensor>;
 
@@ -40,15 +41,6 @@ outcome differentiated(iteration const& x, Run run) {
 }
 bool same(outcome const& x, outcome const& y) { return same_bits(x.grads, y.grads) && same_bits(x.h, y.h) && same_bits(x.next_random, y.next_random); }
 
-template <class Error>
-std::string said(std::function<void()> const& f) {
-  try {
-    f();
-  } catch (Error const& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 struct unlucky : std::runtime_error { using std::runtime_error::runtime_error; };
 
 TEST_CASE("a loop of unknown length has the bits of the plain loop, and takes the steps of its plan", "[torch]") {

@@ -139,6 +139,18 @@ class standing_casts {
   std::vector<std::pair<std::size_t, at::Tensor>> all_;
 };
 
+/// Where gradients enter a graph, and which.
+struct gradient_roots {
+  edge_list edges;
+  tensor_list seeds;
+  /// Nothing enters where there is no edge or no gradient.
+  void enter(Edge const& edge, at::Tensor const& seed) {
+    if (!edge.is_valid() || !seed.defined()) return;
+    edges.push_back(edge);
+    seeds.push_back(seed);
+  }
+};
+
 /// A moment in the making of a graph by this thread.
 struct graph_moment {
   std::uint64_t number = at::sequence_number::peek();

@@ -12,6 +12,7 @@
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 #include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/buffers_guard.hpp>
 #include <cairn/adapt/torch/determinism.hpp>
 #include <cairn/adapt/torch/kept_input.hpp>
 #include <cairn/adapt/torch/saved_hooks.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-/// \file kept_input.hpp  What a computation that runs again starts from, and what it must leave as it was.
+/// \file kept_input.hpp  What a computation that runs again starts from.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -37,26 +37,6 @@ class kept_input {
   std::unique_ptr<torch::autograd::SavedVariableHooks> hooks_;
   saved_tensor kept_;
   bool requires_grad_ = false;
-};
-
-/// Puts back the values of tensors, such as the running means of a batch norm, that a second run changes a second time.
-class buffers_guard {
- public:
-  /// \param buffers  must outlive it
-  explicit buffers_guard(std::vector<at::Tensor> const& buffers) : buffers_{buffers} {
-    at::NoGradGuard const off;
-    for (auto const& b : buffers) values_.push_back(b.clone());
-  }
-  buffers_guard(buffers_guard const&) = delete;
-  buffers_guard& operator=(buffers_guard const&) = delete;
-  ~buffers_guard() {
-    at::NoGradGuard const off;
-    for (std::size_t k = 0; k < values_.size(); ++k) buffers_[k].variable_data().copy_(values_[k]);  // under a version counter of its own: they are as they were
-  }
-
- private:
-  std::vector<at::Tensor> const& buffers_;
-  std::vector<at::Tensor> values_;
 };
 
 }  // namespace cairn::detail

@@ -9,6 +9,8 @@
 #include <vector>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
+#include <cairn/adapt/torch/buffers_guard.hpp>
+#include <cairn/adapt/torch/captures.hpp>
 #include <cairn/adapt/torch/loop_body.hpp>
 #include <cairn/adapt/torch/loop_sweep.hpp>
 
@@ -50,7 +52,7 @@ class loop_grad_node final : public Node {
     tensor_list x0;
     for (auto const& part : body.initial) x0.push_back(part.value);
     ambient_guard const around{x0, body.options.rng()};
-    buffer_guard const buffers{body.options};
+    buffers_guard const buffers{body.options.restored_buffers()};
     body.around.generators.restore();
 
     auto const outside = body.captures.new_gate();
@@ -58,16 +60,11 @@ class loop_grad_node final : public Node {
     auto const of_bars = gate::make();
     part_flags gathers(bars_.size(), true);
     auto const bars = behind_gate(bars_, gathers, of_bars);
-    edge_list roots, ends;
-    tensor_list seeds;
-    auto const enter = [&](Edge const& root, at::Tensor const& seed) {
-      if (!root.is_valid() || !seed.defined()) return;
-      roots.push_back(root);
-      seeds.push_back(seed);
-    };
+    edge_list ends;
+    gradient_roots roots;
     auto const results = body.roots_of(taped, outside);
-    for (std::size_t k = 0; k < results.size(); ++k) enter(results[k], bars[k]);
-    enter_outputs(taped, bars, enter);
+    for (std::size_t k = 0; k < results.size(); ++k) roots.enter(results[k], bars[k]);
+    enter_outputs(taped, bars, roots);
 
     auto const parts = x0.size(), captured = body.captures.size(), read = body.inputs.size();
     struct place {
@@ -85,30 +82,27 @@ class loop_grad_node final : public Node {
     for (std::size_t at = parts; at < taped.gathers.size(); ++at)
       if (taped.gathers[at]) end_at(taped.start, at, {0, (at - parts) % read, step_index((at - parts) / read)});
     tensor_list second(outer.size() + bars.size());
-    if (roots.empty() || ends.empty()) return second;
+    if (roots.edges.empty() || ends.empty()) return second;
     auto& engine = torch::autograd::Engine::get_default_engine();
-    auto const first = engine.execute(roots, seeds, true, true, false, ends);
+    auto const first = engine.execute(roots.edges, roots.seeds, true, true, false, ends);
 
     auto const outer_inputs = series_from(like_series(body.inputs), outer, parts + captured);
-    edge_list second_roots;
-    tensor_list second_seeds;
+    gradient_roots second_roots;
     for (std::size_t k = 0; k < first.size(); ++k) {
       auto const seed = places[k].series < read ? outer_inputs[places[k].series].at(places[k].step) : outer[places[k].number];
-      if (!first[k].defined() || !first[k].requires_grad() || !seed.defined()) continue;
-      second_roots.push_back(torch::autograd::impl::gradient_edge(first[k]));
-      second_seeds.push_back(seed);
+      if (first[k].defined() && first[k].requires_grad()) second_roots.enter(torch::autograd::impl::gradient_edge(first[k]), seed);
     }
     auto const inside = [&](Node const& node) {
       bool const is_gate = &node == taped.start.get() || &node == outside.get() || &node == of_bars.get();
       bool const stops = is_gate || body.captures.holds(node) || taped.casts.holds(node);
       return !stops && dynamic_cast<torch::autograd::AccumulateGrad const*>(&node) == nullptr;
     };
-    visit_edges_out(second_roots, inside, [&](Edge& edge) {
+    visit_edges_out(second_roots.edges, inside, [&](Edge& edge) {
       if (auto const k = body.capture_behind(edge, taped.casts); k < captured) edge = Edge{outside, std::uint32_t(k)};
     });
     for (std::size_t k = 0; k < bars.size(); ++k) if (gathers[k]) end_at(of_bars, k, {outer.size() + k, read, 0});
-    if (second_roots.empty()) return second;
-    auto gradients = engine.execute(second_roots, second_seeds, false, false, false, ends);
+    if (second_roots.edges.empty()) return second;
+    auto gradients = engine.execute(second_roots.edges, second_roots.seeds, false, false, false, ends);
     auto of_inputs = like_series(body.inputs);
     for (std::size_t k = 0; k < places.size(); ++k) {
       if (places[k].series < read) of_inputs[places[k].series].put(places[k].step, gradients[k]);
@@ -124,15 +118,14 @@ class loop_grad_node final : public Node {
     for (auto const& bar : bars) bars_.push_back(bar.defined() ? bar.detach() : at::Tensor{});
   }
   /// Stacked bars are taken apart once, so that the second derivative puts them together once.
-  template <class Enter>
-  void enter_outputs(taped_steps const& taped, tensor_list const& bars, Enter const& enter) const {
+  void enter_outputs(taped_steps const& taped, tensor_list const& bars, gradient_roots& roots) const {
     at::AutoGradMode const with_grad{true};
     auto const outputs = series_from(body_->like_outputs(), bars, body_->initial.size());
     for (std::size_t q = 0; q < outputs.size(); ++q) {
       bool const whole = outputs[q].form() == series_form::stacked && outputs[q].tensors().front().defined();
       auto const each = whole ? outputs[q].tensors().front().unbind(0) : tensor_list{};
       for (step_index i = 0; i < body_->steps; ++i)
-        enter(taped.outputs[std::size_t(i) * outputs.size() + q], whole ? each[std::size_t(i)] : outputs[q].at(i));
+        roots.enter(taped.outputs[std::size_t(i) * outputs.size() + q], whole ? each[std::size_t(i)] : outputs[q].at(i));
     }
   }
 

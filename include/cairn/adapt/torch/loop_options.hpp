@@ -118,6 +118,8 @@ struct LoopOptions {
   }
   /// The buffers of the modules.
   [[nodiscard]] std::vector<at::Tensor> const& buffers() const noexcept { return buffers_; }
+  /// Those that are put back after steps ran again.
+  [[nodiscard]] std::vector<at::Tensor> restored_buffers() const { return side_effects_ == SideEffects::Keep ? std::vector<at::Tensor>{} : buffers_; }
 
  private:
   std::vector<at::Tensor> buffers_;

@@ -14,6 +14,7 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/core/StorageImpl.h>
 #include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/buffers_guard.hpp>
 #include <cairn/adapt/torch/byte_meter.hpp>
 #include <cairn/adapt/torch/loop_body.hpp>
 #include <cairn/adapt/torch/loop_options.hpp>
@@ -76,7 +77,7 @@ class loop_probe {
   /// \param initial  the caller's tensors   \param data  what else the steps read; the first of their inputs and outputs count as held by the loop
   loop_probe(list_step const& step, step_index steps, at::TensorList initial, LoopOptions const& options, loop_data const& data = {})
       : step_{step}, initial_{initial.vec()}, data_{data}, options_{quiet(options)}, meter_{device_of(initial)},
-        around_{initial, options.rng() == Rng::Ignore ? Rng::Preserve : Rng::Ignore}, buffers_{options_} {
+        around_{initial, options.rng() == Rng::Ignore ? Rng::Preserve : Rng::Ignore}, buffers_{options_.restored_buffers()} {
     costs_.steps = steps;
   }
   /// \param limit  in bytes: blocks of two steps are run where they fit
@@ -255,7 +256,7 @@ class loop_probe {
   LoopOptions options_;
   byte_meter meter_;
   ambient_guard around_;  ///< generators are put back from what a sweep keeps of them, where it does
-  buffer_guard buffers_;
+  buffers_guard buffers_;
   std::int64_t marked_ = 0, most_ = 0;
   loop_costs costs_;
 };

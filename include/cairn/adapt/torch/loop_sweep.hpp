@@ -9,6 +9,7 @@
 #include <vector>
 #include <torch/csrc/autograd/engine.h>
 #include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/buffers_guard.hpp>
 #include <cairn/adapt/torch/loop_body.hpp>
 #include <cairn/adapt/torch/loop_slot.hpp>
 #include <cairn/adapt/torch/pinned_copy.hpp>
@@ -18,26 +19,6 @@
 #include <cairn/schedule/revolve.hpp>
 
 namespace cairn::detail {
-
-/// Puts back at the end of a scope what stands in the buffers at its start. The tensors' versions stay: a graph outside the loop may have saved them.
-class buffer_guard {
- public:
-  explicit buffer_guard(LoopOptions const& options) {
-    if (options.side_effects() == SideEffects::Keep) return;
-    at::NoGradGuard const no_grad;
-    for (auto const& buffer : options.buffers())
-      if (buffer.defined()) kept_.emplace_back(buffer, buffer.detach().clone());
-  }
-  buffer_guard(buffer_guard const&) = delete;
-  buffer_guard& operator=(buffer_guard const&) = delete;
-  ~buffer_guard() {
-    at::NoGradGuard const no_grad;
-    for (auto const& [buffer, values] : kept_) buffer.variable_data().copy_(values);
-  }
-
- private:
-  std::vector<std::pair<at::Tensor, at::Tensor>> kept_;
-};
 
 /// Which gradients a backward asks for.
 struct wanted_gradients {
@@ -114,7 +95,7 @@ class loop_sweep {
   /// \param bars  the gradients with respect to the parts of the last state   \param outputs  to the outputs
   [[nodiscard]] loop_gradients reverse(loop_body const& body, tensor_list bars, series_list const& outputs, wanted_gradients const& wanted) {
     ambient_guard const around{live_, body.options.rng()};
-    buffer_guard const buffers{body.options};
+    buffers_guard const buffers{body.options.restored_buffers()};
     generators_.restore();
     loop_gradients sums{std::move(bars), tensor_list(body.captures.size()), like_series(body.inputs)};
     auto const outside = body.captures.new_gate();
@@ -181,25 +162,20 @@ class loop_sweep {
     live_.clear();
     body.count(&StepStats::vjp, a.to - a.from);
     auto& bars = sums.state;
-    edge_list roots, ends;
-    tensor_list seeds;
-    auto const enter = [&](Edge const& root, at::Tensor const& seed) {
-      if (!root.is_valid() || !seed.defined()) return;
-      roots.push_back(root);
-      seeds.push_back(seed);
-    };
+    edge_list ends;
+    gradient_roots roots;
     auto const results = body.roots_of(taped, outside);
-    for (std::size_t k = 0; k < results.size(); ++k) enter(results[k], bars[k]);
+    for (std::size_t k = 0; k < results.size(); ++k) roots.enter(results[k], bars[k]);
     for (auto i = a.from; i < a.to; ++i)
       for (std::size_t q = 0; q < outputs.size(); ++q)
-        if (i + 1 < a.to || !entered[q]) enter(taped.outputs[std::size_t(i - a.from) * outputs.size() + q], outputs[q].at(i));
+        if (i + 1 < a.to || !entered[q]) roots.enter(taped.outputs[std::size_t(i - a.from) * outputs.size() + q], outputs[q].at(i));
     for (std::size_t q = 0; a.from > 0 && q < outputs.size(); ++q) {
       auto const k = body.part_shared(a.from - 1, q);
       entered[q] = k < bars.size() && taped.gathers[k];
-      if (entered[q]) enter(Edge{taped.start, std::uint32_t(k)}, outputs[q].at(a.from - 1));
+      if (entered[q]) roots.enter(Edge{taped.start, std::uint32_t(k)}, outputs[q].at(a.from - 1));
     }
-    bool const connected = !roots.empty();
-    for (std::size_t k = 0; k < sums.captures.size(); ++k) enter(Edge{outside, std::uint32_t(k)}, sums.captures[k]);
+    bool const connected = !roots.edges.empty();
+    for (std::size_t k = 0; k < sums.captures.size(); ++k) roots.enter(Edge{outside, std::uint32_t(k)}, sums.captures[k]);
     std::vector<std::function<void(at::Tensor&&)>> targets;
     auto const ask = [&](std::shared_ptr<gate> const& at, std::size_t place, std::function<void(at::Tensor&&)> target) {
       ends.emplace_back(at, std::uint32_t(place));
@@ -220,7 +196,7 @@ class loop_sweep {
     taped.outputs.clear();
     taped.casts.clear();
     if (connected && !ends.empty()) {
-      auto gradients = torch::autograd::Engine::get_default_engine().execute(roots, seeds, false, false, false, ends);
+      auto gradients = torch::autograd::Engine::get_default_engine().execute(roots.edges, roots.seeds, false, false, false, ends);
       body.count(&StepStats::engine_calls);
       for (std::size_t k = 0; k < targets.size(); ++k)
         if (gradients[k].defined()) targets[k](std::move(gradients[k]));

@@ -14,8 +14,8 @@
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 #include <torch/csrc/autograd/variable.h>
 #include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/buffers_guard.hpp>
 #include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/kept_input.hpp>
 #include <cairn/adapt/torch/saved_hooks.hpp>
 #include <cairn/adapt/torch/tensor_stage.hpp>
 #include <cairn/core/chain.hpp>
