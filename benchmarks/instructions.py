@@ -40,7 +40,7 @@ def main():
     options.add_argument("--compiler", default="g++")
     options.add_argument("--cursors", nargs="*", default=["revolve", "revolve_free", "uniform", "uniform_block", "store_all", "leaves", "listed",
                                                           "remaining", "any_revolve", "any_uniform"])
-    options.add_argument("--executors", nargs="*", default=["revolve", "uniform", "store_all", "any_revolve"])
+    options.add_argument("--executors", nargs="*", default=["revolve", "uniform", "store_all", "any_revolve", "any_uniform"])
     options.add_argument("--largest", type=int, default=100000)
     given = options.parse_args()
     sizes = [(n, s) for n in (1000, 10000, 100000, 1000000) if n <= given.largest for s in (10, 100, 1000) if s < n]

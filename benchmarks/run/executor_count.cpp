@@ -26,7 +26,7 @@ int sweep(Plan const& plan, int times) {
 /// executor_count SCHEDULE STEPS SLOTS TIMES prints the actions of one sweep; they are walked once, whatever TIMES is.
 int main(int argc, char** argv) {
   if (argc != 5) {
-    std::fprintf(stderr, "usage: %s revolve|uniform|store_all|any_revolve STEPS SLOTS TIMES\n", argv[0]);
+    std::fprintf(stderr, "usage: %s revolve|uniform|store_all|any_revolve|any_uniform STEPS SLOTS TIMES\n", argv[0]);
     return 2;
   }
   step_index const steps = std::atoll(argv[2]), slots = std::atoll(argv[3]);
@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   if (std::strcmp(argv[1], "uniform") == 0) return sweep(cairn::uniform{steps}, times);
   if (std::strcmp(argv[1], "store_all") == 0) return sweep(cairn::store_all(steps), times);
   if (std::strcmp(argv[1], "any_revolve") == 0) return sweep(cairn::any_schedule{cairn::revolve{steps, slots}}, times);
+  if (std::strcmp(argv[1], "any_uniform") == 0) return sweep(cairn::any_schedule{cairn::uniform{steps}}, times);
   std::fprintf(stderr, "%s: no schedule '%s'\n", argv[0], argv[1]);
   return 2;
 }

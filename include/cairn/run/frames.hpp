@@ -159,8 +159,8 @@ class frames {
   /// Copies the state of `source` into `target`, a frame from take(): into the old state's memory where the sizes agree.
   void copy(frame_id source, frame_id target) { copy_in(state(source), target); }
   void copy_in(T const& from, frame_id target) {
-    if (T* const old = reusable(target); old != nullptr && same_size(from, *old)) copy_state(from, *old);
-   else if constexpr (traited_copy<T>) emplace_and_copy(from, target);
+    if (record(target).constructed && same_size(from, state(target))) copy_state(from, state(target));
+    else if constexpr (traited_copy<T>) emplace_and_copy(from, target);
     else emplace(target, from);
   }
 

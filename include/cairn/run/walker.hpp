@@ -58,6 +58,27 @@ template <class Observer>
   else return nullptr;
 }
 
+/// The part of a sweep to which an action belongs.
+[[nodiscard]] constexpr phase phase_of(action_kind kind, bool turned) noexcept {
+  if (!turned || kind == action_kind::turn) return phase::forward;
+  return kind == action_kind::reverse ? phase::reverse : phase::recompute;
+}
+
+/// The cursor that a sweep walks. A small plain value is walked as a local object, which the compiler keeps in registers, and goes home
+/// however the walk ends.
+template <class Cursor, bool = std::is_trivially_copyable_v<Cursor> && sizeof(Cursor) <= 128>
+struct walked_cursor {
+  Cursor& now;
+};
+template <class Cursor>
+struct walked_cursor<Cursor, true> {
+  explicit walked_cursor(Cursor& from) noexcept : now{from}, home{from} {}
+  walked_cursor(walked_cursor const&) = delete;
+  ~walked_cursor() { home = now; }
+  Cursor now;
+  Cursor& home;
+};
+
 /// Obeys actions until the turn has been made, `user` wants to pause at a reverse, a load finds nothing, or all is done.
 /// `user` brings what depends on the adjoint: turn(states, a, failed) and record(states, a), which answer how many steps they ran,
 /// restart(states, a) where it can_restart, drop_tape(slot), pauses(), reverse(states, a).
@@ -68,11 +89,11 @@ halt play(Cursor& cursor, States& states, Step& step, User& user, Observer& obse
     std::uint64_t sum = 0;
     ~counter() { total += sum; }
   } ran{status.ran};
+  walked_cursor<Cursor> walk{cursor};
   step_index failed = -1;  // written by what throws
   for (;;) {
-    action const a = cursor.next();
-    auto const phase_of = [&] { return !status.turned || a.kind == action_kind::turn ? phase::forward : a.kind == action_kind::reverse ? phase::reverse : phase::recompute; };
-    [[maybe_unused]] phase const where = observed<Observer> ? phase_of() : phase::forward;
+    action a = walk.now.next();  // not const: g++ would keep it in memory
+    [[maybe_unused]] phase const where = observed<Observer> ? phase_of(a.kind, status.turned) : phase::forward;
     [[maybe_unused]] auto const tell = [&](moment when) {
       if constexpr (observed<Observer>) {
         bool const after_turn = when == moment::after && a.kind == action_kind::turn;
@@ -122,7 +143,7 @@ halt play(Cursor& cursor, States& states, Step& step, User& user, Observer& obse
       }
       tell(moment::after);
     } catch (...) {
-      status.failure = {true, phase_of(), a, failed >= 0 ? failed : a.from};
+      status.failure = {true, phase_of(a.kind, status.turned), a, failed >= 0 ? failed : a.from};
       throw;
     }
   }

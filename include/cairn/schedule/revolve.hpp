@@ -79,18 +79,21 @@ class revolve {
   /// Stands at the first action; copies continue on their own.
   class walker {
    public:
-    [[nodiscard]] constexpr action next() {  ///< the next action
-      switch (phase_) {
-        case phase::start: return begin();
-        case phase::save: return save();
-        case phase::advance: return advance();
-        case phase::turn: return turn();
-        case phase::reverse: return reverse();
-        case phase::load: return load();
-        case phase::drop: return drop();
-        case phase::done: return {};
+    /// The next action. Always inlined, with `advance`: an executor can then go from the making of an action straight to its obeying.
+    [[nodiscard, gnu::always_inline]] constexpr action next() {
+      for (;;) {
+        switch (phase_) {
+          case phase::start: begin(); break;
+          case phase::save: return save();
+          case phase::advance: return advance();
+          case phase::turn: return turn();
+          case phase::reverse: return reverse();
+          case phase::load: return load();
+          case phase::drop: return drop();
+          case phase::done: return {};
+          default: __builtin_unreachable();
+        }
       }
-      __builtin_unreachable();
     }
 
    private:
@@ -99,34 +102,38 @@ class revolve {
     struct kept { step_index at; detail::bracket ahead; };
 
     constexpr walker(step_index steps, slot_index total, bool free) noexcept
-        : end_{steps}, total_{total}, first_{detail::bracket_of(steps, total)}, unslotted_{free ? 1 : 0} {}
+        : end_{steps}, total_{total}, first_{detail::bracket_of(steps, total)}, unslotted_{free ? 1 : 0}, narrow_{detail::is_narrow(total, first_)} {}
 
-    /// Out of line, as is `advance_far`: what they call would cost every action of `next` its registers.
-    [[gnu::noinline]] constexpr action begin() {
+    /// Out of line, as is `split_far`: what they call would cost every action of `next` its registers. Neither answers an action, which
+    /// would have to lie in memory.
+    [[gnu::noinline]] constexpr void begin() {
       if (end_ > 1) {
         kept_.assign(std::size_t(total_), {});
         kept_[0].ahead = first_;
       }
       top_ = unslotted_ - 1;
       phase_ = end_ < 2 ? phase::turn : unslotted_ == 0 ? phase::save : phase::advance;
-      return next();
     }
     constexpr action save() noexcept {
       kept_[std::size_t(++top_)].at = live_;
       phase_ = phase::advance;
       return {action_kind::save, tier::memory, content::state, top_ - unslotted_, live_, 0};
     }
-    constexpr action advance() noexcept {
+    [[gnu::always_inline]] constexpr action advance() noexcept {
       slot_index const slots = total_ - top_;
       if (slots == 1) return advance_by(end_ - live_ - 1);
       kept* const own = &kept_[std::size_t(top_)];
-      if (!detail::is_narrow(slots, own->ahead)) return advance_far();
+      if (own->ahead.t == 1) {  // a slot for every state
+        own[1].ahead.t = 1;
+        return advance_by(1);
+      }
+      if (!narrow_) return advance_by(split_far());
       return advance_by(detail::take_split(end_ - live_, detail::q_below<std::uint64_t>(slots, own->ahead), own[0].ahead, own[1].ahead));
     }
     /// For numbers that need the division of 128 bits.
-    [[gnu::noinline]] constexpr action advance_far() noexcept {
+    [[gnu::noinline]] constexpr step_index split_far() noexcept {
       kept* const own = &kept_[std::size_t(top_)];
-      return advance_by(detail::take_split(end_ - live_, detail::q_below<wide>(total_ - top_, own->ahead), own[0].ahead, own[1].ahead));
+      return detail::take_split(end_ - live_, detail::q_below<wide>(total_ - top_, own->ahead), own[0].ahead, own[1].ahead);
     }
     constexpr action advance_by(step_index length) noexcept {
       step_index const from = live_;
@@ -163,6 +170,7 @@ class revolve {
     slot_index unslotted_;      // 1 where the initial state is kept_[0] and yet in no slot
     phase phase_ = phase::start;
     phase arrived_ = phase::turn;
+    bool narrow_;               // slots and q of every bracket fit in 32 bits: neither ever grows
   };
 
  private:

@@ -68,9 +68,9 @@ class uniform {
         case phase::reverse: return reverse();
         case phase::load: return load();
         case phase::drop: return drop();
-        case phase::done: break;
+        case phase::done: return {};
       }
-      return {};
+      __builtin_unreachable();
     }
 
    private:
