@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -60,8 +61,8 @@ Tensor listen(std::int64_t steps) {
 
 enum class memory { of_every_step, of_a_few };
 
-/// \returns the misfits, then the field of speeds
-std::vector<Tensor> invert(Tensor const& heard, int iterations, memory kept) {
+/// \param report  what the checkpointed loops did and took   \returns the misfits, then the field of speeds
+std::vector<Tensor> invert(Tensor const& heard, int iterations, memory kept, std::shared_ptr<cairn::StepStats> const& report = nullptr) {
   auto const steps = heard.size(0);
   Tensor speed = torch::full({side, side}, 0.1).requires_grad_();
   torch::optim::Adam adam({speed}, torch::optim::AdamOptions(5e-4));
@@ -78,7 +79,7 @@ std::vector<Tensor> invert(Tensor const& heard, int iterations, memory kept) {
     if (kept == memory::of_every_step)
       for (std::int64_t i = 0; i < steps; ++i) s = step(s, i);
     else
-      s = cairn::checkpointed_loop(step, s, steps, cairn::LoopOptions().checkpoints(20).block_size(16));  // the edit
+      s = cairn::checkpointed_loop(step, s, steps, cairn::LoopOptions().checkpoints(20).block_size(16).stats(report));  // the edit
 
     Tensor const misfit = std::get<2>(s) / steps;
     adam.zero_grad();
@@ -100,13 +101,17 @@ int main() {
     auto const warm_up = [&] { return invert(heard.slice(0, 0, 2), 1, memory::of_every_step); };
     auto const plain = support::measure(warm_up, [&] { return invert(heard.slice(0, 0, few), 1, memory::of_every_step); });
     auto const checked = support::measure(warm_up, [&] { return invert(heard.slice(0, 0, few), 1, memory::of_a_few); });
-    auto const inverted = support::measure(warm_up, [&] { return invert(heard, iterations, memory::of_a_few); });
-
     std::printf("%d steps, a gradient:\n", int(few));
     support::print("every step:", plain.memory);
     support::print("checkpointed:", checked.memory);
     bool const same = plain.made == checked.made;
     std::printf("misfit and field: %s\n\n%d steps, %d gradients:\n", same ? "the same bits" : "DIFFERENT", int(many), iterations);
+    auto const inverted = support::measure(warm_up, [&] {
+      auto const report = std::make_shared<cairn::StepStats>();
+      auto made = invert(heard, iterations, memory::of_a_few, report);
+      support::print(*report);
+      return made;
+    });
     support::print("checkpointed:", inverted.memory);
     float misfit[iterations];
     std::memcpy(misfit, inverted.made.data(), sizeof misfit);

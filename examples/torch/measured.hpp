@@ -10,12 +10,13 @@
 #include <fstream>
 #include <optional>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include <torch/torch.h>
 
 #include <cairn/adapt/torch/byte_meter.hpp>
+#include <cairn/adapt/torch/process_memory.hpp>
+#include <cairn/adapt/torch/step_stats.hpp>
 
 #include "../support/child.hpp"
 
@@ -32,14 +33,6 @@ struct measured_run {
   memory_taken memory;
   std::vector<std::byte> made;  ///< the tensors' numbers, one tensor after the other
 };
-
-/// Bytes that the kernel says this process has now (`VmRSS:`) or had at most (`VmHWM:`); 0 where it does not say.
-[[nodiscard]] inline std::int64_t status_bytes(char const* field) {
-  std::ifstream status{"/proc/self/status"};
-  for (std::string word; status >> word;)
-    if (std::int64_t kibibytes = 0; word == field && status >> kibibytes) return 1024 * kibibytes;
-  return 0;
-}
 
 namespace detail {
 
@@ -64,13 +57,13 @@ template <class WarmUp, class Work>
     malloc_trim(0);                                // or free memory of before would be taken first, unseen
     std::ofstream{"/proc/self/clear_refs"} << "5";  // the most so far is what is there now
     memory_taken memory;
-    memory.resident_bytes = -status_bytes("VmRSS:");
+    memory.resident_bytes = -std::int64_t(cairn::process_memory().resident);
     std::vector<std::byte> bytes;
     {
       cairn::byte_meter const meter;
       std::vector<torch::Tensor> const tensors = work();
       memory.tensor_bytes = meter.peak();
-      memory.resident_bytes += status_bytes("VmHWM:");
+      memory.resident_bytes += std::int64_t(cairn::process_memory().peak);
       detail::append(bytes, &memory, sizeof memory);
       for (torch::Tensor const& tensor : tensors) {
         auto const dense = tensor.detach().contiguous();
@@ -86,6 +79,11 @@ template <class WarmUp, class Work>
   return run;
 }
 
+/// What a loop did and took, said in the child while it works.
+inline void print(cairn::StepStats const& report) {
+  std::printf("the loop's own report:\n%s", report.table().c_str());
+  std::fflush(stdout);  // a child does not do so at its end
+}
 /// One line of what a run took.
 inline void print(char const* name, memory_taken const& memory) {
   std::printf("%-14s %8.3f MB of tensors, resident memory rises by %7.3f MB\n", name, double(memory.tensor_bytes) / 1e6,

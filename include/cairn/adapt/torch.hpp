@@ -1,5 +1,13 @@
 #pragma once
 /// \file torch.hpp  Everything of the LibTorch adapter: loops as one autograd node, regions and chains under checkpoints, memory, conversions.
+// the functions first, so that an error in a call of theirs names the shortest way to it
+#include <cairn/adapt/torch/loop.hpp>
+#include <cairn/adapt/torch/loop_estimate.hpp>
+#include <cairn/adapt/torch/region.hpp>
+#include <cairn/adapt/torch/scan.hpp>
+#include <cairn/adapt/torch/scan_estimate.hpp>
+#include <cairn/adapt/torch/while.hpp>
+
 #include <cairn/adapt/torch/checkpointed_rnn.hpp>
 #include <cairn/adapt/torch/checkpointed_sequential.hpp>
 #include <cairn/adapt/torch/conversions.hpp>
@@ -7,14 +15,9 @@
 #include <cairn/adapt/torch/dlpack.hpp>
 #include <cairn/adapt/torch/free_memory.hpp>
 #include <cairn/adapt/torch/hc_module.hpp>
-#include <cairn/adapt/torch/loop.hpp>
-#include <cairn/adapt/torch/loop_estimate.hpp>
 #include <cairn/adapt/torch/loss_scaler.hpp>
 #include <cairn/adapt/torch/memory_hook.hpp>
 #include <cairn/adapt/torch/memory_stats.hpp>
 #include <cairn/adapt/torch/process_memory.hpp>
-#include <cairn/adapt/torch/region.hpp>
-#include <cairn/adapt/torch/scan.hpp>
 #include <cairn/adapt/torch/settings.hpp>
 #include <cairn/adapt/torch/slot_pool.hpp>
-#include <cairn/adapt/torch/while.hpp>

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <cairn/core/action.hpp>
 #include <cairn/core/forms.hpp>
+#include <cairn/core/refused.hpp>
 #include <cairn/core/state_traits.hpp>
 
 namespace cairn::detail {
@@ -16,9 +17,6 @@ concept owning_pointer = requires {
   typename T::deleter_type;
   typename T::element_type;
 };
-
-/// What a verb returns once its checks have failed, so that `auto g = gradient(...)` adds no second error.
-struct refused {};
 
 /// A function that is no seed for this state was handed over in its place.
 template <class T>

@@ -8,6 +8,7 @@
 #include <cairn/adapt/torch/byte_meter.hpp>
 #include <cairn/adapt/torch/loop.hpp>
 #include <cairn/adapt/torch/loop_estimate.hpp>
+#include <cairn/adapt/torch/while.hpp>
 
 namespace limit_tests {
 
@@ -50,11 +51,11 @@ problem wave() {
             {torch::rand({40, 40}), torch::rand({40, 40}), speed}, {speed}};
   return p;
 }
-/// Nothing but elementwise steps with a large part that is an integer, and one that is not there.
+/// Nothing but elementwise steps with a large part that is an integer, one that is not there, and one that is only carried along.
 problem mixed() {
   auto const w = torch::rand({300}).requires_grad_(true);
-  problem p{[w](state const& s, cairn::step_index) { return state{torch::sin(s[0] * w), s[1] + 1, Tensor{}}; },
-            {torch::rand({300}), torch::zeros({200}, torch::kLong), Tensor{}}, {w}};
+  problem p{[w](state const& s, cairn::step_index) { return state{torch::sin(s[0] * w), s[1] + 1, Tensor{}, s[3]}; },
+            {torch::rand({300}), torch::zeros({200}, torch::kLong), Tensor{}, torch::rand({900})}, {w}};
   return p;
 }
 std::vector<problem> problems() { return {lstm(24, 4), lstm(8, 64), convolution(), wave(), mixed()}; }
@@ -83,8 +84,14 @@ outcome plain(problem const& p, cairn::step_index steps) {
     return x;
   });
 }
+/// A copy, so that an initial state is counted, too.
+state made_here(state const& x) {
+  state copy;
+  for (auto const& t : x) copy.push_back(t.defined() ? t.clone() : t);
+  return copy;
+}
 outcome looped(problem const& p, cairn::step_index steps, LoopOptions const& options) {
-  return measured(p, [&] { return cairn::checkpointed_loop(p.step, p.x0, steps, options); });
+  return measured(p, [&] { return cairn::checkpointed_loop(p.step, made_here(p.x0), steps, options); });
 }
 
 TEST_CASE("a memory limit is never exceeded, measuring included, and what is estimated is what runs", "[torch]") {
@@ -105,12 +112,10 @@ TEST_CASE("a memory limit is never exceeded, measuring included, and what is est
         REQUIRE(limited.peak <= std::int64_t(limit) + scalars);
         REQUIRE(e.fits());
         REQUIRE(chosen.peak <= std::int64_t(e.peak_bytes) + scalars);
-        // the initial state is the caller's and was there before
         auto const& c = e.costs;
         auto const guess = c.block_bytes + std::max(c.tape_bytes + c.state_bytes, c.gradient_bytes);  // where there is no room to run a pair
         bool const guessed = e.block_size > 1 && c.pair_bytes == guess;
-        auto slack = c.state_bytes;
-        slack += c.state_bytes + c.generator_bytes;  // where sums of gradients stand, the last slot may be free again
+        auto slack = c.state_bytes + c.generator_bytes;  // where sums of gradients stand, the last slot may be free again
         if (guessed || e.engine_calls == 1) slack += c.gradient_bytes;
         REQUIRE(double(e.peak_bytes) <= 1.05 * double(chosen.peak) + double(slack));
         REQUIRE(stats->forward == e.forward);
@@ -121,6 +126,145 @@ TEST_CASE("a memory limit is never exceeded, measuring included, and what is est
       }
     }
     ++number;
+  }
+}
+
+/// A loop of unknown length, the states that it asked about, and the last step that was run.
+struct open_loop {
+  problem const& p;
+  cairn::step_index steps;
+  std::function<void(state const&)> look = [](state const&) {};
+  std::vector<cairn::step_index> asked = {};
+  cairn::step_index last_step = -1;
+
+  state run(LoopOptions const& options) {
+    asked.clear();
+    last_step = -1;
+    auto const keep_going = [&](state const& x, cairn::step_index i) {
+      asked.push_back(i);
+      look(x);
+      return i < steps;
+    };
+    auto const step = [this](state const& x, cairn::step_index i) {
+      last_step = std::max(last_step, i);
+      return p.step(x, i);
+    };
+    return cairn::checkpointed_while(keep_going, step, made_here(p.x0), options);
+  }
+  [[nodiscard]] bool asked_each_once() const {
+    for (std::size_t i = 0; i < asked.size(); ++i) if (asked[i] != cairn::step_index(i)) return false;
+    return asked.size() == std::size_t(steps) + 1;
+  }
+  /// That a refusal speaks of.
+  [[nodiscard]] cairn::wide least() {
+    try {
+      (void)run(LoopOptions().memory_limit(1));
+    } catch (cairn::infeasible_budget const& refused) {
+      return refused.value(1).magnitude;
+    }
+    return 0;
+  }
+};
+/// Takes more than the tape of a step and what else stands in backward.
+void looks_hard(state const& x) { (void)torch::cat(std::vector<Tensor>(200, x[0])); }
+
+TEST_CASE("a memory limit of a loop of unknown length is never exceeded, and no state is asked about twice", "[torch]") {
+  constexpr int scalars = 64;  // of the loss
+  int number = 0;
+  for (auto const& p : problems()) {
+    for (bool const hard : {false, true})
+      for (cairn::step_index const steps : {1, 2, 3, 4, 5, 6, 23}) {
+        auto const want = plain(p, steps);
+        open_loop loop{p, steps};
+        auto const easy = loop.least();
+        if (hard) loop.look = looks_hard;
+        auto const least = loop.least();
+        if (hard) CHECK(least > easy);
+        for (double factor = 1; factor < 20; factor *= 1.7) {
+          auto const limit = cairn::wide(double(least) * factor);
+          auto const stats = std::make_shared<cairn::StepStats>();
+          auto const limited = measured(p, [&] { return loop.run(LoopOptions().memory_limit(limit).stats(stats)); });
+          CAPTURE(number, hard, steps, factor, std::int64_t(limit), limited.peak, stats->slots_peak, stats->engine_calls);
+          REQUIRE(same_bits(want.grads, limited.grads));
+          REQUIRE(limited.peak <= std::int64_t(limit) + scalars);
+          REQUIRE(loop.asked_each_once());
+          REQUIRE(loop.last_step == steps - 1);
+          REQUIRE(stats->forward == steps);
+          REQUIRE(stats->vjp == steps);
+        }
+      }
+    ++number;
+  }
+}
+
+TEST_CASE("a loop of unknown length asks no more than a long one of known length, and leaves no room for another slot", "[torch]") {
+  cairn::step_index const steps = 150;
+  for (auto const& p : problems()) {
+    open_loop loop{p, steps};
+    auto const least = loop.least();
+    auto const costs = cairn::estimate(p.step, p.x0, steps, LoopOptions()).costs;
+    CHECK(least == cairn::least_bytes(costs));
+    for (double const factor : {1.0, 1.7, 3.0}) {
+      auto const limit = cairn::wide(double(least) * factor);
+      auto const stats = std::make_shared<cairn::StepStats>();
+      cairn::StepCallbacks look;
+      cairn::step_index size = 0;
+      look.run_backward = [&](std::int64_t begin, std::int64_t end) { size = std::max(size, end - begin); };
+      auto const got = measured(p, [&] { return loop.run(LoopOptions().memory_limit(limit).stats(stats).callbacks(look)); });
+      CHECK(got.peak <= std::int64_t(limit) + 64);
+      CHECK(cairn::detail::bytes_of_while(costs, {stats->slots_peak, size}) <= limit);
+      bool const needs_more = stats->slots_peak < stats->engine_calls - 1;  // a state is kept for each block but the last
+      if (needs_more) CHECK(cairn::detail::bytes_of_while(costs, {stats->slots_peak + 1, size}) > limit);
+      else CHECK(factor == 3.0);
+    }
+  }
+}
+
+TEST_CASE("a limit below the least of a loop of unknown length is refused before the loop, and nothing is changed", "[torch]") {
+  for (auto const& p : problems()) {
+    for (cairn::step_index const steps : {1, 2, 3, 30}) {
+      open_loop loop{p, steps};
+      auto const least = loop.least();
+      auto const at = at::detail::getDefaultCPUGenerator().get_state();
+      CHECK_THROWS_AS(loop.run(LoopOptions().memory_limit(least - 1)), cairn::infeasible_budget);
+      CHECK(loop.asked.size() <= 5);
+      CHECK(loop.last_step < std::min<cairn::step_index>(steps, 5));
+      CHECK(same_bits(at, at::detail::getDefaultCPUGenerator().get_state()));
+      CHECK_NOTHROW(loop.run(LoopOptions().memory_limit(least)));
+    }
+    open_loop none{p, 0};
+    CHECK(same_bits(none.run(LoopOptions().memory_limit(1)), p.x0));
+    at::NoGradGuard const no_grad;
+    CHECK_NOTHROW(open_loop{p, 9}.run(LoopOptions().memory_limit(1)));
+  }
+  for (auto const& p : problems()) CHECK(support::take_grads(p.inputs)[0].defined() == false);
+}
+
+TEST_CASE("measuring a loop of unknown length leaves generators, buffers and gradients as its plain loop finds them", "[torch]") {
+  torch::nn::BatchNorm1d norm{5};
+  auto const x = torch::randn({6, 5}).requires_grad_(true);
+  auto const step = [&](Tensor const& s) { return torch::dropout(norm->forward(s) + 0.1 * s, 0.3, true) + norm->running_mean.norm(); };
+  auto const until = [&](Tensor const&, cairn::step_index i) { return i < 9; };
+  for (auto const rng : {cairn::Rng::Preserve, cairn::Rng::Ignore}) {
+    norm->running_mean.zero_();
+    norm->num_batches_tracked.zero_();
+    support::seeded const seed{4};
+    cairn::StepCallbacks look;
+    std::vector<Tensor> seen;
+    look.state = [&](std::int64_t i, at::TensorList parts) { if (std::size_t(i) == seen.size()) seen.push_back(parts[0].detach().clone()); };
+    auto const y = cairn::checkpointed_while(until, step, x, LoopOptions().module(norm).rng(rng).callbacks(look).memory_limit("1MB"));
+    CHECK(norm->num_batches_tracked.item<std::int64_t>() == 9);
+    CHECK_FALSE(x.grad().defined());
+    auto const random = torch::rand({3});
+    norm->running_mean.zero_();
+    torch::manual_seed(4);
+    Tensor plain = x.detach();
+    for (std::size_t i = 0; i < 9; ++i) {
+      CHECK(same_bits(seen.at(i), plain));
+      plain = step(plain).detach();
+    }
+    CHECK(same_bits(y, plain));
+    CHECK(same_bits(random, torch::rand({3})));
   }
 }
 
@@ -219,6 +363,9 @@ TEST_CASE("a step that throws while it is measured leaves everything as it was",
     };
     auto const at = at::detail::getDefaultCPUGenerator().get_state();
     CHECK_THROWS_AS(cairn::checkpointed_loop(std::ref(step), x, 20, LoopOptions().memory_limit("1MB")), stop);
+    calls = 0;
+    auto const until = [](Tensor const&, cairn::step_index i) { return i < 20; };
+    CHECK_THROWS_AS(cairn::checkpointed_while(until, std::ref(step), x, LoopOptions().memory_limit("1MB")), stop);
     CHECK(same_bits(at, at::detail::getDefaultCPUGenerator().get_state()));
     CHECK(at::GradMode::is_enabled());
     CHECK(cairn::byte_meter::possible());

@@ -1,10 +1,12 @@
 #include "support/torch.hpp"
+#include <array>
 #include <atomic>
 #include <functional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 #include <cairn/adapt/torch/byte_meter.hpp>
 #include <cairn/adapt/torch/region.hpp>
@@ -18,6 +20,29 @@ using support::message_of;
 using support::same_bits;
 using support::seeded;
 using support::take_grads;
+
+/// Inputs of a type of their own: a tensor, a part that is a state too, and something that is no tensor.
+struct field {
+  Tensor values;
+  std::pair<Tensor, Tensor> edges;
+  double scale = 1;
+};
+
+}  // namespace region_tests
+
+template <>
+struct cairn::tensor_traits<region_tests::field> {
+  static void flatten(region_tests::field const& x, tensor_list& parts) {
+    append_tensors(x.values, parts);
+    append_tensors(x.edges, parts);
+  }
+  static region_tests::field unflatten(region_tests::field const& like, tensor_reader& from) {
+    auto values = from.next();
+    return {values, read_tensors(like.edges, from), like.scale};
+  }
+};
+
+namespace region_tests {
 
 /// A weight, an input, and a function of both with dropout in it.
 struct layer {
@@ -64,6 +89,76 @@ TEST_CASE("a region takes a tensor, a vector, a tuple or braces and returns what
   auto const undefined = checkpoint([](Tensor const& a, Tensor const& b) { return b.defined() ? a : a.sin(); }, std::pair{x, Tensor{}});
   undefined.sum().backward();
   CHECK(same_bits(x.grad(), x.detach().cos()));
+}
+
+/// The gradients of the leaves by the plain call and through a region, for inputs that `make` makes of them; f returns something whose tensors are summed.
+template <class Make, class F>
+void check_same_gradients(std::vector<Tensor> const& leaves, Make const& make, F const& f, bool early_stop) {
+  auto const gradients = [&](auto const& call) {
+    torch::manual_seed(4);
+    auto const given = call(make());
+    Tensor sum = torch::zeros({});
+    for (auto const& t : cairn::detail::tensors_of(given)) sum = sum + t.pow(2).sum();
+    sum.backward();
+    return take_grads(leaves);
+  };
+  auto const options = CheckpointOptions().early_stop(early_stop).determinism(cairn::Check::Bits);
+  auto const plain = gradients([&](auto const& inputs) { return cairn::detail::call_region(f, inputs); });
+  auto const ours = gradients([&](auto const& inputs) { return checkpoint(f, inputs, options); });
+  CHECK(same_bits(plain, ours));
+}
+
+TEST_CASE("a region takes and returns every state that a loop takes", "[torch][region]") {
+  seeded const seed{21};
+  bool const early_stop = GENERATE(true, false);
+  auto const a = torch::randn({4}).requires_grad_(true), b = torch::randn({4}).requires_grad_(true), fixed = torch::randn({4});
+  using dictionary = torch::OrderedDict<std::string, Tensor>;
+  using nested = std::tuple<Tensor, std::vector<std::pair<Tensor, Tensor>>, std::array<Tensor, 2>>;
+  auto const make_nested = [&] { return nested{a * 1, {{b * 1, fixed}, {Tensor{}, a}}, {fixed, b}}; };
+  check_same_gradients({a, b}, make_nested, [](Tensor const& x, std::vector<std::pair<Tensor, Tensor>> const& list, std::array<Tensor, 2> const& two) {
+    auto const y = torch::dropout(x.sin() * list[0].first.exp(), 0.5, true);
+    return nested{y, {{two[0] * y.cos(), list[1].first.defined() ? list[1].first : list[1].second.exp()}}, {two[1].sigmoid(), y}};
+  }, early_stop);
+  check_same_gradients({a, b}, make_nested, [](nested const& x) {
+    auto const& [first, list, two] = x;
+    return std::pair{first.sin() * list[0].first, torch::dropout(two[1].exp(), 0.5, true)};
+  }, early_stop);
+  check_same_gradients({a, b}, [&] {
+    dictionary inputs;
+    inputs.insert("h", a * 2);
+    inputs.insert("c", b);
+    inputs.insert("fixed", fixed);
+    return inputs;
+  }, [](dictionary const& x) {
+    dictionary y;
+    y.insert("c", x["h"].sin() * x["c"].exp() * x["fixed"]);
+    return y;
+  }, early_stop);
+  check_same_gradients({a, b}, [&] { return field{a * 1, {b * 1, Tensor{}}, 0.25}; }, [](field const& x) {
+    return field{(x.values * x.scale).sin() * x.edges.first.exp(), {x.edges.second.defined() ? x.values : x.edges.first.cos(), x.values.exp()}, x.scale};
+  }, early_stop);
+  check_same_gradients({a}, [&] { return std::array<Tensor, 2>{a, a}; }, [](Tensor const& x, Tensor const& y) { return x.sin() * y.exp(); }, early_stop);
+  check_same_gradients({a}, [] { return std::tuple<>{}; }, [&] { return a.sin().exp(); }, early_stop);
+}
+
+TEST_CASE("a region whose inputs need no gradient differentiates what its function captures", "[torch][region]") {
+  auto const w = torch::randn({4}).requires_grad_(true), x = torch::randn({4});
+  auto const y = checkpoint([&](field const& in) { return in.values.sin() * w.exp() * in.scale; }, field{x, {}, 0.5});
+  y.sum().backward();
+  CHECK(torch::allclose(w.grad(), x.sin() * w.detach().exp() * 0.5));
+}
+
+TEST_CASE("a region keeps the tensors of its inputs and nothing behind them", "[torch][region]") {
+  auto const x = torch::ones({1 << 12}).requires_grad_(true), w = torch::ones({1 << 12}).requires_grad_(true);
+  cairn::byte_meter const meter;
+  Tensor y;
+  {
+    field const inputs{x.exp().exp() + 1, {Tensor{}, Tensor{}}, 1};
+    y = checkpoint([&](field const& in) { return (in.values.detach() * w).sum(); }, inputs);
+  }
+  CHECK(meter.allocated() < 2 * std::int64_t(x.nbytes()));
+  y.backward();
+  CHECK(same_bits(w.grad(), (x.exp().exp() + 1).detach()));
 }
 
 TEST_CASE("a region runs twice, and once without grad mode or gradients", "[torch][region]") {

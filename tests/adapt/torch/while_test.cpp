@@ -1,6 +1,8 @@
 #include "support/torch.hpp"
 #include <cairn/cairn.hpp>
 #include <cairn/adapt/torch/while.hpp>
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -78,6 +80,87 @@ TEST_CASE("a loop of unknown length has the bits of the plain loop, and takes th
   }
 }
 
+TEST_CASE("blocks of a loop of unknown length have the bits of the plain loop, and run what online says over blocks", "[torch]") {
+  iteration const x;
+  for (cairn::step_index const steps : {1, 2, 3, 4, 7, 8, 9, 24, 40}) {
+    auto const want = differentiated(x, [&] {
+      state s = x.start();
+      for (cairn::step_index i = 0; i < steps; ++i) s = x(s, i);
+      return s;
+    });
+    for (auto const size : std::vector<cairn::step_index>{1, 2, 3, 8, 64, INT64_MAX})
+      for (auto const slots : {1, 2, 3, 5}) {
+        CAPTURE(steps, size, slots);
+        auto const blocks = steps / size + (steps % size != 0 ? 1 : 0);
+        auto const stats = std::make_shared<cairn::StepStats>();
+        std::vector<std::int64_t> asked, reversed;
+        cairn::StepCallbacks look;
+        look.run_backward = [&](std::int64_t begin, std::int64_t end) {
+          CHECK(begin % size == 0);
+          CHECK(end == std::min<std::int64_t>(size < steps ? begin + size : steps, steps));
+          reversed.push_back(begin);
+        };
+        auto const keep_going = [&](state const&, cairn::step_index i) {
+          asked.push_back(i);
+          return i < steps;
+        };
+        auto const options = LoopOptions().checkpoints(slots).block_size(size).stats(stats).callbacks(look).determinism(cairn::Check::Bits);
+        REQUIRE(same(want, differentiated(x, [&] { return cairn::checkpointed_while(keep_going, x, x.start(), options); })));
+        REQUIRE(asked.size() == std::size_t(steps) + 1);
+        for (std::size_t i = 0; i < asked.size(); ++i) CHECK(asked[i] == std::int64_t(i));
+        CHECK(std::is_sorted(reversed.rbegin(), reversed.rend()));
+        CHECK(std::int64_t(reversed.size()) == blocks);
+        CHECK(stats->forward == steps);
+        CHECK(stats->vjp == steps);
+        CHECK(stats->engine_calls == blocks);
+        // behind the turn whole blocks are run only: the last, short one is the first to be reversed
+        auto const counts = cairn::online{slots}.stopping_at(blocks).counts();
+        CHECK(stats->recompute == std::int64_t(counts.advances + counts.turned - cairn::wide(blocks)) * (blocks > 1 ? size : 0));
+        CHECK(stats->slots_peak == counts.peak_slots);
+        bool const optimal = blocks <= (slots + 2) * (slots + 1) / 2 + 1;
+        auto const fewest = cairn::revolve::advances(blocks, slots) + 1 - cairn::wide(blocks);
+        if (optimal) CHECK(stats->recompute == std::int64_t(fewest) * (blocks > 1 ? size : 0));
+      }
+  }
+}
+
+TEST_CASE("a block of a loop of unknown length begins where its casts, buffers and numbers of the generators did", "[torch]") {
+  torch::nn::BatchNorm1d norm{5};
+  auto const w = torch::randn({5, 5}).requires_grad_(true), x = torch::randn({6, 5}).requires_grad_(true);
+  auto const step = [&](Tensor const& s) { return torch::dropout(norm->forward(torch::tanh(s.mm(w)).to(at::kFloat)), 0.3, true); };
+  auto const keep_going = [&](Tensor const& s, cairn::step_index i) { return i < 11 && s.mm(w).abs().max().item<float>() < 1e6F; };
+  auto const run = [&](auto loop) {
+    support::seeded const seed{5};
+    norm->running_mean.zero_();
+    norm->running_var.fill_(1);
+    cairn::detail::switch_autocast(at::kCPU, true);
+    auto y = loop();
+    y.sum().backward();
+    cairn::detail::switch_autocast(at::kCPU, false);
+    at::autocast::clear_cache();
+    auto all = support::take_grads({w, x, norm->weight});
+    for (auto const& t : {norm->running_mean.clone(), norm->running_var.clone(), torch::rand({3})}) all.push_back(t);
+    return all;
+  };
+  auto const want = run([&] {
+    Tensor y = x;
+    for (int i = 0; i < 11; ++i) y = step(y);
+    return y;
+  });
+  for (int const size : {1, 2, 4, 16}) {
+    CAPTURE(size);
+    CHECK(same_bits(want, run([&] {
+      return cairn::checkpointed_while(keep_going, step, x, LoopOptions().checkpoints(2).block_size(size).module(norm));
+    })));
+    CHECK(same_bits(want, run([&] { return cairn::checkpointed_while(keep_going, step, x, LoopOptions().memory_limit("1MB").module(norm)); })));
+  }
+  cairn::detail::switch_autocast(at::kCPU, true);
+  (void)cairn::checkpointed_while(keep_going, [](Tensor const& s) { return s * 0.5; }, x, LoopOptions());
+  CHECK(x.detach().mm(w).requires_grad());  // no cast without a gradient is left for the caller
+  cairn::detail::switch_autocast(at::kCPU, false);
+  at::autocast::clear_cache();
+}
+
 TEST_CASE("a loop that does not begin is its initial state, and one without grad mode keeps nothing", "[torch]") {
   auto const x = torch::ones({3}, torch::requires_grad());
   auto const halves = [](Tensor const& s) { return s * 0.5; };
@@ -104,6 +187,9 @@ TEST_CASE("a loop of unknown length is differentiated again where its graph is r
   auto const y = cairn::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 9; }, step, x, LoopOptions().checkpoints(2));
   auto const want = torch::autograd::grad({plain.sum()}, {x, w}, {}, true);
   for (int times = 0; times < 2; ++times) CHECK(same_bits(want, torch::autograd::grad({y.sum()}, {x, w}, {}, true)));
+  auto const nine = [](Tensor const&, cairn::step_index i) { return i < 9; };
+  auto const in_blocks = cairn::checkpointed_while(nine, step, x, LoopOptions().checkpoints(2).block_size(2));
+  for (int times = 0; times < 2; ++times) CHECK(same_bits(want, torch::autograd::grad({in_blocks.sum()}, {x, w}, {}, true)));
   auto const twice = [&](Tensor const& last) {
     auto const first = torch::autograd::grad({last.pow(3).sum()}, {x, w}, {}, true, true);
     return torch::autograd::grad({first[0].pow(2).sum() + first[1].sin().sum()}, {x, w}, {}, true);
@@ -118,11 +204,16 @@ TEST_CASE("what is wrong with a loop of unknown length is said", "[torch]") {
   auto const nine = [](Tensor const&, cairn::step_index i) { return i < 9; };
   int calls = 0;
   auto const counted = [&](Tensor const&, cairn::step_index) { return ++calls < 5; };
-  for (auto const& options : {LoopOptions().block_size(2), LoopOptions().schedule(cairn::revolve{9, 2}), LoopOptions().memory_limit("1GB")})
-    CHECK_THAT(said<cairn::invalid_plan>([&] { (void)cairn::checkpointed_while(counted, halves, x, options); }),
-               ContainsSubstring("cairn::checkpointed_while: a loop of unknown length is planned by the number of checkpoints alone"));
-  CHECK_THAT(said<cairn::invalid_plan>([&] { (void)cairn::checkpointed_while(counted, halves, x, LoopOptions().checkpoints(-1)); }),
-             ContainsSubstring("checkpoints are 1 or more, or 0 for the default (checkpoints = -1)"));
+  auto const refused = [&](LoopOptions const& options) {
+    return said<cairn::invalid_plan>([&] { (void)cairn::checkpointed_while(counted, halves, x, options); });
+  };
+  CHECK_THAT(refused(LoopOptions().schedule(cairn::revolve{9, 2})),
+             ContainsSubstring("cairn::checkpointed_while: a schedule is for a known number of steps (its steps = 9)"));
+  for (auto const& options : {LoopOptions().checkpoints(-1), LoopOptions().block_size(-1)})
+    CHECK_THAT(refused(options), ContainsSubstring("cairn::checkpointed_while: checkpoints and block sizes are 1 or more, or 0 for the default"));
+  for (auto const& options : {LoopOptions().checkpoints(1), LoopOptions().block_size(1)})
+    CHECK_THAT(refused(LoopOptions(options).memory_limit("1GB")),
+               ContainsSubstring("cairn::checkpointed_while: a memory limit chooses checkpoints and blocks itself"));
   CHECK(calls == 0);
   auto const late = [&](Tensor const& s, cairn::step_index i) { return i == 4 ? s * w : s.sin(); };
   CHECK_THAT(said<cairn::invalid_call>([&] { cairn::checkpointed_while(nine, late, x, LoopOptions().checkpoints(2)).sum().backward(); }),
@@ -138,10 +229,16 @@ TEST_CASE("what is wrong with a loop of unknown length is said", "[torch]") {
       return i < 9;
     };
   };
-  for (cairn::step_index const last : {0, 1, 6}) CHECK_THROWS_AS(cairn::checkpointed_while(throws_at(last), halves, x, LoopOptions().checkpoints(2)), unlucky);
+  for (cairn::step_index const last : {0, 1, 6})
+    for (auto const& options : {LoopOptions().checkpoints(2), LoopOptions().checkpoints(2).block_size(4), LoopOptions().memory_limit("1MB")})
+      CHECK_THROWS_AS(cairn::checkpointed_while(throws_at(last), halves, x, options), unlucky);
   auto const fails = [&](Tensor const& s, cairn::step_index i) { return i == 5 ? throw unlucky{"step"} : s * 0.5; };
   CHECK_THROWS_AS(cairn::checkpointed_while(nine, fails, x, LoopOptions().checkpoints(2)), unlucky);
   CHECK(at::GradMode::is_enabled());
+  auto const in_place = [](Tensor const& s) { return s.detach().mul_(2); };
+  for (auto const& options : {LoopOptions(), LoopOptions().memory_limit("1MB")})
+    CHECK_THAT(said<cairn::invalid_call>([&] { (void)cairn::checkpointed_while(nine, in_place, x, options); }),
+               ContainsSubstring("cairn::checkpointed_while: the step changed its state in place (step = 0"));
   auto const y = cairn::checkpointed_while(nine, halves, x, LoopOptions().checkpoints(2));
   y.sum().backward();
   CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("cairn::checkpointed_while: the checkpoints were used up"));

@@ -38,6 +38,10 @@ class generator_states {
       generator.set_state(state);
     }
   }
+  /// Adds the tensors that it consists of.
+  void list_tensors(std::vector<at::Tensor>& all) const {
+    for (auto const& [device, state] : states_) all.push_back(state);
+  }
 
  private:
   [[nodiscard]] bool has(at::Device device) const {

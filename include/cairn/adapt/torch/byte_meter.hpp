@@ -51,6 +51,13 @@ class byte_reporter final : public c10::MemoryReportingInfoBase {
     std::lock_guard const lock{access_};
     peak_ = allocated_;
   }
+  /// Counts a block of before, too, and its end.
+  void begin_with(void* block, std::int64_t bytes) { count(block, bytes); }
+  /// The bytes of what is held now, by address.
+  [[nodiscard]] std::unordered_map<void*, std::int64_t> blocks() const {
+    std::lock_guard const lock{access_};
+    return blocks_;
+  }
 
  private:
   /// Blocks are known by their address: LibTorch reports the end of blocks that began elsewhere, and says nothing of an end in a thread without a
@@ -77,6 +84,16 @@ class byte_reporter final : public c10::MemoryReportingInfoBase {
   std::int64_t peak_ = 0;
 };
 
+/// Whether a profiler of LibTorch's takes the reports of this thread: its callbacks would take our object for theirs.
+[[nodiscard]] inline bool profiler_is_on() {
+  return dynamic_cast<torch::profiler::impl::ProfilerStateBase*>(c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE)) != nullptr;
+}
+/// One that stands before those that there are in this thread.   \pre no profiler is on
+[[nodiscard]] inline std::shared_ptr<byte_reporter> reporter_for(c10::Device device) {
+  auto* const next = c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
+  return std::make_shared<byte_reporter>(device, c10::ThreadLocalDebugInfo::current(), dynamic_cast<c10::MemoryReportingInfoBase*>(next));
+}
+
 }  // namespace detail
 
 /// Counts the bytes of the tensors that are made while it lives, in this thread and in those that LibTorch hands its work to: the autograd
@@ -88,26 +105,22 @@ class byte_meter {
   /// \param device  whose tensors; one without an index counts all devices of its type
   /// \throws invalid_call  where a profiler of LibTorch's is on in this thread: it takes the reports that a meter needs
   explicit byte_meter(c10::Device device = c10::Device(c10::kCPU))
-      : reporter_{reporter_for(device)}, guard_{c10::DebugInfoKind::PROFILER_STATE, reporter_} {}
+      : reporter_{checked_reporter(device)}, guard_{c10::DebugInfoKind::PROFILER_STATE, reporter_} {}
   byte_meter(byte_meter const&) = delete;
   byte_meter& operator=(byte_meter const&) = delete;
 
   /// Whether this thread can have one now: it has no profiler of LibTorch's.
-  [[nodiscard]] static bool possible() {
-    return dynamic_cast<torch::profiler::impl::ProfilerStateBase*>(c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE)) == nullptr;
-  }
+  [[nodiscard]] static bool possible() { return !detail::profiler_is_on(); }
 
   [[nodiscard]] std::int64_t allocated() const { return reporter_->allocated(); }  ///< bytes held now, >= 0
   [[nodiscard]] std::int64_t peak() const { return reporter_->peak(); }  ///< the most bytes held at once, since it began or since `reset_peak`
   void reset_peak() { reporter_->reset_peak(); }  ///< from now on the peak is what is held now, or more
 
  private:
-  [[nodiscard]] static std::shared_ptr<detail::byte_reporter> reporter_for(c10::Device device) {
-    if (!possible())  // its callbacks would take our object for theirs
+  [[nodiscard]] static std::shared_ptr<detail::byte_reporter> checked_reporter(c10::Device device) {
+    if (!possible())
       throw invalid_call{"cairn::byte_meter", "a profiler of LibTorch is on in this thread", {}, "end it first, or read the memory from it"};
-    auto* const next = c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
-    return std::make_shared<detail::byte_reporter>(device, c10::ThreadLocalDebugInfo::current(),
-                                                   dynamic_cast<c10::MemoryReportingInfoBase*>(next));
+    return detail::reporter_for(device);
   }
 
   std::shared_ptr<detail::byte_reporter> reporter_;

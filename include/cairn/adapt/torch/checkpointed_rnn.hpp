@@ -15,8 +15,10 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 #include <cairn/adapt/torch/device_choice.hpp>
+#include <cairn/adapt/torch/loop_estimate.hpp>
 #include <cairn/adapt/torch/loop_options.hpp>
 #include <cairn/adapt/torch/scan.hpp>
+#include <cairn/adapt/torch/scan_estimate.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
@@ -60,20 +62,27 @@ template <class Result, class Module, class Input, class State>
 Result cell_result(Result (Module::*)(Input, State));
 template <class Result, class Module, class Input, class State>
 Result cell_result(Result (Module::*)(Input, State) const);
+template <class Cell>
+using cell_state = decltype(cell_result(&Cell::ContainedType::forward));
+/// A module holder whose module has `forward(input, state)`, which returns the next state.
+template <class Cell>
+concept recurrent_cell = tensor_state<cell_state<Cell>> && requires(Cell& cell, at::Tensor const& x, cell_state<Cell> const& state) {
+  { cell->forward(x, state) } -> std::same_as<cell_state<Cell>>;
+};
 
 }  // namespace detail
+
 
 /// Runs a cell along a sequence by `checkpointed_scan`, and gives what `torch::nn::LSTM` gives of one layer and direction. It has the cell's names:
 /// what one saves, the other loads. Parameters are shared with the cell that it was made of.
 /// \tparam Cell  a module holder, as `torch::nn::LSTMCell`, whose module has `forward(input, state)`, which returns the next state. The output of a
 ///        step is the
 ///         first tensor of that
-template <class Cell>
+template <detail::recurrent_cell Cell>
 class CheckpointedRNNImpl : public torch::nn::Module {
  public:
   using CellImpl = typename Cell::ContainedType;  ///< the module inside
-  using State = decltype(detail::cell_result(&CellImpl::forward));  ///< what the cell returns
-  static_assert(tensor_state<State>, "cairn: the cell must return its next state: a tensor, or tuples, vectors or dictionaries of tensors");
+  using State = detail::cell_state<Cell>;  ///< what the cell returns
 
   /// \param cell  is not copied
   explicit CheckpointedRNNImpl(Cell cell, RNNOptions const& options = {}) : options_{options}, cell_{std::move(cell)} {
@@ -88,22 +97,17 @@ class CheckpointedRNNImpl : public torch::nn::Module {
   /// \param start  the initial state; zeros, in the type and on the device of xs, where there is none and the cell's options say the size
   /// \throws invalid_call, and what `checkpointed_scan` throws
   [[nodiscard]] std::tuple<at::Tensor, State> forward(at::Tensor const& xs, std::optional<State> const& start = {}) {
-    auto const dimensions = xs.defined() ? xs.dim() : 0;
-    if (dimensions < 2)
-      throw invalid_call{who, "the input is no sequence of vectors", {{"dimensions", dimensions}},
-                         "give [T, batch, features], or [batch, T, features] with batch_first(true)"};
-    auto const along = options_.batch_first() ? xs.transpose(0, 1) : xs;
-    auto loop = options_.loop();
-    loop.module(*cell_);
-    auto step = [cell = cell_](State const& s, at::Tensor const& x) mutable {
-      State next = cell->forward(x, s);
-      auto output = detail::tensors_of(next).front();
-      return std::pair{std::move(next), std::move(output)};
-    };
+    auto const along = lengthwise(xs);
     State const state = start ? *start : zero_state(along);
-    auto [last, ys] = checkpointed_scan(step, state, along, std::move(loop));
+    auto [last, ys] = checkpointed_scan(step(), state, along, loop());
     if (along.size(0) == 0) ys = nothing(detail::tensors_of(state).front());
     return {options_.batch_first() ? ys.transpose(0, 1) : ys, std::move(last)};
+  }
+
+  /// What a forward along xs and its backward will take: `cairn::estimate` of the scan.   \param xs, start  as of `forward`
+  [[nodiscard]] LoopEstimate estimate(at::Tensor const& xs, std::optional<State> const& start = {}) {
+    auto const along = lengthwise(xs);
+    return cairn::estimate(step(), start ? *start : zero_state(along), along, loop());
   }
 
   /// A copy with parameters of its own.
@@ -127,6 +131,26 @@ class CheckpointedRNNImpl : public torch::nn::Module {
  private:
   static constexpr char const* who = "cairn::CheckpointedRNN";
 
+  /// [T, batch, features].
+  [[nodiscard]] at::Tensor lengthwise(at::Tensor const& xs) const {
+    auto const dimensions = xs.defined() ? xs.dim() : 0;
+    if (dimensions < 2)
+      throw invalid_call{who, "the input is no sequence of vectors", {{"dimensions", dimensions}},
+                         "give [T, batch, features], or [batch, T, features] with batch_first(true)"};
+    return options_.batch_first() ? xs.transpose(0, 1) : xs;
+  }
+  [[nodiscard]] auto step() const {
+    return [cell = cell_](State const& s, at::Tensor const& x) mutable {
+      State next = cell->forward(x, s);
+      auto output = detail::tensors_of(next).front();
+      return std::pair{std::move(next), std::move(output)};
+    };
+  }
+  [[nodiscard]] LoopOptions loop() const {
+    auto options = options_.loop();
+    options.module(*cell_);
+    return options;
+  }
   /// \param xs  [T, ...]
   [[nodiscard]] State zero_state(at::Tensor const& xs) const {
     if constexpr (requires { { cell_->options.hidden_size() } -> std::convertible_to<std::int64_t>; }) {
@@ -150,9 +174,19 @@ class CheckpointedRNNImpl : public torch::nn::Module {
   Cell cell_;
 };
 
-/// Holds a `CheckpointedRNNImpl`, as LibTorch's modules are held: `cairn::CheckpointedRNN rnn{torch::nn::LSTMCell(64, 256), cairn::RNNOptions()...}`.
+/// Refused in a sentence: what is no cell.
 template <class Cell>
-class CheckpointedRNN : public torch::nn::ModuleHolder<CheckpointedRNNImpl<Cell>> {
+class CheckpointedRNN {
+  static constexpr bool is_cell = detail::recurrent_cell<Cell>;
+  static_assert(is_cell, "cairn: the cell must be a module holder, as torch::nn::LSTMCell, with forward(input, state) that returns the next state");
+
+ public:
+  /// Cell is deduced from it.
+  explicit CheckpointedRNN(Cell const& cell, RNNOptions const& options = {});
+};
+/// Holds a `CheckpointedRNNImpl`, as LibTorch's modules are held: `cairn::CheckpointedRNN rnn{torch::nn::LSTMCell(64, 256), cairn::RNNOptions()...}`.
+template <detail::recurrent_cell Cell>
+class CheckpointedRNN<Cell> : public torch::nn::ModuleHolder<CheckpointedRNNImpl<Cell>> {
  public:
   using Impl = CheckpointedRNNImpl<Cell>;  ///< the module
 

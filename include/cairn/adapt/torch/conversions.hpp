@@ -10,6 +10,7 @@
 #include <vector>
 #include <ATen/ATen.h>
 #include <cairn/core/error.hpp>
+#include <cairn/core/refused.hpp>
 
 namespace cairn {
 namespace detail {
@@ -73,25 +74,32 @@ template <class M, class End>
 template <class M>
 [[nodiscard]] at::Tensor tensor_view(M&& matrix) {
   using plain = std::remove_cvref_t<M>;
-  static_assert(detail::dense_matrix<plain>, "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
-  if constexpr (detail::dense_matrix<plain>) {
+  constexpr bool is_matrix = detail::dense_matrix<plain>;
+  static_assert(is_matrix, "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
+  if constexpr (!is_matrix) return {};
+  else {
     constexpr bool writable = !std::is_const_v<detail::matrix_number<std::remove_reference_t<M>>>;
     constexpr bool lasting = std::is_lvalue_reference_v<M> || !detail::owning_matrix<plain>;
     static_assert(writable, "cairn: a tensor over const numbers could be written to; copy them with cairn::to_tensor(matrix)");
     static_assert(lasting, "cairn: the matrix would end before the tensor; give it away with cairn::to_tensor(std::move(matrix))");
     if constexpr (writable && lasting) return detail::tensor_over(matrix, [](void*) {});
+    else return {};
   }
 }
 
 /// A tensor over the numbers of a shared matrix, which it keeps alive.   \throws invalid_call  without a matrix
 template <class M>
 [[nodiscard]] at::Tensor tensor_view(std::shared_ptr<M> matrix) {
-  static_assert(detail::dense_matrix<M>, "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
-  static_assert(!std::is_const_v<detail::matrix_number<M>>,
-                "cairn: a tensor over const numbers could be written to; copy them with cairn::to_tensor(matrix)");
-  if (matrix == nullptr) throw invalid_call{"cairn::tensor_view", "there is no matrix", {}, "give a pointer to one"};
-  auto& numbers = *matrix;
-  return detail::tensor_over(numbers, [kept = std::move(matrix)](void*) mutable { kept.reset(); });
+  constexpr bool is_matrix = detail::dense_matrix<M>;
+  static_assert(is_matrix, "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
+  if constexpr (!is_matrix) return {};
+  else {
+    constexpr bool writable = !std::is_const_v<detail::matrix_number<M>>;
+    static_assert(writable, "cairn: a tensor over const numbers could be written to; copy them with cairn::to_tensor(matrix)");
+    if (matrix == nullptr) throw invalid_call{"cairn::tensor_view", "there is no matrix", {}, "give a pointer to one"};
+    auto& numbers = *matrix;
+    return detail::tensor_over(numbers, [kept = std::move(matrix)](void*) mutable { kept.reset(); });
+  }
 }
 
 /// A tensor that owns its numbers: those of a matrix that is given away by std::move, without a copy where they lie outside the object, or a
@@ -99,19 +107,19 @@ template <class M>
 template <class M>
 [[nodiscard]] at::Tensor to_tensor(M&& matrix) {
   using plain = std::remove_cvref_t<M>;
-  static_assert(detail::dense_matrix<plain>, "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
-  if constexpr (detail::dense_matrix<plain>) {
-    if constexpr (!std::is_reference_v<M> && !std::is_const_v<M> && detail::owning_matrix<plain>)
-      return tensor_view(std::make_shared<plain>(std::move(matrix)));
-    else return detail::tensor_over(matrix, [](void*) {}).clone();
-  }
+  constexpr bool is_matrix = detail::dense_matrix<plain>;
+  static_assert(is_matrix, "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
+  if constexpr (!is_matrix) return {};
+  else if constexpr (!std::is_reference_v<M> && !std::is_const_v<M> && detail::owning_matrix<plain>)
+    return tensor_view(std::make_shared<plain>(std::move(matrix)));
+  else return detail::tensor_over(matrix, [](void*) {}).clone();
 }
 
 namespace detail {
 
-template <class Map>
-struct map_parts;
 /// What an Eigen::Map is made of, without the header of Eigen's.
+template <class Map>
+struct map_parts {};
 template <template <class, int, class> class Map, class Plain, int Options, class Stride>
 struct map_parts<Map<Plain, Options, Stride>> {
   static constexpr std::uintptr_t alignment = std::uintptr_t(Options);
@@ -130,23 +138,14 @@ template <class Stride, class Index>
   else return Stride();
 }
 
-}  // namespace detail
-
-/// Eigen's view of the numbers of a tensor, which you keep alive as long as the map. `eigen_map<Eigen::Map<Eigen::MatrixXf, 0,
-/// Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>>(t)` fits each tensor of floats with up to two dimensions; `Eigen::Map<Eigen::VectorXf>` each
-/// contiguous one with one; `Eigen::Map<RowMajorMatrix>` contiguous ones with two. One dimension is a column, or a row where the type is one.
-/// \tparam Map  an Eigen::Map; one of a const matrix reads only
-/// \throws invalid_call  for another type or device, for layouts and sizes that the map cannot have, and, unless it reads only, for a tensor that
-/// requires a gradient (autograd would not see what is written) or whose numbers overlap (an expanded one)
 template <class Map>
-[[nodiscard]] Map eigen_map(at::Tensor const& tensor) {
-  using parts = detail::map_parts<Map>;
+[[nodiscard]] Map map_over(at::Tensor const& tensor) {
+  using parts = map_parts<Map>;
   using number = typename parts::plain::Scalar;
-  static_assert(detail::tensor_number<number>, "cairn: tensors cannot hold the numbers of this map");
   auto const refuse = [](char const* problem, char const* advice) { throw invalid_call{"cairn::eigen_map", problem, {}, advice}; };
   if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.device().is_cpu())
     refuse("the tensor is undefined, sparse or on a device", "give a strided one in host memory");
-  if (tensor.scalar_type() != detail::scalar_type_of<number>::value)
+  if (tensor.scalar_type() != scalar_type_of<number>::value)
     refuse("the tensor holds other numbers than the map", "convert it with tensor.to(type)");
   if (tensor.is_conj() || tensor.is_neg()) refuse("the tensor is conjugated or negated when it is read", "give tensor.resolve_conj().resolve_neg()");
   if (tensor.dim() > 2)
@@ -177,12 +176,33 @@ template <class Map>
   if (parts::alignment > 1 && reinterpret_cast<std::uintptr_t>(data) % parts::alignment != 0)
     refuse("the numbers are not aligned as the map wants", "take an unaligned map");
   auto const outer = index(stride[row_major ? 0 : 1]), inner = index(stride[row_major ? 1 : 0]);
-  Map map{data, index(size[0]), index(size[1]), detail::make_stride<typename parts::stride>(outer, inner)};
+  Map map{data, index(size[0]), index(size[1]), make_stride<typename parts::stride>(outer, inner)};
   bool const agrees = map.size() == 0 || ((map.innerSize() <= 1 || map.innerStride() == inner) && (map.outerSize() <= 1 || map.outerStride() == outer));
   if (!agrees)
     throw invalid_call{"cairn::eigen_map", "the map cannot have the strides of the tensor", {{"outer", outer}, {"inner", inner}},
                        "give the map Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>, or tensor.contiguous()"};
   return map;
+}
+
+}  // namespace detail
+
+/// Eigen's view of the numbers of a tensor, which you keep alive as long as the map. `eigen_map<Eigen::Map<Eigen::MatrixXf, 0,
+/// Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>>(t)` fits each tensor of floats with up to two dimensions; `Eigen::Map<Eigen::VectorXf>` each
+/// contiguous one with one; `Eigen::Map<RowMajorMatrix>` contiguous ones with two. One dimension is a column, or a row where the type is one.
+/// \tparam Map  an Eigen::Map; one of a const matrix reads only
+/// \throws invalid_call  for another type or device, for layouts and sizes that the map cannot have, and, unless it reads only, for a tensor that
+/// requires a gradient (autograd would not see what is written) or whose numbers overlap (an expanded one)
+template <class Map>
+[[nodiscard]] auto eigen_map(at::Tensor const& tensor) {
+  constexpr bool is_map = requires { typename detail::map_parts<Map>::plain; };
+  static_assert(is_map, "cairn: a tensor is seen by an Eigen::Map; name one, as eigen_map<Eigen::Map<Eigen::VectorXf>>(tensor)");
+  if constexpr (!is_map) return detail::refused{};
+  else {
+    constexpr bool is_number = detail::tensor_number<typename Map::Scalar>;
+    static_assert(is_number, "cairn: tensors cannot hold the numbers of this map");
+    if constexpr (!is_number) return detail::refused{};
+    else return detail::map_over<Map>(tensor);
+  }
 }
 
 }  // namespace cairn

@@ -43,8 +43,9 @@ class HCExecutor {
 };
 
 /// A model that runs by blocks: forward keeps the first state of each but the last, backward runs the blocks again. The nodes are the children of a
-/// Sequential or a list that is given, since LibTorch cannot look into a module; another model runs as it is, and a notice says so. Gradients have
-/// the bits of the model. Parameters have the names of the model's behind "module.".
+/// Sequential or a list that is given, since LibTorch cannot look into a module; another model runs as it is, and a notice says so. A child that changes its
+/// input in place, or gives it or a view of it back, is one node with the child before. Gradients have the bits of the model. Parameters have the names of
+/// the model's behind "module.".
 class HCModuleImpl : public torch::nn::Module {
  public:
   /// \param model  its children are the nodes
@@ -110,7 +111,7 @@ class HCModuleImpl : public torch::nn::Module {
       options = {};
     } else {
       detail::need_saved_hooks(who);
-      detail::measured_stages measured{std::move(stages), x};
+      detail::measured_stages measured{std::move(stages), x, config_.rng()};
       work = std::move(measured.work);
       plan.stages = std::move(measured.stages);
     }

@@ -13,13 +13,15 @@
 #include <cairn/adapt/torch/loop_plan.hpp>
 #include <cairn/adapt/torch/loop_probe.hpp>
 #include <cairn/adapt/torch/loop_tally.hpp>
+#include <cairn/adapt/torch/step_stats.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
+#include <cairn/core/refused.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn {
 
-/// What a loop over tensors will take. The counts are those that `StepStats` has after one backward.
+/// What a loop over tensors will take. The counts are those that `StepStats` has after one forward and one backward.
 struct LoopEstimate {
   loop_costs costs;  ///< what was measured
   slot_index checkpoints = 0;  ///< the most states kept at once, for `LoopOptions::checkpoints`
@@ -29,8 +31,10 @@ struct LoopEstimate {
   std::int64_t vjp = 0;  ///< steps differentiated, = T
   std::int64_t engine_calls = 0;  ///< blocks
   wide peak_bytes = 0;  ///< the most bytes of tensors at once, the initial state and the gradients of captured tensors included
+  wide caller_bytes = 0;  ///< the outputs of a scan and the gradients of its inputs: beside `peak_bytes`, and no limit counts them
   wide least_bytes = 0;  ///< that `memory_limit` accepts: of any choice of checkpoints and block size, and of the measurement
   wide limit_bytes = 0;  ///< that was given, 0 where none was
+  double forward_seconds = 0;  ///< of forward
   double seconds = 0;  ///< of forward and backward
   double plain_seconds = 0;  ///< of the plain loop, had it the memory
 
@@ -38,6 +42,19 @@ struct LoopEstimate {
   [[nodiscard]] bool fits() const noexcept { return limit_bytes == 0 || std::max(peak_bytes, least_bytes) <= limit_bytes; }
   /// By how much it is slower than the plain loop; 1 for a loop of no steps.
   [[nodiscard]] double slowdown() const noexcept { return plain_seconds > 0 ? seconds / plain_seconds : 1; }
+  /// For people, what a loop did and took beside this, a line for each number.   \param ran  one forward and one backward
+  [[nodiscard]] std::string table(StepStats const& ran) const {
+    StepStats expected;
+    expected.forward = forward;
+    expected.recompute = recompute;
+    expected.vjp = vjp;
+    expected.engine_calls = engine_calls;
+    expected.slots_peak = checkpoints;
+    expected.tensor_bytes = std::int64_t(peak_bytes + caller_bytes);
+    expected.forward_seconds = forward_seconds;
+    expected.backward_seconds = seconds - forward_seconds;
+    return detail::stats_table{ran, &expected}.text();
+  }
   /// For people, a line for each limit: the fastest way within the least limit that works, twice that ... up to the memory of all tapes.
   [[nodiscard]] std::string table() const {
     std::string text = " checkpoints  block size        bytes  slowdown\n";
@@ -61,7 +78,9 @@ struct LoopEstimate {
 
 namespace detail {
 
-[[nodiscard]] inline LoopEstimate estimate_loop(list_step const& step, step_index steps, at::TensorList initial, LoopOptions options) {
+/// \param data  what the steps read and give beside their state
+[[nodiscard]] inline LoopEstimate estimate_loop(list_step const& step, step_index steps, at::TensorList initial, LoopOptions options,
+                                                loop_data const& data = {}) {
   constexpr char const* who = "cairn::estimate";
   (void)loop_schedule(who, steps, options);
   LoopEstimate sum;
@@ -69,7 +88,7 @@ namespace detail {
   sum.limit_bytes = limit_of(options, initial, 0);
   bool const limited = options.has_memory_limit();
   at::AutoGradMode const with_grad{true};
-  sum.costs = loop_probe{step, steps, initial, options}.run(limited ? sum.limit_bytes : std::numeric_limits<std::int64_t>::max());
+  sum.costs = loop_probe{step, steps, initial, options, data}.run(limited ? sum.limit_bytes : std::numeric_limits<std::int64_t>::max());
   sum.least_bytes = least_bytes(sum.costs);
   if (limited) {
     auto const choice = choose_loop(sum.costs, std::max(sum.limit_bytes, sum.least_bytes));
@@ -85,7 +104,8 @@ namespace detail {
   sum.engine_calls = tally.blocks;
   sum.peak_bytes = tally.peak();
   auto const& costs = sum.costs;
-  sum.seconds = double(tally.forward + tally.recompute) * costs.step_seconds + double(steps) * costs.vjp_seconds +
+  sum.forward_seconds = double(tally.forward) * costs.step_seconds;
+  sum.seconds = sum.forward_seconds + double(tally.recompute) * costs.step_seconds + double(steps) * costs.vjp_seconds +
                 double(tally.blocks) * costs.call_seconds;
   sum.plain_seconds = double(steps) * costs.vjp_seconds + costs.call_seconds;
   return sum;
@@ -105,6 +125,15 @@ template <class Step, tensor_state State, class Count>
   static_assert(is_step, "cairn: the step must be callable as `x1 = step(x, i)` or `x1 = step(x)`, and return the state");
   if constexpr (is_step)
     return detail::estimate_loop(detail::listed(std::forward<Step>(step), x), step_index(steps), detail::tensors_of(x), std::move(options));
+  else return {};
+}
+/// Refused in a sentence: what is neither of a loop nor of a scan.
+template <class Step, class State, class Third>
+auto estimate(Step&&, State const&, Third const&, LoopOptions) {
+  constexpr bool is_state = tensor_state<State>, is_length = !is_state;
+  static_assert(is_state, "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with cairn::tensor_traits");
+  static_assert(is_length, "cairn: the third argument must be the number of steps, or the inputs of a scan");
+  return detail::refused{};
 }
 
 }  // namespace cairn

@@ -12,7 +12,7 @@
 #include <cairn/adapt/torch/buffers_guard.hpp>
 #include <cairn/adapt/torch/captures.hpp>
 #include <cairn/adapt/torch/loop_body.hpp>
-#include <cairn/adapt/torch/loop_sweep.hpp>
+#include <cairn/adapt/torch/loop_watch.hpp>
 
 namespace cairn::detail {
 
@@ -51,12 +51,15 @@ class loop_grad_node final : public Node {
     body.check_captures();
     tensor_list x0;
     for (auto const& part : body.initial) x0.push_back(part.value);
+    auto const watch = loop_watch::over(body.options.stats(), x0);
+    loop_watch::scope const watched{watch.get(), loop_watch::half::backward};
     ambient_guard const around{x0, body.options.rng()};
     buffers_guard const buffers{body.options.restored_buffers()};
     body.around.generators.restore();
 
     auto const outside = body.captures.new_gate();
     auto const taped = body.record(x0, 0, body.steps, outside);
+    body.count(&StepStats::vjp, body.steps);
     auto const of_bars = gate::make();
     part_flags gathers(bars_.size(), true);
     auto const bars = behind_gate(bars_, gathers, of_bars);
@@ -84,6 +87,7 @@ class loop_grad_node final : public Node {
     tensor_list second(outer.size() + bars.size());
     if (roots.edges.empty() || ends.empty()) return second;
     auto& engine = torch::autograd::Engine::get_default_engine();
+    body.count(&StepStats::engine_calls);
     auto const first = engine.execute(roots.edges, roots.seeds, true, true, false, ends);
 
     auto const outer_inputs = series_from(like_series(body.inputs), outer, parts + captured);
@@ -102,6 +106,8 @@ class loop_grad_node final : public Node {
     });
     for (std::size_t k = 0; k < bars.size(); ++k) if (gathers[k]) end_at(of_bars, k, {outer.size() + k, read, 0});
     if (second_roots.edges.empty()) return second;
+    if (watch) watch->look();
+    body.count(&StepStats::engine_calls);
     auto gradients = engine.execute(second_roots.edges, second_roots.seeds, false, false, false, ends);
     auto of_inputs = like_series(body.inputs);
     for (std::size_t k = 0; k < places.size(); ++k) {

@@ -10,6 +10,7 @@
 #include <cairn/adapt/torch/ambient.hpp>
 #include <cairn/adapt/torch/determinism.hpp>
 #include <cairn/adapt/torch/slot_pool.hpp>
+#include <cairn/adapt/torch/step_stats.hpp>
 #include <cairn/adapt/torch/step_callbacks.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
 #include <cairn/core/bytes.hpp>
@@ -33,16 +34,6 @@ enum class SideEffects {
 enum class Offload {
   None,   ///< on the device
   Pinned  ///< in pinned memory of the host: copied there beside the computation, and back when they are needed
-};
-
-/// What a loop has done so far; forward adds to it, and so does each backward.
-struct StepStats {
-  std::int64_t forward = 0;  ///< steps run forward, = T
-  std::int64_t recompute = 0;  ///< steps run again without a tape, to get from a checkpoint to a block
-  std::int64_t vjp = 0;  ///< steps run again with a tape and differentiated, T in each backward
-  std::int64_t slots_peak = 0;  ///< the most states kept at once
-  std::int64_t bytes_peak = 0;  ///< the most bytes of tensors in these; a tensor that several states share counts in each
-  std::int64_t engine_calls = 0;  ///< calls of the autograd engine, one for each block
 };
 
 /// Options of `checkpointed_loop`, `checkpointed_scan` and `checkpointed_while`.
@@ -71,7 +62,7 @@ struct LoopOptions {
   /// What becomes of kept states on a CUDA device. The initial state stays there, as the caller's, and so do parts with gaps or overlaps in memory; a
   /// memory limit counts all as if they did. Tensors on the processor stay where they are.
   TORCH_ARG(Offload, offload) = Offload::None;
-  /// Where the loop counts what it does.
+  /// Where the loop counts what it does, and what it takes; several loops may share one.
   TORCH_ARG(std::shared_ptr<StepStats>, stats) = nullptr;
   /// Functions that are called before steps are run.
   TORCH_ARG(StepCallbacks, callbacks) = {};

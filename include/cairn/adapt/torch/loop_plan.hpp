@@ -57,6 +57,13 @@ namespace detail {
   wide const forward = costs.step_bytes + (states + 1) * costs.state_bytes + kept;
   return forward < backward ? backward : forward;
 }
+/// The seconds of a loop by a `revolve` over its blocks: forward, and again from checkpoints. The turn runs the last block, each other advance a whole
+/// one.
+[[nodiscard]] constexpr double seconds_of_loop(loop_costs const& costs, step_index size, slot_index slots) noexcept {
+  step_index const blocks = blocks_of(costs.steps, size), useful = useful_slots(blocks);
+  double const runs = double(fewest_advances(blocks, slots < useful ? slots : useful)) * double(size) + double(costs.steps - (blocks - 1) * size);
+  return runs * costs.step_seconds + double(costs.steps) * costs.vjp_seconds + double(blocks) * costs.call_seconds;
+}
 /// The cheapest way with blocks of `size` steps, and none where even one slot is too many.
 [[nodiscard]] constexpr std::optional<loop_choice> with_blocks_of(step_index size, loop_costs const& costs, wide limit) noexcept {
   if (bytes_of_loop(costs, size, 1) > limit) return {};
@@ -66,10 +73,7 @@ namespace detail {
     auto const middle = slots + (too_many - slots) / 2;
     (bytes_of_loop(costs, size, middle) <= limit ? slots : too_many) = middle;
   }
-  // forward, and again from checkpoints: the turn runs the last block, each other advance a whole one
-  double const runs = double(fewest_advances(blocks, slots)) * double(size) + double(costs.steps - (blocks - 1) * size);
-  return loop_choice{slots, size, bytes_of_loop(costs, size, slots),
-                     runs * costs.step_seconds + double(costs.steps) * costs.vjp_seconds + double(blocks) * costs.call_seconds};
+  return loop_choice{slots, size, bytes_of_loop(costs, size, slots), seconds_of_loop(costs, size, slots)};
 }
 /// Calls `visit` with each size of blocks that matters, the least for its number of blocks, from 1 to all steps.
 template <class Visit>
@@ -111,14 +115,19 @@ constexpr void each_block_size(step_index steps, Visit visit) {
 
 namespace detail {
 
-/// The schedule that the options mean for a loop of `steps` steps.   \throws invalid_plan, invalid_schedule
-[[nodiscard]] inline any_schedule loop_schedule(char const* who, step_index steps, LoopOptions const& options) {
-  if (steps < 0) throw invalid_plan{who, "the number of steps is negative", {{"steps", steps}}, ""};
+/// \throws invalid_plan   where the options' numbers cannot be, or say twice what is kept
+inline void check_sizes(char const* who, LoopOptions const& options) {
   auto const slots = options.checkpoints(), size = options.block_size();
   if (slots < 0 || size < 0)
     throw invalid_plan{who, "checkpoints and block sizes are 1 or more, or 0 for the default", {{"checkpoints", slots}, {"block size", size}}, ""};
   if (options.has_memory_limit() && (slots > 0 || size > 0 || options.schedule()))
     throw invalid_plan{who, "a memory limit chooses checkpoints and blocks itself", {{"checkpoints", slots}, {"block size", size}}, "give either"};
+}
+/// The schedule that the options mean for a loop of `steps` steps.   \throws invalid_plan, invalid_schedule
+[[nodiscard]] inline any_schedule loop_schedule(char const* who, step_index steps, LoopOptions const& options) {
+  if (steps < 0) throw invalid_plan{who, "the number of steps is negative", {{"steps", steps}}, ""};
+  check_sizes(who, options);
+  auto const slots = options.checkpoints(), size = options.block_size();
   if (auto const& given = options.schedule()) {
     if (slots > 0 || size > 0)
       throw invalid_plan{who, "a schedule brings its own checkpoints and blocks", {{"checkpoints", slots}, {"block size", size}}, "give either"};

@@ -16,6 +16,7 @@
 #include <cairn/adapt/torch/ambient.hpp>
 #include <cairn/adapt/torch/buffers_guard.hpp>
 #include <cairn/adapt/torch/byte_meter.hpp>
+#include <cairn/adapt/torch/device_of.hpp>
 #include <cairn/adapt/torch/loop_body.hpp>
 #include <cairn/adapt/torch/loop_options.hpp>
 #include <cairn/adapt/torch/loop_plan.hpp>
@@ -27,12 +28,6 @@
 #include <cairn/schedule/revolve.hpp>
 
 namespace cairn::detail {
-
-/// Where a state lies: its first tensor.
-[[nodiscard]] inline c10::Device device_of(at::TensorList parts) {
-  for (auto const& part : parts) if (part.defined()) return part.device();
-  return c10::Device(c10::kCPU);
-}
 
 /// Sees whether the storages of some tensors outlive them.
 class storage_watch {
@@ -52,6 +47,14 @@ class storage_watch {
     std::unordered_set<void*> seen;
     for (std::size_t k = 0; k < address_.size(); ++k)
       if (address_[k] != nullptr && address_[k] != before.address_[k] && seen.insert(address_[k]).second) sum += bytes_[k];
+    return sum;
+  }
+  /// Of all storages that do not stand in `other`; each counts once.
+  [[nodiscard]] wide bytes_apart_from(storage_watch const& other) const {
+    wide sum = 0;
+    std::unordered_set<void*> seen(other.address_.begin(), other.address_.end());
+    for (std::size_t k = 0; k < address_.size(); ++k)
+      if (address_[k] != nullptr && seen.insert(address_[k]).second) sum += bytes_[k];
     return sum;
   }
   /// Of all storages that live on where those of the same places in `later` do; each counts once.
@@ -75,11 +78,29 @@ class storage_watch {
 class loop_probe {
  public:
   /// \param initial  the caller's tensors   \param data  what else the steps read; the first of their inputs and outputs count as held by the loop
-  loop_probe(list_step const& step, step_index steps, at::TensorList initial, LoopOptions const& options, loop_data const& data = {})
-      : step_{step}, initial_{initial.vec()}, data_{data}, options_{quiet(options)}, meter_{device_of(initial)},
+  /// \param who  that errors speak of
+  loop_probe(list_step const& step, step_index steps, at::TensorList initial, LoopOptions const& options, loop_data const& data = {},
+             char const* who = loop_name)
+      : who_{who}, step_{step}, initial_{initial.vec()}, data_{data}, options_{quiet(options)}, meter_{device_of(initial)},
         around_{initial, options.rng() == Rng::Ignore ? Rng::Preserve : Rng::Ignore}, buffers_{options_.restored_buffers()} {
     costs_.steps = steps;
   }
+  /// For a loop of unknown length, before `run`: runs its first steps as long as `goes_on` says so of the state in front, five at most.
+  /// \pre goes on at state 0
+  void count_steps(state_question const& goes_on) {
+    ambient_guard const around{initial_, options_.rng()};
+    loop_body body{step_, 0, initial_, options_, {}, who_};
+    auto x = detached(initial_);
+    bool more = true;
+    for (costs_.steps = 0; more;) {
+      x = body.run_first(x, costs_.steps++);
+      mark();
+      more = costs_.steps < 5 && goes_on(x, costs_.steps);
+      asked_bytes_ = std::max(asked_bytes_, taken());
+    }
+  }
+  [[nodiscard]] wide asked_bytes() const noexcept { return asked_bytes_; }  ///< the most that `goes_on` took
+  [[nodiscard]] wide carried_bytes() const noexcept { return carried_bytes_; }  ///< of the initial state beyond those that each state has of its own
   /// \param limit  in bytes: blocks of two steps are run where they fit
   [[nodiscard]] loop_costs run(wide limit) {
     if (costs_.steps < 1) return costs_;
@@ -89,15 +110,18 @@ class loop_probe {
       costs_.generator_bytes = wide(meter_.allocated() - before);
     }
     auto const single = sweep(std::min<step_index>(costs_.steps, 3), 1);
-    costs_.probe_bytes = wide(std::max(most_, meter_.peak()));
+    wide const initial_bytes = storage_watch{initial_}.bytes_beside(storage_watch{tensor_list(initial_.size())});
+    carried_bytes_ = initial_bytes - std::min(initial_bytes, costs_.state_bytes);
+    costs_.other_bytes += carried_bytes_;
+    costs_.probe_bytes = wide(std::max(most_, meter_.peak())) + initial_bytes;
     costs_.block_bytes = single.block_bytes;
     // while the second step is recorded the state between stands whole; while it is differentiated, so do sums of gradients made after the first
-    costs_.pair_bytes = single.block_bytes + std::max(costs_.tape_bytes + costs_.state_bytes, costs_.gradient_bytes);
+    costs_.pair_bytes = single.block_bytes + std::max(costs_.tape_bytes + costs_.state_bytes, costs_.gradient_bytes) + shared_bytes_;
     costs_.probe_bytes = least_bytes(costs_);  // what is learned from pairs needs room for them
     costs_.vjp_seconds = single.block_seconds;
     if (costs_.steps < 5 || !single.differentiable || bytes_of_loop(costs_, 2, 1) > limit) return costs_;
     auto const pair = sweep(5, 2);
-    costs_.pair_bytes = std::max(pair.block_bytes, costs_.block_bytes);
+    costs_.pair_bytes = std::max(pair.block_bytes, costs_.block_bytes) + shared_bytes_;
     // two blocks of one step call the engine once more than one block of two
     costs_.vjp_seconds = std::max(pair.block_seconds - single.block_seconds, std::min(costs_.step_seconds, single.block_seconds));
     costs_.call_seconds = std::max(0.0, single.block_seconds - costs_.vjp_seconds);
@@ -172,13 +196,14 @@ class loop_probe {
     clock::time_point start;
     std::optional<storage_watch> previous;
     tensor_list second;  // state 1
-    wide bytes_of_second = 0;
+    wide bytes_of_second = 0, second_apart = 0;
     generator_states generators;
     list_step const timed_step = [&](at::TensorList parts, step_index i) {
       if (!forward) return step_(parts, i);
       if (i == 1 && size == 1) {
         bytes_of_second = wide(meter_.allocated());
         second = copies(parts.slice(0, initial_.size()));
+        second_apart = storage_watch{parts.slice(0, initial_.size())}.bytes_apart_from(storage_watch{initial_});
         bytes_of_second = wide(meter_.allocated()) - bytes_of_second;
         if (options_.rng() == Rng::Preserve) generators = generator_states::now(parts);
       }
@@ -195,7 +220,7 @@ class loop_probe {
     look.run_backward = [&](step_index from, step_index to) {
       mark();
       if (to < count || count == 1) {  // gradients of captured tensors stand
-        wide const kept = from > 0 ? costs_.generator_bytes + costs_.state_bytes : 0;  // the slot, and live apart from the initial state
+        wide const kept = from > 0 ? costs_.generator_bytes + second_apart : 0;  // the slot, and live apart from the initial state
         if (!adjusted) beside_states = wide(marked_) - std::min(wide(marked_), kept);
         adjusted = true;
       }
@@ -210,7 +235,7 @@ class loop_probe {
     auto options = options_;
     options.callbacks(look);
 
-    loop_body body{timed_step, count, initial_, std::move(options), {first_of(data_.inputs, count), data_.outputs}};
+    loop_body body{timed_step, count, initial_, std::move(options), {first_of(data_.inputs, count), data_.outputs}, who_};
     struct put_back {
       generator_states const& generators;
       ~put_back() { generators.restore(); }
@@ -219,7 +244,9 @@ class loop_probe {
     auto const last = sweep.run(body);
     forward = false;
     costs_.step_seconds = size == 1 ? step_seconds : std::min(step_seconds, costs_.step_seconds);
-    costs_.state_bytes = std::max(costs_.state_bytes, storage_watch{last}.bytes_beside(*previous));
+    storage_watch const of_last{last};
+    costs_.state_bytes = std::max(costs_.state_bytes, of_last.bytes_beside(*previous));
+    shared_bytes_ = costs_.state_bytes - std::min(costs_.state_bytes, of_last.bytes_apart_from(*previous));
     tensor_list bars;
     for (std::size_t k = 0; k < last.size(); ++k) {
       bars.push_back(body.last_flags[k] ? at::ones_like(last[k]) : at::Tensor{});
@@ -250,6 +277,7 @@ class loop_probe {
     return found;
   }
 
+  char const* who_;
   list_step step_;
   tensor_list initial_;
   loop_data data_;
@@ -258,6 +286,8 @@ class loop_probe {
   ambient_guard around_;  ///< generators are put back from what a sweep keeps of them, where it does
   buffers_guard buffers_;
   std::int64_t marked_ = 0, most_ = 0;
+  wide asked_bytes_ = 0, carried_bytes_ = 0;
+  wide shared_bytes_ = 0;  ///< that a state has in common with the next one, at another place: it has none with the one after that
   loop_costs costs_;
 };
 

@@ -41,6 +41,10 @@ class slot_part {
   void refer(at::Tensor const& t) { kept_ = saved_tensor{t}; }
   /// What it keeps, undefined where it keeps nothing.
   [[nodiscard]] at::Tensor get() const { return on_host_ ? pinned_->read() : kept_.value; }
+  /// What it keeps on its own device, undefined where that is nothing.
+  [[nodiscard]] at::Tensor const& on_device() const noexcept { return kept_.value; }
+  /// The bytes that it keeps in pinned memory.
+  [[nodiscard]] std::int64_t pinned_bytes() const { return on_host_ ? pinned_->bytes() : 0; }
   /// Whether a tensor that it refers to is as it was.
   [[nodiscard]] bool unchanged() const { return !kept_.value.defined() || kept_.unchanged(); }
   /// It keeps nothing any more, but its memory for the next.
@@ -111,6 +115,17 @@ class loop_slot {
   }
   [[nodiscard]] generator_states const& generators() const noexcept { return generators_; }
   [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }  ///< of its tensors, wherever they stand
+  /// Those of them in pinned memory: what keeping them has copied, and getting them copies.
+  [[nodiscard]] std::int64_t pinned_bytes() const {
+    std::int64_t sum = 0;
+    for (auto const& part : parts_) sum += part.pinned_bytes();
+    return sum;
+  }
+  /// Adds the tensors that it has, but for those in pinned memory.
+  void list_tensors(tensor_list& all) const {
+    for (auto const& part : parts_) all.push_back(part.on_device());
+    generators_.list_tensors(all);
+  }
 
   [[noreturn]] static void throw_changed(char const* who, step_index i, std::size_t part) {
     throw invalid_call{who, "a state was changed in place after it was kept", {{"state", i}, {"part", part}},

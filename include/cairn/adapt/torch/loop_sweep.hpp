@@ -12,9 +12,11 @@
 #include <cairn/adapt/torch/buffers_guard.hpp>
 #include <cairn/adapt/torch/loop_body.hpp>
 #include <cairn/adapt/torch/loop_slot.hpp>
+#include <cairn/adapt/torch/loop_watch.hpp>
 #include <cairn/adapt/torch/pinned_copy.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/schedule/any.hpp>
+#include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/online.hpp>
 #include <cairn/schedule/revolve.hpp>
 
@@ -32,7 +34,10 @@ struct loop_gradients {
   series_list inputs;
 };
 
-/// What is left of a loop that an online plan has stopped, from behind its turn.
+/// Whether a loop goes on from a state with this number.
+using state_question = std::function<bool(at::TensorList, step_index)>;
+
+/// What is left of a loop that an online plan has stopped, from behind its turn. Its steps are blocks.
 class stopped_loop {
  public:
   stopped_loop(step_index steps, online::walker const& at) : steps_{steps}, at_{at} {}
@@ -51,6 +56,7 @@ class loop_sweep {
  public:
   loop_sweep(any_schedule const& plan, loop_body const& body) : plan_{plan}, cursor_{plan_.walk()}, generators_{body.around.generators} {
     for (auto const& part : body.initial) live_.push_back(part.value);
+    watch_ = loop_watch::over(body.options.stats(), live_);
   }
 
   /// For a loop of unknown length.
@@ -58,6 +64,7 @@ class loop_sweep {
 
   /// Runs the loop forward and answers the last state.
   [[nodiscard]] tensor_list run(loop_body& body) {
+    auto const watched = watch_forward(body);
     for (;;) {
       auto const a = cursor_.next();
       switch (a.kind) {
@@ -75,25 +82,34 @@ class loop_sweep {
     }
   }
 
-  /// The same as long as `goes_on` says so of the state behind a step. Each step runs before it is known whether that is the last one; the walk is
-  /// then told what it would have said of it before.   \pre goes on at state 0
-  [[nodiscard]] tensor_list run_while(loop_body& body, online const& plan, std::function<bool(at::TensorList, step_index)> const& goes_on) {
+  /// The same as long as `goes_on` says so of the state behind a step, with a plan over blocks of `size` steps. Each block runs before it is known
+  /// whether that is the last one; the walk is then told what it would have said of it before.   \pre goes on at state 0
+  [[nodiscard]] tensor_list run_while(loop_body& body, online const& plan, step_index size, state_question const& goes_on) {
+    auto const watched = watch_forward(body);
     auto walk = plan.walk();
     tensor_list ahead;
-    for (step_index at = 0;;) {
-      if (!runs_ahead(body, at, ahead, goes_on)) return stop(body, walk, at, std::move(ahead));
-      auto a = walk.next();
-      for (; a.kind != action_kind::advance; a = walk.next()) keep(body, a);
-      for (;;) {
-        live_ = std::move(ahead);
-        if (++at == a.to) break;
-        if (!runs_ahead(body, at, ahead, goes_on)) return stop(body, walk, at, std::move(ahead));
-      }
+    step_index steps = 0, block = 0;
+    for (action a; runs_ahead(body, steps, size, ahead, goes_on); ++block) {
+      if (block == a.to)
+        for (a = walk.next(); a.kind != action_kind::advance; a = walk.next()) keep(body, a);
+      live_ = std::move(ahead);
     }
+    body.steps = steps;
+    body.knows_all_steps = learning_;
+    walk.stop_at(block + 1, block);
+    for (auto a = walk.next(); a.kind != action_kind::turn; a = walk.next()) keep(body, a);
+    plan_ = leaves{steps, size, stopped_loop{block + 1, walk}};
+    cursor_ = plan_.walk();
+    copies_->finish();
+    return ahead;
   }
+
+  /// The caller has these now.
+  void hands_out(at::TensorList parts) { if (watch_) watch_->hands_out(parts); }
 
   /// \param bars  the gradients with respect to the parts of the last state   \param outputs  to the outputs
   [[nodiscard]] loop_gradients reverse(loop_body const& body, tensor_list bars, series_list const& outputs, wanted_gradients const& wanted) {
+    loop_watch::scope const watched{watch_.get(), loop_watch::half::backward, watch_ ? kept_tensors(body) : tensor_list{}};
     ambient_guard const around{live_, body.options.rng()};
     buffers_guard const buffers{body.options.restored_buffers()};
     generators_.restore();
@@ -129,23 +145,15 @@ class loop_sweep {
     learning_ = !settled || body.options.capture() == Capture::EveryStep;
     return next;
   }
-  /// Runs the step behind live; whether the loop goes on there.
-  [[nodiscard]] bool runs_ahead(loop_body& body, step_index i, tensor_list& ahead, std::function<bool(at::TensorList, step_index)> const& goes_on) {
+  /// Runs the block that starts at live, state i, as far as the loop goes; whether it goes on behind.   \post state i is the one ahead
+  [[nodiscard]] bool runs_ahead(loop_body& body, step_index& i, step_index size, tensor_list& ahead, state_question const& goes_on) {
     remember_generators(body);
     ahead = live_;
-    run_first(body, ahead, {action_kind::advance, tier::memory, content::state, no_slot, i, i + 1});
-    return goes_on(ahead, i + 1);
-  }
-  /// The loop turned out to end behind step `at`.
-  [[nodiscard]] tensor_list stop(loop_body& body, online::walker& walk, step_index at, tensor_list last) {
-    body.steps = at + 1;
-    body.knows_all_steps = learning_;
-    walk.stop_at(body.steps, at);
-    for (auto a = walk.next(); a.kind != action_kind::turn; a = walk.next()) keep(body, a);
-    plan_ = stopped_loop{body.steps, walk};
-    cursor_ = plan_.walk();
-    copies_->finish();
-    return last;
+    for (step_index left = size; left > 0; --left) {
+      run_first(body, ahead, {action_kind::advance, tier::memory, content::state, no_slot, i, i + 1});
+      if (!goes_on(ahead, ++i)) return false;
+    }
+    return true;
   }
   void run_again(loop_body const& body, action const& a) {
     if (auto const& look = body.options.callbacks().run_forward) look(a.from, a.to);
@@ -195,6 +203,7 @@ class loop_sweep {
     taped.results.clear();
     taped.outputs.clear();
     taped.casts.clear();
+    if (watch_) watch_->look();
     if (connected && !ends.empty()) {
       auto gradients = torch::autograd::Engine::get_default_engine().execute(roots.edges, roots.seeds, false, false, false, ends);
       body.count(&StepStats::engine_calls);
@@ -216,6 +225,7 @@ class loop_sweep {
       kept.put(live_, body.initial, generators_, {body.options.slots(), body.options.offload()}, *copies_);
       ++kept_;
       bytes_ += kept.bytes();
+      body.count(&StepStats::offload_bytes, kept.pinned_bytes());
       if (auto const& stats = body.options.stats()) {
         stats->slots_peak = std::max(stats->slots_peak, kept_);
         stats->bytes_peak = std::max(stats->bytes_peak, bytes_);
@@ -234,8 +244,25 @@ class loop_sweep {
     } else {
       live_.clear();
       live_ = slots_[slot].get(body.who, a.from);
+      body.count(&StepStats::offload_bytes, slots_[slot].pinned_bytes());
       slots_[slot].generators().restore();
     }
+  }
+  [[nodiscard]] loop_watch::scope watch_forward(loop_body const& body) const {
+    return {watch_.get(), loop_watch::half::forward, watch_ ? generator_tensors(body) : tensor_list{}};
+  }
+  [[nodiscard]] tensor_list generator_tensors(loop_body const& body) const {
+    tensor_list all;
+    body.around.generators.list_tensors(all);
+    generators_.list_tensors(all);
+    return all;
+  }
+  /// What the loop has between its halves.
+  [[nodiscard]] tensor_list kept_tensors(loop_body const& body) const {
+    auto all = generator_tensors(body);
+    all.insert(all.end(), live_.begin(), live_.end());
+    for (auto const& slot : slots_) slot.list_tensors(all);
+    return all;
   }
   void remember_generators(loop_body const& body) {
     if (body.options.rng() == Rng::Preserve) generators_ = generator_states::now(live_);
@@ -248,6 +275,7 @@ class loop_sweep {
   tensor_list live_;
   generator_states generators_;  ///< where the step after live begins, as of the last save or the turn
   std::int64_t kept_ = 0, bytes_ = 0;
+  std::shared_ptr<loop_watch> watch_;
   bool learning_ = true;
 };
 

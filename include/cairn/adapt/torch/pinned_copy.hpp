@@ -1,5 +1,6 @@
 #pragma once
 /// \file pinned_copy.hpp  Tensors of a device that stand in pinned memory of the host, copied there and back beside the computation.
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ class pinned_tensor {
   [[nodiscard]] bool fits(at::Tensor const& t) const {
     return t.device() == device_ && t.scalar_type() == values_.scalar_type() && t.sizes() == values_.sizes() && t.strides() == values_.strides();
   }
+  [[nodiscard]] std::int64_t bytes() const { return std::int64_t(values_.nbytes()); }
   /// Copies t here on the stream `side`, behind what its own stream has to do so far and behind the last read.
   /// \pre t stands until its stream waits for the end, by `wait_written`
   void write(at::Tensor const& t, c10::Stream side) {

@@ -14,6 +14,8 @@
 #include <cairn/adapt/torch/determinism.hpp>
 #include <cairn/adapt/torch/region_frame.hpp>
 #include <cairn/adapt/torch/saved_hooks.hpp>
+#include <cairn/adapt/torch/tensor_state.hpp>
+#include <cairn/core/refused.hpp>
 
 namespace cairn {
 
@@ -37,22 +39,19 @@ namespace detail {
 
 inline constexpr char const* region_name = "cairn::checkpoint";
 
-[[nodiscard]] inline std::vector<at::Tensor> region_inputs(at::Tensor const& one) { return {one}; }
-[[nodiscard]] inline std::vector<at::Tensor> region_inputs(std::vector<at::Tensor> const& list) { return list; }
-template <class Tuple>
+/// Whether f takes the elements of a tuple as its arguments.
+template <class F, class Tuple>
+inline constexpr bool takes_elements = false;
+template <class F, class Tuple>
   requires requires { std::tuple_size<Tuple>::value; }
-[[nodiscard]] std::vector<at::Tensor> region_inputs(Tuple const& tuple) {
-  return std::apply([](auto const&... one) {
-    static_assert((std::is_same_v<std::remove_cvref_t<decltype(one)>, at::Tensor> && ...), "cairn: a tuple of inputs holds tensors alone; let the function capture what else it needs");
-    return std::vector<at::Tensor>{one...};
-  }, tuple);
-}
-/// Calls f with tensors in the shape of `Inputs`.
-template <class Inputs, class F>
-decltype(auto) call_region(F& f, std::vector<at::Tensor> const& inputs) {
-  if constexpr (std::is_same_v<Inputs, at::Tensor>) return f(inputs[0]);
-  else if constexpr (std::is_same_v<Inputs, std::vector<at::Tensor>>) return f(inputs);
-  else return [&]<std::size_t... K>(std::index_sequence<K...>) -> decltype(auto) { return f(inputs[K]...); }(std::make_index_sequence<std::tuple_size_v<Inputs>>{});
+inline constexpr bool takes_elements<F, Tuple> = []<std::size_t... K>(std::index_sequence<K...>) {
+  return std::is_invocable_v<F&, std::tuple_element_t<K, Tuple> const&...>;
+}(std::make_index_sequence<std::tuple_size_v<Tuple>>{});
+
+template <class F, class Inputs>
+decltype(auto) call_region(F& f, Inputs const& inputs) {
+  if constexpr (takes_elements<F, Inputs>) return std::apply(f, inputs);
+  else return f(inputs);
 }
 
 }  // namespace detail
@@ -61,25 +60,45 @@ decltype(auto) call_region(F& f, std::vector<at::Tensor> const& inputs) {
 /// automatic casts of the first time. Regions nest, and retain_graph, autograd::grad and double backward work as without. Gradients have the same bits.
 /// What f captures by reference counts as in the plain call. Without grad mode it is the plain call.
 /// \param f  a function of its inputs alone, copied; it must not catch what it does not know
-/// \param inputs  a tensor, a std::vector of them, or a tuple whose elements are f's arguments; may be undefined
+/// \param inputs  see `tensor_state`: f's argument, or its arguments where that is a tuple, a pair or an array and f takes its elements. Tensors may be
+///        undefined. Where it has `tensor_traits` of your own, `like` holds undefined tensors when it is put together again
 /// \returns what f returns
 /// \throws invalid_call   under an engine that is not LibTorch's own, and in backward where an input, a parameter or a saved tensor was changed in place
 /// \throws recompute_mismatch   in backward where the second run saves other tensors
 template <class F, class Inputs>
 auto checkpoint(F f, Inputs const& inputs, CheckpointOptions const& options = {}) {
-  auto const list = detail::region_inputs(inputs);
-  if (!at::GradMode::is_enabled()) return detail::call_region<Inputs>(f, list);
-  detail::need_saved_hooks(detail::region_name);
-  auto const frame = std::make_shared<detail::region_frame>(
-      [f](std::vector<at::Tensor> const& again) mutable { (void)detail::call_region<Inputs>(f, again); }, list,
-      detail::region_frame::settings{options.early_stop(), options.rng(), options.determinism(), options.buffers(), detail::region_name});
-  detail::saved_hooks_scope const hooks{frame->first_run()};
-  return detail::call_region<Inputs>(f, list);
+  constexpr bool is_state = tensor_state<Inputs>;
+  static_assert(is_state, "cairn: the inputs must be a tensor, tuples, vectors or dictionaries of tensors, or a type with cairn::tensor_traits; let the function capture what else it needs");
+  if constexpr (!is_state) return detail::refused{};
+  else {
+    constexpr bool is_called = detail::takes_elements<F, Inputs> || std::is_invocable_v<F&, Inputs const&>;
+    static_assert(is_called, "cairn: the function must be callable with its inputs, or with the elements of a tuple of inputs");
+    if constexpr (!is_called) return detail::refused{};
+    else {
+      if (!at::GradMode::is_enabled()) return detail::call_region(f, inputs);
+      detail::need_saved_hooks(detail::region_name);
+      auto const parts = detail::tensors_of(inputs);
+      auto again = [f, like = detail::state_of(inputs, tensor_list(parts.size()))](tensor_list const& leaves) mutable {
+        (void)detail::call_region(f, detail::state_of(like, leaves));
+      };
+      auto const frame = std::make_shared<detail::region_frame>(
+          std::move(again), parts, detail::region_frame::settings{options.early_stop(), options.rng(), options.determinism(), options.buffers(), detail::region_name});
+      detail::saved_hooks_scope const hooks{frame->first_run()};
+      return detail::call_region(f, inputs);
+    }
+  }
 }
 /// The same for `{x, z}`: f takes a std::vector.
 template <class F>
 auto checkpoint(F f, std::initializer_list<at::Tensor> inputs, CheckpointOptions const& options = {}) {
-  return checkpoint(std::move(f), std::vector<at::Tensor>(inputs), options);
+  return checkpoint(std::move(f), tensor_list(inputs), options);
+}
+/// Refused in a sentence: each input as an argument of its own.
+template <class F, tensor_state First, tensor_state Second, class... More>
+auto checkpoint(F const&, First const&, Second const&, More const&...) {
+  constexpr bool is_one = std::is_void_v<First>;
+  static_assert(is_one, "cairn: several inputs are one argument, as in checkpoint(f, std::tuple{x, z})");
+  return detail::refused{};
 }
 
 }  // namespace cairn

@@ -16,11 +16,13 @@
 #include <cairn/adapt/torch/loop_options.hpp>
 #include <cairn/adapt/torch/loop_plan.hpp>
 #include <cairn/adapt/torch/loop_sweep.hpp>
+#include <cairn/adapt/torch/loop_watch.hpp>
 #include <cairn/adapt/torch/tensor_sequence.hpp>
 #include <cairn/adapt/torch/tensor_series.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/refused.hpp>
 
 namespace cairn {
 namespace detail {
@@ -29,7 +31,10 @@ inline constexpr char const* scan_name = "cairn::checkpointed_scan";
 
 template <class Step, class State, class Input>
 [[nodiscard]] decltype(auto) run_scan_step(Step& step, State const& x, Input const& input, step_index i) {
-  if constexpr (requires { step(x, input, i); }) {
+  if constexpr (module_step<Step>) {
+    auto holder = step;  // a const one gives a const module
+    return holder->forward(x, input);
+  } else if constexpr (requires { step(x, input, i); }) {
     constexpr bool takes_int = requires { step(x, input, {int(i)}); } && !requires { step(x, input, {i}); };  // braces refuse what would narrow
     if constexpr (takes_int) return step(x, input, int(i));
     else return step(x, input, i);
@@ -39,8 +44,9 @@ template <class Step, class State, class Input>
 }
 /// `step(x, input, i)` or `step(x, input)`.
 template <class Step, class State, class Input>
-concept calls_scan_step = requires(Step& step, State const& x, Input const& input, step_index i) { step(x, input, i); } ||
-                          requires(Step& step, State const& x, Input const& input) { step(x, input); };
+concept calls_scan_step = (module_step<Step> && requires(std::remove_const_t<Step> step, State const& x, Input const& input) { step->forward(x, input); }) ||
+                          (!module_step<Step> && requires(Step& step, State const& x, Input const& input, step_index i) { step(x, input, i); }) ||
+                          (!module_step<Step> && requires(Step& step, State const& x, Input const& input) { step(x, input); });
 template <class Step, class State, class Input>
 using scan_step_result = std::remove_cvref_t<decltype(
     run_scan_step(std::declval<Step&>(), std::declval<State const&>(), std::declval<Input const&>(), step_index{}))>;
@@ -87,6 +93,8 @@ template <class State, class Input, class Output, class Step>
     return hand_out(body, std::move(sweep), last, initial, data.inputs);
   }
   (void)loop_schedule(scan_name, steps, options);
+  auto const watch = loop_watch::over(options.stats(), initial);
+  loop_watch::scope const watched{watch.get(), loop_watch::half::forward};
   loop_results results{initial, {}};
   for (step_index i = 0; i < steps; ++i) {
     auto all = results.last;
@@ -122,8 +130,8 @@ template <class Output>
 /// `checkpointed_loop`; the gradients of xs are written step by step, each into its place. Bits: as a plain loop over `xs.unbind(0)` that stacks what
 /// it gets.
 ///
-/// \param step  `step(x, input, i)` or `step(x, input)`, answers a pair or tuple of the next state and of an output, which is made of tensors as a
-///        state is. It must change neither in place, nor keep them; the graph keeps a copy of the step
+/// \param step  `step(x, input, i)`, `step(x, input)`, or a module holder whose forward takes both; answers a pair or tuple of the next state and of an
+///        output, which is made of tensors as a state is. It must change neither in place, nor keep them; the graph keeps a copy of the step
 /// \param x  the initial state, see `tensor_state`   \param xs  a `tensor_sequence`: a tensor [T, ...], a vector of T tensors, or a tuple of such of
 ///        one length
 /// \param options  as for `checkpointed_loop`
@@ -138,15 +146,18 @@ template <class Step, class X0, class Xs>
   constexpr bool is_state = tensor_state<State>, is_sequence = tensor_sequence<Xs>;
   static_assert(is_state, "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with cairn::tensor_traits");
   static_assert(is_sequence, "cairn: the third argument must be a tensor [T, ...], a vector of T tensors, or a tuple of such");
-  if constexpr (is_state && is_sequence) {
+  if constexpr (!is_state || !is_sequence) return detail::refused{};
+  else {
     using sequence = detail::sequence_traits<Xs>;
     constexpr bool is_called = detail::calls_scan_step<std::remove_reference_t<Step>, State, typename sequence::element>;
     static_assert(is_called, "cairn: the step of a scan must be callable as `step(x, input, i)` or `step(x, input)`");
-    if constexpr (is_called) {
+    if constexpr (!is_called) return detail::refused{};
+    else {
       using Result = detail::scan_step_result<std::remove_reference_t<Step>, State, typename sequence::element>;
       constexpr bool is_result = detail::scan_result<Result, State>;
       static_assert(is_result, "cairn: the step of a scan must return a pair of the next state and of an output, both made of tensors");
-      if constexpr (is_result) {
+      if constexpr (!is_result) return detail::refused{};
+      else {
         using Output = std::tuple_element_t<1, Result>;
         State const& x0 = x;
         auto const steps = sequence::steps(detail::scan_name, xs);
@@ -171,6 +182,13 @@ template <class Step, class X0, class Xs>
       }
     }
   }
+}
+/// Refused in a sentence: with the options forgotten.
+template <class Step, tensor_state State, class Xs>
+auto checkpointed_scan(Step&&, State const&, Xs const&) {
+  constexpr bool has_options = std::is_void_v<State>;
+  static_assert(has_options, "cairn: a loop over tensors is called with its options at the end, at least LoopOptions()");
+  return detail::refused{};
 }
 
 }  // namespace cairn

@@ -20,7 +20,8 @@
 
 namespace cairn {
 
-/// How a Sequential is checkpointed. Left as it is: about sqrt(n) segments, where a child that changes its input in place counts as one with the child before.
+/// How a Sequential is checkpointed. Left as it is: about sqrt(n) segments, where a child that changes its input in place, or gives it or a view of it back,
+/// counts as one with the child before.
 struct CheckpointedSequentialOptions {
   /// How many segments: each but the last keeps its input alone, and is run again in backward. Chosen where 0.
   TORCH_ARG(std::int64_t, segments) = 0;
@@ -31,7 +32,8 @@ struct CheckpointedSequentialOptions {
 
  public:
   /// Bytes for what autograd and the chain keep at once, such as "64MB". The parameters, the input, the output and the gradients of these are the
-  /// caller's and count for nothing. The children are measured on the input, and the fastest plan within the limit is found.
+  /// caller's and count for nothing, and a view takes no bytes of its own. The children are measured on the input, which counts too, and the fastest plan
+  /// within the limit is found; from what the plain call takes on that is the plain call.
   CheckpointedSequentialOptions& memory_limit(byte_size limit) {
     memory_limit_ = limit;
     return *this;
@@ -51,11 +53,16 @@ namespace detail {
       throw invalid_plan{who, "segments and a memory limit are given", {{"segments", options.segments()}, {"limit", options.memory_limit()->count()}}, "give one of them"};
     return plan_within_limit(std::move(stages), x, std::int64_t(options.memory_limit()->count()), options.rng(), who);
   }
-  if (options.segments() == 0) stages = measured_stages{std::move(stages), x}.stages;
+  if (options.segments() == 0) stages = measured_stages{std::move(stages), x, options.rng()}.stages;
   auto const count = step_index(stages.size());
   return plan_segments(std::move(stages), block_plan::balanced(count, options.segments() != 0 ? options.segments() : ceil_root(count, 2)));
 }
 [[nodiscard]] inline at::Tensor run_chain(sequential_plan const& plan, at::Tensor const& x, chain_frame::settings how) {
+  if (plan.actions.empty()) {
+    auto y = x;
+    for (auto const& stage : plan.stages) y = stage.run(y);
+    return y;
+  }
   need_saved_hooks(how.who);
   return std::make_shared<chain_frame>(plan.stages, plan.actions, std::move(how))->forward(x);
 }

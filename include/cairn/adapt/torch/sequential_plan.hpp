@@ -1,8 +1,8 @@
 #pragma once
 /// \file sequential_plan.hpp  From measured stages and a limit to the actions that a chain of tensors runs by.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <utility>
 #include <vector>
 #include <ATen/autocast_mode.h>
@@ -10,7 +10,7 @@
 #include <torch/nn/module.h>
 #include <cairn/adapt/torch/ambient.hpp>
 #include <cairn/adapt/torch/chain_frame.hpp>
-#include <cairn/adapt/torch/sequential_probe.hpp>
+#include <cairn/adapt/torch/sequential_measures.hpp>
 #include <cairn/adapt/torch/tensor_stage.hpp>
 #include <cairn/adapt/torch/versions.hpp>
 #include <cairn/core/chain.hpp>
@@ -23,15 +23,16 @@ namespace cairn::detail {
 
 /// Stages and what is done with them.
 struct sequential_plan {
-  std::vector<tensor_stage> stages;  ///< those that change their input in place joined to the one before
-  std::vector<chain_action> actions;
+  std::vector<tensor_stage> stages;
+  std::vector<chain_action> actions;  ///< none: the plain call
 };
 
-/// The stages that change their input in place run as one with the stage before them: so no state is kept that changes.
-[[nodiscard]] inline std::vector<tensor_stage> joined_stages(std::vector<tensor_stage> const& stages, std::vector<bool> const& changes_input) {
+/// A stage that changes its input in place, or whose output is its input or a view of it, runs as one with the stage before it. So no state is kept that
+/// changes, and none that would keep the memory of the one before.
+[[nodiscard]] inline std::vector<tensor_stage> joined_stages(std::vector<tensor_stage> const& stages, std::vector<bool> const& joins) {
   std::vector<tensor_stage> joined;
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    if (i == 0 || !changes_input[i]) {
+    if (i == 0 || !joins[i]) {
       joined.push_back(stages[i]);
       continue;
     }
@@ -42,17 +43,14 @@ struct sequential_plan {
   return joined;
 }
 /// Measures stages, joined where they must be.
-struct measured_stages {
+struct measured_stages : stage_measures {
   std::vector<tensor_stage> stages;
-  chain work;
 
-  measured_stages(std::vector<tensor_stage> given, at::Tensor const& x) : stages{std::move(given)} {
-    auto found = measure_stages(stages, x);
-    if (auto joined = joined_stages(stages, found.changes_input); joined.size() < stages.size()) {
-      stages = std::move(joined);
-      found = measure_stages(stages, x);
-    }
-    work = std::move(found.work);
+  measured_stages(std::vector<tensor_stage> given, at::Tensor const& x, Rng rng) : stage_measures{measure_stages(given, x, rng)}, stages{joined_stages(given, joins)} {
+    if (stages.size() == given.size()) return;
+    auto const before = measuring_peak;
+    static_cast<stage_measures&>(*this) = measure_stages(stages, x, rng);
+    measuring_peak = std::max(measuring_peak, before);
   }
 };
 
@@ -62,25 +60,23 @@ struct measured_stages {
   return {std::move(stages), actions_of(blocks, unmeasured)};
 }
 
-/// The fastest plan within a limit.
+/// The plain call where it fits a limit, or else the fastest plan within that.
 /// \throws infeasible_budget   that says the least
 [[nodiscard]] inline sequential_plan plan_within_limit(std::vector<tensor_stage> given, at::Tensor const& x, std::int64_t limit, Rng rng, char const* who) {
-  measured_stages measured{std::move(given), x};
+  measured_stages measured{std::move(given), x, rng};
+  std::int64_t const plain = std::max(measured.plain_peak, measured.measuring_peak);
+  if (limit >= plain) return {std::move(measured.stages), {}};
   step_index const stages = step_index(measured.stages.size());
-  std::int64_t generators = 0;
-  if (rng == Rng::Preserve && x.is_cpu()) {
-    auto const one = at::detail::getDefaultCPUGenerator().get_state();
-    generators = std::int64_t(one.nbytes()) * (stages + 2);
-  }
-  std::int64_t least = 0;
+  std::int64_t const generators = generator_bytes(x, rng) * (stages + 2);
+  std::int64_t least = plain;
   for (auto const by : {chain_method::automatic, chain_method::persistent}) {
     chain_planner planner{measured.work, {.by = by}};
-    least = planner.least_bytes() + generators;
+    least = std::min(plain, std::max(planner.least_bytes() + generators, measured.measuring_peak));
     if (limit < least) continue;
     auto plan = planner.plan(limit - generators);
     if (keeps_states_of_tapes(plan.actions, stages)) return {std::move(measured.stages), std::move(plan.actions)};
   }
-  throw infeasible_budget{who, "the stages do not fit the memory limit", {{"limit", limit}, {"least", least}, {"of it for generators", generators}, {"stages", stages}},
+  throw infeasible_budget{who, "the stages do not fit the memory limit", {{"limit", limit}, {"least", least}, {"of it for generators", least < plain ? generators : 0}, {"stages", stages}},
                           "give the least, or more; parameters, the input, the output and the gradients of these are not counted"};
 }
 

@@ -1,0 +1,10 @@
+// late error: the step of a scan must be callable as `step\(x, input, i\)` or `step\(x, input\)`
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+auto const step = [](at::Tensor const& x) { return x.tanh(); };
+#ifdef CAIRN_FIXED
+auto const sum = cairn::estimate(step, at::ones(3), 10, cairn::LoopOptions());
+#else
+auto const sum = cairn::estimate(step, at::ones(3), at::ones({10, 3}), cairn::LoopOptions());
+#endif

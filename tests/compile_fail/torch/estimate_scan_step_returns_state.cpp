@@ -1,0 +1,9 @@
+// late error: the step of a scan must return a pair of the next state and of an output
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+#ifdef CAIRN_FIXED
+auto const sum = cairn::estimate([](at::Tensor const& x, at::Tensor const& input) { return std::pair{x + input, x}; }, at::ones(3), at::ones({10, 3}), cairn::LoopOptions());
+#else
+auto const sum = cairn::estimate([](at::Tensor const& x, at::Tensor const& input) { return x + input; }, at::ones(3), at::ones({10, 3}), cairn::LoopOptions());
+#endif

@@ -1,0 +1,9 @@
+// late error: the step must be callable as `x1 = step\(x, i\)` or `x1 = step\(x\)`, and return the state
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+#ifdef CAIRN_FIXED
+auto const sum = cairn::estimate([](at::Tensor const& x) { return x.tanh(); }, at::ones(3), 10, cairn::LoopOptions());
+#else
+auto const sum = cairn::estimate([](at::Tensor& x) { x.tanh_(); }, at::ones(3), 10, cairn::LoopOptions());
+#endif

@@ -1,0 +1,12 @@
+// error: the third argument must be the number of steps; a schedule goes into LoopOptions
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+auto const step = [](at::Tensor const& x) { return x.tanh(); };
+at::Tensor const x0 = at::ones(3);
+cairn::revolve const plan{10, 3};
+#ifdef CAIRN_FIXED
+auto const run = cairn::checkpointed_loop(step, x0, 10, cairn::LoopOptions().schedule(plan));
+#else
+auto const run = cairn::checkpointed_loop(step, x0, plan, cairn::LoopOptions());
+#endif

@@ -1,0 +1,10 @@
+// error: the state must be a tensor, tuples, vectors or dictionaries of tensors
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+auto const step = [](auto const& x) { return x; };
+#ifdef CAIRN_FIXED
+auto const run = cairn::checkpointed_loop(step, std::pair{at::ones(3), at::ones(1)}, 10, cairn::LoopOptions());
+#else
+auto const run = cairn::checkpointed_loop(step, std::pair{at::ones(3), 1}, 10, cairn::LoopOptions());
+#endif

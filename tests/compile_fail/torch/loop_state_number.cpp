@@ -1,0 +1,9 @@
+// error: the state must be a tensor, tuples, vectors or dictionaries of tensors
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+#ifdef CAIRN_FIXED
+auto const run = cairn::checkpointed_loop([](at::Tensor const& x) { return x * 2; }, at::ones(1), 10, cairn::LoopOptions());
+#else
+auto const run = cairn::checkpointed_loop([](double x) { return x * 2; }, 1.0, 10, cairn::LoopOptions());
+#endif

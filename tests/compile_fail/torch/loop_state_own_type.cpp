@@ -1,0 +1,13 @@
+// error: the state must be a tensor, tuples, vectors or dictionaries of tensors
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+#ifdef CAIRN_FIXED
+using wave = std::pair<at::Tensor, at::Tensor>;
+#else
+struct wave {
+  at::Tensor first, second;
+};
+#endif
+auto const step = [](wave const& x) { return wave{x.first + x.second, x.first}; };
+auto const run = cairn::checkpointed_loop(step, wave{at::ones(3), at::ones(3)}, 10, cairn::LoopOptions());

@@ -1,0 +1,9 @@
+// error: the state must be a tensor, tuples, vectors or dictionaries of tensors
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+#ifdef CAIRN_FIXED
+auto const run = cairn::checkpointed_loop([](at::Tensor const& x) { return x; }, at::scalar_tensor(at::Scalar(1)), 10, cairn::LoopOptions());
+#else
+auto const run = cairn::checkpointed_loop([](at::Scalar const& x) { return x; }, at::Scalar(1), 10, cairn::LoopOptions());
+#endif

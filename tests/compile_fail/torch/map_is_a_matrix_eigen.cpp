@@ -1,0 +1,10 @@
+// error: a tensor is seen by an Eigen::Map; name one
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+#include <Eigen/Core>
+
+#ifdef CAIRN_FIXED
+auto const t = cairn::eigen_map<Eigen::Map<Eigen::VectorXf>>(at::ones(3));
+#else
+auto const t = cairn::eigen_map<Eigen::VectorXf>(at::ones(3));
+#endif

@@ -1,0 +1,10 @@
+// error: tensors cannot hold the numbers of this map
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+#include <Eigen/Core>
+
+#ifdef CAIRN_FIXED
+auto const t = cairn::eigen_map<Eigen::Map<Eigen::VectorXd>>(at::ones(3, at::kDouble));
+#else
+auto const t = cairn::eigen_map<Eigen::Map<Eigen::Matrix<long double, -1, 1>>>(at::ones(3));
+#endif

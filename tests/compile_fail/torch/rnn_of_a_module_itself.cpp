@@ -1,0 +1,9 @@
+// error: the cell must be a module holder, as torch::nn::LSTMCell, with forward\(input, state\) that returns the next state
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+#ifdef CAIRN_FIXED
+cairn::CheckpointedRNN rnn{torch::nn::RNNCell(3, 4), cairn::RNNOptions()};
+#else
+cairn::CheckpointedRNN rnn{torch::nn::RNNCellImpl(3, 4), cairn::RNNOptions()};
+#endif

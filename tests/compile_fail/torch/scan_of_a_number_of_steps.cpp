@@ -1,0 +1,9 @@
+// error: the third argument must be a tensor \[T, ...\], a vector of T tensors, or a tuple of such
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+#ifdef CAIRN_FIXED
+auto const run = cairn::checkpointed_scan([](at::Tensor const& x, at::Tensor const& input) { return std::pair{x + input, x}; }, at::ones(3), at::ones({10, 3}), cairn::LoopOptions());
+#else
+auto const run = cairn::checkpointed_scan([](at::Tensor const& x, at::Tensor const& input) { return std::pair{x + input, x}; }, at::ones(3), 10, cairn::LoopOptions());
+#endif

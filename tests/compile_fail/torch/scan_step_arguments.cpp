@@ -1,0 +1,9 @@
+// error: the step of a scan must be callable as `step\(x, input, i\)` or `step\(x, input\)`
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+#ifdef CAIRN_FIXED
+auto const run = cairn::checkpointed_scan([](at::Tensor const& x, at::Tensor const& input) { return std::pair{x + input, x}; }, at::ones(3), at::ones({10, 3}), cairn::LoopOptions());
+#else
+auto const run = cairn::checkpointed_scan([](at::Tensor const& x) { return std::pair{x, x}; }, at::ones(3), at::ones({10, 3}), cairn::LoopOptions());
+#endif

@@ -1,0 +1,9 @@
+// error: the step of a scan must return a pair of the next state and of an output, both made of tensors
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+#ifdef CAIRN_FIXED
+auto const run = cairn::checkpointed_scan([](at::Tensor const& x, at::Tensor const& input) { return std::pair{x + input, std::pair{x, input}}; }, at::ones(3), at::ones({10, 3}), cairn::LoopOptions());
+#else
+auto const run = cairn::checkpointed_scan([](at::Tensor const& x, at::Tensor const& input) { return std::tuple{x + input, x, input}; }, at::ones(3), at::ones({10, 3}), cairn::LoopOptions());
+#endif

@@ -1,0 +1,10 @@
+// error: a loop over tensors is called with its options at the end, at least LoopOptions
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+auto const step = [](at::Tensor const& x, at::Tensor const& input) { return std::pair{x + input, x}; };
+#ifdef CAIRN_FIXED
+auto const run = cairn::checkpointed_scan(step, at::ones(3), at::ones({10, 3}), cairn::LoopOptions());
+#else
+auto const run = cairn::checkpointed_scan(step, at::ones(3), at::ones({10, 3}));
+#endif

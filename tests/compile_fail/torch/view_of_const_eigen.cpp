@@ -1,0 +1,11 @@
+// late error: a tensor over const numbers could be written to; copy them with cairn::to_tensor
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+#include <Eigen/Core>
+
+Eigen::MatrixXf const m = Eigen::MatrixXf::Ones(2, 3);
+#ifdef CAIRN_FIXED
+auto const t = cairn::to_tensor(m);
+#else
+auto const t = cairn::tensor_view(m);
+#endif

@@ -1,0 +1,10 @@
+// late error: a tensor over const numbers could be written to; copy them with cairn::to_tensor
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+#include <Eigen/Core>
+
+#ifdef CAIRN_FIXED
+auto const t = cairn::tensor_view(std::make_shared<Eigen::MatrixXf>(2, 3));
+#else
+auto const t = cairn::tensor_view(std::make_shared<Eigen::MatrixXf const>(2, 3));
+#endif

@@ -1,0 +1,9 @@
+// late error: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+#ifdef CAIRN_FIXED
+auto const t = at::ones(3);
+#else
+auto const t = cairn::tensor_view(std::make_shared<std::vector<float>>(3));
+#endif

@@ -1,0 +1,11 @@
+// error: keep_going comes first, `keep_going\(x, i\)` or `keep_going\(x\)`, and must return bool
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+auto const step = [](at::Tensor const& x) { return x.tanh(); };
+auto const keep_going = [](at::Tensor const& x) { return x.sum().item<double>() > 1; };
+#ifdef CAIRN_FIXED
+auto const run = cairn::checkpointed_while(keep_going, step, at::ones(3), cairn::LoopOptions());
+#else
+auto const run = cairn::checkpointed_while(step, keep_going, at::ones(3), cairn::LoopOptions());
+#endif

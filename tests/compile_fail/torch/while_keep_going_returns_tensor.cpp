@@ -1,0 +1,9 @@
+// error: keep_going comes first, `keep_going\(x, i\)` or `keep_going\(x\)`, and must return bool
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+#ifdef CAIRN_FIXED
+auto const run = cairn::checkpointed_while([](at::Tensor const& x) { return (x.sum() > 1).item<bool>(); }, [](at::Tensor const& x) { return x.tanh(); }, at::ones(3), cairn::LoopOptions());
+#else
+auto const run = cairn::checkpointed_while([](at::Tensor const& x) { return x.sum() > 1; }, [](at::Tensor const& x) { return x.tanh(); }, at::ones(3), cairn::LoopOptions());
+#endif

@@ -1,0 +1,11 @@
+// error: the state must be a tensor, tuples, vectors or dictionaries of tensors
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+auto const keep_going = [](auto const&, cairn::step_index i) { return i < 3; };
+auto const step = [](auto const& x) { return x; };
+#ifdef CAIRN_FIXED
+auto const run = cairn::checkpointed_while(keep_going, step, at::ones(3), cairn::LoopOptions());
+#else
+auto const run = cairn::checkpointed_while(keep_going, step, 1.0, cairn::LoopOptions());
+#endif

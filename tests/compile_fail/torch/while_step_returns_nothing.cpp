@@ -1,0 +1,10 @@
+// error: the step must be callable as `x1 = step\(x, i\)` or `x1 = step\(x\)`, and return the state
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+auto const keep_going = [](at::Tensor const& x) { return x.sum().item<double>() > 1; };
+#ifdef CAIRN_FIXED
+auto const run = cairn::checkpointed_while(keep_going, [](at::Tensor const& x) { return x.tanh(); }, at::ones(3), cairn::LoopOptions());
+#else
+auto const run = cairn::checkpointed_while(keep_going, [](at::Tensor& x) { x.tanh_(); }, at::ones(3), cairn::LoopOptions());
+#endif

@@ -1,0 +1,11 @@
+// error: a loop over tensors is called with its options at the end, at least LoopOptions
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+auto const keep_going = [](at::Tensor const& x) { return x.sum().item<double>() > 1; };
+auto const step = [](at::Tensor const& x) { return x.tanh(); };
+#ifdef CAIRN_FIXED
+auto const run = cairn::checkpointed_while(keep_going, step, at::ones(3), cairn::LoopOptions());
+#else
+auto const run = cairn::checkpointed_while(keep_going, step, at::ones(3));
+#endif
