@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Every message of the library is in docs/troubleshooting.md, word for word.
+"""Every message of the library is in docs/troubleshooting.md, word for word, and no other.
 
-    messages.py ROOT     lists what ROOT/docs/troubleshooting.md lacks of the sentences in ROOT/include, exits 1 if it lacks one
+    messages.py ROOT     lists what ROOT/docs/troubleshooting.md lacks of the sentences in ROOT/include, or has beyond them; exits 1 if there is one
     messages.py --self   plants a message of each kind that no page has and checks that it is found
 
 A message is the sentence of a static_assert, or what an exception says is wrong (its second argument, without the values).
@@ -100,6 +100,13 @@ def lacking(sources, page):
     return faults
 
 
+def stale(sources, page):
+    """What the page's blocks of messages hold that no source says."""
+    said = plain(" ".join(re.sub(r"\\(.)", r"\1", re.sub(r'"\s*\n\s*"', "", text)) for text in sources.values()))
+    lines = [line for block in re.findall(r"```text\n(.*?)```", page, re.S) for line in block.splitlines()]
+    return [f"docs/troubleshooting.md: nothing says: {line}" for line in lines if plain(line) not in said]
+
+
 def self_test():
     planted = {
         'static_assert(good, "cairn: the first is\\n"\n "wrong");': "the first is",
@@ -121,12 +128,16 @@ def self_test():
     if lacking({"planted.hpp": held}, "It says\nthe one\nmessage.") or not lacking({"planted.hpp": held}, "the one massage"):
         wrong += 1
         print("a message that the page has, or has not, is not told from the other")
+    page = "```text\nthe one message\nanother\n```\n"
+    if stale({"planted.hpp": held}, page) != ["docs/troubleshooting.md: nothing says: another"]:
+        wrong += 1
+        print(f"a message that nothing says is not told from one that is said: {stale({'planted.hpp': held}, page)}")
     two = {"a.hpp": 'void refuse(char const* who, char const* problem) { throw invalid_call{who, problem, {}, ""}; } refuse("who it is", "in one file");',
            "b.hpp": 'auto refuse = [](char const* problem, char const* advice) { throw invalid_call{who, problem, {}, advice}; }; refuse("in the other", "do that");'}
     if sorted(lacking(two, "")) != [f"{file}: docs/troubleshooting.md lacks: {words}" for file, words in (("a.hpp", "in one file"), ("b.hpp", "in the other"))]:
         wrong += 1
         print(f"two functions of one name are taken for each other: {lacking(two, '')}")
-    print(f"{len(planted) + 2} cases, {wrong} wrong")
+    print(f"{len(planted) + 3} cases, {wrong} wrong")
     return bool(wrong)
 
 
@@ -135,9 +146,10 @@ def main():
         return self_test()
     root = pathlib.Path(sys.argv[1])
     sources = {str(header.relative_to(root)): header.read_text() for header in sorted((root / "include").rglob("*.hpp"))}
-    faults = lacking(sources, (root / "docs" / "troubleshooting.md").read_text())
+    page = (root / "docs" / "troubleshooting.md").read_text()
+    faults = lacking(sources, page) + stale(sources, page)
     print("\n".join(faults))
-    print(f"{len({sentence for _, sentence in messages(sources)})} messages, {len(faults)} not in docs/troubleshooting.md")
+    print(f"{len({sentence for _, sentence in messages(sources)})} messages, {len(faults)} of them or of docs/troubleshooting.md without the other")
     return bool(faults)
 
 

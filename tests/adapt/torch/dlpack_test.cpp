@@ -105,7 +105,6 @@ TEST_CASE("tensors that others cannot read or write as they are stay here", "[to
   CHECK(from_dlpack(to_dlpack(w.detach())).data_ptr() == w.data_ptr());
 }
 
-
 /// \param tensor  of a type that is deduced: LibTorch 1.13 has no versioned DLPack
 template <class Tensor>
 void check_versioned(Tensor const& tensor) {

@@ -25,7 +25,6 @@ using support::seeded;
 using support::take_grads;
 namespace nn = torch::nn;
 
-
 /// Layers of many kinds: in and not in place, with and without random numbers, buffers and parameters.
 nn::Sequential mixed_net() {
   return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(2, 6, 3).padding(1)), nn::BatchNorm2d(6), nn::ReLU(nn::ReLUOptions(true)), nn::MaxPool2d(2), nn::Dropout(0.25), nn::Flatten(), nn::Linear(96, 48),

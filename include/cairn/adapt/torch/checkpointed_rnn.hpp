@@ -72,7 +72,6 @@ concept recurrent_cell = tensor_state<cell_state<Cell>> && requires(Cell& cell, 
 
 }  // namespace detail
 
-
 /// Runs a cell along a sequence by `checkpointed_scan`, and gives what `torch::nn::LSTM` gives of one layer and direction. It has the cell's names:
 /// what one saves, the other loads. Parameters are shared with the cell that it was made of.
 /// \tparam Cell  a module holder, as `torch::nn::LSTMCell`, whose module has `forward(input, state)`, which returns the next state. The output of a
