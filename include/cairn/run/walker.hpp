@@ -7,6 +7,7 @@
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/core/walked_cursor.hpp>
 
 namespace cairn {
 
@@ -63,21 +64,6 @@ template <class Observer>
   if (!turned || kind == action_kind::turn) return phase::forward;
   return kind == action_kind::reverse ? phase::reverse : phase::recompute;
 }
-
-/// The cursor that a sweep walks. A small plain value is walked as a local object, which the compiler keeps in registers, and goes home
-/// however the walk ends.
-template <class Cursor, bool = std::is_trivially_copyable_v<Cursor> && sizeof(Cursor) <= 128>
-struct walked_cursor {
-  Cursor& now;
-};
-template <class Cursor>
-struct walked_cursor<Cursor, true> {
-  explicit walked_cursor(Cursor& from) noexcept : now{from}, home{from} {}
-  walked_cursor(walked_cursor const&) = delete;
-  ~walked_cursor() { home = now; }
-  Cursor now;
-  Cursor& home;
-};
 
 /// Obeys actions until the turn has been made, `user` wants to pause at a reverse, a load finds nothing, or all is done.
 /// `user` brings what depends on the adjoint: turn(states, a, failed) and record(states, a), which answer how many steps they ran,

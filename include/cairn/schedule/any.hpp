@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/action.hpp>
+#include <cairn/core/walked_cursor.hpp>
 #include <cairn/schedule/shared.hpp>
 #include <cairn/schedule/walked_counts.hpp>
 
@@ -37,21 +38,13 @@ class any_cursor_of final : public any_cursor {
   [[nodiscard]] any_cursor* clone() const override { return new any_cursor_of{*this}; }
   void assign(any_cursor const& other) override { cursor_ = static_cast<any_cursor_of const&>(other).cursor_; }
   void fetch(action* into) override {
-    if constexpr (std::is_trivially_copyable_v<Cursor> && sizeof(Cursor) <= 128) {  // a local object stays in registers
-      Cursor cursor = cursor_;
-      fill(cursor, into);
-      cursor_ = cursor;
-    } else {
-      fill(cursor_, into);
-    }
+    walked_cursor<Cursor> walk{cursor_};
+    for (std::size_t k = 0; k < actions_ahead; ++k) ::new (static_cast<void*>(into + k)) action(walk.now.next());
   }
   [[nodiscard]] void const* kind() const noexcept override { return &tag; }
 
  private:
   static constexpr char tag = 0;
-  static void fill(Cursor& cursor, action* into) {
-    for (std::size_t k = 0; k < actions_ahead; ++k) ::new (static_cast<void*>(into + k)) action(cursor.next());
-  }
   Cursor cursor_;
 };
 
