@@ -40,10 +40,18 @@ def arguments(text, at):
         at += 1
 
 
+def joined(code):
+    """The code with neighbouring literals joined, as the compiler does."""
+    return re.sub(r'"\s*\n\s*"', "", code)
+
+
+def unescaped(text):
+    return re.sub(r"\\(.)", r"\1", text)
+
+
 def sentences(code):
-    """The literals in a piece of code, with neighbours joined as the compiler does."""
-    joined = re.sub(r'"\s*\n\s*"', "", code)
-    return [re.sub(r'\\(.)', r"\1", found).strip('" ') for found in STRING.findall(joined)]
+    """The literals in a piece of code."""
+    return [unescaped(found).strip('" ') for found in STRING.findall(joined(code))]
 
 
 def handed(sources):
@@ -102,7 +110,7 @@ def lacking(sources, page):
 
 def stale(sources, page):
     """What the page's blocks of messages hold that no source says."""
-    said = plain(" ".join(re.sub(r"\\(.)", r"\1", re.sub(r'"\s*\n\s*"', "", text)) for text in sources.values()))
+    said = plain(unescaped(" ".join(joined(text) for text in sources.values())))
     lines = [line for block in re.findall(r"```text\n(.*?)```", page, re.S) for line in block.splitlines()]
     return [f"docs/troubleshooting.md: nothing says: {line}" for line in lines if plain(line) not in said]
 
