@@ -27,23 +27,16 @@ inline bool same_bits(std::vector<at::Tensor> const& a, std::vector<at::Tensor> 
 
 /// What an error of that type says, or that there was none.
 template <class Error>
-std::string said(std::function<void()> const& f) {
+std::string said(std::function<void()> const& f, char const* nothing = "nothing was thrown") {
   try {
     f();
   } catch (Error const& e) {
     return e.what();
   }
-  return "nothing was thrown";
+  return nothing;
 }
 /// What was thrown says, or nothing.
-std::string message_of(auto&& f) {
-  try {
-    f();
-  } catch (std::exception const& e) {
-    return e.what();
-  }
-  return "";
-}
+inline std::string message_of(std::function<void()> const& f) { return said<std::exception>(f, ""); }
 
 /// The gradients that stand in the tensors, and none there any more.
 inline std::vector<at::Tensor> take_grads(std::vector<at::Tensor> const& tensors) {

@@ -141,14 +141,7 @@ TEST_CASE("an RNN begins at zero where no state is given, may have the batch fir
     at::NoGradGuard const no_grad;
     CHECK(same_bits(std::get<0>(rnn->forward(xs)), want));
   }
-  auto const said = [](auto& module, Tensor const& input) -> std::string {
-    try {
-      (void)module->forward(input);
-    } catch (cairn::invalid_call const& e) {
-      return e.what();
-    }
-    return "nothing was thrown";
-  };
+  auto const said = [](auto& module, Tensor const& input) { return support::said<cairn::invalid_call>([&] { (void)module->forward(input); }); };
   cairn::CheckpointedRNN own{OwnCell{}};
   CHECK(said(own, xs) == "cairn::CheckpointedRNN: the cell does not say how large its state is; give the initial state");
   CHECK(said(rnn, torch::ones({4})) == "cairn::CheckpointedRNN: the input is no sequence of vectors (dimensions = 1); "

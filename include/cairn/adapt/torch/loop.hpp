@@ -119,8 +119,7 @@ template <class Step, class X0, class Count>
         return detail::state_of(
             x0, detail::run_loop(detail::listed(std::forward<Step>(step), x0), count, detail::tensors_of(x0), std::move(options)));
       (void)detail::loop_schedule(detail::loop_name, count, options);
-      auto const watch = detail::loop_watch::over(options.stats(), detail::tensors_of(x0));
-      detail::loop_watch::scope const watched{watch.get(), detail::loop_watch::half::forward};
+      detail::loop_watch::scope const watched{detail::loop_watch::over(options.stats(), detail::tensors_of(x0)), detail::loop_watch::half::forward};
       State last = x0;
       for (step_index i = 0; i < count; ++i) {
         last = detail::run_tensor_step(step, std::as_const(last), i);

@@ -52,7 +52,7 @@ class loop_grad_node final : public Node {
     tensor_list x0;
     for (auto const& part : body.initial) x0.push_back(part.value);
     auto const watch = loop_watch::over(body.options.stats(), x0);
-    loop_watch::scope const watched{watch.get(), loop_watch::half::backward};
+    loop_watch::scope const watched{watch, loop_watch::half::backward};
     ambient_guard const around{x0, body.options.rng()};
     buffers_guard const buffers{body.options.restored_buffers()};
     body.around.generators.restore();

@@ -10,8 +10,8 @@
 #include <cairn/adapt/torch/ambient.hpp>
 #include <cairn/adapt/torch/determinism.hpp>
 #include <cairn/adapt/torch/slot_pool.hpp>
-#include <cairn/adapt/torch/step_stats.hpp>
 #include <cairn/adapt/torch/step_callbacks.hpp>
+#include <cairn/adapt/torch/step_stats.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>

@@ -109,7 +109,7 @@ class loop_sweep {
 
   /// \param bars  the gradients with respect to the parts of the last state   \param outputs  to the outputs
   [[nodiscard]] loop_gradients reverse(loop_body const& body, tensor_list bars, series_list const& outputs, wanted_gradients const& wanted) {
-    loop_watch::scope const watched{watch_.get(), loop_watch::half::backward, watch_ ? kept_tensors(body) : tensor_list{}};
+    loop_watch::scope const watched{watch_, loop_watch::half::backward, watch_ ? kept_tensors(body) : tensor_list{}};
     ambient_guard const around{live_, body.options.rng()};
     buffers_guard const buffers{body.options.restored_buffers()};
     generators_.restore();
@@ -249,7 +249,7 @@ class loop_sweep {
     }
   }
   [[nodiscard]] loop_watch::scope watch_forward(loop_body const& body) const {
-    return {watch_.get(), loop_watch::half::forward, watch_ ? generator_tensors(body) : tensor_list{}};
+    return {watch_, loop_watch::half::forward, watch_ ? generator_tensors(body) : tensor_list{}};
   }
   [[nodiscard]] tensor_list generator_tensors(loop_body const& body) const {
     tensor_list all;

@@ -49,7 +49,7 @@ class loop_watch {
    public:
     /// \param watch  may be none: then nothing is measured   \param kept  what the loop has already: in forward all of it counts, in backward what
     ///        forward made
-    scope(loop_watch* watch, half which, at::TensorList kept = {}) : watch_{watch}, which_{which} {
+    scope(std::shared_ptr<loop_watch> watch, half which, at::TensorList kept = {}) : watch_{std::move(watch)}, which_{which} {
       if (watch_ == nullptr) return;
       if (profiler_is_on()) ++watch_->stats_->uncounted;
       else reporter_ = reporter_for(watch_->device_);
@@ -76,7 +76,7 @@ class loop_watch {
     friend class loop_watch;
     using clock = std::chrono::steady_clock;
 
-    loop_watch* watch_;
+    std::shared_ptr<loop_watch> watch_;
     half which_;
     std::shared_ptr<byte_reporter> reporter_;
     ProcessMemory before_;

@@ -93,8 +93,7 @@ template <class State, class Input, class Output, class Step>
     return hand_out(body, std::move(sweep), last, initial, data.inputs);
   }
   (void)loop_schedule(scan_name, steps, options);
-  auto const watch = loop_watch::over(options.stats(), initial);
-  loop_watch::scope const watched{watch.get(), loop_watch::half::forward};
+  loop_watch::scope const watched{loop_watch::over(options.stats(), initial), loop_watch::half::forward};
   loop_results results{initial, {}};
   for (step_index i = 0; i < steps; ++i) {
     auto all = results.last;

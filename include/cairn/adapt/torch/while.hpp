@@ -100,8 +100,7 @@ template <class KeepGoing, class Step, class X0>
         auto const last = sweep.run_while(*body, online{plan.checkpoints}, plan.block_size, std::ref(asked));
         return detail::state_of(x0, detail::hand_out(body, std::move(sweep), last, initial, {}).last);
       }
-      auto const watch = detail::loop_watch::over(options.stats(), initial);
-      detail::loop_watch::scope const watched{watch.get(), detail::loop_watch::half::forward};
+      detail::loop_watch::scope const watched{detail::loop_watch::over(options.stats(), initial), detail::loop_watch::half::forward};
       State last = x0;
       step_index i = 0;
       do {
