@@ -1,6 +1,7 @@
 #pragma once
 /// \file error.hpp  Every exception that cairn throws: who refused, what, the values given, what would work.
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <initializer_list>
 #include <type_traits>
@@ -35,12 +36,14 @@ class error : public std::exception {
   /// \param operation  the public name that refuses, with static storage   \param problem  what is wrong
   /// \param values  what was given, the first four are kept   \param advice  what would work, may be empty
   error(char const* operation, char const* problem, std::initializer_list<named_value> values, char const* advice) noexcept
+      : error{operation, problem, values.begin(), values.size(), advice} {}
+  /// The same with `count` values that lie one behind the other.
+  error(char const* operation, char const* problem, named_value const* values, std::size_t count, char const* advice) noexcept
       : operation_{operation} {
     text_.add(operation).add(": ").add(problem);
     char const* before = " (";
-    for (auto const& value : values) {
-      if (count_ == most_values) break;
-      values_[count_++] = value;
+    for (std::size_t k = 0; k < count && k < most_values; ++k) {
+      auto const& value = values_[count_++] = values[k];
       text_.add(before).add(value.name).add(" = ").add(value.negative ? "-" : "").add(value.magnitude);
       before = ", ";
     }
@@ -86,6 +89,46 @@ struct invalid_call : error { using error::error; };
 struct device_error : error { using error::error; };
 /// Memory of a device or pinned memory of the host that is not to be had; the values say how much was asked for.
 struct out_of_memory : error { using error::error; };
+
+/// What a replay check found; steps and states by their numbers.
+struct replay_difference {
+  std::int64_t state = 0;       ///< the state that differs from what it was at first
+  std::int64_t first_step = 0;  ///< the first step that can have made the difference; where every step is compared, the one that made it
+  std::int64_t last_step = 0;   ///< the last one. Both are `state` where it was brought back, and not run again
+  std::int64_t number = -1;     ///< which floating-point number differs first, in the order of `visit_numbers`; -1 where that is not known
+  double first = 0;             ///< its value at first, where the number is known
+  double again = 0;             ///< its value when it came again
+};
+
+/// A state that was run again, or brought back from where it was kept, is not what it was at first: the step reads or changes something that
+/// is not in the state, or a copy is not a whole one. Thrown by sweeps with a `replay_check`.
+struct nondeterminism_error : error {
+  /// The usual words, with what `seen` holds as values.
+  nondeterminism_error(char const* operation, char const* problem, replay_difference const& seen, char const* advice) noexcept
+      : nondeterminism_error{operation, problem, seen, listed(seen), advice} {}
+  replay_difference found;  ///< where, and what
+
+ private:
+  struct list {
+    named_value all[most_values];
+    std::size_t count = 0;
+    constexpr void add(char const* name, std::int64_t value) noexcept { all[count++] = {name, value}; }
+  };
+  [[nodiscard]] static constexpr list listed(replay_difference const& seen) noexcept {
+    list values;
+    values.add("state", seen.state);
+    if (seen.first_step < seen.last_step) {
+      values.add("first step", seen.first_step);
+      values.add("last step", seen.last_step);
+    } else if (seen.last_step < seen.state) {
+      values.add("step", seen.last_step);
+    }
+    if (seen.number >= 0) values.add("number", seen.number);
+    return values;
+  }
+  nondeterminism_error(char const* operation, char const* problem, replay_difference const& seen, list const& values, char const* advice) noexcept
+      : error{operation, problem, values.all, values.count, advice}, found{seen} {}
+};
 
 /// A workspace that is already in use by a sweep: a step must not start a sweep in the workspace it runs in.
 struct reentrancy_error : error { using error::error; };
