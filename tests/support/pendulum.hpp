@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/forms.hpp>
+#include <cairn/core/numbers.hpp>
 
 namespace pendulum {
 
@@ -21,6 +22,14 @@ struct state {
   state& operator=(state&&) = default;
   ~state() { --alive; }
   [[nodiscard]] std::size_t bytes() const { return sizeof *this + v.size() * sizeof(double); }
+  template <class F>
+  void visit_buffers(F& f) const { cairn::visit_buffers(v, f); }
+  template <class F>
+  void visit_buffers(F& f) { cairn::visit_buffers(v, f); }
+  template <class F>
+  void visit_numbers(F& f) const { cairn::visit_numbers(v, f); }
+  template <class F>
+  void visit_numbers(F& f) { cairn::visit_numbers(v, f); }
 
  private:
   static void up() {

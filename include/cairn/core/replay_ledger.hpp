@@ -7,16 +7,11 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/first_difference.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/table.hpp>
 
 namespace cairn::detail {
-
-/// Where two values that should be equal differ first.
-struct first_difference {
-  step_index number = -1;       ///< which floating-point number of the state, -1 if none differs or it is not known
-  double first = 0, again = 0;  ///< its values, where it is known
-};
 
 /// Remembers hashes of states as a sweep makes them for the first time, and compares those of states that are made again.
 ///
@@ -122,6 +117,14 @@ class replay_ledger {
     else if (entry const& there = kept_[std::size_t(place)]; there.at == i) good = agrees(i, there.hash, hash);
     agreed_ = i;
     return good;
+  }
+  /// State i, made beside the sweep by a run from state `from`. False if it is known to be another one.
+  [[nodiscard]] bool matches(step_index from, step_index i, std::uint64_t hash) noexcept {
+    agreed_ = from;
+    if (setup_.mode == replay_check::every_step) return std::size_t(i) >= hashes_.size() || hashes_[std::size_t(i)] == 0 || agrees(i, hashes_[std::size_t(i)], hash);
+    for (std::size_t k = 0; k < remembered_; ++k)
+      if (noted_then_[k].at == i) return agrees(i, noted_then_[k].hash, hash);
+    return true;
   }
   /// Where the initial state is, as a place.
   [[nodiscard]] slot_index initial_place() const noexcept { return setup_.slots + setup_.tapes; }

@@ -2,9 +2,11 @@
 /// \file copied_states.hpp  The states of a sweep whose state can be copied: what each action does to frames and store.
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/frames_needed.hpp>
+#include <cairn/core/numbers.hpp>
 #include <cairn/run/frames.hpp>
 
 namespace cairn::detail {
@@ -144,7 +146,7 @@ class copied_states {
   }
   /// Live becomes state i, which `make` gives as a value or a reference.
   template <class Make>
-  void load_made(step_index i, Make make) {
+  void load_made(step_index i, Make make, slot_index = no_slot) {
     forget(live_);
     live_ = pool_.take();
     if constexpr (std::is_reference_v<decltype(make())>) pool_.copy_in(make(), live_);
@@ -160,6 +162,11 @@ class copied_states {
   void turn(Step& step, step_index from, step_index to, step_index& failed) {
     pool_.keep(final_ = live_);
     if (from < to) pool_.run(step, final_, from, to, failed);
+  }
+  /// Goes on with the run of a turn that stopped on its way.
+  template <class Step>
+  void turn_on(Step& step, step_index from, step_index to, step_index& failed) {
+    pool_.run(step, final_, from, to, failed);
   }
   /// The turn of an adjoint that runs the last step itself and records it: `record` makes a copy of live the final state `n`.
   template <class Record>
@@ -181,7 +188,7 @@ class copied_states {
   [[nodiscard]] State const& final_state() const noexcept { return std::as_const(pool_).state(final_); }
   /// The live state, to be changed by a step that is not called by `advance`; it is state `i` afterwards.
   template <class Record>
-  void change_live(step_index i, Record record) {
+  void change_live(step_index i, Record record, slot_index = no_slot) {
     pool_.own(live_);
     pool_.set_at(live_, -1);
     record(pool_.state(live_));
@@ -213,6 +220,31 @@ class copied_states {
     next_ = std::exchange(live_, no_frame);
   }
 
+  // for a replay check
+  /// What f makes of the live state.
+  template <class F>
+  [[nodiscard]] auto look(F f) const { return f(live()); }
+  /// f(another, live) for live, which is state i, and a frame in which state i still stands from before, if there is one.
+  template <class F>
+  void look_at_another(step_index i, F f) const {
+    for (frame_id k = 0; k < pool_.limit(); ++k)
+      if (k != live_ && pool_.at(k) == i && pool_.record(k).constructed) return f(pool_.state(k), live());
+  }
+  /// What the next out-of-place step finds in its x1: a copy of x, or where it runs again no numbers.
+  void prepare_next(bool again) {
+    struct owner {
+      frames<State>& pool;
+      frame_id k;
+      ~owner() { pool.release(k); }
+    } const next{pool_, pool_.take()};  // the frame that is taken next, too
+    if (State* const x1 = pool_.reusable(next.k); x1 == nullptr) return;
+    else if (!again) pool_.copy(live_, next.k);
+    else if constexpr (numbered<State>) visit_numbers(*x1, [](auto* numbers, std::size_t count) {
+        using number_type = std::remove_pointer_t<decltype(numbers)>;
+        for (std::size_t k = 0; k < count; ++k) numbers[k] = std::numeric_limits<number_type>::quiet_NaN();
+      });
+  }
+
   [[nodiscard]] std::size_t bytes() const { return pool_.bytes(); }
   [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
   [[nodiscard]] store_type& store() noexcept { return store_; }
@@ -235,8 +267,9 @@ class copied_states {
     turn_live_ = {from, no_slot, live_};
   }
   /// Puts slots and live back to what they were at the turn; runs only the steps whose states are gone and says how many.
-  template <class Step>
-  step_index rewind(Step& step, step_index& failed) {
+  /// \param through  these states, or who watches what they do
+  template <class Through, class Step>
+  step_index rewind(Through& through, Step& step, step_index& failed) {
     step_index ran = 0;
     pool_.reclaim([this](auto claim) {
       claim(initial_);
@@ -253,12 +286,12 @@ class copied_states {
     if (tracked())
       for (auto& kept : held_) kept.at = -1;
     for (std::size_t k = 0; k < anchor_count_; ++k) {
-      ran += go_to(step, anchors_[k], failed);
+      ran += go_to(through, step, anchors_[k], failed);
       auto const& kept = anchors_[k];
-      save({kept.slot, kept.where}, kept.at);
+      through.save({kept.slot, kept.where}, kept.at);
       held_[std::size_t(kept.slot)].checkpoint = kept.checkpoint;
     }
-    return ran + go_to(step, turn_live_, failed);
+    return ran + go_to(through, step, turn_live_, failed);
   }
 
   /// The latest state at or before `i` that still stands in a frame; the initial one always does in a run.
@@ -304,8 +337,8 @@ class copied_states {
     if (keeps_run_) anchors_.assign(std::size_t(setup.slots), {});
   }
   /// Makes live the state that `to` names: its frame if that stands, else by running from the state before.
-  template <class Step>
-  step_index go_to(Step& step, kept_frame& to, step_index& failed) {
+  template <class Through, class Step>
+  step_index go_to(Through& through, Step& step, kept_frame& to, step_index& failed) {
     if (to.frame != no_frame) {
       forget(live_);
       live_ = to.frame;
@@ -314,7 +347,7 @@ class copied_states {
     }
     step_index const from = pool_.at(live_);
     failed = from;
-    if (from < to.at) advance(step, from, to.at, failed);
+    if (from < to.at) through.advance(step, from, to.at, failed);
     to.frame = live_;
     pool_.anchor(live_);
     return to.at - from;

@@ -63,8 +63,10 @@ Bar one_sweep(Engine& run, Step& step, X0&& x0, Plan const& plan, Seed&& seed, A
   in_use const mark{run.busy, "cairn::gradient"};
   run.adopt(plan);
   run.start(plan);
+  run.begin_check(plan, false, true);
   noting(run.status, phase::forward, 0, [&] { begin_states<State>(run, std::forward<X0>(x0), setup_for<State, typename Engine::store_type>(plan, form)); });
   way_back user{step, adjoint, run.tapes, tapes_of(plan)};
+  run.check_initial_state();
   run.go_on(step, user, observer);
   noting(run.status, phase::reverse, run.steps, [&] { fill_bar<State>(user.bar, std::forward<Seed>(seed), run.states.final_state()); });
   if constexpr (shape.form == adjoint_form::with_next) run.states.final_becomes_next();
@@ -86,14 +88,21 @@ Bar one_sweep(Engine& run, Step& step, X0&& x0, Plan const& plan, Seed&& seed, A
 ///        leaves, or `recorded{record, reverse}` (and `restart`, for plans that restart from tapes); bar belongs to state i+1 before and to state i after
 /// \param work  a `workspace` to be reused, or a store; by default memory of its own
 /// \param observer  called with an `event` around every action
-/// \throws invalid_plan before any step runs; what step, adjoint, seed, copies and observer throw, unchanged, after which `work` can be used again
-template <class Step, class X0, class P, class Seed, class Adjoint, class Work = detail::own_workspace, class Observer = no_observer>
-auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoint, Work&& work = {}, Observer&& observer = {}) {
+/// \param options  `sweep_options`, the last argument: also behind the adjoint, or in the observer's place
+/// \throws invalid_plan before any step runs; nondeterminism_error where options ask for a replay check; what step, adjoint, seed, copies and observer throw, unchanged, after which `work` can be used again
+template <class Step, class X0, class P, class Seed, class Adjoint, class Work = detail::own_workspace, class Observer = no_observer,
+          class Options = no_options>
+auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoint, Work&& work = {}, Observer&& observer = {}, Options options = {}) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
-  if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refused{};
+  if constexpr (detail::is_options<Work>)
+    return gradient(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint, detail::own_workspace{}, observer, work);
+  else if constexpr (detail::is_options<Observer>)
+    return gradient(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint, work, no_observer{}, observer);
+  else if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refused{};
   else if constexpr (!detail::check_initial<X0>()) return detail::refused{};
+  else if constexpr (!detail::check_options<State, detail::plan_type<P>, Options, std::remove_cvref_t<Work>>()) return detail::refused{};
   else {
     using Bar = detail::bar_type<Seed, State>;
     if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refused{};
@@ -101,23 +110,24 @@ auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoin
       using Plan = detail::plan_type<P>;
       decltype(auto) p = detail::as_plan(plan);
       auto const sweep = [&](auto& used, auto& watching) {
+        if constexpr (detail::is_options<Options>) used.options() = options;
         return detail::one_sweep<State, Bar, Plan>(detail::workspace_access::engine_of(used), step, std::forward<X0>(x0), p, std::forward<Seed>(seed), adjoint, watching);
       };
       using W = std::remove_cvref_t<Work>;
       if constexpr (std::is_same_v<W, detail::own_workspace>) {
-        workspace<State, Plan> own;
+        workspace<State, Plan, memory_store, Options> own;
         return sweep(own, observer);
       } else if constexpr (detail::is_workspace_for<W, State, Plan>) {
         return sweep(work, observer);
       } else if constexpr (store_of<W, State>) {
-        workspace<State, Plan, W&> own{work};
+        workspace<State, Plan, W&, Options> own{work};
         return sweep(own, observer);
       } else {
         constexpr bool observes = std::is_invocable_v<W&, event const&>;
-        static_assert(observes, "cairn: the sixth argument must be a workspace for this state and plan, a store, or an observer");
+        static_assert(observes, "cairn: the sixth argument must be a workspace for this state and plan, a store, an observer, or cairn::sweep_options");
         if constexpr (!observes) return detail::refused{};
         else {
-          workspace<State, Plan> own;
+          workspace<State, Plan, memory_store, Options> own;
           return sweep(own, work);
         }
       }

@@ -15,6 +15,7 @@ namespace detail {
 /// The forward half of a loop that a plan covers from end to end.
 struct forward_by_plan {
   static constexpr char const* operation = "cairn::checkpointed_loop";
+  static constexpr bool knows_length = true;
   template <class State, class Engine, class Step, class Observer>
   void run(Engine& engine, Step& step, Observer& observer) const {
     turn_only<Step> user{step};
@@ -33,21 +34,25 @@ class checkpointed_run {
 
  public:
   /// Runs the loop; use `checkpointed_loop` or `checkpointed_while`.
-  template <class Forward, class StepArg, class X0, class... WorkArg>
-  checkpointed_run(Forward forward, StepArg&& step, X0&& x0, Plan const& plan, Observer observer, WorkArg&&... work)
+  template <class Forward, class StepArg, class X0, class Options, class... WorkArg>
+  checkpointed_run(Forward forward, StepArg&& step, X0&& x0, Plan const& plan, Options options, Observer observer, WorkArg&&... work)
       : step_{std::forward<StepArg>(step)}, observer_{std::forward<Observer>(observer)}, work_{std::forward<WorkArg>(work)...} {
     if (tapes_of(plan) > 0)
       throw invalid_plan{Forward::operation, "the plan keeps tapes, which needs the adjoint from the start", {{"tapes", tapes_of(plan)}}, "use cairn::gradient"};
     auto& run = engine();
     detail::in_use const mark{run.busy, Forward::operation};
+    if constexpr (detail::is_options<Options>) run.options = options;
     run.adopt(plan);
     user_ = run.users;
     run.start(plan);
+    run.begin_check(plan, true, Forward::knows_length);
     detail::noting(run.status, phase::forward, 0, [&] {
       detail::begin_states<State>(run, std::forward<X0>(x0), detail::setup_for<State, store_type>(plan, {.step = form, .keeps_run = true}));
     });
+    run.check_initial_state();
     forward.template run<State>(run, step_, observer_);
     turned_on_rest_ = run.resumed;
+    if constexpr (engine_type::checked) run.ledger.remember();
     if constexpr (copied_state<State>) {
       run.states.remember(run.status.turned_at, [&](step_index i) { return is_checkpoint(plan, i); });
       run.at_turn = *run.walk;
@@ -188,12 +193,23 @@ class checkpointed_run {
     step_index failed = pool.at(nearest);
     detail::noting(run.status, phase::recompute, failed, [&] {
       own.copy_in(pool.state(nearest), x);
-      if (pool.at(nearest) < i) own.run(step_, x, pool.at(nearest), i, failed);
+      if constexpr (engine_type::checked) run_compared(own, x, pool.at(nearest), i, failed);
+      else if (pool.at(nearest) < i) own.run(step_, x, pool.at(nearest), i, failed);
     });
     run.status.ran += wide(i - pool.at(nearest));
     return std::move(own.state(x));
   }
 
+  /// Runs x, state `from`, to state `to`, and compares it with what the sweep knows of the states on the way.
+  void run_compared(detail::frames<State>& own, frame_id& x, step_index from, step_index to, step_index& failed) {
+    auto& ledger = engine().ledger;
+    step_index const stride = ledger.mode() == replay_check::every_step ? 1 : to - from;
+    for (step_index i = from; i < to;) {
+      own.run(step_, x, i, i + stride, failed);
+      i += stride;
+      if (ledger.on() && !ledger.matches(from, i, detail::hash_of(std::as_const(own).state(x)))) ledger.fail(i);
+    }
+  }
   [[nodiscard]] auto& engine() noexcept { return detail::workspace_access::engine_of(work_); }
   [[nodiscard]] auto const& engine() const noexcept { return detail::workspace_access::engine_of(work_); }
   /// The engine, if no other sweep has begun in this run's workspace.
@@ -222,8 +238,10 @@ class checkpointed_run {
     auto& run = engine();
     if constexpr (copied_state<State>) {
       step_index failed = 0;
-      run.status.ran += detail::noting(run.status, phase::recompute, failed, [&] { return wide(run.states.rewind(step_, failed)); });
       run.status.open = steps();
+      if constexpr (engine_type::checked) run.ledger.rewind();
+      auto&& through = run.watched();
+      run.status.ran += detail::noting(run.status, phase::recompute, failed, [&] { return wide(run.states.rewind(through, step_, failed)); });
       run.resumed = turned_on_rest_;
       if (turned_on_rest_) run.replan_around_held();
       else run.walk = *run.at_turn;
@@ -259,17 +277,17 @@ template <class W, class State, class Plan>
 concept work_for = std::is_same_v<W, own_workspace> || is_workspace_for<W, State, Plan> || store_of<W, State> || std::is_invocable_v<W&, event const&>;
 
 /// The run, in a workspace of its own, in the caller's, or over the caller's store; `work` may also be the observer.
-template <class StepF, class State, class Plan, class Forward, class Step, class X0, class Work, class Observer>
-[[nodiscard]] auto kept_run(Forward forward, Step&& step, X0&& x0, Plan const& plan, Work&& work, Observer&& observer) {
+template <class StepF, class State, class Plan, class Forward, class Step, class X0, class Work, class Observer, class Options>
+[[nodiscard]] auto kept_run(Forward forward, Step&& step, X0&& x0, Plan const& plan, Work&& work, Observer&& observer, Options options) {
   using W = std::remove_cvref_t<Work>;
   if constexpr (std::is_same_v<W, own_workspace>)
-    return checkpointed_run<StepF, State, Plan, workspace<State, Plan>, Observer>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, std::forward<Observer>(observer)};
+    return checkpointed_run<StepF, State, Plan, workspace<State, Plan, memory_store, Options>, Observer>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, options, std::forward<Observer>(observer)};
   else if constexpr (is_workspace_for<W, State, Plan>)
-    return checkpointed_run<StepF, State, Plan, W&, Observer>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, std::forward<Observer>(observer), work};
+    return checkpointed_run<StepF, State, Plan, W&, Observer>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, options, std::forward<Observer>(observer), work};
   else if constexpr (store_of<W, State>)
-    return checkpointed_run<StepF, State, Plan, workspace<State, Plan, W&>, Observer>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, std::forward<Observer>(observer), work};
+    return checkpointed_run<StepF, State, Plan, workspace<State, Plan, W&, Options>, Observer>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, options, std::forward<Observer>(observer), work};
   else
-    return checkpointed_run<StepF, State, Plan, workspace<State, Plan>, Work>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, std::forward<Work>(work)};
+    return checkpointed_run<StepF, State, Plan, workspace<State, Plan, memory_store, Options>, Work>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, options, std::forward<Work>(work)};
 }
 
 }  // namespace detail
@@ -279,21 +297,27 @@ template <class StepF, class State, class Plan, class Forward, class Step, class
 /// \param step  as for `gradient`; the run keeps a copy   \param x0  the initial state; an rvalue is moved from
 /// \param plan  a schedule, or the number of steps n >= 0: then `uniform{n}`, floor(sqrt n) checkpoints
 /// \param work  a `workspace` or a store to be reused; it must outlive the run   \param observer  as for `gradient`; an lvalue must outlive the run
+/// \param options  `sweep_options`, the last argument: also behind the plan, or in the observer's place; for the way back, too
 /// Memory: `estimate` with `keeps_run`; initial and final state stay as long as the run.
-template <class Step, class X0, class P, class Work = detail::own_workspace, class Observer = no_observer>
-[[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, Work&& work = {}, Observer&& observer = {}) {
+template <class Step, class X0, class P, class Work = detail::own_workspace, class Observer = no_observer, class Options = no_options>
+[[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, Work&& work = {}, Observer&& observer = {}, Options options = {}) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::decay_t<Step>;
-  if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refused{};
+  if constexpr (detail::is_options<Work>)
+    return checkpointed_loop(std::forward<Step>(step), std::forward<X0>(x0), plan, detail::own_workspace{}, std::forward<Observer>(observer), work);
+  else if constexpr (detail::is_options<Observer>)
+    return checkpointed_loop(std::forward<Step>(step), std::forward<X0>(x0), plan, std::forward<Work>(work), no_observer{}, observer);
+  else if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refused{};
   else if constexpr (!detail::check_initial<X0>()) return detail::refused{};
+  else if constexpr (!detail::check_options<State, detail::plan_type<P>, Options, std::remove_cvref_t<Work>>()) return detail::refused{};
   else {
     using Plan = detail::plan_type<P>;
     decltype(auto) p = detail::as_plan(plan);
     constexpr bool fits = detail::work_for<std::remove_cvref_t<Work>, State, Plan>;
-    static_assert(fits, "cairn: the fourth argument must be a workspace for this state and plan, a store, or an observer");
+    static_assert(fits, "cairn: the fourth argument must be a workspace for this state and plan, a store, an observer, or cairn::sweep_options");
     if constexpr (!fits) return detail::refused{};
     else
-      return detail::kept_run<StepF, State, Plan>(detail::forward_by_plan{}, std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Work>(work), std::forward<Observer>(observer));
+      return detail::kept_run<StepF, State, Plan>(detail::forward_by_plan{}, std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Work>(work), std::forward<Observer>(observer), options);
   }
 }
 

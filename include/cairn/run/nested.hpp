@@ -29,7 +29,8 @@ struct counted_from {
 /// Inner steps and adjoints see the running index outer * plan.steps() + inner. `step` and `adjoint` are separate members, for one
 /// callable that is both would be read as an out-of-place step. Levels nest: the inner functions may be another `nested`'s.
 /// Both keep copies of the callables; a second sweep over them allocates nothing.
-template <schedule Plan, class Step, class Adjoint>
+/// With `sweep_options` every inner sweep compares what it runs again.
+template <schedule Plan, class Step, class Adjoint, class Options = no_options>
 class nested {
   struct forward {
     Step inner;
@@ -46,24 +47,27 @@ class nested {
     Plan plan;
     Step inner;
     Adjoint back;
+    [[no_unique_address]] Options options;
     detail::kept_object memory;
     template <class State, class Bar>
       requires(detail::shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
     void operator()(State const& x, Bar& bar, step_index i) {
       static constexpr bool indexed = detail::shape_of_adjoint<Adjoint, State, Bar>().indexed;  // static: nvcc reads it inside the lambda
       step_index const base = i * plan.steps();
+      auto& work = memory.get<workspace<State, Plan, memory_store, Options>>();
+      work.options() = options;
       bar = gradient(detail::counted_from<Step>{&inner, base}, x, plan, std::move(bar),
                      [this, base](State const& at, Bar& b, step_index k) {
                        if constexpr (indexed) detail::pull_back(back, b, at, b, base + k);
                        else detail::pull_back(back, b, at, b), void(base);
                      },
-                     memory.get<workspace<State, Plan>>());
+                     work);
     }
   };
 
  public:
   /// \param plan  of the inner loop   \param inner  its step, in place   \param back  its adjoint, of one step
-  nested(Plan plan, Step inner, Adjoint back) : step{inner, plan.steps()}, adjoint{plan, inner, back, {}} {}
+  nested(Plan plan, Step inner, Adjoint back, Options options = {}) : step{inner, plan.steps()}, adjoint{plan, inner, back, options, {}} {}
   forward step;  ///< the outer step
   backward adjoint;  ///< the adjoint of the outer step
 };

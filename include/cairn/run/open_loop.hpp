@@ -64,10 +64,11 @@ template <class KeepGoing, class State>
 template <class State, class Engine, class Step, class KeepGoing, class Observer>
 class open_sweep {
   static constexpr bool in_place = shape_of_step<Step, State>().form == step_form::in_place;
+  using watched_states = decltype(std::declval<Engine&>().watched());
 
  public:
   open_sweep(Engine& run, Step& step, KeepGoing& keep_going, Observer& observer)
-      : run_{run}, states_{run.states}, step_{step}, keep_going_{keep_going}, observer_{observer} {}
+      : run_{run}, states_{run.watched()}, step_{step}, keep_going_{keep_going}, observer_{observer} {}
 
   void go() {
     if (!goes_on(std::as_const(states_.live()), 0)) return stop(0);
@@ -175,7 +176,7 @@ class open_sweep {
   }
 
   Engine& run_;
-  typename Engine::states_type& states_;
+  watched_states states_;
   Step& step_;
   KeepGoing& keep_going_;
   Observer& observer_;
@@ -187,6 +188,7 @@ class open_sweep {
 template <class KeepGoing>
 struct forward_until {
   static constexpr char const* operation = "cairn::checkpointed_while";
+  static constexpr bool knows_length = false;
   KeepGoing& keep_going;
   template <class State, class Engine, class Step, class Observer>
   void run(Engine& engine, Step& step, Observer& observer) const {

@@ -21,15 +21,19 @@ template <class Bar> reached(step_index, Bar) -> reached<Bar>;
 /// sweep that was never stopped. A store that lost everything costs the steps of a new sweep over [0, open).
 /// \param x0  the initial state, as at the first start   \param position  what a `hooked` adjoint noted last
 /// \param work  the workspace of the stopped sweep, or one whose store still knows its states
+/// \param options  `sweep_options` as for `gradient`, also in the observer's place; the workspace is one that has options
 /// \throws invalid_call unless 0 <= open <= n; otherwise as `gradient`
-template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class Workspace, class Observer = no_observer>
-[[nodiscard]] auto resume(Step&& step, X0&& x0, Plan const& plan, reached<Bar> position, Adjoint&& adjoint, Workspace& work, Observer&& observer = {}) {
+template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class Workspace, class Observer = no_observer, class Options = no_options>
+[[nodiscard]] auto resume(Step&& step, X0&& x0, Plan const& plan, reached<Bar> position, Adjoint&& adjoint, Workspace& work, Observer&& observer = {},
+                          Options options = {}) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
-  if constexpr (!detail::check_forward<StepF, State, Plan>()) return detail::refused{};
+  if constexpr (detail::is_options<Observer>) return resume(step, x0, plan, std::move(position), adjoint, work, no_observer{}, observer);
+  else if constexpr (!detail::check_forward<StepF, State, Plan>()) return detail::refused{};
   else if constexpr (!detail::check_initial<X0>()) return detail::refused{};
   else if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refused{};
+  else if constexpr (!detail::check_options<State, Plan, Options, Workspace>()) return detail::refused{};
   else {
     static constexpr auto shape = detail::shape_of_adjoint<AdjointF, State, Bar>();
     if (position.open < 0 || position.open > plan.steps())
@@ -37,9 +41,12 @@ template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class W
     detail::check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
     auto& run = detail::workspace_access::engine_of(work);
     detail::in_use const mark{run.busy, "cairn::resume"};
+    if constexpr (detail::is_options<Options>) run.options = options;
     run.adopt(plan);
     run.status.open = position.open;
     run.status.turned = true;
+    run.begin_check_again(plan);
+    run.check_initial_state(x0);
     using store_type = typename std::remove_reference_t<decltype(run)>::store_type;
     run.states.begin_again(x0, detail::setup_for<State, store_type>(plan, {detail::shape_of_step<StepF, State>().form, shape.form}));
     run.replan([&](slot_index slot) { return run.states.state_in(slot); }, [&](slot_index slot) { return run.tier_of(slot); });

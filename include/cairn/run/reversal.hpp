@@ -118,7 +118,7 @@ class reversal {
   template <class States>
   std::uint64_t record([[maybe_unused]] States& states, [[maybe_unused]] action const& a) {
     if constexpr (records) {
-      states.change_live(a.to, [&](State& x) { fill((*tapes_)[a.slot], x, a.from); });
+      states.change_live(a.to, [&](State& x) { fill((*tapes_)[a.slot], x, a.from); }, a.slot);
     }
     return std::uint64_t(a.to - a.from);
   }
@@ -126,7 +126,7 @@ class reversal {
   template <class States>
   void restart([[maybe_unused]] States& states, [[maybe_unused]] action const& a) {
     if constexpr (can_restart)
-      states.load_made(a.from, [&]() -> decltype(auto) { return adjoint_.restart(std::as_const(*(*tapes_)[a.slot])); });
+      states.load_made(a.from, [&]() -> decltype(auto) { return adjoint_.restart(std::as_const(*(*tapes_)[a.slot])); }, a.slot);
   }
   void drop_tape(slot_index slot) noexcept {
     if constexpr (records) (*tapes_)[slot].reset();
@@ -152,7 +152,7 @@ class reversal {
         }
       }
       std::optional<tape> fresh;
-      states.change_live(a.to, [&](State& x) { fill(fresh, x, a.from); });
+      states.change_live(a.to, [&](State& x) { fill(fresh, x, a.from); }, no_slot);
       apply(fresh, a.from);
       return 1;
     } else {

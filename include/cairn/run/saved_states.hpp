@@ -85,6 +85,26 @@ class saved_states {
     advance(step, from, to, failed);
   }
 
+  /// Goes on with the run of a turn that stopped on its way.
+  template <class Step>
+  void turn_on(Step& step, step_index from, step_index to, step_index& failed) {
+    advance(step, from, to, failed);
+  }
+
+  // for a replay check
+  /// What f makes of a snapshot of the live state.
+  template <class F>
+  [[nodiscard]] auto look(F f) const {
+    if (parked_ != no_frame) return f(pool_.state(parked_));
+    return f(save_state(std::as_const(*x_)));
+  }
+  /// f(another, live) for snapshots of live, which is state i, and of state i from before, if there is one.
+  template <class F>
+  void look_at_another(step_index i, F f) const {
+    for (frame_id k = 0; k < pool_.limit(); ++k)
+      if (k != parked_ && pool_.at(k) == i && pool_.record(k).constructed) return f(pool_.state(k), look([](snapshot const& now) { return now; }));
+  }
+
   [[nodiscard]] State const& live() {
     if (parked_ != no_frame) {
       restore_state(*x_, std::as_const(pool_).state(parked_));

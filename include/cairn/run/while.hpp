@@ -15,6 +15,16 @@ template <class State, open_schedule Plan, class Store>
 [[nodiscard]] workspace<State, detail::open_plan<Plan>, Store&> workspace_for(Plan const&, Store& store) {
   return workspace<State, detail::open_plan<Plan>, Store&>{store};
 }
+/// A workspace whose loops have options.
+template <class State, open_schedule Plan>
+[[nodiscard]] workspace<State, detail::open_plan<Plan>, memory_store, sweep_options> workspace_for(Plan const& plan, sweep_options options) {
+  return workspace_for<State>(detail::open_plan<Plan>{plan}, options);
+}
+/// The same with checkpoints in the caller's store, which must outlive the workspace.
+template <class State, open_schedule Plan, class Store>
+[[nodiscard]] workspace<State, detail::open_plan<Plan>, Store&, sweep_options> workspace_for(Plan const& plan, Store& store, sweep_options options) {
+  return workspace_for<State>(detail::open_plan<Plan>{plan}, store, options);
+}
 
 namespace detail {
 
@@ -55,21 +65,30 @@ template <class State, class P, class KeepGoing>
 /// \param work  a workspace of `workspace_for<State>(plan)`, or a store, to be reused; it must outlive the run
 /// \param observer  as for `gradient`; an lvalue must outlive the run. A step ahead of a candidate runs before the candidate's own actions,
 ///        and an advance that the loop's end cuts short is told as far as it came
+/// \param options  `sweep_options`, the last argument: also behind the plan, or in the observer's place. A replay check looks at every state of
+///        the way forward, since each may be the last but one; an object hands out a snapshot for each
 /// Step calls: each step once on the way forward, and with the first reverse `estimate(online.stopping_at(n, last_is_at_hand)).step_calls`,
 /// where the last state but one is at hand unless the step is in place. Memory: `peak_states` and `peak_bytes` of that estimate, with
 /// `form.keeps_run`; before the length is known, no more than `slots() + working_frames(form, 1)` states.
-template <class Step, class X0, class KeepGoing, class P, class Work = detail::own_workspace, class Observer = no_observer>
-[[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, P const& plan, Work&& work = {}, Observer&& observer = {}) {
+template <class Step, class X0, class KeepGoing, class P, class Work = detail::own_workspace, class Observer = no_observer,
+          class Options = no_options>
+[[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, P const& plan, Work&& work = {}, Observer&& observer = {},
+                                      Options options = {}) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::decay_t<Step>;
   using Asked = std::remove_reference_t<KeepGoing>;
-  if constexpr (!detail::check_forward<StepF, State, step_index, true>()) return detail::refused{};
+  if constexpr (detail::is_options<Work>)
+    return checkpointed_while(std::forward<Step>(step), std::forward<X0>(x0), keep_going, plan, detail::own_workspace{}, std::forward<Observer>(observer), work);
+  else if constexpr (detail::is_options<Observer>)
+    return checkpointed_while(std::forward<Step>(step), std::forward<X0>(x0), keep_going, plan, std::forward<Work>(work), no_observer{}, observer);
+  else if constexpr (!detail::check_forward<StepF, State, step_index, true>()) return detail::refused{};
   else if constexpr (!detail::check_initial<X0>()) return detail::refused{};
   else if constexpr (!detail::check_while<State, P, Asked>()) return detail::refused{};
+  else if constexpr (!detail::check_options<State, detail::open_plan<P>, Options, std::remove_cvref_t<Work>>()) return detail::refused{};
   else {
     using Plan = detail::open_plan<P>;
     constexpr bool fits = detail::work_for<std::remove_cvref_t<Work>, State, Plan>;
-    static_assert(fits, "cairn: the fifth argument must be a workspace for this state and plan, a store, or an observer");
+    static_assert(fits, "cairn: the fifth argument must be a workspace for this state and plan, a store, an observer, or cairn::sweep_options");
     if constexpr (!fits) return detail::refused{};
     else {
       detail::forward_until<Asked> const forward{keep_going};
@@ -77,9 +96,9 @@ template <class Step, class X0, class KeepGoing, class P, class Work = detail::o
       if constexpr (detail::shape_of_step<StepF, State>().stops) {
         using Noted = detail::stoppable<StepF, State>;
         return detail::kept_run<Noted, State, Plan>(forward, Noted{std::forward<Step>(step)}, std::forward<X0>(x0), open, std::forward<Work>(work),
-                                                    std::forward<Observer>(observer));
+                                                    std::forward<Observer>(observer), options);
       } else {
-        return detail::kept_run<StepF, State, Plan>(forward, std::forward<Step>(step), std::forward<X0>(x0), open, std::forward<Work>(work), std::forward<Observer>(observer));
+        return detail::kept_run<StepF, State, Plan>(forward, std::forward<Step>(step), std::forward<X0>(x0), open, std::forward<Work>(work), std::forward<Observer>(observer), options);
       }
     }
   }

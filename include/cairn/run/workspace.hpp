@@ -8,8 +8,10 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/core/replay_check.hpp>
 #include <cairn/run/copied_states.hpp>
 #include <cairn/run/kept_object.hpp>
+#include <cairn/run/replayed_states.hpp>
 #include <cairn/run/saved_states.hpp>
 #include <cairn/run/walker.hpp>
 #include <cairn/schedule/remaining.hpp>
@@ -31,9 +33,14 @@ struct kept_plan<Plan, true> {
   std::optional<Plan> plan;
 };
 
+/// What a sweep has that compares nothing.
+struct no_ledger {};
+
 /// What one sweep needs: states, cursor, and where it stands. A lost checkpoint or a resumed sweep puts `rest` in the cursor's place.
-template <class State, schedule Plan, class Store>
+/// \tparam Options  whether there is a replay check; which one is told when the sweep runs
+template <class State, schedule Plan, class Store, class Options>
 struct engine {
+  static constexpr bool checked = !std::is_same_v<Options, no_options>;
   using store_type = std::remove_reference_t<Store>;
   using states_type = std::conditional_t<copied_state<State>, copied_states<State, Store>, saved_states<State, Store>>;
 
@@ -48,6 +55,8 @@ struct engine {
   std::uint64_t users = 0;  ///< sweeps that began here: a kept run is over when another one begins
   bool resumed = false;
   bool busy = false;
+  [[no_unique_address]] Options options;
+  [[no_unique_address]] std::conditional_t<checked, replay_ledger, no_ledger> ledger;
 
   engine() = default;
   explicit engine(Store store) : states{std::forward<Store>(store)} {}
@@ -64,6 +73,34 @@ struct engine {
     status.open = steps;
   }
   void start(Plan const& adopted) { walk = adopted.walk(); }
+
+  /// The states, as the actions of a sweep get them.
+  [[nodiscard]] decltype(auto) watched() noexcept {
+    if constexpr (checked) return replayed_states<State, states_type>{states, ledger, status};
+    else return (states);
+  }
+  /// Before the states of a sweep take their memory. \throws out_of_memory
+  void begin_check([[maybe_unused]] Plan const& adopted, [[maybe_unused]] bool keeps_run, [[maybe_unused]] bool knows_length) {
+    if constexpr (checked) ledger.begin(check_setup(adopted, keeps_run, knows_length));
+  }
+  /// The same for a sweep that goes on. Frames that stand hold what this workspace hashed; a store that outlives them may hold anything.
+  void begin_check_again([[maybe_unused]] Plan const& adopted) {
+    if constexpr (checked) ledger.begin_again(check_setup(adopted, false, true), status.open, keeps_frames<store_type>);
+  }
+  /// The state from which a sweep starts, before its first step. \throws nondeterminism_error where a sweep goes on from another one
+  void check_initial_state() {
+    if constexpr (checked) check_initial_state(states.live());
+  }
+  void check_initial_state([[maybe_unused]] State const& x) {
+    if constexpr (checked) {
+      if (!ledger.on()) return;
+      std::uint64_t const hash = [&] {
+        if constexpr (copied_state<State>) return hash_of(x);
+        else return hash_of(save_state(x));
+      }();
+      if (!ledger.kept(ledger.initial_place(), 0, hash)) ledger.fail_brought_back(0);
+    }
+  }
   /// Replans what is left of the sweep around the states that are still there: `state_in(slot)` says which, -1 for none, `tier_in(slot)` where.
   template <class StateIn, class TierIn>
   void replan(StateIn state_in, TierIn tier_in) {
@@ -81,16 +118,21 @@ struct engine {
   halt go_on(Step& step, User& user, Observer& observer) {
     if constexpr (may_lose<store_type>) {
       if (resumed) return go_on_resumed(step, user, observer);
-      halt const answer = play<State>(*walk, states, step, user, observer, status);
+      auto&& running = watched();
+      halt const answer = play<State>(*walk, running, step, user, observer, status);
       if (answer != halt::lost) return answer;
       replan_after_loss(user);
       return go_on_resumed(step, user, observer);
-    } else return play<State>(*walk, states, step, user, observer, status);
+    } else {
+      auto&& running = watched();
+      return play<State>(*walk, running, step, user, observer, status);
+    }
   }
   template <class Step, class User, class Observer>
   halt go_on_resumed(Step& step, User& user, Observer& observer) {
+    auto&& running = watched();
     for (;;) {
-      halt const answer = play<State>(*rest, states, step, user, observer, status);
+      halt const answer = play<State>(*rest, running, step, user, observer, status);
       if constexpr (may_lose<store_type>) {
         if (answer == halt::lost) {
           replan_after_loss(user);
@@ -104,6 +146,11 @@ struct engine {
   void replan_after_loss(User& user) {
     user.drop_all_tapes();
     replan_around_held();
+  }
+
+ private:
+  [[nodiscard]] replay_ledger::setup check_setup(Plan const& adopted, bool keeps_run, bool knows_length) const {
+    return {options.verify, knows_length ? adopted.steps() : replay_ledger::unknown, adopted.leaf(), adopted.slots(), tapes_of(adopted), keeps_run};
   }
 };
 
@@ -124,8 +171,9 @@ struct workspace_access;
 
 /// The memory of a sweep: frames, tables and cursor. Keep one and hand it to every sweep, and a warm sweep allocates nothing.
 /// One workspace serves one sweep at a time. What its states took stays with it until it is destroyed or a plan of another size comes.
-/// `Store` is where checkpoints live; a reference type leaves it with the caller.
-template <class State, schedule Plan, class Store = memory_store>
+/// `Store` is where checkpoints live; a reference type leaves it with the caller. `Options` is `sweep_options` for sweeps that compare
+/// what they run again, whose hashes it keeps, too.
+template <class State, schedule Plan, class Store = memory_store, class Options = no_options>
 class workspace {
  public:
   workspace() = default;
@@ -140,10 +188,12 @@ class workspace {
   [[nodiscard]] slot_index frame_count() const noexcept { return engine_.states.frame_count(); }
   /// Where its checkpoints live.
   [[nodiscard]] std::remove_reference_t<Store>& store() noexcept { return engine_.states.store(); }
+  /// What its sweeps do beside their plan, from the next one on; options that a verb is given replace it.
+  [[nodiscard]] Options& options() noexcept { return engine_.options; }
 
  private:
   friend detail::workspace_access;
-  detail::engine<State, Plan, Store> engine_;
+  detail::engine<State, Plan, Store, Options> engine_;
 };
 
 /// A workspace for sweeps of `plan` over states of a type; its memory comes with the first sweep.
@@ -152,6 +202,20 @@ template <class State, schedule Plan>
 /// The same with checkpoints in the caller's store, which must outlive the workspace.
 template <class State, schedule Plan, class Store>
 [[nodiscard]] workspace<State, Plan, Store&> workspace_for(Plan const&, Store& store) { return workspace<State, Plan, Store&>{store}; }
+/// A workspace whose sweeps have options.
+template <class State, schedule Plan>
+[[nodiscard]] workspace<State, Plan, memory_store, sweep_options> workspace_for(Plan const&, sweep_options options) {
+  workspace<State, Plan, memory_store, sweep_options> work;
+  work.options() = options;
+  return work;
+}
+/// The same with checkpoints in the caller's store, which must outlive the workspace.
+template <class State, schedule Plan, class Store>
+[[nodiscard]] workspace<State, Plan, Store&, sweep_options> workspace_for(Plan const&, Store& store, sweep_options options) {
+  workspace<State, Plan, Store&, sweep_options> work{store};
+  work.options() = options;
+  return work;
+}
 
 namespace detail {
 
@@ -162,7 +226,32 @@ struct workspace_access {
 };
 
 template <class W, class State, class Plan> inline constexpr bool is_workspace_for = false;
-template <class State, class Plan, class Store> inline constexpr bool is_workspace_for<workspace<State, Plan, Store>, State, Plan> = true;
+template <class State, class Plan, class Store, class Options>
+inline constexpr bool is_workspace_for<workspace<State, Plan, Store, Options>, State, Plan> = true;
+
+/// The options that a workspace has, or none.
+template <class W> struct options_in { using type = no_options; };
+template <class State, class Plan, class Store, class Options>
+struct options_in<workspace<State, Plan, Store, Options>> { using type = Options; };
+
+template <class T> inline constexpr bool is_options = std::is_same_v<std::remove_cvref_t<T>, sweep_options>;
+
+/// What the verbs ask of options. \tparam Given  what they were handed, or `no_options`   \tparam W  the workspace, store or observer
+template <class State, class Plan, class Given, class W>
+[[nodiscard]] consteval bool check_options() {
+  using kept = typename options_in<W>::type;
+  constexpr bool asked = is_options<Given> || is_options<kept>;
+  constexpr bool known = is_options<Given> || std::is_same_v<Given, no_options>;
+  constexpr bool room = !is_workspace_for<W, State, Plan> || !is_options<Given> || is_options<kept>;
+  constexpr bool told = !asked || hashable<hashed_part_t<State>>;
+  static_assert(known, "cairn: the last argument must be cairn::sweep_options");
+  static_assert(room || !known,
+                "cairn: this workspace keeps no hashes; make it for sweeps with options, by `cairn::workspace_for<State>(plan, options)`");
+  static_assert(told || !known || !room,
+                "cairn: the replay check cannot tell the bytes of this state, or of its snapshot, from padding; give it a member "
+                "visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
+  return known && room && told;
+}
 
 }  // namespace detail
 }  // namespace cairn

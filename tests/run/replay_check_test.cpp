@@ -1,0 +1,238 @@
+// The replay check in the executors: steps that hide something are found for every schedule, and others give the bits that they give without it.
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+#include <cairn/cairn.hpp>
+#include <cairn/run/resume.hpp>
+#include "support/catch.hpp"
+#include "support/heap.hpp"
+#include "support/plans.hpp"
+#include "support/tiered_store.hpp"
+#include "support/toy_stores.hpp"
+
+using namespace cairn;
+
+namespace {
+
+constexpr replay_check modes[] = {replay_check::checkpoints, replay_check::every_step};
+
+struct named_plan {
+  std::string name;
+  any_schedule plan;
+};
+std::vector<named_plan> plans_of(step_index n) {
+  std::vector<named_plan> all;
+  each_plan(n, [&](std::string const& name, auto const& plan) { all.push_back({name, plan}); });
+  return all;
+}
+bool needs_recording(auto const& plan) { return tapes_of(plan) > 0 || tapes_restart(plan); }
+
+struct step_tape {
+  pendulum::numbers before, after;
+};
+/// An adjoint that records by `step`, and can restart.
+template <class Step>
+auto recording(Step& step) {
+  auto const record = [&step](pendulum::state& x, step_index i) {
+    auto before = x.v;
+    step(x, i);
+    return step_tape{std::move(before), x.v};
+  };
+  auto const reverse = [](step_tape const& tape, pendulum::numbers& bar) { pendulum::swing_back(tape.before, bar); };
+  auto const restart = [](step_tape const& tape) { return pendulum::state{tape.after}; };
+  return recorded{record, reverse, restart};
+}
+
+/// Calls use(adjoint) for every form that a plan can be run with.
+template <class Step, class Use>
+void each_adjoint(any_schedule const& plan, Step& step, Use use) {
+  if (!needs_recording(plan)) {
+    use(pendulum::leaf{});
+    if (plan.leaf() == 1) {
+      use(pendulum::one_step{});
+      use(pendulum::with_next{});
+    }
+  }
+  if (plan.leaf() == 1) use(recording(step));
+}
+
+template <class Step>
+void check_sound(any_schedule const& plan, pendulum::stored const& all, sweep_options options) {
+  Step step;
+  pendulum::in_place record;
+  each_adjoint(plan, record, [&](auto const& adjoint) {
+    pendulum::step_calls = 0;
+    CHECK(gradient(step, pendulum::start(), plan, pendulum::seed, adjoint) == all.gradient);
+    long const calls = std::exchange(pendulum::step_calls, 0);
+    CHECK(gradient(step, pendulum::start(), plan, pendulum::seed, adjoint, options) == all.gradient);
+    CHECK(pendulum::step_calls == calls);
+    toys::serialising bytes;
+    CHECK(gradient(step, pendulum::start(), plan, pendulum::seed, adjoint, bytes, options) == all.gradient);
+    toys::late later;
+    CHECK(gradient(step, pendulum::start(), plan, pendulum::seed, adjoint, later, [](event const&) {}, options) == all.gradient);
+  });
+  if (needs_recording(plan)) return;
+  auto run = checkpointed_loop(step, pendulum::start(), plan, options);
+  auto const has_states = [&](step_index stride) {
+    for (step_index i = 0; i <= plan.steps(); i += stride) CHECK(run.at(i).v == all.states[std::size_t(i)]);
+  };
+  has_states(5);
+  for (int time = 0; time < 2; ++time) CHECK(run.reverse(pendulum::seed, pendulum::leaf{}) == all.gradient);
+  has_states(3);
+  if (plan.leaf() > 1) return;
+  CHECK(run.reverse(pendulum::seed, pendulum::with_next{}) == all.gradient);
+  for (int time = 0; time < 2; ++time)
+    for (auto [i, x] : run.backward()) CHECK(x.v == all.states[std::size_t(i)]);
+}
+
+}  // namespace
+
+TEST_CASE("a replay check finds nothing and changes no bit and no step call where there is nothing to find, for every schedule and form") {
+  for (step_index const n : {0, 1, 2, 7, 13, 40}) {
+    pendulum::stored const all{n};
+    for (auto const& [name, plan] : plans_of(n)) {
+      if (plan.leaf() > 1 && needs_recording(plan)) continue;
+      for (auto const mode : modes) {
+        INFO(name << ", mode " << int(mode));
+        check_sound<pendulum::in_place>(plan, all, {mode});
+        check_sound<pendulum::by_value>(plan, all, {mode});
+        check_sound<pendulum::out_of_place>(plan, all, {mode});
+      }
+    }
+  }
+}
+
+namespace {
+
+/// Sees every state that a step or an adjoint is called with, and whether it is the one that stood there first.
+struct witness {
+  std::map<step_index, pendulum::numbers> first;
+  std::map<step_index, int> calls;       ///< of a step, by its index
+  step_index first_wrong_step = -1;      ///< the step that made the first state that was another one
+  bool adjoint_saw_another = false;
+
+  void sees(pendulum::numbers const& x, step_index i, bool in_adjoint) {
+    auto const [there, is_new] = first.emplace(i, x);
+    if (is_new || std::memcmp(there->second.data(), x.data(), x.size() * sizeof x[0]) == 0) return;
+    if (first_wrong_step < 0) first_wrong_step = i - 1;
+    adjoint_saw_another = adjoint_saw_another || in_adjoint;
+  }
+};
+
+/// Something that a step should not have, and what it makes of a state.
+struct fault {
+  std::string name;
+  void (*act)(pendulum::numbers& x, step_index i, struct hidden&);
+};
+struct hidden {
+  int total = 0;
+  double last = 0, coefficient = 0;
+  std::map<step_index, int> runs;
+  std::mt19937 random{3};
+  std::normal_distribution<double> normal;
+};
+double of_payload(int k) {
+  std::uint64_t const bits = 0x7ff8000000000000 + std::uint64_t(k);
+  double x = 0;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+fault const faults[] = {
+    {"a counter of calls", [](pendulum::numbers& x, step_index, hidden& own) { x[0] += 1e-12 * ++own.total; }},
+    {"a random generator", [](pendulum::numbers& x, step_index, hidden& own) { x[1] += 1e-3 * own.normal(own.random); }},
+    {"what it made last", [](pendulum::numbers& x, step_index, hidden& own) { x[0] += 1e-3 * own.last, own.last = x[1]; }},
+    {"a global that changes", [](pendulum::numbers& x, step_index, hidden& own) { x[0] += own.coefficient; }},
+    {"the sign of a zero", [](pendulum::numbers& x, step_index i, hidden& own) { x[2] = own.runs[i]++ > 0 ? -0.0 : 0.0; }},
+    {"what a NaN carries", [](pendulum::numbers& x, step_index i, hidden& own) { x[2] = of_payload(own.runs[i]++); }},
+};
+
+struct faulty {
+  fault const& what;
+  witness& seen;
+  hidden own{};
+
+  void step(pendulum::state& x, step_index i) {
+    seen.sees(x.v, i, false);
+    ++seen.calls[i];
+    pendulum::swing(x.v, x.v, i);
+    what.act(x.v, i, own);
+  }
+  void reversed() { own.coefficient = 1e-9; }
+};
+pendulum::state three_numbers() { return pendulum::state{{1.0, 0.5, 0.0}}; }
+
+/// One sweep; what a replay check said of it, if it said anything.
+template <class... More>
+std::optional<replay_difference> sweep_of(any_schedule const& plan, faulty& loop, More&&... more) {
+  auto const step = [&](pendulum::state& x, step_index i) { loop.step(x, i); };
+  auto const adjoint = [&](pendulum::state const& x, pendulum::numbers& bar, step_index first, step_index) {
+    loop.seen.sees(x.v, first, true);
+    loop.reversed();
+    bar[0] += x.v[0];
+  };
+  auto const record = [&](pendulum::state& x, step_index i) {
+    loop.seen.sees(x.v, i, true);
+    pendulum::numbers before = x.v;
+    loop.step(x, i);
+    return step_tape{before, x.v};
+  };
+  auto const reverse = [&](step_tape const& tape, pendulum::numbers& bar) { loop.reversed(), bar[0] += tape.before[0]; };
+  auto const restart = [](step_tape const& tape) { return pendulum::state{tape.after}; };
+  try {
+    if (needs_recording(plan)) (void)gradient(step, three_numbers(), plan, pendulum::seed, recorded{record, reverse, restart}, more...);
+    else (void)gradient(step, three_numbers(), plan, pendulum::seed, adjoint, more...);
+  } catch (nondeterminism_error const& e) {
+    return e.found;
+  }
+  return {};
+}
+
+struct tally {
+  int planted = 0, found = 0;
+};
+/// Every fault in one plan. Steps that hide something but are never run again are no fault of a sweep.
+template <class Store>
+void plant(any_schedule const& plan, tally& sum) {
+  for (fault const& what : faults) {
+    INFO(what.name);
+    witness without;
+    faulty free{what, without};
+    REQUIRE_FALSE(sweep_of(plan, free, sweep_options{}));
+    for (auto const mode : modes) {
+      witness with;
+      faulty checked{what, with};
+      Store store;
+      auto const found = sweep_of(plan, checked, store, sweep_options{mode});
+      bool const wrong = without.adjoint_saw_another || (mode == replay_check::every_step && without.first_wrong_step >= 0);
+      if (wrong) ++sum.planted, sum.found += found.has_value();
+      if (wrong) CHECK(found);
+      if (!found) continue;
+      CHECK(without.first_wrong_step >= found->first_step);
+      CHECK(without.first_wrong_step <= found->last_step);
+      if (mode == replay_check::every_step) CHECK(found->first_step == found->last_step);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a step that hides something is found in every schedule that runs it again, and the step that differs first is named") {
+  tally sum;
+  for (step_index const n : {1, 2, 3, 7, 13, 40})
+    for (auto const& [name, plan] : plans_of(n)) {
+      if (plan.leaf() > 1 && needs_recording(plan)) continue;
+      INFO(name);
+      plant<memory_store>(plan, sum);
+      if (n == 13) plant<toys::keeping>(plan, sum);
+      if (n == 13) plant<toys::serialising>(plan, sum);
+      if (n == 13) plant<toys::late>(plan, sum);
+    }
+  CHECK(sum.planted > 5'000);
+  CHECK(sum.found == sum.planted);
+}
