@@ -145,12 +145,14 @@ class replay_ledger {
   }
 
   /// State i was run again and differs. \throws nondeterminism_error
-  [[noreturn]] void fail(step_index i, first_difference const& where = {}) const {
-    fail("a state that was run again is not what it was at first", {i, setup_.mode == replay_check::every_step ? i - 1 : agreed_, i - 1}, where,
+  [[noreturn]] void fail(step_index i, first_difference const& where = {}) const { fail(i, setup_.mode == replay_check::every_step ? i - 1 : agreed_, where); }
+  /// The same where the first step that can have made the difference is known. \throws nondeterminism_error
+  [[noreturn]] static void fail(step_index i, step_index first_step, first_difference const& where = {}) {
+    fail("a state that was run again is not what it was at first", {i, first_step, i - 1}, where,
          "put all that the step reads and changes into the state (members, statics, random generators), and write all of x1");
   }
   /// State i was brought back and differs. \throws nondeterminism_error
-  [[noreturn]] void fail_brought_back(step_index i, first_difference const& where = {}) const {
+  [[noreturn]] static void fail_brought_back(step_index i, first_difference const& where = {}) {
     fail("a state that was brought back is not what was kept", {i, i, i}, where,
          "a copy must own all its data, restore(snapshot) bring back all that save() gives, and a store all bytes");
   }

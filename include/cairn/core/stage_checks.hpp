@@ -37,9 +37,12 @@ template <stage_fault Found>
   static_assert(Found != seed_nothing, "cairn: seed(x) must return the adjoint of the final state");
   static_assert(Found != seed_other, "cairn: the seed must be the adjoint of the final state, or `seed(x)` that takes the final state by const reference and returns it");
   static_assert(Found != seed_view, "cairn: the seed must give an adjoint that owns its data and can be moved (not an expression, a view or a pointer)");
-  static_assert(Found != extra, "cairn: what follows the seed is an observer, a store with save, load and drop, or a cairn::sweep_failure variable");
-  static_assert(Found != twice, "cairn: at most one observer, one store and one cairn::sweep_failure follow the seed");
+  static_assert(Found != extra, "cairn: what follows the seed is an observer, a store with save, load and drop, a cairn::sweep_failure variable, or cairn::sweep_options");
+  static_assert(Found != twice, "cairn: at most one observer, one store, one cairn::sweep_failure and one cairn::sweep_options follow the seed");
   static_assert(Found != store, "cairn: this store does not give the states of these stages back: it needs `load(where, i)`, or `load<State>(where, i)` where they are of several types");
+  static_assert(Found != unhashed,
+                "cairn: the replay check cannot tell which bytes make a state of these stages, or they have padding; give its type a member "
+                "visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
   static_assert(Found != unsized,
                 "cairn: chain_probe cannot tell how many bytes a state, tape or adjoint of these stages holds; give its type a member bytes() or "
                 "specialise cairn::state_traits with bytes(x)");

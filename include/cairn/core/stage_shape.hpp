@@ -27,9 +27,10 @@ enum class stage_fault : std::uint8_t {
   seed_nothing,  ///< it returns nothing
   seed_other,    ///< a function that does not take the last state
   seed_view,     ///< it gives what does not own its data
-  extra,         ///< something else than an observer, a store or a failure
+  extra,         ///< something else than an observer, a store, a failure or options
   twice,         ///< two of a kind of these
   store,         ///< it does not load these states
+  unhashed,      ///< the bytes of states cannot be told, or have padding among them
   unsized        ///< the bytes of what stages make cannot be told
 };
 

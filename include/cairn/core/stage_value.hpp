@@ -7,6 +7,7 @@
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
+#include <cairn/core/state_hash.hpp>
 
 namespace cairn {
 namespace detail {
@@ -14,6 +15,7 @@ namespace detail {
 /// What there is to know of a type at run time. The same address for the same type.
 struct type_facts {
   bool (*visit)(void const* value, event::sink sink, void* context);
+  bool hashable;  ///< its bytes tell all of it and nothing else
 };
 using type_mark = type_facts const*;
 template <class T>
@@ -21,7 +23,7 @@ bool visit_bytes(void const* value, [[maybe_unused]] event::sink sink, [[maybe_u
   if constexpr (buffered<T>) visit_buffers(*static_cast<T const*>(value), [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
   return buffered<T>;
 }
-template <class T> inline constexpr type_facts facts_of_type{&visit_bytes<T>};
+template <class T> inline constexpr type_facts facts_of_type{&visit_bytes<T>, hashable<T>};
 template <class T>
 [[nodiscard]] constexpr type_mark mark_of() noexcept { return &facts_of_type<T>; }
 
@@ -51,6 +53,8 @@ class stage_view {
   }
   /// Hands out its runs of bytes as `event::each_buffer` does; false where there are none that can be told.
   bool visit(event::sink sink, void* context) const { return type_ != nullptr && type_->visit(value_, sink, context); }
+  /// Whether these bytes tell all of it and nothing else, as a replay check needs.
+  [[nodiscard]] bool is_hashable() const noexcept { return type_ != nullptr && type_->hashable; }
 
  private:
   void const* value_ = nullptr;

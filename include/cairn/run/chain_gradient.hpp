@@ -10,6 +10,7 @@
 #include <cairn/core/stage_checks.hpp>
 #include <cairn/run/chain_any_stage.hpp>
 #include <cairn/run/chain_checks.hpp>
+#include <cairn/run/chain_replay.hpp>
 #include <cairn/run/chain_store.hpp>
 #include <cairn/run/chain_sweep.hpp>
 
@@ -22,7 +23,9 @@ inline constexpr bool is_failure = std::is_same_v<std::remove_reference_t<T>, sw
 template <class T>
 inline constexpr bool is_chain_store = keeps_chain_states<std::remove_reference_t<T>>;
 template <class T>
-inline constexpr bool is_observer = !is_failure<T> && !is_chain_store<T> &&
+inline constexpr bool is_options = std::is_same_v<std::remove_cvref_t<T>, sweep_options>;
+template <class T>
+inline constexpr bool is_observer = !is_failure<T> && !is_chain_store<T> && !is_options<T> &&
                                     (std::is_same_v<std::remove_cvref_t<T>, no_observer> || std::is_invocable_v<T&, event const&>);
 
 /// The one of `rest` that `Is` holds for, or `otherwise`.
@@ -45,11 +48,12 @@ template <bool... Is, class Otherwise, class... Rest>
 
 template <class... Rest>
 [[nodiscard]] consteval stage_fault fault_of_extras() {
-  constexpr bool known = ((is_failure<Rest> || is_chain_store<Rest> || is_observer<Rest>)&&...);
+  constexpr bool known = ((is_failure<Rest> || is_chain_store<Rest> || is_observer<Rest> || is_options<Rest>)&&...);
   if constexpr (!known) return stage_fault::extra;
   else {
-    constexpr int failures = (int(is_failure<Rest>) + ... + 0), stores = (int(is_chain_store<Rest>) + ... + 0), observers = (int(is_observer<Rest>) + ... + 0);
-    return failures < 2 && stores < 2 && observers < 2 ? stage_fault::none : stage_fault::twice;
+    constexpr int failures = (int(is_failure<Rest>) + ... + 0), stores = (int(is_chain_store<Rest>) + ... + 0), observers = (int(is_observer<Rest>) + ... + 0),
+                  options = (int(is_options<Rest>) + ... + 0);
+    return failures < 2 && stores < 2 && observers < 2 && options < 2 ? stage_fault::none : stage_fault::twice;
   }
 }
 
@@ -78,10 +82,12 @@ inline constexpr bool stores_all<chain_list<Stages, X0, Bar>, Store> = chain_sto
 /// \param plan  a list of `chain_action`, or what has one called actions: a `chain_plan`
 /// \param seed  the adjoint of the last state, or `seed(x)` that makes it, called once. Of `any_stage`, seed(x) must name the type of x, or take a stage_view
 /// \param rest  in any order: an observer, called with an `event` around every action, in which stages are steps, and each state and tape has its number
-///        for a slot; a `chain_store`, for plans that save; a variable `sweep_failure`, which says where an exception came from
+///        for a slot; a `chain_store`, for plans that save; a variable `sweep_failure`, which says where an exception came from;
+///        `sweep_options`: with a `replay_check`, states that are made again or loaded are compared with what they were at first, `checkpoints` where
+///        each stretch of stages that is run again ends, `every_step` all of them; 8 to 9 bytes a state
 /// \returns the adjoint of x0; of `any_stage` in a stage_value
 /// \throws invalid_schedule, invalid_plan  before any stage runs, for a plan that these stages cannot obey; what stages, seed, store and observer throw,
-///         unchanged, when all that was held is released
+///         unchanged, when all that was held is released; nondeterminism_error from a replay check, in which stages are steps
 template <class Stages, class X0, class Plan, class Seed, class... Rest>
 auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed, Rest&&... rest) {
   using S = std::remove_reference_t<Stages>;
@@ -108,9 +114,18 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
         failure = {};
         if constexpr (detail::of_any_stages<S>) detail::check_any_stages<X0, Seeded>(stages, who);
         detail::check_chain_plan<memory, Store>(actions, stages, who);
-        memory run{stages, x0};
-        detail::obey_chain_plan(run, memory::count_of(stages), actions, std::forward<Seed>(seed), store, observer, failure);
-        return run.take_adjoint();
+        auto const sweep = [&](auto&& replay) {
+          memory run{stages, x0};
+          detail::obey_chain_plan(run, memory::count_of(stages), actions, std::forward<Seed>(seed), store, observer, failure, replay);
+          return run.take_adjoint();
+        };
+        constexpr bool checks = (detail::is_options<Rest> || ... || false);
+        if constexpr (!checks) return sweep(detail::no_chain_replay{});
+        else if constexpr (!detail::check_stages<memory::states_may_be_hashed ? detail::stage_fault::none : detail::stage_fault::unhashed>()) return detail::refused{};
+        else {
+          sweep_options none;
+          return sweep(detail::chain_replay{detail::one_of<detail::is_options<Rest>...>(none, rest...).verify, actions, memory::count_of(stages), who});
+        }
       }
     }
   }

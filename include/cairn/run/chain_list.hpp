@@ -10,6 +10,7 @@
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/stage.hpp>
+#include <cairn/core/state_hash.hpp>
 #include <cairn/core/stage_value.hpp>
 #include <cairn/run/chain_any_stage.hpp>
 #include <cairn/run/chain_call.hpp>
@@ -109,6 +110,8 @@ class chain_list {
 
   static step_index count_of(Stages const& stages) { return access::count(stages); }
   static bool needs_state(Stages& stages, step_index i) { return types::needs_state(access::at(stages, i)); }
+  /// Of `any_stage` that is known only when they are there.
+  static constexpr bool states_may_be_hashed = hashable<state_type> || std::is_same_v<state_type, stage_value>;
 
   void forward(step_index i) {
     decltype(auto) x = look(i);
@@ -177,6 +180,10 @@ class chain_list {
     for (auto const& one : states_) sum += one.bytes();
     for (auto const& one : tapes_) sum += one.bytes();
     return sum;
+  }
+  [[nodiscard]] bool is_hashable([[maybe_unused]] step_index i) const {
+    if constexpr (std::is_same_v<state_type, stage_value>) return look(i).is_hashable();
+    else return states_may_be_hashed;
   }
   /// Hands out the bytes of state i; false where it is not at hand or its bytes cannot be told.
   bool visit(step_index i, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) const {

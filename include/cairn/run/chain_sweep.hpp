@@ -84,9 +84,9 @@ void tell_of_action(Chain const& run, chain_action const& a, phase where, moment
 }
 
 /// One sweep; what throws leaves through here, and is noted.
-template <class Chain, class Actions, class Seed, class Store, class Observer>
+template <class Chain, class Actions, class Seed, class Store, class Observer, class Replay>
 void obey_chain_plan(Chain& run, step_index stages, Actions const& actions, Seed&& seed, [[maybe_unused]] Store& store,
-                     [[maybe_unused]] Observer& observer, sweep_failure& failure) {
+                     [[maybe_unused]] Observer& observer, sweep_failure& failure, Replay& replay) {
   [[maybe_unused]] saved_in<Store> saved{store, stages};
   bool turned = false;
   chain_action const* const list = actions.data();
@@ -121,6 +121,7 @@ void obey_chain_plan(Chain& run, step_index stages, Actions const& actions, Seed
           if constexpr (!std::is_same_v<Store, no_chain_store>) run.load(store, a->where, a->stage);
           break;
       }
+      replay.obeyed(run, *a);
       if constexpr (observed<Observer>) tell_of_action(run, *a, phase_of(), moment::after, observer);
       turned = turned || a->kind == chain_action_kind::loss;
     }

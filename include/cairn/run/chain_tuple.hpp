@@ -9,6 +9,7 @@
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/stage_shape.hpp>
+#include <cairn/core/state_hash.hpp>
 #include <cairn/run/chain_call.hpp>
 #include <cairn/run/chain_list.hpp>
 #include <cairn/run/chain_memory.hpp>
@@ -61,6 +62,7 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<I...>> {
   chain_tuple(chain_tuple const&) = delete;
 
   static step_index count_of(Stages const&) noexcept { return step_index(size); }
+  static constexpr bool states_may_be_hashed = (hashable<typename at<I>::state> && ... && hashable<typename at<size>::state>);
   static bool needs_state(Stages&, step_index i) noexcept {
     bool needs = false;
     with_stage(i, [&](auto k) { needs = shape<k()>.needs_state; });
@@ -159,6 +161,7 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<I...>> {
     auto const sum = [](auto const&... one) { return (std::size_t{0} + ... + one.bytes()); };
     return adjoint_bytes() + std::apply(sum, states_) + std::apply(sum, tapes_);
   }
+  [[nodiscard]] static constexpr bool is_hashable(step_index) noexcept { return states_may_be_hashed; }
   /// Hands out the bytes of state i; false where it is not at hand or its bytes cannot be told.
   bool visit(step_index i, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) const {
     bool visited = false;
