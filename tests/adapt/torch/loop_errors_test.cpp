@@ -1,5 +1,6 @@
 #include "support/torch.hpp"
 #include <cairn/adapt/torch/loop.hpp>
+#include <cairn/adapt/torch/while.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include <cairn/schedule/uniform.hpp>
 #include <functional>
@@ -123,6 +124,32 @@ TEST_CASE("a step that is no function of its state is found, by its number, its 
   CHECK_THAT(run(changes_type, cairn::Check::Metadata), ContainsSubstring("a step gives Double[4] on cpu when it is run again, and gave Float[4] on cpu (step = 2, part = 0)"));
   auto const changes_size = [&](Tensor const& s, cairn::step_index i) { return i == 2 && ++calls > 1 ? s.slice(0, 0, 2) : s.sin(); };
   CHECK_THAT(run(changes_size, cairn::Check::Metadata), ContainsSubstring("a step gives Float[2] on cpu when it is run again, and gave Float[4] on cpu"));
+}
+
+TEST_CASE("the replay check of a loop over tensors finds a step that is no function of its state, wherever it is", "[torch][replay]") {
+  auto const x = leaf();
+  constexpr cairn::step_index steps = 17;
+  int found = 0;
+  for (auto const block : {1, 3, 5, 17})
+    for (auto const slots : {1, 2, 4})
+      for (cairn::step_index bad = -1; bad < steps; ++bad)
+        for (bool const is_open : {false, true})
+          for (auto const verify : {cairn::replay_check::checkpoints, cairn::replay_check::every_step}) {
+            CAPTURE(block, slots, bad, is_open, verify == cairn::replay_check::every_step);
+            int calls = 0;
+            auto const drifts = [&](Tensor const& s, cairn::step_index i) { return i == bad && ++calls > 1 ? s.sin() + 1e-3 : s.sin(); };
+            auto const options = LoopOptions().checkpoints(slots).block_size(block).determinism(cairn::Check::Off).verify(verify);
+            auto const text = said<cairn::recompute_mismatch>([&] {
+              if (is_open) cairn::checkpointed_while([&](Tensor const&, cairn::step_index i) { return i < steps; }, drifts, x, options).sum().backward();
+              else cairn::checkpointed_loop(drifts, x, steps, options).sum().backward();
+            });
+            auto const number = std::to_string(bad);
+            if (bad < 0) REQUIRE(text == "nothing was thrown");
+            else if (verify == cairn::replay_check::every_step) REQUIRE_THAT(text, ContainsSubstring("a step gives other bits when it is run again (step = " + number + ", part = 0)"));
+            else REQUIRE_THAT(text, ContainsSubstring("(first step = " + std::to_string(bad / block * block) + ", last step = "));
+            if (bad >= 0) ++found;
+          }
+  CHECK(found == 4 * 3 * 17 * 2 * 2);
 }
 
 TEST_CASE("a step must return the parts that it was given", "[torch]") {

@@ -59,7 +59,7 @@ class loop_body {
   /// \param count  the number of steps, or 0 where `steps` is set at the end   \param name  that errors speak of, with static storage
   loop_body(list_step step, step_index count, at::TensorList x0, LoopOptions given, loop_data const& data = {}, char const* name = loop_name)
       : who{name}, steps{count}, options{std::move(given)}, initial_flags{require_gradients(x0)}, step_{std::move(step)},
-        output_form_{data.outputs}, looks_{options.determinism()} {
+        output_form_{data.outputs}, looks_{options.determinism(), options.verify()} {
     around = ambient_state::now(x0, options.rng());
     for (auto const& t : detached(x0)) initial.push_back(saved(t));
     for (auto const& series : data.inputs) {
@@ -171,6 +171,10 @@ class loop_body {
   }
   void count(std::int64_t StepStats::*what, std::int64_t much = 1) const { if (options.stats()) (*options.stats()).*what += much; }
 
+  /// \param size  how many steps are reversed together   \param end  the number of steps, or -1 where `note_end` tells it
+  void set_blocks(step_index size, step_index end) noexcept { looks_.set_blocks(size, end); }
+  /// The loop has ended with state i.
+  void note_end(step_index i, at::TensorList parts) { looks_.note_last(i, parts); }
   /// Whether anything that the loop gives is.
   [[nodiscard]] bool is_differentiable() const {
     bool any = false;

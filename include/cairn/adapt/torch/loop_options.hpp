@@ -15,6 +15,7 @@
 #include <cairn/adapt/torch/tensor_state.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/replay_check.hpp>
 #include <cairn/schedule/any.hpp>
 
 namespace cairn {
@@ -52,6 +53,9 @@ struct LoopOptions {
   TORCH_ARG(Rng, rng) = Rng::Preserve;
   /// What must be the same in states that are computed again.
   TORCH_ARG(Check, determinism) = Check::Metadata;
+  /// Whether states that are run again are compared with the first ones bit by bit, whatever `determinism` says: none, those between blocks, or all, which
+  /// is `Check::Bits`. Costs one look at each of these on either way, on the processor.
+  TORCH_ARG(replay_check, verify) = replay_check::off;
   /// Whether `create_graph` may be asked for: the second derivative keeps the tapes of all steps at once.
   TORCH_ARG(bool, double_backward) = true;
   /// What becomes of the buffers of `module`.

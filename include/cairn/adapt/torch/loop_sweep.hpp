@@ -65,6 +65,7 @@ class loop_sweep {
   /// Runs the loop forward and answers the last state.
   [[nodiscard]] tensor_list run(loop_body& body) {
     auto const watched = watch_forward(body);
+    body.set_blocks(plan_.leaf(), body.steps);
     for (;;) {
       auto const a = cursor_.next();
       switch (a.kind) {
@@ -86,6 +87,7 @@ class loop_sweep {
   /// whether that is the last one; the walk is then told what it would have said of it before.   \pre goes on at state 0
   [[nodiscard]] tensor_list run_while(loop_body& body, online const& plan, step_index size, state_question const& goes_on) {
     auto const watched = watch_forward(body);
+    body.set_blocks(size, -1);
     auto walk = plan.walk();
     tensor_list ahead;
     step_index steps = 0, block = 0;
@@ -95,6 +97,7 @@ class loop_sweep {
       live_ = std::move(ahead);
     }
     body.steps = steps;
+    body.note_end(steps, ahead);
     body.knows_all_steps = learning_;
     walk.stop_at(block + 1, block);
     for (auto a = walk.next(); a.kind != action_kind::turn; a = walk.next()) keep(body, a);

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 #include <cairn/adapt/torch/determinism.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/state_hash.hpp>
 
 namespace cairn {
 
@@ -16,13 +17,12 @@ struct recompute_mismatch : error { using error::error; };
 
 namespace detail {
 
-/// FNV-1a of a tensor's values in order.
+/// The hash of a tensor's values in order.
 [[nodiscard]] inline std::uint64_t hash_of_bits(at::Tensor const& t) {
   auto const values = t.detach().to_dense().cpu().contiguous();
-  auto const* const bytes = static_cast<unsigned char const*>(values.data_ptr());
-  std::uint64_t hash = 14695981039346656037u;
-  for (std::size_t k = 0; k < values.nbytes(); ++k) hash = (hash ^ bytes[k]) * 1099511628211u;
-  return hash;
+  state_hash hash;
+  hash(values.data_ptr(), values.nbytes());
+  return hash.value();
 }
 
 /// A saved tensor without its values.

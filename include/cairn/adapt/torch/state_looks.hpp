@@ -11,6 +11,7 @@
 #include <cairn/adapt/torch/saved_look.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/replay_check.hpp>
 
 namespace cairn::detail {
 
@@ -21,9 +22,9 @@ struct part_look {
   at::Device device = at::kCPU;
   std::uint64_t bits = 0;  ///< a hash, where bits are compared
 
-  [[nodiscard]] static part_look of(at::Tensor const& t, Check check) {
+  [[nodiscard]] static part_look of(at::Tensor const& t, bool with_bits) {
     if (!t.defined()) return {};
-    return {t.sizes().vec(), t.scalar_type(), t.device(), check == Check::Bits ? hash_of_bits(t) : 0};
+    return {t.sizes().vec(), t.scalar_type(), t.device(), with_bits ? hash_of_bits(t) : 0};
   }
   [[nodiscard]] bool is_like(part_look const& other) const { return type == other.type && device == other.device && sizes == other.sizes; }
   [[nodiscard]] std::string text() const {
@@ -33,33 +34,49 @@ struct part_look {
   }
 };
 
-/// The looks of all states. Consecutive states that look alike are kept once: a few bytes for a loop, or where bits count some for each step.
+/// The looks of all states. Consecutive states that look alike are kept once: a few bytes for a loop, or where bits count some for each state that is
+/// compared: each one, or those between blocks.
 class state_looks {
  public:
-  explicit state_looks(Check check) : check_{check} {}
+  state_looks(Check check, replay_check verify) : verify_{check == Check::Bits ? replay_check::every_step : verify}, compares_{check != Check::Off || verify != replay_check::off} {}
+
+  /// For `replay_check::checkpoints`: the steps that are reversed together, and where the loop ends, -1 where that is not known yet.
+  void set_blocks(step_index size, step_index end) noexcept { block_ = size, last_ = end; }
 
   /// \pre states come in order
-  void note(step_index i, at::TensorList parts) {
-    if (check_ == Check::Off) return;
-    look_list now;
-    for (auto const& part : parts) now.push_back(part_look::of(part, check_));
-    if (all_.empty() || !same(all_.back().looks, now)) all_.push_back({i, std::move(now)});
+  void note(step_index i, at::TensorList parts) { note(i, parts, wants_bits(i)); }
+  /// The same of the last state of a loop whose length was not known; it was noted before.
+  void note_last(step_index i, at::TensorList parts) {
+    if (verify_ != replay_check::checkpoints || wants_bits(i)) return;
+    if (!all_.empty() && all_.back().from == i) all_.pop_back();
+    last_ = i;
+    note(i, parts, true);
   }
   /// \throws recompute_mismatch   \pre state i was noted
   void compare(char const* who, step_index i, at::TensorList parts) const {
-    if (check_ == Check::Off) return;
+    if (!compares_) return;
     auto const& first = looks_at(i);
-    for (std::size_t k = 0; k < parts.size(); ++k) {
-      auto const now = part_look::of(parts[k], check_);
+    for (std::size_t k = 0; k < parts.size() && k < first.size(); ++k) {
+      auto const now = part_look::of(parts[k], wants_bits(i));
       if (!first[k].is_like(now))
         throw recompute_mismatch{who, ("a step gives " + now.text() + " when it is run again, and gave " + first[k].text()).c_str(),
                                  {{"step", i - 1}, {"part", k}}, advice};
-      if (first[k].bits != now.bits)
-        throw recompute_mismatch{who, "a step gives other bits when it is run again", {{"step", i - 1}, {"part", k}}, advice};
+      if (first[k].bits == now.bits) continue;
+      if (verify_ == replay_check::every_step) throw recompute_mismatch{who, "a step gives other bits when it is run again", {{"step", i - 1}, {"part", k}}, advice};
+      throw recompute_mismatch{who, "steps give other bits when they are run again", {{"first step", (i - 1) / block_ * block_}, {"last step", i - 1}, {"part", k}}, advice};
     }
   }
 
  private:
+  [[nodiscard]] bool wants_bits(step_index i) const noexcept {
+    return verify_ == replay_check::every_step || (verify_ == replay_check::checkpoints && (i % block_ == 0 || i == last_));
+  }
+  void note(step_index i, at::TensorList parts, bool with_bits) {
+    if (!compares_) return;
+    look_list now;
+    for (auto const& part : parts) now.push_back(part_look::of(part, with_bits));
+    if (all_.empty() || !same(all_.back().looks, now)) all_.push_back({i, std::move(now)});
+  }
   static constexpr char const* advice =
       "make the step a function of its state and its number: no counters, no global state, no other random generators";
   using look_list = std::vector<part_look>;
@@ -82,7 +99,9 @@ class state_looks {
     return all_[low].looks;
   }
 
-  Check check_;
+  replay_check verify_;
+  bool compares_;
+  step_index block_ = 1, last_ = -1;
   std::vector<noted> all_;
 };
 
