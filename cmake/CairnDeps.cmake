@@ -63,11 +63,10 @@ macro(cairn_find_cuda)
   endif()
 endmacro()
 
-# cairn_thrust_headers: Thrust of the CUDA toolkit (13: within cccl/), else of Debian's libthrust-dev; and CAIRN_THRUST_SYSTEMS, those of its
+# cairn_thrust_headers: Thrust of the CUDA toolkit (13: within cccl/), else of Debian's libthrust-dev; and those of its
 # device systems CPP, OMP and TBB that a host compiler can run here, each a target cairn_thrust_<system>. GLOBAL, because they are linked
 # outside of this directory too.
 macro(cairn_find_thrust)
-  set(CAIRN_THRUST_SYSTEMS "")
   if(CAIRN_WITH_THRUST)
     find_package(CUDAToolkit QUIET)
     find_path(CAIRN_THRUST_INCLUDE thrust/device_vector.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES cccl)
@@ -91,7 +90,6 @@ macro(cairn_find_thrust)
         message(STATUS "cairn: no ${${system}_needs}, Thrust's ${system} system is left out")
         continue()
       endif()
-      list(APPEND CAIRN_THRUST_SYSTEMS ${system})
       add_library(cairn_thrust_${system} INTERFACE IMPORTED GLOBAL)
       target_link_libraries(cairn_thrust_${system} INTERFACE cairn_thrust_headers ${${system}_needs})
       target_compile_definitions(cairn_thrust_${system} INTERFACE THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_${system})

@@ -24,9 +24,46 @@ function(cairn_name_of result source)
   set(${result} ${name} PARENT_SCOPE)
 endfunction()
 
+# cairn_left_out(<name> <label> <why>): in place of a test that this machine cannot run, one that CTest lists as skipped, with the reason.
+function(cairn_left_out name label why)
+  if(CAIRN_BUILD_TESTS)
+    add_test(NAME "${name}" COMMAND "${CMAKE_COMMAND}" -E echo "cairn: skipped: ${why}")
+    set_tests_properties("${name}" PROPERTIES LABELS "${label}" SKIP_REGULAR_EXPRESSION "cairn: skipped: ")
+  else()
+    message(STATUS "cairn: ${why}, ${name} is left out")
+  endif()
+endfunction()
+
+# cairn_why_missing(<result> <target>): why there is no such target, which is a third party's or a component.
+function(cairn_why_missing result target)
+  set(why "no ${target}")
+  foreach(known IN ITEMS
+      "EIGEN|eigen|no Eigen (Debian: libeigen3-dev)"
+      "JSON|nlohmann_json|no nlohmann-json (Debian: nlohmann-json3-dev)"
+      "CUDA|nvcc|no nvcc 12 or later"
+      "CUDA|cuda|no CUDA toolkit 12 or later"
+      "CUDA|nvtx|no NVTX, which the CUDA toolkit 12 or later has"
+      "CUDA|thrust_CUDA|no Thrust with the CUDA toolkit"
+      "THRUST|thrust_OMP|no Thrust with OpenMP"
+      "THRUST|thrust_TBB|no Thrust with TBB (Debian: libtbb-dev)"
+      "THRUST|thrust|no Thrust (Debian: libthrust-dev)")
+    string(REPLACE "|" ";" known "${known}")
+    list(GET known 0 party)
+    list(GET known 1 name)
+    if(target MATCHES "^cairn(_|::)${name}")
+      list(GET known 2 why)
+      if(NOT CAIRN_WITH_${party})
+        set(why "CAIRN_WITH_${party}=OFF")
+      endif()
+      break()
+    endif()
+  endforeach()
+  set(${result} "${why}" PARENT_SCOPE)
+endfunction()
+
 # cairn_add_program(<name> <source>): an executable with what its source's name says it needs: *_eigen.cpp,
 # *_eigen_test.cpp, *_eigen_bench.cpp and adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/cuda/cuda_* and what runs on a real
-# device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc. Without it there is no such target.
+# device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc. Without it there is no such target, and <name>_lacks says what is missing.
 # Further arguments are targets to link.
 function(cairn_add_program name source)
   set(needs ${ARGN})
@@ -53,7 +90,8 @@ function(cairn_add_program name source)
   endif()
   foreach(need IN LISTS needs)
     if(NOT TARGET ${need})
-      message(STATUS "cairn: no ${need}, ${name} is left out")
+      cairn_why_missing(why ${need})
+      set(${name}_lacks "${why}" PARENT_SCOPE)
       return()
     endif()
   endforeach()

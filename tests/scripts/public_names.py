@@ -80,7 +80,7 @@ def self_test(doxygen, root, scratch):
 def main():
     doxygen, root, *rest = sys.argv[1:]
     if not shutil.which(doxygen):
-        print("no doxygen")
+        print("cairn: skipped: no doxygen (Debian: doxygen)")
         return 77
     with tempfile.TemporaryDirectory() as scratch:
         if rest == ["--self"]:
