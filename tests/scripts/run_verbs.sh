@@ -1,9 +1,12 @@
 #!/bin/sh
 # run_verbs.sh CHECKOUT: what ./run does on other machines, each a folder of stand-ins for commands.
 set -eu
-run=$1/run
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+mkdir "$scratch/checkout"  # with a build folder of its own
+cp "$1/run" "$scratch/checkout/run"
+ln -s "$1/benchmarks" "$1/tests" "$scratch/checkout/"
+run=$scratch/checkout/run
 
 fail() {
   printf 'run_verbs: %s\n' "$1" >&2
@@ -25,11 +28,16 @@ machine() {
   folder=$scratch/$1
   shift
   mkdir "$folder"
-  for tool in sh env dirname cat mkdir grep head sort tr id getconf; do ln -s "$(command -v $tool)" "$folder/$tool"; done
+  for tool in sh env dirname cat mkdir grep head sort tr id getconf rm tail cut date; do ln -s "$(command -v $tool)" "$folder/$tool"; done
   for tool; do
     printf '#!/bin/sh\necho "%s $*" >>"%s/told"\necho version %s\n' "$tool" "$scratch" "$version" >"$folder/$tool"
     chmod +x "$folder/$tool"
   done
+}
+# stand_in MACHINE COMMAND: what it does instead, from stdin; it may use $scratch and $folder.
+stand_in() {
+  { printf '#!/bin/sh\nscratch=%s folder=%s\n' "$scratch" "$scratch/$1" && cat; } >"$scratch/$1/$2"
+  chmod +x "$scratch/$1/$2"
 }
 says() { grep -q -- "$2" "$scratch/$1" || fail "no '$2' in $1"; }
 
@@ -56,13 +64,93 @@ says err "by Debian's names: catch2 libeigen3-dev"
 says told '^cmake --workflow --preset test$'
 on other_ready 0 test -R revolve
 says told '^ctest --preset test -R revolve$'
+[ "$(tail -n 1 "$scratch/told")" = 'python3 tests/scripts/skipped.py build/test' ] || fail "what is skipped is not said at the end"
+on other_ready 0 torch
+says told '^python3 tests/scripts/skipped.py build/torch$'
+
+# Checks that fail still end with what was skipped, and with their status.
+machine other_failing g++ ninja python3 pkg-config
+stand_in other_failing cmake <<'END'
+if [ "$1" = --version ]; then echo 'cmake version 3.25.1'; exit; fi
+echo "cmake $*" >>"$scratch/told"
+exit 8
+END
+on other_failing 8 test
+says told '^python3 tests/scripts/skipped.py build/test$'
+on other_failing 8 test -R revolve
+if grep -q 'cmake --build' "$scratch/told"; then fail "builds what could not be configured"; fi
+
+# A build says how far it is.
+machine other_slow g++ ninja doxygen
+ln -s "$(command -v sleep)" "$scratch/other_slow/sleep"
+stand_in other_slow cmake <<'END'
+if [ "$1" = --version ]; then echo 'cmake version 3.25.1'; exit; fi
+echo '[1/2] Building x.o'
+sleep 5
+END
+on other_slow 0 docs
+says err 'run: building the pages, 3 s: \[1/2\] Building x.o'
+if grep -q 'Building' "$scratch/out"; then fail "progress belongs on stderr"; fi
 
 version=3.22.9
 machine other_old g++ cmake ninja python3 pkg-config
 on other_old 1 test
 says err 'CMake 3.22.9 is too old'
 
-if [ "$(id -u)" = 0 ]; then
-  on debian 1 test  # the stand-in installs nothing, so there is no cmake after it
-  says told '^apt-get -q install -y --no-install-recommends g++ cmake ninja-build catch2 libeigen3-dev python3 pkg-config doxygen libthrust-dev libtbb-dev libcli11-dev nlohmann-json3-dev$'
-fi
+# apt-get on machines without anything: stand-ins that are locked for a while, that fail, that install; and a sudo for who is not root.
+apt_machine() {
+  machine "$1" dpkg-query
+  stand_in "$1" sudo <<'END'
+exec "$@"
+END
+  stand_in "$1" sleep <<'END'
+echo "sleep $*" >>"$scratch/told"
+END
+  stand_in "$1" apt-get
+}
+asked="apt-get -q install -y --no-install-recommends g++ cmake ninja-build catch2 libeigen3-dev python3 pkg-config doxygen libthrust-dev libtbb-dev libcli11-dev nlohmann-json3-dev"
+apt_machine idle <<'END'
+echo "apt-get $*" >>"$scratch/told"
+END
+on idle 1 test  # it installs nothing, so there is no cmake after it
+says told "^$asked -o DPkg::Lock::Timeout=0\$"
+
+# dpkg's lock is held, the lists are missing, their lock is held; then all is well.
+apt_machine locked <<'END'
+echo "apt-get $*" >>"$scratch/told"
+echo >>"$scratch/calls"
+case $(grep -c '' "$scratch/calls") in
+  1) echo 'E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7 (unattended-upgr)' && exit 100 ;;
+  2) echo 'E: Unable to locate package ninja-build' && exit 100 ;;
+  3) echo 'E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (apt-get)' && exit 100 ;;
+  4) ;;
+  *) for tool in g++ ninja doxygen cmake; do printf '#!/bin/sh\necho version 3.25.1\n' >"$folder/$tool"; chmod +x "$folder/$tool"; done ;;
+esac
+END
+ln -s "$(command -v chmod)" "$scratch/locked/chmod"
+on locked 0 docs
+says err 'another program uses apt, waiting for it, at most 600 s (E: Could not get lock /var/lib/dpkg/lock-frontend'
+says err 'waiting for it, at most 600 s (E: Could not get lock /var/lib/apt/lists/lock'
+says told '^apt-get -q update -o DPkg::Lock::Timeout=[1-9]'
+says told '^sleep 5$'
+[ "$(grep -c '^apt-get' "$scratch/told")" = 5 ] || fail "apt-get was not asked again as often as it was locked"
+
+# The lock is never given up: an end, with apt-get's own words.
+apt_machine locked_for_good <<'END'
+echo 'E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7 (unattended-upgr)'
+exit 100
+END
+export CAIRN_APT_WAIT=0
+on locked_for_good 1 docs
+unset CAIRN_APT_WAIT
+says err 'installation failed, apt-get says'
+says err '^E: Could not get lock /var/lib/dpkg/lock-frontend'
+
+apt_machine offline <<'END'
+echo "apt-get $*" >>"$scratch/told"
+echo 'E: Unable to fetch some archives'
+exit 100
+END
+on offline 1 docs
+says err '^E: Unable to fetch some archives'
+if grep -q '^sleep 5' "$scratch/told"; then fail "waits for a lock that nobody holds"; fi

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""What the last run of CTest skipped, grouped by the reason.
+
+    skipped.py BUILD    of BUILD/Testing/Temporary/LastTest.log; prints nothing where nothing was skipped
+    skipped.py --self   holds it against a log that is known
+"""
+import collections
+import pathlib
+import re
+import sys
+import tempfile
+
+ENTRY = re.compile(r"^\d+/\d+ Testing: ([^\n]*)\n(.*?)(?=^\d+/\d+ Testing: |\Z)", re.M | re.S)
+FAMILY = 6  # so many names of one pattern are said as the pattern; CTest's own list has each
+
+
+def reasons(log):
+    """What was skipped, and what a check that passed left out of what it looks at: reason -> names."""
+    found = collections.defaultdict(list)
+    for name, text in ENTRY.findall(log):
+        printed, _, verdict = text.partition("<end of output>")
+        if re.search(r"^Skip (regular expression|return code)", verdict, re.M) or re.search(r"^Test Skipped", verdict, re.M):
+            said = re.findall(r"cairn: skipped: (.*)", printed)
+            last = printed.rpartition("-" * 58)[2].strip().splitlines()
+            found[(said or last[-1:] or ["no reason given"])[-1].strip()].append(name)
+        for part, why in re.findall(r"^(\S+): passed over, (.*)$", printed, re.M):
+            found[why].append(f"{name}: {part}")
+    return found
+
+
+def families(names):
+    """The names, where many differ in their middle only as one pattern."""
+    alike = collections.defaultdict(list)
+    for name in names:
+        parts = name.split(".")
+        alike[(parts[0], parts[-1]) if len(parts) > 2 and ":" not in name else (name,)].append(name)
+    for ends, members in alike.items():
+        yield from [".*.".join(ends)] if len(members) >= FAMILY else members
+
+
+def report(log):
+    lines = []
+    for why, names in sorted(reasons(log).items()):
+        lines += [f"  {why}", *(f"    {name}" for name in families(names))]
+    return "\n".join(["skipped or left out, and why:", *lines]) if lines else ""
+
+
+def entry(name, printed, verdict):
+    line = "-" * 58
+    return f'7/9 Testing: {name}\n7/9 Test: {name}\nCommand: "x"\nOutput:\n{line}\n{printed}\n<end of output>\nTest time =   0.00 sec\n{line}\n{verdict}\n"{name}" end time: now\n{line}\n\n'
+
+
+def self_test():
+    skip = "Test Pass Reason:\nSkip regular expression found in output. Regex=[cairn: skipped: ]"
+    log = "Start testing: now\n" + entry("a.one", "cairn: skipped: no GPU", skip) + entry("b", "fine", "Test Passed.")
+    log += entry("a.two words", "more\ncairn: skipped: no GPU", skip) + entry("c", "the driver is missing", "Test Pass Reason:\nSkip return code=77")
+    log += entry("bad", "cairn: skipped: only said", "Test Failed.") + entry("mute", "", skip)
+    log += entry("texts", "docs/x.md:3: passed over, no CUDA\n2 snippets", "Test Passed.")
+    log += "".join(entry(f"refused.{k}.nvcc", "cairn: skipped: no nvcc", skip) for k in range(FAMILY))
+    wanted = """skipped or left out, and why:
+  no CUDA
+    texts: docs/x.md:3
+  no GPU
+    a.one
+    a.two words
+  no nvcc
+    refused.*.nvcc
+  no reason given
+    mute
+  the driver is missing
+    c"""
+    with tempfile.TemporaryDirectory() as build:
+        quiet = of_build(build)
+    if report(log) != wanted or report("") or quiet:
+        print(report(log))
+    return report(log) != wanted or bool(report("")) or bool(quiet)
+
+
+def of_build(build):
+    log = pathlib.Path(build, "Testing", "Temporary", "LastTest.log")
+    return report(log.read_text(errors="replace")) if log.exists() else ""
+
+
+if sys.argv[1:] == ["--self"]:
+    sys.exit(self_test())
+told = of_build(*sys.argv[1:])
+if told:
+    print(told)
