@@ -17,6 +17,7 @@
 #include <cairn/schedule/two_level.hpp>
 #include <cairn/schedule/uniform.hpp>
 #include "support/catch.hpp"
+#include "support/random_list.hpp"
 #include "support/sim_states.hpp"
 
 using namespace cairn;
@@ -85,13 +86,15 @@ void check_clean(sim_runtime const& device) {
   REQUIRE(device.captures_under_way() == 0);
 }
 
-/// Captures, launches and sweeps that are not captured take turns.
+/// Captures, launches and sweeps that are not captured take turns, of plans and of random lists of actions.
 void campaign(std::uint64_t seeds) {
   std::size_t launches = 0;
+  list_maker maker{13};
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    step_index const n = 1 + step_index(seed % 23);
-    auto const plans = plans_of(n);
+    auto plans = plans_of(1 + step_index(seed % 23));
+    plans.push_back(maker.make(8));
     auto const& plan = plans[std::size_t(seed % plans.size())];
+    step_index const n = plan.steps();
     form const steps = forms[seed / 4 % 2];
     CAPTURE(seed, n);
     bench on{{.when = orders[seed % 3], .seed = seed, .time = {.launch = 0.25, .copy = double(seed % 5)}}};

@@ -7,6 +7,7 @@
 #include <cairn/plan/verify.hpp>
 #include "support/catch.hpp"
 #include "support/plans.hpp"
+#include "support/random_list.hpp"
 #include "support/sim_states.hpp"
 
 using namespace cairn;
@@ -179,6 +180,20 @@ void campaign(std::uint64_t seeds) {
   }
 }
 
+void campaign_of_lists(std::uint64_t lists) {
+  list_maker maker{11};
+  std::mt19937_64 random{12};
+  for (std::uint64_t k = 0; k < lists; ++k) {
+    named_plan const one{"list " + std::to_string(k), maker.make(8)};
+    REQUIRE(check(one.plan));
+    auto const expected = sim::gradient_by_hand({2}, one.plan.steps());
+    for (form const steps : {form::out_of_place, form::in_place})
+      for (sim::order const when : orders)
+        check(one, {.device = {.when = when, .seed = k}, .sizes = {2}, .steps = steps, .more_frames = slot_index(random() % 3), .sweeps = 1 + int(random() % 2)},
+              expected);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("every schedule has the bits of storing everything in every form and order", "[cuda]") {
@@ -194,6 +209,9 @@ TEST_CASE("every schedule has the bits of storing everything in every form and o
 
 TEST_CASE("random plans on devices of random order race nowhere", "[cuda]") { campaign(50); }
 TEST_CASE("random plans on devices of random order race nowhere, a long campaign", "[cuda][.soak]") { campaign(1000); }
+
+TEST_CASE("random lists of actions, which no planner makes, race nowhere", "[cuda]") { campaign_of_lists(3000); }
+TEST_CASE("random lists of actions race nowhere, a long campaign", "[cuda][.soak]") { campaign_of_lists(300'000); }
 
 TEST_CASE("states of several buffers, of empty ones and of none come back whole", "[cuda]") {
   for (sim::shape const& sizes : {sim::shape{}, sim::shape{0}, sim::shape{1}, sim::shape{5, 0, 3}, sim::shape{64, 7}})

@@ -62,6 +62,13 @@ class device_frames {
     if (record(k).copy.where == lane::up) after_copy(k, streams);
   }
 
+  /// A copy to the host may read the frame: behind the steps, and behind the copy that filled it. Steps that wait for that copy bring it with them,
+  /// but one that is saved as soon as it is loaded has none behind it yet.
+  void order_read(frame_id k, lanes<R>& streams) {
+    streams.after_all(lane::down, lane::compute);
+    if (auto const& copy = record(k).copy; copy.where == lane::up && !streams.knows(lane::down, lane::up, copy.number)) streams.after(lane::down, *copy.made);
+  }
+
   /// Forgets every owner, every use and every copy: what `compute` gets next comes after all of them, and so does what is saved then.
   void free_all() noexcept {
     clean_ = held_ = last_held_ = no_frame;

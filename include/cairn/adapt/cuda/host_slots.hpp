@@ -57,10 +57,9 @@ class host_slots {
     ++free_count_;
   }
 
-  /// Copies a state that `compute` has written. The frame may be read meanwhile, but not written before the stamp that this answers.
+  /// Copies a state from a frame for which `down` has been ordered. The frame may be read meanwhile, but not written before the stamp that this answers.
   stamp const& save(slot_index slot, State const& x, lanes<R>& streams) {
     auto& mine = slots_[std::size_t(slot)];
-    streams.after_all(lane::down, lane::compute);
     streams.after(lane::down, mine.loaded);  // nothing to wait for where compute has seen what was loaded
     unsigned char* const host_part = part(slot);
     layout_.each(x, [&](void const* at, state_layout::run const& run) {

@@ -254,6 +254,7 @@ class device_sweep {
     place = {live_, a.from, a.where == tier::host};
     if (!place.on_host) return frames_.keep(live_);
     place.number = slots_.take();
+    frames_.order_read(live_, streams_);
     frames_.set_copy(live_, slots_.save(place.number, std::as_const(frames_.state(live_)), streams_));
   }
   void drop(slot_index slot) {
