@@ -62,6 +62,9 @@ class counted_runtime {
     inner_->copy(to, from, bytes, kind, in);
     if (how_ == host_copies::waited_for) sync(in);
   }
+  void check()
+    requires cairn::checking_runtime<R>
+  { inner_->check(); }
   [[nodiscard]] std::size_t free_bytes() { return inner_->free_bytes(); }
   [[nodiscard]] int device() const { return inner_->device(); }
 

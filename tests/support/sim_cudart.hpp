@@ -58,6 +58,7 @@ cudaError_t CUDARTAPI cudaGetLastError() {
   sim_cudart::now.last = cudaSuccess;
   return last;
 }
+cudaError_t CUDARTAPI cudaPeekAtLastError() { return sim_cudart::now.last; }
 char const* CUDARTAPI cudaGetErrorName(cudaError_t) { return "cudaErrorOfSomeKind"; }
 cudaError_t CUDARTAPI cudaGetDeviceCount(int* count) {
   *count = sim_cudart::now.devices;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <cairn/adapt/cuda/device_failure.hpp>
 
 namespace sim {
@@ -18,7 +19,8 @@ enum class failure {
   usual,  ///< allocations have no memory, launches, waits of the host and queries find the context lost, others find a foreign handle
   no_memory,
   foreign_handle,
-  context_lost  ///< what has not run never runs, and every later call fails as well
+  context_lost,  ///< what has not run never runs, and every later call fails as well
+  untold  ///< of launches: the kernel does not run, and only who asks is told
 };
 
 /// Throws what a runtime throws for a call that a capture does not allow.
@@ -47,14 +49,19 @@ class failures {
   [[nodiscard]] std::uint64_t made() const { return all_; }
   [[nodiscard]] bool lost() const { return lost_; }
 
-  /// A call is made. Throws what a runtime throws where it is to fail.
-  void count(call which, char const* operation, int device, std::size_t asked, std::size_t free) {
+  /// Whether a launch was refused that nobody was told of, and tells.
+  [[nodiscard]] bool take_untold() { return std::exchange(untold_, false); }
+
+  /// A call is made, and answers whether it does anything. Throws what a runtime throws where it is to fail.
+  bool count(call which, char const* operation, int device, std::size_t asked, std::size_t free) {
     ++all_;
     auto const mine = ++made_[std::size_t(which)];
     planned const& own = planned_[std::size_t(which)];
     if (lost_) refuse(which, failure::context_lost, operation, device, asked, free);
+    if (own.number == mine && own.how == failure::untold) return !(untold_ = true);
     if (own.number == mine) refuse(which, own.how, operation, device, asked, free);
     if (any_.number == all_) refuse(which, any_.how, operation, device, asked, free);
+    return true;
   }
   [[noreturn]] void refuse(call which, failure how, char const* operation, int device, std::size_t asked, std::size_t free) {
     using cairn::detail::device_failure;
@@ -81,7 +88,7 @@ class failures {
   std::array<std::uint64_t, call_kinds> made_{};
   planned any_;
   std::uint64_t all_ = 0;
-  bool lost_ = false;
+  bool lost_ = false, untold_ = false;
 };
 
 }  // namespace sim

@@ -190,11 +190,17 @@ class runtime {
   /// A kernel: calls `work` when its turn comes. `accesses` are the bytes that it reads and writes, all of them in this runtime's memory.
   /// \param cost  virtual time; `costs::kernel` where it is negative
   void launch(stream in, std::vector<access> const& accesses, std::function<void()> work, double cost = -1) {
-    begin(call::launch, "sim::launch");
+    if (!begin(call::launch, "sim::launch")) return;
     need_alive(in, call::launch, "sim::launch");
     if (!is_captured(in)) ++counts_.launches;
     timeline_.pass(options_.time.launch);
     put(in, accesses, std::move(work), engine::compute, cost < 0 ? options_.time.kernel : cost, true);
+  }
+
+  // What a cairn::checking_runtime does beside.
+  void check() {
+    if (failures_.take_untold())
+      cairn::detail::refuse_call({"sim::check", options_.device, 209, "cudaErrorNoKernelImageForDevice"}, cairn::detail::device_failure::no_code);
   }
 
   // What a cairn::capturing_runtime does beside.
@@ -358,8 +364,8 @@ class runtime {
   [[nodiscard]] std::size_t free_now(place where) const {
     return (where == place::device ? options_.device_bytes : options_.pinned_bytes) - memory_.held(where);
   }
-  void begin(call which, char const* operation, std::size_t asked = 0) {
-    failures_.count(which, operation, options_.device, asked, free_now(place::device));
+  bool begin(call which, char const* operation, std::size_t asked = 0) {
+    return failures_.count(which, operation, options_.device, asked, free_now(place::device));
   }
   void not_quiet(char const* what) {
     if (quiet_ > 0) faults_.add(fault::not_quiet, std::string{what} + " where nothing of the kind may happen");
@@ -507,7 +513,7 @@ class runtime {
   std::uint64_t asked_in_vain_ = 0;
   int quiet_ = 0;
 };
-static_assert(cairn::capturing_runtime<runtime>);
+static_assert(cairn::capturing_runtime<runtime> && cairn::checking_runtime<runtime>);
 
 }  // namespace sim
 

@@ -10,7 +10,9 @@
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/owned_event.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>
+#include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/adapt/cuda/touched_pages.hpp>
+#include <cairn/schedule/revolve.hpp>
 #include "support/catch.hpp"
 #include "support/sim_cudart.hpp"
 
@@ -258,6 +260,54 @@ TEST_CASE("an event that has not run is no error", "[adapt][cuda]") {
   library.answers["cudaEventQuery"] = cudaErrorNotReady;
   CHECK_FALSE(device.done(nullptr));
   CHECK(library.last == cudaSuccess);  // the library counts it as one
+}
+
+TEST_CASE("a launch that CUDA refuses is told once, and what has not run or failed later is not taken for one", "[adapt][cuda]") {
+  start_again();
+  cuda_runtime const device{1};
+  CHECK(thrown_by([&] { device.check(); }) == "");
+  library.last = cudaErrorNoKernelImageForDevice;
+  CHECK(thrown_by([&] { device.check(); }) == "device: cairn::cuda_runtime::check: the program holds no code for this device (device = 1, code = 209); "
+                                              "cudaErrorOfSomeKind: compile for its architecture, for example nvcc -arch=native");
+  CHECK(thrown_by([&] { device.check(); }) == "");
+  CHECK(library.last == cudaSuccess);
+  library.last = cudaErrorInvalidConfiguration;
+  CHECK(begins(thrown_by([&] { device.check(); }), "device: cairn::cuda_runtime::check: a call of the device's runtime failed (device = 1, code = 9)"));
+  for (auto const other : {cudaErrorNotReady, cudaErrorIllegalAddress, cudaErrorLaunchFailure}) {
+    library.last = other;
+    CHECK(thrown_by([&] { device.check(); }) == "");
+    CHECK(library.last == other);  // for who asks next
+  }
+  library.last = cudaSuccess;
+}
+
+namespace {
+
+struct field {
+  device_buffer<cuda_runtime> numbers;
+  static constexpr bool in_device_memory = true;
+  void visit_buffers(auto&& f) { f(device_pointer<void>{numbers.data()}, numbers.size()); }
+  void visit_buffers(auto&& f) const { f(device_pointer<void const>{numbers.data()}, numbers.size()); }
+};
+
+}  // namespace
+
+TEST_CASE("a sweep names the step whose kernel CUDA refuses to launch", "[adapt][cuda]") {
+  for (step_index const bad : {0, 3, 6}) {
+    start_again();
+    cuda_runtime device{0};
+    int bar = 0;
+    device_sweep<cuda_runtime, field> sweep{device, nullptr, {4, 0}, [&] { return field{{device, 8}}; }};
+    auto const start = [](field&, cudaStream_t) {};
+    auto const seed = [](field const&, int&, cudaStream_t) {};
+    auto const adjoint = [](field const&, int&, step_index, cudaStream_t) {};
+    auto const step = [&](field const&, field&, step_index i, cudaStream_t) {
+      if (i == bad) library.last = cudaErrorNoKernelImageForDevice;  // what <<< >>> leaves behind
+    };
+    CHECK(begins(thrown_by([&] { sweep.gradient(step, start, revolve{7, 2}, seed, adjoint, bar); }),
+                 "device: cairn::device_sweep: a launch of the step failed on the way forward (step = " + std::to_string(bad) + ", device = 0, code = 209)"));
+    CHECK(thrown_by([&] { sweep.gradient([](field const&, field&, step_index, cudaStream_t) {}, start, revolve{7, 2}, seed, adjoint, bar); }) == "");
+  }
 }
 
 TEST_CASE("clean-up gives everything back and never throws, whatever the library says", "[adapt][cuda]") {

@@ -1,5 +1,6 @@
 // What a probe measures on the simulator, where the truth is known, and what follows from it: a plan, a room, a sweep.
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <string>
 #include <vector>
@@ -116,6 +117,36 @@ TEST_CASE("an adjoint that is no state on a device counts with the bytes that ar
   CHECK(device_probe<virtual_clock>(device, c, make, loop.step(), loop.start(), 3, seed, adjoint, on_host).adjoint_bytes == 0);
   device.destroy(c);
   CHECK(device.faults() == 0);
+}
+
+TEST_CASE("a launch that fails and tells nobody is not measured as a fast one", "[cuda]") {
+  bool failed = true;
+  std::uint64_t nth = 1;
+  for (; failed; ++nth) {
+    sim_runtime device{{.time = costs_of(1)}};
+    virtual_clock::device = &device;
+    auto const c = device.make_stream();
+    std::string text;
+    {
+      field bar{device, {3}};
+      sim::loop<sim_runtime> loop{device};
+      auto const make = [&] { return field{device, {3}}; };
+      device.fail_at(sim::call::launch, nth, sim::failure::untold);
+      try {
+        static_cast<void>(device_probe<virtual_clock>(device, c, make, loop.step(), loop.start(), 5, loop.seed(), loop.adjoint(), bar));
+      } catch (device_error const& refused) {
+        text = refused.what();
+      }
+    }
+    CAPTURE(nth, text);
+    failed = !text.empty();
+    if (failed) CHECK(text.find("cairn::device_probe: a launch of the start, step, seed or adjoint failed (device = 0, code = 209)") == 0);
+    else CHECK(device.calls(sim::call::launch) == nth - 1);  // each of them has failed once
+    device.destroy(c);
+    CHECK(device.faults() == 0);
+    CHECK_FALSE(device.has_leaks());
+  }
+  CHECK(nth > 10);
 }
 
 TEST_CASE("of a loop without steps only copies are timed, and a negative number of steps is refused before anything is made", "[cuda]") {

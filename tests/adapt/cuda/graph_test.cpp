@@ -1,5 +1,6 @@
 // Sweeps and segments captured into graphs, on the simulator: bits and order of every replay, what cannot be captured, and when it pays.
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -126,6 +127,10 @@ int code_of(std::function<void()> const& f, std::string& text) {
     return int(refused.value(1).magnitude);
   }
   return 0;
+}
+bool thrown_by(std::function<void()> const& f, std::string& text) {
+  static_cast<void>(code_of(f, text));
+  return !text.empty();
 }
 bool has(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
 
@@ -369,6 +374,54 @@ TEST_CASE("what a captured function throws comes out unchanged, and nothing is l
         REQUIRE(on.holds(n, 0));
         check_clean(on.device);
       }
+}
+
+TEST_CASE("a launch that fails within a capture and tells nobody is told with its function and step, and nothing is left captured", "[cuda]") {
+  step_index constexpr n = 7;
+  std::size_t told = 0;
+  for (auto const& plan : plans_of(n))
+    for (form const steps : forms) {
+      bench on;
+      sweep_of sweep{on.device, on.c, on.room(plan, steps), on.maker()};
+      for (std::uint64_t nth = 1;; ++nth) {
+        on.device.fail_at(sim::call::launch, nth, sim::failure::untold);
+        std::string text;
+        step_index at = -1;
+        try {
+          static_cast<void>(on.captured(sweep, plan, steps));
+        } catch (device_error const& refused) {
+          text = refused.what();
+          at = step_index(refused.value(0).magnitude);
+        }
+        on.device.fail_at(sim::call::launch, 0);
+        if (text.empty()) break;
+        CAPTURE(nth, text);
+        REQUIRE(has(text, "cairn::device_sweep: a launch of the "));
+        REQUIRE(has(text, nth > std::uint64_t(n) ? " failed" : "step failed on the way forward"));
+        if (nth <= std::uint64_t(n)) REQUIRE(at == step_index(nth) - 1);
+        REQUIRE(on.device.captures_under_way() == 0);
+        ++told;
+      }
+      REQUIRE(on.device.counted().graphs_made == 1);  // that of the capture without a failure
+      on.put_input(0);
+      on.run(sweep, plan, steps);
+      REQUIRE(on.holds(n, 0));
+      check_clean(on.device);
+    }
+  CHECK(told > 100);
+  bench on;
+  std::string text;
+  auto const launch = [&](stream in) { on.device.launch(in, on.bar.all(true), [] {}); };
+  on.device.fail_at(sim::call::launch, 2, sim::failure::untold);
+  CHECK(thrown_by([&] { graph{on.device, on.c, [&](stream in) { launch(in), launch(in); }}; }, text));
+  CHECK(has(text, "cairn::device_graph: a launch of the captured work failed (device = 0, code = 209)"));
+  on.device.fail_at(sim::call::launch, 1, sim::failure::untold);
+  launch(on.c);
+  bool called = false;
+  CHECK(thrown_by([&] { graph{on.device, on.c, [&](stream) { called = true; }}; }, text));
+  CHECK(has(text, "cairn::device_graph: a launch before this call failed"));
+  CHECK_FALSE(called);
+  check_clean(on.device);
 }
 
 TEST_CASE("a plan that the sweep cannot obey is refused, and the stream is as it was", "[cuda]") {

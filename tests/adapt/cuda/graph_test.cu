@@ -109,7 +109,7 @@ int code_of(std::function<void()> const& f, std::string& text) {
     f();
   } catch (device_error const& refused) {
     text = refused.what();
-    return int(refused.value(1).magnitude);
+    return int(refused.value(refused.value_count() - 1).magnitude);
   }
   return 0;
 }
@@ -181,7 +181,7 @@ TEST_CASE("a real device refuses what cannot be captured, and goes on", "[adapt]
       {900, "cairn::cuda_runtime::sync", [&](cudaStream_t in) { on.device.sync(in); }},
       {900, "cairn::cuda_runtime::device_alloc", [&](cudaStream_t) { static_cast<void>(on.device.device_alloc(8)); }},
       {905, "cairn::cuda_runtime::wait", [&](cudaStream_t in) { on.device.wait(in, before.get()); }},
-      {901, "an earlier call was refused", [&](cudaStream_t in) { static_cast<void>(cudaStreamSynchronize(in)); }},
+      {900, "a launch of the step failed on the way forward (step = 7", [&](cudaStream_t in) { static_cast<void>(cudaStreamSynchronize(in)); }},
       {904, "work was captured in a second stream",
        [&](cudaStream_t in) {
          on.device.record(fork.get(), in);
@@ -217,4 +217,29 @@ TEST_CASE("a real device refuses what cannot be captured, and goes on", "[adapt]
   CHECK(text.find("the stream cannot be captured into a graph") != std::string::npos);
   CHECK_THROWS_AS((device_graph{on.device, on.compute.get(), [](cudaStream_t) { throw 7; }}), int);
   CHECK(on.expected(n, 0) == expected);
+}
+
+TEST_CASE("a kernel that a real device refuses to launch is told with its step, within a capture, too", "[adapt][cuda][gpu]") {
+  if (!has_device()) CAIRN_SKIP("no GPU");
+  step_index constexpr n = 8;
+  bench on;
+  any_schedule const plan = revolve{n, 3};
+  auto const expected = on.expected(n, 0);
+  device_sweep<cuda_runtime, field> sweep{on.device, on.compute.get(), device_room_for(plan), on.maker()};
+  for (step_index const bad : {step_index{0}, step_index{5}, n - 1}) {
+    auto const step = [&](field const& x, field& x1, step_index i, cudaStream_t in) {
+      put_step<<<blocks, i == bad ? 100'000 : threads, 0, in>>>(x.numbers(), x1.numbers(), i);
+    };
+    std::string const says = "a launch of the step failed on the way forward (step = " + std::to_string(bad);
+    std::string text;
+    on.put_input(0);
+    CHECK(code_of([&] { sweep.gradient(step, on.input, plan, bench::seed, bench::adjoint, on.bar); }, text) == int(cudaErrorInvalidConfiguration));
+    CHECK(text.find(says) != std::string::npos);
+    text = "";
+    CHECK(code_of([&] { static_cast<void>(sweep.capture(step, on.input, plan, bench::seed, bench::adjoint, on.bar)); }, text) != 0);
+    CHECK(text.find(says) != std::string::npos);
+    CHECK(cudaPeekAtLastError() == cudaSuccess);
+    sweep.gradient(bench::step, on.input, plan, bench::seed, bench::adjoint, on.bar);
+    CHECK(on.numbers_of(on.bar.now) == expected);
+  }
 }

@@ -35,7 +35,7 @@ constexpr bool all_owners_move_only = !std::is_copy_constructible_v<device_buffe
     std::is_nothrow_move_assignable_v<owned_event<R>>;
 static_assert(all_owners_move_only<sim_runtime>);
 
-static_assert(device_runtime<sim_runtime>);
+static_assert(device_runtime<sim_runtime> && checking_runtime<sim_runtime>);
 static_assert(!device_runtime<tiny_runtime>);  // most of it is missing
 struct throwing_free : sim_runtime { void device_free(void*) {} };
 static_assert(!device_runtime<throwing_free>);  // clean-up must not throw

@@ -1,4 +1,6 @@
 // Sweeps over states on a device: bits, order, copies, events and allocations, for every schedule, on the simulator.
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <random>
 #include <string>

@@ -1,5 +1,6 @@
 // Exceptions at every call of the user's functions and of the runtime: nothing in flight is freed, and the sweep can be used again.
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 #include <cairn/adapt/cuda/sweep.hpp>
@@ -200,4 +201,109 @@ TEST_CASE("whichever call of the runtime fails, nothing in flight is freed, and 
     }
   CHECK(failed > 3000);
   CHECK(ran_again > 1000);
+}
+
+namespace {
+
+/// Who was called last, as errors name it, and with which number.
+struct last_call {
+  std::string problem;
+  named_value which;
+};
+/// A sweep over the simulator that writes down whom it calls.   \param called  the last one, when it ends or throws
+void noted_gradient(fixture& on, form steps_are, any_schedule const& plan, device_sweep<sim_runtime, field>& sweep, field& bar, last_call& called) {
+  sim::loop<sim_runtime> loop{on.device};
+  bool on_the_way_back = false;
+  auto const step_is = [&](step_index i) {
+    called = {on_the_way_back ? "a launch of the step failed where it runs again" : "a launch of the step failed on the way forward", {"step", i}};
+  };
+  auto const start = [&](field& x, stream in) {
+    called = {"a launch of the start failed", {"state", 0}};
+    loop.start()(x, in);
+  };
+  auto const seed = [&](field const& x, field& to, stream in) {
+    called = {"a launch of the seed failed", {"state", steps}};
+    loop.seed()(x, to, in);
+    on_the_way_back = true;
+  };
+  auto const adjoint = [&](field const& x, field& to, step_index i, stream in) {
+    called = {"a launch of the adjoint failed", {"step", i}};
+    loop.adjoint()(x, to, i, in);
+  };
+  auto const step = [&](field const& x, field& x1, step_index i, stream in) { step_is(i), loop.step()(x, x1, i, in); };
+  auto const step_in_place = [&](field& x, step_index i, stream in) { step_is(i), loop.step_in_place()(x, i, in); };
+  if (steps_are == form::in_place) sweep.gradient(step_in_place, start, plan, seed, adjoint, bar);
+  else sweep.gradient(step, start, plan, seed, adjoint, bar);
+}
+
+}  // namespace
+
+TEST_CASE("a launch that fails and tells nobody is told with its function and step, and the sweep runs right again", "[cuda]") {
+  auto const expected = sim::gradient_by_hand(sizes, steps);
+  std::size_t told = 0;
+  each_case([&](sim::order when, form steps_are, any_schedule const& plan) {
+    fixture on{when, steps_are, plan};
+    auto const c = on.device.make_stream();
+    {
+      field bar{on.device, sizes};
+      device_sweep<sim_runtime, field> sweep{on.device, c, on.room(), on.maker()};
+      for (std::uint64_t nth = 1;; ++nth) {
+        last_call called;
+        std::string text;
+        named_value which;
+        auto const before = on.device.calls(sim::call::launch);
+        on.device.fail_at(sim::call::launch, nth, sim::failure::untold);
+        try {
+          noted_gradient(on, steps_are, plan, sweep, bar, called);
+        } catch (device_error const& refused) {
+          text = refused.what();
+          which = refused.value(0);
+          REQUIRE(refused.value(2).magnitude == 209);
+        }
+        on.device.fail_at(sim::call::launch, 0);
+        if (text.empty()) {
+          REQUIRE(on.device.calls(sim::call::launch) - before == nth - 1);  // each of them has failed once
+          break;
+        }
+        ++told;
+        CAPTURE(text);
+        REQUIRE(text.find("cairn::device_sweep: " + called.problem + " (") == 0);
+        REQUIRE(text.find("nvcc -arch=native") != std::string::npos);
+        REQUIRE(std::string{which.name} == called.which.name);
+        REQUIRE(which.magnitude == called.which.magnitude);
+        if (nth % 7 != 0) continue;
+        noted_gradient(on, steps_are, plan, sweep, bar, called);
+        on.device.sync(c);
+        REQUIRE(sim::numbers_of(on.device, bar) == expected);
+      }
+    }
+    REQUIRE(on.faults() == "");
+    on.device.sync(c);
+  });
+  CHECK(told > 700);
+}
+
+TEST_CASE("a launch that failed before the sweep is told before any step, once", "[cuda]") {
+  fixture on{sim::order::laziest, form::out_of_place, plan_of(0)};
+  auto const c = on.device.make_stream();
+  {
+    field bar{on.device, sizes};
+    device_sweep<sim_runtime, field> sweep{on.device, c, on.room(), on.maker()};
+    on.device.fail_at(sim::call::launch, 1, sim::failure::untold);
+    on.device.launch(c, bar.all(true), [] {});
+    auto const launches = on.device.counted().launches;
+    std::string text;
+    try {
+      on.gradient(sweep, bar);
+    } catch (device_error const& refused) {
+      text = refused.what();
+    }
+    CAPTURE(text);
+    CHECK(text.find("cairn::device_sweep: a launch before this call failed, and nobody asked for its error (device = 0, code = 209)") == 0);
+    CHECK(on.device.counted().launches == launches);
+    on.gradient(sweep, bar);
+    on.device.sync(c);
+    CHECK(sim::numbers_of(on.device, bar) == sim::gradient_by_hand(sizes, steps));
+  }
+  CHECK(on.faults() == "");
 }

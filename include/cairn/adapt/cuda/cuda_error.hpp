@@ -59,6 +59,12 @@ inline void forget_cuda_error() noexcept { static_cast<void>(cudaGetLastError())
   return {operation, device, int(answer), cudaGetErrorName(answer)};
 }
 
+/// Whether the answer means that a call, the launch of a kernel for one, was refused at once. Not so where something has not run yet, or where what
+/// was started earlier failed: every later call tells of that.
+[[nodiscard]] inline bool is_refusal(cudaError_t answer) noexcept {
+  return answer != cudaSuccess && answer != cudaErrorNotReady && meaning_of(answer) != device_failure::context_lost;
+}
+
 /// Throws unless the answer is cudaSuccess.   \throws device_error, out_of_memory
 inline void need(cudaError_t answer, char const* operation, int device) {
   if (answer != cudaSuccess) refuse_call(failed(operation, device, answer), meaning_of(answer));

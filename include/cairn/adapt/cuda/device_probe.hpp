@@ -8,6 +8,7 @@
 #include <vector>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/device_forms.hpp>
+#include <cairn/adapt/cuda/launches.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/adapt/cuda/state_copies.hpp>
 #include <cairn/core/buffers.hpp>
@@ -42,7 +43,9 @@ class stream_stopwatch {
       auto const begin = Clock::now();
       put(count);
       runtime_.sync(stream_);
-      return seconds_between(begin, Clock::now());
+      auto const end = Clock::now();
+      check_launches(runtime_, "cairn::device_probe", "a launch of the start, step, seed or adjoint failed");
+      return seconds_between(begin, end);
     };
     static_cast<void>(timed(1));  // the first call of all loads code and touches memory
     step_index count = 1;
@@ -84,6 +87,7 @@ class device_measurement {
     work.state_bytes = copier_->layout().device_bytes();
     if constexpr (can_visit<Bar>()) work.adjoint_bytes = state_layout{std::as_const(bar_)}.device_bytes();
     work.form.step = form;
+    check_earlier_launches(runtime_, "cairn::device_probe");
     begin();
     if (steps > 0) {
       work.step_seconds = watch_.seconds_of_one(steps, [&] { begin(); }, [&](step_index count) { run(count); });

@@ -1,6 +1,7 @@
 #pragma once
 /// \file graph.hpp  What a function puts into a stream, captured once, and put there again at the cost of one call.
 #include <utility>
+#include <cairn/adapt/cuda/launches.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 
 namespace cairn {
@@ -22,13 +23,16 @@ class device_graph {
   /// Calls `work(in)` once and keeps what it puts into `in`, and into streams that wait for events of `in`; nothing of that runs.
   /// \param in  a stream that can be captured: not the legacy default stream
   /// \param work  lets `in` wait for all other streams that it uses, and does not allocate, free, query or wait on the host
-  /// \throws device_error   for a call that cannot be captured: where it is made, or, where `work` looks at no answers, in the end
+  /// \throws device_error   for a call that cannot be captured: where it is made, or, where `work` looks at no answers, in the end; and for a launch
+  ///         that failed, where the runtime is a `checking_runtime`
   /// \throws what `work` throws, unchanged; `in` can be used again, and nothing of the work has run   Cost: some microseconds a kernel or copy
   template <class Work>
   device_graph(R& runtime, typename R::stream in, Work&& work) : runtime_{&runtime}, stream_{in} {
+    detail::check_earlier_launches(runtime, "cairn::device_graph");
     runtime.begin_capture(in);
     try {
       work(in);
+      detail::check_launches(runtime, "cairn::device_graph", "a launch of the captured work failed");
     } catch (...) {
       runtime.abandon_capture(in);
       throw;

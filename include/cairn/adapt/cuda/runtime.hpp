@@ -53,6 +53,16 @@ concept device_runtime = std::copyable<typename R::stream> && std::copyable<type
       { runtime.device() } -> std::same_as<int>;
     };
 
+/// A device that tells of launches which failed, though whoever made them did not look: `kernel<<<...>>>` answers nothing. Optional.
+///
+/// | call | what it does |
+/// |---|---|
+/// | `check()` | throws where something that this thread put into a stream, since the last check that threw, was refused at once: compiled for another device, or with too many threads a block. Allowed within a capture, and never waits |
+///
+/// What fails later, while it runs, is not asked for: later calls tell.
+template <class R>
+concept checking_runtime = device_runtime<R> && requires(R& runtime) { runtime.check(); };
+
 /// A device whose streams can be captured into graphs. A *graph* is a handle like the others.
 ///
 /// | call | returns | what it does |

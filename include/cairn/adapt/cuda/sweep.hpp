@@ -10,6 +10,7 @@
 #include <cairn/adapt/cuda/host_loads.hpp>
 #include <cairn/adapt/cuda/host_slots.hpp>
 #include <cairn/adapt/cuda/lanes.hpp>
+#include <cairn/adapt/cuda/launches.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/buffers.hpp>
@@ -62,7 +63,8 @@ class device_sweep {
   /// \param adjoint  `adjoint(x, bar, i, stream)`: bar belongs to state i+1 before and to state i after   \param bar  of any type
   /// \param observer  called with an `event` around every action when it is put into streams; it sees no bytes of states
   /// \throws invalid_plan, invalid_schedule   before any step   \throws reentrancy_error
-  /// \throws device_error and whatever the functions throw, unchanged, after all streams are done; the sweep can be used again
+  /// \throws device_error and whatever the functions throw, unchanged, after all streams are done; the sweep can be used again. A launch of theirs
+  ///         that fails is a device_error, too, that names function and step, where the runtime is a `checking_runtime`
   template <class Step, class Start, class P, class Seed, class Adjoint, class Bar, class Observer = no_observer>
   void gradient(Step&& step, Start&& start, P const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar, Observer&& observer = {}) {
     using StepF = std::remove_reference_t<Step>;
@@ -72,6 +74,7 @@ class device_sweep {
       static constexpr step_form form = detail::device_step_form<StepF, State, stream>();
       detail::in_use const mark{busy_, who};
       check_room(plan, form);
+      detail::check_earlier_launches(streams_.runtime(), who);
       begin(plan);
       try {
         start_from(start, initial_is_free(plan));
@@ -93,6 +96,7 @@ class device_sweep {
             case action_kind::reverse:
               adjoint(std::as_const(frames_.state(live_)), bar, a.from, streams_.of(detail::lane::compute));
               streams_.put(detail::lane::compute);
+              check_launches("a launch of the adjoint failed", {"step", a.from});
               break;
             default: break;
           }
@@ -174,6 +178,7 @@ class device_sweep {
     if constexpr (std::is_same_v<std::remove_cv_t<Start>, State>) copier_.copy(streams_.runtime(), start, frames_.state(live_), streams_.of(detail::lane::compute));
     else start(frames_.state(live_), streams_.of(detail::lane::compute));
     streams_.put(detail::lane::compute);
+    check_launches("a launch of the start failed", {"state", 0});
     frames_.set_at(live_, 0);
     if (stands_apart) frames_.keep(initial_ = live_);
   }
@@ -222,17 +227,22 @@ class device_sweep {
         own(handle);
         frames_.set_at(handle, -1);
         step(frames_.state(handle), std::as_const(i), compute);
-        streams_.put(detail::lane::compute);
+        put_by_step(i);
       } else {
         frame_id const next = frame_to_write();
         step(std::as_const(frames_.state(handle)), frames_.state(next), std::as_const(i), compute);
-        streams_.put(detail::lane::compute);
+        put_by_step(i);
         release(handle);
         handle = next;
       }
       frames_.set_at(handle, i + 1);
     }
   }
+  void put_by_step(step_index i) {
+    streams_.put(detail::lane::compute);
+    check_launches(turned_ ? "a launch of the step failed where it runs again" : "a launch of the step failed on the way forward", {"step", i});
+  }
+  void check_launches(char const* problem, named_value which) { detail::check_launches(streams_.runtime(), who, problem, which); }
   /// Makes `handle` a frame that may be changed: of one owner, and none that a copy to the host still reads.
   void own(frame_id& handle) {
     frame_id target = no_frame;
@@ -317,6 +327,7 @@ class device_sweep {
     advance<Form>(step, last, a.from, a.to);
     seed(std::as_const(frames_.state(last)));
     streams_.put(detail::lane::compute);
+    check_launches("a launch of the seed failed", {"state", a.to});
     release(last);
   }
 
