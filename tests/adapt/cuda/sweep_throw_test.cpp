@@ -205,29 +205,29 @@ TEST_CASE("whichever call of the runtime fails, nothing in flight is freed, and 
 
 namespace {
 
-/// Who was called last, as errors name it, and with which number.
-struct last_call {
+/// Who was called, as errors name it, and with which number. Each call is one launch.
+struct one_call {
   std::string problem;
   named_value which;
 };
-/// A sweep over the simulator that writes down whom it calls.   \param called  the last one, when it ends or throws
-void noted_gradient(fixture& on, form steps_are, any_schedule const& plan, device_sweep<sim_runtime, field>& sweep, field& bar, last_call& called) {
+/// A sweep over the simulator that writes down whom it calls.
+void noted_gradient(fixture& on, form steps_are, any_schedule const& plan, device_sweep<sim_runtime, field>& sweep, field& bar, std::vector<one_call>& called) {
   sim::loop<sim_runtime> loop{on.device};
   bool on_the_way_back = false;
   auto const step_is = [&](step_index i) {
-    called = {on_the_way_back ? "a launch of the step failed where it runs again" : "a launch of the step failed on the way forward", {"step", i}};
+    called.push_back({on_the_way_back ? "a launch of the step failed where it runs again" : "a launch of the step failed on the way forward", {"step", i}});
   };
   auto const start = [&](field& x, stream in) {
-    called = {"a launch of the start failed", {"state", 0}};
+    called.push_back({"a launch of the start failed", {"state", 0}});
     loop.start()(x, in);
   };
   auto const seed = [&](field const& x, field& to, stream in) {
-    called = {"a launch of the seed failed", {"state", steps}};
+    called.push_back({"a launch of the seed failed", {"state", steps}});
     loop.seed()(x, to, in);
     on_the_way_back = true;
   };
   auto const adjoint = [&](field const& x, field& to, step_index i, stream in) {
-    called = {"a launch of the adjoint failed", {"step", i}};
+    called.push_back({"a launch of the adjoint failed", {"step", i}});
     loop.adjoint()(x, to, i, in);
   };
   auto const step = [&](field const& x, field& x1, step_index i, stream in) { step_is(i), loop.step()(x, x1, i, in); };
@@ -248,7 +248,7 @@ TEST_CASE("a launch that fails and tells nobody is told with its function and st
       field bar{on.device, sizes};
       device_sweep<sim_runtime, field> sweep{on.device, c, on.room(), on.maker()};
       for (std::uint64_t nth = 1;; ++nth) {
-        last_call called;
+        std::vector<one_call> called;
         std::string text;
         named_value which;
         auto const before = on.device.calls(sim::call::launch);
@@ -267,10 +267,11 @@ TEST_CASE("a launch that fails and tells nobody is told with its function and st
         }
         ++told;
         CAPTURE(text);
-        REQUIRE(text.find("cairn::device_sweep: " + called.problem + " (") == 0);
+        REQUIRE(called.size() == nth);  // it is told behind the call that made it
+        REQUIRE(text.find("cairn::device_sweep: " + called.back().problem + " (") == 0);
         REQUIRE(text.find("nvcc -arch=native") != std::string::npos);
-        REQUIRE(std::string{which.name} == called.which.name);
-        REQUIRE(which.magnitude == called.which.magnitude);
+        REQUIRE(std::string{which.name} == called.back().which.name);
+        REQUIRE(which.magnitude == called.back().which.magnitude);
         if (nth % 7 != 0) continue;
         noted_gradient(on, steps_are, plan, sweep, bar, called);
         on.device.sync(c);
