@@ -154,6 +154,47 @@ TEST_CASE("the least memory for a time is a plan's that would not be as fast wit
     }
 }
 
+TEST_CASE("the least memory for a time is never a slower plan, whatever the method and its options", "[plan][chain]") {
+  int plans = 0, refusals = 0;
+  for (auto const kind : chains::all_kinds)
+    for (auto const by : of_memory)
+      for (std::int64_t const slots : {0, 1, 3, 40}) {
+        chain const work = chains::make(kind, 7, 3);
+        cairn::chain_options options{.by = by, .slots = slots};
+        if (by == chain_method::tiers)
+          options.tiers = {{.where = cairn::tier::disk, .bytes = -1, .write = std::vector<std::int64_t>(work.x.size(), 2), .read = std::vector<std::int64_t>(work.x.size(), 1)}};
+        chain_planner planner{work, options};
+        for (double const slowdown : {1.0, 1.01, 1.1, 1.3, 2.0, 5.0}) {
+          CAPTURE(chains::name_of(kind), name_of(by), slots, slowdown);
+          auto const time = std::int64_t(double(planner.store_all_time()) * slowdown);
+          try {
+            auto const plan = planner.min_memory(time);
+            CHECK(cairn::replay(work, plan.actions, options.tiers).makespan == plan.cost.makespan);
+            CHECK(plan.cost.makespan <= time);
+            ++plans;
+          } catch (cairn::infeasible_budget const& refused) {
+            ++refusals;
+            if (refused.value_count() == 1) {  // no plan at all
+              CHECK(slots > 0);
+              CHECK(planner.why_infeasible(600 * planner.store_all_peak()));
+              continue;
+            }
+            REQUIRE(refused.value_count() == 2);
+            auto const fastest = std::int64_t(refused.value(1).magnitude);
+            CHECK(fastest > time);
+            // What it says is true: the fastest is to be had, and unless slots are few no budget has a faster plan.
+            for (std::int64_t budget = planner.least_bytes(); slots == 0 && budget < 600 * planner.store_all_peak(); budget += budget / 3 + 1)
+              if (auto const why = planner.why_infeasible(budget); !why) CHECK(planner.plan(budget).cost.makespan > time);
+            CHECK(planner.min_memory(fastest).cost.makespan == fastest);
+          } catch (cairn::invalid_plan const&) {
+            // slots that this chain cannot have
+          }
+        }
+      }
+  CHECK(plans > 500);
+  CHECK(refusals > 50);
+}
+
 TEST_CASE("a Pareto curve goes from the least bytes to storing everything, and every plan is faster than the smaller ones", "[plan][chain]") {
   for (auto const kind : chains::all_kinds)
     for (auto const by : {chain_method::automatic, chain_method::slots, chain_method::greedy}) {

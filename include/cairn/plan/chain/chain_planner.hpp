@@ -47,26 +47,26 @@ class chain_planner {
   }
 
   /// The plan of the smallest budget at which the method's makespan is at most `time`; where the optimum is not exact, to 1/1000 of that budget.
-  /// \throws infeasible_budget   where `time` is less than storing everything takes
+  /// \throws infeasible_budget   where `time` is less than storing everything takes, and where the method finds no plan so fast, saying its fastest
   [[nodiscard]] chain_plan min_memory(std::int64_t time) {
     auto const& model = search_.model();
     if (time < model.store_all_time())
       throw infeasible_budget{who, "no plan of this chain is so fast", {{"time", time}, {"time of storing everything", model.store_all_time()}}, "give that time, or more"};
-    std::int64_t low = detail::least_peak_bound(model) - 1, high = model.store_all_peak();
-    std::optional<chain_plan> best;
+    chain_plan best = fast_enough(time);
+    std::int64_t low = detail::least_peak_bound(model) - 1, high = std::max(best.cost.peak, low + 1);
     double effort = search_.options().effort / 8;
     while (high - low > 1) {
       std::int64_t const middle = low + (high - low) / 2;
       auto found = search_.plan(middle, effort);
       if (found && found->cost.makespan <= time) {
         high = std::min(middle, std::max(found->cost.peak, low + 1));
-        best = std::move(found);
+        best = std::move(*found);
       } else {
         low = middle;
       }
       if (!search_.is_exact() && high - low <= high / 1000) break;
     }
-    return best ? std::move(*best) : plan(high);
+    return best;
   }
 
   /// Plans from the least feasible budget to that of storing everything, each faster than all that are smaller, at budgets of equal ratios.
@@ -106,6 +106,29 @@ class chain_planner {
  private:
   static constexpr char const* who = "cairn::chain_planner";
 
+  /// A plan within `time`, from the budget of storing everything on: slots round up, and some methods never store everything. With k slots nothing changes from the budget on at
+  /// which each item takes one, so that k times all bytes are enough to try; where a method takes more slots for more bytes, rounding is a few percent. Few slots may fit the sizes
+  /// of a smaller budget better, so these come last.   \throws infeasible_budget
+  [[nodiscard]] chain_plan fast_enough(std::int64_t time) {
+    std::int64_t const least = search_.least_bytes(), first = std::max(search_.model().store_all_peak(), least);
+    bool const few_slots = search_.options().by == chain_method::own_tapes || search_.options().by == chain_method::tiers;  // 501 at most, however many bytes there are
+    wide const most = wide(first) * wide(std::max<std::int64_t>(search_.options().slots, few_slots ? 512 : 4));
+    std::optional<chain_plan> fastest;
+    auto const is_enough_at = [&](std::int64_t budget) {
+      auto found = search_.plan(budget, search_.options().effort);
+      if (found && (!fastest || found->cost.makespan < fastest->cost.makespan)) fastest = std::move(found);
+      return fastest && fastest->cost.makespan <= time;
+    };
+    for (std::int64_t budget = first;; budget = budget > 0 ? 2 * budget : 1) {
+      if (is_enough_at(budget)) return std::move(*fastest);
+      if (wide(budget) >= most || budget > detail::endless) break;
+    }
+    for (std::int64_t budget = least; budget < first; budget += budget / 4 + 1)
+      if (is_enough_at(budget)) return std::move(*fastest);
+    if (!fastest) throw infeasible_budget{who, "this method finds no plan, whatever the budget", {{"slots", search_.options().slots}}, "give more slots, or plan by chain_method::automatic"};
+    throw infeasible_budget{who, "this method finds no plan so fast", {{"time", time}, {"time of the fastest found", fastest->cost.makespan}},
+                            "give that time, or more, or plan by chain_method::automatic"};
+  }
   [[nodiscard]] chain_infeasibility reason(std::int64_t budget) {
     auto const most = detail::binding_need(search_.model());
     return {budget, search_.least_bytes(), most.bytes, most.stage, most.is_backward, most.state, most.tape, most.adjoint, most.work};

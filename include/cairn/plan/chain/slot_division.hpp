@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -127,12 +128,12 @@ inline void check_chain_table(chain_model const& c, slot_scale const& scale, wid
   std::int64_t slots = division.slots;
   if (slots == 0) {
     double const wanted = 25.0 * double(c.stages) * double(budget) / double(std::max<std::int64_t>(1, c.store_all_peak()));
-    slots = std::clamp<std::int64_t>((std::int64_t{1} << 30) / ((c.stages + 1) * (c.stages + 1)), 64, std::max<std::int64_t>(500, std::int64_t(wanted)));
+    slots = std::clamp<std::int64_t>((std::int64_t{1} << 30) / ((c.stages + 1) * (c.stages + 1)), 64, std::max<std::int64_t>(500, std::int64_t(std::min(wanted, 0x1p40))));
   }
   std::int64_t const exact = exact_unit(c), least = std::max<std::int64_t>(1, budget / slots + (budget % slots != 0));
   if (exact == 0) return std::max<std::int64_t>(1, budget);
   if (exact >= least) return exact;
-  return tuned_unit(c, least, least + least / 4, by);
+  return tuned_unit(c, least, least + std::min(least / 4, std::numeric_limits<std::int64_t>::max() - least), by);
 }
 
 }  // namespace detail

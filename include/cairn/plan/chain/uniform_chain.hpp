@@ -149,13 +149,13 @@ class chain_cover {
 class uniform_chain {
  public:
   /// \param keeps_tapes  whether tapes may outlive their own adjoint   \pre is_uniform(model)
-  uniform_chain(chain_model const& c, std::int64_t budget, bool keeps_tapes) : stages_{c.stages}, budget_{budget}, keeps_tapes_{keeps_tapes}, loss_need_{c.b[std::size_t(c.stages)]} {
+  uniform_chain(chain_model const& c, std::int64_t budget, bool keeps_tapes) : stages_{c.stages}, budget_{std::clamp(budget, std::int64_t{-1}, most_bytes)}, keeps_tapes_{keeps_tapes}, loss_need_{c.b[std::size_t(c.stages)]} {
     if (stages_ > 0) {
       x_ = c.x[1], s_ = c.s[0], u_ = c.u[0];
       need_ = c.g[1] + s_ + std::max(c.f[0], c.b[0]);
       tail_need_ = s_ + std::max(c.f[0], c.g[1] + c.b[0]);
     }
-    last_ = stages_ == 0 || budget < need_ ? -1 : x_ == 0 ? stages_ : std::min(stages_, (budget - need_) / x_);
+    last_ = stages_ == 0 || budget_ < need_ ? -1 : x_ == 0 ? stages_ : std::min(stages_, (budget_ - need_) / x_);
     choose();
   }
 
@@ -168,6 +168,8 @@ class uniform_chain {
   [[nodiscard]] std::vector<chain_action> actions() const { return written(); }
 
  private:
+  static constexpr std::int64_t most_bytes = std::int64_t{1} << 62;  ///< no chain has more, so that larger budgets buy nothing and would overflow sums
+
   /// The tree of splits: `kept` states on the first way to the loss, each with a binomial tree to its left.
   struct shape {
     std::int64_t kept = 0;   ///< states kept on the first way
