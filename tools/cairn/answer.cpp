@@ -114,8 +114,11 @@ std::string table(planned const& found) {
          cairn::to_short_text(sizes.memory_bytes).c_str());
   }
   line("counted", found.walked ? "by a walk" : "in closed form");
-  if (!found.remark.empty()) text += "Note: " + found.remark + ".\n";
-  return text;
+  return text + note(found);
+}
+
+std::string note(planned const& found) {
+  return found.remark.empty() ? "" : "Note: " + found.remark + (found.remark.back() == '?' ? "\n" : ".\n");
 }
 
 std::string title(planned const& found) {

@@ -10,5 +10,7 @@ namespace tool {
 /// "revolve, 1,000 steps, 10 slots".
 [[nodiscard]] std::string title(planned const& found);
 [[nodiscard]] std::string table(planned const& found);
+/// What the plan remarks on what was asked for, as a line; empty where it does not.
+[[nodiscard]] std::string note(planned const& found);
 
 }  // namespace tool

@@ -106,7 +106,7 @@ std::string of_the_memory(planned const& found) {
 }  // namespace
 
 std::string explanation(planned const& found) {
-  std::string text = title(found) + "\n\nWhat it does\n" + what_it_does(found) + "\nWhat it costs\n" + calls(found) +
+  std::string text = title(found) + '\n' + note(found) + "\nWhat it does\n" + what_it_does(found) + "\nWhat it costs\n" + calls(found) +
                      ".\nStoring every state: " + cost_of(storing_all(found));
   if (found.repetition_number) text += "No step is run more than " + counted(wide(*found.repetition_number), "time") + " unrecorded.\n";
   if (auto const bound = lower_bound(found); !bound.empty()) text += "\nWhat is the least\n" + bound;

@@ -32,6 +32,7 @@ template <class Plan>
   if (!cairn::detail::knows_counts(plan)) refuse_walk(asked, plan.steps());
   if (found.walked) found.counts = walk(plan);
   else if constexpr (cairn::counted_schedule<Plan>) found.counts = plan.counts();
+  found.remark = cairn::remark_of(plan);
   if (asked.state) found.sizes = cairn::estimate(plan, workload_of(asked));
   return found;
 }

@@ -39,7 +39,6 @@ planned walked_figures(request const& asked, Plan const& plan) {
     found.cost = plan.cost();
     found.cost_without_turns = plan.cost_without_turns();
   }
-  if constexpr (requires { plan.remark(); }) found.remark = plan.remark();
   return found;
 }
 

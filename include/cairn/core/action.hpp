@@ -87,7 +87,7 @@ concept cursor = std::copyable<C> && requires(C c) { { c.next() } -> std::same_a
 /// `walk()` may return a reference to a cursor that stands at the start: assigning it to an old one reuses that one's memory.
 /// Optional members, each with the default of the function of the same name below:
 /// `tapes()`, `tapes_restart()`, `units()` with `tape_units()`, `initial_is_free()`, `is_checkpoint(i)`, `slot_tier(slot)`, `table_bytes()`,
-/// `shared_table_bytes()`, `runs_ahead()`, `counts()`.
+/// `shared_table_bytes()`, `runs_ahead()`, `counts()`, `remark()`.
 template <class P>
 concept schedule = std::copyable<P> && requires(P const& plan) {
   { plan.steps() } -> std::same_as<step_index>;
@@ -163,6 +163,13 @@ template <schedule P>
 [[nodiscard]] constexpr bool is_checkpoint(P const& plan, step_index i) {
   if constexpr (requires { { plan.is_checkpoint(i) } -> std::convertible_to<bool>; }) return plan.is_checkpoint(i);
   else return true;
+}
+
+/// What a plan makes of what it was asked for where that is not plain, in words with static storage; "" where the plan says nothing.
+template <schedule P>
+[[nodiscard]] constexpr char const* remark_of(P const& plan) {
+  if constexpr (requires { { plan.remark() } -> std::convertible_to<char const*>; }) return plan.remark();
+  else return "";
 }
 
 /// Bytes of the tables that a plan, its copies and its cursors share; 0 unless the plan says otherwise.

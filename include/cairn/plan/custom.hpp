@@ -35,6 +35,7 @@ class custom {
   [[nodiscard]] constexpr bool has_slot_tiers() const { return cairn::has_slot_tiers(plan_); }  ///< see `cairn::has_slot_tiers`
   [[nodiscard]] constexpr tier slot_tier(slot_index slot) const { return cairn::slot_tier(plan_, slot); }  ///< see `cairn::slot_tier`
   [[nodiscard]] constexpr wide table_bytes() const { return table_bytes_of(plan_); }  ///< see `table_bytes_of`
+  [[nodiscard]] constexpr char const* remark() const { return remark_of(plan_); }  ///< see `remark_of`
   [[nodiscard]] constexpr wide shared_table_bytes() const { return shared_table_bytes_of(plan_); }  ///< see `shared_table_bytes_of`
   [[nodiscard]] constexpr schedule_counts counts() const noexcept { return counts_; }  ///< what the walk of the check counted
   [[nodiscard]] constexpr Plan const& inner() const noexcept { return plan_; }  ///< the plan inside

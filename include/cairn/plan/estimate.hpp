@@ -39,6 +39,7 @@ struct cost {
   double transfer_seconds = 0;              ///< of saves and loads on all tiers
   double seconds = 0;                       ///< of calls, reversals, transfers and new frames at the workload's times
   cairn::counted counted = cairn::counted::by_walk;  ///< where the counts come from
+  char const* remark = "";                  ///< what the plan says of what it was asked for, as "more slots than the loop has states: are steps and slots swapped?"
 };
 
 /// The longest loop whose schedule `estimate` is willing to walk, for counts that the plan does not know.
@@ -124,6 +125,7 @@ template <schedule Plan>
   sum.counts = counts_of(plan, sum.counted);
   sum.steps = plan.steps();
   sum.slots = plan.slots();
+  sum.remark = remark_of(plan);
   sum.step_calls = step_calls(sum.counts, work.form.adjoint);
   sum.extra_steps = sum.step_calls - wide(sum.steps);
   sum.advances = sum.counts.advances;

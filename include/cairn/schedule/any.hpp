@@ -120,6 +120,7 @@ class any_schedule {
   [[nodiscard]] bool is_checkpoint(step_index i) const { return plan_->is_checkpoint(i); }  ///< see `cairn::is_checkpoint`
   [[nodiscard]] wide shared_table_bytes() const noexcept { return plan_->shared_table_bytes; }  ///< see `shared_table_bytes_of`
   [[nodiscard]] wide table_bytes() const noexcept { return plan_->table_bytes; }  ///< see `table_bytes_of`; the cursor itself included
+  [[nodiscard]] char const* remark() const noexcept { return plan_->remark; }  ///< see `remark_of`
   /// The plan's own totals; by a walk unless `is_counted()`.
   [[nodiscard]] schedule_counts counts() const { return plan_->counts(); }
   /// Whether the plan knows its totals in closed form.
@@ -137,6 +138,7 @@ class any_schedule {
     slot_index slots = 0, tapes = 0;
     bool free_initial = false, tapes_restart = false, slot_tiers = false, runs_ahead = false, counted = false;
     unit_budget budget;
+    char const* remark = "";
     wide table_bytes = 0, shared_table_bytes = 0;
     walker start;
   };
@@ -155,6 +157,7 @@ class any_schedule {
       slot_tiers = cairn::has_slot_tiers(plan);
       runs_ahead = cairn::runs_ahead(plan);
       shared_table_bytes = shared_table_bytes_of(plan);
+      remark = remark_of(plan);
       counted = detail::knows_counts(plan);
       table_bytes = sizeof(cursor_type) + table_bytes_of(plan);
     }

@@ -33,6 +33,8 @@ class bptt : public detail::unit_plan {
                    .restarts = true,
                    .holds_initial = true},
                   options.most_table_bytes} {}
+  /// The same by names.   \throws invalid_plan
+  bptt(units_shape const& of, bptt_options options = {}) : bptt{of.steps, of.units, options} {}
 };
 
 }  // namespace cairn

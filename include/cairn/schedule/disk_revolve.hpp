@@ -7,6 +7,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/table.hpp>
 #include <cairn/schedule/least_sum.hpp>
+#include <cairn/schedule/remarks.hpp>
 #include <cairn/schedule/repetition_run.hpp>
 #include <cairn/schedule/shared.hpp>
 #include <cairn/schedule/storage_tier.hpp>
@@ -15,6 +16,12 @@
 #include <cairn/schedule/tier_walker.hpp>
 
 namespace cairn {
+
+/// The numbers of a `disk_revolve` by their names: `disk_revolve{{.steps = 1000, .ram_slots = 20}, {.disk_write = 5, .disk_read = 5}}`.
+struct disk_revolve_shape {
+  step_index steps = -1;      ///< loop length; has to be given
+  slot_index ram_slots = -1;  ///< in memory; has to be given
+};
 
 /// The costs of a `disk_revolve`, all in one unit.
 struct disk_revolve_options {
@@ -37,7 +44,10 @@ class disk_revolve {
 
   /// \param steps  loop length, >= 0   \param ram_slots  in memory, >= 0, their numbers come first
   /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws overflow_error   for a cost beyond a double
-  disk_revolve(step_index steps, slot_index ram_slots, disk_revolve_options const& options) : disk_revolve{made(steps, ram_slots, options)} {}
+  disk_revolve(step_index steps, slot_index ram_slots, disk_revolve_options const& options)
+      : disk_revolve{made(steps, ram_slots, options), detail::remark_on_slots(steps, ram_slots)} {}
+  /// The same by names.   \throws invalid_plan, overflow_error
+  disk_revolve(disk_revolve_shape const& of, disk_revolve_options const& options) : disk_revolve{of.steps, of.ram_slots, options} {}
 
   [[nodiscard]] step_index steps() const noexcept { return table_->of.steps; }  ///< loop length
   /// In memory, and the most that are in use on disk at once.
@@ -46,6 +56,7 @@ class disk_revolve {
   [[nodiscard]] tier slot_tier(slot_index slot) const noexcept { return table_->of.tier_of(slot); }  ///< memory, then disk
   [[nodiscard]] wide table_bytes() const noexcept { return walker::bytes(table_->of); }  ///< bytes that a cursor allocates
   [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }  ///< of the table that copies and cursors share
+  [[nodiscard]] char const* remark() const noexcept { return remark_; }  ///< see `remark_of`; more slots than states may be numbers swapped
   [[nodiscard]] walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
   /// What a sweep costs: its advances, saves and loads on disk, and turns, each times its cost.
@@ -58,8 +69,8 @@ class disk_revolve {
     detail::tier_table table;
     double cost = 0, turns = 0;
   };
-  explicit disk_revolve(parts&& of)
-      : table_{new detail::shared_tier_table{std::move(of.table)}}, start_{table_}, cost_{of.cost}, turns_{of.turns} {}
+  disk_revolve(parts&& of, char const* remark)
+      : table_{new detail::shared_tier_table{std::move(of.table)}}, start_{table_}, cost_{of.cost}, turns_{of.turns}, remark_{remark} {}
 
   static constexpr char const* who = "cairn::disk_revolve";
   static constexpr wide work = 2 * sizeof(double) + 2 * sizeof(std::uint32_t);
@@ -129,6 +140,7 @@ class disk_revolve {
   detail::shared<detail::shared_tier_table> table_;
   walker start_;
   double cost_, turns_;
+  char const* remark_;
 };
 
 }  // namespace cairn

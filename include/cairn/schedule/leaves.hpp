@@ -39,6 +39,7 @@ class leaves {
   /// See `cairn::is_checkpoint`; only the first state of a leaf can be one.
   [[nodiscard]] constexpr bool is_checkpoint(step_index i) const { return i % size_ == 0 && cairn::is_checkpoint(over_, i / size_); }
   [[nodiscard]] constexpr wide shared_table_bytes() const { return shared_table_bytes_of(over_); }  ///< see `shared_table_bytes_of`
+  [[nodiscard]] constexpr char const* remark() const { return remark_of(over_); }  ///< see `remark_of`
   [[nodiscard]] constexpr wide table_bytes() const { return table_bytes_of(over_); }  ///< see `table_bytes_of`
   [[nodiscard]] constexpr Plan const& inner() const noexcept { return over_; }  ///< the plan over whole leaves
 

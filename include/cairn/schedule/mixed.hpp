@@ -28,6 +28,8 @@ class mixed : public detail::unit_plan {
       : unit_plan{"cairn::mixed", steps, units,
                   {.tape_units = options.tape_units, .restarts = options.tapes_restart, .holds_initial = options.free_initial},
                   options.most_table_bytes} {}
+  /// The same by names.   \throws invalid_plan
+  mixed(units_shape const& of, mixed_options options = {}) : mixed{of.steps, of.units, options} {}
 };
 
 }  // namespace cairn

@@ -8,6 +8,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/table.hpp>
 #include <cairn/schedule/binomial.hpp>
+#include <cairn/schedule/remarks.hpp>
 #include <cairn/schedule/repetition_run.hpp>
 #include <cairn/schedule/shared.hpp>
 #include <cairn/schedule/storage_tier.hpp>
@@ -19,6 +20,13 @@ namespace cairn {
 
 /// As many slots as could be of use.
 inline constexpr slot_index unlimited_slots = std::numeric_limits<slot_index>::max();
+
+/// The numbers of a `multistage` by their names: `multistage{{.steps = 1000, .ram_slots = 20, .disk_slots = 10}}`.
+struct multistage_shape {
+  step_index steps = -1;       ///< loop length; has to be given
+  slot_index ram_slots = -1;   ///< in memory; has to be given
+  slot_index disk_slots = -1;  ///< on disk; has to be given
+};
 
 /// What making a `multistage` may take.
 struct multistage_options {
@@ -42,7 +50,9 @@ class multistage {
   /// \param disk_slots  on disk, >= 0; `unlimited_slots` is allowed   \pre together >= 1
   /// \throws invalid_plan   also where the table would not fit `most_table_bytes`
   multistage(step_index steps, slot_index ram_slots, slot_index disk_slots, multistage_options const& options = {})
-      : table_{new detail::shared_tier_table{made(steps, ram_slots, disk_slots, options)}}, start_{table_} {}
+      : table_{new detail::shared_tier_table{made(steps, ram_slots, disk_slots, options)}}, start_{table_}, remark_{remark_on(steps, ram_slots, disk_slots)} {}
+  /// The same by names.   \throws invalid_plan
+  multistage(multistage_shape const& of, multistage_options const& options = {}) : multistage{of.steps, of.ram_slots, of.disk_slots, options} {}
 
   [[nodiscard]] step_index steps() const noexcept { return table_->of.steps; }  ///< loop length
   [[nodiscard]] slot_index slots() const noexcept { return table_->of.slots(); }  ///< in memory and on disk, no more than are of use
@@ -50,6 +60,7 @@ class multistage {
   [[nodiscard]] tier slot_tier(slot_index slot) const noexcept { return table_->of.tier_of(slot); }  ///< memory, then disk
   [[nodiscard]] wide table_bytes() const noexcept { return walker::bytes(table_->of); }  ///< bytes that a cursor allocates
   [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }  ///< of the table that copies and cursors share
+  [[nodiscard]] char const* remark() const noexcept { return remark_; }  ///< see `remark_of`; more slots than states may be numbers swapped
   [[nodiscard]] walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
  private:
@@ -60,6 +71,9 @@ class multistage {
   static constexpr std::uint64_t one_load = std::uint64_t{1} << 32;
   static constexpr std::uint64_t one_save = one_load + 1;
 
+  [[nodiscard]] static constexpr char const* remark_on(step_index steps, slot_index ram, slot_index disk) noexcept {
+    return detail::remark_on_slots(steps, disk == unlimited_slots || ram > disk ? ram : disk);
+  }
   [[nodiscard]] static detail::tier_table made(step_index steps, slot_index ram, slot_index disk, multistage_options const& options) {
     if (steps < 0) throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
     if (ram < 0 || disk < 0)
@@ -146,6 +160,7 @@ class multistage {
 
   detail::shared<detail::shared_tier_table> table_;
   walker start_;
+  char const* remark_;
 };
 
 }  // namespace cairn

@@ -6,12 +6,19 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/table.hpp>
 #include <cairn/schedule/binomial.hpp>
+#include <cairn/schedule/remarks.hpp>
 
 namespace cairn {
 
 /// How a `revolve` treats the initial state.
 struct revolve_options {
   bool free_initial = false;  ///< it stands outside the slots and is loaded from `no_slot`; then even 0 slots are enough
+};
+
+/// The numbers of a `revolve` by their names, so that none is taken for the other: `revolve{{.steps = 1'000'000, .slots = 20}}`.
+struct revolve_shape {
+  step_index steps = -1;  ///< loop length; has to be given
+  slot_index slots = -1;  ///< states kept at once; has to be given
 };
 
 /// The binomial schedule (Griewank & Walther 2000, Algorithm 799): the fewest advances that `slots` kept states allow, and among
@@ -25,13 +32,16 @@ class revolve {
   /// \param slots  states kept at once, >= 1, the initial one included unless it is free; more than of use are not used
   /// \throws invalid_plan
   constexpr revolve(step_index steps, slot_index slots, revolve_options options = {})
-      : steps_{steps}, free_{options.free_initial}, total_{total(steps, slots, options)}, start_{steps_, total_, free_} {}
+      : steps_{steps}, free_{options.free_initial}, total_{total(steps, slots, options)}, remark_{detail::remark_on_slots(steps, slots)}, start_{steps_, total_, free_} {}
+  /// The same by names.   \throws invalid_plan
+  constexpr revolve(revolve_shape const& of, revolve_options options = {}) : revolve{of.steps, of.slots, options} {}
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return steps_; }  ///< loop length
   [[nodiscard]] constexpr slot_index slots() const noexcept { return free_ ? total_ - 1 : total_; }  ///< states kept at once
   [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
   [[nodiscard]] constexpr bool initial_is_free() const noexcept { return free_; }  ///< see `cairn::initial_is_free`
   [[nodiscard]] constexpr wide table_bytes() const noexcept;  ///< bytes that a cursor allocates
+  [[nodiscard]] constexpr char const* remark() const noexcept { return remark_; }  ///< see `remark_of`; more slots than states may be steps and slots swapped
   /// The start; good as long as the plan.
   [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }
 
@@ -177,6 +187,7 @@ class revolve {
   step_index steps_;
   bool free_;
   slot_index total_;
+  char const* remark_;
   walker start_;
 };
 

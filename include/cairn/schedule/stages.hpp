@@ -25,6 +25,8 @@ class stages : public detail::unit_plan {
   /// \throws invalid_plan   also where the table does not fit
   stages(step_index steps, slot_index units, stages_options options = {})
       : unit_plan{"cairn::stages", steps, units, {.tape_units = options.stages, .restarts = options.stiffly_accurate}, options.most_table_bytes} {}
+  /// The same by names.   \throws invalid_plan
+  stages(units_shape const& of, stages_options options = {}) : stages{of.steps, of.units, options} {}
 };
 
 }  // namespace cairn

@@ -6,9 +6,17 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/binomial.hpp>
+#include <cairn/schedule/remarks.hpp>
 #include <cairn/schedule/revolve.hpp>
 
 namespace cairn {
+
+/// The numbers of a `two_level` by their names: `two_level{{.steps = 1000, .period = 50, .extra_slots = 20}}`.
+struct two_level_shape {
+  step_index steps = -1;        ///< loop length; has to be given
+  step_index period = -1;       ///< steps from one kept start to the next; has to be given
+  slot_index extra_slots = -1;  ///< states kept inside a period beside its first; has to be given
+};
 
 /// Where a `two_level` keeps its states.
 struct two_level_options {
@@ -45,6 +53,8 @@ class two_level {
   constexpr two_level(step_index steps, step_index period, slot_index extra_slots, two_level_options options = {})
       : start_{checked(steps, period, extra_slots, options), period, extra_slots, options},
         inside_{walker::over(start_.whole_length(), extra_slots)} {}
+  /// The same by names.   \throws invalid_plan
+  constexpr two_level(two_level_shape const& of, two_level_options options = {}) : two_level{of.steps, of.period, of.extra_slots, options} {}
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return start_.steps_; }  ///< loop length
   /// States kept at once: those of the periods first, then those inside a period.
@@ -58,6 +68,8 @@ class two_level {
   [[nodiscard]] constexpr tier slot_tier(slot_index slot) const noexcept {
     return slot < periods() ? start_.options_.periods_on : start_.options_.extra_on;
   }
+  /// See `remark_of`; a period longer than the loop may be numbers swapped.
+  [[nodiscard]] constexpr char const* remark() const noexcept { return detail::remark_on_period(steps(), period()); }
   /// Whether state i is the first of a period.
   [[nodiscard]] constexpr bool is_checkpoint(step_index i) const noexcept { return i >= 0 && i < steps() && i % period() == 0; }
   [[nodiscard]] constexpr wide table_bytes() const noexcept { return inside_.table_bytes(); }  ///< bytes that a cursor allocates

@@ -6,9 +6,20 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/table.hpp>
+#include <cairn/schedule/remarks.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/unit_table.hpp>
 #include <cairn/schedule/walked_counts.hpp>
+
+namespace cairn {
+
+/// The numbers of a `mixed`, `bptt` or `stages` by their names: `mixed{{.steps = 1000, .units = 20}, {.tape_units = 2}}`.
+struct units_shape {
+  step_index steps = -1;  ///< loop length; has to be given
+  slot_index units = -1;  ///< what states and tapes may take together; has to be given
+};
+
+}  // namespace cairn
 
 namespace cairn::detail {
 
@@ -171,6 +182,8 @@ class unit_plan {
   [[nodiscard]] bool initial_is_free() const noexcept { return rules_.holds_initial; }  ///< see `cairn::initial_is_free`
   [[nodiscard]] wide table_bytes() const noexcept { return cursor_bytes_; }  ///< bytes that a cursor allocates
   [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }  ///< bytes that the plan, its copies and its cursors share
+  /// See `remark_of`; more units than all there is takes may be numbers swapped.
+  [[nodiscard]] char const* remark() const noexcept { return remark_on_units(steps_, units_, tape_units_); }
   [[nodiscard]] schedule_counts counts() const noexcept { return counts_; }  ///< the totals of a sweep, known since the plan was made
   /// Advances, and the recorded run of each step: what the plan keeps lowest.
   [[nodiscard]] wide forward_steps() const noexcept { return counts_.advances + counts_.recorded + counts_.reversals - counts_.taped; }

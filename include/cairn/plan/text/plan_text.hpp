@@ -106,6 +106,7 @@ namespace detail {
   text += of.half ? "Half the memory: " + compared(*of.half) + "\n"
                   : "Half the memory is too little: " + detail::bytes_text(of.least_bytes) + " is the least\n";
   if (of.twice) text += "Twice the memory: " + compared(*of.twice) + "\n";
+  if (of.plan.cost.remark[0] != '\0') text += std::string{"Note: "} + of.plan.cost.remark + "\n";
   return text;
 }
 
