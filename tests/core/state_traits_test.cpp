@@ -11,9 +11,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <queue>
 #include <random>
 #include <set>
 #include <span>
+#include <stack>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -99,6 +101,89 @@ struct counted {
   std::shared_ptr<double> inner;
   long use_count() const { return inner.use_count(); }
 };
+/// Aggregates with base classes, whose members have no names.
+struct base_with_handle {
+  std::shared_ptr<double> p;
+};
+struct handle_comes_late {
+  double t;
+  vec v;
+  std::shared_ptr<double> p;
+};
+struct good_base {
+  double t = 0;
+  vec v;
+};
+struct from_handle : base_with_handle {};
+struct from_late : handle_comes_late {
+  double x[3];
+};
+struct from_good : good_base {
+  double x[100];
+};
+struct good_and_pointer : good_base {
+  double x;
+  int* p;
+};
+struct good_and_pointers : good_base {
+  int* p[3];
+};
+struct from_vector : vec {
+  double* p;
+};
+struct from_vector_of_values : vec {
+  double t = 0;
+  std::deque<double> q;
+  std::map<int, double> m;
+  std::function<void()> f;
+  std::any a;
+};
+struct from_two : good_base, handle_comes_late {
+  int k;
+};
+struct from_from_good : from_good {
+  double u;
+};
+struct from_from_two : from_two {
+  double u;
+};
+struct holds_from_handle : good_base {
+  from_handle d;
+};
+struct tree_from_good : good_base {
+  std::vector<tree_from_good> children;
+};
+struct tree_with_pointer : good_base {
+  std::vector<tree_with_pointer> children;
+  double* p;
+};
+struct from_good_no_default : good_base {
+  no_default a;
+  double z[2];
+};
+struct no_default_and_pointer : good_base {
+  no_default a;
+  double z[2];
+  double* p;
+};
+union pointer_or_number {
+  double* p;
+  double x;
+};
+struct holds_union {
+  double t;
+  pointer_or_number u;
+};
+union with_own_copy {
+  vec v;
+  with_own_copy() : v{} {}
+  with_own_copy(with_own_copy const& other) : v{other.v} {}
+  with_own_copy& operator=(with_own_copy const& other) {
+    v = other.v;
+    return *this;
+  }
+  ~with_own_copy() { v.~vec(); }
+};
 struct many_members {
   int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y;
 };
@@ -124,6 +209,12 @@ int handles_alive = 0;
 /// Copies shallowly; its traits know better.
 struct handle {
   double* p = nullptr;
+};
+struct from_good_with_handle : good_base {
+  handle h;
+};
+struct from_vector_of_handles : std::vector<handle> {
+  double u;
 };
 struct handles {
   handle one;
@@ -231,6 +322,35 @@ TEST_CASE("a state must own its parts, too", "[state]") {
   CHECK_FALSE(cairn::state<std::tuple<vec, std::unique_ptr<double>>>);
 }
 
+TEST_CASE("base classes, unions and container adaptors are looked into, or refused") {
+  CHECK(why_shared<from_handle>() == sharing::handle);
+  CHECK(why_shared<from_late>() == sharing::handle);
+  CHECK(why_shared<good_and_pointer>() == sharing::handle);
+  CHECK(why_shared<good_and_pointers>() == sharing::handle);
+  CHECK(why_shared<from_vector>() == sharing::handle);
+  CHECK(why_shared<from_two>() == sharing::handle);
+  CHECK(why_shared<from_from_two>() == sharing::handle);
+  CHECK(why_shared<holds_from_handle>() == sharing::handle);
+  CHECK(why_shared<std::vector<from_handle>>() == sharing::handle);
+  CHECK(why_shared<tree_with_pointer>() == sharing::handle);
+  CHECK(why_shared<no_default_and_pointer>() == sharing::handle);
+  CHECK(copied_state<from_good>);
+  CHECK(copied_state<from_vector_of_values>);
+  CHECK(copied_state<from_from_good>);
+  CHECK(copied_state<tree_from_good>);
+  CHECK(copied_state<from_good_no_default>);
+  CHECK(why_shared<pointer_or_number>() == sharing::overlay);
+  CHECK(why_shared<holds_union>() == sharing::overlay);
+  CHECK(why_shared<std::vector<holds_union>>() == sharing::overlay);
+  CHECK(copied_state<with_own_copy>);
+  CHECK(why_shared<std::stack<double*>>() == sharing::handle);
+  CHECK(why_shared<std::queue<std::shared_ptr<int>>>() == sharing::handle);
+  CHECK(why_shared<std::priority_queue<int*>>() == sharing::handle);
+  CHECK(copied_state<std::stack<double>>);
+  CHECK(copied_state<std::queue<vec>>);
+  CHECK(copied_state<std::priority_queue<double>>);
+}
+
 TEST_CASE("an object that saves and restores need not be copyable", "[state]") {
   CHECK(saved_state<solver>);
   CHECK(saved_state<foreign_solver>);
@@ -267,6 +387,9 @@ TEST_CASE("what traits copy is copied by them wherever it stands", "[state]") {
   CHECK(copied_state<handles>);
   CHECK(why_shared<std::map<int, handle>>() == sharing::container);
   CHECK(why_shared<std::variant<int, handle>>() == sharing::container);
+  CHECK(why_shared<std::stack<handle>>() == sharing::container);
+  CHECK(why_shared<from_good_with_handle>() == sharing::container);
+  CHECK(why_shared<from_vector_of_handles>() == sharing::container);
   CHECK_FALSE(copied_state<std::list<std::set<handle>>>);
 
   handles const from{made(1), {1, 2}, {made(2), made(3)}, {made(4), made(5)}, made(6), {made(7), made(8)}, {made(9), 10}};

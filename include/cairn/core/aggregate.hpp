@@ -107,6 +107,12 @@ template <class T>
   if constexpr (std::is_class_v<T> && std::is_aggregate_v<T>) return !has_base<T>();
   else return false;
 }
+/// The same with bases: what these hold has no names here.
+template <class T>
+[[nodiscard]] consteval bool derived_aggregate() {
+  if constexpr (std::is_class_v<T> && std::is_aggregate_v<T>) return has_base<T>();
+  else return false;
+}
 /// Members of a plain aggregate; more than `most_members` where there are too many to be taken apart.
 template <class T>
 [[nodiscard]] consteval std::size_t member_count() {

@@ -28,12 +28,16 @@ template <class Step, class S, class Plan, bool MayStop = false>
 [[nodiscard]] consteval bool check_forward() {
   if constexpr (!state<S>) {
     constexpr auto found = why_shared<S>();
-    constexpr auto why = std::copyable<S> || traited_copy<S> || found == sharing::expression ? found : sharing::none;
-    constexpr bool stays = why != sharing::none || owning_pointer<S>, pointer = owning_pointer<S>, tensor = why == sharing::tensor,
+    constexpr auto why = !shares_snapshot<S> && (std::copyable<S> || traited_copy<S> || found == sharing::expression) ? found : sharing::none;
+    constexpr bool stays = why != sharing::none || owning_pointer<S> || shares_snapshot<S>, pointer = owning_pointer<S>, tensor = why == sharing::tensor,
                    expression = why == sharing::expression;
     constexpr bool handle = why == sharing::handle, many = why == sharing::too_many_members, no_default = why == sharing::no_default,
-                   container = why == sharing::container;
+                   container = why == sharing::container, overlay = why == sharing::overlay;
+    constexpr bool snapshot = shares_snapshot<S>;
     static_assert(stays, "cairn: the state must be copyable, or have save() and restore(snapshot), because checkpoints are made from it");
+    static_assert(!snapshot,
+                  "cairn: what save() returns would share its data with the object (it is or holds a pointer, a reference, a counted handle, a "
+                  "view or an expression); return a snapshot that owns its data");
     static_assert(!pointer,
                   "cairn: a std::unique_ptr cannot be copied into a checkpoint; let the state hold the object itself, or give it save() "
                   "and restore(snapshot)");
@@ -47,8 +51,11 @@ template <class Step, class S, class Plan, bool MayStop = false>
     static_assert(!many,
                   "cairn: this state has more than 24 members, too many to look for pointers in it; group them in nested structs or "
                   "specialise cairn::state_traits with copy(from, into)");
+    static_assert(!overlay,
+                  "cairn: this state is or holds a union, in which pointers cannot be looked for; use std::variant or specialise "
+                  "cairn::state_traits with copy(from, into)");
     static_assert(!container,
-                  "cairn: parts that state_traits copies can stand in vectors, arrays, tuples, optionals and aggregates; for another "
+                  "cairn: parts that state_traits copies can stand in vectors, arrays, tuples, optionals and aggregates without base classes; for another "
                   "container specialise cairn::state_traits, too");
     static_assert(!no_default,
                   "cairn: a state with state_traits::copy(from, into) needs a default constructor, because new copies are made empty and "

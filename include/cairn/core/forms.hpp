@@ -6,6 +6,7 @@
 #include <cairn/core/adjoint_shape.hpp>
 #include <cairn/core/step_shape.hpp>
 #include <cairn/core/traits.hpp>
+#include <cairn/core/user_values.hpp>
 
 namespace cairn {
 
@@ -57,8 +58,8 @@ constexpr void emplace_by(std::optional<T>& into, F&& f) {
 /// bar becomes the adjoint of the state before, whether f changes it or returns it.
 template <class F, class Bar, class... A>
 constexpr void pull_back(F& f, Bar& bar, A&&... all) {
-  if constexpr (std::is_void_v<call_result<F, A...>>) f(std::forward<A>(all)...);
-  else bar = f(std::forward<A>(all)...);
+  if constexpr (std::is_void_v<call_result<F, A...>>) call_lending(f, std::forward<A>(all)...);
+  else bar = call_lending(f, std::forward<A>(all)...);
 }
 
 }  // namespace detail

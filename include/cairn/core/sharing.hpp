@@ -1,6 +1,7 @@
 #pragma once
 /// \file sharing.hpp  Which copies are none: types that, copied, refer to the same data as before.
 /// An in-place step on such a state would change its checkpoints, too, and give a wrong gradient without a word.
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <tuple>
@@ -17,6 +18,7 @@ enum class sharing : std::uint8_t {
   handle,            ///< a pointer, reference, counted handle, iterator or view
   expression,        ///< a map, block or expression of Eigen
   tensor,            ///< of LibTorch
+  overlay,           ///< a union, of which nobody can tell which member to look at
   too_many_members,  ///< an aggregate that cannot be taken apart, so that handles in it would not be found
   container,         ///< of parts that traits copy, and not one that they can be copied in one by one
   no_default         ///< copied by traits, but without a default constructor for a new copy
@@ -71,6 +73,10 @@ template <class T> inline constexpr bool refers = false;
 template <template <class...> class Tuple, class... T>
 inline constexpr bool refers<Tuple<T...>> = tuple_like<Tuple<T...>> && (std::is_reference_v<T> || ...);
 
+/// Holds another container, and shows only an end of it: std::stack, std::queue, std::priority_queue.
+template <class T>
+concept adaptor_like = !range_like<T> && requires { typename T::container_type; typename T::value_type; requires std::is_object_v<typename T::value_type>; };
+
 template <class T, class... Seen> [[nodiscard]] consteval bool copied_by_traits();
 template <class... T, class... Seen>
 [[nodiscard]] consteval bool any_by_traits(types<T...>, types<Seen...>) { return (copied_by_traits<std::remove_cvref_t<T>, Seen...>() || ...); }
@@ -83,7 +89,7 @@ template <class T, class... Seen>
   else if constexpr (std::is_array_v<T>) return copied_by_traits<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
   else if constexpr (!std::is_class_v<T>) return false;
   else if constexpr (variant_like<T>) return any_by_traits(typename alternatives<T>::type{}, seen{});
-  else if constexpr (range_like<T> || optional_like<T>) return any_by_traits(types<typename T::value_type>{}, seen{});
+  else if constexpr (range_like<T> || optional_like<T> || adaptor_like<T>) return any_by_traits(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return any_by_traits(decltype(type_list_of(std::declval<members_t<T>>())){}, seen{});
   else return false;
 }
@@ -102,14 +108,64 @@ template <class... T, class... Seen>
   (look(why_shared<std::remove_cvref_t<T>, Seen...>()), ...);
   return worst;
 }
+
+/// `=` copies a U well, as a part of what was seen before.
+template <class U, class... Seen> inline constexpr bool shares_nothing = why_shared<U, Seen...>() == sharing::none;
+template <class U, class... Seen> inline constexpr bool assigned_well = shares_nothing<U, Seen...> && !copied_by_traits<U>();
+/// Initialises a base class or a member of `T` that is as it should be. One that is not is found, too, but cannot be made: were it not found,
+/// its own first member would be tried in its place. For clang an operator is found where it is private, for nvcc where it is deleted.
+template <class T, bool Assigned, class... Seen>
+struct private_unless {
+  private_unless() = default;
+  template <class U>
+    requires(!std::is_same_v<std::remove_cvref_t<U>, T> && (Assigned ? assigned_well<U, T, Seen...> : shares_nothing<U, T, Seen...>))
+  operator U() const;
+
+ private:
+  template <class U>
+    requires(!std::is_same_v<std::remove_cvref_t<U>, T> && !(Assigned ? assigned_well<U, T, Seen...> : shares_nothing<U, T, Seen...>))
+  operator U() const;
+};
+template <class T, bool Assigned, class... Seen>
+struct deleted_unless {
+  template <class U>
+    requires(!std::is_same_v<std::remove_cvref_t<U>, T> && (Assigned ? assigned_well<U, T, Seen...> : shares_nothing<U, T, Seen...>))
+  operator U() const;
+  template <class U>
+    requires(!std::is_same_v<std::remove_cvref_t<U>, T> && !(Assigned ? assigned_well<U, T, Seen...> : shares_nothing<U, T, Seen...>))
+  operator U() const = delete;
+};
+template <class T, class Part, std::size_t... I>
+[[nodiscard]] consteval bool made_of(std::index_sequence<I...>) { return requires { T{(void(I), Part{})...}; }; }
+/// Every base class and every member of an aggregate is as `Part` wants it.
+template <class T, class Part, std::size_t At = 0>
+[[nodiscard]] consteval bool all_made_of() {
+  constexpr std::size_t braces = count_braces<T>();
+  if constexpr (braces > most_members) return made_of<T, Part>(std::make_index_sequence<count_initialisers<T>()>{});
+  else if constexpr (At == braces) return true;
+  else if constexpr (!takes_braces<T, At, Part>() && takes_braces<T, At, anything<T>>()) return false;
+  else return all_made_of<T, Part, At + 1>();
+}
+/// Of an aggregate with base classes, whose members cannot be named.
+template <class T, class... Seen>
+[[nodiscard]] consteval sharing why_bases_shared() {
+  constexpr bool counted = count_braces<T>() <= most_members || count_initialisers<T>() < most_members;
+  if constexpr (!counted) return sharing::too_many_members;
+  else if constexpr (!all_made_of<T, private_unless<T, false, Seen...>>() || !all_made_of<T, deleted_unless<T, false, Seen...>>()) return sharing::handle;
+  else if constexpr (!all_made_of<T, private_unless<T, true, Seen...>>() || !all_made_of<T, deleted_unless<T, true, Seen...>>()) return sharing::container;
+  else return sharing::none;
+}
 /// The same of a type's parts. `Seen...` are the types that it is a part of.
 template <class T, class... Seen>
 [[nodiscard]] consteval sharing why_parts_shared() {
   using seen = types<Seen..., T>;
   if constexpr (std::is_array_v<T>) return why_shared<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
+  else if constexpr (std::is_union_v<T>) return std::is_trivially_copyable_v<T> ? sharing::overlay : sharing::none;
   else if constexpr (!std::is_class_v<T>) return sharing::none;
-  else if constexpr ((variant_like<T> || range_like<T>) && traited_copy<T> && !copied_in_parts<T>) return sharing::container;
+  else if constexpr (derived_aggregate<T>()) return why_bases_shared<T, Seen...>();
+  else if constexpr ((adaptor_like<T> || variant_like<T> || range_like<T>) && traited_copy<T> && !copied_in_parts<T>) return sharing::container;
   else if constexpr (variant_like<T>) return worst_of(typename alternatives<T>::type{}, seen{});
+  else if constexpr (adaptor_like<T>) return worst_of(types<typename T::container_type>{}, seen{});
   else if constexpr (range_like<T> || optional_like<T>) return worst_of(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return worst_of(decltype(type_list_of(std::declval<members_t<T>>())){}, seen{});
   else if constexpr (tuple_like<T> || plain_aggregate<T>()) return sharing::too_many_members;

@@ -1,8 +1,7 @@
 #pragma once
-/// \file stage_signature.hpp  The parameter types of a function that is neither overloaded nor a template.
+/// \file stage_signature.hpp  What the functions of a stage say of the state and the adjoint that they take.
 #include <type_traits>
-#include <utility>
-#include <cairn/core/callable.hpp>
+#include <cairn/core/signature.hpp>
 
 namespace cairn::detail {
 
@@ -16,23 +15,12 @@ template <class... A> struct ends_of_list : parameter_ends<void, void> {};
 template <class A> struct ends_of_list<A> : parameter_ends<std::remove_cvref_t<A>, std::remove_cvref_t<A>> {};
 template <class A, class... Rest> struct ends_of_list<A, Rest...> : parameter_ends<std::remove_cvref_t<A>, typename ends_of_list<Rest...>::last> {};
 
-template <class F> struct ends_of_function : parameter_ends<void, void> {};
-template <class R, class... A> struct ends_of_function<R(A...)> : ends_of_list<A...> {};
-template <class R, class... A> struct ends_of_function<R(A...) const> : ends_of_list<A...> {};
-template <class R, class... A> struct ends_of_function<R(A...) noexcept> : ends_of_list<A...> {};
-template <class R, class... A> struct ends_of_function<R(A...) const noexcept> : ends_of_list<A...> {};
-
-template <class F> struct function_within { using type = F; };
-template <class F, class C> struct function_within<F C::*> { using type = F; };
-
-/// Of a member function, of a member that is a function object, of a function object or of a function.
+/// Of what `parameters_of` lists.
+template <class List> struct ends_of_parameters : parameter_ends<void, void> {};
+template <class... A> struct ends_of_parameters<arguments<A...>> : ends_of_list<A...> {};
 template <class F>
 [[nodiscard]] consteval auto ends_of() {
-  if constexpr (std::is_member_pointer_v<F>) return ends_of<typename function_within<F>::type>();
-  else if constexpr (std::is_function_v<F>) return ends_of_function<F>{};
-  else if constexpr (std::is_pointer_v<F>) return ends_of<std::remove_pointer_t<F>>();
-  else if constexpr (std::is_class_v<F> && one_signature<F>) return ends_of<decltype(&F::operator())>();
-  else return parameter_ends<void, void>{};
+  return ends_of_parameters<typename decltype(parameters_of<F>())::type>{};
 }
 
 /// The state that a stage takes; void where it cannot be told.

@@ -8,6 +8,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/state_hash.hpp>
+#include <cairn/core/user_values.hpp>
 
 namespace cairn {
 namespace detail {
@@ -86,7 +87,7 @@ class stage_value {
   /// Holds a copy of `value`, or the value itself where it is an rvalue.
   template <class T>
     requires(!std::is_same_v<std::remove_cvref_t<T>, stage_value>)
-  explicit stage_value(T&& value) : stage_value{made_by([&]() -> std::remove_cvref_t<T> { return std::forward<T>(value); })} {}
+  explicit stage_value(T&& value) : stage_value{made_by([&] { return detail::taken(std::forward<T>(value)); })} {}
   stage_value(stage_value&& other) noexcept : held_{std::exchange(other.held_, nullptr)} {}  ///< takes what `other` holds
   stage_value& operator=(stage_value&& other) noexcept {  ///< takes what `other` holds
     stage_value taken{std::move(other)};

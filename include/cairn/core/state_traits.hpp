@@ -14,9 +14,22 @@ namespace cairn {
 /// A state whose copy is a checkpoint.
 template <class T>
 concept copied_state = !detail::shallow<T> && (detail::traited_copy<T> ? std::movable<T> && std::default_initializable<T> : std::copyable<T>);
+namespace detail {
+template <class T>
+struct snapshot_of { using type = void; };
+template <traited_save T>
+struct snapshot_of<T> { using type = std::remove_cvref_t<decltype(state_traits<T>::save(std::declval<T const&>()))>; };
+template <class T>
+  requires(!traited_save<T> && member_save<T>)
+struct snapshot_of<T> { using type = std::remove_cvref_t<decltype(std::declval<T const&>().save())>; };
+/// What `save()` hands out would be one with what the object goes on to change. Of a snapshot that cannot be copied there is one owner.
+template <class T, class Snapshot = typename snapshot_of<T>::type>
+concept shares_snapshot = !std::is_void_v<Snapshot> && shallow<Snapshot> && (std::copyable<Snapshot> || traited_copy<Snapshot> || why_shared<Snapshot>() == sharing::expression);
+}  // namespace detail
+
 /// A state that stays where it is, like a solver object, and hands out snapshots.
 template <class T>
-concept saved_state = !copied_state<T> && (detail::traited_save<T> || detail::member_save<T>);
+concept saved_state = !copied_state<T> && (detail::traited_save<T> || detail::member_save<T>) && !detail::shares_snapshot<T>;
 /// What a loop can be run on: a state that can be copied, or one that hands out snapshots.
 template <class T>
 concept state = copied_state<T> || saved_state<T>;
@@ -54,7 +67,7 @@ constexpr void copy_state(T const& from, T& into) {
 
 /// What `restore_state` needs to put x back to what it is now.
 template <class T>
-[[nodiscard]] constexpr auto save_state(T const& x) {
+[[nodiscard]] constexpr decltype(auto) save_state(T const& x) {
   if constexpr (detail::traited_save<T>) return state_traits<T>::save(x);
   else return x.save();
 }

@@ -9,6 +9,8 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/callable.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/stage_shape.hpp>
+#include <cairn/core/user_values.hpp>
 
 namespace cairn {
 namespace detail {
@@ -37,8 +39,8 @@ template <class F, class... X>
 concept calls_at_step = calls<F, X..., step_index const&> || calls<F, X...>;
 template <class F, class... X>
 decltype(auto) call_at_step(F& f, step_index const i, X&&... x) {
-  if constexpr (calls<F, X..., step_index const&>) return f(std::forward<X>(x)..., i);
-  else return f(std::forward<X>(x)...);
+  if constexpr (calls<F, X..., step_index const&>) return call_lending(f, std::forward<X>(x)..., i);
+  else return call_lending(f, std::forward<X>(x)...);
 }
 /// Stands where a record is due that is a number, and fits no other number's place, as that of an index.
 template <class Record>
@@ -57,8 +59,8 @@ template <class F, class Record, class... X>
 concept calls_with_record = takes_index_and_record<F, Record, X...> || takes_record<F, Record, X...>;
 template <class F, class Record, class... X>
 decltype(auto) call_with_record(F& f, step_index const i, Record const& record, X&&... x) {
-  if constexpr (takes_index_and_record<F, Record, X...>) return f(std::forward<X>(x)..., i, record);
-  else return f(std::forward<X>(x)..., record);
+  if constexpr (takes_index_and_record<F, Record, X...>) return call_lending(f, std::forward<X>(x)..., i, record);
+  else return call_lending(f, std::forward<X>(x)..., record);
 }
 
 /// The records of one loop after another.
@@ -153,10 +155,10 @@ class adaptive {
     if (std::size_t(i) < records_.all.size()) return repeat(x, i);
     if (std::size_t(i) > records_.all.size()) (void)records_.at(i);
     if constexpr (only_chooses) {
-      records_.all.push_back(detail::call_at_step(first_, i, std::as_const(x)));
+      records_.all.push_back(detail::taken_from([&]() -> decltype(auto) { return detail::call_at_step(first_, i, std::as_const(x)); }));
       repeat(x, i);
     } else {
-      records_.all.push_back(detail::call_at_step(first_, i, x));
+      records_.all.push_back(detail::taken_from([&]() -> decltype(auto) { return detail::call_at_step(first_, i, x); }));
     }
   }
   void repeat(State& x, step_index i) { detail::call_with_record<Again, Record>(again_, i, std::as_const(records_.all[std::size_t(i)]), x); }

@@ -5,6 +5,7 @@
 #include <cairn/core/forms.hpp>
 #include <cairn/core/stage_signature.hpp>
 #include <cairn/core/stage_value.hpp>
+#include <cairn/core/user_values.hpp>
 
 namespace cairn::detail {
 
@@ -17,8 +18,8 @@ concept told_seed = !range_like<Seed> && !std::is_void_v<typename decltype(told_
 template <class Seed, class X>
 [[nodiscard]] decltype(auto) call_seed(Seed&& seed, X const& x) {
   using S = std::remove_reference_t<Seed>;
-  if constexpr (std::is_same_v<X, stage_view> && told_seed<S>) return seed(x.template get<typename decltype(told_argument<S>())::type>());
-  else if constexpr (seed_function<S, X>) return seed(x);
+  if constexpr (std::is_same_v<X, stage_view> && told_seed<S>) return call_lending(seed, x.template get<typename decltype(told_argument<S>())::type>());
+  else if constexpr (seed_function<S, X>) return call_lending(seed, x);
   else return std::forward<Seed>(seed);
 }
 template <class Seed, class X> using seed_result = std::remove_cvref_t<decltype(call_seed(std::declval<Seed>(), std::declval<X const&>()))>;
@@ -31,9 +32,14 @@ struct bar_from<Seed, stage_view> { using type = stage_value; };
 
 template <class Bar, class Seed, class X>
 [[nodiscard]] Bar adjoint_from(Seed&& seed, X const& x) {
-  if constexpr (std::is_same_v<X, stage_view> && !std::is_same_v<seed_result<Seed, X>, stage_value>)
-    return stage_value::made_by([&]() -> seed_result<Seed, X> { return call_seed(std::forward<Seed>(seed), x); });
-  else return call_seed(std::forward<Seed>(seed), x);
+  using S = std::remove_reference_t<Seed>;
+  auto const make = [&] {
+    if constexpr ((std::is_same_v<X, stage_view> && told_seed<S>) || seed_function<S, X>)
+      return taken_out_by([&]() -> decltype(auto) { return call_seed(std::forward<Seed>(seed), x); });
+    else return taken(std::forward<Seed>(seed));
+  };
+  if constexpr (std::is_same_v<X, stage_view> && !std::is_same_v<decltype(make()), stage_value>) return stage_value::made_by(make);
+  else return make();
 }
 
 }  // namespace cairn::detail

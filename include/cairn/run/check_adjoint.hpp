@@ -87,10 +87,10 @@ class adjoint_check {
     } else {
       State const from = copy_of(x);
       if constexpr (shape.form == step_form::by_value) {
-        if constexpr (shape.indexed) x = step_(from, std::as_const(i));
-        else x = step_(from);
-      } else if constexpr (shape.indexed) step_(from, x, std::as_const(i));
-      else step_(from, x);
+        if constexpr (shape.indexed) x = call_lending(step_, from, std::as_const(i));
+        else x = call_lending(step_, from);
+      } else if constexpr (shape.indexed) call_lending(step_, from, x, std::as_const(i));
+      else call_lending(step_, from, x);
     }
   }
   /// bar of state i+1 becomes that of state i.
@@ -115,8 +115,8 @@ class adjoint_check {
   Bar bar_with(State const& x, std::vector<double> w) {
     std::optional<Bar> bar;
     if constexpr (std::is_same_v<Seed const, state_is_bar const>) bar.emplace(copy_of(x));
-    else if constexpr (seed_function<Seed, State>) emplace_by(bar, [&]() -> Bar { return seed_(x); });
-    else bar.emplace(seed_);
+    else if constexpr (seed_function<Seed, State>) emplace_by(bar, [&] { return taken_out_by([&]() -> decltype(auto) { return call_lending(seed_, x); }); });
+    else bar.emplace(copy_of(seed_));
     (void)cut(*bar, w.size());
     set_numbers(*bar, w);
     return std::move(*bar);

@@ -8,7 +8,7 @@
 #include <vector>
 #include <cairn/core/error.hpp>
 #include <cairn/core/numbers.hpp>
-#include <cairn/core/state_traits.hpp>
+#include <cairn/core/user_values.hpp>
 #include <cairn/run/adjoint_report.hpp>
 
 namespace cairn {
@@ -62,16 +62,6 @@ class random_numbers {
   std::uint64_t at_;
 };
 
-/// A deep copy, also of a type that copies by its traits only.
-template <class X>
-[[nodiscard]] X copy_of(X const& x) {
-  if constexpr (traited_copy<X>) {
-    X copy{};
-    copy_state(x, copy);
-    return copy;
-  }
-  else return x;
-}
 template <class X>
 [[nodiscard]] std::vector<double> numbers_of(X const& x) {
   std::vector<double> all;
@@ -190,13 +180,13 @@ template <class Objective, class P, class G>
   auto const direction = detail::random_direction(random, detail::scales_of(p));
   using value = std::remove_cvref_t<decltype(objective(p))>;
   static_assert(std::is_floating_point_v<value>, "cairn: the objective must give a floating-point number");
-  double const start = double(objective(p));
+  double const start = double(detail::call_lending(objective, p));
   int const bits = std::numeric_limits<value>::digits < detail::bits_of(p) ? std::numeric_limits<value>::digits : detail::bits_of(p);
   detail::taylor_test(report, bits, detail::magnitude(start), detail::sum_of_terms(slope, direction), [&](double h) {
     P moved = detail::copy_of(p);
     auto to = detail::moved(from, h, direction);
     detail::set_numbers(moved, to);
-    return detail::magnitude(double(objective(std::as_const(moved))) - start - detail::dot(slope, detail::less(std::move(to), from)));
+    return detail::magnitude(double(detail::call_lending(objective, std::as_const(moved))) - start - detail::dot(slope, detail::less(std::move(to), from)));
   });
   report.put_in_words("cairn::check_gradient");
   return report;

@@ -87,7 +87,7 @@ class copied_states {
     prepare(setup);
     live_ = pool_.take();
     bool const read_again = !keeps_run_ && (setup.initial_is_free || may_lose<store_type>);
-    if (std::is_lvalue_reference_v<X0> || read_again) pool_.copy_in(std::as_const(x0), live_);
+    if (!given_away<X0> || read_again) pool_.copy_in(std::as_const(x0), live_);
     else if (State* const old = pool_.reusable(live_); old != nullptr) *old = std::forward<X0>(x0);
     else pool_.emplace(live_, std::forward<X0>(x0));
     pool_.set_at(live_, 0);
@@ -149,7 +149,7 @@ class copied_states {
   void load_made(step_index i, Make make, slot_index = no_slot) {
     forget(live_);
     live_ = pool_.take();
-    if constexpr (std::is_reference_v<decltype(make())>) pool_.copy_in(make(), live_);
+    if constexpr (std::is_reference_v<decltype(make())> || traited_copy<State>) pool_.copy_in(make(), live_);
     else pool_.emplace_made(live_, make);
     pool_.set_at(live_, i);
   }

@@ -264,13 +264,13 @@ class frames {
         set_at(target, -1);
         if constexpr (shape.form == step_form::by_value) {
           emplace_made(target, [&]() -> T {
-            if constexpr (shape.indexed) return step(x, std::as_const(i));
-            else return step(x);
+            if constexpr (shape.indexed) return call_lending(step, x, std::as_const(i));
+            else return call_lending(step, x);
           });
         } else {
           if (reusable(target) == nullptr) copy_in(x, target);
-          if constexpr (shape.indexed) step(x, state(target), std::as_const(i));
-          else step(x, state(target));
+          if constexpr (shape.indexed) call_lending(step, x, state(target), std::as_const(i));
+          else call_lending(step, x, state(target));
         }
         set_at(target, i + 1);
         if (shared(handle)) release(handle);

@@ -42,9 +42,8 @@ template <class State, class Store, class Plan>
 
 template <class State, class Bar, class Seed>
 void fill_bar(std::optional<Bar>& bar, Seed&& seed, State const& final_state) {
-  if constexpr (seed_function<std::remove_reference_t<Seed>, State>) emplace_by(bar, [&]() -> Bar { return seed(final_state); });
-  else if constexpr (traited_copy<Bar> && std::is_lvalue_reference_v<Seed>) copy_state(seed, bar.emplace());
-  else bar.emplace(std::forward<Seed>(seed));
+  if constexpr (seed_function<std::remove_reference_t<Seed>, State>) emplace_by(bar, [&] { return taken_out_by([&]() -> decltype(auto) { return call_lending(seed, final_state); }); });
+  else emplace_by(bar, [&] { return taken(std::forward<Seed>(seed)); });
 }
 
 /// An object that cannot be copied is advanced where it stands; everything else is copied or moved in.

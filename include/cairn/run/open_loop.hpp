@@ -55,8 +55,8 @@ template <class Step, class State> inline constexpr bool is_stoppable<stoppable<
 /// Asks the user whether the loop goes on from state i.
 template <class KeepGoing, class State>
 [[nodiscard]] bool ask(KeepGoing& keep_going, State const& x, step_index const i) {
-  if constexpr (calls<KeepGoing, State const&, step_index const&>) return static_cast<bool>(keep_going(x, i));
-  else return static_cast<bool>(keep_going(x));
+  if constexpr (calls<KeepGoing, State const&, step_index const&>) return static_cast<bool>(call_lending(keep_going, x, i));
+  else return static_cast<bool>(call_lending(keep_going, x));
 }
 
 /// One run forward to the turn. A step whose frame must outlive it is run *ahead*, into a frame beside live, until the loop is known to go

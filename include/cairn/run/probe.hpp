@@ -107,14 +107,14 @@ template <class Clock, class State, class Step>
   if constexpr (shape.form == step_form::by_value)
     return by_value([&](State const& x, [[maybe_unused]] step_index i) -> State {
       stopwatch<Clock> const running{times};
-      if constexpr (shape.indexed) return step(x, std::as_const(i));
-      else return step(x);
+      if constexpr (shape.indexed) return call_lending(step, x, std::as_const(i));
+      else return call_lending(step, x);
     });
   else if constexpr (shape.form == step_form::out_of_place)
     return out_of_place([&](State const& x, State& x1, [[maybe_unused]] step_index i) {
       stopwatch<Clock> const running{times};
-      if constexpr (shape.indexed) step(x, x1, std::as_const(i));
-      else step(x, x1);
+      if constexpr (shape.indexed) call_lending(step, x, x1, std::as_const(i));
+      else call_lending(step, x, x1);
     });
   else
     return in_place([&](State& x, [[maybe_unused]] step_index i) {

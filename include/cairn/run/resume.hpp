@@ -51,7 +51,7 @@ template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class W
     run.states.begin_again(x0, detail::setup_for<State, store_type>(plan, {detail::shape_of_step<StepF, State>().form, shape.form}));
     run.replan([&](slot_index slot) { return run.states.state_in(slot); }, [&](slot_index slot) { return run.tier_of(slot); });
     detail::reversal<State, StepF, AdjointF, Bar, false> user{step, adjoint, run.tapes, 0};
-    user.bar.emplace(std::move(position.bar));
+    detail::emplace_by(user.bar, [&] { return detail::taken_out_by([&]() -> Bar&& { return std::move(position.bar); }); });
     run.go_on_resumed(step, user, observer);
     return std::move(*user.bar);
   }

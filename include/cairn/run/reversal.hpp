@@ -126,7 +126,7 @@ class reversal {
   template <class States>
   void restart([[maybe_unused]] States& states, [[maybe_unused]] action const& a) {
     if constexpr (can_restart)
-      states.load_made(a.from, [&]() -> decltype(auto) { return adjoint_.restart(std::as_const(*(*tapes_)[a.slot])); }, a.slot);
+      states.load_made(a.from, [&]() -> decltype(auto) { return call_lending(adjoint_.restart, std::as_const(*(*tapes_)[a.slot])); }, a.slot);
   }
   void drop_tape(slot_index slot) noexcept {
     if constexpr (records) (*tapes_)[slot].reset();
@@ -176,7 +176,7 @@ class reversal {
  private:
   void fill(std::optional<tape>& into, State& x, step_index i) {
     into.reset();
-    emplace_by(into, [&]() -> tape { return record_step(adjoint_.record, x, i); });
+    emplace_by(into, [&] { return taken_from([&]() -> decltype(auto) { return record_step(adjoint_.record, x, i); }); });
   }
   void apply(std::optional<tape>& from, step_index i) {
     using reverse_type = std::remove_reference_t<decltype((adjoint_.reverse))>;

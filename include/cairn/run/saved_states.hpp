@@ -135,7 +135,7 @@ class saved_states {
     if (k != no_frame) pool_.release(std::exchange(k, no_frame));
   }
   void store_snapshot(frame_id k, step_index i) {
-    pool_.emplace_made(k, [this]() -> snapshot { return save_state(std::as_const(*x_)); });
+    pool_.emplace_made(k, [this] { return taken_out_by([this]() -> decltype(auto) { return save_state(std::as_const(*x_)); }); });
     pool_.set_at(k, i);
   }
   [[nodiscard]] slot_index limit(sweep_setup const& setup) const { return frames_in(store_, setup.slots) + setup.working; }
