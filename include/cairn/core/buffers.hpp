@@ -6,6 +6,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/address_of.hpp>
 #include <cairn/core/aggregate.hpp>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/device_memory.hpp>
@@ -146,10 +147,10 @@ constexpr void visit_parts(X& x, F& f) {
   using T = std::remove_const_t<X>;
   if constexpr (traited_buffers<X>) state_traits<T>::visit_buffers(x, f);
   else if constexpr (member_buffers<X>) x.visit_buffers(f);
-  else if constexpr (number<T>) visit_run(&x, value_bytes<T>(), f);
+  else if constexpr (number<T>) visit_run(address_of(x), value_bytes<T>(), f);
   else if constexpr (device_range<T>) visit_device_range(x, f);
   else if constexpr (is_bit_vector<T>) visit_bits(x, f);
-  else if constexpr (is_dense<T>()) visit_run(&x, sizeof(T), f);
+  else if constexpr (is_dense<T>()) visit_run(address_of(x), sizeof(T), f);
   else if constexpr (complex_like<T>) {
     using half = std::conditional_t<std::is_const_v<X>, typename T::value_type const, typename T::value_type>;
     for (std::size_t k = 0; k < 2; ++k) visit_parts(reinterpret_cast<half*>(&x)[k], f);  // as the standard lays it out
@@ -160,7 +161,7 @@ constexpr void visit_parts(X& x, F& f) {
     else visit_run(static_cast<std::conditional_t<std::is_const_v<X>, char const, char>*>(nullptr), 0, f);
   }
   else if constexpr (in_parts<T>) for_each_part(x, [&](auto& part) { visit_parts(part, f); });
-  else visit_run(&x, sizeof(T), f);
+  else visit_run(address_of(x), sizeof(T), f);
 }
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/address_of.hpp>
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/error.hpp>
@@ -41,7 +42,7 @@ class stage_view {
   /// Refers to `value`.
   template <class T>
     requires(!std::is_same_v<T, stage_view>)
-  explicit stage_view(T const& value) noexcept : value_{&value}, type_{detail::mark_of<T>()} {}
+  explicit stage_view(T const& value) noexcept : value_{detail::address_of(value)}, type_{detail::mark_of<T>()} {}
 
   /// Whether it refers to a T.
   template <class T>

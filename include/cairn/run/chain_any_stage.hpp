@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/address_of.hpp>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/stage_checks.hpp>
 #include <cairn/core/stage_signature.hpp>
@@ -65,7 +66,7 @@ class any_stage {
     }
     stage_value backward(stage_view x, stage_value& kept, stage_value& bar) override {
       X const* state = nullptr;
-      if constexpr (read.needs_state) state = &x.get<X>();
+      if constexpr (read.needs_state) state = detail::address_of(x.get<X>());
       tape& used = kept.get<tape>();
       Bar& old = bar.get<Bar>();
       if constexpr (read.gives_adjoint) return stage_value::made_by([&]() -> adjoint { return detail::stage_backward(stage, state, used, old); });
@@ -83,7 +84,7 @@ class any_stage {
       if constexpr (detail::tells_work<Stage>) return std::int64_t(stage.work_bytes());
       else return 0;
     }
-    void* get(detail::type_mark type) noexcept override { return type == detail::mark_of<Stage>() ? &stage : nullptr; }
+    void* get(detail::type_mark type) noexcept override { return type == detail::mark_of<Stage>() ? static_cast<void*>(detail::address_of(stage)) : nullptr; }
 
     mutable Stage stage;
   };

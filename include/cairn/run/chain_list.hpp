@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/action.hpp>
+#include <cairn/core/address_of.hpp>
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/stage.hpp>
@@ -144,7 +145,7 @@ class chain_list {
     auto const pull_at_state = [&] {
       if constexpr (types::shape.needs_state) {
         decltype(auto) x = look(i);
-        return pull(&x);
+        return pull(address_of(x));
       } else return pull(static_cast<state_type const*>(nullptr));
     };
     if constexpr (types::shape.gives_adjoint) {

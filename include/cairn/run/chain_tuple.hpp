@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/action.hpp>
+#include <cairn/core/address_of.hpp>
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/stage_shape.hpp>
@@ -105,7 +106,7 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<I...>> {
       auto& bar = std::get<k() + 1>(bars_);
       auto const pull = [&] {
         state const* x = nullptr;
-        if constexpr (read.needs_state) x = &look<decltype(k)::value>();
+        if constexpr (read.needs_state) x = address_of(look<decltype(k)::value>());
         return stage_backward(std::get<decltype(k)::value>(stages_), x, *std::get<decltype(k)::value>(tapes_), *bar);
       };
       if constexpr (read.gives_adjoint) std::get<k()>(bars_).make(pull);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/address_of.hpp>
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/core/numbers.hpp>
 #include <cairn/run/frames.hpp>
@@ -36,6 +37,15 @@ inline void sort_by_state(table<kept_frame>& all, std::size_t count) noexcept {
   for (std::size_t gap = count / 2 + 1; gap > 0; gap = gap == 1 ? 0 : gap / 2)
     for (std::size_t k = gap; k < count; ++k)
       for (std::size_t j = k; j >= gap && all[j].at < all[j - gap].at; j -= gap) std::swap(all[j], all[j - gap]);
+}
+
+/// \throws invalid_call   where a store that is said to lose nothing has lost a state
+template <class Store>
+void need_frame(frame_id found, place where, step_index i) {
+  if constexpr (!loses_nothing<Store>)
+    if (found == no_frame)
+      throw invalid_call{"cairn: sweep", "the store has lost a state, and does not say that it may", {{"state", i}, {"slot", where.slot}, {"tier", int(where.where)}},
+                         "give it `static constexpr bool may_lose = true`: then the sweep runs the state again"};
 }
 
 /// Asks a store to finish what is under way.
@@ -91,18 +101,18 @@ class copied_states {
     else if (State* const old = pool_.reusable(live_); old != nullptr) *old = std::forward<X0>(x0);
     else pool_.emplace(live_, std::forward<X0>(x0));
     pool_.set_at(live_, 0);
-    x0_ = &x0;
+    x0_ = address_of(x0);
     if (keeps_run_) pool_.keep(initial_ = live_);
   }
   /// Goes on with what the slots hold, and with no live state.
   void begin_again(State const& x0, sweep_setup const& setup) {
     keeps_run_ = false;
-    x0_ = &x0;
+    x0_ = address_of(x0);
     bool const anew = pool_.limit() != limit(setup) || slots_ != setup.slots;
     let_go_of_frames<store_type>(store_, pool_, setup.slots, anew);
     if (anew) return begin_empty(setup);
     reclaim_slots<store_type>(store_, pool_, setup.slots);
-    pool_.settle_with(&settle<store_type, State>, &store_);
+    pool_.settle_with(&settle<store_type, State>, address_of(store_));
     live_ = final_ = next_ = initial_ = no_frame;
     if (tracked()) held_.assign(std::size_t(setup.slots), {});
   }
@@ -119,7 +129,9 @@ class copied_states {
   /// False if the store has lost that state; there is no live state then.
   [[nodiscard]] bool load(place where, step_index i) {
     if constexpr (keeps_frames<store_type> && !may_lose<store_type>) {  // needs no frame and answers one
-      frame_id const before = std::exchange(live_, store_.load(pool_, where, i));
+      frame_id const found = store_.load(pool_, where, i);
+      need_frame<store_type>(found, where, i);
+      frame_id const before = std::exchange(live_, found);
       if (before != no_frame) pool_.release(before);
       return true;
     }
@@ -130,7 +142,7 @@ class copied_states {
         held_[std::size_t(where.slot)].at = -1;
         return false;
       }
-    }
+    } else need_frame<store_type>(live_, where, i);
     if constexpr (!keeps_frames<store_type>) pool_.set_at(live_, i);
     return true;
   }
@@ -181,7 +193,7 @@ class copied_states {
   /// What an observer sees: the final state right after the turn, else live; null if there is none.
   [[nodiscard]] State const* seen(bool after_turn) const noexcept {
     frame_id const k = after_turn ? final_ : live_;
-    return k == no_frame ? nullptr : &pool_.state(k);
+    return k == no_frame ? nullptr : address_of(pool_.state(k));
   }
   [[nodiscard]] State const& live() const noexcept { return std::as_const(pool_).state(live_); }
   [[nodiscard]] State const& next() const noexcept { return std::as_const(pool_).state(next_); }
@@ -332,7 +344,7 @@ class copied_states {
     anchor_count_ = 0;
     slots_ = setup.slots;
     pool_.begin(limit(setup), setup.held_back);
-    pool_.settle_with(&settle<store_type, State>, &store_);
+    pool_.settle_with(&settle<store_type, State>, address_of(store_));
     if (tracked() || keeps_run_) held_.assign(std::size_t(setup.slots), {});
     if (keeps_run_) anchors_.assign(std::size_t(setup.slots), {});
   }

@@ -6,11 +6,27 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#include <cairn/core/address_of.hpp>
 #include <cairn/run/checkpoint_view.hpp>
 #include <cairn/run/gradient.hpp>
 
 namespace cairn {
 namespace detail {
+
+/// False in an object that has been moved from.
+class not_moved {
+ public:
+  not_moved() = default;
+  not_moved(not_moved&& other) noexcept : is_{std::exchange(other.is_, false)} {}
+  not_moved& operator=(not_moved&& other) noexcept {
+    is_ = std::exchange(other.is_, false);
+    return *this;
+  }
+  [[nodiscard]] explicit operator bool() const noexcept { return is_; }
+
+ private:
+  bool is_ = true;
+};
 
 /// The forward half of a loop that a plan covers from end to end.
 struct forward_by_plan {
@@ -153,13 +169,16 @@ class checkpointed_run {
     explicit backward_range(checkpointed_run& run) : run_{&run} {}
     checkpointed_run* run_;
   };
+  class backward_of_its_own;
   /// x_n, x_(n-1), ... x_0 with their numbers, as an input range; each loop over it is one sweep. \throws invalid_plan for a plan with leaves
-  [[nodiscard]] backward_range backward() {
-    constexpr bool copied = copied_state<State>;
-    static_assert(copied, "cairn: backward() needs a state that can be copied");
-    if (engine().leaf > 1)
-      throw invalid_plan{"cairn::backward", "the plan reverses several steps at once", {{"leaf", engine().leaf}}, "use a plan with leaf 1"};
+  [[nodiscard]] backward_range backward() & {
+    check_backward();
     return backward_range{*this};
+  }
+  /// The same range of a run that nobody else holds, and which moves into it: `for (auto [i, x] : checkpointed_loop(...).backward())`.
+  [[nodiscard]] backward_of_its_own backward() && {
+    check_backward();
+    return backward_of_its_own{std::move(*this)};
   }
 
   /// `auto [final_state, checkpoints] = checkpointed_loop(...)`.
@@ -176,7 +195,7 @@ class checkpointed_run {
     auto const& states = mine("cairn::checkpoints").states;
     for (auto const& kept : states.held())
       if (frame_id const k = states.frame_of(kept); kept.checkpoint && k != no_frame && states.pool().at(k) == kept.at)
-        found.emplace_back(kept.at, &states.pool().state(k));
+        found.emplace_back(kept.at, detail::address_of(states.pool().state(k)));
     for (std::size_t k = 1; k < found.size(); ++k)
       for (std::size_t j = k; j > 0 && found[j].first < found[j - 1].first; --j) std::swap(found[j], found[j - 1]);
   }
@@ -221,7 +240,14 @@ class checkpointed_run {
     check_mine(operation);
     return engine();
   }
+  void check_backward() const {
+    constexpr bool copied = copied_state<State>;
+    static_assert(copied, "cairn: backward() needs a state that can be copied");
+    if (engine().leaf > 1)
+      throw invalid_plan{"cairn::backward", "the plan reverses several steps at once", {{"leaf", engine().leaf}}, "use a plan with leaf 1"};
+  }
   void check_mine(char const* operation) const {
+    if (!here_) throw invalid_call{operation, "this run has been moved to another object", {}, "use the object that it was moved to"};
     if (engine().users != user_)
       throw invalid_call{operation, "another sweep has begun in the workspace of this run", {}, "give a run that is kept a workspace of its own"};
   }
@@ -265,9 +291,24 @@ class checkpointed_run {
   [[no_unique_address]] Step step_;
   [[no_unique_address]] Observer observer_;
   Workspace work_;
+  detail::not_moved here_;
   std::uint64_t user_ = 0, pass_ = 0;
   bool fresh_ = true;
   bool turned_on_rest_ = false;
+};
+
+/// What `backward()` gives of a run that is a temporary: the run, to be walked.
+template <class Step, class State, schedule Plan, class Workspace, class Observer>
+class checkpointed_run<Step, State, Plan, Workspace, Observer>::backward_of_its_own {
+ public:
+  /// Starts a walk; a second one first runs again what was given up.
+  [[nodiscard]] walk_back begin() { return run_.start_backward(); }
+  [[nodiscard]] end_of_walk end() const noexcept { return {}; }  ///< past state 0
+
+ private:
+  friend checkpointed_run;
+  explicit backward_of_its_own(checkpointed_run&& run) : run_{std::move(run)} {}
+  checkpointed_run run_;
 };
 
 namespace detail {

@@ -2,6 +2,7 @@
 /// \file nested.hpp  Loops in loops: an outer step that is itself a checkpointed loop.
 #include <type_traits>
 #include <utility>
+#include <cairn/core/address_of.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/kept_object.hpp>
 
@@ -38,7 +39,7 @@ class nested {
     template <class State>
       requires(detail::shape_of_step<Step, State>().form == step_form::in_place)
     void operator()(State& x, step_index i) {
-      detail::counted_from<Step> from{&inner, i * steps};
+      detail::counted_from<Step> from{detail::address_of(inner), i * steps};
       step_index failed = -1;
       detail::run_in_place(from, x, 0, steps, failed);
     }
@@ -56,7 +57,7 @@ class nested {
       step_index const base = i * plan.steps();
       auto& work = memory.get<workspace<State, Plan, memory_store, Options>>();
       work.options() = options;
-      bar = gradient(detail::counted_from<Step>{&inner, base}, x, plan, std::move(bar),
+      bar = gradient(detail::counted_from<Step>{detail::address_of(inner), base}, x, plan, std::move(bar),
                      [this, base](State const& at, Bar& b, step_index k) {
                        if constexpr (indexed) detail::pull_back(back, b, at, b, base + k);
                        else detail::pull_back(back, b, at, b), void(base);

@@ -33,8 +33,8 @@ class saved_states {
       begin_empty(x0, setup);
     } else {
       reclaim_slots<store_type>(store_, pool_, setup.slots);
-      pool_.settle_with(&settle<store_type, snapshot>, &store_);
-      x_ = &x0;
+      pool_.settle_with(&settle<store_type, snapshot>, address_of(store_));
+      x_ = address_of(x0);
       parked_ = no_frame;
       if (may_lose<store_type>) held_.assign(std::size_t(setup.slots), {});
     }
@@ -63,7 +63,7 @@ class saved_states {
         held_[std::size_t(where.slot)].at = -1;
         return false;
       }
-    }
+    } else need_frame<store_type>(k, where, i);
     owner guard{pool_, k};
     restore_state(*x_, std::as_const(pool_).state(k));
     return true;
@@ -140,11 +140,11 @@ class saved_states {
   }
   [[nodiscard]] slot_index limit(sweep_setup const& setup) const { return frames_in(store_, setup.slots) + setup.working; }
   void begin_empty(State& x0, sweep_setup const& setup) {
-    x_ = &x0;
+    x_ = address_of(x0);
     parked_ = initial_ = no_frame;
     slots_ = setup.slots;
     pool_.begin(limit(setup));
-    pool_.settle_with(&settle<store_type, snapshot>, &store_);
+    pool_.settle_with(&settle<store_type, snapshot>, address_of(store_));
     if (may_lose<store_type>) held_.assign(std::size_t(setup.slots), {});
   }
 

@@ -41,4 +41,6 @@ class memory_store {
   detail::table<frame_id> kept_;
 };
 
+template <> inline constexpr bool detail::loses_nothing<memory_store> = true;
+
 }  // namespace cairn

@@ -58,6 +58,8 @@ concept store_of = requires(S& store, detail::frames_of<Value>& frames, place wh
 namespace detail {
 
 template <class S> inline constexpr bool keeps_frames = requires { requires bool(S::keeps_frames); };
+/// Of a store of ours, which answers every load of a valid plan: nothing is asked.
+template <class S> inline constexpr bool loses_nothing = false;
 template <class S> inline constexpr bool may_lose = requires { requires bool(S::may_lose); };
 template <class S> concept outliving_store = requires(S const& store) { { store.at(slot_index{}) } -> std::same_as<step_index>; };
 
