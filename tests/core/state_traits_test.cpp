@@ -468,10 +468,94 @@ TEST_CASE("the bytes of a state are those that a copy of it takes", "[state]") {
   check_bytes(tree{{tree{{}, 1}, tree{{tree{}, tree{}}, 2}}, 3});
 }
 
-TEST_CASE("the bytes of a state follow its size and not its capacity", "[state]") {
+namespace {
+/// A base that knows nothing of these members, in each way that a class can have one.
+struct vector_and_more : vec {
+  vec more;
+};
+struct array_and_more : std::array<double, 2> {
+  vec more;
+};
+struct string_and_more : std::string {
+  vec more;
+};
+struct bits_and_more : std::vector<bool> {
+  vec more;
+};
+struct optional_and_more : std::optional<vec> {
+  vec more;
+};
+struct counted_base {
+  vec x;
+  std::size_t bytes() const { return sizeof(*this) + x.size() * sizeof(double); }
+};
+struct counted_and_more : counted_base {
+  vec more;
+};
+template <class T, class Allocator = std::allocator<T>>
+struct list_and_more : std::vector<T, Allocator> {
+  vec more;
+};
+class hidden_more {
+ public:
+  using value_type = double;
+  double* data() { return x_.data(); }
+  double const* data() const { return x_.data(); }
+  std::size_t size() const { return x_.size(); }
+
+ private:
+  vec x_, more_;
+};
+/// Elements on show, and more that can be seen.
+struct open_more {
+  using value_type = double;
+  double* data() { return x.data(); }
+  double const* data() const { return x.data(); }
+  std::size_t size() const { return x.size(); }
+  vec x, more;
+};
+/// Nothing beside the container.
+struct named_vector : vec {
+  using vec::vec;
+};
+template <class Derived>
+struct counts_for {
+  std::size_t bytes() const { return sizeof(Derived) + static_cast<Derived const&>(*this).x.size() * sizeof(double); }
+};
+struct counted_by_base : counts_for<counted_by_base> {
+  vec x;
+};
+}  // namespace
+
+TEST_CASE("a class that shows elements and may hold more is not believed", "[state]") {
+  CHECK_FALSE(cairn::sized_state<vector_and_more>);
+  CHECK_FALSE(cairn::sized_state<array_and_more>);
+  CHECK_FALSE(cairn::sized_state<string_and_more>);
+  CHECK_FALSE(cairn::sized_state<bits_and_more>);
+  CHECK_FALSE(cairn::sized_state<optional_and_more>);
+  CHECK_FALSE(cairn::sized_state<counted_and_more>);
+  CHECK_FALSE(cairn::sized_state<list_and_more<double>>);
+  CHECK_FALSE(cairn::sized_state<hidden_more>);
+  CHECK_FALSE(cairn::sized_state<std::vector<vector_and_more>>);
+  check_bytes(open_more{vec(3), vec(100)});
+  check_bytes(named_vector(5));
+  counted_by_base by_base;
+  by_base.x.resize(3);
+  CHECK(bytes_of(by_base) == sizeof(by_base) + 3 * sizeof(double));
+}
+
+TEST_CASE("the bytes of a state are those that it holds, room to spare included", "[state]") {
   vec x(10);
   x.reserve(1000);
-  CHECK(bytes_of(x) == sizeof(vec) + 10 * sizeof(double));
+  CHECK(bytes_of(x) == sizeof(vec) + 1000 * sizeof(double));
+  heap::mark const start;
+  std::tuple<std::vector<vec>, std::vector<bool>, std::string> all;
+  std::get<0>(all).reserve(7);
+  std::get<0>(all).resize(2);
+  std::get<0>(all)[1].reserve(11);
+  std::get<1>(all).reserve(300);
+  std::get<2>(all).reserve(99);
+  CHECK(bytes_of(all) == sizeof all + start.rise());
 }
 
 TEST_CASE("traits and members may say how many bytes there are", "[state]") {

@@ -90,11 +90,11 @@ struct state_traits<Sparse> {
   {
     into = from;
   }
-  /// With the room that it has left between columns.
+  /// With the room that it has to spare, between columns and behind them.
   [[nodiscard]] static std::size_t bytes(Sparse const& x) {
     std::size_t const columns = x.outerIndexPtr() != nullptr ? std::size_t(x.outerSize()) : 0;
     std::size_t const indices = (columns > 0 ? columns + 1 : 0) + (x.innerNonZeroPtr() != nullptr ? columns : 0);
-    return sizeof(Sparse) + std::size_t(x.data().size()) * (sizeof(scalar) + sizeof(index)) + indices * sizeof(index);
+    return sizeof(Sparse) + std::size_t(x.data().allocatedSize()) * (sizeof(scalar) + sizeof(index)) + indices * sizeof(index);
   }
   /// Indices first, then values.
   template <class X, class F>

@@ -1,5 +1,6 @@
 #pragma once
 /// \file bytes_of.hpp  The bytes that a state holds, heap and device memory included.
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -7,6 +8,7 @@
 #include <utility>
 #include <cairn/core/aggregate.hpp>
 #include <cairn/core/device_memory.hpp>
+#include <cairn/core/only_elements.hpp>
 #include <cairn/core/traits.hpp>
 
 namespace cairn {
@@ -25,10 +27,12 @@ template <class... T> types<T...> parts_listed(std::tuple<T&...> const&);
 template <class T, class... Seen>
 [[nodiscard]] consteval bool can_size() {
   using seen = types<Seen..., T>;
-  if constexpr (is_one_of<T, Seen...> || traited_bytes<T> || member_bytes<T> || std::is_trivially_copyable_v<T> || is_bit_vector<T>) return true;
-  else if constexpr (device_range<T>) return true;
+  if constexpr (is_one_of<T, Seen...> || traited_bytes<T>) return true;
+  else if constexpr (member_bytes<T>) return counts_itself<T>();
+  else if constexpr (std::is_trivially_copyable_v<T>) return true;
+  else if constexpr (is_bit_vector<T> || device_range<T>) return told_by_size<T>;
   else if constexpr (std::is_array_v<T>) return can_size<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
-  else if constexpr (contiguous<T> || optional_like<T>) return can_size_all(types<typename T::value_type>{}, seen{});
+  else if constexpr (element_holder<T> || (optional_like<T> && told_by_has_value<T>)) return can_size_all(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return can_size_all(decltype(parts_listed(std::declval<members_t<T>>())){}, seen{});
   else return false;
 }
@@ -54,6 +58,14 @@ template <class T>
   return begin <= at && at < begin + sizeof(T);
 }
 
+/// Elements that a container has memory for; of one that does not say, those that it has.
+template <class T>
+[[nodiscard]] constexpr std::size_t room_of(T const& x) {
+  std::size_t const size = std::size_t(x.size());
+  if constexpr (requires { { x.capacity() } -> std::convertible_to<std::size_t>; }) return std::size_t(x.capacity()) > size ? std::size_t(x.capacity()) : size;
+  else return size;
+}
+
 /// Bytes beyond sizeof(T).
 template <class T>
 [[nodiscard]] constexpr std::size_t heap_of(T const& x) {
@@ -63,20 +75,19 @@ template <class T>
   else if constexpr (is_flat<T>()) return 0;
   else if constexpr (is_bit_vector<T>) {
     constexpr std::size_t bits = 8 * sizeof(unsigned long);
-    return (x.size() + bits - 1) / bits * sizeof(unsigned long);
+    return (room_of(x) + bits - 1) / bits * sizeof(unsigned long);
   }
-  else if constexpr (device_range<T>) return std::size_t(x.size()) * sizeof(typename T::value_type);
+  else if constexpr (device_range<T>) return room_of(x) * sizeof(typename T::value_type);
   else if constexpr (std::is_array_v<T>) {
     std::size_t sum = 0;
     for (auto const& element : x) sum += heap_of(element);
     return sum;
   }
-  else if constexpr (contiguous<T>) {
+  else if constexpr (element_holder<T>) {
     using element = typename T::value_type;
-    std::size_t const size = std::size_t(x.size());
-    std::size_t sum = lies_within(x, x.data()) ? 0 : (size + (requires { x.c_str(); } ? 1 : 0)) * sizeof(element);
+    std::size_t sum = lies_within(x, x.data()) ? 0 : (room_of(x) + (requires { x.c_str(); } ? 1 : 0)) * sizeof(element);
     if constexpr (!is_flat<element>())
-      for (std::size_t k = 0; k < size; ++k) sum += heap_of(x.data()[k]);
+      for (std::size_t k = 0; k < std::size_t(x.size()); ++k) sum += heap_of(x.data()[k]);
     return sum;
   }
   else if constexpr (optional_like<T>) return x.has_value() ? heap_of(*x) : 0;
@@ -92,7 +103,9 @@ template <class T>
 template <class T>
 concept sized_state = detail::can_size<std::remove_cv_t<T>>();
 
-/// Bytes that one copy of `x` holds: sizeof and what its containers have on the heap or in device memory, by size, not by capacity.
+/// Bytes that `x` holds: sizeof and what its containers have on the heap or in device memory, spare capacity included, which a copy of it
+/// does not take. Refused for classes that show elements and may hold more: those with `data()` and `size()` but no allocator, and those
+/// that add members to a container.
 /// Cost: proportional to the number of containers in it, not of numbers.
 template <class T>
 [[nodiscard]] constexpr std::size_t bytes_of(T const& x) {

@@ -11,7 +11,7 @@ namespace cairn {
 /// Specialise for types you do not own. Members, all static, each optional, and each ahead of the type's own:
 /// - `copy(from, into)`: into becomes a deep copy of from; needs a default constructor, since a new state is made by it and then copied into
 /// - `save(state) -> snapshot` with `restore(state, snapshot)`: for objects that cannot be copied
-/// - `bytes(state) -> std::size_t`: sizeof and everything on the heap
+/// - `bytes(state) -> std::size_t`: sizeof and everything on the heap, spare capacity included
 /// - `visit_buffers(state, f)`: f(void*, std::size_t) for each run of plain bytes, void const* for a const state; see `visit_buffers`
 /// - `in_device_memory = true`: runs of it lie in device memory; f(device_pointer<void>, std::size_t) takes these, void const for a const state
 /// - `visit_numbers(state, f)`: f(T*, std::size_t) for each run of floating-point numbers; see `visit_numbers`

@@ -7,6 +7,7 @@
 #include <utility>
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
+#include <cairn/core/same_room.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/core/table.hpp>
@@ -54,7 +55,8 @@ struct frame_record {
 
 static_assert(sizeof(frame_record) == bytes_a_frame);
 
-/// Frames of a state, or of a snapshot of one. A frame without an owner keeps its memory, and its state until the frame is needed.
+/// Frames of a state, or of a snapshot of one. A frame without an owner keeps its memory, and its state until the frame is needed. Room to
+/// spare, which containers get as steps resize them, stays with the states in work: what is kept or free has none that can be seen.
 /// Never more than `limit()` frames; allocates in begin() only, and there only when that changes.
 template <class T>
 class frames {
@@ -156,12 +158,14 @@ class frames {
     push_all_free();
   }
 
-  /// Copies the state of `source` into `target`, a frame from take(): into the old state's memory where the sizes agree.
+  /// Copies the state of `source` into `target`, a frame from take(): into the old state's memory where that is what
+  /// a fresh copy takes.
   void copy(frame_id source, frame_id target) { copy_in(state(source), target); }
   void copy_in(T const& from, frame_id target) {
-    if (record(target).constructed && same_size(from, state(target))) copy_state(from, state(target));
-    else if constexpr (traited_copy<T>) emplace_and_copy(from, target);
-    else emplace(target, from);
+    if (!has_room_of(from, target)) return copy_anew(from, target);
+    copy_state(from, state(target));
+    if constexpr (says_bytes<T>())  // what lies where within these bytes is seen by nobody but the copy
+      if (heap_of(from) < heap_of(std::as_const(state(target)))) copy_anew(from, target);
   }
 
   /// Leads `handle` from state `from` to a later state `to`; a frame that has another owner stays as it is.
@@ -190,6 +194,8 @@ class frames {
     frame_id const target = take();
     holder guard{*this, target};
     copy(handle, target);
+    if constexpr (!is_flat<T>())
+      if (!is_snug(std::as_const(state(handle)))) std::swap(state(handle), state(target));  // the copy has no room to spare: it is kept
     release(handle);
     handle = std::exchange(guard.held, no_frame);
   }
@@ -215,6 +221,10 @@ class frames {
 
   [[nodiscard]] frame_record& record(frame_id k) noexcept { return records_[std::size_t(k)]; }
   void push_free(frame_id k) noexcept {
+    if (record(k).constructed && !is_snug(std::as_const(state(k)))) {
+      destroy(k);
+      record(k).at = -1;
+    }
     record(k).next = free_;
     free_ = k;
   }
@@ -241,13 +251,20 @@ class frames {
     record(lapsed_).anchored = false;
     return std::exchange(lapsed_, record(lapsed_).next);
   }
-  [[nodiscard]] static bool same_size(T const& a, T const& b) {
-    if constexpr (std::is_trivially_copyable_v<T> || !sized_state<T>) return true;
-    else return bytes_of(a) == bytes_of(b);
+  /// A state that is kept while another goes on changes places with a copy where it has room to spare.   \param target  a frame to be written
+  void leave_snug([[maybe_unused]] frame_id kept, [[maybe_unused]] frame_id target) {
+    if constexpr (!is_flat<T>()) {
+      if (is_snug(std::as_const(state(kept)))) return;
+      copy_anew(state(kept), target);
+      std::swap(state(kept), state(target));
+    }
   }
-  void emplace_and_copy(T const& from, frame_id target) {
-    emplace(target);
-    copy_state(from, state(target));
+  [[nodiscard]] bool has_room_of(T const& from, frame_id target) const { return record(target).constructed && same_room(from, state(target)); }
+  void copy_anew(T const& from, frame_id target) {
+    if constexpr (traited_copy<T>) {
+      emplace(target);
+      copy_state(from, state(target));
+    } else emplace(target, from);
   }
 
   template <class Step>
@@ -260,6 +277,7 @@ class frames {
         frame_id const target = spare != no_frame ? std::exchange(spare, no_frame) : take();
         record(target).anchored = false;  // what it held is gone
         holder guard{*this, target};
+        if (shared(handle)) leave_snug(handle, target);
         T const& x = state(handle);
         set_at(target, -1);
         if constexpr (shape.form == step_form::by_value) {
@@ -268,7 +286,7 @@ class frames {
             else return call_lending(step, x);
           });
         } else {
-          if (reusable(target) == nullptr) copy_in(x, target);
+          if (!has_room_of(x, target)) copy_anew(x, target);  // else containers would keep the most that any state in this frame had
           if constexpr (shape.indexed) call_lending(step, x, state(target), std::as_const(i));
           else call_lending(step, x, state(target));
         }

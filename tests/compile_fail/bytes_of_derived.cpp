@@ -1,0 +1,11 @@
+// error: cannot tell how many bytes this state holds
+#include <cairn/core/state_traits.hpp>
+#include <vector>
+
+struct grid : std::vector<double> {
+#ifndef CAIRN_FIXED
+  std::vector<double> boundary;
+#endif
+};
+grid const x;
+auto const size = cairn::bytes_of(x);

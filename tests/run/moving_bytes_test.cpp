@@ -1,0 +1,149 @@
+// States whose containers change their sizes on the way, while the sum of these stays: what a sweep holds is no more than what is told.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <cairn/cairn.hpp>
+#include <cairn/run/rehearse.hpp>
+#include "support/catch.hpp"
+#include "support/heap.hpp"
+#include "support/plans.hpp"
+
+using namespace cairn;
+
+namespace {
+
+constexpr step_index longest = 40;
+constexpr std::size_t cells = 6, particles = 240;
+using cell = std::vector<double>;
+/// Particles sorted into cells.
+using swarm = std::vector<cell>;
+
+[[nodiscard]] std::uint64_t mixed_up(std::uint64_t x) {
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+  return x ^ x >> 31;
+}
+/// The cell of each particle at step i: most in one, which is another one in each step.
+[[nodiscard]] std::size_t cell_of(step_index i, std::size_t particle) {
+  auto const random = mixed_up(std::uint64_t(i) * 1000 + particle);
+  return random % 4 == 0 ? random / 4 % cells : mixed_up(std::uint64_t(i)) % cells;
+}
+[[nodiscard]] swarm cells_at(step_index i) {
+  std::size_t sizes[cells] = {};
+  for (std::size_t p = 0; p < particles; ++p) ++sizes[cell_of(i, p)];
+  swarm x(cells);
+  for (std::size_t k = 0; k < cells; ++k) x[k].assign(sizes[k], double(i));
+  return x;
+}
+constexpr std::size_t state_bytes = sizeof(swarm) + cells * sizeof(cell) + particles * sizeof(double);
+
+/// All states of the longest loop, made before anything is counted.
+[[nodiscard]] swarm const& state_at(step_index i) {
+  static std::vector<swarm> const all = [] {
+    std::vector<swarm> states;
+    for (step_index k = 0; k <= longest; ++k) states.push_back(cells_at(k));
+    return states;
+  }();
+  return all[std::size_t(i)];
+}
+
+/// Steps whose result has no room to spare, and which take no more than it on the way.
+auto const made_by_value = [](swarm const&, step_index i) -> swarm { return state_at(i + 1); };
+auto const made_in_place = [](swarm& x, step_index i) { x = swarm{}, x = swarm(state_at(i + 1)); };
+auto const made_out_of_place = [](swarm const&, swarm& x1, step_index i) { x1 = swarm{}, x1 = swarm(state_at(i + 1)); };
+/// Steps that leave each cell the most room that it ever had in this object, and take no more than that on the way.
+void resize(swarm& x, step_index i) {
+  for (std::size_t k = 0; k < cells; ++k) {
+    if (x[k].capacity() < state_at(i)[k].size()) x[k] = cell{};
+    x[k] = state_at(i)[k];
+  }
+}
+auto const resized_in_place = [](swarm& x, step_index i) { resize(x, i + 1); };
+auto const resized_out_of_place = [](swarm const&, swarm& x1, step_index i) { resize(x1, i + 1); };
+auto const one_step = [](swarm const& x, double& bar, step_index i) { bar += x == state_at(i) ? 1 : 1e9; };
+auto const leaf_adjoint = leaf([](swarm const& x, double& bar, step_index first, step_index last) { bar += x == state_at(first) ? double(last - first) : 1e9; });
+auto const with_next_adjoint = [](swarm const& x, swarm const& x1, double& bar, step_index i) { bar += x == state_at(i) && x1 == state_at(i + 1) ? 1 : 1e9; };
+
+[[nodiscard]] workload work_of(sweep_form form, wide bytes) {
+  return {.state_bytes = bytes, .state_inline_bytes = sizeof(swarm), .initial_bytes = 0, .adjoint_bytes = sizeof(double), .form = form};
+}
+template <class Step, class Adjoint>
+[[nodiscard]] constexpr sweep_form form_of() { return {detail::shape_of_step<Step, swarm>().form, detail::shape_of_adjoint<Adjoint, swarm, double>().form}; }
+
+/// What is told of its peak, without the tables that stand before.
+[[nodiscard]] std::size_t told(any_schedule const& plan, sweep_form form, std::size_t bytes) {
+  auto const predicted = estimate(plan, work_of(form, bytes));
+  CHECK(predicted.peak_is_exact);
+  return std::size_t(predicted.peak_bytes - shared_table_bytes_of(plan));
+}
+/// What one gradient takes from the heap, its adjoint included.
+template <class Step, class Adjoint>
+[[nodiscard]] std::size_t taken_by(any_schedule const& plan, Step step, Adjoint adjoint) {
+  heap::mark const mark;
+  double const sum = gradient(step, state_at(0), plan, 0.0, adjoint);
+  std::size_t const held = mark.rise() + sizeof(double);
+  CHECK(sum == double(plan.steps()));
+  return held;
+}
+/// Calls use(step, adjoint, form) for each step and the adjoints that fit the plan.
+template <class Use, class... Step>
+void each_form(any_schedule const& plan, Use use, Step... step) {
+  auto const with = [&](auto one, auto adjoint) {
+    auto const form = form_of<decltype(one), decltype(adjoint)>();
+    INFO("step form " << int(form.step) << ", adjoint form " << int(form.adjoint));
+    use(one, adjoint, form);
+  };
+  auto const with_adjoints = [&](auto one) {
+    if (plan.leaf() > 1) return with(one, leaf_adjoint);
+    with(one, one_step);
+    with(one, with_next_adjoint);
+  };
+  (with_adjoints(step), ...);
+}
+template <class Use>
+void each_plain_plan(Use use) {
+  (void)state_at(0);
+  for (step_index const n : {0, 1, 2, 7, 18, 31})
+    each_plan(n, [&](std::string const& name, auto const& made) {
+      any_schedule const plan{made};
+      if (plan.tapes() > 0 || tapes_restart(plan)) return;
+      INFO(name);
+      use(plan);
+    });
+}
+
+}  // namespace
+
+TEST_CASE("states that move their sizes about and have no room to spare take what is told, to the byte", "[run][bytes]") {
+  each_plain_plan([](any_schedule const& plan) {
+    each_form(plan, [&](auto step, auto adjoint, sweep_form form) {
+      CHECK(taken_by(plan, step, adjoint) == told(plan, form, state_bytes));
+      sweep_sizes const rest{.state_inline = sizeof(swarm), .adjoint = sizeof(double)};
+      CHECK(taken_by(plan, step, adjoint) <= std::size_t(rehearse(plan, [](step_index) { return state_bytes; }, form, rest)));
+    }, made_by_value, made_in_place, made_out_of_place);
+  });
+}
+
+TEST_CASE("only states in work have room to spare: what is kept takes its size", "[run][bytes]") {
+  std::size_t largest[cells] = {}, most_spare_in_place = 0, most_spare_out_of_place = 0;
+  for (step_index i = 0; i <= longest; ++i) {
+    std::size_t spare = 0;
+    for (std::size_t k = 0; k < cells; ++k) {
+      std::size_t const size = state_at(i)[k].size(), next = state_at(std::min(i + 1, longest))[k].size();
+      largest[k] = std::max(largest[k], size);
+      spare += std::max(size, next) - next;
+    }
+    most_spare_out_of_place = std::max(most_spare_out_of_place, spare * sizeof(double));
+  }
+  for (std::size_t const most : largest) most_spare_in_place += most * sizeof(double);
+  most_spare_in_place -= particles * sizeof(double);
+  REQUIRE(most_spare_in_place > 3 * particles * sizeof(double));
+  each_plain_plan([&](any_schedule const& plan) {
+    each_form(plan, [&](auto step, auto adjoint, sweep_form form) {
+      std::size_t const spare = form.step == step_form::in_place ? most_spare_in_place : most_spare_out_of_place;
+      auto const taken = taken_by(plan, step, adjoint);
+      CHECK(taken <= told(plan, form, state_bytes) + std::size_t(working_frames(form, plan.leaf())) * spare);
+      CHECK(taken <= told(plan, form, state_bytes + spare));
+    }, resized_in_place, resized_out_of_place);
+  });
+}
