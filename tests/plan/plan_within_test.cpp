@@ -1,5 +1,6 @@
 #include <limits>
 #include <random>
+#include <cairn/core/bytes_of.hpp>
 #include <cairn/planning.hpp>
 #include <cairn/plan/text/plan_text.hpp>
 #include "support/catch.hpp"
@@ -68,6 +69,23 @@ TEST_CASE("the least feasible budget is feasible, and one byte less is refused a
       CHECK(refused.value(1).magnitude == low->least_bytes());
     }
   }
+}
+
+TEST_CASE("a budget in bytes is refused without the bytes of a state, before anything is planned", "[plan][plan_within]") {
+  auto work = plain;
+  work.state_bytes = work.state_inline_bytes = 0;
+  auto const refused = [&](char const* who, auto ask) {
+    CHECK_THROWS_AS(ask(), invalid_plan);
+    CHECK_THROWS_WITH(ask(), ContainsSubstring(std::string{who} + ": the workload does not say how many bytes a state holds (state bytes = 0); give workload::state_bytes"));
+  };
+  refused("cairn::plan_within", [&] { (void)plan_within("1MB", work); });
+  refused("cairn::advise", [&] { (void)advise("1MB", work); });
+  refused("cairn::pareto", [&] { (void)pareto(work); });
+  refused("cairn::why_infeasible", [&] { (void)why_infeasible("1MB", work); });
+  CHECK_THROWS_WITH(plan_within("1MB", {}), ContainsSubstring("does not say how many steps"));
+  struct empty {};
+  work.state_bytes = bytes_of(empty{});
+  CHECK(plan_within("2MB", work).cost.extra_steps == 0);
 }
 
 TEST_CASE("a budget that is too small says what the least is for", "[plan][plan_within]") {

@@ -32,10 +32,11 @@ struct tier_costs {
   }
 };
 
-/// One loop on one machine. Sizes are of whole values, heap included; where they grow on the way, of the largest.
+/// One loop on one machine. Sizes are of whole values, heap included; where they change on the way, of the largest as the step leaves it, with
+/// the room to spare that containers then have: what a plan takes by these sizes is then a bound.
 struct workload {
   std::optional<step_index> steps = {};    ///< loop length; a plan brings its own, and must agree
-  wide state_bytes = 0;                    ///< one state; see `bytes_of`
+  wide state_bytes = 0;                    ///< one state; see `bytes_of`. Who plans within a budget needs 1 or more
   wide state_inline_bytes = 0;             ///< of these, sizeof(State): all that an unused frame holds; 0 counts it as a whole state
   std::optional<wide> initial_bytes = {};  ///< the caller's own initial state; a state where it is not given
   wide adjoint_bytes = 0;                  ///< one adjoint

@@ -31,7 +31,7 @@ struct advice {
 /// of store-all, uniform, Revolve, mixed where the adjoint records, and two-level, H-Revolve, multistage, Disk-Revolve where there is a tier
 /// beside memory. Storing everything is one plan among others: it is taken where it is the fastest by the times given.
 /// Cost: milliseconds for loops of up to some hundred steps; tables are made for up to `options.most_table_cells`.
-/// \throws infeasible_budget   that says the least feasible bytes   \throws invalid_plan, overflow_error   for a workload that cannot be
+/// \throws infeasible_budget   that says the least feasible bytes   \throws invalid_plan, overflow_error   for a workload that cannot be, or that lacks its steps or the bytes of a state
 [[nodiscard]] inline advice advise(byte_size budget, workload const& work, planning_options const& options = {}) {
   constexpr char const* who = "cairn::advise";
   detail::plan_search search{work, budget, options, true, who};

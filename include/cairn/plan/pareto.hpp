@@ -41,7 +41,7 @@ namespace detail {
 /// Plans over all planners and tiers from the smallest to the largest of use, each faster than all that are smaller (fewer step calls where
 /// the workload has no times). All there are in loops of few steps, where these are no more than `most_points`; else some, at budgets of
 /// about equal ratios.   \param most_points  >= 2
-/// Cost: that of `advise` for each of them.   \throws invalid_plan, overflow_error   for a workload that cannot be
+/// Cost: that of `advise` for each of them.   \throws invalid_plan, overflow_error   for a workload that cannot be, or that lacks its steps or the bytes of a state
 [[nodiscard]] inline std::vector<planned> pareto(workload const& work, std::size_t most_points = usual_pareto_points, planning_options const& options = {}) {
   constexpr char const* who = "cairn::pareto";
   if (most_points < 2) throw invalid_plan{who, "too few points for a curve", {{"points", most_points}}, "give 2 or more"};

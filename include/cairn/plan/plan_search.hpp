@@ -19,6 +19,7 @@ namespace cairn::detail {
 [[nodiscard]] constexpr step_index steps_of(workload const& work, char const* who) {
   if (!work.steps) throw invalid_plan{who, "the workload does not say how many steps the loop has", {}, "give workload::steps"};
   if (*work.steps < 0) throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", *work.steps}}, "give 0 or more"};
+  check_state_bytes(work, who);
   return *work.steps;
 }
 

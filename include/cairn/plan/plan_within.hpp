@@ -13,7 +13,7 @@ namespace cairn {
 /// `plan_within("512MiB", work)`. Chooses planner, slots, and where the adjoint takes leaves (`adjoint_form::leaf`) their length.
 /// States lie in memory alone unless `options.only` is a planner that keeps some elsewhere.
 /// Cost: milliseconds for loops of up to some thousand steps, where peaks are exact; above `most_tallied_steps` closed forms, to 2^63-1.
-/// \throws infeasible_budget   that says the least feasible bytes   \throws invalid_plan, overflow_error   for a workload that cannot be
+/// \throws infeasible_budget   that says the least feasible bytes   \throws invalid_plan, overflow_error   for a workload that cannot be, or that lacks its steps or the bytes of a state
 [[nodiscard]] inline planned plan_within(byte_size budget, workload const& work, planning_options const& options = {}) {
   constexpr char const* who = "cairn::plan_within";
   bool const far = options.only && (*options.only == planner::two_level || *options.only == planner::hrevolve ||

@@ -18,7 +18,7 @@ struct infeasibility {
   [[nodiscard]] wide missing() const noexcept { return least_bytes() - budget; }       ///< how many bytes the budget lacks
 };
 
-/// Why no plan keeps within the budget; nothing where one does.   \throws invalid_plan, overflow_error   for a workload that cannot be
+/// Why no plan keeps within the budget; nothing where one does.   \throws invalid_plan, overflow_error   for a workload that cannot be, or that lacks its steps or the bytes of a state
 [[nodiscard]] inline std::optional<infeasibility> why_infeasible(byte_size budget, workload const& work) {
   planned least = detail::smallest_plan(work, "cairn::why_infeasible");
   if (least.cost.memory_bytes <= budget.count()) return {};

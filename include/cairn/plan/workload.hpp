@@ -19,6 +19,13 @@ constexpr void check_times(workload const& work) {
   if (!sound) throw invalid_plan{"cairn::workload", "a time is negative or not a number", {}, ""};
 }
 
+/// Of states whose bytes are not told any number would fit a budget.
+constexpr void check_state_bytes(workload const& work, char const* who) {
+  if (work.state_bytes == 0)  // an object without members has a byte, too
+    throw invalid_plan{who, "the workload does not say how many bytes a state holds", {{"state bytes", work.state_bytes}},
+                       "give workload::state_bytes, as cairn::bytes_of counts or cairn::probe measures them; 1 for a state that holds nothing"};
+}
+
 /// What one adjoint call keeps, or one `record`: that of a leaf grows with its length.   \throws overflow_error
 [[nodiscard]] constexpr wide tape_of_leaf(workload const& work, step_index leaf) {
   if (work.form.adjoint != adjoint_form::leaf || work.tape_step_bytes == 0) return work.tape_bytes;
