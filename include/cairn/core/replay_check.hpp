@@ -1,6 +1,7 @@
 #pragma once
 /// \file replay_check.hpp  What a sweep compares when it runs a state again, and how to ask for it.
 #include <cstdint>
+#include <type_traits>
 #include <cairn/core/action.hpp>
 
 namespace cairn {
@@ -32,6 +33,8 @@ struct replay_check_needs {
 };
 
 namespace detail {
+
+template <class T> inline constexpr bool is_options = std::is_same_v<std::remove_cvref_t<T>, sweep_options>;
 
 /// Sizes of what the ledger keeps; asserted where it is defined.
 inline constexpr wide bytes_a_noted_state = 16, bytes_a_hash = 8;

@@ -234,7 +234,6 @@ template <class W> struct options_in { using type = no_options; };
 template <class State, class Plan, class Store, class Options>
 struct options_in<workspace<State, Plan, Store, Options>> { using type = Options; };
 
-template <class T> inline constexpr bool is_options = std::is_same_v<std::remove_cvref_t<T>, sweep_options>;
 
 /// What the verbs ask of options. \tparam Given  what they were handed, or `no_options`   \tparam W  the workspace, store or observer
 template <class State, class Plan, class Given, class W>
