@@ -84,6 +84,7 @@ inline std::vector<std::size_t> random_lengths(int stages, std::size_t most, std
 inline double weight(std::size_t i) { return 0.3 + 0.1 * double(i % 5); }
 inline vec start(std::size_t length) {
   vec x;
+  x.reserve(length);  // no room to spare, which would count
   for (std::size_t k = 0; k < length; ++k) x.push_back(0.7 - 0.2 * double(k % 7));
   return x;
 }
