@@ -1,0 +1,450 @@
+// Single cases of the replay check: stale targets, solver objects, loops of unknown length, nested loops, stopped and lost sweeps, memory.
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+#include <cairn/cairn.hpp>
+#include <cairn/run/nested.hpp>
+#include <cairn/run/resume.hpp>
+#include <cairn/run/while.hpp>
+#include "support/catch.hpp"
+#include "support/heap.hpp"
+#include "support/plans.hpp"
+#include "support/toy_stores.hpp"
+
+using namespace cairn;
+
+namespace {
+
+constexpr replay_check modes[] = {replay_check::checkpoints, replay_check::every_step};
+using numbers = std::vector<double>;
+
+/// What a replay check says of a sweep, if it says anything.
+template <class Sweep>
+std::optional<replay_difference> difference_in(Sweep sweep) {
+  try {
+    (void)sweep();
+  } catch (nondeterminism_error const& e) {
+    return e.found;
+  }
+  return {};
+}
+
+/// Runs of two steps or more that an advance makes behind the turn.
+template <class Plan>
+int long_replays(Plan const& plan) {
+  int count = 0;
+  bool turned = false;
+  for (action const& a : actions_of(plan)) {
+    turned = turned || a.kind == action_kind::turn;
+    count += turned && a.kind == action_kind::advance && a.to - a.from > 1;
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a step that does not write all of x1 is found wherever it is run again, whatever is left out") {
+  struct state {
+    numbers v;
+    std::vector<int> marks;
+  };
+  auto const adjoint = [](state const& x, numbers& bar, step_index) { bar[0] += x.v[0]; };
+  auto const seed = [](state const& x) { return x.v; };
+  auto const all = [](state const& x, state& x1, step_index i) {
+    x1.v[0] = x.v[0] + 0.1 * x.v[1];
+    x1.v[1] = x.v[1] - 0.1 * x.v[0];
+    x1.marks[0] = i % 2 == 0 ? int(i) : x.marks[0];
+    x1.marks[1] = i % 2 != 0 ? int(i) : x.marks[1];
+  };
+  auto const half_of_numbers = [&](state const& x, state& x1, step_index i) {
+    double const old = x1.v[1];
+    all(x, x1, i);
+    if (i % 3 == 0) x1.v[1] = old;
+  };
+  auto const half_of_marks = [&](state const& x, state& x1, step_index i) {
+    int const old = x1.marks[std::size_t(i % 2 == 0)];
+    all(x, x1, i);
+    x1.marks[std::size_t(i % 2 == 0)] = old;
+  };
+  int planted = 0;
+  each_plan(40, [&](std::string const& name, auto const& plan) {
+    if (tapes_of(plan) > 0 || tapes_restart(plan) || plan.leaf() > 1) return;
+    INFO(name);
+    any_schedule const p{plan};
+    for (auto const mode : modes) {
+      sweep_options const options{mode};
+      state const x0{{1, 0.5}, {-1, -2}};
+      CHECK(gradient(all, x0, p, seed, adjoint, options) == gradient(all, x0, p, seed, adjoint));
+      if (long_replays(p) == 0) continue;
+      ++planted;
+      auto const in_numbers = difference_in([&] { return gradient(half_of_numbers, x0, p, seed, adjoint, options); });
+      CHECK(in_numbers);
+      CHECK(difference_in([&] { return gradient(half_of_marks, x0, p, seed, adjoint, options); }));
+      if (in_numbers && mode == replay_check::every_step) CHECK(in_numbers->first_step % 3 == 0);
+    }
+  });
+  CHECK(planted > 60);
+}
+
+namespace {
+
+/// A solver in the style of an adaptive Runge-Kutta object: Heun's method with the error of Euler's, and a step size that is chosen from this
+/// error and the one before.
+class solver {
+ public:
+  struct snapshot {
+    double u, t, dt;
+    long long step;
+    double last_error;
+  };
+  /// \param whole  the error history of the step size controller is part of the snapshot
+  explicit solver(bool whole) : whole_{whole} {}
+  solver(solver const&) = delete;
+  void advance() {
+    double const k1 = slope(u_, t_), k2 = slope(u_ + dt_ * k1, t_ + dt_);
+    double const error = std::abs(dt_ / 2 * (k2 - k1)) / 1e-3 + 1e-10;
+    u_ += dt_ / 2 * (k1 + k2);
+    t_ += dt_;
+    dt_ *= std::pow(error, -0.35) * std::pow(last_error_, 0.2);
+    last_error_ = error;
+    ++step_;
+  }
+  [[nodiscard]] double u() const { return u_; }
+  [[nodiscard]] double dt() const { return dt_; }
+  [[nodiscard]] double t() const { return t_; }
+  [[nodiscard]] snapshot save() const { return {u_, t_, dt_, step_, whole_ ? last_error_ : 0}; }
+  void restore(snapshot const& from) {
+    u_ = from.u, t_ = from.t, dt_ = from.dt, step_ = from.step;
+    if (whole_) last_error_ = from.last_error;
+  }
+  [[nodiscard]] static double slope(double u, double t) { return std::sin(3 * t) * u - 0.3 * u * u * u; }
+
+ private:
+  double u_ = 1.5, t_ = 0, dt_ = 0.01, last_error_ = 1;
+  long long step_ = 0;
+  bool whole_;
+};
+
+template <class... More>
+double solve(any_schedule const& plan, bool whole, More... more) {
+  solver x{whole};
+  auto const step = [](solver& s) { s.advance(); };
+  auto const adjoint = [](solver const& s, double& bar) {
+    double const c = std::sin(3 * s.t()) - 0.9 * s.u() * s.u();
+    bar *= 1 + s.dt() * c;
+  };
+  return gradient(step, x, plan, 1.0, adjoint, more...);
+}
+
+}  // namespace
+
+TEST_CASE("a solver whose snapshot misses the history of its step size gives gradients that depend on the slots, and a replay check says so") {
+  step_index const n = 20;
+  double const right = solve(store_all(n), true);
+  CHECK(solve(revolve{n, 5}, false) != right);
+  CHECK(solve(revolve{n, 2}, false) != solve(revolve{n, 5}, false));
+  int planted = 0;
+  each_plan(n, [&](std::string const& name, auto const& plan) {
+    if (tapes_of(plan) > 0 || tapes_restart(plan) || plan.leaf() > 1) return;
+    INFO(name);
+    any_schedule const p{plan};
+    for (auto const mode : modes) {
+      CHECK(solve(p, true, sweep_options{mode}) == right);
+      toys::keeping store;
+      CHECK(solve(p, true, store, sweep_options{mode}) == right);
+      if (solve(p, false) == right) continue;  // nothing of consequence is run again
+      ++planted;
+      auto const found = difference_in([&] { return solve(p, false, sweep_options{mode}); });
+      REQUIRE(found);
+      CHECK(found->state > found->last_step);
+    }
+  });
+  CHECK(planted > 60);
+}
+
+TEST_CASE("an object that does not restore all that it saves is found when it is brought back") {
+  struct forgetful {
+    forgetful() = default;
+    forgetful(forgetful const&) = delete;
+    std::pair<double, double> both{1, 2};
+    [[nodiscard]] std::pair<double, double> save() const { return both; }
+    void restore(std::pair<double, double> const& from) { both.first = from.first; }
+  };
+  auto const step = [](forgetful& x) { x.both.first += 0.1 * x.both.second, x.both.second *= 0.9; };
+  auto const adjoint = [](forgetful const& x, double& bar) { bar += x.both.second; };
+  for (auto const mode : modes) {
+    forgetful x;
+    auto const found = difference_in([&] { return gradient(step, x, revolve{10, 2}, 1.0, adjoint, sweep_options{mode}); });
+    REQUIRE(found);
+    CHECK(found->first_step == found->state);  // brought back, not run again
+  }
+}
+
+namespace {
+
+/// Hides that its copies share what they hold.
+class shared_inside {
+ public:
+  double& value() const { return *value_; }
+  void visit_buffers(auto& f) const { cairn::visit_buffers(*value_, f); }
+  void visit_buffers(auto& f) { cairn::visit_buffers(*value_, f); }
+
+ private:
+  std::shared_ptr<double> value_ = std::make_shared<double>(1.0);
+};
+
+}  // namespace
+
+TEST_CASE("a state whose copies share their data is found when it is brought back") {
+  auto const step = [](shared_inside& x) { x.value() = std::sin(x.value()); };
+  auto const adjoint = [](shared_inside const& x, double& bar) { bar *= std::cos(x.value()); };
+  for (auto const mode : modes)
+    CHECK(difference_in([&] { return gradient(step, shared_inside{}, revolve{20, 4}, 1.0, adjoint, sweep_options{mode}); }));
+}
+
+TEST_CASE("where the first state still stands, the first number that differs is named with both values") {
+  using enum action_kind;
+  action const all[] = {{save, tier::memory, content::state, 0, 0, 0}, {advance, tier::memory, content::state, no_slot, 0, 1},
+                        {save, tier::memory, content::state, 1, 1, 0}, {advance, tier::memory, content::state, no_slot, 1, 2},
+                        {turn, tier::memory, content::state, no_slot, 2, 3}, {reverse, tier::memory, content::state, no_slot, 2, 3},
+                        {load, tier::memory, content::state, 0, 0, 0}, {advance, tier::memory, content::state, no_slot, 0, 1},
+                        {reverse, tier::memory, content::state, no_slot, 1, 2}, {drop, tier::memory, content::state, 1, 0, 0},
+                        {load, tier::memory, content::state, 0, 0, 0}, {reverse, tier::memory, content::state, no_slot, 0, 1},
+                        {drop, tier::memory, content::state, 0, 0, 0}};
+  listed const plan{3, 2, all, std::size(all)};
+  (void)verify(plan);
+  for (bool const zero : {false, true}) {
+    int calls = 0;
+    auto const step = [&](numbers& x) {
+      for (auto& v : x) v += 1;
+      if (zero) x[2] = ++calls > 3 ? -0.0 : 0.0;
+      else x[2] += ++calls > 3 ? 0.5 : 0.25;
+    };
+    auto const adjoint = [](numbers const&, numbers&) {};
+    auto const found = difference_in([&] { return gradient(step, numbers{0, 0, 0}, plan, numbers{1, 1, 1}, adjoint, sweep_options{replay_check::every_step}); });
+    REQUIRE(found);
+    CHECK(found->state == 1);
+    CHECK(found->first_step == 0);
+    CHECK(found->number == 2);
+    CHECK(found->first == (zero ? 0.0 : 1.25));
+    CHECK(std::signbit(found->again) == zero);
+    CHECK(found->again == (zero ? -0.0 : 1.5));
+  }
+}
+
+TEST_CASE("a loop of unknown length compares as the others do") {
+  step_index const n = 37;
+  pendulum::stored const all{n};
+  auto const going = [&](pendulum::state const&, step_index i) { return i < n; };
+  for (auto const mode : modes)
+    for (slot_index const s : {1, 2, 3, 7})
+      for (bool const eager : {false, true}) {
+        online const plan{s, {.eager = eager}};
+        sweep_options const options{mode};
+        auto const check = [&](auto step) {
+          auto run = checkpointed_while(step, pendulum::start(), going, plan, options);
+          CHECK(run.steps() == n);
+          for (int time = 0; time < 3; ++time) CHECK(run.reverse(pendulum::seed, pendulum::one_step{}) == all.gradient);
+          CHECK(run.at(n / 2).v == all.states[n / 2]);
+          std::map<step_index, int> calls;
+          auto const hides = [&](pendulum::state& x, step_index i) { pendulum::swing(x.v, x.v, i), x.v[0] += calls[i]++ > 0 ? 1e-9 : 0; };
+          auto faulty = checkpointed_while(hides, pendulum::start(), going, plan, options);
+          auto const found = difference_in([&] { return faulty.reverse(pendulum::seed, pendulum::one_step{}); });
+          bool const again = [&] {
+            for (auto const& [i, k] : calls)
+              if (k > 1) return true;
+            return false;
+          }();
+          CHECK(found.has_value() == again);
+        };
+        check(pendulum::in_place{});
+        check(pendulum::by_value{});
+        check(pendulum::out_of_place{});
+        auto const stops = [&](pendulum::state& x, step_index i) {
+          pendulum::swing(x.v, x.v, i);
+          return i + 1 < n;
+        };
+        auto work = workspace_for<pendulum::state>(plan, options);
+        auto run = checkpointed_while(stops, pendulum::start(), [](pendulum::state const&) { return true; }, plan, work, [](event const&) {});
+        CHECK(run.steps() == n);
+        CHECK(run.reverse(pendulum::seed, pendulum::one_step{}) == all.gradient);
+      }
+}
+
+TEST_CASE("a run that is kept compares its second way back, and states that are asked for, with the first run") {
+  step_index const n = 20;
+  for (auto const mode : modes) {
+    double change = 0;
+    auto const step = [&](pendulum::state& x, step_index i) { pendulum::swing(x.v, x.v, i), x.v[0] += change; };
+    auto run = checkpointed_loop(step, pendulum::start(), revolve{n, 3}, sweep_options{mode});
+    (void)run.reverse(pendulum::seed, pendulum::one_step{});
+    (void)run.reverse(pendulum::seed, pendulum::one_step{});
+    change = 1e-9;
+    CHECK(difference_in([&] { return run.reverse(pendulum::seed, pendulum::one_step{}); }));
+    if (mode == replay_check::every_step) {
+      auto const found = difference_in([&] { return run.at(7); });
+      REQUIRE(found);
+      CHECK(found->state <= 7);
+    }
+    change = 0;
+    CHECK(run.reverse(pendulum::seed, pendulum::one_step{}) == pendulum::stored{n}.gradient);  // and can go on
+  }
+}
+
+TEST_CASE("lost checkpoints and stopped sweeps compare what is run again, and find nothing where there is nothing") {
+  step_index const n = 40;
+  pendulum::stored const all{n};
+  for (auto const mode : modes) {
+    sweep_options const options{mode};
+    toys::losing<toys::keeping> frames;
+    toys::losing<toys::serialising> bytes;
+    for (int time = 0; time < 20; ++time) {
+      CHECK(gradient(pendulum::in_place{}, pendulum::start(), revolve{n, 4}, pendulum::seed, pendulum::one_step{}, frames, options) == all.gradient);
+      CHECK(gradient(pendulum::out_of_place{}, pendulum::start(), revolve{n, 4}, pendulum::seed, pendulum::with_next{}, bytes, options) == all.gradient);
+      int calls = 0;
+      auto const hides = [&](pendulum::state& x, step_index i) { pendulum::swing(x.v, x.v, i), x.v[0] += 1e-9 * ++calls; };
+      CHECK(difference_in([&] { return gradient(hides, pendulum::start(), revolve{n, 4}, pendulum::seed, pendulum::one_step{}, frames, options); }));
+    }
+    CHECK(frames.lost + bytes.lost > 20);
+  }
+}
+
+namespace {
+struct stop {};
+}  // namespace
+
+TEST_CASE("a sweep that is stopped at any action goes on with its replay check") {
+  step_index const n = 20;
+  pendulum::stored const all{n};
+  revolve const plan{n, 3};
+  for (auto const mode : modes)
+    for (bool const outlives : {false, true})
+      for (long k = 0, done = 0; done == 0; ++k) {
+        toys::serialising store;
+        auto in_frames = workspace_for<pendulum::state>(plan, sweep_options{mode});
+        auto in_store = workspace_for<pendulum::state>(plan, store, sweep_options{mode});
+        auto const go = [&](auto& work) {
+          reached<numbers> noted{n, {}};
+          bool turned = false;
+          pendulum::in_place const step;
+          auto const seed = [&](pendulum::state const& x) { return turned = true, noted.bar = x.v; };
+          auto const adjoint = hooked(pendulum::one_step{}, [&](pendulum::state const&, numbers const& bar, step_index i) { noted = {i, bar}; });
+          long left = k;
+          auto const stops = [&](event const&) {
+            if (left-- == 0) throw stop{};
+          };
+          try {
+            auto const whole = gradient(step, pendulum::start(), plan, seed, adjoint, work, stops);
+            CHECK(whole == all.gradient);
+            done = 1;
+          } catch (stop) {
+            if (!turned) return;
+            CHECK(resume(step, pendulum::start(), plan, noted, adjoint, work) == all.gradient);
+            CHECK(resume(step, pendulum::start(), plan, reached<numbers>{n, all.states.back()}, adjoint, work, sweep_options{mode}) == all.gradient);
+          }
+        };
+        if (outlives) go(in_store);
+        else go(in_frames);
+      }
+}
+
+TEST_CASE("a resumed sweep that starts from another initial state than the stopped one is refused where the workspace knows better") {
+  revolve const plan{20, 3};
+  for (auto const mode : modes) {
+    auto work = workspace_for<pendulum::state>(plan, sweep_options{mode});
+    CHECK_THROWS_AS(gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed,
+                             [](pendulum::state const&, numbers&, step_index i) {
+                               if (i == 10) throw stop{};
+                             },
+                             work),
+                    stop);
+    auto const found = difference_in([&] { return resume(pendulum::in_place{}, pendulum::state{{1.0, 0.25}}, plan, reached<numbers>{11, {1, 1}}, pendulum::one_step{}, work); });
+    REQUIRE(found);
+    CHECK(found->state == 0);
+  }
+}
+
+TEST_CASE("nested loops compare in their inner sweeps") {
+  auto const adjoint = [](numbers const&, numbers& bar, step_index) { bar[0] += 0.1 * bar[1]; };
+  auto const sound = [](numbers& x, step_index i) { x[0] += 0.1 * x[1], x[1] -= 0.1 * x[0] + 1e-3 * double(i); };
+  nested plain{revolve{8, 2}, sound, adjoint};
+  auto const expected = gradient(plain.step, numbers{1, 2}, revolve{5, 2}, numbers{1, 0}, plain.adjoint);
+  for (auto const mode : modes) {
+    nested loops{revolve{8, 2}, sound, adjoint, sweep_options{mode}};
+    CHECK(gradient(loops.step, numbers{1, 2}, revolve{5, 2}, numbers{1, 0}, loops.adjoint, sweep_options{mode}) == expected);
+    auto calls = std::make_shared<int>(0);
+    nested faulty{revolve{8, 2}, [=](numbers& x, step_index i) { sound(x, i), x[0] += 1e-9 * ++*calls; }, adjoint, sweep_options{mode}};
+    CHECK(difference_in([&] { return gradient(faulty.step, numbers{1, 2}, store_all(5), numbers{1, 0}, faulty.adjoint); }));
+  }
+}
+
+TEST_CASE("the options of a workspace count for its sweeps, can be changed, and give way to those of a call") {
+  revolve const plan{20, 3};
+  int calls = 0;
+  auto const hides = [&](double& x) { x += 1e-6 * ++calls; };
+  auto const adjoint = [](double, double&) {};
+  toys::serialising unused;
+  memory_store store;
+  auto work = workspace_for<double>(plan, sweep_options{replay_check::checkpoints});
+  auto over_store = workspace_for<double>(plan, store, sweep_options{replay_check::checkpoints});
+  auto const finds = [&](auto& with, auto... more) { return difference_in([&] { return gradient(hides, 1.0, plan, 1.0, adjoint, with, more...); }).has_value(); };
+  CHECK(finds(work));
+  CHECK(finds(over_store));
+  work.options().verify = replay_check::off;
+  CHECK_FALSE(finds(work));
+  CHECK(finds(work, sweep_options{replay_check::every_step}));
+  CHECK(work.options().verify == replay_check::every_step);
+  CHECK_FALSE(finds(work, [](event const&) {}, sweep_options{}));
+  sweep_options const every{replay_check::every_step};
+  CHECK(difference_in([&] { return checkpointed_loop(hides, 1.0, plan, every).reverse(1.0, adjoint); }));
+  CHECK(difference_in([&] { return checkpointed_loop(hides, 1.0, plan, store, every).reverse(1.0, adjoint); }));
+  CHECK(difference_in([&] { return checkpointed_loop(hides, 1.0, plan, [](event const&) {}, every).reverse(1.0, adjoint); }));
+  CHECK(difference_in([&] { return checkpointed_loop(hides, 1.0, plan, over_store, [](event const&) {}).reverse(1.0, adjoint); }));
+}
+
+TEST_CASE("a replay check takes the bytes that are told, and none in a workspace that is warm") {
+  for (auto const mode : modes)
+    for (slot_index const slots : {1, 5, 40}) {
+      revolve const plan{200, slots};
+      auto const step = [](numbers& x, step_index i) { x[0] += 1e-3 * double(i), x[1] += x[0]; };
+      auto const adjoint = [](numbers const&, numbers& bar, step_index) { bar[0] += bar[1]; };
+      numbers const x0(16, 0.5), bar(16, 1.0);
+      auto const rise = [&](auto&& work) {
+        heap::mark const mark;
+        (void)gradient(step, x0, plan, bar, adjoint, work);
+        return mark.rise();
+      };
+      auto const without = rise(workspace_for<numbers>(plan));
+      CHECK(rise(workspace_for<numbers>(plan, sweep_options{mode})) == without + replay_check_bytes(mode, {.steps = 200, .slots = slots}));
+      CHECK(rise(workspace_for<numbers>(plan, sweep_options{})) == without);
+      auto const kept = [&](auto... options) {
+        heap::mark const mark;
+        auto run = checkpointed_loop(step, x0, plan, options...);
+        for (int time = 0; time < 2; ++time) (void)run.reverse(bar, adjoint);
+        return mark.rise();
+      };
+      CHECK(kept(sweep_options{mode}) == kept() + replay_check_bytes(mode, {.steps = 200, .slots = slots, .keeps_run = true}));
+      auto work = workspace_for<double>(plan, sweep_options{mode});
+      auto const warm = [&] { return gradient([](double& x) { x *= 0.5; }, 1.0, plan, 1.0, [](double, double& b) { b *= 0.5; }, work); };
+      (void)warm();
+      heap::mark const mark;
+      (void)warm();
+      CHECK(mark.allocated() == 0);
+    }
+}
+
+TEST_CASE("lengths of which no hash can be held are refused before any step runs") {
+  int calls = 0;
+  auto const step = [&](double& x) { ++calls, x += 1; };
+  auto const adjoint = [](double, double&) {};
+  revolve const plan{step_index{1} << 60, 60};
+  CHECK_THROWS_AS(gradient(step, 1.0, plan, 1.0, adjoint, sweep_options{replay_check::every_step}), out_of_memory);
+  CHECK_THROWS_AS(checkpointed_loop(step, 1.0, plan, sweep_options{replay_check::every_step}), out_of_memory);
+  CHECK(calls == 0);
+}
