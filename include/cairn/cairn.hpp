@@ -6,6 +6,8 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/forms.hpp>
+#include <cairn/core/option_checks.hpp>
+#include <cairn/core/replay_check.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/plan/estimate.hpp>
 #include <cairn/plan/savings.hpp>

@@ -1,4 +1,6 @@
 // The replay check in the executors: steps that hide something are found for every schedule, and others give the bits that they give without it.
+#include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -236,3 +238,120 @@ TEST_CASE("a step that hides something is found in every schedule that runs it a
   CHECK(sum.planted > 5'000);
   CHECK(sum.found == sum.planted);
 }
+
+namespace {
+
+/// A state of several containers, an optional and integers.
+struct mixture {
+  std::vector<double> v;
+  std::array<float, 3> few{};
+  std::optional<double> perhaps;
+  std::vector<bool> bits;
+  int count = 0;
+};
+void move(mixture& x, step_index i) {
+  double const force = std::sin(0.1 * double(i));
+  for (std::size_t k = 0; k < x.v.size(); ++k) x.v[k] += 0.01 * (x.v[(k + 1) % x.v.size()] + force);
+  x.few[std::size_t(i) % 3] *= -0.99f;
+  if (i % 4 == 0) x.perhaps = x.v[0];
+  else if (i % 4 == 2) x.perhaps.reset();
+  x.bits[std::size_t(i) % x.bits.size()] = x.v[0] > 0.3;
+  ++x.count;
+}
+/// The same as an object that hands out snapshots.
+struct solver {
+  mixture now;
+  explicit solver(mixture from) : now{std::move(from)} {}
+  solver(solver const&) = delete;
+  [[nodiscard]] mixture save() const { return now; }
+  void restore(mixture const& from) { now = from; }
+};
+/// Writes all of x1, in parts, and where it wants to.
+void move_to(mixture const& x, mixture& x1, step_index i) {
+  x1.v.clear();
+  x1 = x;
+  move(x1, i);
+}
+
+struct draw {
+  std::mt19937& random;
+  slot_index below(unsigned bound) { return slot_index(random() % bound); }
+  any_schedule plan(step_index n) {
+    switch (below(9)) {
+      case 0: return revolve{n, 1 + below(8)};
+      case 1: return revolve{n, below(5), {.free_initial = true}};
+      case 2: return uniform{n, {.block = 1 + below(9)}};
+      case 3: return store_all(n);
+      case 4: return two_level{n, 1 + below(9), below(4)};
+      case 5: return multistage{n, 1 + below(3), below(4)};
+      case 6: return online{1 + below(6), {.eager = below(2) == 0}}.stopping_at(n);
+      case 7: return disk_revolve{n, 1 + below(4), {.disk_write = double(below(4)), .disk_read = double(below(4))}};
+      default: {
+        step_index const leaf = 1 + below(4);
+        return leaves{n, leaf, revolve{(n + leaf - 1) / leaf, 1 + below(4)}};
+      }
+    }
+  }
+};
+
+struct numbers_of {
+  double sum = 0;
+};
+
+/// Sweeps over random plans, states, forms and stores without a fault; how many.
+int sound_sweeps(unsigned seed, int count) {
+  std::mt19937 random{seed};
+  draw any{random};
+  int sweeps = 0;
+  for (; sweeps < count; ++sweeps) {
+    step_index const n = any.below(40);
+    auto const plan = any.plan(n);
+    sweep_options const options{modes[any.below(2)]};
+    CAPTURE(seed, sweeps, n);
+    mixture x0;
+    for (slot_index k = 0; k <= any.below(40); ++k) x0.v.push_back(double(any.below(1000)) / 999);
+    x0.few = {1, -0.0f, 0.5f};
+    x0.bits.resize(std::size_t(1 + any.below(70)));
+    auto const adjoint = [](mixture const& x, numbers_of& bar, step_index first, step_index) { bar.sum += double(first + 1) * x.v[0] + (x.perhaps ? *x.perhaps : 0) + x.few[1]; };
+    auto const of_solver = [&](solver const& x, numbers_of& bar, step_index first, step_index last) { adjoint(x.now, bar, first, last); };
+    auto const back = [](pendulum::state const& x, pendulum::numbers& bar, step_index) { pendulum::swing_back(x.v, bar); };
+    auto const same = [&](auto const& without, auto const& with) {
+      if (std::memcmp(&without, &with, sizeof with) != 0) FAIL("another gradient");
+    };
+    numbers_of const bar;
+    auto const by_move = [](mixture& x, step_index i) { move(x, i); };
+    switch (any.below(6)) {
+      case 0: same(gradient(by_move, x0, plan, bar, adjoint), gradient(by_move, x0, plan, bar, adjoint, options)); break;
+      case 1: same(gradient(by_move, x0, plan, bar, adjoint), gradient(move_to, x0, plan, bar, adjoint, options)); break;
+      case 2: {
+        solver one{x0}, other{x0};
+        auto const step = [](solver& x, step_index i) { move(x.now, i); };
+        same(gradient(step, one, plan, bar, of_solver), gradient(step, other, plan, bar, of_solver, options));
+        break;
+      }
+      case 3: {
+        auto run = checkpointed_loop(by_move, x0, plan, options);
+        for (int time = 0; time < 2; ++time) same(gradient(by_move, x0, plan, bar, adjoint), run.reverse(bar, adjoint));
+        break;
+      }
+      case 4: {
+        step_index const units = 1 + any.below(9);
+        mixed const taped{n, units, {.tape_units = 1 + any.below(3), .tapes_restart = false}};
+        CHECK(gradient(pendulum::in_place{}, pendulum::start(), taped, pendulum::seed, pendulum::recorded(), options) == pendulum::stored{n}.gradient);
+        break;
+      }
+      default: {
+        if (plan.leaf() > 1) break;
+        toys::losing<toys::serialising> store;
+        store.random.seed(unsigned(sweeps));
+        CHECK(gradient(pendulum::out_of_place{}, pendulum::start(), plan, pendulum::seed, back, store, options) == pendulum::stored{n}.gradient);
+      }
+    }
+  }
+  return sweeps;
+}
+
+}  // namespace
+
+TEST_CASE("a replay check raises no false alarm in random sweeps over values, containers, objects, stores, leaves and tapes") { CHECK(sound_sweeps(1, 1'000) == 1'000); }
+TEST_CASE("a replay check raises no false alarm in ten thousand random sweeps", "[.soak]") { CHECK(sound_sweeps(2, 10'000) == 10'000); }

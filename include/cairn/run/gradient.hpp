@@ -95,16 +95,16 @@ auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoin
   using State = std::remove_cvref_t<X0>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
-  if constexpr (detail::is_options<Work>)
-    return gradient(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint, detail::own_workspace{}, observer, work);
-  else if constexpr (detail::is_options<Observer>)
-    return gradient(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint, work, no_observer{}, observer);
-  else if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refused{};
+  if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refused{};
   else if constexpr (!detail::check_initial<X0>()) return detail::refused{};
-  else if constexpr (!detail::check_options<State, detail::plan_type<P>, Options, std::remove_cvref_t<Work>>()) return detail::refused{};
+  else if constexpr (!detail::check_sweep_options<State, Options, detail::options_asked<State, detail::plan_type<P>, Work, Observer, Options>>()) return detail::refused{};
   else {
     using Bar = detail::bar_type<Seed, State>;
     if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refused{};
+    else if constexpr (detail::is_options<Work>)
+      return gradient(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint, detail::own_workspace{}, observer, work);
+    else if constexpr (detail::is_options<Observer>)
+      return gradient(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint, work, no_observer{}, observer);
     else {
       using Plan = detail::plan_type<P>;
       decltype(auto) p = detail::as_plan(plan);

@@ -344,13 +344,13 @@ template <class Step, class X0, class P, class Work = detail::own_workspace, cla
 [[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, Work&& work = {}, Observer&& observer = {}, Options options = {}) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::decay_t<Step>;
-  if constexpr (detail::is_options<Work>)
+  if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refused{};
+  else if constexpr (!detail::check_initial<X0>()) return detail::refused{};
+  else if constexpr (!detail::check_sweep_options<State, Options, detail::options_asked<State, detail::plan_type<P>, Work, Observer, Options>>()) return detail::refused{};
+  else if constexpr (detail::is_options<Work>)
     return checkpointed_loop(std::forward<Step>(step), std::forward<X0>(x0), plan, detail::own_workspace{}, std::forward<Observer>(observer), work);
   else if constexpr (detail::is_options<Observer>)
     return checkpointed_loop(std::forward<Step>(step), std::forward<X0>(x0), plan, std::forward<Work>(work), no_observer{}, observer);
-  else if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refused{};
-  else if constexpr (!detail::check_initial<X0>()) return detail::refused{};
-  else if constexpr (!detail::check_options<State, detail::plan_type<P>, Options, std::remove_cvref_t<Work>>()) return detail::refused{};
   else {
     using Plan = detail::plan_type<P>;
     decltype(auto) p = detail::as_plan(plan);

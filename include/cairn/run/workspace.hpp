@@ -8,6 +8,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/core/option_checks.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/run/copied_states.hpp>
 #include <cairn/run/kept_object.hpp>
@@ -234,23 +235,14 @@ template <class W> struct options_in { using type = no_options; };
 template <class State, class Plan, class Store, class Options>
 struct options_in<workspace<State, Plan, Store, Options>> { using type = Options; };
 
-
-/// What the verbs ask of options. \tparam Given  what they were handed, or `no_options`   \tparam W  the workspace, store or observer
-template <class State, class Plan, class Given, class W>
-[[nodiscard]] consteval bool check_options() {
-  using kept = typename options_in<W>::type;
-  constexpr bool asked = is_options<Given> || is_options<kept>;
-  constexpr bool known = is_options<Given> || std::is_same_v<Given, no_options>;
-  constexpr bool room = !is_workspace_for<W, State, Plan> || !is_options<Given> || is_options<kept>;
-  constexpr bool told = !asked || hashable<hashed_part_t<State>>;
-  static_assert(known, "cairn: the last argument must be cairn::sweep_options");
-  static_assert(room || !known,
-                "cairn: this workspace keeps no hashes; make it for sweeps with options, by `cairn::workspace_for<State>(plan, options)`");
-  static_assert(told || !known || !room,
-                "cairn: the replay check cannot tell the bytes of this state, or of its snapshot, from padding; give it a member "
-                "visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
-  return known && room && told;
-}
+/// What `check_sweep_options` must know.   \tparam Work, Last  the last arguments of a verb, as they were handed over
+template <class State, class Plan, class Work, class... Last>
+struct options_asked {
+  using W = std::remove_cvref_t<Work>;
+  static constexpr bool given = is_options<Work> || (is_options<Last> || ...);
+  static constexpr bool workspace = is_workspace_for<W, State, Plan>;
+  static constexpr bool kept = is_options<typename options_in<W>::type>;
+};
 
 }  // namespace detail
 }  // namespace cairn
