@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Instructions an action, counted by callgrind: of every cursor, and of the executor with its cursor on a scalar loop.
+"""Instructions an action, counted by callgrind: of every cursor, and of the executor with its cursor on a scalar loop. And what a replay check
+adds to the instructions of a gradient, on the demo's LSTM.
 
-    benchmarks/instructions.py [--compiler g++] [--cursors revolve uniform ...] [--executors revolve ...] [--largest 100000]
+    benchmarks/instructions.py [--compiler g++] [--cursors revolve uniform ...] [--executors revolve ...] [--replay off checkpoints ...]
+                               [--largest 100000] [--eigen /usr/include/eigen3]
 
 Each cell is the difference between three sweeps and one over the difference in actions, so that start-up cancels.
 A machine's speed does not matter; compiler and flags do.
@@ -16,7 +18,8 @@ here = pathlib.Path(__file__).resolve().parent
 
 
 def build(compiler, flags, source, program):
-    subprocess.run([compiler, "-std=c++20", *flags, f"-I{here.parent / 'include'}", str(here / source), "-o", str(program)], check=True)
+    includes = [f"-I{here.parent / folder}" for folder in ("include", "examples")]
+    subprocess.run([compiler, "-std=c++20", *flags, *includes, str(here / source), "-o", str(program)], check=True)
 
 
 def measured(program, schedule, steps, slots, times):
@@ -35,13 +38,27 @@ def per_action(program, schedule, steps, slots):
     return (many - few) / actions
 
 
+def replay(given, folder):
+    """What each mode of the replay check adds to a gradient without options, in per cent of its instructions."""
+    for flags in (["-O2"], ["-O3"]):
+        program = pathlib.Path(folder) / ("replay" + flags[0])
+        build(given.compiler, [*flags, "-isystem", given.eigen], "run/replay_count.cpp", program)
+        print(f"replay check, the demo's LSTM, {given.compiler} {' '.join(flags)}: per cent of the instructions of a gradient")
+        print(f"{'steps':>9} {'slots':>6} " + " ".join(f"{mode:>13}" for mode in given.replay))
+        for steps, slots in ((100, 3), (100, 10), (100, 100)):
+            plain = per_action(program, "none", steps, slots)
+            print(f"{steps:>9} {slots:>6} " + " ".join(f"{100 * (per_action(program, mode, steps, slots) / plain - 1):13.2f}" for mode in given.replay), flush=True)
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--compiler", default="g++")
     options.add_argument("--cursors", nargs="*", default=["revolve", "revolve_free", "uniform", "uniform_block", "store_all", "leaves", "listed",
                                                           "remaining", "any_revolve", "any_uniform"])
     options.add_argument("--executors", nargs="*", default=["revolve", "uniform", "store_all", "any_revolve", "any_uniform"])
+    options.add_argument("--replay", nargs="*", default=["off", "checkpoints", "every_step"])
     options.add_argument("--largest", type=int, default=100000)
+    options.add_argument("--eigen", default="/usr/include/eigen3", help="where its headers are")
     given = options.parse_args()
     sizes = [(n, s) for n in (1000, 10000, 100000, 1000000) if n <= given.largest for s in (10, 100, 1000) if s < n]
     tables = [("cursor", "schedule/cursor_count.cpp", given.cursors), ("executor and cursor", "run/executor_count.cpp", given.executors)]
@@ -57,6 +74,8 @@ def main():
                 for steps, slots in sizes:
                     cells = " ".join(f"{per_action(program, name, steps, slots):13.1f}" for name in schedules)
                     print(f"{steps:>9} {slots:>6} {cells}", flush=True)
+        if given.replay:
+            replay(given, folder)
 
 
 if __name__ == "__main__":
