@@ -79,7 +79,8 @@ Bar one_sweep(Engine& run, Step& step, X0&& x0, Plan const& plan, Seed&& seed, A
 /// The adjoint of the initial state of the loop `x = step(x, i)`, i = 0..n-1.
 ///
 /// Runs exactly the plan's steps (`estimate(plan).step_calls`) and is bit for bit the same for every plan and store.
-/// \param step  `step(x, i)` in place, `x1 = step(x, i)`, or `step(x, x1, i)`; i may be left out
+/// \param step  `step(x, i)` in place, `x1 = step(x, i)`, or `step(x, x1, i)`, which writes all of x1 (what it holds before the call is not
+///        specified); i may be left out. A function of x and i alone: it is run more than once; see `sweep_options`
 /// \param x0  the initial state; an rvalue is moved from
 /// \param plan  a schedule, or the number of steps n >= 0: then `uniform{n}`, floor(sqrt n) checkpoints
 /// \param seed  the adjoint of the final state, or `seed(final_state)` that makes it, called once; n = 0 gives it back
