@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -201,6 +202,40 @@ TEST_CASE("records belong to one loop at a time") {
   CHECK(loop.records().size() == 2);
   auto const recording = cairn::recorded{loop.with_record([](pendulum&, chosen const&) { return 0; }), [](int, adjoint_numbers&) {}};
   CHECK_THROWS_AS(cairn::gradient(loop.step(), start, cairn::revolve{1, 1}, seed, recording), cairn::invalid_call);
+}
+
+TEST_CASE("a step that has run a loop refuses a second one, and repeats its own as often as it is asked") {
+  auto const refuses = [](auto call) {
+    try {
+      call();
+    } catch (cairn::invalid_call const& e) {
+      return std::string{e.what()}.find("a second loop begins with this step, and would repeat what the first one chose") != std::string::npos &&
+             std::string{e.advice()} == "call step() for each loop";
+    }
+    return false;
+  };
+  controller control;
+  cairn::adaptive loop{[&](pendulum const& x) { return control.choose(x); }, &repeat};
+  auto const back = loop.with_record([](pendulum const& x, adjoint_numbers& bar, chosen const& c) { heun_back(x, bar, c.h); });
+  auto const step = loop.step();
+  auto run = cairn::checkpointed_while(step, start, until_seven, cairn::online{3});
+  auto const g = run.reverse(seed, back);
+  auto const records = loop.records().size();
+  auto const n = run.steps();
+  pendulum other = start;
+  other[2] += 0.25;
+  auto copy = step;
+  CHECK(refuses([&] { (void)cairn::checkpointed_while(step, other, until_seven, cairn::online{3}); }));
+  CHECK(refuses([&] { (void)cairn::checkpointed_loop(std::move(copy), other, n); }));
+  CHECK(refuses([&] { (void)cairn::checkpointed_loop(cairn::in_place(step), other, n); }));
+  CHECK(refuses([&] { (void)cairn::gradient(step, other, n, seed, back); }));
+  CHECK(loop.records().size() == records);
+  CHECK(run.reverse(seed, back) == g);
+  CHECK(run.at(n / 2) == stored{}.states[std::size_t(n / 2)]);
+  CHECK(run.reverse(seed, back) == g);
+  control = {};
+  auto again = cairn::checkpointed_while(loop.step(), start, until_seven, cairn::online{2});
+  CHECK(again.reverse(seed, back) == g);
 }
 
 TEST_CASE("a second adaptive loop of the same length allocates nothing, and reserve makes the first one grow nothing") {

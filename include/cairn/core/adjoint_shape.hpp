@@ -2,6 +2,7 @@
 /// \file adjoint_shape.hpp  How an adjoint is read: tried as record and reverse, (x, bar, i), (x, bar), (x, bar, first, last), (x, x1, bar, i).
 #include <type_traits>
 #include <utility>
+#include <cairn/core/sharing.hpp>
 #include <cairn/core/step_shape.hpp>
 
 namespace cairn {
@@ -107,6 +108,7 @@ template <class Record, class Reverse, class S, class Bar, class... I>
     return read;
   };
   if constexpr (std::is_void_v<R> || !moves_on) return no_adjoint(fault::tape);
+  else if constexpr (!kept_alone<tape>) return no_adjoint(fault::refers);
   else if constexpr (calls_with_index<Reverse, tape&, Bar&>)
     return with(adjoint_read<adjoint_form::recorded, Reverse, Bar, arguments<tape&>, step_index>::get());
   else if constexpr (calls<Reverse, tape&, Bar&>) return with(adjoint_read<adjoint_form::recorded, Reverse, Bar, arguments<tape&>>::get());

@@ -126,7 +126,7 @@ template <class Adjoint, class S, class Bar>
     constexpr bool fits = shape.wrong != fault::shape && shape.wrong != fault::both, result = shape.wrong == fault::result,
                    unchanged = shape.wrong == fault::unchanged;
     constexpr bool floating = shape.wrong == fault::floating, two_readings = shape.wrong == fault::two_readings,
-                   tape = shape.wrong == fault::tape;
+                   tape = shape.wrong == fault::tape, refers = shape.wrong == fault::refers;
     constexpr bool second = !copied_state<S> && (shape.form == adjoint_form::with_next || shape.form == adjoint_form::recorded);
     static_assert(fits,
                   "cairn: the adjoint must be `adjoint(x, bar, i)`, `adjoint(x, bar, first, last)`, `adjoint(x, x1, bar, i)` or "
@@ -141,6 +141,9 @@ template <class Adjoint, class S, class Bar>
     static_assert(!tape,
                   "cairn: cairn::recorded needs `tape = record(x, i)` that moves x one step on, and `reverse(tape, bar, i)`; i may be "
                   "left out of both");
+    static_assert(!refers,
+                  "cairn: the tape that record returns is a pointer, a view or an expression of data that goes on to change; return one that "
+                  "owns its data, as x.eval() gives it");
     static_assert(!second,
                   "cairn: there is only one object of a state that cannot be copied, and none for x1 or for recording; use `adjoint(x, "
                   "bar, i)` or `adjoint(x, bar, first, last)`");

@@ -186,5 +186,9 @@ template <class T, class... Seen>
 
 template <class T>
 concept shallow = why_shared<T>() != sharing::none;
+/// What can be kept by itself: an object that does not look into another one. Counted handles keep alive what they refer to.
+template <class T>
+concept kept_alone = std::is_object_v<T> && !std::is_array_v<T> && !std::is_const_v<T> && why_shared<T>() != sharing::expression &&
+                     !(std::is_trivially_copyable_v<T> && why_shared<T>() == sharing::handle);
 
 }  // namespace cairn::detail

@@ -20,7 +20,7 @@ template <stage_fault Found>
                 "cairn: a stage needs `y = forward(x)` that takes what the stage before it gives, the first one x0, by const reference; of "
                 "indexed_stages `forward(x, i)`");
   static_assert(Found != state, "cairn: forward must return a state that owns its data, by value: no reference, no view and no expression");
-  static_assert(Found != tape, "cairn: record must be `tape = record(x)`, of indexed_stages `record(x, i)`, and return the tape by value");
+  static_assert(Found != tape, "cairn: record must be `tape = record(x)`, of indexed_stages `record(x, i)`, and return the tape, which owns its data, by value");
   static_assert(Found != output, "cairn: a stage that records needs `output(tape)` that returns what forward returns, as a const reference to what lies in the tape");
   static_assert(Found != backward,
                 "cairn: the way back of a stage must be `backward(x, bar)` or `backward(x, y, bar)`, of one that records `backward(tape, bar)` "
@@ -37,6 +37,7 @@ template <stage_fault Found>
   static_assert(Found != seed_nothing, "cairn: seed(x) must return the adjoint of the final state");
   static_assert(Found != seed_other, "cairn: the seed must be the adjoint of the final state, or `seed(x)` that takes the final state by const reference and returns it");
   static_assert(Found != seed_view, "cairn: the seed must give an adjoint that owns its data and can be moved (not an expression, a view or a pointer)");
+  static_assert(Found != seed_shares, "cairn: a copy of this seed would share its data with the caller's, which the way back changes; give it away by std::move, or hand over `seed(x)` that makes it");
   static_assert(Found != extra, "cairn: what follows the seed is an observer, a store with save, load and drop, a cairn::sweep_failure variable, or cairn::sweep_options");
   static_assert(Found != twice, "cairn: at most one observer, one store, one cairn::sweep_failure and one cairn::sweep_options follow the seed");
   static_assert(Found != store, "cairn: this store does not give the states of these stages back: it needs `load(where, i)`, or `load<State>(where, i)` where they are of several types");

@@ -14,7 +14,7 @@ enum class stage_fault : std::uint8_t {
   none,
   forward,   ///< not callable as y = forward(x)
   state,     ///< forward gives nothing, a reference, a view or an expression
-  tape,      ///< record is not callable, or gives nothing or a reference
+  tape,      ///< record is not callable, or gives nothing, a reference, a view or an expression
   output,    ///< no output(tape) that refers to y
   backward,  ///< no form fits
   adjoint,   ///< backward gives a reference, a view or an expression
@@ -27,6 +27,7 @@ enum class stage_fault : std::uint8_t {
   seed_nothing,  ///< it returns nothing
   seed_other,    ///< a function that does not take the last state
   seed_view,     ///< it gives what does not own its data
+  seed_shares,   ///< a copy of it would not be one
   extra,         ///< something else than an observer, a store, a failure or options
   twice,         ///< two of a kind of these
   store,         ///< it does not load these states
@@ -43,11 +44,6 @@ struct stage_shape {
   bool gives_adjoint = false;  ///< backward returns the new bar; else it changes the old one
   bool moves_adjoint = false;  ///< backward may have the old bar as an rvalue
 };
-
-/// What can be kept by itself: an object that does not look into another one. Counted handles keep alive what they refer to.
-template <class T>
-concept kept_alone = std::is_object_v<T> && !std::is_array_v<T> && !std::is_const_v<T> && why_shared<T>() != sharing::expression &&
-                     !(std::is_trivially_copyable_v<T> && why_shared<T>() == sharing::handle);
 
 /// Has something called record that is neither overloaded nor a template, as members of `taped_stage` are.
 template <class Stage>
@@ -126,7 +122,7 @@ template <class Stage, class X, class Bar, class... Index>
   using all = stage_arguments<X const&, Index...>;
   using tape = typename tape_of_stage<Stage, all>::type;
   constexpr auto fault = [](stage_fault wrong) { return stage_read<Bar>{{.wrong = wrong}}; };
-  if constexpr (!std::is_object_v<tape>) return fault(stage_fault::tape);
+  if constexpr (!kept_alone<tape>) return fault(stage_fault::tape);
   else if constexpr (!refers_to_output<Stage, tape, typename next_state<Stage, all>::type>) return fault(stage_fault::output);
   else {
     using alone = backward_read<Stage, Bar, stage_arguments<tape&>, stage_arguments<Index...>>;

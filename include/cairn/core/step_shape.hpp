@@ -40,6 +40,15 @@ template <auto Form, class F>
 struct untagged<tagged<Form, F> const> {
   using type = F const;
 };
+/// Handed before the first step of a loop to a step that keeps a record of it; see `adaptive`.
+struct loop_begins {};
+template <class Step>
+concept told_of_loops = requires(Step& step) { step.begin(loop_begins{}); };
+template <class Step>
+constexpr void begin_loop([[maybe_unused]] Step& step) {
+  if constexpr (!std::is_same_v<typename untagged<Step>::type, Step>) begin_loop(step.call);
+  else if constexpr (told_of_loops<Step>) step.begin(loop_begins{});
+}
 template <class F, class Form>
 concept said_as = std::is_same_v<std::remove_const_t<decltype(form_said<F>)>, Form>;
 
@@ -52,7 +61,8 @@ enum class fault : std::uint8_t {
   both,          ///< it returns the state, and takes it in order to change it
   floating,      ///< its index is a floating-point number
   two_readings,  ///< (x, i) and (x, x1); (x, bar, first, last) and (x, x1, bar, i)
-  tape           ///< `record` and `reverse` do not fit together
+  tape,          ///< `record` and `reverse` do not fit together
+  refers         ///< the tape looks into another object
 };
 
 struct step_shape {

@@ -9,7 +9,8 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/callable.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/stage_shape.hpp>
+#include <cairn/core/sharing.hpp>
+#include <cairn/core/step_shape.hpp>
 #include <cairn/core/user_values.hpp>
 
 namespace cairn {
@@ -113,12 +114,18 @@ class adaptive {
   static constexpr bool chooses = !std::is_same_v<Record, detail::no_record> && std::movable<Record>;
   static_assert(chooses,
                 "cairn: adaptive{first, again} needs `record = first(x, i)` that returns a value to keep, and whose parameters are types, not auto");
-  static_assert(!chooses || detail::calls_with_record<Again, Record, State&>,
+  static constexpr bool owns = !chooses || detail::kept_alone<Record>;
+  static_assert(owns,
+                "cairn: the record that `first` returns is a pointer, a view or an expression of data that goes on to change; return one that "
+                "owns its data, as x.eval() gives it");
+  static_assert(!chooses || !owns || detail::calls_with_record<Again, Record, State&>,
                 "cairn: adaptive{first, again} needs `again(x, i, record)`, which repeats the step that `first` recorded; i may be left out");
 
   class repeatable {
    public:
     void operator()(State& x, step_index i) const { owner_->run(x, i, loop_); }
+    /// By what runs a loop, once for each.
+    void begin(detail::loop_begins) const { owner_->begin(loop_); }
 
    private:
     friend adaptive;
@@ -133,7 +140,8 @@ class adaptive {
   adaptive(adaptive const&) = delete;
   adaptive& operator=(adaptive const&) = delete;
 
-  /// The step of a new loop; the records of the one before are gone. \throws invalid_call from a step of the loop before
+  /// The step of a new loop; the records of the one before are gone. \throws invalid_call from a step of the loop before, and where a second
+  /// loop begins with this one: it would repeat what the first one chose
   [[nodiscard]] repeatable step() noexcept {
     records_.all.clear();
     return {*this, ++records_.loops};
@@ -148,10 +156,19 @@ class adaptive {
   void reserve(std::size_t steps) { records_.all.reserve(steps); }  ///< room for so many steps, so that the array need not grow
 
  private:
-  void run(State& x, step_index i, std::uint64_t loop) {
-    constexpr bool only_chooses = detail::calls_at_step<First, State const&>;
+  void check_loop(std::uint64_t loop, step_index i) const {
     if (loop != records_.loops)
       throw invalid_call{"cairn::adaptive", "another loop has begun with these records", {{"step", i}}, "use one adaptive object for each run that is kept"};
+  }
+  void begin(std::uint64_t loop) {
+    check_loop(loop, 0);
+    if (!records_.all.empty())
+      throw invalid_call{"cairn::adaptive", "a second loop begins with this step, and would repeat what the first one chose", {{"records", records_.all.size()}},
+                         "call step() for each loop"};
+  }
+  void run(State& x, step_index i, std::uint64_t loop) {
+    constexpr bool only_chooses = detail::calls_at_step<First, State const&>;
+    check_loop(loop, i);
     if (std::size_t(i) < records_.all.size()) return repeat(x, i);
     if (std::size_t(i) > records_.all.size()) (void)records_.at(i);
     if constexpr (only_chooses) {

@@ -94,7 +94,7 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
     using types = detail::chain_types<S, X0>;
     using Seeded = detail::seed_result<Seed, typename types::last>;
     using Bar = typename detail::bar_from<Seed, typename types::last>::type;
-    if constexpr (!detail::check_stages<detail::fault_of_chain_backward<S, X0, Seeded, Bar>()>()) return detail::refused{};
+    if constexpr (!detail::check_stages<detail::fault_of_chain_backward<S, X0, Seed, Seeded, Bar>()>()) return detail::refused{};
     else if constexpr (!detail::check_stages<detail::fault_of_extras<Rest...>()>()) return detail::refused{};
     else {
       using memory = typename types::template memory<Bar>;

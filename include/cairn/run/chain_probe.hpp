@@ -139,7 +139,7 @@ template <class Clock, class Stages, class X0, class Seed>
     using types = detail::chain_types<S, X0>;
     using Seeded = detail::seed_result<SeedF&, typename types::last>;
     using Bar = typename detail::bar_from<SeedF&, typename types::last>::type;
-    if constexpr (!detail::check_stages<detail::fault_of_chain_backward<S, X0, Seeded, Bar>()>()) return {};
+    if constexpr (!detail::check_stages<detail::fault_of_chain_backward<S, X0, SeedF&, Seeded, Bar>()>()) return {};
     else {
       using memory = typename types::template memory<Bar>;
       if constexpr (!detail::check_stages<detail::weighs_all<memory> ? detail::stage_fault::none : detail::stage_fault::unsized>()) return {};

@@ -14,6 +14,13 @@ template <class Seed>
 concept told_seed = !range_like<Seed> && !std::is_void_v<typename decltype(told_argument<Seed>())::type> &&
                     !std::is_same_v<typename decltype(told_argument<Seed>())::type, stage_view>;
 
+/// Made by a function of a last state X.
+template <class Seed, class X>
+concept made_by_seed = (std::is_same_v<X, stage_view> && told_seed<Seed>) || seed_function<Seed, X>;
+/// Copied from the caller's, it would refer to the same data, which the way back changes.
+template <class Seed, class X>
+concept shared_seed = !made_by_seed<std::remove_reference_t<Seed>, X> && !given_away<Seed> && shallow<std::remove_cvref_t<Seed>>;
+
 /// What the seed gives for a last state X; for X = stage_view before it is put into a stage_value.
 template <class Seed, class X>
 [[nodiscard]] decltype(auto) call_seed(Seed&& seed, X const& x) {
@@ -32,9 +39,8 @@ struct bar_from<Seed, stage_view> { using type = stage_value; };
 
 template <class Bar, class Seed, class X>
 [[nodiscard]] Bar adjoint_from(Seed&& seed, X const& x) {
-  using S = std::remove_reference_t<Seed>;
   auto const make = [&] {
-    if constexpr ((std::is_same_v<X, stage_view> && told_seed<S>) || seed_function<S, X>)
+    if constexpr (made_by_seed<std::remove_reference_t<Seed>, X>)
       return taken_out_by([&]() -> decltype(auto) { return call_seed(std::forward<Seed>(seed), x); });
     else return taken(std::forward<Seed>(seed));
   };

@@ -268,12 +268,17 @@ class adjoint_check {
     }
   }
 
+  /// The step of a loop that has begun: its records are to be repeated.
+  decltype(auto) begun_step() {
+    if constexpr (told_of_loops<Step>) return in_place([this](State& x, step_index i) { step_(x, i); });
+    else return (step_);
+  }
   void test_whole(State const& x0, State const& last, step_index n) {
     auto const from = numbers_of(x0), v = random_direction(random_, scales_of(x0)), final_numbers = numbers_of(last);
     auto w = scales_of(last);
     for (double& number : w) number = random_.next() / number;
     w = cut(bar_with(last, w), w.size());
-    auto const pulled_through = [&](std::vector<double> by) { return cut(gradient(step_, copy_of(x0), n, bar_with(last, std::move(by)), adjoint_), from.size()); };
+    auto const pulled_through = [&](std::vector<double> by) { return cut(gradient(begun_step(), copy_of(x0), n, bar_with(last, std::move(by)), adjoint_), from.size()); };
     auto const slope = less(pulled_through(w), pulled_through(std::vector<double>(w.size())));
     taylor_test(report_, bits_of(x0), sum_of_terms(w, final_numbers), sum_of_terms(slope, v), [&](double h) {
       State x = copy_of(x0);

@@ -60,6 +60,7 @@ Bar one_sweep(Engine& run, Step& step, X0&& x0, Plan const& plan, Seed&& seed, A
   using way_back = reversal<State, Step, Adjoint, Bar, true>;
   check_adjoint_fits("cairn::gradient", plan.leaf(), tapes_of(plan), shape.form, tapes_restart(plan), way_back::can_restart);
   in_use const mark{run.busy, "cairn::gradient"};
+  begin_loop(step);
   run.adopt(plan);
   run.start(plan);
   run.begin_check(plan, false, true);

@@ -58,6 +58,7 @@ class checkpointed_run {
     auto& run = engine();
     detail::in_use const mark{run.busy, Forward::operation};
     if constexpr (detail::is_options<Options>) run.options = options;
+    detail::begin_loop(step_);
     run.adopt(plan);
     user_ = run.users;
     run.start(plan);

@@ -1,0 +1,22 @@
+// error: record must be `tape = record\(x\)`, of indexed_stages `record\(x, i\)`, and return the tape, which owns its data, by value
+#include <cairn/run/chain.hpp>
+#include <span>
+#include <vector>
+
+using field = std::vector<double>;
+struct layer {
+#ifdef CAIRN_FIXED
+  using tape = field;
+#else
+  using tape = std::span<double const>;
+#endif
+  field forward(field const& x) const { return x; }
+  tape record(field const& x) const { return {x.begin(), x.end()}; }
+  field const& output(tape const&) const { return y; }
+  void backward(tape const& kept, field& bar) const { bar[0] *= kept[0]; }
+  field y{1};
+};
+int main() {
+  std::vector<layer> layers(2);
+  (void)cairn::chain_gradient(layers, field{2.1}, std::vector<cairn::chain_action>{}, field{1});
+}
