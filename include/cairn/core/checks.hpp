@@ -115,7 +115,7 @@ template <class Adjoint, class S, class Bar>
                   "cairn: the seed must be the adjoint of the final state, or `seed(x)` that takes the final state by const reference and "
                   "returns it");
     return false;
-  } else if constexpr (!std::copyable<Bar> || shallow<Bar>) {
+  } else if constexpr (!copied_state<Bar>) {
     constexpr bool owns = std::is_void_v<Bar>;
     static_assert(owns,
                   "cairn: the seed must give an adjoint that owns its data and can be copied (not an expression, a view, a pointer or a "

@@ -9,7 +9,8 @@
 namespace cairn {
 
 /// Specialise for types you do not own. Members, all static, each optional, and each ahead of the type's own:
-/// - `copy(from, into)`: into becomes a deep copy of from; needs a default constructor, since a new state is made by it and then copied into
+/// - `copy(from, into)`: into becomes a deep copy of from; needs a default constructor, since a new state is made by it and then copied into.
+///   Asked for every copy that cairn makes of such a value, of a seed and of a parameter by value, too
 /// - `save(state) -> snapshot` with `restore(state, snapshot)`: for objects that cannot be copied
 /// - `bytes(state) -> std::size_t`: sizeof and everything on the heap, spare capacity included
 /// - `visit_buffers(state, f)`: f(void*, std::size_t) for each run of plain bytes, void const* for a const state; see `visit_buffers`
