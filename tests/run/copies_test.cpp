@@ -58,8 +58,8 @@ struct stored {
     return seed;
   }
 };
-stored const all;
-double const g1 = all.gradient(1), gx = all.gradient(all.x.back());
+stored const exact;
+double const g1 = exact.gradient(1), gx = exact.gradient(exact.x.back());
 
 auto const step = [](shared& x) { of(x) = std::sin(of(x)); };
 auto const adjoint = [](shared const& x, shared& bar) { of(bar) *= std::cos(of(x)); };
@@ -165,6 +165,11 @@ struct layer {
   void backward(tape& kept, shared& bar) const { of(bar) *= std::cos(kept.x); }
 };
 
+auto generic_stage() {
+  return cairn::stage{[](auto x) { of(x) = std::sin(of(x)); return shared{of(x)}; },
+                      [](auto x, auto& bar) { of(bar) *= std::cos(of(x)); of(x) = 77; }};
+}
+
 }  // namespace
 
 TEST_CASE("a seed is copied as the state is, however it is handed over") {
@@ -188,7 +193,7 @@ TEST_CASE("what a seed function answers becomes an object of the sweep's, and it
     CHECK(of(run.reverse(std::identity{}, adjoint)) == gx);
     CHECK(of(run.reverse(returned, adjoint)) == gx);
     CHECK(of(run.reverse(spoiling, adjoint)) == gx);
-    CHECK(of(run.final_state()) == all.x.back());
+    CHECK(of(run.final_state()) == exact.x.back());
   }
   shared seed{1};
   CHECK(of(run.reverse(seed, adjoint)) == g1);
@@ -273,7 +278,7 @@ TEST_CASE("an adjoint that takes a state by value gets a copy of its own") {
   CHECK(of(seed) == 1);
   auto run = cairn::checkpointed_loop(step, shared{start}, revolve{n, 4});
   for (int k = 0; k < 2; ++k) CHECK(of(run.reverse(one, pull_two)) == g1);
-  CHECK(of(run.final_state()) == all.x.back());
+  CHECK(of(run.final_state()) == exact.x.back());
 }
 
 TEST_CASE("a tape that record answers by reference is copied, and a state behind a tape is none of its parts") {
@@ -310,19 +315,19 @@ TEST_CASE("a tape that record answers by reference is copied, and a state behind
 
 TEST_CASE("states of a run are looked at or copied out, and never shared") {
   auto run = cairn::checkpointed_loop(step, shared{start}, revolve{n, 4});
-  for (auto const [position, x] : run.checkpoints()) CHECK(of(x) == all.x[std::size_t(position)]);
+  for (auto const [position, x] : run.checkpoints()) CHECK(of(x) == exact.x[std::size_t(position)]);
   for (step_index i = 0; i <= n; ++i) {
     shared x = run.at(i);
-    CHECK(of(x) == all.x[std::size_t(i)]);
+    CHECK(of(x) == exact.x[std::size_t(i)]);
     of(x) = 77;
   }
   CHECK(of(run.reverse(one, adjoint)) == g1);
-  for (step_index i = 0; i <= n; ++i) CHECK(of(run.at(i)) == all.x[std::size_t(i)]);
+  for (step_index i = 0; i <= n; ++i) CHECK(of(run.at(i)) == exact.x[std::size_t(i)]);
   double slope = 1;
   for (auto const [i, x] : run.backward()) slope *= i < n ? std::cos(of(x)) : 1;
   CHECK(slope == g1);
   CHECK(of(run.reverse(itself, adjoint)) == gx);
-  CHECK(of(run.final_state()) == all.x.back());
+  CHECK(of(run.final_state()) == exact.x.back());
 }
 
 TEST_CASE("resume leaves the adjoint that was noted, in whatever it stands") {
@@ -421,13 +426,9 @@ TEST_CASE("chains copy seeds and lend states as loops do") {
     CHECK(of(seed) == 1);
     CHECK(of(x0) == start);
   };
-  auto const generic = [] {
-    return cairn::stage{[](auto x) { of(x) = std::sin(of(x)); return shared{of(x)}; },
-                        [](auto x, auto& bar) { of(bar) *= std::cos(of(x)); of(x) = 77; }};
-  };
   auto const plan = chain_plan(n);
   check_chain([] { return std::vector<layer>(n); }, plan);
-  check_chain([&] { return std::vector(n, generic()); }, plan);
+  check_chain([] { return std::vector(n, generic_stage()); }, plan);
   check_chain([] {
     std::vector<cairn::any_stage> some;
     for (step_index i = 0; i < n; ++i) some.emplace_back(layer{});
@@ -437,11 +438,10 @@ TEST_CASE("chains copy seeds and lend states as loops do") {
     return cairn::indexed_stages{n, cairn::stage{[](shared x, step_index) { of(x) = std::sin(of(x)); return shared{of(x)}; },
                                                  [](shared x, shared& bar, step_index) { of(bar) *= std::cos(of(x)); of(x) = 77; }}};
   }, plan);
-  auto const tuple = [&] { return std::tuple{layer{}, generic(), layer{}, generic()}; };
-  shared x0{all.x[16]}, seed{1};
-  auto stages = tuple();
+    shared x0{exact.x[16]}, seed{1};
+  std::tuple stages{layer{}, generic_stage(), layer{}, generic_stage()};
   double expected = 1;
-  for (std::size_t i = 20; i-- > 16;) expected *= std::cos(all.x[i]);
+  for (std::size_t i = 20; i-- > 16;) expected *= std::cos(exact.x[i]);
   CHECK(of(cairn::chain_gradient(stages, x0, chain_plan(4), seed)) == expected);
   CHECK(of(seed) == 1);
   cairn::stage_value const held{std::as_const(seed)}, also{std::move(std::as_const(seed))};

@@ -55,16 +55,15 @@ template <bool ByValue, class A>
   if constexpr (ByValue && lent<A&&>) return copy_of<std::remove_cvref_t<A>>(x);
   else return std::forward<A>(x);
 }
+template <class Called, std::size_t... I, class F, class... A>
+constexpr decltype(auto) call_lending_each(std::index_sequence<I...>, F& f, A&&... args) {
+  return f(lend<takes_by_value<Called, I, arguments<A&&...>>>(std::forward<A>(args))...);
+}
 /// `f(args...)`, where f is a function of the user's.
 template <class F, class... A>
 constexpr decltype(auto) call_lending(F& f, A&&... args) {
   if constexpr (!(lent<A&&> || ...)) return f(std::forward<A>(args)...);
-  else {
-    using called = typename untagged<F>::type;
-    return [&]<std::size_t... I>(std::index_sequence<I...>) -> decltype(auto) {
-      return f(lend<takes_by_value<called, I, arguments<A&&...>>>(std::forward<A>(args))...);
-    }(std::index_sequence_for<A...>{});
-  }
+  else return call_lending_each<typename untagged<F>::type>(std::index_sequence_for<A...>{}, f, std::forward<A>(args)...);
 }
 
 }  // namespace cairn::detail
