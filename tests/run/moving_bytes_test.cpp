@@ -1,8 +1,11 @@
 // States whose containers change their sizes on the way, while the sum of these stays: what a sweep holds is no more than what is told.
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <cairn/cairn.hpp>
+#include <cairn/planning.hpp>
+#include <cairn/run/probe.hpp>
 #include <cairn/run/rehearse.hpp>
 #include "support/catch.hpp"
 #include "support/heap.hpp"
@@ -146,4 +149,40 @@ TEST_CASE("only states in work have room to spare: what is kept takes its size",
       CHECK(taken <= told(plan, form, state_bytes + spare));
     }, resized_in_place, resized_out_of_place);
   });
+}
+
+TEST_CASE("a budget in bytes is kept by plans for what a probe saw, whatever sizes do", "[run][bytes]") {
+  (void)state_at(0);
+  auto const check = [](auto step, auto adjoint) {
+    auto work = probe<std::chrono::steady_clock>(step, state_at(0), longest, 0.0, adjoint, longest);
+    work.initial_bytes = 0;
+    auto const least = byte_size{why_infeasible(byte_size{0}, work)->least_bytes()}.count();
+    INFO("step form " << int(work.form.step) << ", adjoint form " << int(work.form.adjoint) << ", bytes of a state " << std::size_t(work.state_bytes));
+    CHECK(work.state_bytes >= state_bytes);
+    for (auto budget = least; budget < 16 * least; budget += least / 3) {
+      auto const plan = plan_within(byte_size{budget}, work);
+      CHECK(taken_by(plan.schedule, step, adjoint) <= budget);
+    }
+  };
+  auto const with_adjoints = [&](auto step) { check(step, one_step), check(step, with_next_adjoint), check(step, leaf_adjoint); };
+  with_adjoints(made_by_value);
+  with_adjoints(made_in_place);
+  with_adjoints(made_out_of_place);
+  with_adjoints(resized_in_place);
+  with_adjoints(resized_out_of_place);
+}
+
+TEST_CASE("a loop over sizes that stay takes no memory in a warm sweep", "[run][bytes]") {
+  (void)state_at(0);
+  revolve const plan{longest, 4};
+  auto const check = [&](auto step) {
+    workspace<swarm, revolve> work;
+    auto const sweep = [&] { (void)gradient(step, state_at(0), plan, 0.0, [](swarm const&, double& bar, step_index) { bar += 1; }, work); };
+    sweep();
+    heap::mark const warm;
+    sweep();
+    CHECK(warm.allocated() == 0);
+  };
+  check([](swarm& x, step_index) { x[0].assign(x[0].size(), 2); });
+  check([](swarm const& x, swarm& x1, step_index) { x1 = x; });
 }

@@ -1,11 +1,17 @@
 // A probe measures real steps: on a clock that only the steps move, its times are exact.
 #include <array>
 #include <chrono>
+#include <cmath>
+#include <list>
+#include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 #include <cairn/cairn.hpp>
+#include <cairn/planning.hpp>
 #include <cairn/run/probe.hpp>
 #include "support/catch.hpp"
+#include "support/heap.hpp"
 
 using namespace cairn;
 
@@ -96,6 +102,132 @@ TEST_CASE("times are medians, so one slow call does not matter", "[run][probe]")
   auto const work = probe<fake_clock>(step, 1.0, 10, 1.0, [](double, double& bar, step_index) { fake_clock::pass(1), bar *= 0.5; });
   CHECK(work.step_seconds == Approx(0.002));
   CHECK(work.state_bytes == sizeof(double));
+}
+
+namespace {
+
+/// Counts instructions that steps and adjoints add themselves, moves by 1000 of them at once, and takes some to be read.
+template <long Tick, long Reading>
+struct coarse_clock {
+  using duration = std::chrono::duration<long, std::nano>;
+  static inline long instructions = 0;
+  static duration now() {
+    instructions += Reading;
+    return duration{instructions / Tick * Tick};
+  }
+};
+constexpr long of_step = 3, of_adjoint = 11, of_record = 8;
+
+/// Each state knows its number, so that a call on any other one is noticed.
+struct numbered {
+  long at = 0;
+  field x = field(3);
+};
+struct watcher {
+  long wrong = 0;
+  step_index last = -1;
+  void see(numbered const& x, step_index i) {
+    wrong += x.at != i;
+    last = last < i ? i : last;
+  }
+};
+
+/// Probes all forms on a clock: use(workload, step form, adjoint form).
+template <class Clock, class Use>
+void probe_short_calls(Use use) {
+  watcher seen;
+  auto const move_on = [&](numbered& x, step_index i) {
+    seen.see(x, i);
+    Clock::instructions += of_step;
+    ++x.at;
+  };
+  auto const pull = [&](double& bar) {
+    seen.wrong += bar != 1;
+    Clock::instructions += of_adjoint;
+    bar = 1;
+  };
+  auto const with_step = [&](auto step) {
+    auto const with = [&](auto reverse) { use(probe<Clock>(step, numbered{}, 1000, 1.0, reverse, 5)); };
+    with([&](numbered const& x, double& bar, step_index i) { seen.see(x, i), pull(bar); });
+    with([&](numbered const& x, double const& bar, step_index i) { double next = bar; seen.see(x, i), pull(next); return next; });
+    with([&](numbered const& x, numbered const& x1, double& bar, step_index i) { seen.see(x, i), seen.see(x1, i + 1), pull(bar); });
+    with([&](numbered const& x, double& bar, step_index i, step_index last) { seen.see(x, i), seen.wrong += last != i + 1, pull(bar); });
+    with(recorded{[&](numbered& x, step_index i) {
+                    move_on(x, i);
+                    Clock::instructions += of_record - of_step;
+                    return std::make_unique<step_index>(i);
+                  },
+                  [&](std::unique_ptr<step_index>& kept, double& bar, step_index i) {
+                    seen.wrong += kept == nullptr || *kept != i;
+                    kept.reset();
+                    pull(bar);
+                  }});
+  };
+  with_step(move_on);
+  with_step([&](numbered const& x, step_index i) { numbered x1 = x; move_on(x1, i); return x1; });
+  with_step([&](numbered const& x, numbered& x1, step_index i) { x1 = x, move_on(x1, i); });
+  CHECK(seen.wrong == 0);
+  CHECK(seen.last == 5);
+}
+
+}  // namespace
+
+template <>
+struct cairn::state_traits<std::unique_ptr<step_index>> {
+  static std::size_t bytes(std::unique_ptr<step_index> const&) { return sizeof(void*) + sizeof(step_index); }
+};
+
+TEST_CASE("steps and adjoints far shorter than the clock can tell come out in their ratio", "[run][probe]") {
+  constexpr double nano = 1e-9, share = 1.0 / 64;
+  probe_short_calls<coarse_clock<1000, 0>>([&](workload const& work) {
+    CHECK(std::abs(work.step_seconds - of_step * nano) <= share * of_step * nano);
+    CHECK(std::abs(work.adjoint_seconds - of_adjoint * nano) <= share * of_adjoint * nano);
+    if (work.form.adjoint == adjoint_form::recorded) CHECK(std::abs(*work.record_seconds - of_record * nano) <= share * of_record * nano);
+  });
+}
+
+TEST_CASE("a clock that takes longer to be read than a step or an adjoint does not count itself", "[run][probe]") {
+  probe_short_calls<coarse_clock<1, 40>>([&](workload const& work) {
+    CHECK(work.step_seconds == Approx(of_step * 1e-9));
+    CHECK(work.adjoint_seconds == Approx(of_adjoint * 1e-9));
+    if (work.form.adjoint == adjoint_form::recorded) CHECK(*work.record_seconds == Approx(of_record * 1e-9));
+  });
+}
+
+TEST_CASE("types whose bytes cannot be told are weighed by what the program holds", "[run][probe]") {
+  using table = std::map<int, double>;
+  struct bar_list {
+    std::list<double> all;
+  };
+  table x0;
+  for (int k = 0; k < 100; ++k) x0[k] = k;
+  heap::mark const mark;
+  auto const copy = std::make_unique<table const>(x0);
+  std::size_t const state = mark.rise();
+  auto const held = [] { return heap::held; };
+  auto const step = [](table& x, step_index) { fake_clock::pass(7), x[0] *= 0.5; };
+  auto const weighed_seed = [](table const&) { return bar_list{std::list<double>(9)}; };
+  auto const weighed = probe<fake_clock>(step, x0, 1000, weighed_seed, [](table const&, bar_list&, step_index) { fake_clock::pass(11); }, 4, held);
+  CHECK(weighed.state_bytes == state);
+  CHECK(weighed.initial_bytes == wide{state});
+  heap::mark const of_bar;
+  std::unique_ptr<bar_list const> const bar{new bar_list{std::list<double>(9)}};
+  CHECK(weighed.adjoint_bytes == of_bar.rise());
+  CHECK(weighed.step_seconds == Approx(0.007));
+  auto const growing = recorded{[](table& x, step_index i) { fake_clock::pass(7), x[int(100 + i)] = 1; return std::list<double>(13); },
+                                [](std::list<double> const&, double&) { fake_clock::pass(11); }};
+  auto const taped = probe<fake_clock>([](table& x, step_index i) { fake_clock::pass(7), x[int(100 + i)] = 1; }, x0, 1000, 1.0, growing, 4, held);
+  heap::mark const of_tape;
+  std::list<double> const tape(13);
+  CHECK(taped.tape_bytes == sizeof(std::optional<std::list<double>>) + of_tape.rise());
+  CHECK(taped.state_bytes == state + 4 * (state - sizeof(table)) / 100);
+
+  for (char const* const budget : {"150kB", "300kB", "5MB"}) {
+    auto const plan = plan_within(budget, weighed);
+    heap::mark const sweep;
+    (void)gradient(step, x0, plan.schedule, weighed_seed, [](table const&, bar_list&, step_index) {});
+    CHECK(sweep.rise() + state + sizeof(bar_list) <= byte_size{budget}.count());
+  }
 }
 
 TEST_CASE("a real clock serves a probe", "[run][probe]") {

@@ -11,7 +11,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/stage_checks.hpp>
 #include <cairn/run/chain_checks.hpp>
-#include <cairn/run/probe.hpp>
+#include <cairn/run/timings.hpp>
 
 namespace cairn {
 namespace detail {
@@ -58,7 +58,7 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
   std::size_t const size = std::size_t(count);
   chain c;
   c.x.resize(size + 1), c.g.resize(size + 1), c.s.resize(size), c.f.resize(size), c.b.resize(size + 1), c.u.resize(size), c.v.resize(size + 1);
-  if constexpr (sized_state<X0>) c.x[0] = std::int64_t(bytes_of(x0));
+  c.x[0] = std::int64_t(bytes_of(x0));
   c.self_contained_tape = count > 0;
   for (step_index i = 0; i < count; ++i) c.self_contained_tape = c.self_contained_tape && !Memory::needs_state(stages, i);
   std::vector<stage_times> times(size + 1);
@@ -98,20 +98,20 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
       }
     }
   }
-  double const reading = clock_seconds<Clock>();
+  clock_precision<Clock> const clock;
   for (std::size_t i = 0; i <= size; ++i) {
-    double const run = times[i].forward.median(), recorded = times[i].record.median(), back = times[i].backward.median() - reading;
-    if (i < size) c.u[i] = nanoseconds(run - reading);
+    double const run = times[i].forward.median(), recorded = times[i].record.median(), back = clock.net(times[i].backward.median());
+    if (i < size) c.u[i] = nanoseconds(clock.net(run));
     c.v[i] = nanoseconds(recorded > run ? back + recorded - run : back);
   }
   return c;
 }
 
-/// Whether all states behind the first, tapes and adjoints can be weighed.
+/// Whether all states, tapes and adjoints can be weighed.
 template <class Memory> inline constexpr bool weighs_all = true;
 template <class Stages, class X0, class Bar, std::size_t... I>
 inline constexpr bool weighs_all<chain_tuple<Stages, X0, Bar, std::index_sequence<I...>>> =
-    sized_state<Bar> && ((sized_state<typename state_in<Stages, X0, I + 1>::type> && sized_state<typename stage_at<Stages, X0, Bar, I, sizeof...(I)>::reading::tape> &&
+    sized_state<X0> && sized_state<Bar> && ((sized_state<typename state_in<Stages, X0, I + 1>::type> && sized_state<typename stage_at<Stages, X0, Bar, I, sizeof...(I)>::reading::tape> &&
                           sized_state<typename stage_at<Stages, X0, Bar, I, sizeof...(I)>::adjoint>)&&...);
 template <class Stages, class X0, class Bar>
 inline constexpr bool weighs_all<chain_list<Stages, X0, Bar>> =

@@ -1,5 +1,6 @@
 #pragma once
 /// \file probe.hpp  What a loop weighs, measured on a few real steps.
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <type_traits>
@@ -10,65 +11,13 @@
 #include <cairn/core/workload.hpp>
 #include <cairn/run/frames.hpp>
 #include <cairn/run/gradient.hpp>
+#include <cairn/run/short_calls.hpp>
+#include <cairn/run/timings.hpp>
 #include <cairn/schedule/uniform.hpp>
 
 namespace cairn {
 namespace detail {
 
-/// Seconds between two times of a clock, whose differences count in a ratio of seconds.
-template <class Time>
-[[nodiscard]] constexpr double seconds_between(Time const& begin, Time const& end) {
-  auto const passed = end - begin;
-  using period = typename decltype(passed)::period;
-  double const seconds = double(passed.count()) * double(period::num) / double(period::den);
-  return seconds > 0 ? seconds : 0;
-}
-
-/// The last measurements of one kind, and their median.
-class timings {
- public:
-  void add(double seconds) noexcept {
-    seconds_[count_ % most] = seconds;
-    ++count_;
-  }
-  [[nodiscard]] double median() const noexcept {
-    std::size_t const size = count_ < most ? count_ : most;
-    if (size == 0) return 0;
-    double sorted[most];
-    for (std::size_t k = 0; k < size; ++k) {
-      std::size_t j = k;
-      for (; j > 0 && sorted[j - 1] > seconds_[k]; --j) sorted[j] = sorted[j - 1];
-      sorted[j] = seconds_[k];
-    }
-    return size % 2 != 0 ? sorted[size / 2] : (sorted[size / 2 - 1] + sorted[size / 2]) / 2;
-  }
-
- private:
-  static constexpr std::size_t most = 64;
-  double seconds_[most] = {};
-  std::size_t count_ = 0;
-};
-
-/// Measures as long as it stands.
-template <class Clock>
-class stopwatch {
- public:
-  explicit stopwatch(timings& into) : into_{into}, begin_{Clock::now()} {}
-  stopwatch(stopwatch const&) = delete;
-  ~stopwatch() { into_.add(seconds_between(begin_, Clock::now())); }
-
- private:
-  timings& into_;
-  decltype(Clock::now()) begin_;
-};
-
-/// What a clock takes to be read.
-template <class Clock>
-[[nodiscard]] double clock_seconds() {
-  timings times;
-  for (int k = 0; k < 32; ++k) stopwatch<Clock> const nothing{times};
-  return times.median();
-}
 /// Seconds of one copy of a state, and how much longer one takes into new memory.
 struct copy_times {
   double again = 0, first = 0;
@@ -93,112 +42,192 @@ template <class Clock, class State>
   return {again, first > again ? first - again : 0};
 }
 
-/// Remembers the largest size.
-template <class T>
-void note_bytes(wide& largest, T const& x) {
-  if constexpr (sized_state<T>)
-    if (wide const bytes = bytes_of(x); bytes > largest) largest = bytes;
-}
+/// Stands for a function that tells how many bytes the program holds.
+struct nothing_told {};
 
-/// The step as it is, timed.
-template <class Clock, class State, class Step>
-[[nodiscard]] auto timed_step(Step& step, timings& times) {
+/// The bytes of values: as `bytes_of` counts them, else by what a copy makes the program hold more.
+/// `Held` answers the bytes that it holds now.
+template <class Held>
+class scales {
+ public:
+  static constexpr bool can_measure = !std::is_same_v<std::remove_cvref_t<Held>, nothing_told>;
+
+  explicit scales(std::remove_reference_t<Held>& held) : held_{held} {}
+  template <class T>
+  [[nodiscard]] wide weigh(T const& x) {
+    if constexpr (sized_state<T>) return bytes_of(x);
+    else {
+      wide const before = held_();
+      if constexpr (traited_copy<T>) {
+        T copy{};
+        copy_state(x, copy);
+        return wide{sizeof(T)} + above(before);
+      } else {
+        T const copy(x);
+        return wide{sizeof(T)} + above(before);
+      }
+    }
+  }
+  /// What the program holds now, where that is measured.
+  [[nodiscard]] wide held() {
+    if constexpr (can_measure) return held_();
+    else return 0;
+  }
+  /// How much more than `before`.
+  [[nodiscard]] wide above(wide before) {
+    wide const now = held();
+    return now > before ? now - before : 0;
+  }
+
+ private:
+  std::remove_reference_t<Held>& held_;
+};
+/// Can be weighed.
+template <class T, class Held>
+concept weighed = sized_state<T> || (scales<Held>::can_measure && std::copy_constructible<T>);
+
+/// What of a loop is weighed and timed as it passes by.
+template <class Clock, class Held>
+struct loop_measures {
+  workload& work;
+  scales<Held> scale;
+  clock_precision<Clock> clock = {};
+  timings steps = {}, records = {}, reversals = {};
+
+  template <class T>
+  void note(wide& largest, T const& x) {
+    if (wide const bytes = scale.weigh(x); bytes > largest) largest = bytes;
+  }
+  /// The same of what need not be weighed.
+  template <class T>
+  void note_told([[maybe_unused]] wide& largest, [[maybe_unused]] T const& x) {
+    if constexpr (sized_state<T>) note(largest, x);
+  }
+  /// \param taken  by a tape and by what the state took as it was recorded
+  void note_tape(wide taken, wide state_before, wide state_after) {
+    wide const grown = state_after > state_before ? state_after - state_before : 0, shrunk = state_before > state_after ? state_before - state_after : 0;
+    wide const bytes = taken > grown ? taken + shrunk - grown : 0;
+    if (bytes > work.tape_bytes) work.tape_bytes = bytes;
+  }
+  template <class Call>
+  decltype(auto) timed(timings& into, Call call) {
+    struct watch {
+      loop_measures& all;
+      timings& into;
+      decltype(Clock::now()) begin = Clock::now();
+      ~watch() {
+        double const seconds = seconds_between(begin, Clock::now());
+        all.clock.saw(seconds);
+        into.add(seconds);
+      }
+    } const running{*this, into};
+    return call();
+  }
+};
+
+/// The step as it is, timed. States are weighed as it leaves them.
+template <class State, class Step, class Measures>
+[[nodiscard]] auto timed_step(Step& step, Measures& all) {
   static constexpr auto shape = shape_of_step<Step, State>();
   if constexpr (shape.form == step_form::by_value)
     return by_value([&](State const& x, [[maybe_unused]] step_index i) -> State {
-      stopwatch<Clock> const running{times};
-      if constexpr (shape.indexed) return call_lending(step, x, std::as_const(i));
-      else return call_lending(step, x);
+      State x1 = all.timed(all.steps, [&]() -> State {
+        if constexpr (shape.indexed) return call_lending(step, x, std::as_const(i));
+        else return call_lending(step, x);
+      });
+      all.note(all.work.state_bytes, x1);
+      return x1;
     });
   else if constexpr (shape.form == step_form::out_of_place)
     return out_of_place([&](State const& x, State& x1, [[maybe_unused]] step_index i) {
-      stopwatch<Clock> const running{times};
-      if constexpr (shape.indexed) call_lending(step, x, x1, std::as_const(i));
-      else call_lending(step, x, x1);
+      all.timed(all.steps, [&] {
+        if constexpr (shape.indexed) call_lending(step, x, x1, std::as_const(i));
+        else call_lending(step, x, x1);
+      });
+      all.note(all.work.state_bytes, x1);
     });
   else
     return in_place([&](State& x, [[maybe_unused]] step_index i) {
-      stopwatch<Clock> const running{times};
-      if constexpr (shape.indexed) step(x, std::as_const(i));
-      else step(x);
+      all.timed(all.steps, [&] {
+        if constexpr (shape.indexed) step(x, std::as_const(i));
+        else step(x);
+      });
+      all.note(all.work.state_bytes, x);
     });
 }
 
-/// The adjoint as it is, timed. States and adjoints are measured as they pass by.
-template <class Clock, class State, class Bar, class Adjoint>
-[[nodiscard]] auto timed_adjoint(Adjoint& adjoint, timings& times, timings& records, workload& work) {
+/// The adjoint as it is, timed. Adjoints and tapes are weighed as they pass by.
+template <class State, class Bar, class Adjoint, class Measures>
+[[nodiscard]] auto timed_adjoint(Adjoint& adjoint, Measures& all) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
-  auto const note = [&work](State const& x, Bar const& bar) {
-    note_bytes(work.state_bytes, x);
-    note_bytes(work.adjoint_bytes, bar);
+  auto const reverse = [&](Bar& bar, auto call) {
+    all.note(all.work.adjoint_bytes, bar);
+    all.timed(all.reversals, call);
   };
   if constexpr (shape.form == adjoint_form::leaf)
-    return leaf([&adjoint, &times, note](State const& x, Bar& bar, step_index first, step_index last) {
-      note(x, bar);
-      stopwatch<Clock> const running{times};
-      pull_back(adjoint, bar, x, bar, std::as_const(first), std::as_const(last));
+    return leaf([&adjoint, reverse](State const& x, Bar& bar, step_index const first, step_index const last) {
+      reverse(bar, [&] { pull_back(adjoint, bar, x, bar, first, last); });
     });
   else if constexpr (shape.form == adjoint_form::with_next)
-    return with_next([&adjoint, &times, note](State const& x, State const& x1, Bar& bar, step_index i) {
-      note(x, bar);
-      stopwatch<Clock> const running{times};
-      pull_back(adjoint, bar, x, x1, bar, std::as_const(i));
+    return with_next([&adjoint, reverse](State const& x, State const& x1, Bar& bar, step_index const i) {
+      reverse(bar, [&] { reverse_step(adjoint, bar, x, x1, i); });
     });
   else if constexpr (shape.form == adjoint_form::recorded) {
     using tape = typename tape_of<Adjoint, State, true>::type;
-    return recorded{[&adjoint, &records, &work](State& x, step_index i) -> tape {
-                      note_bytes(work.state_bytes, x);
-                      stopwatch<Clock> const running{records};
-                      return record_step(adjoint.record, x, i);
+    return recorded{[&adjoint, &all](State& x, step_index const i) -> tape {
+                      if constexpr (std::move_constructible<tape>) {
+                        wide const state = sized_state<tape> ? 0 : all.scale.weigh(x), before = all.scale.held();
+                        tape kept = all.timed(all.records, [&]() -> tape { return record_step(adjoint.record, x, i); });
+                        if constexpr (!sized_state<tape>) all.note_tape(sizeof(tape) + all.scale.above(before), state, all.scale.weigh(x));
+                        all.note(all.work.state_bytes, x);
+                        return kept;
+                      } else return all.timed(all.records, [&]() -> tape { return record_step(adjoint.record, x, i); });
                     },
-                    [&adjoint, &times, &work](tape& kept, Bar& bar, [[maybe_unused]] step_index i) {
-                      note_bytes(work.adjoint_bytes, bar);
-                      note_bytes(work.tape_bytes, kept);
-                      stopwatch<Clock> const running{times};
-                      if constexpr (shape.reverse_indexed) pull_back(adjoint.reverse, bar, kept, bar, std::as_const(i));
-                      else pull_back(adjoint.reverse, bar, kept, bar);
+                    [&adjoint, &all, reverse](tape& kept, Bar& bar, [[maybe_unused]] step_index const i) {
+                      all.note_told(all.work.tape_bytes, kept);
+                      reverse(bar, [&] { reverse_tape(adjoint, bar, kept, i); });
                     }};
   } else
-    return [&adjoint, &times, note](State const& x, Bar& bar, [[maybe_unused]] step_index i) {
-      note(x, bar);
-      stopwatch<Clock> const running{times};
-      if constexpr (shape.indexed) pull_back(adjoint, bar, x, bar, std::as_const(i));
-      else pull_back(adjoint, bar, x, bar);
-    };
+    return [&adjoint, reverse](State const& x, Bar& bar, step_index const i) { reverse(bar, [&] { reverse_step(adjoint, bar, x, x, i); }); };
 }
 
-template <class Clock, class State, class Step, class Seed, class Adjoint>
-[[nodiscard]] workload probed(Step& step, State const& x0, step_index steps, Seed& seed, Adjoint& adjoint, step_index tried) {
+/// Times of single calls where they are long enough for the clock, else of many.
+template <class State, class Bar, class Clock, class Held, class Step, class Seed, class Adjoint>
+void time_calls(loop_measures<Clock, Held>& all, Step& step, State const& x0, Seed& seed, Adjoint& adjoint, step_index tried) {
+  constexpr bool records = shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::recorded;
+  timings steps, records_alone, reversals;
+  bool const short_steps = !all.clock.tells(all.steps.median()), short_reversals = !all.clock.tells(all.reversals.median());
+  bool const short_records = records && !all.clock.tells(all.records.median());
+  if (tried > 0 && (short_steps || short_records || short_reversals)) {
+    short_calls<Clock, State, Bar, Step, Seed, Adjoint> calls{step, seed, adjoint, all.clock, all.work.state_bytes + all.work.adjoint_bytes + all.work.tape_bytes};
+    calls.each_step(x0, tried, [&] {
+      if (short_steps) steps.add(calls.step_seconds());
+      if (short_reversals) reversals.add(calls.adjoint_seconds());
+      if constexpr (records)
+        if (short_records) records_alone.add(calls.record_seconds());
+    });
+  }
+  all.work.step_seconds = short_steps ? steps.median() : all.clock.net(all.steps.median());
+  all.work.adjoint_seconds = short_reversals ? reversals.median() : all.clock.net(all.reversals.median());
+  if constexpr (records) all.work.record_seconds = short_records ? records_alone.median() : all.clock.net(all.records.median());
+}
+
+template <class Clock, class State, class Step, class Seed, class Adjoint, class Held>
+[[nodiscard]] workload probed(Step& step, State const& x0, step_index steps, Seed& seed, Adjoint& adjoint, step_index tried, Held& held) {
   using Bar = bar_type<Seed, State>;
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   workload work;
+  loop_measures<Clock, Held> all{work, scales<Held>{held}};
   work.steps = steps;
-  if constexpr (sized_state<State>) work.initial_bytes = bytes_of(x0);
-  note_bytes(work.state_bytes, x0);
-  work.state_inline_bytes = work.state_bytes < sizeof(State) ? work.state_bytes : wide{sizeof(State)};
+  all.note(work.state_bytes, x0);
+  work.initial_bytes = work.state_bytes;
   work.form = {shape_of_step<Step, State>().form, shape.form, shape.by_value};
-  timings calls, records, reversals;
-  auto const timed = timed_step<Clock, State>(step, calls);
-  auto const back = timed_adjoint<Clock, State, Bar>(adjoint, reversals, records, work);
-  note_bytes(work.adjoint_bytes, gradient(timed, x0, uniform{tried < steps ? tried : steps}, seed, back));
-  double const reading = clock_seconds<Clock>();
-  auto const net = [&](timings const& of) { return of.median() > reading ? of.median() - reading : 0; };
-  work.step_seconds = net(calls);
-  work.adjoint_seconds = net(reversals);
-  if constexpr (shape.form == adjoint_form::recorded) work.record_seconds = net(records);
-  bool const is_short = calls.median() < 4 * reading || reversals.median() < 4 * reading;
-  if (is_short && steps > 0) {  // the clock takes longer than what it should measure: one sweep as a whole, every call taken for as long as the next
-    step_index const more = tried < steps / 64 ? 64 * tried : steps;
-    uniform const plan{more};
-    timings sweep;
-    {
-      stopwatch<Clock> const running{sweep};
-      (void)gradient(step, x0, plan, seed, adjoint);
-    }
-    double const each = sweep.median() / (double(step_calls(plan.counts(), shape.form)) + double(more));
-    work.step_seconds = work.adjoint_seconds = each;
-    if constexpr (shape.form == adjoint_form::recorded) work.record_seconds = each;
-  }
+  auto const timed = timed_step<State>(step, all);
+  auto const back = timed_adjoint<State, Bar>(adjoint, all);
+  step_index const few = tried < steps ? tried : steps;
+  all.note(work.adjoint_bytes, gradient(timed, x0, uniform{few}, seed, back));
+  work.state_inline_bytes = work.state_bytes < sizeof(State) ? work.state_bytes : wide{sizeof(State)};
+  time_calls<State, Bar>(all, step, x0, seed, adjoint, few);
   if (steps > 0) {
     copy_times const copies = time_copies<Clock>(x0, work.state_bytes);
     work.frame_seconds = copies.first;
@@ -213,30 +242,51 @@ template <class Clock, class State, class Step, class Seed, class Adjoint>
   return work;
 }
 
+/// Whether state, adjoint and tape can all be weighed.
+template <class State, class Bar, class Adjoint, class Held>
+[[nodiscard]] consteval bool can_weigh() {
+  if constexpr (!weighed<State, Held> || !weighed<Bar, Held>) return false;
+  else if constexpr (shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::recorded) {
+    using tape = typename tape_of<Adjoint, State, true>::type;
+    return sized_state<tape> || (scales<Held>::can_measure && std::move_constructible<tape>);
+  } else return true;
+}
+
 }  // namespace detail
 
 /// What the loop `x = step(x, i)` of `steps` steps weighs on this machine: sizes of states, adjoint and recorded tapes as `bytes_of` counts
-/// them, the largest that were seen, median times of single calls, and how step and adjoint are written. A state that is kept costs a copy
-/// where the step is in place: that is `tiers.memory.write_seconds`. New memory costs `frame_seconds` a state: set that to 0 for sweeps that
-/// use a workspace again.
+/// them, the largest that were seen in the steps tried, median times of single calls, and how step and adjoint are written. A state that is
+/// kept costs a copy where the step is in place: that is `tiers.memory.write_seconds`. New memory costs `frame_seconds` a state: set that to 0
+/// for sweeps that use a workspace again.
 ///
-/// Runs the first `tried` steps and their adjoints, as `gradient` does, on a copy of `x0`, and where a call is too short for the clock 64 times
-/// as many; what step and adjoint change beside their states is changed. What an adjoint call holds for its own use cannot be seen: set `tape_bytes` for that, for leaves `tape_step_bytes`, and `tiers`
-/// where states may be kept elsewhere.
+/// Runs the first `tried` steps and their adjoints, as `gradient` does, on a copy of `x0`. A call that is too short for the clock is timed by
+/// up to 65,536 of its kind in a row, each on a copy of the state before it, some times for each of these steps. What step, adjoint and seed
+/// change beside their states is changed as often. What an adjoint call holds for its own use cannot be seen: set `tape_bytes` for that, for
+/// leaves `tape_step_bytes`, and `tiers` where states may be kept elsewhere.
 /// \tparam Clock  has now() as the clocks of the standard library do: `probe<std::chrono::steady_clock>(step, x0, n, seed, adjoint)`
 /// \param steps  loop length, >= 0   \param seed, adjoint  as of `gradient`   \param tried  steps that are run, >= 1
-/// Cost: about twice `tried` calls of the step; memory for 2 sqrt(tried) states, and for 4 copies or 8 MiB of them.   \throws invalid_plan; what step, adjoint and seed throw
-template <class Clock, class Step, class X0, class Seed, class Adjoint>
-[[nodiscard]] workload probe(Step&& step, X0 const& x0, step_index steps, Seed&& seed, Adjoint&& adjoint, step_index tried = 16) {
+/// \param held  `held()` answers the bytes that the program holds now, as an allocator that counts knows them: of types whose bytes cannot be
+///        told, states and adjoints are weighed by a copy, tapes as they are recorded. What their own `=` leaves in memory used again is not seen
+/// Cost: about twice `tried` calls of the step, short ones beside; memory for 2 sqrt(tried) states, and for 4 copies or 8 MiB of them
+/// \throws invalid_plan; what step, adjoint, seed and held throw
+template <class Clock, class Step, class X0, class Seed, class Adjoint, class Held = detail::nothing_told>
+[[nodiscard]] workload probe(Step&& step, X0 const& x0, step_index steps, Seed&& seed, Adjoint&& adjoint, step_index tried = 16, Held&& held = {}) {
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
   static_assert(copied_state<X0>, "cairn: probe runs a copy of the initial state, and this state cannot be copied");
   if constexpr (!copied_state<X0> || !detail::check_forward<StepF, X0, step_index>()) return {};
   else if constexpr (!detail::check_adjoint<AdjointF, X0, detail::bar_type<Seed, X0>>()) return {};
   else {
-    if (steps < 0) throw invalid_plan{"cairn::probe", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
-    if (tried < 1) throw invalid_plan{"cairn::probe", "at least one step has to be tried", {{"tried", tried}}, "give 1 or more"};
-    return detail::probed<Clock>(step, x0, steps, seed, adjoint, tried);
+    constexpr bool told = detail::can_weigh<X0, detail::bar_type<Seed, X0>, AdjointF, Held>();
+    static_assert(told,
+                  "cairn: probe cannot tell how many bytes a state, adjoint or tape of this loop holds; give its type a member bytes(), specialise "
+                  "cairn::state_traits with bytes(x), or give probe a function that answers the bytes that the program holds now");
+    if constexpr (!told) return {};
+    else {
+      if (steps < 0) throw invalid_plan{"cairn::probe", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+      if (tried < 1) throw invalid_plan{"cairn::probe", "at least one step has to be tried", {{"tried", tried}}, "give 1 or more"};
+      return detail::probed<Clock>(step, x0, steps, seed, adjoint, tried, held);
+    }
   }
 }
 

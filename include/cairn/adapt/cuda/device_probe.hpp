@@ -14,7 +14,7 @@
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/workload.hpp>
-#include <cairn/run/probe.hpp>
+#include <cairn/run/timings.hpp>
 
 namespace cairn {
 namespace detail {

@@ -1,0 +1,81 @@
+#pragma once
+/// \file timings.hpp  How long calls take by a clock that the user names, and how short they may be for it.
+#include <cstddef>
+
+namespace cairn::detail {
+
+/// Seconds between two times of a clock, whose differences count in a ratio of seconds.
+template <class Time>
+[[nodiscard]] constexpr double seconds_between(Time const& begin, Time const& end) {
+  auto const passed = end - begin;
+  using period = typename decltype(passed)::period;
+  double const seconds = double(passed.count()) * double(period::num) / double(period::den);
+  return seconds > 0 ? seconds : 0;
+}
+
+/// The last measurements of one kind, and their median.
+class timings {
+ public:
+  void add(double seconds) noexcept {
+    seconds_[count_ % most] = seconds;
+    ++count_;
+  }
+  [[nodiscard]] double median() const noexcept {
+    std::size_t const size = count_ < most ? count_ : most;
+    if (size == 0) return 0;
+    double sorted[most];
+    for (std::size_t k = 0; k < size; ++k) {
+      std::size_t j = k;
+      for (; j > 0 && sorted[j - 1] > seconds_[k]; --j) sorted[j] = sorted[j - 1];
+      sorted[j] = seconds_[k];
+    }
+    return size % 2 != 0 ? sorted[size / 2] : (sorted[size / 2 - 1] + sorted[size / 2]) / 2;
+  }
+
+ private:
+  static constexpr std::size_t most = 64;
+  double seconds_[most] = {};
+  std::size_t count_ = 0;
+};
+
+/// Measures as long as it stands.
+template <class Clock>
+class stopwatch {
+ public:
+  explicit stopwatch(timings& into) : into_{into}, begin_{Clock::now()} {}
+  stopwatch(stopwatch const&) = delete;
+  ~stopwatch() { into_.add(seconds_between(begin_, Clock::now())); }
+
+ private:
+  timings& into_;
+  decltype(Clock::now()) begin_;
+};
+
+/// How good a clock is, as far as it was seen to move.
+template <class Clock>
+class clock_precision {
+ public:
+  clock_precision() {
+    timings times;
+    for (int k = 0; k < 32; ++k) {
+      auto const begin = Clock::now();
+      double const nothing = seconds_between(begin, Clock::now());
+      times.add(nothing);
+      saw(nothing);
+    }
+    reading_ = times.median();
+  }
+  /// A clock moves by no less than the shortest time that it ever showed.
+  void saw(double seconds) noexcept {
+    if (seconds > 0 && (tick_ == 0 || seconds < tick_)) tick_ = seconds;
+  }
+  /// So long that what the clock cannot tell is a small part of it.
+  [[nodiscard]] bool tells(double seconds) const noexcept { return tick_ > 0 && seconds >= 64 * tick_ && seconds >= 64 * reading_; }
+  /// A measured time without the reading of the clock.
+  [[nodiscard]] double net(double seconds) const noexcept { return seconds > reading_ ? seconds - reading_ : 0; }
+
+ private:
+  double reading_ = 0, tick_ = 0;
+};
+
+}  // namespace cairn::detail

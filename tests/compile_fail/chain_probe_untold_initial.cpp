@@ -1,0 +1,16 @@
+// error: chain_probe cannot tell how many bytes
+#include <cairn/run/chain.hpp>
+#include <chrono>
+#include <map>
+#include <tuple>
+
+struct layer {
+  double forward(std::map<int, double> const& x) const { return double(x.size()); }
+  double backward(std::map<int, double> const&, double bar) const { return bar; }
+};
+struct told : std::map<int, double> {
+#ifdef CAIRN_FIXED
+  std::size_t bytes() const { return sizeof(*this) + size() * 48; }
+#endif
+};
+int main() { (void)cairn::chain_probe<std::chrono::steady_clock>(std::tuple<layer>{}, told{}, 1.0); }

@@ -1,0 +1,15 @@
+// error: probe cannot tell how many bytes a state, adjoint or tape
+#include <cairn/run/probe.hpp>
+#include <chrono>
+#include <map>
+
+std::size_t held() { return 0; }
+int main() {
+  auto const step = [](std::map<int, double>& x, cairn::step_index) { x[0] *= 0.5; };
+  auto const adjoint = [](std::map<int, double> const&, double& bar, cairn::step_index) { bar *= 0.5; };
+#ifdef CAIRN_FIXED
+  (void)cairn::probe<std::chrono::steady_clock>(step, std::map<int, double>{}, 100, 1.0, adjoint, 16, held);
+#else
+  (void)cairn::probe<std::chrono::steady_clock>(step, std::map<int, double>{}, 100, 1.0, adjoint);
+#endif
+}
