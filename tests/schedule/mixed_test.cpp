@@ -171,8 +171,8 @@ TEST_CASE("a unit more never costs a run, and tapes that restart save some", "[s
 TEST_CASE("tables of 32 and of 64 bits choose the same", "[schedule][mixed]") {
   for (bool const restarts : {false, true}) {
     detail::unit_rules const rules{.tape_units = 2, .restarts = restarts, .holds_initial = true};
-    detail::unit_rows<std::uint32_t> const narrow{300, 9, rules};
-    detail::unit_rows<std::uint64_t> const broad{300, 9, rules};
+    detail::unit_rows<std::uint32_t> const narrow{"test", 300, 9, rules, {}};
+    detail::unit_rows<std::uint64_t> const broad{"test", 300, 9, rules, {}};
     for (std::size_t n = 2; n <= 300; ++n)
       for (std::size_t m = 1; m <= 9; ++m)
         for (bool const held : {false, true})

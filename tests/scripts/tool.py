@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import xml.etree.ElementTree
 
 TOOL, ROOT = "", pathlib.Path()
@@ -29,9 +30,14 @@ def run(*words, text=None):
     return subprocess.run([TOOL, *map(str, words)], input=text, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+def complaints(text):
+    """Standard error without the words of work that takes longer than two seconds."""
+    return re.sub(r"^cairn: \d+ s(, [\d.]+ % of the table)?\n", "", text, flags=re.M)
+
+
 def output(*words):
     done = run(*words)
-    expect(done.returncode == 0 and done.stderr == "", words, done.returncode, done.stderr)
+    expect(done.returncode == 0 and complaints(done.stderr) == "", words, done.returncode, done.stderr)
     return done.stdout
 
 
@@ -45,7 +51,7 @@ def batch(requests, command="plan"):
     """The answers to requests, each a dict or a line as it is; all in one process."""
     lines = [line if isinstance(line, str) else json.dumps(line) for line in requests]
     done = run(command, "--batch", text="".join(line + "\n" for line in lines))
-    expect(done.returncode == 0 and done.stderr == "", "batch:", done.returncode, done.stderr)
+    expect(done.returncode == 0 and complaints(done.stderr) == "", "batch:", done.returncode, done.stderr)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     expect(len(answers) == len(lines), len(lines), "lines,", len(answers), "answers")
     return answers
@@ -966,8 +972,8 @@ def check_planning():
                                            "initial": "pinned_free"}])
                 elif plan["schedule"] == "two_level":
                     (answer,) = answered([{"schedule": "two_level", "steps": 300, "period": plan["period"], "extra_slots": plan["slots"]}])
-                elif plan["schedule"] == "revolve" and plan["leaf"] == 1:  # the initial state stands beside its slots
-                    (answer,) = answered([{"steps": 300, "slots": plan["slots"] + 1}])
+                elif plan["schedule"] == "revolve" and plan["leaf"] == 1:
+                    (answer,) = answered([{"steps": 300, "slots": plan["slots"]}])
                 else:
                     continue
                 expect(answer["advances"] == plan["advances"] and answer["forward_steps"] == plan["forward_steps"], plan, answer)
@@ -987,7 +993,7 @@ def check_planning():
     json.loads(output("advise", "--steps", MOST, "--state", 8, "--memory", "1GB", "--json"))
 
     for n, slowdown in ((1000, 3), (10**6, 2.5), (10**15, 9), (2, 2), (10**6, 10**6)):
-        lines = [line.split() for line in output("slots", "--steps", n, "--slowdown", slowdown).splitlines()[1:]]
+        lines = [line.split() for line in output("slots", "--steps", n, "--slowdown", slowdown).splitlines()[1:-1]]
         s = int(lines[0][-3].replace(",", ""))
         expect(int(lines[0][-2].replace(",", "")) == fewest(n, s)[1] + n <= slowdown * n, lines)
         expect(s == 1 or int(lines[1][-2].replace(",", "")) == fewest(n, s - 1)[1] + n > slowdown * n, lines)
@@ -995,7 +1001,7 @@ def check_planning():
         text = output("explain", *words_for(request), "--state", "10kB", *(["--tape", "20kB"] if request["schedule"] in TAPED else []))
         (answer,) = answered([request | {"state": "10kB"} | ({"tape": "20kB"} if request["schedule"] in TAPED else {})])
         expect(f"{whole(answer['step_calls']):,} step calls" in text and f"{whole(answer['memory_bytes']):,} bytes" in text, request, text)
-        expect(request["schedule"] in text and "Least memory" in text, request, text)
+        expect(request["schedule"] in text and "The fewest " in text, request, text)
         bound = re.search(r"no plan takes fewer than ([\d,]+) step calls", text)
         expect(bound is None or int(bound[1].replace(",", "")) <= whole(answer["step_calls"]), request, text)
 
@@ -1004,7 +1010,7 @@ def check_words():
     """The numbers of `explain` and `savings` are those of the answers."""
     for n, s in ((1000, 10), (5000, 8), (10**15, 33)):
         text = output("explain", "--steps", n, "--slots", s)
-        for label, slots in (("Half", s // 2), ("Twice", 2 * s), ("Least memory", 1)):
+        for label, slots in (("Half the slots", s // 2), ("Twice the slots", 2 * s), ("The fewest slots", 1)):
             (answer,) = answered([{"steps": n, "slots": slots}])
             said = re.search(rf"^{label}: revolve with ([\d,]+) slots?: ([\d,]+) step calls", text, re.M)
             expect(said, text)
@@ -1016,9 +1022,9 @@ def check_words():
     (least,) = answered([{"steps": 1000, "slots": 1, "state": 4096}])
     for words in ([MOST, "--slots", 100, "--state", 8], [MOST, "--slots", MOST], [0, "--slots", 1], [1, "--schedule", "uniform"],
                   [9, "--schedule", "store_all"], [1000, "--schedule", "uniform", "--block", 40, "--state", 1], [100, "--slots", 3, "--block", 7]):
-        expect("Least memory" in output("explain", "--steps", *words), words)
+        expect("The fewest slots" in output("explain", "--steps", *words), words)
     text = output("explain", "--steps", 1000, "--slots", 9, "--state", 4096)
-    expect(f"{whole(least['peak_bytes']):,} bytes" in text.split("Least memory")[1], text)
+    expect(f"{whole(least['peak_bytes']):,} bytes" in text.split("The fewest slots")[1], text)
 
     lengths = (100, 500, 1000, 5000, 0, 1, 10**12)
     rows = [line.split() for line in output("savings", *lengths).splitlines()[1:-1]]
@@ -1030,6 +1036,97 @@ def check_words():
         expect(row[:3] == [f"{n:,}", f"{root:,}", saved[0]] and row[4:] == [f"{peak:,}", saved[1], per_step], row, answer)
     seeds = [["100", "10", "90.0%"], ["500", "22", "95.6%"], ["1,000", "31", "96.9%"], ["5,000", "70", "98.6%"]]  # as users know them
     expect([row[:3] for row in rows[:4]] == seeds, rows)
+
+
+def check_time():
+    """No request is worked on for longer than its limit, the next line is answered, and long work says how far it is."""
+    endless = [{"schedule": "mixed", "steps": 8000, "units": 7000, "tape_units": 2}, {"schedule": "multistage", "steps": 10**6, "ram_slots": 3, "disk_slots": 100},
+               {"schedule": "hrevolve", "steps": 10**6, "tiers": [{"slots": 3}, {"slots": 100, "write": 2, "read": 1}]},
+               {"schedule": "disk_revolve", "steps": 9 * 10**6, "ram_slots": 3, "disk_write": 2, "disk_read": 1},
+               {"schedule": "multistage", "steps": 10**6, "memory": "40kB", "state": 8, "disk_slots": 100}, {"steps": MOST_WALKED, "slots": 3}]
+    lines = [line for request in endless for line in (request | {"time_limit": 0.3}, {"steps": 10, "slots": 3, "time_limit": "unlimited"})]
+    start = time.monotonic()
+    answers = batch(lines)
+    expect(time.monotonic() - start < 60, "the limits of all lines took", time.monotonic() - start)
+    for request, answer in zip(lines, answers):
+        expect(("error" in answer) == (request["time_limit"] == 0.3), request, answer)
+        if "error" in answer:
+            expect("time_limit is 0.300 s" in answer["error"] and "; give more, or fewer steps" in answer["error"], request, answer)
+    done = run("plan", *words_for(endless[0]), "--time-limit", 5)
+    expect(done.returncode == 2 and done.stdout == "", done)
+    expect(re.match(r"cairn: \d s, [\d.]+ % of the table\n", done.stderr) and complaints(done.stderr).startswith("cairn: time_limit is 5"), done)
+    for wrong in ("-1", "soon", "inf", "nan", ""):
+        refused({"steps": 10, "slots": 3, "time_limit": wrong}, "time_limit")
+
+
+def strictly(text):
+    """JSON without Infinity and NaN, which are none."""
+    def none(word):
+        raise AssertionError("no JSON: " + word)
+    return json.loads(text, parse_constant=none)
+
+
+def check_numbers():
+    """Counts of 128 bits are printed whole, wherever they are, and JSON has no inf and no nan, whatever the times."""
+    t, advances = fewest(MOST, 1)
+    calls = advances + 1
+    expect(calls > 2**124, calls)
+    steps = ("--steps", MOST)
+    for said in (output("plan", *steps, "--slots", 1), output("explain", *steps, "--slots", 1), output("explain", *steps, "--slots", 1, "--state", 8)):
+        expect(f"{calls:,}" in said and f"{advances:,}" in said, calls, said)
+    expect(f"{advances + MOST:,}" in output("slots", *steps, "--slowdown", 2**62), advances)
+    expect(strictly(output("plan", *steps, "--slots", 1, "--json"))["step_calls"] == str(calls), calls)
+    loop = [*steps, "--state", 8]
+    expect(f",{calls}," in output("pareto", *loop, "--points", 3, "--csv"), calls)
+    expect(strictly(output("pareto", *loop, "--points", 3, "--json"))[0]["step_calls"] == str(calls), calls)
+    expect(strictly(output("advise", *loop, "--memory", 216, "--json"))["best"]["advances"] == str(advances), advances)
+    for words in (["advise", *loop, "--memory", "100kB"], ["pareto", *loop, "--points", 3], ["advise", "--steps", 1000, "--state", 8, "--memory", 1000]):
+        for times in (["--step-seconds", 1e308], ["--adjoint-seconds", 1e308], ["--step-seconds", 1e300, "--disk-write", 1e308, "--disk", "unlimited"], ["--step-seconds", 1e-320]):
+            for form in (["--json"], []):
+                done = run(*words, *times, *form)
+                expect(not re.search(r"\b(inf|nan)\b", done.stdout + done.stderr), words, times, done)
+                if done.returncode == 0:
+                    form and strictly(done.stdout)
+                else:
+                    expect("a larger unit" in done.stderr or "budget" in done.stderr, words, times, done)
+    costs = [0, 1e-320, 1e300, 1.7e308]
+    requests = [{"schedule": "disk_revolve", "steps": n, "ram_slots": 2, "disk_write": a, "disk_read": b, "turn_cost": c} for n in (1, 50) for a in costs for b in costs for c in costs]
+    requests += [{"schedule": "hrevolve", "steps": 50, "tiers": [{"slots": 2, "write": a}, {"slots": 2, "read": b}], "advance_cost": c} for a in costs for b in costs for c in costs]
+    done = run("plan", "--batch", text="".join(json.dumps(request) + "\n" for request in requests))
+    for request, line in zip(requests, done.stdout.splitlines()):
+        answer = strictly(line)
+        expect("larger unit" in answer["error"] if "error" in answer else answer["cost"] is not None, request, answer)
+
+
+def check_convention():
+    """A slot is the same everywhere: that of the initial state counts, and each output says so at its foot."""
+    foot = "Slots count the initial state.\n"
+    loop = ["--steps", 1000, "--state", "64KiB"]
+    shown = {name: output(name, *loop, *more) for name, more in (("plan", ["--slots", 10]), ("explain", ["--slots", 10]), ("advise", ["--memory", "4MiB"]), ("pareto", ["--points", 8]))}
+    shown["slots"] = output("slots", "--steps", 1000, "--slowdown", 3)
+    for name, text in shown.items():
+        expect(text.endswith(foot) and text.count(foot) == 1, name, text)
+    for name in ("advise", "pareto"):  # what they call slots gives the same step calls when it is asked for
+        plans = re.findall(r"([\d.]+)  revolve with (\d+) slots? in memory", shown[name])
+        expect(plans, shown[name])
+        for per_step, slots in plans:
+            (answer,) = answered([{"steps": 1000, "slots": int(slots)}])
+            expect(f"{answer['forward_evaluations_per_step']:.4g}" == per_step, name, per_step, slots, answer)
+    for row in csv.DictReader(output("pareto", *loop, "--csv").splitlines()):
+        if row["schedule"] == "revolve":
+            expect(str(whole(answered([{"steps": 1000, "slots": int(row["slots"])}])[0]["step_calls"])) == row["step_calls"], row)
+    starts = [line.split(":")[0] for line in shown["explain"].splitlines() if line.startswith(("Half", "Twice", "The fewest"))]
+    expect(starts == ["Half the memory", "Twice the memory", "Half the slots", "Twice the slots", "The fewest slots"], starts)
+    for words, said in ((["mixed", "--units", 9], "Units count the initial state."), (["bptt", "--units", 9], "Units do not count the initial state, which stands outside."),
+                        (["mixed", "--units", 9, "--initial", "pinned_free"], "Units do not count the initial state, which stands outside.")):
+        for command in ("plan", "explain"):
+            expect(output(command, "--steps", 50, "--schedule", *words).splitlines()[-1] == said, words)
+    swapped = ("--steps", 20, "--slots", 10**6)
+    for command in ("plan", "explain"):
+        expect("Note: more slots than the loop has states: are steps and slots swapped?" in output(command, *swapped), command)
+    expect("swapped?" in strictly(output("plan", *swapped, "--json"))["remark"], "no remark")
+    for request in ({"steps": 20, "slots": 20}, {"steps": 0, "slots": 1}, {"steps": 10**15, "slots": 10**14}):
+        expect("remark" not in answered([request])[0], request)
 
 
 def check_page():
@@ -1051,7 +1148,7 @@ def main():
     global TOOL, ROOT
     TOOL, ROOT, part = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
     checks = ("oracles", "limits", "lines", "keys", "budgets", "memory", "actions", "custom", "options", "planning", "words", "chains", "chain_lines", "chain_memory",
-              "chain_command", "page")
+              "chain_command", "time", "numbers", "convention", "page")
     for name in checks if part == "all" else [part]:
         globals()["check_" + name]()
         print(name, "ok")

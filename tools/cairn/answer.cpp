@@ -114,7 +114,12 @@ std::string table(planned const& found) {
          cairn::to_short_text(sizes.memory_bytes).c_str());
   }
   line("counted", found.walked ? "by a walk" : "in closed form");
-  return text + note(found);
+  return text + note(found) + slots_line(found);
+}
+
+std::string slots_line(planned const& found) {
+  std::string const what = found.asked.units ? "Units" : "Slots";
+  return found.plan.initial_is_free() ? what + " do not count the initial state, which stands outside.\n" : what + " count the initial state.\n";
 }
 
 std::string note(planned const& found) {

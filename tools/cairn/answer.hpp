@@ -10,6 +10,8 @@ namespace tool {
 /// "revolve, 1,000 steps, 10 slots".
 [[nodiscard]] std::string title(planned const& found);
 [[nodiscard]] std::string table(planned const& found);
+/// Whether its slots, or its units, count the initial state; the last line of what is said of a plan.
+[[nodiscard]] std::string slots_line(planned const& found);
 /// What the plan remarks on what was asked for, as a line; empty where it does not.
 [[nodiscard]] std::string note(planned const& found);
 

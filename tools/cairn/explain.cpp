@@ -81,8 +81,8 @@ std::string cost_of(request const& asked) {
   } catch (cairn::invalid_schedule const&) { return "none.\n"; }
 }
 
-std::string alternative(char const* name, request const& asked) {
-  return std::string{name} + name_of(asked.schedule()) + " with " + amount(asked) + ": " + cost_of(asked);
+std::string alternative(std::string const& name, request const& asked) {
+  return name + name_of(asked.schedule()) + " with " + amount(asked) + ": " + cost_of(asked);
 }
 
 /// How far a plan that keeps all in memory is from the least possible within its bytes, and the best plans of half and of twice as many.
@@ -98,8 +98,8 @@ std::string of_the_memory(planned const& found) {
                      counted(proof.least_step_calls, "step call") + "; this one takes " +
                      cairn::detail::percent_text(std::max(0.0, proof.step_calls_gap())) + " more.\n";
   std::string const least = cairn::to_short_text(told.least_bytes).c_str();
-  text += "Half of it: " + (told.half ? cairn::plan_text(*told.half) : "too little, the least is " + least) + ".\n";
-  if (told.twice) text += "Twice as much: " + cairn::plan_text(*told.twice) + ".\n";
+  text += "Half the memory: " + (told.half ? cairn::plan_text(*told.half) : "too little, the least is " + least) + ".\n";
+  if (told.twice) text += "Twice the memory: " + cairn::plan_text(*told.twice) + ".\n";
   return text;
 }
 
@@ -111,10 +111,11 @@ std::string explanation(planned const& found) {
   if (found.repetition_number) text += "No step is run more than " + counted(wide(*found.repetition_number), "time") + " unrecorded.\n";
   if (auto const bound = lower_bound(found); !bound.empty()) text += "\nWhat is the least\n" + bound;
   text += of_the_memory(found);
-  if (found.kind == schedule_kind::custom) return text;
-  text += "\nOther budgets\n" + alternative("Half: ", scaled(found, scale::half));
-  if (found.kind != schedule_kind::store_all) text += alternative("Twice: ", scaled(found, scale::twice));
-  return text + alternative("Least memory: ", scaled(found, scale::least));
+  if (found.kind == schedule_kind::custom) return text + '\n' + slots_line(found);
+  std::string const unit = found.asked.units ? "units" : "slots";
+  text += "\nOther numbers of " + unit + '\n' + alternative("Half the " + unit + ": ", scaled(found, scale::half));
+  if (found.kind != schedule_kind::store_all) text += alternative("Twice the " + unit + ": ", scaled(found, scale::twice));
+  return text + alternative("The fewest " + unit + ": ", scaled(found, scale::least)) + '\n' + slots_line(found);
 }
 
 }  // namespace tool

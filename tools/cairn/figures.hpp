@@ -7,6 +7,7 @@
 
 #include "numbers.hpp"
 #include "planning.hpp"
+#include "time_watch.hpp"
 #include "wrong_request.hpp"
 
 namespace tool {
@@ -30,10 +31,11 @@ template <class Plan>
 [[nodiscard]] planned figures(request const& asked, Plan const& plan, cairn::slot_index slots) {
   planned found{asked, asked.schedule(), plan, slots, slots, {}, plan.steps() <= cairn::most_walked_steps, {}, {}, {}, {}, {}, {}, ""};
   if (!cairn::detail::knows_counts(plan)) refuse_walk(asked, plan.steps());
-  if (found.walked) found.counts = walk(plan);
+  watched const timed{plan, asked.watch};
+  if (found.walked) found.counts = walk(timed);
   else if constexpr (cairn::counted_schedule<Plan>) found.counts = plan.counts();
   found.remark = cairn::remark_of(plan);
-  if (asked.state) found.sizes = cairn::estimate(plan, workload_of(asked));
+  if (asked.state) found.sizes = cairn::estimate(timed, workload_of(asked));
   return found;
 }
 

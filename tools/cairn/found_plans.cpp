@@ -19,7 +19,7 @@ std::string plan_json(cairn::planned const& plan) {
   members all;
   all.add("schedule", '"' + std::string{cairn::name_of(plan.by)} + '"');
   all.add("steps", wide(cost.steps));
-  all.add("slots", wide(with.slots));
+  all.add("slots", wide(with.slots_said()));
   all.add("leaf", wide(with.leaf));
   all.add("period", with.period > 0 ? json_number(wide(with.period)) : "null");
   all.add("units", with.units > 0 ? json_number(with.units) : "null");
@@ -44,6 +44,7 @@ char const* word_of(cairn::skip_reason reason) noexcept {
   switch (reason) {
     case cairn::skip_reason::budget: return "budget";
     case cairn::skip_reason::table: return "table";
+    case cairn::skip_reason::work: return "work";
     case cairn::skip_reason::length: break;
   }
   return "length";
@@ -53,6 +54,7 @@ std::string reason_of(cairn::skipped_planner const& skipped) {
     case cairn::skip_reason::budget:
       return skipped.least_bytes > 0 ? "needs " + std::string{cairn::to_short_text(skipped.least_bytes).c_str()} + " at least" : "does not fit";
     case cairn::skip_reason::table: return "its table would be too large";
+    case cairn::skip_reason::work: return "its table would take too much work";
     case cairn::skip_reason::length: break;
   }
   return "the loop is too long to walk";
@@ -65,7 +67,7 @@ std::string advice_table(cairn::advice const& advice) {
   rows.insert(rows.end(), advice.runners_up.begin(), advice.runners_up.end());
   std::string text = cairn::pareto_text(rows) + '\n' + cairn::reason_text(advice) + '\n' + cairn::detail::gap_words(advice.best) + '\n';
   for (auto const& skipped : advice.skipped) text += std::string{"Left out: "} + cairn::name_of(skipped.by) + ", " + reason_of(skipped) + ".\n";
-  return text;
+  return text + cairn::slots_note + '\n';
 }
 
 std::string advice_json(cairn::advice const& advice) {

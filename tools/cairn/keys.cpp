@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <system_error>
 
 #include <cairn/core/error.hpp>
@@ -34,6 +35,10 @@ double number_of(std::string_view name, std::string_view text) {
   if (problem != std::errc{} || end != text.data() + text.size() || !std::isfinite(number) || std::signbit(number))
     refuse_value(name, text, "a number, 0 or more");
   return number;
+}
+
+double seconds_of(std::string_view name, std::string_view text) {
+  return text == "unlimited" ? std::numeric_limits<double>::infinity() : number_of(name, text);
 }
 
 cairn::byte_size size_of(std::string_view name, std::string_view text) {

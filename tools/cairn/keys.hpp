@@ -26,6 +26,8 @@ struct key_of {
 [[nodiscard]] std::int64_t count_of(std::string_view name, std::string_view text, std::int64_t least);
 /// A finite number, 0 or more.   \throws wrong_request
 [[nodiscard]] double number_of(std::string_view name, std::string_view text);
+/// Seconds, infinite for the word unlimited.   \throws wrong_request
+[[nodiscard]] double seconds_of(std::string_view name, std::string_view text);
 /// \throws wrong_request   for what is no size
 [[nodiscard]] cairn::byte_size size_of(std::string_view name, std::string_view text);
 /// \throws wrong_request   for what is neither true nor false

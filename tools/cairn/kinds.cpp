@@ -8,7 +8,7 @@ namespace {
 
 using names = std::string_view const[];
 
-constexpr names for_all = {"steps", "schedule", "state", "adjoint", "tape", "out_of_place"};
+constexpr names for_all = {"steps", "schedule", "state", "adjoint", "tape", "out_of_place", "time_limit"};
 constexpr names for_revolve = {"slots", "memory", "block"};
 constexpr names for_store_all = {"memory"};
 constexpr names for_two_level = {"period", "extra_slots", "memory"};

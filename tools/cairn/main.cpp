@@ -136,7 +136,7 @@ void compare(written<asked_loop> const& written, comparison const& wanted) {
   if (points > most_points) refuse_value("points", wanted.points, "1 to 1000");
   auto const front = cairn::pareto(asked.work, std::size_t(points), asked.options);
   if (!wanted.svg.empty()) write_file(wanted.svg, cairn::pareto_svg(front));
-  std::cout << (wanted.csv ? cairn::pareto_csv(front) : wanted.json ? plans_json(front) + '\n' : cairn::pareto_text(front));
+  std::cout << (wanted.csv ? cairn::pareto_csv(front) : wanted.json ? plans_json(front) + '\n' : cairn::pareto_text(front) + cairn::slots_note + '\n');
 }
 
 /// A chain, as a file or as lines.

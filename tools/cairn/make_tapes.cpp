@@ -40,17 +40,18 @@ planned mixed_plan(request const& asked) {
   return walked_figures(asked, cairn::mixed{*asked.steps, *asked.units,
                                             {.tape_units = asked.tape_units,
                                              .tapes_restart = asked.tape_restarts,
-                                             .free_initial = asked.initial == initial_state::pinned_free}});
+                                             .free_initial = asked.initial == initial_state::pinned_free,
+                                             .limit = asked.watch->limit()}});
 }
 
 planned bptt_plan(request const& asked) {
   refuse_other_initial(asked, initial_state::pinned_free, "pinned_free");
-  return walked_figures(asked, cairn::bptt{*asked.steps, *asked.units, {.tape_units = asked.tape_units, .keep = kept(asked.keep)}});
+  return walked_figures(asked, cairn::bptt{*asked.steps, *asked.units, {.tape_units = asked.tape_units, .keep = kept(asked.keep), .limit = asked.watch->limit()}});
 }
 
 planned stages_plan(request const& asked) {
   refuse_other_initial(asked, initial_state::releasable, "releasable");
-  return walked_figures(asked, cairn::stages{*asked.steps, *asked.units, {.stages = asked.stages, .stiffly_accurate = asked.stiffly_accurate}});
+  return walked_figures(asked, cairn::stages{*asked.steps, *asked.units, {.stages = asked.stages, .stiffly_accurate = asked.stiffly_accurate, .limit = asked.watch->limit()}});
 }
 
 }  // namespace tool

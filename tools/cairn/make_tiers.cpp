@@ -19,9 +19,10 @@ using cairn::step_index;
 struct multistage_maker {
   step_index steps;
   slot_index disk_slots;
+  cairn::work_limit limit;
   slot_index least() const { return disk_slots > 0 ? 0 : 1; }
   slot_index most() const { return std::max<slot_index>(1, steps - 1); }
-  auto operator()(slot_index slots) const { return cairn::multistage{steps, slots, disk_slots}; }
+  auto operator()(slot_index slots) const { return cairn::multistage{steps, slots, disk_slots, {.limit = limit}}; }
 };
 struct disk_revolve_maker {
   step_index steps;
@@ -46,7 +47,7 @@ planned walked_figures(request const& asked, Plan const& plan) {
 
 planned multistage_plan(request const& asked) {
   refuse_walk(asked, *asked.steps);  // before a table is filled
-  multistage_maker const make{*asked.steps, asked.disk_slots.value_or(cairn::unlimited_slots)};
+  multistage_maker const make{*asked.steps, asked.disk_slots.value_or(cairn::unlimited_slots), asked.watch->limit()};
   auto const slots = asked.ram_slots ? *asked.ram_slots : most_slots(asked, make);
   auto found = walked_figures(asked, make(slots));
   found.own = std::min(slots, make.most());
@@ -57,7 +58,7 @@ planned hrevolve_plan(request const& asked) {
   refuse_walk(asked, *asked.steps);
   std::vector<cairn::storage_tier> tiers;
   for (auto const& one : asked.tiers) tiers.push_back({one.slots, one.write, one.read});
-  cairn::hrevolve_options const options{.advance_cost = asked.advance_cost, .turn_cost = asked.turn_cost};
+  cairn::hrevolve_options const options{.advance_cost = asked.advance_cost, .turn_cost = asked.turn_cost, .limit = asked.watch->limit()};
   return walked_figures(asked, cairn::hrevolve{*asked.steps, tiers.data(), tiers.size(), options});
 }
 
@@ -67,7 +68,8 @@ planned disk_revolve_plan(request const& asked) {
                                 {.disk_write = *asked.disk_write,
                                  .disk_read = *asked.disk_read,
                                  .advance_cost = asked.advance_cost,
-                                 .turn_cost = asked.turn_cost}};
+                                 .turn_cost = asked.turn_cost,
+                                 .limit = asked.watch->limit()}};
   auto const slots = asked.ram_slots ? *asked.ram_slots : most_slots(asked, make);
   auto found = walked_figures(asked, make(slots));
   found.own = std::min(slots, make.most());

@@ -1,6 +1,7 @@
 #pragma once
 /// \file numbers.hpp  Whole numbers of up to 128 bits as text: exact, with commas for people, and as JSON.
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <cairn/core/wide.hpp>
@@ -36,8 +37,9 @@ namespace tool {
 [[nodiscard]] inline std::string json_number(cairn::wide number) {
   return number >> 53 == 0 || number == cairn::wide{1} << 53 ? digits(number) : '"' + digits(number) + '"';
 }
-/// The shortest text that is read back as the same number.
+/// The shortest text that is read back as the same number; null for what JSON has no number for.
 [[nodiscard]] inline std::string json_number(double number) {
+  if (!std::isfinite(number)) return "null";
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }

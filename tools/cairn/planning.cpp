@@ -57,7 +57,12 @@ void refuse_what_clashes(request const& asked) {
 
 planned plan_of(request const& asked) {
   refuse_what_clashes(asked);
-  return makers[std::size_t(asked.schedule())](asked);
+  time_watch watch{asked.time_limit.value_or(usual_time_limit)};
+  request timed = asked;
+  timed.watch = &watch;
+  planned found = makers[std::size_t(asked.schedule())](timed);
+  found.asked.watch = nullptr;
+  return found;
 }
 
 cairn::workload workload_of(request const& asked) {
@@ -108,7 +113,7 @@ void add_walked(planned& found) {
     return;
   }
   std::vector<std::int32_t> starts(std::size_t(found.plan.steps()) + 1);  // runs that start at a step, less those that end there
-  auto cursor = found.plan.walk();
+  auto cursor = watched{found.plan, found.asked.watch}.walk();
   for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) {
     if (a.kind != action_kind::advance) continue;
     if (!found.first_split) found.first_split = a.to;

@@ -93,6 +93,8 @@ constexpr request_key keys[] = {
     {"stages", "L", "stages: of one step (1)", [](request& r, auto name, auto text) { r.stages = count_of(name, text, 1); }},
     {"stiffly_accurate", "BOOL", "stages: the last stage is the new state (true)",
      [](request& r, auto name, auto text) { r.stiffly_accurate = truth_of(name, text); }},
+    {"time_limit", "SECONDS", "that the answer may take, or unlimited (60)",
+     [](request& r, auto name, auto text) { r.time_limit = seconds_of(name, text); }},
     {"actions", "FILE", "custom: the actions of a schedule, .csv or .json; they are checked",
      [](request& r, auto name, auto text) {
        if (text.empty()) refuse_value(name, text, "the name of a file");
@@ -124,7 +126,7 @@ void refuse_foreign_keys(request const& asked) {
     std::string known = "steps";
     for (auto const own : kind.keys) known.append(", ").append(own);
     throw wrong_request{std::string{name} + " does not go with " + kind.name + ", which takes " + known +
-                        ", and state, adjoint, tape and out_of_place for figures in bytes; leave it out, or name another schedule"};
+                        ", and state, adjoint, tape and out_of_place for figures in bytes, and time_limit; leave it out, or name another schedule"};
   }
 }
 

@@ -13,6 +13,8 @@
 
 namespace tool {
 
+class time_watch;
+
 /// What holds states beside others: slots, and what a write and a read cost.
 struct asked_tier {
   cairn::slot_index slots = 0;
@@ -40,6 +42,8 @@ struct request {
   std::optional<initial_state> initial;
   kept_things keep = kept_things::both;
   std::string actions;      ///< the name of a file
+  std::optional<double> time_limit;  ///< in seconds, infinite for none; usual_time_limit where it is not given
+  time_watch* watch = nullptr;       ///< on the answer that is under way
   std::uint64_t given = 0;  ///< bit k is set where request_keys()[k] was
 
   /// The kind that is named; else the one that the given keys mean.

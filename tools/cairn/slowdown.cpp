@@ -1,5 +1,6 @@
 #include "slowdown.hpp"
 
+#include <cairn/plan/text/plan_text.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/slots_for.hpp>
 
@@ -23,7 +24,7 @@ std::string slots_text(cairn::step_index steps, double slowdown) {
   auto const slots = cairn::slots_for_slowdown(steps, slowdown);
   char head[160];
   std::snprintf(head, sizeof head, "%-12s %20s %28s %12s\n", "revolve", "slots", "steps run forward", "per step");
-  return head + row("enough", steps, slots) + (slots > 1 ? row("one less", steps, slots - 1) : "");
+  return head + row("enough", steps, slots) + (slots > 1 ? row("one less", steps, slots - 1) : "") + cairn::slots_note + '\n';
 }
 
 }  // namespace tool

@@ -74,6 +74,8 @@ class error : public std::exception {
 struct invalid_plan : error { using error::error; };
 /// A budget below the least feasible one; the values say which that is.
 struct infeasible_budget : error { using error::error; };
+/// A plan that takes more work to make than is allowed; the values say how much was done and how much may be.
+struct too_much_work : error { using error::error; };
 /// A text that does not say a size in bytes.
 struct invalid_size : error { using error::error; };
 /// A text that is not what it should be; the first value says where.

@@ -2,6 +2,7 @@
 /// \file estimate.hpp  What a plan costs on a workload, before anything runs.
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/frames_needed.hpp>
@@ -155,6 +156,8 @@ template <schedule Plan>
   if (sum.steps > 0) sum.forward_evaluations_per_step = double(sum.step_calls) / double(sum.steps);
   sum.transfer_seconds = transfer_seconds_of(sum.counts, work);
   sum.seconds = seconds_of(sum.counts, work, frames);
+  if (!(sum.seconds <= std::numeric_limits<double>::max()))
+    throw overflow_error{"cairn::estimate", "the seconds of this plan are too many for a double", {{"steps", sum.steps}}, "give the times in a larger unit"};
   return answer;
 }
 
@@ -163,7 +166,7 @@ template <schedule Plan>
 /// The cost of `plan` on `work`; counts alone where no sizes and times are given.
 /// Cost: one walk for up to `most_tallied_steps` steps; for longer loops O(1) where the plan has `counts()`, else one walk.
 /// \throws invalid_plan   for a plan without `counts()` of more than `most_walked_steps` steps, and where work.steps is another number
-/// \throws invalid_schedule   where the walk finds a flaw   \throws overflow_error   for sizes of 2^62 bytes or more, and where the
+/// \throws invalid_schedule   where the walk finds a flaw   \throws overflow_error   for sizes of 2^62 bytes or more, for seconds beyond a double, and where the
 ///         slots and the states in work together are 2^63 or more
 template <schedule Plan>
 [[nodiscard]] constexpr cost estimate(Plan const& plan, workload const& work = {}) {

@@ -13,6 +13,7 @@
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/two_level.hpp>
 #include <cairn/schedule/uniform.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -61,6 +62,7 @@ struct hrevolve_maker {
   step_index steps;
   slot_index most_slots, most_far;
   wide most_table_bytes;
+  work_limit limit;
   [[nodiscard]] slot_index far_slots(tier where) const {
     wide const room = work.state_bytes > 0 ? work.tiers[where].bytes / work.state_bytes : wide(work.tiers[where].bytes > 0 ? most_far : 0);
     return room < wide(most_far) ? slot_index(room) : most_far;
@@ -78,26 +80,28 @@ struct hrevolve_maker {
       slot_index const there = where == tier::memory ? slots : far_slots(where);
       if (there > 0) tiers[count++] = {there, work.tiers[where].write_seconds, work.tiers[where].read_seconds, where};
     }
-    return hrevolve{steps, tiers, count, {.advance_cost = work.step_seconds, .most_table_bytes = most_table_bytes}};
+    return hrevolve{steps, tiers, count, {.advance_cost = work.step_seconds, .most_table_bytes = most_table_bytes, .limit = limit}};
   }
 };
 struct multistage_maker {
   step_index steps;
   slot_index disk_slots, most_slots;
   wide most_table_bytes;
+  work_limit limit;
   [[nodiscard]] slot_index least() const { return disk_slots > 0 ? 0 : 1; }
   [[nodiscard]] slot_index most() const { return most_slots; }
-  [[nodiscard]] any_schedule operator()(slot_index slots) const { return multistage{steps, slots, disk_slots, {.most_table_bytes = most_table_bytes}}; }
+  [[nodiscard]] any_schedule operator()(slot_index slots) const { return multistage{steps, slots, disk_slots, {.most_table_bytes = most_table_bytes, .limit = limit}}; }
 };
 struct disk_revolve_maker {
   workload const& work;
   step_index steps;
   wide most_table_bytes;
+  work_limit limit;
   [[nodiscard]] slot_index least() const { return 0; }
   [[nodiscard]] slot_index most() const { return useful_slots(steps); }
   [[nodiscard]] any_schedule operator()(slot_index slots) const {
     tier_cost const& disk = work.tiers.disk;
-    return disk_revolve{steps, slots, {.disk_write = disk.write_seconds, .disk_read = disk.read_seconds, .advance_cost = work.step_seconds, .most_table_bytes = most_table_bytes}};
+    return disk_revolve{steps, slots, {.disk_write = disk.write_seconds, .disk_read = disk.read_seconds, .advance_cost = work.step_seconds, .most_table_bytes = most_table_bytes, .limit = limit}};
   }
 };
 struct mixed_maker {
@@ -105,10 +109,11 @@ struct mixed_maker {
   slot_index tape_units, most_units;
   bool tapes_restart;
   wide most_table_bytes;
+  work_limit limit;
   [[nodiscard]] slot_index least() const { return 0; }
   [[nodiscard]] slot_index most() const { return most_units; }
   [[nodiscard]] any_schedule operator()(slot_index units) const {
-    return mixed{steps, units, {.tape_units = tape_units, .tapes_restart = tapes_restart, .free_initial = true, .most_table_bytes = most_table_bytes}};
+    return mixed{steps, units, {.tape_units = tape_units, .tapes_restart = tapes_restart, .free_initial = true, .most_table_bytes = most_table_bytes, .limit = limit}};
   }
 };
 

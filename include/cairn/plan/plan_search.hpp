@@ -133,6 +133,8 @@ class plan_search {
         try_widest(so_far, by, {.far_slots = far}, make_with(far));
       } catch (invalid_plan const&) {
         reason = skip_reason::table;
+      } catch (too_much_work const&) {
+        reason = skip_reason::work;
       }
       if (far < 16 || far == unlimited_slots) break;
     }
@@ -147,15 +149,20 @@ class plan_search {
     auto const tape_units = slot_index(std::clamp<wide>(share, 1, wide{1} << 31));
     plan_parameters with{.tape_units = wide(tape_units), .free_initial = true};
     contest so_far;
-    auto const make = [&](slot_index most) { return mixed_maker{steps_, tape_units, most, work_.tapes_restart, options_.most_table_bytes}; };
+    auto const make = [&](slot_index most) { return mixed_maker{steps_, tape_units, most, work_.tapes_restart, options_.most_table_bytes, options_.limit}; };
     auto const all = slot_index(std::min<wide>(wide(steps_) * wide(tape_units), wide{1} << 40));
     enter_units(so_far, with, make(all), all);  // the tapes of all steps need no table
+    skip_reason reason = most_in_table() > 0 ? skip_reason::budget : skip_reason::table;
     if (slot_index const rows = most_in_table(); so_far.best.empty() && rows > 0) {
-      slot_fit const fit = most_slots_within(budget_, work_, make(std::min(rows, all)));
-      so_far.least = std::min(so_far.least, fit.bytes);
-      if (fit.fits) enter_units(so_far, with, make(rows), fit.slots);
+      try {
+        slot_fit const fit = most_slots_within(budget_, work_, make(std::min(rows, all)));
+        so_far.least = std::min(so_far.least, fit.bytes);
+        if (fit.fits) enter_units(so_far, with, make(rows), fit.slots);
+      } catch (too_much_work const&) {
+        reason = skip_reason::work;
+      }
     }
-    close(std::move(so_far), planner::mixed, most_in_table() > 0 ? skip_reason::budget : skip_reason::table);
+    close(std::move(so_far), planner::mixed, reason);
   }
   void enter_units(contest& so_far, plan_parameters with, mixed_maker const& make, slot_index units) {
     with.units = wide(units);
@@ -186,15 +193,15 @@ class plan_search {
     slot_index const half = far ? (rows + 1) / 2 : 0;
     wide const allowed = options_.most_table_bytes;
     if (!refused(planner::hrevolve))
-      by_table(planner::hrevolve, half, [&](slot_index there) { return hrevolve_maker{work_, steps_, std::max<slot_index>(rows - there, 1), there, allowed}; });
+      by_table(planner::hrevolve, half, [&](slot_index there) { return hrevolve_maker{work_, steps_, std::max<slot_index>(rows - there, 1), there, allowed, options_.limit}; });
     if (!far || work_.tiers.disk.bytes == 0) return;
     if (!refused(planner::multistage)) {
       wide const room = work_.state_bytes > 0 ? work_.tiers.disk.bytes / work_.state_bytes : wide(half);
       by_table(planner::multistage, slot_index(std::min(room, wide(half))),
-               [&](slot_index there) { return multistage_maker{steps_, there, useful_slots(steps_), allowed}; });
+               [&](slot_index there) { return multistage_maker{steps_, there, useful_slots(steps_), allowed, options_.limit}; });
     }
     if (!refused(planner::disk_revolve))
-      by_table(planner::disk_revolve, unlimited_slots, [&](slot_index) { return disk_revolve_maker{work_, steps_, allowed}; });
+      by_table(planner::disk_revolve, unlimited_slots, [&](slot_index) { return disk_revolve_maker{work_, steps_, allowed, options_.limit}; });
   }
 
   /// Periods from the shortest that there is room for; each with as many states inside as fit.

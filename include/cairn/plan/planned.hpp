@@ -41,6 +41,8 @@ struct plan_parameters {
   wide units = 0;             ///< of `mixed`
   wide tape_units = 0;        ///< of `mixed`, for one tape
   bool free_initial = false;  ///< the initial state stands outside the slots
+  /// The slots with that of the initial state among them, as texts and tables say it: those of `revolve{steps, slots_said()}`.
+  [[nodiscard]] constexpr slot_index slots_said() const noexcept { return slots + (free_initial && units == 0 ? 1 : 0); }
 };
 
 /// A plan and its predicted cost, the parts of its memory, and how far it is from any other.

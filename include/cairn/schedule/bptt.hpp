@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cairn/schedule/table_limit.hpp>
 #include <cairn/schedule/unit_plan.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {
 
@@ -14,6 +15,7 @@ struct bptt_options {
   slot_index tape_units = 1;  ///< units that the tape of one step takes, >= 1; a state takes 1
   bptt_keep keep = bptt_keep::both;  ///< what may be kept
   wide most_table_bytes = detail::most_table_bytes;  ///< what the table may take
+  work_limit limit = {};  ///< how much work it may be
 };
 
 /// Backpropagation through time (Gruslys et al. 2016): states take one unit, tapes `tape_units`, and a tape brings back the state behind
@@ -24,7 +26,7 @@ struct bptt_options {
 class bptt : public detail::unit_plan {
  public:
   /// \param steps  loop length, >= 0   \param units  beside the initial state, >= 0; more than of use are not used
-  /// \throws invalid_plan   also where the table does not fit
+  /// \throws invalid_plan   also where the table does not fit   \throws too_much_work
   bptt(step_index steps, slot_index units, bptt_options options = {})
       : unit_plan{"cairn::bptt", steps, units,
                   {.tape_units = options.tape_units,
@@ -32,7 +34,7 @@ class bptt : public detail::unit_plan {
                    .keeps_tapes = options.keep != bptt_keep::states,
                    .restarts = true,
                    .holds_initial = true},
-                  options.most_table_bytes} {}
+                  options.most_table_bytes, options.limit} {}
   /// The same by names.   \throws invalid_plan
   bptt(units_shape const& of, bptt_options options = {}) : bptt{of.steps, of.units, options} {}
 };

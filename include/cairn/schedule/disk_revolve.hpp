@@ -14,6 +14,7 @@
 #include <cairn/schedule/table_limit.hpp>
 #include <cairn/schedule/tier_table.hpp>
 #include <cairn/schedule/tier_walker.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {
 
@@ -30,6 +31,7 @@ struct disk_revolve_options {
   double advance_cost = 1;  ///< of one unrecorded step, finite and >= 0
   double turn_cost = 0;  ///< of one step's recorded run and its adjoint, finite and >= 0
   wide most_table_bytes = detail::most_table_bytes;  ///< what making the plan may take
+  work_limit limit = {};  ///< how much work that may be
 };
 
 /// The schedule of least cost with `ram_slots` free slots in memory and any number on disk, each of which may be read as often as it pays
@@ -43,7 +45,7 @@ class disk_revolve {
   using walker = detail::tier_walker;  ///< the cursor
 
   /// \param steps  loop length, >= 0   \param ram_slots  in memory, >= 0, their numbers come first
-  /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws overflow_error   for a cost beyond a double
+  /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws too_much_work   \throws overflow_error   for a cost beyond a double
   disk_revolve(step_index steps, slot_index ram_slots, disk_revolve_options const& options)
       : disk_revolve{made(steps, ram_slots, options), detail::remark_on_slots(steps, ram_slots)} {}
   /// The same by names.   \throws invalid_plan, overflow_error
@@ -107,6 +109,7 @@ class disk_revolve {
   [[nodiscard]] static double fill(detail::tier_table& into, slot_index ram, disk_revolve_options const& options, slot_index& disk) {
     step_index const steps = into.steps;
     std::size_t const lengths = std::size_t(steps) + 1;
+    detail::work_meter meter{who, steps, 1, options.limit, detail::least_sums_of_row(steps)};
     into.choices.assign(lengths, 0);
     detail::table<double> ahead(lengths);     // y u + read + P(y)
     detail::table<double> now(lengths);       // O(x)
@@ -120,6 +123,7 @@ class disk_revolve {
       auto const own = std::size_t(x);
       double const low = ram > 0 ? double(advances += run.at(x)) * options.advance_cost : detail::impossible<double>;
       auto const best = detail::least_sum(ahead.begin(), now.begin(), x, hint, low);
+      meter.add(best.sums, x);
       if (best.at > 0) {
         hint = best.at;
         auto const behind = most[own - std::size_t(best.at)];

@@ -12,6 +12,7 @@
 #include <cairn/schedule/table_limit.hpp>
 #include <cairn/schedule/tier_table.hpp>
 #include <cairn/schedule/tier_walker.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {
 
@@ -20,6 +21,7 @@ struct hrevolve_options {
   double advance_cost = 1;  ///< of one unrecorded step, finite and >= 0
   double turn_cost = 0;  ///< of one step's recorded run and its adjoint, finite and >= 0
   wide most_table_bytes = detail::most_table_bytes;  ///< what making the plan may take
+  work_limit limit = {};  ///< how much work that may be
 };
 
 /// The schedule of least cost over up to four tiers, each with slots and costs of writing and reading a state (Herrmann & Pallez 2020,
@@ -39,7 +41,7 @@ class hrevolve {
   using walker = detail::tier_walker;  ///< the cursor
 
   /// \param steps  loop length, >= 0   \param tiers  1 to 4
-  /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws overflow_error   for a cost beyond a double
+  /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws too_much_work   \throws overflow_error   for a cost beyond a double
   hrevolve(step_index steps, std::initializer_list<storage_tier> tiers, hrevolve_options const& options = {})
       : hrevolve{steps, tiers.begin(), tiers.size(), options} {}
   /// The same for tiers in an array.   \throws invalid_plan   \throws overflow_error
@@ -100,21 +102,24 @@ class hrevolve {
       throw invalid_plan{who, "a cost is a finite number that is not negative", {}, ""};
     detail::tier_set const tiers{who, steps, given, count};
     parts best;
-    wide rows = 0;
+    wide rows = 0, all_rows = 0;
     std::size_t orders = 0;
     tiers.each_order(steps, [&](tier_positions const& order) {
       ++orders;
       wide const its = detail::hrevolve_table::rows(tiers, order);
       if (its > rows) rows = its;
+      all_rows += its;
     });
-    if (steps < 2) rows = 0;
+    if (steps < 2) rows = all_rows = 0;
     detail::check_choices(who, steps, orders > 1 ? 2 * rows : rows, rows > 0 ? detail::hrevolve_table::work : 0, options.most_table_bytes);
+    wide const least = all_rows > 0 ? detail::least_sums_of_row(steps) : 0;
+    detail::work_meter meter{who, steps, all_rows, options.limit, least > 0 && all_rows > ~wide{0} / least ? ~wide{0} : all_rows * least};
     detail::hrevolve_table work{rows > 0 ? std::size_t(steps) + 1 : 0};
     detail::tier_table next;
     best.cost = std::numeric_limits<double>::infinity();
     tiers.each_order(steps, [&](tier_positions const& order) {
       lay_out(next, steps, tiers, order);
-      double const cost = work.fill(next, tiers, order, options.advance_cost);
+      double const cost = work.fill(next, tiers, order, options.advance_cost, meter);
       if (!(cost < best.cost)) return;
       std::swap(best.table, next);
       best.cost = cost;

@@ -8,6 +8,7 @@
 #include <cairn/schedule/repetition_run.hpp>
 #include <cairn/schedule/storage_tier.hpp>
 #include <cairn/schedule/tier_table.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -34,10 +35,11 @@ class hrevolve_table {
 
   /// Fills `into.choices`, which has room, and returns the cost without turns; infinite where a double cannot hold it.
   /// \pre `into` has its levels, in the order `order`
-  double fill(tier_table& into, tier_set const& tiers, tier_positions const& order, double advance) {
+  /// \throws too_much_work
+  double fill(tier_table& into, tier_set const& tiers, tier_positions const& order, double advance, work_meter& meter) {
     if (into.steps < 2) return 0;
     for (std::size_t k = 0; k < order.size(); ++k) {
-      if (into.level[k].kind != level_kind::binomial) fill_level(into, k, tiers.of[order[k]], advance);
+      if (into.level[k].kind != level_kind::binomial) fill_level(into, k, tiers.of[order[k]], advance, meter);
       else if (order.size() == 1) return double(fewest_advances(into.steps, into.level[k].slots)) * advance;
       else fill_binomial(into.steps, into.level[k].slots, advance);
     }
@@ -50,7 +52,7 @@ class hrevolve_table {
     step_index advances = 0;
     for (step_index x = 2; x <= steps; ++x) low_[std::size_t(x)] = double(advances += run.at(x)) * advance;
   }
-  void fill_level(tier_table& into, std::size_t k, storage_tier const& costs, double advance) noexcept {
+  void fill_level(tier_table& into, std::size_t k, storage_tier const& costs, double advance, work_meter& meter) {
     step_index const steps = into.steps;
     if (k == 0)
       for (step_index x = 2; x <= steps; ++x) low_[std::size_t(x)] = impossible<double>;
@@ -63,6 +65,7 @@ class hrevolve_table {
         auto const own = std::size_t(x);
         auto const best = least_sum(ahead_.begin(), before_.begin(), x, hint, low_[own]);
         if (best.at > 0) hint = best.at;
+        meter.add(best.sums, x);
         double const kept = costs.write + best.value;
         bool const below = low_[own] <= kept;
         ahead_[own] = double(x) * advance + costs.read + best.value;
@@ -70,6 +73,7 @@ class hrevolve_table {
         choices[own] = tier_choice(best.at) | (below ? left_below : 0);
       }
       std::swap(before_, now_);
+      meter.end_row();
     }
     std::swap(low_, before_);
   }

@@ -2,6 +2,7 @@
 /// \file mixed.hpp  A unit of storage holds a state to run on from, or its share of the tape of one step.
 #include <cairn/schedule/table_limit.hpp>
 #include <cairn/schedule/unit_plan.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {
 
@@ -11,6 +12,7 @@ struct mixed_options {
   bool tapes_restart = false;  ///< a tape also brings back the state behind its step (`recorded{record, reverse, restart}`)
   bool free_initial = false;  ///< the initial state takes no unit and is loaded from `no_slot`; then even 0 units are enough
   wide most_table_bytes = detail::most_table_bytes;  ///< what the table may take
+  work_limit limit = {};  ///< how much work it may be
 };
 
 /// The fewest steps run where a budget of units holds states and tapes of single steps (Maddison 2024), any mixture at any time: states
@@ -23,11 +25,11 @@ struct mixed_options {
 class mixed : public detail::unit_plan {
  public:
   /// \param steps  loop length, >= 0   \param units  >= 1, or >= 0 where the initial state is free; more than of use are not used
-  /// \throws invalid_plan   also where the table does not fit
+  /// \throws invalid_plan   also where the table does not fit   \throws too_much_work
   mixed(step_index steps, slot_index units, mixed_options options = {})
       : unit_plan{"cairn::mixed", steps, units,
                   {.tape_units = options.tape_units, .restarts = options.tapes_restart, .holds_initial = options.free_initial},
-                  options.most_table_bytes} {}
+                  options.most_table_bytes, options.limit} {}
   /// The same by names.   \throws invalid_plan
   mixed(units_shape const& of, mixed_options options = {}) : mixed{of.steps, of.units, options} {}
 };

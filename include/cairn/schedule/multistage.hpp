@@ -15,6 +15,7 @@
 #include <cairn/schedule/table_limit.hpp>
 #include <cairn/schedule/tier_table.hpp>
 #include <cairn/schedule/tier_walker.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {
 
@@ -31,6 +32,7 @@ struct multistage_shape {
 /// What making a `multistage` may take.
 struct multistage_options {
   wide most_table_bytes = detail::most_table_bytes;  ///< bytes of its table
+  work_limit limit = {};  ///< how much work that may be
 };
 
 /// Slots in memory and on disk (Stumm & Walther 2009): the fewest advances that all of them together allow; of the schedules with these,
@@ -48,7 +50,7 @@ class multistage {
 
   /// \param steps  loop length, >= 0   \param ram_slots  in memory, >= 0, their numbers come first
   /// \param disk_slots  on disk, >= 0; `unlimited_slots` is allowed   \pre together >= 1
-  /// \throws invalid_plan   also where the table would not fit `most_table_bytes`
+  /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws too_much_work
   multistage(step_index steps, slot_index ram_slots, slot_index disk_slots, multistage_options const& options = {})
       : table_{new detail::shared_tier_table{made(steps, ram_slots, disk_slots, options)}}, start_{table_}, remark_{remark_on(steps, ram_slots, disk_slots)} {}
   /// The same by names.   \throws invalid_plan
@@ -92,16 +94,17 @@ class multistage {
     if (ram > 0) table.level[table.levels++] = {ram, 0, tier::memory, detail::level_kind::binomial, 0, 0};
     if (disk > 0)
       table.level[table.levels++] = {disk, ram, tier::disk, chosen ? detail::level_kind::chosen : detail::level_kind::chain, 0, lengths};
-    if (chosen) fill(table, ram, disk);
+    if (chosen) fill(table, ram, disk, options.limit);
     return table;
   }
 
   /// With T(x, s) the fewest advances for s slots in all: as T(x, s + 1) < T(x, s) while s < x - 1, the slots on disk can be done without only
   /// where x - 1 <= c, and there nothing of the disk is needed. Else
   ///   P(x, m) = min over the optimal splits y of T(x, c + m) of O(x-y, m-1) + one load + P(y, m);   O(x, m) = one save + P(x, m);   O(x, 0) = 0
-  static void fill(detail::tier_table& into, slot_index ram, slot_index disk) {
+  static void fill(detail::tier_table& into, slot_index ram, slot_index disk, work_limit const& limit) {
     step_index const steps = into.steps;
     std::size_t const lengths = std::size_t(steps) + 1;
+    detail::work_meter meter{who, steps, wide(disk), limit, wide(disk) * wide(steps - 1 - ram)};  // one for each number that is made
     into.choices.assign(lengths * std::size_t(disk), 0);
     detail::table<std::uint64_t> before(lengths);  // O(x, m - 1)
     detail::table<std::uint64_t> own(lengths);     // P(x, m)
@@ -124,10 +127,12 @@ class multistage {
           least = sum;
           choices[at] = detail::tier_choice(y);
         }
+        meter.add(interval.last - interval.first + 1, x);
         own[at] = least + one_load;
         now[at] = own[at] + one_save;
       }
       std::swap(before, now);
+      meter.end_row();
     }
   }
 

@@ -2,6 +2,7 @@
 /// \file stages.hpp  Multistage time steps (Runge-Kutta): solutions and stage values share the memory.
 #include <cairn/schedule/table_limit.hpp>
 #include <cairn/schedule/unit_plan.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {
 
@@ -10,6 +11,7 @@ struct stages_options {
   slot_index stages = 1;  ///< stage vectors of a step, >= 1, each as large as a solution
   bool stiffly_accurate = true;  ///< the last stage is the next solution, so that stage values restart the loop
   wide most_table_bytes = detail::most_table_bytes;  ///< what the table may take
+  work_limit limit = {};  ///< how much work it may be
 };
 
 /// The fewest extra steps for a multistage method (Zhang & Constantinescu 2023, CAMS): a unit holds one vector, a solution or a stage.
@@ -22,9 +24,9 @@ struct stages_options {
 class stages : public detail::unit_plan {
  public:
   /// \param steps  loop length, >= 0   \param units  vectors kept at once, >= 1, the initial solution's included; more than of use are not used
-  /// \throws invalid_plan   also where the table does not fit
+  /// \throws invalid_plan   also where the table does not fit   \throws too_much_work
   stages(step_index steps, slot_index units, stages_options options = {})
-      : unit_plan{"cairn::stages", steps, units, {.tape_units = options.stages, .restarts = options.stiffly_accurate}, options.most_table_bytes} {}
+      : unit_plan{"cairn::stages", steps, units, {.tape_units = options.stages, .restarts = options.stiffly_accurate}, options.most_table_bytes, options.limit} {}
   /// The same by names.   \throws invalid_plan
   stages(units_shape const& of, stages_options options = {}) : stages{of.steps, of.units, options} {}
 };

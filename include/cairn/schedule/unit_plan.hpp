@@ -190,10 +190,10 @@ class unit_plan {
   [[nodiscard]] walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
  protected:
-  /// \param who  the public name that is made   \param most  bytes of the table   \throws invalid_plan
-  unit_plan(char const* who, step_index steps, slot_index units, unit_rules const& rules, wide most)
+  /// \param who  the public name that is made   \param most  bytes of the table   \throws invalid_plan, too_much_work
+  unit_plan(char const* who, step_index steps, slot_index units, unit_rules const& rules, wide most, work_limit const& limit)
       : steps_{checked(who, steps, units, rules)}, units_{units}, tape_units_{rules.tape_units}, free_{units}, rules_{rules},
-        table_{make_table(who, most)}, start_{start(std::size_t(most_kept()))} {
+        table_{make_table(who, most, limit)}, start_{start(std::size_t(most_kept()))} {
     count();
   }
 
@@ -215,9 +215,9 @@ class unit_plan {
   }
 
   /// Where tapes alone are kept, a tape is the unit.
-  [[nodiscard]] unit_table const* make_table(char const* who, wide most) {
+  [[nodiscard]] unit_table const* make_table(char const* who, wide most, work_limit const& limit) {
     if (!rules_.keeps_states) free_ /= std::exchange(rules_.tape_units, 1);
-    return has_table() ? new unit_table{who, steps_, free_, rules_, most} : new unit_table;
+    return has_table() ? new unit_table{who, steps_, free_, rules_, most, limit} : new unit_table;
   }
   [[nodiscard]] revolve states_only() const {
     slot_index const slots = rules_.keeps_states ? free_ : 0;

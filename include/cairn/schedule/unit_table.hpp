@@ -8,6 +8,7 @@
 #include <cairn/schedule/least_sum.hpp>
 #include <cairn/schedule/shared.hpp>
 #include <cairn/schedule/table_limit.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -40,13 +41,14 @@ class unit_rows {
   static constexpr step_index most_steps = (step_index{1} << (4 * sizeof(Number) - 1)) - 1;
 
   unit_rows() = default;
-  /// \pre 1 < steps <= most_steps
-  unit_rows(step_index steps, slot_index units, unit_rules const& rules)
+  /// \pre 1 < steps <= most_steps   \throws too_much_work
+  unit_rows(char const* who, step_index steps, slot_index units, unit_rules const& rules, work_limit const& limit)
       : width_{std::size_t(steps) + 1}, units_{std::size_t(units)}, rules_{rules}, cells_(std::size_t(cells(steps, units, rules))) {
     table<std::uint64_t> left(width_), right(width_);
+    work_meter meter{who, steps, cells(steps, units, rules) / wide(width_), limit};
     for (std::size_t m = 0; m <= units_; ++m) {
-      fill(m, false, left.begin(), right.begin());
-      if (has_held(m)) fill(m, true, left.begin(), right.begin());
+      fill(m, false, left.begin(), right.begin(), meter);
+      if (has_held(m)) fill(m, true, left.begin(), right.begin(), meter);
     }
   }
   /// How many numbers are stored.   \pre 1 < steps <= most_steps
@@ -79,7 +81,7 @@ class unit_rows {
     return rules_.keeps_tapes && m >= paid() ? std::uint64_t{1} + row(m - paid(), rules_.restarts)[n - 1] : impossible<std::uint64_t>;
   }
   /// \param left, right  room for one row each
-  void fill(std::size_t m, bool held, std::uint64_t* left, std::uint64_t* right) noexcept {
+  void fill(std::size_t m, bool held, std::uint64_t* left, std::uint64_t* right, work_meter& meter) {
     Number* const own = cells_.begin() + start(m, held);
     bool const splits = held || (m > 0 && rules_.keeps_states);
     if (splits) {
@@ -96,10 +98,12 @@ class unit_rows {
         auto const split = least_sum(left, right, step_index(n), near, fewest);
         fewest = split.value;
         if (split.at > 0) near = split.at;
+        meter.add(split.sums, step_index(n));
       }
       own[n] = fewest < never ? Number(fewest) : never;
       left[n] = n + own[n];
     }
+    meter.end_row();
   }
 
   /// How far to run for `left[n]` runs in all: the farthest of what is equal, which brings states back least often. Blocks as in `least_sum`.
@@ -122,11 +126,11 @@ class unit_rows {
 class unit_table : public shared_object {
  public:
   unit_table() = default;
-  /// \pre 1 < steps   \throws invalid_plan   where the rows take more than `most` bytes
-  unit_table(char const* who, step_index steps, slot_index units, unit_rules const& rules, wide most) {
+  /// \pre 1 < steps   \throws invalid_plan   where the rows take more than `most` bytes   \throws too_much_work
+  unit_table(char const* who, step_index steps, slot_index units, unit_rules const& rules, wide most, work_limit const& limit) {
     check_table(who, steps, row_bytes(steps, units, rules), most < addressable ? most : addressable);
-    if (steps <= narrow::most_steps) narrow_ = narrow{steps, units, rules};
-    else broad_ = broad{steps, units, rules};
+    if (steps <= narrow::most_steps) narrow_ = narrow{who, steps, units, rules, limit};
+    else broad_ = broad{who, steps, units, rules, limit};
     bytes_ = row_bytes(steps, units, rules);
   }
   /// See `unit_rows::choice`.

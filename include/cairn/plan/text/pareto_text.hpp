@@ -14,21 +14,21 @@
 
 namespace cairn {
 
-/// One line a plan: bytes, seconds, step_calls, least_step_calls, schedule, slots, far_bytes, leaf, period, units. Numbers in full.
+/// One line a plan: bytes, seconds, step_calls, least_step_calls, schedule, slots, far_bytes, leaf, period, units. Numbers in full; slots count the initial state.
 [[nodiscard]] inline std::string pareto_csv(std::vector<planned> const& front) {
   std::string text = "bytes,seconds,step_calls,least_step_calls,schedule,slots,far_bytes,leaf,period,units\n";
   for (auto const& plan : front) {
     wide far = 0;
     for (std::size_t k = 1; k < tier_count; ++k) far += plan.cost.tier_bytes[k];
     text += detail::digits_of(plan.cost.memory_bytes) + "," + detail::exact_text(plan.cost.seconds) + "," + detail::digits_of(plan.cost.step_calls) + "," +
-            detail::digits_of(plan.proof.least_step_calls) + "," + name_of(plan.by) + "," + detail::digits_of(wide(plan.with.slots)) + "," +
+            detail::digits_of(plan.proof.least_step_calls) + "," + name_of(plan.by) + "," + detail::digits_of(wide(plan.with.slots_said())) + "," +
             detail::digits_of(far) + "," + detail::digits_of(wide(plan.with.leaf)) + "," + detail::digits_of(wide(plan.with.period)) + "," +
             detail::digits_of(plan.with.units) + "\n";
   }
   return text;
 }
 
-/// A table for people: memory, time, step calls for each step of the loop, and the plan.
+/// A table for people: memory, time, step calls for each step of the loop, and the plan. Slots count the initial state.
 [[nodiscard]] inline std::string pareto_text(std::vector<planned> const& front) {
   std::vector<std::vector<std::string>> rows{{"memory", "time", "calls/step", "plan"}};
   for (auto const& plan : front)

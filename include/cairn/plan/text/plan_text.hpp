@@ -10,6 +10,9 @@
 #include <cairn/plan/why_infeasible.hpp>
 
 namespace cairn {
+/// What the numbers in all these texts, and in those of the command `cairn`, mean by a slot.
+inline constexpr char const* slots_note = "Slots count the initial state.";
+
 namespace detail {
 
 [[nodiscard]] inline std::string parameter_words(planned const& plan) {
@@ -17,7 +20,7 @@ namespace detail {
   std::string words;
   auto const add = [&](std::string const& more) { words += (words.empty() ? " with " : ", ") + more; };
   if (plan.by == planner::mixed) add(plural(with.units, "unit") + " (a tape takes " + digits_of(with.tape_units) + ")");
-  else if (plan.by != planner::store_all) add(plural(wide(with.slots), "slot") + (plan.by == planner::two_level ? " inside a period" : " in memory"));
+  else if (plan.by != planner::store_all) add(plural(wide(with.slots_said()), "slot") + (plan.by == planner::two_level ? " inside a period" : " in memory"));
   if (with.period > 0) add("a period of " + plural(wide(with.period), "step"));
   else if (slot_index const here = plan.cost.counts.on(tier::memory).peak; plan.cost.peak_slots > here)
     add("up to " + plural(wide(plan.cost.peak_slots - here), "state") + " elsewhere");
@@ -61,7 +64,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// "revolve with 15 slots in memory: 4.86 s and 2861 step calls in 1.81 MiB".
+/// "revolve with 16 slots in memory: 4.86 s and 2861 step calls in 1.81 MiB".
 [[nodiscard]] inline std::string plan_text(planned const& plan) {
   return std::string{name_of(plan.by)} + detail::parameter_words(plan) + ": " + detail::figures_words(plan);
 }
@@ -88,11 +91,12 @@ namespace detail {
         text += skipped.least_bytes > 0 ? "needs " + detail::bytes_text(skipped.least_bytes) + " at least" : "does not fit";
         break;
       case skip_reason::table: text += "its table would be too large"; break;
+      case skip_reason::work: text += "its table would take too much work"; break;
       case skip_reason::length: text += "the loop is too long to count its steps by a walk"; break;
     }
     text += "\n";
   }
-  return text;
+  return text + slots_note + "\n";
 }
 
 /// What the plan's memory buys: its gap, and what half and twice as much would do.
@@ -107,7 +111,7 @@ namespace detail {
                   : "Half the memory is too little: " + detail::bytes_text(of.least_bytes) + " is the least\n";
   if (of.twice) text += "Twice the memory: " + compared(*of.twice) + "\n";
   if (of.plan.cost.remark[0] != '\0') text += std::string{"Note: "} + of.plan.cost.remark + "\n";
-  return text;
+  return text + slots_note + "\n";
 }
 
 /// What the least feasible budget is, and what it is for.

@@ -1,0 +1,132 @@
+// The work of making a table: it is counted, limited, and stopped while it is under way.
+#include <cairn/planning.hpp>
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+
+using namespace cairn;
+
+namespace {
+
+struct table_plan {
+  char const* name;
+  std::function<any_schedule(work_limit const&)> make;
+};
+/// Small loops whose plans need a table.
+std::vector<table_plan> const small_tables{
+    {"multistage", [](work_limit const& limit) { return multistage{300, 3, 9, {.limit = limit}}; }},
+    {"hrevolve", [](work_limit const& limit) { return hrevolve{300, {{3}, {9, 2, 1}}, {.limit = limit}}; }},
+    {"hrevolve of unordered tiers", [](work_limit const& limit) { return hrevolve{300, {{3, 0, 3}, {9, 2, 1}}, {.limit = limit}}; }},
+    {"disk_revolve", [](work_limit const& limit) { return disk_revolve{300, 3, {.disk_write = 2, .disk_read = 1, .limit = limit}}; }},
+    {"mixed", [](work_limit const& limit) { return mixed{300, 20, {.tape_units = 2, .limit = limit}}; }},
+    {"mixed that restarts", [](work_limit const& limit) { return mixed{300, 20, {.tape_units = 2, .tapes_restart = true, .limit = limit}}; }},
+    {"bptt", [](work_limit const& limit) { return bptt{300, 20, {.tape_units = 2, .limit = limit}}; }},
+    {"stages", [](work_limit const& limit) { return stages{300, 20, {.stages = 2, .limit = limit}}; }},
+};
+/// The same with tables that nobody waits for.
+std::vector<table_plan> const endless_tables{
+    {"multistage", [](work_limit const& limit) { return multistage{200'000, 3, 100, {.limit = limit}}; }},
+    {"hrevolve", [](work_limit const& limit) { return hrevolve{200'000, {{3}, {100, 2, 1}}, {.limit = limit}}; }},
+    {"disk_revolve", [](work_limit const& limit) { return disk_revolve{2'000'000, 3, {.disk_write = 2, .disk_read = 1, .limit = limit}}; }},
+    {"mixed", [](work_limit const& limit) { return mixed{8'000, 7'000, {.tape_units = 2, .limit = limit}}; }},
+};
+
+bool is_within(table_plan const& plan, wide sums) {
+  try {
+    (void)plan.make({.most_sums = sums});
+    return true;
+  } catch (too_much_work const&) {
+    return false;
+  }
+}
+
+bool is_same(any_schedule const& one, any_schedule const& other) {
+  auto a = one.walk(), b = other.walk();
+  for (;;) {
+    action const now = a.next();
+    if (now != b.next()) return false;
+    if (now.kind == action_kind::done) return true;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a table takes so many sums, no fewer are enough, and with as many the plan is the same", "[schedule]") {
+  for (auto const& plan : small_tables) {
+    CAPTURE(plan.name);
+    wide few = 0, enough = wide{1} << 40;
+    while (enough - few > 1) {
+      wide const middle = few + (enough - few) / 2;
+      (is_within(plan, middle) ? enough : few) = middle;
+    }
+    CHECK(enough > 300);
+    CHECK(enough < 300 * 300 * 50);
+    CHECK(is_same(plan.make({.most_sums = enough}), plan.make({})));
+  }
+}
+
+TEST_CASE("a table that is too much work is refused in words that name the work and the limit, at once", "[schedule]") {
+  for (auto const& plan : endless_tables) {
+    CAPTURE(plan.name);
+    try {
+      (void)plan.make({.most_sums = 15'000'000});
+      FAIL("made");
+    } catch (too_much_work const& refused) {
+      CHECK_THAT(refused.what(), Catch::Matchers::ContainsSubstring("too much work"));
+      CHECK_THAT(refused.what(), Catch::Matchers::ContainsSubstring("most sums = 15000000"));
+      REQUIRE(refused.value_count() >= 3);
+      CHECK(refused.value(1).magnitude > 15'000'000);
+      CHECK(refused.value(2).magnitude == 15'000'000);
+    }
+  }
+}
+
+TEST_CASE("who makes a table is asked whether to go on, and told how far it is", "[schedule]") {
+  struct asked {
+    std::vector<double> shares;
+    std::size_t most;
+  };
+  auto const stop = [](void* context, double share) {
+    auto& so_far = *static_cast<asked*>(context);
+    so_far.shares.push_back(share);
+    return so_far.shares.size() >= so_far.most;
+  };
+  for (auto const& plan : endless_tables) {
+    CAPTURE(plan.name);
+    asked so_far{{}, 5};
+    CHECK_THROWS_AS(plan.make({.stop = stop, .context = &so_far}), too_much_work);
+    REQUIRE(so_far.shares.size() == 5);
+    for (std::size_t k = 0; k < 5; ++k) {
+      CHECK(so_far.shares[k] >= (k == 0 ? 0 : so_far.shares[k - 1]));
+      CHECK(so_far.shares[k] < 0.5);
+    }
+    CHECK(so_far.shares.back() > 0);
+    work_limit const thrown{.stop = [](void*, double) -> bool { throw std::runtime_error{"out of time"}; }};
+    CHECK_THROWS_WITH(plan.make(thrown), "out of time");
+  }
+}
+
+TEST_CASE("planning leaves out tables that are too much work, and answers the best of the others with its gap", "[plan]") {
+  workload work{.steps = 4000, .state_bytes = 1000, .adjoint_bytes = 1000, .step_seconds = 1e-3, .adjoint_seconds = 1e-3};
+  work.form = {.step = step_form::in_place, .adjoint = adjoint_form::one_step};
+  work.tiers.disk = {.write_seconds = 1e-3, .read_seconds = 1e-3, .bytes = 20'000};
+  auto const free = advise("20kB", work), limited = advise("20kB", work, {.limit = {.most_sums = 1000}});
+  auto const left_out = [](advice const& given, planner by) {
+    for (auto const& skipped : given.skipped)
+      if (skipped.by == by) return skipped.reason == skip_reason::work;
+    return false;
+  };
+  for (auto const by : {planner::hrevolve, planner::multistage, planner::disk_revolve}) {
+    CAPTURE(name_of(by));
+    CHECK_FALSE(left_out(free, by));
+    CHECK(left_out(limited, by));
+    CHECK_THROWS_AS(advise("20kB", work, {.only = by, .limit = {.most_sums = 1000}}), too_much_work);
+  }
+  CHECK(limited.best.cost.seconds >= free.best.cost.seconds);
+  CHECK(limited.best.proof.seconds_gap() >= 0);
+  CHECK(limited.best.proof.least_seconds > 0);
+}

@@ -1,0 +1,56 @@
+#pragma once
+/// \file time_watch.hpp  The time that an answer may take, and a word on standard error where it takes long.
+#include <chrono>
+#include <string>
+#include <cairn/core/action.hpp>
+#include <cairn/schedule/work_limit.hpp>
+
+namespace tool {
+
+/// Of a request that names no limit, in seconds.
+inline constexpr double usual_time_limit = 60;
+
+/// Runs from its making on. Says how far the work is after 2 s, and then each time that twice as long has passed.
+class time_watch {
+ public:
+  /// \param seconds  infinite for no limit
+  explicit time_watch(double seconds) : limit_{seconds} {}
+  time_watch(time_watch const&) = delete;
+
+  /// To hand to what makes tables.   \pre this watch outlives them
+  [[nodiscard]] cairn::work_limit limit() noexcept { return {.stop = &look, .context = this}; }
+  /// \param what  is under way   \param share  of it that is done; below 0 where nobody knows   \throws wrong_request   when the time is over
+  void check(char const* what, double share = -1);
+
+ private:
+  using clock = std::chrono::steady_clock;
+  static bool look(void* watch, double share) {
+    static_cast<time_watch*>(watch)->check("the table", share);
+    return false;
+  }
+
+  clock::time_point start_ = clock::now();
+  double limit_;
+  double next_word_ = 2;
+};
+
+/// A plan whose cursors look at a watch now and then.
+template <class Plan>
+struct watched : Plan {
+  watched(Plan const& plan, time_watch* watch) : Plan{plan}, by{watch} {}
+
+  struct walker {
+    cairn::cursor_of<Plan> inner;
+    time_watch* by;
+    unsigned actions = 0;
+    [[nodiscard]] cairn::action next() {
+      if (++actions % (1u << 20) == 0 && by) by->check("the walk");
+      return inner.next();
+    }
+  };
+  [[nodiscard]] walker walk() const { return {Plan::walk(), by}; }
+
+  time_watch* by;
+};
+
+}  // namespace tool
