@@ -61,6 +61,16 @@ function(cairn_why_missing result target)
   set(${result} "${why}" PARENT_SCOPE)
 endfunction()
 
+# The few programs that need a device: `./run gpu` builds and runs these alone, and their tests have the label `device`.
+add_custom_target(cairn_device_programs)
+# cairn_needs_device(<result> <source>): whether it is one of these. benchmarks/gpu/gpu.sh builds its own program by itself.
+function(cairn_needs_device result source)
+  set(${result} OFF PARENT_SCOPE)
+  if(source MATCHES "\\.cu$|/adapt/cuda/no_driver" AND NOT source MATCHES "/benchmarks/")
+    set(${result} ON PARENT_SCOPE)
+  endif()
+endfunction()
+
 # cairn_add_program(<name> <source>): an executable with what its source's name says it needs: *_eigen.cpp,
 # *_eigen_test.cpp, *_eigen_bench.cpp and adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/cuda/cuda_* and what runs on a real
 # device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc. Without it there is no such target, and <name>_lacks says what is missing.
@@ -97,4 +107,8 @@ function(cairn_add_program name source)
   endforeach()
   add_executable(${name} "${source}")
   target_link_libraries(${name} PRIVATE cairn_program ${needs})
+  cairn_needs_device(device "${source}")
+  if(device)
+    add_dependencies(cairn_device_programs ${name})
+  endif()
 endfunction()

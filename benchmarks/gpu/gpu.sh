@@ -8,23 +8,29 @@ export PYTHONDONTWRITEBYTECODE=1  # a new file among the sources would have the 
 
 usage() {
   cat <<'END'
-usage: ./run gpu [facts|tests|tables|peers]... [--seconds N] [--out FOLDER] [--commit HASH] [--dry PROGRAM]
+usage: ./run gpu [facts|tables|tests|peers]... [--seconds N] [--out FOLDER] [--commit HASH] [--catch FOLDER] [--dry PROGRAM]
   facts   copies, pinning, launches: what nothing on the device can beat
-  tests   small sweeps of every kind, the same under compute-sanitizer, then every test of cairn
   tables  loops over states of 64 MiB and 1 GiB, and small states in graphs, against what is predicted
+  tests   small sweeps of every kind, the tests that need a device (CTest's label `device`), then the sweeps under compute-sanitizer
   peers   PyTorch, JAX and diffrax, where they are installed, beside cairn in as much memory
-Without a part: all of them. Each part takes at most N seconds (540); what does not fit into that is left out and said.
+Without a part: all of them. Each part takes at most N seconds (540), what is built for it included, so that one part is one call of ten minutes;
+what does not fit into that is left out and said. The code is compiled for the devices that are there (-arch=native).
 FOLDER (docs/evidence) gets gpu-DEVICE-DATE.json, to which lines are added as soon as they are known, and the log of what was printed.
 HASH is the commit, where there is no git. --dry: without a device, on a PROGRAM made from dry_plan.cpp; --out must be given.
+Without Catch2 the tests that are written in it are left out, by name; --catch takes the folder that it was carried to along with the sources. On
+Debian `cp -r --parents /usr/include/catch2 /usr/lib/cmake/Catch2 /usr/lib/libCatch2* TO` makes it, TO/usr.
 Ends with 77 where there is no device, 1 where a gradient or a test is wrong. Times that miss their prediction are only marked.
 END
 }
 
-parts='' seconds=540 out='' commit='' dry=''
+now() { date +%s; }
+part_began=$(now)  # of the first part, to which what is built belongs
+
+parts='' seconds=540 out='' commit='' catch='' dry=''
 while [ $# -gt 0 ]; do
   case $1 in
-    facts | tests | tables | peers) parts="$parts $1" ;;
-    --seconds | --out | --commit | --dry)
+    facts | tables | tests | peers) parts="$parts $1" ;;
+    --seconds | --out | --commit | --catch | --dry)
       if [ $# -lt 2 ]; then
         usage >&2
         exit 2
@@ -33,6 +39,7 @@ while [ $# -gt 0 ]; do
         --seconds) seconds=$2 ;;
         --out) out=$2 ;;
         --commit) commit=$2 ;;
+        --catch) catch=$2 ;;
         --dry) dry=$2 ;;
       esac
       shift
@@ -58,7 +65,14 @@ if [ -n "$dry" ] && [ -z "$out" ]; then
   echo "gpu: a dry run is no evidence: give --out FOLDER" >&2
   exit 2
 fi
-parts=${parts:-" facts tests tables peers"}
+if [ -n "$catch" ]; then
+  catch=$(cd "$catch" 2>/dev/null && pwd) || catch=''
+  if [ ! -d "$catch/include/catch2" ]; then
+    echo "gpu: --catch takes the folder that holds include/catch2" >&2
+    exit 2
+  fi
+fi
+parts=${parts:-" facts tables tests peers"}
 out=${out:-docs/evidence}
 
 # tool NAME: where a command of the CUDA toolkit is; nothing where it is not.
@@ -80,7 +94,7 @@ else
   mkdir -p build/gpu
   if [ ! -x $program ] || [ -n "$(find benchmarks/gpu include examples/support -newer $program -print | head -n 1)" ]; then
     echo "gpu: building $program"
-    "$nvcc" -std=c++20 -O3 -arch=sm_90 -Xcompiler -pthread --expt-relaxed-constexpr --extended-lambda -Iinclude -Iexamples benchmarks/gpu/gpu_plan.cu -o $program
+    "$nvcc" -std=c++20 -O3 -arch=native -Xcompiler -pthread --expt-relaxed-constexpr --extended-lambda -Iinclude -Iexamples benchmarks/gpu/gpu_plan.cu -o $program
   fi
 fi
 if [ -z "$commit" ]; then
@@ -102,7 +116,6 @@ wrong=0
 # plan PART [ARGS...]: the program, whose lines go to the file.
 plan() { "$program" "$@" --out "$name.json" --commit "$commit"; }
 note() { plan note --bench "$1" --ok "$2" --text "$3"; }
-now() { date +%s; }
 left() { echo $((seconds - $(now) + part_began)); }
 
 sanitized() {
@@ -130,28 +143,26 @@ sanitized() {
   done
 }
 
-# tested NAME ARGS...: what ctest says, in one line of the results.
+# What ctest says, in one line of the results.
 tested() {
-  what=$1
-  shift
   if [ "$(left)" -lt 10 ]; then
-    note "$what" null "skipped: no time left"
+    note "tests" null "skipped: no time left"
     return
   fi
   status=0
-  timeout "$(left)" ctest --preset gpu "$@" >build/gpu/ctest.log 2>&1 || status=$?
+  timeout "$(left)" ctest --preset gpu >build/gpu/ctest.log 2>&1 || status=$?
   summary=$(grep -E 'tests passed|No tests were found' build/gpu/ctest.log | tail -n 1)
-  without=$(grep -c 'cairn: skipped: no GPU' build/gpu/Testing/Temporary/LastTest.log || true)
-  if [ $status = 124 ]; then note "$what" null "skipped: no time left within ctest"
-  elif [ $status = 0 ] && [ "$without" = 0 ]; then note "$what" true "$summary"
+  without=$(grep -cE 'cairn: skipped: no GPU|^no GPU, nothing is run' build/gpu/Testing/Temporary/LastTest.log || true)
+  if [ $status = 124 ]; then note "tests" null "skipped: no time left within ctest"
+  elif [ $status = 0 ] && [ "$without" = 0 ]; then note "tests" true "$summary"
   else
-    note "$what" false "ctest ended with $status, and $without tests found no device: $summary"
+    note "tests" false "ctest ended with $status, and $without tests found no device: $summary"
     cat build/gpu/ctest.log
     wrong=1
   fi
 }
 
-all_tests() {
+device_tests() {
   if ! command -v cmake >/dev/null || ! command -v ctest >/dev/null; then
     note "tests" null "skipped: there is no CMake"
     return
@@ -161,11 +172,15 @@ all_tests() {
     note "tests" null "skipped: CMake $version is too old, 3.25 or later is needed"
     return
   fi
+  if [ "$(left)" -lt 60 ]; then
+    note "tests" null "skipped: no time left to build them"
+    return
+  fi
   if command -v ninja >/dev/null; then export CMAKE_GENERATOR="${CMAKE_GENERATOR:-Ninja}"; fi
   export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-$(getconf _NPROCESSORS_ONLN)}"
   export CUDACXX="$nvcc"
   status=0
-  { cmake --preset gpu && timeout "$(left)" cmake --build --preset gpu; } >build/gpu/build.log 2>&1 || status=$?
+  { cmake --preset gpu ${catch:+"-DCMAKE_PREFIX_PATH=$catch"} && timeout "$(left)" cmake --build --preset gpu; } >build/gpu/build.log 2>&1 || status=$?
   if [ $status = 124 ]; then
     note "tests" null "skipped: no time left within the build"
     return
@@ -175,40 +190,42 @@ all_tests() {
     wrong=1
     return
   fi
-  if grep -q 'no Catch2' build/gpu/build.log; then note "tests" null "most are skipped: there is no Catch2"; fi
-  of_devices='cuda|thrust|_cu\.'
-  tested "tests of devices" -R "$of_devices"
-  tested "all other tests" -E "$of_devices"
+  sed -n 's/^-- cairn: no Catch2, \(.*\) is left out$/\1/p' build/gpu/build.log | while read -r program_left_out; do
+    note "test $program_left_out" null "skipped: there is no Catch2"
+  done
+  tested
 }
 
 part() {
-  part_began=$(now)
   echo "== $1, at most $seconds s"
   case $1 in
-    facts) plan facts --seconds "$seconds" || wrong=1 ;;
+    facts) plan facts --seconds "$(left)" || wrong=1 ;;
+    tables)
+      plan graphs --seconds $(($(left) / 6)) || wrong=1
+      plan tables --seconds "$(left)" || wrong=1
+      ;;
     tests)
       plan check || wrong=1
       if [ -n "$dry" ]; then return; fi
+      device_tests
       sanitized
-      all_tests
-      ;;
-    tables)
-      plan graphs --seconds $((seconds / 6)) || wrong=1
-      plan tables --seconds "$(left)" || wrong=1
       ;;
     peers)
       if ! command -v python3 >/dev/null; then
         note "peers" null "skipped: there is no python3"
         return
       fi
-      python3 benchmarks/gpu/peers.py --program "$program" --out "$name.json" --commit "$commit" --seconds "$seconds" ${dry:+--small} || wrong=1
+      python3 benchmarks/gpu/peers.py --program "$program" --out "$name.json" --commit "$commit" --seconds "$(left)" ${dry:+--small} || wrong=1
       ;;
   esac
 }
 
 {
   echo "$head"
-  for one in $parts; do part "$one"; done
+  for one in $parts; do
+    part "$one"
+    part_began=$(now)
+  done
   echo "$wrong" >"$name.wrong"
 } 2>&1 | tee -a "$log"
 wrong=$(cat "$name.wrong" 2>/dev/null || echo 1)

@@ -116,10 +116,10 @@ def with_stand_ins(scratch, program, script):
         (tools / name).write_text(f"#!/bin/sh\n{text}\n")
         (tools / name).chmod(0o755)
 
-    def rows_of(expected):
+    def rows_of(expected, *arguments):
         out = scratch / "stand_ins"
         shutil.rmtree(out, ignore_errors=True)
-        done = subprocess.run([tree / "benchmarks/gpu/gpu.sh", "tests", "--out", out], capture_output=True, text=True,
+        done = subprocess.run([tree / "benchmarks/gpu/gpu.sh", "tests", "--out", out, *arguments], capture_output=True, text=True,
                               env={"PATH": str(tools), "CUDA_HOME": "/nonexistent"})
         assert done.returncode == expected, f"{done.returncode}, not {expected}:\n{done.stdout}{done.stderr}"
         return {row["bench"]: (row["ok"], row["note"]) for row in lines_in(out)}
@@ -129,28 +129,41 @@ def with_stand_ins(scratch, program, script):
     stand_in("nvidia-smi", "exit 0")
     # What it makes is the dry program, with short loops for the sake of time.
     stand_in("short", f'if [ "$1" = check ]; then set -- "$@" --longest 1; fi\nexec {program} "$@"')
-    stand_in("nvcc", f"for out; do :; done\ncp {tools / 'short'} $out")
+    stand_in("nvcc", f'echo "$@" >{scratch}/nvcc.args\nfor out; do :; done\ncp {tools / "short"} $out')
     rows = rows_of(0)
+    assert "-arch=native" in (scratch / "nvcc.args").read_text().split()
     assert rows["check"][0] and rows["sanitizer"] == (None, "skipped: there is no compute-sanitizer") and rows["tests"] == (None, "skipped: there is no CMake"), rows
-    stand_in("cmake", "echo cmake version 3.25.1")
-    stand_in("ctest", f": >{log}\n{passed}")
+    stand_in("cmake", f'echo "$@" >>{scratch}/cmake.args\necho cmake version 3.25.1')
+    stand_in("ctest", f'echo "$@" >{scratch}/ctest.args\n: >{log}\n{passed}')
     stand_in("compute-sanitizer", "echo '========= ERROR SUMMARY: 0 errors'")
     rows = rows_of(0)
     assert rows["sanitizer memcheck"] == rows["sanitizer racecheck"] == (True, "ERROR SUMMARY: 0 errors"), rows
-    assert rows["tests of devices"] == rows["all other tests"] == (True, "100% tests passed, 0 tests failed out of 5"), rows
+    assert rows["tests"] == (True, "100% tests passed, 0 tests failed out of 5"), rows
+    assert not [name for name in rows if name.startswith("test ")], rows
+    assert (scratch / "ctest.args").read_text() == "--preset gpu\n" and "PREFIX" not in (scratch / "cmake.args").read_text()
+    # Catch2 that is carried along is found where it was carried to; without any, what is left out is said by name.
+    (scratch / "carried/include/catch2").mkdir(parents=True)
+    rows_of(0, "--catch", scratch / "carried")
+    assert f"--preset gpu -DCMAKE_PREFIX_PATH={scratch}/carried\n" in (scratch / "cmake.args").read_text()
+    stand_in("cmake", 'echo cmake version 3.25.1\necho "-- cairn: no Catch2, adapt_x_test_cu is left out"\necho "-- cairn: no OpenMP, y is left out"')
+    rows = rows_of(0)
+    assert rows["test adapt_x_test_cu"] == (None, "skipped: there is no Catch2") and "test y" not in rows and rows["tests"][0], rows
     stand_in("compute-sanitizer", "echo not permitted\nexit 1")
     assert rows_of(0)["sanitizer memcheck"] == (None, "skipped: it ended with 1: not permitted")
     stand_in("compute-sanitizer", "echo '========= ERROR SUMMARY: 2 errors'\nexit 9")
     assert rows_of(1)["sanitizer memcheck"][0] is False
     stand_in("compute-sanitizer", "echo '========= ERROR SUMMARY: 0 errors'")
-    stand_in("ctest", f"echo 'cairn: skipped: no GPU' >{log}\n{passed}")
-    assert rows_of(1)["tests of devices"][0] is False, "tests that were skipped for want of a device passed"
+    for said in ("cairn: skipped: no GPU", "no GPU, nothing is run"):
+        stand_in("ctest", f"echo '{said}' >{log}\n{passed}")
+        assert rows_of(1)["tests"][0] is False, "tests that were skipped for want of a device passed"
     stand_in("ctest", f": >{log}\nexit 8")
-    assert rows_of(1)["tests of devices"][0] is False
+    assert rows_of(1)["tests"][0] is False
     stand_in("cmake", "if [ \"$1\" = --build ]; then exit 1; fi\necho cmake version 3.25.1")
     assert rows_of(1)["tests"] == (False, "the build ended with 1")
     stand_in("cmake", "echo cmake version 3.22.1")
     assert rows_of(0)["tests"][0] is None
+    stand_in("cmake", "echo cmake version 3.25.1")
+    assert rows_of(0, "--seconds", "20")["tests"] == (None, "skipped: no time left to build them")
 
 
 def main():
@@ -195,7 +208,7 @@ def main():
 
         told = ends(77, "facts", PATH=str(bare), CUDA_HOME="/nonexistent")
         assert "no nvcc" in told and "this would do: facts" in told, told
-        for wrong in (["everything"], ["--seconds"], ["--seconds", "soon"], ["facts", "--dry", program]):
+        for wrong in (["everything"], ["--seconds"], ["--catch", scratch / "bare"], ["--seconds", "soon"], ["facts", "--dry", program]):
             ends(2, *wrong)
         ends(0, "--help")
         for wrong in ([], ["everything"], ["facts", "out"], ["facts", "--out"], ["equal"]):
