@@ -67,6 +67,35 @@ TEST_CASE("a sweep stopped at any action resumes from a store that outlives it, 
   });
 }
 
+namespace {
+
+/// As `losing<keeping>`, and refuses to save where something lies.
+struct strict_losing : toys::losing<toys::keeping> {
+  void save(auto& frames, cairn::place where, step_index i, cairn::frame_id frame) {
+    if (inner.kept.count(where.slot) != 0) FAIL("slot " << where.slot << " is full");
+    losing::save(frames, where, i, frame);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a resumed sweep that loses more checkpoints still knows what the other slots hold") {
+  for (unsigned round = 0; round < 40; ++round) {
+    cairn::revolve const plan{60, 12};
+    strict_losing store;
+    store.random.seed(round);
+    auto work = cairn::workspace_for<pendulum::state>(plan, store);
+    auto const expected = pendulum::stored{60}.gradient;
+    cairn::reached<pendulum::numbers> noted{60, {}};
+    auto const noting = cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
+      noted = {i, bar};
+      if (i == 50) throw stop{};
+    });
+    CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, noting, work), stop);
+    CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, noted, pendulum::one_step{}, work) == expected);
+  }
+}
+
 TEST_CASE("a new process resumes with a workspace that has seen nothing") {
   cairn::revolve const plan{20, 4};
   auto const all = pendulum::stored{20};

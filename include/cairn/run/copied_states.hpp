@@ -116,6 +116,12 @@ class copied_states {
     live_ = final_ = next_ = initial_ = no_frame;
     if (tracked()) held_.assign(std::size_t(setup.slots), {});
   }
+  /// Notes what the slots hold before a sweep goes on, so that a loss on its way is planned around all of it.
+  template <class TierIn>
+  void note_held([[maybe_unused]] TierIn tier_in) {
+    if constexpr (may_lose<store_type>)
+      for (slot_index slot = 0; slot < slots_; ++slot) held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, tier_in(slot)};
+  }
 
   template <class Step>
   void advance(Step& step, step_index from, step_index to, step_index& failed) {
