@@ -32,6 +32,7 @@ class fuse {
     armed_ = false;
     calls_.clear();
   }
+  [[nodiscard]] bool armed() const { return armed_; }
   void pass(site here, cairn::step_index i = -1) {
     if (!armed_ || here != where_) return;
     calls_.push_back({action, i});
