@@ -16,7 +16,7 @@ template <class F>
 /// Says that f is `x1 = f(x[, i])`.
 template <class F>
 [[nodiscard]] constexpr auto by_value(F f) { return detail::tagged<step_form::by_value, F>{std::move(f)}; }
-/// Says that `f(x, x1[, i])` writes x1.
+/// Says that `f(x, x1[, i])` writes x1, all of it; what x1 holds before the call is not specified.
 template <class F>
 [[nodiscard]] constexpr auto out_of_place(F f) { return detail::tagged<step_form::out_of_place, F>{std::move(f)}; }
 /// Says that `f(x, bar, first, last)` reverses the steps [first, last); x is the state `first`.

@@ -191,6 +191,11 @@ class workspace {
   [[nodiscard]] std::remove_reference_t<Store>& store() noexcept { return engine_.states.store(); }
   /// What its sweeps do beside their plan, from the next one on; options that a verb is given replace it.
   [[nodiscard]] Options& options() noexcept { return engine_.options; }
+  /// How often the last sweep compared a state that was run again or brought back; 0 without a replay check.
+  [[nodiscard]] std::uint64_t states_compared() const noexcept {
+    if constexpr (std::is_same_v<Options, no_options>) return 0;
+    else return engine_.ledger.compared();
+  }
 
  private:
   friend detail::workspace_access;
