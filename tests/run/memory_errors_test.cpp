@@ -126,6 +126,8 @@ TEST_CASE("a walk over a temporary run keeps it") {
   }
   auto work = cairn::workspace_for<vec>(revolve{n, 4});
   step_index seen = 0;
+  auto keeps = cairn::checkpointed_loop(step, vec{2.1}, revolve{n, 4}, cairn::workspace_for<vec>(revolve{n, 4}));
+  for (int k = 0; k < 2; ++k) CHECK(keeps.reverse(vec{1}, adjoint)[0] == derivative());
   for (auto const [i, x] : cairn::checkpointed_loop(step, vec{2.1}, revolve{n, 4}, work).backward()) seen += x[0] == all[std::size_t(i)];
   CHECK(seen == n + 1);
   auto walk = cairn::checkpointed_while(step, vec{2.1}, [](vec const&, step_index i) { return i < n; }, cairn::online{4}).backward();

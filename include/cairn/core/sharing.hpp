@@ -109,30 +109,32 @@ template <class... T, class... Seen>
   return worst;
 }
 
-/// `=` copies a U well, as a part of what was seen before.
-template <class U, class... Seen> inline constexpr bool shares_nothing = why_shared<U, Seen...>() == sharing::none;
-template <class U, class... Seen> inline constexpr bool assigned_well = shares_nothing<U, Seen...> && !copied_by_traits<U>();
-/// Initialises a base class or a member of `T` that is as it should be. One that is not is found, too, but cannot be made: were it not found,
-/// its own first member would be tried in its place. For clang an operator is found where it is private, for nvcc where it is deleted.
+/// Initialises a base class or a member of `T`, not `T` itself. `Assigned`: `=` must do for it, too.
+template <class U, class T>
+concept part_of = !std::is_same_v<std::remove_cvref_t<U>, T>;
+template <class U, bool Assigned, class... Seen>
+concept copied_well = why_shared<U, Seen...>() == sharing::none && !(Assigned && copied_by_traits<U>());
+/// Makes a part that is copied well. One that is not is found, too, but cannot be made: were it not found, its own first member would be tried
+/// in its place. For clang a conversion is found where it is private, for nvcc where it is deleted, for g++ in both cases.
 template <class T, bool Assigned, class... Seen>
 struct private_unless {
   private_unless() = default;
-  template <class U>
-    requires(!std::is_same_v<std::remove_cvref_t<U>, T> && (Assigned ? assigned_well<U, T, Seen...> : shares_nothing<U, T, Seen...>))
+  template <part_of<T> U>
+    requires copied_well<U, Assigned, T, Seen...>
   operator U() const;
 
  private:
-  template <class U>
-    requires(!std::is_same_v<std::remove_cvref_t<U>, T> && !(Assigned ? assigned_well<U, T, Seen...> : shares_nothing<U, T, Seen...>))
+  template <part_of<T> U>
+    requires(!copied_well<U, Assigned, T, Seen...>)
   operator U() const;
 };
 template <class T, bool Assigned, class... Seen>
 struct deleted_unless {
-  template <class U>
-    requires(!std::is_same_v<std::remove_cvref_t<U>, T> && (Assigned ? assigned_well<U, T, Seen...> : shares_nothing<U, T, Seen...>))
+  template <part_of<T> U>
+    requires copied_well<U, Assigned, T, Seen...>
   operator U() const;
-  template <class U>
-    requires(!std::is_same_v<std::remove_cvref_t<U>, T> && !(Assigned ? assigned_well<U, T, Seen...> : shares_nothing<U, T, Seen...>))
+  template <part_of<T> U>
+    requires(!copied_well<U, Assigned, T, Seen...>)
   operator U() const = delete;
 };
 template <class T, class Part, std::size_t... I>

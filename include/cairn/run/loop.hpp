@@ -325,7 +325,7 @@ template <class StepF, class State, class Plan, class Forward, class Step, class
   if constexpr (std::is_same_v<W, own_workspace>)
     return checkpointed_run<StepF, State, Plan, workspace<State, Plan, memory_store, Options>, Observer>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, options, std::forward<Observer>(observer)};
   else if constexpr (is_workspace_for<W, State, Plan>)
-    return checkpointed_run<StepF, State, Plan, W&, Observer>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, options, std::forward<Observer>(observer), work};
+    return checkpointed_run<StepF, State, Plan, Work, Observer>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, options, std::forward<Observer>(observer), std::forward<Work>(work)};
   else if constexpr (store_of<W, State>)
     return checkpointed_run<StepF, State, Plan, workspace<State, Plan, W&, Options>, Observer>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, options, std::forward<Observer>(observer), work};
   else
@@ -338,7 +338,7 @@ template <class StepF, class State, class Plan, class Forward, class Step, class
 ///
 /// \param step  as for `gradient`; the run keeps a copy   \param x0  the initial state; an rvalue is moved from
 /// \param plan  a schedule, or the number of steps n >= 0: then `uniform{n}`, floor(sqrt n) checkpoints
-/// \param work  a `workspace` or a store to be reused; it must outlive the run   \param observer  as for `gradient`; an lvalue must outlive the run
+/// \param work  a `workspace` or a store to be reused; it must outlive the run, into which a workspace that is an rvalue moves   \param observer  as for `gradient`; an lvalue must outlive the run
 /// \param options  `sweep_options`, the last argument: also behind the plan, or in the observer's place; for the way back, too
 /// Memory: `estimate` with `keeps_run`; initial and final state stay as long as the run.
 template <class Step, class X0, class P, class Work = detail::own_workspace, class Observer = no_observer, class Options = no_options>
