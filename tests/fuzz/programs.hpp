@@ -80,13 +80,14 @@ struct loop {
   }
 };
 
-inline bool records(std::string const& name) { return name.starts_with("recorded"); }
+template <class AF>
+constexpr bool is_recorded = std::is_same_v<AF, recorded> || std::is_same_v<AF, recorded_restarting>;
 
 /// What the rules say of a plan and an adjoint.
 template <class AF>
 bool fits(any_schedule const& plan) {
   if (plan.leaf() > 1 && !std::is_same_v<AF, of_leaf>) return false;
-  if (tapes_of(plan) > 0 && !records(AF::name)) return false;
+  if (tapes_of(plan) > 0 && !is_recorded<AF>) return false;
   return tapes_of(plan) == 0 || !tapes_restart(plan) || std::is_same_v<AF, recorded_restarting>;
 }
 /// Mostly one that fits.
@@ -154,7 +155,7 @@ void same(program& p, loop<K> const& l, bar_of<K> const& got, char const* what) 
 /// Where sizes are constant, by `new`, and nothing but the library allocates.
 template <class K, class AF>
 constexpr bool predicts_bytes = !requires { K::resizes; } && !requires { K::by_malloc; } && std::is_copy_constructible_v<state_of<K>> && !std::is_same_v<K, of_pendulum> &&
-                                (std::is_same_v<AF, one_step> || std::is_same_v<AF, one_step_by_value>);
+                                (std::is_same_v<AF, one_step> || std::is_same_v<AF, one_step_by_value> || is_recorded<AF>);
 
 /// One gradient as predicted: bits, calls, saves, loads.
 template <class K, class SF, class AF, class Work>
@@ -186,7 +187,11 @@ void check_bytes(program& p, loop<K> const& l, any_schedule const& plan) {
   auto form = form_of<K, SF, AF>;
   form.adjoint_by_value = adjoint_by_value;
   auto const x0 = l.initial();
-  workload const work{.state_bytes = bytes_of(x0), .state_inline_bytes = sizeof(x0), .initial_bytes = 0, .adjoint_bytes = bytes_of(l.all.seed), .form = form};
+  workload work{.state_bytes = bytes_of(x0), .state_inline_bytes = sizeof(x0), .initial_bytes = 0, .adjoint_bytes = bytes_of(l.all.seed), .form = form};
+  if (is_recorded<AF>) {
+    work.tape_inline_bytes = sizeof(std::optional<tape>);
+    work.tape_bytes = work.tape_inline_bytes + wide(2 * l.start.size() * sizeof(double));
+  }
   auto const predicted = estimate(plan, work).peak_bytes - plan.shared_table_bytes();
   heap::mark const mark;
   (void)gradient(typename SF::template step<K>{}, x0, plan, l.all.seed, AF::template make<K>());
@@ -215,7 +220,8 @@ void gradients(program& p) {
     if (p.from.one_of(3)) thrown(p, sweep);
     check_gradient<K, SF, AF>(p, l, plan, work);
     if constexpr (predicts_bytes<K, AF>)
-      if (p.from.one_of(4)) check_bytes<K, SF, AF>(p, l, plan);
+      // Bytes do not tell that a tape without memory of its own is still to be destroyed, for which its array counts 8 bytes.
+      if (p.from.one_of(4) && !(is_recorded<AF> && l.start.empty())) check_bytes<K, SF, AF>(p, l, plan);
   }
 }
 

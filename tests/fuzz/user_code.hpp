@@ -94,6 +94,7 @@ struct of_aggregate {
   static std::size_t size(std::size_t wanted) { return wanted + 7; }
   static state blank() { return {}; }
   static void read(state const& x, numbers& v) {
+    v.reserve(7 + x.rest.size());  // tapes have no byte more than their numbers
     v = {x.first.speed, x.first.angles[0], x.first.angles[1], x.second.first, x.second.second.speed, x.second.second.angles[0], x.second.second.angles[1]};
     v.insert(v.end(), x.rest.begin(), x.rest.end());
   }
