@@ -49,9 +49,8 @@ template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class W
     run.check_initial_state(x0);
     using store_type = typename std::remove_reference_t<decltype(run)>::store_type;
     run.states.begin_again(x0, detail::setup_for<State, store_type>(plan, {detail::shape_of_step<StepF, State>().form, shape.form}));
-    auto const tier_in = [&](slot_index slot) { return run.tier_of(slot); };
-    run.states.note_held(tier_in);
-    run.replan([&](slot_index slot) { return run.states.state_in(slot); }, tier_in);
+    run.states.note_held(run.tier_of);
+    run.replan([&](slot_index slot) { return run.states.state_in(slot); }, [&](slot_index slot) { return run.tier_of(slot); });
     detail::reversal<State, StepF, AdjointF, Bar, false> user{step, adjoint, run.tapes, 0};
     detail::emplace_by(user.bar, [&] { return detail::taken_out_by([&]() -> Bar&& { return std::move(position.bar); }); });
     run.go_on_resumed(step, user, observer);

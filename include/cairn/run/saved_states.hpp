@@ -42,8 +42,7 @@ class saved_states {
     store_snapshot(initial_, 0);
   }
   /// Notes what the slots hold before a sweep goes on, so that a loss on its way is planned around all of it.
-  template <class TierIn>
-  void note_held([[maybe_unused]] TierIn tier_in) {
+  void note_held([[maybe_unused]] auto const& tier_in) {
     if constexpr (may_lose<store_type>)
       for (slot_index slot = 0; slot < slots_; ++slot) held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, tier_in(slot)};
   }
