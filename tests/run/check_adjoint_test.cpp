@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -337,6 +338,315 @@ TEST_CASE("what a step throws passes through, and its calls are counted") {
   auto const report = cairn::check_adjoint(counts, adjoint, start, 100);
   CHECK(report.passed());
   CHECK(cairn::wide(calls) == cairn::wide(report.step_calls) + 2 * cairn::estimate(cairn::uniform{100}).step_calls);
+}
+
+namespace {
+
+/// Numbers through all magnitudes of their type: decaying to subnormal ones and to 0, or growing to the largest. `at` is where the adjoint is wrong.
+template <class T>
+struct through_magnitudes {
+  T factor;
+  step_index n, at;
+  [[nodiscard]] T wrong(step_index i) const { return T(i == at ? 1.5 : 1); }
+  [[nodiscard]] bool stays_finite() const { return double(n) * std::log2(double(factor)) < std::numeric_limits<T>::max_exponent - 2; }
+
+  template <class State>
+  [[nodiscard]] cairn::adjoint_report check(auto const& step, auto const& adjoint, State const& x0) const { return cairn::check_adjoint(step, adjoint, x0, n); }
+  [[nodiscard]] cairn::adjoint_report scaled() const {
+    return check([this](T& x) { x *= factor; }, [this](T, T& bar, step_index i) { bar *= factor * wrong(i); }, T(1));
+  }
+  [[nodiscard]] cairn::adjoint_report turned() const {
+    using pair = std::array<T, 2>;
+    T const c = T(0.96) * factor, s = T(0.28) * factor;
+    return check([=](pair& x) { x = {c * x[0] - s * x[1], s * x[0] + c * x[1]}; },
+                 [=, this](pair const&, pair& bar, step_index i) { bar = {wrong(i) * (c * bar[0] + s * bar[1]), c * bar[1] - s * bar[0]}; }, pair{T(1), T(-0.7)});
+  }
+  [[nodiscard]] cairn::adjoint_report squashed() const {
+    return check([this](T& x) { x = std::tanh(factor * x); },
+                 [this](T x, T& bar, step_index i) {
+                   T const y = std::tanh(factor * x);
+                   bar *= factor * (1 - y * y) * wrong(i);
+                 }, T(1));
+  }
+  [[nodiscard]] cairn::adjoint_report folded() const {
+    return check([this](T& x) { x = -factor * std::abs(x); }, [this](T x, T& bar, step_index i) { bar *= wrong(i) * (x > 0 ? -factor : factor); }, T(1));
+  }
+  [[nodiscard]] cairn::adjoint_report beside_one_that_stays() const {
+    struct pair {
+      T small, other;
+    };
+    return check([this](pair& x) { x = {factor * x.small, std::sin(x.other) + T(0.1) * std::tanh(x.small)}; },
+                 [this](pair const& x, pair& bar, step_index i) {
+                   T const y = std::tanh(x.small);
+                   bar = {wrong(i) * (factor * bar.small + T(0.1) * (1 - y * y) * bar.other), bar.other * std::cos(x.other)};
+                 }, pair{T(1), T(0.7)});
+  }
+  [[nodiscard]] cairn::adjoint_report there_and_back() const {
+    return check([this](T& x, step_index i) { x = i < n - n / 8 ? x * factor : x / factor; },
+                 [this](T, T& bar, step_index i) { bar = wrong(i) * (i < n - n / 8 ? bar * factor : bar / factor); }, T(1));
+  }
+  [[nodiscard]] cairn::adjoint_report observed() const {
+    return check([this](T& x) { x *= factor; }, [this](T x, T& bar, step_index i) { bar = bar * factor * wrong(i) + x / 4; }, T(1));
+  }
+};
+
+bool is_accused(cairn::adjoint_report const& report) { return !report.passed() && report.fault != adjoint_fault::undecided; }
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a right adjoint of numbers of any magnitude is not accused, and a wrong one is found", "", float, double) {
+  using T = TestType;
+  for (double const factor : {0.9, 0.5, 0.1, 1.1, 2.0, 10.0}) {
+    double const bound = factor < 1 ? std::log2(double(std::numeric_limits<T>::denorm_min())) : std::numeric_limits<T>::max_exponent;
+    auto const steps = bound / std::log2(factor);
+    for (double const part : {0.3, 0.97, 1.0, 1.1}) {
+      through_magnitudes<T> loop{T(factor), step_index(part * steps), -1};
+      if (!loop.stays_finite()) continue;
+      INFO("factor " << factor << ", steps " << loop.n);
+      auto const scaled = loop.scaled();
+      INFO(scaled.text());
+      CHECK(scaled.passed());
+      auto const turned = loop.turned();
+      INFO(turned.text());
+      CHECK(turned.passed());
+      auto const not_accused = [](cairn::adjoint_report const& report) {
+        INFO(report.text());
+        CHECK_FALSE(is_accused(report));
+      };
+      not_accused(loop.squashed());
+      not_accused(loop.beside_one_that_stays());
+      not_accused(loop.there_and_back());
+      if (factor < 1) {
+        not_accused(loop.folded());
+        not_accused(loop.observed());
+      }
+      for (step_index const at : {step_index{0}, loop.n / 2}) {  // the second one is no tested step where there are more than 64
+        loop.at = at;
+        CHECK(is_accused(loop.scaled()));
+        if (factor < 1) CHECK(is_accused(loop.folded()));
+        if (at > 0) continue;
+        CHECK(loop.scaled().step == 0);
+        CHECK(loop.turned().step == 0);
+        if (factor < 1) CHECK(loop.observed().step == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("a step with a kink where the state stands is undecided, and one that is wrong elsewhere is still found") {
+  auto rectified = [](double& x, step_index i) { x = i == 2 ? 0 : std::max(x, 0.0); };
+  auto adjoint = [](double x, double& bar, step_index i) { bar *= i == 2 ? 0 : x > 0 ? 1 : 0; };
+  auto const report = cairn::check_adjoint(rectified, adjoint, 1.0, 6);
+  INFO(report.text());
+  CHECK(report.fault == adjoint_fault::undecided);
+  CHECK(report.step == 3);
+  auto wrong = [&](double x, double& bar, step_index i) { bar *= i == 2 ? 0 : i == 5 ? 2 : x > 0 ? 1 : 0; };
+  CHECK(cairn::check_adjoint(rectified, wrong, 1.0, 6).step == 5);
+}
+
+TEST_CASE("adjoints in narrower numbers than the state's are judged by their own precision") {
+  auto step = [](doubles& x) { for (double& v : x) v = std::sin(1.3 * v); };
+  using floats = std::vector<float>;
+  auto adjoint = [](doubles const& x, floats& bar) { for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= float(1.3 * std::cos(1.3 * x[k])); };
+  auto const right = cairn::check_adjoint(step, adjoint, doubles{0.3, -1e-200, 2}, 40, floats(3));
+  INFO(right.text());
+  CHECK(right.passed());
+  auto wrong = [](doubles const& x, floats& bar, step_index i) { for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= float((i == 7 ? 1.01 : 1) * 1.3 * std::cos(1.3 * x[k])); };
+  CHECK(cairn::check_adjoint(step, wrong, doubles{0.3, -1e-200, 2}, 40, floats(3)).step == 7);
+}
+
+namespace {
+
+/// A field with a time, a constant and random numbers, of which only the field is differentiated.
+struct forced {
+  doubles u{0.3, -0.8, 1.1};
+  double t = 5, dt = 0.01;
+  std::mt19937 random{3};
+  std::normal_distribution<double> kick{0.0, 0.1};
+};
+auto force = [](forced& x) {
+  for (double& v : x.u) v += x.dt * (std::sin(v) + x.t * v + x.kick(x.random));
+  x.t += x.dt * (1 + x.u[0] * x.u[0]);
+};
+void force_back(doubles const& u, double t, double dt, doubles& bar) {
+  for (std::size_t k = 0; k < u.size(); ++k) bar[k] *= 1 + dt * (std::cos(u[k]) + t);
+}
+
+}  // namespace
+
+TEST_CASE("an adjoint of one member of a state: the others are neither varied nor accused, and the report names them") {
+  auto right = [](forced const& x, doubles& bar) { force_back(x.u, x.t, x.dt, bar); };
+  auto const report = cairn::check_adjoint(force, right, forced{}, 30, [](forced const& x) { return x.u; });
+  INFO(report.text());
+  CHECK(report.passed());
+  CHECK(report.numbers == 5);
+  REQUIRE(report.undifferentiated.size() == 1);
+  CHECK(report.undifferentiated[0].first == 3);
+  CHECK(report.undifferentiated[0].size == 2);
+  CHECK(report.undifferentiated[0].first_member == 1);
+  CHECK(report.undifferentiated[0].last_member == 2);
+  CHECK(std::string(report.text()).find("; undifferentiated: numbers 3 to 4 in members 1 to 2 of 5 numbers") != std::string::npos);
+
+  auto wrong = [](forced const& x, doubles& bar, step_index i) {
+    force_back(x.u, x.t, x.dt, bar);
+    if (i == 11) bar[2] *= 1.001;
+  };
+  auto const found = cairn::check_adjoint(force, wrong, forced{}, 30, doubles(3));
+  INFO(found.text());
+  CHECK(found.fault == adjoint_fault::wrong_adjoint);
+  CHECK(found.step == 11);
+  CHECK(found.number == 2);
+  CHECK(found.member == 0);
+}
+
+TEST_CASE("the member that an adjoint belongs to may stand anywhere, also in a member") {
+  struct inner {
+    double time = 3;
+    doubles u{0.3, -0.8};
+  };
+  struct outer {
+    float weight = 2;
+    int count = 0;
+    inner part;
+  };
+  auto step = [](outer& x) {
+    ++x.count;
+    x.part.time += 0.1;
+    for (double& v : x.part.u) v = std::sin(double(x.weight) * v + x.part.time);
+  };
+  auto adjoint = [](outer const& x, doubles& bar) {
+    for (std::size_t k = 0; k < bar.size(); ++k) bar[k] *= double(x.weight) * std::cos(double(x.weight) * x.part.u[k] + (x.part.time + 0.1));
+  };
+  auto const report = cairn::check_adjoint(step, adjoint, outer{}, 20, doubles(2));
+  INFO(report.text());
+  CHECK(report.passed());
+  REQUIRE(report.undifferentiated.size() == 1);
+  CHECK(report.undifferentiated[0].size == 2);
+}
+
+TEST_CASE("an adjoint of the state's type is differentiated by all its numbers, save constants that are named") {
+  struct field {
+    double dt = 0.01, t = 5;
+    doubles u{0.3, -0.8, 1.1};
+  };
+  auto step = [](field& x) {
+    for (double& v : x.u) v += x.dt * (std::sin(v) + x.t * v);
+    x.t += x.dt;
+  };
+  auto adjoint = [](field const& x, field& bar) { force_back(x.u, x.t, x.dt, bar.u); };  // leaves bar.dt and bar.t alone
+  auto const all = cairn::check_adjoint(step, adjoint, field{}, 20);
+  INFO(all.text());
+  CHECK(all.fault == adjoint_fault::wrong_adjoint);
+  CHECK(all.undifferentiated.empty());
+  CHECK(all.left_alone);
+  CHECK(all.member == 0);
+  CHECK(std::string(all.text()).find("a constant of the loop is named in cairn::with_constants") != std::string::npos);
+
+  auto const named = cairn::check_adjoint(step, adjoint, cairn::with_constants{field{}, &field::t, &field::dt}, 20);
+  INFO(named.text());
+  CHECK(named.passed());
+  CHECK(named.numbers == 5);
+  REQUIRE(named.undifferentiated.size() == 1);
+  CHECK(named.undifferentiated[0].first == 0);
+  CHECK(named.undifferentiated[0].size == 2);
+  auto wrong = [&](field const& x, field& bar, step_index i) {
+    adjoint(x, bar);
+    if (i == 4) bar.u[1] += 0.1 * bar.u[0];
+  };
+  auto const found = cairn::check_adjoint(step, wrong, cairn::with_constants{field{}, &field::t, &field::dt}, 20);
+  CHECK(found.step == 4);
+  CHECK(found.number == 3);
+  CHECK(found.member == 2);
+  CHECK_FALSE(found.left_alone);
+
+  auto const flat = [](field const& x, doubles& bar) { force_back(x.u, x.t, x.dt, bar); };
+  CHECK(cairn::check_adjoint(step, flat, cairn::with_constants{field{}, &field::t, &field::dt}, 20, doubles(3)).passed());
+}
+
+TEST_CASE("two members that an adjoint could belong to: the check asks for the constants") {
+  struct two {
+    doubles u{0.3, -0.8}, drag{0.1, 0.2};
+  };
+  auto step = [](two& x) { for (std::size_t k = 0; k < 2; ++k) x.u[k] *= 1 - x.drag[k]; };
+  auto adjoint = [](two const& x, doubles& bar) { for (std::size_t k = 0; k < 2; ++k) bar[k] *= 1 - x.drag[k]; };
+  CHECK_THROWS_AS(cairn::check_adjoint(step, adjoint, two{}, 5, doubles(2)), cairn::invalid_call);
+  CHECK(cairn::check_adjoint(step, adjoint, cairn::with_constants{two{}, &two::drag}, 5, doubles(2)).passed());
+}
+
+TEST_CASE("a constant may be of any type") {
+  class opaque {
+   public:
+    opaque() {}
+    [[nodiscard]] double value() const { return value_; }
+
+   private:
+    double value_ = 1.5;
+  };
+  struct state {
+    opaque table;
+    double u = 0.4;
+  };
+  auto step = [](state& x) { x.u = std::sin(x.table.value() * x.u); };
+  auto adjoint = [](state const& x, state& bar) { bar.u *= x.table.value() * std::cos(x.table.value() * x.u); };
+  auto const report = cairn::check_adjoint(step, adjoint, cairn::with_constants{state{}, &state::table}, 10);
+  INFO(report.text());
+  CHECK(report.passed());
+  auto one = [](state const& x, double& bar) { bar *= x.table.value() * std::cos(x.table.value() * x.u); };
+  CHECK(cairn::check_adjoint(step, one, state{}, 10, 1.0).passed());
+}
+
+TEST_CASE("a step that shows what x1 held before is named, with the first number") {
+  struct pair {
+    double u = 0.3, v = 0.9;
+  };
+  auto adjoint = [](pair const& x, pair& bar) { bar = {bar.u * std::cos(x.u) + bar.v, bar.v}; };
+  auto right = [](pair const& x, pair& x1) { x1 = {std::sin(x.u), x.u + x.v}; };
+  auto const good = cairn::check_adjoint(right, adjoint, pair{}, 10);
+  INFO(good.text());
+  CHECK(good.passed());
+  auto keeps = [](pair const& x, pair& x1, step_index i) {
+    x1.u = std::sin(x.u);
+    if (i != 3) x1.v = x.u + x.v;
+  };
+  auto kept_adjoint = [&](pair const& x, pair& bar, step_index i) {
+    if (i != 3) adjoint(x, bar);
+    else bar.u *= std::cos(x.u);
+  };
+  auto const kept = cairn::check_adjoint(keeps, kept_adjoint, pair{}, 10);
+  CHECK(kept.fault == adjoint_fault::stale_next_state);
+  CHECK(kept.step == 3);
+  CHECK(kept.number == 1);
+  CHECK(kept.member == 1);
+  CHECK(std::string(kept.text()).find("step 3 makes of it, first in number 1 of the state, in member 1") != std::string::npos);
+  auto adds = [](pair const& x, pair& x1) {
+    x1.u += std::sin(x.u) - x.u;
+    x1.v = x.u + x.v;
+  };
+  auto const added = cairn::check_adjoint(adds, adjoint, pair{}, 10);
+  CHECK(added.fault == adjoint_fault::stale_next_state);
+  CHECK(added.step == 0);
+  CHECK(added.number == 0);
+
+  // A time that the step forgets: no derivative is taken by it, and it is stale all the same.
+  struct timed {
+    doubles u{0.3, 0.7};
+    double t = 1;
+  };
+  auto forgets = [](timed const& x, timed& x1) { x1.u = {std::sin(x.u[0]), x.t * x.u[1]}; };
+  auto back = [](timed const& x, doubles& bar) { bar = {bar[0] * std::cos(x.u[0]), x.t * bar[1]}; };
+  auto const forgotten = cairn::check_adjoint(forgets, back, timed{}, 5, doubles(2));
+  CHECK(forgotten.fault == adjoint_fault::stale_next_state);
+  CHECK(forgotten.number == 2);
+  CHECK(forgotten.member == 1);
+}
+
+TEST_CASE("of two runs of a step that differ, the first number that does is named") {
+  int calls = 0;
+  auto step = [&](doubles& x, step_index i) { x[2] += i == 4 ? ++calls : 0; };
+  auto const report = cairn::check_adjoint(step, [](doubles const&, doubles&) {}, start, 10);
+  CHECK(report.fault == adjoint_fault::step_not_deterministic);
+  CHECK(report.step == 4);
+  CHECK(report.number == 2);
 }
 
 TEST_CASE("check_gradient tells a gradient from one that is wrong by little") {

@@ -18,6 +18,21 @@ concept traited_numbers = requires(T& x, any_number_visitor& f) { state_traits<s
 template <class T>
 concept member_numbers = requires(T& x, any_number_visitor& f) { x.visit_numbers(f); };
 
+/// A generator or a distribution of random numbers, as <random> has them: it moves a state on, but nothing is differentiated in it.
+template <class T>
+concept random_source = requires(T& x) {
+  typename T::result_type;
+  T::min();
+  T::max();
+  x();
+  requires std::is_integral_v<typename T::result_type>;
+} || requires(T& x) {
+  typename T::result_type;
+  typename T::param_type;
+  x.param();
+  x.reset();
+};
+
 template <class T, class... Seen> [[nodiscard]] consteval bool can_list();
 template <class... T, class... Seen>
 [[nodiscard]] consteval bool can_list_all(types<T...>, types<Seen...>) { return (can_list<std::remove_const_t<T>, Seen...>() && ...); }
@@ -26,7 +41,7 @@ template <class T, class... Seen>
 [[nodiscard]] consteval bool can_list() {
   using seen = types<Seen..., T>;
   if constexpr (is_one_of<T, Seen...>) return true;
-  else if constexpr (traited_numbers<T> || member_numbers<T> || number<T> || is_bit_vector<T>) return true;
+  else if constexpr (traited_numbers<T> || member_numbers<T> || number<T> || is_bit_vector<T> || random_source<T>) return true;
   else if constexpr (says_on_device<T> || device_range<T>) return false;
   else if constexpr (std::is_array_v<T>) return can_list<std::remove_cv_t<std::remove_all_extents_t<T>>>();
   else if constexpr (!std::is_class_v<T> || variant_like<T>) return false;
@@ -45,7 +60,7 @@ constexpr void list_numbers(X& x, F& f) {
   if constexpr (traited_numbers<X>) state_traits<T>::visit_numbers(x, f);
   else if constexpr (member_numbers<X>) x.visit_numbers(f);
   else if constexpr (std::is_floating_point_v<T>) f(&x, std::size_t{1});
-  else if constexpr (number<T> || is_bit_vector<T>) return;
+  else if constexpr (number<T> || is_bit_vector<T> || random_source<T>) return;
   else if constexpr (complex_like<T>) {
     using half = std::conditional_t<std::is_const_v<X>, typename T::value_type const, typename T::value_type>;
     if constexpr (std::is_floating_point_v<half>) f(&reinterpret_cast<half*>(&x)[0], std::size_t{2});  // as the standard lays it out
@@ -64,8 +79,10 @@ template <class T>
 concept numbered = detail::can_list<std::remove_const_t<T>>();
 
 /// Calls f(T*, std::size_t) for each run of floating-point numbers of x, in a fixed order; T is float, double or long double, const for
-/// a const x, and a complex number is two. Integers, enumerations and bools are passed over: nothing is differentiated in them.
-/// A type that cannot be taken apart has a member `visit_numbers(f)`, or `state_traits<T>::visit_numbers(x, f)`.
+/// a const x, and a complex number is two. Integers, enumerations, bools, and the generators and distributions of <random> are passed
+/// over: nothing is differentiated in them.
+/// A type that cannot be taken apart, or of which only a part is differentiated, has a member `visit_numbers(f)`, for itself and for const,
+/// or `state_traits<T>::visit_numbers(x, f)`, each of which calls f(T*, std::size_t) for the runs that count, in the same order every time.
 template <class T, class F>
 constexpr void visit_numbers(T& x, F&& f) {
   constexpr bool told = numbered<T>, reached = told || !detail::on_device<std::remove_const_t<T>>();

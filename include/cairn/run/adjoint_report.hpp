@@ -2,6 +2,7 @@
 /// \file adjoint_report.hpp  What `check_adjoint` and `check_gradient` found.
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/text.hpp>
 
@@ -12,10 +13,19 @@ enum class adjoint_fault : std::uint8_t {
   none,
   not_finite,              ///< a number of the state, of the adjoint or of the objective is infinite or NaN
   step_not_deterministic,  ///< two runs of a step from the same state differ
+  stale_next_state,        ///< what x1 held before `step(x, x1, i)` shows in what it is afterwards
   adjoint_not_linear,      ///< what the adjoint makes of bar is not linear in it, or differs from call to call
   wrong_adjoint,           ///< a step's adjoint is not the transpose of its derivative
   wrong_gradient,          ///< the remainder of the whole gradient does not fall like the square of the distance
   undecided                ///< differences are too rough to tell; a tangent would
+};
+
+/// Numbers of a state that follow one another, counted as `visit_numbers` does, and the members of an aggregate that they are in.
+struct number_range {
+  std::int64_t first = 0;         ///< the first number
+  std::int64_t size = 0;          ///< how many there are
+  std::int64_t first_member = -1; ///< the member that holds the first one, counted from 0; -1 if the state is no aggregate
+  std::int64_t last_member = -1;  ///< the member that holds the last one
 };
 
 /// What a check found, in numbers and in words.
@@ -28,9 +38,13 @@ struct adjoint_report {
   double by_differences = 0;         ///< <w, derivative times v> at that step
   double relative_error = 0;         ///< their difference over the sum of the terms' magnitudes
   double resolution = 0;             ///< relative errors below this were not seen at the tested step where least could be seen
-  std::int64_t number = -1;          ///< which number of the state is worst at that step, counted as `visit_numbers` does; -1 if not known
+  std::int64_t number = -1;          ///< which number of the state is worst at that step, or differs first, counted as `visit_numbers` does; -1 if not known
+  std::int64_t member = -1;          ///< the member of the state, an aggregate, that this number is in, counted from 0; -1 if not known
   double number_by_adjoint = 0;      ///< its adjoint
   double number_by_differences = 0;  ///< what it should be
+  bool left_alone = false;           ///< the adjoint makes nothing of that number: it may be a constant of the loop
+  std::int64_t numbers = 0;          ///< floating-point numbers of the initial state
+  std::vector<number_range> undifferentiated;  ///< those of them that no derivative is taken by: of members without an adjoint, of named constants
   bool linear = false;               ///< the Taylor remainder of the whole is nothing but rounding, so that it has no slope
   double slope = 0;                  ///< of the Taylor remainder of the whole gradient: 2 where it is right, 1 where it is not; 0 if linear or not measured
   std::uint64_t step_calls = 0;      ///< that the check made, those of `gradient` left out
@@ -43,7 +57,8 @@ struct adjoint_report {
   void put_in_words(char const* who);
 
  private:
-  detail::text<480> text_;
+  void say_fault();
+  detail::text<720> text_;
 };
 
 namespace detail {
@@ -73,12 +88,35 @@ void add_real(text<Capacity>& into, double x) {
 inline void adjoint_report::put_in_words(char const* who) {
   text_ = {};
   text_.add(who).add(": ");
+  say_fault();
+  constexpr std::size_t most = 4;
+  auto const range = [this](char const* one, char const* several, std::int64_t first, std::int64_t last) {
+    text_.add(first == last ? one : several).add(wide(first));
+    if (first != last) text_.add(" to ").add(wide(last));
+  };
+  for (std::size_t k = 0; k < undifferentiated.size() && k < most; ++k) {
+    auto const& part = undifferentiated[k];
+    if (k == 0) text_.add("; undifferentiated: ");
+    else text_.add(", ");
+    range("number ", "numbers ", part.first, part.first + part.size - 1);
+    if (part.first_member >= 0) range(" in member ", " in members ", part.first_member, part.last_member);
+  }
+  if (undifferentiated.size() > most) text_.add(", and more");
+  if (!undifferentiated.empty()) text_.add(" of ").add(wide(numbers)).add(numbers == 1 ? " number" : " numbers");
+}
+
+inline void adjoint_report::say_fault() {
   auto const say = [this](char const* words, double x) {
     text_.add(words);
     detail::add_real(text_, x);
   };
   auto const at = [this](char const* words) {
     text_.add(words).add(wide(step));
+  };
+  auto const where = [this](char const* words) {
+    if (number < 0) return;
+    text_.add(words).add(wide(number)).add(" of the state");
+    if (member >= 0) text_.add(", in member ").add(wide(member));
   };
   switch (fault) {
     case adjoint_fault::none:
@@ -98,7 +136,15 @@ inline void adjoint_report::put_in_words(char const* who) {
       return;
     case adjoint_fault::step_not_deterministic:
       at("two runs of step ");
-      text_.add(" from the same state differ; a step must depend on the state and its index only");
+      text_.add(" from the same state differ");
+      where(", first in number ");
+      text_.add("; a step must depend on the state and its index only");
+      return;
+    case adjoint_fault::stale_next_state:
+      at("what x1 held before shows in what step ");
+      text_.add(" makes of it");
+      where(", first in number ");
+      text_.add("; a step (x, x1, i) must write all of x1 and read none of it");
       return;
     case adjoint_fault::adjoint_not_linear:
       at("the adjoint of step ");
@@ -110,9 +156,10 @@ inline void adjoint_report::put_in_words(char const* who) {
       say(" relative: the step's derivative gives ", by_differences);
       say(", the adjoint ", by_adjoint);
       if (number >= 0) {
-        text_.add("; worst for number ").add(wide(number)).add(" of the state, where it should be ");
-        detail::add_real(text_, number_by_differences);
+        where("; worst for number ");
+        say(", where it should be ", number_by_differences);
         say(" and is ", number_by_adjoint);
+        if (left_alone) text_.add("; the adjoint leaves that number alone: a constant of the loop is named in cairn::with_constants");
       }
       return;
     case adjoint_fault::wrong_gradient:

@@ -10,6 +10,7 @@
 #include <cairn/core/numbers.hpp>
 #include <cairn/core/user_values.hpp>
 #include <cairn/run/adjoint_report.hpp>
+#include <cairn/run/differentiated.hpp>
 
 namespace cairn {
 namespace detail {
@@ -62,29 +63,35 @@ class random_numbers {
   std::uint64_t at_;
 };
 
-template <class X>
-[[nodiscard]] std::vector<double> numbers_of(X const& x) {
+template <class X, class Which = every_number>
+[[nodiscard]] std::vector<double> numbers_of(X const& x, Which const& which = {}) {
   std::vector<double> all;
-  visit_numbers(x, [&](auto const* run, std::size_t count) {
+  which(x, [&](auto const* run, std::size_t count) {
     for (std::size_t k = 0; k < count; ++k) all.push_back(double(run[k]));
   });
   return all;
 }
-/// The first values.size() numbers of x become `values`, rounded to the numbers' type; what they are then is written back.
-template <class X>
-void set_numbers(X& x, std::vector<double>& values) {
+/// The first values.size() numbers of x become `values`, rounded to the numbers' type and brought into its range; what they are then is
+/// written back.
+template <class X, class Which = every_number>
+void set_numbers(X& x, std::vector<double>& values, Which const& which = {}) {
   std::size_t next = 0;
-  visit_numbers(x, [&](auto* run, std::size_t count) {
+  which(x, [&](auto* run, std::size_t count) {
     using T = std::remove_cvref_t<decltype(*run)>;
-    for (std::size_t k = 0; k < count && next < values.size(); ++k, ++next) values[next] = double(run[k] = T(values[next]));
+    constexpr double most = std::numeric_limits<T>::max_exponent < std::numeric_limits<double>::max_exponent ? double(std::numeric_limits<T>::max())
+                                                                                                             : std::numeric_limits<double>::max();
+    for (std::size_t k = 0; k < count && next < values.size(); ++k, ++next) {
+      double const value = values[next] > most ? most : values[next] < -most ? -most : values[next];
+      values[next] = double(run[k] = T(value));
+    }
   });
 }
 /// The magnitude that each number may be varied by: halfway, in powers of two, between its own and the largest of its run, because one run
 /// may hold quantities of several units; the largest where a number is 0, and 1 where all of a run is.
-template <class X>
-[[nodiscard]] std::vector<double> scales_of(X const& x) {
+template <class X, class Which = every_number>
+[[nodiscard]] std::vector<double> scales_of(X const& x, Which const& which = {}) {
   std::vector<double> all;
-  visit_numbers(x, [&](auto const* run, std::size_t count) {
+  which(x, [&](auto const* run, std::size_t count) {
     double most = 0;
     for (std::size_t k = 0; k < count; ++k) most = magnitude(double(run[k])) > most ? magnitude(double(run[k])) : most;
     int const top = most > 0 && finite(most) ? exponent_of(most) : 0;
@@ -95,11 +102,27 @@ template <class X>
   });
   return all;
 }
+/// What arithmetic may be off by however small the result is, beside its relative error: a subnormal number has no bits below the smallest
+/// one, and a processor that is told to, as -ffast-math does, makes 0 of what is below the smallest normal one.
+template <class T>
+[[nodiscard]] double underflow_of() noexcept {
+  using narrow = std::conditional_t<(std::numeric_limits<T>::digits < std::numeric_limits<double>::digits), T, double>;  // they are read as doubles
+  narrow const volatile least = std::numeric_limits<narrow>::min();
+  narrow const volatile half = least / 2;
+  return double(half > 0 ? std::numeric_limits<narrow>::denorm_min() : std::numeric_limits<narrow>::min());
+}
+/// `underflow_of` each number.
+template <class X, class Which = every_number>
+[[nodiscard]] std::vector<double> underflows_of(X const& x, Which const& which = {}) {
+  std::vector<double> all;
+  which(x, [&](auto const* run, std::size_t count) { all.resize(all.size() + count, underflow_of<std::remove_cvref_t<decltype(*run)>>()); });
+  return all;
+}
 /// Binary digits of the least precise number of x.
-template <class X>
-[[nodiscard]] int bits_of(X const& x) {
+template <class X, class Which = every_number>
+[[nodiscard]] int bits_of(X const& x, Which const& which = {}) {
   int bits = std::numeric_limits<double>::digits;
-  visit_numbers(x, [&](auto const* run, std::size_t) {
+  which(x, [&](auto const* run, std::size_t) {
     constexpr int digits = std::numeric_limits<std::remove_cvref_t<decltype(*run)>>::digits;
     bits = digits < bits ? digits : bits;
   });
@@ -133,16 +156,16 @@ template <class X>
 /// Halves the distance twice a time and follows the remainder |J(x + h v) - J(x) - h <g, v>| until rounding takes over; how much that is,
 /// the shorter half of the distances tells.
 /// Errors of the gradient below the root of the machine's precision are none: in rounding there are slopes of every kind.
-/// \param remainder  the remainder at a distance h   \param size  of the terms of J, whose rounding is the least to be expected
-/// \param rate  of the terms of <g, v>
+/// \param remainder  the remainder at a distance h   \param rounding  of the terms of J, the least to be expected
+/// \param rate  errors of <g, v> up to this are none
 template <class Remainder>
-void taylor_test(adjoint_report& report, int bits, double size, double rate, Remainder&& remainder) {
+void taylor_test(adjoint_report& report, int bits, double rounding, double rate, Remainder&& remainder) {
   std::vector<double> at;
   for (int level = bits / 6; level < bits; level += 2) {
     at.push_back(remainder(power_of_two(-level)));
     if (!finite(at.back())) return void(report.fault = adjoint_fault::not_finite);
   }
-  double noise = size * power_of_two(1 - bits);
+  double noise = rounding;
   for (std::size_t k = at.size() / 2; k < at.size(); ++k) noise = at[k] > noise ? at[k] : noise;
   double per_distance = 0;
   for (;;) {
@@ -159,7 +182,9 @@ void taylor_test(adjoint_report& report, int bits, double size, double rate, Rem
     noise = at[clear - 1];  // a right gradient's remainder falls, and so does a wrong one's
     report.slope = 0;
   }
-  if (report.slope < 1.5 && per_distance > rate * power_of_two(-bits / 2)) report.fault = adjoint_fault::wrong_gradient;
+  if (report.slope >= 1.5) return;
+  if (per_distance > rate) report.fault = adjoint_fault::wrong_gradient;
+  else report.linear = true, report.slope = 0;
 }
 
 }  // namespace detail
@@ -181,8 +206,11 @@ template <class Objective, class P, class G>
   using value = std::remove_cvref_t<decltype(objective(p))>;
   static_assert(std::is_floating_point_v<value>, "cairn: the objective must give a floating-point number");
   double const start = double(detail::call_lending(objective, p));
-  int const bits = std::numeric_limits<value>::digits < detail::bits_of(p) ? std::numeric_limits<value>::digits : detail::bits_of(p);
-  detail::taylor_test(report, bits, detail::magnitude(start), detail::sum_of_terms(slope, direction), [&](double h) {
+  int bits = detail::bits_of(p) < detail::bits_of(gradient) ? detail::bits_of(p) : detail::bits_of(gradient);
+  if (std::numeric_limits<value>::digits < bits) bits = std::numeric_limits<value>::digits;
+  double const rounding = detail::magnitude(start) * detail::power_of_two(1 - bits) + 2 * detail::underflow_of<value>();
+  double const rate = detail::sum_of_terms(slope, direction) * detail::power_of_two(-bits / 2) + 2 * detail::sum_of_terms(detail::underflows_of(gradient), direction);
+  detail::taylor_test(report, bits, rounding, rate, [&](double h) {
     P moved = detail::copy_of(p);
     auto to = detail::moved(from, h, direction);
     detail::set_numbers(moved, to);
