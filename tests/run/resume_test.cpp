@@ -1,4 +1,6 @@
 // A sweep that is stopped at any action goes on from (open steps, adjoint, surviving slots) to the same bits.
+#include <cmath>
+#include <string>
 #include <cairn/cairn.hpp>
 #include "support/catch.hpp"
 #include "support/toy_stores.hpp"
@@ -7,6 +9,17 @@ using cairn::step_index;
 namespace {
 
 struct stop {};
+
+/// An object that stays where it is and hands out snapshots.
+class solver {
+ public:
+  solver() = default;
+  solver(solver const&) = delete;
+  void advance() { u = std::sin(u); }
+  [[nodiscard]] double save() const { return u; }
+  void restore(double kept) { u = kept; }
+  double u = 2.1;
+};
 
 /// Stops a sweep before or after its k-th action.
 struct stop_at {
@@ -123,4 +136,120 @@ TEST_CASE("resume refuses a position outside the loop") {
   auto work = cairn::workspace_for<pendulum::state>(plan);
   for (step_index const open : {-1, 21})
     CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::reached{open, pendulum::numbers{1, 1}}, pendulum::one_step{}, work), cairn::invalid_call);
+}
+
+TEST_CASE("resume refuses an object that stands where the exception left it, and takes it once it is put back") {
+  auto const step = [](solver& x) { x.advance(); };
+  auto const adjoint = [](solver const& x, double& bar) { bar *= std::cos(x.u); };
+  for (bool const initial_is_free : {false, true}) {
+    cairn::revolve const plan{20, 4, {.free_initial = initial_is_free}};
+    solver all;
+    double const expected = cairn::gradient(step, all, plan, 1.0, adjoint);
+    long stopped = 0;
+    for (long k = 0;; ++k) {
+      solver x;
+      auto work = cairn::workspace_for<solver>(plan);
+      cairn::reached<double> noted{20, 1.0};
+      bool turned = false;
+      auto const seed = [&](solver const&) {
+        turned = true;
+        return 1.0;
+      };
+      auto const noting = cairn::hooked(adjoint, [&](solver const&, double bar, step_index i) { noted = {i, bar}; });
+      try {
+        double const whole = cairn::gradient(step, x, plan, seed, noting, work, stop_at{k});
+        CHECK(whole == expected);
+        break;
+      } catch (stop) {
+      }
+      if (!turned) continue;
+      ++stopped;
+      if (x.u != solver{}.u) {
+        CHECK_THROWS_AS(cairn::resume(step, x, plan, noted, adjoint, work), cairn::invalid_call);
+        CHECK_THROWS_AS(cairn::resume(step, x, plan, noted, adjoint, work), cairn::invalid_call);  // and says so again
+      }
+      x.restore(solver{}.u);
+      CHECK(cairn::resume(step, x, plan, noted, adjoint, work) == expected);
+    }
+    CHECK(stopped > 20);
+  }
+}
+
+TEST_CASE("resume refuses a value that is not the initial state, whatever the sweep had come to") {
+  for (bool const initial_is_free : {false, true}) {
+    cairn::revolve const plan{20, 3, {.free_initial = initial_is_free}};
+    auto const expected = pendulum::stored{20}.gradient;
+    for (bool const moved_in : {false, true}) {
+      long stopped = 0, known = 0;
+      for (long k = 0;; ++k) {
+        auto work = cairn::workspace_for<pendulum::state>(plan);
+        cairn::reached<pendulum::numbers> noted{20, {}};
+        bool turned = false;
+        auto const seed = [&](pendulum::state const& x) {
+          turned = true;
+          return noted.bar = x.v;
+        };
+        auto const noting = cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) { noted = {i, bar}; });
+        auto const x0 = pendulum::start();
+        try {
+          auto const whole = moved_in ? cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, seed, noting, work, stop_at{k})
+                                      : cairn::gradient(pendulum::in_place{}, x0, plan, seed, noting, work, stop_at{k});
+          CHECK(whole == expected);
+          break;
+        } catch (stop) {
+        }
+        if (!turned) continue;
+        ++stopped;
+        auto other = x0;
+        other.v[0] = std::nextafter(other.v[0], 10.0);
+        try {
+          (void)cairn::resume(pendulum::in_place{}, other, plan, noted, pendulum::one_step{}, work);
+        } catch (cairn::invalid_call const& refused) {
+          ++known;
+          CHECK(std::string(refused.what()).find("x0 is not the initial state of the sweep that stopped") != std::string::npos);
+          CHECK(cairn::resume(pendulum::in_place{}, x0, plan, noted, pendulum::one_step{}, work) == expected);
+        }
+      }
+      CHECK(stopped > 20);
+      if (!moved_in) CHECK(known == stopped);
+      else CHECK(known > 0);
+    }
+  }
+}
+
+TEST_CASE("resume looks for the initial state in a store that outlives its sweeps") {
+  cairn::revolve const plan{20, 4};
+  auto const all = pendulum::stored{20};
+  auto bar = all.states.back();
+  for (step_index i = 20; i-- > 12;) pendulum::swing_back(all.states[std::size_t(i)], bar);
+  toys::serialising store;
+  store.slots[0] = {0, all.states[0]};
+  store.slots[2] = {11, all.states[11]};
+  auto other = pendulum::start();
+  other.v[0] += 1e-9;
+  {
+    auto work = cairn::workspace_for<pendulum::state>(plan, store);
+    CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, other, plan, cairn::reached{12, bar}, pendulum::one_step{}, work), cairn::invalid_call);
+  }
+  auto work = cairn::workspace_for<pendulum::state>(plan, store);
+  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::reached{12, bar}, pendulum::one_step{}, work) == all.gradient);
+}
+
+TEST_CASE("a resumed sweep that stops again knows its initial state") {
+  cairn::revolve const plan{20, 3};
+  auto const expected = pendulum::stored{20}.gradient;
+  auto work = cairn::workspace_for<pendulum::state>(plan);
+  cairn::reached<pendulum::numbers> noted{20, {}};
+  step_index stop_before = 15;
+  auto const noting = cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
+    noted = {i, bar};
+    if (i == stop_before) throw stop{};
+  });
+  CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, noting, work), stop);
+  stop_before = 7;
+  CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, noted, noting, work), stop);
+  auto other = pendulum::start();
+  other.v[0] += 1e-9;
+  CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, other, plan, noted, pendulum::one_step{}, work), cairn::invalid_call);
+  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, noted, pendulum::one_step{}, work) == expected);
 }

@@ -8,6 +8,7 @@
 #include <cairn/core/address_of.hpp>
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/core/numbers.hpp>
+#include <cairn/core/state_hash.hpp>
 #include <cairn/run/frames.hpp>
 
 namespace cairn::detail {
@@ -79,6 +80,27 @@ template <class Store, class Value>
   else return -1;
 }
 
+/// The hash of state i in a frame where it stands, 0 where it does not, or where no bytes tell all of it.
+template <class Value>
+[[nodiscard]] std::uint64_t hash_in_frames([[maybe_unused]] frames<Value> const& pool, [[maybe_unused]] step_index i) {
+  if constexpr (hashable<Value>)
+    for (frame_id k = 0; k < pool.limit(); ++k)
+      if (pool.at(k) == i && pool.record(k).constructed) return hash_of(pool.state(k));
+  return 0;
+}
+/// The hash of the initial state in a slot of a store that outlives its sweeps, 0 where the store has lost it.
+template <class Store, class Value>
+[[nodiscard]] std::uint64_t hash_in_store(Store& store, frames<Value>& pool, place where) {
+  std::uint64_t hash = 0;
+  if constexpr (hashable<Value>) {
+    frame_id const k = store.load(pool, where, 0);
+    if (k == no_frame) return 0;
+    hash = hash_of(std::as_const(pool).state(k));
+    pool.release(k);
+  }
+  return hash;
+}
+
 /// Frames and store of one sweep. `Store` may be a reference to the user's own.
 /// The initial state is read again where a plan keeps it free or a checkpoint was lost: a run has it in a frame, `gradient` in the
 /// caller's object, which outlives the call.
@@ -101,7 +123,7 @@ class copied_states {
     else if (State* const old = pool_.reusable(live_); old != nullptr) *old = std::forward<X0>(x0);
     else pool_.emplace(live_, std::forward<X0>(x0));
     pool_.set_at(live_, 0);
-    x0_ = address_of(x0);
+    x0_ = std::is_lvalue_reference_v<X0> || read_again ? address_of(x0) : nullptr;
     if (keeps_run_) pool_.keep(initial_ = live_);
   }
   /// Goes on with what the slots hold, and with no live state.
@@ -325,6 +347,15 @@ class copied_states {
     else return no_frame;
   }
   [[nodiscard]] step_index state_in(slot_index slot) const { return kept_in<store_type>(store_, pool_, slot); }
+  /// For a sweep that stopped: the hash of the initial state, 0 where it is gone. \pre the caller's x0 still stands
+  [[nodiscard]] std::uint64_t hash_of_initial() const {
+    std::uint64_t const hash = hash_in_frames(pool_, 0);
+    if constexpr (hashable<State>)
+      if (hash == 0 && x0_ != nullptr) return hash_of(*x0_);
+    return hash;
+  }
+  /// The same of what an outliving store holds, in a frame that is given back.
+  [[nodiscard]] std::uint64_t hash_of_stored(place where) { return hash_in_store(store_, pool_, where); }
 
  private:
   void forget(frame_id& k) noexcept {

@@ -65,6 +65,7 @@ Bar one_sweep(Engine& run, Step& step, X0&& x0, Plan const& plan, Seed&& seed, A
   run.start(plan);
   run.begin_check(plan, false, true);
   noting(run.status, phase::forward, 0, [&] { begin_states<State>(run, std::forward<X0>(x0), setup_for<State, typename Engine::store_type>(plan, form)); });
+  stopped_note<Engine> note{run};
   way_back user{step, adjoint, run.tapes, tapes_of(plan)};
   run.check_initial_state();
   run.go_on(step, user, observer);
@@ -72,6 +73,7 @@ Bar one_sweep(Engine& run, Step& step, X0&& x0, Plan const& plan, Seed&& seed, A
   if constexpr (shape.form == adjoint_form::with_next) run.states.final_becomes_next();
   run.states.forget_final();
   run.go_on(step, user, observer);
+  note.ended = true;
   return std::move(*user.bar);
 }
 

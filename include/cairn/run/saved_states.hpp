@@ -129,6 +129,10 @@ class saved_states {
   [[nodiscard]] store_type& store() noexcept { return store_; }
   [[nodiscard]] table<kept_frame> const& held() const noexcept { return held_; }
   [[nodiscard]] step_index state_in(slot_index slot) const { return kept_in<store_type>(store_, pool_, slot); }
+  /// For a sweep that stopped: the hash of the initial state's snapshot, 0 where it is gone.
+  [[nodiscard]] std::uint64_t hash_of_initial() const { return hash_in_frames(pool_, 0); }
+  /// The same of what an outliving store holds, in a frame that is given back.
+  [[nodiscard]] std::uint64_t hash_of_stored(place where) { return hash_in_store(store_, pool_, where); }
 
  private:
   struct owner {

@@ -56,6 +56,7 @@ struct engine {
   std::uint64_t users = 0;  ///< sweeps that began here: a kept run is over when another one begins
   bool resumed = false;
   bool busy = false;
+  std::uint64_t initial_hash = 0;  ///< of the initial state of a sweep that has stopped, 0 where it is not known
   [[no_unique_address]] Options options;
   [[no_unique_address]] std::conditional_t<checked, replay_ledger, no_ledger> ledger;
 
@@ -70,6 +71,7 @@ struct engine {
     leaf = adopted.leaf();
     slots = adopted.slots();
     resumed = false;
+    initial_hash = 0;
     status = {};
     status.open = steps;
   }
@@ -152,6 +154,26 @@ struct engine {
  private:
   [[nodiscard]] replay_ledger::setup check_setup(Plan const& adopted, bool keeps_run, bool knows_length) const {
     return {options.verify, knows_length ? adopted.steps() : replay_ledger::unknown, adopted.leaf(), adopted.slots(), tapes_of(adopted), keeps_run};
+  }
+};
+
+/// Notes the hash of the initial state if the sweep stops before `ended`, so that `resume` knows it again; a sweep that ends pays nothing.
+template <class Engine>
+struct stopped_note {
+  Engine& run;
+  bool ended = false;
+  stopped_note(stopped_note const&) = delete;
+  explicit stopped_note(Engine& of) noexcept : run{of} {}
+  ~stopped_note() {
+    if (!ended) note();
+  }
+
+ private:
+  [[gnu::noinline, gnu::cold]] void note() noexcept {
+    try {
+      run.initial_hash = run.states.hash_of_initial();
+    } catch (...) {  // what the user's visit_buffers throws: nothing is known then
+    }
   }
 };
 
