@@ -13,6 +13,7 @@
 #include <cairn/run/chain.hpp>
 #include <cairn/run/chain_probe.hpp>
 #include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/probe.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include "support/catch.hpp"
 
