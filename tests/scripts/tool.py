@@ -264,6 +264,7 @@ def check_lines():
              '{"steps":1000,"slots":3,"schedule":"uniform"}', '{"steps":10,"slots":3,"schedule":"store_all"}', '{"steps":10,"slots":3,"id":1.5}',
              '{"steps":10,"slots":3,"id":[1]}', '{"steps":10,"slots":3,"out_of_place":1}', '{"steps":10,"slots":3,"json":true}',
              '{"steps":' + "1" * 70000 + "}", "[" * 60000, '{"steps":10,"slots":3,"id":"' + "\\ud800" + '"}']
+    wrong += ['{"\\u0000c":3}', '{"\\u0000c":[3]}', '{"steps":3,"slots":"\\u00003"}', '{"steps":3,"slots":"3\\n"}']
     mixed = [line for bad in wrong for line in (bad, good)]
     for k, answer in enumerate(batch(mixed)):
         expect(("error" in answer) == (k % 2 == 0), mixed[k], "->", answer)

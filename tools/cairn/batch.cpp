@@ -121,13 +121,18 @@ class request_reader final : public json::json_sax_t {
   std::vector<std::string> seen_;
 };
 
+/// \throws wrong_request
+void read_into(request_reader& reader, std::string const& line) {
+  if (line.empty()) throw wrong_request{"the line is empty; give one JSON object, as in {\"steps\":1000,\"slots\":10}"};
+  json::sax_parse(line.begin(), line.end(), &reader);
+}
+
 std::string answer(std::string const& line, line_kind kind) {
   request_reader reader;
   auto const error = [&](std::string_view text) { return answer_object(reader.id, "\"error\":" + json_string(text)); };
   try {
     if (kind == line_kind::too_long) throw wrong_request{"the line is too long; a request has 65536 characters at most"};
-    if (line.empty()) throw wrong_request{"the line is empty; give one JSON object, as in {\"steps\":1000,\"slots\":10}"};
-    json::sax_parse(line.begin(), line.end(), &reader);
+    read_into(reader, line);
     return answer_object(reader.id, json_members(plan_of(reader.asked)));
   } catch (wrong_request const& problem) {
     return error(problem.what());
@@ -137,6 +142,14 @@ std::string answer(std::string const& line, line_kind kind) {
 }
 
 }  // namespace
+
+std::optional<request> read_request(std::string const& line) {
+  request_reader reader;
+  try {
+    read_into(reader, line);
+  } catch (wrong_request const&) { return {}; }
+  return reader.asked;
+}
 
 void answer_lines(std::istream& from, std::ostream& to) { answer_each_line(from, to, longest_line, answer); }
 

@@ -53,14 +53,19 @@ class chain_request_reader final : public cairn::detail::chain_events {
   std::vector<std::string> seen_;
 };
 
+/// \throws wrong_request, cairn::error
+cairn::chain read_into(chain_request_reader& reader, std::string const& line) {
+  if (line.empty()) throw wrong_request{std::string{"the line is empty; give one JSON object, "} + example};
+  nlohmann::json::sax_parse(line.begin(), line.end(), &reader);
+  return reader.take();
+}
+
 std::string answer(std::string const& line, line_kind kind) {
   chain_request_reader reader;
   auto const error = [&](std::string_view text, std::string const& more = "") { return answer_object(reader.id, "\"error\":" + json_string(text) + more); };
   try {
     if (kind == line_kind::too_long) throw wrong_request{"the line is too long; a request has " + std::to_string(longest_chain_text) + " characters at most"};
-    if (line.empty()) throw wrong_request{std::string{"the line is empty; give one JSON object, "} + example};
-    nlohmann::json::sax_parse(line.begin(), line.end(), &reader);
-    auto work = reader.take();
+    auto work = read_into(reader, line);
     if (!reader.asked.memory && !reader.asked.time) throw wrong_request{"memory is not given; give the bytes that there are beside state 0"};
     refuse_two_budgets(reader.asked);
     chain_desk desk{std::move(work), reader.asked};
@@ -79,6 +84,17 @@ std::string answer(std::string const& line, line_kind kind) {
 }
 
 }  // namespace
+
+std::optional<chain_request> read_chain_request(std::string const& line) {
+  chain_request_reader reader;
+  try {
+    auto work = read_into(reader, line);
+    return chain_request{std::move(work), reader.asked};
+  } catch (wrong_request const&) {
+  } catch (cairn::error const&) {
+  }
+  return {};
+}
 
 void answer_chain_lines(std::istream& from, std::ostream& to) { answer_each_line(from, to, longest_chain_text, answer); }
 

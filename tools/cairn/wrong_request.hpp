@@ -7,9 +7,21 @@
 
 namespace tool {
 
+/// The text on one line and in full: zeros, which would end it, and other characters that a terminal obeys are written as \x00.
+[[nodiscard]] inline std::string plain(std::string_view text) {
+  constexpr char const* digits = "0123456789abcdef";
+  std::string line;
+  for (char const c : text) {
+    auto const code = static_cast<unsigned char>(c);
+    if (code >= 0x20 && code != 0x7f) line += c;
+    else line.append("\\x").append(1, digits[code >> 4]).append(1, digits[code & 15]);
+  }
+  return line;
+}
+
 /// The message says which option is wrong, the value given and what would work.
 struct wrong_request : std::invalid_argument {
-  using std::invalid_argument::invalid_argument;
+  explicit wrong_request(std::string_view text) : std::invalid_argument{plain(text)} {}
 };
 
 /// The library's own words, without its namespace in front.
