@@ -3,6 +3,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/frames_needed.hpp>
+#include <cairn/core/replay_check.hpp>
 #include <cairn/core/table.hpp>
 
 namespace cairn {
@@ -110,12 +111,14 @@ template <schedule Plan>
 
 /// The least room in which a `device_sweep` can obey the plan. With one frame more it fetches states from the host ahead of time, with two
 /// it also keeps one there that is loaded several times in a row.
-/// \param form  out of place, or in place   Cost: one walk
+/// \param form  out of place, or in place   \param options  of the sweep: a replay check takes one host slot more, for the state that it looks at
+/// Cost: one walk
 /// \throws invalid_plan   for plans with tapes, or with states on a tier that a device does not reach   \throws invalid_schedule
 template <schedule Plan>
-[[nodiscard]] device_room device_room_for(Plan const& plan, step_form form = step_form::out_of_place) {
+[[nodiscard]] device_room device_room_for(Plan const& plan, step_form form = step_form::out_of_place, sweep_options options = {}) {
   detail::table<unsigned char> slots;
-  return detail::rehearse_device("cairn::device_room_for", plan, form, slots);
+  device_room const needed = detail::rehearse_device("cairn::device_room_for", plan, form, slots);
+  return {needed.frames, needed.host_slots + (options.verify == replay_check::off ? 0 : 1)};
 }
 
 }  // namespace cairn

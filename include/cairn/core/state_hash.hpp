@@ -75,6 +75,10 @@ template <class T, class... Seen>
 [[nodiscard]] consteval bool visits_values_only() {
   using seen = types<Seen..., T>;
   if constexpr (is_one_of<T, Seen...> || traited_buffers<T> || member_buffers<T> || number<T> || is_bit_vector<T> || is_dense<T>()) return true;
+  else if constexpr (device_range<T>) {  // one run, whatever its elements are
+    using element = typename T::value_type;
+    return is_dense<element>() || complex_like<element> || std::has_unique_object_representations_v<element>;
+  }
   else if constexpr (std::is_array_v<T>) return visits_values_only<std::remove_all_extents_t<T>, Seen...>();
   else if constexpr (complex_like<T>) return visits_values_only<typename T::value_type>();
   else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>) return all_visit_values_only(types<typename T::value_type>{}, seen{});

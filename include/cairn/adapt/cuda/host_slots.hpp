@@ -71,6 +71,17 @@ class host_slots {
     streams.record(mine.stored, lane::down);
     return mine.stored;
   }
+  /// Shows a state that `compute` has made: visit(run, bytes), each run in memory of the host, for which this slot serves. The host waits.
+  template <class Visit>
+  void look(slot_index slot, State const& x, lanes<R>& streams, Visit&& visit) {
+    unsigned char* const bytes = slots_[std::size_t(slot)].bytes;
+    layout_.each(x, [&](void const* at, state_layout::run const& run) {
+      if (run.on_device && run.bytes > 0) streams.runtime().copy(bytes + run.offset, at, run.bytes, copy_kind::device_to_host, streams.of(lane::compute));
+    });
+    streams.put(lane::compute);
+    streams.runtime().sync(streams.of(lane::compute));
+    layout_.each(x, [&](void const* at, state_layout::run const& run) { visit(run.on_device ? bytes + run.offset : at, run.bytes); });
+  }
   /// What stands for the state being there.
   [[nodiscard]] stamp const& stored(slot_index slot) const noexcept { return slots_[std::size_t(slot)].stored; }
   /// Copies a state into a frame for which `up` has been ordered. The frame may be used after the stamp that this answers.

@@ -17,6 +17,9 @@
 #include <cairn/core/device_room.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
+#include <cairn/core/replay_check.hpp>
+#include <cairn/core/replay_ledger.hpp>
+#include <cairn/core/state_hash.hpp>
 #include <cairn/core/table.hpp>
 #include <cairn/run/walker.hpp>
 #include <cairn/run/workspace.hpp>
@@ -43,6 +46,15 @@ class device_sweep {
   /// \throws invalid_plan   for a room that is none   \throws out_of_memory, device_error   \throws what `make` throws
   template <class Make>
   device_sweep(R& runtime, stream compute, device_room room, Make make) : device_sweep{runtime, compute, checked(room), false, make} {}
+  /// The same with a replay check: each state that is compared is copied to a host slot, one of the room's, and the host waits for it. What runs
+  /// again runs as slowly as that. `device_room_for(plan, form, options)` counts the slot.
+  template <class Make>
+  device_sweep(R& runtime, stream compute, device_room room, Make make, sweep_options options) : device_sweep{runtime, compute, checked(room), false, make} {
+    constexpr bool told = detail::visits_values_only<State>();
+    static_assert(told, "cairn: the replay check cannot tell the bytes of this state on a device from padding; give it a member visit_buffers(f) "
+                        "or specialise cairn::state_traits with visit_buffers(state, f)");
+    options_ = options;
+  }
   /// The same with less than that where memory runs out; then one frame's memory is left free. `room()` tells what there is.
   /// \throws out_of_memory   where no frame can be made
   template <class Make>
@@ -62,7 +74,7 @@ class device_sweep {
   /// \param plan  a schedule with leaf 1 and without tapes   \param seed  `seed(x, bar, stream)` writes the adjoint of the final state x
   /// \param adjoint  `adjoint(x, bar, i, stream)`: bar belongs to state i+1 before and to state i after   \param bar  of any type
   /// \param observer  called with an `event` around every action when it is put into streams; it sees no bytes of states
-  /// \throws invalid_plan, invalid_schedule   before any step   \throws reentrancy_error
+  /// \throws invalid_plan, invalid_schedule   before any step   \throws reentrancy_error   \throws nondeterminism_error   by a replay check
   /// \throws device_error and whatever the functions throw, unchanged, after all streams are done; the sweep can be used again. A launch of theirs
   ///         that fails is a device_error, too, that names function and step, where the runtime is a `checking_runtime`
   template <class Step, class Start, class P, class Seed, class Adjoint, class Bar, class Observer = no_observer>
@@ -85,7 +97,7 @@ class device_sweep {
           tell(observer, a, moment::before);
           fetch_ahead(ahead, now);
           switch (a.kind) {
-            case action_kind::advance: advance<form>(step, live_, a.from, a.to); break;
+            case action_kind::advance: run<form>(step, live_, a.from, a.to); break;
             case action_kind::save: save(a); break;
             case action_kind::load: load(ahead, a, now); break;
             case action_kind::drop: drop(a.slot); break;
@@ -97,6 +109,7 @@ class device_sweep {
               adjoint(std::as_const(frames_.state(live_)), bar, a.from, streams_.of(detail::lane::compute));
               streams_.put(detail::lane::compute);
               check_launches("a launch of the adjoint failed", {"step", a.from});
+              if (ledger_.on()) ledger_.reversed(a.from);
               break;
             default: break;
           }
@@ -116,11 +129,14 @@ class device_sweep {
   /// and each time for one call of the host. The functions are called once, here, and what they do on the host is not done again; see `device_graph`,
   /// and `graph_pays` for when. Give new input in the state `start`, or in what the function `start` copies from.
   /// Sweep and `bar` must outlive the graph, which may take turns with sweeps that are not captured and with other graphs of the same sweep.
-  /// \throws invalid_plan, invalid_schedule, reentrancy_error   as `gradient`
+  /// \throws invalid_plan, invalid_schedule, reentrancy_error   as `gradient`   \throws invalid_call   for a sweep with a replay check
   /// \throws device_error   for a function that cannot be captured, and where `compute` is the legacy default stream; the sweep can be used again
   template <class Step, class Start, class P, class Seed, class Adjoint, class Bar>
   [[nodiscard]] auto capture(Step&& step, Start&& start, P const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar) {
     static_assert(capturing_runtime<R>, "cairn: this runtime captures no graphs: it must be a cairn::capturing_runtime");
+    if (options_.verify != replay_check::off)
+      throw invalid_call{"cairn::device_sweep::capture", "a replay check lets the host wait, which a captured stream does not allow", {},
+                         "check with gradient, and capture with a sweep that has no replay check"};
     if constexpr (capturing_runtime<R>)
       return device_graph<R>{streams_.runtime(), streams_.of(detail::lane::compute), [&](stream) { gradient(step, start, plan, seed, adjoint, bar); }};
   }
@@ -155,7 +171,8 @@ class device_sweep {
   void check_room(P const& plan, step_form form) {
     if (plan.leaf() > 1)
       throw invalid_plan{who, "the plan reverses several steps at once, but the adjoint takes one", {{"leaf", plan.leaf()}}, "use a plan with leaf 1"};
-    device_room const needed = detail::rehearse_device(who, plan, form, filled_);
+    device_room needed = detail::rehearse_device(who, plan, form, filled_);
+    if (options_.verify != replay_check::off) ++needed.host_slots;
     if (needed.frames > frames_.count())
       throw invalid_plan{who, "the plan needs more frames than were made", {{"frames", frames_.count()}, {"needed", needed.frames}},
                          "make more, or use a plan with fewer slots on the device"};
@@ -171,6 +188,9 @@ class device_sweep {
     slots_.free_all();
     live_ = initial_ = next_ = current_ = no_frame;
     turned_ = false;
+    ledger_.begin({options_.verify, plan.steps(), 1, plan.slots(), 0, false});
+    if (ledger_.on()) looked_at_ = slots_.take();
+    hashed_ = -1;
   }
   template <class Start>
   void start_from(Start& start, bool stands_apart) {
@@ -181,6 +201,7 @@ class device_sweep {
     check_launches("a launch of the start failed", {"state", 0});
     frames_.set_at(live_, 0);
     if (stands_apart) frames_.keep(initial_ = live_);
+    if (ledger_.on() && !ledger_.kept(ledger_.initial_place(), 0, hash_of(live_, 0))) ledger_.fail_brought_back(0);
   }
   template <class Observer>
   void tell([[maybe_unused]] Observer& observer, [[maybe_unused]] action const& a, [[maybe_unused]] moment when) const {
@@ -216,6 +237,39 @@ class device_sweep {
   }
   [[nodiscard]] frame_id frame_to_write() {
     return one_by([&] { return frames_.take(streams_); });
+  }
+
+  // The replay check.
+  /// Leads `handle` to state `to` as `advance` does, and looks at the states on the way that are to be compared.
+  template <step_form Form, class Step>
+  void run(Step& step, frame_id& handle, step_index from, step_index to) {
+    if (!ledger_.on()) return advance<Form>(step, handle, from, to);
+    step_index at = from;
+    for (step_index next = from;; ++next) {
+      next = ledger_.next_look(next, to);
+      step_index const reach = next < to ? next : to;
+      if (at < reach) {
+        advance<Form>(step, handle, at, reach);
+        ledger_.reached(at = reach);
+      }
+      if (next <= to && !ledger_.note(next, hash_of(handle, next))) ledger_.fail(next);
+      if (next >= to) return;
+    }
+  }
+  void compare_brought_back(slot_index place, step_index i) {
+    if (!ledger_.on()) return;
+    hashed_ = -1;
+    if (!ledger_.brought_back(place, i, hash_of(live_, i))) ledger_.fail_brought_back(i);
+  }
+  /// The hash of state i in a frame; what stands between two looks at one state does not change it.
+  [[nodiscard]] std::uint64_t hash_of(frame_id frame, step_index i) {
+    if (hashed_ != i) {
+      detail::state_hash hash;
+      slots_.look(looked_at_, std::as_const(frames_).state(frame), streams_, hash);
+      hash_ = hash.value();
+      hashed_ = i;
+    }
+    return hash_;
   }
 
   /// Leads `handle` to state `to`. A frame that has another owner stays as it is. The one place that a step is called from.
@@ -262,6 +316,7 @@ class device_sweep {
   void save(action const& a) {
     auto& place = places_[std::size_t(a.slot)];
     place = {live_, a.from, a.where == tier::host};
+    if (ledger_.on() && !ledger_.kept(a.slot, a.from, hash_of(live_, a.from))) ledger_.fail(a.from);
     if (!place.on_host) return frames_.keep(live_);
     place.number = slots_.take();
     frames_.order_read(live_, streams_);
@@ -275,8 +330,11 @@ class device_sweep {
   }
   template <class Ahead>
   void load(Ahead& ahead, action const& a, std::int64_t now) {
-    if (a.slot != no_slot && places_[std::size_t(a.slot)].on_host) return load_from_host(ahead, a, now);
-    frame_id const kept = a.slot == no_slot ? initial_ : places_[std::size_t(a.slot)].number;
+    if (a.slot != no_slot && places_[std::size_t(a.slot)].on_host) load_from_host(ahead, a, now);
+    else load_kept(a.slot == no_slot ? initial_ : places_[std::size_t(a.slot)].number);
+    compare_brought_back(a.slot == no_slot ? ledger_.initial_place() : a.slot, a.from);
+  }
+  void load_kept(frame_id kept) {
     frames_.keep(kept);
     release(live_);
     live_ = kept;
@@ -324,7 +382,7 @@ class device_sweep {
   void turn(Step& step, action const& a, Seed seed) {
     frame_id last = live_;
     frames_.keep(last);
-    advance<Form>(step, last, a.from, a.to);
+    run<Form>(step, last, a.from, a.to);
     seed(std::as_const(frames_.state(last)));
     streams_.put(detail::lane::compute);
     check_launches("a launch of the seed failed", {"state", a.to});
@@ -339,6 +397,11 @@ class device_sweep {
   detail::table<unsigned char> filled_;
   frame_id live_ = no_frame, initial_ = no_frame;
   frame_id next_ = no_frame, current_ = no_frame;  // stand by for the next state from the host, and for the current one, which comes again
+  sweep_options options_;
+  detail::replay_ledger ledger_;
+  slot_index looked_at_ = no_slot;  // the host slot through which states are looked at
+  std::uint64_t hash_ = 0;          // of state hashed_
+  step_index hashed_ = -1;
   bool busy_ = false, turned_ = false;
 };
 
