@@ -9,4 +9,8 @@ auto const adjoint = [](vec const& x, vec& bar, cairn::step_index) { bar[0] *= x
 #else
 auto const adjoint = [](vec const& x, vec bar, cairn::step_index) { bar[0] *= x[0]; };
 #endif
-int main() { (void)cairn::gradient(step, vec{2.0}, 10, vec{1.0}, adjoint); }
+int main() {
+  auto g = cairn::gradient(step, vec{2.0}, 10, vec{1.0}, adjoint);
+  for (double& v : g) v *= 2;
+  return g.size() > 1 || g[0] > 0 ? 0 : 1;
+}

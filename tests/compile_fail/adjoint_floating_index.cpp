@@ -7,4 +7,7 @@ auto const adjoint = [](double x, double bar) { return 2 * x * bar; };
 #else
 auto const adjoint = [](double x, double, double bar) { return 2 * x * bar; };
 #endif
-int main() { (void)cairn::gradient(step, 0.5, 10, 1.0, adjoint); }
+int main() {
+  double const g = cairn::gradient(step, 0.5, 10, 1.0, adjoint);
+  return 2 * g > 0 ? 0 : 1;
+}

@@ -7,6 +7,10 @@ auto const step = [](vec& x, cairn::step_index) { x[0] *= x[0]; };
 #ifdef CAIRN_FIXED
 auto const adjoint = [](vec const& x, vec& bar, cairn::step_index) { bar[0] *= x[0]; };
 #else
-auto const adjoint = [](vec const& x, vec& bar, cairn::step_index) { return bar[0] * x[0]; };
+auto const adjoint = [](vec const& x, vec const& bar, cairn::step_index) { return bar[0] * x[0]; };
 #endif
-int main() { (void)cairn::gradient(step, vec{2.0}, 10, vec{1.0}, adjoint); }
+int main() {
+  auto g = cairn::gradient(step, vec{2.0}, 10, vec{1.0}, adjoint);
+  for (double& v : g) v *= 2;
+  return g.size() > 1 || g[0] > 0 ? 0 : 1;
+}

@@ -3,7 +3,8 @@
 
 auto const step = [](double& x) { x *= 2; };
 #ifdef CAIRN_FIXED
-auto const run = cairn::checkpointed_loop(step, 1.0, 10, [](cairn::event const&) {});
+auto run = cairn::checkpointed_loop(step, 1.0, 10, [](cairn::event const&) {});
 #else
-auto const run = cairn::checkpointed_loop(step, 1.0, 10, 7);
+auto run = cairn::checkpointed_loop(step, 1.0, 10, 0.5);
 #endif
+double half() { return run.reverse(1.0, [](double, double& bar) { bar *= 2; }) + run.final_state(); }

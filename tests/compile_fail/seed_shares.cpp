@@ -12,4 +12,8 @@ auto const adjoint = [](vec const& x, vec& bar) { bar[0] *= x[0]; };
 auto const seed = [](vec const&) { return &one; };
 auto const adjoint = [](vec const& x, double* bar) { *bar *= x[0]; };
 #endif
-int main() { (void)cairn::gradient(step, vec{2.0}, 10, seed, adjoint); }
+int main() {
+  auto g = cairn::gradient(step, vec{2.0}, 10, seed, adjoint);
+  g[0] *= 2;
+  return g[0] > 0 ? 0 : 1;
+}

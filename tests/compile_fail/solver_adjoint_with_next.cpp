@@ -15,4 +15,7 @@ auto const adjoint = [](solver const&, double& bar, cairn::step_index) { bar *= 
 #else
 auto const adjoint = [](solver const&, solver const&, double& bar, cairn::step_index) { bar *= 2; };
 #endif
-int main() { (void)cairn::gradient(step, s, 10, 1.0, adjoint); }
+int main() {
+  double const g = cairn::gradient(step, s, 10, 1.0, adjoint);
+  return 2 * g > 0 ? 0 : 1;
+}

@@ -26,4 +26,7 @@ struct cairn::state_traits<field> {
 };
 auto const step = [](field& at) { *at.x *= 2; };
 auto const adjoint = [](field const&, double& bar) { bar *= 2; };
-int main() { (void)cairn::gradient(step, x0, 10, 1.0, adjoint); }
+int main() {
+  double const g = cairn::gradient(step, x0, 10, 1.0, adjoint);
+  return 2 * g > 0 ? 0 : 1;
+}

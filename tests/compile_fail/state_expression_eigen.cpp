@@ -11,4 +11,7 @@ auto const x0 = (2 * v).eval();
 auto const x0 = 2 * v;
 #endif
 auto const step = [](auto&, cairn::step_index) {};
-int main() { (void)cairn::gradient(step, x0, 10, 1.0, adjoint); }
+int main() {
+  double const g = cairn::gradient(step, x0, 10, 1.0, adjoint);
+  return 2 * g > 0 ? 0 : 1;
+}

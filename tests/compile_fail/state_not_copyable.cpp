@@ -19,4 +19,7 @@ struct solver {
 solver s;
 auto const step = [](solver& at) { at.x *= 2; };
 auto const adjoint = [](solver const&, double& bar) { bar *= 2; };
-int main() { (void)cairn::gradient(step, s, 10, 1.0, adjoint); }
+int main() {
+  double const g = cairn::gradient(step, s, 10, 1.0, adjoint);
+  return 2 * g > 0 ? 0 : 1;
+}

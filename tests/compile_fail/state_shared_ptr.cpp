@@ -12,4 +12,7 @@ handle x0{new double{1}};
 auto const step = [](handle& x) { *x *= 2; };
 auto const adjoint = [](handle const&, double& bar) { bar *= 2; };
 #endif
-int main() { (void)cairn::gradient(step, x0, 10, 1.0, adjoint); }
+int main() {
+  double const g = cairn::gradient(step, x0, 10, 1.0, adjoint);
+  return 2 * g > 0 ? 0 : 1;
+}

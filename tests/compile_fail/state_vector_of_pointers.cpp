@@ -15,4 +15,7 @@ struct field {
 #endif
 auto const step = [](field& at) { at.kind += 1; };
 auto const adjoint = [](field const&, double& bar) { bar *= 2; };
-int main() { (void)cairn::gradient(step, field{}, 10, 1.0, adjoint); }
+int main() {
+  double const g = cairn::gradient(step, field{}, 10, 1.0, adjoint);
+  return 2 * g > 0 ? 0 : 1;
+}

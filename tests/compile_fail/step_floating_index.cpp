@@ -7,4 +7,7 @@ auto const step = [dt = 0.1](double& x) { x += dt; };
 #else
 auto const step = [](double& x, double dt) { x += dt; };
 #endif
-int main() { (void)cairn::gradient(step, 1.0, 10, 1.0, adjoint); }
+int main() {
+  double const g = cairn::gradient(step, 1.0, 10, 1.0, adjoint);
+  return 2 * g > 0 ? 0 : 1;
+}

@@ -7,4 +7,7 @@ auto const step = [](double& x, cairn::step_index) { x *= 2; };
 #else
 auto const step = cairn::leaf([](double& x, cairn::step_index) { x *= 2; });
 #endif
-int main() { (void)cairn::gradient(step, 1.0, 10, 1.0, adjoint); }
+int main() {
+  double const g = cairn::gradient(step, 1.0, 10, 1.0, adjoint);
+  return 2 * g > 0 ? 0 : 1;
+}

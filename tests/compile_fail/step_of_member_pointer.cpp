@@ -11,4 +11,7 @@ auto const step = [](model& m, cairn::step_index i) { m.advance(i); };
 #else
 auto const step = &model::advance;
 #endif
-int main() { (void)cairn::gradient(step, model{0.5}, 10, 1.0, adjoint); }
+int main() {
+  double const g = cairn::gradient(step, model{0.5}, 10, 1.0, adjoint);
+  return 2 * g > 0 ? 0 : 1;
+}

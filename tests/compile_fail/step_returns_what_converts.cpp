@@ -14,4 +14,7 @@ auto const step = [](state const& x) { return state{x.x / 2}; };
 #else
 auto const step = [](state const& x) { return half{x.x / 2}; };
 #endif
-int main() { (void)cairn::gradient(step, state{1}, 10, 1.0, adjoint); }
+int main() {
+  double const g = cairn::gradient(step, state{1}, 10, 1.0, adjoint);
+  return 2 * g > 0 ? 0 : 1;
+}

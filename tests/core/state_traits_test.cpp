@@ -1,5 +1,6 @@
 // What is a state, how it is copied, and how many bytes it holds.
 #include <any>
+#include <any>
 #include <array>
 #include <bitset>
 #include <chrono>
@@ -304,6 +305,74 @@ TEST_CASE("types whose copies share are no states", "[state]") {
   CHECK(why_shared<std::tuple<double, double&>>() == sharing::handle);
   CHECK(why_shared<counted>() == sharing::handle);
   CHECK(why_shared<many_members>() == sharing::too_many_members);
+}
+
+namespace {
+
+struct no_empty {
+  explicit no_empty(int) {}
+};
+struct with_bit_field {
+  vec u;
+  bool wet : 1;
+};
+struct with_full_bit_field {  // as wide as its type
+  double x;
+  unsigned level : 32;
+};
+struct with_anonymous_union {
+  vec u;
+  union {
+    int k;
+    double x;
+  };
+};
+struct with_union_behind_no_empty {
+  no_empty first;
+  union {
+    int k;
+    double x;
+  };
+  double last;
+};
+struct with_named_union {
+  union {
+    double x;
+    double* p;
+  } either;
+};
+struct [[gnu::packed]] with_packed_member {
+  char kind;
+  double x;
+};
+struct [[gnu::packed]] packed_without_need {
+  char kind;
+  char more;
+};
+struct large {
+  double numbers[10'000'000];
+};
+struct takes_anything {
+  std::any a;
+  std::function<void()> f;
+  double last;
+};
+
+}  // namespace
+
+TEST_CASE("an aggregate with members that no reference reaches cannot be looked into", "[state]") {
+  CHECK(why_shared<with_bit_field>() == sharing::hidden_members);
+  CHECK(why_shared<with_full_bit_field>() == sharing::hidden_members);
+  CHECK(why_shared<with_anonymous_union>() == sharing::hidden_members);
+  CHECK(why_shared<with_union_behind_no_empty>() == sharing::hidden_members);
+  CHECK(why_shared<with_named_union>() == sharing::hidden_members);
+  CHECK(why_shared<with_packed_member>() == sharing::hidden_members);
+  CHECK(why_shared<std::vector<std::pair<int, with_bit_field>>>() == sharing::hidden_members);
+  CHECK_FALSE(cairn::state<with_bit_field>);
+  CHECK(why_shared<packed_without_need>() == sharing::none);
+  CHECK(why_shared<large>() == sharing::none);
+  CHECK(why_shared<takes_anything>() == sharing::none);
+  CHECK(why_shared<tree>() == sharing::none);
 }
 
 TEST_CASE("a state must own its parts, too", "[state]") {

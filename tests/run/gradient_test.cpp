@@ -1,4 +1,5 @@
 // The same bits, the predicted calls and the predicted peak of states: for every form, schedule, number of slots and leaf size.
+#include <functional>
 #include <cairn/cairn.hpp>
 #include "support/catch.hpp"
 #include "support/csv.hpp"
@@ -165,6 +166,48 @@ TEST_CASE("a hook sees every state with the adjoint that belongs to it") {
   };
   CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::revolve{n, 4}, pendulum::seed, cairn::hooked(pendulum::one_step{}, hook)) == all.gradient);
   CHECK(next == 0);
+}
+
+namespace {
+
+/// A user's schedule that counts in a type of its own.
+template <class Count>
+struct counted_by_hand {
+  cairn::revolve inside{23, 3};
+  [[nodiscard]] Count steps() const { return Count(inside.steps()); }
+  [[nodiscard]] Count slots() const { return Count(inside.slots()); }
+  [[nodiscard]] Count leaf() const { return 1; }
+  [[nodiscard]] auto walk() const { return inside.walk(); }
+};
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a schedule may count in another integer type than the library", "", int, long, long long, unsigned) {
+  counted_by_hand<TestType> const plan;
+  auto const expected = pendulum::stored{23}.gradient;
+  pendulum::in_place step;
+  pendulum::one_step adjoint;
+  CHECK(cairn::gradient(step, pendulum::start(), plan, pendulum::seed, adjoint) == expected);
+  CHECK(cairn::checkpointed_loop(step, pendulum::start(), plan).reverse(pendulum::seed, adjoint) == expected);
+  CHECK(cairn::gradient(step, pendulum::start(), cairn::any_schedule{plan}, pendulum::seed, adjoint) == expected);
+  CHECK(cairn::estimate(plan).step_calls == cairn::estimate(plan.inside).step_calls);
+  cairn::nested const loop{plan, step, adjoint};
+  CHECK(cairn::gradient(loop.step, pendulum::start(), 1, pendulum::seed, loop.adjoint) == expected);
+}
+
+TEST_CASE("step and adjoint may be references to functions that keep something") {
+  int steps = 0, adjoints = 0;
+  auto step = [k = 0, &steps](double& x, cairn::step_index i) mutable { x *= 1 + 0.01 * double(i); steps = ++k; };
+  auto adjoint = [k = 0, &adjoints](double, double& bar, cairn::step_index i) mutable { bar *= 1 + 0.01 * double(i); adjoints = ++k; };
+  double const expected = cairn::gradient(step, 1.0, cairn::store_all(17), 1.0, adjoint);
+  CHECK(cairn::gradient(std::ref(step), 1.0, cairn::store_all(17), 1.0, std::ref(adjoint)) == expected);
+  CHECK(steps == 34);  // the objects themselves were called
+  CHECK(adjoints == 34);
+}
+
+TEST_CASE("a nested loop may be const, whatever its functions are") {
+  cairn::nested const loop{cairn::revolve{5, 2}, [k = 0](double& x) mutable { ++k; x *= 0.5; }, [k = 0](double, double& bar) mutable { ++k; bar *= 0.5; }};
+  CHECK(cairn::gradient(loop.step, 1.0, 3, 1.0, loop.adjoint) == 1.0 / 32'768);
 }
 
 TEST_CASE("loops nest to the same bits, with indexed and index-free inner functions") {

@@ -83,6 +83,12 @@ struct schedule_counts {
 template <class C>
 concept cursor = std::copyable<C> && requires(C c) { { c.next() } -> std::same_as<action>; };
 
+namespace detail {
+/// A count of steps or slots, of whatever type it is: `long long` is not std::int64_t everywhere.
+template <class T>
+concept counts_steps = std::integral<T> && !std::same_as<T, bool> && requires(T n) { step_index{n}; };
+}  // namespace detail
+
 /// A value that covers `steps()` steps with at most `slots()` kept states and hands out cursors.
 /// `walk()` may return a reference to a cursor that stands at the start: assigning it to an old one reuses that one's memory.
 /// Optional members, each with the default of the function of the same name below:
@@ -90,9 +96,9 @@ concept cursor = std::copyable<C> && requires(C c) { { c.next() } -> std::same_a
 /// `shared_table_bytes()`, `runs_ahead()`, `counts()`, `remark()`.
 template <class P>
 concept schedule = std::copyable<P> && requires(P const& plan) {
-  { plan.steps() } -> std::same_as<step_index>;
-  { plan.slots() } -> std::same_as<slot_index>;
-  { plan.leaf() } -> std::same_as<step_index>;  // the most steps that one `reverse` takes, >= 1
+  { plan.steps() } -> detail::counts_steps;
+  { plan.slots() } -> detail::counts_steps;
+  { plan.leaf() } -> detail::counts_steps;  // the most steps that one `reverse` takes, >= 1
   requires cursor<std::remove_cvref_t<decltype(plan.walk())>>;
 };
 

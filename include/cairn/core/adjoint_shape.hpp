@@ -50,11 +50,21 @@ template <adjoint_form Form, class F, class Bar, class... Before, class... After
 struct adjoint_read<Form, F, Bar, arguments<Before...>, After...> {
   static consteval adjoint_shape get() {
     using R = call_result<F, Before..., Bar&, After...>;
-    constexpr bool by_value = gives<R, Bar>;
-    constexpr bool writes = !only_reads<F, R, Bar, arguments<Before...>, After...> || forwards<F, Bar, arguments<Before...>, After...>;
-    if constexpr (!by_value && !std::is_void_v<R>) return no_adjoint(fault::result);
+    constexpr bool by_value = !std::is_void_v<R>, reads = only_reads<F, R, Bar, arguments<Before...>, After...>;
+    constexpr bool writes = !reads || forwards<F, Bar, arguments<Before...>, After...>;
+    if constexpr (cuts_one(arguments<Before...>{})) return no_adjoint(fault::narrow);
+    else if constexpr (by_value && !reads) return no_adjoint(fault::both);
+    else if constexpr (by_value && !gives<R, Bar>) return no_adjoint(fault::result);
     else if constexpr (!by_value && !writes) return no_adjoint(fault::unchanged);
     else return {Form, sizeof...(After) > 0, false, by_value, false, fault::none};
+  }
+
+ private:
+  /// bar, the state or the tape, and the state after the step.
+  template <class First, class... Next>
+  static consteval bool cuts_one(arguments<First, Next...>) {
+    return narrows<F, Bar, arguments<Before...>, After...> || narrows<F, std::remove_cvref_t<First>, arguments<>, Next..., Bar&, After...> ||
+           (narrows<F, std::remove_cvref_t<Next>, arguments<First>, Bar&, After...> || ...);
   }
 };
 
@@ -92,6 +102,9 @@ concept recorder = requires(F& f) {
   sizeof(f.record);
   sizeof(f.reverse);
 };
+/// Of which only the call can be used.
+template <class F>
+concept reference_to_adjoint = reference_to<F> && !recorder<typename F::type>;
 template <class F>
 using record_of = std::remove_reference_t<decltype((std::declval<F&>().record))>;
 template <class F>
@@ -124,7 +137,8 @@ template <class Record, class Reverse, class S, class Bar>
 /// How `F` is an adjoint on states `S` and adjoints `Bar`; the form is none where something is wrong.
 template <class F, class S, class Bar>
 [[nodiscard]] consteval adjoint_shape shape_of_adjoint() {
-  if constexpr (said_as<F, adjoint_form>) {
+  if constexpr (reference_to_adjoint<F>) return shape_of_adjoint<typename F::type, S, Bar>();
+  else if constexpr (said_as<F, adjoint_form>) {
     if constexpr (form_said<F> == adjoint_form::leaf) return leaf_adjoint<typename untagged<F>::type, S, Bar>();
     else return next_adjoint<typename untagged<F>::type, S, Bar>();
   } else if constexpr (!said_as<F, untold>) return {};

@@ -124,6 +124,95 @@ template <class T>
   }
 }
 
+/// `visit(member...)`, for the members of an aggregate or the elements of a tuple, in order.
+template <std::size_t Count, class T, class Visit>
+[[nodiscard]] constexpr auto with_members(T& x, [[maybe_unused]] Visit visit) {
+  // clang-format off
+  if constexpr (Count == 0) return visit();
+  else if constexpr (Count == 1) { auto& [a] = x; return visit(a); }
+  else if constexpr (Count == 2) { auto& [a, b] = x; return visit(a, b); }
+  else if constexpr (Count == 3) { auto& [a, b, c] = x; return visit(a, b, c); }
+  else if constexpr (Count == 4) { auto& [a, b, c, d] = x; return visit(a, b, c, d); }
+  else if constexpr (Count == 5) { auto& [a, b, c, d, e] = x; return visit(a, b, c, d, e); }
+  else if constexpr (Count == 6) { auto& [a, b, c, d, e, f] = x; return visit(a, b, c, d, e, f); }
+  else if constexpr (Count == 7) { auto& [a, b, c, d, e, f, g] = x; return visit(a, b, c, d, e, f, g); }
+  else if constexpr (Count == 8) { auto& [a, b, c, d, e, f, g, h] = x; return visit(a, b, c, d, e, f, g, h); }
+  else if constexpr (Count == 9) { auto& [a, b, c, d, e, f, g, h, i] = x; return visit(a, b, c, d, e, f, g, h, i); }
+  else if constexpr (Count == 10) { auto& [a, b, c, d, e, f, g, h, i, j] = x; return visit(a, b, c, d, e, f, g, h, i, j); }
+  else if constexpr (Count == 11) { auto& [a, b, c, d, e, f, g, h, i, j, k] = x; return visit(a, b, c, d, e, f, g, h, i, j, k); }
+  else if constexpr (Count == 12) { auto& [a, b, c, d, e, f, g, h, i, j, k, l] = x; return visit(a, b, c, d, e, f, g, h, i, j, k, l); }
+  else if constexpr (Count == 13) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = x; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m); }
+  else if constexpr (Count == 14) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = x; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n); }
+  else if constexpr (Count == 15) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = x; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o); }
+  else if constexpr (Count == 16) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = x; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p); }
+  else if constexpr (Count == 17) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = x; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q); }
+  else if constexpr (Count == 18) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = x; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r); }
+  else if constexpr (Count == 19) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = x; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s); }
+  else if constexpr (Count == 20) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = x; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t); }
+  else if constexpr (Count == 21) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u] = x; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u); }
+  else if constexpr (Count == 22) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v] = x; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v); }
+  else if constexpr (Count == 23) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w] = x; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w); }
+  else if constexpr (Count == 24) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y] = x; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y); }
+  // clang-format on
+}
+
+/// A T that is nowhere: references to its members can be bound in constant expressions, and nothing read.
+template <class T>
+union unmade {
+  constexpr unmade() noexcept : none{} {}
+  constexpr ~unmade() {}
+  char none;
+  T made;
+};
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpragmas"                 // the others are clang's
+#pragma GCC diagnostic ignored "-Wundefined-var-template"  // nothing is read, so there is no definition
+#pragma GCC diagnostic ignored "-Wundefined-internal"
+template <class T>
+extern unmade<T> const nowhere;
+template <class T>
+[[nodiscard]] consteval bool binds_all() {
+  return with_members<member_count<T>()>(nowhere<T>.made, [](auto const&... member) { return ((alignof(decltype(member)) <= alignof(T)) && ... && true); });
+}
+#pragma GCC diagnostic pop
+/// References reach every member. A bit-field is read into a temporary instead, which is no constant expression; a packed member lies
+/// where its type may not.
+template <class T>
+concept binds_members = requires { requires std::bool_constant<binds_all<T>()>::value; };
+
+/// Initialises a union only.
+struct any_union {
+  template <class U>
+    requires std::is_union_v<U>
+  operator U() const;
+};
+template <class T, class At, std::size_t... I, std::size_t... J>
+[[nodiscard]] consteval bool takes_at(std::index_sequence<I...>, std::index_sequence<J...>) {
+  return requires { T{anything<T, I>{}..., At{}, anything<T, J>{}...}; };
+}
+/// The initialiser `At` of `All` goes to a union. The members of an anonymous one would be named by the structured binding, which is no error
+/// that could be asked about.
+template <class T, std::size_t All, std::size_t At>
+[[nodiscard]] consteval bool has_union_at() {
+  using before = std::make_index_sequence<At>;
+  using after = std::make_index_sequence<All - At - 1>;
+  if constexpr (takes_braces<T, At, any_union>()) return !takes_braces<T, At, nothing>();
+  else if constexpr (takes_at<T, any_union>(before{}, after{})) return !takes_at<T, nothing>(before{}, after{});
+  else return false;
+}
+template <class T>
+[[nodiscard]] consteval bool has_union() {
+  constexpr std::size_t all = count_braces<T>() <= most_members ? count_braces<T>() : count_initialisers<T>();
+  return []<std::size_t... At>(std::index_sequence<At...>) { return (has_union_at<T, all, At>() || ...); }(std::make_index_sequence<all>{});
+}
+/// A plain aggregate of up to `most_members` members that references do not reach one by one.
+template <class T>
+[[nodiscard]] consteval bool hides_members() {
+  if constexpr (member_count<T>() > most_members) return false;
+  else if constexpr (has_union<T>()) return true;
+  else return !binds_members<T>;
+}
+
 template <class T>
 concept tuple_like = requires { std::tuple_size<T>::value; };
 /// What `members_of` takes apart: arrays are no tuples here, and aggregates only where `tuple_size` does not speak for them.
@@ -131,7 +220,7 @@ template <class T>
 [[nodiscard]] consteval std::size_t parts() {
   using U = std::remove_cv_t<T>;
   if constexpr (tuple_like<U>) return std::tuple_size_v<U>;
-  else if constexpr (plain_aggregate<U>()) return member_count<U>();
+  else if constexpr (plain_aggregate<U>()) return hides_members<U>() ? most_members + 1 : member_count<U>();
   else return most_members + 1;
 }
 template <class T>
@@ -140,34 +229,7 @@ concept has_members = std::is_class_v<T> && parts<T>() <= most_members;
 /// References to all members, in order.
 template <has_members T>
 [[nodiscard]] constexpr auto members_of(T& x) {
-  constexpr std::size_t count = parts<T>();
-  // clang-format off
-  if constexpr (count == 0) return std::tuple<>{};
-  else if constexpr (count == 1) { auto& [a] = x; return std::forward_as_tuple(a); }
-  else if constexpr (count == 2) { auto& [a, b] = x; return std::forward_as_tuple(a, b); }
-  else if constexpr (count == 3) { auto& [a, b, c] = x; return std::forward_as_tuple(a, b, c); }
-  else if constexpr (count == 4) { auto& [a, b, c, d] = x; return std::forward_as_tuple(a, b, c, d); }
-  else if constexpr (count == 5) { auto& [a, b, c, d, e] = x; return std::forward_as_tuple(a, b, c, d, e); }
-  else if constexpr (count == 6) { auto& [a, b, c, d, e, f] = x; return std::forward_as_tuple(a, b, c, d, e, f); }
-  else if constexpr (count == 7) { auto& [a, b, c, d, e, f, g] = x; return std::forward_as_tuple(a, b, c, d, e, f, g); }
-  else if constexpr (count == 8) { auto& [a, b, c, d, e, f, g, h] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h); }
-  else if constexpr (count == 9) { auto& [a, b, c, d, e, f, g, h, i] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i); }
-  else if constexpr (count == 10) { auto& [a, b, c, d, e, f, g, h, i, j] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j); }
-  else if constexpr (count == 11) { auto& [a, b, c, d, e, f, g, h, i, j, k] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k); }
-  else if constexpr (count == 12) { auto& [a, b, c, d, e, f, g, h, i, j, k, l] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l); }
-  else if constexpr (count == 13) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m); }
-  else if constexpr (count == 14) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n); }
-  else if constexpr (count == 15) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o); }
-  else if constexpr (count == 16) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p); }
-  else if constexpr (count == 17) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q); }
-  else if constexpr (count == 18) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r); }
-  else if constexpr (count == 19) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s); }
-  else if constexpr (count == 20) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t); }
-  else if constexpr (count == 21) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u); }
-  else if constexpr (count == 22) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v); }
-  else if constexpr (count == 23) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w); }
-  else if constexpr (count == 24) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y] = x; return std::forward_as_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y); }
-  // clang-format on
+  return with_members<parts<T>()>(x, [](auto&... member) { return std::forward_as_tuple(member...); });
 }
 /// `std::tuple<Member&...>`
 template <has_members T>

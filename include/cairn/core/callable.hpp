@@ -19,12 +19,9 @@ using call_result = decltype(std::declval<F&>()(std::declval<A>()...));
 template <class F, class... A>
 concept calls_void = calls<F, A...> && std::is_void_v<call_result<F, A...>>;
 
-/// The result is the thing itself, not an expression, a reference or a bool that happens to convert to it; among numbers, one that
-/// is not cut to a whole number.
+/// The result is the thing itself, not an expression, a reference or another number that happens to convert to it.
 template <class R, class T>
-concept gives = std::is_same_v<std::remove_const_t<R>, T> ||
-                (std::is_arithmetic_v<T> && std::is_arithmetic_v<R> && !std::is_same_v<R, bool> && !std::is_same_v<T, bool> &&
-                 (std::is_floating_point_v<T> || std::is_integral_v<R>));
+concept gives = std::is_same_v<std::remove_const_t<R>, T>;
 
 /// A function, or an object with a single call operator that is no template: asking whether it can be called compiles no body.
 template <class F>
@@ -85,5 +82,18 @@ struct floating_only {
 /// A single signature that would turn the index, the last argument, into a floating-point number: most likely it means something else.
 template <class F, class... Before>
 concept floating_index = one_signature<F> && calls<F, Before..., floating_only>;
+
+/// Stands where a number of type T is due, and fits only parameters that would cut it.
+template <class T>
+struct narrowed {
+  template <class U>
+    requires(std::is_arithmetic_v<U> && !requires(T x) { U{x}; })
+  operator U() const;
+};
+/// A single signature whose parameter for T in `f(Before..., T, After...)` is a number too narrow for it.
+template <class F, class T, class Before, class... After> inline constexpr bool narrows = false;
+template <class F, class T, class... Before, class... After>
+  requires(one_signature<F> && std::is_arithmetic_v<T>)
+inline constexpr bool narrows<F, T, arguments<Before...>, After...> = calls<F, Before..., narrowed<T>, After...>;
 
 }  // namespace cairn::detail

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <type_traits>
 #include <cairn/core/action.hpp>
+#include <cairn/core/floating.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/refused.hpp>
 #include <cairn/core/state_traits.hpp>
@@ -22,17 +23,45 @@ concept owning_pointer = requires {
 template <class T>
 concept function_like = std::is_function_v<std::remove_pointer_t<T>> ||(std::is_class_v<T>&& one_signature<T>);
 
+/// The step stands where the initial state is due, and the other way round.
+template <class Step, class S>
+[[nodiscard]] consteval bool swapped() {
+  if constexpr (!state<Step>) return false;
+  else if constexpr (!state<S>) return shape_of_step<S, Step>().wrong == fault::none;
+  else if constexpr (shape_of_step<Step, S>().wrong != fault::shape) return false;
+  else return shape_of_step<S, Step>().wrong == fault::none;
+}
+/// An adjoint stands where a seed is due.
+template <class T, class S>
+concept adjoint_like = generic<T> && (calls_void<T, S const&, S&, step_index> || calls_void<T, S const&, S&>);
+/// A whole `adaptive`, and a whole `nested`, neither of which is a step itself.
+template <class F>
+concept has_step = requires(F& f) { f.step(); f.records(); };
+template <class F>
+concept has_both_ways = requires(F& f) { f.step; f.adjoint; };
+/// The adjoint of a loop in a loop.
+template <class F>
+concept reverses_loop = requires { typename F::inner_plan; };
+/// What planners of budgets give: the schedule is a part of it.
+template <class P>
+concept has_schedule = requires(P const& p) { requires schedule<std::remove_cvref_t<decltype(p.schedule)>>; } ||
+                       requires(P const& p) { requires schedule<std::remove_cvref_t<decltype(p.best.schedule)>>; };
+
 /// Everything that is known before the loop has run.
 /// \tparam S  the state   \tparam Plan  what was given for it; both without const and reference   \tparam MayStop  the step may return bool
 template <class Step, class S, class Plan, bool MayStop = false>
 [[nodiscard]] consteval bool check_forward() {
-  if constexpr (!state<S>) {
+  if constexpr (swapped<std::remove_cv_t<Step>, S>()) {
+    constexpr bool turned = swapped<std::remove_cv_t<Step>, S>();
+    static_assert(!turned, "cairn: the step stands where the initial state is due; the step comes first, and then the initial state");
+    return false;
+  } else if constexpr (!state<S>) {
     constexpr auto found = why_shared<S>();
     constexpr auto why = !shares_snapshot<S> && (std::copyable<S> || traited_copy<S> || found == sharing::expression) ? found : sharing::none;
     constexpr bool stays = why != sharing::none || owning_pointer<S> || shares_snapshot<S>, pointer = owning_pointer<S>, tensor = why == sharing::tensor,
                    expression = why == sharing::expression;
     constexpr bool handle = why == sharing::handle, many = why == sharing::too_many_members, no_default = why == sharing::no_default,
-                   container = why == sharing::container, overlay = why == sharing::overlay;
+                   container = why == sharing::container, overlay = why == sharing::overlay, hidden = why == sharing::hidden_members;
     constexpr bool snapshot = shares_snapshot<S>;
     static_assert(stays, "cairn: the state must be copyable, or have save() and restore(snapshot), because checkpoints are made from it");
     static_assert(!snapshot,
@@ -54,6 +83,9 @@ template <class Step, class S, class Plan, bool MayStop = false>
     static_assert(!overlay,
                   "cairn: this state is or holds a union, in which pointers cannot be looked for; use std::variant or specialise "
                   "cairn::state_traits with copy(from, into)");
+    static_assert(!hidden,
+                  "cairn: this state has bit-fields, packed members or a union, which cannot be looked into; use plain members or specialise "
+                  "cairn::state_traits with copy(from, into)");
     static_assert(!container,
                   "cairn: parts that state_traits copies can stand in vectors, arrays, tuples, optionals and aggregates without base classes; for another "
                   "container specialise cairn::state_traits, too");
@@ -62,27 +94,32 @@ template <class Step, class S, class Plan, bool MayStop = false>
                   "then copied into");
     return false;
   } else if constexpr (!plan_or_steps<Plan>) {
-    constexpr bool plan = plan_or_steps<Plan>;
+    constexpr bool part = has_schedule<Plan>, plan = plan_or_steps<Plan> || part;
+    static_assert(!part, "cairn: this is a plan with its costs; hand over the schedule in it, `plan.schedule`, or of an advice `advice.best.schedule`");
     static_assert(plan, "cairn: the plan must be a whole number of steps, or a schedule with steps(), slots(), leaf() and walk()");
     return false;
   } else {
     constexpr auto shape = shape_of_step<Step, S>();
+    constexpr bool whole = shape.wrong == fault::shape && has_step<Step>, two = shape.wrong == fault::shape && has_both_ways<Step>;
     constexpr bool stops = shape.stops && !MayStop,
                    moves = shape.form != step_form::none && !copied_state<S> && shape.form != step_form::in_place;
-    constexpr bool fits = shape.wrong != fault::shape && shape.wrong != fault::tape, result = shape.wrong == fault::result,
+    constexpr bool fits = (shape.wrong != fault::shape && shape.wrong != fault::tape) || whole || two, result = shape.wrong == fault::result,
                    unchanged = shape.wrong == fault::unchanged;
     constexpr bool both = shape.wrong == fault::both, floating = shape.wrong == fault::floating,
-                   two_readings = shape.wrong == fault::two_readings;
+                   two_readings = shape.wrong == fault::two_readings, narrow = shape.wrong == fault::narrow;
+    static_assert(!whole, "cairn: this object has a step and is none; hand over what its member step() gives, `loop.step()`");
+    static_assert(!two, "cairn: this object has a step and an adjoint and is neither; hand over its members, `loop.step` and `loop.adjoint`, each in its place");
     static_assert(fits,
                   "cairn: the step must be `step(x, i)` in place, `x1 = step(x, i)` or `step(x, x1, i)`, with x const& in the last two; i "
                   "may be left out");
     static_assert(!result,
                   "cairn: the step must return nothing, or the state itself (by value, and not an expression or another type that "
-                  "converts to it)");
+                  "converts to it; a lambda says so by `-> State`)");
     static_assert(!unchanged, "cairn: a step that returns nothing must take the state that it changes by non-const reference");
     static_assert(!both,
                   "cairn: a step that returns the next state must take x by value or by const reference; one that changes x must return "
-                  "nothing");
+                  "nothing (an error code is not looked at; throw instead)");
+    static_assert(!narrow, "cairn: the step takes its state as a number of a narrower type, which would cut it; take the state's own type");
     static_assert(!floating, "cairn: the step would get its index as a floating-point number; take `cairn::step_index i`, or leave it out");
     static_assert(!two_readings,
                   "cairn: this step can be read as (x, i) and as (x, x1); take the index as `auto i`, or wrap the step in "
@@ -108,7 +145,7 @@ template <class X0>
 /// Everything that is known before the way back. \tparam Bar  what the seed is, or what it makes of the final state, without const and reference
 template <class Adjoint, class S, class Bar>
 [[nodiscard]] consteval bool check_adjoint() {
-  if constexpr (std::is_void_v<Bar> || function_like<Bar>) {
+  if constexpr (std::is_void_v<Bar> || function_like<Bar> || adjoint_like<Bar, S>) {
     constexpr bool nothing = std::is_void_v<Bar>, function = !nothing;
     static_assert(!nothing, "cairn: seed(x) must return the adjoint of the final state");
     static_assert(!function,
@@ -121,17 +158,33 @@ template <class Adjoint, class S, class Bar>
                   "cairn: the seed must give an adjoint that owns its data and can be copied (not an expression, a view, a pointer or a "
                   "handle)");
     return false;
+  } else if constexpr (whole_for<Bar, S>) {
+    constexpr bool whole = whole_for<Bar, S>;
+    static_assert(!whole,
+                  "cairn: the seed is a whole number, and every adjoint would be cut to one; write 1.0 instead of 1, or let seed(x) return a "
+                  "floating-point number");
+    return false;
   } else {
     constexpr auto shape = shape_of_adjoint<Adjoint, S, Bar>();
-    constexpr bool fits = shape.wrong != fault::shape && shape.wrong != fault::both, result = shape.wrong == fault::result,
-                   unchanged = shape.wrong == fault::unchanged;
+    constexpr bool whole = shape.wrong == fault::shape && has_both_ways<Adjoint>;
+    constexpr bool fits = shape.wrong != fault::shape || whole, result = shape.wrong == fault::result, unchanged = shape.wrong == fault::unchanged,
+                   both = shape.wrong == fault::both;
     constexpr bool floating = shape.wrong == fault::floating, two_readings = shape.wrong == fault::two_readings,
-                   tape = shape.wrong == fault::tape, refers = shape.wrong == fault::refers;
+                   tape = shape.wrong == fault::tape, refers = shape.wrong == fault::refers, narrow = shape.wrong == fault::narrow;
+    constexpr bool anew = !copied_state<S> && reverses_loop<Adjoint>;
     constexpr bool second = !copied_state<S> && (shape.form == adjoint_form::with_next || shape.form == adjoint_form::recorded);
+    static_assert(!whole, "cairn: this object has a step and an adjoint and is neither; hand over its members, `loop.step` and `loop.adjoint`, each in its place");
     static_assert(fits,
                   "cairn: the adjoint must be `adjoint(x, bar, i)`, `adjoint(x, bar, first, last)`, `adjoint(x, x1, bar, i)` or "
                   "cairn::recorded{record, reverse}, where x is const& and bar what the seed gives");
-    static_assert(!result, "cairn: the adjoint must change bar and return nothing, or return the new bar by value");
+    static_assert(!result,
+                  "cairn: the adjoint must change bar and return nothing, or return the new bar by value, in bar's own type (a lambda says "
+                  "so by `-> Bar`)");
+    static_assert(!both,
+                  "cairn: an adjoint that changes bar must return nothing (an error code is not looked at; throw instead); one that "
+                  "returns the new bar must take bar by value or by const reference");
+    static_assert(!narrow,
+                  "cairn: the adjoint takes the state, a tape or bar as a number of a narrower type, which would cut it; take its own type");
     static_assert(!unchanged, "cairn: an adjoint that returns nothing must take bar by non-const reference");
     static_assert(!floating,
                   "cairn: the adjoint would get an index as a floating-point number; take `cairn::step_index i`, or leave it out");
@@ -147,7 +200,8 @@ template <class Adjoint, class S, class Bar>
     static_assert(!second,
                   "cairn: there is only one object of a state that cannot be copied, and none for x1 or for recording; use `adjoint(x, "
                   "bar, i)` or `adjoint(x, bar, first, last)`");
-    return shape.wrong == fault::none && !second;
+    static_assert(!anew, "cairn: a nested loop begins anew from a copy of its state, and this state cannot be copied; use one that can, or one loop over all steps");
+    return shape.wrong == fault::none && !second && !anew;
   }
 }
 

@@ -20,6 +20,7 @@ enum class sharing : std::uint8_t {
   tensor,            ///< of LibTorch
   overlay,           ///< a union, of which nobody can tell which member to look at
   too_many_members,  ///< an aggregate that cannot be taken apart, so that handles in it would not be found
+  hidden_members,    ///< an aggregate with bit-fields, packed members or a union, which no reference reaches
   container,         ///< of parts that traits copy, and not one that they can be copied in one by one
   no_default         ///< copied by traits, but without a default constructor for a new copy
 };
@@ -170,7 +171,8 @@ template <class T, class... Seen>
   else if constexpr (adaptor_like<T>) return worst_of(types<typename T::container_type>{}, seen{});
   else if constexpr (range_like<T> || optional_like<T>) return worst_of(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return worst_of(decltype(type_list_of(std::declval<members_t<T>>())){}, seen{});
-  else if constexpr (tuple_like<T> || plain_aggregate<T>()) return sharing::too_many_members;
+  else if constexpr (tuple_like<T>) return sharing::too_many_members;
+  else if constexpr (plain_aggregate<T>()) return hides_members<T>() ? sharing::hidden_members : sharing::too_many_members;
   else return sharing::none;
 }
 /// Whether copies of a `T` share what they refer to, and why. `T` is not const.

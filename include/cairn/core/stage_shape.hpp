@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/callable.hpp>
+#include <cairn/core/floating.hpp>
 #include <cairn/core/sharing.hpp>
 
 namespace cairn::detail {
@@ -19,6 +20,9 @@ enum class stage_fault : std::uint8_t {
   backward,  ///< no form fits
   adjoint,   ///< backward gives a reference, a view or an expression
   unchanged, ///< backward gives nothing, and cannot change bar
+  both,      ///< backward gives something, and takes bar in order to change it
+  whole,     ///< backward gives a whole number for a bar of floating-point numbers
+  narrow,    ///< a number that forward or backward takes would be cut to its parameter
   untold,    ///< of any_stage: forward does not say what it takes
   stages,        ///< no tuple, list or indexed_stages
   two_states,    ///< stages of a list give another type of state than they take
@@ -27,6 +31,7 @@ enum class stage_fault : std::uint8_t {
   seed_nothing,  ///< it returns nothing
   seed_other,    ///< a function that does not take the last state
   seed_view,     ///< it gives what does not own its data
+  seed_whole,    ///< it gives a whole number for a state of floating-point numbers
   seed_shares,   ///< a copy of it would not be one
   extra,         ///< something else than an observer, a store, a failure or options
   twice,         ///< two of a kind of these
@@ -54,6 +59,11 @@ template <class Stage>
 concept told_backward = std::is_member_function_pointer_v<decltype(&Stage::backward)> ||
                         requires(Stage& s) { requires one_signature<std::remove_cvref_t<decltype((s.backward))>>; };
 
+/// The same of forward.
+template <class Stage>
+concept told_forward = std::is_member_function_pointer_v<decltype(&Stage::forward)> ||
+                       requires(Stage& s) { requires one_signature<std::remove_cvref_t<decltype((s.forward))>>; };
+
 struct no_result {};
 
 /// What a stage's function is called with, its number at the end where it takes one.
@@ -68,6 +78,10 @@ inline constexpr bool runs_record<Stage, stage_arguments<A...>> = requires(Stage
 template <class Stage, class All> inline constexpr bool runs_backward = false;
 template <class Stage, class... A>
 inline constexpr bool runs_backward<Stage, stage_arguments<A...>> = requires(Stage& s) { s.backward(std::declval<A>()...); };
+
+/// Forward takes a number as one of a narrower type.
+template <class Stage, class X, class... Index>
+concept cuts_state = told_forward<Stage> && std::is_arithmetic_v<X> && runs_forward<Stage, stage_arguments<narrowed<X>, Index...>>;
 
 template <class Stage, class... A> auto forward_result(stage_arguments<A...>) -> decltype(std::declval<Stage&>().forward(std::declval<A>()...));
 template <class Stage, class... A> auto record_result(stage_arguments<A...>) -> decltype(std::declval<Stage&>().record(std::declval<A>()...));
@@ -106,9 +120,27 @@ struct backward_read<Stage, Bar, stage_arguments<Before...>, stage_arguments<Ind
     found.gives_adjoint = !std::is_void_v<R>;
     found.moves_adjoint = std::is_rvalue_reference_v<Old>;
     found.wrong = std::is_void_v<R> || kept_alone<R> ? stage_fault::none : stage_fault::adjoint;
+    if constexpr (cuts_one()) found.wrong = stage_fault::narrow;
+    else if constexpr (!std::is_void_v<R> && std::is_lvalue_reference_v<Old>) found.wrong = stage_fault::both;
+    else if constexpr (whole_for<R, Bar>) found.wrong = stage_fault::whole;
     if constexpr (std::is_void_v<R> && told_backward<Stage>)
       if (by_move || runs_backward<Stage, with<Bar const&>>) found.wrong = stage_fault::unchanged;
     return stage_read<std::conditional_t<std::is_void_v<R>, Bar, R>>{found};
+  }
+  /// Bar, or the first of what comes before it.
+  static consteval bool cuts_one() {
+    if constexpr (!told_backward<Stage>) return false;
+    else return cuts<Bar, with<narrowed<Bar>>>() || cuts_first(stage_arguments<Before...>{});
+  }
+  template <class First, class... Next>
+  static consteval bool cuts_first(stage_arguments<First, Next...>) {
+    using T = std::remove_cvref_t<First>;
+    return cuts<T, stage_arguments<narrowed<T>, Next..., std::conditional_t<by_reference, Bar&, Bar&&>, Index...>>();
+  }
+  template <class T, class All>
+  static consteval bool cuts() {
+    if constexpr (!std::is_arithmetic_v<T>) return false;
+    else return runs_backward<Stage, All>;
   }
   static consteval auto get(stage_shape found) {
     if constexpr (!by_reference) return as<Bar&&>(found);
@@ -149,6 +181,7 @@ template <class Stage, class X, class Bar, class... Index>
   using next = typename next_state<Stage, all>::type;
   if constexpr (!std::is_class_v<Stage> || std::is_same_v<next, no_result>) return fault(stage_fault::forward);
   else if constexpr (!kept_alone<next>) return fault(stage_fault::state);
+  else if constexpr (cuts_state<Stage, X, Index...>) return fault(stage_fault::narrow);
   else if constexpr (runs_record<Stage, all>) return read_taped<Stage, X, Bar, Index...>();
   else if constexpr (names_record<Stage>) return fault(stage_fault::tape);
   else return read_untaped<Stage, X, Bar, Index...>();

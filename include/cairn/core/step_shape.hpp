@@ -40,6 +40,12 @@ template <auto Form, class F>
 struct untagged<tagged<Form, F> const> {
   using type = F const;
 };
+/// What std::ref makes, whose header stays out of here: it is read as what it refers to.
+template <class F>
+concept reference_to = requires(F& f) {
+  requires std::is_same_v<decltype(f.get()), typename F::type&>;
+  requires std::is_convertible_v<F&, typename F::type&>;
+};
 /// Handed before the first step of a loop to a step that keeps a record of it; see `adaptive`.
 struct loop_begins {};
 template <class Step>
@@ -58,7 +64,8 @@ enum class fault : std::uint8_t {
   shape,         ///< no reading fits the arguments that it takes
   result,        ///< it returns something else than the state (the adjoint)
   unchanged,     ///< it returns nothing, and cannot change what it should
-  both,          ///< it returns the state, and takes it in order to change it
+  both,          ///< it returns something, and takes the state (the adjoint) in order to change it
+  narrow,        ///< a number that it takes would be cut to its parameter
   floating,      ///< its index is a floating-point number
   two_readings,  ///< (x, i) and (x, x1); (x, bar, first, last) and (x, x1, bar, i)
   tape,          ///< `record` and `reverse` do not fit together
@@ -86,10 +93,11 @@ template <class F, class S, class... I>
   constexpr bool writes = !reads || forwards<F, S, arguments<>, I...>;
   constexpr bool stops = std::is_same_v<R, bool> && writes && !std::is_same_v<S, bool>;
   if constexpr (indexed && floating_index<F, S&>) return no_step(fault::floating);
+  else if constexpr (narrows<F, S, arguments<>, I...>) return no_step(fault::narrow);
   else if constexpr (std::is_void_v<R> || stops)
     return writes ? step_shape{step_form::in_place, indexed, stops, fault::none} : no_step(fault::unchanged);
-  else if constexpr (!gives<R, S>) return no_step(fault::result);
-  else return reads ? step_shape{step_form::by_value, indexed, false, fault::none} : no_step(fault::both);
+  else if constexpr (!reads) return no_step(fault::both);
+  else return gives<R, S> ? step_shape{step_form::by_value, indexed, false, fault::none} : no_step(fault::result);
 }
 /// Called as f(x, x1, i...).
 template <class F, class S, class... I>
@@ -97,7 +105,8 @@ template <class F, class S, class... I>
   constexpr bool indexed = sizeof...(I) > 0;
   if constexpr (!calls<F, S const&, S&, I...>) return no_step(fault::shape);
   else if constexpr (indexed && floating_index<F, S const&, S&>) return no_step(fault::floating);
-  else if constexpr (!calls_void<F, S const&, S&, I...>) return no_step(fault::result);
+  else if constexpr (narrows<F, S, arguments<>, S&, I...>) return no_step(fault::narrow);
+  else if constexpr (!calls_void<F, S const&, S&, I...>) return no_step(fault::both);
   else if constexpr (only_reads<F, void, S, arguments<S const&>, I...> && !forwards<F, S, arguments<S const&>, I...>)
     return no_step(fault::unchanged);
   else return {step_form::out_of_place, indexed, false, fault::none};
@@ -147,7 +156,8 @@ template <class F, class S, step_form Form>
 /// How `F` is a step on states `S`; the form is none where something is wrong.
 template <class F, class S>
 [[nodiscard]] consteval step_shape shape_of_step() {
-  if constexpr (said_as<F, step_form>) return step_said<typename untagged<F>::type, S, form_said<F>>();
+  if constexpr (reference_to<F>) return shape_of_step<typename F::type, S>();
+  else if constexpr (said_as<F, step_form>) return step_said<typename untagged<F>::type, S, form_said<F>>();
   else if constexpr (!said_as<F, untold>) return {};
   else {
     constexpr auto second = second_of<std::remove_cv_t<F>, S>();

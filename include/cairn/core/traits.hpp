@@ -16,7 +16,7 @@ namespace cairn {
 /// - `visit_buffers(state, f)`: f(void*, std::size_t) for each run of plain bytes, void const* for a const state; see `visit_buffers`
 /// - `in_device_memory = true`: runs of it lie in device memory; f(device_pointer<void>, std::size_t) takes these, void const for a const state
 /// - `visit_numbers(state, f)`: f(T*, std::size_t) for each run of floating-point numbers; see `visit_numbers`
-/// Structs with bit-fields or anonymous unions cannot be taken apart: they need `copy`, `bytes` and `visit_buffers` from here.
+/// Structs with bit-fields, packed members or unions cannot be taken apart: they need `copy`, `bytes` and `visit_buffers` from here.
 /// A type you own has `save()`, `restore(snapshot)`, `bytes()`, `visit_buffers(f)`, `in_device_memory` and `visit_numbers(f)` as members
 /// instead, and copies by `=`.
 template <class T>

@@ -87,13 +87,16 @@ struct recalling {
   template <class State>
     requires calls_with_record<F, Record, State&>
   decltype(auto) operator()(State& x, step_index i) const { return call_with_record<F, Record>(f, i, records->at(i), x); }
+  // As f takes bar, by reference or by value, so do these; the last index of a leaf is no bar.
   template <class State, class Bar>
-    requires calls_with_record<F, Record, State const&, Bar&>
-  decltype(auto) operator()(State const& x, Bar& bar, step_index i) const { return call_with_record<F, Record>(f, i, records->at(i), x, bar); }
+    requires calls_with_record<F, Record, State const&, Bar>
+  decltype(auto) operator()(State const& x, Bar&& bar, step_index i) const {
+    return call_with_record<F, Record>(f, i, records->at(i), x, std::forward<Bar>(bar));
+  }
   template <class State, class Bar>
-    requires calls_with_record<F, Record, State const&, State const&, Bar&>
-  decltype(auto) operator()(State const& x, State const& x1, Bar& bar, step_index i) const {
-    return call_with_record<F, Record>(f, i, records->at(i), x, x1, bar);
+    requires(!std::is_same_v<Bar, step_index> && calls_with_record<F, Record, State const&, State const&, Bar>)
+  decltype(auto) operator()(State const& x, State const& x1, Bar&& bar, step_index i) const {
+    return call_with_record<F, Record>(f, i, records->at(i), x, x1, std::forward<Bar>(bar));
   }
 };
 

@@ -93,6 +93,7 @@ template <class Stages, class X0, class Seed, class Seeded, class Bar>
   else if constexpr (function_like<Seeded>) return stage_fault::seed_other;
   else if constexpr (!kept_alone<Seeded> || !std::move_constructible<Seeded>) return stage_fault::seed_view;
   else if constexpr (shared_seed<Seed, typename chain_types<Stages, X0>::last>) return stage_fault::seed_shares;
+  else if constexpr (whole_for<Seeded, typename chain_types<Stages, X0>::last>) return stage_fault::seed_whole;
   else return chain_types<Stages, X0>::template fault_backward<Bar>();
 }
 

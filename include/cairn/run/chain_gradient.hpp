@@ -55,6 +55,10 @@ template <class... Rest>
   }
 }
 
+/// What a refused call would have given, most likely.
+template <class Stages, class X0>
+struct refused_adjoint : first_returned<std::conditional_t<of_any_stages<Stages>, stage_value, X0>> {};
+
 /// Whether a store keeps all states of a chain.
 template <class Memory, class Store> inline constexpr bool stores_all = true;
 template <class Stages, class X0, class Bar, std::size_t... I, class Store>
@@ -89,13 +93,13 @@ inline constexpr bool stores_all<chain_list<Stages, X0, Bar>, Store> = chain_sto
 template <class Stages, class X0, class Plan, class Seed, class... Rest>
 auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed, Rest&&... rest) {
   using S = std::remove_reference_t<Stages>;
-  if constexpr (!detail::check_stages<detail::fault_of_chain_forward<S, X0, Plan>()>()) return detail::refused{};
+  if constexpr (!detail::check_stages<detail::fault_of_chain_forward<S, X0, Plan>()>()) return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
   else {
     using types = detail::chain_types<S, X0>;
     using Seeded = detail::seed_result<Seed, typename types::last>;
     using Bar = typename detail::bar_from<Seed, typename types::last>::type;
-    if constexpr (!detail::check_stages<detail::fault_of_chain_backward<S, X0, Seed, Seeded, Bar>()>()) return detail::refused{};
-    else if constexpr (!detail::check_stages<detail::fault_of_extras<Rest...>()>()) return detail::refused{};
+    if constexpr (!detail::check_stages<detail::fault_of_chain_backward<S, X0, Seed, Seeded, Bar>()>()) return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
+    else if constexpr (!detail::check_stages<detail::fault_of_extras<Rest...>()>()) return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
     else {
       using memory = typename types::template memory<Bar>;
       detail::no_chain_store nowhere;
@@ -105,7 +109,7 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
       auto& observer = detail::one_of<detail::is_observer<Rest>...>(nobody, rest...);
       sweep_failure& failure = detail::one_of<detail::is_failure<Rest>...>(unasked, rest...);
       using Store = std::remove_reference_t<decltype(store)>;
-      if constexpr (!detail::check_stages<detail::stores_all<memory, Store> ? detail::stage_fault::none : detail::stage_fault::store>()) return detail::refused{};
+      if constexpr (!detail::check_stages<detail::stores_all<memory, Store> ? detail::stage_fault::none : detail::stage_fault::store>()) return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
       else {
         constexpr char const* who = "cairn::chain_gradient";
         auto const& actions = detail::actions_in(plan);
@@ -119,7 +123,7 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
         };
         constexpr bool checks = (detail::is_options<Rest> || ... || false);
         if constexpr (!checks) return sweep(detail::no_chain_replay{});
-        else if constexpr (!detail::check_stages<memory::states_may_be_hashed ? detail::stage_fault::none : detail::stage_fault::unhashed>()) return detail::refused{};
+        else if constexpr (!detail::check_stages<memory::states_may_be_hashed ? detail::stage_fault::none : detail::stage_fault::unhashed>()) return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
         else {
           sweep_options none;
           return sweep(detail::chain_replay{detail::one_of<detail::is_options<Rest>...>(none, rest...).verify, actions, memory::count_of(stages), who});

@@ -28,6 +28,23 @@ template <class Seed, class State>
 struct bar_of<Seed, State, true> { using type = std::remove_cvref_t<std::invoke_result_t<Seed&, State const&>>; };
 template <class Seed, class State> using bar_type = typename bar_of<std::remove_reference_t<Seed>, State>::type;
 
+/// What a refused call would have given: the seed's type, or where that is no adjoint the state's.
+template <class Seed, class State>
+struct refused_bar {
+  static constexpr bool is_seed = !function_like<bar_type<Seed, State>> && !generic<bar_type<Seed, State>>;
+  using type = typename first_returned<std::conditional_t<is_seed, bar_type<Seed, State>, void>, State>::type;
+};
+/// The state, or what stands where the step is due if the two are swapped.
+template <class Step, class S, bool = swapped<Step, S>()>
+struct refused_state { using type = S; };
+template <class Step, class S>
+struct refused_state<Step, S, true> { using type = Step; };
+
+template <class Step, class X0, class Seed>
+auto refuse_gradient() {
+  return refuse<typename refused_bar<Seed, typename refused_state<std::remove_cvref_t<Step>, std::remove_cvref_t<X0>>::type>::type>();
+}
+
 /// The frames that a sweep needs; the initial state stands apart from the slots where these may not hold it to the end.
 template <class State, class Store, class Plan>
 [[nodiscard]] sweep_setup setup_for(Plan const& plan, sweep_form form) {
@@ -99,12 +116,12 @@ auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoin
   using State = std::remove_cvref_t<X0>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
-  if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refused{};
-  else if constexpr (!detail::check_initial<X0>()) return detail::refused{};
-  else if constexpr (!detail::check_sweep_options<State, Options, detail::options_asked<State, detail::plan_type<P>, Work, Observer, Options>>()) return detail::refused{};
+  if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_sweep_options<State, Options, detail::options_asked<State, detail::plan_type<P>, Work, Observer, Options>>()) return detail::refuse_gradient<Step, X0, Seed>();
   else {
     using Bar = detail::bar_type<Seed, State>;
-    if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refused{};
+    if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refuse_gradient<Step, X0, Seed>();
     else if constexpr (detail::is_options<Work>)
       return gradient(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint, detail::own_workspace{}, observer, work);
     else if constexpr (detail::is_options<Observer>)
@@ -128,7 +145,7 @@ auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoin
       } else {
         constexpr bool observes = std::is_invocable_v<W&, event const&>;
         static_assert(observes, "cairn: the sixth argument must be a workspace for this state and plan, a store, an observer, or cairn::sweep_options");
-        if constexpr (!observes) return detail::refused{};
+        if constexpr (!observes) return detail::refuse_gradient<Step, X0, Seed>();
         else {
           workspace<State, Plan, memory_store, Options> own;
           return sweep(own, work);
@@ -136,6 +153,14 @@ auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoin
       }
     }
   }
+}
+
+/// Refused: the seed is missing.
+template <class Step, class X0, class P, class Adjoint>
+auto gradient(Step&&, X0&&, P const&, Adjoint&&) {
+  constexpr bool seeded = std::is_void_v<Adjoint>;
+  static_assert(seeded, "cairn: seed and adjoint are two arguments; give the seed, the adjoint of the final state, as 1.0 or as `seed(x)`, before the adjoint");
+  return detail::refuse_gradient<Step, X0, Adjoint>();
 }
 
 }  // namespace cairn

@@ -9,6 +9,7 @@
 #include <cairn/core/address_of.hpp>
 #include <cairn/run/checkpoint_view.hpp>
 #include <cairn/run/gradient.hpp>
+#include <cairn/run/refused_run.hpp>
 
 namespace cairn {
 namespace detail {
@@ -99,7 +100,7 @@ class checkpointed_run {
   auto reverse(Seed&& seed, Adjoint&& adjoint) {
     using AdjointF = std::remove_reference_t<Adjoint>;
     using Bar = detail::bar_type<Seed, State>;
-    if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refused{};
+    if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refuse<typename detail::refused_bar<Seed, State>::type>();
     else {
       static constexpr auto shape = detail::shape_of_adjoint<AdjointF, State, Bar>();
       detail::check_adjoint_fits("cairn::reverse", engine().leaf, 0, shape.form);
@@ -118,13 +119,21 @@ class checkpointed_run {
     }
   }
 
+  /// Refused: the seed is missing.
+  template <class Adjoint>
+  auto reverse(Adjoint&&) {
+    constexpr bool seeded = std::is_void_v<Adjoint>;
+    static_assert(seeded, "cairn: seed and adjoint are two arguments; give the seed, the adjoint of the final state, as 1.0 or as `seed(x)`, before the adjoint");
+    return detail::refuse<typename detail::refused_bar<Adjoint, State>::type>();
+  }
+
   /// State i, run again from the nearest state that still stands; costs no frame of the run.
   /// \throws invalid_call unless 0 <= i <= steps()
   [[nodiscard]] auto at(step_index i) {
     constexpr bool copied = copied_state<State>;
     static_assert(copied, "cairn: at(i) needs a state that can be copied");
     if constexpr (copied) return state_at(i);
-    else return detail::refused{};
+    else return detail::refuse<State>();
   }
 
   /// A state and its number; the reference is good until the next ++.
@@ -345,9 +354,9 @@ template <class Step, class X0, class P, class Work = detail::own_workspace, cla
 [[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, Work&& work = {}, Observer&& observer = {}, Options options = {}) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::decay_t<Step>;
-  if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refused{};
-  else if constexpr (!detail::check_initial<X0>()) return detail::refused{};
-  else if constexpr (!detail::check_sweep_options<State, Options, detail::options_asked<State, detail::plan_type<P>, Work, Observer, Options>>()) return detail::refused{};
+  if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refuse_run<Step, X0>();
+  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Step, X0>();
+  else if constexpr (!detail::check_sweep_options<State, Options, detail::options_asked<State, detail::plan_type<P>, Work, Observer, Options>>()) return detail::refuse_run<Step, X0>();
   else if constexpr (detail::is_options<Work>)
     return checkpointed_loop(std::forward<Step>(step), std::forward<X0>(x0), plan, detail::own_workspace{}, std::forward<Observer>(observer), work);
   else if constexpr (detail::is_options<Observer>)
@@ -356,8 +365,10 @@ template <class Step, class X0, class P, class Work = detail::own_workspace, cla
     using Plan = detail::plan_type<P>;
     decltype(auto) p = detail::as_plan(plan);
     constexpr bool fits = detail::work_for<std::remove_cvref_t<Work>, State, Plan>;
-    static_assert(fits, "cairn: the fourth argument must be a workspace for this state and plan, a store, an observer, or cairn::sweep_options");
-    if constexpr (!fits) return detail::refused{};
+    constexpr bool number = std::is_integral_v<std::remove_cvref_t<Work>>;
+    static_assert(!number, "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = count}} as the third argument");
+    static_assert(fits || number, "cairn: the fourth argument must be a workspace for this state and plan, a store, an observer, or cairn::sweep_options");
+    if constexpr (!fits) return detail::refuse_run<Step, X0>();
     else
       return detail::kept_run<StepF, State, Plan>(detail::forward_by_plan{}, std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Work>(work), std::forward<Observer>(observer), options);
   }

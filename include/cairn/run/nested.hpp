@@ -33,28 +33,30 @@ struct counted_from {
 /// With `sweep_options` every inner sweep compares what it runs again.
 template <schedule Plan, class Step, class Adjoint, class Options = no_options>
 class nested {
+  // The callables are mutable, so that a const pair of mutable lambdas works.
   struct forward {
-    Step inner;
+    mutable Step inner;
     step_index steps;
     template <class State>
       requires(detail::shape_of_step<Step, State>().form == step_form::in_place)
-    void operator()(State& x, step_index i) {
+    void operator()(State& x, step_index i) const {
       detail::counted_from<Step> from{detail::address_of(inner), i * steps};
       step_index failed = -1;
       detail::run_in_place(from, x, 0, steps, failed);
     }
   };
   struct backward {
+    using inner_plan = Plan;
     Plan plan;
-    Step inner;
-    Adjoint back;
+    mutable Step inner;
+    mutable Adjoint back;
     [[no_unique_address]] Options options;
-    detail::kept_object memory;
+    mutable detail::kept_object memory;
     template <class State, class Bar>
       requires(detail::shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
-    void operator()(State const& x, Bar& bar, step_index i) {
+    void operator()(State const& x, Bar& bar, step_index i) const {
       static constexpr bool indexed = detail::shape_of_adjoint<Adjoint, State, Bar>().indexed;  // static: nvcc reads it inside the lambda
-      step_index const base = i * plan.steps();
+      step_index const base = i * step_index(plan.steps());
       auto& work = memory.get<workspace<State, Plan, memory_store, Options>>();
       work.options() = options;
       bar = gradient(detail::counted_from<Step>{detail::address_of(inner), base}, x, plan, std::move(bar),
@@ -68,7 +70,7 @@ class nested {
 
  public:
   /// \param plan  of the inner loop   \param inner  its step, in place   \param back  its adjoint, of one step
-  nested(Plan plan, Step inner, Adjoint back, Options options = {}) : step{inner, plan.steps()}, adjoint{plan, inner, back, options, {}} {}
+  nested(Plan plan, Step inner, Adjoint back, Options options = {}) : step{inner, step_index(plan.steps())}, adjoint{plan, inner, back, options, {}} {}
   forward step;  ///< the outer step
   backward adjoint;  ///< the adjoint of the outer step
 };

@@ -48,10 +48,10 @@ template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class W
   using State = std::remove_cvref_t<X0>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
-  if constexpr (!detail::check_forward<StepF, State, Plan>()) return detail::refused{};
-  else if constexpr (!detail::check_initial<X0>()) return detail::refused{};
-  else if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refused{};
-  else if constexpr (!detail::check_sweep_options<State, Options, detail::options_asked<State, Plan, Workspace, Observer, Options>>()) return detail::refused{};
+  if constexpr (!detail::check_forward<StepF, State, Plan>()) return detail::refuse<typename detail::refused_bar<Bar, State>::type>();
+  else if constexpr (!detail::check_initial<X0>()) return detail::refuse<typename detail::refused_bar<Bar, State>::type>();
+  else if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refuse<typename detail::refused_bar<Bar, State>::type>();
+  else if constexpr (!detail::check_sweep_options<State, Options, detail::options_asked<State, Plan, Workspace, Observer, Options>>()) return detail::refuse<typename detail::refused_bar<Bar, State>::type>();
   else if constexpr (detail::is_options<Observer>) return resume(step, x0, plan, std::move(position), adjoint, work, no_observer{}, observer);
   else {
     static constexpr auto shape = detail::shape_of_adjoint<AdjointF, State, Bar>();

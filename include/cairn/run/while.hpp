@@ -77,10 +77,10 @@ template <class Step, class X0, class KeepGoing, class P, class Work = detail::o
   using State = std::remove_cvref_t<X0>;
   using StepF = std::decay_t<Step>;
   using Asked = std::remove_reference_t<KeepGoing>;
-  if constexpr (!detail::check_forward<StepF, State, step_index, true>()) return detail::refused{};
-  else if constexpr (!detail::check_initial<X0>()) return detail::refused{};
-  else if constexpr (!detail::check_while<State, P, Asked>()) return detail::refused{};
-  else if constexpr (!detail::check_sweep_options<State, Options, detail::options_asked<State, detail::open_plan<P>, Work, Observer, Options>>()) return detail::refused{};
+  if constexpr (!detail::check_forward<StepF, State, step_index, true>()) return detail::refuse_run<Step, X0>();
+  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Step, X0>();
+  else if constexpr (!detail::check_while<State, P, Asked>()) return detail::refuse_run<Step, X0>();
+  else if constexpr (!detail::check_sweep_options<State, Options, detail::options_asked<State, detail::open_plan<P>, Work, Observer, Options>>()) return detail::refuse_run<Step, X0>();
   else if constexpr (detail::is_options<Work>)
     return checkpointed_while(std::forward<Step>(step), std::forward<X0>(x0), keep_going, plan, detail::own_workspace{}, std::forward<Observer>(observer), work);
   else if constexpr (detail::is_options<Observer>)
@@ -89,7 +89,7 @@ template <class Step, class X0, class KeepGoing, class P, class Work = detail::o
     using Plan = detail::open_plan<P>;
     constexpr bool fits = detail::work_for<std::remove_cvref_t<Work>, State, Plan>;
     static_assert(fits, "cairn: the fifth argument must be a workspace for this state and plan, a store, an observer, or cairn::sweep_options");
-    if constexpr (!fits) return detail::refused{};
+    if constexpr (!fits) return detail::refuse_run<Step, X0>();
     else {
       detail::forward_until<Asked> const forward{keep_going};
       Plan const open{plan};

@@ -104,13 +104,17 @@ class block_executor {
   [[nodiscard]] static block_plan plan_of(chain const& work, block_options const& options, std::string& notice) {
     detail::chain_model const model{work, who};
     bool asking = false;
-    try {
-      return detail::plan_blocks(work, model, options, who, asking);
-    } catch (error const& reason) {
-      bool const is_none = asking || dynamic_cast<infeasible_budget const*>(&reason) != nullptr;
+    auto const take_plain = [&](error const& reason, bool is_none) {
       if (!is_none || !options.plain_fallback) throw;
       notice = "no plan could be made, so everything is stored: ";
       notice += reason.what();
+    };
+    try {
+      return detail::plan_blocks(work, model, options, who, asking);
+    } catch (infeasible_budget const& reason) {
+      take_plain(reason, true);
+    } catch (error const& reason) {
+      take_plain(reason, asking);
     }
     auto plan = detail::plain_blocks(model.stages);
     detail::weigh_blocks(plan, model, who);

@@ -1,0 +1,14 @@
+// error: a backward that changes bar must return nothing \(an error code is not looked at; throw instead\)
+#include <cairn/run/chain.hpp>
+#include <tuple>
+
+using plan = std::vector<cairn::chain_action>;
+struct layer {
+  double forward(double x) const { return 2 * x; }
+#ifdef CAIRN_FIXED
+  void backward(double, double& bar) const { bar *= 2; }
+#else
+  int backward(double, double& bar) const { bar *= 2; return 0; }
+#endif
+};
+int main() { return cairn::chain_gradient(std::tuple{layer{}, layer{}}, 1.0, plan{}, 1.0) > 0 ? 0 : 1; }

@@ -1,0 +1,14 @@
+// error: or of an advice `advice.best.schedule`
+#include <cairn/cairn.hpp>
+#include <cairn/planning.hpp>
+
+auto const step = [](double& x) { x *= 0.5; };
+int main() {
+  auto const plan = cairn::advise("1MB", {.steps = 10, .state_bytes = 8});
+#ifdef CAIRN_FIXED
+  auto run = cairn::checkpointed_loop(step, 1.0, plan.best.schedule);
+#else
+  auto run = cairn::checkpointed_loop(step, 1.0, plan);
+#endif
+  return run.at(3) + run.final_state() > 0 ? 0 : 1;
+}

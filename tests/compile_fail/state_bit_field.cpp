@@ -1,0 +1,26 @@
+// error: this state has bit-fields, packed members or a union, which cannot be looked into
+#include <cairn/cairn.hpp>
+#include <vector>
+
+#ifdef CAIRN_FIXED
+struct field {
+  std::vector<double> u;
+  bool wet;
+  unsigned level;
+};
+#else
+struct field {
+  std::vector<double> u;
+  bool wet : 1;
+  unsigned level : 7;
+};
+#endif
+auto const step = [](field& x) { x.u[0] *= 2; };
+auto const adjoint = [](field const&, std::vector<double>& bar) { bar[0] *= 2; };
+auto const seed = [](field const& x) { return x.u; };
+int main() {
+  auto run = cairn::checkpointed_loop(step, field{}, 10);
+  double sum = run.final_state().u[0];
+  for (auto [i, x] : run.backward()) sum += x.u[0] + double(i);
+  return run.reverse(seed, adjoint)[0] + sum > 0 ? 0 : 1;
+}
