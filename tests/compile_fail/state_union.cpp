@@ -1,4 +1,4 @@
-// error: this state is or holds a union, in which pointers cannot be looked for
+// error: this state has bit-fields, packed members or a union
 #include <cairn/cairn.hpp>
 #include <variant>
 

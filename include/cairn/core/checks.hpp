@@ -61,7 +61,7 @@ template <class Step, class S, class Plan, bool MayStop = false>
     constexpr bool stays = why != sharing::none || owning_pointer<S> || shares_snapshot<S>, pointer = owning_pointer<S>, tensor = why == sharing::tensor,
                    expression = why == sharing::expression;
     constexpr bool handle = why == sharing::handle, many = why == sharing::too_many_members, no_default = why == sharing::no_default,
-                   container = why == sharing::container, overlay = why == sharing::overlay, hidden = why == sharing::hidden_members;
+                   container = why == sharing::container, hidden = why == sharing::hidden_members;
     constexpr bool snapshot = shares_snapshot<S>;
     static_assert(stays, "cairn: the state must be copyable, or have save() and restore(snapshot), because checkpoints are made from it");
     static_assert(!snapshot,
@@ -80,9 +80,6 @@ template <class Step, class S, class Plan, bool MayStop = false>
     static_assert(!many,
                   "cairn: this state has more than 24 members, too many to look for pointers in it; group them in nested structs or "
                   "specialise cairn::state_traits with copy(from, into)");
-    static_assert(!overlay,
-                  "cairn: this state is or holds a union, in which pointers cannot be looked for; use std::variant or specialise "
-                  "cairn::state_traits with copy(from, into)");
     static_assert(!hidden,
                   "cairn: this state has bit-fields, packed members or a union, which cannot be looked into; use plain members or specialise "
                   "cairn::state_traits with copy(from, into)");

@@ -18,9 +18,8 @@ enum class sharing : std::uint8_t {
   handle,            ///< a pointer, reference, counted handle, iterator or view
   expression,        ///< a map, block or expression of Eigen
   tensor,            ///< of LibTorch
-  overlay,           ///< a union, of which nobody can tell which member to look at
   too_many_members,  ///< an aggregate that cannot be taken apart, so that handles in it would not be found
-  hidden_members,    ///< an aggregate with bit-fields, packed members or a union, which no reference reaches
+  hidden_members,    ///< a union, of which nobody can tell which member to look at, or an aggregate with one, or with bit-fields or packed members
   container,         ///< of parts that traits copy, and not one that they can be copied in one by one
   no_default         ///< copied by traits, but without a default constructor for a new copy
 };
@@ -163,7 +162,7 @@ template <class T, class... Seen>
 [[nodiscard]] consteval sharing why_parts_shared() {
   using seen = types<Seen..., T>;
   if constexpr (std::is_array_v<T>) return why_shared<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
-  else if constexpr (std::is_union_v<T>) return std::is_trivially_copyable_v<T> ? sharing::overlay : sharing::none;
+  else if constexpr (std::is_union_v<T>) return std::is_trivially_copyable_v<T> ? sharing::hidden_members : sharing::none;
   else if constexpr (!std::is_class_v<T>) return sharing::none;
   else if constexpr (derived_aggregate<T>()) return why_bases_shared<T, Seen...>();
   else if constexpr ((adaptor_like<T> || variant_like<T> || range_like<T>) && traited_copy<T> && !copied_in_parts<T>) return sharing::container;
