@@ -280,3 +280,16 @@ TEST_CASE("what first throws leaves the records of the steps before") {
   auto run = cairn::checkpointed_while(loop.step(), start, until_seven, plan, work);
   CHECK(run.reverse(seed, loop.with_record([](pendulum const& x, adjoint_numbers& bar, chosen const& c) { heun_back(x, bar, c.h); })) == stored{}.gradient);
 }
+
+TEST_CASE("an adjoint with a record may return the new bar, and none that changes bar returns anything") {
+  cairn::adaptive loop{[](double& x) { double const h = 0.5 + 0.01 * x; x *= h; return h; }, [](double& x, double h) { x *= h; }};
+  auto const place = loop.with_record([](double, double& bar, double h) { bar *= h; });
+  auto const value = loop.with_record([](double, double bar, double h) { return bar * h; });
+  auto const next = loop.with_record([](double, double x1, double bar, cairn::step_index, double h) { return x1 > 0 ? bar * h : bar; });
+  auto const code = loop.with_record([](double, double& bar, double h) { bar *= h; return 0; });
+  CHECK_FALSE(cairn::adjoint_of<decltype(code), double, double>);
+  auto run = cairn::checkpointed_loop(loop.step(), 1.0, 9);
+  double const expected = run.reverse(1.0, place);
+  CHECK(run.reverse(1.0, value) == expected);
+  CHECK(run.reverse(1.0, next) == expected);
+}
