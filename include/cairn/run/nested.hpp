@@ -35,7 +35,7 @@ template <schedule Plan, class Step, class Adjoint, class Options = no_options>
 class nested {
   // The callables are mutable, so that a const pair of mutable lambdas works.
   struct forward {
-    mutable Step inner;
+    mutable std::remove_const_t<Step> inner;
     step_index steps;
     template <class State>
       requires(detail::shape_of_step<Step, State>().form == step_form::in_place)
@@ -48,8 +48,8 @@ class nested {
   struct backward {
     using inner_plan = Plan;
     Plan plan;
-    mutable Step inner;
-    mutable Adjoint back;
+    mutable std::remove_const_t<Step> inner;
+    mutable std::remove_const_t<Adjoint> back;
     [[no_unique_address]] Options options;
     mutable detail::kept_object memory;
     template <class State, class Bar>
