@@ -54,9 +54,10 @@ void describe(options const& chosen, streams const& text, loop_shape const& loop
               plan.cost.forward_evaluations_per_step, plan.cost.seconds * chosen.passes, chosen.passes);
 }
 
-[[nodiscard]] checks check_all(chosen_plan const& plan, cairn::wide budget, training const& seen, comparison const& against) {
+[[nodiscard]] checks check_all(chosen_plan const& plan, cairn::wide budget, training const& seen, comparison const& against, replayed const& again) {
   checks list;
   list.add("gradient", against.same_bits, "of pass 1, bit for bit that of store-all, which ran in a child process");
+  list.add("replay", again.same_bits, again.difference.empty() ? "in pass 1 once more, " + exact(again.compared) + " states run again or brought back are those of the first run" : again.difference);
   list.add("bytes", seen.counted_peak == plan.cost.peak_bytes,
            "counted " + exact(seen.counted_peak) + ", predicted " + exact(plan.cost.peak_bytes));
   list.add("step_calls", seen.calls_as_predicted, "in every pass the " + exact(plan.cost.step_calls) + " predicted");
@@ -86,12 +87,13 @@ bool run(options const& chosen) {
   describe(chosen, text, loop, plan, budget);
   auto const seen = train(weights, text, plan, costs, chosen.passes);
   auto const against = compare(weights, text, seen);
+  auto const again = replay(weights, text, plan, seen);
   auto const& all = against.all;
   auto const seconds = std::accumulate(seen.seconds.begin(), seen.seconds.end(), 0.0) / chosen.passes;
   std::printf("store-all %s, %.2f s a pass with its memory ready (%.2f s the first); this plan %.2f s, %.2f times that\n",
               size(all.peak_bytes).c_str(), all.warm_seconds, all.first_seconds, seconds, seconds / all.warm_seconds);
   std::printf("checks\n");
-  auto const list = check_all(plan, budget, seen, against);
+  auto const list = check_all(plan, budget, seen, against, again);
 
   json_object report;
   report.add("text", chosen.text)

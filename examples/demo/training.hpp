@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -152,6 +153,30 @@ struct baseline {
   std::memcpy(bytes.data(), &found, sizeof found);
   std::memcpy(bytes.data() + sizeof found, gradient.data(), gradient.size());
   return bytes;
+}
+
+/// Pass 1 once more with a replay check.
+struct replayed {
+  std::uint64_t compared = 0;  ///< states that were run again or brought back
+  bool same_bits = false;      ///< as pass 1 without it
+  std::string difference;      ///< what the check said, if anything
+};
+
+[[nodiscard]] inline replayed replay(parameters<float> const& weights, streams const& text, chosen_plan const& plan, training const& seen) {
+  objective<float> total{{weights.hidden(), weights.symbols()}};
+  total.clear();
+  lstm_step<float> step{weights, text};
+  lstm_adjoint<float> adjoint{weights, text, total, plan.schedule.leaf()};
+  auto work = cairn::workspace_for<state>(plan.schedule, cairn::sweep_options{.verify = cairn::replay_check::checkpoints});
+  replayed result;
+  try {
+    (void)cairn::gradient(step, zero_state(), plan.schedule, zero_state(), adjoint, work);
+    result.same_bits = total.gradient.all() == seen.first_gradient;
+  } catch (cairn::nondeterminism_error const& e) {
+    result.difference = e.what();
+  }
+  result.compared = work.states_compared();
+  return result;
 }
 
 /// The baseline, from a child process, and whether a training's first pass gave its loss and gradient to the last bit.
