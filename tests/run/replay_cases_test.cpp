@@ -188,6 +188,37 @@ TEST_CASE("an object that does not restore all that it saves is found when it is
 
 namespace {
 
+struct moved_snapshot {
+  double value;
+  explicit moved_snapshot(double x) : value{x} {}
+  moved_snapshot(moved_snapshot&&) = default;
+  moved_snapshot& operator=(moved_snapshot&&) = default;
+  void visit_buffers(auto& f) const { cairn::visit_buffers(value, f); }
+  void visit_buffers(auto& f) { cairn::visit_buffers(value, f); }
+  void visit_numbers(auto& f) const { cairn::visit_numbers(value, f); }
+  void visit_numbers(auto& f) { cairn::visit_numbers(value, f); }
+};
+struct object {
+  object() = default;
+  object(object const&) = delete;
+  double value = 1, hidden = 0;
+  [[nodiscard]] moved_snapshot save() const { return moved_snapshot{value}; }
+  void restore(moved_snapshot const& from) { value = from.value; }
+};
+
+}  // namespace
+
+TEST_CASE("an object whose snapshots cannot be copied is compared, too") {
+  auto const step = [](object& x) { x.value += 1 + x.hidden, x.hidden += 0.25; };
+  auto const adjoint = [](object const& x, double& bar) { bar += x.value; };
+  for (auto const mode : modes) {
+    object x;
+    CHECK(difference_in([&] { return gradient(step, x, revolve{10, 2}, 1.0, adjoint, sweep_options{mode}); }));
+  }
+}
+
+namespace {
+
 /// Hides that its copies share what they hold.
 class shared_inside {
  public:

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/first_difference.hpp>
+#include <cairn/core/forms.hpp>
 #include <cairn/core/replay_ledger.hpp>
 #include <cairn/core/state_hash.hpp>
 #include <cairn/run/walker.hpp>

@@ -99,7 +99,7 @@ class saved_states {
   // for a replay check
   /// What f makes of a snapshot of the live state.
   template <class F>
-  [[nodiscard]] auto look(F f) const {
+  auto look(F f) const {
     if (parked_ != no_frame) return f(pool_.state(parked_));
     return f(save_state(std::as_const(*x_)));
   }
@@ -107,7 +107,7 @@ class saved_states {
   template <class F>
   void look_at_another(step_index i, F f) const {
     for (frame_id k = 0; k < pool_.limit(); ++k)
-      if (k != parked_ && pool_.at(k) == i && pool_.record(k).constructed) return f(pool_.state(k), look([](snapshot const& now) { return now; }));
+      if (k != parked_ && pool_.at(k) == i && pool_.record(k).constructed) return look([&](snapshot const& now) { f(pool_.state(k), now); });
   }
 
   [[nodiscard]] State const& live() {
