@@ -10,14 +10,14 @@
 
 namespace cairn::detail {
 
-template <bool Itself = false, class T>
-[[nodiscard]] constexpr bool same_room(T const& from, T const& into);
+template <bool Itself, class T>
+[[nodiscard]] constexpr bool room_agrees(T const& from, T const& into);
 
 template <bool Itself, class T>
 [[nodiscard]] constexpr bool elements_have_same_room(T const& from, T const& into) {
   if (std::size_t(from.size()) != std::size_t(into.size())) return false;
   for (std::size_t k = 0; k < std::size_t(from.size()); ++k)
-    if (!same_room<Itself>(from.data()[k], into.data()[k])) return false;
+    if (!room_agrees<Itself>(from.data()[k], into.data()[k])) return false;
   return true;
 }
 /// Containers with room for as many elements as `from` has. Strings are given a little more by some standard libraries.
@@ -32,35 +32,38 @@ template <bool Itself, class T>
   else return elements_have_same_room<Itself>(from, into);
 }
 
-/// Whether `into`, assigned from `from`, takes no memory for that and then holds none beside what a fresh copy of `from` would: each container
-/// in it has room for exactly as many elements. A part that says its bytes itself is compared by these; of one that nothing is known of, its
-/// own assignment decides.   \tparam Itself  both are one object
+/// See `same_room`.   \tparam Itself  both are one object
 template <bool Itself, class T>
-[[nodiscard]] constexpr bool same_room(T const& from, T const& into) {
+[[nodiscard]] constexpr bool room_agrees(T const& from, T const& into) {
   if constexpr (is_flat<T>()) return true;
   else if constexpr (traited_bytes<T> || member_bytes<T>) return Itself || heap_of(from) == heap_of(into);
   else if constexpr (is_bit_vector<T>) return room_of(into) - from.size() < 8 * sizeof(unsigned long);
   else if constexpr (device_range<T>) return room_of(into) == std::size_t(from.size());
   else if constexpr (std::is_array_v<T>) {
     for (std::size_t k = 0; k < std::extent_v<T>; ++k)
-      if (!same_room<Itself>(from[k], into[k])) return false;
+      if (!room_agrees<Itself>(from[k], into[k])) return false;
     return true;
   }
   else if constexpr (has_members<T> && !element_holder<T>) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       [[maybe_unused]] auto const source = members_of(from);
       [[maybe_unused]] auto const target = members_of(into);
-      return (same_room<Itself>(std::get<I>(source), std::get<I>(target)) && ...);
+      return (room_agrees<Itself>(std::get<I>(source), std::get<I>(target)) && ...);
     }(std::make_index_sequence<parts<T>()>{});
   }
   else if constexpr (contiguous<T>) return range_has_same_room<Itself>(from, into);
-  else if constexpr (optional_like<T>) return !into.has_value() || !from.has_value() || same_room<Itself>(*from, *into);
+  else if constexpr (optional_like<T>) return !into.has_value() || !from.has_value() || room_agrees<Itself>(*from, *into);
   else return true;
 }
 
+/// Whether `into`, assigned from `from`, takes no memory for that and then holds none beside what a fresh copy of `from` would: each container
+/// in it has room for exactly as many elements. A part that says its bytes itself is compared by these; of one that nothing is known of, its
+/// own assignment decides.
+template <class T>
+[[nodiscard]] constexpr bool same_room(T const& from, T const& into) { return room_agrees<false>(from, into); }
 /// No container in `x` has room to spare, as far as can be seen.
 template <class T>
-[[nodiscard]] constexpr bool is_snug(T const& x) { return same_room<true>(x, x); }
+[[nodiscard]] constexpr bool is_snug(T const& x) { return room_agrees<true>(x, x); }
 
 template <class T, class... Seen> [[nodiscard]] consteval bool says_bytes();
 template <class... T, class... Seen>
