@@ -186,3 +186,41 @@ TEST_CASE("a loop over sizes that stay takes no memory in a warm sweep", "[run][
   check([](swarm& x, step_index) { x[0].assign(x[0].size(), 2); });
   check([](swarm const& x, swarm& x1, step_index) { x1 = x; });
 }
+
+namespace {
+
+/// Two arrays behind a wall: it says how much room they have, and its assignment keeps the most.
+class walled {
+ public:
+  walled() = default;
+  explicit walled(step_index i) { resize(i); }
+  void resize(step_index i) {
+    std::size_t const first = std::size_t(i * 37 % 11) * 10;
+    set(a_, first);
+    set(b_, 100 - first);
+  }
+  [[nodiscard]] std::size_t bytes() const { return sizeof(*this) + (a_.capacity() + b_.capacity()) * sizeof(double); }
+
+ private:
+  static void set(cell& x, std::size_t size) {
+    if (x.capacity() != size) x = cell{};
+    x.assign(size, 1);
+  }
+  cell a_, b_;
+};
+
+}  // namespace
+
+TEST_CASE("a class that counts its own bytes keeps no more of them in a copy than it says", "[run][bytes]") {
+  constexpr std::size_t bytes = sizeof(walled) + 100 * sizeof(double);
+  walled const x0{0};
+  CHECK(bytes_of(x0) == bytes);
+  auto const adjoint = [](walled const&, double& bar, step_index) { bar += 1; };
+  auto const in_place = [](walled& x, step_index i) { x.resize(i + 1); };
+  for (slot_index const slots : {1, 3, 8, 20}) {
+    revolve const plan{longest, slots};
+    std::size_t most = 0;
+    CHECK(gradient(in_place, x0, plan, 0.0, adjoint, [&](event const& e) { most = std::max(most, e.bytes_held()); }) == double(longest));
+    CHECK(most <= std::size_t(estimate(plan, {}).peak_states) * bytes);
+  }
+}

@@ -44,6 +44,7 @@ struct phantom_bar {};
 
 /// The exact peak in bytes of one `gradient` over a store in memory whose state i holds `size_of(i)` bytes; with states of one size
 /// it is `sweep_bytes`. What a step needs for a moment while it makes its result is not in it.
+/// Exact where states have no room to spare as the step leaves them; else a bound, if size_of counts that room, too.
 /// \param size_of  bytes of state i, 0 <= i <= n, as `bytes_of` counts them   \param sizes  of everything else; `state` is not read
 /// Cost: one call of size_of a step, as many as the plan's step calls; no state is made.
 template <schedule Plan, class SizeOf>
