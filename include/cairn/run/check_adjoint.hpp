@@ -319,8 +319,8 @@ class adjoint_check {
   }
   void run_out_of_place(State const& x, State& x1, step_index i) {
     ++report_.step_calls;
-    if constexpr (shape_of_step<Step, State>().indexed) step_(x, x1, std::as_const(i));
-    else step_(x, x1);
+    if constexpr (shape_of_step<Step, State>().indexed) call_lending(step_, x, x1, std::as_const(i));
+    else call_lending(step_, x, x1);
   }
   /// Another number of the same sign and magnitude in the place of each.
   void refill(State& x) const {

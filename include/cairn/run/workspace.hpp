@@ -171,7 +171,7 @@ struct stopped_note {
  private:
   [[gnu::noinline, gnu::cold]] void note() noexcept {
     try {
-      run.initial_hash = run.states.hash_of_initial();
+      if (std::uint64_t const hash = run.states.hash_of_initial(); hash != 0) run.initial_hash = hash;
     } catch (...) {  // what the user's visit_buffers throws: nothing is known then
     }
   }
