@@ -39,7 +39,7 @@ template <class Schedule>
   static_assert(schedule<Schedule>, "cairn: actions are written of a schedule, for example cairn::revolve{n, slots}");
   nlohmann::json object{{"steps", plan.steps()}, {"slots", plan.slots()}};
   auto const wide_json = [](wide value) -> nlohmann::json {
-    if (value <= wide(std::numeric_limits<step_index>::max())) return step_index(value);
+    if (value <= wide((std::numeric_limits<step_index>::max)())) return step_index(value);
     return std::string{detail::text<40>{}.add(value).c_str()};
   };
   unit_budget const budget = units_of(plan), usual;

@@ -110,14 +110,14 @@ using record_of = std::remove_reference_t<decltype((std::declval<F&>().record))>
 template <class F>
 using reverse_of = std::remove_reference_t<decltype((std::declval<F&>().reverse))>;
 
-template <class Record, class Reverse, class S, class Bar, class... I>
+template <class Record, class Reverse, class S, class Bar, class... Index>
 [[nodiscard]] consteval adjoint_shape reverse_after() {
-  using R = call_result<Record, S&, I...>;
+  using R = call_result<Record, S&, Index...>;
   using tape = std::remove_cvref_t<R>;
-  constexpr bool moves_on = !only_reads<Record, R, S, arguments<>, I...> || forwards<Record, S, arguments<>, I...>;
+  constexpr bool moves_on = !only_reads<Record, R, S, arguments<>, Index...> || forwards<Record, S, arguments<>, Index...>;
   constexpr auto with = [](adjoint_shape read) {
     read.reverse_indexed = read.indexed;
-    read.indexed = sizeof...(I) > 0;
+    read.indexed = sizeof...(Index) > 0;
     return read;
   };
   if constexpr (std::is_void_v<R> || !moves_on) return no_adjoint(fault::tape);

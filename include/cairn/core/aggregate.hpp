@@ -60,14 +60,14 @@ template <class T, std::size_t N, class... Tail>
   // clang-format on
 }
 
-template <class T, std::size_t... I>
-[[nodiscard]] consteval bool takes(std::index_sequence<I...>) { return requires { T{anything<T, I>{}...}; }; }
-template <class T, std::size_t... I, std::size_t... J>
-[[nodiscard]] consteval bool takes_nested(std::index_sequence<I...>, std::index_sequence<J...>) {
-  return requires { T{anything<T, I>{}..., {anything<T>{}}, anything<T, J>{}...}; };
+template <class T, std::size_t... Place>
+[[nodiscard]] consteval bool takes(std::index_sequence<Place...>) { return requires { T{anything<T, Place>{}...}; }; }
+template <class T, std::size_t... Place, std::size_t... J>
+[[nodiscard]] consteval bool takes_nested(std::index_sequence<Place...>, std::index_sequence<J...>) {
+  return requires { T{anything<T, Place>{}..., {anything<T>{}}, anything<T, J>{}...}; };
 }
-template <class T, class First, std::size_t... I>
-[[nodiscard]] consteval bool takes_first(std::index_sequence<I...>) { return requires { T{First{}, anything<T, I>{}...}; }; }
+template <class T, class First, std::size_t... Place>
+[[nodiscard]] consteval bool takes_first(std::index_sequence<Place...>) { return requires { T{First{}, anything<T, Place>{}...}; }; }
 
 /// Members that `T` has beside N that empty braces can make; more than `most_members` where it cannot be told.
 template <class T, std::size_t N = 0>
@@ -186,9 +186,9 @@ struct any_union {
     requires std::is_union_v<U>
   operator U() const;
 };
-template <class T, class At, std::size_t... I, std::size_t... J>
-[[nodiscard]] consteval bool takes_at(std::index_sequence<I...>, std::index_sequence<J...>) {
-  return requires { T{anything<T, I>{}..., At{}, anything<T, J>{}...}; };
+template <class T, class At, std::size_t... Place, std::size_t... J>
+[[nodiscard]] consteval bool takes_at(std::index_sequence<Place...>, std::index_sequence<J...>) {
+  return requires { T{anything<T, Place>{}..., At{}, anything<T, J>{}...}; };
 }
 /// The initialiser `At` of `All` goes to a union. The members of an anonymous one would be named by the structured binding, which is no error
 /// that could be asked about.

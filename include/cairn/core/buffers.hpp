@@ -136,9 +136,9 @@ constexpr void for_each_part(X& x, F f) {
   else if constexpr (plain_range<T>)
     for (auto& element : x) f(element);
   else
-    [&]<std::size_t... I>([[maybe_unused]] std::index_sequence<I...> order) {
+    [&]<std::size_t... Place>([[maybe_unused]] std::index_sequence<Place...> order) {
       [[maybe_unused]] auto const members = members_of(x);
-      (f(std::get<I>(members)), ...);
+      (f(std::get<Place>(members)), ...);
     }(std::make_index_sequence<parts<T>()>{});
 }
 

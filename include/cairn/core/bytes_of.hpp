@@ -91,9 +91,9 @@ template <class T>
     return sum;
   }
   else if constexpr (optional_like<T>) return x.has_value() ? heap_of(*x) : 0;
-  else return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  else return [&]<std::size_t... Place>(std::index_sequence<Place...>) {
     [[maybe_unused]] auto const members = members_of(x);
-    return (std::size_t{0} + ... + heap_of(std::get<I>(members)));
+    return (std::size_t{0} + ... + heap_of(std::get<Place>(members)));
   }(std::make_index_sequence<parts<T>()>{});
 }
 

@@ -30,9 +30,9 @@ class named_tiers {
 /// Cost: a byte a stage; O(1) an action.
 class chain_walk {
  public:
-  /// \param far  tiers that saves and loads may name   \param who  the public name that refuses, with static storage
-  chain_walk(step_index stages, named_tiers far, char const* who)
-      : stages_{stages}, far_{far}, who_{who}, held_(std::size_t(stages) + 2), adjoint_{stages + 1} { held_[0] = in_memory; }
+  /// \param elsewhere  tiers that saves and loads may name   \param who  the public name that refuses, with static storage
+  chain_walk(step_index stages, named_tiers elsewhere, char const* who)
+      : stages_{stages}, far_{elsewhere}, who_{who}, held_(std::size_t(stages) + 2), adjoint_{stages + 1} { held_[0] = in_memory; }
 
   /// \param adjoint_needs_state  whether the adjoint of the action's stage needs its state beside its tape
   /// \throws invalid_schedule   where `a` asks for what is not there
@@ -40,8 +40,8 @@ class chain_walk {
     using enum chain_action_kind;
     bool const runs = a.kind == forward || a.kind == record || a.kind == drop_tape || a.kind == backward;
     if (a.stage < 0 || a.stage > stages_ - (runs ? 1 : 0)) refuse("an action names a stage that is not there", a);
-    bool const far = a.kind == save || a.kind == load || (a.kind == drop && a.where != tier::memory);
-    if (far && (a.where == tier::memory || !far_.holds(a.where))) refuse("an action names a tier that is not there", a);
+    bool const elsewhere = a.kind == save || a.kind == load || (a.kind == drop && a.where != tier::memory);
+    if (elsewhere && (a.where == tier::memory || !far_.holds(a.where))) refuse("an action names a tier that is not there", a);
     step_index const i = a.stage;
     switch (a.kind) {
       case forward: need(at_hand(i), "a stage is run on a state that is not at hand", a); break;
@@ -50,8 +50,8 @@ class chain_walk {
         need(!holds_tape(i), "a stage is recorded whose tape lives", a);
         break;
       case drop:
-        need(far || i > 0, "state 0, which is the caller's, is dropped", a);
-        need(holds_state(i, a.where), far ? "a state is dropped that is not kept on that tier" : "a state is dropped that is not kept", a);
+        need(elsewhere || i > 0, "state 0, which is the caller's, is dropped", a);
+        need(holds_state(i, a.where), elsewhere ? "a state is dropped that is not kept on that tier" : "a state is dropped that is not kept", a);
         break;
       case drop_tape: need(holds_tape(i), "a tape is dropped that does not live", a); break;
       case loss:

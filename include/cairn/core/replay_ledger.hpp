@@ -164,7 +164,7 @@ class replay_ledger {
     std::uint64_t hash = 0;
   };
   static_assert(sizeof(entry) == bytes_a_noted_state && sizeof(std::uint64_t) == bytes_a_hash);
-  static constexpr step_index none_reversed = std::numeric_limits<step_index>::max(), first_table = 63;
+  static constexpr step_index none_reversed = (std::numeric_limits<step_index>::max)(), first_table = 63;
 
   [[nodiscard]] bool agrees(step_index i, std::uint64_t first, std::uint64_t again) noexcept {
     ++compared_;

@@ -45,10 +45,10 @@ template <bool Itself, class T>
     return true;
   }
   else if constexpr (has_members<T> && !element_holder<T>) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return [&]<std::size_t... Place>(std::index_sequence<Place...>) {
       [[maybe_unused]] auto const source = members_of(from);
       [[maybe_unused]] auto const target = members_of(into);
-      return (room_agrees<Itself>(std::get<I>(source), std::get<I>(target)) && ...);
+      return (room_agrees<Itself>(std::get<Place>(source), std::get<Place>(target)) && ...);
     }(std::make_index_sequence<parts<T>()>{});
   }
   else if constexpr (contiguous<T>) return range_has_same_room<Itself>(from, into);

@@ -137,8 +137,8 @@ struct deleted_unless {
     requires(!copied_well<U, Assigned, T, Seen...>)
   operator U() const = delete;
 };
-template <class T, class Part, std::size_t... I>
-[[nodiscard]] consteval bool made_of(std::index_sequence<I...>) { return requires { T{(void(I), Part{})...}; }; }
+template <class T, class Part, std::size_t... Place>
+[[nodiscard]] consteval bool made_of(std::index_sequence<Place...>) { return requires { T{(void(Place), Part{})...}; }; }
 /// Every base class and every member of an aggregate is as `Part` wants it.
 template <class T, class Part, std::size_t At = 0>
 [[nodiscard]] consteval bool all_made_of() {

@@ -28,26 +28,26 @@ template <class F>
 }
 
 /// The type of number I in a list.
-template <std::size_t I, class List> struct type_at;
-template <std::size_t I, class A, class... Rest> struct type_at<I, arguments<A, Rest...>> : type_at<I - 1, arguments<Rest...>> {};
+template <std::size_t Place, class List> struct type_at;
+template <std::size_t Place, class A, class... Rest> struct type_at<Place, arguments<A, Rest...>> : type_at<Place - 1, arguments<Rest...>> {};
 template <class A, class... Rest> struct type_at<0, arguments<A, Rest...>> { using type = A; };
 
 /// Parameter I of a generic f is taken by value: beside a rival that differs in it alone, where it takes T const volatile&, a reference of f's
 /// would be ahead.
-template <class F, std::size_t I, class List, class Numbers> inline constexpr bool rival_takes = false;
-template <class F, std::size_t I, class... A, std::size_t... K>
-inline constexpr bool rival_takes<F, I, arguments<A...>, std::index_sequence<K...>> =
-    winner<rival<F, std::conditional_t<K == I, std::remove_cvref_t<A> const volatile&, A>...>, A...>() == contest::rival;
+template <class F, std::size_t Place, class List, class Numbers> inline constexpr bool rival_takes = false;
+template <class F, std::size_t Place, class... A, std::size_t... K>
+inline constexpr bool rival_takes<F, Place, arguments<A...>, std::index_sequence<K...>> =
+    winner<rival<F, std::conditional_t<K == Place, std::remove_cvref_t<A> const volatile&, A>...>, A...>() == contest::rival;
 
 /// Called with arguments of the types `A...`, the one of number I a const object, f takes that one by value. False where it cannot be told: of
 /// members that are templates or overloaded.
-template <class F, std::size_t I, class List> inline constexpr bool takes_by_value = false;
-template <class F, std::size_t I, class... A>
-inline constexpr bool takes_by_value<F, I, arguments<A...>> = [] {
+template <class F, std::size_t Place, class List> inline constexpr bool takes_by_value = false;
+template <class F, std::size_t Place, class... A>
+inline constexpr bool takes_by_value<F, Place, arguments<A...>> = [] {
   using function = std::remove_cv_t<typename function_within<F>::type>;
   using list = typename decltype(parameters_of<function>())::type;
-  if constexpr (!std::is_void_v<list>) return !std::is_reference_v<typename type_at<I, list>::type>;
-  else if constexpr (generic<function>) return rival_takes<function, I, arguments<A...>, std::index_sequence_for<A...>>;
+  if constexpr (!std::is_void_v<list>) return !std::is_reference_v<typename type_at<Place, list>::type>;
+  else if constexpr (generic<function>) return rival_takes<function, Place, arguments<A...>, std::index_sequence_for<A...>>;
   else return false;
 }();
 

@@ -58,10 +58,10 @@ constexpr void copy_state(T const& from, T& into) {
     for (auto const& element : from) copy_state(element, *to++);
   }
   else
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
+    [&]<std::size_t... Place>(std::index_sequence<Place...>) {
       auto const source = detail::members_of(from);
       auto const target = detail::members_of(into);
-      (copy_state(std::get<I>(source), std::get<I>(target)), ...);
+      (copy_state(std::get<Place>(source), std::get<Place>(target)), ...);
     }(std::make_index_sequence<detail::parts<T>()>{});
 }
 

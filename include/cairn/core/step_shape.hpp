@@ -85,29 +85,29 @@ template <class F, class... Before>
 concept calls_with_index = calls<F, Before..., step_index> && calls<F, Before..., step_index const&>;
 
 /// Called as f(x, i...).
-template <class F, class S, class... I>
+template <class F, class S, class... Index>
 [[nodiscard]] consteval step_shape step_on_one() {
-  constexpr bool indexed = sizeof...(I) > 0;
-  using R = call_result<F, S&, I...>;
-  constexpr bool reads = only_reads<F, R, S, arguments<>, I...>;
-  constexpr bool writes = !reads || forwards<F, S, arguments<>, I...>;
+  constexpr bool indexed = sizeof...(Index) > 0;
+  using R = call_result<F, S&, Index...>;
+  constexpr bool reads = only_reads<F, R, S, arguments<>, Index...>;
+  constexpr bool writes = !reads || forwards<F, S, arguments<>, Index...>;
   constexpr bool stops = std::is_same_v<R, bool> && writes && !std::is_same_v<S, bool>;
   if constexpr (indexed && floating_index<F, S&>) return no_step(fault::floating);
-  else if constexpr (narrows<F, S, arguments<>, I...>) return no_step(fault::narrow);
+  else if constexpr (narrows<F, S, arguments<>, Index...>) return no_step(fault::narrow);
   else if constexpr (std::is_void_v<R> || stops)
     return writes ? step_shape{step_form::in_place, indexed, stops, fault::none} : no_step(fault::unchanged);
   else if constexpr (!reads) return no_step(fault::both);
   else return gives<R, S> ? step_shape{step_form::by_value, indexed, false, fault::none} : no_step(fault::result);
 }
 /// Called as f(x, x1, i...).
-template <class F, class S, class... I>
+template <class F, class S, class... Index>
 [[nodiscard]] consteval step_shape step_on_two() {
-  constexpr bool indexed = sizeof...(I) > 0;
-  if constexpr (!calls<F, S const&, S&, I...>) return no_step(fault::shape);
+  constexpr bool indexed = sizeof...(Index) > 0;
+  if constexpr (!calls<F, S const&, S&, Index...>) return no_step(fault::shape);
   else if constexpr (indexed && floating_index<F, S const&, S&>) return no_step(fault::floating);
-  else if constexpr (narrows<F, S, arguments<>, S&, I...>) return no_step(fault::narrow);
-  else if constexpr (!calls_void<F, S const&, S&, I...>) return no_step(fault::both);
-  else if constexpr (only_reads<F, void, S, arguments<S const&>, I...> && !forwards<F, S, arguments<S const&>, I...>)
+  else if constexpr (narrows<F, S, arguments<>, S&, Index...>) return no_step(fault::narrow);
+  else if constexpr (!calls_void<F, S const&, S&, Index...>) return no_step(fault::both);
+  else if constexpr (only_reads<F, void, S, arguments<S const&>, Index...> && !forwards<F, S, arguments<S const&>, Index...>)
     return no_step(fault::unchanged);
   else return {step_form::out_of_place, indexed, false, fault::none};
 }

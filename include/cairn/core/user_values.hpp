@@ -55,9 +55,9 @@ template <bool ByValue, class A>
   if constexpr (ByValue && lent<A&&>) return copy_of<std::remove_cvref_t<A>>(x);
   else return std::forward<A>(x);
 }
-template <class Called, std::size_t... I, class F, class... A>
-constexpr decltype(auto) call_lending_each(std::index_sequence<I...>, F& f, A&&... args) {
-  return f(lend<takes_by_value<Called, I, arguments<A&&...>>>(std::forward<A>(args))...);
+template <class Called, std::size_t... Place, class F, class... A>
+constexpr decltype(auto) call_lending_each(std::index_sequence<Place...>, F& f, A&&... args) {
+  return f(lend<takes_by_value<Called, Place, arguments<A&&...>>>(std::forward<A>(args))...);
 }
 /// `f(args...)`, where f is a function of the user's.
 template <class F, class... A>

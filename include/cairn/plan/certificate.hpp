@@ -35,14 +35,14 @@ struct certificate {
 /// \param within  bytes that plans may take: those that this one takes, or the budget it was made for
 /// Cost: some thousand evaluations of a closed form where there are leaves or other tiers than memory, else some ten.
 [[nodiscard]] constexpr certificate certify(cost const& sum, workload const& work, wide within) {
-  wide const far = detail::far_states(work);
+  wide const elsewhere = detail::far_states(work);
   certificate proof;
   proof.step_calls = sum.step_calls;
-  proof.least_step_calls = detail::fewest_calls(work, sum.steps, within, far);
+  proof.least_step_calls = detail::fewest_calls(work, sum.steps, within, elsewhere);
   proof.seconds = sum.seconds;
   proof.least_seconds = detail::least_seconds(work, sum.steps, within);
   proof.bytes = sum.memory_bytes;
-  proof.least_bytes = detail::least_memory(work, sum.steps, sum.step_calls, far, sum.memory_bytes);
+  proof.least_bytes = detail::least_memory(work, sum.steps, sum.step_calls, elsewhere, sum.memory_bytes);
   return proof;
 }
 /// The same within the bytes that the plan itself takes.

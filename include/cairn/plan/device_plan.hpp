@@ -81,7 +81,7 @@ class device_search {
   template <class Use>
   void each_extra(int least_spared, int most_spared, Use use) const {
     for (int spared = least_spared; spared <= most_spared; ++spared)
-      if (frames_ >= spared) use(std::min(frames_ - spared, steps_ < 1 ? 1 : steps_));
+      if (frames_ >= spared) use((std::min)(frames_ - spared, steps_ < 1 ? 1 : steps_));
   }
   void on_device() {
     each_extra(0, 2, [&](slot_index slots) {
@@ -90,8 +90,8 @@ class device_search {
   }
   /// The steps that go by while a state is copied one way.
   [[nodiscard]] double steps_a_copy() const {
-    double const copy = std::max(work_.tiers.host.write_seconds, work_.tiers.host.read_seconds);
-    return work_.step_seconds > 0 ? std::min(copy / work_.step_seconds, double(steps_)) : 0;
+    double const copy = (std::max)(work_.tiers.host.write_seconds, work_.tiers.host.read_seconds);
+    return work_.step_seconds > 0 ? (std::min)(copy / work_.step_seconds, double(steps_)) : 0;
   }
   /// Periods about as long as a copy takes, and the shortest that there are slots for. A copy is hidden behind a period that is longer.
   void periods() {
@@ -106,7 +106,7 @@ class device_search {
     std::sort(lengths.begin(), lengths.end());
     lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
     for (step_index const length : lengths)
-      each_extra(1, 5, [&](slot_index extra) { add(planner::two_level, two_level{steps_, length, std::min(extra, length), {tier::host, tier::device}}); });
+      each_extra(1, 5, [&](slot_index extra) { add(planner::two_level, two_level{steps_, length, (std::min)(extra, length), {tier::host, tier::device}}); });
   }
   /// A copy costs H-Revolve all of its time, where steps go on meanwhile: fractions of it make plans that copy more.
   void tables() {

@@ -156,7 +156,7 @@ template <schedule Plan>
   if (sum.steps > 0) sum.forward_evaluations_per_step = double(sum.step_calls) / double(sum.steps);
   sum.transfer_seconds = transfer_seconds_of(sum.counts, work);
   sum.seconds = seconds_of(sum.counts, work, frames);
-  if (!(sum.seconds <= std::numeric_limits<double>::max()))
+  if (!(sum.seconds <= (std::numeric_limits<double>::max)()))
     throw overflow_error{"cairn::estimate", "the seconds of this plan are too many for a double", {{"steps", sum.steps}}, "give the times in a larger unit"};
   return answer;
 }

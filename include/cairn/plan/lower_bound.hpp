@@ -47,11 +47,11 @@ namespace cairn::detail {
 /// For recording adjoints, which may keep tapes. Let each kept tape be a kept state instead: that in front of its step and, where a tape
 /// brings back the state behind it, that one, too. Then every step is recorded once more at most, and the sweep is one that keeps states
 /// only, of which none has fewer than T + n calls. So no sweep with tapes has fewer than T, nor fewer than n.
-[[nodiscard]] constexpr wide fewest_recorded_calls(workload const& work, step_index steps, wide bytes, wide far) noexcept {
+[[nodiscard]] constexpr wide fewest_recorded_calls(workload const& work, step_index steps, wide bytes, wide elsewhere) noexcept {
   wide const initial = work.initial_bytes ? *work.initial_bytes : work.state_bytes;
   wide const item = least_of(work.state_bytes, work.tape_bytes);
   wide const items = item == 0 ? wide{1} << 63 : beyond(bytes, initial + work.adjoint_bytes) / item;
-  return most_of(wide(steps), fewest_runs(steps, 1 + (work.tapes_restart ? 2 : 1) * (items + far)));
+  return most_of(wide(steps), fewest_runs(steps, 1 + (work.tapes_restart ? 2 : 1) * (items + elsewhere)));
 }
 
 /// For leaves of `longest` steps at most. Count the runs of the steps i with i = r modulo `longest`: an adjoint call reverses one of these
@@ -64,10 +64,10 @@ namespace cairn::detail {
 }
 
 /// The fewest calls of the step of any plan within `bytes` of memory, with `far` states on other tiers.
-[[nodiscard]] constexpr wide fewest_calls(workload const& work, step_index steps, wide bytes, wide far) noexcept {
+[[nodiscard]] constexpr wide fewest_calls(workload const& work, step_index steps, wide bytes, wide elsewhere) noexcept {
   if (steps < 1) return 0;
-  if (work.form.adjoint == adjoint_form::recorded) return fewest_recorded_calls(work, steps, bytes, far);
-  if (work.form.adjoint != adjoint_form::leaf) return fewest_runs(steps, states_that_matter(work, bytes, 1) + far) + 1;
+  if (work.form.adjoint == adjoint_form::recorded) return fewest_recorded_calls(work, steps, bytes, elsewhere);
+  if (work.form.adjoint != adjoint_form::leaf) return fewest_runs(steps, states_that_matter(work, bytes, 1) + elsewhere) + 1;
   if (work.tape_step_bytes == 0) return wide(steps);
   // Of the plans whose longest leaf has a to b steps none has more states than leaves of a steps leave room for.
   wide least = ~wide{0};
@@ -76,7 +76,7 @@ namespace cairn::detail {
   for (step_index a = 1; a <= longest;) {
     step_index const next = next_on_ladder(a, 64, 8);
     step_index const b = a < next && next - 1 < longest ? next - 1 : longest;
-    least = least_of(least, fewest_leaf_calls(steps, b, states_that_matter(work, bytes, a) + far));
+    least = least_of(least, fewest_leaf_calls(steps, b, states_that_matter(work, bytes, a) + elsewhere));
     if (b == longest) break;
     a = next;
   }
@@ -85,13 +85,13 @@ namespace cairn::detail {
 
 /// Less memory than this is not enough for so few calls, to a thousandth.
 /// \param enough  bytes with which a plan is known to do with that many
-[[nodiscard]] constexpr wide least_memory(workload const& work, step_index steps, wide calls, wide far, wide enough) noexcept {
+[[nodiscard]] constexpr wide least_memory(workload const& work, step_index steps, wide calls, wide elsewhere, wide enough) noexcept {
   wide const always = least_of((work.initial_bytes ? *work.initial_bytes : work.state_bytes) + work.adjoint_bytes, enough);
-  if (fewest_calls(work, steps, always, far) <= calls) return always;
+  if (fewest_calls(work, steps, always, elsewhere) <= calls) return always;
   wide below = always;
   while (enough - below > 1 + enough / 1024) {
     wide const middle = below + (enough - below) / 2;
-    (fewest_calls(work, steps, middle, far) <= calls ? enough : below) = middle;
+    (fewest_calls(work, steps, middle, elsewhere) <= calls ? enough : below) = middle;
   }
   return below + 1;
 }
@@ -101,14 +101,14 @@ namespace cairn::detail {
 [[nodiscard]] constexpr double least_seconds(workload const& work, step_index steps, wide bytes) noexcept {
   if (steps < 1) return 0;
   double const adjoints = double(steps) * work.adjoint_seconds;
-  wide const far = least_of(far_states(work), wide(steps));
+  wide const elsewhere = least_of(far_states(work), wide(steps));
   double const recording = record_seconds(work), call = work.step_seconds;
   bool const records = work.form.adjoint == adjoint_form::recorded;
   if (records) {
-    wide const more = fewest_calls(work, steps, bytes, far) - wide(steps);
+    wide const more = fewest_calls(work, steps, bytes, elsewhere) - wide(steps);
     return adjoints + double(steps) * recording + double(more) * (call < recording ? call : recording);
   }
-  if (work.form.adjoint == adjoint_form::leaf) return adjoints + double(fewest_calls(work, steps, bytes, far)) * call;
+  if (work.form.adjoint == adjoint_form::leaf) return adjoints + double(fewest_calls(work, steps, bytes, elsewhere)) * call;
   double trip = -1;
   for (tier const where : all_tiers) {
     if (where == tier::memory || work.tiers[where].bytes == 0) continue;
@@ -116,12 +116,12 @@ namespace cairn::detail {
     if (trip < 0 || there < trip) trip = there;
   }
   double least = double(fewest_calls(work, steps, bytes, 0)) * call;
-  for (step_index a = 1; trip >= 0 && wide(a) <= far;) {
+  for (step_index a = 1; trip >= 0 && wide(a) <= elsewhere;) {
     step_index const next = next_on_ladder(a, 256, 16);
-    wide const b = a < next ? least_of(wide(next) - 1, far) : far;
+    wide const b = a < next ? least_of(wide(next) - 1, elsewhere) : elsewhere;
     double const here = double(fewest_calls(work, steps, bytes, b)) * call + double(a) * trip;
     if (here < least) least = here;
-    if (b == far) break;
+    if (b == elsewhere) break;
     a = next;
   }
   return adjoints + least;

@@ -31,7 +31,7 @@ namespace detail {
     wide const bytes = plans.back().cost.memory_bytes;
     if (bytes == 0) break;
     wide const next = ratio > 1 ? wide(double(bytes) / ratio) : bytes - 1;
-    budget = std::min(bytes - 1, plans.size() + 1 < most ? std::max(next, least) : least);
+    budget = (std::min)(bytes - 1, plans.size() + 1 < most ? (std::max)(next, least) : least);
   }
   return plans;
 }
@@ -52,7 +52,7 @@ namespace detail {
   if (plans.empty() || plans.size() > most_points) {
     plans = detail::plans_downward(work, options, least, 1, 1);
     double const range = plans.empty() || least == 0 ? 1 : double(plans[0].cost.memory_bytes) / double(least);
-    plans = detail::plans_downward(work, options, least, std::pow(std::max(range, 1.0), 1 / double(most_points - 1)), most_points);
+    plans = detail::plans_downward(work, options, least, std::pow((std::max)(range, 1.0), 1 / double(most_points - 1)), most_points);
   }
   std::vector<planned> front;
   for (std::size_t k = plans.size(); k-- > 0;) {

@@ -52,7 +52,7 @@ class plan_search {
   template <class Make>
   bool try_widest(contest& so_far, planner by, plan_parameters with, Make const& make) {
     slot_fit const fit = most_slots_within(budget_, work_, make);
-    so_far.least = std::min(so_far.least, fit.bytes);
+    so_far.least = (std::min)(so_far.least, fit.bytes);
     if (!fit.fits) return false;
     with.slots = fit.slots;
     enter(so_far, plan_of(make(fit.slots), work_, by, with));
@@ -102,7 +102,7 @@ class plan_search {
     };
     step_index const longest = steps_ < 1 ? 1 : steps_;
     if (options_.leaf || !is_leaf_form()) {
-      with_leaf(options_.leaf ? std::min(*options_.leaf, longest) : 1);
+      with_leaf(options_.leaf ? (std::min)(*options_.leaf, longest) : 1);
       return close(std::move(so_far), by);
     }
     auto const has_room = [&](step_index leaf) { return leaf == 1 || tape_of_leaf(work_, leaf) <= budget_.count(); };
@@ -110,7 +110,7 @@ class plan_search {
     if (has_room(longest)) with_leaf(longest);
     if (!so_far.best.empty()) {
       step_index const best = so_far.best[0].with.leaf, around = std::min<step_index>(best / 16, 100);
-      for (step_index leaf = std::max<step_index>(65, best - around); best > 64 && leaf <= std::min(best + around, longest) && has_room(leaf); ++leaf)
+      for (step_index leaf = std::max<step_index>(65, best - around); best > 64 && leaf <= (std::min)(best + around, longest) && has_room(leaf); ++leaf)
         with_leaf(leaf);
     }
     close(std::move(so_far), by);
@@ -119,7 +119,7 @@ class plan_search {
   /// How many slots a table over all steps may have; 0 where it may not have one.
   [[nodiscard]] slot_index most_in_table() const {
     wide const rows = options_.most_table_cells / wide(std::max<step_index>(steps_, 1));
-    return slot_index(std::min(rows, wide(useful_slots(steps_))));
+    return slot_index((std::min)(rows, wide(useful_slots(steps_))));
   }
   [[nodiscard]] bool is_walkable() const { return steps_ <= most_walked_steps; }
   /// What makes a plan by a table: there is none where it has no room. `make_with(far)` is the planner with that many slots elsewhere, of
@@ -128,15 +128,15 @@ class plan_search {
   void by_table(planner by, slot_index most_far, MakeWith const& make_with) {
     contest so_far;
     skip_reason reason = skip_reason::budget;
-    for (slot_index far = most_far;; far /= 4) {
+    for (slot_index elsewhere = most_far;; elsewhere /= 4) {
       try {
-        try_widest(so_far, by, {.far_slots = far}, make_with(far));
+        try_widest(so_far, by, {.far_slots = elsewhere}, make_with(elsewhere));
       } catch (invalid_plan const&) {
         reason = skip_reason::table;
       } catch (too_much_work const&) {
         reason = skip_reason::work;
       }
-      if (far < 16 || far == unlimited_slots) break;
+      if (elsewhere < 16 || elsewhere == unlimited_slots) break;
     }
     close(std::move(so_far), by, reason);
   }
@@ -155,8 +155,8 @@ class plan_search {
     skip_reason reason = most_in_table() > 0 ? skip_reason::budget : skip_reason::table;
     if (slot_index const rows = most_in_table(); so_far.best.empty() && rows > 0) {
       try {
-        slot_fit const fit = most_slots_within(budget_, work_, make(std::min(rows, all)));
-        so_far.least = std::min(so_far.least, fit.bytes);
+        slot_fit const fit = most_slots_within(budget_, work_, make((std::min)(rows, all)));
+        so_far.least = (std::min)(so_far.least, fit.bytes);
         if (fit.fits) enter_units(so_far, with, make(rows), fit.slots);
       } catch (too_much_work const&) {
         reason = skip_reason::work;
@@ -174,14 +174,14 @@ class plan_search {
   }
 
   void on_tiers() {
-    bool far = false;
-    for (tier const where : all_tiers) far = far || (where != tier::memory && work_.tiers[where].bytes > 0);
-    far = far && other_tiers_;
+    bool elsewhere = false;
+    for (tier const where : all_tiers) elsewhere = elsewhere || (where != tier::memory && work_.tiers[where].bytes > 0);
+    elsewhere = elsewhere && other_tiers_;
     if (is_leaf_form() && options_.leaf.value_or(1) > 1) return;
-    if (far) two_levels();
-    if (far || (memory_costs() && !options_.only)) tables(far);
+    if (elsewhere) two_levels();
+    if (elsewhere || (memory_costs() && !options_.only)) tables(elsewhere);
   }
-  void tables(bool far) {
+  void tables(bool elsewhere) {
     slot_index const rows = most_in_table();
     auto const refused = [&](planner by) {
       if (!is_wanted(by)) return true;
@@ -190,14 +190,14 @@ class plan_search {
       skipped.push_back({by, walks ? skip_reason::table : skip_reason::length});
       return true;
     };
-    slot_index const half = far ? (rows + 1) / 2 : 0;
+    slot_index const half = elsewhere ? (rows + 1) / 2 : 0;
     wide const allowed = options_.most_table_bytes;
     if (!refused(planner::hrevolve))
       by_table(planner::hrevolve, half, [&](slot_index there) { return hrevolve_maker{work_, steps_, std::max<slot_index>(rows - there, 1), there, allowed, options_.limit}; });
-    if (!far || work_.tiers.disk.bytes == 0) return;
+    if (!elsewhere || work_.tiers.disk.bytes == 0) return;
     if (!refused(planner::multistage)) {
       wide const room = work_.state_bytes > 0 ? work_.tiers.disk.bytes / work_.state_bytes : wide(half);
-      by_table(planner::multistage, slot_index(std::min(room, wide(half))),
+      by_table(planner::multistage, slot_index((std::min)(room, wide(half))),
                [&](slot_index there) { return multistage_maker{steps_, there, useful_slots(steps_), allowed, options_.limit}; });
     }
     if (!refused(planner::disk_revolve))
@@ -214,7 +214,7 @@ class plan_search {
       if (room < 1) continue;
       auto const shortest = step_index((wide(steps_) + room - 1) / room);
       slot_fit const fit = most_slots_within(budget_, work_, two_level_maker{steps_, steps_, where});
-      so_far.least = std::min(so_far.least, fit.bytes);
+      so_far.least = (std::min)(so_far.least, fit.bytes);
       if (!fit.fits) continue;
       auto const seconds = [&](step_index period) {
         auto const counts = two_level_maker{steps_, period, where}.as_is(fit.slots).counts();

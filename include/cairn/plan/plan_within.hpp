@@ -16,9 +16,9 @@ namespace cairn {
 /// \throws infeasible_budget   that says the least feasible bytes   \throws invalid_plan, overflow_error   for a workload that cannot be, or that lacks its steps or the bytes of a state
 [[nodiscard]] inline planned plan_within(byte_size budget, workload const& work, planning_options const& options = {}) {
   constexpr char const* who = "cairn::plan_within";
-  bool const far = options.only && (*options.only == planner::two_level || *options.only == planner::hrevolve ||
+  bool const elsewhere = options.only && (*options.only == planner::two_level || *options.only == planner::hrevolve ||
                                     *options.only == planner::multistage || *options.only == planner::disk_revolve);
-  detail::plan_search search{work, budget, options, far, who};
+  detail::plan_search search{work, budget, options, elsewhere, who};
   if (search.found.empty()) detail::refuse_budget(who, work, budget, detail::least_asked(search, work, who));
   return detail::certified(std::move(search.found.front()), work);
 }

@@ -23,9 +23,9 @@ struct choice {
   using state = std::remove_cvref_t<State>;
   using record = std::conditional_t<std::is_void_v<Record>, no_record, std::remove_cvref_t<Record>>;
 };
-template <class R, class X, class... I> choice<X, R> choice_of(R (*)(X, I...));
-template <class R, class C, class X, class... I> choice<X, R> choice_of(R (C::*)(X, I...));
-template <class R, class C, class X, class... I> choice<X, R> choice_of(R (C::*)(X, I...) const);
+template <class R, class X, class... Index> choice<X, R> choice_of(R (*)(X, Index...));
+template <class R, class C, class X, class... Index> choice<X, R> choice_of(R (C::*)(X, Index...));
+template <class R, class C, class X, class... Index> choice<X, R> choice_of(R (C::*)(X, Index...) const);
 
 template <class F> struct chosen_by { using type = choice<no_record, no_record>; };
 template <class F>

@@ -11,18 +11,18 @@ namespace cairn::detail {
 // (fused multiply-add) in two ways, and the recomputed states would differ in bits.
 
 /// Parameter I of a stage's function, called with arguments `A...`, is no reference.
-template <class Stage, std::size_t I, class... A> inline constexpr bool forward_takes_value = false;
-template <class Stage, std::size_t I, class... A>
+template <class Stage, std::size_t Place, class... A> inline constexpr bool forward_takes_value = false;
+template <class Stage, std::size_t Place, class... A>
   requires requires { &Stage::forward; }
-inline constexpr bool forward_takes_value<Stage, I, A...> = takes_by_value<decltype(&Stage::forward), I, arguments<A...>>;
-template <class Stage, std::size_t I, class... A> inline constexpr bool record_takes_value = false;
-template <class Stage, std::size_t I, class... A>
+inline constexpr bool forward_takes_value<Stage, Place, A...> = takes_by_value<decltype(&Stage::forward), Place, arguments<A...>>;
+template <class Stage, std::size_t Place, class... A> inline constexpr bool record_takes_value = false;
+template <class Stage, std::size_t Place, class... A>
   requires requires { &Stage::record; }
-inline constexpr bool record_takes_value<Stage, I, A...> = takes_by_value<decltype(&Stage::record), I, arguments<A...>>;
-template <class Stage, std::size_t I, class... A> inline constexpr bool backward_takes_value = false;
-template <class Stage, std::size_t I, class... A>
+inline constexpr bool record_takes_value<Stage, Place, A...> = takes_by_value<decltype(&Stage::record), Place, arguments<A...>>;
+template <class Stage, std::size_t Place, class... A> inline constexpr bool backward_takes_value = false;
+template <class Stage, std::size_t Place, class... A>
   requires requires { &Stage::backward; }
-inline constexpr bool backward_takes_value<Stage, I, A...> = takes_by_value<decltype(&Stage::backward), I, arguments<A...>>;
+inline constexpr bool backward_takes_value<Stage, Place, A...> = takes_by_value<decltype(&Stage::backward), Place, arguments<A...>>;
 
 /// `y = forward(x)`.
 template <class Stage, class X, class... Index>

@@ -22,23 +22,23 @@ template <stage_list Stages>
 inline constexpr bool of_any_stages<Stages> = std::is_same_v<typename stage_access<Stages>::stage, any_stage>;
 
 /// Of the forward functions of a tuple, one after the other.
-template <class Stages, class X0, std::size_t I = 0>
+template <class Stages, class X0, std::size_t Place = 0>
 [[nodiscard]] consteval stage_fault fault_of_tuple_forward() {
-  if constexpr (I == std::tuple_size_v<std::remove_const_t<Stages>>) return stage_fault::none;
+  if constexpr (Place == std::tuple_size_v<std::remove_const_t<Stages>>) return stage_fault::none;
   else {
-    constexpr auto found = fault_of_next<typename state_in<Stages, X0, I + 1>::type>();
+    constexpr auto found = fault_of_next<typename state_in<Stages, X0, Place + 1>::type>();
     if constexpr (found != stage_fault::none) return found;
-    else return fault_of_tuple_forward<Stages, X0, I + 1>();
+    else return fault_of_tuple_forward<Stages, X0, Place + 1>();
   }
 }
 /// Of the rest of them, from the last one.
-template <class Stages, class X0, class Bar, std::size_t I>
+template <class Stages, class X0, class Bar, std::size_t Place>
 [[nodiscard]] consteval stage_fault fault_of_tuple_backward() {
-  if constexpr (I == 0) return stage_fault::none;
+  if constexpr (Place == 0) return stage_fault::none;
   else {
-    constexpr auto found = stage_at<Stages, X0, Bar, I - 1, std::tuple_size_v<std::remove_const_t<Stages>>>::reading::shape.wrong;
+    constexpr auto found = stage_at<Stages, X0, Bar, Place - 1, std::tuple_size_v<std::remove_const_t<Stages>>>::reading::shape.wrong;
     if constexpr (found != stage_fault::none) return found;
-    else return fault_of_tuple_backward<Stages, X0, Bar, I - 1>();
+    else return fault_of_tuple_backward<Stages, X0, Bar, Place - 1>();
   }
 }
 /// Of the forward function of a stage that serves all states.

@@ -61,10 +61,10 @@ struct refused_adjoint : first_returned<std::conditional_t<of_any_stages<Stages>
 
 /// Whether a store keeps all states of a chain.
 template <class Memory, class Store> inline constexpr bool stores_all = true;
-template <class Stages, class X0, class Bar, std::size_t... I, class Store>
+template <class Stages, class X0, class Bar, std::size_t... Place, class Store>
   requires(!std::is_same_v<Store, no_chain_store>)
-inline constexpr bool stores_all<chain_tuple<Stages, X0, Bar, std::index_sequence<I...>>, Store> =
-    (chain_store<Store, typename state_in<Stages, X0, I + 1>::type> && ...);
+inline constexpr bool stores_all<chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>>, Store> =
+    (chain_store<Store, typename state_in<Stages, X0, Place + 1>::type> && ...);
 template <class Stages, class X0, class Bar, class Store>
   requires(!std::is_same_v<Store, no_chain_store>)
 inline constexpr bool stores_all<chain_list<Stages, X0, Bar>, Store> = chain_store<Store, typename list_types<Stages, X0, Bar>::state>;

@@ -109,10 +109,10 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
 
 /// Whether all states, tapes and adjoints can be weighed.
 template <class Memory> inline constexpr bool weighs_all = true;
-template <class Stages, class X0, class Bar, std::size_t... I>
-inline constexpr bool weighs_all<chain_tuple<Stages, X0, Bar, std::index_sequence<I...>>> =
-    sized_state<X0> && sized_state<Bar> && ((sized_state<typename state_in<Stages, X0, I + 1>::type> && sized_state<typename stage_at<Stages, X0, Bar, I, sizeof...(I)>::reading::tape> &&
-                          sized_state<typename stage_at<Stages, X0, Bar, I, sizeof...(I)>::adjoint>)&&...);
+template <class Stages, class X0, class Bar, std::size_t... Place>
+inline constexpr bool weighs_all<chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>>> =
+    sized_state<X0> && sized_state<Bar> && ((sized_state<typename state_in<Stages, X0, Place + 1>::type> && sized_state<typename stage_at<Stages, X0, Bar, Place, sizeof...(Place)>::reading::tape> &&
+                          sized_state<typename stage_at<Stages, X0, Bar, Place, sizeof...(Place)>::adjoint>)&&...);
 template <class Stages, class X0, class Bar>
 inline constexpr bool weighs_all<chain_list<Stages, X0, Bar>> =
     sized_state<Bar> && sized_state<typename list_types<Stages, X0, Bar>::state> && sized_state<typename list_types<Stages, X0, Bar>::tape>;

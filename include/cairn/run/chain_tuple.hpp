@@ -23,21 +23,21 @@ namespace cairn::detail {
 template <class Stages>
 concept stage_tuple = !stage_list<Stages> && requires { std::tuple_size<std::remove_const_t<Stages>>::value; };
 
-/// Stage I; of a tuple of references what it refers to.
-template <class Stages, std::size_t I> using stage_in = std::remove_reference_t<decltype(std::get<I>(std::declval<Stages&>()))>;
+/// Stage Place; of a tuple of references what it refers to.
+template <class Stages, std::size_t Place> using stage_in = std::remove_reference_t<decltype(std::get<Place>(std::declval<Stages&>()))>;
 
-/// The type of state I.
-template <class Stages, class X0, std::size_t I>
-struct state_in { using type = typename next_state<stage_in<Stages, I - 1>, stage_arguments<typename state_in<Stages, X0, I - 1>::type const&>>::type; };
+/// The type of state Place.
+template <class Stages, class X0, std::size_t Place>
+struct state_in { using type = typename next_state<stage_in<Stages, Place - 1>, stage_arguments<typename state_in<Stages, X0, Place - 1>::type const&>>::type; };
 template <class Stages, class X0>
 struct state_in<Stages, X0, 0> { using type = X0; };
 
-/// Stage I of L as it is read, and the type of the adjoint of state I.
-template <class Stages, class X0, class Bar, std::size_t I, std::size_t L>
+/// Stage Place of L as it is read, and the type of the adjoint of state Place.
+template <class Stages, class X0, class Bar, std::size_t Place, std::size_t L>
 struct stage_at {
-  using behind = typename stage_at<Stages, X0, Bar, I + 1, L>::adjoint;
-  using state = typename state_in<Stages, X0, I>::type;
-  using reading = stage_reading<stage_in<Stages, I>, state, behind>;
+  using behind = typename stage_at<Stages, X0, Bar, Place + 1, L>::adjoint;
+  using state = typename state_in<Stages, X0, Place>::type;
+  using reading = stage_reading<stage_in<Stages, Place>, state, behind>;
   using adjoint = typename reading::adjoint;
 };
 template <class Stages, class X0, class Bar, std::size_t L>
@@ -49,9 +49,9 @@ struct stage_at<Stages, X0, Bar, L, L> {
 /// What a tuple of stages holds during a sweep; the pointers to it are members.
 template <class Stages, class X0, class Bar, class Numbers = std::make_index_sequence<std::tuple_size_v<std::remove_const_t<Stages>>>>
 class chain_tuple;
-template <class Stages, class X0, class Bar, std::size_t... I>
-class chain_tuple<Stages, X0, Bar, std::index_sequence<I...>> {
-  static constexpr std::size_t size = sizeof...(I);
+template <class Stages, class X0, class Bar, std::size_t... Place>
+class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
+  static constexpr std::size_t size = sizeof...(Place);
   template <std::size_t K> using at = stage_at<Stages, X0, Bar, K, size>;
   template <std::size_t K> using tape = typename at<K>::reading::tape;
   template <std::size_t K> static constexpr stage_shape shape = at<K>::reading::shape;
@@ -63,7 +63,7 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<I...>> {
   chain_tuple(chain_tuple const&) = delete;
 
   static step_index count_of(Stages const&) noexcept { return step_index(size); }
-  static constexpr bool states_may_be_hashed = (hashable<typename at<I>::state> && ... && hashable<typename at<size>::state>);
+  static constexpr bool states_may_be_hashed = (hashable<typename at<Place>::state> && ... && hashable<typename at<size>::state>);
   static bool needs_state(Stages&, step_index i) noexcept {
     bool needs = false;
     with_stage(i, [&](auto k) { needs = shape<k()>.needs_state; });
@@ -180,7 +180,7 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<I...>> {
   /// Calls f with the number i as a type.
   template <class F>
   static void with_stage([[maybe_unused]] step_index i, [[maybe_unused]] F f) {
-    (void)((step_index(I) == i ? (f(std::integral_constant<std::size_t, I>{}), true) : false) || ...);
+    (void)((step_index(Place) == i ? (f(std::integral_constant<std::size_t, Place>{}), true) : false) || ...);
   }
   template <class F>
   static void with_state(step_index i, F f) {
@@ -205,9 +205,9 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<I...>> {
 
   Stages& stages_;
   X0 const& x0_;
-  std::tuple<kept<typename at<I>::state>..., kept<typename at<size>::state>> states_;  ///< that of state 0 stays empty
-  std::tuple<kept<tape<I>>...> tapes_;
-  std::tuple<kept<typename at<I>::adjoint>..., kept<Bar>> bars_;  ///< one at a time
+  std::tuple<kept<typename at<Place>::state>..., kept<typename at<size>::state>> states_;  ///< that of state 0 stays empty
+  std::tuple<kept<tape<Place>>...> tapes_;
+  std::tuple<kept<typename at<Place>::adjoint>..., kept<Bar>> bars_;  ///< one at a time
 };
 
 }  // namespace cairn::detail

@@ -78,8 +78,8 @@ void set_numbers(X& x, std::vector<double>& values, Which const& which = {}) {
   std::size_t next = 0;
   which(x, [&](auto* run, std::size_t count) {
     using T = std::remove_cvref_t<decltype(*run)>;
-    constexpr double most = std::numeric_limits<T>::max_exponent < std::numeric_limits<double>::max_exponent ? double(std::numeric_limits<T>::max())
-                                                                                                             : std::numeric_limits<double>::max();
+    constexpr double most = std::numeric_limits<T>::max_exponent < std::numeric_limits<double>::max_exponent ? double((std::numeric_limits<T>::max)())
+                                                                                                             : (std::numeric_limits<double>::max)();
     for (std::size_t k = 0; k < count && next < values.size(); ++k, ++next) {
       double const value = values[next] > most ? most : values[next] < -most ? -most : values[next];
       values[next] = double(run[k] = T(value));
@@ -107,9 +107,9 @@ template <class X, class Which = every_number>
 template <class T>
 [[nodiscard]] double underflow_of() noexcept {
   using narrow = std::conditional_t<(std::numeric_limits<T>::digits < std::numeric_limits<double>::digits), T, double>;  // they are read as doubles
-  narrow const volatile least = std::numeric_limits<narrow>::min();
+  narrow const volatile least = (std::numeric_limits<narrow>::min)();
   narrow const volatile half = least / 2;
-  return double(half > 0 ? std::numeric_limits<narrow>::denorm_min() : std::numeric_limits<narrow>::min());
+  return double(half > 0 ? std::numeric_limits<narrow>::denorm_min() : (std::numeric_limits<narrow>::min)());
 }
 /// `underflow_of` each number.
 template <class X, class Which = every_number>

@@ -17,10 +17,10 @@ namespace cairn::detail {
 
 /// min(beta(s, t), cap). Each factor at least doubles the product, so at most 64 of them are taken.
 [[nodiscard]] constexpr step_index capped_beta(step_index s, step_index t, step_index cap) noexcept {
-  step_index const small = s < t ? s : t;
+  step_index const fewer = s < t ? s : t;
   step_index const large = s < t ? t : s;
   wide product = 1;
-  for (step_index k = 1; k <= small; ++k) {
+  for (step_index k = 1; k <= fewer; ++k) {
     product = product * (wide(large) + wide(k)) / wide(k);
     if (product >= wide(cap)) return cap;
   }

@@ -20,7 +20,7 @@
 namespace cairn {
 
 /// As many slots as could be of use.
-inline constexpr slot_index unlimited_slots = std::numeric_limits<slot_index>::max();
+inline constexpr slot_index unlimited_slots = (std::numeric_limits<slot_index>::max)();
 
 /// The numbers of a `multistage` by their names: `multistage{{.steps = 1000, .ram_slots = 20, .disk_slots = 10}}`.
 struct multistage_shape {

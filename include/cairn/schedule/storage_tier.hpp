@@ -32,7 +32,7 @@ struct tier_positions {
 
 namespace detail {
 
-[[nodiscard]] constexpr bool is_cost(double cost) noexcept { return cost >= 0 && cost <= std::numeric_limits<double>::max(); }
+[[nodiscard]] constexpr bool is_cost(double cost) noexcept { return cost >= 0 && cost <= (std::numeric_limits<double>::max)(); }
 
 /// Tiers as given, checked, each with its label and no more slots than are of use.
 struct tier_set {

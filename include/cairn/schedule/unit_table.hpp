@@ -91,13 +91,13 @@ class unit_rows {
     own[0] = 0;
     own[1] = 1;
     left[1] = 2;
-    step_index near = 1;
+    step_index nearest = 1;
     for (std::size_t n = 2; n < width_; ++n) {
       std::uint64_t fewest = recorded(n, m);
       if (splits && fewest > n) {
-        auto const split = least_sum(left, right, step_index(n), near, fewest);
+        auto const split = least_sum(left, right, step_index(n), nearest, fewest);
         fewest = split.value;
-        if (split.at > 0) near = split.at;
+        if (split.at > 0) nearest = split.at;
         meter.add(split.sums, step_index(n));
       }
       own[n] = fewest < never ? Number(fewest) : never;

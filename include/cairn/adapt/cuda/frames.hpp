@@ -100,7 +100,7 @@ class device_frames {
     auto const& f = record(k);
     bool const read = f.copy.where == lane::down && !streams.knows(lane::up, lane::down, f.copy.number);
     bool const sent = !streams.knows(lane::up, stored);
-    std::uint64_t const after_these = std::max(read ? f.copy.made->behind[lane::compute] : 0, sent ? stored.behind[lane::compute] : 0);
+    std::uint64_t const after_these = (std::max)(read ? f.copy.made->behind[lane::compute] : 0, sent ? stored.behind[lane::compute] : 0);
     if (f.used > after_these) streams.after(lane::up, lane::compute, f.used);
     // Of two places in one stream the later one is behind the other.
     bool const read_last = read && f.copy.made->number() > stored.number();

@@ -22,7 +22,7 @@ class host_slots {
   /// \throws out_of_memory   that says how many slots could be pinned   \throws device_error
   host_slots(R& runtime, slot_index count, bool or_fewer, state_layout const& layout) : layout_{layout} {
     std::size_t const size = layout_.device_bytes(), stride = layout_.stride();
-    slot_index const together = stride == 0 ? count : slot_index(1 + small / stride);
+    slot_index const together = stride == 0 ? count : slot_index(1 + shared_bytes / stride);
     slots_.reserve(std::size_t(count));
     while (this->count() < count) {
       slot_index const left = count - this->count(), now = left < together ? left : together;
@@ -99,7 +99,7 @@ class host_slots {
   }
 
  private:
-  static constexpr std::size_t small = std::size_t{64} << 20;
+  static constexpr std::size_t shared_bytes = std::size_t{64} << 20;
 
   struct slot_record {
     unsigned char* bytes;

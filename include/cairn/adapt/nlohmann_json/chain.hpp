@@ -105,7 +105,7 @@ class chain_events : public nlohmann::json::json_sax_t {
   virtual void outer(std::string const&, json const&) {}
 
  private:
-  static constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t most = (std::numeric_limits<std::int64_t>::max)();
 
   /// Where it is one from 0 to 2^63-1.
   [[nodiscard]] static std::optional<std::int64_t> whole(json const& is) {

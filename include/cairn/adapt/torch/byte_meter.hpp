@@ -68,7 +68,7 @@ class byte_reporter final : public c10::MemoryReportingInfoBase {
       auto& size = blocks_[block];
       allocated_ += bytes - size;
       size = bytes;
-      peak_ = std::max(peak_, allocated_);
+      peak_ = (std::max)(peak_, allocated_);
     } else if (auto const found = blocks_.find(block); found != blocks_.end()) {
       allocated_ -= found->second;
       blocks_.erase(found);

@@ -157,7 +157,7 @@ struct graph_moment {
   std::uint64_t thread = at::RecordFunction::currentThreadId();
   /// Whether this thread made the node since then.
   [[nodiscard]] bool precedes(Node const& node) const {
-    bool const gathers = node.sequence_nr() == std::numeric_limits<std::uint64_t>::max();  // of a leaf: made at any time
+    bool const gathers = node.sequence_nr() == (std::numeric_limits<std::uint64_t>::max)();  // of a leaf: made at any time
     return !gathers && node.thread_id() == thread && node.sequence_nr() >= number;
   }
 };

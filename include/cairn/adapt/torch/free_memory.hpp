@@ -37,7 +37,7 @@ namespace detail {
     std::uint64_t const available = 1024 * detail::number_behind("/proc/meminfo", "MemAvailable:");
     if (available == 0) throw device_error{who, "this system does not tell how much memory is available", {}, "give a limit in bytes"};
     auto const most = detail::number_in("/sys/fs/cgroup/memory.max", UINT64_MAX), used = detail::number_in("/sys/fs/cgroup/memory.current", 0);
-    return std::min(available, most - std::min(most, used));
+    return (std::min)(available, most - (std::min)(most, used));
   }
   auto const seen = detail::seen_device(device, who);
   std::uint64_t free = 0;

@@ -138,7 +138,7 @@ class host_memory {
       hooks = hooks_;
       auto& known = blocks_[address];  // still there where somebody freed the last block here without its deleter
       allocated_ += bytes - std::exchange(known, begun).bytes;
-      peak_ = std::max(peak_, allocated_);
+      peak_ = (std::max)(peak_, allocated_);
     }
     tell(*hooks, begun.told, bytes, 0);
   }

@@ -39,7 +39,7 @@ struct LoopEstimate {
   double plain_seconds = 0;  ///< of the plain loop, had it the memory
 
   /// Whether it stays within the limit; true where there is none.
-  [[nodiscard]] bool fits() const noexcept { return limit_bytes == 0 || std::max(peak_bytes, least_bytes) <= limit_bytes; }
+  [[nodiscard]] bool fits() const noexcept { return limit_bytes == 0 || (std::max)(peak_bytes, least_bytes) <= limit_bytes; }
   /// By how much it is slower than the plain loop; 1 for a loop of no steps.
   [[nodiscard]] double slowdown() const noexcept { return plain_seconds > 0 ? seconds / plain_seconds : 1; }
   /// For people, what a loop did and took beside this, a line for each number.   \param ran  one forward and one backward
@@ -88,10 +88,10 @@ namespace detail {
   sum.limit_bytes = limit_of(options, initial, 0);
   bool const limited = options.has_memory_limit();
   at::AutoGradMode const with_grad{true};
-  sum.costs = loop_probe{step, steps, initial, options, data}.run(limited ? sum.limit_bytes : std::numeric_limits<std::int64_t>::max());
+  sum.costs = loop_probe{step, steps, initial, options, data}.run(limited ? sum.limit_bytes : (std::numeric_limits<std::int64_t>::max)());
   sum.least_bytes = least_bytes(sum.costs);
   if (limited) {
-    auto const choice = choose_loop(sum.costs, std::max(sum.limit_bytes, sum.least_bytes));
+    auto const choice = choose_loop(sum.costs, (std::max)(sum.limit_bytes, sum.least_bytes));
     options.no_memory_limit().checkpoints(choice.checkpoints).block_size(choice.block_size);
   }
   auto const plan = loop_schedule(who, steps, options);

@@ -49,8 +49,8 @@ inline void check_limit(char const* who, wide limit, wide least, loop_costs cons
   loop_probe probe{step, 0, initial, options, {}, while_name};
   probe.count_steps(goes_on);
   auto costs = probe.run(limit);
-  costs.step_bytes = std::max(costs.step_bytes, costs.state_bytes + probe.asked_bytes()) + probe.carried_bytes();  // all that stands beside states
-  check_limit(while_name, limit, std::max(bytes_of_while(costs, {1, 1}), costs.probe_bytes), costs);
+  costs.step_bytes = (std::max)(costs.step_bytes, costs.state_bytes + probe.asked_bytes()) + probe.carried_bytes();  // all that stands beside states
+  check_limit(while_name, limit, (std::max)(bytes_of_while(costs, {1, 1}), costs.probe_bytes), costs);
   auto const choice = choose_while(costs, limit);
   return options.no_memory_limit().checkpoints(choice.checkpoints).block_size(choice.block_size);
 }

@@ -96,7 +96,7 @@ class loop_probe {
       x = body.run_first(x, costs_.steps++);
       mark();
       more = costs_.steps < 5 && goes_on(x, costs_.steps);
-      asked_bytes_ = std::max(asked_bytes_, taken());
+      asked_bytes_ = (std::max)(asked_bytes_, taken());
     }
   }
   [[nodiscard]] wide asked_bytes() const noexcept { return asked_bytes_; }  ///< the most that `goes_on` took
@@ -111,20 +111,20 @@ class loop_probe {
     }
     auto const single = sweep(std::min<step_index>(costs_.steps, 3), 1);
     wide const initial_bytes = storage_watch{initial_}.bytes_beside(storage_watch{tensor_list(initial_.size())});
-    carried_bytes_ = initial_bytes - std::min(initial_bytes, costs_.state_bytes);
+    carried_bytes_ = initial_bytes - (std::min)(initial_bytes, costs_.state_bytes);
     costs_.other_bytes += carried_bytes_;
-    costs_.probe_bytes = wide(std::max(most_, meter_.peak())) + initial_bytes;
+    costs_.probe_bytes = wide((std::max)(most_, meter_.peak())) + initial_bytes;
     costs_.block_bytes = single.block_bytes;
     // while the second step is recorded the state between stands whole; while it is differentiated, so do sums of gradients made after the first
-    costs_.pair_bytes = single.block_bytes + std::max(costs_.tape_bytes + costs_.state_bytes, costs_.gradient_bytes) + shared_bytes_;
+    costs_.pair_bytes = single.block_bytes + (std::max)(costs_.tape_bytes + costs_.state_bytes, costs_.gradient_bytes) + shared_bytes_;
     costs_.probe_bytes = least_bytes(costs_);  // what is learned from pairs needs room for them
     costs_.vjp_seconds = single.block_seconds;
     if (costs_.steps < 5 || !single.differentiable || bytes_of_loop(costs_, 2, 1) > limit) return costs_;
     auto const pair = sweep(5, 2);
-    costs_.pair_bytes = std::max(pair.block_bytes, costs_.block_bytes) + shared_bytes_;
+    costs_.pair_bytes = (std::max)(pair.block_bytes, costs_.block_bytes) + shared_bytes_;
     // two blocks of one step call the engine once more than one block of two
-    costs_.vjp_seconds = std::max(pair.block_seconds - single.block_seconds, std::min(costs_.step_seconds, single.block_seconds));
-    costs_.call_seconds = std::max(0.0, single.block_seconds - costs_.vjp_seconds);
+    costs_.vjp_seconds = (std::max)(pair.block_seconds - single.block_seconds, (std::min)(costs_.step_seconds, single.block_seconds));
+    costs_.call_seconds = (std::max)(0.0, single.block_seconds - costs_.vjp_seconds);
     return costs_;
   }
 
@@ -153,7 +153,7 @@ class loop_probe {
 
   /// Begins to look for what is taken from here on.
   void mark() {
-    most_ = std::max(most_, meter_.peak());
+    most_ = (std::max)(most_, meter_.peak());
     marked_ = meter_.allocated();
     meter_.reset_peak();
   }
@@ -178,12 +178,12 @@ class loop_probe {
       if (cast.leaf.defined()) casts += wide(cast.leaf.numel()) * wide(c10::elementSize(cast.type));
     auto const with_casts = meter_.allocated();
     taped.casts.clear();
-    casts -= std::min(casts, wide(with_casts - meter_.allocated()));
+    casts -= (std::min)(casts, wide(with_casts - meter_.allocated()));
     storage_watch const before{x}, after{taped.results};
     x.clear();
     taped.results.clear();
     wide const saved = wide(meter_.allocated()) - held_before;
-    return saved - std::min(saved, before.bytes_alive_with(after) + casts);  // a state that both steps save is saved once
+    return saved - (std::min)(saved, before.bytes_alive_with(after) + casts);  // a state that both steps save is saved once
   }
 
   /// Runs the first `count` steps forward and back, with one slot and blocks of `size`.
@@ -211,9 +211,9 @@ class loop_probe {
       start = when_done(parts);
       mark();
       auto next = step_(parts, i);
-      costs_.step_bytes = std::max(costs_.step_bytes, taken());
+      costs_.step_bytes = (std::max)(costs_.step_bytes, taken());
       double const took = seconds(start, when_done(next));
-      if (i > 0 || count == 1) step_seconds = std::min(step_seconds, took);  // the graph of step 0 is looked at
+      if (i > 0 || count == 1) step_seconds = (std::min)(step_seconds, took);  // the graph of step 0 is looked at
       return next;
     };
     StepCallbacks look;
@@ -221,16 +221,16 @@ class loop_probe {
       mark();
       if (to < count || count == 1) {  // gradients of captured tensors stand
         wide const kept = from > 0 ? costs_.generator_bytes + second_apart : 0;  // the slot, and live apart from the initial state
-        if (!adjusted) beside_states = wide(marked_) - std::min(wide(marked_), kept);
+        if (!adjusted) beside_states = wide(marked_) - (std::min)(wide(marked_), kept);
         adjusted = true;
       }
       start = clock::now();
     };
     look.grad = [&](step_index from, at::TensorList bars) {
-      found.block_bytes = std::max(found.block_bytes, taken());
+      found.block_bytes = (std::max)(found.block_bytes, taken());
       double const took = seconds(start, when_done(bars));
-      any_seconds = std::min(any_seconds, took);
-      if (from > 0 && from + size <= count) typical_seconds = std::min(typical_seconds, took);
+      any_seconds = (std::min)(any_seconds, took);
+      if (from > 0 && from + size <= count) typical_seconds = (std::min)(typical_seconds, took);
     };
     auto options = options_;
     options.callbacks(look);
@@ -243,10 +243,10 @@ class loop_probe {
     loop_sweep sweep{leaves{count, size, revolve{blocks_of(count, size), 1}}, body};
     auto const last = sweep.run(body);
     forward = false;
-    costs_.step_seconds = size == 1 ? step_seconds : std::min(step_seconds, costs_.step_seconds);
+    costs_.step_seconds = size == 1 ? step_seconds : (std::min)(step_seconds, costs_.step_seconds);
     storage_watch const of_last{last};
-    costs_.state_bytes = std::max(costs_.state_bytes, of_last.bytes_beside(*previous));
-    shared_bytes_ = costs_.state_bytes - std::min(costs_.state_bytes, of_last.bytes_apart_from(*previous));
+    costs_.state_bytes = (std::max)(costs_.state_bytes, of_last.bytes_beside(*previous));
+    shared_bytes_ = costs_.state_bytes - (std::min)(costs_.state_bytes, of_last.bytes_apart_from(*previous));
     tensor_list bars;
     for (std::size_t k = 0; k < last.size(); ++k) {
       bars.push_back(body.last_flags[k] ? at::ones_like(last[k]) : at::Tensor{});
@@ -271,7 +271,7 @@ class loop_probe {
     auto const of_captures = sweep.reverse(body, std::move(bars), output_bars, all).captures;
     if (size == 1) {
       costs_.gradient_bytes = storage_watch{of_captures}.bytes_beside(storage_watch{tensor_list(of_captures.size())});
-      costs_.other_bytes = beside_states - std::min(beside_states, count > 1 ? costs_.gradient_bytes : 0);
+      costs_.other_bytes = beside_states - (std::min)(beside_states, count > 1 ? costs_.gradient_bytes : 0);
     }
     found.block_seconds = typical_seconds < never ? typical_seconds : any_seconds;
     return found;

@@ -230,8 +230,8 @@ class loop_sweep {
       bytes_ += kept.bytes();
       body.count(&StepStats::offload_bytes, kept.pinned_bytes());
       if (auto const& stats = body.options.stats()) {
-        stats->slots_peak = std::max(stats->slots_peak, kept_);
-        stats->bytes_peak = std::max(stats->bytes_peak, bytes_);
+        stats->slots_peak = (std::max)(stats->slots_peak, kept_);
+        stats->bytes_peak = (std::max)(stats->bytes_peak, bytes_);
       }
     } else if (a.kind == action_kind::drop) {
       --kept_;

@@ -28,7 +28,7 @@ class loop_tally {
           break;
         case action_kind::save:
           ++holders_[slots_[std::size_t(a.slot)] = live_];
-          most_kept = std::max(most_kept, ++kept_);
+          most_kept = (std::max)(most_kept, ++kept_);
           break;
         case action_kind::drop:
           if (auto const held = holders_.find(slots_[std::size_t(a.slot)]); --held->second == 0) holders_.erase(held);
@@ -39,7 +39,7 @@ class loop_tally {
     }
   }
   /// The most bytes at once.
-  [[nodiscard]] wide peak() const noexcept { return std::max(forward_, backward_ + costs_.other_bytes + costs_.gradient_bytes); }
+  [[nodiscard]] wide peak() const noexcept { return (std::max)(forward_, backward_ + costs_.other_bytes + costs_.gradient_bytes); }
 
   std::int64_t forward = 0;  ///< steps up to the turn and in it
   std::int64_t recompute = 0;  ///< steps that are run after it without a tape
@@ -61,7 +61,7 @@ class loop_tally {
   [[nodiscard]] bool is_kept(step_index state) const { return state == 0 || holders_.contains(state); }
   void note(wide& peak, wide work, wide more_states) const {
     wide const states = wide(holders_.size()) + (holders_.contains(0) ? 0 : 1) + (live_ == none || is_kept(live_) ? 0 : 1);
-    peak = std::max(peak, work + (states + more_states) * costs_.state_bytes + wide(kept_) * costs_.generator_bytes);
+    peak = (std::max)(peak, work + (states + more_states) * costs_.state_bytes + wide(kept_) * costs_.generator_bytes);
   }
 
   loop_costs costs_;

@@ -39,7 +39,7 @@ class loop_watch {
   void look() {
     auto const now = clock::now();
     if (now < next_look_) return;
-    resident_ = std::max(resident_, memory_of_process().resident);
+    resident_ = (std::max)(resident_, memory_of_process().resident);
     auto const after = clock::now();
     next_look_ = after + 99 * (after - now);
   }
@@ -100,13 +100,13 @@ class loop_watch {
   }
   void end(scope const& of, double took) {
     auto const after = memory_of_process();
-    resident_ = std::max({resident_, after.resident, after.peak > of.before_.peak ? after.peak : 0});
+    resident_ = (std::max)({resident_, after.resident, after.peak > of.before_.peak ? after.peak : 0});
     auto const left = of.which_ == half::forward ? 0 : left_;
-    stats_->resident_bytes = std::max(stats_->resident_bytes, std::int64_t(left + resident_ - of.before_.resident));
+    stats_->resident_bytes = (std::max)(stats_->resident_bytes, std::int64_t(left + resident_ - of.before_.resident));
     (of.which_ == half::forward ? stats_->forward_seconds : stats_->backward_seconds) += took;
-    if (of.reporter_) stats_->tensor_bytes = std::max(stats_->tensor_bytes, of.reporter_->peak());
+    if (of.reporter_) stats_->tensor_bytes = (std::max)(stats_->tensor_bytes, of.reporter_->peak());
     if (of.which_ == half::backward) return;
-    left_ = after.resident - std::min(after.resident, of.before_.resident);
+    left_ = after.resident - (std::min)(after.resident, of.before_.resident);
     if (of.reporter_) made_ = of.reporter_->blocks();
   }
 

@@ -37,11 +37,11 @@ struct stage_measures {
   std::int64_t live = 0, peak = 0;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     live += work.s[i];
-    peak = std::max(peak, live + stages[i].running);
+    peak = (std::max)(peak, live + stages[i].running);
     live -= unsaved(i);
   }
   for (std::size_t i = stages.size(); i-- > 0;) {
-    peak = std::max(peak, live + work.g[i + 1] + work.b[i]);
+    peak = (std::max)(peak, live + work.g[i + 1] + work.b[i]);
     live -= work.s[i] - unsaved(i + 1);
   }
   return peak;
@@ -63,12 +63,12 @@ struct stage_measures {
     work.x.push_back(one.output);
     work.g.push_back(one.adjoint);
     work.s.push_back(one.tape);
-    work.f.push_back(std::max(one.running_bare, one.running) + one.restoring);
+    work.f.push_back((std::max)(one.running_bare, one.running) + one.restoring);
     work.b.push_back(one.reversing);
     work.u.push_back(one.time);
     work.v.push_back(one.back_time);
     found.joins.push_back(one.changes_input || one.views_input);
-    copying = std::max(copying, one.copying);
+    copying = (std::max)(copying, one.copying);
     repeated += one.repeated;
   }
   work.s.back() -= std::exchange(work.x.back(), 0);
@@ -76,13 +76,13 @@ struct stage_measures {
   for (std::size_t i = stages.size(); i-- > 0;)
     if (all[i].passes_adjoint) work.g[i] = work.g[i + 1];
   for (auto& b : work.b) b += 2 * repeated;  // a gradient that comes from several stages is summed beside its parts
-  work.b.front() -= std::min(work.b.front(), work.g.front());  // the gradient of x is the caller's
+  work.b.front() -= (std::min)(work.b.front(), work.g.front());  // the gradient of x is the caller's
   work.b.push_back(0);
   work.v.push_back(0);
   found.plain_peak = peak_of_plain_call(work, all);
   found.measuring_peak = copying;
   for (std::size_t i = 0; i < stages.size(); ++i)
-    found.measuring_peak = std::max(found.measuring_peak, (i > 0 ? work.x[i] : 0) + work.s[i] + std::max(work.f[i], all[i].seed + work.b[i]));
+    found.measuring_peak = (std::max)(found.measuring_peak, (i > 0 ? work.x[i] : 0) + work.s[i] + (std::max)(work.f[i], all[i].seed + work.b[i]));
   found.measuring_peak += generator;
   return found;
 }

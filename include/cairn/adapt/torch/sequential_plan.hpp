@@ -50,7 +50,7 @@ struct measured_stages : stage_measures {
     if (stages.size() == given.size()) return;
     auto const before = measuring_peak;
     static_cast<stage_measures&>(*this) = measure_stages(stages, x, rng);
-    measuring_peak = std::max(measuring_peak, before);
+    measuring_peak = (std::max)(measuring_peak, before);
   }
 };
 
@@ -64,14 +64,14 @@ struct measured_stages : stage_measures {
 /// \throws infeasible_budget   that says the least
 [[nodiscard]] inline sequential_plan plan_within_limit(std::vector<tensor_stage> given, at::Tensor const& x, std::int64_t limit, Rng rng, char const* who) {
   measured_stages measured{std::move(given), x, rng};
-  std::int64_t const plain = std::max(measured.plain_peak, measured.measuring_peak);
+  std::int64_t const plain = (std::max)(measured.plain_peak, measured.measuring_peak);
   if (limit >= plain) return {std::move(measured.stages), {}};
   step_index const stages = step_index(measured.stages.size());
   std::int64_t const generators = generator_bytes(x, rng) * (stages + 2);
   std::int64_t least = plain;
   for (auto const by : {chain_method::automatic, chain_method::persistent}) {
     chain_planner planner{measured.work, {.by = by}};
-    least = std::min(plain, std::max(planner.least_bytes() + generators, measured.measuring_peak));
+    least = (std::min)(plain, (std::max)(planner.least_bytes() + generators, measured.measuring_peak));
     if (limit < least) continue;
     auto plan = planner.plan(limit - generators);
     if (keeps_states_of_tapes(plan.actions, stages)) return {std::move(measured.stages), std::move(plan.actions)};

@@ -58,7 +58,7 @@ class stage_probe {
     for (auto const& b : stage.buffers) found.restoring += std::int64_t(b.nbytes());
     auto const copied = run_bare(stage, found);
     run_recorded(stage, found);
-    if (copied > 0) found.copying = std::max(found.copying, copied + found.tape + std::max(found.running, found.seed + found.reversing));
+    if (copied > 0) found.copying = (std::max)(found.copying, copied + found.tape + (std::max)(found.running, found.seed + found.reversing));
     return found;
   }
 
@@ -115,7 +115,7 @@ class stage_probe {
     else copied = 0;
     in.reset();
     if (!found.views_input) found.output = meter.allocated() - copied;
-    found.running_bare -= std::min(found.running_bare, found.output);
+    found.running_bare -= (std::min)(found.running_bare, found.output);
     return copied;
   }
   /// A run that keeps what autograd keeps, and its adjoint.
@@ -126,10 +126,10 @@ class stage_probe {
     auto const references = state_.storage().use_count();
     auto const start = clock::now();
     auto out = stage.run(input_from(state_, leaf));
-    found.time = std::min(found.time, since(start, out));
+    found.time = (std::min)(found.time, since(start, out));
     found.saves_input = state_.storage().use_count() > references;
-    found.tape = std::max(meter.allocated(), found.output);
-    found.running = meter.peak() - std::min(meter.peak(), found.tape);
+    found.tape = (std::max)(meter.allocated(), found.output);
+    found.running = meter.peak() - (std::min)(meter.peak(), found.tape);
     state_ = out.detach();
     requires_grad_ = out.requires_grad();
     if (!out.grad_fn()) return;

@@ -74,7 +74,7 @@ struct tuple_tensor_traits {
     return std::apply([&](auto const&... part) { return Tuple{read_tensors(part, from)...}; }, like);  // braces: from left to right
   }
   static bool alike(Tuple const& x, Tuple const& y) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) { return (detail::alike(std::get<I>(x), std::get<I>(y)) && ...); }(places);
+    return [&]<std::size_t... Place>(std::index_sequence<Place...>) { return (detail::alike(std::get<Place>(x), std::get<Place>(y)) && ...); }(places);
   }
 };
 

@@ -38,9 +38,9 @@ struct while_plan {
 [[nodiscard]] constexpr wide bytes_of_while(loop_costs const& costs, while_plan const& plan) noexcept {
   wide const slots = wide(plan.checkpoints) * (costs.state_bytes + costs.generator_bytes);
   wide const live = plan.block_size > 1 ? 2 : 1;  // where the block began, and where the step begins
-  wide const forward = live * costs.state_bytes + 2 * costs.generator_bytes + std::max(costs.step_bytes, costs.generator_bytes);
+  wide const forward = live * costs.state_bytes + 2 * costs.generator_bytes + (std::max)(costs.step_bytes, costs.generator_bytes);
   wide const backward = costs.state_bytes + bytes_of_block(costs, plan.block_size) + costs.gradient_bytes + costs.other_bytes;
-  return slots + std::max(forward, backward);
+  return slots + (std::max)(forward, backward);
 }
 /// Calls `visit` with plans that stay within a limit: block sizes from 1 to 1,024, each with the most checkpoints that fit, up to 4,096. The largest
 /// runs no step again in loops of 3.7 million; beyond it tables and graphs weigh, which no limit counts.
@@ -69,14 +69,14 @@ constexpr void each_while_plan(loop_costs const& costs, wide limit, Visit visit)
   std::array<double, lengths.size()> best{};
   best.fill(std::numeric_limits<double>::infinity());
   each_while_plan(costs, limit, [&](while_plan const& plan) {
-    for (std::size_t k = 0; k < best.size(); ++k) best[k] = std::min(best[k], seconds(plan, lengths[k]));
+    for (std::size_t k = 0; k < best.size(); ++k) best[k] = (std::min)(best[k], seconds(plan, lengths[k]));
   });
   while_plan chosen{1, 1};
   double least = std::numeric_limits<double>::infinity();
   each_while_plan(costs, limit, [&](while_plan const& plan) {
     double worst = 1;
     for (std::size_t k = 0; k < best.size(); ++k)
-      if (double const took = seconds(plan, lengths[k]); took > best[k]) worst = std::max(worst, took / best[k]);
+      if (double const took = seconds(plan, lengths[k]); took > best[k]) worst = (std::max)(worst, took / best[k]);
     if (worst < least) {
       least = worst;
       chosen = plan;

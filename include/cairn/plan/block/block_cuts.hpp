@@ -22,9 +22,9 @@ class block_cuts {
     last_need_[std::size_t(c.stages)] = need;
     for (std::size_t i = std::size_t(c.stages); i-- > 0;) {
       // What the record of the rest and all adjoints need beside state i, and what the record of stage i needs while state i must stand.
-      need = std::max({c.s[i] + c.f[i], c.s[i] + c.g[i + 1] + c.b[i], c.s[i] + need});
+      need = (std::max)({c.s[i] + c.f[i], c.s[i] + c.g[i + 1] + c.b[i], c.s[i] + need});
       first_run = c.s[i] + c.f[i];
-      last_need_[i] = std::max(need - given_up(i), first_run);
+      last_need_[i] = (std::max)(need - given_up(i), first_run);
     }
   }
 
@@ -48,7 +48,7 @@ class block_cuts {
   }
   /// The least budget for which `within` finds blocks.   Cost: 40 or so calls of it
   [[nodiscard]] std::int64_t least_budget() const {
-    std::int64_t low = least_peak_bound(c_), high = std::max(low, c_.store_all_peak());
+    std::int64_t low = least_peak_bound(c_), high = (std::max)(low, c_.store_all_peak());
     while (low < high) {
       std::int64_t const middle = low + (high - low) / 2;
       if (within(middle)) high = middle;
@@ -69,10 +69,10 @@ class block_cuts {
       std::size_t const b = i + 1;
       std::int64_t const own = i > a ? given_up_later : 0;
       tapes += c_.s[i];
-      forward = std::max(forward, (i > a ? c_.x[i] : 0) + c_.x[b] + c_.f[i]);
-      record = std::max(record, tapes + c_.f[i] - own);
-      backward = std::max(backward, tapes + c_.g[b] + c_.b[i] - given_up_later);
-      if (std::max({forward, record, backward}) > room) return;
+      forward = (std::max)(forward, (i > a ? c_.x[i] : 0) + c_.x[b] + c_.f[i]);
+      record = (std::max)(record, tapes + c_.f[i] - own);
+      backward = (std::max)(backward, tapes + c_.g[b] + c_.b[i] - given_up_later);
+      if ((std::max)({forward, record, backward}) > room) return;
       if (record + c_.g[b] > room || kept[a] + c_.x[b] >= kept[b]) continue;
       kept[b] = kept[a] + c_.x[b];
       from[b] = a;

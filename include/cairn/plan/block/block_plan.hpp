@@ -152,7 +152,7 @@ class block_plan {
   [[nodiscard]] stage_range operator[](step_index j) const noexcept { return {start(j), start(j + 1)}; }
   /// The first state of block j; n where j is size().   \pre 0 <= j <= size(), and there is a block
   [[nodiscard]] step_index start(step_index j) const noexcept {
-    std::size_t const k = std::min(meta_.sizes.size() - 1, std::size_t(std::upper_bound(before_.begin() + 1, before_.end(), j) - before_.begin() - 1));
+    std::size_t const k = (std::min)(meta_.sizes.size() - 1, std::size_t(std::upper_bound(before_.begin() + 1, before_.end(), j) - before_.begin() - 1));
     return meta_.sizes[k].first + (j - before_[k]) * meta_.sizes[k].size;
   }
   /// Blocks of one group of the next level; those of a plan of one level are one group.
@@ -191,8 +191,8 @@ class block_plan {
   void finish(int levels, bool follow = true) {
     meta_.levels = levels;
     meta_.num_blocks = before_.back();
-    fan_out_ = detail::ceil_root(size(), std::max(levels, 1));
-    for (auto const& run : meta_.sizes) meta_.largest = std::max(meta_.largest, run.size);
+    fan_out_ = detail::ceil_root(size(), (std::max)(levels, 1));
+    for (auto const& run : meta_.sizes) meta_.largest = (std::max)(meta_.largest, run.size);
     if (!follow) return;
     meta_.kept_states = kept_states();
     meta_.extra_runs = extra_runs();
@@ -211,8 +211,8 @@ class block_plan {
         sum += wide(whole) * wide(around - last_child(around, group)) * wide(meta_.sizes[0].size);
         from = whole * around;
       }
-      for (; from < size(); from += std::min(around, size() - from)) {
-        step_index const blocks = std::min(around, size() - from);
+      for (; from < size(); from += (std::min)(around, size() - from)) {
+        step_index const blocks = (std::min)(around, size() - from);
         sum += wide(start(from + blocks - last_child(blocks, group)) - start(from));
       }
       group = around;
@@ -228,11 +228,11 @@ class block_plan {
     step_index most = 0, on_the_way = 0, left = size();
     for (std::size_t level = groups.size(); level-- > 0;) {
       step_index const before_last = (left - 1) / groups[level];
-      if (before_last > 0) most = std::max(most, on_the_way + before_last - 1 + step_index(level) * (fan_out_ - 1));
+      if (before_last > 0) most = (std::max)(most, on_the_way + before_last - 1 + step_index(level) * (fan_out_ - 1));
       on_the_way += before_last;
       left -= before_last * groups[level];
     }
-    return std::max(most, on_the_way);
+    return (std::max)(most, on_the_way);
   }
 
   block_meta meta_;

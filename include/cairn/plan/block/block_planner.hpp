@@ -23,7 +23,7 @@ namespace cairn {
 class block_planner {
  public:
   /// The budget that a planner gets where none was given.
-  static constexpr std::int64_t no_budget = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t no_budget = (std::numeric_limits<std::int64_t>::max)();
 
   /// None.
   block_planner() = default;
@@ -67,7 +67,7 @@ inline void check_block_options(block_options const& options, char const* who) {
     throw invalid_plan{who, "balanced blocks have one level", {{"levels", options.levels}}, "leave balanced out for more levels"};
 }
 [[nodiscard]] inline block_plan shaped_blocks(step_index stages, block_options const& options) {
-  step_index const root = options.levels < 1 ? stages : ceil_root(stages, std::min(options.levels, 62) + 1);
+  step_index const root = options.levels < 1 ? stages : ceil_root(stages, (std::min)(options.levels, 62) + 1);
   step_index const size = options.block_size != 0 ? options.block_size : std::max<step_index>(root, 1);
   auto plan = options.balanced && size > 0 && stages > 0 ? block_plan::balanced(stages, (stages - 1) / size + 1) : block_plan::equal(stages, size, options.levels);
   block_notes::of(plan).by = options.block_size != 0 ? block_method::block_size : block_method::square_root;

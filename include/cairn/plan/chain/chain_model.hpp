@@ -10,7 +10,7 @@
 namespace cairn::detail {
 
 /// More than any sum of a chain, and four of it still fit.
-inline constexpr std::int64_t endless = std::numeric_limits<std::int64_t>::max() / 4;
+inline constexpr std::int64_t endless = (std::numeric_limits<std::int64_t>::max)() / 4;
 
 /// A chain with its usual values filled in; stage L is the loss, with u = s = f = 0. State L+1 and its adjoint have no bytes.
 struct chain_model {
@@ -49,7 +49,7 @@ struct chain_model {
   [[nodiscard]] std::int64_t store_all_peak() const noexcept {
     std::int64_t peak = b[std::size_t(stages)];
     for (std::size_t i = std::size_t(stages); i-- > 0;)
-      peak = std::max({s[i] + f[i], g[i + 1] + s[i] + b[i], s[i] + peak});
+      peak = (std::max)({s[i] + f[i], g[i + 1] + s[i] + b[i], s[i] + peak});
     return peak;
   }
 };

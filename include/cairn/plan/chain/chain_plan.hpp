@@ -71,7 +71,7 @@ struct chain_plan {
   chain_certificate proof;            ///< how far it is from the best
 
   /// The larger of the two bounds on the makespan.
-  [[nodiscard]] std::int64_t bound() const noexcept { return std::max(proof.lower_bound_time, proof.class_bound_time); }
+  [[nodiscard]] std::int64_t bound() const noexcept { return (std::max)(proof.lower_bound_time, proof.class_bound_time); }
   /// The class that `bound` holds for.
   [[nodiscard]] chain_class bound_class() const noexcept { return proof.class_bound_time > proof.lower_bound_time ? proof.of : chain_class::every_schedule; }
   /// (makespan - bound) / bound; 0 where the plan is the best of its class.

@@ -53,13 +53,13 @@ class chain_planner {
     if (time < model.store_all_time())
       throw infeasible_budget{who, "no plan of this chain is so fast", {{"time", time}, {"time of storing everything", model.store_all_time()}}, "give that time, or more"};
     chain_plan best = fast_enough(time);
-    std::int64_t low = detail::least_peak_bound(model) - 1, high = std::max(best.cost.peak, low + 1);
+    std::int64_t low = detail::least_peak_bound(model) - 1, high = (std::max)(best.cost.peak, low + 1);
     double effort = search_.options().effort / 8;
     while (high - low > 1) {
       std::int64_t const middle = low + (high - low) / 2;
       auto found = search_.plan(middle, effort);
       if (found && found->cost.makespan <= time) {
-        high = std::min(middle, std::max(found->cost.peak, low + 1));
+        high = (std::min)(middle, (std::max)(found->cost.peak, low + 1));
         best = std::move(*found);
       } else {
         low = middle;
@@ -74,7 +74,7 @@ class chain_planner {
   [[nodiscard]] std::vector<chain_plan> pareto(std::size_t most_points = 40) {
     if (most_points < 2) throw invalid_plan{who, "too few points for a curve", {{"points", most_points}}, "give 2 or more"};
     std::vector<chain_plan> front;
-    std::int64_t const least = search_.least_bytes(), most = std::max(least, search_.model().store_all_peak());
+    std::int64_t const least = search_.least_bytes(), most = (std::max)(least, search_.model().store_all_peak());
     double const ratio = std::pow(double(most) / double(std::max<std::int64_t>(1, least)), 1 / double(most_points - 1));
     std::int64_t before = -1;
     for (std::size_t k = 0; k < most_points; ++k) {
@@ -110,7 +110,7 @@ class chain_planner {
   /// which each item takes one, so that k times all bytes are enough to try; where a method takes more slots for more bytes, rounding is a few percent. Few slots may fit the sizes
   /// of a smaller budget better, so these come last.   \throws infeasible_budget
   [[nodiscard]] chain_plan fast_enough(std::int64_t time) {
-    std::int64_t const least = search_.least_bytes(), first = std::max(search_.model().store_all_peak(), least);
+    std::int64_t const least = search_.least_bytes(), first = (std::max)(search_.model().store_all_peak(), least);
     bool const few_slots = search_.options().by == chain_method::own_tapes || search_.options().by == chain_method::tiers;  // 501 at most, however many bytes there are
     wide const most = wide(first) * wide(std::max<std::int64_t>(search_.options().slots, few_slots ? 512 : 4));
     std::optional<chain_plan> fastest;

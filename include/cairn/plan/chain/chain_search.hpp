@@ -64,7 +64,7 @@ class chain_search {
     bool const is_persistent = options_.by == chain_method::persistent || (options_.by == chain_method::automatic && model_->stages <= persistent_optimum::most_stages);
     if (is_persistent) high = optimum().least_budget();
     if (options_.by == chain_method::persistent) return least_ = high;
-    if (options_.by == chain_method::automatic && is_small()) return least_ = std::min(high, free_optimum().least_budget());
+    if (options_.by == chain_method::automatic && is_small()) return least_ = (std::min)(high, free_optimum().least_budget());
     // Of methods whose plans may not fit into what storing everything takes.
     while (!is_persistent && high < endless / 4 && !attempt(high, options_.effort / 32, false)) high *= 2;
     while (!is_persistent && high - low > std::max<std::int64_t>(1, high / 1000)) {
@@ -140,7 +140,7 @@ class chain_search {
   /// Whether the search came to an end.   \param looks  after which it gives up; 0 for never
   bool try_exact(std::int64_t budget, double looks) {
     auto& exact = optimum();
-    exact.limit_effort(looks > 0 ? std::size_t(std::min(looks, 1e18)) : ~std::size_t{0});
+    exact.limit_effort(looks > 0 ? std::size_t((std::min)(looks, 1e18)) : ~std::size_t{0});
     auto const extra = exact.extra_forward(budget);
     if (exact.gave_up()) return false;
     if (!extra) return true;
@@ -215,7 +215,7 @@ class chain_search {
   /// Whether the best plan is as near to what is proven as is wanted.
   [[nodiscard]] bool is_good(std::int64_t budget) {
     if (!best_) return false;
-    double const bound = double(model_->store_all_time() + std::max(persistent_bound_, any_bound(budget)));
+    double const bound = double(model_->store_all_time() + (std::max)(persistent_bound_, any_bound(budget)));
     return double(best_->cost.makespan) <= bound * (1 + options_.gap);
   }
   void try_all(std::int64_t budget, double effort) {
@@ -226,9 +226,9 @@ class chain_search {
       if (!done) try_long(budget, effort);
       return;
     }
-    if (!done && !try_exact(budget, std::min(1e6, effort * looks_for_effort))) refine(budget, effort);
+    if (!done && !try_exact(budget, (std::min)(1e6, effort * looks_for_effort))) refine(budget, effort);
     // Eight sums a split, for the plan and for its bound.
-    if (is_small() || 16 * sums(std::max(500.0, 8 * double(model_->stages))) <= effort) try_non_persistent(budget, 0, true);
+    if (is_small() || 16 * sums((std::max)(500.0, 8 * double(model_->stages))) <= effort) try_non_persistent(budget, 0, true);
   }
   [[nodiscard]] bool is_small() const noexcept { return model_->stages <= most_exact_non_persistent; }
   /// Tables of more and more slots until the gap is as wanted, then the exact search behind one of them.
@@ -238,13 +238,13 @@ class chain_search {
     try_single_level(budget, choices_for(effort / 8));
     if (is_good(budget)) return;
     double spent = 0;
-    for (double slots = std::min(500.0, most_slots); !best_ || (spent + 2 * sums(slots) <= effort && slots <= most_slots); slots *= 4) {
+    for (double slots = (std::min)(500.0, most_slots); !best_ || (spent + 2 * sums(slots) <= effort && slots <= most_slots); slots *= 4) {
       spent += 2 * sums(slots);
       try_slots(budget, std::int64_t(slots), true);
       if (is_good(budget)) return;
       if (!best_) break;
     }
-    if (spent + sums(2'000) <= effort && try_exact_pruned(budget, std::max(1e6, effort * looks_for_effort))) return;
+    if (spent + sums(2'000) <= effort && try_exact_pruned(budget, (std::max)(1e6, effort * looks_for_effort))) return;
     // Too little memory for slots: near the least bytes there are few choices to look at.
     if (!best_) try_exact(budget, 0);
   }
@@ -254,8 +254,8 @@ class chain_search {
     if (auto const choices = choices_for(effort); choices > 16) try_single_level(budget, choices);
   }
 
-  void prove_persistent(std::int64_t extra) noexcept { persistent_bound_ = std::max(persistent_bound_, extra); }
-  void prove_non_persistent(std::int64_t extra) noexcept { non_persistent_bound_ = std::max(non_persistent_bound_, extra); }
+  void prove_persistent(std::int64_t extra) noexcept { persistent_bound_ = (std::max)(persistent_bound_, extra); }
+  void prove_non_persistent(std::int64_t extra) noexcept { non_persistent_bound_ = (std::max)(non_persistent_bound_, extra); }
   void certify(std::int64_t budget) {
     std::int64_t const all = model_->store_all_time();
     auto& proof = best_->proof;

@@ -52,8 +52,8 @@ namespace cairn::detail {
       for (std::int64_t j = std::int64_t(i), sum = 0; j < c.stages; ++j) closings.push_back(sum += c.s[std::size_t(j)]);
   } else {
     std::int64_t all = 0, least = endless;
-    for (std::size_t i = 0; i < stages; ++i) all += c.s[i], least = std::min(least, c.s[i]);
-    double const from = std::max(1.0, double(least)), ratio = std::max(1.0, double(all) / from);
+    for (std::size_t i = 0; i < stages; ++i) all += c.s[i], least = (std::min)(least, c.s[i]);
+    double const from = (std::max)(1.0, double(least)), ratio = (std::max)(1.0, double(all) / from);
     for (std::size_t k = 0; k < most_tries; ++k) closings.push_back(std::int64_t(from * std::pow(ratio, double(k) / double(std::max<std::size_t>(1, most_tries - 1)))));
     closings.push_back(all);
   }

@@ -48,7 +48,7 @@ class knapsack {
           taken.push_back(next);
           value += worth(next);
           room -= weight(next);
-          best = std::max(best, value);
+          best = (std::max)(best, value);
         }
         ++next;
       } else {
@@ -97,7 +97,7 @@ class growing_knapsack {
     auto const& item = order_[place];
     for (std::size_t k = place + 1; k < weights_.size(); k += k & (0 - k)) weights_[k] += item.weight, values_[k] += item.value;
     places_.insert(std::lower_bound(places_.begin(), places_.end(), place), place);
-    largest_ = std::max(largest_, item.value);
+    largest_ = (std::max)(largest_, item.value);
   }
   /// The largest value of an item that came; the best choice is worth at least `relaxed` less this.
   [[nodiscard]] std::int64_t largest() const noexcept { return largest_; }

@@ -128,13 +128,13 @@ class window_bound {
       // A knapsack is worth at least its relaxation less one item: where even that does not help, do not look closer.
       if (allowance > 0 && roughly + alone_.tapes.largest() + 1 > gain_wanted)
         least = window(a, b, [&](shelf const& one, std::int64_t free) {
-          std::int64_t visits = std::min(allowance, most_visits);
+          std::int64_t visits = (std::min)(allowance, most_visits);
           allowance -= visits;
           std::int64_t const value = one.tapes.most(free, visits);
           allowance += std::max<std::int64_t>(visits, 0);
           return value;
         });
-      again_[a] = std::max({again_[a], again_[b], least + again_[b]});
+      again_[a] = (std::max)({again_[a], again_[b], least + again_[b]});
     }
     effort_ += allowance;
   }
@@ -142,18 +142,18 @@ class window_bound {
   /// W(a, b). \param kept  the time that tapes within so many bytes spare, from above
   template <class Kept>
   [[nodiscard]] std::int64_t window(std::size_t a, std::size_t b, Kept kept) {
-    constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
+    constexpr std::int64_t none = (std::numeric_limits<std::int64_t>::max)();
     std::int64_t least = none;
     std::int64_t const from_b = c_.run(std::int64_t(b), std::int64_t(a)), after_b = from_b - c_.u[b];
     for (auto const* one : {&alone_, &in_tape_}) {
       if (one->room < 0) continue;
       if (b == one->end) return 0;  // the tape that stands for state a is tape b
-      if (c_.s[b] <= one->room) least = std::min(least, after_b - one->spared - kept(*one, one->room - c_.s[b]));
+      if (c_.s[b] <= one->room) least = (std::min)(least, after_b - one->spared - kept(*one, one->room - c_.s[b]));
       std::int64_t const at_best = from_b - one->spared - one->tapes.relaxed(one->room);
       for (std::size_t k = b;; k = lighter_[k]) {
         std::int64_t const way = c_.run(std::int64_t(k), std::int64_t(b));
         if (way + at_best >= least) break;
-        if (bytes_of(k) <= one->room) least = std::min(least, way + from_b - one->spared - kept(*one, one->room - bytes_of(k)));
+        if (bytes_of(k) <= one->room) least = (std::min)(least, way + from_b - one->spared - kept(*one, one->room - bytes_of(k)));
         if (k == 0) break;
       }
     }

@@ -95,7 +95,7 @@ class non_persistent_table {
   [[nodiscard]] std::int32_t run(std::int64_t from, std::int64_t to) const noexcept { return sum_u_[std::size_t(to)] - sum_u_[std::size_t(from)]; }
   [[nodiscard]] std::int32_t held(segment const& of) const noexcept { return is_released(of.kind) ? std::int32_t(sizes_.x[std::size_t(of.from)]) : 0; }
   /// Slots besides the first state in which so many bytes fit, those of a first state of its own included.
-  [[nodiscard]] std::int32_t need(std::int64_t bytes, std::int32_t held) const noexcept { return std::max(0, scale_.need(bytes) - held); }
+  [[nodiscard]] std::int32_t need(std::int64_t bytes, std::int32_t held) const noexcept { return (std::max)(0, scale_.need(bytes) - held); }
 
   /// \param quanta  most that all stages run once may take
   void fill(std::int64_t quanta) {
@@ -147,7 +147,7 @@ class non_persistent_table {
       d.held = held(of);
       if (from == to) {
         auto& made = rows_[4 * place(from, to) + std::size_t(kind)];
-        if (std::int32_t const least = std::max(low, need(rules_.last_need(of), d.held)); least <= high) made.first = made.zero = least;
+        if (std::int32_t const least = (std::max)(low, need(rules_.last_need(of), d.held)); least <= high) made.first = made.zero = least;
         continue;
       }
       start(d, of, low, high);
@@ -161,14 +161,14 @@ class non_persistent_table {
   /// Records the first stage where that is possible.
   void start(draft& d, segment const& of, std::int32_t low, std::int32_t high) {
     row const& rest = at(rules_.rest(of));
-    std::int32_t const shift = std::int32_t(sizes_.after_record(of, 0)), least = std::max(low, need(rules_.record_need(of), d.held));
-    d.zero = std::max(least, rest.zero - shift);
-    d.top = std::min(high, d.zero - 1);
-    d.low = std::max(least, rest.first - shift);
+    std::int32_t const shift = std::int32_t(sizes_.after_record(of, 0)), least = (std::max)(low, need(rules_.record_need(of), d.held));
+    d.zero = (std::max)(least, rest.zero - shift);
+    d.top = (std::min)(high, d.zero - 1);
+    d.low = (std::max)(least, rest.first - shift);
     d.base = rules_.forward_base(of);
     d.open = d.top >= low;
-    std::int32_t const known = std::min(d.low, d.top + 1);
-    std::fill(d.times.begin() + low, d.times.begin() + std::max(low, known), most_time);
+    std::int32_t const known = (std::min)(d.low, d.top + 1);
+    std::fill(d.times.begin() + low, d.times.begin() + (std::max)(low, known), most_time);
     if (d.low <= d.top) std::copy_n(rest.times + (d.low + shift - rest.first), d.top - d.low + 1, d.times.begin() + d.low);
   }
   void split(std::int64_t from, std::int64_t to, std::int32_t low, std::array<draft, 4>& drafts) {
@@ -180,7 +180,7 @@ class non_persistent_table {
       for (int kind = 0; kind < 4; ++kind) {
         auto& d = drafts[std::size_t(kind)];
         if (!d.open) continue;
-        if (run_need != last_need) d.need = std::max(low, need(d.base + run_need, d.held));
+        if (run_need != last_need) d.need = (std::max)(low, need(d.base + run_need, d.held));
         // Needs and runs only grow with k.
         if (d.need > d.top || (d.low <= d.need && time >= d.times[std::size_t(d.need)])) {
           d.open = false;
@@ -200,32 +200,32 @@ class non_persistent_table {
   }
   /// Lowers a row to what one split costs.
   void lower(draft& d, row const& left, row const& right, std::int32_t size, std::int32_t time) const {
-    std::int32_t const low = std::max({d.need, left.first, right.first + size});
+    std::int32_t const low = (std::max)({d.need, left.first, right.first + size});
     if (low > d.top) return;
-    d.low = std::min(d.low, low);
+    d.low = (std::min)(d.low, low);
     // Times never grow with the budget: the split's least is at the top, the row's most at the low end.
     std::int32_t const most = d.times[std::size_t(low)];
     if (time + left.best + right.best >= most || time + left.at(d.top) + right.at(d.top - size) >= most) return;
     std::int32_t const left_end = std::clamp(left.zero, low, d.top + 1), right_end = std::clamp(right.zero + size, low, d.top + 1);
-    std::int32_t const both_end = std::min(left_end, right_end);
+    std::int32_t const both_end = (std::min)(left_end, right_end);
     std::int32_t* const out = d.times.data();
     auto const count = [](std::int32_t begin, std::int32_t end) { return std::size_t(end - begin); };
     if (low < both_end) kernel_.both(out + low, left.times + (low - left.first), right.times + (low - size - right.first), time, count(low, both_end));
     if (both_end < left_end) kernel_.one(out + both_end, left.times + (both_end - left.first), time, count(both_end, left_end));
     if (both_end < right_end) kernel_.one(out + both_end, right.times + (both_end - size - right.first), time, count(both_end, right_end));
-    for (std::int32_t m = std::max(left_end, right_end); m <= d.top && out[m] > time; ++m) out[m] = time;
+    for (std::int32_t m = (std::max)(left_end, right_end); m <= d.top && out[m] > time; ++m) out[m] = time;
   }
   /// Puts a finished row away.
   void keep(draft const& d, segment const& of, std::int32_t high) {
     row& made = rows_[4 * place(of.from, of.to) + std::size_t(of.kind)];
     made.zero = d.zero;
-    made.first = std::min(d.low, d.zero);
+    made.first = (std::min)(d.low, d.zero);
     if (made.first > high) made.first = made.zero = never;
     if (made.first > d.top) return;
     made.best = d.top < high ? 0 : d.times[std::size_t(d.top)];
     std::size_t const numbers = std::size_t(d.top - made.first) + 1;
     if (blocks_.empty() || blocks_.back().capacity() - blocks_.back().size() < numbers) {
-      std::size_t const size = std::max(numbers, block_numbers);
+      std::size_t const size = (std::max)(numbers, block_numbers);
       check_bytes(wide(bytes()) + wide(size) * sizeof(std::int32_t));
       blocks_.emplace_back().reserve(size);
       block_bytes_ += std::int64_t(size * sizeof(std::int32_t));

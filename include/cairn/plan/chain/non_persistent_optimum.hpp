@@ -60,10 +60,10 @@ class non_persistent_optimum {
   [[nodiscard]] std::int64_t least_of(segment const& of) const {
     std::int64_t const held = rules_.held(of);
     if (of.from == of.to) return rules_.last_need(of) - held;
-    std::int64_t least = std::max(rules_.record_need(of) - held, least_[place(rules_.rest(of))] - sizes_.after_record(of, 0));
+    std::int64_t least = (std::max)(rules_.record_need(of) - held, least_[place(rules_.rest(of))] - sizes_.after_record(of, 0));
     each_split(of, [&](segment_choice const& by, std::int64_t need) {
       auto const [right, left] = rules_.parts(of, by);
-      if (need < least) least = std::min(least, std::max({need, least_[place(right)] - sizes_.after_run(by.k, 0), least_[place(left)]}));
+      if (need < least) least = (std::min)(least, (std::max)({need, least_[place(right)] - sizes_.after_run(by.k, 0), least_[place(left)]}));
       return need < least;
     });
     return least;
@@ -92,11 +92,11 @@ class non_persistent_optimum {
     if (gave_up_) return found;
     auto const next = after();
     if (next != known.begin() && std::prev(next)->time == found.time && std::prev(next)->high >= found.low) {
-      std::prev(next)->high = std::max(std::prev(next)->high, found.high);
+      std::prev(next)->high = (std::max)(std::prev(next)->high, found.high);
       return *std::prev(next);
     }
     if (next != known.end() && next->time == found.time && found.high >= next->low) {
-      next->low = std::min(next->low, found.low);
+      next->low = (std::min)(next->low, found.low);
       return *next;
     }
     return *known.insert(next, found);
@@ -110,20 +110,20 @@ class non_persistent_optimum {
     } else {
       std::int64_t const shift = sizes_.after_record(of, 0);
       piece const rest = time_of(rules_.rest(of), free + shift);
-      best = {std::max(need, rest.low - shift), rest.high - shift, rest.time};
+      best = {(std::max)(need, rest.low - shift), rest.high - shift, rest.time};
     }
     each_split(of, [&](segment_choice const& by, std::int64_t need) {
       std::int64_t const run = model_.run(of.from, by.k);
-      if (free < need) best.high = std::min(best.high, need);
+      if (free < need) best.high = (std::min)(best.high, need);
       if (free < need || run >= best.time) return false;
       auto const parts = rules_.parts(of, by);
       std::int64_t const shift = sizes_.after_run(by.k, 0);
       piece const right = time_of(parts.first, free + shift);
-      best.high = std::min(best.high, right.high - shift);
+      best.high = (std::min)(best.high, right.high - shift);
       if (run + right.time >= best.time) return true;
       piece const left = time_of(parts.second, free);
-      best.high = std::min(best.high, left.high);
-      if (std::int64_t const time = run + right.time + left.time; time < best.time) best.time = time, best.low = std::max({need, right.low - shift, left.low});
+      best.high = (std::min)(best.high, left.high);
+      if (std::int64_t const time = run + right.time + left.time; time < best.time) best.time = time, best.low = (std::max)({need, right.low - shift, left.low});
       return true;
     });
     return best;

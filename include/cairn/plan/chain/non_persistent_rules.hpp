@@ -67,17 +67,17 @@ class non_persistent_rules {
   [[nodiscard]] std::int64_t last_need(segment const& of) const noexcept {
     if (of.from == model_.stages) return held(of) + b(of.from);
     std::int64_t const forward = held(of) + f(of.from), backward = runs_adjoint(of) ? b(of.from) : 0;
-    return right_end(of) + (is_pending(of.kind) ? backward : s(of.from) + std::max(forward, backward));
+    return right_end(of) + (is_pending(of.kind) ? backward : s(of.from) + (std::max)(forward, backward));
   }
   /// Least budget for recording the first stage and for its adjoint; the rest then has what its tape leaves.   \pre from < to
   [[nodiscard]] std::int64_t record_need(segment const& of) const noexcept {
     std::int64_t const forward = right_end(of) + held(of) + s(of.from) + f(of.from);
-    return runs_adjoint(of) ? std::max(forward, model_.g[std::size_t(of.from) + 1] + s(of.from) + b(of.from)) : forward;
+    return runs_adjoint(of) ? (std::max)(forward, model_.g[std::size_t(of.from) + 1] + s(of.from) + b(of.from)) : forward;
   }
   /// What a run from state `from` to state k needs beside `forward_base`: of k = from + 1 at first, then step by step by `further_need`.
   [[nodiscard]] std::int64_t first_need(segment const& of) const noexcept { return x(of.from + 1) + f(of.from); }
   /// The same to state k, from that to state k-1.
-  [[nodiscard]] std::int64_t further_need(std::int64_t need, std::int64_t k) const noexcept { return std::max(need, x(k - 1) + x(k) + f(k - 1)); }
+  [[nodiscard]] std::int64_t further_need(std::int64_t need, std::int64_t k) const noexcept { return (std::max)(need, x(k - 1) + x(k) + f(k - 1)); }
   /// Bytes that stand through such a run: the adjoint at the right end, a pending tape, a released first state.
   [[nodiscard]] std::int64_t forward_base(segment const& of) const noexcept { return right_end(of) + held(of); }
 

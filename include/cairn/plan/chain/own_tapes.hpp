@@ -114,7 +114,7 @@ class own_tape_table {
   /// Bytes for stage s alone, or the loss.
   [[nodiscard]] std::int64_t own_need(std::int64_t s) const noexcept {
     std::size_t const i = std::size_t(s);
-    return s == model_.stages ? model_.b[i] : model_.g[i + 1] + model_.s[i] + std::max(model_.f[i], model_.b[i]);
+    return s == model_.stages ? model_.b[i] : model_.g[i + 1] + model_.s[i] + (std::max)(model_.f[i], model_.b[i]);
   }
   /// Bytes of the run of stage i on the way from state s, without the adjoint.
   [[nodiscard]] std::int64_t run_need(std::int64_t i, std::int64_t s) const noexcept {
@@ -133,15 +133,15 @@ class own_tape_table {
     } else {
       std::int64_t run = 0;
       for (std::int64_t j = s + 1; j <= t; ++j) {
-        run = std::max(run, run_need(j - 1, s));
+        run = (std::max)(run, run_need(j - 1, s));
         row const &right = at(j, t), &left = at(s, j - 1);
         std::int64_t const x = x_[std::size_t(j)], need = scale_.need(model_.g[std::size_t(t) + 1] + run), time = model_.run(s, j);
         if (need > high) break;
-        std::int64_t const from = std::max({low, need, x + right.least, left.least});
+        std::int64_t const from = (std::max)({low, need, x + right.least, left.least});
         if (from > high) continue;
         std::int64_t* const sums = times.data() + (from - low);
         std::int64_t const *const a = left.times.data() + (from - left.least), *const b = right.times.data() + (from - x - right.least);
-        for (std::size_t m = 0; m < std::size_t(high - from + 1); ++m) sums[m] = std::min(sums[m], time + a[m] + b[m]);
+        for (std::size_t m = 0; m < std::size_t(high - from + 1); ++m) sums[m] = (std::min)(sums[m], time + a[m] + b[m]);
       }
     }
     auto const first = std::find_if(times.begin(), times.end(), [](std::int64_t one) { return one < endless; });
@@ -152,7 +152,7 @@ class own_tape_table {
     std::int64_t const wanted = time(s, t, slots);
     std::int64_t run = 0;
     for (std::int64_t j = s + 1; j < t; ++j) {
-      run = std::max(run, run_need(j - 1, s));
+      run = (std::max)(run, run_need(j - 1, s));
       std::int64_t const x = x_[std::size_t(j)];
       if (slots < scale_.need(model_.g[std::size_t(t) + 1] + run)) break;
       if (slots - x >= at(j, t).least && slots >= at(s, j - 1).least && model_.run(s, j) + time(s, j - 1, slots) + time(j, t, slots - x) == wanted) return j;

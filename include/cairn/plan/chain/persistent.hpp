@@ -114,7 +114,7 @@ class persistent_optimum {
   }
 
  private:
-  static constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t none = (std::numeric_limits<std::int64_t>::max)();
 
   struct stretch {
     std::int64_t from, to, bytes;
@@ -180,16 +180,16 @@ class persistent_optimum {
     if (q.next == from) {
       std::int64_t const tape = c_.s[std::size_t(from)];
       std::size_t const behind = parts_.number(from + 1, to);
-      std::int64_t const need = std::max(parts_.record_need(from, to), tape + parts_.least(behind));
+      std::int64_t const need = (std::max)(parts_.record_need(from, to), tape + parts_.least(behind));
       if (bytes < need) {
-        q.best.end = std::min(q.best.end, need);
+        q.best.end = (std::min)(q.best.end, need);
       } else {
         auto const rest = bound(behind, bytes - tape);
         if (rest.cost < q.best.cost) {
           if (!rest.exact) return stretch{from + 1, to, bytes - tape};
-          improve(q, rest.cost, 0, std::max(need, found(from + 1, to, bytes - tape).from + tape));
+          improve(q, rest.cost, 0, (std::max)(need, found(from + 1, to, bytes - tape).from + tape));
         }
-        q.best.end = std::min(q.best.end, shifted(rest.end, tape));
+        q.best.end = (std::min)(q.best.end, shifted(rest.end, tape));
       }
       ++q.next;
     }
@@ -202,9 +202,9 @@ class persistent_optimum {
       std::int64_t const j = q.next, run = c_.run(from, j), state = c_.x[std::size_t(j)];
       if (run >= q.best.cost) break;
       std::size_t const left = parts_.number(from, j - 1), right = parts_.number(j, to);
-      std::int64_t const need = std::max(parts_.least(left), state + parts_.least(right));
+      std::int64_t const need = (std::max)(parts_.least(left), state + parts_.least(right));
       if (bytes < need) {
-        q.best.end = std::min(q.best.end, need);
+        q.best.end = (std::min)(q.best.end, need);
         continue;
       }
       if (looks_ == end) {
@@ -213,7 +213,7 @@ class persistent_optimum {
       }
       ++looks_;
       auto const before = bound(left, bytes), behind = bound(right, bytes - state);
-      std::int64_t const good_until = std::min({q.best.end, before.end, shifted(behind.end, state)});
+      std::int64_t const good_until = (std::min)({q.best.end, before.end, shifted(behind.end, state)});
       if (run + before.cost + behind.cost >= q.best.cost) {
         q.best.end = good_until;
         continue;
@@ -221,7 +221,7 @@ class persistent_optimum {
       if (table_ && (!before.exact || !behind.exact) && pruned(q, j, good_until, run, before, behind)) continue;
       if (!before.exact) return stretch{from, j - 1, bytes};
       if (!behind.exact) return stretch{j, to, bytes - state};
-      improve(q, run + before.cost + behind.cost, j - from, std::max(found(from, j - 1, bytes).from, found(j, to, bytes - state).from + state));
+      improve(q, run + before.cost + behind.cost, j - from, (std::max)(found(from, j - 1, bytes).from, found(j, to, bytes - state).from + state));
       q.best.end = good_until;
     }
     if (q.best.cost == q.floor) q.best.end = q.floor_end;
@@ -230,7 +230,7 @@ class persistent_optimum {
   /// \param from  bytes from which on the parts have their costs
   void improve(question& q, std::int64_t cost, std::int64_t choice, std::int64_t from) const noexcept {
     if (cost >= q.best.cost) return;
-    q.best.from = std::max(from, parts_.least(q.number));
+    q.best.from = (std::max)(from, parts_.least(q.number));
     q.best.cost = cost;
     q.best.choice = std::int32_t(choice);
   }
@@ -238,7 +238,7 @@ class persistent_optimum {
   [[nodiscard]] bool pruned(question& q, std::int64_t j, std::int64_t good_until, std::int64_t run, cost_bound const& before, cost_bound const& behind) const noexcept {
     auto const [from, to, bytes] = q.of;
     auto const no_better = [&, from = from, to = to](std::int64_t m) {
-      return run + std::max(before.cost, table_->bound(from, j - 1, m)) + std::max(behind.cost, table_->bound(j, to, m - c_.x[std::size_t(j)])) >= q.best.cost;
+      return run + (std::max)(before.cost, table_->bound(from, j - 1, m)) + (std::max)(behind.cost, table_->bound(j, to, m - c_.x[std::size_t(j)])) >= q.best.cost;
     };
     if (!no_better(bytes)) return false;
     std::int64_t step = good_until - 1 - bytes;
@@ -248,7 +248,7 @@ class persistent_optimum {
   }
   [[nodiscard]] static std::int64_t shifted(std::int64_t end, std::int64_t bytes) noexcept { return end == no_end ? no_end : end + bytes; }
 
-  static constexpr std::size_t none_left = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t none_left = (std::numeric_limits<std::size_t>::max)();
 
   chain_model const& c_;
   sub_chains parts_;

@@ -9,7 +9,7 @@
 namespace cairn::detail {
 
 /// No bytes are as many.
-inline constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
+inline constexpr std::int64_t no_end = (std::numeric_limits<std::int64_t>::max)();
 
 /// Bytes [from, end) at which one choice is the best, at one cost.
 struct plateau {
@@ -49,7 +49,7 @@ class plateaus {
       known_.insert(at, found);
       return;
     }
-    at->end = std::max(at->end, found.end);
+    at->end = (std::max)(at->end, found.end);
     if (found.from < at->from) at->from = found.from, at->choice = found.choice;
   }
   [[nodiscard]] std::size_t size() const noexcept { return known_.size(); }  ///< how many there are

@@ -27,9 +27,9 @@ namespace detail {
 /// Plays a plan on numbers of states and tapes. One object, one sweep.
 class chain_player {
  public:
-  /// \param far  tiers that saves and loads may name   \param model, far  must outlive the player
-  chain_player(chain_model const& model, std::span<chain_tier const> far, char const* who)
-      : model_{model}, far_{far}, walk_{model.stages, checked(model, far, who), who}, far_bytes_(far.size()) {}
+  /// \param elsewhere  tiers that saves and loads may name   \param model, far  must outlive the player
+  chain_player(chain_model const& model, std::span<chain_tier const> elsewhere, char const* who)
+      : model_{model}, far_{elsewhere}, walk_{model.stages, checked(model, elsewhere, who), who}, far_bytes_(elsewhere.size()) {}
 
   /// \throws invalid_schedule   where the plan asks for what is not there
   void play(chain_action const& a) {
@@ -91,9 +91,9 @@ class chain_player {
 
  private:
   /// The names of the tiers.   \throws invalid_plan   for tiers that cannot be
-  [[nodiscard]] static named_tiers checked(chain_model const& model, std::span<chain_tier const> far, char const* who) {
+  [[nodiscard]] static named_tiers checked(chain_model const& model, std::span<chain_tier const> elsewhere, char const* who) {
     named_tiers named;
-    for (auto const& one : far) {
+    for (auto const& one : elsewhere) {
       for (auto const* list : {&one.write, &one.read}) {
         if (list->empty()) continue;
         if (std::int64_t(list->size()) != model.stages + 1)
@@ -113,7 +113,7 @@ class chain_player {
   void forget(step_index i) noexcept {
     if (i > 0 && walk_.holds_state(i)) live_ -= model_.x[std::size_t(i)];
   }
-  void reach(std::int64_t bytes) noexcept { cost_.peak = std::max(cost_.peak, bytes); }
+  void reach(std::int64_t bytes) noexcept { cost_.peak = (std::max)(cost_.peak, bytes); }
   void ran(std::size_t i) noexcept {
     cost_.makespan += model_.u[i];
     ++cost_.stage_runs;
@@ -143,8 +143,8 @@ class chain_player {
   chain_cost cost_;
 };
 
-[[nodiscard]] inline chain_cost replay(chain_model const& model, std::span<chain_action const> actions, std::span<chain_tier const> far, char const* who) {
-  chain_player player{model, far, who};
+[[nodiscard]] inline chain_cost replay(chain_model const& model, std::span<chain_action const> actions, std::span<chain_tier const> elsewhere, char const* who) {
+  chain_player player{model, elsewhere, who};
   for (auto const& a : actions) player.play(a);
   return player.finish();
 }
@@ -152,11 +152,11 @@ class chain_player {
 }  // namespace detail
 
 /// Plays a plan for a chain and answers what it costs.   Cost: O(1) an action.
-/// \param far  tiers beside memory that the plan saves to
+/// \param elsewhere  tiers beside memory that the plan saves to
 /// \throws invalid_schedule   at the first action that cannot be obeyed, or where the plan ends early   \throws invalid_plan, overflow_error   for a chain that cannot be
-[[nodiscard]] inline chain_cost replay(chain const& work, std::span<chain_action const> actions, std::span<chain_tier const> far = {}) {
+[[nodiscard]] inline chain_cost replay(chain const& work, std::span<chain_action const> actions, std::span<chain_tier const> elsewhere = {}) {
   constexpr char const* who = "cairn::replay";
-  return detail::replay(detail::chain_model{work, who}, actions, far, who);
+  return detail::replay(detail::chain_model{work, who}, actions, elsewhere, who);
 }
 
 }  // namespace cairn

@@ -61,7 +61,7 @@ class single_level {
     std::size_t const a = std::size_t(at);
     auto const& front = fronts_[a];
     if (front.empty()) return;
-    std::int64_t const tape = model_.s[a] + std::max(model_.f[a], model_.g[a + 1] + model_.b[a]);
+    std::int64_t const tape = model_.s[a] + (std::max)(model_.f[a], model_.g[a + 1] + model_.b[a]);
     extend(a, a + 1, tape, model_.s[a], 0, true);
     // Of the segment from `at` to e: bytes of its tapes, of its recorded run without the adjoint of state e, and of its adjoints. The first way takes no
     // more than the recorded run, since tapes hold the states.
@@ -69,10 +69,10 @@ class single_level {
     for (std::size_t e = a + 1; e < fronts_.size(); ++e) {
       std::size_t const i = e - 1;
       tapes += model_.s[i];
-      recorded = std::max(recorded, tapes + model_.f[i]);
-      adjoints = std::max(adjoints, tapes + model_.g[e] + model_.b[i]);
+      recorded = (std::max)(recorded, tapes + model_.f[i]);
+      adjoints = (std::max)(adjoints, tapes + model_.g[e] + model_.b[i]);
       if (front.front().held + adjoints > budget_) break;
-      extend(a, e, std::max(model_.g[e] + recorded, adjoints), model_.x[e], model_.run(at, std::int64_t(e)), false);
+      extend(a, e, (std::max)(model_.g[e] + recorded, adjoints), model_.x[e], model_.run(at, std::int64_t(e)), false);
     }
   }
   void extend(std::size_t at, std::size_t to, std::int64_t need, std::int64_t held, std::int64_t again, bool is_tape) {

@@ -94,7 +94,7 @@ inline void check_chain_table(chain_model const& c, slot_scale const& scale, wid
   std::vector<std::int64_t> units{least, most};
   std::size_t const stride = std::max<std::size_t>(1, sizes.size() / 64);
   for (std::size_t k = 0; k < sizes.size(); k += stride) {
-    std::int64_t const bytes = sizes[k].first, first = std::max<std::int64_t>(1, bytes / most), last = std::min(bytes / least + 1, first + 1024);
+    std::int64_t const bytes = sizes[k].first, first = std::max<std::int64_t>(1, bytes / most), last = (std::min)(bytes / least + 1, first + 1024);
     for (std::int64_t parts = first; parts <= last; ++parts) {
       std::int64_t const unit = by == rounding::up ? bytes / parts + (bytes % parts != 0) : bytes / parts;
       if (unit >= least && unit <= most) units.push_back(unit);
@@ -128,12 +128,12 @@ inline void check_chain_table(chain_model const& c, slot_scale const& scale, wid
   std::int64_t slots = division.slots;
   if (slots == 0) {
     double const wanted = 25.0 * double(c.stages) * double(budget) / double(std::max<std::int64_t>(1, c.store_all_peak()));
-    slots = std::clamp<std::int64_t>((std::int64_t{1} << 30) / ((c.stages + 1) * (c.stages + 1)), 64, std::max<std::int64_t>(500, std::int64_t(std::min(wanted, 0x1p40))));
+    slots = std::clamp<std::int64_t>((std::int64_t{1} << 30) / ((c.stages + 1) * (c.stages + 1)), 64, std::max<std::int64_t>(500, std::int64_t((std::min)(wanted, 0x1p40))));
   }
   std::int64_t const exact = exact_unit(c), least = std::max<std::int64_t>(1, budget / slots + (budget % slots != 0));
   if (exact == 0) return std::max<std::int64_t>(1, budget);
   if (exact >= least) return exact;
-  return tuned_unit(c, least, least + std::min(least / 4, std::numeric_limits<std::int64_t>::max() - least), by);
+  return tuned_unit(c, least, least + (std::min)(least / 4, (std::numeric_limits<std::int64_t>::max)() - least), by);
 }
 
 }  // namespace detail

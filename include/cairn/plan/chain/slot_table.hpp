@@ -54,7 +54,7 @@ class slot_table {
   /// \throws invalid_plan   where the table takes more than it may; nothing is allocated for it then
   /// \pre budget >= 0; the model outlives the table
   slot_table(chain_model const& c, std::int64_t budget, slot_division division, rounding by, chain_launcher const& launch = {}, slot_table_options options = {})
-      : c_{c}, count_{std::size_t(c.stages) + 1}, scale_{std::min(budget, c.store_all_peak()), unit_of(division, c, std::min(budget, c.store_all_peak()), by, who), by, who},
+      : c_{c}, count_{std::size_t(c.stages) + 1}, scale_{(std::min)(budget, c.store_all_peak()), unit_of(division, c, (std::min)(budget, c.store_all_peak()), by, who), by, who},
         kernel_{options.kernel ? *options.kernel : usual_kernel()}, classes_{std::size_t{0}}, stores_all_{budget >= c.store_all_peak()} {
     if (!stores_all_) {
       check_bytes(wide(count_) * wide(count_) * 8, options);
@@ -62,7 +62,7 @@ class slot_table {
       for (auto const time : c.u) unit = std::gcd(unit, time);
       unit = std::max<std::int64_t>(unit, 1);
       auto const quantum = [unit](std::int64_t times, std::int64_t most) { return unit * (times / unit / most + (times / unit % most != 0)); };
-      make(std::max(unit, quantum(c.sum_u.back(), most_quanta)), launch, options);
+      make((std::max)(unit, quantum(c.sum_u.back(), most_quanta)), launch, options);
       // Costs stop at `never`, which a plan of little memory may pass: then in quanta for which no plan can. No stage runs more than L times.
       if (feasible() && cost() == never) {
         std::int64_t most = 0;
@@ -122,7 +122,7 @@ class slot_table {
   /// Slots that keeping the tape of `from` needs while the adjoint of stage `to` + 1 is live.
   [[nodiscard]] std::int32_t tape_need(std::size_t from, std::size_t to) const noexcept {
     if (from + 1 == count_) return scale_.need(c_.b[from]);
-    return scale_.need(c_.s[from] + std::max(c_.g[to + 1] + c_.f[from], c_.g[from + 1] + c_.b[from]));
+    return scale_.need(c_.s[from] + (std::max)(c_.g[to + 1] + c_.f[from], c_.g[from + 1] + c_.b[from]));
   }
 
   void make(std::int64_t quantum, chain_launcher const& launch, slot_table_options const& options) {
@@ -163,25 +163,25 @@ class slot_table {
       for (std::size_t s = 0; s + length < count_; ++s) {
         std::size_t const t = s + length, number = classes_.of(s, t);
         slot_row& of = rows_[number];
-        if (length > 0) widest[s] = std::max(widest[s], (length > 1 ? c_.x[t - 1] : 0) + c_.x[t] + c_.f[t - 1]);
+        if (length > 0) widest[s] = (std::max)(widest[s], (length > 1 ? c_.x[t - 1] : 0) + c_.x[t] + c_.f[t - 1]);
         if (classes_.from(number, length) == s) {
           std::int32_t const tape = tape_need(s, t);
           slot_row const* const rest = length > 0 ? &row(s + 1, t) : nullptr;
-          of.enough = rest ? std::min(beyond, std::max(tape, s_[s] + rest->enough)) : tape;
-          of.least = rest ? std::min(beyond, std::max(tape, s_[s] + rest->least)) : tape;
+          of.enough = rest ? (std::min)(beyond, (std::max)(tape, s_[s] + rest->enough)) : tape;
+          of.least = rest ? (std::min)(beyond, (std::max)(tape, s_[s] + rest->least)) : tape;
           std::int32_t const runs = rest ? scale_.need(c_.g[t + 1] + widest[s]) : 0;
           std::int32_t const *const left = by_start.data() + s * count_, *const right = by_end.data() + t * count_;
-          for (std::size_t j = s + 1; j <= t && of.least > runs; ++j) of.least = std::min(of.least, std::max(x_[j] + right[j], left[j - 1]));
-          of.least = std::max(of.least, runs);
+          for (std::size_t j = s + 1; j <= t && of.least > runs; ++j) of.least = (std::min)(of.least, (std::max)(x_[j] + right[j], left[j - 1]));
+          of.least = (std::max)(of.least, runs);
           of.first = fewest[s], of.last = most[s];
         } else {
-          of.first = std::min(of.first, fewest[s]), of.last = std::max(of.last, most[s]);
+          of.first = (std::min)(of.first, fewest[s]), of.last = (std::max)(of.last, most[s]);
         }
         by_start[s * count_ + t] = by_end[t * count_ + s] = of.least;
       }
       for (std::size_t number = classes_.first(length); number < classes_.first(length + 1); ++number) {
         slot_row& of = rows_[number];
-        of.first = std::max(of.first, of.least), of.last = std::min(of.last, of.enough - 1);
+        of.first = (std::max)(of.first, of.least), of.last = (std::min)(of.last, of.enough - 1);
       }
     }
   }
@@ -202,13 +202,13 @@ class slot_table {
     } else {
       for (std::size_t s = 0; s < count_; s += tile)
         for (std::size_t t = s; t < count_; ++t)
-          for (std::size_t a = s; a < std::min(s + tile, t + 1); ++a) place(rows_[classes_.of(a, t)]);
+          for (std::size_t a = s; a < (std::min)(s + tile, t + 1); ++a) place(rows_[classes_.of(a, t)]);
     }
     costs_.assign(std::size_t(next), never);
   }
   /// Lowers the costs of `out` from slot `from` to `to` by those of keeping state j: `left` and, with `size` slots less, `right`.
   void lower(slot_row const& out, std::int32_t time, slot_row const& left, slot_row const& right, std::int32_t size, std::int32_t from, std::int32_t to) noexcept {
-    from = std::max({from, left.least, right.least + size});
+    from = (std::max)({from, left.least, right.least + size});
     if (from > to) return;
     std::int32_t* const costs = costs_.data();
     // Costs fall with slots: the most that is there now against the least that can come.
@@ -217,7 +217,7 @@ class slot_table {
     std::int32_t const cheapest = time + (to >= left.enough ? 0 : costs[left.at + to]) + (to - size >= right.enough ? 0 : costs[right.at + to - size]);
     if (cheapest >= dearest) return;
     std::int32_t const end = to + 1, left_end = std::clamp(left.enough, from, end), right_end = std::clamp(right.enough + size, from, end);
-    std::int32_t const both_end = std::min(left_end, right_end), one_end = std::max(left_end, right_end);
+    std::int32_t const both_end = (std::min)(left_end, right_end), one_end = (std::max)(left_end, right_end);
     if (both_end > from && time + costs[left.at + both_end - 1] + costs[right.at + both_end - 1 - size] < costs[out.at + from])
       kernel_.both(costs + (out.at + from), costs + (left.at + from), costs + (right.at + from - size), time, std::size_t(both_end - from));
     if (one_end > both_end) {
@@ -231,13 +231,13 @@ class slot_table {
     slot_row const& out = row(s, t);
     if (out.first > out.last) return;
     slot_row const& rest = row(s + 1, t);
-    std::int32_t const from = std::max({out.first, tape_need(s, t), rest.least + s_[s]}), end = std::min(out.last + 1, rest.enough + s_[s]);
+    std::int32_t const from = (std::max)({out.first, tape_need(s, t), rest.least + s_[s]}), end = (std::min)(out.last + 1, rest.enough + s_[s]);
     if (from < end) kernel_.one(costs_.data() + (out.at + from), costs_.data() + (rest.at + from - s_[s]), 0, std::size_t(end - from));
   }
   /// The same by those of keeping state j, j0 <= j < j1, for slots from..to.
   void keep_state(std::size_t s, std::size_t t, std::size_t j0, std::size_t j1, std::int32_t from, std::int32_t to) noexcept {
     slot_row const& out = row(s, t);
-    from = std::max(from, out.first), to = std::min(to, out.last);
+    from = (std::max)(from, out.first), to = (std::min)(to, out.last);
     for (std::size_t j = j0; j < j1 && from <= to; ++j) lower(out, run(s, j), row(s, j - 1), row(j, t), x_[j], from, to);
   }
 
@@ -251,7 +251,7 @@ class slot_table {
   }
   /// Intervals that start and end in one tile.
   void fill_corner(std::size_t s0) noexcept {
-    std::size_t const end = std::min(s0 + tile, count_);
+    std::size_t const end = (std::min)(s0 + tile, count_);
     for (std::size_t t = s0; t < end; ++t)
       for (std::size_t s = t; s-- > s0;) {
         keep_tape(s, t);
@@ -261,12 +261,12 @@ class slot_table {
   /// Intervals that start in s0.. and end in t0..: first all states between the two tiles, whose parts are done, so many slots at a time that the rows
   /// stay in the cache; then those inside them, interval by interval.
   void fill_tile(std::size_t s0, std::size_t t0) noexcept {
-    std::size_t const s1 = s0 + tile, t1 = std::min(t0 + tile, count_);
+    std::size_t const s1 = s0 + tile, t1 = (std::min)(t0 + tile, count_);
     std::int32_t low = scale_.slots() + 1, high = -1;
     for (std::size_t s = s0; s < s1; ++s)
       for (std::size_t t = t0; t < t1; ++t)
-        if (slot_row const& of = row(s, t); of.first <= of.last) low = std::min(low, of.first), high = std::max(high, of.last);
-    for (std::int32_t from = low; from <= high; from += slots_at_once) between(s0, t0, from, std::min(high, from + slots_at_once - 1));
+        if (slot_row const& of = row(s, t); of.first <= of.last) low = (std::min)(low, of.first), high = (std::max)(high, of.last);
+    for (std::int32_t from = low; from <= high; from += slots_at_once) between(s0, t0, from, (std::min)(high, from + slots_at_once - 1));
     for (std::size_t t = t0; t < t1; ++t)
       for (std::size_t s = s1; s-- > s0;) {
         keep_tape(s, t);
@@ -275,7 +275,7 @@ class slot_table {
       }
   }
   void between(std::size_t s0, std::size_t t0, std::int32_t from, std::int32_t to) noexcept {
-    std::size_t const s1 = s0 + tile, t1 = std::min(t0 + tile, count_);
+    std::size_t const s1 = s0 + tile, t1 = (std::min)(t0 + tile, count_);
     for (std::size_t j = s1; j <= t0; ++j) {
       std::array<slot_row, tile> rights;
       for (std::size_t t = t0; t < t1; ++t) rights[t - t0] = row(j, t);
@@ -285,7 +285,7 @@ class slot_table {
         std::int32_t const time = run(s, j);
         for (std::size_t t = t0; t < t1; ++t) {
           slot_row const& out = row(s, t);
-          lower(out, time, left, rights[t - t0], x_[j], std::max(from, out.first), std::min(to, out.last));
+          lower(out, time, left, rights[t - t0], x_[j], (std::max)(from, out.first), (std::min)(to, out.last));
         }
       }
     }
@@ -298,7 +298,7 @@ class slot_table {
         std::size_t const s = classes_.from(first + k, length), t = s + length;
         slot_row const& out = rows_[first + k];
         keep_tape(s, t);
-        for (std::int32_t from = out.first; from <= out.last; from += slots_at_once) keep_state(s, t, s + 1, t + 1, from, std::min(out.last, from + slots_at_once - 1));
+        for (std::int32_t from = out.first; from <= out.last; from += slots_at_once) keep_state(s, t, s + 1, t + 1, from, (std::min)(out.last, from + slots_at_once - 1));
       };
       each(classes_.first(length + 1) - first, one, launch);
     }

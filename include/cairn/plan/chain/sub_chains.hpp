@@ -22,12 +22,12 @@ class sub_chains {
     for (std::size_t more = 0; more < count; ++more) {
       for (std::size_t s = 0; more > 0 && s + more < count; ++s) {
         std::size_t const t = s + more;
-        widest[s] = std::max(widest[s], (more == 1 ? 0 : c.x[t - 1]) + c.x[t] + c.f[t - 1]);
-        later[s] = std::max(later[s], c.x[t] + own_need(t));
+        widest[s] = (std::max)(widest[s], (more == 1 ? 0 : c.x[t - 1]) + c.x[t] + c.f[t - 1]);
+        later[s] = (std::max)(later[s], c.x[t] + own_need(t));
       }
       for (std::size_t k = classes_.first(more); k < classes_.first(more + 1); ++k) {
         std::size_t const s = classes_.from(k, more), t = s + more;
-        find_needs(k, std::int64_t(s), std::int64_t(t), std::max({c.g[t + 1] + widest[s], later[s], own_need(s)}));
+        find_needs(k, std::int64_t(s), std::int64_t(t), (std::max)({c.g[t + 1] + widest[s], later[s], own_need(s)}));
       }
     }
   }
@@ -42,7 +42,7 @@ class sub_chains {
   /// Bytes to record stage `from` while the adjoint of state to+1 lives, and for its adjoint later.
   [[nodiscard]] std::int64_t record_need(std::int64_t from, std::int64_t to) const noexcept {
     std::size_t const i = std::size_t(from);
-    return c_.s[i] + std::max(c_.g[std::size_t(to) + 1] + c_.f[i], c_.g[i + 1] + c_.b[i]);
+    return c_.s[i] + (std::max)(c_.g[std::size_t(to) + 1] + c_.f[i], c_.g[i + 1] + c_.b[i]);
   }
 
  private:
@@ -56,18 +56,18 @@ class sub_chains {
     return answer;
   }
   /// Bytes of the recorded run of a stage and of its adjoint, whatever else lives.
-  [[nodiscard]] std::int64_t own_need(std::size_t i) const noexcept { return c_.s[i] + std::max(c_.f[i], c_.g[i + 1] + c_.b[i]); }
+  [[nodiscard]] std::int64_t own_need(std::size_t i) const noexcept { return c_.s[i] + (std::max)(c_.f[i], c_.g[i + 1] + c_.b[i]); }
   /// \param floor  what no plan of the stretch goes below: each stage but the last one runs while adjoint to+1 lives, beside its own state or a tape that holds
   /// it, and each is recorded and has its adjoint made once
   void find_needs(std::size_t here, std::int64_t from, std::int64_t to, std::int64_t floor) {
     std::int64_t low = record_need(from, to), high = low;
     if (from < to) {
       std::size_t const behind = number(from + 1, to);
-      low = std::max(low, c_.s[std::size_t(from)] + least_[behind]);
-      high = std::max(high, c_.s[std::size_t(from)] + enough_[behind]);
+      low = (std::max)(low, c_.s[std::size_t(from)] + least_[behind]);
+      high = (std::max)(high, c_.s[std::size_t(from)] + enough_[behind]);
     }
     for (std::int64_t j = to; j > from && low > floor; --j)
-      low = std::min(low, std::max({floor, c_.x[std::size_t(j)] + least_[number(j, to)], least_[number(from, j - 1)]}));
+      low = (std::min)(low, (std::max)({floor, c_.x[std::size_t(j)] + least_[number(j, to)], least_[number(from, j - 1)]}));
     least_[here] = low;
     enough_[here] = high;
   }

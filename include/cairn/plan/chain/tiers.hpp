@@ -105,7 +105,7 @@ class tier_chain_table {
       limit has;
       if (is_limited(one)) {
         std::int64_t const least = std::max<std::int64_t>(1, one.bytes / most + (one.bytes % most != 0));
-        slot_scale const scale{one.bytes, std::max(common, least), rounding::up, who};
+        slot_scale const scale{one.bytes, (std::max)(common, least), rounding::up, who};
         has.stride = cells_;
         has.slots = std::size_t(scale.slots());
         for (auto const bytes : model_.x) has.sizes.push_back(std::size_t(scale.size(bytes)));
@@ -130,17 +130,17 @@ class tier_chain_table {
   /// Bytes for the recorded run of stage s beside the adjoint of state t+1, and for its adjoint, without state s.
   [[nodiscard]] std::int64_t record_bytes(std::int64_t s, std::int64_t t) const noexcept { return model_.g[std::size_t(t) + 1] + model_.s[std::size_t(s)] + model_.f[std::size_t(s)]; }
   [[nodiscard]] std::int64_t adjoint_bytes(std::int64_t s) const noexcept { return model_.g[std::size_t(s) + 1] + model_.s[std::size_t(s)] + model_.b[std::size_t(s)]; }
-  [[nodiscard]] std::size_t tape_need(std::int64_t s, std::int64_t t) const noexcept { return std::size_t(scale_.need(std::max(record_bytes(s, t), adjoint_bytes(s)))); }
+  [[nodiscard]] std::size_t tape_need(std::int64_t s, std::int64_t t) const noexcept { return std::size_t(scale_.need((std::max)(record_bytes(s, t), adjoint_bytes(s)))); }
   /// The same with the copy of state s, which is loaded again for the adjoint if that needs it.
   [[nodiscard]] std::size_t reloaded_tape_need(std::int64_t s, std::int64_t t) const noexcept {
     std::int64_t const x = model_.x[std::size_t(s)];
-    return std::size_t(scale_.need(std::max(x + record_bytes(s, t), (model_.self_contained_tape ? 0 : x) + adjoint_bytes(s))));
+    return std::size_t(scale_.need((std::max)(x + record_bytes(s, t), (model_.self_contained_tape ? 0 : x) + adjoint_bytes(s))));
   }
   [[nodiscard]] std::int64_t reload_time(std::size_t k, std::int64_t s) const noexcept { return model_.self_contained_tape ? 0 : tiers_[k].read[std::size_t(s)]; }
   /// Bytes of the runs from state s to state j, without the adjoint; grows with j. \param before  that of j-1   \param first  bytes of state s that count
   [[nodiscard]] std::int64_t run_bytes(std::int64_t before, std::int64_t s, std::int64_t j, std::int64_t first) const noexcept {
     std::size_t const i = std::size_t(j) - 1;
-    return std::max(before, (j - 1 == s ? first : model_.x[i]) + model_.x[i + 1] + model_.f[i]);
+    return (std::max)(before, (j - 1 == s ? first : model_.x[i]) + model_.x[i + 1] + model_.f[i]);
   }
 
   /// out[m] = min(out[m], time + less[m - taken]) in all cells, for m >= need
@@ -148,14 +148,14 @@ class tier_chain_table {
     for (std::size_t cell = 0; cell < cells_; ++cell) {
       std::int64_t* const to = out.data() + cell * width_;
       std::int64_t const* const from = less.data() + cell * width_;
-      for (std::size_t m = std::max(need, taken); m < width_; ++m) to[m] = std::min(to[m], time + from[m - taken]);
+      for (std::size_t m = (std::max)(need, taken); m < width_; ++m) to[m] = (std::min)(to[m], time + from[m - taken]);
     }
   }
   /// out[m] = min(out[m], time + left[m] + right[m]) in all cells, for m >= need
   void lower(row& out, row const& left, row const& right, std::size_t need, std::int64_t time) const noexcept {
     for (std::size_t cell = 0; cell < cells_; ++cell) {
       std::size_t const at = cell * width_;
-      for (std::size_t m = at + need; m < at + width_; ++m) out[m] = std::min(out[m], time + left[m] + right[m]);
+      for (std::size_t m = at + need; m < at + width_; ++m) out[m] = (std::min)(out[m], time + left[m] + right[m]);
     }
   }
   void fill(std::int64_t s, std::int64_t t) {
@@ -192,7 +192,7 @@ class tier_chain_table {
       for (std::size_t cell = 0; cell < cells_; ++cell) {
         std::size_t const after = after_save(cell, k, s);
         if (after == cells_) continue;
-        for (std::size_t m = 0; m < width_; ++m) made[cell * width_ + m] = std::min(made[cell * width_ + m], tiers_[k].write[i] + there[after * width_ + m]);
+        for (std::size_t m = 0; m < width_; ++m) made[cell * width_ + m] = (std::min)(made[cell * width_ + m], tiers_[k].write[i] + there[after * width_ + m]);
       }
       rows_[number(s, t, 2 + k)] = std::move(there);
     }
@@ -226,19 +226,19 @@ class tier_chain_table {
         plan.push_back({loss, tier::memory, s});
         continue;
       }
-      bool const far = now.on != in_memory;
-      std::int64_t const wanted = far ? kept_on(now.on, s, t)[at] : kept_in_memory(s, t)[at];
-      if (far && now.slots >= x_[i] && kept_in_memory(s, t)[at - x_[i]] == wanted) {
+      bool const elsewhere = now.on != in_memory;
+      std::int64_t const wanted = elsewhere ? kept_on(now.on, s, t)[at] : kept_in_memory(s, t)[at];
+      if (elsewhere && now.slots >= x_[i] && kept_in_memory(s, t)[at - x_[i]] == wanted) {
         later(drop, s);
         stages(s, t, now.cell, now.slots - x_[i], in_memory);
         continue;
       }
-      bool const records = s == t || (now.slots >= std::max(s_[i], far ? reloaded_tape_need(s, t) : tape_need(s, t)) &&
-                                      kept_in_memory(s + 1, t)[at - s_[i]] + (far ? reload_time(now.on, s) : 0) == wanted);
+      bool const records = s == t || (now.slots >= (std::max)(s_[i], elsewhere ? reloaded_tape_need(s, t) : tape_need(s, t)) &&
+                                      kept_in_memory(s + 1, t)[at - s_[i]] + (elsewhere ? reload_time(now.on, s) : 0) == wanted);
       if (records) {
         plan.push_back({record, tier::memory, s});
-        bool const reloads = far && !model_.self_contained_tape;
-        if (far) plan.push_back({drop, tier::memory, s});
+        bool const reloads = elsewhere && !model_.self_contained_tape;
+        if (elsewhere) plan.push_back({drop, tier::memory, s});
         if (reloads) later(drop, s);
         later(backward, s);
         if (reloads) later(load, s, tiers_[now.on].where);
@@ -246,7 +246,7 @@ class tier_chain_table {
         continue;
       }
       std::int64_t const j = kept_state(now, wanted);
-      if (far) {
+      if (elsewhere) {
         for (std::int64_t k = s; k < j; ++k) {
           plan.push_back({forward, tier::memory, k});
           plan.push_back({drop, tier::memory, k});
@@ -255,7 +255,7 @@ class tier_chain_table {
         append_run(plan, s, j);
       }
       stages(s, j - 1, now.cell, now.slots, now.on);
-      if (far) later(load, s, tiers_[now.on].where);
+      if (elsewhere) later(load, s, tiers_[now.on].where);
       std::size_t const x = x_[std::size_t(j)];
       std::int64_t const right = just_made(j, t)[at];
       if (now.slots >= x && kept_in_memory(j, t)[at - x] == right) {
@@ -274,13 +274,13 @@ class tier_chain_table {
     }
   }
   [[nodiscard]] std::int64_t kept_state(part const& now, std::int64_t wanted) const noexcept {
-    bool const far = now.on != tiers_.size();
+    bool const elsewhere = now.on != tiers_.size();
     std::size_t const at = now.cell * width_ + now.slots;
     std::int64_t run = 0;
     for (std::int64_t j = now.from + 1; j < now.to; ++j) {
-      run = run_bytes(run, now.from, j, far ? model_.x[std::size_t(now.from)] : 0);
+      run = run_bytes(run, now.from, j, elsewhere ? model_.x[std::size_t(now.from)] : 0);
       if (now.slots < std::size_t(scale_.need(model_.g[std::size_t(now.to) + 1] + run))) break;
-      std::int64_t const left = far ? tiers_[now.on].read[std::size_t(now.from)] + kept_on(now.on, now.from, j - 1)[at] : kept_in_memory(now.from, j - 1)[at];
+      std::int64_t const left = elsewhere ? tiers_[now.on].read[std::size_t(now.from)] + kept_on(now.on, now.from, j - 1)[at] : kept_in_memory(now.from, j - 1)[at];
       if (model_.run(now.from, j) + left + just_made(j, now.to)[at] == wanted) return j;
     }
     return now.to;

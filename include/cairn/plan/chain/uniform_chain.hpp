@@ -45,7 +45,7 @@ class chain_cover {
     open_.resize(count + 1);
     for (auto const& best : from) {
       if (wanted_ <= 0) return;
-      std::int64_t const times = std::min(open_[best.first], wanted_ / best.worth);
+      std::int64_t const times = (std::min)(open_[best.first], wanted_ / best.worth);
       take(best.first, best.end, times);
       open_[best.first] -= times;
       open_[best.end] += times;
@@ -106,8 +106,8 @@ class chain_cover {
       std::int64_t const spare = (i > 0 ? taken_[k - 1] : 0) + heads_[k] - taken_[k];
       next.assign(now.size(), none);
       for (std::int64_t last = -reach; last <= reach; ++last)
-        for (std::int64_t change = std::max(-reach, -taken_[k]); change <= reach && change <= last + spare; ++change)
-          for (std::int64_t sum = std::max(-side, -side - change); sum <= side && sum + change <= side; ++sum) {
+        for (std::int64_t change = (std::max)(-reach, -taken_[k]); change <= reach && change <= last + spare; ++change)
+          for (std::int64_t sum = (std::max)(-side, -side - change); sum <= side && sum + change <= side; ++sum) {
             std::int64_t const had = now[at(last, sum)];
             if (had == none || had + change * worth_[k] <= next[at(change, sum + change)]) continue;
             next[at(change, sum + change)] = had + change * worth_[k];
@@ -152,10 +152,10 @@ class uniform_chain {
   uniform_chain(chain_model const& c, std::int64_t budget, bool keeps_tapes) : stages_{c.stages}, budget_{std::clamp(budget, std::int64_t{-1}, most_bytes)}, keeps_tapes_{keeps_tapes}, loss_need_{c.b[std::size_t(c.stages)]} {
     if (stages_ > 0) {
       x_ = c.x[1], s_ = c.s[0], u_ = c.u[0];
-      need_ = c.g[1] + s_ + std::max(c.f[0], c.b[0]);
-      tail_need_ = s_ + std::max(c.f[0], c.g[1] + c.b[0]);
+      need_ = c.g[1] + s_ + (std::max)(c.f[0], c.b[0]);
+      tail_need_ = s_ + (std::max)(c.f[0], c.g[1] + c.b[0]);
     }
-    last_ = stages_ == 0 || budget_ < need_ ? -1 : x_ == 0 ? stages_ : std::min(stages_, (budget_ - need_) / x_);
+    last_ = stages_ == 0 || budget_ < need_ ? -1 : x_ == 0 ? stages_ : (std::min)(stages_, (budget_ - need_) / x_);
     choose();
   }
 
@@ -188,7 +188,7 @@ class uniform_chain {
   /// Stages whose tapes all fit beside `kept` states, with an adjoint to their right.
   [[nodiscard]] std::int64_t tapes(std::int64_t kept) const noexcept {
     std::int64_t const above = room(kept) - need_;
-    return kept > last_ ? 0 : !keeps_tapes_ ? 1 : s_ == 0 ? stages_ : std::min(stages_, 1 + above / s_);
+    return kept > last_ ? 0 : !keeps_tapes_ ? 1 : s_ == 0 ? stages_ : (std::min)(stages_, 1 + above / s_);
   }
   [[nodiscard]] std::int64_t toll(std::int64_t kept) const noexcept { return tapes(kept) - tapes(kept + 1); }
   /// The same with the loss to their right; below 0 where not even the loss fits.
@@ -196,7 +196,7 @@ class uniform_chain {
     std::int64_t const above = room(kept) - loss_need_;
     if (above < 0) return -1;
     if (!keeps_tapes_ || room(kept) < tail_need_) return 0;
-    return s_ == 0 ? stages_ : std::min({stages_, 1 + (room(kept) - tail_need_) / s_, above / s_});
+    return s_ == 0 ? stages_ : (std::min)({stages_, 1 + (room(kept) - tail_need_) / s_, above / s_});
   }
 
   /// How many states to keep on the first way. Each more is a toll or none and gives another stretch to the left; it pays while stages are run more than
@@ -207,7 +207,7 @@ class uniform_chain {
       best_.runs = 0;
       return;
     }
-    std::int64_t const most = std::min(stages_, last_ + 1);
+    std::int64_t const most = (std::min)(stages_, last_ + 1);
     std::int64_t first_row = 0;
     for (std::int64_t kept = 1; kept <= most && tail(kept) >= 0; ++kept) {
       first_row += tapes(kept - 1);
@@ -243,9 +243,9 @@ class uniform_chain {
       std::int64_t gained = 0, tolls = 0, split = 0;
       auto next = heads;
       for (std::size_t k = 0; k < places; ++k) {
-        split = std::min(stages_, split + heads[k]);
+        split = (std::min)(stages_, split + heads[k]);
         next[k] = split;
-        gained = std::min<std::int64_t>(stages_, gained + std::int64_t(std::min(wide(split) * wide(tapes(std::int64_t(k) + 1)), wide(stages_))));
+        gained = std::min<std::int64_t>(stages_, gained + std::int64_t((std::min)(wide(split) * wide(tapes(std::int64_t(k) + 1)), wide(stages_))));
         tolls += split * toll(std::int64_t(k));
       }
       // A stage that is found room by the splits of row r is run r + 1 times again, of which `all` counts one.
@@ -264,7 +264,7 @@ class uniform_chain {
     std::vector<std::size_t> places;
     std::int64_t waiting = 0, wanted = tree.rest;
     for (std::size_t k = 0; k < heads.size(); ++k) {
-      waiting = std::min(stages_, waiting + heads[k]);
+      waiting = (std::min)(stages_, waiting + heads[k]);
       if (toll(std::int64_t(k)) > 0) {
         places.push_back(k);
         worth.push_back(0);
@@ -273,7 +273,7 @@ class uniform_chain {
       }
       std::int64_t const gain = tapes(std::int64_t(k) + 1);
       if (!worth.empty()) worth.back() += gain;
-      wanted -= std::int64_t(std::min(wide(waiting) * wide(gain), wide(stages_)));
+      wanted -= std::int64_t((std::min)(wide(waiting) * wide(gain), wide(stages_)));
       wanted = std::max<std::int64_t>(wanted, 0);
     }
     tree.runs = runs;
@@ -304,7 +304,7 @@ class uniform_chain {
         std::int64_t const tolls = toll(now.kept);
         if (tolls == 0 || splits[std::size_t(now.kept)] > 0) {
           splits[std::size_t(now.kept)] -= tolls;
-          std::int64_t const gained = std::min(rest, tapes(now.kept + 1));
+          std::int64_t const gained = (std::min)(rest, tapes(now.kept + 1));
           rest -= gained;
           left = tolls + gained;
           split = true;
@@ -328,7 +328,7 @@ class uniform_chain {
     std::int64_t rest = best_.rest, left = best_.kept == 0 ? 0 : stages_ - tail(best_.kept), at = 0;
     for (std::int64_t k = 0; k < best_.kept; ++k) {
       roots.push_back(tree.size());
-      if (splits.empty()) tree.push_back({std::min(tapes(k), left - (best_.kept - 1 - k)), 0}), left -= tree.back().stages;
+      if (splits.empty()) tree.push_back({(std::min)(tapes(k), left - (best_.kept - 1 - k)), 0}), left -= tree.back().stages;
       else grow(k, splits, rest, tree);
       append_run(plan, at, at + tree[roots.back()].stages);
       at += tree[roots.back()].stages;

@@ -40,7 +40,7 @@ class block_search {
   /// \pre from < to <= model.count + 1, to - from <= most_operations   \param model  must outlive the search
   block_search(graph_model const& model, std::size_t from, std::size_t to) : model_{model}, from_{from}, to_{to}, width_{to - from}, inputs_(width_), needs_(width_) {
     // The loss makes no value: it has a place in the order back, but no bit.
-    values_ = std::min(to, model.count) - from;
+    values_ = (std::min)(to, model.count) - from;
     bytes_.assign(std::size_t{1} << values_, 0);
     for (std::size_t k = 1; k < bytes_.size(); ++k) bytes_[k] = bytes_[k & (k - 1)] + model.bytes[from + std::size_t(std::countr_zero(k))];
     for (std::size_t k = 0; k < width_; ++k) {
@@ -66,7 +66,7 @@ class block_search {
       for (set keep = 0; keep < sets; ++keep) {
         auto const at = place(width_, keep);
         if (time_[at] >= unreachable) continue;
-        highest = std::max(highest, peak_[at]);
+        highest = (std::max)(highest, peak_[at]);
         for (auto const* forward : {&opens[keep], &closings[keep]}) {
           if (forward == &opens[keep] && (to_ > model_.count || (keep & behind) != behind)) continue;
           block_option whole = *forward;
@@ -127,7 +127,7 @@ class block_search {
     for (std::size_t k = 0; k < values_; ++k) {
       if (!(run >> k & 1u)) continue;
       kept |= set{1} << k;
-      of.forward_peak = std::max(of.forward_peak, bytes_[kept] + model_.work[from_ + k]);
+      of.forward_peak = (std::max)(of.forward_peak, bytes_[kept] + model_.work[from_ + k]);
       of.time += model_.time[from_ + k];
       set read = keep;
       for (std::size_t later = k + 1; later < values_; ++later)
@@ -144,7 +144,7 @@ class block_search {
     using entry = std::tuple<std::int64_t, std::int64_t, set>;
     std::priority_queue<entry, std::vector<entry>, std::greater<entry>> next;
     for (std::size_t left = 1; left <= width_; ++left) {
-      std::size_t const k = left - 1, here = std::min(left, values_);
+      std::size_t const k = left - 1, here = (std::min)(left, values_);
       auto const reach = [&](set kept, std::int64_t time, std::int64_t peak, std::uint8_t move) {
         std::size_t const at = place(left, kept);
         if (peak > limit || std::pair{time, peak} >= std::pair{time_[at], peak_[at]}) return;
@@ -154,7 +154,7 @@ class block_search {
       for (set kept = 0; kept < set{1} << here; ++kept) {
         if ((needs_[k] & ~kept) != 0) continue;
         std::size_t const after = place(k, k < values_ ? kept & ~(set{1} << k) : kept);
-        if (time_[after] < unreachable) reach(kept, time_[after], std::max(peak_[after], bytes_[kept] + model_.back_work[from_ + k]), goes_back);
+        if (time_[after] < unreachable) reach(kept, time_[after], (std::max)(peak_[after], bytes_[kept] + model_.back_work[from_ + k]), goes_back);
       }
       while (!next.empty()) {
         auto const [time, peak, kept] = next.top();
@@ -165,7 +165,7 @@ class block_search {
           set const bit = set{1} << v;
           if (!(kept & bit)) reach(kept | bit, time, peak, std::uint8_t(drops + v));
           else if ((inputs_[v] & ~kept) == 0)
-            reach(kept & ~bit, time + model_.time[from_ + v], std::max(peak, bytes_[kept] + model_.work[from_ + v] + model_.open[from_ + left]), std::uint8_t(computes + v));
+            reach(kept & ~bit, time + model_.time[from_ + v], (std::max)(peak, bytes_[kept] + model_.work[from_ + v] + model_.open[from_ + left]), std::uint8_t(computes + v));
         }
       }
     }

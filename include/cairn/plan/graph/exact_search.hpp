@@ -67,7 +67,7 @@ class exact_search {
     return sum;
   }
   void reach(std::size_t remaining, set kept, std::int64_t from_cost, std::int64_t time, std::int64_t peak, std::uint8_t step) {
-    std::int64_t const cost = by_peak_ ? std::max(from_cost, peak) : from_cost + time;
+    std::int64_t const cost = by_peak_ ? (std::max)(from_cost, peak) : from_cost + time;
     std::size_t const number = place(remaining, kept);
     if (cost >= cost_[number]) return;
     cost_[number] = cost;

@@ -10,7 +10,7 @@
 namespace cairn::detail {
 
 /// More than any sum of a graph, and four of it still fit.
-inline constexpr std::int64_t unreachable = std::numeric_limits<std::int64_t>::max() / 4;
+inline constexpr std::int64_t unreachable = (std::numeric_limits<std::int64_t>::max)() / 4;
 
 /// The graph with the loss as operation `count`, whose value has no bytes, which takes no time forward, and whose adjoint is the loss.
 struct graph_model {

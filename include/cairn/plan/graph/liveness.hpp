@@ -80,7 +80,7 @@ struct value_liveness {
     for (std::size_t w = 0; w <= v; ++w) {
       if (!runs[w]) continue;
       live += model.bytes[w];
-      value.recompute_bytes = std::max(value.recompute_bytes, live + model.work[w]);
+      value.recompute_bytes = (std::max)(value.recompute_bytes, live + model.work[w]);
       for (std::size_t const input : model.inputs[w])
         if (runs[input] && last[input] == w) live -= model.bytes[input];
     }

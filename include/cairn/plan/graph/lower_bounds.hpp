@@ -19,8 +19,8 @@ namespace cairn::detail {
     return bytes;
   };
   for (std::size_t v = 0; v <= model.count; ++v) {
-    most = std::max(most, sum(model.needs[v]) + model.back_work[v]);
-    if (v < model.count) most = std::max(most, sum(model.inputs[v]) + model.bytes[v] + model.work[v]);
+    most = (std::max)(most, sum(model.needs[v]) + model.back_work[v]);
+    if (v < model.count) most = (std::max)(most, sum(model.inputs[v]) + model.bytes[v] + model.work[v]);
   }
   return most;
 }
@@ -52,7 +52,7 @@ namespace cairn::detail {
         else if (left == 0) again += model.time[v];
         else again += std::max<std::int64_t>(0, std::int64_t(double(model.time[v]) * (1 - double(left) / double(model.bytes[v])) * (1 - 1e-9))), left = 0;
       }
-      most[b] = std::max(most[b], most[a] + again);
+      most[b] = (std::max)(most[b], most[a] + again);
     }
   }
   return most[0];

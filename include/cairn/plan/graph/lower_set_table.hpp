@@ -30,7 +30,7 @@ struct graph_blocks {
     std::size_t const apart = (count + most_places - 1) / std::max<std::size_t>(1, most_places);
     places.push_back(0);
     for (std::size_t p = 1; p < count;) {  // of every so many places in a row the one with the least to keep
-      std::size_t const end = std::min(count, p + apart);
+      std::size_t const end = (std::min)(count, p + apart);
       std::size_t best = p;
       for (std::size_t q = p; q < end; ++q)
         if (boundary[q] < boundary[best]) best = q;
@@ -67,8 +67,8 @@ struct graph_blocks {
     for (std::size_t v = all.from; v < to; ++v) {
       all.kept += model.bytes[v];
       all.time += model.time[v];
-      all.forward_peak = std::max(all.forward_peak, all.kept + model.work[v]);
-      all.backward_peak = std::max(all.backward_peak, all.kept + model.back_work[v]);
+      all.forward_peak = (std::max)(all.forward_peak, all.kept + model.work[v]);
+      all.backward_peak = (std::max)(all.backward_peak, all.kept + model.back_work[v]);
     }
     open[at].push_back(all);
     closing[at].push_back(all);
@@ -144,7 +144,7 @@ class lower_set_table {
       std::size_t j = s + 1;
       for (std::size_t v = from; v < model_.count && j < ranges_; ++v) {
         live += model_.bytes[v];
-        peak = std::max(peak, live + model_.work[v]);
+        peak = (std::max)(peak, live + model_.work[v]);
         for (std::size_t const over : ends[v])
           if (over >= from) live -= model_.bytes[over];
         if (v + 1 != blocks_.places[j]) continue;
@@ -164,19 +164,19 @@ class lower_set_table {
     for (std::size_t k = 0; k < closing_[s].size(); ++k) {
       block_option const& o = closing_[s][k];
       if (o.to != t + 1) continue;
-      std::int64_t const need = std::max(behind_[t] + o.forward_peak, o.backward_peak);
-      least = std::min(least, need);
+      std::int64_t const need = (std::max)(behind_[t] + o.forward_peak, o.backward_peak);
+      least = (std::min)(least, need);
       offer(o.time, need, k);
     }
     for (std::size_t k = 0; k < open_[s].size(); ++k) {
       block_option const& o = open_[s][k];
       if (o.to > t) continue;
-      std::int64_t const need = std::max(behind_[t] + o.forward_peak, o.backward_peak);
-      least = std::min(least, std::max(need, o.kept + least_[at(o.to, t)]));
-      offer(o.time + quick_[at(o.to, t)].time, std::max(need, o.kept + quick_[at(o.to, t)].low), closing_[s].size() + k);
+      std::int64_t const need = (std::max)(behind_[t] + o.forward_peak, o.backward_peak);
+      least = (std::min)(least, (std::max)(need, o.kept + least_[at(o.to, t)]));
+      offer(o.time + quick_[at(o.to, t)].time, (std::max)(need, o.kept + quick_[at(o.to, t)].low), closing_[s].size() + k);
     }
     for (std::size_t j = s + 1; j <= t; ++j)
-      least = std::min(least, std::max({behind_[t] + through_[at(s, j)], boundary_[at(s, j)] + least_[at(j, t)], least_[at(s, j - 1)]}));
+      least = (std::min)(least, (std::max)({behind_[t] + through_[at(s, j)], boundary_[at(s, j)] + least_[at(j, t)], least_[at(s, j - 1)]}));
     least_[at(s, t)] = least, quick_[at(s, t)] = quick;
   }
   [[nodiscard]] found find(std::size_t s, std::size_t t, std::int64_t m) {
@@ -193,14 +193,14 @@ class lower_set_table {
   /// \pre least_ <= m < quick_.low of (s, t)
   [[nodiscard]] found choose(std::size_t s, std::size_t t, std::int64_t m) {
     found best{unreachable, m, quick_[at(s, t)].low};
-    auto const refuse = [&](std::int64_t need) { best.high = std::min(best.high, need); };
+    auto const refuse = [&](std::int64_t need) { best.high = (std::min)(best.high, need); };
     auto const take = [&](std::int64_t time, std::int64_t low, std::int32_t choice) {
       if (time < best.time) best.time = time, best.low = low, best.choice = choice;
     };
     for (std::size_t k = 0; k < closing_[s].size(); ++k) {
       block_option const& o = closing_[s][k];
       if (o.to != t + 1 || o.time >= best.time) continue;
-      std::int64_t const need = std::max(behind_[t] + o.forward_peak, o.backward_peak);
+      std::int64_t const need = (std::max)(behind_[t] + o.forward_peak, o.backward_peak);
       if (m < need) refuse(need);
       else take(o.time, need, std::int32_t(k));
     }
@@ -208,20 +208,20 @@ class lower_set_table {
       block_option const& o = open_[s][k];
       if (o.to > t || o.time + quick_[at(o.to, t)].time >= best.time) continue;
       if (!spend()) return {unreachable, m, m + 1};
-      std::int64_t const need = std::max({behind_[t] + o.forward_peak, o.backward_peak, o.kept + least_[at(o.to, t)]});
+      std::int64_t const need = (std::max)({behind_[t] + o.forward_peak, o.backward_peak, o.kept + least_[at(o.to, t)]});
       if (m < need) {
         refuse(need);
         continue;
       }
       found const rest = find(o.to, t, m - o.kept);
       refuse(rest.high + o.kept);
-      take(o.time + rest.time, std::max(need, rest.low + o.kept), std::int32_t(closing_[s].size() + k));
+      take(o.time + rest.time, (std::max)(need, rest.low + o.kept), std::int32_t(closing_[s].size() + k));
     }
     for (std::size_t j = s + 1; j <= t; ++j) {
       std::int64_t const passed = run(s, j), here = boundary_[at(s, j)];
       if (passed + quick_[at(j, t)].time + quick_[at(s, j - 1)].time >= best.time) continue;
       if (!spend()) return {unreachable, m, m + 1};
-      std::int64_t const need = std::max({behind_[t] + through_[at(s, j)], here + least_[at(j, t)], least_[at(s, j - 1)]});
+      std::int64_t const need = (std::max)({behind_[t] + through_[at(s, j)], here + least_[at(j, t)], least_[at(s, j - 1)]});
       if (m < need) {
         refuse(need);
         continue;
@@ -231,7 +231,7 @@ class lower_set_table {
       if (passed + right.time + quick_[at(s, j - 1)].time >= best.time) continue;
       found const left = find(s, j - 1, m);
       refuse(left.high);
-      take(passed + right.time + left.time, std::max({need, right.low + here, left.low}), -std::int32_t(j));
+      take(passed + right.time + left.time, (std::max)({need, right.low + here, left.low}), -std::int32_t(j));
     }
     return best;
   }

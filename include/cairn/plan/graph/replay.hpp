@@ -84,7 +84,7 @@ class graph_player {
     kept_[v] = 0;
     live_ -= model_.bytes[v];
   }
-  void reach(std::int64_t bytes) noexcept { cost_.peak = std::max(cost_.peak, bytes); }
+  void reach(std::int64_t bytes) noexcept { cost_.peak = (std::max)(cost_.peak, bytes); }
   void need(bool holds, char const* problem, graph_action const& a) const {
     if (!holds) refuse(problem, a);
   }

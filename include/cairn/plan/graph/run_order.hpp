@@ -59,7 +59,7 @@ class run_measure {
         sum.time += model_.adjoint_time[v];
         remaining = v;
       }
-      sum.peak = std::max(sum.peak, reached_[i]);
+      sum.peak = (std::max)(sum.peak, reached_[i]);
       live -= release_[i];
     }
     return sum;

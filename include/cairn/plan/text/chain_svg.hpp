@@ -36,15 +36,15 @@ struct chain_memory {
 };
 
 /// The curve that `chain_memory_svg` shows.   Cost: O(1) an action
-/// \param far  tiers beside memory that the plan saves to
+/// \param elsewhere  tiers beside memory that the plan saves to
 /// \throws invalid_schedule, invalid_plan, overflow_error   as `replay`
-[[nodiscard]] inline chain_memory chain_memory_over(chain const& work, std::span<chain_action const> actions, std::span<chain_tier const> far = {}) {
+[[nodiscard]] inline chain_memory chain_memory_over(chain const& work, std::span<chain_action const> actions, std::span<chain_tier const> elsewhere = {}) {
   using enum chain_action_kind;
   constexpr char const* who = "cairn::chain_memory_over";
   detail::chain_model const model{work, who};
-  detail::chain_player player{model, far, who};
+  detail::chain_player player{model, elsewhere, who};
   auto const time_there = [&](chain_action const& a) {
-    for (auto const& place : far)
+    for (auto const& place : elsewhere)
       if (auto const& times = a.kind == save ? place.write : place.read; place.where == a.where && !times.empty()) return times[std::size_t(a.stage)];
     return std::int64_t{0};
   };
@@ -57,7 +57,7 @@ struct chain_memory {
     player.play(a);  // a stage that is not there is refused here
     std::size_t const i = std::size_t(a.stage);
     std::int64_t const runs = a.kind == forward || a.kind == record, reverses = a.kind == loss || a.kind == backward;
-    at.held = std::max({before, player.live(), runs ? player.live() + model.f[i] : 0, reverses ? before + model.b[i] : 0});
+    at.held = (std::max)({before, player.live(), runs ? player.live() + model.f[i] : 0, reverses ? before + model.b[i] : 0});
     if (reverses) adjoint = i > 0 ? model.g[i] : 0;
     std::int64_t const time = runs ? model.u[i] : reverses ? model.v[i] : a.kind == save || a.kind == load ? time_there(a) : 0;
     at.end = now += wide(time);
@@ -97,13 +97,13 @@ namespace detail {
 
 /// Memory over time as an SVG: a line for all that is held, an area for the states and tapes that stand meanwhile, and the peak. State 0 and its
 /// adjoint are not counted. Actions that take no time are vertical; where none takes time each is drawn as wide as the next.
-/// \param title  of the picture; what it shows where it is empty   \param far  tiers beside memory that the plan saves to
+/// \param title  of the picture; what it shows where it is empty   \param elsewhere  tiers beside memory that the plan saves to
 /// \throws invalid_plan   for more than `most_drawn_actions` actions   \throws invalid_schedule, invalid_plan, overflow_error   as `replay`
-[[nodiscard]] inline std::string chain_memory_svg(chain const& work, std::span<chain_action const> actions, std::string_view title = {}, std::span<chain_tier const> far = {}) {
+[[nodiscard]] inline std::string chain_memory_svg(chain const& work, std::span<chain_action const> actions, std::string_view title = {}, std::span<chain_tier const> elsewhere = {}) {
   if (actions.size() > most_drawn_actions)
     throw invalid_plan{"cairn::chain_memory_svg", "too many actions for a picture", {{"actions", actions.size()}, {"most actions drawn", most_drawn_actions}},
                        "draw a shorter chain of the same kind, or a larger budget"};
-  chain_memory curve = chain_memory_over(work, actions, far);
+  chain_memory curve = chain_memory_over(work, actions, elsewhere);
   bool const timed = curve.moments.back().end > 0;
   if (!timed)
     for (std::size_t k = 0; k < curve.moments.size(); ++k) curve.moments[k].begin = k, curve.moments[k].end = k + 1;
@@ -150,7 +150,7 @@ namespace detail {
 [[nodiscard]] inline std::string chain_pareto_svg(std::span<chain_plan const> front, std::string_view title = {}, std::int64_t beside = 0) {
   wide most_bytes = 0, most = 0;
   auto const memory = [&](std::int64_t bytes) { return wide(bytes) + wide(beside); };
-  for (auto const& plan : front) most_bytes = std::max({most_bytes, memory(plan.cost.peak)}), most = std::max(most, wide(plan.cost.makespan));
+  for (auto const& plan : front) most_bytes = (std::max)({most_bytes, memory(plan.cost.peak)}), most = (std::max)(most, wide(plan.cost.makespan));
   std::string note = "no plan";
   if (!front.empty()) {
     auto const part = [&](chain_plan const& plan) {
@@ -171,7 +171,7 @@ namespace detail {
     else line.across(x).down(y);
     dots.move(x, y).dot();
     // What is proven at a budget holds for all smaller ones, too.
-    auto const until = chart.across(std::min(memory(plan.budget), most_bytes), most_bytes), low = chart.up(wide(plan.proof.lower_bound_time), most);
+    auto const until = chart.across((std::min)(memory(plan.budget), most_bytes), most_bytes), low = chart.up(wide(plan.proof.lower_bound_time), most);
     if (bound.empty()) bound.move(x, low);
     else bound.down(low);
     bound.across(until);

@@ -90,7 +90,7 @@ class kept_states {
 [[nodiscard]] inline std::vector<chain_action> read_chain_words(std::string_view line) {
   using enum chain_action_kind;
   constexpr char const* who = "cairn::read_chain_words";
-  constexpr std::int64_t most_stage = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int64_t most_stage = (std::numeric_limits<std::int32_t>::max)();
   struct meaning {
     std::string_view word;
     chain_action_kind kind;
@@ -105,7 +105,7 @@ class kept_states {
     states.obey(a);
   };
   for (std::size_t count = 0;; ++count) {
-    line.remove_prefix(std::min(line.size(), line.find_first_not_of(" \t\r\n")));
+    line.remove_prefix((std::min)(line.size(), line.find_first_not_of(" \t\r\n")));
     if (line.empty()) return actions;
     auto const whole = line.substr(0, line.find_first_of(" \t\r\n"));
     line.remove_prefix(whole.size());

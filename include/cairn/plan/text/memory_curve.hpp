@@ -136,7 +136,7 @@ template <class Schedule>
   detail::axis const y = detail::memory_axis(curve);
   auto const ticks = detail::ticks_to(curve.peak, std::max<wide>(wide(rows) / 3, 1), y.in.unit);
   std::size_t gutter = 1;
-  for (auto const& tick : ticks) gutter = std::max(gutter, tick.label.size() + 1);
+  for (auto const& tick : ticks) gutter = (std::max)(gutter, tick.label.size() + 1);
   // Each state as many rows as the next.
   auto height = wide(rows);
   if (!curve.in_bytes && curve.peak > 0 && curve.peak < height) height -= height % curve.peak;
@@ -149,10 +149,10 @@ template <class Schedule>
     wide const peak = std::max<wide>(curve.peak, 1);
     int const fold = int(peak >> 64 != 0) * 64;
     std::size_t const filled = std::size_t(((value >> fold) * height + (peak >> fold) - 1) / (peak >> fold));
-    for (std::size_t k = 0; k < std::min(filled, lines); ++k) chart.put(lines - 1 - k, column, rank);
+    for (std::size_t k = 0; k < (std::min)(filled, lines); ++k) chart.put(lines - 1 - k, column, rank);
   };
   for (std::size_t column = 0; column < width && count > 0; ++column) {
-    std::size_t const first = column * count / width, end = std::max(first + 1, (column + 1) * count / width);
+    std::size_t const first = column * count / width, end = (std::max)(first + 1, (column + 1) * count / width);
     fill(column, *std::max_element(curve.held.begin() + std::ptrdiff_t(first), curve.held.begin() + std::ptrdiff_t(end)), held);
     fill(column, *std::max_element(curve.kept.begin() + std::ptrdiff_t(first), curve.kept.begin() + std::ptrdiff_t(end)), kept);
   }

@@ -18,11 +18,11 @@ namespace cairn {
 [[nodiscard]] inline std::string pareto_csv(std::vector<planned> const& front) {
   std::string text = "bytes,seconds,step_calls,least_step_calls,schedule,slots,far_bytes,leaf,period,units\n";
   for (auto const& plan : front) {
-    wide far = 0;
-    for (std::size_t k = 1; k < tier_count; ++k) far += plan.cost.tier_bytes[k];
+    wide elsewhere = 0;
+    for (std::size_t k = 1; k < tier_count; ++k) elsewhere += plan.cost.tier_bytes[k];
     text += detail::digits_of(plan.cost.memory_bytes) + "," + detail::exact_text(plan.cost.seconds) + "," + detail::digits_of(plan.cost.step_calls) + "," +
             detail::digits_of(plan.proof.least_step_calls) + "," + name_of(plan.by) + "," + detail::digits_of(wide(plan.with.slots_said())) + "," +
-            detail::digits_of(far) + "," + detail::digits_of(wide(plan.with.leaf)) + "," + detail::digits_of(wide(plan.with.period)) + "," +
+            detail::digits_of(elsewhere) + "," + detail::digits_of(wide(plan.with.leaf)) + "," + detail::digits_of(wide(plan.with.period)) + "," +
             detail::digits_of(plan.with.units) + "\n";
   }
   return text;
@@ -36,7 +36,7 @@ namespace cairn {
                     detail::number_text(plan.cost.forward_evaluations_per_step), name_of(plan.by) + detail::parameter_words(plan)});
   std::size_t width[3] = {};
   for (auto const& row : rows)
-    for (std::size_t k = 0; k < 3; ++k) width[k] = std::max(width[k], row[k].size());
+    for (std::size_t k = 0; k < 3; ++k) width[k] = (std::max)(width[k], row[k].size());
   std::string text;
   for (auto const& row : rows) {
     for (std::size_t k = 0; k < 3; ++k) text += std::string(width[k] - row[k].size(), ' ') + row[k] + "  ";
@@ -50,13 +50,13 @@ namespace cairn {
 [[nodiscard]] inline std::string pareto_svg(std::vector<planned> const& front, std::string_view title = {}) {
   bool const timed = std::any_of(front.begin(), front.end(), detail::is_timed);
   double longest = 0;
-  for (auto const& plan : front) longest = std::max(longest, plan.cost.seconds);
+  for (auto const& plan : front) longest = (std::max)(longest, plan.cost.seconds);
   // Whole numbers of a unit that leaves six digits or more, so that the axis counts exactly.
   double const tick = longest >= 4 ? 1e-6 : longest >= 4e-3 ? 1e-9 : 1e-12;
   detail::axis_unit const in{timed ? wide{1'000'000} : wide{1}, tick == 1e-6 ? "s" : tick == 1e-9 ? "ms" : "us"};
   auto const height = [&](planned const& plan) { return timed ? wide(plan.cost.seconds / tick + 0.5) : plan.cost.step_calls; };
   wide most_bytes = 0, most = 0;
-  for (auto const& plan : front) most_bytes = std::max(most_bytes, plan.cost.memory_bytes), most = std::max(most, height(plan));
+  for (auto const& plan : front) most_bytes = (std::max)(most_bytes, plan.cost.memory_bytes), most = (std::max)(most, height(plan));
   detail::axis_unit const bytes = detail::byte_unit(most_bytes);
 
   std::string const what = timed ? "Predicted time over memory" : "Step calls over memory";

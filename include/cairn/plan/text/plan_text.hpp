@@ -31,9 +31,9 @@ namespace detail {
   std::string words = plural(plan.cost.step_calls, "step call");
   if (plan.cost.seconds > 0) words = seconds_text(plan.cost.seconds) + " and " + words;
   words += " in " + bytes_text(plan.cost.memory_bytes);
-  wide far = 0;
-  for (std::size_t k = 1; k < tier_count; ++k) far += plan.cost.tier_bytes[k];
-  if (far > 0) words += ", " + bytes_text(far) + " elsewhere";
+  wide elsewhere = 0;
+  for (std::size_t k = 1; k < tier_count; ++k) elsewhere += plan.cost.tier_bytes[k];
+  if (elsewhere > 0) words += ", " + bytes_text(elsewhere) + " elsewhere";
   return words;
 }
 [[nodiscard]] inline bool is_timed(planned const& plan) { return plan.cost.seconds > 0; }

@@ -36,7 +36,7 @@ struct reading_at {
 /// \throws parse_error   unless `digits` is a whole number below 2^63
 [[nodiscard]] inline step_index read_index(std::string_view digits, reading_at const& at) {
   wide const value = read_wide(digits, at);
-  if (value > wide(std::numeric_limits<step_index>::max()))
+  if (value > wide((std::numeric_limits<step_index>::max)()))
     throw parse_error{at.who, "a number of 2^63 or more", {at.place, {"number", value}}, "steps and slots have 63 bits"};
   return step_index(value);
 }

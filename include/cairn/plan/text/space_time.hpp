@@ -141,7 +141,7 @@ template <class Schedule>
   detail::check_text_size("cairn::space_time_text", columns, rows);
   auto const actions = detail::drawn_actions(plan, "cairn::space_time_text");
   auto const lives = detail::lives_of(actions);
-  std::size_t const count = actions.size(), height = std::max<std::size_t>(1, std::min(count, std::size_t(rows)));
+  std::size_t const count = actions.size(), height = std::max<std::size_t>(1, (std::min)(count, std::size_t(rows)));
   std::string const last = detail::digits_of(count);
   enum : unsigned char { kept = 1, kept_far, advance, record, turn, drop, load, save, reverse };
   detail::text_chart chart{std::size_t(columns), height, std::max<std::size_t>(last.size(), 6) + 1, set,

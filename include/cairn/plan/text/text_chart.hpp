@@ -68,7 +68,7 @@ class text_chart {
   [[nodiscard]] std::size_t width() const noexcept { return width_; }
   void put(std::size_t row, std::size_t column, unsigned char rank) {
     unsigned char& cell = cells_[row * width_ + column];
-    cell = std::max(cell, rank);
+    cell = (std::max)(cell, rank);
   }
   /// \pre label is no wider than the gutter
   void label(std::size_t row, std::string words) { labels_[row] = std::move(words); }
@@ -99,8 +99,8 @@ class text_chart {
     std::string below(columns, ' ');
     auto const name = [&](tick const& at) {
       std::size_t const here = gutter_ + 1 + column_of(at), length = at.label.size();
-      std::size_t const from = std::min(here - std::min(here, length / 2), columns - length);
-      std::size_t const before = from == 0 ? 0 : from - 1, after = std::min(columns, from + length + 1);
+      std::size_t const from = (std::min)(here - (std::min)(here, length / 2), columns - length);
+      std::size_t const before = from == 0 ? 0 : from - 1, after = (std::min)(columns, from + length + 1);
       if (below.find_first_not_of(' ', before) < after) return;
       below.replace(from, length, at.label);
       marked[column_of(at)] = true;
@@ -111,7 +111,7 @@ class text_chart {
     std::string line = std::string(gutter_, ' ') + look(glyph{"└", "+"});
     for (bool const here : marked) line += look(here ? glyph{"┬", "+"} : glyph{"─", "-"});
     below.erase(below.find_last_not_of(' ') + 1);
-    return line + '\n' + below + '\n' + std::string(gutter_ + 1 + (width_ - std::min(width_, x_name.size())) / 2, ' ') + x_name + '\n';
+    return line + '\n' + below + '\n' + std::string(gutter_ + 1 + (width_ - (std::min)(width_, x_name.size())) / 2, ' ') + x_name + '\n';
   }
 
   std::size_t gutter_, width_, rows_;
