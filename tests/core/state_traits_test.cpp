@@ -408,9 +408,9 @@ TEST_CASE("base classes, unions and container adaptors are looked into, or refus
   CHECK(copied_state<from_from_good>);
   CHECK(copied_state<tree_from_good>);
   CHECK(copied_state<from_good_no_default>);
-  CHECK(why_shared<pointer_or_number>() == sharing::overlay);
-  CHECK(why_shared<holds_union>() == sharing::overlay);
-  CHECK(why_shared<std::vector<holds_union>>() == sharing::overlay);
+  CHECK(why_shared<pointer_or_number>() == sharing::hidden_members);
+  CHECK(why_shared<holds_union>() == sharing::hidden_members);
+  CHECK(why_shared<std::vector<holds_union>>() == sharing::hidden_members);
   CHECK(copied_state<with_own_copy>);
   CHECK(why_shared<std::stack<double*>>() == sharing::handle);
   CHECK(why_shared<std::queue<std::shared_ptr<int>>>() == sharing::handle);
