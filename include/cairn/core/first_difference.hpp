@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
-#include <vector>
 #include <cairn/core/numbers.hpp>
+#include <cairn/core/table.hpp>
 
 namespace cairn::detail {
 
@@ -24,7 +24,6 @@ template <class T>
       unsigned char bytes[sizeof(long double)] = {};
       double value = 0;
     };
-    std::vector<bits> all;
     auto const each = [](T const& x, auto take) {
       visit_numbers(x, [&](auto const* numbers, std::size_t count) {
         using number_type = std::remove_cvref_t<decltype(*numbers)>;
@@ -36,8 +35,11 @@ template <class T>
         }
       });
     };
-    each(first, [&](bits const& one) { all.push_back(one); });
-    std::size_t k = 0;
+    std::size_t count = 0, k = 0;
+    each(first, [&](bits const&) { ++count; });
+    table<bits> all(count);
+    each(first, [&](bits const& one) { all[k++] = one; });
+    k = 0;
     each(again, [&](bits const& one) {
       if (found.number < 0 && k < all.size() && std::memcmp(all[k].bytes, one.bytes, sizeof one.bytes) != 0) found = {std::int64_t(k), all[k].value, one.value};
       ++k;
