@@ -1044,7 +1044,7 @@ def check_time():
     endless = [{"schedule": "mixed", "steps": 8000, "units": 7000, "tape_units": 2}, {"schedule": "multistage", "steps": 10**6, "ram_slots": 3, "disk_slots": 100},
                {"schedule": "hrevolve", "steps": 10**6, "tiers": [{"slots": 3}, {"slots": 100, "write": 2, "read": 1}]},
                {"schedule": "disk_revolve", "steps": 9 * 10**6, "ram_slots": 3, "disk_write": 2, "disk_read": 1},
-               {"schedule": "multistage", "steps": 10**6, "memory": "40kB", "state": 8, "disk_slots": 100}, {"steps": MOST_WALKED, "slots": 3}]
+               {"schedule": "multistage", "steps": 10**6, "memory": "40kB", "state": 8, "disk_slots": 100}]
     lines = [line for request in endless for line in (request | {"time_limit": 0.3}, {"steps": 10, "slots": 3, "time_limit": "unlimited"})]
     start = time.monotonic()
     answers = batch(lines)
@@ -1053,6 +1053,8 @@ def check_time():
         expect(("error" in answer) == (request["time_limit"] == 0.3), request, answer)
         if "error" in answer:
             expect("time_limit is 0.300 s" in answer["error"] and "; give more, or fewer steps" in answer["error"], request, answer)
+    walk, = batch([{"steps": MOST_WALKED, "slots": 3, "time_limit": 0.001}])
+    expect("time_limit is 0.001 s" in walk.get("error", ""), walk)
     done = run("plan", *words_for(endless[0]), "--time-limit", 5)
     expect(done.returncode == 2 and done.stdout == "", done)
     expect(re.match(r"cairn: \d s, [\d.]+ % of the table\n", done.stderr) and complaints(done.stderr).startswith("cairn: time_limit is 5"), done)

@@ -18,12 +18,12 @@ concept traited_numbers = requires(T& x, any_number_visitor& f) { state_traits<s
 template <class T>
 concept member_numbers = requires(T& x, any_number_visitor& f) { x.visit_numbers(f); };
 
-/// A generator or a distribution of random numbers, as <random> has them: it moves a state on, but nothing is differentiated in it.
+/// A generator or a distribution of random numbers, as the header random has them: it moves a state on, but nothing is differentiated in it.
 template <class T>
 concept random_source = requires(T& x) {
   typename T::result_type;
-  T::min();
-  T::max();
+  (T::min)();
+  (T::max)();
   x();
   requires std::is_integral_v<typename T::result_type>;
 } || requires(T& x) {
@@ -79,7 +79,7 @@ template <class T>
 concept numbered = detail::can_list<std::remove_const_t<T>>();
 
 /// Calls f(T*, std::size_t) for each run of floating-point numbers of x, in a fixed order; T is float, double or long double, const for
-/// a const x, and a complex number is two. Integers, enumerations, bools, and the generators and distributions of <random> are passed
+/// a const x, and a complex number is two. Integers, enumerations, bools, and the generators and distributions of the header random are passed
 /// over: nothing is differentiated in them.
 /// A type that cannot be taken apart, or of which only a part is differentiated, has a member `visit_numbers(f)`, for itself and for const,
 /// or `state_traits<T>::visit_numbers(x, f)`, each of which calls f(T*, std::size_t) for the runs that count, in the same order every time.

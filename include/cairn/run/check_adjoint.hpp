@@ -189,7 +189,7 @@ class adjoint_check {
     report_.number = number;
     report_.member = number < 0 ? -1 : member_with(x, number);
   }
-  /// Notes how large and how small numbers get along the loop, and the last state that has one with all its bits.
+  /// Notes how large and how tiny numbers get along the loop, and the last state that has one with all its bits.
   void visit(State const& x, step_index i) {
     which_(x, [&](auto const* run, std::size_t count) {
       using T = std::remove_cvref_t<decltype(*run)>;
@@ -265,10 +265,10 @@ class adjoint_check {
     for (double number : to)
       if (!finite(number)) return fail(adjoint_fault::not_finite, i);
     int const bits = bits_of(x, which_);
-    auto const scales = scales_of(x, which_), small = underflows_of(x, which_);
+    auto const scales = scales_of(x, which_), tiny = underflows_of(x, which_);
     auto const to_scales = raised(scales_of(x1, which_), underflows_of(x1, which_), bits);
     span reach;
-    for (double const scale : raised(scales, small, bits)) reach.add(scale);
+    for (double const scale : raised(scales, tiny, bits)) reach.add(scale);
     for (double const scale : to_scales) reach.add(scale);
     for (int k = 0; k < options_.directions && report_.passed(); ++k) {
       std::vector<double> random(scales.size());
@@ -303,17 +303,17 @@ class adjoint_check {
       tested_step const here{x, x1, from, to, w, adjoint, terms, i};
       if constexpr (std::is_same_v<Tangent const, no_tangent const>) {
         auto const found = by_differences(here, v);
-        // Numbers too small for their own magnitude to tell are varied like a number that is 0: that can clear an adjoint, and never accuse
+        // Numbers too tiny for their own magnitude to tell are varied like a number that is 0: that can clear an adjoint, and never accuse
         // it, for between such a number and 0 the step may have a kink.
         if (found.fault == adjoint_fault::undecided)
-          if (auto const wide_v = raised(scales, small, 2 * bits); wide_v != scales)
+          if (auto const wide_v = raised(scales, tiny, 2 * bits); wide_v != scales)
             if (auto const farther = by_differences(here, along(wide_v)); farther.fault == adjoint_fault::none) {
               take(farther, here);
               continue;
             }
         take(found, here);
         if (found.fault == adjoint_fault::wrong_adjoint && from.size() <= most_numbers) find_number(here, v, found.at.h);
-      } else take(by_tangent(here, along(raised(scales, small, bits))), here);
+      } else take(by_tangent(here, along(raised(scales, tiny, bits))), here);
     }
     x = std::move(x1);
   }
@@ -455,7 +455,7 @@ class adjoint_check {
     if constexpr (told_of_loops<Step>) return in_place([this](State& x, step_index i) { step_(x, i); });
     else return (step_);
   }
-  /// The first n steps: all, or where nothing is left in the end but numbers too small to have all their bits, those before.
+  /// The first n steps: all, or where nothing is left in the end but numbers too tiny to have all their bits, those before.
   void test_whole(State const& x0, State const& last, step_index n) {
     int bits = bits_of(x0, which_);
     auto const from = numbers_of(x0, which_), final_numbers = numbers_of(last, which_);
@@ -465,12 +465,12 @@ class adjoint_check {
     w = cut(probe, w.size());
     int const bar_bits = bits_of(probe, bar_which());
     bits = bar_bits < bits ? bar_bits : bits;
-    // What numbers too small to have all their bits may be off by, on the way there and back, changes the sum and its derivative by this.
+    // What numbers too tiny to have all their bits may be off by, on the way there and back, changes the sum and its derivative by this.
     double lost = 2 * sum_of_terms(w, underflows_of(last, which_)), lost_rate = 0;
     auto const noting = [&](State const& x, Bar& bar, step_index i) {
       pull(x, bar, i);
-      auto const small = underflows_of(x, which_);
-      lost += 2 * sum_of_terms(cut(bar, small.size()), small);
+      auto const tiny = underflows_of(x, which_);
+      lost += 2 * sum_of_terms(cut(bar, tiny.size()), tiny);
       lost_rate += 2 * sum_of_terms(underflows_of(bar, bar_which()), scales_of(x, which_));
     };
     auto const once = cut(gradient(begun_step(), copy_of(x0), n, bar_with(last, w), noting), from.size());
@@ -531,14 +531,14 @@ class adjoint_check {
 /// adjoint with fewer numbers, of the type of one member of the state, belongs to that member. Constants of the loop are named in
 /// `with_constants{x0, &state::t}`. What is not varied is listed in `report.undifferentiated`; no derivative goes through it.
 ///
-/// Numbers too small to have all their bits, or to be told from 0, are judged by what arithmetic may be off by there: a right adjoint is not
+/// Numbers too tiny to have all their bits, or to be told from 0, are judged by what arithmetic may be off by there: a right adjoint is not
 /// called wrong for it. Where neither their own distances nor larger ones decide, the step is undecided, as it is at a kink, and the check
 /// goes on. The whole gradient is then that by the last state with a number that has all its bits.
 /// \param x0  the initial state, or `with_constants{x0, ...}`
 /// \param n  steps, 0 or more   \param seed  an adjoint or `seed(x)`, for its type and shape. By default the adjoint is a State
 /// Cost: n steps in the loop, and n for each of about 20 distances (9 for floats; twice with constants) and a `gradient` twice if
 /// `options.whole`; at each tested step and direction about 20 steps and 3 adjoints; about 6 states of memory beside those of `gradient`.
-/// \throws invalid_plan  for n < 0   \throws invalid_call  where there is nothing to vary or the adjoint is too small; and what user code throws
+/// \throws invalid_plan  for n < 0   \throws invalid_call  where there is nothing to vary or the adjoint is too tiny; and what user code throws
 template <class Step, class Adjoint, class X0, class Seed>
 [[nodiscard]] adjoint_report check_adjoint(Step&& step, Adjoint&& adjoint, X0 const& x0, step_index n, Seed&& seed, check_options const& options) {
   using State = typename detail::state_within<X0>::type;

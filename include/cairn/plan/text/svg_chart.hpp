@@ -53,7 +53,7 @@ inline constexpr std::string_view chart_style = R"(
 .cairn .load{stroke:#946200;stroke-width:1.4}
 .cairn .drop{stroke:#59636e;stroke-width:1.4}
 .cairn .state-life{stroke:#7d8590;stroke-width:1.1}
-.cairn .elsewhere-life{stroke:#8250df;stroke-width:2.2}
+.cairn .far-life{stroke:#8250df;stroke-width:2.2}
 .cairn .tape-life{stroke:#3f8f78;stroke-width:1.1;stroke-dasharray:4 3}
 .cairn .held{stroke:#0969b8;stroke-width:1.5;stroke-linejoin:round}
 .cairn .kept{fill:#c3dcf3;stroke:none}
@@ -75,7 +75,7 @@ inline constexpr std::string_view chart_style = R"(
 .cairn .load{stroke:#e3b341}
 .cairn .drop{stroke:#a2abb6}
 .cairn .state-life{stroke:#768390}
-.cairn .elsewhere-life{stroke:#b088f9}
+.cairn .far-life{stroke:#b088f9}
 .cairn .tape-life{stroke:#3a9a80}
 .cairn .held{stroke:#58a6ff}
 .cairn .kept{fill:#173a5e;stroke:none}
