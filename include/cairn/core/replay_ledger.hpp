@@ -21,9 +21,7 @@ namespace cairn::detail {
 /// bounded by the number of places where states are kept. It looks at no action ahead.
 /// With `every_step` it wants every state.
 ///
-/// For the executor, while live moves from state `from` to state `to`:
-///   for (step_index at = from, look;; at = look + 1) { look = ledger.next_look(at, to); run up to min(look, to); if (look > to) break;
-///                                                      compare or note state `look`: note(look, hash of live); if (look == to) break; }
+/// An executor moves live by `along`, and notes there the hash of each state that it is shown.
 /// `note`, `kept` and `brought_back` answer false where a state differs; `fail` then throws. Allocates in `begin` alone, and there only what
 /// is missing; a loop of unknown length also where its table grows.
 class replay_ledger {
@@ -91,6 +89,22 @@ class replay_ledger {
     std::size_t const k = not_before(at);
     step_index const known = k < count_ && noted_[k].at <= to ? noted_[k].at : to + 1, last = last_leaf(to);
     return at <= last && last < known ? last : known;
+  }
+
+  /// Leads live from state `from` to state `to` by run(at, reach), stretch by stretch, and shows each state that is wanted to look(i).
+  template <class Run, class Look>
+  void along(step_index from, step_index to, Run run, Look look) {
+    step_index at = from;
+    for (step_index next = from;; ++next) {
+      next = next_look(next, to);
+      step_index const reach = next < to ? next : to;
+      if (at < reach) {
+        run(at, reach);
+        reached(at = reach);
+      }
+      if (next <= to) look(next);
+      if (next >= to) return;
+    }
   }
 
   /// Live is state i. False if it was another one before.

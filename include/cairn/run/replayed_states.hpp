@@ -95,17 +95,7 @@ class replayed_states {
   template <class Run>
   void along(step_index from, step_index to, Run run) {
     if (status_.turned) ledger_.reversed(status_.open);
-    step_index at = from;
-    for (step_index next = from;; ++next) {
-      next = ledger_.next_look(next, to);
-      step_index const reach = next < to ? next : to;
-      if (at < reach) {
-        run(at, reach);
-        ledger_.reached(at = reach);
-      }
-      if (next <= to) look(next);
-      if (next >= to) return;
-    }
+    ledger_.along(from, to, run, [this](step_index i) { look(i); });
   }
   template <class Step>
   void run(Step& step, step_index from, step_index to, step_index& failed) {

@@ -244,17 +244,10 @@ class device_sweep {
   template <step_form Form, class Step>
   void run(Step& step, frame_id& handle, step_index from, step_index to) {
     if (!ledger_.on()) return advance<Form>(step, handle, from, to);
-    step_index at = from;
-    for (step_index next = from;; ++next) {
-      next = ledger_.next_look(next, to);
-      step_index const reach = next < to ? next : to;
-      if (at < reach) {
-        advance<Form>(step, handle, at, reach);
-        ledger_.reached(at = reach);
-      }
-      if (next <= to && !ledger_.note(next, hash_of(handle, next))) ledger_.fail(next);
-      if (next >= to) return;
-    }
+    auto const look = [&](step_index i) {
+      if (!ledger_.note(i, hash_of(handle, i))) ledger_.fail(i);
+    };
+    ledger_.along(from, to, [&](step_index at, step_index reach) { advance<Form>(step, handle, at, reach); }, look);
   }
   void compare_brought_back(slot_index place, step_index i) {
     if (!ledger_.on()) return;
