@@ -119,7 +119,8 @@ class copied_states {
     prepare(setup);
     live_ = pool_.take();
     bool const read_again = !keeps_run_ && (setup.initial_is_free || may_lose<store_type>);
-    if (!given_away<X0> || read_again) pool_.copy_in(std::as_const(x0), live_);
+    if constexpr (!given_away<X0>) pool_.copy_in(std::as_const(x0), live_);
+    else if (read_again) pool_.copy_in(std::as_const(x0), live_);
     else if (State* const old = pool_.reusable(live_); old != nullptr) *old = std::forward<X0>(x0);
     else pool_.emplace(live_, std::forward<X0>(x0));
     pool_.set_at(live_, 0);
