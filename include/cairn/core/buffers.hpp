@@ -25,7 +25,6 @@ template <class T>
 concept number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 template <class T>
 concept complex_like = !contiguous<T> && requires(T const& x) { typename T::value_type; x.real(); x.imag(); } && sizeof(T) == 2 * sizeof(typename T::value_type);
-template <class... T> types<T...> members_listed(std::tuple<T&...> const&);
 
 template <class T> [[nodiscard]] consteval bool is_dense();
 template <class... T>
@@ -41,7 +40,7 @@ template <class T>
   else if constexpr (!std::is_class_v<T>) return false;
   else if constexpr (complex_like<T>) return is_dense<typename T::value_type>();
   else if constexpr (contiguous<T> && tuple_like<T>) return is_dense<typename T::value_type>();  // std::array
-  else if constexpr (has_members<T> && !tuple_like<T>) return are_dense(decltype(members_listed(std::declval<members_t<T>>())){}, sizeof(T));
+  else if constexpr (has_members<T> && !tuple_like<T>) return are_dense(member_types<T>{}, sizeof(T));
   else return false;
 }
 /// A range that hands out its elements themselves. Keys of maps and sets cannot be written back.
@@ -62,7 +61,7 @@ template <class T, class... Seen>
   else if constexpr (!std::is_class_v<T> || variant_like<T>) return false;
   else if constexpr (complex_like<T>) return can_visit<typename T::value_type>();
   else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>) return can_visit_all(types<typename T::value_type>{}, seen{});
-  else if constexpr (has_members<T>) return can_visit_all(decltype(members_listed(std::declval<members_t<T>>())){}, seen{});
+  else if constexpr (has_members<T>) return can_visit_all(member_types<T>{}, seen{});
   else return std::is_trivially_copyable_v<T> && !tuple_like<T> && !plain_aggregate<T>() && !says_on_device<T>;
 }
 
@@ -82,7 +81,7 @@ template <class T, class... Seen>
   else if constexpr (!std::is_class_v<T> || complex_like<T>) return false;
   else if constexpr (variant_like<T>) return any_on_device(typename alternatives<T>::type{}, seen{});
   else if constexpr (range_like<T> || optional_like<T>) return any_on_device(types<typename T::value_type>{}, seen{});
-  else if constexpr (has_members<T>) return any_on_device(decltype(parts_listed(std::declval<members_t<T>>())){}, seen{});
+  else if constexpr (has_members<T>) return any_on_device(member_types<T>{}, seen{});
   else return false;
 }
 

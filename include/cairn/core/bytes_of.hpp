@@ -21,7 +21,6 @@ inline constexpr bool is_bit_vector = requires(T& x) { x.flip(); x.capacity(); r
 template <class T, class... Seen> [[nodiscard]] consteval bool can_size();
 template <class... T, class... Seen>
 [[nodiscard]] consteval bool can_size_all(types<T...>, types<Seen...>) { return (can_size<std::remove_cvref_t<T>, Seen...>() && ...); }
-template <class... T> types<T...> parts_listed(std::tuple<T&...> const&);
 
 /// Whether `bytes_of` can tell; `Seen...` are the types that `T` is a part of.
 template <class T, class... Seen>
@@ -33,7 +32,7 @@ template <class T, class... Seen>
   else if constexpr (is_bit_vector<T> || device_range<T>) return told_by_size<T>;
   else if constexpr (std::is_array_v<T>) return can_size<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
   else if constexpr (element_holder<T> || (optional_like<T> && told_by_has_value<T>)) return can_size_all(types<typename T::value_type>{}, seen{});
-  else if constexpr (has_members<T>) return can_size_all(decltype(parts_listed(std::declval<members_t<T>>())){}, seen{});
+  else if constexpr (has_members<T>) return can_size_all(member_types<T>{}, seen{});
   else return false;
 }
 
@@ -46,7 +45,7 @@ template <class T>
   if constexpr (traited_bytes<T> || member_bytes<T> || !std::is_trivially_copyable_v<T>) return false;
   else if constexpr (std::is_array_v<T>) return is_flat<std::remove_cv_t<std::remove_all_extents_t<T>>>();
   else if constexpr (contiguous<T> || optional_like<T>) return is_flat<std::remove_cv_t<typename T::value_type>>();
-  else if constexpr (has_members<T>) return are_flat(decltype(parts_listed(std::declval<members_t<T>>())){});
+  else if constexpr (has_members<T>) return are_flat(member_types<T>{});
   else return true;
 }
 

@@ -17,7 +17,7 @@ template <class T, class... Seen>
   else if constexpr (std::is_array_v<T>) return holds_floating<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
   else if constexpr (!std::is_class_v<T>) return false;
   else if constexpr (requires { typename T::value_type; }) return any_holds_floating(types<typename T::value_type>{}, seen{});
-  else if constexpr (has_members<T>) return any_holds_floating(decltype(type_list_of(std::declval<members_t<T>>())){}, seen{});
+  else if constexpr (has_members<T>) return any_holds_floating(member_types<T>{}, seen{});
   else return false;
 }
 template <class... T, class... Seen>

@@ -47,7 +47,7 @@ template <class T, class... Seen>
   else if constexpr (!std::is_class_v<T> || variant_like<T>) return false;
   else if constexpr (complex_like<T>) return can_list<typename T::value_type>();
   else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>) return can_list_all(types<typename T::value_type>{}, seen{});
-  else if constexpr (has_members<T>) return can_list_all(decltype(members_listed(std::declval<members_t<T>>())){}, seen{});
+  else if constexpr (has_members<T>) return can_list_all(member_types<T>{}, seen{});
   else return false;
 }
 

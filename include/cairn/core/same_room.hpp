@@ -75,7 +75,7 @@ template <class T, class... Seen>
   if constexpr (is_one_of<T, Seen...>) return false;
   else if constexpr (traited_bytes<T> || member_bytes<T>) return true;
   else if constexpr (std::is_array_v<T>) return says_bytes<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
-  else if constexpr (has_members<T> && !element_holder<T>) return any_says_bytes(decltype(parts_listed(std::declval<members_t<T>>())){}, seen{});
+  else if constexpr (has_members<T> && !element_holder<T>) return any_says_bytes(member_types<T>{}, seen{});
   else if constexpr (contiguous<T> || optional_like<T>) return any_says_bytes(types<typename T::value_type>{}, seen{});
   else return false;
 }

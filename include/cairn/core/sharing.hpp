@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/aggregate.hpp>
@@ -68,7 +67,6 @@ concept made_of_expression = !requires { typename T::PlainObject; } &&
 template <class T> inline constexpr bool is_handle_of_list = false;
 template <class T> inline constexpr bool is_handle_of_list<std::initializer_list<T>> = true;
 
-template <class... T> types<T...> type_list_of(std::tuple<T&...> const&);
 template <class T> inline constexpr bool refers = false;
 template <template <class...> class Tuple, class... T>
 inline constexpr bool refers<Tuple<T...>> = tuple_like<Tuple<T...>> && (std::is_reference_v<T> || ...);
@@ -90,7 +88,7 @@ template <class T, class... Seen>
   else if constexpr (!std::is_class_v<T>) return false;
   else if constexpr (variant_like<T>) return any_by_traits(typename alternatives<T>::type{}, seen{});
   else if constexpr (range_like<T> || optional_like<T> || adaptor_like<T>) return any_by_traits(types<typename T::value_type>{}, seen{});
-  else if constexpr (has_members<T>) return any_by_traits(decltype(type_list_of(std::declval<members_t<T>>())){}, seen{});
+  else if constexpr (has_members<T>) return any_by_traits(member_types<T>{}, seen{});
   else return false;
 }
 template <class T>
@@ -169,7 +167,7 @@ template <class T, class... Seen>
   else if constexpr (variant_like<T>) return worst_of(typename alternatives<T>::type{}, seen{});
   else if constexpr (adaptor_like<T>) return worst_of(types<typename T::container_type>{}, seen{});
   else if constexpr (range_like<T> || optional_like<T>) return worst_of(types<typename T::value_type>{}, seen{});
-  else if constexpr (has_members<T>) return worst_of(decltype(type_list_of(std::declval<members_t<T>>())){}, seen{});
+  else if constexpr (has_members<T>) return worst_of(member_types<T>{}, seen{});
   else if constexpr (tuple_like<T>) return sharing::too_many_members;
   else if constexpr (plain_aggregate<T>()) return hides_members<T>() ? sharing::hidden_members : sharing::too_many_members;
   else return sharing::none;

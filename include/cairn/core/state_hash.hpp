@@ -82,7 +82,7 @@ template <class T, class... Seen>
   else if constexpr (std::is_array_v<T>) return visits_values_only<std::remove_all_extents_t<T>, Seen...>();
   else if constexpr (complex_like<T>) return visits_values_only<typename T::value_type>();
   else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>) return all_visit_values_only(types<typename T::value_type>{}, seen{});
-  else if constexpr (has_members<T>) return all_visit_values_only(decltype(members_listed(std::declval<members_t<T>>())){}, seen{});
+  else if constexpr (has_members<T>) return all_visit_values_only(member_types<T>{}, seen{});
   else return std::has_unique_object_representations_v<T>;
 }
 

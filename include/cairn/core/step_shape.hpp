@@ -169,9 +169,5 @@ template <class F, class S>
     else return step_on_two<F, S>();
   }
 }
-template <class F, class S>
-[[nodiscard]] consteval bool step_is_honest() {
-  return shape_of_step<F, S>().wrong == fault::none;
-}
 
 }  // namespace cairn::detail

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/aggregate.hpp>
 #include <cairn/core/device_memory.hpp>
 
 namespace cairn {
@@ -48,8 +49,6 @@ concept member_buffers = requires(T& x, any_visitor& f) { x.visit_buffers(f); };
 template <class T>
 concept says_on_device = requires { requires bool(state_traits<T>::in_device_memory); } || requires { requires bool(T::in_device_memory); };
 
-/// A list of types.
-template <class... T> struct types {};
 template <class T, class... All> inline constexpr bool is_one_of = (std::is_same_v<T, All> || ...);
 
 /// The alternatives of a std::variant, whose header stays out of here.

@@ -40,7 +40,7 @@ template <class Part, class... T>
 template <class Part, class T>
 [[nodiscard]] consteval std::size_t count_of_parts() {
   if constexpr (range_like<T> || !has_members<T>) return 0;
-  else return count_among<Part>(decltype(members_listed(std::declval<members_t<T>>())){});
+  else return count_among<Part>(member_types<T>{});
 }
 /// Calls f with each of them.
 template <class Part, class X, class F>
