@@ -63,13 +63,6 @@ void fill_bar(std::optional<Bar>& bar, Seed&& seed, State const& final_state) {
   else emplace_by(bar, [&] { return taken(std::forward<Seed>(seed)); });
 }
 
-/// An object that cannot be copied is advanced where it stands; everything else is copied or moved in.
-template <class State, class Engine, class X0>
-void begin_states(Engine& run, X0&& x0, sweep_setup const& setup) {
-  if constexpr (copied_state<State>) run.states.begin(std::forward<X0>(x0), setup);
-  else run.states.begin(x0, setup);
-}
-
 template <class State, class Bar, class Plan, class Step, class X0, class Seed, class Adjoint, class Engine, class Observer>
 Bar one_sweep(Engine& run, Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Observer& observer) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
@@ -78,10 +71,9 @@ Bar one_sweep(Engine& run, Step& step, X0&& x0, Plan const& plan, Seed&& seed, A
   check_adjoint_fits("cairn::gradient", plan.leaf(), tapes_of(plan), shape.form, tapes_restart(plan), way_back::can_restart);
   in_use const mark{run.busy, "cairn::gradient"};
   begin_loop(step);
-  run.adopt(plan);
-  run.start(plan);
+  run.begin(plan);
   run.begin_check(plan, false, true);
-  noting(run.status, phase::forward, 0, [&] { begin_states<State>(run, std::forward<X0>(x0), setup_for<State, typename Engine::store_type>(plan, form)); });
+  noting(run.status, phase::forward, 0, [&] { run.states.begin(std::forward<X0>(x0), setup_for<State, typename Engine::store_type>(plan, form)); });
   stopped_note<Engine> note{run};
   way_back user{step, adjoint, run.tapes, tapes_of(plan)};
   run.check_initial_state();

@@ -60,12 +60,11 @@ class checkpointed_run {
     detail::in_use const mark{run.busy, Forward::operation};
     if constexpr (detail::is_options<Options>) run.options = options;
     detail::begin_loop(step_);
-    run.adopt(plan);
+    run.begin(plan);
     user_ = run.users;
-    run.start(plan);
     run.begin_check(plan, true, Forward::knows_length);
     detail::noting(run.status, phase::forward, 0, [&] {
-      detail::begin_states<State>(run, std::forward<X0>(x0), detail::setup_for<State, store_type>(plan, {.step = form, .keeps_run = true}));
+      run.states.begin(std::forward<X0>(x0), detail::setup_for<State, store_type>(plan, {.step = form, .keeps_run = true}));
     });
     run.check_initial_state();
     forward.template run<State>(run, step_, observer_);

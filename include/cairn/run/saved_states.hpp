@@ -17,7 +17,9 @@ class saved_states {
   saved_states() = default;
   explicit saved_states(Store store) : store_{std::forward<Store>(store)} {}
 
-  void begin(State& x0, sweep_setup const& setup) {
+  /// The object is advanced where it stands, whether it was handed over for good or not.
+  template <class X0>
+  void begin(X0&& x0, sweep_setup const& setup) {
     store_.begin(setup.slots);
     begin_empty(x0, setup);
     if (setup.initial_is_free || may_lose<store_type>) {

@@ -64,6 +64,11 @@ struct engine {
   explicit engine(Store store) : states{std::forward<Store>(store)} {}
 
   /// Before the first action of a plan.
+  void begin(Plan const& adopted) {
+    adopt(adopted);
+    walk = adopted.walk();
+  }
+  /// The same for a sweep that goes on, whose actions `replan` finds.
   void adopt(Plan const& adopted) {
     ++users;
     tier_of.keep(adopted);
@@ -75,7 +80,6 @@ struct engine {
     status = {};
     status.open = steps;
   }
-  void start(Plan const& adopted) { walk = adopted.walk(); }
 
   /// The states, as the actions of a sweep get them.
   [[nodiscard]] decltype(auto) watched() noexcept {
