@@ -4,14 +4,13 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/checks.hpp>
+#include <cairn/run/last_arguments.hpp>
 #include <cairn/run/reversal.hpp>
 #include <cairn/run/workspace.hpp>
 #include <cairn/schedule/uniform.hpp>
 
 namespace cairn {
 namespace detail {
-
-struct own_workspace {};
 
 /// A plan as given, or floor(sqrt n) checkpoints for a bare number of steps.
 template <class P>
@@ -113,36 +112,21 @@ auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoin
   else if constexpr (!detail::check_sweep_options<State, Options, detail::options_asked<State, detail::plan_type<P>, Work, Observer, Options>>()) return detail::refuse_gradient<Step, X0, Seed>();
   else {
     using Bar = detail::bar_type<Seed, State>;
+    using Plan = detail::plan_type<P>;
+    using W = std::remove_cvref_t<Work>;
     if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refuse_gradient<Step, X0, Seed>();
-    else if constexpr (detail::is_options<Work>)
-      return gradient(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint, detail::own_workspace{}, observer, work);
-    else if constexpr (detail::is_options<Observer>)
-      return gradient(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint, work, no_observer{}, observer);
-    else {
-      using Plan = detail::plan_type<P>;
+    else if constexpr (!detail::is_options<Work> && !detail::work_for<W, State, Plan>) {
+      constexpr bool fits = std::is_void_v<W>;
+      static_assert(fits, "cairn: the sixth argument must be a workspace for this state and plan, a store, an observer, or cairn::sweep_options");
+      return detail::refuse_gradient<Step, X0, Seed>();
+    } else {
       decltype(auto) p = detail::as_plan(plan);
-      auto const sweep = [&](auto& used, auto& watching) {
-        if constexpr (detail::is_options<Options>) used.options() = options;
-        return detail::one_sweep<State, Bar, Plan>(detail::workspace_access::engine_of(used), step, std::forward<X0>(x0), p, std::forward<Seed>(seed), adjoint, watching);
+      auto const sweep = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching, Asked asked) {
+        decltype(auto) held = detail::workspace_from<State, Plan, Asked>(used);
+        if constexpr (detail::is_options<Asked>) held.options() = asked;
+        return detail::one_sweep<State, Bar, Plan>(detail::workspace_access::engine_of(held), step, std::forward<X0>(x0), p, std::forward<Seed>(seed), adjoint, watching);
       };
-      using W = std::remove_cvref_t<Work>;
-      if constexpr (std::is_same_v<W, detail::own_workspace>) {
-        workspace<State, Plan, memory_store, Options> own;
-        return sweep(own, observer);
-      } else if constexpr (detail::is_workspace_for<W, State, Plan>) {
-        return sweep(work, observer);
-      } else if constexpr (store_of<W, State>) {
-        workspace<State, Plan, W&, Options> own{work};
-        return sweep(own, observer);
-      } else {
-        constexpr bool observes = std::is_invocable_v<W&, event const&>;
-        static_assert(observes, "cairn: the sixth argument must be a workspace for this state and plan, a store, an observer, or cairn::sweep_options");
-        if constexpr (!observes) return detail::refuse_gradient<Step, X0, Seed>();
-        else {
-          workspace<State, Plan, memory_store, Options> own;
-          return sweep(own, work);
-        }
-      }
+      return detail::in_their_places<State, Plan>(sweep, std::forward<Work>(work), std::forward<Observer>(observer), options);
     }
   }
 }

@@ -322,22 +322,16 @@ class checkpointed_run<Step, State, Plan, Workspace, Observer>::backward_of_its_
 
 namespace detail {
 
-/// What a loop that is kept takes behind its plan.
-template <class W, class State, class Plan>
-concept work_for = std::is_same_v<W, own_workspace> || is_workspace_for<W, State, Plan> || store_of<W, State> || std::is_invocable_v<W&, event const&>;
-
-/// The run, in a workspace of its own, in the caller's, or over the caller's store; `work` may also be the observer.
+/// The run, in a workspace of its own, in the caller's, or over the caller's store.
 template <class StepF, class State, class Plan, class Forward, class Step, class X0, class Work, class Observer, class Options>
 [[nodiscard]] auto kept_run(Forward forward, Step&& step, X0&& x0, Plan const& plan, Work&& work, Observer&& observer, Options options) {
-  using W = std::remove_cvref_t<Work>;
-  if constexpr (std::is_same_v<W, own_workspace>)
-    return checkpointed_run<StepF, State, Plan, workspace<State, Plan, memory_store, Options>, Observer>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, options, std::forward<Observer>(observer)};
-  else if constexpr (is_workspace_for<W, State, Plan>)
-    return checkpointed_run<StepF, State, Plan, Work, Observer>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, options, std::forward<Observer>(observer), std::forward<Work>(work)};
-  else if constexpr (store_of<W, State>)
-    return checkpointed_run<StepF, State, Plan, workspace<State, Plan, W&, Options>, Observer>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, options, std::forward<Observer>(observer), work};
-  else
-    return checkpointed_run<StepF, State, Plan, workspace<State, Plan, memory_store, Options>, Work>{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, options, std::forward<Work>(work)};
+  auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching, Asked asked) {
+    using Run = checkpointed_run<StepF, State, Plan, typename used_workspace<State, Plan, Asked, Used>::type, Watching>;
+    if constexpr (std::is_same_v<Used, own_workspace>)
+      return Run{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, asked, std::forward<Watching>(watching)};
+    else return Run{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, asked, std::forward<Watching>(watching), std::forward<Used>(used)};
+  };
+  return in_their_places<State, Plan>(run, std::forward<Work>(work), std::forward<Observer>(observer), options);
 }
 
 }  // namespace detail
@@ -356,14 +350,10 @@ template <class Step, class X0, class P, class Work = detail::own_workspace, cla
   if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refuse_run<Step, X0>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Step, X0>();
   else if constexpr (!detail::check_sweep_options<State, Options, detail::options_asked<State, detail::plan_type<P>, Work, Observer, Options>>()) return detail::refuse_run<Step, X0>();
-  else if constexpr (detail::is_options<Work>)
-    return checkpointed_loop(std::forward<Step>(step), std::forward<X0>(x0), plan, detail::own_workspace{}, std::forward<Observer>(observer), work);
-  else if constexpr (detail::is_options<Observer>)
-    return checkpointed_loop(std::forward<Step>(step), std::forward<X0>(x0), plan, std::forward<Work>(work), no_observer{}, observer);
   else {
     using Plan = detail::plan_type<P>;
     decltype(auto) p = detail::as_plan(plan);
-    constexpr bool fits = detail::work_for<std::remove_cvref_t<Work>, State, Plan>;
+    constexpr bool fits = detail::is_options<Work> || detail::work_for<std::remove_cvref_t<Work>, State, Plan>;
     constexpr bool number = std::is_integral_v<std::remove_cvref_t<Work>>;
     static_assert(!number, "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = count}} as the third argument");
     static_assert(fits || number, "cairn: the fourth argument must be a workspace for this state and plan, a store, an observer, or cairn::sweep_options");

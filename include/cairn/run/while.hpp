@@ -81,13 +81,9 @@ template <class Step, class X0, class KeepGoing, class P, class Work = detail::o
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Step, X0>();
   else if constexpr (!detail::check_while<State, P, Asked>()) return detail::refuse_run<Step, X0>();
   else if constexpr (!detail::check_sweep_options<State, Options, detail::options_asked<State, detail::open_plan<P>, Work, Observer, Options>>()) return detail::refuse_run<Step, X0>();
-  else if constexpr (detail::is_options<Work>)
-    return checkpointed_while(std::forward<Step>(step), std::forward<X0>(x0), keep_going, plan, detail::own_workspace{}, std::forward<Observer>(observer), work);
-  else if constexpr (detail::is_options<Observer>)
-    return checkpointed_while(std::forward<Step>(step), std::forward<X0>(x0), keep_going, plan, std::forward<Work>(work), no_observer{}, observer);
   else {
     using Plan = detail::open_plan<P>;
-    constexpr bool fits = detail::work_for<std::remove_cvref_t<Work>, State, Plan>;
+    constexpr bool fits = detail::is_options<Work> || detail::work_for<std::remove_cvref_t<Work>, State, Plan>;
     static_assert(fits, "cairn: the fifth argument must be a workspace for this state and plan, a store, an observer, or cairn::sweep_options");
     if constexpr (!fits) return detail::refuse_run<Step, X0>();
     else {

@@ -1,0 +1,51 @@
+#pragma once
+/// \file last_arguments.hpp  The last arguments of a verb: a workspace or a store, an observer, and options. Each may be left out.
+#include <concepts>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/event.hpp>
+#include <cairn/core/replay_check.hpp>
+#include <cairn/run/workspace.hpp>
+#include <cairn/store/store.hpp>
+
+namespace cairn::detail {
+
+/// Stands for a workspace that the sweep makes itself.
+struct own_workspace {};
+
+/// What a verb takes in the place of the workspace, options aside.
+template <class W, class State, class Plan>
+concept work_for = std::is_same_v<W, own_workspace> || is_workspace_for<W, State, Plan> || store_of<W, State> || std::is_invocable_v<W&, event const&>;
+
+/// The workspace of a sweep, for what a caller gave in its place: a reference to it, if it is the caller's, else one over the caller's store.
+template <class State, class Plan, class Options, class Work>
+struct used_workspace { using type = workspace<State, Plan, std::remove_reference_t<Work>&, Options>; };
+template <class State, class Plan, class Options, class Work>
+  requires is_workspace_for<std::remove_cvref_t<Work>, State, Plan>
+struct used_workspace<State, Plan, Options, Work> { using type = Work; };
+template <class State, class Plan, class Options, class Work>
+  requires std::is_same_v<std::remove_cvref_t<Work>, own_workspace>
+struct used_workspace<State, Plan, Options, Work> { using type = workspace<State, Plan, memory_store, Options>; };
+
+/// That workspace, for a sweep that ends before the caller goes on.
+template <class State, class Plan, class Options, class Work>
+[[nodiscard]] typename used_workspace<State, Plan, Options, Work&>::type workspace_from(Work& work) {
+  using type = typename used_workspace<State, Plan, Options, Work&>::type;
+  if constexpr (std::is_same_v<Work, own_workspace>) return type{};
+  else if constexpr (std::is_reference_v<type>) return work;
+  else return type{work};
+}
+
+/// Calls `then(work, observer, options)` with each argument in its own place. A caller may give options behind any other argument, and an
+/// observer where the workspace would be.
+template <class State, class Plan, class Then, class Work, class Observer, class Options>
+decltype(auto) in_their_places(Then const& then, Work&& work, Observer&& observer, Options options) {
+  using W = std::remove_cvref_t<Work>;
+  if constexpr (is_options<Work>) return in_their_places<State, Plan>(then, own_workspace{}, std::forward<Observer>(observer), work);
+  else if constexpr (is_options<Observer>) return in_their_places<State, Plan>(then, std::forward<Work>(work), no_observer{}, observer);
+  else if constexpr (std::is_same_v<W, own_workspace> || is_workspace_for<W, State, Plan> || store_of<W, State>)
+    return then(std::forward<Work>(work), std::forward<Observer>(observer), options);
+  else return then(own_workspace{}, std::forward<Work>(work), options);
+}
+
+}  // namespace cairn::detail
