@@ -1,0 +1,21 @@
+// A library with a region in it, built twice with hidden visibility: what one library of a program knows of the other's engine is its name alone.
+#include <functional>
+#include <ATen/core/Tensor.h>
+#include <cairn/adapt/torch/region.hpp>
+
+extern "C" {
+
+/// Runs `inside` in a region of this library. Counts in `runs` how often.
+__attribute__((visibility("default"))) void region_of_library(at::Tensor const& x, std::function<at::Tensor(at::Tensor const&)> const& inside, int& runs,
+                                                              at::Tensor& y) {
+  y = cairn::checkpoint(
+      [inside, &runs](at::Tensor const& in) {
+        ++runs;
+        return inside(in.sin()).exp();
+      },
+      x);
+}
+
+/// Where this library's own engine is: another one in each library, or the test shows nothing.
+__attribute__((visibility("default"))) void const* engine_of_library() { return &cairn::detail::hook_engine::instance(); }
+}

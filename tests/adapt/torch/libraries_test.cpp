@@ -1,0 +1,90 @@
+// Two libraries with hidden visibility and regions of their own, loaded into one program without a name in common.
+#include <functional>
+#include <string>
+#include <vector>
+#ifdef CAIRN_REGION_LIBRARIES
+#include <dlfcn.h>
+#endif
+#include <cairn/adapt/torch.hpp>
+#include "support/torch.hpp"
+
+namespace libraries_tests {
+using at::Tensor;
+using cairn::checkpoint;
+using support::same_bits;
+using support::take_grads;
+using function = std::function<Tensor(Tensor const&)>;
+
+Tensor plain(Tensor const& x, function const& inside) { return inside(x.sin()).exp(); }
+
+#ifdef CAIRN_REGION_LIBRARIES
+/// One of the libraries, loaded so that no other one sees its names. It stays: the engine in it may be the one at work.
+class library {
+ public:
+  explicit library(std::string const& name) : handle_{dlopen((CAIRN_REGION_LIBRARIES "/libregions_" + name + ".so").c_str(), RTLD_NOW | RTLD_LOCAL)} {
+    if (!handle_) FAIL(dlerror());
+    region_ = reinterpret_cast<decltype(region_)>(dlsym(handle_, "region_of_library"));
+    engine_ = reinterpret_cast<decltype(engine_)>(dlsym(handle_, "engine_of_library"));
+    if (!region_ || !engine_) FAIL("the library " + name + " has no such function");
+  }
+  [[nodiscard]] Tensor operator()(Tensor const& x, function const& inside, int& runs) const {
+    Tensor y;
+    region_(x, inside, runs, y);
+    return y;
+  }
+  [[nodiscard]] void const* engine() const { return engine_(); }
+
+ private:
+  void* handle_;
+  void (*region_)(Tensor const&, function const&, int&, Tensor&) = nullptr;
+  void const* (*engine_)() = nullptr;
+};
+#endif
+
+TEST_CASE("two libraries with hidden visibility share the hooks of one engine, nested regions included", "[torch][region][libraries]") {
+#ifndef CAIRN_REGION_LIBRARIES
+  CAIRN_SKIP("no shared libraries were built beside this program");
+#else
+  library const one{"one"}, two{"two"};
+  REQUIRE(one.engine() != two.engine());
+  REQUIRE(one.engine() != &cairn::detail::hook_engine::instance());
+  auto const x = torch::randn({1 << 12}).requires_grad_(true);
+  auto const same = [](Tensor const& a) { return a.tanh(); };
+  plain(x, same).sum().backward();
+  auto const expected = take_grads({x});
+  plain(x, [&](Tensor const& a) { return plain(plain(a, same), same); }).sum().backward();
+  auto const expected_nested = take_grads({x});
+
+  auto const check = [&](library const& outer, library const& inner) {
+    int outer_runs = 0, inner_runs = 0;
+    outer(x, same, outer_runs).sum().backward();
+    CHECK(same_bits(take_grads({x}), expected));
+    CHECK(outer_runs == 2);
+    outer_runs = 0;
+    auto const nested = [&](Tensor const& a) { return inner(inner(a, same, inner_runs), same, inner_runs); };
+    cairn::byte_meter const meter;
+    auto const y = outer(x, nested, outer_runs);
+    CHECK(meter.allocated() < 2 * std::int64_t(x.nbytes()));  // the result, the state of the generator and no tape
+    y.sum().backward();
+    CHECK(same_bits(take_grads({x}), expected_nested));
+    CHECK(outer_runs == 2);
+    CHECK(inner_runs >= 4);
+  };
+  check(one, two);
+  check(two, one);
+  check(two, two);
+
+  // This program is a third one, and has its own regions in and around theirs.
+  int runs = 0;
+  auto const outside = [&](Tensor const& a) { return plain(a, [&](Tensor const& b) { return one(b, same, runs); }); };
+  checkpoint(outside, x).sum().backward();
+  auto const third = take_grads({x});
+  CHECK(runs >= 2);
+  plain(x, [&](Tensor const& b) { return plain(b, same); }).sum().backward();
+  CHECK(same_bits(third, take_grads({x})));
+  two(x, [&](Tensor const& a) { return checkpoint(same, a); }, runs).sum().backward();
+  CHECK(same_bits(take_grads({x}), expected));
+#endif
+}
+
+}  // namespace libraries_tests
