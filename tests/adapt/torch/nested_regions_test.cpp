@@ -1,0 +1,205 @@
+// Regions in regions, in gradients of gradients and in hooks: what they compute, and that their graphs end with their results.
+#include "support/torch.hpp"
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/torch/memory_hook.hpp>
+#include <cairn/adapt/torch/region.hpp>
+
+namespace nested_regions_tests {
+
+using at::Tensor;
+using cairn::checkpoint;
+using cairn::CheckpointOptions;
+using support::same_bits;
+using support::seeded;
+using support::take_grads;
+using function = std::function<Tensor(Tensor const&)>;
+
+/// x -> df/dx of a scalar f, with a graph of its own.
+function gradient_of(function f) {
+  return [f = std::move(f)](Tensor const& x) {
+    at::AutoGradMode const on{true};
+    return torch::autograd::grad({f(x)}, {x}, {}, true, true)[0];
+  };
+}
+function sum_of(function f) {
+  return [f = std::move(f)](Tensor const& x) { return f(x).sum(); };
+}
+function region_of(function f, bool early_stop) {
+  return [f = std::move(f), early_stop](Tensor const& x) { return checkpoint(f, x, CheckpointOptions().early_stop(early_stop)); };
+}
+
+/// How many nodes of the graph of f(x) live on when its result and x are gone.
+std::size_t nodes_left(function const& f, at::IntArrayRef sizes) {
+  std::vector<std::weak_ptr<torch::autograd::Node>> nodes;
+  {
+    auto const y = f(torch::randn(sizes).requires_grad_(true));
+    std::vector<std::shared_ptr<torch::autograd::Node>> waiting{y.grad_fn()};
+    std::unordered_set<torch::autograd::Node*> seen;
+    while (!waiting.empty()) {
+      auto const node = waiting.back();
+      waiting.pop_back();
+      if (!node || !seen.insert(node.get()).second) continue;
+      nodes.emplace_back(node);
+      for (auto const& edge : node->next_edges()) waiting.push_back(edge.function);
+    }
+  }
+  std::size_t left = 0;
+  for (auto const& node : nodes) left += node.expired() ? 0U : 1U;
+  return left;
+}
+
+TEST_CASE("derivatives up to the third are the plain ones wherever regions stand in them, and their graphs end", "[torch][checkpoint]") {
+  seeded const seed{1};
+  bool const early_stop = true;
+  auto const c = [&](function f) { return region_of(std::move(f), early_stop); };
+  auto const d = [](function f) { return gradient_of(std::move(f)); };
+  function const f = [](Tensor const& x) { return x.sin().exp().sin(); };
+  function const g = [](Tensor const& x) {  // it differentiates two values on the way, and needs neither
+    auto const a = x.sin().exp().sin(), b = x.sin().exp().sin();
+    (void)torch::autograd::grad({a}, {x});
+    (void)torch::autograd::grad({b}, {x});
+    return x.sin();
+  };
+  for (auto const& one : {f, g}) {
+    std::vector<std::pair<function, std::vector<function>>> const cases{
+        {one, {c(one), c(c(one))}},
+        {d(one), {d(c(one)), d(c(c(one)))}},
+        {d(d(one)), {d(c(d(one))), c(d(d(c(one)))), d(c(d(c(one))))}},
+        {d(d(d(one))), {d(c(d(d(c(one))))), d(c(d(c(d(c(one))))))}}};
+    auto const x = torch::randn({}).requires_grad_(true);
+    for (auto const& [plain, nested] : cases) {
+      auto const expected = plain(x);
+      for (auto const& actual : nested) {
+        CHECK(torch::allclose(expected, actual(x)));
+        CHECK(nodes_left(actual, {}) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("two regions in a region have the plain second derivative, and their graphs end", "[torch][checkpoint]") {
+  seeded const seed{2};
+  bool const early_stop = true;
+  auto const c = [&](function f) { return region_of(std::move(f), early_stop); };
+  auto const d = [](function f) { return gradient_of(sum_of(std::move(f))); };
+  function const f = [](Tensor const& x) { return x.sin().exp().sin(); };
+  function const g = [](Tensor const& x) { return x.cos().sin().exp(); };
+  function const plain = [&](Tensor const& x) { return g(f(x)); };
+  function const parts = [&](Tensor const& x) { return c(g)(c(f)(x)); };
+  auto const x = torch::randn({3, 3}).requires_grad_(true);
+  auto const expected = d(d(plain))(x);
+  CHECK(torch::allclose(expected, d(d(c(parts)))(x)));
+  CHECK(torch::allclose(expected, d(c(d(c(parts))))(x)));
+  CHECK(nodes_left(d(c(parts)), {3, 3}) == 0);
+  CHECK(nodes_left(d(d(c(parts))), {3, 3}) == 0);
+  CHECK(nodes_left(d(c(d(c(parts)))), {3, 3}) == 0);
+}
+
+TEST_CASE("a number and a function may be captured, and stand beside the result", "[torch][checkpoint]") {
+  bool const early_stop = GENERATE(true, false);
+  auto const a = torch::full({}, 2.0).requires_grad_(true), b = torch::full({}, 3.0).requires_grad_(true);
+  int const k = 3;
+  function const inside = [](Tensor const& x) { return x.sin(); };
+  auto const f = [=](Tensor const& x, Tensor const& y) { return std::tuple{inside(k * x * y.exp()), 1, std::string{"text"}}; };
+  auto const again = std::get<0>(checkpoint(f, std::tuple{a, b}, CheckpointOptions().early_stop(early_stop)));
+  auto const actual = torch::autograd::grad({again}, {a, b});
+  CHECK(same_bits(torch::autograd::grad({std::get<0>(f(a, b))}, {a, b}), actual));
+}
+
+TEST_CASE("an argument that is left out and one that is given have the plain gradients", "[torch][checkpoint]") {
+  bool const early_stop = GENERATE(true, false), given = GENERATE(true, false);
+  auto const a = torch::full({}, 2.0).requires_grad_(true), b = torch::full({}, 3.0).requires_grad_(true);
+  auto const f = [](Tensor const& x, Tensor const& factor) {
+    auto const y = x.sin().exp();
+    return (factor.defined() ? y * factor : y).sin().exp();
+  };
+  auto const factor = given ? b : Tensor{};
+  std::vector<Tensor> const wanted = given ? std::vector<Tensor>{a, b} : std::vector<Tensor>{a};
+  auto const actual = torch::autograd::grad({checkpoint(f, std::tuple{a, factor}, CheckpointOptions().early_stop(early_stop))}, wanted);
+  CHECK(same_bits(torch::autograd::grad({f(a, factor)}, wanted), actual));
+}
+
+/// Counts how often backward passes a node.
+struct counting_hook final : torch::autograd::FunctionPostHook {
+  explicit counting_hook(std::function<void()> what) : called{std::move(what)} {}
+  torch::autograd::variable_list operator()(torch::autograd::variable_list const& outputs, torch::autograd::variable_list const&) override {
+    called();
+    return outputs;
+  }
+  std::function<void()> called;
+};
+
+TEST_CASE("backward runs on the graph of the first run, where hooks of its nodes are called", "[torch][checkpoint]") {
+  bool const early_stop = GENERATE(true, false);
+  int called = 0;
+  auto const a = torch::full({}, 1.0).requires_grad_(true);
+  auto const y = checkpoint([](Tensor const& x) { return x.sin().cos().sin(); }, a, CheckpointOptions().early_stop(early_stop));
+  y.grad_fn()->next_edge(0).function->add_post_hook(std::make_unique<counting_hook>([&] { ++called; }));
+  y.backward();
+  CHECK(called == 1);
+}
+
+TEST_CASE("a hook in the backward pass of a region may run a backward pass through the same region", "[torch][checkpoint]") {
+  bool const early_stop = GENERATE(true, false);
+  auto const a = torch::full({}, 1.0).requires_grad_(true);
+  auto const run = [&](bool plain) {
+    auto const f = [](Tensor const& x) {
+      auto const y = x.sin().cos();
+      return std::pair{y, y.sin()};
+    };
+    auto const [part, whole] = plain ? f(a) : checkpoint(f, a, CheckpointOptions().early_stop(early_stop));
+    whole.grad_fn()->add_post_hook(std::make_unique<counting_hook>([inner = part] { inner.backward({}, true); }));
+    whole.backward({}, true);
+    return take_grads({a});
+  };
+  CHECK(same_bits(run(true), run(false)));
+}
+
+/// How often blocks of that size are taken from the heap while f runs.
+int blocks_of(std::int64_t bytes, std::function<void()> const& f) {
+  int blocks = 0;
+  auto const hook = cairn::register_memory_hook([&](c10::Device, std::int64_t allocated, std::int64_t) { blocks += allocated >= bytes; });
+  f();
+  return blocks;
+}
+
+TEST_CASE("a function whose only saved tensor is its input is called again and computes nothing again", "[torch][checkpoint]") {
+  int calls = 0;
+  auto const a = torch::ones({1 << 12}).requires_grad_(true);
+  auto const f = [&](Tensor const& x) {
+    ++calls;
+    return x.sin();
+  };
+  auto const backward = [&](bool early_stop) {
+    calls = 0;
+    auto const y = checkpoint(f, a, CheckpointOptions().early_stop(early_stop)).sum();
+    auto const blocks = blocks_of(std::int64_t(a.nbytes()), [&] { y.backward(); });
+    CHECK(calls == 2);
+    CHECK(same_bits(take_grads({a})[0], a.cos().detach()));
+    return blocks;
+  };
+  CHECK(backward(false) == backward(true) + 1);  // the sine
+}
+
+TEST_CASE("a function that saves nothing is not called again", "[torch][checkpoint]") {
+  bool const early_stop = GENERATE(true, false);
+  int calls = 0;
+  auto const a = torch::ones({4}).requires_grad_(true);
+  auto const y = checkpoint(
+      [&](Tensor const& x) {
+        ++calls;
+        return x.clone();
+      },
+      a, CheckpointOptions().early_stop(early_stop));
+  y.sum().backward();
+  CHECK(calls == 1);
+}
+
+}  // namespace nested_regions_tests
