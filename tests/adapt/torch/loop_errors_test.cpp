@@ -85,7 +85,7 @@ TEST_CASE("changes in place are found and named", "[torch]") {
       Tensor(w).add_(1);
     }
     CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }),
-               ContainsSubstring("a captured tensor was changed in place since the loop used it (captured tensor = 0, of = 1)"));
+               ContainsSubstring("a captured tensor was changed in place since the loop used it: Float[4] on cpu (step = 0, captured tensor = 0, of = 1)"));
   }
   SECTION("a captured leaf by a step") {
     auto const spoils = [&](Tensor const& s) {
@@ -100,7 +100,7 @@ TEST_CASE("changes in place are found and named", "[torch]") {
     auto v = w * 2;
     auto const y = cairn::checkpointed_loop([&](Tensor const& s) { return torch::sin(s * v); }, x, 6, options);
     v.add_(1);
-    CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("the step uses a differentiable tensor that the first steps did not use"));
+    CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("a captured tensor was changed in place since the loop used it: Float[4] on cpu (step = 0"));
   }
   SECTION("the initial state") {
     auto const start = x * 1;

@@ -91,17 +91,13 @@ class capture_list {
     if (!number_.try_emplace(edge, size()).second) return;
     edges_.push_back(edge);
     casts_.push_back(cast);
-    auto const* const leaf = dynamic_cast<torch::autograd::AccumulateGrad const*>(edge.function.get());
-    leaves_.push_back(leaf != nullptr ? leaf->variable : cast.leaf);
-    versions_.push_back(version_of(leaves_.back()));
   }
   /// That of each.
   [[nodiscard]] std::vector<cached_cast> const& casts() const noexcept { return casts_; }
-  /// The number of the first leaf that was changed in place since it was added, or size(). Of other tensors the graph keeps no trace.
-  [[nodiscard]] std::size_t first_changed() const {
-    std::size_t k = 0;
-    while (k < size() && version_of(leaves_[k]) == versions_[k]) ++k;
-    return k;
+  /// The leaf to which it leads, undefined where that is another tensor.
+  [[nodiscard]] at::Tensor leaf(std::size_t k) const {
+    auto const* const leaf = dynamic_cast<torch::autograd::AccumulateGrad const*>(edges_[k].function.get());
+    return leaf != nullptr ? leaf->variable : casts_[k].leaf;
   }
   /// A gate with a place for each.
   [[nodiscard]] std::shared_ptr<gate> new_gate() const {
@@ -111,12 +107,8 @@ class capture_list {
   }
 
  private:
-  [[nodiscard]] static std::int64_t version_of(at::Tensor const& t) { return t.defined() ? std::int64_t(t._version()) : 0; }
-
   edge_list edges_;
   std::vector<cached_cast> casts_;
-  tensor_list leaves_;
-  std::vector<std::int64_t> versions_;
   std::unordered_map<Edge, std::size_t, edge_hash> number_;
 };
 

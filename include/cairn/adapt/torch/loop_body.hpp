@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 #include <ATen/core/grad_mode.h>
@@ -11,6 +12,7 @@
 #include <cairn/adapt/torch/ambient.hpp>
 #include <cairn/adapt/torch/captures.hpp>
 #include <cairn/adapt/torch/loop_options.hpp>
+#include <cairn/adapt/torch/read_watch.hpp>
 #include <cairn/adapt/torch/saved_look.hpp>
 #include <cairn/adapt/torch/state_looks.hpp>
 #include <cairn/adapt/torch/tensor_series.hpp>
@@ -68,8 +70,11 @@ class loop_body {
       for (auto const& t : inputs.back().tensors()) kept_inputs_.push_back(saved(t));
     }
     inner_flags.assign(x0.size(), false);
-    for (auto const& t : options.captures())
-      if (t.defined() && t.requires_grad()) captures.add(torch::autograd::impl::gradient_edge(t));
+    for (auto const& t : options.captures()) {
+      if (!t.defined() || !t.requires_grad()) continue;
+      captures.add(torch::autograd::impl::gradient_edge(t));
+      reads_.add(t, 0);
+    }
   }
 
   /// A tensor without history, and its version.
@@ -91,7 +96,8 @@ class loop_body {
     auto const behind = gate::make();
     auto given = input_flags_at(i);
     auto const start = behind_gate(x, flags, behind);
-    auto const y = checked_step(start, behind_gate(slices_at(inputs, i), given, behind), i);
+    auto const slices = behind_gate(slices_at(inputs, i), given, behind);
+    auto const y = watched_step(start, slices, i);
     auto roots = gradient_edges(y);
     auto const cast_behind = [&](Node const& node) { return around.autocast.caches() ? cached_cast::behind(node) : cached_cast{}; };
     visit_edges_out(roots, [&](Node const& node) { return moment.precedes(node) && !cast_behind(node).leaf.defined(); }, [&](Edge& edge) {
@@ -102,6 +108,7 @@ class loop_body {
                            "name it, or let Capture::FirstStep find it"};
       captures.add(edge);
     });
+    for (std::size_t k = 0; k < captures.size(); ++k) reads_.add(captures.leaf(k), i);
     last_flags = require_gradients(at::TensorList{y}.slice(0, x.size()));
     for (std::size_t k = 0; k < x.size(); ++k) if (last_flags[k]) inner_flags[k] = true;
     learn_outputs(y);
@@ -158,10 +165,11 @@ class loop_body {
   /// The number of the captured tensor to which an edge leads, or captures.size().
   [[nodiscard]] std::size_t capture_behind(Edge const& edge, standing_casts const& casts) const { return casts.find(edge, captures.find(edge)); }
 
-  /// \throws invalid_call   where a captured leaf, or an input, is no longer what it was when the loop ran
+  /// \throws invalid_call   where a tensor that the first steps read, or an input, is no longer what it was when the loop ran
   void check_captures() const {
-    if (auto const k = captures.first_changed(); k < captures.size())
-      throw invalid_call{who, "a captured tensor was changed in place since the loop used it", {{"captured tensor", k}, {"of", captures.size()}},
+    if (auto const k = reads_.first_changed(); k < reads_.size())
+      throw invalid_call{who, (std::string{"a captured tensor was changed in place since the loop used it"} + reads_.text(k)).c_str(),
+                         {{"step", reads_.step(k)}, {"captured tensor", k}, {"of", reads_.size()}},
                          "run backward before the optimiser's step, and change nothing that the step uses from within it"};
     for (std::size_t k = 0; k < kept_inputs_.size(); ++k)
       if (kept_inputs_[k].value.defined() && !kept_inputs_[k].unchanged())
@@ -239,6 +247,15 @@ class loop_body {
     }
     return y;
   }
+  /// The same, and what the step reads from outside is noted.
+  [[nodiscard]] tensor_list watched_step(tensor_list const& x, tensor_list const& given, step_index i) {
+    auto all = x;
+    all.insert(all.end(), given.begin(), given.end());
+    read_watch const watch;
+    auto y = checked_step(x, given, i);
+    reads_.add(watch.reads(all), i);
+    return y;
+  }
   /// What a step gave for the first time is noted, its outputs are kept, and the state goes on.
   [[nodiscard]] tensor_list noted(step_index i, tensor_list y) {
     looks_.note(i + 1, y);
@@ -307,6 +324,7 @@ class loop_body {
   std::vector<std::size_t> part_of_output_;  ///< of each output: the part that it is, as many as there are parts where it is none, or `unknown`
   std::vector<bool> is_part_;  ///< of each output of each step
   std::vector<saved_tensor> kept_inputs_;
+  read_list reads_;
   state_looks looks_;
 };
 

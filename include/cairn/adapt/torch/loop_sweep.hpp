@@ -14,6 +14,7 @@
 #include <cairn/adapt/torch/loop_slot.hpp>
 #include <cairn/adapt/torch/loop_watch.hpp>
 #include <cairn/adapt/torch/pinned_copy.hpp>
+#include <cairn/adapt/torch/read_watch.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/leaves.hpp>
@@ -73,6 +74,8 @@ class loop_sweep {
         case action_kind::turn: {
           auto last = live_;
           if (a.from < a.to) remember_generators(body);
+          live_from_ = a.from;
+          live_versions_ = versions_of(live_);
           run_first(body, last, a);
           copies_->finish();
           body.knows_all_steps = learning_;
@@ -89,12 +92,14 @@ class loop_sweep {
     auto const watched = watch_forward(body);
     body.set_blocks(size, -1);
     auto walk = plan.walk();
+    live_versions_ = versions_of(live_);
     tensor_list ahead;
     step_index steps = 0, block = 0;
     for (action a; runs_ahead(body, steps, size, ahead, goes_on); ++block) {
       if (block == a.to)
         for (a = walk.next(); a.kind != action_kind::advance; a = walk.next()) keep(body, a);
       live_ = std::move(ahead);
+      live_versions_ = versions_of(live_);
     }
     body.steps = steps;
     body.note_end(steps, ahead);
@@ -103,6 +108,7 @@ class loop_sweep {
     for (auto a = walk.next(); a.kind != action_kind::turn; a = walk.next()) keep(body, a);
     plan_ = leaves{steps, size, stopped_loop{block + 1, walk}};
     cursor_ = plan_.walk();
+    live_from_ = block * size;
     copies_->finish();
     return ahead;
   }
@@ -112,6 +118,7 @@ class loop_sweep {
 
   /// \param bars  the gradients with respect to the parts of the last state   \param outputs  to the outputs
   [[nodiscard]] loop_gradients reverse(loop_body const& body, tensor_list bars, series_list const& outputs, wanted_gradients const& wanted) {
+    check_live(body.who);
     loop_watch::scope const watched{watch_, loop_watch::half::backward, watch_ ? kept_tensors(body) : tensor_list{}};
     ambient_guard const around{live_, body.options.rng()};
     buffers_guard const buffers{body.options.restored_buffers()};
@@ -215,6 +222,16 @@ class loop_sweep {
     }
     if (auto const& look = body.options.callbacks().grad) look(a.from, bars);
   }
+  [[nodiscard]] static std::vector<std::int64_t> versions_of(at::TensorList parts) {
+    std::vector<std::int64_t> versions;
+    for (auto const& part : parts) versions.push_back(version_of(part));
+    return versions;
+  }
+  /// \throws invalid_call   where the state at which forward turned was changed in place
+  void check_live(char const* who) const {
+    for (std::size_t k = 0; k < live_.size(); ++k)
+      if (version_of(live_[k]) != live_versions_[k]) loop_slot::throw_changed(who, live_from_, k);
+  }
   void keep_or_give_up(loop_body const& body, action const& a) {
     if (a.kind == action_kind::save) remember_generators(body);
     keep(body, a);
@@ -276,6 +293,8 @@ class loop_sweep {
   std::vector<loop_slot> slots_;
   std::shared_ptr<copies_to_host> copies_ = std::make_shared<copies_to_host>();
   tensor_list live_;
+  std::vector<std::int64_t> live_versions_;  ///< at the turn
+  step_index live_from_ = 0;  ///< the number of the state there
   generator_states generators_;  ///< where the step after live begins, as of the last save or the turn
   std::int64_t kept_ = 0, bytes_ = 0;
   std::shared_ptr<loop_watch> watch_;

@@ -1,0 +1,239 @@
+#pragma once
+/// \file read_watch.hpp  Which tensors from outside a piece of a program reads, and whether they were changed in place since.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/function_schema.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/record_function.h>
+#include <c10/core/StorageImpl.h>
+#include <c10/core/TensorImpl.h>
+#include <c10/core/UndefinedTensorImpl.h>
+#include <cairn/core/action.hpp>
+
+namespace cairn::detail {
+
+#ifdef NDEBUG
+[[nodiscard]] inline c10::ArrayRef<const c10::IValue> inputs_of(at::RecordFunction const& f) { return f.inputs(); }
+#else
+// LibTorch's own builds leave out the flag that `inputs()` asserts in a program built without NDEBUG, so that it would fail at every call. The member
+// itself stands at the same place; an explicit instantiation may name it.
+[[nodiscard]] c10::ArrayRef<const c10::IValue> inputs_of(at::RecordFunction const& f);
+template <auto Member>
+struct names_inputs {
+  friend c10::ArrayRef<const c10::IValue> inputs_of(at::RecordFunction const& f) { return f.*Member; }
+};
+template struct names_inputs<&at::RecordFunction::inputs_>;
+#endif
+
+/// How often a tensor and all that share its memory were changed in place; 0 where nobody counts.
+[[nodiscard]] inline std::int64_t version_of(at::Tensor const& t) { return t.defined() && !t.is_inference() ? std::int64_t(t._version()) : 0; }
+
+/// A tensor that is not kept alive.
+using weak_tensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+
+/// A tensor that was read.
+struct tensor_read {
+  weak_tensor tensor;
+  std::int64_t version = 0;  ///< before it was read
+
+  explicit tensor_read(at::Tensor const& t) : tensor{t.getIntrusivePtr()}, version{version_of(t)} {}
+  tensor_read(weak_tensor t, std::int64_t before) : tensor{std::move(t)}, version{before} {}
+  /// Undefined where it is gone.
+  [[nodiscard]] at::Tensor lock() const {
+    auto pointer = tensor.lock();
+    return pointer ? at::Tensor{std::move(pointer)} : at::Tensor{};
+  }
+};
+
+/// Sees the operations of the calling thread as long as it lives, and the tensors that they read. It keeps none of them alive. What other threads do,
+/// and what reads memory without an operation of LibTorch, is not seen. Watches nest: each sees all.
+class read_watch {
+ public:
+  read_watch() {
+    if (active().empty()) {
+      auto callback = at::RecordFunctionCallback(&read_watch::at_start, &read_watch::at_end).needsInputs(true).needsOutputs(true);
+      handle() = at::addThreadLocalCallback(callback.scopes({at::RecordScope::FUNCTION}));
+    }
+    active().push_back(this);
+  }
+  read_watch(read_watch const&) = delete;
+  read_watch& operator=(read_watch const&) = delete;
+  ~read_watch() {
+    active().erase(std::find(active().begin(), active().end(), this));
+    if (active().empty()) at::removeCallback(handle());
+  }
+
+  /// The tensors that were read before anything wrote to them, that were there before, and are there still, in the order of reading. What was written
+  /// first, such as a buffer or a counter, reads no value from before.
+  /// \param given  these, and what shares their memory, are left out
+  [[nodiscard]] std::vector<tensor_read> reads(at::TensorList given) const {
+    std::vector<tensor_read> all;
+    for (auto const* one : order_) {
+      if (one->what != use::read) continue;
+      bool is_given = false;
+      for (auto const& t : given) is_given = is_given || (t.defined() && key_of(t) == one->key);
+      for (std::size_t k = 0; !is_given && k < one->tensors.size(); ++k)
+        if (!one->tensors[k].expired()) all.emplace_back(one->tensors[k], one->version);
+    }
+    return all;
+  }
+
+ private:
+  using weak_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
+  enum class use : char { unknown, reading, read, written, made };
+  enum class argument : char { read, view, write };
+  /// Some memory, and the tensors that were seen to lie there.
+  struct seen {
+    void const* key;
+    weak_storage storage;  ///< so that its address is not used again
+    std::vector<weak_tensor> tensors;
+    std::int64_t version = 0;
+    use what = use::unknown;
+    std::size_t number = 0;
+  };
+
+  [[nodiscard]] static std::vector<read_watch*>& active() {
+    static thread_local std::vector<read_watch*> in_force;
+    return in_force;
+  }
+  [[nodiscard]] static at::CallbackHandle& handle() {
+    static thread_local at::CallbackHandle of_thread{};
+    return of_thread;
+  }
+  static std::unique_ptr<at::ObserverContext> at_start(at::RecordFunction const& f) {
+    for (auto* const watch : active()) watch->starts(f);
+    return nullptr;
+  }
+  static void at_end(at::RecordFunction const& f, at::ObserverContext*) {
+    for (auto* const watch : active()) watch->ends(f);
+  }
+
+  [[nodiscard]] static void const* key_of(at::Tensor const& t) {
+    if (t.has_storage()) return t.storage().unsafeGetStorageImpl();
+    return t.unsafeGetTensorImpl();
+  }
+  template <class Visit>
+  static void visit_tensors(c10::IValue const& value, Visit const& visit) {
+    if (value.isTensor()) {
+      if (auto const& t = value.toTensor(); t.defined()) visit(t);
+    } else if (value.isList()) {
+      for (auto const& one : value.toListRef()) visit_tensors(one, visit);
+    }
+  }
+  /// What an operation does with its arguments, by its schema.
+  [[nodiscard]] std::vector<argument> const& arguments_of(at::RecordFunction const& f) {
+    auto const [place, is_new] = operations_.try_emplace(f.name());  // the name stands in the schema: one address each
+    if (!is_new) return place->second;
+    if (auto const schema = f.operator_schema())
+      for (auto const& one : schema->arguments()) {
+        auto const* const alias = one.alias_info();
+        place->second.push_back(alias == nullptr ? argument::read : alias->isWrite() ? argument::write : argument::view);
+      }
+    return place->second;
+  }
+  [[nodiscard]] seen& memory_of(at::Tensor const& t) {
+    auto const* const key = key_of(t);
+    auto const [place, is_new] = memory_.try_emplace(key);
+    if (is_new) {
+      auto storage = t.has_storage() ? t.storage().getWeakStorageImpl() : weak_storage{c10::intrusive_ptr<c10::StorageImpl>{}};
+      place->second = std::unique_ptr<seen>{new seen{key, std::move(storage), {}, 0, use::unknown, order_.size()}};
+      order_.push_back(place->second.get());
+    }
+    return *place->second;
+  }
+  static void note_tensor(seen& one, at::Tensor const& t) {
+    weak_tensor weak{t.getIntrusivePtr()};
+    for (auto const& known : one.tensors) if (known == weak) return;
+    one.tensors.push_back(std::move(weak));
+  }
+  void starts(at::RecordFunction const& f) {
+    auto const& kinds = arguments_of(f);
+    auto const inputs = inputs_of(f);
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      visit_tensors(inputs[k], [&](at::Tensor const& t) { uses(t, k < kinds.size() ? kinds[k] : argument::read); });
+    begun_.push_back(order_.size());
+  }
+  void uses(at::Tensor const& t, argument kind) {
+    auto& one = memory_of(t);
+    if (one.what == use::made || one.what == use::written) return;
+    note_tensor(one, t);
+    if (one.what != use::unknown) return;
+    if (kind == argument::write) one.what = use::written;
+    if (kind != argument::read) return;
+    one.what = use::reading;
+    one.version = version_of(t);
+    reading_.emplace_back(&one, weak_tensor{t.getIntrusivePtr()});
+  }
+  void ends(at::RecordFunction const& f) {
+    if (begun_.empty()) return;  // it began before the watch
+    auto const known = begun_.back();
+    begun_.pop_back();
+    for (auto const& output : f.outputs())
+      visit_tensors(output, [&](at::Tensor const& t) {
+        if (auto& one = memory_of(t); one.number >= known) one.what = use::made;
+      });
+    if (!begun_.empty()) return;
+    for (auto const& [one, weak] : reading_) {  // an operation that is made of others may write at its end to what it reads
+      auto const pointer = weak.lock();
+      if (one->what != use::reading) continue;
+      one->what = pointer && version_of(at::Tensor{pointer}) != one->version ? use::written : use::read;
+    }
+    reading_.clear();
+  }
+
+  std::unordered_map<void const*, std::unique_ptr<seen>> memory_;
+  std::vector<seen const*> order_;
+  std::unordered_map<char const*, std::vector<argument>> operations_;
+  std::vector<std::size_t> begun_;  ///< of each operation that runs: how much memory had been seen with its arguments
+  std::vector<std::pair<seen*, weak_tensor>> reading_;  ///< first read by the outermost operation that runs
+};
+
+/// The tensors from outside that something which is run again reads.
+class read_list {
+ public:
+  /// \param step  in which it is read; a tensor that is there already stays as it is
+  void add(tensor_read read, step_index step) {
+    auto* const key = read.tensor._unsafe_get_target();
+    if (!known_.try_emplace(key, all_.size()).second) return;
+    all_.push_back({std::move(read), step});
+  }
+  void add(at::Tensor const& t, step_index step) { if (t.defined()) add(tensor_read{t}, step); }
+  void add(std::vector<tensor_read> reads, step_index step) {
+    for (auto& read : reads) add(std::move(read), step);
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
+  /// The number of the first one that is not as it was when it was read, or size().
+  [[nodiscard]] std::size_t first_changed() const {
+    std::size_t k = 0;
+    for (; k < size(); ++k)
+      if (auto const t = all_[k].read.lock(); t.defined() && version_of(t) != all_[k].read.version) return k;
+    return k;
+  }
+  /// The step that read it first.
+  [[nodiscard]] step_index step(std::size_t k) const { return all_[k].step; }
+  /// ": " and its type, size and device; empty where it is gone.
+  [[nodiscard]] std::string text(std::size_t k) const {
+    std::ostringstream text;
+    if (auto const t = all_[k].read.lock(); t.defined()) text << ": " << at::toString(t.scalar_type()) << t.sizes() << " on " << t.device();
+    return text.str();
+  }
+
+ private:
+  struct noted {
+    tensor_read read;
+    step_index step;
+  };
+
+  std::vector<noted> all_;
+  std::unordered_map<c10::TensorImpl const*, std::size_t> known_;  ///< an address is not used again while its weak reference stands
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,224 @@
+#include "support/torch.hpp"
+#include <cairn/adapt/torch/loop.hpp>
+#include <cairn/adapt/torch/scan.hpp>
+#include <cairn/adapt/torch/while.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace loop_versions_tests {
+
+using at::Tensor;
+using cairn::Capture;
+using cairn::LoopOptions;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
+using support::said;
+using support::same_bits;
+using step = std::function<Tensor(Tensor const&, cairn::step_index)>;
+
+constexpr auto changed = "a captured tensor was changed in place since the loop used it";
+
+Tensor numbers(double value, bool requires_grad = false) { return torch::full({3}, value, torch::dtype(torch::kDouble).requires_grad(requires_grad)); }
+
+/// The same loop by all three verbs.
+std::vector<std::function<Tensor(step const&, Tensor const&, LoopOptions const&)>> const verbs{
+    [](step const& f, Tensor const& x, LoopOptions const& options) { return cairn::checkpointed_loop(f, x, 4, options); },
+    [](step const& f, Tensor const& x, LoopOptions const& options) {
+      auto const scanned = [f](Tensor const& s, Tensor const& t, cairn::step_index i) {
+        auto const next = f(s, i);
+        return std::pair{next, next * t};
+      };
+      return cairn::checkpointed_scan(scanned, x, torch::ones({4, 3}, torch::kDouble), options).first;
+    },
+    [](step const& f, Tensor const& x, LoopOptions const& options) {
+      return cairn::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 4; }, f, x, options);
+    }};
+
+/// Where the plain loop raises in backward, all three verbs raise, whatever the plan is.
+void refused(step const& f, std::function<void()> const& change, std::function<void()> const& undo, std::string const& words) {
+  {
+    auto const x = numbers(1, true);
+    Tensor y = x * 1;
+    for (cairn::step_index i = 0; i < 4; ++i) y = f(y, i);
+    change();
+    CHECK_THAT(said<c10::Error>([&] { y.sum().backward(); }), ContainsSubstring("modified by an inplace operation"));
+    undo();
+  }
+  for (auto const& verb : verbs)
+    for (auto const& options : {LoopOptions(), LoopOptions().checkpoints(1), LoopOptions().checkpoints(2).block_size(2), LoopOptions().block_size(4)}) {
+      auto const x = numbers(1, true);
+      auto const y = verb(f, x, options);
+      change();
+      CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring(words));
+      CHECK_FALSE(x.grad().defined());
+      undo();
+    }
+}
+
+TEST_CASE("what a step reads and was changed before backward is refused, as by the plain loop", "[torch][versions]") {
+  SECTION("a tensor that needs no gradient") {
+    auto s = numbers(2);
+    refused([s](Tensor const& x, cairn::step_index) { return x * s; }, [&] { s.fill_(3); }, [&] { s.fill_(2); },
+            std::string(changed) + ": Double[3] on cpu (step = 0, captured tensor = 0, of = 1)");
+  }
+  SECTION("through a view that the step makes, of a tensor that something else made a view of, too") {
+    auto table = torch::full({4, 3}, 2, torch::kDouble);
+    auto const row = table[1];
+    refused([table](Tensor const& x, cairn::step_index i) { return x * table[i] * 1; }, [&] { row.fill_(3); }, [&] { row.fill_(2); },
+            "Double[4, 3] on cpu (step = 0");
+  }
+  SECTION("a detached tensor") {
+    auto s = numbers(2, true);
+    refused([s](Tensor const& x, cairn::step_index) { return x * s.detach(); }, [&] { s.detach().fill_(3); }, [&] { s.detach().fill_(2); }, changed);
+  }
+  SECTION("an argument that may be left out") {
+    auto s = numbers(2);
+    refused([s](Tensor const& x, cairn::step_index i) { return torch::layer_norm(x * double(i + 2) + x.cumsum(0), {3}, s); }, [&] { s.fill_(3); }, [&] { s.fill_(2); },
+            changed);
+  }
+  SECTION("one of a list of arguments") {
+    auto order = torch::tensor({2, 0, 1});
+    refused([order](Tensor const& x, cairn::step_index) { return x.sin().index({order}); }, [&] { order.fill_(1); }, [&] { order.copy_(torch::tensor({2, 0, 1})); },
+            "Long[3] on cpu");
+  }
+}
+
+TEST_CASE("a tensor with a history is watched, and so is what is read and not saved", "[torch][versions]") {
+  for (auto const& verb : verbs) {
+    auto const w = numbers(2, true);
+    auto v = w * 1, shift = numbers(1);
+    auto const x = numbers(1, true);
+    auto const y = verb([v, shift](Tensor const& s, cairn::step_index) { return s * v + shift; }, x, LoopOptions().checkpoints(1));
+    {
+      at::NoGradGuard const no_grad;
+      v.fill_(3);  // no node of its own
+    }
+    CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring(changed));
+    auto const z = verb([v, shift](Tensor const& s, cairn::step_index) { return s.sin() + shift; }, x, LoopOptions().checkpoints(1));
+    shift.add_(1);  // the plain loop has not saved it; run again, the steps would give other states
+    CHECK_THAT(said<cairn::invalid_call>([&] { z.sum().backward(); }), ContainsSubstring(changed));
+  }
+}
+
+TEST_CASE("buffers of a named module are watched where a step reads them", "[torch][versions]") {
+  torch::nn::BatchNorm1d norm(3);
+  norm->to(torch::kDouble);
+  norm->eval();
+  auto const x = torch::rand({2, 3}, torch::dtype(torch::kDouble).requires_grad(true));
+  auto const y = cairn::checkpointed_loop([&](Tensor const& s) { return norm(s.sin()); }, x, 4, LoopOptions().module(norm));
+  norm->running_var.fill_(3);
+  CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring(changed));
+}
+
+TEST_CASE("with Capture::EveryStep what a later step reads is watched, too", "[torch][versions]") {
+  std::vector<Tensor> scales{numbers(1), numbers(2), numbers(3), numbers(4)};
+  auto const x = numbers(1, true);
+  auto const y = cairn::checkpointed_loop([scales](Tensor const& s, cairn::step_index i) { return s * scales[std::size_t(i)]; }, x, 4,
+                                          LoopOptions().capture(Capture::EveryStep));
+  scales[2].fill_(5);
+  CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("(step = 2, captured tensor = 2, of = 4)"));
+}
+
+TEST_CASE("a state that forward stopped at is watched", "[torch][versions]") {
+  for (int const steps : {1, 4}) {
+    auto const x = numbers(2, true);
+    auto start = x * 1;
+    auto const y = cairn::checkpointed_loop([](Tensor const& s) { return s * s; }, start, steps, LoopOptions().block_size(4));
+    start.detach().fill_(3);
+    CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("a state was changed in place after it was kept (state = 0, part = 0)"));
+  }
+  Tensor seen;
+  auto const x = numbers(2, true);
+  auto const last_seen = [&](Tensor const& s, cairn::step_index i) {
+    if (i == 3) seen = s.detach();
+    return s.sin();
+  };
+  auto const y = cairn::checkpointed_loop(last_seen, x, 4, LoopOptions().checkpoints(2));
+  seen.fill_(1);
+  CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("a state was changed in place after it was kept (state = 3, part = 0)"));
+}
+
+TEST_CASE("a second derivative, and a second backward, look again", "[torch][versions]") {
+  auto s = numbers(2);
+  auto const x = numbers(1, true);
+  auto const y = cairn::checkpointed_loop([s](Tensor const& t) { return (t * s).sin(); }, x, 4, LoopOptions());
+  auto const g = torch::autograd::grad({y.sum()}, {x}, {}, true, true)[0];
+  s.fill_(3);
+  CHECK_THAT(said<cairn::invalid_call>([&] { g.sum().backward({}, true); }), ContainsSubstring(changed));
+  CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward({}, true); }), ContainsSubstring(changed));
+}
+
+/// Steps that change captured tensors and still give the same again.
+TEST_CASE("what a step itself writes before it reads is no alarm", "[torch][versions]") {
+  auto const x = numbers(0.5, true);
+  auto const scale = numbers(0.9);
+  auto const plain_of = [&](step const& f) {
+    Tensor y = x;
+    for (cairn::step_index i = 0; i < 4; ++i) y = f(y, i);
+    y.sum().backward();
+    return support::take_grads({x})[0];
+  };
+  auto counter = torch::zeros({}, torch::kLong), buffer = numbers(0), history = torch::zeros({4, 3}, torch::kDouble);
+  auto mean = torch::zeros({3}, torch::kDouble), variance = torch::ones({3}, torch::kDouble);
+  std::vector<Tensor> log;
+  Tensor cache;
+  std::vector<step> const steps{
+      [&](Tensor const& s, cairn::step_index) { counter.add_(1); return s.sin() * scale; },
+      [&](Tensor const& s, cairn::step_index) {
+        at::mul_out(buffer, s.detach(), scale);
+        return s.sin() + buffer;
+      },
+      [&](Tensor const& s, cairn::step_index i) {
+        buffer.fill_(double(i));
+        return s.sin() + buffer;
+      },
+      [&](Tensor const& s, cairn::step_index i) {
+        history[i].copy_(s.detach());
+        return s.sin() * scale;
+      },
+      [&](Tensor const& s, cairn::step_index) {  // a composite operation, which writes to what it reads
+        auto const rows = s.expand({2, 3}).reshape({1, 3, 2});
+        return torch::instance_norm(rows * rows.sum(2, true), {}, {}, mean, variance, true, 0.1, 1e-3, false).sum(at::IntArrayRef{0, 2}) + s.sin();
+      },
+      [&](Tensor const& s, cairn::step_index) {
+        auto const norm = s.detach().norm();
+        (void)norm.item<double>();
+        log.push_back(norm);
+        return s.sin() * scale;
+      },
+      [&](Tensor const& s, cairn::step_index) {
+        if (!cache.defined()) cache = scale * 2;
+        return s.sin() * cache;
+      },
+  };
+  for (auto const& f : steps) {
+    auto const plain = plain_of(f);
+    for (auto const& verb : verbs) {
+      log.clear();
+      verb(f, x, LoopOptions().checkpoints(2).capture(Capture::EveryStep)).sum().backward();
+      CHECK(same_bits(support::take_grads({x})[0], plain));
+      auto const y = verb(f, x, LoopOptions().checkpoints(2));
+      counter.zero_();
+      buffer.zero_();
+      history.zero_();
+      for (auto& one : log) one.mul_(2);
+      y.sum().backward();
+      CHECK(same_bits(support::take_grads({x})[0], plain));
+    }
+  }
+}
+
+TEST_CASE("a loop in a loop watches for both", "[torch][versions]") {
+  auto s = numbers(0.9), t = numbers(0.8);
+  auto const x = numbers(0.5, true);
+  auto const inner = [t](Tensor const& y) { return (y * t).sin(); };
+  auto const outer = [s, inner](Tensor const& y) { return cairn::checkpointed_loop(inner, y * s, 3, LoopOptions()); };
+  for (auto* const one : {&s, &t}) {
+    auto const y = cairn::checkpointed_loop(outer, x, 4, LoopOptions().checkpoints(2));
+    one->mul_(2);
+    CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring(changed));
+  }
+}
+
+}  // namespace loop_versions_tests
