@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
+#include <cairn/plan/plan_within.hpp>
 #include <cairn/run/nested.hpp>
 #include <cairn/run/resume.hpp>
 #include <cairn/run/while.hpp>
@@ -468,6 +469,130 @@ TEST_CASE("a replay check takes the bytes that are told, and none in a workspace
       (void)warm();
       CHECK(mark.allocated() == 0);
     }
+}
+
+namespace {
+
+/// The peak of one cold sweep with a replay check is what `estimate` says, for each way back that the plan takes.
+template <class Step>
+void check_bytes(any_schedule const& plan, replay_check mode, step_form form, Step step) {
+  numbers const x0(500, 0.5);
+  auto const seed = [](numbers const&) { return 1.0; };
+  workload work{.state_bytes = bytes_of(x0), .state_inline_bytes = sizeof x0, .initial_bytes = 0, .adjoint_bytes = sizeof(double), .verify = mode};
+  auto const predicted = [&](adjoint_form adjoint, bool kept) {
+    work.form = {.step = form, .adjoint = adjoint, .keeps_run = kept};
+    auto const e = estimate(plan, work);
+    CHECK(e.peak_is_exact);
+    return e.peak_bytes - plan.shared_table_bytes();  // what the plan shares with its cursors was there before
+  };
+  auto const check = [&](adjoint_form how, auto const& adjoint) {
+    CAPTURE(plan.steps(), plan.slots(), plan.leaf(), int(mode), int(form), int(how));
+    heap::mark const mark;
+    (void)gradient(step, x0, plan, seed, adjoint, sweep_options{mode});
+    auto const counted = mark.rise() + sizeof(double);
+    CHECK(counted == std::size_t(predicted(how, false)));
+    if (how == adjoint_form::recorded) return;
+    auto const of_run = [&](sweep_options options) {
+      heap::mark const mark_of_run;
+      auto run = checkpointed_loop(step, x0, plan, options);
+      for (int time = 0; time < 2; ++time) (void)run.reverse(seed, adjoint);
+      return mark_of_run.rise();
+    };
+    auto const counted_run = of_run(sweep_options{mode}) + sizeof(double);
+    CHECK(counted_run == std::size_t(predicted(how, true)));
+  };
+  struct taped {
+    double x;
+  };
+  auto const record = [](numbers& x, step_index) {
+    for (auto& v : x) v += 1;
+    return taped{x[0]};
+  };
+  work.tape_bytes = work.tape_inline_bytes = sizeof(std::optional<taped>);
+  if (tapes_of(plan) > 0) return check(adjoint_form::recorded, recorded{record, [](taped const&, double& bar) { bar += 1; }});
+  work.tape_bytes = work.tape_inline_bytes = 0;
+  check(adjoint_form::leaf, [](numbers const& x, double& bar, step_index, step_index) { bar += x[0]; });
+  if (plan.leaf() > 1) return;
+  check(adjoint_form::one_step, [](numbers const& x, double& bar, step_index) { bar += x[0]; });
+  check(adjoint_form::with_next, [](numbers const&, numbers const& x1, double& bar, step_index) { bar += x1[0]; });
+}
+
+}  // namespace
+
+TEST_CASE("the bytes of a replay check are in the estimate and in plans for a budget, to the byte") {
+  auto const in_place = [](numbers& x, step_index) {
+    for (auto& v : x) v += 1;
+  };
+  auto const by_value = [](numbers const& x, step_index) { return numbers(x.size(), x[0] + 1); };
+  auto const out_of_place = [](numbers const& x, numbers& x1, step_index) {
+    for (std::size_t k = 0; k < x.size(); ++k) x1[k] = x[k] + 1;
+  };
+  for (auto const mode : {replay_check::off, replay_check::checkpoints, replay_check::every_step})
+    for (step_index const n : {0, 1, 2, 3, 30, 77}) {
+      auto const all_forms = [&](any_schedule const& plan) {
+        check_bytes(plan, mode, step_form::in_place, in_place);
+        check_bytes(plan, mode, step_form::by_value, by_value);
+        check_bytes(plan, mode, step_form::out_of_place, out_of_place);
+      };
+      for (slot_index const slots : {1, 4, 20}) {
+        all_forms(revolve{n, slots});
+        all_forms(revolve{n, slots, {.free_initial = true}});
+        all_forms(leaves{n, 7, revolve{(n + 6) / 7, slots}});
+      }
+      all_forms(uniform{n});
+      all_forms(store_all(n));
+      all_forms(all_tapes(n));
+      all_forms(mixed{n, 12, {.tape_units = 3}});
+    }
+  numbers const x0(500, 0.5);
+  auto const adjoint = [](numbers const& x, double& bar, step_index) { bar += x[0]; };
+  for (auto const mode : modes) {
+    workload const work{.steps = 3000, .state_bytes = bytes_of(x0), .state_inline_bytes = sizeof x0, .adjoint_bytes = sizeof(double), .verify = mode};
+    for (char const* const budget : {"80kB", "200kB", "1MB"}) {
+      auto const plan = plan_within(budget, work);
+      heap::mark const mark;
+      (void)gradient(in_place, x0, plan.schedule, 1.0, adjoint, sweep_options{mode});
+      auto const counted = mark.rise() + bytes_of(x0) + sizeof(double);
+      CHECK(counted == plan.cost.peak_bytes - plan.schedule.shared_table_bytes());
+      CHECK(counted <= byte_size{budget}.count());
+    }
+  }
+}
+
+namespace {
+
+/// Stays where it is; its snapshots own memory.
+struct heavy_object {
+  heavy_object() = default;
+  heavy_object(heavy_object const&) = delete;
+  numbers all = numbers(500, 0.5);
+  [[nodiscard]] numbers save() const { return all; }
+  void restore(numbers const& from) { all = from; }
+};
+
+}  // namespace
+
+TEST_CASE("a replay check of an object takes no more than the estimate says, and one snapshot less at most") {
+  auto const step = [](heavy_object& x, step_index) { x.all[0] += 1; };
+  auto const adjoint = [](heavy_object const& x, double& bar, step_index) { bar += x.all[0]; };
+  for (auto const mode : modes)
+    for (step_index const n : {0, 1, 2, 30})
+      for (slot_index const slots : {1, 4, 20})
+        for (bool const free : {false, true}) {
+          any_schedule const plan{revolve{n, slots, {.free_initial = free}}};
+          wide const snapshot = bytes_of(numbers(500));
+          workload const work{.state_bytes = snapshot, .state_inline_bytes = sizeof(numbers), .initial_bytes = 0, .adjoint_bytes = sizeof(double),
+                              .form = {.snapshots = true}, .verify = mode};
+          heavy_object x;
+          heap::mark const mark;
+          (void)gradient(step, x, plan, 1.0, adjoint, sweep_options{mode});
+          auto const counted = mark.rise() + sizeof(double);
+          auto const e = estimate(plan, work);
+          CAPTURE(int(mode), n, slots, free);
+          CHECK(counted <= std::size_t(e.peak_bytes));
+          CHECK(counted + std::size_t(snapshot) >= std::size_t(e.peak_bytes));
+          CHECK_FALSE(e.peak_is_exact);
+        }
 }
 
 TEST_CASE("lengths of which no hash can be held are refused before any step runs") {

@@ -49,6 +49,7 @@ inline constexpr wide bytes_a_noted_state = 16, bytes_a_hash = 8;
 /// Bytes on the heap that the check of one sweep takes: with `checkpoints` 48 a slot, twice that for a run that is kept; with `every_step`
 /// 8 a step. Hashing a state takes none, and that of an object as long as one snapshot of it beside.
 /// A loop of unknown length doubles its table as it grows, and holds up to 24 bytes a step while it does.
+/// `estimate` adds this where `workload::verify` asks for a check.
 [[nodiscard]] constexpr wide replay_check_bytes(replay_check mode, replay_check_needs const& needs) noexcept {
   if (mode == replay_check::off) return 0;
   if (mode == replay_check::every_step) return detail::bytes_a_hash * (wide(needs.steps) + 1);

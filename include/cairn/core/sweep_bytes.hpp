@@ -21,10 +21,11 @@ struct sweep_needs {
   slot_index peak_slots = 0;  ///< that it fills at once
   slot_index tapes = 0;  ///< tapes that it keeps at once
   step_index leaf = 1;  ///< the most steps of one `reverse`
-  bool initial_apart = false;  ///< a kept run holds the initial state beside the slots: see `initial_stands_apart`
+  bool initial_apart = false;  ///< a kept run, or an object's sweep, holds the initial state beside the slots: see `initial_stands_apart`
   wide table = 0;              ///< bytes of one cursor
   bool calls_adjoint = true;   ///< there are steps to be reversed
   wide shared_table = 0;       ///< bytes of tables that the plan, its copies and its cursors share
+  wide hashes = 0;             ///< bytes of a replay check; see `replay_check_bytes`
 };
 
 /// The bytes that a sweep holds, by what they are for.
@@ -32,7 +33,7 @@ struct sweep_parts {
   wide states = 0;    ///< checkpoints, and states in work
   wide adjoints = 0;  ///< one, or two while one is made of the other
   wide tapes = 0;     ///< kept, and that of the adjoint call
-  wide tables = 0;    ///< of plan, cursor, frames and slots
+  wide tables = 0;    ///< of plan, cursor, frames, slots, and of a replay check
   wide initial = 0;   ///< the caller's initial state
   /// All of them.
   [[nodiscard]] constexpr wide total() const noexcept { return states + adjoints + tapes + tables + initial; }
@@ -49,13 +50,13 @@ inline constexpr wide bytes_a_frame = 24, bytes_a_slot = 8, bytes_a_remembered_s
 [[nodiscard]] constexpr slot_index frames_reserved(sweep_needs const& needs, sweep_form form) noexcept {
   sweep_form at_most = form;
   if (form.keeps_run) at_most.adjoint = adjoint_form::with_next;  // the loop runs before its adjoint is known
-  return needs.slots + working_frames(at_most, needs.leaf) + (form.keeps_run && needs.initial_apart ? 1 : 0);
+  return needs.slots + working_frames(at_most, needs.leaf) + ((form.keeps_run || form.snapshots) && needs.initial_apart ? 1 : 0);
 }
 
 /// States that stand at once at the peak of a sweep over a store in memory, or one or two more: a plan need not fill its slots at the
 /// moment when the most frames are at work.
 [[nodiscard]] constexpr slot_index most_states(sweep_needs const& needs, sweep_form form) noexcept {
-  return needs.peak_slots + working_frames(form, needs.leaf) + (form.keeps_run && needs.initial_apart ? 1 : 0);
+  return needs.peak_slots + working_frames(form, needs.leaf) + ((form.keeps_run || form.snapshots) && needs.initial_apart ? 1 : 0);
 }
 
 /// What a sweep over a store in memory holds, by what it is for.
@@ -66,7 +67,7 @@ inline constexpr wide bytes_a_frame = 24, bytes_a_slot = 8, bytes_a_remembered_s
   sweep_parts parts;
   parts.states = reserved * sizes.state_inline + wide(standing) * (sizes.state - sizes.state_inline);
   parts.tables = reserved * detail::bytes_a_frame + wide(needs.slots) * (detail::bytes_a_slot + (form.keeps_run ? detail::bytes_a_remembered_slot : 0)) +
-                 needs.table * (form.keeps_run ? 2 : 1) + needs.shared_table;
+                 needs.table * (form.keeps_run ? 2 : 1) + needs.shared_table + needs.hashes;
   if (needs.tapes > 0 && form.adjoint == adjoint_form::recorded) parts.tables += detail::bytes_of_tape_slots;
   if (needs.tapes > 0 && sizes.tape_inline > 0 && sizes.tape > sizes.tape_inline) parts.tables += sizeof(std::size_t);  // how many to destroy
   parts.adjoints = sizes.adjoint * (form.adjoint_by_value && needs.calls_adjoint ? 2 : 1);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <cairn/core/action.hpp>
 #include <cairn/core/frames_needed.hpp>
+#include <cairn/core/replay_check.hpp>
 
 namespace cairn {
 
@@ -50,6 +51,7 @@ struct workload {
   sweep_form form = {};                    ///< how step and adjoint are written, and whether the run is kept
   bool tapes_restart = false;              ///< the recording adjoint can bring back the state behind a tape
   tier_costs tiers = {};                   ///< what states on each tier cost
+  replay_check verify = replay_check::off;  ///< as of `sweep_options`: the bytes of such a check are counted, its time is not
 };
 
 }  // namespace cairn

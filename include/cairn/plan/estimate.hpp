@@ -6,6 +6,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/frames_needed.hpp>
+#include <cairn/core/replay_check.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/plan/frame_tally.hpp>
 #include <cairn/plan/verify.hpp>
@@ -63,12 +64,20 @@ template <schedule Plan>
   return verify(plan);
 }
 
+/// The hashes of a replay check. That of an object is taken of one more snapshot, whose heap stands for as long.
 template <schedule Plan>
-[[nodiscard]] constexpr sweep_needs needs_of(Plan const& plan, schedule_counts const& counts) {
+[[nodiscard]] constexpr wide check_bytes_of(Plan const& plan, workload const& work) {
+  if (work.verify == replay_check::off) return 0;
+  return replay_check_bytes(work.verify, {plan.steps(), plan.slots(), tapes_of(plan), work.form.keeps_run}) + (work.form.snapshots ? work.state_bytes - work.state_inline_bytes : 0);
+}
+
+template <schedule Plan>
+[[nodiscard]] constexpr sweep_needs needs_of(Plan const& plan, schedule_counts const& counts, workload const& work = {}) {
   constexpr slot_index most_slots = INT64_MAX - 16;  // room for the states in work
   if (plan.slots() > most_slots)
     throw overflow_error{"cairn::estimate", "more states than 63 bits can count", {{"slots", plan.slots()}, {"most slots", most_slots}}, ""};
-  return {plan.slots(), counts.peak_slots, tapes_of(plan), plan.leaf(), initial_stands_apart(plan), table_bytes_of(plan), counts.reversals > 0, shared_table_bytes_of(plan)};
+  return {plan.slots(), counts.peak_slots, tapes_of(plan), plan.leaf(), initial_stands_apart(plan), table_bytes_of(plan), counts.reversals > 0, shared_table_bytes_of(plan),
+          check_bytes_of(plan, work)};
 }
 
 /// The same where only the slots in memory hold frames. A table of all slots stays.
@@ -137,16 +146,17 @@ template <schedule Plan>
   sum.peak_slots = sum.counts.peak_slots;
   sum.stored_bytes = wide(sum.peak_slots) * sizes.state;
 
-  sweep_needs const needs = needs_of(plan, sum.counts);
-  sum.peak_is_exact = sum.steps <= most_tallied;
-  sweep_peak const all = peak_of(plan, work.form, needs, sizes, sum.peak_is_exact, false);
+  sweep_needs const needs = needs_of(plan, sum.counts, work);
+  bool const by_walk = sum.steps <= most_tallied;
+  sum.peak_is_exact = by_walk && !(work.form.snapshots && work.verify != replay_check::off);
+  sweep_peak const all = peak_of(plan, work.form, needs, sizes, by_walk, false);
   sum.peak_states = all.states;
   auto frames = wide(sum.peak_states);
   answer.memory = sweep_parts_of(needs, work.form, sizes, all.heaviest.states, all.heaviest.tapes);
   sum.peak_bytes = answer.memory.total();
   if (sum.counts.on(tier::memory).peak < sum.peak_slots) {
     sweep_needs const here = needs_in_memory(needs, sum.counts);
-    heaviest_moment const heaviest = peak_of(plan, work.form, here, sizes, sum.peak_is_exact, true).heaviest;
+    heaviest_moment const heaviest = peak_of(plan, work.form, here, sizes, by_walk, true).heaviest;
     answer.memory = sweep_parts_of(here, work.form, sizes, heaviest.states, heaviest.tapes);
     frames = wide(heaviest.states);
   }

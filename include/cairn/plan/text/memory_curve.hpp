@@ -35,7 +35,7 @@ template <schedule Plan>
 [[nodiscard]] memory_curve measured(Plan const& plan, workload const& work, char const* who) {
   auto const actions = drawn_actions(plan, who);
   sweep_sizes const sizes = sizes_of(work, plan.leaf());
-  sweep_needs const needs = needs_of(plan, estimate(plan, work).counts);
+  sweep_needs const needs = needs_of(plan, estimate(plan, work).counts, work);
   bool const tapes = needs.tapes > 0;  // frames keep their memory while tapes come and go
   memory_curve curve;
   curve.in_bytes = (sizes.state | sizes.initial | sizes.adjoint | sizes.tape) != 0;
