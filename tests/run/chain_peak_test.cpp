@@ -210,13 +210,27 @@ TEST_CASE("a tuple of stages holds what the judge says and nothing else, to the 
   }
 }
 
+namespace {
+
+/// Whatever is measured takes a second, but for its own readings: long enough to be measured once.
+struct generous_clock {
+  using duration = std::chrono::milliseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<generous_clock, duration>;
+  static time_point now() { return time_point{duration{at += ++readings > 64 ? 1000 : 1}}; }
+  inline static long long at = 0, readings = 0;
+};
+
+}  // namespace
+
 TEST_CASE("a probe holds about the square root of its chain", "[run][chain][peak]") {
   constexpr step_index stages = 400;
   std::vector<std::size_t> const lengths(std::size_t(stages) + 1, 1000);
   auto all = net<by_value>(lengths);
   vec const x0 = start(1000);
   heap::mark const mark;
-  (void)cairn::chain_probe<std::chrono::steady_clock>(all, x0, seed, 1);
+  (void)cairn::chain_probe<generous_clock>(all, x0, seed, 1);
   // 20 states, 20 tapes, adjoints, and tables for measurements: 1.5 KiB a stage.
   CHECK(std::int64_t(mark.rise()) < 45 * bytes(1000) + stages * 2000);
 }

@@ -621,6 +621,64 @@ TEST_CASE("a probe tells the sizes of a chain as they are, and what planners nee
   CHECK_THROWS_AS(cairn::chain_probe<std::chrono::steady_clock>(with, start(2), seed, 0), cairn::invalid_plan);
 }
 
+namespace {
+
+/// Counts instructions that stages add themselves, moves by 1000 of them at once, and takes some to be read.
+template <long Tick, long Reading>
+struct coarse_clock {
+  using duration = std::chrono::duration<long, std::nano>;
+  static duration now() {
+    instructions += Reading;
+    return duration{instructions / Tick * Tick};
+  }
+  inline static long instructions = 0;
+};
+
+/// Of so many instructions each. A state counts the stages before it, so that a call on any other one is noticed.
+template <class Clock>
+struct short_stage {
+  struct tape {
+    long at;
+    vec kept;
+  };
+  long place = 0, run = 0, recorded = 0, back = 0;
+  long* wrong = nullptr;
+  vec forward(vec const& x) const { return Clock::instructions += run, see(x), vec{x[0] + 1}; }
+  tape record(vec const& x) const { return Clock::instructions += recorded, see(x), tape{place, vec{x[0] + 1}}; }
+  vec const& output(tape const& kept) const { return kept.kept; }
+  vec backward(tape& kept, vec const& bar) const {
+    Clock::instructions += back;
+    *wrong += kept.at != place || long(bar[0]) != place + 1;
+    kept.at = -1;
+    return vec{bar[0] - 1};
+  }
+  void see(vec const& x) const { *wrong += long(x[0]) != place; }
+};
+
+template <class Clock>
+void check_short_stages(double share) {
+  long wrong = 0;
+  std::vector<short_stage<Clock>> const stages{{0, 3, 8, 11, &wrong}, {1, 5, 5, 2, &wrong}, {2, 30, 40, 50, &wrong}, {3, 7, 9, 4, &wrong}};
+  auto const c = cairn::chain_probe<Clock>(stages, vec{0.0}, [](vec const& x) { return Clock::instructions += 6, vec{x[0]}; });
+  CHECK(wrong == 0);
+  double mean = 6.0 / 13;
+  for (auto const& one : stages) mean += double(one.run + one.recorded + one.back) / 13;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    auto const& one = stages[i];
+    CHECK(std::abs(double(c.u[i] - one.run)) <= share * mean + 0.5);  // told in whole nanoseconds
+    CHECK(std::abs(double(c.v[i] - (one.back + one.recorded - one.run))) <= 3 * share * mean + 0.5);
+  }
+  CHECK(std::abs(double(c.v[4] - 6)) <= share * mean + 0.5);
+}
+
+}  // namespace
+
+TEST_CASE("stages far shorter than the clock can tell come out in their ratio, each called on a state and a tape of its own", "[run][chain][probe]") {
+  check_short_stages<coarse_clock<1000, 0>>(1.0 / 64);
+  check_short_stages<coarse_clock<1, 40>>(0);
+  check_short_stages<coarse_clock<1000, 40>>(1.0 / 64);
+}
+
 TEST_CASE("a probe charges recording to the way back, and a stage for its time", "[run][chain][probe]") {
   struct timed {
     double forward(double x) const { return slow_clock::at += 5, x; }

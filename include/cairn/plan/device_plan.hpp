@@ -160,23 +160,24 @@ template <class Forecast>
 /// \param device  for frames and the adjoint   \param forecast  `forecast(plan, room, work)` answers seconds: `device_forecast` does the sweep on
 ///        a virtual clock, which is how copies that nobody waits for cost nothing here   \param options  `most_table_cells` and `most_table_bytes` are read
 /// Cost: forecasts of the plans that could be the best, some 20 ns a step of each   \throws infeasible_budget   that says the least bytes
-/// \throws invalid_plan, overflow_error   for a workload that cannot be
+/// \throws invalid_plan, overflow_error   for a workload that cannot be, or that lacks its steps or the bytes of a state
 template <class Forecast>
 [[nodiscard]] device_plan plan_for_device(workload const& work, byte_size device, Forecast forecast, planning_options const& options = {}) {
   step_index const steps = detail::steps_on_device(work);
   auto const sizes = detail::sizes_of(work);
+  detail::check_state_bytes(work, detail::planning_for_device);
   wide const beside = sizes.adjoint + sizes.tape;
   wide const room = device.count() > beside ? device.count() - beside : 0;
   constexpr step_index in_work = 5;
   wide const of_use = wide(steps) + in_work;
-  slot_index const frames = slot_index(sizes.state == 0 || room / sizes.state > of_use ? of_use : room / sizes.state);
+  slot_index const frames = slot_index(room / sizes.state > of_use ? of_use : room / sizes.state);
   slot_index const least = detail::least_device_frames(work);
   if (frames < least)
     throw infeasible_budget{detail::planning_for_device, "no plan fits the budget",
                             {{"budget", device.count()}, {"least bytes", beside + wide(least) * sizes.state}, {"state bytes", sizes.state}},
                             "give the least bytes, or more"};
   wide const host = work.tiers.host.bytes;
-  slot_index const host_slots = slot_index(host == 0 ? 0 : sizes.state == 0 || host / sizes.state > wide(steps) ? wide(steps) : host / sizes.state);
+  slot_index const host_slots = slot_index(host / sizes.state > wide(steps) ? wide(steps) : host / sizes.state);
   return detail::best_in_room(work, {frames, host_slots}, forecast, options);
 }
 /// The same in a room that is there, for example what a `device_sweep` could get: `plan_for_device(work, sweep.room(), device_forecast{})`. Bytes

@@ -2,6 +2,7 @@
 /// \file chain_probe.hpp  What a chain of stages weighs, measured on real runs of them: the workload that planners take.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -11,6 +12,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/stage_checks.hpp>
 #include <cairn/run/chain_checks.hpp>
+#include <cairn/run/short_calls.hpp>
 #include <cairn/run/timings.hpp>
 
 namespace cairn {
@@ -49,6 +51,80 @@ struct stage_times {
 /// Nanoseconds, rounded.
 [[nodiscard]] constexpr std::int64_t nanoseconds(double seconds) noexcept { return seconds > 0 ? std::int64_t(seconds * 1e9 + 0.5) : 0; }
 
+/// Plays the plan of a probe for one run of the chain, or for many side by side: each call then on states and tapes of its own.
+template <class Clock, class Memory, class Stages, class X0, class Seed>
+class chain_measurement {
+ public:
+  /// \param steps  stages of the chain
+  chain_measurement(Stages& stages, X0 const& x0, Seed& seed, step_index steps)
+      : stages_{stages}, x0_{x0}, seed_{seed}, plan_{probing_plan(steps)}, times_(std::size_t(steps) + 1) {}
+
+  /// Plays the plan `again` times for `count` runs of the chain. `look(action, run)` sees one of them behind each call.
+  template <class Look>
+  void play(std::size_t count, int again, Look look) {
+    times_.assign(times_.size(), {});
+    count_ = count;
+    for (int k = 0; k < again; ++k) {
+      std::vector<std::optional<Memory>> runs(count);
+      for (auto& run : runs) run.emplace(stages_, x0_);
+      for (chain_action const& a : plan_) {
+        obey(a, runs);
+        look(a, *runs.front());
+      }
+    }
+  }
+  /// Whether a call is long enough for the clock, on average: what is much shorter then is too little of the chain to matter.
+  [[nodiscard]] bool told() const {
+    double sum = 0;
+    for (auto const& of : times_) sum += of.forward.median() + of.record.median() + of.backward.median();
+    return clock_.tells(sum / double(3 * times_.size() - 2));  // of the loss there is a backward alone
+  }
+  /// Seconds of one call of a kind.
+  [[nodiscard]] double seconds(std::size_t stage, timings stage_times::* kind) const { return clock_.net((times_[stage].*kind).median()) / double(count_); }
+
+ private:
+  void obey(chain_action const& a, std::vector<std::optional<Memory>>& runs) {
+    using enum chain_action_kind;
+    auto& of = times_[std::size_t(a.stage)];
+    auto const timed = [&](timings& into, auto call) {
+      auto const begin = Clock::now();
+      for (auto& run : runs) call(*run);
+      double const seconds = seconds_between(begin, Clock::now());
+      clock_.saw(seconds);
+      into.add(seconds);
+    };
+    switch (a.kind) {
+      case forward: timed(of.forward, [&](Memory& run) { run.forward(a.stage); }); break;
+      case record: timed(of.record, [&](Memory& run) { run.record(a.stage); }); break;
+      case loss: timed(of.backward, [&](Memory& run) { run.loss(seed_); }); break;
+      case backward: timed(of.backward, [&](Memory& run) { run.backward(a.stage); }); break;
+      default:
+        for (auto& run : runs) run->drop(a.stage);
+        break;
+    }
+  }
+
+  Stages& stages_;
+  X0 const& x0_;
+  Seed& seed_;
+  std::vector<chain_action> plan_;
+  std::vector<stage_times> times_;
+  clock_precision<Clock> clock_;
+  std::size_t count_ = 1;
+};
+
+/// Bytes of one run of a probe: of the states and tapes of a segment, of a state a segment, and of what it has a pointer for.
+[[nodiscard]] inline wide probing_bytes(chain const& c) {
+  auto const largest = [](std::vector<std::int64_t> const& all) {
+    std::int64_t most = 0;
+    for (std::int64_t const one : all) most = one > most ? one : most;
+    return wide(most);
+  };
+  wide segment = 1;
+  while (segment * segment < c.f.size()) ++segment;
+  return (segment + 2) * (largest(c.x) + largest(c.s)) + 2 * largest(c.g) + 2 * sizeof(void*) * wide(c.x.size());
+}
+
 template <class Clock, class Memory, class Stages, class X0, class Seed>
 [[nodiscard]] chain probed_chain(Stages& stages, X0 const& x0, Seed& seed, int tried) {
   using enum chain_action_kind;
@@ -61,48 +137,36 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
   c.x[0] = std::int64_t(bytes_of(x0));
   c.self_contained_tape = count > 0;
   for (step_index i = 0; i < count; ++i) c.self_contained_tape = c.self_contained_tape && !Memory::needs_state(stages, i);
-  std::vector<stage_times> times(size + 1);
-  auto const plan = probing_plan(count);
-  auto const timed = [](timings& into, auto run) {
-    stopwatch<Clock> const running{into};
-    run();
-  };
-  for (int k = 0; k < tried; ++k) {
-    Memory run{stages, x0};
-    for (chain_action const& a : plan) {
-      std::size_t const i = std::size_t(a.stage);
-      auto& of = times[i];
-      switch (a.kind) {
-        case forward:
-          timed(of.forward, [&] { run.forward(a.stage); });
-          c.x[i + 1] = std::int64_t(run.state_bytes(a.stage + 1));
-          break;
-        case record: {
-          timed(of.record, [&] { run.record(a.stage); });
-          std::int64_t const tape = std::int64_t(run.tape_bytes(a.stage));
-          c.s[i] = tape > c.x[i + 1] ? tape : c.x[i + 1];
-          break;
-        }
-        case loss:
-          timed(of.backward, [&] { run.loss(seed); });
-          c.g[i] = c.b[i] = std::int64_t(run.adjoint_bytes());
-          break;
-        case backward: {
-          timed(of.backward, [&] { run.backward(a.stage); });
-          c.g[i] = std::int64_t(run.adjoint_bytes());
-          c.f[i] = run.work_bytes(a.stage);
-          c.b[i] = run.adjoint_work(a.stage, c.g[i], c.g[i + 1]) + c.f[i];
-          break;
-        }
-        default: run.drop(a.stage); break;
+  chain_measurement<Clock, Memory, Stages, X0, Seed> measured{stages, x0, seed, count};
+  measured.play(1, tried, [&](chain_action const& a, Memory const& run) {
+    std::size_t const i = std::size_t(a.stage);
+    switch (a.kind) {
+      case forward: c.x[i + 1] = std::int64_t(run.state_bytes(a.stage + 1)); break;
+      case record: {
+        std::int64_t const tape = std::int64_t(run.tape_bytes(a.stage));
+        c.s[i] = tape > c.x[i + 1] ? tape : c.x[i + 1];
+        break;
       }
+      case loss: c.g[i] = c.b[i] = std::int64_t(run.adjoint_bytes()); break;
+      case backward:
+        c.g[i] = std::int64_t(run.adjoint_bytes());
+        c.f[i] = run.work_bytes(a.stage);
+        c.b[i] = run.adjoint_work(a.stage, c.g[i], c.g[i + 1]) + c.f[i];
+        break;
+      default: break;
     }
-  }
-  clock_precision<Clock> const clock;
+  });
+  std::size_t const most = copies_in_reach(probing_bytes(c) + sizeof(std::optional<Memory>));
+  for (std::size_t runs = 1; runs < most && !measured.told();) measured.play(runs = next_count(runs, most), runs_of_short_calls, [](chain_action const&, Memory const&) {});
   for (std::size_t i = 0; i <= size; ++i) {
-    double const run = times[i].forward.median(), recorded = times[i].record.median(), back = clock.net(times[i].backward.median());
-    if (i < size) c.u[i] = nanoseconds(clock.net(run));
-    c.v[i] = nanoseconds(recorded > run ? back + recorded - run : back);
+    double const back = measured.seconds(i, &stage_times::backward);
+    double more = 0;
+    if (i < size) {
+      double const run = measured.seconds(i, &stage_times::forward), recorded = measured.seconds(i, &stage_times::record);
+      c.u[i] = nanoseconds(run);
+      more = recorded > run ? recorded - run : 0;
+    }
+    c.v[i] = nanoseconds(back + more);
   }
   return c;
 }
@@ -125,10 +189,12 @@ inline constexpr bool weighs_all<chain_list<Stages, X0, Bar>> =
 /// f, and is added to b. b also holds the new adjoint where backward returns one. What record takes longer than forward is in v: each stage
 /// is recorded once, mostly.
 ///
-/// What stages sum up for their parameters is summed up `tried` times.
+/// Where the calls of the chain are too short for the clock on average, up to 65,536 runs of it go side by side, each with states and tapes of its own,
+/// and what is timed is all calls of one stage. A stage far shorter than that average may be off by a part of the average.
+/// What stages sum up for their parameters is summed up as often.
 /// \tparam Clock  has now() as the clocks of the standard library do: `chain_probe<std::chrono::steady_clock>(stages, x0, seed)`
 /// \param stages, x0, seed  as of `chain_gradient`; a seed value is copied   \param tried  times that the chain is run, >= 1
-/// Cost: 2 `tried` calls of each stage and `tried` of each way back; memory for about sqrt(L) states and as many tapes.
+/// Cost: 2 `tried` calls of each stage and `tried` of each way back; memory for about sqrt(L) states and as many tapes, and for short calls up to 8 MiB of them
 /// \throws invalid_plan, invalid_call; what stages and seed throw
 template <class Clock, class Stages, class X0, class Seed>
 [[nodiscard]] chain chain_probe(Stages&& stages, X0 const& x0, Seed&& seed, int tried = 3) {

@@ -29,6 +29,17 @@ void reverse_tape(Adjoint& adjoint, Bar& bar, Tape& kept, [[maybe_unused]] step_
   else pull_back(adjoint.reverse, bar, kept, bar);
 }
 
+/// Copies that fit memory of a few MiB, of `bytes` each: one at least.
+[[nodiscard]] constexpr std::size_t copies_in_reach(wide bytes) noexcept {
+  constexpr wide room = 8 << 20, most = 1 << 16;
+  wide const fit = bytes == 0 ? most : room / bytes;
+  return std::size_t(fit < 1 ? 1 : fit > most ? most : fit);
+}
+/// As many calls at once as are tried after `count` were too short for the clock.
+[[nodiscard]] constexpr std::size_t next_count(std::size_t count, std::size_t most) noexcept { return count > most / 2 ? most : 2 * count; }
+/// Measurements of one kind, of which the median counts.
+inline constexpr int runs_of_short_calls = 5;
+
 /// Each step of the beginning of a loop is called so often at once that the clock can tell: on copies of the state before it, made while the
 /// clock is not looked at, so that no call sees what another one left.
 template <class Clock, class State, class Bar, class Step, class Seed, class Adjoint>
@@ -41,7 +52,7 @@ class short_calls {
  public:
   /// \param bytes  of one copy of all that a call needs
   short_calls(Step& step, Seed& seed, Adjoint& adjoint, clock_precision<Clock>& clock, wide bytes)
-      : step_{step}, seed_{seed}, adjoint_{adjoint}, clock_{clock}, most_{copies_of(bytes)} {
+      : step_{step}, seed_{seed}, adjoint_{adjoint}, clock_{clock}, most_{copies_in_reach(bytes)} {
     path_.begin(3);
   }
 
@@ -84,18 +95,12 @@ class short_calls {
   }
 
  private:
-  /// Memory of a few MiB, unless one copy takes more.
-  [[nodiscard]] static std::size_t copies_of(wide bytes) {
-    constexpr wide room = 8 << 20, most = 1 << 16;
-    wide const fit = bytes == 0 ? most : room / bytes;
-    return std::size_t(fit < 1 ? 1 : fit > most ? most : fit);
-  }
   /// The median of a few runs, of as many calls as the clock needs, or there is room for.
   template <class Prepare, class Run>
   [[nodiscard]] double seconds_of_one(Prepare prepare, Run run) {
-    for (std::size_t count = 1;; count = count > most_ / 2 ? most_ : 2 * count) {
+    for (std::size_t count = 1;; count = next_count(count, most_)) {
       timings runs;
-      for (int again = 0; again < 5; ++again) {
+      for (int again = 0; again < runs_of_short_calls; ++again) {
         prepare(count);
         auto const begin = Clock::now();
         run(count);

@@ -189,9 +189,10 @@ TEST_CASE("a budget below the least is refused with the least", "[cuda]") {
   CHECK_THROWS_AS(plan_for_device(work, "1MB", device_forecast{}), invalid_plan);
 }
 
-TEST_CASE("states of no bytes, steps of no time and copies of no time are planned for", "[cuda]") {
+TEST_CASE("steps of no time and copies of no time are planned for, and states of no bytes in a room alone", "[cuda]") {
   workload work{.steps = 50};
-  CHECK(plan_for_device(work, "1GB", device_forecast{}).plan.steps() == 50);
+  CHECK_THROWS_WITH(plan_for_device(work, "1GB", device_forecast{}), Catch::Matchers::ContainsSubstring("does not say how many bytes a state holds"));
+  CHECK(plan_for_device(work, device_room{9, 1}, device_forecast{}).plan.steps() == 50);
   work.state_bytes = 10;
   work.tiers.host.bytes = 100;
   CHECK(plan_for_device(work, 60, device_forecast{}).plan.steps() == 50);

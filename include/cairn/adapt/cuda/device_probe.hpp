@@ -81,11 +81,12 @@ class device_measurement {
     slot_ = {runtime, copier_->layout().device_bytes()};
   }
 
-  [[nodiscard]] workload measure(step_index steps) {
+  [[nodiscard]] workload measure(step_index steps, std::optional<wide> bar_bytes) {
     workload work;
     work.steps = steps;
     work.state_bytes = copier_->layout().device_bytes();
-    if constexpr (can_visit<Bar>()) work.adjoint_bytes = state_layout{std::as_const(bar_)}.device_bytes();
+    if (bar_bytes) work.adjoint_bytes = *bar_bytes;
+    else if constexpr (can_visit<Bar>()) work.adjoint_bytes = state_layout{std::as_const(bar_)}.device_bytes();
     work.form.step = form;
     check_earlier_launches(runtime_, "cairn::device_probe");
     begin();
@@ -157,6 +158,19 @@ class device_measurement {
   stream_stopwatch<Clock, R> watch_;
 };
 
+template <class Clock, device_runtime R, class Make, class Step, class Start, class Seed, class Adjoint, class Bar>
+[[nodiscard]] workload probed_on_device(R& runtime, typename R::stream stream, Make& make, Step& step, Start& start, step_index steps, Seed& seed,
+                                        Adjoint& adjoint, Bar& bar, std::optional<wide> bar_bytes) {
+  if (steps < 0) throw invalid_plan{"cairn::device_probe", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+  using measurement = device_measurement<Clock, R, std::remove_cvref_t<decltype(make())>, Step, Start, Seed, Adjoint, Bar>;
+  return measurement{runtime, stream, make, step, start, seed, adjoint, bar}.measure(steps, bar_bytes);
+}
+template <class Make, class Stream, class Step, class Start, class Seed, class Adjoint, class Bar>
+[[nodiscard]] consteval bool check_device_probe() {
+  return check_device_sweep<std::remove_cvref_t<decltype(std::declval<Make&>()())>, Stream, std::remove_reference_t<Step>, std::remove_reference_t<Start>, no_plan,
+                            std::remove_reference_t<Seed>, std::remove_reference_t<Adjoint>, Bar>();
+}
+
 }  // namespace detail
 
 /// What a loop of `steps` steps weighs on this device: seconds of a step, of an adjoint and of one copy of a state to the host, from there, and within the
@@ -169,23 +183,28 @@ class device_measurement {
 /// fastest counts. One launch and one wait of the host are among what each run takes. A step that takes the host longer to put there than the
 /// device to run counts as the host's time, as it does in the sweep.
 /// \tparam Clock  has now() as the clocks of the standard library do
-/// \param make, step, start, seed, adjoint, bar  as of `device_sweep`   \param steps  loop length, >= 0; with 0 only copies are timed
+/// \param make, step, start, seed, adjoint, bar  as of `device_sweep`; bar is of a type that `visit_buffers` takes apart
+/// \param steps  loop length, >= 0; with 0 only copies are timed
 /// Cost: two states on the device and one pinned, freed at the end; about 0.15 s for each of five figures, or 4 calls of what takes longer
 /// \throws invalid_plan   before anything is made   \throws out_of_memory, device_error, and what the functions throw, when the stream is done
 template <class Clock = std::chrono::steady_clock, device_runtime R, class Make, class Step, class Start, class Seed, class Adjoint, class Bar>
 [[nodiscard]] workload device_probe(R& runtime, typename R::stream stream, Make&& make, Step&& step, Start&& start, step_index steps, Seed&& seed,
                                     Adjoint&& adjoint, Bar& bar) {
-  using State = std::remove_cvref_t<decltype(make())>;
-  using StepF = std::remove_reference_t<Step>;
-  using StartF = std::remove_reference_t<Start>;
-  using SeedF = std::remove_reference_t<Seed>;
-  using AdjointF = std::remove_reference_t<Adjoint>;
-  if constexpr (!detail::check_device_sweep<State, typename R::stream, StepF, StartF, detail::no_plan, SeedF, AdjointF, Bar>()) return {};
+  if constexpr (!detail::check_device_probe<Make, typename R::stream, Step, Start, Seed, Adjoint, Bar>()) return {};
   else {
-    if (steps < 0) throw invalid_plan{"cairn::device_probe", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
-    using measurement = detail::device_measurement<Clock, R, State, StepF, StartF, SeedF, AdjointF, Bar>;
-    return measurement{runtime, stream, make, step, start, seed, adjoint, bar}.measure(steps);
+    constexpr bool told = detail::can_visit<Bar>();
+    static_assert(told, "cairn: device_probe cannot tell how many bytes of device memory this adjoint holds; give its type a member visit_buffers(f), "
+                        "specialise cairn::state_traits with visit_buffers(x, f), or give device_probe these bytes behind bar");
+    if constexpr (!told) return {};
+    else return detail::probed_on_device<Clock>(runtime, stream, make, step, start, steps, seed, adjoint, bar, {});
   }
+}
+/// The same for an adjoint of any type.   \param bar_bytes  of device memory that `bar` holds
+template <class Clock = std::chrono::steady_clock, device_runtime R, class Make, class Step, class Start, class Seed, class Adjoint, class Bar>
+[[nodiscard]] workload device_probe(R& runtime, typename R::stream stream, Make&& make, Step&& step, Start&& start, step_index steps, Seed&& seed,
+                                    Adjoint&& adjoint, Bar& bar, wide bar_bytes) {
+  if constexpr (!detail::check_device_probe<Make, typename R::stream, Step, Start, Seed, Adjoint, Bar>()) return {};
+  else return detail::probed_on_device<Clock>(runtime, stream, make, step, start, steps, seed, adjoint, bar, bar_bytes);
 }
 
 }  // namespace cairn
