@@ -149,6 +149,64 @@ TEST_CASE("a step that changes something beside the state is told wherever a ste
   CHECK(told > 150);
 }
 
+namespace {
+
+/// The loop's step, which leaves one number of x1, in the first buffer or on the host, as it finds it.
+template <class More>
+outcome run_stale(sim_runtime& device, any_schedule const& plan, sweep_options options, More is_left) {
+  outcome seen;
+  stream const c = device.make_stream();
+  {
+    field bar{device, sizes};
+    sim::loop<sim_runtime> loop{device};
+    double left = 0;  // on the device: what stood in x1 before the step
+    auto const step = [&, inner = loop.step()](field const& x, field& x1, step_index i, stream in) {
+      double* const at = x1.numbers(0);
+      double const time = x1.time;
+      int const part = is_left(i);
+      if (part == 1) device.launch(in, {sim::reads(at, sizeof *at)}, [at, &left] { left = *at; }, 0);
+      inner(x, x1, i, in);
+      if (part == 1) device.launch(in, {sim::writes(at, sizeof *at)}, [at, &left] { *at = left; }, 0);
+      if (part == 2) x1.time = time;
+    };
+    device_sweep<sim_runtime, field> sweep{device, c, room_for(plan, form::out_of_place, 1, options), [&] { return field{device, sizes}; }, options};
+    try {
+      sweep.gradient(step, loop.start(), plan, loop.seed(), loop.adjoint(), bar);
+      device.sync(c);
+    } catch (nondeterminism_error const& refused) {
+      seen.told = true;
+      seen.found = refused.found;
+    }
+  }
+  device.sync(c);
+  device.destroy(c);
+  REQUIRE(device.faults() == 0);
+  return seen;
+}
+
+}  // namespace
+
+TEST_CASE("a step that does not write all of x1 is told wherever it runs again, on the device and on the host's part of a state", "[cuda]") {
+  std::size_t told = 0;
+  step_index constexpr n = 17;
+  for (auto const& plan : plans_of(n))
+    for (sweep_options const options : modes)
+      for (int const part : {1, 2})
+        for (step_index bad = 0; bad < n; ++bad) {
+          sim_runtime device{{.when = orders[bad % 3], .seed = std::uint64_t(bad)}};
+          std::size_t runs = 0;
+          auto const seen = run_stale(device, plan, options, [&](step_index i) {
+            runs += i == bad ? 1 : 0;
+            return i == bad ? part : 0;
+          });
+          CAPTURE(plan.slots(), int(options.verify), part, bad);
+          REQUIRE((!seen.told || seen.found.first_step <= bad));
+          if (options.verify == replay_check::every_step) REQUIRE(seen.told == (runs >= 2));
+          told += seen.told ? 1u : 0u;
+        }
+  CHECK(told > 150);
+}
+
 TEST_CASE("the first step that differs is named where every step is compared", "[cuda]") {
   step_index constexpr n = 20;
   for (any_schedule const& plan : {any_schedule{revolve{n, 2}}, any_schedule{two_level{n, 6, 1, {.periods_on = tier::host, .extra_on = tier::device}}}})

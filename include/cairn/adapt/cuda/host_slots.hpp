@@ -2,6 +2,7 @@
 /// \file host_slots.hpp  Pinned memory of the host for states of a device, pinned once.
 #include <cstddef>
 #include <cstring>
+#include <utility>
 #include <vector>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/lanes.hpp>
@@ -81,6 +82,18 @@ class host_slots {
     streams.put(lane::compute);
     streams.runtime().sync(streams.of(lane::compute));
     layout_.each(x, [&](void const* at, state_layout::run const& run) { visit(run.on_device ? bytes + run.offset : at, run.bytes); });
+  }
+  /// Fills a state with zeros in `compute`, through the memory of a slot that is looked through and holds no state.
+  /// \param blank  whether the slot is all zeros from the last time; it is afterwards
+  void fill(slot_index slot, State& x, lanes<R>& streams, bool& blank) {
+    unsigned char* const zeros = slots_[std::size_t(slot)].bytes;
+    if (!std::exchange(blank, true) && layout_.device_bytes() > 0) std::memset(zeros, 0, layout_.device_bytes());
+    layout_.each(x, [&](void* at, state_layout::run const& run) {
+      if (run.bytes == 0) return;
+      if (run.on_device) streams.runtime().copy(at, zeros + run.offset, run.bytes, copy_kind::host_to_device, streams.of(lane::compute));
+      else std::memset(at, 0, run.bytes);
+    });
+    streams.put(lane::compute);
   }
   /// What stands for the state being there.
   [[nodiscard]] stamp const& stored(slot_index slot) const noexcept { return slots_[std::size_t(slot)].stored; }

@@ -47,7 +47,7 @@ class device_sweep {
   template <class Make>
   device_sweep(R& runtime, stream compute, device_room room, Make make) : device_sweep{runtime, compute, checked(room), false, make} {}
   /// The same with a replay check: each state that is compared is copied to a host slot, one of the room's, and the host waits for it. What runs
-  /// again runs as slowly as that. `device_room_for(plan, form, options)` counts the slot.
+  /// again runs as slowly as that. Out of place, x1 is a copy of x when a step runs first, and all zeros when it runs again. `device_room_for(plan, form, options)` counts the slot.
   template <class Make>
   device_sweep(R& runtime, stream compute, device_room room, Make make, sweep_options options) : device_sweep{runtime, compute, checked(room), false, make} {
     constexpr bool told = detail::visits_values_only<State>();
@@ -190,6 +190,7 @@ class device_sweep {
     turned_ = false;
     ledger_.begin({options_.verify, plan.steps(), 1, plan.slots(), 0, false});
     if (ledger_.on()) looked_at_ = slots_.take();
+    looked_at_is_blank_ = false;
     hashed_ = -1;
   }
   template <class Start>
@@ -258,11 +259,20 @@ class device_sweep {
   [[nodiscard]] std::uint64_t hash_of(frame_id frame, step_index i) {
     if (hashed_ != i) {
       detail::state_hash hash;
+      looked_at_is_blank_ = false;
       slots_.look(looked_at_, std::as_const(frames_).state(frame), streams_, hash);
       hash_ = hash.value();
       hashed_ = i;
     }
     return hash_;
+  }
+
+  /// What an out-of-place step finds in its x1: a copy of x, or zeros where it runs again, so that it gives another state if it does not write all
+  /// of x1. Zeros, for of bytes on a device nobody knows which are floating-point numbers, and no other pattern is harmless as a whole number.
+  void fill(frame_id x1, frame_id x, bool again) {
+    if (again) return slots_.fill(looked_at_, frames_.state(x1), streams_, looked_at_is_blank_);
+    copier_.copy(streams_.runtime(), std::as_const(frames_.state(x)), frames_.state(x1), streams_.of(detail::lane::compute));
+    streams_.put(detail::lane::compute);
   }
 
   /// Leads `handle` to state `to`. A frame that has another owner stays as it is. The one place that a step is called from.
@@ -277,6 +287,7 @@ class device_sweep {
         put_by_step(i);
       } else {
         frame_id const next = frame_to_write();
+        if (ledger_.on()) fill(next, handle, !ledger_.is_first(i));
         step(std::as_const(frames_.state(handle)), frames_.state(next), std::as_const(i), compute);
         put_by_step(i);
         release(handle);
@@ -392,7 +403,8 @@ class device_sweep {
   frame_id next_ = no_frame, current_ = no_frame;  // stand by for the next state from the host, and for the current one, which comes again
   sweep_options options_;
   detail::replay_ledger ledger_;
-  slot_index looked_at_ = no_slot;  // the host slot through which states are looked at
+  slot_index looked_at_ = no_slot;   // the host slot through which states are looked at, and filled
+  bool looked_at_is_blank_ = false;  // it holds zeros
   std::uint64_t hash_ = 0;          // of state hashed_
   step_index hashed_ = -1;
   bool busy_ = false, turned_ = false;
