@@ -387,6 +387,84 @@ TEST_CASE("a sweep that is stopped at any action goes on with its replay check")
       }
 }
 
+TEST_CASE("the x1 that a resumed sweep runs again for its adjoint is compared, too") {
+  step_index const n = 20;
+  pendulum::stored const all{n};
+  for (auto const mode : modes)
+    for (slot_index const slots : {1, 3, 20})
+      for (bool const fault : {false, true})
+        for (step_index stopped = 0; stopped < n; ++stopped) {
+          CAPTURE(int(mode), slots, fault, stopped);
+          revolve const plan{n, slots};
+          bool resumed = false;
+          reached<numbers> noted{n, {}};
+          auto const seed = [&](pendulum::state const& x) { return noted.bar = x.v; };
+          auto const adjoint = [&](pendulum::state const& x, pendulum::state const& x1, numbers& bar, step_index i) {
+            if (i == stopped && !resumed) throw stop{};
+            pendulum::with_next{}(x, x1, bar, i);
+            noted = {i, bar};
+          };
+          auto const go = [&](auto inner) {
+            auto const wrong = [&](numbers& v, step_index i) { v[0] += fault && resumed && i == stopped ? 1e-9 : 0; };
+            auto const sweep = [&](auto step) {
+              resumed = false;
+              noted = {n, {}};
+              auto work = workspace_for<pendulum::state>(plan, sweep_options{mode});
+              CHECK_THROWS_AS(gradient(step, pendulum::start(), plan, seed, adjoint, work), stop);
+              resumed = true;
+              REQUIRE(noted.open == stopped + 1);
+              numbers answer = all.gradient;
+              auto const found = difference_in([&] { return answer = resume(step, pendulum::start(), plan, noted, adjoint, work); });
+              CHECK(answer == all.gradient);
+              REQUIRE(found.has_value() == fault);
+              if (fault) CHECK(found->state == stopped + 1);
+            };
+            if constexpr (std::is_same_v<decltype(inner), pendulum::in_place>) sweep([&](pendulum::state& x, step_index i) { inner(x, i), wrong(x.v, i); });
+            else sweep([&](pendulum::state const& x, pendulum::state& x1, step_index i) { inner(x, x1, i), wrong(x1.v, i); });
+          };
+          go(pendulum::in_place{});
+          go(pendulum::out_of_place{});
+        }
+}
+
+namespace {
+
+/// Counts how often the bytes of one object are looked at.
+struct looked_at {
+  double value = 1;
+  static inline looked_at const* watched = nullptr;
+  static inline int looks = 0;
+  void visit_buffers(auto& f) const {
+    looks += this == watched ? 1 : 0;
+    cairn::visit_buffers(value, f);
+  }
+  void visit_buffers(auto& f) { cairn::visit_buffers(value, f); }
+  void visit_numbers(auto& f) const { cairn::visit_numbers(value, f); }
+  void visit_numbers(auto& f) { cairn::visit_numbers(value, f); }
+};
+
+}  // namespace
+
+TEST_CASE("resume looks at the bytes of the initial state once") {
+  revolve const plan{10, 3};
+  for (auto const mode : modes) {
+    auto work = workspace_for<looked_at>(plan, sweep_options{mode});
+    auto const step = [](looked_at& x) { x.value *= 0.5; };
+    bool stops = true;
+    auto const adjoint = [&](looked_at const&, double& bar, step_index i) {
+      if (i == 5 && stops) throw stop{};
+      bar *= 0.5;
+    };
+    looked_at const x0;
+    CHECK_THROWS_AS(gradient(step, x0, plan, 1.0, adjoint, work), stop);
+    stops = false;
+    looked_at::watched = &x0;
+    looked_at::looks = 0;
+    CHECK(resume(step, x0, plan, reached<double>{6, 1.0}, adjoint, work) == std::ldexp(1.0, -6));
+    CHECK(looked_at::looks == 1);
+  }
+}
+
 TEST_CASE("a resumed sweep that starts from another initial state than the stopped one is refused where the workspace knows better") {
   revolve const plan{20, 3};
   for (auto const mode : modes) {
@@ -413,6 +491,73 @@ TEST_CASE("nested loops compare in their inner sweeps") {
     auto calls = std::make_shared<int>(0);
     nested faulty{revolve{8, 2}, [=](numbers& x, step_index i) { sound(x, i), x[0] += 1e-9 * ++*calls; }, adjoint, sweep_options{mode}};
     CHECK(difference_in([&] { return gradient(faulty.step, numbers{1, 2}, store_all(5), numbers{1, 0}, faulty.adjoint); }));
+  }
+}
+
+TEST_CASE("an inner loop that does not end in the outer state behind it is found, in whatever outer step") {
+  struct faulty_step {
+    bool const* reversing;
+    step_index from, to;  // in these inner steps of the whole loop
+    void operator()(numbers& x, step_index i) const {
+      x[0] += 0.1 * x[1], x[1] -= 0.1 * x[0] + 1e-3 * double(i);
+      if (*reversing && i >= from && i < to) x[1] += 1e-9;
+    }
+  };
+  auto const adjoint = [](numbers const&, numbers& bar, step_index) { bar[0] += 0.1 * bar[1]; };
+  step_index const outer = 6, inner = 4;
+  numbers const x0{1, 2};
+  for (auto const mode : modes)
+    for (step_index wrong = -1; wrong < outer; ++wrong)
+      each_plan(outer, [&](std::string const& name, auto const& given) {
+        if (tapes_of(given) > 0 || given.leaf() > 1) return;
+        INFO(name);
+        CAPTURE(int(mode), wrong);
+        any_schedule const plan{given};
+        bool reversing = false;  // set when the outer loop has ended: all inner loops of one outer step then agree with each other
+        nested loops{store_all(inner), faulty_step{&reversing, inner * wrong, inner * (wrong + 1)}, adjoint, sweep_options{mode}};
+        auto const check = [&](auto sweep) {
+          reversing = false;
+          auto const found = difference_in(sweep);
+          REQUIRE(found.has_value() == (wrong >= 0));
+          if (!found) return;
+          CHECK(found->first_step <= wrong);
+          CHECK(found->last_step >= wrong);
+          if (mode == replay_check::every_step || estimate(plan).extra_steps == 0) CHECK(found->state == wrong + 1);
+        };
+        auto const seed = [&](numbers const&) {
+          reversing = true;
+          return numbers{1, 0};
+        };
+        check([&] { return gradient(loops.step, x0, plan, seed, loops.adjoint, sweep_options{mode}); });
+        check([&] { return gradient(loops.step, x0, plan, seed, hooked(loops.adjoint, [](numbers const&, numbers const&, step_index) {}), sweep_options{mode}); });
+        auto run = [&] { return checkpointed_loop(loops.step, x0, plan, sweep_options{mode}); };
+        check([&] { return run().reverse(seed, loops.adjoint); });
+      });
+}
+
+TEST_CASE("nested loops of random plans compare and find nothing where there is nothing") {
+  std::mt19937_64 random{5};
+  auto const sound = [](numbers& x, step_index i) { x[0] += 0.1 * x[1], x[1] -= 0.1 * x[0] + 1e-3 * double(i); };
+  auto const adjoint = [](numbers const& x, numbers& bar, step_index) { bar[0] += 0.1 * bar[1] * x[0]; };
+  auto const plan_of = [&](step_index n) -> any_schedule {
+    auto const slots = slot_index(1 + random() % 4);
+    switch (random() % 3) {
+      case 0: return revolve{n, slots, {.free_initial = random() % 2 == 0}};
+      case 1: return uniform{n, {.block = step_index(1 + random() % 5)}};
+      default: return store_all(n);
+    }
+  };
+  for (int k = 0; k < 1000; ++k) {
+    step_index const n = step_index(random() % 6), m = step_index(random() % 6), inmost = step_index(1 + random() % 3);
+    sweep_options const options{modes[random() % 2]};
+    CAPTURE(k, n, m, inmost);
+    nested third{plan_of(inmost), sound, adjoint, options};
+    nested second{plan_of(m), third.step, third.adjoint, options};
+    auto const expected = gradient(sound, numbers{1, 2}, store_all(n * m * inmost), numbers{1, 0}, adjoint);
+    auto const outer = plan_of(n);
+    CHECK(gradient(second.step, numbers{1, 2}, outer, numbers{1, 0}, second.adjoint, options) == expected);
+    auto run = checkpointed_loop(second.step, numbers{1, 2}, outer, options);
+    for (int time = 0; time < 2; ++time) CHECK(run.reverse(numbers{1, 0}, second.adjoint) == expected);
   }
 }
 

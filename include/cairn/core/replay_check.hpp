@@ -9,6 +9,7 @@ namespace cairn {
 /// Whether a sweep compares a state that it runs again with the first one: a step that reads or changes what is not in the state gives
 /// gradients that depend on the number of slots, and nothing else tells.
 /// States are compared by a hash of 64 bits over their bytes, so that -0.0 differs from 0.0 and one NaN from another.
+/// Of a plan whose leaves begin elsewhere than at multiples of their length `checkpoints` compares the states at such multiples alone.
 enum class replay_check : std::uint8_t {
   off,          ///< compare nothing
   checkpoints,  ///< at the end of everything that is run again, and what comes back from a slot. Names a range of steps
@@ -33,6 +34,13 @@ struct replay_check_needs {
 };
 
 namespace detail {
+
+/// The hash of the state in which the steps of the next adjoint call end, 0 where it is not known: for adjoints that run these steps again.
+struct end_hash {
+  std::uint64_t value = 0;
+};
+template <class Adjoint>
+concept takes_end_hash = requires(Adjoint& adjoint, end_hash end) { adjoint.ends_in(end); };
 
 template <class T> inline constexpr bool is_options = std::is_same_v<std::remove_cvref_t<T>, sweep_options>;
 

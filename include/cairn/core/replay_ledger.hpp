@@ -44,6 +44,7 @@ class replay_ledger {
     count_ = remembered_ = 0;
     farthest_ = agreed_ = 0;
     open_ = none_reversed;
+    end_ = {};
     compared_ = 0;
     if (given.mode == replay_check::checkpoints) {
       auto const places = std::size_t(replay_places(given.slots, given.tapes));
@@ -64,6 +65,8 @@ class replay_ledger {
                        given.slots == setup_.slots && given.tapes == setup_.tapes;
     if (!known) begin(given);
     farthest_ = given.steps;
+    if (end_.at != open) end_ = {};
+    if (given.mode == replay_check::every_step && std::size_t(open) < hashes_.size()) end_ = {open, hashes_[std::size_t(open)]};
     reversed(open);
   }
   [[nodiscard]] bool on() const noexcept { return setup_.mode != replay_check::off; }
@@ -140,6 +143,12 @@ class replay_ledger {
       if (noted_then_[k].at == i) return agrees(i, noted_then_[k].hash, hash);
     return true;
   }
+  /// Notes the hash of state i, from which the adjoint of step i begins, or the seed: the steps before it end there.
+  void end_is(step_index i, std::uint64_t hash) noexcept { end_ = {i, hash}; }
+  /// The hash of state i if it was noted last, else 0.
+  [[nodiscard]] std::uint64_t end_at(step_index i) const noexcept { return end_.at == i ? end_.hash : 0; }
+  /// State i was run again for an adjoint that takes it as x1. False if it is known to be another one.
+  [[nodiscard]] bool ends(step_index i, std::uint64_t hash) noexcept { return end_at(i) == 0 || agrees(i, end_.hash, hash); }
   /// Where the initial state is, as a place.
   [[nodiscard]] slot_index initial_place() const noexcept { return setup_.slots + setup_.tapes; }
   [[nodiscard]] slot_index place_of_tape(slot_index tape) const noexcept { return setup_.slots + tape; }
@@ -153,6 +162,7 @@ class replay_ledger {
   /// Knows again what was known at the turn: all steps are to be reversed anew.
   void rewind() noexcept {
     open_ = none_reversed;
+    end_ = {};
     if (setup_.mode != replay_check::checkpoints) return;
     copy(noted_then_, noted_, count_ = remembered_);
     copy(kept_then_, kept_, kept_.size());
@@ -162,13 +172,16 @@ class replay_ledger {
   [[noreturn]] void fail(step_index i, first_difference const& where = {}) const { fail(i, setup_.mode == replay_check::every_step ? i - 1 : agreed_, where); }
   /// The same where the first step that can have made the difference is known. \throws nondeterminism_error
   [[noreturn]] static void fail(step_index i, step_index first_step, first_difference const& where = {}) {
-    fail("a state that was run again is not what it was at first", {i, first_step, i - 1}, where,
-         "put all that the step reads and changes into the state (members, statics, random generators), and write all of x1");
+    fail("a state that was run again is not what it was at first", {i, first_step, i - 1}, where, advice_to_steps);
   }
   /// State i was brought back and differs. \throws nondeterminism_error
   [[noreturn]] static void fail_brought_back(step_index i, first_difference const& where = {}) {
     fail("a state that was brought back is not what was kept", {i, i, i}, where,
          "a copy must own all its data, restore(snapshot) bring back all that save() gives, and a store all bytes");
+  }
+  /// The loop inside step i of nested loops was run again for its adjoint and ended in another state. \throws nondeterminism_error
+  [[noreturn]] static void fail_inside(step_index i) {
+    fail("an inner loop that was run again does not end in the outer state behind it", {i + 1, i, i}, {}, advice_to_steps);
   }
 
  private:
@@ -178,6 +191,8 @@ class replay_ledger {
     std::uint64_t hash = 0;
   };
   static_assert(sizeof(entry) == bytes_a_noted_state && sizeof(std::uint64_t) == bytes_a_hash);
+  static constexpr char const* advice_to_steps =
+      "put all that the step reads and changes into the state (members, statics, random generators), and write all of x1";
   static constexpr step_index none_reversed = (std::numeric_limits<step_index>::max)(), first_table = 63;
 
   [[nodiscard]] bool agrees(step_index i, std::uint64_t first, std::uint64_t again) noexcept {
@@ -275,6 +290,7 @@ class replay_ledger {
   step_index farthest_ = 0;  // the last state that has been made
   step_index agreed_ = 0;    // the last state that was brought back or agreed
   step_index open_ = none_reversed;
+  entry end_;  // of the steps that are reversed next
   std::uint64_t compared_ = 0;
 };
 

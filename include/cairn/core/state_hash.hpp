@@ -105,5 +105,10 @@ struct hashed_part { using type = State; };
 template <class State>
 struct hashed_part<State, false> { using type = std::remove_cvref_t<decltype(save_state(std::declval<State const&>()))>; };
 template <class State> using hashed_part_t = typename hashed_part<State>::type;
+template <class State>
+[[nodiscard]] std::uint64_t hash_of_state(State const& x) {
+  if constexpr (copied_state<State>) return hash_of(x);
+  else return hash_of(save_state(x));
+}
 
 }  // namespace cairn::detail

@@ -21,7 +21,7 @@ struct sweep_needs {
   slot_index peak_slots = 0;  ///< that it fills at once
   slot_index tapes = 0;  ///< tapes that it keeps at once
   step_index leaf = 1;  ///< the most steps of one `reverse`
-  bool initial_apart = false;  ///< a kept run, or an object's sweep, holds the initial state beside the slots: see `initial_stands_apart`
+  bool initial_apart = false;  ///< kept runs, and sweeps of objects, hold state 0 beside the slots: see `initial_stands_apart`
   wide table = 0;              ///< bytes of one cursor
   bool calls_adjoint = true;   ///< there are steps to be reversed
   wide shared_table = 0;       ///< bytes of tables that the plan, its copies and its cursors share

@@ -68,7 +68,8 @@ template <schedule Plan>
 template <schedule Plan>
 [[nodiscard]] constexpr wide check_bytes_of(Plan const& plan, workload const& work) {
   if (work.verify == replay_check::off) return 0;
-  return replay_check_bytes(work.verify, {plan.steps(), plan.slots(), tapes_of(plan), work.form.keeps_run}) + (work.form.snapshots ? work.state_bytes - work.state_inline_bytes : 0);
+  wide const snapshot = work.form.snapshots ? work.state_bytes - work.state_inline_bytes : 0;
+  return snapshot + replay_check_bytes(work.verify, {plan.steps(), plan.slots(), tapes_of(plan), work.form.keeps_run});
 }
 
 template <schedule Plan>
@@ -76,8 +77,8 @@ template <schedule Plan>
   constexpr slot_index most_slots = INT64_MAX - 16;  // room for the states in work
   if (plan.slots() > most_slots)
     throw overflow_error{"cairn::estimate", "more states than 63 bits can count", {{"slots", plan.slots()}, {"most slots", most_slots}}, ""};
-  return {plan.slots(), counts.peak_slots, tapes_of(plan), plan.leaf(), initial_stands_apart(plan), table_bytes_of(plan), counts.reversals > 0, shared_table_bytes_of(plan),
-          check_bytes_of(plan, work)};
+  return {plan.slots(), counts.peak_slots, tapes_of(plan), plan.leaf(), initial_stands_apart(plan), table_bytes_of(plan),
+          counts.reversals > 0, shared_table_bytes_of(plan), check_bytes_of(plan, work)};
 }
 
 /// The same where only the slots in memory hold frames. A table of all slots stays.

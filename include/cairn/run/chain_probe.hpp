@@ -80,7 +80,9 @@ class chain_measurement {
     return clock_.tells(sum / double(3 * times_.size() - 2));  // of the loss there is a backward alone
   }
   /// Seconds of one call of a kind.
-  [[nodiscard]] double seconds(std::size_t stage, timings stage_times::* kind) const { return clock_.net((times_[stage].*kind).median()) / double(count_); }
+  [[nodiscard]] double seconds(std::size_t stage, timings stage_times::* kind) const {
+    return clock_.net((times_[stage].*kind).median()) / double(count_);
+  }
 
  private:
   void obey(chain_action const& a, std::vector<std::optional<Memory>>& runs) {
@@ -157,7 +159,10 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
     }
   });
   std::size_t const most = copies_in_reach(probing_bytes(c) + sizeof(std::optional<Memory>));
-  for (std::size_t runs = 1; runs < most && !measured.told();) measured.play(runs = next_count(runs, most), runs_of_short_calls, [](chain_action const&, Memory const&) {});
+  for (std::size_t runs = 1; runs < most && !measured.told();) {
+    runs = next_count(runs, most);
+    measured.play(runs, runs_of_short_calls, [](chain_action const&, Memory const&) {});
+  }
   for (std::size_t i = 0; i <= size; ++i) {
     double const back = measured.seconds(i, &stage_times::backward);
     double more = 0;
@@ -189,12 +194,13 @@ inline constexpr bool weighs_all<chain_list<Stages, X0, Bar>> =
 /// f, and is added to b. b also holds the new adjoint where backward returns one. What record takes longer than forward is in v: each stage
 /// is recorded once, mostly.
 ///
-/// Where the calls of the chain are too short for the clock on average, up to 65,536 runs of it go side by side, each with states and tapes of its own,
-/// and what is timed is all calls of one stage. A stage far shorter than that average may be off by a part of the average.
+/// Where the calls of the chain are too short for the clock on average, up to 65,536 runs of it go side by side, each with states and tapes
+/// of its own, and what is timed is all calls of one stage. A stage far shorter than that average may be off by a part of the average.
 /// What stages sum up for their parameters is summed up as often.
 /// \tparam Clock  has now() as the clocks of the standard library do: `chain_probe<std::chrono::steady_clock>(stages, x0, seed)`
 /// \param stages, x0, seed  as of `chain_gradient`; a seed value is copied   \param tried  times that the chain is run, >= 1
-/// Cost: 2 `tried` calls of each stage and `tried` of each way back; memory for about sqrt(L) states and as many tapes, and for short calls up to 8 MiB of them
+/// Cost: 2 `tried` calls of each stage and `tried` of each way back; memory for about sqrt(L) states and as many tapes, and
+/// for short calls up to 8 MiB of them
 /// \throws invalid_plan, invalid_call; what stages and seed throw
 template <class Clock, class Stages, class X0, class Seed>
 [[nodiscard]] chain chain_probe(Stages&& stages, X0 const& x0, Seed&& seed, int tried = 3) {

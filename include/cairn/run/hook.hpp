@@ -2,6 +2,7 @@
 /// \file hook.hpp  Running objectives: something to do after the adjoint of each step.
 #include <utility>
 #include <cairn/core/forms.hpp>
+#include <cairn/core/replay_check.hpp>
 
 namespace cairn {
 namespace detail {
@@ -17,6 +18,11 @@ struct hooked_adjoint {
     if constexpr (shape_of_adjoint<Adjoint, State, Bar>().indexed) pull_back(adjoint, bar, x, bar, std::as_const(i));
     else pull_back(adjoint, bar, x, bar);
     hook(x, bar, std::as_const(i));
+  }
+  void ends_in(end_hash end) const
+    requires takes_end_hash<Adjoint>
+  {
+    adjoint.ends_in(end);
   }
 };
 

@@ -113,6 +113,7 @@ class checkpointed_run {
         run.states.allow_next();
         run.states.final_becomes_next();
       }
+      if constexpr (engine_type::checked && detail::takes_end_hash<AdjointF>) run.watched().final_is_end(steps());
       run.go_on(step_, user, observer_);
       return std::move(*user.bar);
     }

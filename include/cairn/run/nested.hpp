@@ -1,8 +1,11 @@
 #pragma once
 /// \file nested.hpp  Loops in loops: an outer step that is itself a checkpointed loop.
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/address_of.hpp>
+#include <cairn/core/replay_check.hpp>
+#include <cairn/core/replay_ledger.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/kept_object.hpp>
 
@@ -24,13 +27,37 @@ struct counted_from {
   decltype(auto) operator()(State& x, step_index) const { return (*inner)(x); }
 };
 
+/// The adjoint of a loop inside an outer step, whose index counts from `base`. Compares the state in which that loop ends when it is run
+/// again with the outer one, where both sweeps have a replay check.
+template <class Adjoint, bool Compares>
+struct inner_adjoint {
+  Adjoint* inner;
+  step_index base, outer;
+  mutable end_hash outer_end;  // until it has been compared
+
+  template <class State, class Bar>
+    requires(shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
+  void operator()(State const& x, Bar& bar, step_index k) const {
+    if constexpr (shape_of_adjoint<Adjoint, State, Bar>().indexed) pull_back(*inner, bar, x, bar, base + k);
+    else pull_back(*inner, bar, x, bar);
+  }
+  void ends_in(end_hash end) const
+    requires Compares
+  {
+    std::uint64_t const expected = std::exchange(outer_end.value, 0);
+    if (expected != 0 && end.value != 0 && end.value != expected) replay_ledger::fail_inside(outer);
+    if constexpr (takes_end_hash<Adjoint>) inner->ends_in(end);
+  }
+};
+
 }  // namespace detail
 
 /// An outer step made of `plan.steps()` inner ones, and its adjoint; the inner loop keeps what `plan` says while its outer step is reversed.
 /// Inner steps and adjoints see the running index outer * plan.steps() + inner. `step` and `adjoint` are separate members, for one
 /// callable that is both would be read as an out-of-place step. Levels nest: the inner functions may be another `nested`'s.
 /// Both keep copies of the callables; a second sweep over them allocates nothing.
-/// With `sweep_options` every inner sweep compares what it runs again.
+/// With `sweep_options` every inner sweep compares what it runs again, and where the outer sweep has a replay check, too, the state in
+/// which it ends with the outer one. For that the outer sweep must be given `adjoint` itself, or `hooked(adjoint, hook)`.
 template <schedule Plan, class Step, class Adjoint, class Options = no_options>
 class nested {
   // The callables are mutable, so that a const pair of mutable lambdas works.
@@ -47,30 +74,35 @@ class nested {
   };
   struct backward {
     using inner_plan = Plan;
+    static constexpr bool compares = detail::is_options<Options>;
     Plan plan;
     mutable std::remove_const_t<Step> inner;
     mutable std::remove_const_t<Adjoint> back;
     [[no_unique_address]] Options options;
     mutable detail::kept_object memory;
+    mutable detail::end_hash end;
     template <class State, class Bar>
       requires(detail::shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
     void operator()(State const& x, Bar& bar, step_index i) const {
-      static constexpr bool indexed = detail::shape_of_adjoint<Adjoint, State, Bar>().indexed;  // static: nvcc reads it inside the lambda
       step_index const base = i * step_index(plan.steps());
       auto& work = memory.get<workspace<State, Plan, memory_store, Options>>();
       work.options() = options;
       bar = gradient(detail::counted_from<Step>{detail::address_of(inner), base}, x, plan, std::move(bar),
-                     [this, base](State const& at, Bar& b, step_index k) {
-                       if constexpr (indexed) detail::pull_back(back, b, at, b, base + k);
-                       else detail::pull_back(back, b, at, b), void(base);
-                     },
+                     detail::inner_adjoint<std::remove_const_t<Adjoint>, compares>{detail::address_of(back), base, i, std::exchange(end, {})},
                      work);
+    }
+    /// For sweeps with a replay check, before each call.
+    void ends_in(detail::end_hash outer) const
+      requires compares
+    {
+      end = outer;
     }
   };
 
  public:
   /// \param plan  of the inner loop   \param inner  its step, in place   \param back  its adjoint, of one step
-  nested(Plan plan, Step inner, Adjoint back, Options options = {}) : step{inner, step_index(plan.steps())}, adjoint{plan, inner, back, options, {}} {}
+  nested(Plan plan, Step inner, Adjoint back, Options options = {})
+      : step{inner, step_index(plan.steps())}, adjoint{plan, inner, back, options, {}, {}} {}
   forward step;  ///< the outer step
   backward adjoint;  ///< the adjoint of the outer step
 };

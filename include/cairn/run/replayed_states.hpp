@@ -6,6 +6,7 @@
 #include <utility>
 #include <cairn/core/first_difference.hpp>
 #include <cairn/core/forms.hpp>
+#include <cairn/core/replay_check.hpp>
 #include <cairn/core/replay_ledger.hpp>
 #include <cairn/core/state_hash.hpp>
 #include <cairn/run/walker.hpp>
@@ -86,8 +87,29 @@ class replayed_states {
   [[nodiscard]] State const& final_state() const noexcept { return states_.final_state(); }
   [[nodiscard]] bool has_next() const noexcept { return states_.has_next(); }
   template <class Step>
-  std::uint64_t make_next(Step& step, step_index from, step_index to) { return states_.make_next(step, from, to); }
-  void live_becomes_next() noexcept { states_.live_becomes_next(); }
+  std::uint64_t make_next(Step& step, step_index from, step_index to) {
+    if (!ledger_.on()) return states_.make_next(step, from, to);
+    if constexpr (shape_of_step<Step, State>().form == step_form::out_of_place) states_.prepare_next(true);
+    std::uint64_t const ran = states_.make_next(step, from, to);
+    if (!ledger_.ends(to, hash_of(states_.next()))) ledger_.fail(to);
+    return ran;
+  }
+  /// The hash of state i, 0 where it is not known; live is the state before it, and is remembered for the next call.
+  [[nodiscard]] end_hash end_behind_live(step_index i) {
+    if (!ledger_.on()) return {};
+    end_hash const end{ledger_.end_at(i)};
+    ledger_.end_is(i - 1, hash_of_live(i - 1));
+    return end;
+  }
+  /// The final state, n, is where the adjoint of the last step begins.
+  void final_is_end(step_index n) {
+    if (ledger_.on()) ledger_.end_is(n, hash_of_final());
+  }
+  /// Live, the first state of the step that has just been reversed, is the x1 of the step before it.
+  void live_becomes_next() {
+    if (ledger_.on()) ledger_.end_is(status_.open - 1, hash_of_live(status_.open - 1));
+    states_.live_becomes_next();
+  }
   void final_becomes_live() noexcept { states_.final_becomes_live(); }
 
  private:
@@ -125,10 +147,7 @@ class replayed_states {
     }
     return hash_;
   }
-  [[nodiscard]] std::uint64_t hash_of_final() {
-    if constexpr (copied_state<State>) return hash_of(states_.final_state());
-    else return hash_of(save_state(states_.final_state()));
-  }
+  [[nodiscard]] std::uint64_t hash_of_final() { return hash_of_state(states_.final_state()); }
   [[noreturn]] void fail(step_index i) {
     first_difference where;
     states_.look_at_another(i, [&](auto const& first, auto const& again) { where = difference_of(first, again); });

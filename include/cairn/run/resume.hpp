@@ -16,8 +16,7 @@ namespace detail {
 template <class State>
 [[nodiscard]] std::uint64_t hash_of_given(State const& x0) {
   if constexpr (!hashable<hashed_part_t<State>>) return 0;
-  else if constexpr (copied_state<State>) return hash_of(x0);
-  else return hash_of(save_state(x0));
+  else return hash_of_state(x0);
 }
 
 }  // namespace detail
@@ -68,7 +67,7 @@ template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class W
     run.status.open = position.open;
     run.status.turned = true;
     run.begin_check_again(plan);
-    run.check_initial_state(x0);
+    run.check_initial_state(given);
     using store_type = typename std::remove_reference_t<decltype(run)>::store_type;
     run.states.begin_again(x0, detail::setup_for<State, store_type>(plan, {detail::shape_of_step<StepF, State>().form, shape.form}));
     run.states.note_held(run.tier_of);

@@ -9,6 +9,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/frames_needed.hpp>
+#include <cairn/core/replay_check.hpp>
 #include <cairn/run/kept_object.hpp>
 #include <cairn/run/walker.hpp>
 
@@ -84,6 +85,8 @@ class reversal {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   static constexpr bool records = shape.form == adjoint_form::recorded;
   static constexpr bool records_turn = records && MakesTurn;
+  static constexpr bool tells_ends = shape.form == adjoint_form::one_step && takes_end_hash<Adjoint>;
+  static constexpr bool needs_ends = tells_ends || shape.form == adjoint_form::with_next;  // a resumed sweep runs x1 again
   using tape = typename tape_of<Adjoint, State, records>::type;
 
  public:
@@ -112,6 +115,7 @@ class reversal {
       }
     }
     states.turn(step_, a.from, a.to, failed);
+    if constexpr (needs_ends && requires { states.final_is_end(a.to); }) states.final_is_end(a.to);
     return std::uint64_t(a.to - a.from);
   }
 
@@ -162,6 +166,8 @@ class reversal {
         if (!states.has_next()) ran = states.make_next(step_, from, a.to);  // a resumed sweep has lost it
       }
       State const& x = states.live();
+      if constexpr (tells_ends && requires { states.end_behind_live(a.to); })
+        adjoint_.ends_in(states.end_behind_live(a.to));
       if constexpr (shape.form == adjoint_form::leaf) pull_back(adjoint_, *bar, x, *bar, from, std::as_const(a.to));
       else if constexpr (shape.form == adjoint_form::with_next) {
         pull_back(adjoint_, *bar, x, states.next(), *bar, from);

@@ -10,6 +10,7 @@
 #include <cairn/core/state_traits.hpp>
 #include <cairn/core/option_checks.hpp>
 #include <cairn/core/replay_check.hpp>
+#include <cairn/core/state_hash.hpp>
 #include <cairn/run/copied_states.hpp>
 #include <cairn/run/kept_object.hpp>
 #include <cairn/run/replayed_states.hpp>
@@ -94,19 +95,15 @@ struct engine {
   void begin_check_again([[maybe_unused]] Plan const& adopted) {
     if constexpr (checked) ledger.begin_again(check_setup(adopted, false, true), status.open, keeps_frames<store_type>);
   }
-  /// The state from which a sweep starts, before its first step. \throws nondeterminism_error where a sweep goes on from another one
+  /// The state from which a sweep starts, before its first step.
   void check_initial_state() {
-    if constexpr (checked) check_initial_state(states.live());
+    if constexpr (checked)
+      if (ledger.on()) check_initial_state(hash_of_state(states.live()));
   }
-  void check_initial_state([[maybe_unused]] State const& x) {
-    if constexpr (checked) {
-      if (!ledger.on()) return;
-      std::uint64_t const hash = [&] {
-        if constexpr (copied_state<State>) return hash_of(x);
-        else return hash_of(save_state(x));
-      }();
-      if (!ledger.kept(ledger.initial_place(), 0, hash)) ledger.fail_brought_back(0);
-    }
+  /// The same by its hash. \throws nondeterminism_error where a sweep goes on from another one
+  void check_initial_state([[maybe_unused]] std::uint64_t hash) {
+    if constexpr (checked)
+      if (ledger.on() && !ledger.kept(ledger.initial_place(), 0, hash)) ledger.fail_brought_back(0);
   }
   /// Replans what is left of the sweep around the states that are still there: `state_in(slot)` says which, -1 for none, `tier_in(slot)` where.
   template <class StateIn, class TierIn>

@@ -167,7 +167,8 @@ template <class Clock, device_runtime R, class Make, class Step, class Start, cl
 }
 template <class Make, class Stream, class Step, class Start, class Seed, class Adjoint, class Bar>
 [[nodiscard]] consteval bool check_device_probe() {
-  return check_device_sweep<std::remove_cvref_t<decltype(std::declval<Make&>()())>, Stream, std::remove_reference_t<Step>, std::remove_reference_t<Start>, no_plan,
+  using state = std::remove_cvref_t<decltype(std::declval<Make&>()())>;
+  return check_device_sweep<state, Stream, std::remove_reference_t<Step>, std::remove_reference_t<Start>, no_plan,
                             std::remove_reference_t<Seed>, std::remove_reference_t<Adjoint>, Bar>();
 }
 

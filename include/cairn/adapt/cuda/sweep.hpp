@@ -47,7 +47,8 @@ class device_sweep {
   template <class Make>
   device_sweep(R& runtime, stream compute, device_room room, Make make) : device_sweep{runtime, compute, checked(room), false, make} {}
   /// The same with a replay check: each state that is compared is copied to a host slot, one of the room's, and the host waits for it. What runs
-  /// again runs as slowly as that. Out of place, x1 is a copy of x when a step runs first, and all zeros when it runs again. `device_room_for(plan, form, options)` counts the slot.
+  /// again runs as slowly as that. Out of place, x1 is a copy of x when a step runs first, and all zeros when it runs again.
+  /// `device_room_for(plan, form, options)` counts the slot.
   template <class Make>
   device_sweep(R& runtime, stream compute, device_room room, Make make, sweep_options options) : device_sweep{runtime, compute, checked(room), false, make} {
     constexpr bool told = detail::visits_values_only<State>();
