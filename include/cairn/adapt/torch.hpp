@@ -8,6 +8,7 @@
 #include <cairn/adapt/torch/scan_estimate.hpp>
 #include <cairn/adapt/torch/while.hpp>
 
+#include <cairn/adapt/torch/checkpointed_cell.hpp>
 #include <cairn/adapt/torch/checkpointed_rnn.hpp>
 #include <cairn/adapt/torch/checkpointed_sequential.hpp>
 #include <cairn/adapt/torch/conversions.hpp>

@@ -1,188 +1,295 @@
 #include "support/torch.hpp"
-#include <cairn/adapt/torch/checkpointed_rnn.hpp>
-#include <functional>
+#include <cstdint>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
+#include <cairn/adapt/torch/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpointed_rnn.hpp>
 
 namespace checkpointed_rnn_tests {
 
 using at::Tensor;
-using cairn::RNNOptions;
+using cairn::LoopOptions;
+using cairn::tensor_list;
 using support::same_bits;
+using support::seeded;
+namespace nn = torch::nn;
 
-/// The plain loop over a cell: outputs [T, ...] and the last state.
-template <class Cell, class State>
-std::tuple<Tensor, State> plain(Cell& cell, Tensor const& xs, State s) {
-  std::vector<Tensor> ys;
-  for (auto const& x : xs.unbind(0)) {
-    s = cell->forward(x, s);
-    ys.push_back(cairn::detail::tensors_of(s).front());
+// One step of a layer, by the names of its weights, from the state's tensors to the next ones.
+struct lstm {
+  using Plain = nn::LSTM;
+  using Options = nn::LSTMOptions;
+  using Checkpointed = cairn::CheckpointedLSTM;
+  static constexpr std::size_t parts = 2;
+  template <class Weights>
+  static tensor_list next(Tensor const& x, tensor_list const& s, Weights const& w, Options const& options) {
+    if (options.proj_size() == 0) {
+      auto const [h, c] = torch::lstm_cell(x, s, w("weight_ih"), w("weight_hh"), w("bias_ih"), w("bias_hh"));
+      return {h, c};
+    }
+    auto const all = (torch::linear(x, w("weight_ih"), w("bias_ih")) + torch::linear(s[0], w("weight_hh"), w("bias_hh"))).chunk(4, 1);
+    auto const c = torch::sigmoid(all[1]) * s[1] + torch::sigmoid(all[0]) * torch::tanh(all[2]);
+    return {torch::linear(torch::sigmoid(all[3]) * torch::tanh(c), w("weight_hr")), c};
   }
-  return {torch::stack(ys), s};
+};
+struct gru {
+  using Plain = nn::GRU;
+  using Options = nn::GRUOptions;
+  using Checkpointed = cairn::CheckpointedGRU;
+  static constexpr std::size_t parts = 1;
+  template <class Weights>
+  static tensor_list next(Tensor const& x, tensor_list const& s, Weights const& w, Options const&) {
+    return {torch::gru_cell(x, s[0], w("weight_ih"), w("weight_hh"), w("bias_ih"), w("bias_hh"))};
+  }
+};
+struct rnn_tanh {
+  using Plain = nn::RNN;
+  using Options = nn::RNNOptions;
+  using Checkpointed = cairn::CheckpointedRNN;
+  static constexpr std::size_t parts = 1;
+  template <class Weights>
+  static tensor_list next(Tensor const& x, tensor_list const& s, Weights const& w, Options const&) {
+    return {torch::rnn_tanh_cell(x, s[0], w("weight_ih"), w("weight_hh"), w("bias_ih"), w("bias_hh"))};
+  }
+};
+struct rnn_relu : rnn_tanh {
+  template <class Weights>
+  static tensor_list next(Tensor const& x, tensor_list const& s, Weights const& w, Options const&) {
+    return {torch::rnn_relu_cell(x, s[0], w("weight_ih"), w("weight_hh"), w("bias_ih"), w("bias_hh"))};
+  }
+};
+
+tensor_list parts_of(Tensor const& h) { return {h}; }
+tensor_list parts_of(std::tuple<Tensor, Tensor> const& s) { return {std::get<0>(s), std::get<1>(s)}; }
+
+/// The plain loops over cells that a module of these options stands for: the output, and the parts of the last states. Layers of one direction go
+/// along the sequence together.
+template <class Kind>
+std::pair<Tensor, tensor_list> plain(typename Kind::Options const& options, nn::Module const& net, Tensor const& xs, tensor_list const& start) {
+  auto const named = net.named_parameters();
+  auto const layers = options.num_layers(), ways = options.bidirectional() ? std::int64_t{2} : std::int64_t{1};
+  auto const weights_of = [&](std::int64_t layer, std::int64_t way) {
+    return [&named, tail = "_l" + std::to_string(layer) + (way == 1 ? "_reverse" : "")](std::string const& name) {
+      auto const* found = named.find(name + tail);
+      return found == nullptr ? Tensor{} : *found;
+    };
+  };
+  auto const drops = [&](Tensor const& x) { return options.dropout() > 0 && net.is_training() ? torch::dropout(x, options.dropout(), true) : x; };
+  std::vector<tensor_list> states;
+  for (std::int64_t k = 0; k < layers * ways; ++k) {
+    tensor_list s;
+    for (auto const& part : start) s.push_back(part.unbind(0)[std::size_t(k)]);
+    states.push_back(s);
+  }
+  auto ys = options.batch_first() ? xs.transpose(0, 1) : xs;
+  if (ways == 1) {
+    tensor_list all;
+    for (auto const& row : ys.unbind(0)) {
+      auto x = row;
+      for (std::int64_t layer = 0; layer < layers; ++layer) {
+        auto& s = states[std::size_t(layer)];
+        if (layer > 0) x = drops(x);
+        s = Kind::next(x, s, weights_of(layer, 0), options);
+        x = s.front();
+      }
+      all.push_back(x);
+    }
+    ys = torch::stack(all);
+  } else {
+    for (std::int64_t layer = 0; layer < layers; ++layer) {
+      tensor_list outputs;
+      for (std::int64_t way = 0; way < 2; ++way) {
+        auto& s = states[std::size_t(2 * layer + way)];
+        tensor_list all;
+        for (auto const& x : (way == 1 ? ys.flip(0) : ys).unbind(0)) {
+          s = Kind::next(x, s, weights_of(layer, way), options);
+          all.push_back(s.front());
+        }
+        outputs.push_back(way == 1 ? torch::stack(all).flip(0) : torch::stack(all));
+      }
+      ys = torch::cat(outputs, 2);
+      if (layer + 1 < layers) ys = drops(ys);
+    }
+  }
+  tensor_list last;
+  for (std::size_t part = 0; part < Kind::parts; ++part) {
+    tensor_list rows;
+    for (auto const& s : states) rows.push_back(s[part]);
+    last.push_back(torch::stack(rows));
+  }
+  return {options.batch_first() ? ys.transpose(0, 1) : ys, last};
 }
-/// The gradients of a number that is made of all results, and the results.
-template <class State>
-std::vector<Tensor> differentiated(std::tuple<Tensor, State> const& results, std::vector<Tensor> const& leaves) {
-  auto const& ys = std::get<0>(results);
-  auto total = (ys * torch::linspace(-1, 1, ys.numel()).view_as(ys)).sum();
-  for (auto const& t : cairn::detail::tensors_of(std::get<1>(results))) total = total + t.pow(2).sum();
+/// Output, last states, and the gradients of everything with respect to the leaves.
+std::vector<Tensor> differentiated(std::pair<Tensor, tensor_list> const& results, std::vector<Tensor> const& leaves) {
+  auto const& [ys, last] = results;
+  auto total = (ys * torch::linspace(-1, 1, ys.numel()).view(ys.sizes())).sum();
+  for (auto const& part : last) total = total + part.pow(2).sum();
   total.backward({}, true);
   auto all = support::take_grads(leaves);
   all.push_back(ys.detach());
+  for (auto const& part : last) all.push_back(part.detach());
   return all;
 }
-template <class Cell, class State>
-void check_cell(Cell cell, State const& start) {
-  auto const xs = torch::randn({11, 3, 5}).requires_grad_(true);
-  auto leaves = cell->parameters();
-  leaves.push_back(xs);
-  torch::manual_seed(5);
-  auto const want = differentiated(plain(cell, xs, start), leaves);
-  for (int const slots : {1, 2, 4})
-    for (int const size : {1, 3, 20}) {
-      CAPTURE(slots, size);
-      cairn::CheckpointedRNN rnn{cell, RNNOptions().checkpoints(slots).block_size(size)};
-      torch::manual_seed(5);
-      CHECK(same_bits(want, differentiated(rnn->forward(xs, start), leaves)));
-    }
-}
-
-/// A cell of one's own: with a child, dropout, a buffer, and a state that is more than its output.
-struct OwnCellImpl : torch::nn::Module {
-  OwnCellImpl() {
-    inside = register_module("inside", torch::nn::Linear{9, 4});
-    norm = register_module("norm", torch::nn::BatchNorm1d{4});
-    scale = register_parameter("scale", torch::full({4}, 0.5));
-    shift = register_buffer("shift", torch::full({4}, 0.25));
+template <class Kind, class Module>
+std::pair<Tensor, tensor_list> called(Module& net, Tensor const& xs, tensor_list const& start) {
+  if constexpr (Kind::parts == 2) {
+    auto const [ys, last] = net->forward(xs, std::tuple{start[0], start[1]});
+    return {ys, parts_of(last)};
+  } else {
+    auto const [ys, last] = net->forward(xs, start[0]);
+    return {ys, parts_of(last)};
   }
-  std::tuple<Tensor, std::vector<Tensor>> forward(Tensor const& x, std::tuple<Tensor, std::vector<Tensor>> const& s) {
-    auto const h = torch::dropout(torch::tanh(norm->forward(inside->forward(torch::cat({x, std::get<0>(s)}, 1)))), 0.3, is_training()) * scale + shift;
-    return {h, {std::get<1>(s)[0] + h}};
-  }
-  torch::nn::Linear inside{nullptr};
-  torch::nn::BatchNorm1d norm{nullptr};
-  Tensor scale, shift;
-};
-TORCH_MODULE(OwnCell);
-
-std::vector<std::string> names_of(torch::nn::Module const& module) {
-  auto names = module.named_parameters().keys();
-  auto const buffers = module.named_buffers().keys();
-  names.insert(names.end(), buffers.begin(), buffers.end());
-  return names;
 }
+/// Checks one form of a module against the plain loops over cells, to the bit, and against the plain module, to rounding.
+template <class Kind>
+void check(typename Kind::Options const& options) {
+  seeded const seed{4};
+  typename Kind::Plain module{options};
+  typename Kind::Checkpointed net{module, LoopOptions().checkpoints(2).block_size(2)};  // shares the parameters
+  REQUIRE(net->named_parameters().keys() == module->named_parameters().keys());
+  std::int64_t const states = options.num_layers() * (options.bidirectional() ? 2 : 1);
+  auto const hidden = module->options_base.proj_size() > 0 ? module->options_base.proj_size() : options.hidden_size();
+  auto xs = torch::randn({7, 3, options.input_size()}).requires_grad_();
+  if (options.batch_first()) xs = xs.detach().transpose(0, 1).contiguous().requires_grad_();
+  tensor_list start{torch::randn({states, 3, hidden}).requires_grad_()};
+  if (Kind::parts == 2) start.push_back(torch::randn({states, 3, options.hidden_size()}).requires_grad_());
+  auto leaves = module->parameters();
+  leaves.insert(leaves.end(), {xs, start.front()});
+  if (Kind::parts == 2) leaves.push_back(start.back());
 
-TEST_CASE("an RNN under checkpoints has the bits of the plain loop over its cell", "[torch]") {
-  auto const h = torch::randn({3, 4}), c = torch::randn({3, 4});
-  check_cell(torch::nn::LSTMCell{5, 4}, std::tuple{h, c});
-  check_cell(torch::nn::GRUCell{5, 4}, h);
-  check_cell(torch::nn::RNNCell{torch::nn::RNNCellOptions(5, 4).bias(false).nonlinearity(torch::kReLU)}, h);
-}
-
-TEST_CASE("an RNN runs a cell of one's own, and changes its buffers once", "[torch]") {
-  OwnCell cell;
-  std::tuple const start{torch::randn({3, 4}), std::vector{torch::zeros({3, 4})}};
-  auto const xs = torch::randn({7, 3, 5}).requires_grad_(true);
-  auto leaves = cell->parameters();
-  leaves.push_back(xs);
-  torch::manual_seed(5);
-  auto want = differentiated(plain(cell, xs, start), leaves);
-  want.push_back(cell->norm->running_mean.clone());
-  cell->norm->reset_running_stats();
-  cairn::CheckpointedRNN rnn{cell, RNNOptions().checkpoints(2)};
-  CHECK(names_of(*rnn) == names_of(*cell));
-  torch::manual_seed(5);
-  auto got = differentiated(rnn->forward(xs, start), leaves);
-  got.push_back(cell->norm->running_mean.clone());
+  torch::manual_seed(9);
+  auto const want = differentiated(plain<Kind>(options, *net, xs, start), leaves);
+  torch::manual_seed(9);
+  auto const got = differentiated(called<Kind>(net, xs, start), leaves);
   CHECK(same_bits(want, got));
-  CHECK(cell->norm->num_batches_tracked.item<std::int64_t>() == 7);
-  rnn->eval();
-  CHECK_FALSE(cell->is_training());
-  CHECK_FALSE(cell->norm->is_training());
-  auto const again = std::get<0>(rnn(xs, start));
-  CHECK(same_bits(again, std::get<0>(rnn(xs, start))));
-  CHECK(cell->norm->num_batches_tracked.item<std::int64_t>() == 7);
+  if (options.dropout() > 0) return;
+  auto const theirs = differentiated(called<Kind>(module, xs, start), leaves);
+  REQUIRE(theirs.size() == got.size());
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    CAPTURE(k);
+    CHECK(theirs[k].sizes() == got[k].sizes());
+    CHECK(torch::allclose(theirs[k], got[k], 1e-4, 1e-5));
+  }
+}
+template <class Kind>
+void check_forms() {
+  typename Kind::Options const small_layer(5, 4);
+  check<Kind>(small_layer);
+  check<Kind>(typename Kind::Options(5, 4).bias(false).batch_first(true));
+  check<Kind>(typename Kind::Options(5, 4).num_layers(3));
+  check<Kind>(typename Kind::Options(5, 4).bidirectional(true));
+  check<Kind>(typename Kind::Options(5, 4).num_layers(2).bidirectional(true).batch_first(true));
+  check<Kind>(typename Kind::Options(5, 4).num_layers(3).dropout(0.4));
+  check<Kind>(typename Kind::Options(5, 4).num_layers(2).dropout(0.4).bidirectional(true));
 }
 
-TEST_CASE("an RNN within a memory limit has the same bits", "[torch]") {
-  torch::nn::LSTMCell cell{5, 4};
-  auto const xs = torch::randn({40, 3, 5}).requires_grad_(true);
-  auto leaves = cell->parameters();
-  leaves.push_back(xs);
-  auto const stats = std::make_shared<cairn::StepStats>();
-  auto const want = differentiated(cairn::CheckpointedRNN{cell}->forward(xs), leaves);
-  auto const options = RNNOptions().loop(cairn::LoopOptions().stats(stats)).memory_limit("24kB");
-  CHECK(same_bits(want, differentiated(cairn::CheckpointedRNN{cell, options}->forward(xs), leaves)));
-  CHECK(stats->forward == 40);
-  CHECK(stats->recompute > 0);
-  CHECK_THROWS_AS(cairn::CheckpointedRNN(cell, RNNOptions().memory_limit(100))->forward(xs), cairn::infeasible_budget);
+TEST_CASE("layers of LibTorch under checkpoints have the bits of plain loops over their cells, and nearly those of the plain module", "[torch]") {
+  check_forms<lstm>();
+  check_forms<gru>();
+  check_forms<rnn_tanh>();
+  check<rnn_relu>(nn::RNNOptions(5, 4).num_layers(2).nonlinearity(torch::kReLU));
+  check<lstm>(nn::LSTMOptions(5, 4).proj_size(3));
+  check<lstm>(nn::LSTMOptions(5, 4).proj_size(2).num_layers(2).bidirectional(true).bias(false));
 }
 
-TEST_CASE("an RNN begins at zero where no state is given, may have the batch first, and may be given nothing", "[torch]") {
-  torch::nn::LSTMCell cell{5, 4};
+TEST_CASE("a plain LSTM's file is loaded by one under checkpoints, and the other way round", "[torch]") {
+  seeded const seed{5};
+  auto const options = nn::LSTMOptions(5, 4).num_layers(2).bidirectional(true);
+  nn::LSTM plain_module{options}, back{options};
+  cairn::CheckpointedLSTM net{options};
+  std::stringstream file, other;
+  torch::save(plain_module, file);
+  torch::load(net, file);
+  CHECK(same_bits(net->parameters(), plain_module->parameters()));
+  CHECK(net->named_parameters()["weight_hh_l1_reverse"].sizes() == at::IntArrayRef{16, 4});
   auto const xs = torch::randn({6, 3, 5});
-  cairn::CheckpointedRNN rnn{cell}, batch_first{cell, RNNOptions().batch_first(true)};
-  auto const [ys, last] = rnn->forward(xs);
-  auto const [want, want_last] = plain(cell, xs, std::tuple{torch::zeros({3, 4}), torch::zeros({3, 4})});
+  CHECK(torch::allclose(std::get<0>(net->forward(xs)), std::get<0>(plain_module->forward(xs)), 1e-4, 1e-5));
+  torch::save(net, other);
+  torch::load(back, other);
+  CHECK(same_bits(back->parameters(), plain_module->parameters()));
+}
+
+TEST_CASE("an LSTM under checkpoints begins at zero where no state is given, and may be given no step", "[torch]") {
+  cairn::CheckpointedLSTM net{nn::LSTMOptions(5, 4).num_layers(2)};
+  auto const xs = torch::randn({6, 3, 5}), zero = torch::zeros({2, 3, 4});
+  auto const [ys, last] = net->forward(xs);
+  auto const [want, want_last] = net->forward(xs, std::tuple{zero, zero});
   CHECK(same_bits(ys, want));
   CHECK(same_bits(std::get<1>(last), std::get<1>(want_last)));
-  auto const [rows, last_rows] = batch_first->forward(xs.transpose(0, 1));
-  CHECK(same_bits(rows, want.transpose(0, 1)));
-  CHECK(same_bits(std::get<0>(last_rows), std::get<0>(want_last)));
-  auto const start = torch::randn({3, 4});
-  auto const [none, state] = rnn->forward(xs.slice(0, 0, 0), std::tuple{start, start});
+  auto const start = torch::randn({2, 3, 4});
+  auto const [none, state] = net(xs.slice(0, 0, 0), std::tuple{start, start});
   CHECK(none.sizes() == at::IntArrayRef{0, 3, 4});
-  CHECK(std::get<0>(state).is_same(start));
-  CHECK(std::get<0>(batch_first->forward(xs.slice(0, 0, 0).transpose(0, 1), std::tuple{start, start})).sizes() == at::IntArrayRef{3, 0, 4});
-  {
-    at::NoGradGuard const no_grad;
-    CHECK(same_bits(std::get<0>(rnn->forward(xs)), want));
-  }
-  auto const said = [](auto& module, Tensor const& input) { return support::said<cairn::invalid_call>([&] { (void)module->forward(input); }); };
-  cairn::CheckpointedRNN own{OwnCell{}};
-  CHECK(said(own, xs) == "cairn::CheckpointedRNN: the cell does not say how large its state is; give the initial state");
-  CHECK(said(rnn, torch::ones({4})) == "cairn::CheckpointedRNN: the input is no sequence of vectors (dimensions = 1); "
-                "give [T, batch, features], or [batch, T, features] with batch_first(true)");
+  CHECK(same_bits(std::get<0>(state), start));
+  torch::NoGradGuard const off;
+  CHECK(same_bits(std::get<0>(net->forward(xs)), want));
 }
 
-TEST_CASE("an RNN is a module: saved and loaded as its cell, cloned, moved to another type", "[torch]") {
-  torch::nn::GRUCell cell{5, 4};
-  cairn::CheckpointedRNN rnn{torch::nn::GRUCell{5, 4}, RNNOptions().checkpoints(2)};
-  auto const xs = torch::randn({6, 3, 5});
-  std::stringstream file;
-  torch::save(cell, file);
-  torch::load(rnn, file);
-  CHECK(same_bits(rnn->parameters(), cell->parameters()));
-  std::stringstream back;
-  torch::save(rnn, back);
-  torch::nn::GRUCell other{5, 4};
-  torch::load(other, back);
-  CHECK(same_bits(other->parameters(), cell->parameters()));
+TEST_CASE("a stack of layers keeps nothing of the layers between, and keeps within its limit", "[torch]") {
+  seeded const seed{6};
+  nn::LSTM module{nn::LSTMOptions(16, 16).num_layers(3)};
+  auto const xs = torch::randn({256, 4, 16});
+  auto const outputs = std::int64_t(256 * 4 * 16 * sizeof(float));
+  auto const peak = [&](auto& net) {
+    cairn::byte_meter const meter;
+    auto const ys = std::get<0>(net->forward(xs));
+    ys.pow(2).sum().backward();
+    return meter.peak();
+  };
+  auto const report = std::make_shared<cairn::StepStats>();
+  cairn::CheckpointedLSTM within{module, LoopOptions().memory_limit("120kB").stats(report)};
+  (void)peak(within);
+  CHECK(report->forward == 256);
+  CHECK(report->tensor_bytes - outputs <= 120'000);  // the outputs are the caller's
+  auto const plain_peak = peak(module);
+  CHECK(peak(within) * 4 < plain_peak);
+  auto const both = [&](char const* limit) {
+    cairn::CheckpointedLSTM net{nn::LSTMOptions(16, 16).num_layers(2).bidirectional(true), LoopOptions().memory_limit(limit)};
+    (void)peak(net);
+  };
+  CHECK_NOTHROW(both("400kB"));
+  CHECK_THROWS_AS(both("40kB"), cairn::infeasible_budget);
+}
 
-  auto const copy = std::dynamic_pointer_cast<cairn::CheckpointedRNNImpl<torch::nn::GRUCell>>(rnn->clone());
-  REQUIRE(copy != nullptr);
-  auto const before = std::get<0>(copy->forward(xs));
-  CHECK(same_bits(before, std::get<0>(rnn->forward(xs))));
-  {
-    at::NoGradGuard const no_grad;
-    rnn->parameters()[0].add_(1);
+TEST_CASE("layers under checkpoints refuse inputs and states of other sizes before anything runs", "[torch]") {
+  cairn::CheckpointedLSTM net{5, 4};
+  cairn::CheckpointedGRU both{nn::GRUOptions(5, 4).bidirectional(true)};
+  auto const said = [](auto&& call) { return support::said<cairn::invalid_call>(call); };
+  CHECK(said([&] { (void)net->forward(torch::ones({3, 5})); }) == "cairn::CheckpointedLSTM: the input is no sequence of vectors (dimensions = 2); "
+        "give [T, batch, features], or [batch, T, features] with batch_first(true)");
+  CHECK(said([&] { (void)net->forward(torch::ones({3, 2, 6})); }) ==
+        "cairn::CheckpointedLSTM: the input has another number of features than the module (features = 6, input_size = 5); "
+        "give [T, batch, features], or [batch, T, features] with batch_first(true)");
+  CHECK(said([&] { (void)net->forward(torch::ones({3, 2, 5}), std::tuple{torch::ones({1, 2, 4}), torch::ones({1, 3, 4})}); }) ==
+        "cairn::CheckpointedLSTM: a part of the initial state is not [layers * directions, batch, size] "
+        "(part = 1, layers * directions = 1, batch = 2, size = 4); leave it out to begin at zero");
+  CHECK(said([&] { (void)both->forward(torch::ones({3, 2, 5}), torch::ones({1, 2, 4})); }).find("(part = 0, layers * directions = 2, batch = 2, size = 4)") != std::string::npos);
+}
+
+TEST_CASE("layers under checkpoints are printed with the plain module's options", "[torch]") {
+  std::stringstream text;
+  text << *cairn::CheckpointedGRU{5, 4};
+  CHECK(text.str() == "cairn::CheckpointedGRU(input_size=5, hidden_size=4, num_layers=1, bias=true, batch_first=false, dropout=0, bidirectional=false)");
+}
+
+struct TaggerImpl : nn::Module {
+  cairn::CheckpointedLSTM rnn{nullptr};
+  nn::Linear head{nullptr};
+  TaggerImpl() {
+    rnn = register_module("rnn", cairn::CheckpointedLSTM(nn::LSTMOptions(5, 4).batch_first(true), LoopOptions().checkpoints(3)));
+    head = register_module("head", nn::Linear(4, 2));
   }
-  CHECK(same_bits(before, std::get<0>(copy->forward(xs))));
-  CHECK_FALSE(same_bits(before, std::get<0>(rnn->forward(xs))));
-
-  rnn->to(at::kDouble);
-  auto const ys = std::get<0>(rnn->forward(xs.to(at::kDouble)));
-  CHECK(ys.scalar_type() == at::kDouble);
-  ys.sum().backward();
-  for (auto const& p : rnn->parameters()) CHECK(p.grad().scalar_type() == at::kDouble);
-  rnn->zero_grad();
-  for (auto const& p : rnn->cell()->parameters()) CHECK((!p.grad().defined() || p.grad().abs().max().item<double>() == 0));
-  std::stringstream name;
-  name << *rnn;
-  CHECK(name.str().find("cairn::CheckpointedRNN(torch::nn::GRUCell") != std::string::npos);
+  Tensor forward(Tensor const& xs) { return head(std::get<0>(rnn->forward(xs))); }
+};
+TEST_CASE("an LSTM under checkpoints is a member that the constructor fills, and may stand in a Sequential", "[torch]") {
+  TaggerImpl net;
+  net.forward(torch::randn({2, 6, 5})).sum().backward();
+  for (auto const& p : net.parameters()) CHECK(p.grad().defined());
+  nn::Sequential chain{cairn::CheckpointedLSTM(5, 4)};
+  auto const given = chain->forward<std::tuple<Tensor, std::tuple<Tensor, Tensor>>>(torch::randn({6, 2, 5}));
+  CHECK(std::get<0>(given).sizes() == at::IntArrayRef{6, 2, 4});
 }
 
 }  // namespace checkpointed_rnn_tests

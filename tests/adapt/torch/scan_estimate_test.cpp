@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/checkpointed_rnn.hpp>
+#include <cairn/adapt/torch/checkpointed_cell.hpp>
 #include <cairn/adapt/torch/loop_estimate.hpp>
 #include <cairn/adapt/torch/scan.hpp>
 #include <cairn/adapt/torch/scan_estimate.hpp>
@@ -162,7 +162,7 @@ TEST_CASE("a number of steps of any integer type is one, and a tensor of one is 
 }
 
 TEST_CASE("a recurrent module says what a forward and backward take", "[torch]") {
-  cairn::CheckpointedRNN<torch::nn::LSTMCell> rnn(torch::nn::LSTMCell(8, 32), cairn::RNNOptions().batch_first(true).memory_limit("200kB"));
+  cairn::CheckpointedCell<torch::nn::LSTMCell> rnn(torch::nn::LSTMCell(8, 32), cairn::CheckpointedCellOptions().batch_first(true).memory_limit("200kB"));
   auto const xs = torch::randn({4, 60, 8});
   auto const e = rnn->estimate(xs);
   CHECK(e.forward == 60);

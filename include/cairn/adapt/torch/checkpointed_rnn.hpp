@@ -1,199 +1,229 @@
 #pragma once
-/// \file checkpointed_rnn.hpp  A recurrent cell that runs along a sequence under checkpoints, as a module.
-#include <concepts>
+/// \file checkpointed_rnn.hpp  torch::nn::LSTM, GRU and RNN under checkpoints, as modules of the same shapes and names.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <ostream>
+#include <sstream>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
-#include <torch/arg.h>
 #include <torch/nn/module.h>
+#include <torch/nn/modules/rnn.h>
 #include <torch/nn/pimpl.h>
 #include <cairn/adapt/torch/device_choice.hpp>
-#include <cairn/adapt/torch/loop_estimate.hpp>
 #include <cairn/adapt/torch/loop_options.hpp>
+#include <cairn/adapt/torch/recurrent_step.hpp>
 #include <cairn/adapt/torch/scan.hpp>
-#include <cairn/adapt/torch/scan_estimate.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/refused.hpp>
 
 namespace cairn {
-
-/// Options of `CheckpointedRNN`.
-struct RNNOptions {
-  /// Whether sequences are [batch, T, features] instead of [T, batch, features].
-  TORCH_ARG(bool, batch_first) = false;
-  /// How the loop along the sequence runs. The cell's own parameters and buffers need not be named.
-  TORCH_ARG(LoopOptions, loop) = {};
-
- public:
-  /// The loop's `checkpoints`.
-  RNNOptions& checkpoints(std::int64_t count) {
-    loop_.checkpoints(count);
-    return *this;
-  }
-  /// The loop's `block_size`.
-  RNNOptions& block_size(std::int64_t steps) {
-    loop_.block_size(steps);
-    return *this;
-  }
-  /// The loop's `memory_limit`, in bytes.
-  RNNOptions& memory_limit(byte_size limit) {
-    loop_.memory_limit(limit);
-    return *this;
-  }
-  /// The same as a part of what is free.
-  template <std::floating_point Share>
-  RNNOptions& memory_limit(Share share) {
-    loop_.memory_limit(share);
-    return *this;
-  }
-};
-
 namespace detail {
 
-template <class Result, class Module, class Input, class State>
-Result cell_result(Result (Module::*)(Input, State));
-template <class Result, class Module, class Input, class State>
-Result cell_result(Result (Module::*)(Input, State) const);
-template <class Cell>
-using cell_state = decltype(cell_result(&Cell::ContainedType::forward));
-/// A module holder whose module has `forward(input, state)`, which returns the next state.
-template <class Cell>
-concept recurrent_cell = tensor_state<cell_state<Cell>> && requires(Cell& cell, at::Tensor const& x, cell_state<Cell> const& state) {
-  { cell->forward(x, state) } -> std::same_as<cell_state<Cell>>;
-};
+/// What a layer's forward takes as its initial state, and what it returns as its last one.
+template <class Layer, class Result, class Start>
+std::pair<Start, std::tuple_element_t<1, Result>> recurrent_types(Result (Layer::*)(at::Tensor const&, Start));
+template <class Layer>
+using recurrent_start = typename decltype(recurrent_types(&Layer::forward))::first_type;
+template <class Layer>
+using recurrent_state = typename decltype(recurrent_types(&Layer::forward))::second_type;
 
 }  // namespace detail
 
-/// Runs a cell along a sequence by `checkpointed_scan`, and gives what `torch::nn::LSTM` gives of one layer and direction. It has the cell's names:
-/// what one saves, the other loads. Parameters are shared with the cell that it was made of.
-/// \tparam Cell  a module holder, as `torch::nn::LSTMCell`, whose module has `forward(input, state)`, which returns the next state. The output of a
-///        step is the
-///         first tensor of that
-template <detail::recurrent_cell Cell>
-class CheckpointedRNNImpl : public torch::nn::Module {
+/// A `torch::nn::LSTM`, `GRU` or `RNN` that runs by `checkpointed_scan`: it has their options, shapes and parameter names, so that what one saves the
+/// other loads. See `CheckpointedLSTM`, `CheckpointedGRU` and `CheckpointedRNN`. Bits are those of a plain loop over the cells; nn::LSTM multiplies all inputs
+/// by their weights at once, and so rounds in another way.
+///
+/// Layers of one direction run together, in one scan, and nothing of the layers between is kept. Where a module has both directions, each layer and
+/// direction is a scan of its own; what a layer gives the next one then stands until backward, outside of a memory limit, of which each scan gets an equal
+/// part. Between layers dropout draws a mask a step. Packed sequences are refused.
+/// \tparam Layer  `torch::nn::LSTMImpl`, `GRUImpl` or `RNNImpl`
+template <class Layer>
+class CheckpointedLayersImpl : public Layer {
  public:
-  using CellImpl = typename Cell::ContainedType;  ///< the module inside
-  using State = detail::cell_state<Cell>;  ///< what the cell returns
+  using Options = decltype(Layer::options);  ///< `torch::nn::LSTMOptions` ...
+  using Start = detail::recurrent_start<Layer>;  ///< an initial state, or none
+  using State = detail::recurrent_state<Layer>;  ///< (h, c) of an LSTM, else h
 
-  /// \param cell  is not copied
-  explicit CheckpointedRNNImpl(Cell cell, RNNOptions const& options = {}) : options_{options}, cell_{std::move(cell)} {
-    for (auto const& item : cell_->named_parameters(false)) register_parameter(item.key(), item.value(), item.value().requires_grad());
-    for (auto const& item : cell_->named_buffers(false)) register_buffer(item.key(), item.value());
-    for (auto const& item : cell_->named_children()) register_module(item.key(), item.value());
-    torch::nn::Module::train(cell_->is_training());
+  /// One layer, one direction.
+  CheckpointedLayersImpl(std::int64_t input_size, std::int64_t hidden_size) : Layer(input_size, hidden_size) {}
+  /// \param of  sizes, layers, directions ...   \param loop  how the loops along the sequence run; the weights need not be named
+  explicit CheckpointedLayersImpl(Options const& of, LoopOptions loop = {}) : Layer(of), loop_{std::move(loop)} {}
+  /// \param of  whose parameters it shares
+  explicit CheckpointedLayersImpl(torch::nn::ModuleHolder<Layer> const& of, LoopOptions loop = {}) : Layer(*of), loop_{std::move(loop)} {
+    torch::nn::Module::operator=(*of);  // LibTorch 1 has it as a virtual base, which Layer's constructor leaves out
   }
 
-  /// The outputs of all steps, and the last state.
-  /// \param xs  [T, batch, features], or [batch, T, features] where that is chosen; the outputs have the same order
-  /// \param start  the initial state; zeros, in the type and on the device of xs, where there is none and the cell's options say the size
+  /// The outputs of the last layer, and the last states of all.
+  /// \param xs  [T, batch, input_size], or [batch, T, input_size] with `batch_first`; the outputs have the same order
+  /// \param start  h, or (h, c) of an LSTM, each [layers * directions, batch, size]; zeros where there is none
   /// \throws invalid_call, and what `checkpointed_scan` throws
-  [[nodiscard]] std::tuple<at::Tensor, State> forward(at::Tensor const& xs, std::optional<State> const& start = {}) {
-    auto const along = lengthwise(xs);
-    State const state = start ? *start : zero_state(along);
-    auto [last, ys] = checkpointed_scan(step(), state, along, loop());
-    if (along.size(0) == 0) ys = nothing(detail::tensors_of(state).front());
-    return {options_.batch_first() ? ys.transpose(0, 1) : ys, std::move(last)};
+  [[nodiscard]] std::tuple<at::Tensor, State> forward(at::Tensor const& xs, Start start = {}) {
+    auto ys = lengthwise(xs);
+    auto const states = initial_states(start, ys);
+    auto const count = layers(), ways = directions(), together = ways == 1 ? count : 1;
+    std::vector<tensor_list> last(states.size());
+    for (std::size_t layer = 0; layer < count; layer += together) {
+      tensor_list outputs;
+      for (std::size_t way = 0; way < ways; ++way) {
+        std::vector<std::size_t> places;
+        for (std::size_t k = layer; k < layer + together; ++k) places.push_back(k * ways + way);
+        outputs.push_back(run(places, states, way == 0 ? ys : ys.flip(0), last));
+        if (way == 1) outputs.back() = outputs.back().flip(0);
+      }
+      ys = ways == 1 ? outputs.front() : at::cat(outputs, 2);
+      if (layer + together < count) ys = dropped(ys, this->options.dropout(), this->is_training());
+    }
+    return {this->options.batch_first() ? ys.transpose(0, 1) : ys, stacked(last)};
+  }
+  /// Refused in a sentence: sequences of several lengths.
+  template <class... Arguments>
+  auto forward_with_packed_input(Arguments const&...) {
+    constexpr bool is_padded = sizeof...(Arguments) > 1000;
+    static_assert(is_padded, "cairn: a packed sequence cannot run under checkpoints here; give a padded tensor to forward");
+    return detail::refused{};
   }
 
-  /// What a forward along xs and its backward will take: `cairn::estimate` of the scan.   \param xs, start  as of `forward`
-  [[nodiscard]] LoopEstimate estimate(at::Tensor const& xs, std::optional<State> const& start = {}) {
-    auto const along = lengthwise(xs);
-    return cairn::estimate(step(), start ? *start : zero_state(along), along, loop());
-  }
-
-  /// A copy with parameters of its own.
+  /// A copy with parameters of its own, also as a child of a module that is cloned; there the loop's options are those that its reset() gives.
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
-    auto copy = std::make_shared<CheckpointedRNNImpl>(Cell{std::dynamic_pointer_cast<CellImpl>(cell_->clone(device))}, options_);
-    copy->train(is_training());
-    return copy;
+    return std::make_shared<CheckpointedLayersImpl>(torch::nn::ModuleHolder<Layer>{std::dynamic_pointer_cast<Layer>(Layer::clone(device))}, loop_);
   }
-  void train(bool on = true) override {  ///< of the cell, too
-    torch::nn::Module::train(on);
-    cell_->train(on);
+  void pretty_print(std::ostream& stream) const override {  ///< its name and the options that the plain module prints
+    std::ostringstream text;
+    Layer::pretty_print(text);
+    stream << step::who << text.str().substr(text.str().find('('));
   }
-  void pretty_print(std::ostream& stream) const override {  ///< its name and the cell's
-    stream << "cairn::CheckpointedRNN(";
-    cell_->pretty_print(stream);
-    stream << ")";
-  }
-  [[nodiscard]] RNNOptions const& options() const { return options_; }  ///< as given
-  [[nodiscard]] Cell const& cell() const { return cell_; }  ///< as given
+  [[nodiscard]] LoopOptions const& loop() const { return loop_; }  ///< as given
 
  private:
-  static constexpr char const* who = "cairn::CheckpointedRNN";
+  using step = detail::recurrent_step<Layer>;
 
-  /// [T, batch, features].
+  [[nodiscard]] std::size_t layers() const { return std::size_t(this->options.num_layers()); }
+  [[nodiscard]] std::size_t directions() const { return this->options.bidirectional() ? 2 : 1; }
+  [[nodiscard]] static at::Tensor dropped(at::Tensor const& x, double share, bool training) {
+    return share > 0 && training ? at::dropout(x, share, true) : x;
+  }
+  /// The sizes of the parts of a layer's state, the output's first.
+  [[nodiscard]] std::vector<std::int64_t> part_sizes() const {
+    auto const& base = this->options_base;
+    std::vector<std::int64_t> sizes(step::parts, base.hidden_size());
+    if (base.proj_size() > 0) sizes.front() = base.proj_size();
+    return sizes;
+  }
+
+  /// [T, batch, input_size].
   [[nodiscard]] at::Tensor lengthwise(at::Tensor const& xs) const {
     auto const dimensions = xs.defined() ? xs.dim() : 0;
-    if (dimensions < 2)
-      throw invalid_call{who, "the input is no sequence of vectors", {{"dimensions", dimensions}},
+    if (dimensions != 3)
+      throw invalid_call{step::who, "the input is no sequence of vectors", {{"dimensions", dimensions}},
                          "give [T, batch, features], or [batch, T, features] with batch_first(true)"};
-    return options_.batch_first() ? xs.transpose(0, 1) : xs;
+    if (xs.size(2) != this->options.input_size())
+      throw invalid_call{step::who, "the input has another number of features than the module", {{"features", xs.size(2)}, {"input_size", this->options.input_size()}},
+                         "give [T, batch, features], or [batch, T, features] with batch_first(true)"};
+    return this->options.batch_first() ? xs.transpose(0, 1) : xs;
   }
-  [[nodiscard]] auto step() const {
-    return [cell = cell_](State const& s, at::Tensor const& x) mutable {
-      State next = cell->forward(x, s);
-      auto output = detail::tensors_of(next).front();
-      return std::pair{std::move(next), std::move(output)};
-    };
-  }
-  [[nodiscard]] LoopOptions loop() const {
-    auto options = options_.loop();
-    options.module(*cell_);
-    return options;
-  }
-  /// \param xs  [T, ...]
-  [[nodiscard]] State zero_state(at::Tensor const& xs) const {
-    if constexpr (requires { { cell_->options.hidden_size() } -> std::convertible_to<std::int64_t>; }) {
-      auto sizes = xs.sizes().slice(1).vec();
-      sizes.back() = cell_->options.hidden_size();
-      tensor_list zeros(detail::tensors_of(State{}).size());
-      for (auto& part : zeros) part = at::zeros(sizes, xs.options().requires_grad(false));
-      return detail::state_of(State{}, zeros);
-    } else {
-      throw invalid_call{who, "the cell does not say how large its state is", {}, "give the initial state"};
+  /// The state of each layer and direction.
+  [[nodiscard]] std::vector<tensor_list> initial_states(Start const& start, at::Tensor const& xs) const {
+    auto const count = std::int64_t(layers() * directions()), batch = xs.size(1);
+    std::vector<tensor_list> states{std::size_t(count)};
+    tensor_list given;
+    if constexpr (std::is_same_v<Start, at::Tensor>) {
+      if (start.defined()) given = {start};
+    } else if (start) {
+      given = detail::tensors_of(*start);
     }
+    auto const sizes = part_sizes();
+    for (std::size_t part = 0; part < sizes.size(); ++part) {
+      if (given.empty()) {
+        for (auto& one : states) one.push_back(at::zeros({batch, sizes[part]}, xs.options().requires_grad(false)));
+        continue;
+      }
+      auto const& all = given[part];
+      if (!all.defined() || all.sizes() != at::IntArrayRef{count, batch, sizes[part]})
+        throw invalid_call{step::who, "a part of the initial state is not [layers * directions, batch, size]",
+                           {{"part", part}, {"layers * directions", count}, {"batch", batch}, {"size", sizes[part]}}, "leave it out to begin at zero"};
+      auto const rows = all.unbind(0);
+      for (std::size_t k = 0; k < states.size(); ++k) states[k].push_back(rows[k]);
+    }
+    return states;
   }
-  /// Outputs of no step.
-  [[nodiscard]] static at::Tensor nothing(at::Tensor const& output) {
-    auto sizes = output.sizes().vec();
-    sizes.insert(sizes.begin(), 0);
-    return at::empty(sizes, output.options());
+  [[nodiscard]] detail::recurrent_weights weights_of(std::size_t place) const {
+    auto const each = this->flat_weights_.size() / (layers() * directions());
+    auto const at = [&](std::size_t k) { return this->flat_weights_[place * each + k]; };
+    auto const& base = this->options_base;
+    detail::recurrent_weights w{at(0), at(1), {}, {}, {}};
+    if (base.bias()) {
+      w.bias_ih = at(2);
+      w.bias_hh = at(3);
+    }
+    if (base.proj_size() > 0) w.projection = at(each - 1);
+    return w;
+  }
+  /// Runs the layers at some places together, and notes their last states.
+  [[nodiscard]] at::Tensor run(std::vector<std::size_t> const& places, std::vector<tensor_list> const& states, at::Tensor const& xs,
+                               std::vector<tensor_list>& last) const {
+    std::vector<tensor_list> state;
+    std::vector<detail::recurrent_weights> weights;
+    auto how = loop_;
+    auto captures = how.captures();
+    for (auto const place : places) {
+      state.push_back(states[place]);
+      weights.push_back(weights_of(place));
+      for (auto const& w : {weights.back().ih, weights.back().hh, weights.back().bias_ih, weights.back().bias_hh, weights.back().projection})
+        if (w.defined()) captures.push_back(w);
+    }
+    how.captures(std::move(captures));
+    auto const scans = std::int64_t(states.size() / places.size());
+    if (auto const limit = how.memory_limit()) how.memory_limit(byte_size{limit->count() / std::uint64_t(scans)});
+    else if (how.has_memory_limit()) how.memory_limit(how.memory_share() / double(scans));
+
+    auto const one_step = [cell = step{*this}, weights, share = this->options.dropout(), training = this->is_training()](
+                              std::vector<tensor_list> const& before, at::Tensor const& x) {
+      std::vector<tensor_list> next;
+      auto input = x;
+      for (std::size_t k = 0; k < weights.size(); ++k) {
+        if (k > 0) input = dropped(input, share, training);
+        next.push_back(cell.next(input, before[k], weights[k]));
+        input = next.back().front();
+      }
+      return std::pair{std::move(next), std::move(input)};
+    };
+    auto [reached, ys] = checkpointed_scan(one_step, state, xs, std::move(how));
+    if (xs.size(0) == 0) ys = at::empty({0, xs.size(1), part_sizes().front()}, xs.options().requires_grad(false));
+    for (std::size_t k = 0; k < places.size(); ++k) last[places[k]] = reached[k];
+    return ys;
+  }
+  /// As `forward` gives them.
+  [[nodiscard]] static State stacked(std::vector<tensor_list> const& last) {
+    tensor_list parts;
+    for (std::size_t part = 0; part < step::parts; ++part) {
+      tensor_list rows;
+      for (auto const& one : last) rows.push_back(one[part]);
+      parts.push_back(at::stack(rows));
+    }
+    return detail::state_of(State{}, parts);
   }
 
-  RNNOptions options_;
-  Cell cell_;
+  LoopOptions loop_;
 };
 
-/// Refused in a sentence: what is no cell.
-template <class Cell>
-class CheckpointedRNN {
-  static constexpr bool is_cell = detail::recurrent_cell<Cell>;
-  static_assert(is_cell, "cairn: the cell must be a module holder, as torch::nn::LSTMCell, with forward(input, state) that returns the next state");
-
- public:
-  /// Cell is deduced from it.
-  explicit CheckpointedRNN(Cell const& cell, RNNOptions const& options = {});
-};
-/// Holds a `CheckpointedRNNImpl`, as LibTorch's modules are held: `cairn::CheckpointedRNN rnn{torch::nn::LSTMCell(64, 256), cairn::RNNOptions()...}`.
-template <detail::recurrent_cell Cell>
-class CheckpointedRNN<Cell> : public torch::nn::ModuleHolder<CheckpointedRNNImpl<Cell>> {
- public:
-  using Impl = CheckpointedRNNImpl<Cell>;  ///< the module
-
-  /// \param cell  is not copied
-  explicit CheckpointedRNN(Cell cell, RNNOptions const& options = {})
-      : torch::nn::ModuleHolder<Impl>{std::make_shared<Impl>(std::move(cell), options)} {}
-  /// Of a module that there is.
-  explicit CheckpointedRNN(std::shared_ptr<Impl> module) : torch::nn::ModuleHolder<Impl>{std::move(module)} {}
-};
+using CheckpointedLSTMImpl = CheckpointedLayersImpl<torch::nn::LSTMImpl>;  ///< the module inside a `CheckpointedLSTM`
+using CheckpointedGRUImpl = CheckpointedLayersImpl<torch::nn::GRUImpl>;    ///< the module inside a `CheckpointedGRU`
+using CheckpointedRNNImpl = CheckpointedLayersImpl<torch::nn::RNNImpl>;    ///< the module inside a `CheckpointedRNN`
+/// In place of a `torch::nn::LSTM`: `cairn::CheckpointedLSTM rnn{torch::nn::LSTMOptions(64, 256).num_layers(2)}`.
+TORCH_MODULE(CheckpointedLSTM);
+/// In place of a `torch::nn::GRU`.
+TORCH_MODULE(CheckpointedGRU);
+/// In place of a `torch::nn::RNN`.
+TORCH_MODULE(CheckpointedRNN);
 
 }  // namespace cairn

@@ -40,13 +40,13 @@ class CheckpointedSequentialImpl : public torch::nn::SequentialImpl {
     }
     return detail::run_chain(plan_, x, {options_.rng(), options_.determinism(), who});
   }
-  /// A copy with parameters of its own.
+  /// A copy with parameters of its own, also as a child of a module that is cloned; there the options are those that its reset() gives.
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
     auto copy = std::make_shared<CheckpointedSequentialImpl>(options_);
+    copy->train(is_training());  // before the children are there, which keep modes of their own
     auto const names = named_children();
     std::size_t k = 0;
     for (auto const& child : *this) copy->push_back(names[k++].key(), child.clone(device));
-    if (!is_training()) copy->eval();
     return copy;
   }
   void pretty_print(std::ostream& stream) const override { stream << "cairn::CheckpointedSequential"; }  ///< its name

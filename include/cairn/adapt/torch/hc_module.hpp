@@ -13,6 +13,7 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/pimpl.h>
 #include <cairn/adapt/torch/chain_frame.hpp>
+#include <cairn/adapt/torch/device_choice.hpp>
 #include <cairn/adapt/torch/hc_config.hpp>
 #include <cairn/adapt/torch/saved_hooks.hpp>
 #include <cairn/adapt/torch/sequential.hpp>
@@ -48,12 +49,31 @@ class HCExecutor {
 /// the model's behind "module.".
 class HCModuleImpl : public torch::nn::Module {
  public:
+  /// What lists the nodes of a model.
+  using list_of_nodes = std::function<std::vector<torch::nn::AnyModule>(torch::nn::AnyModule const& model)>;
+
   /// \param model  its children are the nodes
-  explicit HCModuleImpl(torch::nn::Sequential model, HCConfig config = {}) : config_{std::move(config)}, sequential_{register_module("module", std::move(model))} {}
+  explicit HCModuleImpl(torch::nn::Sequential model, HCConfig config = {}) : config_{std::move(config)} {
+    torch::nn::Module::train(model->is_training());  // before the child is there, which keeps modes of its own
+    sequential_ = register_module("module", std::move(model));
+  }
   /// \param model  a module of one tensor, which runs as it is
-  explicit HCModuleImpl(torch::nn::AnyModule model, HCConfig config = {}) : config_{std::move(config)}, model_{std::move(model)} { register_module("module", model_.ptr()); }
-  /// \param model  whose parameters and modes count   \param nodes  modules of one tensor each, which one after the other are the model
-  HCModuleImpl(torch::nn::AnyModule model, std::vector<torch::nn::AnyModule> nodes, HCConfig config = {}) : HCModuleImpl(std::move(model), std::move(config)) { nodes_ = std::move(nodes); }
+  explicit HCModuleImpl(torch::nn::AnyModule model, HCConfig config = {}) : config_{std::move(config)}, model_{std::move(model)} {
+    torch::nn::Module::train(model_.ptr()->is_training());
+    register_module("module", model_.ptr());
+  }
+  /// \param model  whose parameters and modes count   \param nodes  modules of one tensor each, which one after the other are the model. A module
+  ///        that is made of such a list cannot be cloned
+  HCModuleImpl(torch::nn::AnyModule model, std::vector<torch::nn::AnyModule> nodes, HCConfig config = {})
+      : HCModuleImpl(std::move(model), std::move(config)) {
+    nodes_ = std::move(nodes);
+  }
+  /// \param nodes_of  lists the nodes of the model, and those of a copied model when this module is cloned
+  HCModuleImpl(torch::nn::AnyModule model, list_of_nodes nodes_of, HCConfig config = {})
+      : HCModuleImpl(std::move(model), std::move(config)) {
+    nodes_of_ = std::move(nodes_of);
+    nodes_ = nodes_of_(model_);
+  }
 
   /// The model's output. The first call measures the nodes on `x` and plans; so does one behind a change of the model.
   /// \throws as `checkpoint_sequential`; invalid_plan   for a block size that cannot be, and for blocks of the planner's that are none
@@ -89,11 +109,36 @@ class HCModuleImpl : public torch::nn::Module {
     if (executor_.key_.empty()) throw invalid_call{who, "nothing is configured", {}, "call forward or configure_executor first"};
     return executor_;
   }
+  /// A copy of the model under the same config, also as a child of a module that is cloned. It plans at its own first forward.
+  /// \throws invalid_call   where the nodes were given as a list: which modules of the copied model they are is not known
+  [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
+    if (!nodes_.empty() && !nodes_of_)
+      throw invalid_call{who, "the nodes of a copied model are not known", {{"nodes", nodes_.size()}}, "give a function that lists the nodes of a model, in place of the list"};
+    if (sequential_) {
+      auto const model = std::dynamic_pointer_cast<torch::nn::SequentialImpl>(sequential_->clone(device));
+      return std::make_shared<HCModuleImpl>(torch::nn::Sequential{model}, config_);
+    }
+    if (nodes_of_) return std::make_shared<HCModuleImpl>(model_.clone(device), nodes_of_, config_);
+    return std::make_shared<HCModuleImpl>(model_.clone(device), config_);
+  }
   void pretty_print(std::ostream& stream) const override { stream << "cairn::HCModule"; }  ///< its name
 
  private:
   static constexpr char const* who = "cairn::HCModule";
 
+  /// Becomes a copy of `other`, as LibTorch asks a child of a module that is cloned.
+  void clone_(torch::nn::Module& other, detail::device_choice const& device) override {
+    auto const copy = std::dynamic_pointer_cast<HCModuleImpl>(other.clone(device));
+    if (!copy) throw invalid_call{who, "the module to be copied is of another type", {}, "let reset() of the module around make the same children each time"};
+    torch::nn::Module::operator=(*copy);
+    config_ = copy->config_;
+    sequential_ = copy->sequential_;
+    model_ = copy->model_;
+    nodes_ = copy->nodes_;
+    nodes_of_ = copy->nodes_of_;
+    executor_.plan_ = {};
+    executor_.key_.clear();
+  }
   [[nodiscard]] at::Tensor plainly(at::Tensor const& x) { return sequential_ ? sequential_->forward(x) : model_.forward(x); }
   void configure(at::Tensor const& x) {
     auto key = detail::sequential_key(*this, x);
@@ -135,6 +180,7 @@ class HCModuleImpl : public torch::nn::Module {
   torch::nn::Sequential sequential_{nullptr};
   torch::nn::AnyModule model_;
   std::vector<torch::nn::AnyModule> nodes_;
+  list_of_nodes nodes_of_;
   HCExecutor executor_;
   std::shared_ptr<execution_callbacks> callbacks_ = std::make_shared<execution_callbacks>();  ///< those of the backward under way
 };

@@ -3,7 +3,7 @@
 #include <cairn/adapt/torch.hpp>
 
 #ifdef CAIRN_FIXED
-cairn::CheckpointedRNN rnn{torch::nn::RNNCell(3, 4), cairn::RNNOptions()};
+cairn::CheckpointedCell rnn{torch::nn::LSTMCell(3, 4), cairn::CheckpointedCellOptions()};
 #else
-cairn::CheckpointedRNN rnn{torch::nn::RNNCellImpl(3, 4), cairn::RNNOptions()};
+cairn::CheckpointedCell rnn{torch::nn::LSTM(3, 4), cairn::CheckpointedCellOptions()};
 #endif
