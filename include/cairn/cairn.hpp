@@ -1,5 +1,7 @@
 #pragma once
 /// \file cairn.hpp  The core of cairn: schedules, plans, the store in memory and the executors.
+#include <cairn/language.hpp>  // first: the sentence that an older language gets
+
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/checks.hpp>

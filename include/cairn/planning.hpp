@@ -1,5 +1,7 @@
 #pragma once
 /// \file planning.hpp  Everything about plans: all schedules, and what chooses, checks and compares them. Not in cairn.hpp, for short compilations.
+#include <cairn/language.hpp>  // first: the sentence that an older language gets
+
 #include <cairn/plan/advise.hpp>
 #include <cairn/plan/certificate.hpp>
 #include <cairn/plan/custom.hpp>

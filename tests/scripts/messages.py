@@ -4,7 +4,7 @@
     messages.py ROOT     lists what ROOT/docs/troubleshooting.md lacks of the sentences in ROOT/include, or has beyond them; exits 1 if there is one
     messages.py --self   plants a message of each kind that no page has and checks that it is found
 
-A message is the sentence of a static_assert, or what an exception says is wrong (its second argument, without the values).
+A message is the sentence of a static_assert or of an #error, or what an exception says is wrong (its second argument, without the values).
 """
 import pathlib
 import re
@@ -76,6 +76,7 @@ def messages(sources):
         text = re.sub(r"//[^\n]*", "", text)
         for check in re.finditer(r"\bstatic_assert(?=\()", text):
             found += [(file, sentence.removeprefix("cairn: ")) for sentence in sentences(arguments(text, check.end())[-1]) if " " in sentence]
+        found += [(file, words.removeprefix("cairn: ")) for words in re.findall(r'^#error "(.*)"$', text, re.M)]
         for thrown in re.finditer(r"\bthrow (?:cairn::)?(?:detail::)?\w+(?=\{)", text):
             parts = arguments(text, thrown.end())
             if len(parts) < 2:
@@ -117,6 +118,7 @@ def stale(sources, page):
 
 def self_test():
     planted = {
+        '#error "cairn: the language is wrong"\n': "the language is wrong",
         'static_assert(good, "cairn: the first is\\n"\n "wrong");': "the first is",
         'throw invalid_plan{"cairn::x", "the second is wrong", {{"n", n}}, "do this"};': "the second is wrong",
         'throw invalid_plan{"cairn::x", twice ? "the third" " is wrong" : "so is it", {}, ""};': "so is it",

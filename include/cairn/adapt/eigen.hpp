@@ -2,6 +2,8 @@
 /// \file eigen.hpp  Eigen's matrices, arrays, sparse matrices, quaternions and transforms as states and as parts of states.
 /// Copies need nothing from here: Eigen's `=` allocates only where sizes differ. Map, Ref, Block and expressions are refused by the core,
 /// since they refer to data that is not theirs; `x.eval()` is a state.
+#include <cairn/language.hpp>  // first: the sentence that an older language gets
+
 #include <cstddef>
 #include <type_traits>
 #include <Eigen/Core>

@@ -7,6 +7,8 @@
 /// state (and for a `record`), `tier` for memory, `slot` for a load that brings back a free initial state. Integers of 2^63 or more
 /// are decimal texts; readers take any integer as such a text, too.
 /// These are plain functions: nlohmann's own to_json and from_json are left alone, so that no conversion happens unasked.
+#include <cairn/language.hpp>  // first: the sentence that an older language gets
+
 #include <cstddef>
 #include <limits>
 #include <string>

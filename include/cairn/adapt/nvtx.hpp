@@ -1,5 +1,7 @@
 #pragma once
 /// \file nvtx.hpp  The actions of a sweep as ranges on the timeline of NVIDIA's profilers, by NVTX 3.
+#include <cairn/language.hpp>  // first: the sentence that an older language gets
+
 #include <cstddef>
 #include <cstdint>
 #include <utility>

@@ -1,5 +1,7 @@
 #pragma once
 /// \file threads.hpp  Parts of a plan's table on several threads. Component `threads`.
+#include <cairn/language.hpp>  // first: the sentence that an older language gets
+
 #include <atomic>
 #include <cstddef>
 #include <exception>

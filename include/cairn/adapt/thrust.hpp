@@ -1,6 +1,8 @@
 #pragma once
 /// \file thrust.hpp  Vectors of Thrust in device memory as states, and as parts of states.
 /// Works with every device system of Thrust: CUDA, and with a plain host compiler CPP, OMP and TBB.
+#include <cairn/language.hpp>  // first: the sentence that an older language gets
+
 #include <type_traits>
 #include <thrust/device_vector.h>
 #include <thrust/iterator/iterator_traits.h>

@@ -1,10 +1,10 @@
-// error: the inputs must be a tensor, tuples, vectors or dictionaries of tensors
+// error: the inputs must be tensors, tuples, vectors, dictionaries or optionals of tensors
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 
-int const power = 3;
+auto const f = [](at::Tensor const& x, int n) { return x.pow(n); };
 #ifdef CAIRN_FIXED
-auto const y = cairn::checkpoint([](at::Tensor const& x) { return x.pow(power); }, at::ones(3));
+auto const y = cairn::checkpoint(f, at::ones(3), 3);
 #else
-auto const y = cairn::checkpoint([](at::Tensor const& x, int n) { return x.pow(n); }, std::tuple{at::ones(3), power});
+auto const y = cairn::checkpoint(f, std::tuple{at::ones(3), 3});
 #endif

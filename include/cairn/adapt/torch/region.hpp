@@ -8,10 +8,12 @@
 #include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/arg.h>
 #include <torch/nn/module.h>
 #include <cairn/adapt/torch/ambient.hpp>
 #include <cairn/adapt/torch/determinism.hpp>
+#include <cairn/adapt/torch/region_call.hpp>
 #include <cairn/adapt/torch/region_frame.hpp>
 #include <cairn/adapt/torch/saved_hooks.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
@@ -39,66 +41,75 @@ namespace detail {
 
 inline constexpr char const* region_name = "cairn::checkpoint";
 
-/// Whether f takes the elements of a tuple as its arguments.
-template <class F, class Tuple>
-inline constexpr bool takes_elements = false;
-template <class F, class Tuple>
-  requires requires { std::tuple_size<Tuple>::value; }
-inline constexpr bool takes_elements<F, Tuple> = []<std::size_t... K>(std::index_sequence<K...>) {
-  return std::is_invocable_v<F&, std::tuple_element_t<K, Tuple> const&...>;
-}(std::make_index_sequence<std::tuple_size_v<Tuple>>{});
+/// Where the options stand among the arguments behind the function: last, or nowhere.
+template <class... Arguments>
+inline constexpr bool ends_in_options = std::is_same_v<std::tuple_element_t<sizeof...(Arguments) - 1, std::tuple<Arguments...>>, CheckpointOptions>;
 
-template <class F, class Inputs>
-decltype(auto) call_region(F& f, Inputs const& inputs) {
-  if constexpr (takes_elements<F, Inputs>) return std::apply(f, inputs);
-  else return f(inputs);
+template <class F, class... Arguments>
+auto run_region(F f, CheckpointOptions const& options, Arguments const&... arguments) {
+  constexpr bool is_function = !std::is_base_of_v<torch::nn::Module, F>;
+  static_assert(is_function, "cairn: the function is a module itself, which would be copied; give its holder, such as torch::nn::Linear, or a std::shared_ptr to it");
+  constexpr bool are_inputs = (region_argument<Arguments> && ...);
+  static_assert(!is_function || are_inputs,
+                "cairn: the inputs must be tensors, tuples, vectors, dictionaries or optionals of tensors, types with cairn::tensor_traits, or scalars; let the function capture what else it needs");
+  if constexpr (!is_function || !are_inputs) return refused{};
+  else {
+    constexpr bool is_called = is_unpacked<F, Arguments...> || calls_with<F, Arguments...>;
+    static_assert(is_called, "cairn: the function must be callable with its inputs, or with the elements of a tuple of inputs");
+    if constexpr (!is_called) return refused{};
+    else {
+      if (!at::GradMode::is_enabled()) return call_region(f, arguments...);
+      need_saved_hooks(region_name);
+      tensor_list parts;
+      (append_argument(arguments, parts), ...);
+      auto buffers = buffers_of_function(f);
+      buffers.insert(buffers.end(), options.buffers().begin(), options.buffers().end());
+      std::tuple<Arguments...> const all{arguments...};
+      // Where the function can be copied, a second run begins with what it captured by value as it was at first.
+      constexpr bool copies = std::is_copy_constructible_v<F>;
+      std::shared_ptr<F> held;
+      if constexpr (copies) held = std::make_shared<F>(f);
+      else held = std::make_shared<F>(std::move(f));
+      auto again = [held, like = read_arguments(all, tensor_list(parts.size()))](tensor_list const& leaves) {
+        std::apply([&](auto const&... one) { (void)call_region(*held, one...); }, read_arguments(like, leaves));
+      };
+      auto const frame = std::make_shared<region_frame>(
+          std::move(again), parts, region_frame::settings{options.early_stop(), options.rng(), options.determinism(), std::move(buffers), region_name});
+      saved_hooks_scope const hooks{frame->first_run()};
+      if constexpr (copies) return call_region(f, arguments...);
+      else return call_region(*held, arguments...);
+    }
+  }
 }
 
 }  // namespace detail
 
-/// Calls `f(inputs)` and keeps nothing of what autograd saves in it but the inputs; backward runs it again, when it first asks, under the generators and
+/// Calls `f(inputs...)` and keeps nothing of what autograd saves in it but the inputs; backward runs it again, when it first asks, under the generators and
 /// automatic casts of the first time. Regions nest, and retain_graph, autograd::grad and double backward work as without. Gradients have the same bits.
 /// What f captures by reference counts as in the plain call. Without grad mode it is the plain call.
-/// \param f  a function of its inputs alone, copied; it must not catch what it does not know
-/// \param inputs  see `tensor_state`: f's argument, or its arguments where that is a tuple, a pair or an array and f takes its elements. Tensors may be
-///        undefined. Where it has `tensor_traits` of your own, `like` holds undefined tensors when it is put together again
+/// \param f  a function of its inputs alone, or a module: a holder such as `torch::nn::Linear`, a Sequential, a std::shared_ptr to a module, an AnyModule. It
+///        must not catch what it does not know. It is copied, or moved where it cannot be. A module's buffers, such as running means, change once
+/// \param first, more  f's arguments: a `tensor_state` each, such as a tensor or an optional one, or a number, enumerator, string, at::Scalar or at::Device.
+///        One tuple, pair or array is taken apart where f takes its elements. Tensors may be undefined. A type with `tensor_traits` of your own is put together
+///        again from a `like` that holds undefined tensors. A last argument of the type `CheckpointOptions` is for the region, not for f
 /// \returns what f returns
 /// \throws invalid_call   under an engine that is not LibTorch's own, and in backward where an input, a parameter or a saved tensor was changed in place
 /// \throws recompute_mismatch   in backward where the second run saves other tensors
-template <class F, class Inputs>
-auto checkpoint(F f, Inputs const& inputs, CheckpointOptions const& options = {}) {
-  constexpr bool is_state = tensor_state<Inputs>;
-  static_assert(is_state, "cairn: the inputs must be a tensor, tuples, vectors or dictionaries of tensors, or a type with cairn::tensor_traits; let the function capture what else it needs");
-  if constexpr (!is_state) return detail::refused{};
-  else {
-    constexpr bool is_called = detail::takes_elements<F, Inputs> || std::is_invocable_v<F&, Inputs const&>;
-    static_assert(is_called, "cairn: the function must be callable with its inputs, or with the elements of a tuple of inputs");
-    if constexpr (!is_called) return detail::refused{};
-    else {
-      if (!at::GradMode::is_enabled()) return detail::call_region(f, inputs);
-      detail::need_saved_hooks(detail::region_name);
-      auto const parts = detail::tensors_of(inputs);
-      auto again = [f, like = detail::state_of(inputs, tensor_list(parts.size()))](tensor_list const& leaves) mutable {
-        (void)detail::call_region(f, detail::state_of(like, leaves));
-      };
-      auto const frame = std::make_shared<detail::region_frame>(
-          std::move(again), parts, detail::region_frame::settings{options.early_stop(), options.rng(), options.determinism(), options.buffers(), detail::region_name});
-      detail::saved_hooks_scope const hooks{frame->first_run()};
-      return detail::call_region(f, inputs);
-    }
+template <class F, class First, class... More>
+auto checkpoint(F f, First const& first, More const&... more) {
+  if constexpr (sizeof...(More) == 0 || !detail::ends_in_options<First, More...>) {
+    return detail::run_region(std::move(f), CheckpointOptions{}, first, more...);
+  } else {
+    auto const all = std::tie(first, more...);
+    return [&]<std::size_t... K>(std::index_sequence<K...>) {
+      return detail::run_region(std::move(f), std::get<sizeof...(More)>(all), std::get<K>(all)...);
+    }(std::make_index_sequence<sizeof...(More)>{});
   }
 }
 /// The same for `{x, z}`: f takes a std::vector.
 template <class F>
 auto checkpoint(F f, std::initializer_list<at::Tensor> inputs, CheckpointOptions const& options = {}) {
   return checkpoint(std::move(f), tensor_list(inputs), options);
-}
-/// Refused in a sentence: each input as an argument of its own.
-template <class F, tensor_state First, tensor_state Second, class... More>
-auto checkpoint(F const&, First const&, Second const&, More const&...) {
-  constexpr bool is_one = std::is_void_v<First>;
-  static_assert(is_one, "cairn: several inputs are one argument, as in checkpoint(f, std::tuple{x, z})");
-  return detail::refused{};
 }
 
 }  // namespace cairn

@@ -36,7 +36,7 @@ class tensor_reader {
 template <class State>
 struct tensor_traits {};
 
-/// What `checkpointed_loop` runs on: a tensor, or tuples, pairs, arrays, vectors and ordered dictionaries of such, nested as one likes, or a type with
+/// What `checkpointed_loop` runs on: a tensor, or tuples, pairs, arrays, vectors, optionals and ordered dictionaries of such, nested as one likes, or a type with
 /// `tensor_traits`.
 template <class State>
 concept tensor_state = requires(State const& x, tensor_list& parts, tensor_reader& from) {
@@ -111,6 +111,33 @@ struct tensor_traits<std::vector<Part>> {
     bool same = x.size() == y.size();
     for (std::size_t k = 0; same && k < x.size(); ++k) same = detail::alike(x[k], y[k]);
     return same;
+  }
+};
+namespace detail {
+
+/// std::optional, or c10's where LibTorch 1 has one of its own.
+template <class T>
+concept optional_value = requires(T const& x) {
+  typename T::value_type;
+  { x.has_value() } -> std::same_as<bool>;
+  { x.value() } -> std::same_as<typename T::value_type const&>;
+} && std::is_default_constructible_v<T>;
+
+}  // namespace detail
+
+/// A state that may be absent, in each step or in none.
+template <detail::optional_value Optional>
+  requires tensor_state<typename Optional::value_type>
+struct tensor_traits<Optional> {
+  static void flatten(Optional const& x, tensor_list& parts) {  ///< appends its tensors where it is there
+    if (x.has_value()) append_tensors(x.value(), parts);
+  }
+  static Optional unflatten(Optional const& like, tensor_reader& from) {  ///< there where `like` is
+    if (!like.has_value()) return {};
+    return Optional{read_tensors(like.value(), from)};
+  }
+  static bool alike(Optional const& x, Optional const& y) {  ///< whether both are there, and alike, or none is
+    return x.has_value() == y.has_value() && (!x.has_value() || detail::alike(x.value(), y.value()));
   }
 };
 /// An ordered dictionary of states, with the same keys in the same order in each step.
