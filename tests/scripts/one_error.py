@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles a file that must be refused, in our words and briefly.
 
-    one_error.py gcc|clang|nvcc|gcc-ended COMPILER FILE [FLAG...]
+    one_error.py gcc|clang|nvcc|gcc-ended COMPILER FILE [--together FOLDER] [FLAG...]
 
 The file's first line is `// error: REGEX`; a line `// flags: ...` adds flags. Passes if the compiler stops with one
 error, the sentence within the first 6 lines, and at most 10 lines in all (clang: 15), and if with -DCAIRN_FIXED the
@@ -9,6 +9,9 @@ same file compiles in silence, so that nothing else is wrong with it (not asked 
 
 gcc-ended is for files whose headers leave g++ seconds of templates to instantiate behind the last line: it is ended there, unless the first
 line is `// late error: REGEX`. With -DCAIRN_FIXED such files are compiled together, by another test.
+
+--together names the answers of `misuses_together.py`. They stand for a compilation that would pass; where there is none, or it does not pass, the
+file is compiled alone, and that decides.
 """
 import os
 import pathlib
@@ -41,21 +44,8 @@ def compile_file(kind, compiler, file, flags):
     return done.returncode, done.stdout
 
 
-def main():
-    kind, compiler, file, *flags = sys.argv[1:]
-    text = pathlib.Path(file).read_text()
-    first = re.match(r"// (late )?error: (.+)", text)
-    if not first or "CAIRN_FIXED" not in text:
-        print(f"{file}: begins with `// error: REGEX` and holds a part for CAIRN_FIXED")
-        return 1
-    for line in re.findall(r"^// flags: (.+)", text, re.M):
-        flags += line.split()
-
-    sentence = first[2].replace("`", "[`?]")  # nvcc prints ? for a backtick
-    if kind == "gcc-ended" and not first[1]:
-        code, output = compile_until_end(compiler, file, flags)
-    else:
-        code, output = compile_file(kind, compiler, file, flags)
+def faults(kind, sentence, code, output):
+    """What is wrong with an answer, and on which line the sentence stands."""
     lines = output.splitlines()
     errors = sum(bool(ERROR.search(line)) for line in lines)
     said = next((i for i, line in enumerate(lines, 1) if re.search(sentence, line)), None)
@@ -68,15 +58,45 @@ def main():
         wrong.append(f"{len(lines)} lines, at most {MOST_LINES[kind]}")
     if said is None or said > SENTENCE_WITHIN:
         wrong.append(f"/{sentence}/ is on line {said}, not within the first {SENTENCE_WITHIN}")
+    return wrong, f"{len(lines)} lines, sentence on line {said}"
 
-    if kind in ("gcc", "clang"):
+
+def main():
+    kind, compiler, file, *flags = sys.argv[1:]
+    together = None
+    if flags[:1] == ["--together"]:
+        together, flags = pathlib.Path(flags[1]) / f"{pathlib.Path(file).stem}.txt", flags[2:]
+        if not together.exists():
+            together = None
+    text = pathlib.Path(file).read_text()
+    first = re.match(r"// (late )?error: (.+)", text)
+    if not first or "CAIRN_FIXED" not in text:
+        print(f"{file}: begins with `// error: REGEX` and holds a part for CAIRN_FIXED")
+        return 1
+    for line in re.findall(r"^// flags: (.+)", text, re.M):
+        flags += line.split()
+
+    sentence = first[2].replace("`", "[`?]")  # nvcc prints ? for a backtick
+    if together and kind == "nvcc":
+        output = together.read_text() + f'\n\n1 error detected in the compilation of "{file}".\n'  # as nvcc ends for one file
+        wrong, summary = faults(kind, sentence, 1, output)
+        if not wrong:
+            print(f"{summary}, compiled together with others")
+            return 0
+    if kind == "gcc-ended" and not first[1]:
+        code, output = compile_until_end(compiler, file, flags)
+    else:
+        code, output = compile_file(kind, compiler, file, flags)
+    wrong, summary = faults(kind, sentence, code, output)
+
+    if kind in ("gcc", "clang") and not together:
         code, fixed_output = compile_file(kind, compiler, file, [*flags, "-DCAIRN_FIXED"])
         if code != 0 or fixed_output:
             wrong.append("with -DCAIRN_FIXED it does not compile in silence")
             output += fixed_output
     for fault in wrong:
         print(f"{file}: {fault}")
-    print(output if wrong else f"{len(lines)} lines, sentence on line {said}")
+    print(output if wrong else summary)
     return bool(wrong)
 
 
