@@ -1,12 +1,13 @@
 // Two libraries with hidden visibility and regions of their own, loaded into one program without a name in common.
+#include "support/torch.hpp"
 #include <functional>
 #include <string>
 #include <vector>
 #ifdef CAIRN_REGION_LIBRARIES
 #include <dlfcn.h>
 #endif
-#include <cairn/adapt/torch.hpp>
-#include "support/torch.hpp"
+#include <cairn/adapt/torch/byte_meter.hpp>
+#include <cairn/adapt/torch/region.hpp>
 
 namespace libraries_tests {
 using at::Tensor;
