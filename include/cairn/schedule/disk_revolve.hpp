@@ -109,7 +109,7 @@ class disk_revolve {
   [[nodiscard]] static double fill(detail::tier_table& into, slot_index ram, disk_revolve_options const& options, slot_index& disk) {
     step_index const steps = into.steps;
     std::size_t const lengths = std::size_t(steps) + 1;
-    detail::work_meter meter{who, steps, 1, options.limit, detail::least_sums_of_row(steps)};
+    detail::row_meter meter{who, steps, 1, options.limit, detail::least_sums_of_row(steps)};
     into.choices.assign(lengths, 0);
     detail::table<double> ahead(lengths);     // y u + read + P(y)
     detail::table<double> now(lengths);       // O(x)

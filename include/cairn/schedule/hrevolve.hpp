@@ -113,7 +113,7 @@ class hrevolve {
     if (steps < 2) rows = all_rows = 0;
     detail::check_choices(who, steps, orders > 1 ? 2 * rows : rows, rows > 0 ? detail::hrevolve_table::work : 0, options.most_table_bytes);
     wide const least = all_rows > 0 ? detail::least_sums_of_row(steps) : 0;
-    detail::work_meter meter{who, steps, all_rows, options.limit, least > 0 && all_rows > ~wide{0} / least ? ~wide{0} : all_rows * least};
+    detail::row_meter meter{who, steps, all_rows, options.limit, least > 0 && all_rows > ~wide{0} / least ? ~wide{0} : all_rows * least};
     detail::hrevolve_table work{rows > 0 ? std::size_t(steps) + 1 : 0};
     detail::tier_table next;
     best.cost = std::numeric_limits<double>::infinity();

@@ -36,7 +36,7 @@ class hrevolve_table {
   /// Fills `into.choices`, which has room, and returns the cost without turns; infinite where a double cannot hold it.
   /// \pre `into` has its levels, in the order `order`
   /// \throws too_much_work
-  double fill(tier_table& into, tier_set const& tiers, tier_positions const& order, double advance, work_meter& meter) {
+  double fill(tier_table& into, tier_set const& tiers, tier_positions const& order, double advance, row_meter& meter) {
     if (into.steps < 2) return 0;
     for (std::size_t k = 0; k < order.size(); ++k) {
       if (into.level[k].kind != level_kind::binomial) fill_level(into, k, tiers.of[order[k]], advance, meter);
@@ -52,7 +52,7 @@ class hrevolve_table {
     step_index advances = 0;
     for (step_index x = 2; x <= steps; ++x) low_[std::size_t(x)] = double(advances += run.at(x)) * advance;
   }
-  void fill_level(tier_table& into, std::size_t k, storage_tier const& costs, double advance, work_meter& meter) {
+  void fill_level(tier_table& into, std::size_t k, storage_tier const& costs, double advance, row_meter& meter) {
     step_index const steps = into.steps;
     if (k == 0)
       for (step_index x = 2; x <= steps; ++x) low_[std::size_t(x)] = impossible<double>;

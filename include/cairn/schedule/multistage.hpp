@@ -104,7 +104,7 @@ class multistage {
   static void fill(detail::tier_table& into, slot_index ram, slot_index disk, work_limit const& limit) {
     step_index const steps = into.steps;
     std::size_t const lengths = std::size_t(steps) + 1;
-    detail::work_meter meter{who, steps, wide(disk), limit, wide(disk) * wide(steps - 1 - ram)};  // one for each number that is made
+    detail::row_meter meter{who, steps, wide(disk), limit, wide(disk) * wide(steps - 1 - ram)};  // one for each number that is made
     into.choices.assign(lengths * std::size_t(disk), 0);
     detail::table<std::uint64_t> before(lengths);  // O(x, m - 1)
     detail::table<std::uint64_t> own(lengths);     // P(x, m)

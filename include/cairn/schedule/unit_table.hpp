@@ -45,7 +45,7 @@ class unit_rows {
   unit_rows(char const* who, step_index steps, slot_index units, unit_rules const& rules, work_limit const& limit)
       : width_{std::size_t(steps) + 1}, units_{std::size_t(units)}, rules_{rules}, cells_(std::size_t(cells(steps, units, rules))) {
     table<std::uint64_t> left(width_), right(width_);
-    work_meter meter{who, steps, cells(steps, units, rules) / wide(width_), limit};
+    row_meter meter{who, steps, cells(steps, units, rules) / wide(width_), limit};
     for (std::size_t m = 0; m <= units_; ++m) {
       fill(m, false, left.begin(), right.begin(), meter);
       if (has_held(m)) fill(m, true, left.begin(), right.begin(), meter);
@@ -81,7 +81,7 @@ class unit_rows {
     return rules_.keeps_tapes && m >= paid() ? std::uint64_t{1} + row(m - paid(), rules_.restarts)[n - 1] : impossible<std::uint64_t>;
   }
   /// \param left, right  room for one row each
-  void fill(std::size_t m, bool held, std::uint64_t* left, std::uint64_t* right, work_meter& meter) {
+  void fill(std::size_t m, bool held, std::uint64_t* left, std::uint64_t* right, row_meter& meter) {
     Number* const own = cells_.begin() + start(m, held);
     bool const splits = held || (m > 0 && rules_.keeps_states);
     if (splits) {

@@ -1,58 +1,98 @@
 #pragma once
-/// \file work_limit.hpp  How long the making of a plan's table may take, counted as it is made.
+/// \file work_limit.hpp  How long the making of a plan may take, counted as it is made.
+#include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn {
 
-/// How much work the making of a plan's table may be, in sums of two of its entries, of which a second has some 10^9. The same limit stops at the same place everywhere; who
-/// wants seconds looks at a clock in `stop`.
+/// How much work the making of a plan may be, in sums of two entries of a table, of which a second has some 10^9; other work counts as the sums that take as long. The same limit
+/// stops at the same place everywhere; who wants seconds looks at a clock in `stop`.
 struct work_limit {
   wide most_sums = ~wide{0};  ///< more are not made; no limit by default
-  /// Asked every 2^24 sums or so with `context` and the share of the table that is made, 0 .. 1: whether to give up. Never where it is null. May throw.
+  /// Asked every 2^24 sums or so with `context` and the share of the table that is made, 0 .. 1, below 0 where nobody knows: whether to give up. Never where it is null. May throw.
   bool (*stop)(void* context, double share) = nullptr;
   void* context = nullptr;  ///< for `stop`
 };
 
 namespace detail {
 
-/// Counts the work of one table row by row.
+/// Counts work against a limit. Who passes it once is refused from then on.
 class work_meter {
+ public:
+  /// \param who  the public name that makes the plan   \param what  how long it is   \param advice  what would work
+  work_meter(char const* who, named_value what, work_limit const& limit, char const* advice) : who_{who}, advice_{advice}, what_{what}, limit_{limit}, next_{first_look(limit)} {}
+
+  /// After so many sums.   \param share  answers how much of the table is made, 0 .. 1, below 0 where nobody knows   \throws too_much_work   or what `stop` throws
+  template <class Share>
+  void add(wide sums, Share const& share) {
+    done_ += sums;
+    if (done_ > next_) look(share());
+  }
+  /// The same where nobody knows how much is made.
+  void add(wide sums) {
+    add(sums, [] { return -1.0; });
+  }
+  [[nodiscard]] bool has_stopped() const noexcept { return has_stopped_; }  ///< whether the limit was passed
+
+ private:
+  static constexpr wide between_looks = wide{1} << 24;
+
+  [[nodiscard]] static wide first_look(work_limit const& limit) noexcept { return limit.most_sums < between_looks ? limit.most_sums : between_looks; }
+  [[gnu::noinline]] void look(double share) {
+    bool const is_out = done_ > limit_.most_sums;
+    if (is_out || has_stopped_ || (limit_.stop && limit_.stop(limit_.context, share < 1 ? share : 1))) {
+      has_stopped_ = true;
+      next_ = 0;
+      named_value values[4]{what_, {"sums made", done_}};
+      std::size_t count = 2;
+      if (is_out) values[count++] = {"most sums", limit_.most_sums};
+      if (share >= 0) values[count++] = {"percent of the table", wide(100 * (share < 1 ? share : 1))};
+      throw too_much_work{who_, is_out ? "the table of this plan takes too much work" : "the making of this plan was stopped", values, count, advice_};
+    }
+    next_ = limit_.most_sums - done_ < between_looks ? limit_.most_sums : done_ + between_looks;
+  }
+
+  char const* who_;
+  char const* advice_;
+  named_value what_;
+  work_limit limit_;
+  wide done_ = 0, next_;
+  bool has_stopped_ = false;
+};
+
+/// Counts work where somebody counts it.   \param meter  null where nobody does
+template <class... Share>
+void count_work(work_meter* meter, wide sums, Share const&... share) {
+  if (meter) meter->add(sums, share...);
+}
+
+/// Counts the work of one table row by row.
+class row_meter {
  public:
   /// \param who  the public name that makes the plan   \param rows  that the table has   \param least  sums that it takes at least
   /// \throws too_much_work   before the first sum where `least` are too many
-  work_meter(char const* who, step_index steps, wide rows, work_limit const& limit, wide least = 0)
-      : who_{who}, steps_{steps}, rows_{rows}, limit_{limit}, next_{limit.most_sums < between_looks ? limit.most_sums : between_looks} {
+  row_meter(char const* who, step_index steps, wide rows, work_limit const& limit, wide least = 0) : meter_{who, {"steps", steps}, limit, advice}, steps_{steps}, rows_{rows} {
     if (least > limit.most_sums)
       throw too_much_work{who, "the table of this plan takes too much work", {{"steps", steps}, {"least sums", least}, {"most sums", limit.most_sums}}, advice};
   }
   /// After the number for x steps of a row.   \throws too_much_work   or what `stop` throws
   void add(step_index sums, step_index x) {
-    done_ += wide(sums);
-    if (done_ > next_) look(x);
+    // The number for x steps is the least of some x sums, so that half the work of a row lies behind 7/10 of it.
+    meter_.add(wide(sums), [&] {
+      double const part = double(x) / double(steps_);
+      return (double(row_) + part * part) / double(rows_);
+    });
   }
   void end_row() noexcept { ++row_; }  ///< the next numbers are of another row
 
  private:
-  static constexpr wide between_looks = wide{1} << 24;
   static constexpr char const* advice = "allow more, or give fewer steps, slots or units";
 
-  /// The number for x steps is the least of some x sums, so that half the work of a row lies behind 7/10 of it.
-  [[gnu::noinline]] void look(step_index x) {
-    double const part = double(x) / double(steps_), share = (double(row_) + part * part) / double(rows_);
-    bool const is_out = done_ > limit_.most_sums;
-    if (is_out || (limit_.stop && limit_.stop(limit_.context, share < 1 ? share : 1)))
-      throw too_much_work{who_, is_out ? "the table of this plan takes too much work" : "the making of this plan was stopped",
-                          {{"steps", steps_}, {"sums made", done_}, {"most sums", limit_.most_sums}, {"percent of the table", wide(100 * share)}}, advice};
-    next_ = limit_.most_sums - done_ < between_looks ? limit_.most_sums : done_ + between_looks;
-  }
-
-  char const* who_;
+  work_meter meter_;
   step_index steps_;
-  wide rows_, row_ = 0, done_ = 0;
-  work_limit limit_;
-  wide next_;
+  wide rows_, row_ = 0;
 };
 
 /// Sums that a row of `least_sum` takes at least: one for each block, for each number.

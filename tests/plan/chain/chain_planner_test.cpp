@@ -176,7 +176,13 @@ TEST_CASE("the least memory for a time is never a slower plan, whatever the meth
             ++refusals;
             if (refused.value_count() == 1) {  // no plan at all
               CHECK(slots > 0);
-              CHECK(planner.why_infeasible(600 * planner.store_all_peak()));
+              auto const whatever = Catch::Matchers::ContainsSubstring("this method finds no plan, whatever the budget");
+              for (std::int64_t const budget : {std::int64_t{0}, planner.store_all_peak(), 600 * planner.store_all_peak()}) {
+                CHECK_THROWS_WITH(planner.plan(budget), whatever);
+                CHECK_THROWS_WITH(planner.why_infeasible(budget), whatever);
+              }
+              CHECK_THROWS_WITH(planner.least_bytes(), whatever);
+              CHECK_THROWS_AS(planner.pareto(), cairn::infeasible_budget);
               continue;
             }
             REQUIRE(refused.value_count() == 2);

@@ -5,6 +5,7 @@
 #include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
 #include <cairn/plan/chain/slot_table.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {
 
@@ -16,6 +17,7 @@ struct chain_options {
   std::int64_t slots = 0;    ///< of methods that divide the budget into slots; chosen where 0
   std::vector<chain_tier> tiers = {};  ///< for `tiers`: where else states may be kept, fast ones first
   chain_launcher launch = {};          ///< runs parts of tables at once; one after the other where empty
+  work_limit limit = {};               ///< how much work one call of the planner may be, whatever the method; then it answers the best plan found, or throws too_much_work
 };
 
 }  // namespace cairn

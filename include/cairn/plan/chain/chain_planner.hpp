@@ -37,9 +37,10 @@ class chain_planner {
   explicit chain_planner(chain work, chain_options options = {}) : search_{std::move(work), std::move(options)} {}
 
   /// The fastest plan that the method finds whose peak is at most `budget` bytes, state 0 not counted.
-  /// Cost: see `chain_options::effort` and the methods
-  /// \throws infeasible_budget   that says the least feasible bytes
+  /// Cost: see `chain_options::effort`, `chain_options::limit` and the methods. Where the limit is passed, the best plan found by then: its gap says what is proven.
+  /// \throws infeasible_budget   that says the least feasible bytes   \throws too_much_work   where no plan was found before the limit was passed
   [[nodiscard]] chain_plan plan(std::int64_t budget) {
+    search_.start();
     if (auto found = search_.plan(budget, search_.options().effort)) return std::move(*found);
     auto const why = reason(budget);
     throw infeasible_budget{who, "no plan of this chain keeps within the budget", {{"budget", budget}, {"least bytes", why.least_bytes}, {"stage that needs the most", why.stage}, {"its bytes", why.lower_bound}},
@@ -47,17 +48,20 @@ class chain_planner {
   }
 
   /// The plan of the smallest budget at which the method's makespan is at most `time`; where the optimum is not exact, to 1/1000 of that budget.
+  /// Where the limit of work is passed, the smallest found by then.
   /// \throws infeasible_budget   where `time` is less than storing everything takes, and where the method finds no plan so fast, saying its fastest
+  /// \throws too_much_work   where no plan so fast was found before the limit was passed
   [[nodiscard]] chain_plan min_memory(std::int64_t time) {
+    search_.start();
     auto const& model = search_.model();
     if (time < model.store_all_time())
       throw infeasible_budget{who, "no plan of this chain is so fast", {{"time", time}, {"time of storing everything", model.store_all_time()}}, "give that time, or more"};
     chain_plan best = fast_enough(time);
     std::int64_t low = detail::least_peak_bound(model) - 1, high = (std::max)(best.cost.peak, low + 1);
     double effort = search_.options().effort / 8;
-    while (high - low > 1) {
+    while (high - low > 1 && !search_.has_stopped()) {
       std::int64_t const middle = low + (high - low) / 2;
-      auto found = search_.plan(middle, effort);
+      auto found = planned_so_far(middle, effort);
       if (found && found->cost.makespan <= time) {
         high = (std::min)(middle, (std::max)(found->cost.peak, low + 1));
         best = std::move(*found);
@@ -70,18 +74,24 @@ class chain_planner {
   }
 
   /// Plans from the least feasible budget to that of storing everything, each faster than all that are smaller, at budgets of equal ratios.
+  /// Where the limit of work is passed, those found by then and that of storing everything.
   /// Cost: that of one plan in all, or a little more   \param most_points  >= 2
+  /// \throws infeasible_budget   where the method finds no plan at any budget   \throws too_much_work   where no plan was found before the limit was passed
   [[nodiscard]] std::vector<chain_plan> pareto(std::size_t most_points = 40) {
+    search_.start();
     if (most_points < 2) throw invalid_plan{who, "too few points for a curve", {{"points", most_points}}, "give 2 or more"};
     std::vector<chain_plan> front;
-    std::int64_t const least = search_.least_bytes(), most = (std::max)(least, search_.model().store_all_peak());
+    std::int64_t const least = least_budget(), most = (std::max)(least, search_.model().store_all_peak());
     double const ratio = std::pow(double(most) / double(std::max<std::int64_t>(1, least)), 1 / double(most_points - 1));
     std::int64_t before = -1;
     for (std::size_t k = 0; k < most_points; ++k) {
+      if (search_.has_stopped()) k = most_points - 1;
       std::int64_t const budget = k == 0 ? least : k + 1 == most_points ? most : std::clamp(std::int64_t(double(least) * std::pow(ratio, double(k))), least, most);
       if (budget == before) continue;
       before = budget;
-      auto found = search_.plan(budget, search_.options().effort / double(most_points));
+      bool const is_last_hope = front.empty() && k + 1 == most_points;
+      double const effort = search_.options().effort / double(most_points);
+      auto found = is_last_hope ? search_.plan(budget, effort) : planned_so_far(budget, effort);
       if (!found || (!front.empty() && found->cost.makespan >= front.back().cost.makespan)) continue;
       front.push_back(std::move(*found));
     }
@@ -89,13 +99,19 @@ class chain_planner {
   }
 
   /// What binds where no plan keeps within the budget; nothing where one does.
+  /// \throws infeasible_budget   where the method finds no plan at any budget   \throws too_much_work   where the limit is passed before that is known
   [[nodiscard]] std::optional<chain_infeasibility> why_infeasible(std::int64_t budget) {
+    search_.start();
     if (search_.plan(budget, search_.options().effort)) return {};
     return reason(budget);
   }
 
   /// The least budget for which the method finds a plan. Where it works in slots or tries segments, to 1/1000.
-  [[nodiscard]] std::int64_t least_bytes() { return search_.least_bytes(); }
+  /// \throws infeasible_budget   where the method finds no plan at any budget   \throws too_much_work   where the limit is passed before that is known
+  [[nodiscard]] std::int64_t least_bytes() {
+    search_.start();
+    return proven_least();
+  }
   /// The budget from which on everything is stored; more buys nothing.
   [[nodiscard]] std::int64_t store_all_peak() const noexcept { return search_.model().store_all_peak(); }
   /// The makespan of storing everything; none is shorter.
@@ -106,13 +122,32 @@ class chain_planner {
  private:
   static constexpr char const* who = "cairn::chain_planner";
 
-  /// A plan within `time`, from the budget of storing everything on: slots round up, and some methods never store everything. With k slots nothing changes from the budget on at
-  /// which each item takes one, so that k times all bytes are enough to try; where a method takes more slots for more bytes, rounding is a few percent. Few slots may fit the sizes
-  /// of a smaller budget better, so these come last.   \throws infeasible_budget
+  /// The least budget that is found to do.   \throws infeasible_budget   where none does
+  [[nodiscard]] std::int64_t least_budget() {
+    if (auto const least = search_.least_bytes()) return *least;
+    refuse_all();
+  }
+  [[noreturn]] void refuse_all() const {
+    throw infeasible_budget{who, "this method finds no plan, whatever the budget", {{"slots", search_.options().slots}}, "give more slots, or plan by chain_method::automatic"};
+  }
+  /// The same, proven to be the least.
+  [[nodiscard]] std::int64_t proven_least() {
+    std::int64_t const least = least_budget();
+    if (!search_.knows_least())
+      throw too_much_work{who, "the least bytes of this chain were not found with the work that is allowed", {{"stages", search_.model().stages}, {"bytes that do", least}},
+                          "allow more by chain_options::limit, or give the bytes that do"};
+    return least;
+  }
+  /// A plan of a call that has others to answer with: nothing where the limit is passed first.
+  [[nodiscard]] std::optional<chain_plan> planned_so_far(std::int64_t budget, double effort) {
+    try {
+      return search_.plan(budget, effort);
+    } catch (too_much_work const&) { return {}; }
+  }
+  /// A plan within `time`, from the budget of storing everything on: slots round up, and some methods never store everything. Few slots may fit the sizes of a smaller budget better,
+  /// so these come last.   \throws infeasible_budget, too_much_work
   [[nodiscard]] chain_plan fast_enough(std::int64_t time) {
-    std::int64_t const least = search_.least_bytes(), first = (std::max)(search_.model().store_all_peak(), least);
-    bool const few_slots = search_.options().by == chain_method::own_tapes || search_.options().by == chain_method::tiers;  // 501 at most, however many bytes there are
-    wide const most = wide(first) * wide(std::max<std::int64_t>(search_.options().slots, few_slots ? 512 : 4));
+    std::int64_t const least = least_budget(), first = (std::max)(search_.model().store_all_peak(), least), most = search_.most_bytes(first);
     std::optional<chain_plan> fastest;
     auto const is_enough_at = [&](std::int64_t budget) {
       auto found = search_.plan(budget, search_.options().effort);
@@ -121,17 +156,20 @@ class chain_planner {
     };
     for (std::int64_t budget = first;; budget = budget > 0 ? 2 * budget : 1) {
       if (is_enough_at(budget)) return std::move(*fastest);
-      if (wide(budget) >= most || budget > detail::endless) break;
+      if (budget >= most || search_.has_stopped()) break;
     }
-    for (std::int64_t budget = least; budget < first; budget += budget / 4 + 1)
+    for (std::int64_t budget = least; budget < first && !search_.has_stopped(); budget += budget / 4 + 1)
       if (is_enough_at(budget)) return std::move(*fastest);
-    if (!fastest) throw infeasible_budget{who, "this method finds no plan, whatever the budget", {{"slots", search_.options().slots}}, "give more slots, or plan by chain_method::automatic"};
+    if (!fastest) refuse_all();
+    if (search_.has_stopped())
+      throw too_much_work{who, "no plan so fast was found with the work that is allowed", {{"time", time}, {"time of the fastest found", fastest->cost.makespan}},
+                          "allow more by chain_options::limit, or give that time"};
     throw infeasible_budget{who, "this method finds no plan so fast", {{"time", time}, {"time of the fastest found", fastest->cost.makespan}},
                             "give that time, or more, or plan by chain_method::automatic"};
   }
   [[nodiscard]] chain_infeasibility reason(std::int64_t budget) {
     auto const most = detail::binding_need(search_.model());
-    return {budget, search_.least_bytes(), most.bytes, most.stage, most.is_backward, most.state, most.tape, most.adjoint, most.work};
+    return {budget, proven_least(), most.bytes, most.stage, most.is_backward, most.state, most.tape, most.adjoint, most.work};
   }
 
   detail::chain_search search_;

@@ -12,6 +12,7 @@
 #include <cairn/plan/chain/chain_model.hpp>
 #include <cairn/plan/chain/replay.hpp>
 #include <cairn/plan/chain/segments.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -42,8 +43,8 @@ namespace cairn::detail {
 /// The fastest of `chen_greedy_at` that keeps within the budget, and of those the one with the lowest peak; nothing where none does.
 /// Segments change only where the bytes at which they are closed are a sum of neighbouring tapes: all such sums are tried, or where there are more than
 /// `most_tries` so many of them, from the smallest tape to all tapes in equal ratios.
-/// Cost: O(L) for each, by playing it
-[[nodiscard]] inline std::optional<std::vector<chain_action>> chen_greedy(chain_model const& c, std::int64_t budget, std::size_t most_tries = 64) {
+/// Cost: O(L) for each, by playing it   \param meter  counts the work; null for no limit   \throws too_much_work
+[[nodiscard]] inline std::optional<std::vector<chain_action>> chen_greedy(chain_model const& c, std::int64_t budget, std::size_t most_tries = 64, work_meter* meter = nullptr) {
   std::size_t const stages = std::size_t(c.stages);
   // Below every sum, segments are single stages; it is the candidate before the first.
   std::vector<std::int64_t> closings{-1};
@@ -63,6 +64,7 @@ namespace cairn::detail {
   chain_cost least;
   for (auto const most : closings) {
     auto plan = chen_greedy_at(c, most);
+    count_work(meter, 64 * wide(stages + 1));
     chain_cost const cost = replay(c, plan, {}, "cairn::chain_planner");
     if (cost.peak > budget || (best && std::tie(least.makespan, least.peak) <= std::tie(cost.makespan, cost.peak))) continue;
     best = std::move(plan);

@@ -9,6 +9,7 @@
 #include <vector>
 #include <cairn/plan/chain/chain_model.hpp>
 #include <cairn/plan/chain/knapsack.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -62,9 +63,12 @@ struct peak_need {
 /// as values, bytes as weights, taken from above. So D(a) = max over b < a of W(a, b) + D(b), D(0) = 0, bounds all that is run again from T_a on.
 class window_bound {
  public:
+  static constexpr std::size_t usual_windows = 4'000'000;  ///< a second or so
+
   /// \param effort  visits of knapsacks in all, after which they are relaxed; the bound then is lower, and still one
-  window_bound(chain_model const& c, std::int64_t budget, std::int64_t effort)
-      : c_{c}, budget_{budget}, effort_{effort}, place_(std::size_t(c.stages)), order_{by_density()}, lighter_(std::size_t(c.stages) + 1),
+  /// \param most_windows  that are looked at; fewer make a lower bound   \param meter  counts the work; null for no limit
+  window_bound(chain_model const& c, std::int64_t budget, std::int64_t effort, std::size_t most_windows = usual_windows, work_meter* meter = nullptr)
+      : c_{c}, budget_{budget}, effort_{effort}, most_windows_{most_windows}, meter_{meter}, place_(std::size_t(c.stages)), order_{by_density()}, lighter_(std::size_t(c.stages) + 1),
         again_(std::size_t(c.stages) + 1), alone_{growing_knapsack{order_}}, in_tape_{growing_knapsack{order_}} {
     for (std::size_t k = 1; k < lighter_.size(); ++k) {
       lighter_[k] = k - 1;
@@ -73,9 +77,9 @@ class window_bound {
   }
 
   /// D(L). Of long chains only from some states on: what is run again from T_a on is no less than from a later T on.
-  /// Cost: O(min(L^2, most_windows) log L) for each of the states that matter as sources, and the effort; O(L) memory
+  /// Cost: O(min(L^2, most_windows) log L) for each of the states that matter as sources, and the effort; O(L) memory   \throws too_much_work
   [[nodiscard]] std::int64_t extra_forward() {
-    std::size_t const stages = again_.size() - 1, stride = stages * stages / 2 / most_windows + 1;
+    std::size_t const stages = again_.size() - 1, stride = stages * stages / 2 / most_windows_ + 1;
     for (std::size_t a = 1; a <= stages; ++a)
       if ((stages - a) % stride == 0) windows_from(a);
       else again_[a] = again_[a - 1];
@@ -122,6 +126,7 @@ class window_bound {
     for (std::size_t b = a; b-- > 0;) {
       for (auto* const one : all)
         if (b + 1 < one->end) one->tapes.add(place_[b + 1]);
+      sources_ = 0;
       std::int64_t const gain_wanted = again_[a] - again_[b];
       std::int64_t const roughly = window(a, b, [](shelf const& one, std::int64_t free) { return one.tapes.relaxed(free); });
       std::int64_t least = roughly;
@@ -131,10 +136,12 @@ class window_bound {
           std::int64_t visits = (std::min)(allowance, most_visits);
           allowance -= visits;
           std::int64_t const value = one.tapes.most(free, visits);
+          sources_ += 1'000;  // a knapsack takes as long as so many sources
           allowance += std::max<std::int64_t>(visits, 0);
           return value;
         });
       again_[a] = (std::max)({again_[a], again_[b], least + again_[b]});
+      count_work(meter_, sums_of_a_source * (4 + sources_));
     }
     effort_ += allowance;
   }
@@ -153,6 +160,7 @@ class window_bound {
       for (std::size_t k = b;; k = lighter_[k]) {
         std::int64_t const way = c_.run(std::int64_t(k), std::int64_t(b));
         if (way + at_best >= least) break;
+        ++sources_;
         if (bytes_of(k) <= one->room) least = (std::min)(least, way + from_b - one->spared - kept(*one, one->room - bytes_of(k)));
         if (k == 0) break;
       }
@@ -161,10 +169,13 @@ class window_bound {
   }
 
   static constexpr std::int64_t most_visits = 20'000;  // of one knapsack
-  static constexpr std::size_t most_windows = 4'000'000;  // a second or so
+  static constexpr wide sums_of_a_source = 32;  // that take as long
 
   chain_model const& c_;
   std::int64_t budget_, effort_;
+  std::size_t most_windows_;
+  work_meter* meter_;
+  wide sources_ = 0;  // looked at for the window at hand
   std::vector<std::size_t> place_;    // of a stage's tape in `order_`
   std::vector<knapsack_item> order_;  // tapes by density
   std::vector<std::size_t> lighter_;  // the last state before this one that has fewer bytes, or 0
@@ -174,10 +185,11 @@ class window_bound {
 
 /// No schedule of any kind within `budget` bytes runs stages again for less time than this (`window_bound` says why): with
 /// `store_all_time` a bound on every makespan. 0 where the budget is below `least_peak_bound`: nothing then is to be bounded.
-/// \param effort  visits of knapsacks   Cost: O(min(L^2, 4,000,000) log L) and the effort
-[[nodiscard]] inline std::int64_t extra_forward_bound(chain_model const& c, std::int64_t budget, std::int64_t effort = 4'000'000) {
+/// \param effort  visits of knapsacks   \param most_windows, meter  as of `window_bound`   Cost: O(min(L^2, most_windows) log L) and the effort   \throws too_much_work
+[[nodiscard]] inline std::int64_t extra_forward_bound(chain_model const& c, std::int64_t budget, std::int64_t effort = 4'000'000, std::size_t most_windows = window_bound::usual_windows,
+                                                      work_meter* meter = nullptr) {
   if (budget >= c.store_all_peak() || budget < least_peak_bound(c)) return 0;
-  return window_bound{c, budget, effort}.extra_forward();
+  return window_bound{c, budget, effort, most_windows, meter}.extra_forward();
 }
 
 }  // namespace cairn::detail

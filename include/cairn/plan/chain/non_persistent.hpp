@@ -15,6 +15,7 @@
 #include <cairn/plan/chain/slot_division.hpp>
 #include <cairn/plan/chain/slot_kernel.hpp>
 #include <cairn/plan/chain/stage_classes.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -25,9 +26,10 @@ namespace cairn::detail {
 class non_persistent_table {
  public:
   /// \param model  must outlive the table   \param budget  bytes, state 0 not counted   \param table_limit_bytes  that the table may take
-  /// \throws invalid_plan   for a division that cannot be, and where the table would take more than it may
-  non_persistent_table(chain_model const& model, std::int64_t budget, slot_division division, rounding by, std::int64_t table_limit_bytes = usual_table_bytes)
-      : model_{model}, rules_{model}, most_bytes_{table_limit_bytes}, is_possible_{budget >= 0},
+  /// \param meter  counts the work; null for no limit
+  /// \throws invalid_plan   for a division that cannot be, and where the table would take more than it may   \throws too_much_work
+  non_persistent_table(chain_model const& model, std::int64_t budget, slot_division division, rounding by, std::int64_t table_limit_bytes = usual_table_bytes, work_meter* meter = nullptr)
+      : model_{model}, rules_{model}, most_bytes_{table_limit_bytes}, meter_{meter}, is_possible_{budget >= 0},
         scale_{std::max<std::int64_t>(budget, 0), unit_of(division, model, std::max<std::int64_t>(budget, 0), by, who), by, who}, classes_{std::size_t{0}} {
     if (!is_possible_) return;
     for (std::size_t i = 0; i <= std::size_t(model.stages); ++i) {
@@ -108,7 +110,9 @@ class non_persistent_table {
       times[i] = std::int32_t(model_.u[i] / quantum_);
       sum_u_[i + 1] = sum_u_[i] + times[i];
     }
+    check_bytes(wide(count) * wide(count) * 2);  // of which rows are shared
     classes_ = interval_classes{stage_types(model_, times, true)};
+    count_work(meter_, 8 * wide(count) * wide(count));
     blocks_.clear();
     block_bytes_ = 0;
     check_bytes(wide(classes_.count()) * 4 * sizeof(row) + (wide(scale_.slots()) + 1) * 4 * sizeof(std::int32_t));
@@ -131,7 +135,9 @@ class non_persistent_table {
         std::size_t const number = place(std::int64_t(from), std::int64_t(to));
         if (done[number]) continue;
         done[number] = 1;
+        sums_ = 256;
         make_rows(std::int64_t(from), std::int64_t(to), least[number], drafts);
+        count_work(meter_, sums_, [&] { return double(to) / double(count); });
       }
   }
   void check_bytes(wide bytes) const { check_chain_table(model_, scale_, bytes, most_bytes_, who); }
@@ -199,13 +205,15 @@ class non_persistent_table {
     }
   }
   /// Lowers a row to what one split costs.
-  void lower(draft& d, row const& left, row const& right, std::int32_t size, std::int32_t time) const {
+  void lower(draft& d, row const& left, row const& right, std::int32_t size, std::int32_t time) {
     std::int32_t const low = (std::max)({d.need, left.first, right.first + size});
+    sums_ += 8;
     if (low > d.top) return;
     d.low = (std::min)(d.low, low);
     // Times never grow with the budget: the split's least is at the top, the row's most at the low end.
     std::int32_t const most = d.times[std::size_t(low)];
     if (time + left.best + right.best >= most || time + left.at(d.top) + right.at(d.top - size) >= most) return;
+    sums_ += wide(d.top - low + 1);
     std::int32_t const left_end = std::clamp(left.zero, low, d.top + 1), right_end = std::clamp(right.zero + size, low, d.top + 1);
     std::int32_t const both_end = (std::min)(left_end, right_end);
     std::int32_t* const out = d.times.data();
@@ -258,6 +266,8 @@ class non_persistent_table {
   chain_model const& model_;
   non_persistent_rules rules_;
   std::int64_t most_bytes_;
+  work_meter* meter_;
+  wide sums_ = 0;  ///< of the rows at hand
   bool is_possible_;  ///< the budget is no debt
   slot_scale scale_;
   slot_kernel const& kernel_ = usual_kernel();

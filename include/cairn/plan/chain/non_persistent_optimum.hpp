@@ -9,6 +9,7 @@
 #include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/chain_model.hpp>
 #include <cairn/plan/chain/non_persistent_rules.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -17,9 +18,9 @@ namespace cairn::detail {
 /// sizes all differ.
 class non_persistent_optimum {
  public:
-  /// \param model  must outlive the optimum
-  explicit non_persistent_optimum(chain_model const& model)
-      : model_{model}, rules_{model}, sizes_{model.x, model.s}, count_{std::size_t(model.stages) + 1}, pieces_(4 * count_ * count_), least_(pieces_.size(), endless) {
+  /// \param model  must outlive the optimum   \param meter  counts the work of all searches, must outlive them; null for no limit
+  explicit non_persistent_optimum(chain_model const& model, work_meter* meter = nullptr)
+      : model_{model}, meter_{meter}, rules_{model}, sizes_{model.x, model.s}, count_{std::size_t(model.stages) + 1}, pieces_(4 * count_ * count_), least_(pieces_.size(), endless) {
     for (std::int64_t to = 0; to <= model.stages; ++to)
       for (std::int64_t from = to; from >= 0; --from)
         for (int kind = 0; kind < 4; ++kind)
@@ -33,7 +34,7 @@ class non_persistent_optimum {
   /// Whether the last search was stopped by the limit.
   [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
 
-  /// Time of stages run again by the fastest plan; nothing where there is none, or where the limit of effort is hit.
+  /// Time of stages run again by the fastest plan; nothing where there is none, or where the limit of effort is hit.   \throws too_much_work
   [[nodiscard]] std::optional<std::int64_t> extra_forward(std::int64_t budget) {
     begin();
     piece const found = time_of(rules_.whole(), budget);
@@ -54,6 +55,7 @@ class non_persistent_optimum {
     std::int64_t low, high, time;
   };
   static constexpr std::int64_t any = -endless;
+  static constexpr wide sums_of_a_choice = 64;  ///< that take as long
 
   [[nodiscard]] std::size_t place(segment const& of) const noexcept { return (std::size_t(of.kind) * count_ + std::size_t(of.from)) * count_ + std::size_t(of.to); }
   /// Of a budget besides the first state.
@@ -105,6 +107,7 @@ class non_persistent_optimum {
     piece best{any, endless, endless};
     if (limit_ > 0 && ++steps_ > limit_) gave_up_ = true;
     if (gave_up_) return best;
+    count_work(meter_, sums_of_a_choice * wide(of.to - of.from + 1));
     if (std::int64_t const need = rules_.record_need(of) - rules_.held(of); free < need) {
       best.high = need;
     } else {
@@ -144,6 +147,7 @@ class non_persistent_optimum {
   }
 
   chain_model const& model_;
+  work_meter* meter_;
   non_persistent_rules rules_;
   held_sizes sizes_;
   std::size_t count_;

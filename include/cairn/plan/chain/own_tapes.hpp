@@ -12,6 +12,7 @@
 #include <cairn/plan/chain/chain_model.hpp>
 #include <cairn/plan/chain/segments.hpp>
 #include <cairn/plan/chain/slot_division.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -26,9 +27,9 @@ namespace cairn::detail {
 /// Cost: O(L^3 slots) time, 8 L^2 slots / 2 bytes at most.
 class own_tape_table {
  public:
-  /// \param model  must outlive the table   \param budget  bytes, state 0 not counted
-  /// \throws invalid_plan   for a division that cannot be, and where the table takes more than 2 GiB
-  own_tape_table(chain_model const& model, std::int64_t budget, slot_division division = {}, rounding by = rounding::up)
+  /// \param model  must outlive the table   \param budget  bytes, state 0 not counted   \param meter  counts the work; null for no limit
+  /// \throws invalid_plan   for a division that cannot be, and where the table takes more than 2 GiB   \throws too_much_work
+  own_tape_table(chain_model const& model, std::int64_t budget, slot_division division = {}, rounding by = rounding::up, work_meter* meter = nullptr)
       : model_{model}, ends_{model.stages + 1}, scale_{std::max<std::int64_t>(budget, 0), unit(model, std::max<std::int64_t>(budget, 0), division, by), by, who} {
     for (std::int64_t i = 0; i < ends_; ++i) x_.push_back(i == 0 ? 0 : scale_.size(model.x[std::size_t(i)]));
     if (budget < 0) return;
@@ -37,7 +38,7 @@ class own_tape_table {
     check_chain_table(model, scale_, bytes, usual_table_bytes, who);
     rows_.resize(std::size_t(ends_ * (ends_ + 1) / 2));
     for (std::int64_t s = ends_; s-- > 0;)
-      for (std::int64_t t = s; t < ends_; ++t) fill(s, t);
+      for (std::int64_t t = s; t < ends_; ++t) count_work(meter, fill(s, t), [&] { return double(ends_ - s) / double(ends_); });
   }
 
   /// Whether there is a plan; rounded down, whether one is not excluded.
@@ -122,11 +123,13 @@ class own_tape_table {
     return (i == s ? 0 : model_.x[k]) + model_.x[k + 1] + model_.f[k];
   }
 
-  void fill(std::int64_t s, std::int64_t t) {
+  /// Answers how many sums it took.
+  wide fill(std::int64_t s, std::int64_t t) {
     std::int64_t const low = bottom(s), high = top(s);
     row& out = at(s, t);
     out.least = high + 1;
-    if (high < low) return;
+    wide sums_made = 64;
+    if (high < low) return sums_made;
     std::vector<std::int64_t> times(std::size_t(high - low + 1), endless);
     if (s == t) {
       for (std::int64_t m = std::max<std::int64_t>(low, scale_.need(own_need(s))); m <= high; ++m) times[std::size_t(m - low)] = 0;
@@ -139,6 +142,7 @@ class own_tape_table {
         if (need > high) break;
         std::int64_t const from = (std::max)({low, need, x + right.least, left.least});
         if (from > high) continue;
+        sums_made += wide(high - from + 1);
         std::int64_t* const sums = times.data() + (from - low);
         std::int64_t const *const a = left.times.data() + (from - left.least), *const b = right.times.data() + (from - x - right.least);
         for (std::size_t m = 0; m < std::size_t(high - from + 1); ++m) sums[m] = (std::min)(sums[m], time + a[m] + b[m]);
@@ -147,6 +151,7 @@ class own_tape_table {
     auto const first = std::find_if(times.begin(), times.end(), [](std::int64_t one) { return one < endless; });
     out.least = low + (first - times.begin());
     out.times.assign(first, times.end());
+    return sums_made;
   }
   [[nodiscard]] std::int64_t kept_state(std::int64_t s, std::int64_t t, std::int64_t slots) const noexcept {
     std::int64_t const wanted = time(s, t, slots);

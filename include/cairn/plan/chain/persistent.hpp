@@ -13,6 +13,7 @@
 #include <cairn/plan/chain/plateaus.hpp>
 #include <cairn/plan/chain/slot_table.hpp>
 #include <cairn/plan/chain/sub_chains.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -32,9 +33,9 @@ class persistent_optimum {
  public:
   static constexpr std::int64_t most_stages = 2000;  ///< memory grows with their square: about 100 MB
 
-  /// \param c  must outlive this
-  /// \throws invalid_plan   for more than `most_stages` stages
-  explicit persistent_optimum(chain_model const& c) : c_{c}, parts_{checked(c)}, known_(parts_.count()) {}
+  /// \param c  must outlive this   \param meter  counts the work of this and of all searches, must outlive them; null for no limit
+  /// \throws invalid_plan   for more than `most_stages` stages   \throws too_much_work   as searches do, which may be asked again then
+  explicit persistent_optimum(chain_model const& c, work_meter* meter = nullptr) : c_{c}, meter_{meter}, parts_{checked(c), meter}, known_(parts_.count()) {}
 
   /// The fewest bytes for which there is a plan.
   [[nodiscard]] std::int64_t least_budget() const noexcept { return parts_.least(parts_.number(0, c_.stages)); }
@@ -153,7 +154,9 @@ class persistent_optimum {
     open_.clear();
     ask({from, to, bytes});
     while (!open_.empty()) {
+      std::size_t const before = looks_;
       auto const part = look(open_.back(), end);
+      count_work(meter_, sums_of_a_look * (1 + looks_ - before));
       if (gave_up_) return;
       if (part) {
         ask(*part);
@@ -248,9 +251,11 @@ class persistent_optimum {
   }
   [[nodiscard]] static std::int64_t shifted(std::int64_t end, std::int64_t bytes) noexcept { return end == no_end ? no_end : end + bytes; }
 
+  static constexpr wide sums_of_a_look = 256;  // that take as long
   static constexpr std::size_t none_left = (std::numeric_limits<std::size_t>::max)();
 
   chain_model const& c_;
+  work_meter* meter_;
   sub_chains parts_;
   std::vector<plateaus> known_;
   std::vector<question> open_;

@@ -7,6 +7,7 @@
 #include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/chain_model.hpp>
 #include <cairn/plan/chain/segments.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -17,12 +18,12 @@ namespace cairn::detail {
 /// Cost: O(L^2 n) time and O(L n) memory for at most n choices a state. Where there are more, n spread over them are kept, and `is_exact` says so.
 class single_level {
  public:
-  /// \param model  must outlive the object   \param most_choices  kept at each state, >= 2
-  single_level(chain_model const& model, std::int64_t budget, std::size_t most_choices = 4096) : model_{model}, budget_{budget}, most_choices_{most_choices}, fronts_(std::size_t(model.stages) + 1) {
+  /// \param model  must outlive the object   \param most_choices  kept at each state, >= 2   \param meter  counts the work; null for no limit   \throws too_much_work
+  single_level(chain_model const& model, std::int64_t budget, std::size_t most_choices = 4096, work_meter* meter = nullptr) : model_{model}, budget_{budget}, most_choices_{most_choices}, fronts_(std::size_t(model.stages) + 1) {
     if (budget >= 0) fronts_[0].push_back({0, 0, -1, 0});
     for (std::int64_t at = 0; at < model.stages; ++at) {
       thin(fronts_[std::size_t(at)]);
-      leave(at);
+      leave(at, meter);
     }
     auto& ends = fronts_.back();
     std::erase_if(ends, [&](choice const& one) { return one.held + model.b.back() > budget; });
@@ -57,7 +58,7 @@ class single_level {
   };
 
   /// Choices from those at a state to the later ones.
-  void leave(std::int64_t at) {
+  void leave(std::int64_t at, work_meter* meter) {
     std::size_t const a = std::size_t(at);
     auto const& front = fronts_[a];
     if (front.empty()) return;
@@ -73,6 +74,7 @@ class single_level {
       adjoints = (std::max)(adjoints, tapes + model_.g[e] + model_.b[i]);
       if (front.front().held + adjoints > budget_) break;
       extend(a, e, (std::max)(model_.g[e] + recorded, adjoints), model_.x[e], model_.run(at, std::int64_t(e)), false);
+      count_work(meter, sums_of_a_choice * wide(1 + front.size()), [&] { return double(at) / double(model_.stages); });
     }
   }
   void extend(std::size_t at, std::size_t to, std::int64_t need, std::int64_t held, std::int64_t again, bool is_tape) {
@@ -95,6 +97,8 @@ class single_level {
     for (std::size_t k = 0; k < most_choices_; ++k) front[k] = front[k * (front.size() - 1) / (most_choices_ - 1)];
     front.resize(most_choices_);
   }
+
+  static constexpr wide sums_of_a_choice = 16;  // that take as long
 
   chain_model const& model_;
   std::int64_t budget_;

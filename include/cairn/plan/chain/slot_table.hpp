@@ -14,6 +14,7 @@
 #include <cairn/plan/chain/slot_division.hpp>
 #include <cairn/plan/chain/slot_kernel.hpp>
 #include <cairn/plan/chain/stage_classes.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {
 
@@ -27,6 +28,7 @@ struct slot_table_options {
   std::int64_t most_bytes = usual_table_bytes;  ///< that the table may take
   bool share_rows = true;                           ///< one row for all intervals of stages that read the same
   slot_kernel const* kernel = nullptr;              ///< that of this processor where null
+  work_meter* meter = nullptr;                      ///< counts the work, as if no choice could be skipped; null for no limit
 };
 
 /// What is known of an interval of stages from..to with m slots free, its right adjoint among them, its first state kept by others.
@@ -51,11 +53,11 @@ struct slot_row {
 class slot_table {
  public:
   /// \param launch  runs parts of the table at once; one after the other where empty
-  /// \throws invalid_plan   where the table takes more than it may; nothing is allocated for it then
+  /// \throws invalid_plan   where the table takes more than it may; nothing is allocated for it then   \throws too_much_work
   /// \pre budget >= 0; the model outlives the table
   slot_table(chain_model const& c, std::int64_t budget, slot_division division, rounding by, chain_launcher const& launch = {}, slot_table_options options = {})
       : c_{c}, count_{std::size_t(c.stages) + 1}, scale_{(std::min)(budget, c.store_all_peak()), unit_of(division, c, (std::min)(budget, c.store_all_peak()), by, who), by, who},
-        kernel_{options.kernel ? *options.kernel : usual_kernel()}, classes_{std::size_t{0}}, stores_all_{budget >= c.store_all_peak()} {
+        kernel_{options.kernel ? *options.kernel : usual_kernel()}, meter_{options.meter}, classes_{std::size_t{0}}, stores_all_{budget >= c.store_all_peak()} {
     if (!stores_all_) {
       check_bytes(wide(count_) * wide(count_) * 8, options);
       std::int64_t unit = 0;
@@ -137,6 +139,7 @@ class slot_table {
     classes_ = options.share_rows ? interval_classes{stage_types(c_, times, false)} : interval_classes{count_};
     // Tiles need neighbours, so sharing must save more than they do.
     if (classes_.count() > count_ * (count_ + 1) / 4) classes_ = interval_classes{count_};
+    count_work(meter_, 8 * wide(count_) * wide(count_));
     measure();
     if (!feasible()) return;
     lay_out(options);
@@ -160,6 +163,7 @@ class slot_table {
       tapes += s_[s];
     }
     for (std::size_t length = 0; length < count_; ++length) {
+      wide choices = 0;
       for (std::size_t s = 0; s + length < count_; ++s) {
         std::size_t const t = s + length, number = classes_.of(s, t);
         slot_row& of = rows_[number];
@@ -171,7 +175,7 @@ class slot_table {
           of.least = rest ? (std::min)(beyond, (std::max)(tape, s_[s] + rest->least)) : tape;
           std::int32_t const runs = rest ? scale_.need(c_.g[t + 1] + widest[s]) : 0;
           std::int32_t const *const left = by_start.data() + s * count_, *const right = by_end.data() + t * count_;
-          for (std::size_t j = s + 1; j <= t && of.least > runs; ++j) of.least = (std::min)(of.least, (std::max)(x_[j] + right[j], left[j - 1]));
+          for (std::size_t j = s + 1; j <= t && of.least > runs; ++j, ++choices) of.least = (std::min)(of.least, (std::max)(x_[j] + right[j], left[j - 1]));
           of.least = (std::max)(of.least, runs);
           of.first = fewest[s], of.last = most[s];
         } else {
@@ -183,6 +187,7 @@ class slot_table {
         slot_row& of = rows_[number];
         of.first = (std::max)(of.first, of.least), of.last = (std::min)(of.last, of.enough - 1);
       }
+      count_work(meter_, choices + 64 * wide(count_ - length), [] { return 0.0; });
     }
   }
   /// Finds a place for each row.
@@ -246,7 +251,7 @@ class slot_table {
     std::size_t const tiles = (count_ + tile - 1) / tile;
     for (std::size_t d = 0; d < tiles; ++d) {
       auto const one = [&](std::size_t k) { d == 0 ? fill_corner(k * tile) : fill_tile(k * tile, (k + d) * tile); };
-      each(tiles - d, one, launch);
+      each(tiles - d, one, launch, [&](std::size_t k) { return sums_of_tile(k * tile, (k + d) * tile); }, (double(d) + 1) / double(tiles));
     }
   }
   /// Intervals that start and end in one tile.
@@ -300,13 +305,26 @@ class slot_table {
         keep_tape(s, t);
         for (std::int32_t from = out.first; from <= out.last; from += slots_at_once) keep_state(s, t, s + 1, t + 1, from, (std::min)(out.last, from + slots_at_once - 1));
       };
-      each(classes_.first(length + 1) - first, one, launch);
+      each(classes_.first(length + 1) - first, one, launch, [&](std::size_t k) { return sums_of_row(rows_[first + k], length); }, double(length + 1) / double(count_));
     }
   }
-  template <class F>
-  static void each(std::size_t count, F const& f, chain_launcher const& launch) {
-    if (launch && count > 1) return launch(count, f);
-    for (std::size_t k = 0; k < count; ++k) f(k);
+  [[nodiscard]] static wide sums_of_row(slot_row const& of, std::size_t length) noexcept { return of.first > of.last ? 1 : wide(of.last - of.first + 1) * length + 1; }
+  [[nodiscard]] wide sums_of_tile(std::size_t s0, std::size_t t0) const noexcept {
+    wide sums = 0;
+    for (std::size_t s = s0; s < (std::min)(s0 + tile, count_); ++s)
+      for (std::size_t t = (std::max)(s, t0); t < (std::min)(t0 + tile, count_); ++t) sums += sums_of_row(row(s, t), t - s);
+    return sums;
+  }
+  /// \param sums  of f(k)   \param length  of the rows, of the longest
+  template <class F, class Sums>
+  void each(std::size_t count, F const& f, chain_launcher const& launch, Sums const& sums, double length) const {
+    auto const share = [length] { return length * length * (3 - 2 * length); };
+    bool const at_once = launch && count > 1;
+    if (at_once) launch(count, f);
+    for (std::size_t k = 0; k < count; ++k) {
+      if (!at_once) f(k);
+      if (meter_) meter_->add(sums(k), share);
+    }
   }
 
   /// Follows the least costs down the table; a tape is kept where that is as good as any state.
@@ -369,6 +387,7 @@ class slot_table {
   std::size_t count_;  ///< stages with the loss
   slot_scale scale_;
   slot_kernel const& kernel_;
+  work_meter* meter_;
   interval_classes classes_;
   bool stores_all_;  ///< the budget is that of keeping every tape, and no table is made
   std::int64_t quantum_ = 1, extra_forward_ = 0;

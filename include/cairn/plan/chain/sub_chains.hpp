@@ -6,6 +6,7 @@
 #include <vector>
 #include <cairn/plan/chain/chain_model.hpp>
 #include <cairn/plan/chain/stage_classes.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -14,8 +15,9 @@ namespace cairn::detail {
 /// All bytes are those free for everything but state `from`; the adjoint of state to+1 lives within them on the way back.
 class sub_chains {
  public:
-  /// \param c  must outlive this   Cost: 20 bytes a stretch; O(L^2) time, and O(L^3) where the least bytes are often above `floor`
-  explicit sub_chains(chain_model const& c) : c_{c}, classes_{stage_types(c, ranks(c.u), false)}, least_(classes_.count()), enough_(classes_.count()) {
+  /// \param c  must outlive this   \param meter  counts the work; null for no limit
+  /// Cost: 20 bytes a stretch; O(L^2) time, and O(L^3) where the least bytes are often above `floor`   \throws too_much_work
+  explicit sub_chains(chain_model const& c, work_meter* meter = nullptr) : c_{c}, classes_{stage_types(c, ranks(c.u), false)}, least_(classes_.count()), enough_(classes_.count()) {
     std::size_t const count = classes_.stages();
     // Of the stretches of one length, by where they start: bytes of the widest run before the last stage, and of what every stage after the first one needs.
     std::vector<std::int64_t> widest(count, 0), later(count, 0);
@@ -28,6 +30,7 @@ class sub_chains {
       for (std::size_t k = classes_.first(more); k < classes_.first(more + 1); ++k) {
         std::size_t const s = classes_.from(k, more), t = s + more;
         find_needs(k, std::int64_t(s), std::int64_t(t), (std::max)({c.g[t + 1] + widest[s], later[s], own_need(s)}));
+        count_work(meter, 16 + more);
       }
     }
   }

@@ -13,6 +13,7 @@
 #include <cairn/plan/chain/replay.hpp>
 #include <cairn/plan/chain/segments.hpp>
 #include <cairn/plan/chain/slot_division.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -34,8 +35,9 @@ class tier_chain_table {
  public:
   /// \param model  must outlive the table   \param budget  bytes of memory, state 0 not counted   \param tiers  any number, limited or not
   /// \param tier_slots  at most so many of each tier with a limit; chosen where 0: 15 for one of them, 7 each for two, 3 each for more
-  /// \throws invalid_plan   for tiers and divisions that cannot be, and where the table takes more than 2 GiB
-  tier_chain_table(chain_model const& model, std::int64_t budget, std::vector<chain_tier> tiers, slot_division division = {}, std::int64_t tier_slots = 0)
+  /// \param meter  counts the work; null for no limit
+  /// \throws invalid_plan   for tiers and divisions that cannot be, and where the table takes more than 2 GiB   \throws too_much_work
+  tier_chain_table(chain_model const& model, std::int64_t budget, std::vector<chain_tier> tiers, slot_division division = {}, std::int64_t tier_slots = 0, work_meter* meter = nullptr)
       : model_{model}, tiers_{std::move(tiers)}, ends_{model.stages + 1}, scale_{0, 1, rounding::up, who} {
     (void)chain_player{model, tiers_, who};  // refuses tiers that cannot be
     if (tier_slots < 0) throw invalid_plan{who, "a number of slots or bytes a slot is negative", {{"slots of a tier", tier_slots}}, "give 1 or more, or 0 to leave the choice to the planner"};
@@ -55,7 +57,10 @@ class tier_chain_table {
     }
     rows_.resize(std::size_t(intervals()) * (tiers_.size() + 2));
     for (std::int64_t s = ends_; s-- > 0;)
-      for (std::int64_t t = s; t < ends_; ++t) fill(s, t);
+      for (std::int64_t t = s; t < ends_; ++t) {
+        fill(s, t);
+        count_work(meter, wide(t - s + 1) * wide(tiers_.size() + 1) * wide(cells_) * wide(width_), [&] { return double(ends_ - s) / double(ends_); });
+      }
   }
 
   [[nodiscard]] bool feasible() const noexcept { return added() < endless; }  ///< whether there is a plan

@@ -164,6 +164,8 @@ class uniform_chain {
   [[nodiscard]] std::int64_t extra_forward() const noexcept { return best_.runs * u_; }
   /// Whether no persistent plan is faster; where tapes are not kept, no plan of that kind. Else it is one toll, or few, from the least.
   [[nodiscard]] bool is_exact() const noexcept { return best_.is_least || u_ == 0; }
+  /// Stages run more than once.   \pre feasible()
+  [[nodiscard]] std::int64_t runs_again() const noexcept { return best_.runs; }
   /// The plan.   \pre feasible()   Cost: O(its length)
   [[nodiscard]] std::vector<chain_action> actions() const { return written(); }
 
