@@ -500,7 +500,7 @@ def check_chain_lines():
     refused_chain(with_list("ub", [1, 2, 3.5, 4]), "position in ub = 2", "whole")
     refused_chain(good | {"planner": "best"}, '"best"', "auto, persistent, slots, non_persistent", "or single_level")
     refused_chain(good | {"planner": "tiers"}, "chain_options::tiers")
-    refused_chain(good | {"colour": 1}, "colour", "memory, time, planner, gap, slots", "id")
+    refused_chain(good | {"colour": 1}, "colour", "memory, time, planner, gap, slots, time_limit", "id")
     refused_chain({"chain": TINY_CHAIN}, "memory is not given")
     least = refused_chain(good | {"memory": 3, "id": "a"}, "The budget is 3 bytes", "the least that would do is")
     expect(list(least) == ["id", "error", "least_feasible_memory"] and least["id"] == "a", least)
@@ -1060,6 +1060,51 @@ def check_time():
     expect(re.match(r"cairn: \d s, [\d.]+ % of the table\n", done.stderr) and complaints(done.stderr).startswith("cairn: time_limit is 5"), done)
     for wrong in ("-1", "soon", "inf", "nan", ""):
         refused({"steps": 10, "slots": 3, "time_limit": wrong}, "time_limit")
+    check_time_of_walks()
+    check_time_of_chains()
+
+
+def check_time_of_walks():
+    """Plans whose walk takes long, and searches that walk many of them, keep the limit, too."""
+    for kind in ({"slots": 10**5}, {"memory": "100MB", "state": "1kB"}):
+        start = time.monotonic()
+        answer, = batch([{"schedule": "online", "steps": MOST_WALKED, "time_limit": 0.3} | kind])
+        expect("time_limit is 0.300 s" in answer.get("error", ""), kind, answer)
+        expect(time.monotonic() - start < 20, kind, "took", time.monotonic() - start)
+
+
+def chain_that_differs(stages):
+    state, numbers = 1, []
+    for _ in range(4 * stages):
+        state = state * 48271 % (2**31 - 1)
+        numbers.append(state % 10**6 + 1)
+    x, more, uf, ub = (numbers[k::4] for k in range(4))
+    return {"x": [0] + x, "s": [a + b for a, b in zip(x, more)], "uf": uf, "ub": ub + [1]}
+
+
+def check_time_of_chains():
+    """Chains of stages that all differ: within the limit the best plan that is found with its gap, or the word that it takes longer; the next line is answered."""
+    small = {"chain": TINY_CHAIN, "memory": 1000}
+    for stages, planners in ((1000, ("auto", "persistent", "slots", "non_persistent", "own_tapes", "single_level", "greedy", "sqrt")), (5000, ("auto", "single_level", "own_tapes"))):
+        work = chain_that_differs(stages)
+        memory = sum(work["s"]) * 3 // 10
+        lines = [line for by in planners for line in ({"chain": work, "memory": memory, "planner": by, "time_limit": 0.3}, small)]
+        start = time.monotonic()
+        answers = batch(lines, "chain")
+        expect(time.monotonic() - start < 60, "the limits of all lines took", time.monotonic() - start)
+        for line, answer in zip(lines, answers):
+            if line is small or line["planner"] in ("auto", "persistent", "greedy", "sqrt"):
+                expect("error" not in answer and whole(answer["peak"]) <= line["memory"] and 0 <= answer["gap"] < 0.6, answer)
+            else:
+                expect("time_limit is 0.300 s" in answer["error"] and "; give more" in answer["error"], line["planner"], answer)
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "chain.json"
+        file.write_text(json.dumps(chain_that_differs(1000)))
+        done = run("chain", file, "--memory", "300MB", "--planner", "single_level", "--time-limit", 4)
+        expect(done.returncode == 2 and done.stdout == "" and re.match(r"cairn: 2 s", done.stderr) and complaints(done.stderr).startswith("cairn: time_limit is 4"), done)
+    for wrong in ("-1", "soon", "inf", "nan", ""):
+        answer, = batch([small | {"time_limit": wrong}], "chain")
+        expect("time_limit" in answer["error"], answer)
 
 
 def strictly(text):

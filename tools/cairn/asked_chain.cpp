@@ -32,6 +32,8 @@ constexpr chain_key keys[] = {
      [](asked_chain& a, auto name, auto text) { a.options.by = method_of(name, text); }},
     {"gap", "G", "auto: how far above what is proven to be the least a plan may be (0.01)", [](asked_chain& a, auto name, auto text) { a.options.gap = number_of(name, text); }},
     {"slots", "K", "planners with slots: how many (chosen)", [](asked_chain& a, auto name, auto text) { a.options.slots = count_of(name, text, 1); }},
+    {"time_limit", "SECONDS", "that the answer may take, or unlimited (60): then the best plan that is found",
+     [](asked_chain& a, auto name, auto text) { a.time_limit = seconds_of(name, text); }},
 };
 
 }  // namespace

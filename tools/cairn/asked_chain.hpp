@@ -13,6 +13,7 @@ namespace tool {
 struct asked_chain {
   std::optional<std::int64_t> memory;  ///< bytes
   std::optional<std::int64_t> time;    ///< in the chain's unit
+  std::optional<double> time_limit;    ///< in seconds, infinite for none; usual_time_limit where it is not given
   cairn::chain_options options;
 };
 

@@ -1,6 +1,7 @@
 #include "chain_answer.hpp"
 
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include <cairn/core/bytes.hpp>
@@ -9,14 +10,50 @@
 
 #include "members.hpp"
 #include "numbers.hpp"
+#include "wrong_request.hpp"
 
 namespace tool {
 
 using cairn::wide;
 
-chain_desk::chain_desk(cairn::chain work, asked_chain const& asked) : memory_{asked.memory}, time_{asked.time}, planner_{std::move(work), asked.options} {}
+namespace {
 
-std::optional<cairn::chain_infeasibility> chain_desk::why_infeasible() { return memory_ ? planner_.why_infeasible(*memory_) : std::nullopt; }
+[[nodiscard]] cairn::chain_options limited(cairn::chain_options options, time_watch& watch) {
+  options.limit = watch.soft_limit();
+  return options;
+}
+
+}  // namespace
+
+chain_desk::chain_desk(cairn::chain work, asked_chain const& asked)
+    : memory_{asked.memory}, time_{asked.time}, watch_{asked.time_limit.value_or(usual_time_limit)}, planner_{std::move(work), limited(asked.options, watch_)} {}
+
+/// Says in the words of the tool that the time was over.
+template <class Work>
+auto chain_desk::in_time(Work const& work) {
+  try {
+    return work();
+  } catch (cairn::too_much_work const& problem) {
+    if (!watch_.is_over()) throw;
+    std::string_view const last = problem.value(problem.value_count() - 1).name;
+    auto const number = digits(problem.value(problem.value_count() - 1).magnitude);
+    throw wrong_request{watch_.text() + (last == "bytes that do" ? ", and to find the least memory takes longer; give more time, or " + number + " B beside state 0, which do"
+                                         : last == "time of the fastest found" ? ", and to find a plan so fast takes longer; give more, or the time of the fastest found, " + number
+                                                                               : ", and this plan takes longer; give more, fewer slots or another planner")};
+  }
+}
+
+cairn::chain_plan chain_desk::plan() {
+  return in_time([this] { return time_ ? planner_.min_memory(*time_) : planner_.plan(*memory_); });
+}
+
+std::vector<cairn::chain_plan> chain_desk::pareto(std::size_t most_points) {
+  return in_time([=, this] { return planner_.pareto(most_points); });
+}
+
+std::optional<cairn::chain_infeasibility> chain_desk::why_infeasible() {
+  return in_time([this] { return memory_ ? planner_.why_infeasible(*memory_) : std::nullopt; });
+}
 
 std::string chain_desk::json_members(cairn::chain_plan const& plan) const {
   auto const quoted_name = [](char const* name) { return '"' + std::string{name} + '"'; };

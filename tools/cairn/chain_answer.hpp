@@ -7,6 +7,7 @@
 #include <vector>
 #include <cairn/plan/chain/chain_planner.hpp>
 #include "asked_chain.hpp"
+#include "time_watch.hpp"
 
 namespace tool {
 
@@ -16,10 +17,12 @@ class chain_desk {
   /// \param asked  its memory does not count state 0   \throws cairn::error   for options that cannot be
   chain_desk(cairn::chain work, asked_chain const& asked);
 
-  /// The plan that is asked for.   \throws cairn::infeasible_budget   \pre memory or time is given
-  [[nodiscard]] cairn::chain_plan plan() { return time_ ? planner_.min_memory(*time_) : planner_.plan(*memory_); }
-  [[nodiscard]] std::vector<cairn::chain_plan> pareto(std::size_t most_points) { return planner_.pareto(most_points); }
-  /// Nothing where the memory would do.
+  /// The plan that is asked for, or the best that was found in time.   \throws cairn::infeasible_budget   \pre memory or time is given
+  /// \throws wrong_request   where the time was over before one was found
+  [[nodiscard]] cairn::chain_plan plan();
+  /// \throws wrong_request   as `plan`
+  [[nodiscard]] std::vector<cairn::chain_plan> pareto(std::size_t most_points);
+  /// Nothing where the memory would do.   \throws wrong_request   as `plan`
   [[nodiscard]] std::optional<cairn::chain_infeasibility> why_infeasible();
 
   [[nodiscard]] cairn::chain_planner const& planner() const noexcept { return planner_; }
@@ -35,7 +38,11 @@ class chain_desk {
   [[nodiscard]] std::string pareto_json(std::vector<cairn::chain_plan> const& front) const;
 
  private:
+  template <class Work>
+  auto in_time(Work const& work);
+
   std::optional<std::int64_t> memory_, time_;
+  time_watch watch_;
   cairn::chain_planner planner_;
 };
 

@@ -46,10 +46,20 @@ void add_walked(planned& found);
 /// \throws wrong_request   saying the least bytes
 [[noreturn]] void refuse_budget(request const& asked, cairn::wide least);
 
+/// A kind of plan whose plans look at a watch as they are made and walked.
+template <class Make>
+struct watched_maker : Make {
+  time_watch* by;
+  [[nodiscard]] auto operator()(cairn::slot_index slots) const {
+    by->check("the search for the slots");
+    return watched{Make::operator()(slots), by};
+  }
+};
+
 /// The most that the budget has room for of what `make` takes; see `cairn::most_slots_within`.   \throws wrong_request   where nothing fits
 template <class Make>
 [[nodiscard]] cairn::slot_index most_slots(request const& asked, Make const& make) {
-  auto const fit = cairn::most_slots_within(*asked.memory, workload_of(asked), make);
+  auto const fit = cairn::most_slots_within(*asked.memory, workload_of(asked), watched_maker<Make>{make, asked.watch});
   if (!fit.fits) refuse_budget(asked, fit.bytes);
   return fit.slots;
 }

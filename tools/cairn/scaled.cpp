@@ -59,6 +59,7 @@ request storing_all(planned const& found) {
   asked.adjoint = found.asked.adjoint;
   asked.tape = found.asked.tape;
   asked.out_of_place = found.asked.out_of_place;
+  asked.time_limit = found.asked.time_limit;
   return asked;
 }
 

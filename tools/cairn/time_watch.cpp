@@ -8,14 +8,20 @@
 namespace tool {
 
 void time_watch::check(char const* what, double share) {
-  double const seconds = std::chrono::duration<double>(clock::now() - start_).count();
-  std::string const far = share < 0 ? "" : ", " + fixed(100 * share) + " % of " + what;
-  if (seconds >= limit_)
-    throw wrong_request{"time_limit is " + fixed(limit_) + " s, and " + what + " takes longer" + (share < 0 ? "" : ": " + fixed(100 * share) + " % is made") +
-                        "; give more, or fewer steps, slots or units"};
-  if (seconds < next_word_) return;
-  while (next_word_ <= seconds) next_word_ *= 2;
-  std::fprintf(stderr, "cairn: %.0f s%s\n", seconds, far.c_str());
+  if (!is_over(what, share)) return;
+  throw wrong_request{text() + ", and " + what + " takes longer" + (share < 0 ? "" : ": " + fixed(100 * share) + " % is made") + "; give more, or fewer steps, slots or units"};
 }
+
+bool time_watch::is_over(char const* what, double share) {
+  double const seconds = std::chrono::duration<double>(clock::now() - start_).count();
+  if (seconds >= limit_) return true;
+  if (seconds < next_word_) return false;
+  while (next_word_ <= seconds) next_word_ *= 2;
+  std::string const made = share < 0 ? "" : ", " + fixed(100 * share) + " % of " + what;
+  std::fprintf(stderr, "cairn: %.0f s%s\n", seconds, made.c_str());
+  return false;
+}
+
+std::string time_watch::text() const { return "time_limit is " + fixed(limit_) + " s"; }
 
 }  // namespace tool

@@ -1,8 +1,11 @@
 #pragma once
 /// \file time_watch.hpp  The time that an answer may take, and a word on standard error where it takes long.
 #include <chrono>
+#include <concepts>
 #include <string>
 #include <cairn/core/action.hpp>
+#include <cairn/schedule/stopped_online.hpp>
+#include <cairn/schedule/walked_counts.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace tool {
@@ -19,8 +22,14 @@ class time_watch {
 
   /// To hand to what makes tables.   \pre this watch outlives them
   [[nodiscard]] cairn::work_limit limit() noexcept { return {.stop = &look, .context = this}; }
+  /// The same for what answers with the best that is found when the time is over: it is told to stop.   \pre this watch outlives it
+  [[nodiscard]] cairn::work_limit soft_limit() noexcept { return {.stop = &is_late, .context = this}; }
   /// \param what  is under way   \param share  of it that is done; below 0 where nobody knows   \throws wrong_request   when the time is over
   void check(char const* what, double share = -1);
+  /// Whether the time is over; if not, says how far the work is.
+  [[nodiscard]] bool is_over(char const* what = "", double share = -1);
+  /// "time_limit is 0.300 s".
+  [[nodiscard]] std::string text() const;
 
  private:
   using clock = std::chrono::steady_clock;
@@ -28,6 +37,8 @@ class time_watch {
     static_cast<time_watch*>(watch)->check("the table", share);
     return false;
   }
+
+  static bool is_late(void* watch, double share) { return static_cast<time_watch*>(watch)->is_over("the table", share); }
 
   clock::time_point start_ = clock::now();
   double limit_;
@@ -44,11 +55,18 @@ struct watched : Plan {
     time_watch* by;
     unsigned actions = 0;
     [[nodiscard]] cairn::action next() {
-      if (++actions % (1u << 20) == 0 && by) by->check("the walk");
+      if (++actions % (1u << 10) == 0 && by) by->check("the walk");  // an action of `online` takes as long as there are slots
       return inner.next();
     }
   };
   [[nodiscard]] walker walk() const { return {Plan::walk(), by}; }
+  /// `online` plays its way forward for its totals, which is watched, too.
+  [[nodiscard]] cairn::schedule_counts counts() const
+    requires cairn::counted_schedule<Plan>
+  {
+    if constexpr (std::same_as<Plan, cairn::stopped_online>) return cairn::detail::walked_counts(*this);
+    else return Plan::counts();
+  }
 
   time_watch* by;
 };
