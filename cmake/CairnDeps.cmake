@@ -31,6 +31,7 @@ endmacro()
 # CAIRN_NVCC (empty without one) and, for *.cu in CMake targets, the target cairn_nvcc.
 macro(cairn_find_cuda)
   set(CAIRN_NVCC "")
+  set(CAIRN_CUDA_ARCHITECTURES_ARE_FREE OFF)
   if(CAIRN_WITH_CUDA STREQUAL "ON" OR (CAIRN_WITH_CUDA AND CAIRN_BUILD_TESTS))
     find_package(CUDAToolkit 12 QUIET GLOBAL)  # the first to speak C++20
     include(CheckLanguage)
@@ -41,14 +42,14 @@ macro(cairn_find_cuda)
     if(CUDAToolkit_NVCC_EXECUTABLE AND CMAKE_CUDA_COMPILER)
       set(CAIRN_NVCC "${CUDAToolkit_NVCC_EXECUTABLE}")
       message(STATUS "cairn: nvcc ${CUDAToolkit_VERSION} (${CAIRN_NVCC})")
-      set(architectures_are_free OFF)
       if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-        set(CMAKE_CUDA_ARCHITECTURES 80 90)
-        set(architectures_are_free ON)
+        set(CMAKE_CUDA_ARCHITECTURES 90)  # each costs a third of a compilation; examples/cuda_diffusion.cu and the headers are compiled for 80, too
+        set(CAIRN_CUDA_ARCHITECTURES_ARE_FREE ON)
       endif()
       enable_language(CUDA)
-      if(architectures_are_free AND CMAKE_CUDA_ARCHITECTURES_NATIVE)
+      if(CAIRN_CUDA_ARCHITECTURES_ARE_FREE AND CMAKE_CUDA_ARCHITECTURES_NATIVE)
         set(CMAKE_CUDA_ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES_NATIVE})  # of the devices that are here
+        set(CAIRN_CUDA_ARCHITECTURES_ARE_FREE OFF)
       endif()
       add_library(cairn_nvcc INTERFACE)
       target_compile_options(cairn_nvcc INTERFACE
