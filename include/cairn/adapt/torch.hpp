@@ -22,5 +22,6 @@
 #include <cairn/adapt/torch/memory_hook.hpp>
 #include <cairn/adapt/torch/memory_stats.hpp>
 #include <cairn/adapt/torch/process_memory.hpp>
+#include <cairn/adapt/torch/sequential_forms.hpp>
 #include <cairn/adapt/torch/settings.hpp>
 #include <cairn/adapt/torch/slot_pool.hpp>

@@ -27,7 +27,8 @@ struct named_value {
   }
 };
 
-/// The base of all errors. Holds its texts inside itself, so that throwing one allocates nothing of its own.
+/// The base of all errors, in adapters of other libraries too: with the error type of such a library as a second base, std::exception would be a base
+/// twice, and no handler for it would catch them. Holds its texts inside itself, so that throwing one allocates nothing of its own.
 /// `what()` reads "operation: problem (name = value, ...); advice".
 class error : public std::exception {
  public:

@@ -1,0 +1,10 @@
+// late error: the list must be of modules or functions that take a tensor and return one
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+#ifdef CAIRN_FIXED
+std::vector<std::function<at::Tensor(at::Tensor const&)>> const list(3, [](at::Tensor const& x) { return x.sin(); });
+#else
+std::vector<std::function<double(at::Tensor const&)>> const list(3, [](at::Tensor const& x) { return x.sin().sum().item<double>(); });
+#endif
+auto const y = cairn::checkpoint_sequential(list, 2, at::ones({2, 3}));
