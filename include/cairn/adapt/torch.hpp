@@ -5,6 +5,7 @@
 // the functions first, so that an error in a call of theirs names the shortest way to it
 #include <cairn/adapt/torch/loop.hpp>
 #include <cairn/adapt/torch/loop_estimate.hpp>
+#include <cairn/adapt/torch/keep.hpp>
 #include <cairn/adapt/torch/region.hpp>
 #include <cairn/adapt/torch/scan.hpp>
 #include <cairn/adapt/torch/scan_estimate.hpp>

@@ -15,8 +15,11 @@
 #include <cairn/adapt/torch/buffers_guard.hpp>
 #include <cairn/adapt/torch/determinism.hpp>
 #include <cairn/adapt/torch/kept_input.hpp>
+#include <cairn/adapt/torch/read_watch.hpp>
 #include <cairn/adapt/torch/saved_hooks.hpp>
 #include <cairn/adapt/torch/saved_look.hpp>
+#include <cairn/adapt/torch/saved_origin.hpp>
+#include <cairn/adapt/torch/script_mode.hpp>
 #include <cairn/adapt/torch/tensor_stage.hpp>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/chain_walk.hpp>
@@ -96,22 +99,28 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     bool requires_grad = false;  ///< its input
     bool begins = false;  ///< the plan runs it again after something else than the stage before it
     generator_states generators;  ///< before it, where it begins
+    read_list reads;  ///< tensors from outside the chain
+    bool scripts = false;  ///< whether TorchScript ran
   };
   struct first_hooks final : torch::autograd::SavedVariableHooks {
-    first_hooks(std::shared_ptr<chain_frame> of, step_index i) : frame{std::move(of)}, stage{i} {}
-    void call_pack_hook(at::Tensor const& t) override { number = frame->note(stage, t); }
+    first_hooks(std::shared_ptr<chain_frame> of, step_index i, std::shared_ptr<origin_notes> notes) : frame{std::move(of)}, origins{std::move(notes)}, stage{i} {}
+    void call_pack_hook(at::Tensor const& t) override {
+      number = frame->note(stage, t, origins->of(t));
+      origins.reset();
+    }
     at::Tensor call_unpack_hook() override { return frame->take(stage, number); }
     std::shared_ptr<chain_frame> frame;
+    std::shared_ptr<origin_notes> origins;  ///< until the tensor is noted
     step_index stage;
     std::size_t number = 0;
   };
   struct second_hooks final : torch::autograd::SavedVariableHooks {
-    second_hooks(std::size_t& count, tape* into, char const* name) : saved{count}, keeps{into}, who{name} {}
+    second_hooks(std::size_t& count, tape* into, origin_notes& notes, char const* name) : saved{count}, keeps{into}, origins{notes}, who{name} {}
     void call_pack_hook(at::Tensor const& t) override {
       ++saved;
       if (keeps == nullptr) return;
       kept = t.detach();  // where t is the node's own result, the hook would else keep the node that keeps the hook
-      keeps->saved.emplace_back(kept);
+      keeps->saved.emplace_back(kept, origins.of(t));
     }
     at::Tensor call_unpack_hook() override {
       if (!kept.defined()) refuse_inner(who);
@@ -119,6 +128,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     }
     std::size_t& saved;
     tape* keeps;
+    origin_notes& origins;
     char const* who;
     at::Tensor kept;
   };
@@ -143,8 +153,13 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     auto const version = in._version();
     at::Tensor out;
     {
-      saved_hooks_scope const hooks{[frame = shared_from_this(), i] { return std::make_unique<first_hooks>(frame, i); }};
+      read_watch const watch;
+      saved_hooks_scope const hooks{[frame = shared_from_this(), i, notes = std::make_shared<origin_notes>()] { return std::make_unique<first_hooks>(frame, i, notes); }};
       out = stages_[std::size_t(i)].run(in);
+      auto given = stages_[std::size_t(i)].buffers;
+      given.push_back(in);
+      first.reads.add_unchanged(watch.reads(given));
+      first.scripts = watch.saw_script();
     }
     if (in._version() != version && needs_again(i))
       throw invalid_call{how_.who, "a stage changes its input in place, and the plan needs that again", {{"stage", i}}, "make it not in place, leave the number of segments out, or give a memory limit: then it runs as one with the stage before"};
@@ -163,11 +178,11 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     }
     return false;
   }
-  [[nodiscard]] std::size_t note(step_index i, at::Tensor const& t) {
+  [[nodiscard]] std::size_t note(step_index i, at::Tensor const& t, saved_origin origin) {
     std::lock_guard const lock{access_};
     auto& looks = first_of(i).looks;
-    looks.push_back(saved_look::of(t, how_.check, stages_[std::size_t(i)].buffers));
-    if (tape_of(i)) tape_of(i)->saved.emplace_back(t.detach());
+    looks.push_back(saved_look::of(t, how_.check, stages_[std::size_t(i)].buffers, origin));
+    if (tape_of(i)) tape_of(i)->saved.emplace_back(t.detach(), origin);
     return looks.size() - 1;
   }
 
@@ -185,8 +200,11 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
       reach(i);
     }
     auto const taken = std::exchange(tape_of(i)->saved[number], {});
-    check_saved(first_of(i).looks[number], taken, how_.who, number, {"stage", i});
+    check(i, number, taken);
     return taken.value;
+  }
+  void check(step_index i, std::size_t number, saved_tensor const& again) {
+    check_saved(first_of(i).looks[number], again, how_.who, number, {"stage", i}, first_of(i).scripts ? script_advice : recompute_advice);
   }
   /// Obeys the plan up to the adjoint of stage i.
   void reach(step_index i) {
@@ -251,6 +269,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
   void run_again(chain_action const& a) {
     step_index const i = a.stage;
     auto& first = first_of(i);
+    check_reads(first.reads, how_.who);
     auto const in = input_of(i);
     if (i == 0 || last_again_ != i - 1) first.generators.restore();
     autocast_.without_cache().restore();
@@ -261,13 +280,17 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     {
       buffers_guard const buffers{stages_[std::size_t(i)].buffers};
       at::AutoGradMode const on{true};
-      saved_hooks_scope const hooks{[&] { return std::make_unique<second_hooks>(saved, keeps ? &*tape_of(i) : nullptr, how_.who); }};
+      plain_scripts const scripts{first.scripts};
+      origin_notes notes;
+      saved_hooks_scope const hooks{[&] { return std::make_unique<second_hooks>(saved, keeps ? &*tape_of(i) : nullptr, notes, how_.who); }};
       running_now const now{running_};
       out = stages_[std::size_t(i)].run(in).detach();
     }
     if (saved != first.looks.size())
       throw recompute_mismatch{how_.who, "a stage saves another number of tensors for backward when it is run again", {{"stage", i}, {"saved", saved}, {"saved at first", first.looks.size()}},
                                "make the stages functions of their inputs alone, and change nothing in them between forward and backward"};
+    for (std::size_t k = 0; keeps && k < saved; ++k)
+      if (!same_saved(first.looks[k], tape_of(i)->saved[k])) check(i, k, tape_of(i)->saved[k]);
     (keeps ? tape_of(i)->output : state_of(i + 1)) = saved_tensor{out};
     if (keeps) state_of(i + 1) = {};
     last_again_ = i;

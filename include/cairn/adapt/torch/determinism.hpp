@@ -5,7 +5,7 @@ namespace cairn {
 
 /// What must be the same when something is run again.
 enum class Check {
-  Off,       ///< nothing is compared but how many tensors there are
+  Off,       ///< how many tensors there are, and which operations save them
   Metadata,  ///< sizes, types and devices
   Bits       ///< these and every bit; reads each tensor once more, on the CPU
 };

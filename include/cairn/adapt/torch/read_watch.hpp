@@ -1,5 +1,5 @@
 #pragma once
-/// \file read_watch.hpp  Which tensors from outside a piece of a program reads, and whether they were changed in place since.
+/// \file read_watch.hpp  What the operations of a thread read from outside, whether it was changed in place since, and which operations they are.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +17,7 @@
 #include <c10/core/TensorImpl.h>
 #include <c10/core/UndefinedTensorImpl.h>
 #include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
 
 namespace cairn::detail {
 
@@ -57,10 +58,11 @@ struct tensor_read {
 /// and what reads memory without an operation of LibTorch, is not seen. Watches nest: each sees all.
 class read_watch {
  public:
-  read_watch() {
+  /// \param names  whether operations are noted by their names
+  explicit read_watch(bool names = false) : names_{names} {
     if (active().empty()) {
       auto callback = at::RecordFunctionCallback(&read_watch::at_start, &read_watch::at_end).needsInputs(true).needsOutputs(true);
-      handle() = at::addThreadLocalCallback(callback.scopes({at::RecordScope::FUNCTION}));
+      handle() = at::addThreadLocalCallback(callback.scopes({at::RecordScope::FUNCTION, at::RecordScope::TORCHSCRIPT_FUNCTION}));
     }
     active().push_back(this);
   }
@@ -71,6 +73,22 @@ class read_watch {
     if (active().empty()) at::removeCallback(handle());
   }
 
+  /// While it lives, the innermost watch of this thread notes what is made, and neither what is read nor operations.
+  class pause {
+   public:
+    pause() { if (watch_ != nullptr) ++watch_->pauses_; }
+    pause(pause const&) = delete;
+    pause& operator=(pause const&) = delete;
+    ~pause() { if (watch_ != nullptr) --watch_->pauses_; }
+
+   private:
+    read_watch* watch_ = active().empty() ? nullptr : active().back();
+  };
+
+  /// Whether TorchScript ran.
+  [[nodiscard]] bool saw_script() const noexcept { return script_; }
+  /// The operations that were not part of another one, in order.
+  [[nodiscard]] std::vector<std::string> const& operations() const noexcept { return operations_; }
   /// The tensors that were read before anything wrote to them, that were there before, and are there still, in the order of reading. What was written
   /// first, such as a buffer or a counter, reads no value from before.
   /// \param given  these, and what shares their memory, are left out
@@ -130,7 +148,7 @@ class read_watch {
   }
   /// What an operation does with its arguments, by its schema.
   [[nodiscard]] std::vector<argument> const& arguments_of(at::RecordFunction const& f) {
-    auto const [place, is_new] = operations_.try_emplace(f.name());  // the name stands in the schema: one address each
+    auto const [place, is_new] = arguments_.try_emplace(f.name());  // the name stands in the schema: one address each
     if (!is_new) return place->second;
     if (auto const schema = f.operator_schema())
       for (auto const& one : schema->arguments()) {
@@ -154,12 +172,30 @@ class read_watch {
     for (auto const& known : one.tensors) if (known == weak) return;
     one.tensors.push_back(std::move(weak));
   }
+  [[nodiscard]] static std::string text_of(char const* name, c10::ArrayRef<c10::IValue const> inputs) {
+    std::ostringstream text;
+    text << name << '(';
+    char const* before = "";
+    for (auto const& value : inputs)
+      visit_tensors(value, [&](at::Tensor const& t) {
+        text << std::exchange(before, ", ") << at::toString(t.scalar_type()) << t.sizes();
+      });
+    text << ')';
+    return text.str();
+  }
   void starts(at::RecordFunction const& f) {
-    auto const& kinds = arguments_of(f);
+    if (f.scope() == at::RecordScope::TORCHSCRIPT_FUNCTION) {
+      script_ = true;
+      return;
+    }
     auto const inputs = inputs_of(f);
+    if (names_ && begun_.empty() && pauses_ == 0) operations_.push_back(text_of(f.name(), inputs));
+    begun_.push_back(order_.size());
+    if (pauses_ > 0) return;
+    auto const& kinds = arguments_of(f);
     for (std::size_t k = 0; k < inputs.size(); ++k)
       visit_tensors(inputs[k], [&](at::Tensor const& t) { uses(t, k < kinds.size() ? kinds[k] : argument::read); });
-    begun_.push_back(order_.size());
+    begun_.back() = order_.size();
   }
   void uses(at::Tensor const& t, argument kind) {
     auto& one = memory_of(t);
@@ -173,7 +209,7 @@ class read_watch {
     reading_.emplace_back(&one, weak_tensor{t.getIntrusivePtr()});
   }
   void ends(at::RecordFunction const& f) {
-    if (begun_.empty()) return;  // it began before the watch
+    if (f.scope() == at::RecordScope::TORCHSCRIPT_FUNCTION || begun_.empty()) return;  // empty: it began before the watch
     auto const known = begun_.back();
     begun_.pop_back();
     for (auto const& output : f.outputs())
@@ -191,9 +227,12 @@ class read_watch {
 
   std::unordered_map<void const*, std::unique_ptr<seen>> memory_;
   std::vector<seen const*> order_;
-  std::unordered_map<char const*, std::vector<argument>> operations_;
+  std::unordered_map<char const*, std::vector<argument>> arguments_;  ///< of each kind of operation
   std::vector<std::size_t> begun_;  ///< of each operation that runs: how much memory had been seen with its arguments
   std::vector<std::pair<seen*, weak_tensor>> reading_;  ///< first read by the outermost operation that runs
+  std::vector<std::string> operations_;
+  bool names_, script_ = false;
+  int pauses_ = 0;
 };
 
 /// The tensors from outside that something which is run again reads.
@@ -208,6 +247,11 @@ class read_list {
   void add(at::Tensor const& t, step_index step) { if (t.defined()) add(tensor_read{t}, step); }
   void add(std::vector<tensor_read> reads, step_index step) {
     for (auto& read : reads) add(std::move(read), step);
+  }
+  /// Those that the program that read them did not change itself. There are no steps.
+  void add_unchanged(std::vector<tensor_read> reads) {
+    for (auto& read : reads)
+      if (auto const t = read.lock(); t.defined() && version_of(t) == read.version) add(std::move(read), 0);
   }
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
   /// The number of the first one that is not as it was when it was read, or size().
@@ -235,5 +279,12 @@ class read_list {
   std::vector<noted> all_;
   std::unordered_map<c10::TensorImpl const*, std::size_t> known_;  ///< an address is not used again while its weak reference stands
 };
+
+/// Before what read these tensors runs again.   \throws invalid_call   where one was changed in place since
+inline void check_reads(read_list const& reads, char const* who) {
+  if (std::size_t const k = reads.first_changed(); k < reads.size())
+    throw invalid_call{who, "a tensor that was read was changed in place before backward", {{"tensors read", reads.size()}, {"tensor", k}},
+                       "run backward first, for example before the optimiser's step"};
+}
 
 }  // namespace cairn::detail

@@ -12,6 +12,7 @@
 #include <torch/arg.h>
 #include <torch/nn/module.h>
 #include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/checkpoint_guards.hpp>
 #include <cairn/adapt/torch/determinism.hpp>
 #include <cairn/adapt/torch/region_call.hpp>
 #include <cairn/adapt/torch/region_frame.hpp>
@@ -29,6 +30,10 @@ struct CheckpointOptions {
   TORCH_ARG(Rng, rng) = Rng::Preserve;
   /// How closely what the second run saves is compared with the first.
   TORCH_ARG(Check, determinism) = Check::Metadata;
+  /// Whether an error of a second run that differs lists the operations of both runs; each operation then costs some microseconds more.
+  TORCH_ARG(bool, debug) = false;
+  /// Whether what a backward pass has computed again and not used stays for the next one, instead of going at its end.
+  TORCH_ARG(bool, keep_leftovers) = false;
   /// Tensors that the function changes in place, such as running means: a second run leaves them as they were.
   TORCH_ARG(std::vector<at::Tensor>, buffers) = {};
 
@@ -74,8 +79,8 @@ auto run_region(F f, CheckpointOptions const& options, Arguments const&... argum
         std::apply([&](auto const&... one) { (void)call_region(*held, one...); }, read_arguments(like, leaves));
       };
       auto const frame = std::make_shared<region_frame>(
-          std::move(again), parts, region_frame::settings{options.early_stop(), options.rng(), options.determinism(), std::move(buffers), region_name});
-      saved_hooks_scope const hooks{frame->first_run()};
+          std::move(again), parts, region_frame::settings{options.early_stop(), options.rng(), options.determinism(), std::move(buffers), region_name, options.debug(), options.keep_leftovers()});
+      region_frame::first_run const first{frame, parts};
       if constexpr (copies) return call_region(f, arguments...);
       else return call_region(*held, arguments...);
     }

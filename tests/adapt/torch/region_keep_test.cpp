@@ -1,0 +1,117 @@
+#include "support/torch.hpp"
+#include <string>
+#include <tuple>
+#include <vector>
+#include <cairn/adapt/torch/byte_meter.hpp>
+#include <cairn/adapt/torch/keep.hpp>
+#include <cairn/adapt/torch/region.hpp>
+
+namespace region_keep_tests {
+
+using at::Tensor;
+using cairn::checkpoint;
+using cairn::CheckpointOptions;
+using support::message_of;
+using support::same_bits;
+using support::seeded;
+using support::take_grads;
+
+TEST_CASE("what is kept in a region is not run again, and gradients and random numbers are those of the plain call",
+          "[torch][region][keep]") {
+  bool const early = GENERATE(true, false);
+  bool const nested = GENERATE(true, false);
+  seeded const seed{1};
+  auto const x = torch::randn({4, 4}).requires_grad_(true), w = torch::randn({4, 4}).requires_grad_(true);
+  int kept = 0, around = 0;
+  auto const f = [&](Tensor const& a) {
+    ++around;
+    auto const h = torch::dropout(a.sin(), 0.5, true);
+    auto const [p, q] = cairn::keep([&] {
+      ++kept;
+      auto const m = torch::mm(h, w);
+      return std::tuple{torch::dropout(m, 0.5, true), m.exp()};
+    });
+    auto const z = cairn::keep([&] { return p.tanh(); });
+    return torch::dropout((p * q).sigmoid() * z * h.exp(), 0.5, true).cos();
+  };
+  auto const run = [&](bool plain, int times) {
+    torch::manual_seed(5);
+    kept = around = 0;
+    auto const options = CheckpointOptions().early_stop(early).determinism(cairn::Check::Bits);
+    auto const y = plain ? f(x * 2)
+                   : nested
+                       ? checkpoint([&f, options](Tensor const& a) { return checkpoint(f, a.sin().asin(), options); },
+                                    (x * 2).clamp(-1, 1), options)
+                       : checkpoint(f, x * 2, options);
+    auto grads = std::vector<Tensor>{torch::rand({2})};
+    for (int k = 1; k <= times; ++k) {
+      y.sum().backward({}, k < times);
+      for (auto const& g : take_grads({x, w})) grads.push_back(g);
+    }
+    return grads;
+  };
+  if (!nested) CHECK(same_bits(run(true, 2), run(false, 2)));
+  else {
+    auto const plain_of = [&] {
+      torch::manual_seed(5);
+      f((x * 2).clamp(-1, 1).sin().asin()).sum().backward();
+      auto grads = take_grads({x, w});
+      return grads;
+    };
+    auto const expected = plain_of();
+    auto const got = run(false, 2);
+    CHECK(same_bits(expected, {got[1], got[2]}));
+    CHECK(same_bits(expected, {got[3], got[4]}));
+  }
+  (void)run(false, 1);
+  CHECK(kept == (nested ? 2 : 1));
+  CHECK(around == (nested ? 3 : 2));
+}
+
+TEST_CASE("what is kept takes its bytes, and they go with the graph", "[torch][region][keep]") {
+  auto const x = torch::ones({1 << 12}).requires_grad_(true);
+  auto const bytes = std::int64_t(x.nbytes());
+  auto const f = [](bool keeps) {
+    return [keeps](Tensor const& a) {
+      auto const h = a.sin();
+      auto const part = [&] { return h.exp(); };
+      return (keeps ? cairn::keep(part) : part()).cos().sum();
+    };
+  };
+  cairn::byte_meter const meter;
+  {
+    auto const y = checkpoint(f(false), x);
+    CHECK(meter.allocated() < bytes);
+    auto const z = checkpoint(f(true), x);
+    CHECK(meter.allocated() >= bytes);
+    CHECK(meter.allocated() < 2 * bytes);
+    z.backward();
+    (void)take_grads({x});
+  }
+  CHECK(meter.allocated() == 0);
+}
+
+TEST_CASE("outside of a region and without grad mode keep is the plain call", "[torch][region][keep]") {
+  auto const x = torch::ones({4}).requires_grad_(true);
+  int runs = 0;
+  auto const f = [&](Tensor const& a) { return cairn::keep([&] { return ++runs, a.exp(); }).sin(); };
+  f(x).sum().backward();
+  CHECK(runs == 1);
+  torch::NoGradGuard const off;
+  CHECK_FALSE(checkpoint(f, x).requires_grad());
+  CHECK(runs == 2);
+}
+
+TEST_CASE("what is kept must not be changed in place", "[torch][region][keep]") {
+  auto const x = torch::ones({4}).requires_grad_(true);
+  auto const y = checkpoint([](Tensor const& a) {
+    auto h = cairn::keep([&] { return a * 2; });
+    h.add_(1);
+    return h.sin();
+  }, x).sum();
+  CHECK(message_of([&] {
+          y.backward();
+        }).find("cairn::keep: an input was changed in place before backward (input = 0)") != std::string::npos);
+}
+
+}  // namespace region_keep_tests
