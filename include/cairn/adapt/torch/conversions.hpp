@@ -196,11 +196,11 @@ template <class Map>
 [[nodiscard]] auto eigen_map(at::Tensor const& tensor) {
   constexpr bool is_map = requires { typename detail::map_parts<Map>::plain; };
   static_assert(is_map, "cairn: a tensor is seen by an Eigen::Map; name one, as eigen_map<Eigen::Map<Eigen::VectorXf>>(tensor)");
-  if constexpr (!is_map) return detail::refused{};
+  if constexpr (!is_map) return detail::refuse<typename detail::first_returned<Map>::type>();
   else {
     constexpr bool is_number = detail::tensor_number<typename Map::Scalar>;
     static_assert(is_number, "cairn: tensors cannot hold the numbers of this map");
-    if constexpr (!is_number) return detail::refused{};
+    if constexpr (!is_number) return detail::refuse<typename detail::first_returned<Map>::type>();
     else return detail::map_over<Map>(tensor);
   }
 }

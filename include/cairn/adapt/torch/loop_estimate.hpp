@@ -133,7 +133,7 @@ auto estimate(Step&&, State const&, Third const&, LoopOptions) {
   constexpr bool is_state = tensor_state<State>, is_length = !is_state;
   static_assert(is_state, "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with cairn::tensor_traits");
   static_assert(is_length, "cairn: the third argument must be the number of steps, or the inputs of a scan");
-  return detail::refused{};
+  return detail::refuse<LoopEstimate>();
 }
 
 }  // namespace cairn

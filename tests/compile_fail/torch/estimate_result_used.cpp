@@ -1,0 +1,13 @@
+// error: the third argument must be the number of steps, or the inputs of a scan
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+bool use() {
+  auto const step = [](at::Tensor const& x) { return x.tanh(); };
+#ifdef CAIRN_FIXED
+  auto const e = cairn::estimate(step, at::ones(3), 10, cairn::LoopOptions());
+#else
+  auto const e = cairn::estimate(step, at::ones(3), cairn::revolve(10, 3), cairn::LoopOptions());
+#endif
+  return e.fits() && e.peak_bytes > 0 && !e.table().empty();
+}

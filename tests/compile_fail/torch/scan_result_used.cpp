@@ -1,0 +1,17 @@
+// error: the step of a scan must return a pair of the next state and of an output, both made of tensors
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+void use() {
+  auto const xs = at::ones({10, 3});
+#ifdef CAIRN_FIXED
+  auto const step = [](at::Tensor const& h, at::Tensor const& x) { return std::pair{h + x, x}; };
+#else
+  auto const step = [](at::Tensor const& h, at::Tensor const& x) { return h + x; };
+#endif
+  auto const [last, ys] = cairn::checkpointed_scan(step, at::ones(3), xs, cairn::LoopOptions());
+  (last.sum() + ys.sum()).backward();
+  auto const listed = cairn::checkpointed_scan([](at::Tensor const& h, at::Tensor const& x) { return std::pair{h + x, x}; }, at::ones(3), xs.unbind(0),
+                                               cairn::LoopOptions());
+  for (auto const& y : listed.second) y.sum().backward();
+}

@@ -1,0 +1,13 @@
+// error: keep_going comes first, `keep_going\(x, i\)` or `keep_going\(x\)`, and must return bool
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+void use() {
+#ifdef CAIRN_FIXED
+  auto const goes_on = [](at::Tensor const& x) { return (x.sum() > 1).item<bool>(); };
+#else
+  auto const goes_on = [](at::Tensor const& x) { return x.sum() > 1; };
+#endif
+  auto const last = cairn::checkpointed_while(goes_on, [](at::Tensor const& x) { return x.tanh(); }, at::ones(3), cairn::LoopOptions());
+  last.pow(2).sum().backward();
+}
