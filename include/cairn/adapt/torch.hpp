@@ -3,9 +3,9 @@
 #include <cairn/language.hpp>  // first: the sentence that an older language gets
 
 // the functions first, so that an error in a call of theirs names the shortest way to it
+#include <cairn/adapt/torch/keep.hpp>
 #include <cairn/adapt/torch/loop.hpp>
 #include <cairn/adapt/torch/loop_estimate.hpp>
-#include <cairn/adapt/torch/keep.hpp>
 #include <cairn/adapt/torch/region.hpp>
 #include <cairn/adapt/torch/scan.hpp>
 #include <cairn/adapt/torch/scan_estimate.hpp>
@@ -23,6 +23,7 @@
 #include <cairn/adapt/torch/memory_hook.hpp>
 #include <cairn/adapt/torch/memory_stats.hpp>
 #include <cairn/adapt/torch/process_memory.hpp>
+#include <cairn/adapt/torch/rng_states.hpp>
 #include <cairn/adapt/torch/sequential_forms.hpp>
 #include <cairn/adapt/torch/settings.hpp>
 #include <cairn/adapt/torch/slot_pool.hpp>

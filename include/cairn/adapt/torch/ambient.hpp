@@ -1,13 +1,18 @@
 #pragma once
 /// \file ambient.hpp  What a computation reads from around it: random number generators and automatic casts.
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstring>
 #include <mutex>
-#include <utility>
+#include <thread>
 #include <vector>
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/Context.h>
+#include <ATen/core/MT19937RNGEngine.h>
 #include <ATen/core/Tensor.h>
+#include <cairn/adapt/torch/rng_states.hpp>
 #include <cairn/adapt/torch/versions.hpp>
+#include <cairn/core/error.hpp>
 
 namespace cairn {
 
@@ -25,18 +30,21 @@ class generator_states {
   generator_states() = default;
   [[nodiscard]] static generator_states now(at::TensorList tensors) {
     generator_states all;
-    all.add(at::detail::getDefaultCPUGenerator(), at::kCPU);
-    for (auto const& t : tensors)
-      if (t.defined() && t.is_cuda() && !all.has(t.device())) all.add(at::globalContext().defaultGenerator(t.device()), t.device());
+    all.states_ = get_device_states(tensors);
     return all;
   }
   /// The generators go on from here.
-  void restore() const {
+  void restore() const { set_device_states(states_); }
+  /// Whether those of devices stand here; the CPU's is not asked.
+  [[nodiscard]] bool devices_are_now() const {
     for (auto const& [device, state] : states_) {
-      auto generator = device.is_cpu() ? at::detail::getDefaultCPUGenerator() : at::globalContext().defaultGenerator(device);
+      if (device.is_cpu()) continue;
+      auto generator = default_generator(device);
       std::lock_guard const lock{generator.mutex()};
-      generator.set_state(state);
+      auto const now = generator.get_state();
+      if (now.nbytes() != state.nbytes() || std::memcmp(now.data_ptr(), state.data_ptr(), now.nbytes()) != 0) return false;
     }
+    return true;
   }
   /// Adds the tensors that it consists of.
   void list_tensors(std::vector<at::Tensor>& all) const {
@@ -44,16 +52,86 @@ class generator_states {
   }
 
  private:
-  [[nodiscard]] bool has(at::Device device) const {
-    for (auto const& known : states_) if (known.first == device) return true;
-    return false;
-  }
-  void add(at::Generator generator, at::Device device) {
-    std::lock_guard const lock{generator.mutex()};
-    states_.emplace_back(device, generator.get_state());
+  device_states states_;
+};
+
+/// Where the CPU's generator stands, in no memory of a tensor's.
+class cpu_generator_mark {
+ public:
+  [[nodiscard]] bool is_now() const {
+    cpu_generator_mark const now;
+    return engine_.seed_ == now.engine_.seed_ && engine_.left_ == now.engine_.left_ && engine_.next_ == now.engine_.next_ &&
+           engine_.state_ == now.engine_.state_ && has_float_ == now.has_float_ && has_double_ == now.has_double_;
   }
 
-  std::vector<std::pair<at::Device, at::Tensor>> states_;
+ private:
+  [[nodiscard]] static at::mt19937_data_pod engine_of(at::CPUGeneratorImpl& generator) {
+    std::lock_guard const lock{generator.mutex_};
+    return generator.engine().data();
+  }
+
+  at::CPUGeneratorImpl& generator_ = *at::check_generator<at::CPUGeneratorImpl>(at::detail::getDefaultCPUGenerator());
+  at::mt19937_data_pod engine_ = engine_of(generator_);
+  bool has_float_ = generator_.next_float_normal_sample().has_value();  ///< one of two normal numbers is left
+  bool has_double_ = generator_.next_double_normal_sample().has_value();
+};
+
+/// A run that reads the states of generators, to draw the same numbers again. The generators are the process's, so two threads that do so at once
+/// would draw each other's numbers.
+class generator_use {
+ public:
+  /// \param draws  whether it may draw some: if not, it leaves generators alone as soon as another thread is at it
+  explicit generator_use(Rng rng, bool draws = true)
+      : counts_{rng == Rng::Preserve}, draws_{draws}, thread_{std::this_thread::get_id()} {
+    if (!counts_) return;
+    std::lock_guard const lock{access()};
+    for (auto* const other : all()) {
+      if (other->thread_ == thread_) continue;
+      overlaps_ = true;
+      if (draws_) other->overlaps_ = true;
+    }
+    all().push_back(this);
+  }
+  generator_use(generator_use const&) = delete;
+  generator_use& operator=(generator_use const&) = delete;
+  ~generator_use() {
+    if (!counts_) return;
+    std::lock_guard const lock{access()};
+    all().erase(std::find(all().begin(), all().end(), this));
+  }
+  /// The generators go on from there, unless that would take numbers from another thread.
+  void put_back(generator_states const& states) const {
+    if (!counts_) return;
+    std::lock_guard const lock{access()};
+    if (draws_ || !overlaps_) states.restore();
+  }
+  /// Whether numbers were drawn since it began.   \param start  the generators' states then
+  [[nodiscard]] bool drew(generator_states const& start) const {
+    return counts_ && !(start_.is_now() && start.devices_are_now());
+  }
+  /// To be asked where random numbers were drawn.
+  /// \throws invalid_call   where another thread was at it, too
+  void check(char const* who) const {
+    if (!counts_ || !draws_) return;
+    std::lock_guard const lock{access()};
+    if (overlaps_)
+      throw invalid_call{who, "random numbers were drawn while another thread ran a checkpointed computation, too", {},
+                         "run them one after another, or give Rng::Ignore to those that draw no random numbers"};
+  }
+
+ private:
+  [[nodiscard]] static std::mutex& access() {
+    static std::mutex of_process;
+    return of_process;
+  }
+  [[nodiscard]] static std::vector<generator_use*>& all() {
+    static std::vector<generator_use*> at_work;
+    return at_work;
+  }
+
+  bool counts_, draws_, overlaps_ = false;
+  std::thread::id thread_;
+  cpu_generator_mark start_;
 };
 
 /// The automatic casts of the calling thread, for the CPU and for CUDA devices.
@@ -126,13 +204,20 @@ class autocast_scope {
 /// Puts back at the end of a scope, exceptions included, what was around at its start.
 class ambient_guard {
  public:
-  ambient_guard(at::TensorList tensors, Rng rng) : before_{ambient_state::now(tensors, rng)} {}
+  /// \param use  by which generators are put back, if any; outlives the guard
+  ambient_guard(at::TensorList tensors, Rng rng, generator_use const* use = nullptr)
+      : before_{ambient_state::now(tensors, rng)}, use_{use} {}
   ambient_guard(ambient_guard const&) = delete;
   ambient_guard& operator=(ambient_guard const&) = delete;
-  ~ambient_guard() { before_.restore(); }
+  ~ambient_guard() {
+    if (use_ != nullptr) use_->put_back(before_.generators);
+    else before_.generators.restore();
+    before_.autocast.restore();
+  }
 
  private:
   ambient_state before_;
+  generator_use const* use_;
 };
 
 }  // namespace detail

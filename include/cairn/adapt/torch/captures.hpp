@@ -29,13 +29,22 @@ using torch::autograd::Node;
 /// tensors themselves, so that the hooks of those tensors run once, when the gradient of the whole loop reaches them.
 class gate final : public Node {
  public:
-  [[nodiscard]] static std::shared_ptr<gate> make() { return {new gate, torch::autograd::deleteNode}; }
+  /// \param owner  the loop whose state the gate stands before, if any
+  [[nodiscard]] static std::shared_ptr<gate> make(void const* owner = nullptr) {
+    std::shared_ptr<gate> fresh{new gate, torch::autograd::deleteNode};
+    fresh->owner_ = owner;
+    return fresh;
+  }
+  [[nodiscard]] void const* owner() const noexcept { return owner_; }
   /// One more place, for gradients of what this edge leads to.
   void stand_for(Edge const& edge) { input_metadata_.emplace_back(edge.function->input_metadata(edge.input_nr)); }
   [[nodiscard]] std::string name() const override { return "CairnGate"; }
 
  protected:
   torch::autograd::variable_list apply(torch::autograd::variable_list&&) override { return {}; }
+
+ private:
+  void const* owner_ = nullptr;
 };
 
 /// The tensors without a history, each that `wanted` names as the result of a gate's place of the same number. What was one tensor at several places stays
@@ -149,8 +158,15 @@ struct graph_moment {
   std::uint64_t thread = at::RecordFunction::currentThreadId();
   /// Whether this thread made the node since then.
   [[nodiscard]] bool precedes(Node const& node) const {
-    bool const gathers = node.sequence_nr() == (std::numeric_limits<std::uint64_t>::max)();  // of a leaf: made at any time
-    return !gathers && node.thread_id() == thread && node.sequence_nr() >= number;
+    return !gathers(node) && node.thread_id() == thread && node.sequence_nr() >= number;
+  }
+  /// Whether another thread made it; its numbers say nothing here.
+  [[nodiscard]] bool is_foreign(Node const& node) const { return !gathers(node) && node.thread_id() != thread; }
+
+ private:
+  /// Of a leaf: made at any time.
+  [[nodiscard]] static bool gathers(Node const& node) {
+    return node.sequence_nr() == (std::numeric_limits<std::uint64_t>::max)();
   }
 };
 
@@ -172,6 +188,15 @@ void visit_edges_out(edge_list& roots, Inside inside, Visit visit) {
     if (auto* const slices = dynamic_cast<torch::autograd::CopySlices*>(node))  // asks the node inside which gradients are wanted
       for (auto& edge : slices->fn->next_edges()) follow(edge);
   }
+}
+
+/// Whether a graph leads to a node that `is_end` names, by way of nodes that `inside` names.
+template <class Inside, class IsEnd>
+[[nodiscard]] bool leads_to(edge_list roots, Inside inside, IsEnd is_end) {
+  bool found = false;
+  visit_edges_out(roots, [&](Node const& node) { return !found && !is_end(node) && inside(node); },
+                  [&](Edge const& edge) { found = found || is_end(*edge.function); });
+  return found;
 }
 
 }  // namespace cairn::detail

@@ -7,6 +7,7 @@
 #include <utility>
 #include <ATen/core/grad_mode.h>
 #include <torch/nn/pimpl.h>
+#include <cairn/adapt/torch/forward_mode.hpp>
 #include <cairn/adapt/torch/loop_body.hpp>
 #include <cairn/adapt/torch/loop_limit.hpp>
 #include <cairn/adapt/torch/loop_node.hpp>
@@ -79,6 +80,7 @@ struct loop_results {
 }
 /// Runs the loop and answers the last state.
 [[nodiscard]] inline tensor_list run_loop(list_step step, step_index steps, tensor_list const& initial, LoopOptions options) {
+  refuse_tangents(loop_name, initial);
   options = within_limit(loop_name, step, steps, initial, std::move(options));
   auto const plan = loop_schedule(loop_name, steps, options);
   auto const body = std::make_shared<loop_body>(std::move(step), steps, initial, std::move(options));
@@ -107,11 +109,11 @@ template <class Step, class X0, class Count>
   static_assert(is_count, "cairn: the third argument must be the number of steps; a schedule goes into LoopOptions().schedule(...)");
   constexpr bool is_state = tensor_state<State>;
   static_assert(is_state, "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with cairn::tensor_traits");
-  if constexpr (!is_count || !is_state) return detail::refused{};
+  if constexpr (!is_count || !is_state) return detail::refuse<typename detail::first_returned<State>::type>();
   else {
     constexpr bool is_step = detail::tensor_step<std::remove_reference_t<Step>, State>;
     static_assert(is_step, "cairn: the step must be callable as `x1 = step(x, i)` or `x1 = step(x)`, and return the state");
-    if constexpr (!is_step) return detail::refused{};
+    if constexpr (!is_step) return detail::refuse<typename detail::first_returned<State>::type>();
     else {
       State const& x0 = x;
       auto const count = step_index(steps);
@@ -134,7 +136,7 @@ template <class Step, tensor_state State, class Count>
 auto checkpointed_loop(Step&&, State const&, Count const&) {
   constexpr bool has_options = std::is_void_v<State>;
   static_assert(has_options, "cairn: a loop over tensors is called with its options at the end, at least LoopOptions()");
-  return detail::refused{};
+  return detail::refuse<typename detail::first_returned<State>::type>();
 }
 
 }  // namespace cairn

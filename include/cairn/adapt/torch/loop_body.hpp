@@ -11,6 +11,7 @@
 #include <torch/csrc/autograd/engine.h>
 #include <cairn/adapt/torch/ambient.hpp>
 #include <cairn/adapt/torch/captures.hpp>
+#include <cairn/adapt/torch/forward_mode.hpp>
 #include <cairn/adapt/torch/loop_options.hpp>
 #include <cairn/adapt/torch/read_watch.hpp>
 #include <cairn/adapt/torch/saved_look.hpp>
@@ -84,7 +85,7 @@ class loop_body {
   [[nodiscard]] tensor_list run_first(tensor_list const& x, step_index i) {
     at::NoGradGuard const no_grad;
     autocast_scope const casts{around.autocast.without_cache()};
-    return noted(i, checked_step(x, slices_at(inputs, i), i));
+    return noted(i, without_history(checked_step(x, slices_at(inputs, i), i)));
   }
   /// One step for the first time, with a tape that is looked at and thrown away: notes what it captures, and which parts of its result are
   /// differentiable.
@@ -93,22 +94,38 @@ class loop_body {
     at::AutoGradMode const with_grad{true};
     autocast_scope const casts{around.autocast};
     auto const moment = graph_moment{};
-    auto const behind = gate::make();
+    if (i == 0) begun_ = moment;
+    auto const behind = gate::make(this);
     auto given = input_flags_at(i);
     auto const start = behind_gate(x, flags, behind);
     auto const slices = behind_gate(slices_at(inputs, i), given, behind);
     auto const y = watched_step(start, slices, i);
+    refuse_tangents(who, y);
     auto roots = gradient_edges(y);
-    auto const cast_behind = [&](Node const& node) { return around.autocast.caches() ? cached_cast::behind(node) : cached_cast{}; };
-    visit_edges_out(roots, [&](Node const& node) { return moment.precedes(node) && !cast_behind(node).leaf.defined(); }, [&](Edge& edge) {
+    auto const cast_behind = [&](Node const& node) {
+      return around.autocast.caches() ? cached_cast::behind(node) : cached_cast{};
+    };
+    auto const leads_to_state = [&](Node const& node) {
+      return leads_to(node.next_edges(), [](Node const&) { return true; }, [&](Node const& end) { return &end == behind.get(); });
+    };
+    auto const inside = [&](Node const& node) {
+      bool const made = moment.precedes(node) || (moment.is_foreign(node) && leads_to_state(node));
+      return made && !cast_behind(node).leaf.defined();
+    };
+    visit_edges_out(roots, inside, [&](Edge& edge) {
       if (edge.function == behind) return;
-      if (auto const cast = cast_behind(*edge.function); cast.leaf.defined()) return captures.add(edge, cast);
-      if (options.capture() == Capture::Explicit && captures.find(edge) == captures.size())
-        throw invalid_call{who, "the step uses a differentiable tensor that captures() does not name", {{"step", i}},
-                           "name it, or let Capture::FirstStep find it"};
-      captures.add(edge);
+      if (auto const cast = cast_behind(*edge.function); cast.leaf.defined()) {
+        reads_.add(cast.leaf, i);
+        return captures.add(edge, cast);
+      }
+      if (!moment.is_foreign(*edge.function)) return add_capture(edge, i, true);
+      if (captures.find(edge) < captures.size()) return;
+      // It was there before the loop, or a thread of the step has made it and will make another one: then what that leads to counts.
+      edge_list roots_there{edge};
+      if (options.capture() != Capture::Explicit) add_capture(edge, i, false);
+      visit_edges_out(roots_there, [&](Node const& node) { return moment.is_foreign(node); },
+                      [&](Edge const& end) { add_capture(end, i, false); });
     });
-    for (std::size_t k = 0; k < captures.size(); ++k) reads_.add(captures.leaf(k), i);
     last_flags = require_gradients(at::TensorList{y}.slice(0, x.size()));
     for (std::size_t k = 0; k < x.size(); ++k) if (last_flags[k]) inner_flags[k] = true;
     learn_outputs(y);
@@ -119,7 +136,7 @@ class loop_body {
     at::NoGradGuard const no_grad;
     autocast_scope const casts{around.autocast.without_cache()};
     for (step_index i = from; i < to; ++i) {
-      x = checked_step(x, slices_at(inputs, i), i);
+      x = without_history(checked_step(x, slices_at(inputs, i), i));
       looks_.compare(who, i + 1, x);
       x.resize(initial.size());
     }
@@ -132,7 +149,7 @@ class loop_body {
     standing_casts standing;
     for (std::size_t k = 0; k < captures.size(); ++k)
       if (auto const& cast = captures.casts()[k]; cast.leaf.defined()) standing.add(k, cast.result());
-    auto const behind = gate::make();
+    auto const behind = gate::make(this);
     auto const start = graph_moment{};
     auto gathers = from == 0 ? initial_flags : inner_flags;
     auto y = behind_gate(x, gathers, behind);
@@ -145,7 +162,10 @@ class loop_body {
       y = checked_step(y, slices, i);
       looks_.compare(who, i + 1, y);
       auto roots = gradient_edges(y);
-      visit_edges_out(roots, [&](Node const& node) { return moment.precedes(node); }, [&](Edge& edge) {
+      auto const inside = [&](Node const& node) {
+        return moment.precedes(node) || (moment.is_foreign(node) && !captures.holds(node) && !standing.holds(node));
+      };
+      visit_edges_out(roots, inside, [&](Edge& edge) {
         if (edge.function != behind && edge.function != outside && !start.precedes(*edge.function)) lead_to(edge, i, outside, standing);
       });
       check_flags(y, i);
@@ -183,6 +203,12 @@ class loop_body {
   void set_blocks(step_index size, step_index end) noexcept { looks_.set_blocks(size, end); }
   /// The loop has ended with state i.
   void note_end(step_index i, at::TensorList parts) { looks_.note_last(i, parts); }
+  /// The forward sweep is over. Where it drew no random numbers, generators are left alone from here on.
+  void note_drawn(generator_use const& use) {
+    if (options.rng() == Rng::Ignore) return;
+    draws = use.drew(around.generators);
+    if (draws) use.check(who);
+  }
   /// Whether anything that the loop gives is.
   [[nodiscard]] bool is_differentiable() const {
     bool any = false;
@@ -209,10 +235,17 @@ class loop_body {
   ambient_state around;  ///< where step 0 began; casts are not shared between what is run now and what is run again
   part_flags initial_flags, inner_flags, last_flags;  ///< which parts are differentiable in state 0, in any state between, in the last
   part_flags output_flags;  ///< which outputs are differentiable
+  bool draws = true;  ///< random numbers, as far as is known
   bool knows_all_steps = false;  ///< no step can bring anything new
   capture_list captures;
 
  private:
+  /// A thread of the step's own does not know that there is no grad mode.
+  [[nodiscard]] static tensor_list without_history(tensor_list parts) {
+    for (auto const& part : parts)
+      if (part.defined() && part.requires_grad()) return detached(parts);
+    return parts;
+  }
   [[nodiscard]] static edge_list gradient_edges(at::TensorList parts) {
     edge_list edges;
     for (std::size_t k = 0; k < parts.size(); ++k) {
@@ -296,8 +329,29 @@ class loop_body {
                                  "make the step a function of its state and its number"};
     }
   }
+  /// \throws invalid_call   where that is an earlier state
+  void check_is_no_state(Edge const& edge, step_index i, bool since_begun) const {
+    auto const followed = [&](Node const& node) { return !since_begun || begun_.precedes(node); };
+    auto const is_state = [&](Node const& node) {
+      auto const* const stop = dynamic_cast<gate const*>(&node);
+      return stop != nullptr && stop->owner() == this;
+    };
+    if (leads_to({edge}, followed, is_state))
+      throw invalid_call{who, "the step reads an earlier state of its own loop", {{"step", i}},
+                         "make that a part of the state: a tuple of both, of which the step returns the next one"};
+  }
+  void add_capture(Edge const& edge, step_index i, bool is_read) {
+    if (captures.find(edge) < captures.size()) return;
+    check_is_no_state(edge, i, true);
+    if (options.capture() == Capture::Explicit)
+      throw invalid_call{who, "the step uses a differentiable tensor that captures() does not name", {{"step", i}},
+                         "name it, or let Capture::FirstStep find it"};
+    captures.add(edge);
+    if (is_read) reads_.add(captures.leaf(captures.size() - 1), i);
+  }
   void lead_to(Edge& edge, step_index i, std::shared_ptr<gate> const& outside, standing_casts const& casts) const {
     auto const k = capture_behind(edge, casts);
+    if (k == captures.size()) check_is_no_state(edge, i, false);
     if (k == captures.size())
       throw invalid_call{who, "the step uses a differentiable tensor that the first steps did not use", {{"step", i}, {"captured tensors known", k}},
                          "name it in captures(...), or find all with Capture::EveryStep"};
@@ -325,6 +379,7 @@ class loop_body {
   std::vector<bool> is_part_;  ///< of each output of each step
   std::vector<saved_tensor> kept_inputs_;
   read_list reads_;
+  graph_moment begun_;  ///< before the first step
   state_looks looks_;
 };
 

@@ -53,9 +53,10 @@ class loop_grad_node final : public Node {
     for (auto const& part : body.initial) x0.push_back(part.value);
     auto const watch = loop_watch::over(body.options.stats(), x0);
     loop_watch::scope const watched{watch, loop_watch::half::backward};
-    ambient_guard const around{x0, body.options.rng()};
+    generator_use const drawing{body.options.rng(), body.draws};
+    ambient_guard const around{x0, body.options.rng(), &drawing};
     buffers_guard const buffers{body.options.restored_buffers()};
-    body.around.generators.restore();
+    drawing.put_back(body.around.generators);
 
     auto const outside = body.captures.new_gate();
     auto const taped = body.record(x0, 0, body.steps, outside);
@@ -65,6 +66,7 @@ class loop_grad_node final : public Node {
     auto const bars = behind_gate(bars_, gathers, of_bars);
     edge_list ends;
     gradient_roots roots;
+    drawing.check(body.who);
     auto const results = body.roots_of(taped, outside);
     for (std::size_t k = 0; k < results.size(); ++k) roots.enter(results[k], bars[k]);
     enter_outputs(taped, bars, roots);

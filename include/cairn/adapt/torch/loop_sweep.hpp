@@ -66,6 +66,8 @@ class loop_sweep {
   /// Runs the loop forward and answers the last state.
   [[nodiscard]] tensor_list run(loop_body& body) {
     auto const watched = watch_forward(body);
+    generator_use const drawing{body.options.rng()};
+    drawing_ = &drawing;
     body.set_blocks(plan_.leaf(), body.steps);
     for (;;) {
       auto const a = cursor_.next();
@@ -79,6 +81,7 @@ class loop_sweep {
           run_first(body, last, a);
           copies_->finish();
           body.knows_all_steps = learning_;
+          body.note_drawn(drawing);
           return last;
         }
         default: keep_or_give_up(body, a);
@@ -90,6 +93,8 @@ class loop_sweep {
   /// whether that is the last one; the walk is then told what it would have said of it before.   \pre goes on at state 0
   [[nodiscard]] tensor_list run_while(loop_body& body, online const& plan, step_index size, state_question const& goes_on) {
     auto const watched = watch_forward(body);
+    generator_use const drawing{body.options.rng()};
+    drawing_ = &drawing;
     body.set_blocks(size, -1);
     auto walk = plan.walk();
     live_versions_ = versions_of(live_);
@@ -104,6 +109,7 @@ class loop_sweep {
     body.steps = steps;
     body.note_end(steps, ahead);
     body.knows_all_steps = learning_;
+    body.note_drawn(drawing);
     walk.stop_at(block + 1, block);
     for (auto a = walk.next(); a.kind != action_kind::turn; a = walk.next()) keep(body, a);
     plan_ = leaves{steps, size, stopped_loop{block + 1, walk}};
@@ -120,9 +126,11 @@ class loop_sweep {
   [[nodiscard]] loop_gradients reverse(loop_body const& body, tensor_list bars, series_list const& outputs, wanted_gradients const& wanted) {
     check_live(body.who);
     loop_watch::scope const watched{watch_, loop_watch::half::backward, watch_ ? kept_tensors(body) : tensor_list{}};
-    ambient_guard const around{live_, body.options.rng()};
+    generator_use const drawing{body.options.rng(), body.draws};
+    drawing_ = &drawing;
+    ambient_guard const around{live_, body.options.rng(), &drawing};
     buffers_guard const buffers{body.options.restored_buffers()};
-    generators_.restore();
+    drawing.put_back(generators_);
     loop_gradients sums{std::move(bars), tensor_list(body.captures.size()), like_series(body.inputs)};
     auto const outside = body.captures.new_gate();
     auto const any_defined = [](tensor_list const& list) {
@@ -139,6 +147,7 @@ class loop_sweep {
         default: keep_or_give_up(body, a);
       }
     }
+    drawing.check(body.who);
     return sums;
   }
 
@@ -260,12 +269,12 @@ class loop_sweep {
         if (part.value.defined() && !part.unchanged()) loop_slot::throw_changed(body.who, 0, live_.size());
         live_.push_back(part.value);
       }
-      body.around.generators.restore();
+      drawing_->put_back(body.around.generators);
     } else {
       live_.clear();
       live_ = slots_[slot].get(body.who, a.from);
       body.count(&StepStats::offload_bytes, slots_[slot].pinned_bytes());
-      slots_[slot].generators().restore();
+      drawing_->put_back(slots_[slot].generators());
     }
   }
   [[nodiscard]] loop_watch::scope watch_forward(loop_body const& body) const {
@@ -296,6 +305,7 @@ class loop_sweep {
   std::vector<std::int64_t> live_versions_;  ///< at the turn
   step_index live_from_ = 0;  ///< the number of the state there
   generator_states generators_;  ///< where the step after live begins, as of the last save or the turn
+  generator_use const* drawing_ = nullptr;  ///< of the half that runs
   std::int64_t kept_ = 0, bytes_ = 0;
   std::shared_ptr<loop_watch> watch_;
   bool learning_ = true;

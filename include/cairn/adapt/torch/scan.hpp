@@ -10,6 +10,7 @@
 #include <vector>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <cairn/adapt/torch/forward_mode.hpp>
 #include <cairn/adapt/torch/loop.hpp>
 #include <cairn/adapt/torch/loop_body.hpp>
 #include <cairn/adapt/torch/loop_limit.hpp>
@@ -59,6 +60,15 @@ concept scan_result = requires(Result const& r) {
   requires tensor_state<std::remove_cvref_t<decltype(std::get<1>(r))>>;
 };
 
+/// What a refused scan would have given, as far as that is known: outputs of one tensor.
+template <class Xs>
+struct refused_outputs { using type = at::Tensor; };
+template <class Xs>
+  requires(sequence_traits<Xs>::form == series_form::listed)
+struct refused_outputs<Xs> { using type = tensor_list; };
+template <class State, class Xs>
+using refused_scan = std::pair<typename first_returned<State>::type, typename refused_outputs<Xs>::type>;
+
 /// The step on lists. `output` becomes the structure of an output, of undefined tensors, with the first step.
 template <class State, class Input, class Output, class Step>
 [[nodiscard]] list_step listed_scan(Step&& step, State const& like, Input const& input_like, std::shared_ptr<std::optional<Output>> output) {
@@ -85,6 +95,8 @@ template <class State, class Input, class Output, class Step>
 /// Runs a scan of at least one step.
 [[nodiscard]] inline loop_results run_scan(list_step step, step_index steps, tensor_list const& initial, loop_data const& data, LoopOptions options) {
   if (at::GradMode::is_enabled()) {
+    refuse_tangents(scan_name, initial);
+    refuse_tangents(scan_name, tensors_of_series(data.inputs));
     options = within_limit(scan_name, step, steps, initial, std::move(options), data);
     auto const plan = loop_schedule(scan_name, steps, options);
     auto const body = std::make_shared<loop_body>(std::move(step), steps, initial, std::move(options), data, scan_name);
@@ -145,17 +157,17 @@ template <class Step, class X0, class Xs>
   constexpr bool is_state = tensor_state<State>, is_sequence = tensor_sequence<Xs>;
   static_assert(is_state, "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with cairn::tensor_traits");
   static_assert(is_sequence, "cairn: the third argument must be a tensor [T, ...], a vector of T tensors, or a tuple of such");
-  if constexpr (!is_state || !is_sequence) return detail::refused{};
+  if constexpr (!is_state || !is_sequence) return detail::refuse<detail::refused_scan<State, Xs>>();
   else {
     using sequence = detail::sequence_traits<Xs>;
     constexpr bool is_called = detail::calls_scan_step<std::remove_reference_t<Step>, State, typename sequence::element>;
     static_assert(is_called, "cairn: the step of a scan must be callable as `step(x, input, i)` or `step(x, input)`");
-    if constexpr (!is_called) return detail::refused{};
+    if constexpr (!is_called) return detail::refuse<detail::refused_scan<State, Xs>>();
     else {
       using Result = detail::scan_step_result<std::remove_reference_t<Step>, State, typename sequence::element>;
       constexpr bool is_result = detail::scan_result<Result, State>;
       static_assert(is_result, "cairn: the step of a scan must return a pair of the next state and of an output, both made of tensors");
-      if constexpr (!is_result) return detail::refused{};
+      if constexpr (!is_result) return detail::refuse<detail::refused_scan<State, Xs>>();
       else {
         using Output = std::tuple_element_t<1, Result>;
         State const& x0 = x;
@@ -187,7 +199,7 @@ template <class Step, tensor_state State, class Xs>
 auto checkpointed_scan(Step&&, State const&, Xs const&) {
   constexpr bool has_options = std::is_void_v<State>;
   static_assert(has_options, "cairn: a loop over tensors is called with its options at the end, at least LoopOptions()");
-  return detail::refused{};
+  return detail::refuse<detail::refused_scan<State, Xs>>();
 }
 
 }  // namespace cairn

@@ -8,6 +8,7 @@
 #include <utility>
 #include <ATen/core/grad_mode.h>
 #include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/forward_mode.hpp>
 #include <cairn/adapt/torch/loop.hpp>
 #include <cairn/adapt/torch/loop_body.hpp>
 #include <cairn/adapt/torch/loop_limit.hpp>
@@ -73,13 +74,13 @@ template <class KeepGoing, class Step, class X0>
   using State = std::remove_cvref_t<X0>;
   constexpr bool is_state = tensor_state<State>;
   static_assert(is_state, "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with cairn::tensor_traits");
-  if constexpr (!is_state) return detail::refused{};
+  if constexpr (!is_state) return detail::refuse<typename detail::first_returned<State>::type>();
   else {
     constexpr bool asks = detail::asks_of_state<std::remove_reference_t<KeepGoing>, State>;
     static_assert(asks, "cairn: keep_going comes first, `keep_going(x, i)` or `keep_going(x)`, and must return bool; of a tensor, .item<bool>()");
     constexpr bool is_step = detail::tensor_step<std::remove_reference_t<Step>, State>;
     static_assert(is_step || !asks, "cairn: the step must be callable as `x1 = step(x, i)` or `x1 = step(x)`, and return the state");
-    if constexpr (!asks || !is_step) return detail::refused{};
+    if constexpr (!asks || !is_step) return detail::refuse<typename detail::first_returned<State>::type>();
     else {
       State const& x0 = x;
       (void)detail::plan_of_while(options);
@@ -89,6 +90,7 @@ template <class KeepGoing, class Step, class X0>
         return detail::goes_on(keep_going, detail::state_of(x0, parts), i);
       }};
       auto const initial = detail::tensors_of(x0);
+      if (at::GradMode::is_enabled()) detail::refuse_tangents(detail::while_name, initial);
       if (!asked(detail::detached(initial), 0)) return State{x0};
       if (at::GradMode::is_enabled()) {
         auto listed = detail::listed(std::forward<Step>(step), x0, detail::while_name);
@@ -116,7 +118,7 @@ template <class KeepGoing, class Step, tensor_state State>
 auto checkpointed_while(KeepGoing&&, Step&&, State const&) {
   constexpr bool has_options = std::is_void_v<State>;
   static_assert(has_options, "cairn: a loop over tensors is called with its options at the end, at least LoopOptions()");
-  return detail::refused{};
+  return detail::refuse<typename detail::first_returned<State>::type>();
 }
 
 }  // namespace cairn

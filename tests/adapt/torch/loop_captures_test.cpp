@@ -1,0 +1,171 @@
+#include "support/torch.hpp"
+#include <cairn/adapt/torch/loop.hpp>
+#include <cairn/adapt/torch/scan.hpp>
+#include <cairn/adapt/torch/while.hpp>
+#include <functional>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+namespace loop_captures_tests {
+
+using at::Tensor;
+using cairn::Capture;
+using cairn::LoopOptions;
+using Catch::Matchers::ContainsSubstring;
+using support::said;
+using support::same_bits;
+
+Tensor leaf(double value) { return torch::full({3}, value, torch::dtype(torch::kDouble).requires_grad(true)); }
+
+TEST_CASE("a step that reads an earlier state is refused, however captures are found", "[torch][captures]") {
+  constexpr auto early = "the step reads an earlier state of its own loop (step = ";
+  auto const x = leaf(0.5), w = leaf(0.9);
+  for (bool const derived : {false, true})
+    for (auto const capture : {Capture::FirstStep, Capture::EveryStep})
+      for (int const size : {1, 2, 4}) {
+        Tensor previous = x.detach();
+        auto const step = [&](Tensor const& s) {
+          auto const next = (s * w + previous).sin();
+          previous = derived ? s * w : s;
+          return next;
+        };
+        auto const words = said<cairn::invalid_call>([&] {
+          cairn::checkpointed_loop(step, x, 6, LoopOptions().capture(capture).block_size(size)).sum().backward();
+        });
+        CHECK_THAT(words, ContainsSubstring(early));
+        CHECK_THAT(words, !ContainsSubstring("EveryStep"));
+        CHECK_FALSE(x.grad().defined());
+      }
+  using both = std::tuple<Tensor, Tensor>;  // what the message says works
+  auto const step = [&](both const& s) { return both{(std::get<0>(s) * w + std::get<1>(s)).sin(), std::get<0>(s)}; };
+  both plain{x, x};
+  for (int i = 0; i < 6; ++i) plain = step(plain);
+  std::get<0>(plain).sum().backward();
+  auto const right = support::take_grads({x, w});
+  std::get<0>(cairn::checkpointed_loop(step, both{x, x}, 6, LoopOptions().capture(Capture::EveryStep))).sum().backward();
+  auto const grads = support::take_grads({x, w});
+  for (std::size_t k = 0; k < 2; ++k) CHECK(torch::allclose(grads[k], right[k], 1e-13, 0));
+}
+
+TEST_CASE("what a step makes once and keeps is no earlier state", "[torch][captures]") {
+  auto const x = leaf(0.5), w = leaf(0.9);
+  Tensor kept;
+  auto const step = [&](Tensor const& s, cairn::step_index) {
+    if (!kept.defined()) kept = w * 2;
+    return (s * kept).sin();
+  };
+  Tensor y = x;
+  for (int i = 0; i < 4; ++i) y = step(y, i);
+  y.sum().backward();
+  auto const right = support::take_grads({x, w});
+  kept.reset();
+  cairn::checkpointed_loop(step, x, 4, LoopOptions().capture(Capture::EveryStep)).sum().backward();
+  CHECK(same_bits(support::take_grads({x, w}), right));
+}
+
+TEST_CASE("a loop in a step captures the state of the loop around it", "[torch][captures]") {
+  auto const x = leaf(0.5);
+  auto const inner = [](Tensor const& around) { return [around](Tensor const& s) { return (s * around).sin(); }; };
+  Tensor y = x;
+  for (int i = 0; i < 3; ++i) {
+    Tensor z = y * 2;
+    auto const f = inner(y);
+    for (int k = 0; k < 3; ++k) z = f(z);
+    y = z;
+  }
+  y.sum().backward();
+  auto const right = support::take_grads({x});
+  for (auto const capture : {Capture::FirstStep, Capture::EveryStep}) {
+    auto const options = LoopOptions().capture(capture);
+    auto const outer = [&](Tensor const& s) { return cairn::checkpointed_loop(inner(s), s * 2, 3, options); };
+    cairn::checkpointed_loop(outer, x, 3, options).sum().backward();
+    CHECK(torch::allclose(support::take_grads({x})[0], right[0], 1e-12, 0));
+  }
+}
+
+/// Runs a function on a thread of its own, each time a new one.
+Tensor elsewhere(std::function<Tensor()> const& f) { return std::async(std::launch::async, f).get(); }
+/// A thread that takes one task after another.
+class worker {
+ public:
+  Tensor run(std::function<Tensor()> f) {
+    std::packaged_task<Tensor()> task{std::move(f)};
+    auto result = task.get_future();
+    {
+      std::lock_guard const lock{access_};
+      tasks_.push_back(std::move(task));
+    }
+    wakes_.notify_one();
+    return result.get();
+  }
+  ~worker() {
+    {
+      std::lock_guard const lock{access_};
+      ends_ = true;
+    }
+    wakes_.notify_one();
+    thread_.join();
+  }
+
+ private:
+  void work() {
+    for (;;) {
+      std::unique_lock lock{access_};
+      wakes_.wait(lock, [&] { return ends_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      auto task = std::move(tasks_.front());
+      tasks_.erase(tasks_.begin());
+      lock.unlock();
+      task();
+    }
+  }
+
+  std::mutex access_;
+  std::condition_variable wakes_;
+  std::vector<std::packaged_task<Tensor()>> tasks_;
+  bool ends_ = false;
+  std::thread thread_{[this] { work(); }};
+};
+
+TEST_CASE("a step may use threads of its own", "[torch][captures][threads]") {
+  auto const x = leaf(0.5), w = leaf(0.9), v = leaf(0.4);
+  worker pool;
+  auto const prepared = pool.run([&] { return w * v; });  // with a history of that thread, from before the loop
+  using task = std::function<Tensor()>;
+  std::vector<std::function<Tensor(task const&)>> const ways{elsewhere, [&](task const& f) { return pool.run(f); }};
+  for (auto const& there : ways) {
+    std::vector<std::function<Tensor(Tensor const&, cairn::step_index)>> const steps{
+        [&](Tensor const& s, cairn::step_index) { return there([&] { return (s * w).sin(); }); },
+        [&](Tensor const& s, cairn::step_index) { return s * there([&] { return w * v; }); },
+        [&](Tensor const& s, cairn::step_index) {
+          auto const t = (s * v).sin();
+          return there([&] { return t * w; }) + s * prepared;
+        },
+        [&](Tensor const& s, cairn::step_index) { return s * prepared + there([&] { return prepared * w; }); },
+    };
+    for (auto const& step : steps) {
+      Tensor y = x;
+      for (int i = 0; i < 6; ++i) y = step(y, i);
+      y.sum().backward({}, true);
+      auto const right = support::take_grads({x, w, v});
+      for (auto const capture : {Capture::FirstStep, Capture::EveryStep})
+        for (int const size : {1, 2, 6}) {
+          cairn::checkpointed_loop(step, x, 6, LoopOptions().capture(capture).checkpoints(2).block_size(size)).sum().backward({}, true);
+          auto const grads = support::take_grads({x, w, v});
+          for (std::size_t k = 0; k < grads.size(); ++k) {
+            REQUIRE(grads[k].defined() == right[k].defined());
+            if (right[k].defined()) CHECK(torch::allclose(grads[k], right[k], 1e-13, 0));
+          }
+        }
+      auto const named = LoopOptions().capture(Capture::Explicit).captures({w, v, prepared});
+      cairn::checkpointed_loop(step, x, 6, named).sum().backward({}, true);
+      CHECK(torch::allclose(support::take_grads({x, w, v})[0], right[0], 1e-13, 0));
+    }
+  }
+}
+
+}  // namespace loop_captures_tests
