@@ -93,9 +93,8 @@ TEST_CASE("a Sequential within any feasible limit leaves what the plain one leav
   auto const x = (deep ? torch::randn({1024, 64}) : torch::randn({32, 2, 8, 8})).requires_grad_(true);
   auto const plain = step(*net, [&](Tensor const& in) { return net->forward(in); }, x);
   cairn::detail::measured_stages const measured{cairn::detail::stages_of(*net), x, cairn::Rng::Preserve};
-  cairn::chain_planner planner{measured.work};
-  auto const generators = std::int64_t(at::detail::getDefaultCPUGenerator().get_state().nbytes()) * std::int64_t(measured.stages.size() + 2);
-  auto const most = std::max(measured.plain_peak, measured.measuring_peak), least = std::min(most, std::max(planner.least_bytes() + generators, measured.measuring_peak));
+  cairn::detail::limit_planner planner{measured};
+  auto const most = std::max(measured.plain_peak, measured.measuring_peak), least = std::min(most, std::max(planner.least(), measured.measuring_peak));
   std::int64_t callers = 0;  // gradients, the output and its, the loss
   for (auto const& p : net->parameters()) callers += std::int64_t(p.nbytes());
   callers += std::int64_t(x.nbytes()) + 4 * std::int64_t(plain[0].nbytes()) + 64;

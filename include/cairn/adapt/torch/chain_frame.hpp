@@ -41,6 +41,22 @@ namespace cairn::detail {
   return true;
 }
 
+/// Of each stage, whether the plan runs it behind something else than the stage before it, so that the generators have to be set back for it.
+/// \pre no stage is out of range
+[[nodiscard]] inline std::vector<bool> begins_of(std::vector<chain_action> const& plan, step_index stages) {
+  std::vector<bool> begins(static_cast<std::size_t>(stages));
+  step_index last = -1;
+  for (auto const& a : plan) {
+    if (a.kind == chain_action_kind::forward || a.kind == chain_action_kind::record) {
+      if (a.stage != last + 1 || a.stage == 0) begins[std::size_t(a.stage)] = true;
+      last = a.stage;
+    } else if (a.kind == chain_action_kind::backward || a.kind == chain_action_kind::loss) {
+      last = -1;
+    }
+  }
+  return begins;
+}
+
 /// One forward run of a chain, and what its backward needs. The graph is the plain one; only what its nodes save is kept, forgotten and made again as
 /// the plan says. So gradients, hooks, retain_graph and double backward are those of the plain graph. The hooks of what was saved own the frame.
 class chain_frame : public std::enable_shared_from_this<chain_frame> {
@@ -58,18 +74,13 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
       : stages_{std::move(stages)}, plan_{std::move(plan)}, how_{std::move(how)}, states_(stages_.size() + 1), tapes_(stages_.size()),
         firsts_(stages_.size()), reversed_{step_index(stages_.size())} {
     chain_walk walk{reversed_, {}, how_.who};
-    step_index last = -1;
     for (auto const& a : plan_) {
       walk.check(a, true);
       walk.apply(a);
-      if (is_run(a)) {
-        if (a.stage != last + 1 || a.stage == 0) first_of(a.stage).begins = true;
-        last = a.stage;
-      } else if (ends_runs(a)) {
-        last = -1;
-      }
     }
     walk.finish();
+    auto const begins = begins_of(plan_, reversed_);
+    for (std::size_t i = 0; i < begins.size(); ++i) firsts_[i].begins = begins[i];
   }
 
   /// Once: up to the loss.
@@ -134,8 +145,6 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
   };
 
   [[nodiscard]] static bool is_run(chain_action const& a) { return a.kind == chain_action_kind::forward || a.kind == chain_action_kind::record; }
-  /// Whether the generators' states are another's behind this action.
-  [[nodiscard]] static bool ends_runs(chain_action const& a) { return a.kind == chain_action_kind::backward || a.kind == chain_action_kind::loss; }
   [[noreturn]] static void refuse_inner(char const* who) {
     throw invalid_call{who, "a saved tensor is wanted while a stage runs", {}, "a stage must not differentiate inside itself here; make it a region of its own by cairn::checkpoint"};
   }
@@ -269,7 +278,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
   void run_again(chain_action const& a) {
     step_index const i = a.stage;
     auto& first = first_of(i);
-    check_reads(first.reads, how_.who);
+    check_reads(first.reads, how_.who, {"stage", i});
     auto const in = input_of(i);
     if (i == 0 || last_again_ != i - 1) first.generators.restore();
     autocast_.without_cache().restore();

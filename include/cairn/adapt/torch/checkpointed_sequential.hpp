@@ -14,8 +14,8 @@
 
 namespace cairn {
 
-/// A Sequential whose `forward` is `checkpoint_sequential`. It has the Sequential's names: what one saves, the other loads. The plan is made at
-/// the first forward, and again when children, parameters, training mode, automatic casts or the input's shape are others.
+/// A Sequential whose `forward` is `checkpoint_sequential`. It has the Sequential's names: what one saves, the other loads. A plan is made at
+/// the first forward, and when children, parameters, training mode, automatic casts or the input's shape are others; the last ones are kept.
 class CheckpointedSequentialImpl : public torch::nn::SequentialImpl {
  public:
   /// \param children  modules of one tensor each, as a Sequential takes them
@@ -33,12 +33,8 @@ class CheckpointedSequentialImpl : public torch::nn::SequentialImpl {
   [[nodiscard]] at::Tensor forward(at::Tensor const& x) {
     if (!at::GradMode::is_enabled() || is_empty()) return torch::nn::SequentialImpl::forward(x);
     detail::need_saved_hooks(who);
-    if (auto key = detail::sequential_key(*this, x); key != key_) {
-      plan_ = detail::plan_sequential(detail::stages_of(*this), x, options_, who);
-      key_ = std::move(key);
-      ++plans_made_;
-    }
-    return detail::run_chain(plan_, x, {options_.rng(), options_.determinism(), who});
+    auto const plan = detail::kept_or_planned(*this, x, options_, *plans_, who);
+    return detail::run_chain(plan, x, {options_.rng(), options_.determinism(), who});
   }
   /// A copy with parameters of its own, also as a child of a module that is cloned; there the options are those that its reset() gives.
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
@@ -51,15 +47,14 @@ class CheckpointedSequentialImpl : public torch::nn::SequentialImpl {
   }
   void pretty_print(std::ostream& stream) const override { stream << "cairn::CheckpointedSequential"; }  ///< its name
   [[nodiscard]] CheckpointedSequentialOptions const& options() const { return options_; }  ///< as given
-  [[nodiscard]] std::int64_t plans_made() const { return plans_made_; }  ///< how often a plan was made
+  /// How often children were measured for a plan; 0 where plans are kept in a place that the options name.
+  [[nodiscard]] std::int64_t plans_made() const { return plans_->made(); }
 
  private:
   static constexpr char const* who = "cairn::CheckpointedSequential";
 
   CheckpointedSequentialOptions options_;
-  detail::sequential_plan plan_;
-  std::vector<std::int64_t> key_;
-  std::int64_t plans_made_ = 0;
+  std::shared_ptr<SequentialPlans> plans_ = std::make_shared<SequentialPlans>();
 };
 /// Holds a `CheckpointedSequentialImpl`, as LibTorch's modules are held.
 TORCH_MODULE(CheckpointedSequential);

@@ -280,10 +280,10 @@ class read_list {
   std::unordered_map<c10::TensorImpl const*, std::size_t> known_;  ///< an address is not used again while its weak reference stands
 };
 
-/// Before what read these tensors runs again.   \throws invalid_call   where one was changed in place since
-inline void check_reads(read_list const& reads, char const* who) {
+/// Before what read these tensors runs again.   \param where  what read them   \throws invalid_call   where one was changed in place since
+inline void check_reads(read_list const& reads, char const* who, named_value where) {
   if (std::size_t const k = reads.first_changed(); k < reads.size())
-    throw invalid_call{who, "a tensor that was read was changed in place before backward", {{"tensors read", reads.size()}, {"tensor", k}},
+    throw invalid_call{who, "a tensor that was read was changed in place before backward", {where, {"tensor read", k}},
                        "run backward first, for example before the optimiser's step"};
 }
 

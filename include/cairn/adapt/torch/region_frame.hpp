@@ -187,7 +187,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     again_.clear();
     std::vector<at::Tensor> inputs;
     for (auto const& one : inputs_) inputs.push_back(one.leaf(how_.who, inputs.size()));
-    check_reads(reads_, how_.who);
+    check_reads(reads_, how_.who, {"tensors read", reads_.size()});
     auto seen = run_once(inputs);
     operations_again_ = std::move(seen.operations);
     told([&] {

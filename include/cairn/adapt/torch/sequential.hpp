@@ -14,6 +14,7 @@
 #include <cairn/adapt/torch/determinism.hpp>
 #include <cairn/adapt/torch/saved_hooks.hpp>
 #include <cairn/adapt/torch/sequential_plan.hpp>
+#include <cairn/adapt/torch/sequential_plans.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/block/block_plan.hpp>
@@ -29,6 +30,9 @@ struct CheckpointedSequentialOptions {
   TORCH_ARG(Rng, rng) = Rng::Preserve;
   /// How closely what a second run saves is compared with the first.
   TORCH_ARG(Check, determinism) = Check::Metadata;
+  /// Where plans are kept between calls, so that children are measured once for an input's shape: by default the calling thread's own place
+  /// (`checkpoint_sequential`), or the module's (`CheckpointedSequential`).
+  TORCH_ARG(std::shared_ptr<SequentialPlans>, plans) = nullptr;
 
  public:
   /// Bytes for what autograd and the chain keep at once, such as "64MB". The parameters, the input, the output and the gradients of these are the
@@ -53,9 +57,32 @@ namespace detail {
       throw invalid_plan{who, "segments and a memory limit are given", {{"segments", options.segments()}, {"limit", options.memory_limit()->count()}}, "give one of them"};
     return plan_within_limit(std::move(stages), x, std::int64_t(options.memory_limit()->count()), options.rng(), who);
   }
-  if (options.segments() == 0) stages = measured_stages{std::move(stages), x, options.rng()}.stages;
+  std::vector<bool> joins;
+  if (options.segments() == 0) {
+    measured_stages measured{std::move(stages), x, options.rng()};
+    stages = std::move(measured.stages);
+    joins = std::move(measured.joined);
+  }
   auto const count = step_index(stages.size());
-  return plan_segments(std::move(stages), block_plan::balanced(count, options.segments() != 0 ? options.segments() : ceil_root(count, 2)));
+  auto plan = plan_segments(std::move(stages), block_plan::balanced(count, options.segments() != 0 ? options.segments() : ceil_root(count, 2)));
+  plan.joins = std::move(joins);
+  return plan;
+}
+/// The plan for the children of a Sequential and an input: the one that is kept, or one that is made and kept.
+/// \param plans  where, unless the options name a place   \throws as `plan_sequential`
+[[nodiscard]] inline sequential_plan kept_or_planned(torch::nn::SequentialImpl& of, at::Tensor const& x, CheckpointedSequentialOptions const& options,
+                                                     SequentialPlans& plans, char const* who) {
+  if (options.segments() != 0) return plan_sequential(stages_of(of), x, options, who);  // nothing is measured for it
+  auto& place = options.plans() ? *options.plans() : plans;
+  auto key = sequential_key(of, x);
+  key.push_back(std::int64_t(options.rng()));
+  key.push_back(options.memory_limit() ? std::int64_t(options.memory_limit()->count()) : -1);
+  if (auto kept = place.find(key)) return {joined_stages(stages_of(of), kept->joins), std::move(kept->actions), std::move(kept->joins)};
+  auto plan = plan_sequential(stages_of(of), x, options, who);
+  kept_plan keeps{std::move(key), {}, plan.joins, plan.actions};
+  for (auto const& one : of.modules(false)) keeps.modules.push_back(one);
+  place.keep(std::move(keeps));
+  return plan;
 }
 [[nodiscard]] inline at::Tensor run_chain(sequential_plan const& plan, at::Tensor const& x, chain_frame::settings how) {
   if (plan.actions.empty()) {
@@ -74,7 +101,9 @@ namespace detail {
 /// a retained graph runs the chain from the input once more. Without grad mode it is the plain call.
 /// \param segments  that differ by one child at most; 0: by `memory_limit` or about sqrt(n)
 /// \param x  the children take a tensor and return one
-/// Cost: without a number of segments, each call measures the children by two runs forward and one backward, and plans; `CheckpointedSequential` does that once
+/// Cost: without a number of segments, the first call for children and a shape of the input measures the children by two runs forward and one
+/// backward, and plans; later calls of the thread look the plan up. A child whose work changes otherwise, such as by a dropout's probability, is not
+/// measured anew: give `plans` of your own, and clear them
 /// \throws invalid_plan   for more segments than children   \throws infeasible_budget   that says the least limit
 /// \throws invalid_call   where a segment begins with a child that changes its input in place; and as `checkpoint`, in backward as well
 [[nodiscard]] inline at::Tensor checkpoint_sequential(torch::nn::Sequential const& seq, std::int64_t segments, at::Tensor const& x, CheckpointedSequentialOptions options = {}) {
@@ -83,7 +112,8 @@ namespace detail {
   if (!at::GradMode::is_enabled() || modules->is_empty()) return modules->forward(x);
   options.segments(segments);
   detail::need_saved_hooks(who);
-  return detail::run_chain(detail::plan_sequential(detail::stages_of(*modules), x, options, who), x, {options.rng(), options.determinism(), who});
+  auto const plan = detail::kept_or_planned(*modules, x, options, detail::plans_of_this_thread(), who);
+  return detail::run_chain(plan, x, {options.rng(), options.determinism(), who});
 }
 
 }  // namespace cairn

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -31,7 +32,7 @@ struct measured_stage {
   std::int64_t restoring = 0;     ///< of its buffers, which a second run keeps
   std::int64_t adjoint = 0;       ///< of its input's gradient
   std::int64_t reversing = 0;     ///< beside the tape and the output's gradient, while its adjoint runs
-  std::int64_t repeated = 0;      ///< of gradients of leaves that stages before it read as well
+  std::vector<std::pair<std::size_t, std::int64_t>> repeated;  ///< of gradients of leaves that a stage before it, the last such, reads as well
   std::int64_t seed = 0;          ///< of the gradient of its output that measuring made
   std::int64_t copying = 0;       ///< that measuring took while there was a copy of the input
   std::int64_t time = 0;
@@ -58,6 +59,7 @@ class stage_probe {
     for (auto const& b : stage.buffers) found.restoring += std::int64_t(b.nbytes());
     auto const copied = run_bare(stage, found);
     run_recorded(stage, found);
+    ++number_;
     if (copied > 0) found.copying = (std::max)(found.copying, copied + found.tape + (std::max)(found.running, found.seed + found.reversing));
     return found;
   }
@@ -141,7 +143,8 @@ class stage_probe {
   }
   void reverse(torch::autograd::Edge edge, std::vector<at::Tensor> inputs, at::Tensor const& leaf, byte_meter& meter, measured_stage& found) {
     for (auto const& one : inputs)
-      if (!read_before_.insert(torch::autograd::impl::grad_accumulator(one).get()).second) found.repeated += std::int64_t(one.nbytes());
+      if (auto const [before, is_new] = read_by_.try_emplace(one.unsafeGetTensorImpl(), number_); !is_new)
+        found.repeated.emplace_back(std::exchange(before->second, number_), std::int64_t(one.nbytes()));
     if (leaf.requires_grad()) inputs.push_back(leaf);
     if (inputs.empty()) return;
     auto seed = at::ones_like(state_);
@@ -172,7 +175,8 @@ class stage_probe {
   std::size_t left_;  ///< stages behind this one
   at::Tensor state_;
   bool requires_grad_;
-  std::unordered_set<torch::autograd::Node*> read_before_;
+  std::size_t number_ = 0;  ///< of the stage
+  std::unordered_map<at::TensorImpl*, std::size_t> read_by_;  ///< of each leaf, the last stage so far
 };
 
 }  // namespace cairn::detail
