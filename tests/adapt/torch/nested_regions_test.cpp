@@ -57,7 +57,7 @@ std::size_t nodes_left(function const& f, at::IntArrayRef sizes) {
 
 TEST_CASE("derivatives up to the third are the plain ones wherever regions stand in them, and their graphs end", "[torch][checkpoint]") {
   seeded const seed{1};
-  bool const early_stop = true;
+  bool const early_stop = GENERATE(true, false);
   auto const c = [&](function f) { return region_of(std::move(f), early_stop); };
   auto const d = [](function f) { return gradient_of(std::move(f)); };
   function const f = [](Tensor const& x) { return x.sin().exp().sin(); };
@@ -86,7 +86,7 @@ TEST_CASE("derivatives up to the third are the plain ones wherever regions stand
 
 TEST_CASE("two regions in a region have the plain second derivative, and their graphs end", "[torch][checkpoint]") {
   seeded const seed{2};
-  bool const early_stop = true;
+  bool const early_stop = GENERATE(true, false);
   auto const c = [&](function f) { return region_of(std::move(f), early_stop); };
   auto const d = [](function f) { return gradient_of(sum_of(std::move(f))); };
   function const f = [](Tensor const& x) { return x.sin().exp().sin(); };
