@@ -13,7 +13,7 @@
 
 #include <cairn/cairn.hpp>
 #include <cairn/run/adaptive.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 #include <cairn/run/while.hpp>
 #include <cairn/schedule/online.hpp>
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <cairn/cairn.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 
 using spring = std::array<double, 2>;  // position and speed
 

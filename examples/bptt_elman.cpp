@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <cairn/cairn.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 #include <cairn/schedule/bptt.hpp>
 
 constexpr std::size_t hidden = 8;

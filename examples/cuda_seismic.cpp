@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include <cairn/adapt/cuda/device_plan.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>
 #include <cairn/cairn.hpp>
-#include <cairn/plan/device_plan.hpp>
 
 #include "cuda/device_array.hpp"
 #include "cuda/launch.hpp"

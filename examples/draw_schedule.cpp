@@ -13,9 +13,9 @@
 #include <string_view>
 
 #include <cairn/cairn.hpp>
-#include <cairn/planning.hpp>
 #include <cairn/plan/text/memory_curve.hpp>
 #include <cairn/plan/text/space_time.hpp>
+#include <cairn/planning.hpp>
 
 void write(std::string const& path, std::string const& text) {
   std::ofstream file{path, std::ios::binary};

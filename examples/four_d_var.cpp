@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <cairn/cairn.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 
 using cairn::step_index;
 constexpr std::size_t cells = 40;

@@ -9,7 +9,7 @@
 #include <numbers>
 
 #include <cairn/cairn.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 
 struct pond {
   double algae, fish;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <cairn/cairn.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 
 /// du/dt = u_xx + u - u^3 on a line, zero beyond its ends: diffusion implicit, reaction explicit.
 class reaction_solver {

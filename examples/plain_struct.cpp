@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <cairn/cairn.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 
 struct pendulum {
   double angle, speed;

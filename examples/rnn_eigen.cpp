@@ -7,7 +7,7 @@
 
 #include <Eigen/Core>
 #include <cairn/cairn.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;

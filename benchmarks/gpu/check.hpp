@@ -4,10 +4,10 @@
 #include <exception>
 #include <string>
 #include <vector>
+#include <cairn/adapt/cuda/device_plan.hpp>
+#include <cairn/adapt/cuda/device_room.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>
-#include <cairn/core/device_room.hpp>
-#include <cairn/plan/device_plan.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/hrevolve.hpp>
 #include <cairn/schedule/revolve.hpp>

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include <cairn/adapt/cuda/device_room.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>
-#include <cairn/core/device_room.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include "deadline.hpp"
 #include "field.hpp"

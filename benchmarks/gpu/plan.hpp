@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <cairn/adapt/cuda/device_plan.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>
-#include <cairn/plan/device_plan.hpp>
 #include "check.hpp"
 #include "deadline.hpp"
 #include "facts.hpp"

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <cairn/adapt/cuda/device_room.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>
-#include <cairn/core/device_room.hpp>
 #include <cairn/schedule/any.hpp>
 #include "counted_runtime.hpp"
 #include "deadline.hpp"

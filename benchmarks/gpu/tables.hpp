@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <cairn/adapt/cuda/device_plan.hpp>
+#include <cairn/adapt/cuda/device_room.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>
-#include <cairn/core/device_room.hpp>
-#include <cairn/plan/device_plan.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/two_level.hpp>

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include <cairn/cairn.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 
 namespace {
 

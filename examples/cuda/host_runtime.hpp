@@ -5,8 +5,8 @@
 #include <cstring>
 #include <new>
 
-#include <cairn/adapt/cuda/device_failure.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
+#include <cairn/core/error.hpp>
 
 namespace support {
 
@@ -27,14 +27,14 @@ class host_runtime {
   /// \throws cairn::out_of_memory
   [[nodiscard]] void* device_alloc(std::size_t bytes) {
     void* const at = take(bytes, device_left_);
-    if (at == nullptr && bytes > 0) cairn::detail::refuse_device_memory({"host_runtime::device_alloc"}, bytes, device_left_);
+    if (at == nullptr && bytes > 0) refuse("host_runtime::device_alloc", bytes, device_left_);
     return at;
   }
   void device_free(void* at) noexcept { give_back(at, device_left_); }
   /// \throws cairn::out_of_memory
   [[nodiscard]] void* pinned_alloc(std::size_t bytes) {
     void* const at = take(bytes, pinned_left_);
-    if (at == nullptr && bytes > 0) cairn::detail::refuse_pinned_memory({"host_runtime::pinned_alloc"}, bytes);
+    if (at == nullptr && bytes > 0) refuse("host_runtime::pinned_alloc", bytes, pinned_left_);
     return at;
   }
   void pinned_free(void* at) noexcept { give_back(at, pinned_left_); }
@@ -55,6 +55,10 @@ class host_runtime {
  private:
   static constexpr std::size_t alignment = 256;  // of the bytes, and the room before them, where their number is written
 
+  [[noreturn]] static void refuse(char const* who, std::size_t bytes, std::size_t left) {
+    throw cairn::out_of_memory{who, "the memory has less free than was asked for", {{"bytes asked", bytes}, {"bytes free", left}},
+                               "give a smaller budget, or fewer frames and slots"};
+  }
   [[nodiscard]] static void* take(std::size_t bytes, std::size_t& left) noexcept {
     if (bytes == 0 || bytes > left || bytes > ~std::size_t{0} - alignment) return nullptr;
     auto* const block = static_cast<std::byte*>(::operator new(bytes + alignment, std::align_val_t{alignment}, std::nothrow));

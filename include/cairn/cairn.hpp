@@ -4,16 +4,16 @@
 
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/checks.hpp>
+#include <cairn/core/detail/checks.hpp>
+#include <cairn/core/detail/option_checks.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/forms.hpp>
-#include <cairn/core/option_checks.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/plan/estimate.hpp>
-#include <cairn/plan/savings.hpp>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/estimate.hpp>
+#include <cairn/plan/loop/savings.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include <cairn/run/adaptive.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/hook.hpp>

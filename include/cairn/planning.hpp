@@ -2,20 +2,20 @@
 /// \file planning.hpp  Everything about plans: all schedules, and what chooses, checks and compares them. Not in cairn.hpp, for short compilations.
 #include <cairn/language.hpp>  // first: the sentence that an older language gets
 
-#include <cairn/plan/advise.hpp>
-#include <cairn/plan/certificate.hpp>
-#include <cairn/plan/custom.hpp>
-#include <cairn/plan/estimate.hpp>
-#include <cairn/plan/explain.hpp>
-#include <cairn/plan/most_slots.hpp>
-#include <cairn/plan/pareto.hpp>
-#include <cairn/plan/plan_within.hpp>
-#include <cairn/plan/planned.hpp>
-#include <cairn/plan/planning_options.hpp>
-#include <cairn/plan/savings.hpp>
-#include <cairn/plan/verify.hpp>
-#include <cairn/plan/why_infeasible.hpp>
-#include <cairn/plan/workload.hpp>
+#include <cairn/plan/loop/advise.hpp>
+#include <cairn/plan/loop/certificate.hpp>
+#include <cairn/plan/loop/custom.hpp>
+#include <cairn/plan/loop/detail/workload.hpp>
+#include <cairn/plan/loop/estimate.hpp>
+#include <cairn/plan/loop/explain.hpp>
+#include <cairn/plan/loop/most_slots.hpp>
+#include <cairn/plan/loop/pareto.hpp>
+#include <cairn/plan/loop/plan_within.hpp>
+#include <cairn/plan/loop/planned.hpp>
+#include <cairn/plan/loop/planning_options.hpp>
+#include <cairn/plan/loop/savings.hpp>
+#include <cairn/plan/loop/verify.hpp>
+#include <cairn/plan/loop/why_infeasible.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/bptt.hpp>
 #include <cairn/schedule/disk_revolve.hpp>

@@ -4,7 +4,7 @@
 #define eigen_assert(claim) ((claim) ? void() : throw std::logic_error{#claim})
 #include <cairn/adapt/eigen.hpp>
 #include <cairn/cairn.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 #include <Eigen/Geometry>
 #include <Eigen/Sparse>
 #include "support/catch.hpp"

@@ -1,7 +1,7 @@
 // Schedules as JSON, and back.
 #include <string>
 #include <cairn/adapt/nlohmann_json.hpp>
-#include <cairn/plan/custom.hpp>
+#include <cairn/plan/loop/custom.hpp>
 #include "support/catch.hpp"
 #include "support/edits.hpp"
 #include "support/plans.hpp"

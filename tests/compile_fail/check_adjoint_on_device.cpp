@@ -1,5 +1,5 @@
 // error: check_adjoint reads the numbers of adjoints on the host
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 #include <cstddef>
 #include <vector>
 

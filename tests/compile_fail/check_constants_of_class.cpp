@@ -1,6 +1,6 @@
 // error: with_constants names members of an aggregate, and this state cannot be taken apart into members
 #include <cairn/cairn.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 
 struct field {
   double u = 1, t = 0;

@@ -1,6 +1,6 @@
 // error: check_adjoint varies copies of the state
 #include <cairn/cairn.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 
 struct solver {
   double u = 1;

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 #include <vector>
-#include <cairn/core/replay_ledger.hpp>
+#include <cairn/core/detail/replay_ledger.hpp>
 #include "support/catch.hpp"
 #include "support/heap.hpp"
 #include "support/plans.hpp"

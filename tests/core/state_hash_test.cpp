@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <cairn/core/state_hash.hpp>
+#include <cairn/core/detail/state_hash.hpp>
 #include "support/catch.hpp"
 
 using cairn::detail::hash_of;

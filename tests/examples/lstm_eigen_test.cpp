@@ -1,7 +1,7 @@
 // The demo's LSTM: its hand-written adjoint against central differences in double precision, through the executor and leaves.
 #include <cairn/adapt/eigen.hpp>
 #include <cairn/cairn.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 #include "../../examples/demo/lstm.hpp"
 #include "support/catch.hpp"
 

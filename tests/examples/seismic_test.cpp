@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 #include <cairn/cairn.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 #include "../../examples/seismic/baseline.hpp"
 #include "../../examples/seismic/inversion.hpp"
 #include "../../examples/seismic/models.hpp"

@@ -2,7 +2,7 @@
 // What is asked of a list of actions that was read, in whatever form.
 #include <string>
 
-#include <cairn/plan/custom.hpp>
+#include <cairn/plan/loop/custom.hpp>
 #include <cairn/plan/text/actions_csv.hpp>
 
 #include "fuzz.hpp"

@@ -1,6 +1,6 @@
 // Schedules as text, and back.
 #include <string>
-#include <cairn/plan/custom.hpp>
+#include <cairn/plan/loop/custom.hpp>
 #include <cairn/plan/text/actions_csv.hpp>
 #include "support/catch.hpp"
 #include "support/edits.hpp"

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 #include <cairn/cairn.hpp>
-#include <cairn/plan/advise.hpp>
+#include <cairn/plan/loop/advise.hpp>
 #include <cairn/plan/text/plan_text.hpp>
 #include "support/catch.hpp"
 

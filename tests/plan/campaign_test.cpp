@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
-#include <cairn/plan/estimate.hpp>
+#include <cairn/plan/loop/estimate.hpp>
 #include "support/book_of.hpp"
 #include "support/catch.hpp"
 #include "support/plans.hpp"

@@ -1,5 +1,5 @@
-#include <cairn/plan/custom.hpp>
-#include <cairn/plan/estimate.hpp>
+#include <cairn/plan/loop/custom.hpp>
+#include <cairn/plan/loop/estimate.hpp>
 #include "support/catch.hpp"
 #include "support/plans.hpp"
 #include "support/schedule_text.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 /// What a user would write: keeps every state on disk, and every third counts as a checkpoint. `wrong` plans forget the drops.
 struct users_own {
-  struct walker {
+  struct cursor {
     step_index n, i = 0;
     int part = 0;
     bool wrong = false, back = false;
@@ -48,7 +48,7 @@ struct users_own {
   [[nodiscard]] bool is_checkpoint(step_index i) const { return i % 3 == 0; }
   [[nodiscard]] tier slot_tier(slot_index) const { return tier::disk; }
   [[nodiscard]] schedule_counts counts() const { return {}; }  // wrong, and not asked
-  [[nodiscard]] walker walk() const { return {.n = n, .wrong = wrong}; }
+  [[nodiscard]] cursor walk() const { return {.n = n, .wrong = wrong}; }
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #include <limits>
-#include <cairn/plan/estimate.hpp>
+#include <cairn/plan/loop/estimate.hpp>
 #include "support/catch.hpp"
 #include "support/plans.hpp"
 #include "support/schedule_text.hpp"

@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 #include <vector>
-#include <cairn/plan/estimate.hpp>
+#include <cairn/plan/loop/estimate.hpp>
 #include "support/big.hpp"
 #include "support/catch.hpp"
 #include "support/plans.hpp"

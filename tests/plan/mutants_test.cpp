@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 #include <vector>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include "support/book_of.hpp"
 #include "support/breaker.hpp"
 #include "support/catch.hpp"

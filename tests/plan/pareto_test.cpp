@@ -2,8 +2,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
-#include <cairn/planning.hpp>
 #include <cairn/plan/text/pareto_text.hpp>
+#include <cairn/planning.hpp>
 #include "support/catch.hpp"
 
 using namespace cairn;

@@ -1,8 +1,8 @@
 #include <limits>
 #include <random>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/planning.hpp>
 #include <cairn/plan/text/plan_text.hpp>
+#include <cairn/planning.hpp>
 #include "support/catch.hpp"
 
 using namespace cairn;

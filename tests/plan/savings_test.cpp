@@ -1,7 +1,7 @@
 // The names and numbers of the guide that this library starts from.
 #include <limits>
-#include <cairn/plan/savings.hpp>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/savings.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include "support/catch.hpp"
 #include "support/schedule_text.hpp"
 

@@ -1,7 +1,7 @@
 #include <limits>
 #include <map>
 #include <random>
-#include <cairn/plan/slot_map.hpp>
+#include <cairn/plan/loop/detail/slot_map.hpp>
 #include "support/catch.hpp"
 
 using namespace cairn;

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include "support/catch.hpp"
 #include "support/plans.hpp"
 #include "support/schedule_text.hpp"
@@ -263,7 +263,7 @@ TEST_CASE("a plan of impossible numbers is refused", "[plan][verify]") {
     [[nodiscard]] slot_index slots() const { return s; }
     [[nodiscard]] step_index leaf() const { return k; }
     [[nodiscard]] slot_index tapes() const { return t; }
-    [[nodiscard]] revolve::walker walk() const { return revolve{0, 1}.walk(); }
+    [[nodiscard]] revolve::cursor walk() const { return revolve{0, 1}.walk(); }
   };
   CHECK(check(numbers{}));
   CHECK(check(numbers{-1}).reason == flaw::impossible_plan);
@@ -276,7 +276,7 @@ namespace {
 
 /// Never done: saves and drops, or loads, for ever.
 struct idle {
-  struct walker {
+  struct cursor {
     bool drops;
     std::int64_t k = -1;
     [[nodiscard]] action next() {
@@ -289,7 +289,7 @@ struct idle {
   [[nodiscard]] step_index steps() const { return 10; }
   [[nodiscard]] slot_index slots() const { return 1; }
   [[nodiscard]] step_index leaf() const { return 1; }
-  [[nodiscard]] walker walk() const { return {drops}; }
+  [[nodiscard]] cursor walk() const { return {drops}; }
 };
 
 }  // namespace

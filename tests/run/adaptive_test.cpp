@@ -11,7 +11,7 @@
 #include <vector>
 #include <cairn/cairn.hpp>
 #include <cairn/run/adaptive.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 #include <cairn/run/while.hpp>
 #include <cairn/schedule/online.hpp>
 #include "support/catch.hpp"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <cairn/plan/chain/persistent.hpp>
+#include <cairn/plan/chain/detail/persistent.hpp>
 #include <cairn/plan/chain/replay.hpp>
 
 #include "support/catch.hpp"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <cairn/core/state_hash.hpp>
+#include <cairn/core/detail/state_hash.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
 
 #include "support/catch.hpp"

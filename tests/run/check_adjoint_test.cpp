@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 #include <cairn/cairn.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 #include "support/catch.hpp"
 
 using cairn::adjoint_fault;

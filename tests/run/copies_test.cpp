@@ -11,8 +11,8 @@
 #include <cairn/cairn.hpp>
 #include <cairn/run/adaptive.hpp>
 #include <cairn/run/chain.hpp>
-#include <cairn/run/chain_probe.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/chain/probe.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 #include <cairn/run/probe.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include "support/catch.hpp"

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/event.hpp>
-#include <cairn/plan/estimate.hpp>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/estimate.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/loop.hpp>
 #include <cairn/schedule/any.hpp>

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
-#include <cairn/plan/plan_within.hpp>
+#include <cairn/plan/loop/plan_within.hpp>
 #include <cairn/run/nested.hpp>
 #include <cairn/run/resume.hpp>
 #include <cairn/run/while.hpp>

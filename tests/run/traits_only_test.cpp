@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 #include <cairn/cairn.hpp>
-#include <cairn/run/check_adjoint.hpp>
+#include <cairn/run/check/check_adjoint.hpp>
 #include "support/catch.hpp"
 
 namespace traits_only_tests {

@@ -31,9 +31,9 @@ class first_states {
   explicit first_states(slot_index slots, bool eager = false) : slots_{slots}, eager_{eager} {}
   [[nodiscard]] slot_index slots() const { return slots_; }
 
-  class walker {
+  class cursor {
    public:
-    walker(slot_index slots, bool eager) : slots_{slots}, eager_{eager} {}
+    cursor(slot_index slots, bool eager) : slots_{slots}, eager_{eager} {}
     [[nodiscard]] bool lags() const { return !eager_; }
     void stop_at(step_index n, step_index live) {
       CHECK_FALSE(stopped_);
@@ -84,7 +84,7 @@ class first_states {
     bool eager_, candidate_ = true, stopped_ = false, turned_ = false;
     step_index from_ = 0, at_ = 0, steps_ = 0, open_ = 0;
   };
-  [[nodiscard]] walker walk() const { return {slots_, eager_}; }
+  [[nodiscard]] cursor walk() const { return {slots_, eager_}; }
 
  private:
   slot_index slots_;
@@ -494,14 +494,14 @@ namespace {
 /// Answers the same action again and again.
 struct stubborn {
   action answer;
-  struct walker {
+  struct cursor {
     action answer;
     [[nodiscard]] action next() const { return answer; }
     void stop_at(step_index, step_index) {}
     [[nodiscard]] bool lags() const { return false; }
   };
   [[nodiscard]] slot_index slots() const { return 2; }
-  [[nodiscard]] walker walk() const { return {answer}; }
+  [[nodiscard]] cursor walk() const { return {answer}; }
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #include <limits>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include <cairn/schedule/bptt.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include <cairn/schedule/revolve.hpp>

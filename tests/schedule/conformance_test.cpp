@@ -1,5 +1,5 @@
 // What every schedule must do, whatever its kind.
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include "support/catch.hpp"
 #include "support/plans.hpp"
 #include "support/schedule_text.hpp"
@@ -38,7 +38,7 @@ TEST_CASE("totals told in advance are those of the walk", "[schedule]") {
     each_plan(n, [&](std::string const& name, auto const& plan) {
       INFO(name);
       auto const walked = verify(plan);
-      CHECK(detail::walked_counts(plan) == walked);
+      CHECK(walked_counts(plan) == walked);
       if constexpr (counted_schedule<std::remove_cvref_t<decltype(plan)>>) CHECK(plan.counts() == walked);
     });
 }
@@ -137,7 +137,7 @@ TEST_CASE("any_schedule is the schedule that it was made of", "[schedule][any]")
       CHECK(any.initial_is_free() == initial_is_free(plan));
       CHECK(any.table_bytes() >= table_bytes_of(plan));
       CHECK(any.counts() == verify(plan));
-      CHECK(any.is_counted() == detail::knows_counts(plan));
+      CHECK(any.is_counted() == knows_counts(plan));
       for (step_index i = 0; i <= n; ++i)
         if (any.is_checkpoint(i) != is_checkpoint(plan, i)) FAIL("state " << i);
       CHECK(actions_of(any) == actions_of(plan));

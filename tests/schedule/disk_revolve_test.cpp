@@ -3,7 +3,7 @@
 #include <random>
 #include <string>
 #include <vector>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include <cairn/schedule/disk_revolve.hpp>
 #include <cairn/schedule/hrevolve.hpp>
 #include <cairn/schedule/multistage.hpp>

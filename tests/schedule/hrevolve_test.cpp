@@ -4,9 +4,9 @@
 #include <random>
 #include <string>
 #include <vector>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
+#include <cairn/schedule/detail/least_sum.hpp>
 #include <cairn/schedule/hrevolve.hpp>
-#include <cairn/schedule/least_sum.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include "support/catch.hpp"
 #include "support/csv.hpp"

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <vector>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include "support/catch.hpp"
 #include "support/plans.hpp"
 #include "support/schedule_text.hpp"
@@ -82,8 +82,8 @@ TEST_CASE("leaves over a plan that runs the last step before the turn count the 
     [[nodiscard]] step_index steps() const { return plan.steps(); }
     [[nodiscard]] slot_index slots() const { return plan.slots(); }
     [[nodiscard]] step_index leaf() const { return plan.leaf(); }
-    [[nodiscard]] listed::walker walk() const { return plan.walk(); }
-    [[nodiscard]] schedule_counts counts() const { return detail::walked_counts(plan); }
+    [[nodiscard]] listed::cursor walk() const { return plan.walk(); }
+    [[nodiscard]] schedule_counts counts() const { return walked_counts(plan); }
   };
   for (step_index n = 1; n <= 20; ++n)
     for (step_index k = 1; k <= n + 1; ++k) {

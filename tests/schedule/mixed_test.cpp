@@ -2,7 +2,7 @@
 #include <limits>
 #include <random>
 #include <vector>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include <cairn/schedule/revolve.hpp>

@@ -2,7 +2,7 @@
 #include <limits>
 #include <string>
 #include <vector>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include <cairn/schedule/multistage.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include "support/catch.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <type_traits>
 #include <vector>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include <cairn/schedule/online.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include "support/catch.hpp"
@@ -32,12 +32,12 @@ std::string name_of(variant v, slot_index s, step_index n) {
 }
 stopped_online stopped(variant v, slot_index s, step_index n) { return online{s, {.eager = v.eager}}.stopping_at(n, v.last_is_at_hand); }
 
-/// The states kept when the walker, driven by hand as by a loop without an end, has decided on state x.
+/// The states kept when the cursor, driven by hand as by a loop without an end, has decided on state x.
 class kept_states {
  public:
-  explicit kept_states(online const& plan) : walker_{plan.walk()}, states_(std::size_t(plan.slots()), -1) {}
+  explicit kept_states(online const& plan) : cursor_{plan.walk()}, states_(std::size_t(plan.slots()), -1) {}
   std::vector<step_index> after(step_index x) {
-    while (walker_.candidate() <= x) obey(walker_.next());
+    while (cursor_.candidate() <= x) obey(cursor_.next());
     std::vector<step_index> kept;
     for (auto const state : states_)
       if (state >= 0) kept.push_back(state);
@@ -49,9 +49,9 @@ class kept_states {
   void obey(action const& a) {
     if (a.kind == action_kind::save) states_.at(std::size_t(a.slot)) = a.from;
     if (a.kind == action_kind::drop) states_.at(std::size_t(a.slot)) = -1;
-    if (a.kind != action_kind::advance) obey(walker_.next());  // up to the advance
+    if (a.kind != action_kind::advance) obey(cursor_.next());  // up to the advance
   }
-  online::walker walker_;
+  online::cursor cursor_;
   std::vector<step_index> states_;
 };
 
@@ -68,7 +68,7 @@ struct ratios {
 
 }  // namespace
 
-static_assert(schedule<stopped_online> && counted_schedule<stopped_online> && std::copyable<online::walker>);
+static_assert(schedule<stopped_online> && counted_schedule<stopped_online> && std::copyable<online::cursor>);
 static_assert(verify(online{3}.stopping_at(30)) == online{3}.stopping_at(30).counts(), "online walks in a constant expression");
 
 TEST_CASE("a loop may stop anywhere under online and every step is reversed", "[schedule][online]") {
@@ -360,24 +360,24 @@ TEST_CASE("the way back of a loop of 2^63-1 steps begins without a flaw", "[sche
   CHECK(machine.open() < longest);
 }
 
-TEST_CASE("a walker speaks as if the loop never ended", "[schedule][online]") {
+TEST_CASE("a cursor speaks as if the loop never ended", "[schedule][online]") {
   online const plan{2};
   CHECK(plan.lags());
   CHECK_FALSE(online{2, {.eager = true}}.lags());
-  auto walker = plan.walk();
-  CHECK(walker.lags());
-  CHECK(walker.slots() == 2);
-  CHECK_FALSE(walker.stopped());
-  CHECK(walker.next() == action{action_kind::save, tier::memory, content::state, 0, 0, 0});
-  CHECK(walker.next() == action{action_kind::advance, tier::memory, content::state, no_slot, 0, 1});
-  CHECK(walker.candidate() == 1);
-  CHECK(walker.next() == action{action_kind::save, tier::memory, content::state, 1, 1, 0});
-  auto const on = walker.next();
+  auto cursor = plan.walk();
+  CHECK(cursor.lags());
+  CHECK(cursor.slots() == 2);
+  CHECK_FALSE(cursor.stopped());
+  CHECK(cursor.next() == action{action_kind::save, tier::memory, content::state, 0, 0, 0});
+  CHECK(cursor.next() == action{action_kind::advance, tier::memory, content::state, no_slot, 0, 1});
+  CHECK(cursor.candidate() == 1);
+  CHECK(cursor.next() == action{action_kind::save, tier::memory, content::state, 1, 1, 0});
+  auto const on = cursor.next();
   CHECK(on.kind == action_kind::advance);
   CHECK(on.from == 1);
-  CHECK(on.to == walker.candidate());
-  CHECK(walker.next() == action{action_kind::drop, tier::memory, content::state, 1, 0, 0});
-  CHECK(walker.next() == action{action_kind::save, tier::memory, content::state, 1, on.to, 0});
+  CHECK(on.to == cursor.candidate());
+  CHECK(cursor.next() == action{action_kind::drop, tier::memory, content::state, 1, 0, 0});
+  CHECK(cursor.next() == action{action_kind::save, tier::memory, content::state, 1, on.to, 0});
 
   auto lone = online{1}.walk();
   (void)lone.next();
@@ -385,7 +385,7 @@ TEST_CASE("a walker speaks as if the loop never ended", "[schedule][online]") {
   CHECK_THROWS_AS(lone.next(), invalid_call);
 }
 
-TEST_CASE("a walker may be stopped at every state at which a loop can stop", "[schedule][online]") {
+TEST_CASE("a cursor may be stopped at every state at which a loop can stop", "[schedule][online]") {
   for (bool const eager : {false, true})
     for (slot_index const s : {1, 2, 3, 5})
       for (step_index n = 0; n <= 40; ++n)
@@ -393,20 +393,20 @@ TEST_CASE("a walker may be stopped at every state at which a loop can stop", "[s
           INFO((eager ? "eager, " : "lag, ") << s << " slots, " << n << " steps, live " << live);
           online const plan{s, {.eager = eager}};
           interpreter machine{{n, s}};
-          auto walker = plan.walk();
-          while (walker.candidate() < live) {
-            action a = walker.next();
+          auto cursor = plan.walk();
+          while (cursor.candidate() < live) {
+            action a = cursor.next();
             if (a.kind == action_kind::advance) a.to = std::min(a.to, live);
             if (a.kind != action_kind::advance || a.to > a.from) REQUIRE(machine.obey(a) == flaw::none);
           }
-          auto copy = walker;
-          walker.stop_at(n, live);
+          auto copy = cursor;
+          cursor.stop_at(n, live);
           action a;
           do {
-            a = walker.next();
+            a = cursor.next();
             REQUIRE(machine.obey(a) == flaw::none);
           } while (a.kind != action_kind::done);
-          CHECK(walker.next() == action{});
+          CHECK(cursor.next() == action{});
           CHECK(machine.counts().reversals == wide(n));
           CHECK_FALSE(copy.stopped());
           copy.stop_at(n, live);
@@ -420,21 +420,21 @@ TEST_CASE("online refuses what cannot be", "[schedule][online]") {
                                     ContainsSubstring("slots = -3") && ContainsSubstring("least slots = 1"));
   CHECK_THROWS_AS(online{1}.stopping_at(-1), invalid_plan);
 
-  auto walker = online{3}.walk();
-  CHECK_THROWS_AS(walker.stop_at(-1, -1), invalid_call);
-  CHECK_THROWS_AS(walker.stop_at(2, 0), invalid_call);
-  CHECK_THROWS_AS(walker.stop_at(std::numeric_limits<step_index>::min(), longest), invalid_call);
-  (void)walker.next();
-  CHECK_THROWS_WITH(walker.stop_at(0, 0), ContainsSubstring("a loop cannot stop between a save and its advance"));
-  (void)walker.next();
-  (void)walker.next();
-  (void)walker.next();  // advance [1, 2)
-  CHECK_THROWS_WITH(walker.stop_at(0, 0), ContainsSubstring("the loop cannot have stopped there") &&
+  auto cursor = online{3}.walk();
+  CHECK_THROWS_AS(cursor.stop_at(-1, -1), invalid_call);
+  CHECK_THROWS_AS(cursor.stop_at(2, 0), invalid_call);
+  CHECK_THROWS_AS(cursor.stop_at(std::numeric_limits<step_index>::min(), longest), invalid_call);
+  (void)cursor.next();
+  CHECK_THROWS_WITH(cursor.stop_at(0, 0), ContainsSubstring("a loop cannot stop between a save and its advance"));
+  (void)cursor.next();
+  (void)cursor.next();
+  (void)cursor.next();  // advance [1, 2)
+  CHECK_THROWS_WITH(cursor.stop_at(0, 0), ContainsSubstring("the loop cannot have stopped there") &&
                                               ContainsSubstring("from = 1") && ContainsSubstring("to = 2"));
-  CHECK_THROWS_AS(walker.stop_at(4, 3), invalid_call);
-  CHECK_THROWS_AS(walker.stop_at(3, 1), invalid_call);
-  CHECK_THROWS_AS(walker.stop_at(1, 2), invalid_call);
-  walker.stop_at(3, 2);
-  CHECK_THROWS_WITH(walker.stop_at(3, 2), ContainsSubstring("the loop has been stopped before"));
-  CHECK(walker.next() == action{action_kind::turn, tier::memory, content::state, no_slot, 2, 3});
+  CHECK_THROWS_AS(cursor.stop_at(4, 3), invalid_call);
+  CHECK_THROWS_AS(cursor.stop_at(3, 1), invalid_call);
+  CHECK_THROWS_AS(cursor.stop_at(1, 2), invalid_call);
+  cursor.stop_at(3, 2);
+  CHECK_THROWS_WITH(cursor.stop_at(3, 2), ContainsSubstring("the loop has been stopped before"));
+  CHECK(cursor.next() == action{action_kind::turn, tier::memory, content::state, no_slot, 2, 3});
 }

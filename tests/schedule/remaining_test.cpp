@@ -4,7 +4,7 @@
 #include <random>
 #include <string>
 #include <vector>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include "support/brute_force.hpp"
 #include "support/catch.hpp"
 #include "support/plans.hpp"

@@ -2,7 +2,7 @@
 #include <limits>
 #include <type_traits>
 #include <vector>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include "support/brute_force.hpp"
 #include "support/catch.hpp"

@@ -1,4 +1,4 @@
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/stages.hpp>

@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <limits>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include <cairn/schedule/two_level.hpp>
 #include "support/brute_force.hpp"
 #include "support/catch.hpp"

@@ -2,7 +2,7 @@
 #include <limits>
 #include <string>
 #include <vector>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include <cairn/schedule/uniform.hpp>
 #include "support/brute_force.hpp"
 #include "support/catch.hpp"

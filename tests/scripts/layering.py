@@ -24,6 +24,7 @@ MAY_INCLUDE = {
     "trace/": ["core/"],
     "adapt/": ["core/", "store/", "run/"],
     "adapt/nlohmann_json": ["core/", "schedule/", "plan/", "plan/text/"],
+    "adapt/cuda": ["core/", "schedule/", "plan/", "store/", "run/"],
     "adapt/torch": ["core/", "schedule/", "plan/", "store/", "run/"],
     "cairn.hpp": ["version.hpp", "core/", "schedule/", "plan/", "store/", "run/"],
     "planning.hpp": ["core/", "schedule/", "plan/"],
@@ -31,6 +32,18 @@ MAY_INCLUDE = {
 }
 # The umbrella never reaches these, not even through another header.
 OPT_IN = ("adapt/", "trace/", "plan/text/", "store/disk", "store/compressed", "store/tiered", "store/async")
+
+# Headers in detail/ are private. The core's own folders use each other's; an adapter uses these of the core, where it extends an executor or
+# speaks as the core does.
+EXTENDS = {
+    "adapt/cuda": ["core/detail/callable", "core/detail/read_size", "core/detail/replay_ledger", "core/detail/state_hash", "core/detail/table",
+                   "core/detail/text", "plan/loop/detail/workload", "run/detail/execute", "run/detail/timings"],
+    "adapt/nlohmann_json": ["plan/text/detail/read_actions"],
+    "adapt/nvtx": ["core/detail/text"],
+    "adapt/torch": ["core/detail/chain_walk", "core/detail/refused", "core/detail/state_hash", "plan/chain/detail/chain_model"],
+}
+# Texts and programs that show what a user writes.
+USERS = ("README.md", "docs/**/*.md", "examples/**/*", "tools/**/*", "benchmarks/**/*")
 
 # core/ and run/ are in every user's build: light standard headers only.
 LIGHT = set("""bit cassert cfloat climits compare concepts cstddef cstdint cstring exception initializer_list limits new
@@ -48,6 +61,34 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 DEFINE = re.compile(r"^\s*#\s*define\s+(\w+)", re.M)
 IF = re.compile(r"^\s*#\s*(?:el)?if(?:n?def)?\b", re.M)
 ASKS = re.compile(r"^\s*#\s*(?:(?:el)?ifn?def\b|(?:el)?if\b.*\bdefined\b)|\b__has_include\b", re.M)
+
+
+def public_names(text):
+    """The lines that declare something behind a `///` comment, in a namespace that is not `detail`."""
+    inside, commented, found = [], False, []
+    for line in text.splitlines():
+        if opened := re.match(r"(?:inline )?namespace\s+([\w:]+)\s*\{", line):
+            inside.append(opened.group(1))
+            commented = False
+        elif inside and re.match(r"\}\s*//\s*(inline )?namespace", line):
+            inside.pop()
+        elif line.startswith("///"):
+            commented = "\\file" not in line
+        elif line and not line.startswith("//"):
+            if commented and inside and "detail" not in "::".join(inside).split("::"):
+                found.append(line)
+            commented = False
+    return found
+
+
+def is_private(path):
+    return "detail" in path.split("/")[:-1]
+
+
+def extends(path, other):
+    """Whether an adapter may include a private header of the core."""
+    layer = layer_of(path)
+    return not layer.startswith("adapt/") or layer_of(other) == layer or other.removesuffix(".hpp") in EXTENDS.get(layer, ())
 
 
 def layer_of(path):
@@ -86,6 +127,11 @@ def faults(root):
         if "#pragma once" not in text:
             yield f"{path}: no #pragma once"
         includes[path] = []
+        if is_private(path):
+            for line in public_names(text):
+                yield f"{path}: is private, but declares a public name: {line}"
+        elif "namespace" in text and not public_names(text):
+            yield f"{path}: declares no documented public name: it belongs into detail/"
         for quote, name in INCLUDE.findall(text):
             if quote == '"':
                 yield f'{path}: "{name}" is to be written <cairn/...>'
@@ -96,6 +142,8 @@ def faults(root):
                     yield f"{path}: there is no <{name}>"
                 elif layer_of(other) and not may_include(path, other):
                     yield f"{path}: may not include <{name}>"
+                elif is_private(other) and layer_of(path) and not extends(path, other):
+                    yield f"{path}: may not include <{name}>, which is private; see EXTENDS in layering.py"
             elif STANDARD.get(path.split("/")[0] + "/", lambda _: False)(name):
                 yield f"{path}: <{name}> is not for this folder"
         if path.startswith("core/") and ASKS.search(text):
@@ -112,6 +160,10 @@ def faults(root):
     for path, name in defines:
         if not re.match(r"CAIRN_(VERSION|HAS)_", name):
             yield f"{path}: #define {name}: macros are CAIRN_VERSION_* or CAIRN_HAS_*"
+    for pattern in USERS:
+        for file in sorted(pathlib.Path(root).glob(pattern)):
+            if file.is_file() and re.search(r"#\s*include\s*<cairn/(?:\w+/)*detail/", file.read_text(errors="replace")):
+                yield f"{file.relative_to(root)}: includes a private header of cairn"
     if len(defines) > MOST_DEFINES:
         yield f"{len(defines)} #define, at most {MOST_DEFINES}"
     if len({path for path, _ in defines}) > 1:
@@ -143,6 +195,9 @@ GOOD = {
     "adapt/one.hpp": "#include <cairn/adapt/one/part.hpp>\n#include <cairn/run/a.hpp>\n",
     "adapt/one/part.hpp": "#include <Eigen/Core>\n",
     "adapt/two.hpp": "",
+    "adapt/torch/loop.hpp": "#include <cairn/core/detail/refused.hpp>\n",
+    "core/detail/refused.hpp": "namespace cairn::detail {\n/// What.\nint x;\n}  // namespace cairn::detail\n",
+    "core/named.hpp": "#include <cairn/core/detail/refused.hpp>\nnamespace cairn {\n/// What.\nint y;\n}  // namespace cairn\n",
 }
 PLANTED = [  # header, text added to it, what the report must say
     ("core/a.hpp", "#include <cairn/store/a.hpp>\n", "core/a.hpp: may not include <cairn/store/a.hpp>"),
@@ -175,6 +230,11 @@ PLANTED = [  # header, text added to it, what the report must say
     ("cairn.hpp", "\n" * 40, "cairn.hpp: 44 lines"),
     ("adapt/three.hpp", "", "adapt/three: no cairn_component()"),
     ("misc/a.hpp", "", "misc/a.hpp: belongs to no layer"),
+    ("core/a.hpp", "namespace cairn {\nint z;\n}  // namespace cairn\n", "core/a.hpp: declares no documented public name"),
+    ("core/a.hpp", "namespace cairn::detail {\n/// What.\nint z;\n}  // namespace cairn::detail\n", "core/a.hpp: declares no documented public name"),
+    ("core/detail/refused.hpp", "namespace cairn {\n/// What.\nint z;\n}  // namespace cairn\n", "core/detail/refused.hpp: is private, but declares"),
+    ("adapt/two.hpp", "#include <cairn/core/detail/refused.hpp>\n", "adapt/two.hpp: may not include <cairn/core/detail/refused.hpp>, which is private"),
+    ("../../examples/a.cpp", "#include <cairn/core/detail/refused.hpp>\n", "examples/a.cpp: includes a private header"),
 ]
 
 
@@ -184,7 +244,7 @@ def found_in(tree):
             file = pathlib.Path(root, "include", "cairn", path)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("#pragma once\n" + text)
-        pathlib.Path(root, "CMakeLists.txt").write_text("cairn_component(one One::one)\ncairn_component(two Two::two)\n")
+        pathlib.Path(root, "CMakeLists.txt").write_text("cairn_component(one One::one)\ncairn_component(two Two::two)\ncairn_component(torch torch)\n")
         return list(faults(root))
 
 

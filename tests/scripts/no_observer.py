@@ -53,7 +53,7 @@ def main(compiler, root):
         walker = bare / "cairn" / "run" / "walker.hpp"
         text = without_hook(walker.read_text())
         if text is None:
-            print("run/walker.hpp: the hook is not where this script looks for it; bring the two together")
+            print("run/detail/execute.hpp: the hook is not where this script looks for it; bring the two together")
             return 1
         walker.write_text(text)
         programs = {name: pathlib.Path(folder, name) for name in ("as_it_is", "hook_cut_out", "observed")}

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 #include <cairn/core/action.hpp>
-#include <cairn/plan/flaw.hpp>
+#include <cairn/plan/loop/flaw.hpp>
 #include "support/action_book.hpp"
 
 inline book::entry entry_of(cairn::action const& a) { return {int(a.kind), int(a.where), int(a.what), a.slot, a.from, a.to}; }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/action.hpp>
-#include <cairn/plan/flaw.hpp>
+#include <cairn/plan/loop/flaw.hpp>
 
 /// A schedule all of whose numbers may be changed, sound or not.
 struct loose_plan {
@@ -20,7 +20,7 @@ struct loose_plan {
   std::vector<cairn::tier> lies;  ///< where slots lie; memory for those behind its end
   std::vector<cairn::action> actions;
 
-  struct walker {
+  struct cursor {
     cairn::action const* at;
     cairn::action const* end;
     [[nodiscard]] cairn::action next() { return at == end ? cairn::action{} : *at++; }
@@ -37,7 +37,7 @@ struct loose_plan {
   [[nodiscard]] cairn::tier slot_tier(cairn::slot_index slot) const {
     return slot >= 0 && std::size_t(slot) < lies.size() ? lies[std::size_t(slot)] : cairn::tier::memory;
   }
-  [[nodiscard]] walker walk() const { return {actions.data(), actions.data() + actions.size()}; }
+  [[nodiscard]] cursor walk() const { return {actions.data(), actions.data() + actions.size()}; }
 };
 
 /// The plan as a loose one, without its `done`.

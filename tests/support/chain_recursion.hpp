@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include <cairn/plan/chain/chain_model.hpp>
+#include <cairn/plan/chain/detail/chain_model.hpp>
 
 namespace brute {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <cairn/core/chain.hpp>
-#include <cairn/core/chain_walk.hpp>
+#include <cairn/core/detail/chain_walk.hpp>
 #include <cairn/core/stage.hpp>
 
 namespace chain_stages {

@@ -3,7 +3,7 @@
 #include <string>
 #include <type_traits>
 #include <vector>
-#include <cairn/plan/custom.hpp>
+#include <cairn/plan/loop/custom.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/bptt.hpp>
 #include <cairn/schedule/disk_revolve.hpp>

@@ -3,7 +3,7 @@
 #include <string>
 #include "support/catch.hpp"
 #include <cairn/core/action.hpp>
-#include <cairn/core/text.hpp>
+#include <cairn/core/detail/text.hpp>
 
 inline std::string text_of(cairn::wide number) { return cairn::detail::text<40>{}.add(number).c_str(); }
 

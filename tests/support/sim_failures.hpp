@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <cairn/adapt/cuda/device_failure.hpp>
+#include <cairn/adapt/cuda/detail/device_failure.hpp>
 
 namespace sim {
 

@@ -5,7 +5,7 @@
 
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/explain.hpp>
+#include <cairn/plan/loop/explain.hpp>
 #include <cairn/plan/text/plan_text.hpp>
 #include <cairn/schedule/binomial.hpp>
 
@@ -38,7 +38,7 @@ std::string calls(planned const& found) {
 std::string beta(slot_index slots, step_index times) {
   constexpr auto most = std::numeric_limits<step_index>::max();
   std::string const name = "beta(" + grouped(wide(slots)) + ", " + grouped(wide(times)) + ")";
-  auto const value = cairn::detail::capped_beta(slots, times, most);
+  auto const value = cairn::capped_beta(slots, times, most);
   return name + (value < most ? " = " + grouped(wide(value)) : " >= 2^63-1");
 }
 
@@ -49,8 +49,8 @@ std::string least_advances(planned const& found) {
   if (count < 2) return "";
   char const* const unit = leaves ? "leaf run" : "step";
   slot_index const slots = std::max<slot_index>(1, found.counts.peak_slots);
-  step_index const t = cairn::detail::repetitions(count, slots);
-  wide const least = cairn::detail::fewest_advances(count, slots);
+  step_index const t = cairn::repetitions(count, slots);
+  wide const least = cairn::fewest_advances(count, slots);
   std::string text = "With " + counted(wide(slots), "slot") + " and no " + (leaves ? "leaf" : "step") +
                      " run more than t times unrecorded, the longest loop that can be reversed has\n"
                      "beta(s, t) = (s + t)! / (s! t!) " + unit + "s: " + beta(slots, t - 1) + " is too short for " +

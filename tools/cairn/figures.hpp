@@ -2,8 +2,8 @@
 /// \file figures.hpp  The figures of a plan, and the most slots that a budget has room for; what the makers of plans share.
 #include <string>
 
-#include <cairn/plan/most_slots.hpp>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/most_slots.hpp>
+#include <cairn/plan/loop/verify.hpp>
 
 #include "numbers.hpp"
 #include "planning.hpp"
@@ -16,7 +16,7 @@ namespace tool {
 template <class Plan>
 [[nodiscard]] cairn::schedule_counts walk(Plan const& plan) {
   constexpr cairn::slot_index most_checked = 100'000;
-  return plan.slots() <= most_checked ? cairn::verify(plan) : cairn::detail::walked_counts(plan);
+  return plan.slots() <= most_checked ? cairn::verify(plan) : cairn::walked_counts(plan);
 }
 
 /// \throws wrong_request   for more steps than are walked
@@ -30,7 +30,7 @@ inline void refuse_walk(request const& asked, cairn::step_index steps) {
 template <class Plan>
 [[nodiscard]] planned figures(request const& asked, Plan const& plan, cairn::slot_index slots) {
   planned found{asked, asked.schedule(), plan, slots, slots, {}, plan.steps() <= cairn::most_walked_steps, {}, {}, {}, {}, {}, {}, ""};
-  if (!cairn::detail::knows_counts(plan)) refuse_walk(asked, plan.steps());
+  if (!cairn::knows_counts(plan)) refuse_walk(asked, plan.steps());
   watched const timed{plan, asked.watch};
   if (found.walked) found.counts = walk(timed);
   else if constexpr (cairn::counted_schedule<Plan>) found.counts = plan.counts();

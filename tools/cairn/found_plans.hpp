@@ -2,8 +2,8 @@
 /// \file found_plans.hpp  What planning found for a loop: advice, and what memory buys.
 #include <string>
 #include <vector>
-#include <cairn/plan/advise.hpp>
-#include <cairn/plan/planned.hpp>
+#include <cairn/plan/loop/advise.hpp>
+#include <cairn/plan/loop/planned.hpp>
 
 namespace tool {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 #include <cairn/core/workload.hpp>
-#include <cairn/plan/planning_options.hpp>
+#include <cairn/plan/loop/planning_options.hpp>
 #include "keys.hpp"
 
 namespace tool {

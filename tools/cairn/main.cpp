@@ -11,11 +11,11 @@
 #include <vector>
 
 #include <cairn/core/error.hpp>
-#include <cairn/plan/advise.hpp>
-#include <cairn/plan/pareto.hpp>
+#include <cairn/plan/loop/advise.hpp>
+#include <cairn/plan/loop/pareto.hpp>
+#include <cairn/plan/loop/why_infeasible.hpp>
 #include <cairn/plan/text/pareto_text.hpp>
 #include <cairn/plan/text/plan_text.hpp>
-#include <cairn/plan/why_infeasible.hpp>
 #include <cairn/version.hpp>
 
 #include "actions.hpp"

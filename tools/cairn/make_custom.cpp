@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include <cairn/adapt/nlohmann_json.hpp>
-#include <cairn/plan/custom.hpp>
+#include <cairn/plan/loop/custom.hpp>
 #include <cairn/plan/text/actions_csv.hpp>
 
 #include "figures.hpp"

@@ -19,7 +19,7 @@ namespace {
 using cairn::slot_index;
 using cairn::step_index;
 
-using cairn::detail::useful_slots;
+using cairn::useful_slots;
 
 /// A kind of plan: the fewest and the most slots that it takes, and the plan with a number of them.
 struct revolve_maker {
@@ -102,7 +102,7 @@ planned two_level_plan(request const& asked) {
   found.first_split = std::min(n, period);
   add_walked(found);
   step_index const longest = std::min(n, period);
-  if (!found.repetition_number) found.repetition_number = 1 + (longest < 2 ? 0 : cairn::detail::repetitions(longest, plan.extra_slots() + 1));
+  if (!found.repetition_number) found.repetition_number = 1 + (longest < 2 ? 0 : cairn::repetitions(longest, plan.extra_slots() + 1));
   return found;
 }
 

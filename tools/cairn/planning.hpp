@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 #include <cairn/core/frames_needed.hpp>
-#include <cairn/plan/estimate.hpp>
+#include <cairn/plan/loop/estimate.hpp>
 #include <cairn/schedule/any.hpp>
 #include "request.hpp"
 

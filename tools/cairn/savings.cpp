@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include <cairn/plan/savings.hpp>
+#include <cairn/plan/loop/savings.hpp>
 
 #include "numbers.hpp"
 

@@ -50,7 +50,7 @@ template <class Plan>
 struct watched : Plan {
   watched(Plan const& plan, time_watch* watch) : Plan{plan}, by{watch} {}
 
-  struct walker {
+  struct cursor {
     cairn::cursor_of<Plan> inner;
     time_watch* by;
     unsigned actions = 0;
@@ -59,12 +59,12 @@ struct watched : Plan {
       return inner.next();
     }
   };
-  [[nodiscard]] walker walk() const { return {Plan::walk(), by}; }
+  [[nodiscard]] cursor walk() const { return {Plan::walk(), by}; }
   /// `online` plays its way forward for its totals, which is watched, too.
   [[nodiscard]] cairn::schedule_counts counts() const
     requires cairn::counted_schedule<Plan>
   {
-    if constexpr (std::same_as<Plan, cairn::stopped_online>) return cairn::detail::walked_counts(*this);
+    if constexpr (std::same_as<Plan, cairn::stopped_online>) return cairn::walked_counts(*this);
     else return Plan::counts();
   }
 

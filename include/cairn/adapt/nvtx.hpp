@@ -7,8 +7,8 @@
 #include <utility>
 #include <nvtx3/nvToolsExt.h>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/text.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/core/text.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn {

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <thrust/device_vector.h>
 #include <thrust/iterator/iterator_traits.h>
-#include <cairn/adapt/thrust/device_copies.hpp>
+#include <cairn/adapt/thrust/detail/device_copies.hpp>
 #include <cairn/adapt/thrust/on_stream.hpp>
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/state_traits.hpp>

@@ -2,8 +2,8 @@
 /// \file adjoint_shape.hpp  How an adjoint is read: tried as record and reverse, (x, bar, i), (x, bar), (x, bar, first, last), (x, x1, bar, i).
 #include <type_traits>
 #include <utility>
-#include <cairn/core/sharing.hpp>
-#include <cairn/core/step_shape.hpp>
+#include <cairn/core/detail/sharing.hpp>
+#include <cairn/core/detail/step_shape.hpp>
 
 namespace cairn {
 

@@ -6,9 +6,9 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/address_of.hpp>
-#include <cairn/core/aggregate.hpp>
 #include <cairn/core/bytes_of.hpp>
+#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/aggregate.hpp>
 #include <cairn/core/device_memory.hpp>
 #include <cairn/core/traits.hpp>
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <cairn/core/read_size.hpp>
-#include <cairn/core/text.hpp>
+#include <cairn/core/detail/read_size.hpp>
+#include <cairn/core/detail/text.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn {

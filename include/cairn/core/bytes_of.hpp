@@ -6,9 +6,9 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/aggregate.hpp>
+#include <cairn/core/detail/aggregate.hpp>
+#include <cairn/core/detail/only_elements.hpp>
 #include <cairn/core/device_memory.hpp>
-#include <cairn/core/only_elements.hpp>
 #include <cairn/core/traits.hpp>
 
 namespace cairn {

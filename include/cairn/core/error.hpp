@@ -5,7 +5,7 @@
 #include <exception>
 #include <initializer_list>
 #include <type_traits>
-#include <cairn/core/text.hpp>
+#include <cairn/core/detail/text.hpp>
 
 namespace cairn {
 

@@ -4,9 +4,9 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/adjoint_shape.hpp>
-#include <cairn/core/step_shape.hpp>
+#include <cairn/core/detail/step_shape.hpp>
+#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/traits.hpp>
-#include <cairn/core/user_values.hpp>
 
 namespace cairn {
 

@@ -2,7 +2,7 @@
 /// \file stage.hpp  The stages of a chain, as functions: with a tape or without, alone or by number.
 #include <type_traits>
 #include <cairn/core/action.hpp>
-#include <cairn/core/stage_shape.hpp>
+#include <cairn/core/detail/stage_shape.hpp>
 
 namespace cairn {
 

@@ -3,13 +3,13 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/address_of.hpp>
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/bytes_of.hpp>
+#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/state_hash.hpp>
+#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/core/state_hash.hpp>
-#include <cairn/core/user_values.hpp>
 
 namespace cairn {
 namespace detail {

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/sharing.hpp>
+#include <cairn/core/detail/sharing.hpp>
 #include <cairn/core/traits.hpp>
 
 namespace cairn {

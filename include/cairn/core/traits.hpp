@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/aggregate.hpp>
+#include <cairn/core/detail/aggregate.hpp>
 #include <cairn/core/device_memory.hpp>
 
 namespace cairn {

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/action.hpp>
-#include <cairn/core/callable.hpp>
+#include <cairn/core/detail/callable.hpp>
+#include <cairn/core/detail/sharing.hpp>
+#include <cairn/core/detail/step_shape.hpp>
+#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/sharing.hpp>
-#include <cairn/core/step_shape.hpp>
-#include <cairn/core/user_values.hpp>
 
 namespace cairn {
 namespace detail {

@@ -1,9 +1,9 @@
 #pragma once
 /// \file chain.hpp  All of the executor for chains: chain_gradient, chain_probe, any_stage. Not in <cairn/cairn.hpp>.
+#include <cairn/core/detail/stage_checks.hpp>
 #include <cairn/core/stage.hpp>
-#include <cairn/core/stage_checks.hpp>
 #include <cairn/core/stage_value.hpp>
-#include <cairn/run/chain_any_stage.hpp>
-#include <cairn/run/chain_gradient.hpp>
-#include <cairn/run/chain_probe.hpp>
-#include <cairn/run/chain_store.hpp>
+#include <cairn/run/chain/any_stage.hpp>
+#include <cairn/run/chain/gradient.hpp>
+#include <cairn/run/chain/probe.hpp>
+#include <cairn/run/chain/store.hpp>

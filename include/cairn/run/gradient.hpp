@@ -3,9 +3,9 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/checks.hpp>
-#include <cairn/run/last_arguments.hpp>
-#include <cairn/run/reversal.hpp>
+#include <cairn/core/detail/checks.hpp>
+#include <cairn/run/detail/last_arguments.hpp>
+#include <cairn/run/detail/reversal.hpp>
 #include <cairn/run/workspace.hpp>
 #include <cairn/schedule/uniform.hpp>
 
@@ -72,15 +72,15 @@ Bar one_sweep(Engine& run, Step& step, X0&& x0, Plan const& plan, Seed&& seed, A
   begin_loop(step);
   run.begin(plan);
   run.begin_check(plan, false, true);
-  noting(run.status, phase::forward, 0, [&] { run.states.begin(std::forward<X0>(x0), setup_for<State, typename Engine::store_type>(plan, form)); });
+  noting_failure(run.status, phase::forward, 0, [&] { run.states.begin(std::forward<X0>(x0), setup_for<State, typename Engine::store_type>(plan, form)); });
   stopped_note<Engine> note{run};
   way_back user{step, adjoint, run.tapes, tapes_of(plan)};
   run.check_initial_state();
-  run.go_on(step, user, observer);
-  noting(run.status, phase::reverse, run.steps, [&] { fill_bar<State>(user.bar, std::forward<Seed>(seed), run.states.final_state()); });
+  run.run_plan(step, user, observer);
+  noting_failure(run.status, phase::reverse, run.steps, [&] { fill_bar<State>(user.bar, std::forward<Seed>(seed), run.states.final_state()); });
   if constexpr (shape.form == adjoint_form::with_next) run.states.final_becomes_next();
   run.states.forget_final();
-  run.go_on(step, user, observer);
+  run.run_plan(step, user, observer);
   note.ended = true;
   return std::move(*user.bar);
 }

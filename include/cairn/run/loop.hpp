@@ -6,10 +6,10 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-#include <cairn/core/address_of.hpp>
+#include <cairn/core/detail/address_of.hpp>
 #include <cairn/run/checkpoint_view.hpp>
+#include <cairn/run/detail/refused_run.hpp>
 #include <cairn/run/gradient.hpp>
-#include <cairn/run/refused_run.hpp>
 
 namespace cairn {
 namespace detail {
@@ -36,7 +36,7 @@ struct forward_by_plan {
   template <class State, class Engine, class Step, class Observer>
   void run(Engine& engine, Step& step, Observer& observer) const {
     turn_only<Step> user{step};
-    engine.go_on(step, user, observer);
+    engine.run_plan(step, user, observer);
   }
 };
 
@@ -63,7 +63,7 @@ class checkpointed_run {
     run.begin(plan);
     user_ = run.users;
     run.begin_check(plan, true, Forward::knows_length);
-    detail::noting(run.status, phase::forward, 0, [&] {
+    detail::noting_failure(run.status, phase::forward, 0, [&] {
       run.states.begin(std::forward<X0>(x0), detail::setup_for<State, store_type>(plan, {.step = form, .keeps_run = true}));
     });
     run.check_initial_state();
@@ -108,13 +108,13 @@ class checkpointed_run {
       to_the_turn();
       fresh_ = false;
       detail::reversal<State, Step, AdjointF, Bar, false> user{step_, adjoint, run.tapes, 0};
-      detail::noting(run.status, phase::reverse, steps(), [&] { detail::fill_bar<State>(user.bar, std::forward<Seed>(seed), final_state()); });
+      detail::noting_failure(run.status, phase::reverse, steps(), [&] { detail::fill_bar<State>(user.bar, std::forward<Seed>(seed), final_state()); });
       if constexpr (shape.form == adjoint_form::with_next) {
         run.states.allow_next();
         run.states.final_becomes_next();
       }
       if constexpr (engine_type::checked && detail::takes_end_hash<AdjointF>) run.watched().final_is_end(steps());
-      run.go_on(step_, user, observer_);
+      run.run_plan(step_, user, observer_);
       return std::move(*user.bar);
     }
   }
@@ -220,7 +220,7 @@ class checkpointed_run {
     own.begin(form == step_form::in_place ? 1 : 2);
     frame_id x = own.take();
     step_index failed = pool.at(nearest);
-    detail::noting(run.status, phase::recompute, failed, [&] {
+    detail::noting_failure(run.status, phase::recompute, failed, [&] {
       own.copy_in(pool.state(nearest), x);
       if constexpr (engine_type::checked) run_compared(own, x, pool.at(nearest), i, failed);
       else if (pool.at(nearest) < i) own.run(step_, x, pool.at(nearest), i, failed);
@@ -277,7 +277,7 @@ class checkpointed_run {
       run.status.open = steps();
       if constexpr (engine_type::checked) run.ledger.rewind();
       auto&& through = run.watched();
-      run.status.ran += detail::noting(run.status, phase::recompute, failed, [&] { return wide(run.states.rewind(through, step_, failed)); });
+      run.status.ran += detail::noting_failure(run.status, phase::recompute, failed, [&] { return wide(run.states.rewind(through, step_, failed)); });
       run.resumed = turned_on_rest_;
       if (turned_on_rest_) run.replan_around_held();
       else run.walk = *run.at_turn;
@@ -295,7 +295,7 @@ class checkpointed_run {
     auto& run = walked(pass);
     detail::in_use const mark{run.busy, "cairn::backward"};
     detail::turn_only<Step> user{step_};
-    run.go_on(step_, user, observer_);
+    run.run_plan(step_, user, observer_);
   }
 
   [[no_unique_address]] Step step_;

@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/address_of.hpp>
+#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/replay_ledger.hpp>
 #include <cairn/core/replay_check.hpp>
-#include <cairn/core/replay_ledger.hpp>
+#include <cairn/run/detail/kept_object.hpp>
 #include <cairn/run/gradient.hpp>
-#include <cairn/run/kept_object.hpp>
 
 namespace cairn {
 namespace detail {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/checks.hpp>
+#include <cairn/core/detail/checks.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/run/walker.hpp>
+#include <cairn/run/detail/execute.hpp>
 
 namespace cairn {
 
@@ -17,8 +17,8 @@ namespace cairn {
 /// place of `next()`, or behind an advance [i, to) that was cut: i <= live <= n <= to. The cursor then answers drops, `turn [live, n)`
 /// and the way back.
 template <class C>
-concept open_cursor = cursor<C> && requires(C walker, C const& asked, step_index i) {
-  walker.stop_at(i, i);
+concept open_cursor = cursor<C> && requires(C cursor, C const& asked, step_index i) {
+  cursor.stop_at(i, i);
   { asked.lags() } -> std::same_as<bool>;
 };
 
@@ -83,7 +83,7 @@ class open_sweep {
   static constexpr step_index unknown = -1;
 
   [[nodiscard]] bool goes_on(State const& x, step_index i) {
-    bool more = noting(run_.status, phase::forward, i, [&] { return ask(keep_going_, x, i); });
+    bool more = noting_failure(run_.status, phase::forward, i, [&] { return ask(keep_going_, x, i); });
     if constexpr (is_stoppable<Step>) more = more && step_.more;
     return more;
   }

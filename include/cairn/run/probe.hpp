@@ -6,13 +6,13 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/checks.hpp>
+#include <cairn/core/detail/checks.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/workload.hpp>
-#include <cairn/run/frames.hpp>
+#include <cairn/run/detail/frames.hpp>
+#include <cairn/run/detail/short_calls.hpp>
+#include <cairn/run/detail/timings.hpp>
 #include <cairn/run/gradient.hpp>
-#include <cairn/run/short_calls.hpp>
-#include <cairn/run/timings.hpp>
 #include <cairn/schedule/uniform.hpp>
 
 namespace cairn {

@@ -79,7 +79,7 @@ template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class W
     detail::stopped_note<std::remove_reference_t<decltype(run)>> note{run};
     detail::reversal<State, StepF, AdjointF, Bar, false> user{step, adjoint, run.tapes, 0};
     detail::emplace_by(user.bar, [&] { return detail::taken_out_by([&]() -> Bar&& { return std::move(position.bar); }); });
-    run.go_on_resumed(step, user, observer);
+    run.run_rest(step, user, observer);
     note.ended = true;
     return std::move(*user.bar);
   }

@@ -5,17 +5,17 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/detail/option_checks.hpp>
+#include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/frames_needed.hpp>
-#include <cairn/core/state_traits.hpp>
-#include <cairn/core/option_checks.hpp>
 #include <cairn/core/replay_check.hpp>
-#include <cairn/core/state_hash.hpp>
-#include <cairn/run/copied_states.hpp>
-#include <cairn/run/kept_object.hpp>
-#include <cairn/run/replayed_states.hpp>
-#include <cairn/run/saved_states.hpp>
-#include <cairn/run/walker.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/run/detail/copied_states.hpp>
+#include <cairn/run/detail/execute.hpp>
+#include <cairn/run/detail/kept_object.hpp>
+#include <cairn/run/detail/replayed_states.hpp>
+#include <cairn/run/detail/saved_states.hpp>
 #include <cairn/schedule/remaining.hpp>
 #include <cairn/store/memory.hpp>
 
@@ -119,26 +119,26 @@ struct engine {
   }
   /// Obeys actions until something other than a lost checkpoint stops the sweep.
   template <class Step, class User, class Observer>
-  halt go_on(Step& step, User& user, Observer& observer) {
+  stop_reason run_plan(Step& step, User& user, Observer& observer) {
     if constexpr (may_lose<store_type>) {
-      if (resumed) return go_on_resumed(step, user, observer);
+      if (resumed) return run_rest(step, user, observer);
       auto&& running = watched();
-      halt const answer = play<State>(*walk, running, step, user, observer, status);
-      if (answer != halt::lost) return answer;
+      stop_reason const answer = execute<State>(*walk, running, step, user, observer, status);
+      if (answer != stop_reason::lost) return answer;
       replan_after_loss(user);
-      return go_on_resumed(step, user, observer);
+      return run_rest(step, user, observer);
     } else {
       auto&& running = watched();
-      return play<State>(*walk, running, step, user, observer, status);
+      return execute<State>(*walk, running, step, user, observer, status);
     }
   }
   template <class Step, class User, class Observer>
-  halt go_on_resumed(Step& step, User& user, Observer& observer) {
+  stop_reason run_rest(Step& step, User& user, Observer& observer) {
     auto&& running = watched();
     for (;;) {
-      halt const answer = play<State>(*rest, running, step, user, observer, status);
+      stop_reason const answer = execute<State>(*rest, running, step, user, observer, status);
       if constexpr (may_lose<store_type>) {
-        if (answer == halt::lost) {
+        if (answer == stop_reason::lost) {
           replan_after_loss(user);
           continue;
         }

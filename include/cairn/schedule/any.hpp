@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/action.hpp>
-#include <cairn/core/walked_cursor.hpp>
-#include <cairn/schedule/shared.hpp>
+#include <cairn/core/detail/walked_cursor.hpp>
+#include <cairn/schedule/detail/shared.hpp>
 #include <cairn/schedule/walked_counts.hpp>
 
 namespace cairn {
@@ -55,26 +55,26 @@ class any_cursor_of final : public any_cursor {
 class any_schedule {
  public:
   /// Hands out the actions of the cursor inside, which is up to 32 actions ahead; copies continue on their own.
-  class walker {
+  class cursor {
    public:
-    walker(walker const& other) : cursor_{other.cursor_ ? other.cursor_->clone() : nullptr} { copy_unread(other); }  ///< stands where `other` does
-    walker(walker&& other) noexcept : cursor_{std::exchange(other.cursor_, nullptr)} { copy_unread(other); }  ///< takes the place of `other`
+    cursor(cursor const& other) : cursor_{other.cursor_ ? other.cursor_->clone() : nullptr} { copy_unread(other); }  ///< stands where `other` does
+    cursor(cursor&& other) noexcept : cursor_{std::exchange(other.cursor_, nullptr)} { copy_unread(other); }  ///< takes the place of `other`
     /// Reuses the memory of a cursor over the same kind of plan.
-    walker& operator=(walker const& other) {
+    cursor& operator=(cursor const& other) {
       if (this == &other) return *this;
       if (cursor_ && other.cursor_ && cursor_->kind() == other.cursor_->kind()) cursor_->assign(*other.cursor_);
       else delete std::exchange(cursor_, other.cursor_ ? other.cursor_->clone() : nullptr);
       copy_unread(other);
       return *this;
     }
-    walker& operator=(walker&& other) noexcept {  ///< takes the place of `other`
+    cursor& operator=(cursor&& other) noexcept {  ///< takes the place of `other`
       if (this == &other) return *this;
       std::swap(cursor_, other.cursor_);
       copy_unread(other);
       other.next_ = other.end();
       return *this;
     }
-    ~walker() { delete cursor_; }
+    ~cursor() { delete cursor_; }
 
     [[nodiscard]] action next() {  ///< the next action
       if (next_ == end()) fetch();
@@ -84,13 +84,13 @@ class any_schedule {
 
    private:
     friend any_schedule;
-    explicit walker(detail::any_cursor* cursor) noexcept : cursor_{cursor} {}
+    explicit cursor(detail::any_cursor* inside) noexcept : cursor_{inside} {}
     void fetch() {
       cursor_->fetch(ahead_);
       next_ = ahead_;
     }
     [[nodiscard]] action const* end() const noexcept { return ahead_ + detail::actions_ahead; }
-    void copy_unread(walker const& other) noexcept {
+    void copy_unread(cursor const& other) noexcept {
       auto const first = std::size_t(other.next_ - other.ahead_);
       for (std::size_t k = first; k < detail::actions_ahead; ++k) ahead_[k] = other.ahead_[k];
       next_ = ahead_ + first;
@@ -125,7 +125,7 @@ class any_schedule {
   [[nodiscard]] schedule_counts counts() const { return plan_->counts(); }
   /// Whether the plan knows its totals in closed form.
   [[nodiscard]] bool is_counted() const noexcept { return plan_->counted; }
-  [[nodiscard]] walker const& walk() const noexcept { return plan_->start; }  ///< the start; good as long as the plan
+  [[nodiscard]] cursor const& walk() const noexcept { return plan_->start; }  ///< the start; good as long as the plan
 
  private:
   struct model : detail::shared_object {
@@ -140,7 +140,7 @@ class any_schedule {
     unit_budget budget;
     char const* remark = "";
     wide table_bytes = 0, shared_table_bytes = 0;
-    walker start;
+    cursor start;
   };
   template <class Plan>
   struct model_of final : model {
@@ -158,14 +158,14 @@ class any_schedule {
       runs_ahead = cairn::runs_ahead(plan);
       shared_table_bytes = shared_table_bytes_of(plan);
       remark = remark_of(plan);
-      counted = detail::knows_counts(plan);
+      counted = knows_counts(plan);
       table_bytes = sizeof(cursor_type) + table_bytes_of(plan);
     }
     [[nodiscard]] bool is_checkpoint(step_index i) const override { return cairn::is_checkpoint(plan, i); }
     [[nodiscard]] tier slot_tier(slot_index slot) const override { return cairn::slot_tier(plan, slot); }
     [[nodiscard]] schedule_counts counts() const override {
       if constexpr (counted_schedule<Plan>) return plan.counts();
-      else return detail::walked_counts(plan);
+      else return walked_counts(plan);
     }
     Plan plan;
   };

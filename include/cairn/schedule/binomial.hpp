@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cairn/core/action.hpp>
 
-namespace cairn::detail {
+namespace cairn {
 
 /// States beyond steps - 1 are never of use at once: those in front of the last step and of the final state need no slot.
 [[nodiscard]] constexpr slot_index useful_slots(step_index steps) noexcept { return steps > 2 ? steps - 1 : 1; }
@@ -43,6 +43,8 @@ namespace cairn::detail {
   }
   return enough;
 }
+
+namespace detail {
 
 /// What a kept state knows of the steps that it has to bring back with s slots, its own included.
 struct bracket {
@@ -83,10 +85,12 @@ template <class Unsigned>
   return wanted < least ? least : wanted > p ? p : wanted;
 }
 
+}  // namespace detail
+
 /// The fewest advances that reverse `steps` steps with `slots` slots, the initial state's included: t n - beta(s+1, t-1).
 /// \pre steps >= 0, slots >= 1
 [[nodiscard]] constexpr wide fewest_advances(step_index steps, slot_index slots) noexcept {
-  auto const [p, q, t] = bracket_of(steps, slots);
+  auto const [p, q, t] = detail::bracket_of(steps, slots);
   wide const sum = wide(slots) + wide(t);
   return wide(t) * wide(steps) - wide(p) * sum / (wide(slots) + 1);
 }
@@ -94,8 +98,8 @@ template <class Unsigned>
 /// The fewest saves that the fewest advances allow, the initial state's included (Griewank & Walther 2000, equation for q).
 /// \pre steps >= 0, 1 <= slots <= max(1, steps - 1)
 [[nodiscard]] constexpr wide fewest_saves(step_index steps, slot_index slots) noexcept {
-  auto const [p, q, t] = bracket_of(steps, slots);
+  auto const [p, q, t] = detail::bracket_of(steps, slots);
   return t == 0 ? 0 : steps - p <= q ? wide(q) : wide(steps - p);
 }
 
-}  // namespace cairn::detail
+}  // namespace cairn

@@ -1,7 +1,7 @@
 #pragma once
 /// \file bptt.hpp  Backpropagation through time in bounded memory: hidden states and internal states of a recurrent network.
 #include <cstdint>
-#include <cairn/schedule/table_limit.hpp>
+#include <cairn/schedule/detail/table_limit.hpp>
 #include <cairn/schedule/unit_plan.hpp>
 #include <cairn/schedule/work_limit.hpp>
 

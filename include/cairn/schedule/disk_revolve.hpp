@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <utility>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/table.hpp>
-#include <cairn/schedule/least_sum.hpp>
-#include <cairn/schedule/remarks.hpp>
-#include <cairn/schedule/repetition_run.hpp>
-#include <cairn/schedule/shared.hpp>
+#include <cairn/schedule/detail/least_sum.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
+#include <cairn/schedule/detail/repetition_run.hpp>
+#include <cairn/schedule/detail/shared.hpp>
+#include <cairn/schedule/detail/table_limit.hpp>
+#include <cairn/schedule/detail/tier_cursor.hpp>
+#include <cairn/schedule/detail/tier_table.hpp>
 #include <cairn/schedule/storage_tier.hpp>
-#include <cairn/schedule/table_limit.hpp>
-#include <cairn/schedule/tier_table.hpp>
-#include <cairn/schedule/tier_walker.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {
@@ -42,7 +42,7 @@ struct disk_revolve_options {
 /// action; an action is O(1).
 class disk_revolve {
  public:
-  using walker = detail::tier_walker;  ///< the cursor
+  using cursor = detail::tier_cursor;  ///< the cursor
 
   /// \param steps  loop length, >= 0   \param ram_slots  in memory, >= 0, their numbers come first
   /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws too_much_work   \throws overflow_error   for a cost beyond a double
@@ -56,10 +56,10 @@ class disk_revolve {
   [[nodiscard]] slot_index slots() const noexcept { return table_->of.slots(); }
   [[nodiscard]] step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
   [[nodiscard]] tier slot_tier(slot_index slot) const noexcept { return table_->of.tier_of(slot); }  ///< memory, then disk
-  [[nodiscard]] wide table_bytes() const noexcept { return walker::bytes(table_->of); }  ///< bytes that a cursor allocates
+  [[nodiscard]] wide table_bytes() const noexcept { return cursor::bytes(table_->of); }  ///< bytes that a cursor allocates
   [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }  ///< of the table that copies and cursors share
   [[nodiscard]] char const* remark() const noexcept { return remark_; }  ///< see `remark_of`; more slots than states may be numbers swapped
-  [[nodiscard]] walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
+  [[nodiscard]] cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
   /// What a sweep costs: its advances, saves and loads on disk, and turns, each times its cost.
   [[nodiscard]] double cost() const noexcept { return cost_ + turns_; }
@@ -82,7 +82,7 @@ class disk_revolve {
     if (ram < 0) throw invalid_plan{who, "a tier has no negative number of slots", {{"ram slots", ram}}, "give 0 or more"};
     for (double const cost : {options.disk_write, options.disk_read, options.advance_cost, options.turn_cost})
       if (!detail::is_cost(cost)) throw invalid_plan{who, "a cost is a finite number that is not negative", {}, ""};
-    ram = detail::useful_slots(steps, ram);
+    ram = useful_slots(steps, ram);
     bool const chosen = steps > 1 && ram < steps - 1;
     detail::check_choices(who, steps, chosen ? 1 : 0, chosen ? work : 0, options.most_table_bytes);
     parts all;
@@ -97,7 +97,7 @@ class disk_revolve {
     } else if (steps > 1) {
       all.cost = double(steps - 1) * options.advance_cost;
     }
-    table.most_kept = detail::useful_slots(steps, ram + disk);
+    table.most_kept = useful_slots(steps, ram + disk);
     all.turns = double(steps) * options.turn_cost;
     if (!detail::is_cost(all.cost + all.turns))
       throw overflow_error{who, "the cost of this plan is too large for a double", {{"steps", steps}}, "give the costs in a larger unit"};
@@ -142,7 +142,7 @@ class disk_revolve {
   }
 
   detail::shared<detail::shared_tier_table> table_;
-  walker start_;
+  cursor start_;
   double cost_, turns_;
   char const* remark_;
 };

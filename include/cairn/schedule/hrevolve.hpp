@@ -6,12 +6,12 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/schedule/hrevolve_table.hpp>
-#include <cairn/schedule/shared.hpp>
+#include <cairn/schedule/detail/hrevolve_table.hpp>
+#include <cairn/schedule/detail/shared.hpp>
+#include <cairn/schedule/detail/table_limit.hpp>
+#include <cairn/schedule/detail/tier_cursor.hpp>
+#include <cairn/schedule/detail/tier_table.hpp>
 #include <cairn/schedule/storage_tier.hpp>
-#include <cairn/schedule/table_limit.hpp>
-#include <cairn/schedule/tier_table.hpp>
-#include <cairn/schedule/tier_walker.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {
@@ -38,7 +38,7 @@ struct hrevolve_options {
 /// action; an action is O(1).
 class hrevolve {
  public:
-  using walker = detail::tier_walker;  ///< the cursor
+  using cursor = detail::tier_cursor;  ///< the cursor
 
   /// \param steps  loop length, >= 0   \param tiers  1 to 4
   /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws too_much_work   \throws overflow_error   for a cost beyond a double
@@ -53,9 +53,9 @@ class hrevolve {
   [[nodiscard]] step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
   /// The tier of a slot; the slots of the cheapest tier come first, in `tier_order()`.
   [[nodiscard]] tier slot_tier(slot_index slot) const noexcept { return table_->of.tier_of(slot); }
-  [[nodiscard]] wide table_bytes() const noexcept { return walker::bytes(table_->of); }  ///< bytes that a cursor allocates
+  [[nodiscard]] wide table_bytes() const noexcept { return cursor::bytes(table_->of); }  ///< bytes that a cursor allocates
   [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }  ///< of the table that copies and cursors share
-  [[nodiscard]] walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
+  [[nodiscard]] cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
   /// What a sweep costs: its advances, saves, loads and turns, each times its cost.
   [[nodiscard]] double cost() const noexcept { return cost_ + turns_; }
@@ -146,13 +146,13 @@ class hrevolve {
       if (!binomial) choices += std::size_t(own.slots) * lengths;
       first += own.slots;
     }
-    table.most_kept = detail::useful_slots(steps, first);
+    table.most_kept = useful_slots(steps, first);
     table.choices = {};  // before the new ones, so that no more than two tables exist at once
     table.choices = detail::table<detail::tier_choice>(choices);
   }
 
   detail::shared<detail::shared_tier_table> table_;
-  walker start_;
+  cursor start_;
   double cost_, turns_;
   tier_positions order_, dropped_;
   bool ordered_;

@@ -14,7 +14,7 @@ namespace cairn {
 template <schedule Plan>
 class leaves {
  public:
-  class walker;
+  class cursor;
 
   /// \param size  steps of a leaf, >= 1; more than `steps` is one leaf
   /// \throws invalid_plan   unless `over` has ceil(steps / size) steps
@@ -47,7 +47,7 @@ class leaves {
   [[nodiscard]] constexpr schedule_counts counts() const
     requires counted_schedule<Plan>
   {
-    if (!is_counted()) return detail::walked_counts(*this);
+    if (!is_counted()) return walked_counts(*this);
     schedule_counts sum = over_.counts();
     for (wide* const steps : {&sum.advances, &sum.turned, &sum.recorded, &sum.reversals, &sum.taped}) *steps *= wide(size_);
     wide const missing = steps_ == 0 ? 0 : wide(over_.steps()) * wide(size_) - wide(steps_);
@@ -59,16 +59,16 @@ class leaves {
   [[nodiscard]] constexpr bool is_counted() const
     requires counted_schedule<Plan>
   {
-    return detail::knows_counts(over_) && (steps_ % size_ == 0 || tapes_of(over_) == 0);
+    return knows_counts(over_) && (steps_ % size_ == 0 || tapes_of(over_) == 0);
   }
 
-  [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
+  [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
   /// Stretches the ranges of the inner cursor's actions; copies continue on their own.
-  class walker {
+  class cursor {
    public:
     /// Made by the plan.
-    constexpr walker(cursor_of<Plan> const& over, step_index count, step_index steps, step_index size)
+    constexpr cursor(cursor_of<Plan> const& over, step_index count, step_index steps, step_index size)
         : over_{over}, count_{count}, steps_{steps}, size_{size} {}
     [[nodiscard]] constexpr action next() {  ///< the next action
       action a = over_.next();
@@ -101,7 +101,7 @@ class leaves {
 
   step_index steps_, size_;
   Plan over_;
-  walker start_;
+  cursor start_;
 };
 
 }  // namespace cairn

@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <initializer_list>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/table.hpp>
-#include <cairn/schedule/shared.hpp>
+#include <cairn/schedule/detail/shared.hpp>
 
 namespace cairn {
 
@@ -57,18 +57,18 @@ class listed {
 
  public:
   /// Reads the list; copies continue on their own.
-  class walker {
+  class cursor {
    public:
     /// The next action; `done` behind the last.
     [[nodiscard]] action next() noexcept { return at_ < list_->actions.size() ? list_->actions[at_++] : action{}; }
 
    private:
     friend listed;
-    explicit walker(detail::shared<list> const& actions) noexcept : list_{actions} {}
+    explicit cursor(detail::shared<list> const& actions) noexcept : list_{actions} {}
     detail::shared<list> list_;
     std::size_t at_ = 0;
   };
-  [[nodiscard]] walker walk() const noexcept { return walker{list_}; }  ///< the start
+  [[nodiscard]] cursor walk() const noexcept { return cursor{list_}; }  ///< the start
 
  private:
   [[nodiscard]] static listed_options checked(step_index steps, slot_index slots, listed_options options) {

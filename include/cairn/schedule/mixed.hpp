@@ -1,6 +1,6 @@
 #pragma once
 /// \file mixed.hpp  A unit of storage holds a state to run on from, or its share of the tape of one step.
-#include <cairn/schedule/table_limit.hpp>
+#include <cairn/schedule/detail/table_limit.hpp>
 #include <cairn/schedule/unit_plan.hpp>
 #include <cairn/schedule/work_limit.hpp>
 

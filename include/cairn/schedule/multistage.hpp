@@ -5,16 +5,16 @@
 #include <limits>
 #include <utility>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/table.hpp>
 #include <cairn/schedule/binomial.hpp>
-#include <cairn/schedule/remarks.hpp>
-#include <cairn/schedule/repetition_run.hpp>
-#include <cairn/schedule/shared.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
+#include <cairn/schedule/detail/repetition_run.hpp>
+#include <cairn/schedule/detail/shared.hpp>
+#include <cairn/schedule/detail/table_limit.hpp>
+#include <cairn/schedule/detail/tier_cursor.hpp>
+#include <cairn/schedule/detail/tier_table.hpp>
 #include <cairn/schedule/storage_tier.hpp>
-#include <cairn/schedule/table_limit.hpp>
-#include <cairn/schedule/tier_table.hpp>
-#include <cairn/schedule/tier_walker.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {
@@ -46,7 +46,7 @@ struct multistage_options {
 /// action; an action is O(1).
 class multistage {
  public:
-  using walker = detail::tier_walker;  ///< the cursor
+  using cursor = detail::tier_cursor;  ///< the cursor
 
   /// \param steps  loop length, >= 0   \param ram_slots  in memory, >= 0, their numbers come first
   /// \param disk_slots  on disk, >= 0; `unlimited_slots` is allowed   \pre together >= 1
@@ -60,10 +60,10 @@ class multistage {
   [[nodiscard]] slot_index slots() const noexcept { return table_->of.slots(); }  ///< in memory and on disk, no more than are of use
   [[nodiscard]] step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
   [[nodiscard]] tier slot_tier(slot_index slot) const noexcept { return table_->of.tier_of(slot); }  ///< memory, then disk
-  [[nodiscard]] wide table_bytes() const noexcept { return walker::bytes(table_->of); }  ///< bytes that a cursor allocates
+  [[nodiscard]] wide table_bytes() const noexcept { return cursor::bytes(table_->of); }  ///< bytes that a cursor allocates
   [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }  ///< of the table that copies and cursors share
   [[nodiscard]] char const* remark() const noexcept { return remark_; }  ///< see `remark_of`; more slots than states may be numbers swapped
-  [[nodiscard]] walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
+  [[nodiscard]] cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
  private:
   static constexpr char const* who = "cairn::multistage";
@@ -81,8 +81,8 @@ class multistage {
     if (ram < 0 || disk < 0)
       throw invalid_plan{who, "a tier has no negative number of slots", {{"ram slots", ram}, {"disk slots", disk}}, "give 0 or more"};
     if (ram == 0 && disk == 0) throw invalid_plan{who, "too few slots", {{"steps", steps}, {"slots", 0}, {"least slots", 1}}, ""};
-    slot_index const all = detail::useful_slots(steps);
-    ram = detail::useful_slots(steps, ram);
+    slot_index const all = useful_slots(steps);
+    ram = useful_slots(steps, ram);
     disk = disk < all - ram ? disk : all - ram;
     bool const chosen = disk > 0 && disk < all - ram;
 
@@ -152,10 +152,10 @@ class multistage {
       }
       if (step_index const now = run.at(x); now != t) {
         t = now;
-        first_beta = t < 2 ? 0 : detail::capped_beta(slots, t - 2, steps);
-        last_beta = detail::capped_beta(slots, t - 1, steps);
-        right_first_beta = detail::capped_beta(slots - 1, t, steps);
-        right_last_beta = detail::capped_beta(slots - 1, t - 1, steps);
+        first_beta = t < 2 ? 0 : capped_beta(slots, t - 2, steps);
+        last_beta = capped_beta(slots, t - 1, steps);
+        right_first_beta = capped_beta(slots - 1, t, steps);
+        right_last_beta = capped_beta(slots - 1, t - 1, steps);
       }
       first = first_beta > x - right_first_beta ? first_beta : x - right_first_beta;
       if (first < 1) first = 1;
@@ -164,7 +164,7 @@ class multistage {
   };
 
   detail::shared<detail::shared_tier_table> table_;
-  walker start_;
+  cursor start_;
   char const* remark_;
 };
 

@@ -2,7 +2,7 @@
 /// \file online.hpp  Checkpoints for a loop that nobody knows the length of while it runs.
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/schedule/online_walker.hpp>
+#include <cairn/schedule/detail/online_cursor.hpp>
 #include <cairn/schedule/stopped_online.hpp>
 
 namespace cairn {
@@ -25,17 +25,17 @@ struct online_options {
 /// (Online checkpointing: Heuveline & Walther 2006; Stumm & Walther 2010; Wang, Moin & Iaccarino 2009.)
 class online {
  public:
-  using walker = detail::online_walker;  ///< walks forward until `stop_at`, then back
+  using cursor = detail::online_cursor;  ///< walks forward until `stop_at`, then back
 
-  /// \param slots  states kept at once, the initial one included, >= 1; a walker allocates all of them at its first action
+  /// \param slots  states kept at once, the initial one included, >= 1; a cursor allocates all of them at its first action
   /// \throws invalid_plan
   constexpr explicit online(slot_index slots, online_options options = {}) : start_{checked(slots), options.eager} {}
 
   [[nodiscard]] constexpr slot_index slots() const noexcept { return start_.slots(); }  ///< states kept at once, the initial one included
   [[nodiscard]] constexpr bool lags() const noexcept { return start_.lags(); }  ///< whether a candidate waits until the step behind it has run
   [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
-  [[nodiscard]] constexpr wide table_bytes() const noexcept { return start_.table_bytes(); }  ///< bytes that a walker allocates
-  [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
+  [[nodiscard]] constexpr wide table_bytes() const noexcept { return start_.table_bytes(); }  ///< bytes that a cursor allocates
+  [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
   /// The sweep over a loop that stops after `steps` steps.
   /// \param last_is_at_hand  whether the executor still has the last state but one when the loop stops: with steps in place it has it only
@@ -51,7 +51,7 @@ class online {
     if (slots < 1) throw invalid_plan{"cairn::online", "too few slots", {{"slots", slots}, {"least slots", 1}}, "the initial state needs one"};
     return slots;
   }
-  walker start_;
+  cursor start_;
 };
 
 }  // namespace cairn

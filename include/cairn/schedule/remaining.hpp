@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <utility>
 #include <cairn/core/action.hpp>
-#include <cairn/core/table.hpp>
-#include <cairn/schedule/kept_order.hpp>
+#include <cairn/core/detail/table.hpp>
+#include <cairn/schedule/detail/kept_order.hpp>
 #include <cairn/schedule/position.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/walked_counts.hpp>
@@ -26,7 +26,7 @@ struct all_in_memory {
 /// Cost: O(kept^1.5 + slots of use) to make, O(1) an action.
 class remaining {
  public:
-  class walker;
+  class cursor;
 
   /// \param state_in  state_in(slot) answers which state a slot holds, a negative number for none; asked for 0 .. slots - 1
   /// \param tier_of   tier_of(slot) answers where a slot lies; in memory where this is not given
@@ -78,12 +78,12 @@ class remaining {
     });
     return start_.kept_.size() * sizeof(kept_state) + start_.free_.size() * sizeof(kept_state) + widest;
   }
-  [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
+  [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
   /// Whether all slots are in memory, so that there is a closed form for the totals.
   [[nodiscard]] constexpr bool is_counted() const noexcept { return one_tier_; }
   /// The totals of what is left. Cost: O(kept) if `is_counted()`, else a walk.
   [[nodiscard]] constexpr schedule_counts counts() const {
-    if (!one_tier_) return detail::walked_counts(*this, start_.kept_.begin(), start_.kept_.size());
+    if (!one_tier_) return walked_counts(*this, start_.kept_.begin(), start_.kept_.size());
     schedule_counts sum;
     bool turned = start_.turned_;
     sum.reversals = wide(start_.open_);
@@ -102,9 +102,9 @@ class remaining {
   }
 
   /// Reverses gap by gap; copies continue on their own.
-  class walker {
+  class cursor {
    public:
-    constexpr walker() = default;
+    constexpr cursor() = default;
     [[nodiscard]] constexpr action next() {  ///< the next action
       if (next_useless_ < kept_.size()) return drop(kept_[next_useless_++]);
       if (drop_start_) {
@@ -174,7 +174,7 @@ class remaining {
     step_index open_ = 0;                // steps [0, open_) are not yet reversed
     step_index inside_leaves_ = 0;
     step_index end_ = 0;                 // of the gap
-    revolve::walker inside_ = revolve{0, 1}.walk();
+    revolve::cursor inside_ = revolve{0, 1}.walk();
     bool turned_ = false, enter_ = true, drop_start_ = false, finished_ = false;
   };
 
@@ -206,14 +206,14 @@ class remaining {
     std::size_t empty = start_.free_count_;
     for (std::size_t gap = start_.gap_ + 1; gap-- > 0 && !start_.finished_; ++empty) {
       step_index const base = gap > 0 ? start_.kept_[gap - 1].state : 0;
-      f(gap, base, open, walker::over(open - base, start_.leaf_, empty));
+      f(gap, base, open, cursor::over(open - base, start_.leaf_, empty));
       open = base;
     }
   }
 
   slot_index slots_ = 0;
   bool one_tier_ = true;
-  walker start_;
+  cursor start_;
 };
 
 }  // namespace cairn

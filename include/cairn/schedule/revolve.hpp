@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/table.hpp>
 #include <cairn/schedule/binomial.hpp>
-#include <cairn/schedule/remarks.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 
 namespace cairn {
 
@@ -26,7 +26,7 @@ struct revolve_shape {
 /// Cost: construction O(log of the repetition number), an action O(1) with at most one division. Exact up to 2^63-1 steps.
 class revolve {
  public:
-  class walker;
+  class cursor;
 
   /// \param steps  loop length, >= 0
   /// \param slots  states kept at once, >= 1, the initial one included unless it is free; more than of use are not used
@@ -43,23 +43,23 @@ class revolve {
   [[nodiscard]] constexpr wide table_bytes() const noexcept;  ///< bytes that a cursor allocates
   [[nodiscard]] constexpr char const* remark() const noexcept { return remark_; }  ///< see `remark_of`; more slots than states may be steps and slots swapped
   /// The start; good as long as the plan.
-  [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }
+  [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 
   /// The totals of a sweep, in closed form.
   [[nodiscard]] constexpr schedule_counts counts() const noexcept {
     bool const keeps = steps_ > 1;
     schedule_counts sum;
-    sum.advances = detail::fewest_advances(steps_, total_);
+    sum.advances = fewest_advances(steps_, total_);
     sum.turned = steps_ > 0 ? 1 : 0;
     sum.reversals = wide(steps_);
-    sum.saves = detail::fewest_saves(steps_, total_) - (keeps && free_ ? 1 : 0);
+    sum.saves = fewest_saves(steps_, total_) - (keeps && free_ ? 1 : 0);
     sum.loads = keeps ? wide(steps_) - 1 : 0;
     sum.peak_slots = keeps ? slots() : 0;
     sum.on(tier::memory) = {sum.saves, sum.loads, sum.peak_slots};
     return sum;
   }
   /// The most often that any step is run unrecorded.
-  [[nodiscard]] constexpr step_index repetition_number() const noexcept { return detail::repetitions(steps_, total_); }
+  [[nodiscard]] constexpr step_index repetition_number() const noexcept { return repetitions(steps_, total_); }
   /// The state kept first after the initial one; 0 where none is.
   [[nodiscard]] constexpr step_index first_split() const noexcept {
     if (steps_ < 2) return 0;
@@ -70,7 +70,7 @@ class revolve {
   }
   /// The advances of `revolve{steps, slots}`, without making it.   \throws invalid_plan as the constructor does
   [[nodiscard]] static constexpr wide advances(step_index steps, slot_index slots) {
-    return detail::fewest_advances(steps, total(steps, slots, {}));
+    return fewest_advances(steps, total(steps, slots, {}));
   }
 
  private:
@@ -81,13 +81,13 @@ class revolve {
     if (slots < least)
       throw invalid_plan{"cairn::revolve", "too few slots", {{"steps", steps}, {"slots", slots}, {"least slots", least}},
                          options.free_initial ? "" : "with {.free_initial = true} the initial state needs none"};
-    slot_index const useful = detail::useful_slots(steps);
+    slot_index const useful = useful_slots(steps);
     return slots >= useful ? useful : slots + (1 - least);
   }
 
  public:
   /// Stands at the first action; copies continue on their own.
-  class walker {
+  class cursor {
    public:
     /// The next action. Always inlined, with `advance`: an executor can then go from the making of an action straight to its obeying.
     [[nodiscard, gnu::always_inline]] constexpr action next() {
@@ -111,7 +111,7 @@ class revolve {
     enum class phase : std::uint8_t { start, save, advance, turn, reverse, load, drop, done };
     struct kept { step_index at; detail::bracket ahead; };
 
-    constexpr walker(step_index steps, slot_index total, bool free) noexcept
+    constexpr cursor(step_index steps, slot_index total, bool free) noexcept
         : end_{steps}, total_{total}, first_{detail::bracket_of(steps, total)}, unslotted_{free ? 1 : 0}, narrow_{detail::is_narrow(total, first_)} {}
 
     /// Out of line, as is `split_far`: what they call would cost every action of `next` its registers. Neither answers an action, which
@@ -188,9 +188,9 @@ class revolve {
   bool free_;
   slot_index total_;
   char const* remark_;
-  walker start_;
+  cursor start_;
 };
 
-constexpr wide revolve::table_bytes() const noexcept { return steps_ < 2 ? 0 : wide(total_) * sizeof(walker::kept); }
+constexpr wide revolve::table_bytes() const noexcept { return steps_ < 2 ? 0 : wide(total_) * sizeof(cursor::kept); }
 
 }  // namespace cairn

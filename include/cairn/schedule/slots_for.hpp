@@ -30,15 +30,15 @@ namespace detail {
   if (steps < 0) throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
   if (!(slowdown >= 1)) throw invalid_plan{who, "no sweep is faster than its loop", {{"steps", steps}}, "give a slow-down of 2 or more"};
   if (steps < 2) return 1;
-  slot_index const useful = detail::useful_slots(steps);
+  slot_index const useful = useful_slots(steps);
   wide const advances = detail::floor_product(slowdown - 1, steps, ~wide{0} >> 1);
-  if (detail::fewest_advances(steps, useful) > advances)
-    throw invalid_plan{who, "no number of slots reaches this slow-down", {{"steps", steps}, {"least advances", detail::fewest_advances(steps, useful)}},
+  if (fewest_advances(steps, useful) > advances)
+    throw invalid_plan{who, "no number of slots reaches this slow-down", {{"steps", steps}, {"least advances", fewest_advances(steps, useful)}},
                        "give a slow-down of 2 or more"};
   slot_index enough = useful, below = 0;
   while (enough - below > 1) {
     slot_index const middle = below + (enough - below) / 2;
-    (detail::fewest_advances(steps, middle) <= advances ? enough : below) = middle;
+    (fewest_advances(steps, middle) <= advances ? enough : below) = middle;
   }
   return enough;
 }

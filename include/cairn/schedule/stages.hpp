@@ -1,6 +1,6 @@
 #pragma once
 /// \file stages.hpp  Multistage time steps (Runge-Kutta): solutions and stage values share the memory.
-#include <cairn/schedule/table_limit.hpp>
+#include <cairn/schedule/detail/table_limit.hpp>
 #include <cairn/schedule/unit_plan.hpp>
 #include <cairn/schedule/work_limit.hpp>
 

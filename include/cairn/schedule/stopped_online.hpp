@@ -1,7 +1,7 @@
 #pragma once
 /// \file stopped_online.hpp  What a sweep by `online` does over a loop whose length is known to us, though not to it.
 #include <cairn/core/action.hpp>
-#include <cairn/schedule/online_walker.hpp>
+#include <cairn/schedule/detail/online_cursor.hpp>
 #include <cairn/schedule/walked_counts.hpp>
 
 namespace cairn {
@@ -9,8 +9,8 @@ namespace cairn {
 /// The sweep of an `online` plan over a loop that stops after `steps()` steps: a schedule like any other, to verify, count or draw.
 class stopped_online {
  public:
-  /// Stops the walker where the loop ends; copies continue on their own.
-  class walker {
+  /// Stops the cursor where the loop ends; copies continue on their own.
+  class cursor {
    public:
     /// The next action. Cost: O(slots) for an advance on the way forward, else O(1).
     [[nodiscard]] constexpr action next() {
@@ -20,7 +20,7 @@ class stopped_online {
 
    private:
     friend stopped_online;
-    constexpr walker(detail::online_walker const& inside, step_index steps, bool last_is_at_hand) noexcept
+    constexpr cursor(detail::online_cursor const& inside, step_index steps, bool last_is_at_hand) noexcept
         : inside_{inside}, steps_{steps}, last_is_at_hand_{last_is_at_hand} {}
     /// Whether there is an action before the stop.   \pre not yet stopped
     constexpr bool forward(action& a) {
@@ -36,7 +36,7 @@ class stopped_online {
       return a.to > a.from;
     }
 
-    detail::online_walker inside_;
+    detail::online_cursor inside_;
     step_index steps_;
     bool last_is_at_hand_;
   };
@@ -47,13 +47,13 @@ class stopped_online {
   [[nodiscard]] constexpr bool runs_ahead() const noexcept { return start_.inside_.lags(); }  ///< see `cairn::runs_ahead`
   /// Bytes that a cursor allocates.
   [[nodiscard]] constexpr wide table_bytes() const noexcept { return keeps() ? start_.inside_.table_bytes() : 0; }
-  [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
+  [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
   /// The totals: the forward run is played, the way back counted in closed form. Cost: O(slots) for each state that is kept on the way forward.
   [[nodiscard]] constexpr schedule_counts counts() const {
     schedule_counts sum;
     detail::kept_counts now;
-    walker play = start_;
+    cursor play = start_;
     for (action a; !play.inside_.stopped();)
       if (play.forward(a)) detail::add_to(sum, now, a);
     play.inside_.add_rest(sum);
@@ -72,7 +72,7 @@ class stopped_online {
   [[nodiscard]] constexpr bool keeps() const noexcept { return steps() > (start_.inside_.lags() ? 1 : 0); }
 
   slot_index slots_;
-  walker start_;
+  cursor start_;
 };
 
 }  // namespace cairn

@@ -6,7 +6,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/binomial.hpp>
-#include <cairn/schedule/remarks.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/revolve.hpp>
 
 namespace cairn {
@@ -45,14 +45,14 @@ namespace detail {
 /// repetition number) to make; a cursor allocates what one of `revolve` over a period does, and an action is O(1).
 class two_level {
  public:
-  class walker;
+  class cursor;
 
   /// \param steps  loop length, 0 .. 2^63-1   \param period  steps from one kept start to the next, >= 1; more than `steps` is one period
   /// \param extra_slots  states kept inside a period beside its first, >= 0; more than of use are not used
   /// \throws invalid_plan
   constexpr two_level(step_index steps, step_index period, slot_index extra_slots, two_level_options options = {})
       : start_{checked(steps, period, extra_slots, options), period, extra_slots, options},
-        inside_{walker::over(start_.whole_length(), extra_slots)} {}
+        inside_{cursor::over(start_.whole_length(), extra_slots)} {}
   /// The same by names.   \throws invalid_plan
   constexpr two_level(two_level_shape const& of, two_level_options options = {}) : two_level{of.steps, of.period, of.extra_slots, options} {}
 
@@ -74,13 +74,13 @@ class two_level {
   [[nodiscard]] constexpr bool is_checkpoint(step_index i) const noexcept { return i >= 0 && i < steps() && i % period() == 0; }
   [[nodiscard]] constexpr wide table_bytes() const noexcept { return inside_.table_bytes(); }  ///< bytes that a cursor allocates
   /// The start; good as long as the plan.
-  [[nodiscard]] constexpr walker const& walk() const noexcept { return start_; }
+  [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 
   /// The totals of a sweep, in closed form.
   [[nodiscard]] constexpr schedule_counts counts() const {
     schedule_counts sum;
     if (steps() == 0) return sum;
-    revolve const last = walker::over(steps() - start_.first(periods() - 1), extra_slots());
+    revolve const last = cursor::over(steps() - start_.first(periods() - 1), extra_slots());
     auto const in_whole = inside_.counts(), in_last = last.counts();
     auto const whole = wide(periods()) - 1;
     auto& starts = sum.on(start_.options_.periods_on);
@@ -103,7 +103,7 @@ class two_level {
   }
 
   /// Stands at the first action; copies continue on their own.
-  class walker {
+  class cursor {
    public:
     [[nodiscard]] constexpr action next() {  ///< the next action
       switch (phase_) {
@@ -121,7 +121,7 @@ class two_level {
     friend two_level;
     enum class phase : std::uint8_t { save, advance, turn, drop, inside, done };
 
-    constexpr walker(step_index steps, step_index period, slot_index extra, two_level_options options)
+    constexpr cursor(step_index steps, step_index period, slot_index extra, two_level_options options)
         : steps_{steps}, period_{period}, count_{steps == 0 ? 0 : (steps - 1) / period + 1}, options_{options},
           whole_{over(whole_length(), extra).walk()}, inside_{over(steps - first(count_ - 1), extra).walk()},
           phase_{steps > 0 ? phase::save : phase::turn} {}
@@ -185,8 +185,8 @@ class two_level {
 
     step_index steps_, period_, count_;
     two_level_options options_;
-    revolve::walker whole_;    // at the start of every period but the last
-    revolve::walker inside_;   // in the period under way
+    revolve::cursor whole_;    // at the start of every period but the last
+    revolve::cursor inside_;   // in the period under way
     step_index at_ = 0;        // its number
     step_index open_ = 0;      // steps [0, open_) are not yet reversed
     phase phase_;
@@ -210,7 +210,7 @@ class two_level {
     return wide(detail::loads_of_first(plan.steps(), plan.slots() + 1)) + 1;
   }
 
-  walker start_;
+  cursor start_;
   revolve inside_;
 };
 

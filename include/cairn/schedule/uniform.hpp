@@ -4,7 +4,7 @@
 #include <optional>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/schedule/blocks.hpp>
+#include <cairn/schedule/detail/blocks.hpp>
 
 namespace cairn {
 
@@ -58,7 +58,7 @@ class uniform {
   }
 
   /// Stands at the first action; copies continue on their own.
-  class walker {
+  class cursor {
    public:
     [[nodiscard]] constexpr action next() noexcept {  ///< the next action
       switch (phase_) {
@@ -77,7 +77,7 @@ class uniform {
     friend uniform;
     enum class phase : std::uint8_t { save, advance, turn, reverse, load, drop, done };
 
-    constexpr explicit walker(detail::block_layout const& layout) noexcept
+    constexpr explicit cursor(detail::block_layout const& layout) noexcept
         : layout_{layout}, end_{layout.steps}, phase_{layout.steps > 1 ? phase::save : phase::turn} {}
 
     constexpr action save() noexcept {
@@ -132,7 +132,7 @@ class uniform {
     phase phase_;
     phase arrived_ = phase::turn;
   };
-  [[nodiscard]] constexpr walker walk() const noexcept { return walker{layout_}; }  ///< the start
+  [[nodiscard]] constexpr cursor walk() const noexcept { return cursor{layout_}; }  ///< the start
 
  private:
   [[nodiscard]] static constexpr detail::block_layout layout(step_index steps, uniform_options const& options) {

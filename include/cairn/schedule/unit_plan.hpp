@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <utility>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/table.hpp>
-#include <cairn/schedule/remarks.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
+#include <cairn/schedule/detail/unit_table.hpp>
 #include <cairn/schedule/revolve.hpp>
-#include <cairn/schedule/unit_table.hpp>
 #include <cairn/schedule/walked_counts.hpp>
 
 namespace cairn {
@@ -28,7 +28,7 @@ namespace cairn::detail {
 class unit_plan {
  public:
   /// Stands at the first action; copies continue on their own.
-  class walker {
+  class cursor {
    public:
     [[nodiscard]] action next() {  ///< the next action
       switch (phase_) {
@@ -58,7 +58,7 @@ class unit_plan {
     /// What keeps the live state: nothing, the slot that was filled last, or whatever is kept below all that may be dropped.
     enum class keeper : std::uint8_t { none, slot, below };
 
-    walker(step_index steps, slot_index units, unit_rules const& rules, revolve const& states_only, bool without_tapes, std::size_t depth,
+    cursor(step_index steps, slot_index units, unit_rules const& rules, revolve const& states_only, bool without_tapes, std::size_t depth,
            shared<unit_table> const& table)
         : table_{table}, states_only_{states_only.walk()}, depth_{depth}, open_{steps}, free_{units}, tape_units_{rules.tape_units},
           restarts_{rules.restarts}, holds_initial_{rules.holds_initial}, phase_{without_tapes ? phase::without_tapes : phase::start} {}
@@ -158,7 +158,7 @@ class unit_plan {
 
     shared<unit_table> table_;
     table<step_index> kept_;        // from the lowest step on: states by their number, tapes by that of their step, made negative
-    revolve::walker states_only_;
+    revolve::cursor states_only_;
     std::size_t depth_;             // of kept_
     std::size_t top_ = 0;           // how much of it is in use
     step_index open_;               // steps [0, open_) are not yet reversed
@@ -187,7 +187,7 @@ class unit_plan {
   [[nodiscard]] schedule_counts counts() const noexcept { return counts_; }  ///< the totals of a sweep, known since the plan was made
   /// Advances, and the recorded run of each step: what the plan keeps lowest.
   [[nodiscard]] wide forward_steps() const noexcept { return counts_.advances + counts_.recorded + counts_.reversals - counts_.taped; }
-  [[nodiscard]] walker const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
+  [[nodiscard]] cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
  protected:
   /// \param who  the public name that is made   \param most  bytes of the table   \throws invalid_plan, too_much_work
@@ -223,7 +223,7 @@ class unit_plan {
     slot_index const slots = rules_.keeps_states ? free_ : 0;
     return {steps_, rules_.holds_initial || slots > 0 ? slots : 1, {.free_initial = rules_.holds_initial}};
   }
-  [[nodiscard]] walker start(std::size_t depth) const {
+  [[nodiscard]] cursor start(std::size_t depth) const {
     return {steps_, free_, rules_, states_only(), no_tape_fits(), depth, table_};
   }
   /// The table took longer than this walk does.
@@ -242,8 +242,8 @@ class unit_plan {
       counts_.peak_tapes = depth;
     } else {
       kept_counts now;
-      walker cursor = start_;
-      for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) {
+      cursor walk = start_;
+      for (action a = walk.next(); a.kind != action_kind::done; a = walk.next()) {
         add_to(counts_, now, a);
         raise_to(depth, now.states + now.tapes);
       }
@@ -257,7 +257,7 @@ class unit_plan {
   slot_index free_;  // units of `rules_`
   unit_rules rules_;
   shared<unit_table> table_;
-  walker start_;
+  cursor start_;
   schedule_counts counts_;
   wide cursor_bytes_ = 0;
 };

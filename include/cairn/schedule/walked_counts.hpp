@@ -4,7 +4,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/schedule/position.hpp>
 
-namespace cairn::detail {
+namespace cairn {
 
 /// Whether `plan.counts()` is a closed form. Plans that wrap another one say so by `is_counted()`.
 template <schedule Plan>
@@ -13,6 +13,8 @@ template <schedule Plan>
   else if constexpr (requires { { plan.is_counted() } -> std::same_as<bool>; }) return plan.is_counted();
   else return true;
 }
+
+namespace detail {
 
 /// How many states and tapes are kept.
 struct kept_counts {
@@ -65,18 +67,21 @@ constexpr void add_to(schedule_counts& sum, kept_counts& now, action const& a) n
   }
 }
 
-/// Cost: one walk.   \param kept  what slots hold at the start   \pre the walk ends; `verify` is for plans that may be wrong
+}  // namespace detail
+
+/// The totals of a schedule, by a walk that trusts every action; `verify` is for plans that may be wrong.   Cost: one walk
+/// \param kept  what slots hold at the start   \pre the walk ends
 template <schedule Plan>
 [[nodiscard]] constexpr schedule_counts walked_counts(Plan const& plan, kept_state const* kept = nullptr, std::size_t kept_count = 0) {
   schedule_counts sum;
-  kept_counts now;
+  detail::kept_counts now;
   for (std::size_t k = 0; k < kept_count; ++k) {
-    raise_to(sum.peak_slots, ++now.states);
-    raise_to(sum.on(kept[k].where).peak, ++now.on_tier[std::size_t(kept[k].where)]);
+    detail::raise_to(sum.peak_slots, ++now.states);
+    detail::raise_to(sum.on(kept[k].where).peak, ++now.on_tier[std::size_t(kept[k].where)]);
   }
   cursor_of<Plan> cursor = plan.walk();
-  for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) add_to(sum, now, a);
+  for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) detail::add_to(sum, now, a);
   return sum;
 }
 
-}  // namespace cairn::detail
+}  // namespace cairn

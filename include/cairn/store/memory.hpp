@@ -1,7 +1,7 @@
 #pragma once
 /// \file memory.hpp  The store in memory: a checkpoint is a frame that is kept, so that saving and loading copy nothing.
 #include <utility>
-#include <cairn/core/table.hpp>
+#include <cairn/core/detail/table.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn {

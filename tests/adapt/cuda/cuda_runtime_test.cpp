@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 #include <cairn/adapt/cuda/cuda_runtime.hpp>
+#include <cairn/adapt/cuda/detail/touched_pages.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/owned_event.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
-#include <cairn/adapt/cuda/touched_pages.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include "support/catch.hpp"
 #include "support/sim_cudart.hpp"

@@ -2,10 +2,10 @@
 #include <cstdio>
 #include <string>
 #include <vector>
+#include <cairn/adapt/cuda/device_plan.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>
-#include <cairn/plan/device_plan.hpp>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include "support/catch.hpp"
 #include "support/sim_states.hpp"
 

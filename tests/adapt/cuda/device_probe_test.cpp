@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 #include <cairn/adapt/cuda/device_budget.hpp>
+#include <cairn/adapt/cuda/device_plan.hpp>
 #include <cairn/adapt/cuda/device_probe.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>
-#include <cairn/plan/device_plan.hpp>
 #include "support/catch.hpp"
 #include "support/sim_states.hpp"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+#include <cairn/adapt/cuda/detail/touched_pages.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
-#include <cairn/adapt/cuda/touched_pages.hpp>
 #include "support/catch.hpp"
 #include "support/sim_states.hpp"
 

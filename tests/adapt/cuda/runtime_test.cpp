@@ -4,9 +4,9 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <cairn/adapt/cuda/detail/device_failure.hpp>
 #include <cairn/adapt/cuda/device_budget.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
-#include <cairn/adapt/cuda/device_failure.hpp>
 #include <cairn/adapt/cuda/owned_event.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>

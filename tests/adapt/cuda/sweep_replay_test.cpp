@@ -5,7 +5,7 @@
 #include <vector>
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/hrevolve.hpp>
 #include <cairn/schedule/revolve.hpp>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 #include <cairn/adapt/cuda/sweep.hpp>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 #include "support/catch.hpp"
 #include "support/plans.hpp"
 #include "support/random_list.hpp"

@@ -1,8 +1,8 @@
 #include "support/torch.hpp"
 #include <algorithm>
+#include <cairn/adapt/torch/detail/loop_tally.hpp>
 #include <cairn/adapt/torch/loop_plan.hpp>
-#include <cairn/adapt/torch/loop_tally.hpp>
-#include <cairn/plan/estimate.hpp>
+#include <cairn/plan/loop/estimate.hpp>
 
 namespace loop_plan_tests {
 
@@ -52,7 +52,7 @@ TEST_CASE("choose_loop finds the fastest checkpoints and block size within a lim
 TEST_CASE("the bytes of a loop are those of a walk over its schedule, or up to two states more", "[torch]") {
   for (cairn::step_index const steps : {1, 2, 3, 8, 21, 50})
     for (cairn::step_index size = 1; size <= steps; ++size)
-      for (cairn::slot_index slots = 1; slots <= cairn::detail::useful_slots(cairn::detail::blocks_of(steps, size)); ++slots) {
+      for (cairn::slot_index slots = 1; slots <= cairn::useful_slots(cairn::detail::blocks_of(steps, size)); ++slots) {
         auto const costs = costs_of(steps, 30, 0);
         auto const walked = weigh(costs, size, slots).bytes, said = cairn::detail::bytes_of_loop(costs, size, slots);
         CAPTURE(steps, size, slots, std::int64_t(walked), std::int64_t(said));

@@ -1,6 +1,6 @@
 #include "support/torch.hpp"
-#include <cairn/cairn.hpp>
 #include <cairn/adapt/torch/loop.hpp>
+#include <cairn/cairn.hpp>
 #include <cairn/schedule/two_level.hpp>
 #include <functional>
 #include <memory>

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 #include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/loop_slot.hpp>
+#include <cairn/adapt/torch/detail/loop_slot.hpp>
 #include <cairn/adapt/torch/loop.hpp>
 #include <cairn/adapt/torch/loop_estimate.hpp>
 #include <cairn/adapt/torch/while.hpp>

@@ -1,7 +1,7 @@
 #include "support/torch.hpp"
-#include <cairn/cairn.hpp>
 #include <cairn/adapt/torch/byte_meter.hpp>
 #include <cairn/adapt/torch/scan.hpp>
+#include <cairn/cairn.hpp>
 #include <cairn/schedule/two_level.hpp>
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include "support/torch.hpp"
 #include <algorithm>
+#include <cairn/adapt/torch/detail/while_plan.hpp>
 #include <cairn/adapt/torch/loop_plan.hpp>
-#include <cairn/adapt/torch/while_plan.hpp>
 
 namespace while_plan_tests {
 

@@ -1,6 +1,6 @@
 #include "support/torch.hpp"
-#include <cairn/cairn.hpp>
 #include <cairn/adapt/torch/while.hpp>
+#include <cairn/cairn.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 // error: include <cairn/adapt/torch.hpp> and call the loop with its options
 #include <torch/torch.h>
-#include <cairn/cairn.hpp>
 #include <cairn/adapt/torch.hpp>
+#include <cairn/cairn.hpp>
 
 auto const step = [](at::Tensor const& x) { return x.tanh(); };
 at::Tensor x0 = at::ones(3);

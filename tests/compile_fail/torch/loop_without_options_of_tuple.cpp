@@ -1,7 +1,7 @@
 // error: a loop over tensors is called with its options at the end, at least LoopOptions
 #include <torch/torch.h>
-#include <cairn/cairn.hpp>
 #include <cairn/adapt/torch.hpp>
+#include <cairn/cairn.hpp>
 
 auto const step = [](std::tuple<at::Tensor, at::Tensor> const& x) { return x; };
 std::tuple<at::Tensor, at::Tensor> const x0;

@@ -1,6 +1,6 @@
 // Plans of one level: those of Chen et al., and the best of all.
-#include <cairn/plan/chain/chen.hpp>
-#include <cairn/plan/chain/single_level.hpp>
+#include <cairn/plan/chain/detail/chen.hpp>
+#include <cairn/plan/chain/detail/single_level.hpp>
 
 #include <algorithm>
 #include <cstdint>

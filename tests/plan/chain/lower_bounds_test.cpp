@@ -1,5 +1,5 @@
 // Bounds for every schedule of a chain, against the search over all of them.
-#include <cairn/plan/chain/lower_bounds.hpp>
+#include <cairn/plan/chain/detail/lower_bounds.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Plans that may give states up early: never over budget, never slower than persistent ones, and nearly as fast as the fastest of all schedules.
-#include <cairn/plan/chain/non_persistent.hpp>
-#include <cairn/plan/chain/non_persistent_optimum.hpp>
+#include <cairn/plan/chain/detail/non_persistent.hpp>
+#include <cairn/plan/chain/detail/non_persistent_optimum.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Plans whose tapes live only during their own adjoint, against Revolve and a search over all machines that may do no more.
-#include <cairn/plan/chain/own_tapes.hpp>
+#include <cairn/plan/chain/detail/own_tapes.hpp>
 
 #include <algorithm>
 #include <cstdint>

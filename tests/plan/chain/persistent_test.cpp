@@ -1,5 +1,5 @@
 // The exact optimum among persistent plans: against oracles, a recursion written anew, the search over all schedules, and the judge.
-#include <cairn/plan/chain/persistent.hpp>
+#include <cairn/plan/chain/detail/persistent.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <cairn/plan/chain/detail/stage_classes.hpp>
 #include <cairn/plan/chain/replay.hpp>
-#include <cairn/plan/chain/stage_classes.hpp>
 
 #include "support/catch.hpp"
 #include "support/chain_kinds.hpp"

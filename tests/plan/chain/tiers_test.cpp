@@ -1,5 +1,5 @@
 // Plans that keep states on tiers, against a search over everything that a machine with tiers could do.
-#include <cairn/plan/chain/tiers.hpp>
+#include <cairn/plan/chain/detail/tiers.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <cairn/plan/chain/own_tapes.hpp>
+#include <cairn/plan/chain/detail/own_tapes.hpp>
 
 #include "support/catch.hpp"
 #include "support/chain_kinds.hpp"

@@ -1,5 +1,5 @@
 // Chains of stages that are all alike: the plan without a table against tables that know nothing of its argument.
-#include <cairn/plan/chain/uniform_chain.hpp>
+#include <cairn/plan/chain/detail/uniform_chain.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include <cairn/plan/chain/own_tapes.hpp>
+#include <cairn/plan/chain/detail/own_tapes.hpp>
 #include <cairn/plan/chain/replay.hpp>
 #include <cairn/schedule/revolve.hpp>
 

@@ -1,14 +1,14 @@
 // The parts below the planner of graphs: options of blocks, the table over places, the exact search and the bounds.
-#include <cairn/plan/graph/lower_set_table.hpp>
+#include <cairn/plan/graph/detail/lower_set_table.hpp>
 
 #include <algorithm>
 #include <optional>
 #include <vector>
 
-#include <cairn/plan/graph/exact_search.hpp>
-#include <cairn/plan/graph/lower_bounds.hpp>
+#include <cairn/plan/graph/detail/exact_search.hpp>
+#include <cairn/plan/graph/detail/lower_bounds.hpp>
+#include <cairn/plan/graph/detail/run_search.hpp>
 #include <cairn/plan/graph/replay.hpp>
-#include <cairn/plan/graph/run_search.hpp>
 
 #include "support/catch.hpp"
 #include "support/graph_kinds.hpp"

@@ -2,10 +2,10 @@
 /// \file cuda_runtime.hpp  A CUDA device, by the runtime API. For host compilers, too: link CUDA::cudart.
 #include <cstddef>
 #include <new>
-#include <cairn/adapt/cuda/cuda_error.hpp>
+#include <cairn/adapt/cuda/detail/cuda_error.hpp>
+#include <cairn/adapt/cuda/detail/touched_pages.hpp>
 #include <cairn/adapt/cuda/device_guard.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
-#include <cairn/adapt/cuda/touched_pages.hpp>
 
 namespace cairn {
 

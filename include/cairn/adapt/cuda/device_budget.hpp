@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/bytes.hpp>
+#include <cairn/core/detail/read_size.hpp>
+#include <cairn/core/detail/text.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/read_size.hpp>
-#include <cairn/core/text.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn {

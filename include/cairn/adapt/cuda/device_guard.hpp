@@ -1,7 +1,7 @@
 #pragma once
 /// \file device_guard.hpp  Makes a device current for a while.
 #include <new>
-#include <cairn/adapt/cuda/cuda_error.hpp>
+#include <cairn/adapt/cuda/detail/cuda_error.hpp>
 
 namespace cairn {
 

@@ -6,15 +6,15 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#include <cairn/adapt/cuda/detail/device_forms.hpp>
+#include <cairn/adapt/cuda/detail/launches.hpp>
+#include <cairn/adapt/cuda/detail/state_copies.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
-#include <cairn/adapt/cuda/device_forms.hpp>
-#include <cairn/adapt/cuda/launches.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
-#include <cairn/adapt/cuda/state_copies.hpp>
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/workload.hpp>
-#include <cairn/run/timings.hpp>
+#include <cairn/run/detail/timings.hpp>
 
 namespace cairn {
 namespace detail {

@@ -1,7 +1,7 @@
 #pragma once
 /// \file graph.hpp  What a function puts into a stream, captured once, and put there again at the cost of one call.
 #include <utility>
-#include <cairn/adapt/cuda/launches.hpp>
+#include <cairn/adapt/cuda/detail/launches.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 
 namespace cairn {

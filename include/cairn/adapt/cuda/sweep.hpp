@@ -4,24 +4,24 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <cairn/adapt/cuda/device_forms.hpp>
-#include <cairn/adapt/cuda/frames.hpp>
+#include <cairn/adapt/cuda/detail/device_forms.hpp>
+#include <cairn/adapt/cuda/detail/frames.hpp>
+#include <cairn/adapt/cuda/detail/host_loads.hpp>
+#include <cairn/adapt/cuda/detail/host_slots.hpp>
+#include <cairn/adapt/cuda/detail/lanes.hpp>
+#include <cairn/adapt/cuda/detail/launches.hpp>
+#include <cairn/adapt/cuda/device_room.hpp>
 #include <cairn/adapt/cuda/graph.hpp>
-#include <cairn/adapt/cuda/host_loads.hpp>
-#include <cairn/adapt/cuda/host_slots.hpp>
-#include <cairn/adapt/cuda/lanes.hpp>
-#include <cairn/adapt/cuda/launches.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/buffers.hpp>
-#include <cairn/core/device_room.hpp>
+#include <cairn/core/detail/replay_ledger.hpp>
+#include <cairn/core/detail/state_hash.hpp>
+#include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/replay_check.hpp>
-#include <cairn/core/replay_ledger.hpp>
-#include <cairn/core/state_hash.hpp>
-#include <cairn/core/table.hpp>
-#include <cairn/run/walker.hpp>
+#include <cairn/run/detail/execute.hpp>
 #include <cairn/run/workspace.hpp>
 
 namespace cairn {

@@ -5,11 +5,11 @@
 #include <deque>
 #include <new>
 #include <vector>
+#include <cairn/adapt/cuda/device_room.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/device_memory.hpp>
-#include <cairn/core/device_room.hpp>
 #include <cairn/core/workload.hpp>
 
 namespace cairn {

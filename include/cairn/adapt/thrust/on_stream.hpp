@@ -1,6 +1,6 @@
 #pragma once
 /// \file on_stream.hpp  The stream on which a sweep copies states of its own accord.
-#include <cairn/adapt/thrust/device_copies.hpp>
+#include <cairn/adapt/thrust/detail/device_copies.hpp>
 
 namespace cairn {
 

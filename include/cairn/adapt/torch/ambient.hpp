@@ -10,8 +10,8 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/MT19937RNGEngine.h>
 #include <ATen/core/Tensor.h>
+#include <cairn/adapt/torch/detail/versions.hpp>
 #include <cairn/adapt/torch/rng_states.hpp>
-#include <cairn/adapt/torch/versions.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn {

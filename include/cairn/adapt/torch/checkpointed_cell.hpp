@@ -15,7 +15,7 @@
 #include <torch/nn/cloneable.h>
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
-#include <cairn/adapt/torch/device_choice.hpp>
+#include <cairn/adapt/torch/detail/device_choice.hpp>
 #include <cairn/adapt/torch/loop_estimate.hpp>
 #include <cairn/adapt/torch/loop_options.hpp>
 #include <cairn/adapt/torch/scan.hpp>

@@ -17,14 +17,14 @@
 #include <torch/nn/module.h>
 #include <torch/nn/modules/rnn.h>
 #include <torch/nn/pimpl.h>
-#include <cairn/adapt/torch/device_choice.hpp>
+#include <cairn/adapt/torch/detail/device_choice.hpp>
+#include <cairn/adapt/torch/detail/recurrent_step.hpp>
 #include <cairn/adapt/torch/loop_options.hpp>
-#include <cairn/adapt/torch/recurrent_step.hpp>
 #include <cairn/adapt/torch/scan.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
 #include <cairn/core/bytes.hpp>
+#include <cairn/core/detail/refused.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/refused.hpp>
 
 namespace cairn {
 namespace detail {

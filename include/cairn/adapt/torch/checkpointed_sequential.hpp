@@ -9,7 +9,7 @@
 #include <torch/nn/module.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/pimpl.h>
-#include <cairn/adapt/torch/device_choice.hpp>
+#include <cairn/adapt/torch/detail/device_choice.hpp>
 #include <cairn/adapt/torch/sequential.hpp>
 
 namespace cairn {

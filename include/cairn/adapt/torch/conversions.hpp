@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 #include <ATen/ATen.h>
+#include <cairn/core/detail/refused.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/refused.hpp>
 
 namespace cairn {
 namespace detail {

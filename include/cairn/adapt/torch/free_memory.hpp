@@ -4,8 +4,8 @@
 #include <fstream>
 #include <string>
 #include <c10/core/Device.h>
+#include <cairn/adapt/torch/detail/seen_device.hpp>
 #include <cairn/adapt/torch/memory_stats.hpp>
-#include <cairn/adapt/torch/seen_device.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
 

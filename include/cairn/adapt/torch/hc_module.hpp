@@ -12,12 +12,12 @@
 #include <torch/nn/modules/container/any.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/pimpl.h>
-#include <cairn/adapt/torch/chain_frame.hpp>
-#include <cairn/adapt/torch/device_choice.hpp>
+#include <cairn/adapt/torch/detail/chain_frame.hpp>
+#include <cairn/adapt/torch/detail/device_choice.hpp>
+#include <cairn/adapt/torch/detail/saved_hooks.hpp>
+#include <cairn/adapt/torch/detail/sequential_plan.hpp>
 #include <cairn/adapt/torch/hc_config.hpp>
-#include <cairn/adapt/torch/saved_hooks.hpp>
 #include <cairn/adapt/torch/sequential.hpp>
-#include <cairn/adapt/torch/sequential_plan.hpp>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/block/block_executor.hpp>

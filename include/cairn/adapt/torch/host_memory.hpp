@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 #include <c10/core/CPUAllocator.h>
-#include <cairn/adapt/torch/versions_allocator.hpp>
+#include <cairn/adapt/torch/detail/versions_allocator.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn {

@@ -6,10 +6,10 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <cairn/adapt/torch/ambient.hpp>
-#include <cairn/adapt/torch/region_now.hpp>
-#include <cairn/adapt/torch/tensor_stage.hpp>
+#include <cairn/adapt/torch/detail/region_now.hpp>
+#include <cairn/adapt/torch/detail/tensor_stage.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
-#include <cairn/core/refused.hpp>
+#include <cairn/core/detail/refused.hpp>
 
 namespace cairn {
 

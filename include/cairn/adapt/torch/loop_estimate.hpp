@@ -8,15 +8,15 @@
 #include <type_traits>
 #include <utility>
 #include <ATen/core/grad_mode.h>
+#include <cairn/adapt/torch/detail/loop_limit.hpp>
+#include <cairn/adapt/torch/detail/loop_probe.hpp>
+#include <cairn/adapt/torch/detail/loop_tally.hpp>
 #include <cairn/adapt/torch/loop.hpp>
-#include <cairn/adapt/torch/loop_limit.hpp>
 #include <cairn/adapt/torch/loop_plan.hpp>
-#include <cairn/adapt/torch/loop_probe.hpp>
-#include <cairn/adapt/torch/loop_tally.hpp>
 #include <cairn/adapt/torch/step_stats.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/refused.hpp>
+#include <cairn/core/detail/refused.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <cairn/adapt/torch/loop_options.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/custom.hpp>
+#include <cairn/plan/loop/custom.hpp>
 #include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/revolve.hpp>

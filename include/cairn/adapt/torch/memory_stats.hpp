@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <c10/core/Device.h>
 #include <ATen/Context.h>
+#include <cairn/adapt/torch/detail/seen_device.hpp>
 #include <cairn/adapt/torch/host_memory.hpp>
-#include <cairn/adapt/torch/seen_device.hpp>
 
 namespace cairn {
 

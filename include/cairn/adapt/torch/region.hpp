@@ -13,12 +13,12 @@
 #include <torch/nn/module.h>
 #include <cairn/adapt/torch/ambient.hpp>
 #include <cairn/adapt/torch/checkpoint_guards.hpp>
+#include <cairn/adapt/torch/detail/region_call.hpp>
+#include <cairn/adapt/torch/detail/region_frame.hpp>
+#include <cairn/adapt/torch/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/determinism.hpp>
-#include <cairn/adapt/torch/region_call.hpp>
-#include <cairn/adapt/torch/region_frame.hpp>
-#include <cairn/adapt/torch/saved_hooks.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
-#include <cairn/core/refused.hpp>
+#include <cairn/core/detail/refused.hpp>
 
 namespace cairn {
 

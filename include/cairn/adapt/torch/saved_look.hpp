@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 #include <ATen/core/Tensor.h>
+#include <cairn/adapt/torch/detail/saved_origin.hpp>
 #include <cairn/adapt/torch/determinism.hpp>
-#include <cairn/adapt/torch/saved_origin.hpp>
+#include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/state_hash.hpp>
 
 namespace cairn {
 

@@ -10,20 +10,20 @@
 #include <vector>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
-#include <cairn/adapt/torch/forward_mode.hpp>
+#include <cairn/adapt/torch/detail/forward_mode.hpp>
+#include <cairn/adapt/torch/detail/loop_body.hpp>
+#include <cairn/adapt/torch/detail/loop_limit.hpp>
+#include <cairn/adapt/torch/detail/loop_sweep.hpp>
+#include <cairn/adapt/torch/detail/loop_watch.hpp>
+#include <cairn/adapt/torch/detail/tensor_series.hpp>
 #include <cairn/adapt/torch/loop.hpp>
-#include <cairn/adapt/torch/loop_body.hpp>
-#include <cairn/adapt/torch/loop_limit.hpp>
 #include <cairn/adapt/torch/loop_options.hpp>
 #include <cairn/adapt/torch/loop_plan.hpp>
-#include <cairn/adapt/torch/loop_sweep.hpp>
-#include <cairn/adapt/torch/loop_watch.hpp>
 #include <cairn/adapt/torch/tensor_sequence.hpp>
-#include <cairn/adapt/torch/tensor_series.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/refused.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/refused.hpp>
 
 namespace cairn {
 namespace detail {

@@ -5,12 +5,12 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <cairn/adapt/torch/loop_body.hpp>
+#include <cairn/adapt/torch/detail/loop_body.hpp>
+#include <cairn/adapt/torch/detail/tensor_series.hpp>
 #include <cairn/adapt/torch/loop_estimate.hpp>
 #include <cairn/adapt/torch/loop_options.hpp>
 #include <cairn/adapt/torch/scan.hpp>
 #include <cairn/adapt/torch/tensor_sequence.hpp>
-#include <cairn/adapt/torch/tensor_series.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/wide.hpp>

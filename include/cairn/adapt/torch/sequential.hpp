@@ -10,10 +10,10 @@
 #include <torch/arg.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <cairn/adapt/torch/ambient.hpp>
-#include <cairn/adapt/torch/chain_frame.hpp>
+#include <cairn/adapt/torch/detail/chain_frame.hpp>
+#include <cairn/adapt/torch/detail/saved_hooks.hpp>
+#include <cairn/adapt/torch/detail/sequential_plan.hpp>
 #include <cairn/adapt/torch/determinism.hpp>
-#include <cairn/adapt/torch/saved_hooks.hpp>
-#include <cairn/adapt/torch/sequential_plan.hpp>
 #include <cairn/adapt/torch/sequential_plans.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>

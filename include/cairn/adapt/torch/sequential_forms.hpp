@@ -12,7 +12,7 @@
 #include <torch/nn/modules/container/functional.h>
 #include <torch/nn/modules/container/modulelist.h>
 #include <torch/nn/modules/container/sequential.h>
-#include <cairn/adapt/torch/region_call.hpp>
+#include <cairn/adapt/torch/detail/region_call.hpp>
 #include <cairn/adapt/torch/sequential.hpp>
 #include <cairn/core/error.hpp>
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 #include <torch/nn/module.h>
-#include <cairn/adapt/torch/sequential_plan.hpp>
+#include <cairn/adapt/torch/detail/sequential_plan.hpp>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 

@@ -7,8 +7,8 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/TensorOptions.h>
 #include <torch/arg.h>
-#include <cairn/adapt/torch/seen_device.hpp>
-#include <cairn/adapt/torch/versions.hpp>
+#include <cairn/adapt/torch/detail/seen_device.hpp>
+#include <cairn/adapt/torch/detail/versions.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn {

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/tensor_series.hpp>
+#include <cairn/adapt/torch/detail/tensor_series.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>

@@ -8,17 +8,17 @@
 #include <utility>
 #include <ATen/core/grad_mode.h>
 #include <cairn/adapt/torch/ambient.hpp>
-#include <cairn/adapt/torch/forward_mode.hpp>
+#include <cairn/adapt/torch/detail/forward_mode.hpp>
+#include <cairn/adapt/torch/detail/loop_body.hpp>
+#include <cairn/adapt/torch/detail/loop_limit.hpp>
+#include <cairn/adapt/torch/detail/loop_sweep.hpp>
+#include <cairn/adapt/torch/detail/loop_watch.hpp>
+#include <cairn/adapt/torch/detail/while_plan.hpp>
 #include <cairn/adapt/torch/loop.hpp>
-#include <cairn/adapt/torch/loop_body.hpp>
-#include <cairn/adapt/torch/loop_limit.hpp>
 #include <cairn/adapt/torch/loop_options.hpp>
-#include <cairn/adapt/torch/loop_sweep.hpp>
-#include <cairn/adapt/torch/loop_watch.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
-#include <cairn/adapt/torch/while_plan.hpp>
 #include <cairn/core/action.hpp>
-#include <cairn/core/refused.hpp>
+#include <cairn/core/detail/refused.hpp>
 #include <cairn/schedule/online.hpp>
 
 namespace cairn {

@@ -9,7 +9,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 #include <cairn/plan/block/block_planner.hpp>
-#include <cairn/plan/chain/chain_model.hpp>
+#include <cairn/plan/chain/detail/chain_model.hpp>
 
 namespace cairn {
 

@@ -8,7 +8,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
-#include <cairn/schedule/blocks.hpp>
+#include <cairn/schedule/detail/blocks.hpp>
 
 namespace cairn {
 

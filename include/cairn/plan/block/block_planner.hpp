@@ -10,11 +10,11 @@
 #include <utility>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/block/block_cuts.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 #include <cairn/plan/block/block_replay.hpp>
-#include <cairn/plan/chain/chain_model.hpp>
-#include <cairn/plan/chain/lower_bounds.hpp>
+#include <cairn/plan/block/detail/block_cuts.hpp>
+#include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/detail/lower_bounds.hpp>
 #include <cairn/plan/chain/replay.hpp>
 
 namespace cairn {

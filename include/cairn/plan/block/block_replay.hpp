@@ -4,7 +4,7 @@
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/block/block_plan.hpp>
-#include <cairn/plan/chain/chain_model.hpp>
+#include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/replay.hpp>
 
 namespace cairn {

@@ -9,11 +9,11 @@
 #include <vector>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/chain/chain_model.hpp>
 #include <cairn/plan/chain/chain_options.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
-#include <cairn/plan/chain/chain_search.hpp>
-#include <cairn/plan/chain/lower_bounds.hpp>
+#include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/detail/chain_search.hpp>
+#include <cairn/plan/chain/detail/lower_bounds.hpp>
 
 namespace cairn {
 

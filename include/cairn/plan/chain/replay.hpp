@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 #include <cairn/core/chain.hpp>
-#include <cairn/core/chain_walk.hpp>
+#include <cairn/core/detail/chain_walk.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/chain/chain_model.hpp>
+#include <cairn/plan/chain/detail/chain_model.hpp>
 
 namespace cairn {
 
@@ -32,7 +32,7 @@ class chain_player {
       : model_{model}, far_{elsewhere}, walk_{model.stages, checked(model, elsewhere, who), who}, far_bytes_(elsewhere.size()) {}
 
   /// \throws invalid_schedule   where the plan asks for what is not there
-  void play(chain_action const& a) {
+  void obey(chain_action const& a) {
     walk_.check(a, !model_.self_contained_tape);
     std::size_t const i = std::size_t(a.stage);
     switch (a.kind) {
@@ -145,7 +145,7 @@ class chain_player {
 
 [[nodiscard]] inline chain_cost replay(chain_model const& model, std::span<chain_action const> actions, std::span<chain_tier const> elsewhere, char const* who) {
   chain_player player{model, elsewhere, who};
-  for (auto const& a : actions) player.play(a);
+  for (auto const& a : actions) player.obey(a);
   return player.finish();
 }
 

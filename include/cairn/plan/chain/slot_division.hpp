@@ -9,7 +9,7 @@
 #include <vector>
 #include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
-#include <cairn/plan/chain/chain_model.hpp>
+#include <cairn/plan/chain/detail/chain_model.hpp>
 
 namespace cairn {
 

@@ -10,10 +10,10 @@
 #include <vector>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/chain/chain_model.hpp>
+#include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/detail/slot_kernel.hpp>
+#include <cairn/plan/chain/detail/stage_classes.hpp>
 #include <cairn/plan/chain/slot_division.hpp>
-#include <cairn/plan/chain/slot_kernel.hpp>
-#include <cairn/plan/chain/stage_classes.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {

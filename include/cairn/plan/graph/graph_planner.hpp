@@ -8,14 +8,14 @@
 #include <vector>
 #include <cairn/core/error.hpp>
 #include <cairn/core/operation_graph.hpp>
-#include <cairn/plan/graph/block_options.hpp>
-#include <cairn/plan/graph/exact_search.hpp>
-#include <cairn/plan/graph/graph_model.hpp>
-#include <cairn/plan/graph/lower_bounds.hpp>
-#include <cairn/plan/graph/lower_set_table.hpp>
+#include <cairn/plan/graph/detail/block_options.hpp>
+#include <cairn/plan/graph/detail/exact_search.hpp>
+#include <cairn/plan/graph/detail/graph_model.hpp>
+#include <cairn/plan/graph/detail/lower_bounds.hpp>
+#include <cairn/plan/graph/detail/lower_set_table.hpp>
+#include <cairn/plan/graph/detail/run_order.hpp>
+#include <cairn/plan/graph/detail/run_search.hpp>
 #include <cairn/plan/graph/replay.hpp>
-#include <cairn/plan/graph/run_order.hpp>
-#include <cairn/plan/graph/run_search.hpp>
 
 namespace cairn {
 

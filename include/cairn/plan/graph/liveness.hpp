@@ -8,8 +8,8 @@
 #include <vector>
 #include <cairn/core/error.hpp>
 #include <cairn/core/operation_graph.hpp>
-#include <cairn/plan/graph/graph_model.hpp>
-#include <cairn/plan/graph/run_order.hpp>
+#include <cairn/plan/graph/detail/graph_model.hpp>
+#include <cairn/plan/graph/detail/run_order.hpp>
 
 namespace cairn {
 

@@ -7,7 +7,7 @@
 #include <vector>
 #include <cairn/core/error.hpp>
 #include <cairn/core/operation_graph.hpp>
-#include <cairn/plan/graph/graph_model.hpp>
+#include <cairn/plan/graph/detail/graph_model.hpp>
 
 namespace cairn {
 
@@ -29,7 +29,7 @@ class graph_player {
   graph_player(graph_model const& model, char const* who) : model_{model}, who_{who}, kept_(model.count), remaining_{model.count + 1} {}
 
   /// \throws invalid_schedule   where the plan asks for what is not there
-  void play(graph_action const& a) {
+  void obey(graph_action const& a) {
     std::size_t const most = a.kind == graph_action_kind::loss ? model_.count + 1 : model_.count;
     if (a.operation < 0 || std::size_t(a.operation) >= most) refuse("an action names an operation that is not there", a);
     std::size_t const v = std::size_t(a.operation);
@@ -103,7 +103,7 @@ class graph_player {
 
 [[nodiscard]] inline graph_cost replay(graph_model const& model, std::span<graph_action const> actions, char const* who) {
   graph_player player{model, who};
-  for (auto const& a : actions) player.play(a);
+  for (auto const& a : actions) player.obey(a);
   return player.finish();
 }
 

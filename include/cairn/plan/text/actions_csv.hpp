@@ -20,7 +20,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/text/action_words.hpp>
-#include <cairn/plan/text/read_actions.hpp>
+#include <cairn/plan/text/detail/read_actions.hpp>
 #include <cairn/plan/text/written_actions.hpp>
 #include <cairn/schedule/listed.hpp>
 

@@ -10,13 +10,13 @@
 #include <vector>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/chain/chain_model.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
+#include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/replay.hpp>
 #include <cairn/plan/text/chain_text.hpp>
+#include <cairn/plan/text/detail/plan_words.hpp>
+#include <cairn/plan/text/detail/svg_chart.hpp>
 #include <cairn/plan/text/drawn_actions.hpp>
-#include <cairn/plan/text/plan_words.hpp>
-#include <cairn/plan/text/svg_chart.hpp>
 
 namespace cairn {
 
@@ -54,7 +54,7 @@ struct chain_memory {
   for (chain_action const& a : actions) {
     chain_moment at{.begin = now, .standing = player.live() - adjoint};
     std::int64_t const before = player.live();
-    player.play(a);  // a stage that is not there is refused here
+    player.obey(a);  // a stage that is not there is refused here
     std::size_t const i = std::size_t(a.stage);
     std::int64_t const runs = a.kind == forward || a.kind == record, reverses = a.kind == loss || a.kind == backward;
     at.held = (std::max)({before, player.live(), runs ? player.live() + model.f[i] : 0, reverses ? before + model.b[i] : 0});

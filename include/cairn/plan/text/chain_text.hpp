@@ -9,8 +9,8 @@
 #include <vector>
 #include <cairn/plan/chain/chain_plan.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
-#include <cairn/plan/text/plan_words.hpp>
-#include <cairn/plan/text/quantities.hpp>
+#include <cairn/plan/text/detail/plan_words.hpp>
+#include <cairn/plan/text/detail/quantities.hpp>
 
 namespace cairn {
 namespace detail {

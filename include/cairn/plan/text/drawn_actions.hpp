@@ -4,7 +4,7 @@
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 
 namespace cairn {
 

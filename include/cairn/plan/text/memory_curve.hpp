@@ -10,13 +10,13 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/sweep_bytes.hpp>
-#include <cairn/plan/estimate.hpp>
-#include <cairn/plan/frame_tally.hpp>
+#include <cairn/plan/loop/detail/frame_tally.hpp>
+#include <cairn/plan/loop/detail/workload.hpp>
+#include <cairn/plan/loop/estimate.hpp>
+#include <cairn/plan/text/detail/plan_words.hpp>
+#include <cairn/plan/text/detail/svg_chart.hpp>
 #include <cairn/plan/text/drawn_actions.hpp>
-#include <cairn/plan/text/plan_words.hpp>
-#include <cairn/plan/text/svg_chart.hpp>
 #include <cairn/plan/text/text_chart.hpp>
-#include <cairn/plan/workload.hpp>
 
 namespace cairn {
 

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-#include <cairn/plan/pareto.hpp>
-#include <cairn/plan/planned.hpp>
+#include <cairn/plan/loop/pareto.hpp>
+#include <cairn/plan/loop/planned.hpp>
+#include <cairn/plan/text/detail/quantities.hpp>
+#include <cairn/plan/text/detail/svg_chart.hpp>
 #include <cairn/plan/text/plan_text.hpp>
-#include <cairn/plan/text/quantities.hpp>
-#include <cairn/plan/text/svg_chart.hpp>
 
 namespace cairn {
 

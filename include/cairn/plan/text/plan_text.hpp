@@ -1,13 +1,13 @@
 #pragma once
 /// \file plan_text.hpp  Plans, advice and what stands in their way, in sentences.
 #include <string>
-#include <cairn/plan/advise.hpp>
-#include <cairn/plan/explain.hpp>
-#include <cairn/plan/planned.hpp>
-#include <cairn/plan/planning_options.hpp>
-#include <cairn/plan/text/plan_words.hpp>
-#include <cairn/plan/text/quantities.hpp>
-#include <cairn/plan/why_infeasible.hpp>
+#include <cairn/plan/loop/advise.hpp>
+#include <cairn/plan/loop/explain.hpp>
+#include <cairn/plan/loop/planned.hpp>
+#include <cairn/plan/loop/planning_options.hpp>
+#include <cairn/plan/loop/why_infeasible.hpp>
+#include <cairn/plan/text/detail/plan_words.hpp>
+#include <cairn/plan/text/detail/quantities.hpp>
 
 namespace cairn {
 /// What the numbers in all these texts, and in those of the command `cairn`, mean by a slot.

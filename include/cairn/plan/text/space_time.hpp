@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/action.hpp>
+#include <cairn/plan/text/detail/plan_words.hpp>
+#include <cairn/plan/text/detail/svg_chart.hpp>
 #include <cairn/plan/text/drawn_actions.hpp>
-#include <cairn/plan/text/plan_words.hpp>
-#include <cairn/plan/text/svg_chart.hpp>
 #include <cairn/plan/text/text_chart.hpp>
 
 namespace cairn {

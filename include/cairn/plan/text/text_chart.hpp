@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/text/ticks.hpp>
+#include <cairn/plan/text/detail/ticks.hpp>
 
 namespace cairn {
 

@@ -2,7 +2,7 @@
 /// \file written_actions.hpp  The actions of a schedule that go into a file: checked one by one, and not too many.
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/verify.hpp>
+#include <cairn/plan/loop/verify.hpp>
 
 namespace cairn {
 

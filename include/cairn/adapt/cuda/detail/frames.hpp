@@ -1,0 +1,180 @@
+#pragma once
+/// \file frames.hpp  Full states on a device, made once: a checkpoint is a frame that is kept, to load is to look at one.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/cuda/detail/lanes.hpp>
+#include <cairn/adapt/cuda/detail/state_copies.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/detail/table.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/store/store.hpp>
+
+namespace cairn::detail {
+
+/// The states of a sweep. A frame without an owner is free; where a copy engine may still be at it, it waits in a queue of its own.
+///
+/// Steps take the newest free frame that no copy engine holds, so that a stream meets its own frames again and waits for nobody. Held ones
+/// are taken in the order in which they were freed, and first by copies to the device, which run ahead of their time anyway.
+template <device_runtime R, class State>
+class device_frames {
+ public:
+  using stamp = lane_stamp<R>;
+
+  /// \param make  `make()` gives a full state; called `count` times   \param or_fewer  whether less than `count` will do, but 1
+  /// \throws out_of_memory   that says how many frames could be made, where `make` throws that or std::bad_alloc
+  /// \throws what else `make` throws
+  template <class Make>
+  device_frames(lanes<R>& streams, slot_index count, bool or_fewer, Make& make) : before_freeing_{streams} {
+    states_.reserve(std::size_t(count));
+    bool memory_ran_out = false;
+    try {
+      while (this->count() < count) states_.push_back(make());
+    } catch (out_of_memory const&) {
+      memory_ran_out = true;
+    } catch (std::bad_alloc const&) {
+      memory_ran_out = true;
+    }
+    if (memory_ran_out) settle_for_fewer(streams, count, or_fewer);
+    records_ = table<frame_record>(states_.size());
+  }
+
+  [[nodiscard]] slot_index count() const noexcept { return slot_index(states_.size()); }
+  [[nodiscard]] State& state(frame_id k) noexcept { return states_[std::size_t(k)]; }
+  [[nodiscard]] State const& state(frame_id k) const noexcept { return states_[std::size_t(k)]; }
+  [[nodiscard]] step_index at(frame_id k) const noexcept { return record(k).at; }
+  void set_at(frame_id k, step_index i) noexcept { record(k).at = i; }
+  [[nodiscard]] bool shared(frame_id k) const noexcept { return record(k).owners > 1; }
+  /// A copy that uses the frame: to be said as soon as it has been recorded.
+  void set_copy(frame_id k, stamp const& copy) noexcept { record(k).copy = {&copy, copy.where, copy.number()}; }
+  /// Whether a copy of that lane may still be at the frame when what `compute` gets next runs.
+  [[nodiscard]] bool is_held(frame_id k, lane by, lanes<R> const& streams) const noexcept { return record(k).copy.where == by && is_held(k, streams); }
+  /// What `compute` gets next runs after the copy that used the frame last.
+  void after_copy(frame_id k, lanes<R>& streams) {
+    if (is_held(k, streams)) streams.after(lane::compute, *record(k).copy.made);
+  }
+
+  /// The same where the copy filled the frame; to read one on its way to the host, nobody has to wait.
+  void after_copy_to_device(frame_id k, lanes<R>& streams) {
+    if (record(k).copy.where == lane::up) after_copy(k, streams);
+  }
+
+  /// A copy to the host may read the frame: behind the steps, and behind the copy that filled it. Steps that wait for that copy bring it with them,
+  /// but one that is saved as soon as it is loaded has none behind it yet.
+  void order_read(frame_id k, lanes<R>& streams) {
+    streams.after_all(lane::down, lane::compute);
+    if (auto const& copy = record(k).copy; copy.where == lane::up && !streams.knows(lane::down, lane::up, copy.number)) streams.after(lane::down, *copy.made);
+  }
+
+  /// Forgets every owner, every use and every copy: what `compute` gets next comes after all of them, and so does what is saved then.
+  void free_all() noexcept {
+    clean_ = held_ = last_held_ = no_frame;
+    for (frame_id k = count(); k-- > 0;) {
+      record(k) = {};
+      push_clean(k);
+    }
+  }
+
+  void keep(frame_id k) noexcept { ++record(k).owners; }
+  void release(frame_id k, lanes<R> const& streams) noexcept {
+    if (--record(k).owners > 0) return;
+    record(k).used = streams.put_in(lane::compute);
+    if (is_held(k, streams)) push_held(k);
+    else push_clean(k);
+  }
+
+  /// A frame for steps to write, or no_frame where all have owners.
+  [[nodiscard]] frame_id take(lanes<R>& streams) {
+    frame_id const k = clean_ != no_frame ? take_clean() : take_held();
+    if (k != no_frame) after_copy(k, streams);
+    return k;
+  }
+  /// A frame for a copy to the device, which is not ordered yet; or no_frame.
+  [[nodiscard]] frame_id take_for_copy() noexcept { return held_ != no_frame ? take_held() : take_clean(); }
+  /// A copy to the device may fill the frame from what `stored` says is in a host slot: behind that, behind the copy that used the frame last,
+  /// and behind the steps that did, by one event recorded now if the others do not come after these anyway.
+  void order_copy(frame_id k, stamp const& stored, lanes<R>& streams) {
+    auto const& f = record(k);
+    bool const read = f.copy.where == lane::down && !streams.knows(lane::up, lane::down, f.copy.number);
+    bool const sent = !streams.knows(lane::up, stored);
+    std::uint64_t const after_these = (std::max)(read ? f.copy.made->behind[lane::compute] : 0, sent ? stored.behind[lane::compute] : 0);
+    if (f.used > after_these) streams.after(lane::up, lane::compute, f.used);
+    // Of two places in one stream the later one is behind the other.
+    bool const read_last = read && f.copy.made->number() > stored.number();
+    if (read_last) streams.after(lane::up, *f.copy.made);
+    streams.after(lane::up, stored);
+    if (read && !streams.knows(lane::up, lane::down, f.copy.number)) streams.after(lane::up, *f.copy.made);
+  }
+
+ private:
+  struct frame_copy {
+    stamp const* made = nullptr;  // a later copy from or to the same host slot may have taken the stamp over: to wait for it is to wait too long
+    lane where = lane::compute;
+    std::uint64_t number = 0;
+  };
+  struct frame_record {
+    step_index at = -1;        // the state that it holds, -1 if none that is whole
+    frame_id next = no_frame;  // in the list of free frames or in the queue of held ones
+    std::int32_t owners = 0;
+    std::uint64_t used = 0;  // how much was in `compute` when the last owner went
+    frame_copy copy;
+  };
+
+  void settle_for_fewer(lanes<R>& streams, slot_index wanted, bool or_fewer) {
+    if (count() == 0 || !or_fewer) {
+      std::size_t const bytes = count() == 0 ? 0 : state_layout{states_[0]}.device_bytes();
+      throw out_of_memory{"cairn::device_sweep", "not all frames could be made", {{"frames", wanted}, {"made", count()}, {"bytes a frame", bytes}},
+                          "plan for fewer bytes, say room_up_to{room} to take what there is, or let states go to the host"};
+    }
+    if (count() == 1) return;
+    streams.settle();
+    states_.pop_back();  // so that something is free for what steps allocate
+  }
+
+  [[nodiscard]] frame_record& record(frame_id k) noexcept { return records_[std::size_t(k)]; }
+  [[nodiscard]] frame_record const& record(frame_id k) const noexcept { return records_[std::size_t(k)]; }
+  [[nodiscard]] bool is_held(frame_id k, lanes<R> const& streams) const noexcept {
+    auto const& copy = record(k).copy;
+    return copy.made != nullptr && !streams.knows(lane::compute, copy.where, copy.number);
+  }
+  [[nodiscard]] frame_id taken(frame_id k) noexcept {
+    record(k).at = -1;
+    record(k).owners = 1;
+    return k;
+  }
+  /// One that no copy engine holds.
+  [[nodiscard]] frame_id take_clean() noexcept {
+    if (clean_ == no_frame) return no_frame;
+    return taken(std::exchange(clean_, record(clean_).next));
+  }
+  [[nodiscard]] frame_id take_held() noexcept {
+    if (held_ == no_frame) return no_frame;
+    return taken(std::exchange(held_, record(held_).next));
+  }
+  void push_clean(frame_id k) noexcept {
+    record(k).next = clean_;
+    clean_ = k;
+  }
+  void push_held(frame_id k) noexcept {
+    record(k).next = no_frame;
+    if (held_ == no_frame) held_ = k;
+    else record(last_held_).next = k;
+    last_held_ = k;
+  }
+
+  /// What `make` has put into streams may be under way when a frame, or a slot that is made later, is not to be had.
+  struct settled_streams {
+    lanes<R>& streams;
+    ~settled_streams() { streams.settle(); }
+  };
+
+  std::vector<State> states_;
+  settled_streams before_freeing_;
+  table<frame_record> records_;
+  frame_id clean_ = no_frame, held_ = no_frame, last_held_ = no_frame;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,124 @@
+#pragma once
+/// \file device_room.hpp  How many frames of a device a schedule holds, action by action, and what it needs in all.
+#include <cairn/core/action.hpp>
+#include <cairn/core/detail/table.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/frames_needed.hpp>
+#include <cairn/core/replay_check.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// Slots that are frames of the device; those on the host are copies, and there are no others.
+[[nodiscard]] constexpr bool on_device_frames(tier where) noexcept { return where == tier::memory || where == tier::device; }
+
+/// Counts the frames that states are in while actions are obeyed. Where live was saved twice, it may count one too many.
+class frames_held {
+ public:
+  constexpr frames_held(step_form form, bool initial_is_free) noexcept
+      : in_place_{form == step_form::in_place}, stored_{initial_is_free ? 1 : 0}, apart_{!initial_is_free} {}
+
+  /// The most frames during the action and right before it, those to write included.
+  [[nodiscard]] constexpr slot_index during(action const& a) noexcept {
+    step_index const ran = a.to - a.from;
+    slot_index most = now();
+    switch (a.kind) {
+      case action_kind::advance:
+        if (ran <= 0) break;
+        most = stored_ + (in_place_ || (!apart_ && ran == 1) ? 1 : 2);
+        apart_ = true;
+        break;
+      case action_kind::save:
+        if (!on_device_frames(a.where)) break;
+        ++stored_;
+        apart_ = false;
+        live_in_ = a.slot;
+        break;
+      case action_kind::load:
+        apart_ = a.slot != no_slot && !on_device_frames(a.where);
+        live_in_ = apart_ ? no_slot : a.slot;
+        if (now() > most) most = now();
+        break;
+      case action_kind::drop:
+        if (!on_device_frames(a.where)) break;
+        --stored_;
+        if (!apart_ && live_in_ == a.slot) apart_ = true;
+        break;
+      case action_kind::turn: most += ran <= 0 ? 0 : in_place_ || ran == 1 ? 1 : 2; break;
+      default: break;
+    }
+    return most;
+  }
+
+ private:
+  [[nodiscard]] constexpr slot_index now() const noexcept { return stored_ + (apart_ ? 1 : 0); }
+
+  bool in_place_;
+  slot_index stored_;  // in slots, and the initial state where it stands outside of them
+  bool apart_;         // live is in a frame of its own
+  slot_index live_in_ = no_slot;
+};
+
+}  // namespace detail
+
+/// What a `device_sweep` holds at once.
+struct device_room {
+  slot_index frames = 0;      ///< full states on the device, those in work included
+  slot_index host_slots = 0;  ///< states in pinned memory of the host
+  friend constexpr bool operator==(device_room const&, device_room const&) = default;  ///< member by member
+};
+
+/// A room, or less where memory runs out: `device_sweep{runtime, stream, room_up_to{room}, make}` takes what there is, and its `room()` tells.
+struct room_up_to {
+  device_room most;  ///< no more than this
+  constexpr explicit room_up_to(device_room room) noexcept : most{room} {}  ///< `room` with one frame or more
+};
+
+namespace detail {
+
+/// What a plan needs, by a walk.   \param slots  memory for one entry a slot   \throws invalid_plan, invalid_schedule
+template <schedule Plan>
+[[nodiscard]] device_room rehearse_device(char const* who, Plan const& plan, step_form form, table<unsigned char>& slots) {
+  slots.assign(std::size_t(plan.slots()), 0);
+  frames_held held{form, initial_is_free(plan)};
+  device_room most{1, 0};
+  slot_index on_host = 0;
+  cursor_of<Plan> cursor = plan.walk();
+  for (;;) {
+    action const a = cursor.next();
+    if (a.kind == action_kind::done) return most;
+    if (a.kind == action_kind::record || a.what == content::tape)
+      throw invalid_plan{who, "the plan keeps tapes, which are not kept on a device", {{"step", a.from}}, "use a plan without record actions"};
+    if (a.kind == action_kind::save || a.kind == action_kind::drop || (a.kind == action_kind::load && a.slot != no_slot)) {
+      if (!on_device_frames(a.where) && a.where != tier::host)
+        throw invalid_plan{who, "the plan keeps states on a tier that a device does not reach",
+                           {{"tier", int(a.where)}, {"slot", a.slot}}, "use memory, device and host"};
+      bool const saves = a.kind == action_kind::save;
+      if (a.slot < 0 || a.slot >= plan.slots() || (slots[std::size_t(a.slot)] != 0) == saves)
+        throw invalid_schedule{who, "a slot that is full is saved to, or one that is empty is loaded or dropped", {{"slot", a.slot}, {"slots", plan.slots()}},
+                               "check the plan with cairn::verify"};
+      if (a.kind != action_kind::load) {
+        slots[std::size_t(a.slot)] = saves ? 1 : 0;
+        if (a.where == tier::host) on_host += saves ? 1 : -1;
+        if (on_host > most.host_slots) most.host_slots = on_host;
+      }
+    }
+    if (slot_index const frames = held.during(a); frames > most.frames) most.frames = frames;
+  }
+}
+
+}  // namespace detail
+
+/// The least room in which a `device_sweep` can obey the plan. With one frame more it fetches states from the host ahead of time, with two
+/// it also keeps one there that is loaded several times in a row.
+/// \param form  out of place, or in place   \param options  of the sweep: a replay check takes one host slot more, for the state that it looks at
+/// Cost: one walk
+/// \throws invalid_plan   for plans with tapes, or with states on a tier that a device does not reach   \throws invalid_schedule
+template <schedule Plan>
+[[nodiscard]] device_room device_room_for(Plan const& plan, step_form form = step_form::out_of_place, sweep_options options = {}) {
+  detail::table<unsigned char> slots;
+  device_room const needed = detail::rehearse_device("cairn::device_room_for", plan, form, slots);
+  return {needed.frames, needed.host_slots + (options.verify == replay_check::off ? 0 : 1)};
+}
+
+}  // namespace cairn

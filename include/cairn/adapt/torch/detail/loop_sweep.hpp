@@ -1,0 +1,314 @@
+#pragma once
+/// \file loop_sweep.hpp  Walks a schedule over a loop of tensors: forward to its turn, and from there back.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+#include <torch/csrc/autograd/engine.h>
+#include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/detail/buffers_guard.hpp>
+#include <cairn/adapt/torch/detail/loop_body.hpp>
+#include <cairn/adapt/torch/detail/loop_slot.hpp>
+#include <cairn/adapt/torch/detail/loop_watch.hpp>
+#include <cairn/adapt/torch/detail/pinned_copy.hpp>
+#include <cairn/adapt/torch/detail/read_watch.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/schedule/any.hpp>
+#include <cairn/schedule/leaves.hpp>
+#include <cairn/schedule/online.hpp>
+#include <cairn/schedule/revolve.hpp>
+
+namespace cairn::detail {
+
+/// Which gradients a backward asks for.
+struct wanted_gradients {
+  part_flags state, captures;
+  std::vector<part_flags> inputs = {};
+};
+
+/// The gradients with respect to what a loop starts from.
+struct loop_gradients {
+  tensor_list state, captures;
+  series_list inputs;
+};
+
+/// Whether a loop goes on from a state with this number.
+using state_question = std::function<bool(at::TensorList, step_index)>;
+
+/// What is left of a loop that an online plan has stopped, from behind its turn. Its steps are blocks.
+class stopped_loop {
+ public:
+  stopped_loop(step_index steps, online::cursor const& at) : steps_{steps}, at_{at} {}
+  [[nodiscard]] step_index steps() const noexcept { return steps_; }
+  [[nodiscard]] slot_index slots() const noexcept { return at_.slots(); }
+  [[nodiscard]] step_index leaf() const noexcept { return 1; }
+  [[nodiscard]] online::cursor const& walk() const noexcept { return at_; }
+
+ private:
+  step_index steps_;
+  online::cursor at_;
+};
+
+/// What stands between the forward and the backward half of a loop. A copy shares the tensors.
+class loop_sweep {
+ public:
+  loop_sweep(any_schedule const& plan, loop_body const& body) : plan_{plan}, cursor_{plan_.walk()}, generators_{body.around.generators} {
+    for (auto const& part : body.initial) live_.push_back(part.value);
+    watch_ = loop_watch::over(body.options.stats(), live_);
+  }
+
+  /// For a loop of unknown length.
+  explicit loop_sweep(loop_body const& body) : loop_sweep{revolve{0, 1}, body} {}
+
+  /// Runs the loop forward and answers the last state.
+  [[nodiscard]] tensor_list run(loop_body& body) {
+    auto const watched = watch_forward(body);
+    generator_use const drawing{body.options.rng()};
+    drawing_ = &drawing;
+    body.set_blocks(plan_.leaf(), body.steps);
+    for (;;) {
+      auto const a = cursor_.next();
+      switch (a.kind) {
+        case action_kind::advance: run_first(body, live_, a); break;
+        case action_kind::turn: {
+          auto last = live_;
+          if (a.from < a.to) remember_generators(body);
+          live_from_ = a.from;
+          live_versions_ = versions_of(live_);
+          run_first(body, last, a);
+          copies_->finish();
+          body.knows_all_steps = learning_;
+          body.note_drawn(drawing);
+          return last;
+        }
+        default: keep_or_give_up(body, a);
+      }
+    }
+  }
+
+  /// The same as long as `goes_on` says so of the state behind a step, with a plan over blocks of `size` steps. Each block runs before it is known
+  /// whether that is the last one; the walk is then told what it would have said of it before.   \pre goes on at state 0
+  [[nodiscard]] tensor_list run_while(loop_body& body, online const& plan, step_index size, state_question const& goes_on) {
+    auto const watched = watch_forward(body);
+    generator_use const drawing{body.options.rng()};
+    drawing_ = &drawing;
+    body.set_blocks(size, -1);
+    auto walk = plan.walk();
+    live_versions_ = versions_of(live_);
+    tensor_list ahead;
+    step_index steps = 0, block = 0;
+    for (action a; runs_ahead(body, steps, size, ahead, goes_on); ++block) {
+      if (block == a.to)
+        for (a = walk.next(); a.kind != action_kind::advance; a = walk.next()) keep(body, a);
+      live_ = std::move(ahead);
+      live_versions_ = versions_of(live_);
+    }
+    body.steps = steps;
+    body.note_end(steps, ahead);
+    body.knows_all_steps = learning_;
+    body.note_drawn(drawing);
+    walk.stop_at(block + 1, block);
+    for (auto a = walk.next(); a.kind != action_kind::turn; a = walk.next()) keep(body, a);
+    plan_ = leaves{steps, size, stopped_loop{block + 1, walk}};
+    cursor_ = plan_.walk();
+    live_from_ = block * size;
+    copies_->finish();
+    return ahead;
+  }
+
+  /// The caller has these now.
+  void hands_out(at::TensorList parts) { if (watch_) watch_->hands_out(parts); }
+
+  /// \param bars  the gradients with respect to the parts of the last state   \param outputs  to the outputs
+  [[nodiscard]] loop_gradients reverse(loop_body const& body, tensor_list bars, series_list const& outputs, wanted_gradients const& wanted) {
+    check_live(body.who);
+    loop_watch::scope const watched{watch_, loop_watch::half::backward, watch_ ? kept_tensors(body) : tensor_list{}};
+    generator_use const drawing{body.options.rng(), body.draws};
+    drawing_ = &drawing;
+    ambient_guard const around{live_, body.options.rng(), &drawing};
+    buffers_guard const buffers{body.options.restored_buffers()};
+    drawing.put_back(generators_);
+    loop_gradients sums{std::move(bars), tensor_list(body.captures.size()), like_series(body.inputs)};
+    auto const outside = body.captures.new_gate();
+    auto const any_defined = [](tensor_list const& list) {
+      return std::any_of(list.begin(), list.end(), [](at::Tensor const& t) { return t.defined(); });
+    };
+    bool const outputs_count = any_defined(tensors_of_series(outputs));
+    part_flags entered(outputs.size(), false);
+    for (bool open = true; open && (outputs_count || any_defined(sums.state));) {
+      auto const a = cursor_.next();
+      switch (a.kind) {
+        case action_kind::advance: run_again(body, a); break;
+        case action_kind::reverse: pull_back(body, a, outside, wanted, outputs, entered, sums); break;
+        case action_kind::done: open = false; break;
+        default: keep_or_give_up(body, a);
+      }
+    }
+    drawing.check(body.who);
+    return sums;
+  }
+
+ private:
+  void run_first(loop_body& body, tensor_list& x, action const& a) {
+    if (auto const& look = body.options.callbacks().run_forward; look && a.from < a.to) look(a.from, a.to);
+    for (auto i = a.from; i < a.to; ++i) x = first_run(body, x, i);
+  }
+  [[nodiscard]] tensor_list first_run(loop_body& body, tensor_list const& x, step_index i) {
+    if (!learning_) return body.run_first(x, i);
+    auto const before = i == 0 ? body.initial_flags : body.last_flags;
+    auto next = body.discover(x, i, before);
+    bool const settled = body.last_flags == before && body.is_differentiable();
+    learning_ = !settled || body.options.capture() == Capture::EveryStep;
+    return next;
+  }
+  /// Runs the block that starts at live, state i, as far as the loop goes; whether it goes on behind.   \post state i is the one ahead
+  [[nodiscard]] bool runs_ahead(loop_body& body, step_index& i, step_index size, tensor_list& ahead, state_question const& goes_on) {
+    remember_generators(body);
+    ahead = live_;
+    for (step_index left = size; left > 0; --left) {
+      run_first(body, ahead, {action_kind::advance, tier::memory, content::state, no_slot, i, i + 1});
+      if (!goes_on(ahead, ++i)) return false;
+    }
+    return true;
+  }
+  void run_again(loop_body const& body, action const& a) {
+    if (auto const& look = body.options.callbacks().run_forward) look(a.from, a.to);
+    live_ = body.run_again(std::move(live_), a.from, a.to);
+    body.count(&StepStats::recompute, a.to - a.from);
+  }
+  /// Gradients with respect to state a.to become those to state a.from. The sums so far enter the engine as roots: gradients are added in the order
+  /// of a plain loop. An output that is a part of state a.from enters with the step behind it, for the same reason; `entered` says so to the next
+  /// call.
+  void pull_back(loop_body const& body, action const& a, std::shared_ptr<gate> const& outside, wanted_gradients const& wanted,
+                 series_list const& outputs, part_flags& entered, loop_gradients& sums) {
+    if (auto const& look = body.options.callbacks().run_backward) look(a.from, a.to);
+    auto taped = body.record(std::move(live_), a.from, a.to, outside);
+    live_.clear();
+    body.count(&StepStats::vjp, a.to - a.from);
+    auto& bars = sums.state;
+    edge_list ends;
+    gradient_roots roots;
+    auto const results = body.roots_of(taped, outside);
+    for (std::size_t k = 0; k < results.size(); ++k) roots.enter(results[k], bars[k]);
+    for (auto i = a.from; i < a.to; ++i)
+      for (std::size_t q = 0; q < outputs.size(); ++q)
+        if (i + 1 < a.to || !entered[q]) roots.enter(taped.outputs[std::size_t(i - a.from) * outputs.size() + q], outputs[q].at(i));
+    for (std::size_t q = 0; a.from > 0 && q < outputs.size(); ++q) {
+      auto const k = body.part_shared(a.from - 1, q);
+      entered[q] = k < bars.size() && taped.gathers[k];
+      if (entered[q]) roots.enter(Edge{taped.start, std::uint32_t(k)}, outputs[q].at(a.from - 1));
+    }
+    bool const connected = !roots.edges.empty();
+    for (std::size_t k = 0; k < sums.captures.size(); ++k) roots.enter(Edge{outside, std::uint32_t(k)}, sums.captures[k]);
+    std::vector<std::function<void(at::Tensor&&)>> targets;
+    auto const ask = [&](std::shared_ptr<gate> const& at, std::size_t place, std::function<void(at::Tensor&&)> target) {
+      ends.emplace_back(at, std::uint32_t(place));
+      targets.push_back(std::move(target));
+    };
+    std::fill(bars.begin(), bars.end(), at::Tensor{});
+    for (std::size_t k = 0; k < bars.size(); ++k)
+      if (taped.gathers[k] && (a.from > 0 || wanted.state[k])) ask(taped.start, k, [&bars, k](at::Tensor&& t) { bars[k] = std::move(t); });
+    for (std::size_t k = 0; k < sums.captures.size(); ++k)
+      if (wanted.captures[k]) ask(outside, k, [&sums, k](at::Tensor&& t) { sums.captures[k] = std::move(t); });
+    for (std::size_t place = bars.size(); place < taped.gathers.size(); ++place) {
+      auto const q = (place - bars.size()) % body.inputs.size();
+      auto const i = a.from + step_index((place - bars.size()) / body.inputs.size());
+      if (taped.gathers[place] && wanted.inputs[q][body.inputs[q].number(i)])
+        ask(taped.start, place, [&sums, q, i](at::Tensor&& t) { sums.inputs[q].put(i, t); });
+    }
+    taped.results.clear();
+    taped.outputs.clear();
+    taped.casts.clear();
+    if (watch_) watch_->look();
+    if (connected && !ends.empty()) {
+      auto gradients = torch::autograd::Engine::get_default_engine().execute(roots.edges, roots.seeds, false, false, false, ends);
+      body.count(&StepStats::engine_calls);
+      for (std::size_t k = 0; k < targets.size(); ++k)
+        if (gradients[k].defined()) targets[k](std::move(gradients[k]));
+    }
+    if (auto const& look = body.options.callbacks().grad) look(a.from, bars);
+  }
+  [[nodiscard]] static std::vector<std::int64_t> versions_of(at::TensorList parts) {
+    std::vector<std::int64_t> versions;
+    for (auto const& part : parts) versions.push_back(version_of(part));
+    return versions;
+  }
+  /// \throws invalid_call   where the state at which forward turned was changed in place
+  void check_live(char const* who) const {
+    for (std::size_t k = 0; k < live_.size(); ++k)
+      if (version_of(live_[k]) != live_versions_[k]) loop_slot::throw_changed(who, live_from_, k);
+  }
+  void keep_or_give_up(loop_body const& body, action const& a) {
+    if (a.kind == action_kind::save) remember_generators(body);
+    keep(body, a);
+  }
+  /// \pre for a save, the generators are remembered
+  void keep(loop_body const& body, action const& a) {
+    auto const slot = std::size_t(a.slot);
+    if (a.kind == action_kind::save) {
+      if (slots_.size() <= slot) slots_.resize(slot + 1);
+      auto& kept = slots_[slot];
+      kept.put(live_, body.initial, generators_, {body.options.slots(), body.options.offload()}, *copies_);
+      ++kept_;
+      bytes_ += kept.bytes();
+      body.count(&StepStats::offload_bytes, kept.pinned_bytes());
+      if (auto const& stats = body.options.stats()) {
+        stats->slots_peak = (std::max)(stats->slots_peak, kept_);
+        stats->bytes_peak = (std::max)(stats->bytes_peak, bytes_);
+      }
+    } else if (a.kind == action_kind::drop) {
+      --kept_;
+      bytes_ -= slots_[slot].bytes();
+      slots_[slot].drop();
+    } else if (a.slot == no_slot) {
+      live_.clear();
+      for (auto const& part : body.initial) {
+        if (part.value.defined() && !part.unchanged()) loop_slot::throw_changed(body.who, 0, live_.size());
+        live_.push_back(part.value);
+      }
+      drawing_->put_back(body.around.generators);
+    } else {
+      live_.clear();
+      live_ = slots_[slot].get(body.who, a.from);
+      body.count(&StepStats::offload_bytes, slots_[slot].pinned_bytes());
+      drawing_->put_back(slots_[slot].generators());
+    }
+  }
+  [[nodiscard]] loop_watch::scope watch_forward(loop_body const& body) const {
+    return {watch_, loop_watch::half::forward, watch_ ? generator_tensors(body) : tensor_list{}};
+  }
+  [[nodiscard]] tensor_list generator_tensors(loop_body const& body) const {
+    tensor_list all;
+    body.around.generators.list_tensors(all);
+    generators_.list_tensors(all);
+    return all;
+  }
+  /// What the loop has between its halves.
+  [[nodiscard]] tensor_list kept_tensors(loop_body const& body) const {
+    auto all = generator_tensors(body);
+    all.insert(all.end(), live_.begin(), live_.end());
+    for (auto const& slot : slots_) slot.list_tensors(all);
+    return all;
+  }
+  void remember_generators(loop_body const& body) {
+    if (body.options.rng() == Rng::Preserve) generators_ = generator_states::now(live_);
+  }
+
+  any_schedule plan_;
+  any_schedule::cursor cursor_;
+  std::vector<loop_slot> slots_;
+  std::shared_ptr<copies_to_host> copies_ = std::make_shared<copies_to_host>();
+  tensor_list live_;
+  std::vector<std::int64_t> live_versions_;  ///< at the turn
+  step_index live_from_ = 0;  ///< the number of the state there
+  generator_states generators_;  ///< where the step after live begins, as of the last save or the turn
+  generator_use const* drawing_ = nullptr;  ///< of the half that runs
+  std::int64_t kept_ = 0, bytes_ = 0;
+  std::shared_ptr<loop_watch> watch_;
+  bool learning_ = true;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,237 @@
+#pragma once
+/// \file region_frame.hpp  What a region keeps between its first run and backward, and its second run.
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/util/Exception.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/saved_variable_hooks.h>
+#include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/checkpoint_guards.hpp>
+#include <cairn/adapt/torch/detail/buffers_guard.hpp>
+#include <cairn/adapt/torch/detail/kept_input.hpp>
+#include <cairn/adapt/torch/detail/read_watch.hpp>
+#include <cairn/adapt/torch/detail/region_now.hpp>
+#include <cairn/adapt/torch/detail/saved_hooks.hpp>
+#include <cairn/adapt/torch/detail/saved_origin.hpp>
+#include <cairn/adapt/torch/detail/script_mode.hpp>
+#include <cairn/adapt/torch/detail/side_by_side.hpp>
+#include <cairn/adapt/torch/determinism.hpp>
+#include <cairn/adapt/torch/saved_look.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::detail {
+
+/// One region that ran. The hooks of what it saved own it.
+class region_frame : public std::enable_shared_from_this<region_frame> {
+ public:
+  /// How it runs again.
+  struct settings {
+    bool early_stop;
+    Rng rng;
+    Check check;
+    std::vector<at::Tensor> buffers;  ///< that a second run leaves as they were
+    char const* who;
+    bool debug = false;  ///< whether operations are noted for errors
+    bool keep_leftovers = false;  ///< whether what a backward pass did not take stays for the next one
+  };
+
+  /// \param run  called with inputs like the first ones; what it returns is not needed
+  region_frame(std::function<void(std::vector<at::Tensor> const&)> run, std::vector<at::Tensor> const& inputs, settings how)
+      : run_{std::move(run)}, how_{std::move(how)}, around_{ambient_state::now(inputs, how_.rng)} {
+    auto const& set = checkpoint_overrides::of_thread();
+    how_.early_stop = set.early_stop.value_or(how_.early_stop);
+    how_.debug = set.debug.value_or(how_.debug);
+    inputs_.reserve(inputs.size());
+    for (auto const& t : inputs) inputs_.emplace_back(t);
+  }
+
+  /// The first run takes place while it lives: hooks note what a saved tensor looks like, and forget it.
+  class first_run {
+   public:
+    first_run(std::shared_ptr<region_frame> frame, std::vector<at::Tensor> const& inputs)
+        : frame_{std::move(frame)}, given_{inputs}, watch_{frame_->how_.debug},
+          now_{frame_->kept_, *notes_, false, frame_->how_.rng}, hooks_{[of = frame_, notes = notes_] { return std::make_unique<forgotten>(of, notes); }} {}
+    first_run(first_run const&) = delete;
+    first_run& operator=(first_run const&) = delete;
+    ~first_run() {
+      try {
+        frame_->end_first(watch_, std::move(given_));
+      } catch (...) {  // out of memory: changes in place are not noticed
+      }
+    }
+
+   private:
+    std::shared_ptr<region_frame> frame_;
+    std::vector<at::Tensor> given_;
+    read_watch watch_;
+    std::shared_ptr<origin_notes> notes_ = std::make_shared<origin_notes>();
+    region_now now_;
+    saved_hooks_scope hooks_;
+  };
+
+ private:
+  struct forgotten final : torch::autograd::SavedVariableHooks {
+    forgotten(std::shared_ptr<region_frame> of, std::shared_ptr<origin_notes> notes) : frame{std::move(of)}, origins{std::move(notes)} {}
+    ~forgotten() override { if (!origins) frame->release(number); }
+    void call_pack_hook(at::Tensor const& t) override {
+      number = frame->note(t, origins->of(t));
+      origins.reset();
+    }
+    at::Tensor call_unpack_hook() override { return frame->take(number); }
+    std::shared_ptr<region_frame> frame;
+    std::shared_ptr<origin_notes> origins;  ///< until the tensor is noted
+    std::size_t number = 0;
+  };
+  /// Thrown through the region, which must not catch it: it is no std::exception.
+  struct everything_is_there {};
+  /// A second run.
+  struct recording {
+    std::vector<saved_tensor> tensors;
+    std::size_t wanted;
+    bool stops;
+    origin_notes origins = {};
+    std::vector<std::string> operations = {};
+  };
+  /// Hooks for the second run. Its graph has the tensors at hand, for functions that differentiate something themselves.
+  struct recorded final : torch::autograd::SavedVariableHooks {
+    explicit recorded(recording& list) : into{&list} {}
+    void call_pack_hook(at::Tensor const& t) override {
+      kept = t.detach();  // where t is the node's own result, the hook would else keep the node that keeps the hook
+      into->tensors.emplace_back(kept, into->origins.of(t));
+      if (into->stops && into->tensors.size() == into->wanted) throw everything_is_there{};
+    }
+    at::Tensor call_unpack_hook() override { return kept; }
+    recording* into;
+    at::Tensor kept;
+  };
+  /// A tensor that the first run saved.
+  struct noted {
+    saved_look look;
+    bool is_wanted = true;  ///< whether the graph still has it
+  };
+
+  /// \param given  the inputs, which are checked by themselves
+  void end_first(read_watch const& watch, std::vector<at::Tensor> given) {
+    std::lock_guard const lock{access_};
+    first_is_over_ = true;
+    again_.clear();
+    scripts_ = watch.saw_script();
+    operations_ = watch.operations();
+    given.insert(given.end(), how_.buffers.begin(), how_.buffers.end());
+    reads_.add_unchanged(watch.reads(given));
+  }
+  [[nodiscard]] std::size_t note(at::Tensor const& t, saved_origin origin) {
+    std::lock_guard const lock{access_};
+    first_.push_back({saved_look::of(t, how_.check, how_.buffers, origin)});
+    return first_.size() - 1;
+  }
+  void release(std::size_t number) {
+    std::lock_guard const lock{access_};
+    first_[number].is_wanted = false;
+    if (number < again_.size()) again_[number] = {};
+  }
+  [[nodiscard]] at::Tensor take(std::size_t number) {
+    std::lock_guard const lock{access_};
+    if (number >= again_.size() || !again_[number].value.defined()) {
+      again_ = run_again();
+      drop_leftovers_later();
+    }
+    auto const taken = std::exchange(again_[number], {});
+    told([&] { check(number, taken); });
+    return taken.value;
+  }
+  /// At the end of the backward pass that runs now.
+  void drop_leftovers_later() {
+    if (how_.keep_leftovers || !first_is_over_) return;
+    try {
+      torch::autograd::Engine::get_default_engine().queue_callback([frame = weak_from_this()] {
+        if (auto const still = frame.lock()) {
+          std::lock_guard const lock{still->access_};
+          still->again_.clear();
+        }
+      });
+    } catch (c10::Error const&) {  // no backward pass runs: the tensor was asked for from elsewhere
+    }
+  }
+  void check(std::size_t number, saved_tensor const& again) const {
+    check_saved(first_[number].look, again, how_.who, number, {"tensors", first_.size()}, scripts_ ? script_advice : recompute_advice);
+  }
+  /// A function that differentiates something itself asks for saved tensors while the first run has not saved all.
+  void check_count(recording const& seen) const {
+    auto const count = seen.tensors.size();
+    if (count == seen.wanted || (count > seen.wanted && (seen.stops || !first_is_over_))) return;
+    throw recompute_mismatch{how_.who, "the second run saves another number of tensors for backward", {{"saved", count}, {"saved at first", seen.wanted}},
+                             scripts_ ? script_advice : "make the computation a function of its inputs alone, and change nothing in it between forward and backward"};
+  }
+  /// Adds the operations to what `checks` says.
+  template <class Checks>
+  void told(Checks const& checks) const {
+    try {
+      checks();
+    } catch (recompute_mismatch const& found) {
+      if (!how_.debug) throw;
+      throw found.with_operations(side_by_side(operations_, operations_again_));
+    }
+  }
+
+  [[nodiscard]] std::vector<saved_tensor> run_again() {
+    again_.clear();
+    std::vector<at::Tensor> inputs;
+    for (auto const& one : inputs_) inputs.push_back(one.leaf(how_.who, inputs.size()));
+    check_reads(reads_, how_.who, {"tensors read", reads_.size()});
+    auto seen = run_once(inputs);
+    operations_again_ = std::move(seen.operations);
+    told([&] {
+      for (std::size_t k = 0; k < seen.tensors.size() && k < first_.size(); ++k)
+        if (!same_saved(first_[k].look, seen.tensors[k])) check(k, seen.tensors[k]);
+      check_count(seen);
+    });
+    seen.tensors.resize((std::min)(seen.tensors.size(), first_.size()));
+    for (std::size_t k = 0; k < seen.tensors.size(); ++k)
+      if (!first_[k].is_wanted) seen.tensors[k] = {};
+    return std::move(seen.tensors);
+  }
+  [[nodiscard]] recording run_once(std::vector<at::Tensor> const& inputs) {
+    auto wanted = first_.size();
+    while (wanted > 0 && how_.early_stop && !first_[wanted - 1].is_wanted) --wanted;
+    recording seen{{}, wanted, how_.early_stop};
+    ambient_guard const outside{inputs, how_.rng};
+    buffers_guard const buffers{how_.buffers};
+    around_.generators.restore();
+    around_.autocast.without_cache().restore();
+    at::AutoGradMode const on{true};
+    plain_scripts const scripts{scripts_};
+    std::optional<read_watch> watch;
+    if (how_.debug) watch.emplace(true);
+    region_now const now{kept_, seen.origins, true, how_.rng};
+    saved_hooks_scope const hooks{[&seen] { return std::make_unique<recorded>(seen); }};
+    try {
+      run_(inputs);
+    } catch (everything_is_there const&) {}
+    if (watch) seen.operations = watch->operations();
+    return seen;
+  }
+
+  std::function<void(std::vector<at::Tensor> const&)> run_;
+  settings how_;
+  ambient_state around_;
+  std::vector<kept_input> inputs_;
+  std::vector<noted> first_;
+  std::vector<saved_tensor> again_;  ///< of the second run, until they are taken
+  std::vector<kept_result> kept_;  ///< parts that are not run again
+  read_list reads_;
+  std::vector<std::string> operations_, operations_again_;  ///< of both runs, for errors
+  bool first_is_over_ = false, scripts_ = false;
+  std::recursive_mutex access_;  ///< the engine may go on with other tasks of this thread while a second run waits
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,77 @@
+#pragma once
+/// \file region_now.hpp  What a region keeps of its first run, and which region runs in this thread now.
+#include <any>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/saved_variable_hooks.h>
+#include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/detail/kept_input.hpp>
+#include <cairn/adapt/torch/detail/read_watch.hpp>
+#include <cairn/adapt/torch/detail/saved_hooks.hpp>
+#include <cairn/adapt/torch/detail/saved_origin.hpp>
+
+namespace cairn::detail {
+
+/// What a part of a region returned, which is not run again.
+struct kept_result {
+  std::any like;                   ///< of its type, with undefined tensors
+  std::vector<kept_input> parts;   ///< its tensors
+  generator_states generators;     ///< behind it, where random numbers are drawn again
+};
+
+/// The run of a region that takes place in this thread, the innermost one.
+class region_now {
+ public:
+  /// \param again  whether it is a second run   \param rng  of the region
+  region_now(std::vector<kept_result>& kept, origin_notes& origins, bool again, Rng rng)
+      : kept_{&kept},
+        origins_{&origins},
+        again_{again},
+        rng_{rng},
+        outer_{std::exchange(innermost(), this)},
+        hooks_{hook_engine::makers().size()} {}
+  region_now(region_now const&) = delete;
+  region_now& operator=(region_now const&) = delete;
+  ~region_now() { innermost() = outer_; }
+
+  [[nodiscard]] static region_now*& innermost() {
+    static thread_local region_now* now = nullptr;
+    return now;
+  }
+  /// The result that is to be taken instead of running, or none.
+  [[nodiscard]] kept_result const* next() { return again_ && taken_ < kept_->size() ? &(*kept_)[taken_++] : nullptr; }
+  [[nodiscard]] bool again() const noexcept { return again_; }
+  [[nodiscard]] Rng rng() const noexcept { return rng_; }
+  [[nodiscard]] std::vector<kept_result>& kept() const noexcept { return *kept_; }
+  [[nodiscard]] origin_notes& origins() const noexcept { return *origins_; }
+
+  /// While it lives, what is saved is kept as outside the region, and no region runs.
+  class outside {
+   public:
+    explicit outside(region_now const& of)
+        : hooks_{[place = of.hooks_] { return place == 0 ? nullptr : (*hook_engine::makers()[place - 1])(); }} {}
+    outside(outside const&) = delete;
+    outside& operator=(outside const&) = delete;
+    ~outside() { innermost() = inside_; }
+
+   private:
+    region_now* inside_ = std::exchange(innermost(), nullptr);
+    read_watch::pause unwatched_;
+    saved_hooks_scope hooks_;
+  };
+
+ private:
+  std::vector<kept_result>* kept_;
+  origin_notes* origins_;
+  bool again_;
+  Rng rng_;
+  region_now* outer_;
+  std::size_t hooks_;  ///< how many makers of hooks are in force around the region's own
+  std::size_t taken_ = 0;
+};
+
+}  // namespace cairn::detail

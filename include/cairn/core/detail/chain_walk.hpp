@@ -1,0 +1,130 @@
+#pragma once
+/// \file chain_walk.hpp  Which states and tapes are there while a plan for a chain is obeyed, and what may be done next.
+#include <cstddef>
+#include <cstdint>
+#include <cairn/core/action.hpp>
+#include <cairn/core/chain.hpp>
+#include <cairn/core/detail/table.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::detail {
+
+/// The tiers that a plan may name, as a set. Memory is always one of them.
+class named_tiers {
+ public:
+  constexpr named_tiers() = default;
+  constexpr void add(tier where) noexcept { bits_ |= bit(where); }
+  [[nodiscard]] constexpr bool holds(tier where) const noexcept { return (bits_ & bit(where)) != 0; }
+  [[nodiscard]] static constexpr named_tiers every() noexcept {
+    named_tiers all;
+    for (std::size_t k = 0; k < tier_count; ++k) all.add(tier(k));
+    return all;
+  }
+  [[nodiscard]] static constexpr unsigned bit(tier where) noexcept { return std::size_t(where) < tier_count ? 1u << unsigned(where) : 0; }
+
+ private:
+  unsigned bits_ = bit(tier::memory);
+};
+
+/// The rules of `chain_action` on numbers alone. `check(a)`, then `apply(a)`, action by action, then `finish()`; one object, one sweep.
+/// Cost: a byte a stage; O(1) an action.
+class chain_walk {
+ public:
+  /// \param elsewhere  tiers that saves and loads may name   \param who  the public name that refuses, with static storage
+  chain_walk(step_index stages, named_tiers elsewhere, char const* who)
+      : stages_{stages}, far_{elsewhere}, who_{who}, held_(std::size_t(stages) + 2), adjoint_{stages + 1} { held_[0] = in_memory; }
+
+  /// \param adjoint_needs_state  whether the adjoint of the action's stage needs its state beside its tape
+  /// \throws invalid_schedule   where `a` asks for what is not there
+  void check(chain_action const& a, bool adjoint_needs_state) const {
+    using enum chain_action_kind;
+    bool const runs = a.kind == forward || a.kind == record || a.kind == drop_tape || a.kind == backward;
+    if (a.stage < 0 || a.stage > stages_ - (runs ? 1 : 0)) refuse("an action names a stage that is not there", a);
+    bool const elsewhere = a.kind == save || a.kind == load || (a.kind == drop && a.where != tier::memory);
+    if (elsewhere && (a.where == tier::memory || !far_.holds(a.where))) refuse("an action names a tier that is not there", a);
+    step_index const i = a.stage;
+    switch (a.kind) {
+      case forward: need(at_hand(i), "a stage is run on a state that is not at hand", a); break;
+      case record:
+        need(at_hand(i), "a stage is recorded on a state that is not at hand", a);
+        need(!holds_tape(i), "a stage is recorded whose tape lives", a);
+        break;
+      case drop:
+        need(elsewhere || i > 0, "state 0, which is the caller's, is dropped", a);
+        need(holds_state(i, a.where), elsewhere ? "a state is dropped that is not kept on that tier" : "a state is dropped that is not kept", a);
+        break;
+      case drop_tape: need(holds_tape(i), "a tape is dropped that does not live", a); break;
+      case loss:
+        need(i == stages_, "the loss is not the last stage", a);
+        need(adjoint_ == stages_ + 1, "the loss is run twice", a);
+        need(at_hand(i), "the loss is run without its state", a);
+        break;
+      case backward:
+        need(adjoint_ == i + 1, "an adjoint is run out of order", a);
+        need(holds_tape(i), "an adjoint is run without its tape", a);
+        need(!adjoint_needs_state || at_hand(i), "an adjoint is run without its state", a);
+        break;
+      case save:
+        need(at_hand(i), "a state is saved that is not at hand", a);
+        need(!holds_state(i, a.where), "a state is saved twice on one tier", a);
+        break;
+      case load: need(holds_state(i, a.where), "a state is loaded that is not kept on that tier", a); break;
+    }
+  }
+  /// \pre check(a, ...) has not thrown
+  void apply(chain_action const& a) noexcept {
+    using enum chain_action_kind;
+    step_index const i = a.stage;
+    switch (a.kind) {
+      case forward: set(i + 1, in_memory); break;
+      case record:
+        set(i, taped);
+        clear(i + 1, in_memory);
+        break;
+      case drop: clear(i, named_tiers::bit(a.where)); break;
+      case drop_tape: clear(i, taped); break;
+      case loss:
+        clear(i, in_memory);
+        adjoint_ = i;
+        break;
+      case backward:
+        clear(i, taped);
+        clear(i + 1, in_memory);
+        adjoint_ = i;
+        break;
+      case save: set(i, named_tiers::bit(a.where)); break;
+      case load: set(i, in_memory); break;
+    }
+    ++played_;
+  }
+  /// \throws invalid_schedule   where an adjoint is missing
+  void finish() const {
+    if (adjoint_ != 0) throw invalid_schedule{who_, "the plan ends before the adjoint of state 0 is made", {{"actions", played_}, {"open adjoints", adjoint_}}, ""};
+  }
+
+  [[nodiscard]] bool holds_state(step_index i, tier where = tier::memory) const noexcept { return (held_[std::size_t(i)] & named_tiers::bit(where)) != 0; }
+  [[nodiscard]] bool holds_tape(step_index i) const noexcept { return (held_[std::size_t(i)] & taped) != 0; }
+  [[nodiscard]] bool at_hand(step_index i) const noexcept { return holds_state(i) || (i > 0 && holds_tape(i - 1)); }
+  [[nodiscard]] std::size_t played() const noexcept { return played_; }  ///< actions applied so far
+  [[noreturn]] void refuse(char const* problem, chain_action const& a) const { throw invalid_schedule{who_, problem, {{"action", played_}, {"stage", a.stage}}, ""}; }
+
+ private:
+  static constexpr unsigned in_memory = named_tiers::bit(tier::memory), taped = 1u << tier_count;
+  void need(bool holds, char const* problem, chain_action const& a) const {
+    if (!holds) refuse(problem, a);
+  }
+  void set(step_index i, unsigned bit) noexcept { held_[std::size_t(i)] = static_cast<unsigned char>(held_[std::size_t(i)] | bit); }
+  /// State 0 is the caller's and stays.
+  void clear(step_index i, unsigned bit) noexcept {
+    if (i > 0 || bit != in_memory) held_[std::size_t(i)] = static_cast<unsigned char>(held_[std::size_t(i)] & ~bit);
+  }
+
+  step_index stages_;
+  named_tiers far_;
+  char const* who_;
+  table<unsigned char> held_;  ///< of stages 0..L+1: tiers that hold the state, and whether the tape lives; i + 1 is never out of it
+  step_index adjoint_;  ///< number of the state whose adjoint lives; L+1 before the loss
+  std::size_t played_ = 0;
+};
+
+}  // namespace cairn::detail

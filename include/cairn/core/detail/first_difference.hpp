@@ -1,0 +1,51 @@
+#pragma once
+/// \file first_difference.hpp  The first floating-point number in which two states differ.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <cairn/core/detail/table.hpp>
+#include <cairn/core/numbers.hpp>
+
+namespace cairn::detail {
+
+/// Where two values that should be equal differ first.
+struct first_difference {
+  std::int64_t number = -1;     ///< which floating-point number, in the order of `visit_numbers`; -1 if none differs or it is not known
+  double first = 0, again = 0;  ///< its values, where it is known
+};
+
+/// Compares numbers bit by bit. Cost: a copy of all numbers of one.
+template <class T>
+[[nodiscard]] first_difference difference_of([[maybe_unused]] T const& first, [[maybe_unused]] T const& again) {
+  first_difference found;
+  if constexpr (numbered<T>) {
+    struct bits {
+      unsigned char bytes[sizeof(long double)] = {};
+      double value = 0;
+    };
+    auto const each = [](T const& x, auto take) {
+      visit_numbers(x, [&](auto const* numbers, std::size_t count) {
+        using number_type = std::remove_cvref_t<decltype(*numbers)>;
+        for (std::size_t k = 0; k < count; ++k) {
+          bits one;
+          std::memcpy(one.bytes, numbers + k, value_bytes<number_type>());
+          one.value = double(numbers[k]);
+          take(one);
+        }
+      });
+    };
+    std::size_t count = 0, k = 0;
+    each(first, [&](bits const&) { ++count; });
+    table<bits> all(count);
+    each(first, [&](bits const& one) { all[k++] = one; });
+    k = 0;
+    each(again, [&](bits const& one) {
+      if (found.number < 0 && k < all.size() && std::memcmp(all[k].bytes, one.bytes, sizeof one.bytes) != 0) found = {std::int64_t(k), all[k].value, one.value};
+      ++k;
+    });
+  }
+  return found;
+}
+
+}  // namespace cairn::detail

@@ -1,0 +1,297 @@
+#pragma once
+/// \file replay_ledger.hpp  What the replay check knows of the states of one sweep: hashes by the number of the state. Knows no state and no executor.
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <new>
+#include <utility>
+#include <cairn/core/action.hpp>
+#include <cairn/core/detail/first_difference.hpp>
+#include <cairn/core/detail/table.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/replay_check.hpp>
+
+namespace cairn::detail {
+
+/// Remembers hashes of states as a sweep makes them for the first time, and compares those of states that are made again.
+///
+/// With `checkpoints`, of every run over steps [s, t) it wants to see the state that stands before the last step, t - 1; with leaves, the
+/// state where the last leaf begins. Step t - 1 is reversed before any earlier one, so whoever runs again what lies before it stops exactly
+/// there, and is compared with the run before. In each gap between the states that are kept one hash is all that later runs need: memory is
+/// bounded by the number of places where states are kept. It looks at no action ahead.
+/// With `every_step` it wants every state.
+///
+/// An executor moves live by `along`, and notes there the hash of each state that it is shown.
+/// `note`, `kept` and `brought_back` answer false where a state differs; `fail` then throws. Allocates in `begin` alone, and there only what
+/// is missing; a loop of unknown length also where its table grows.
+class replay_ledger {
+ public:
+  /// What must be known before a sweep.
+  struct setup {
+    replay_check mode = replay_check::off;
+    step_index steps = unknown;  ///< loop length
+    step_index leaf = 1;         ///< the most steps of one reverse, >= 1
+    slot_index slots = 0;        ///< numbered 0 to slots - 1
+    slot_index tapes = 0;        ///< as places they are numbered behind the slots
+    bool keeps_run = false;      ///< `remember` and `rewind` will be called
+  };
+  /// The length of a loop that ends when it ends.
+  static constexpr step_index unknown = -1;
+
+  /// Forgets everything. \throws out_of_memory where the table of `every_step` cannot be had
+  void begin(setup const& given) {
+    setup_ = given;
+    count_ = remembered_ = 0;
+    farthest_ = agreed_ = 0;
+    open_ = none_reversed;
+    end_ = {};
+    compared_ = 0;
+    if (given.mode == replay_check::checkpoints) {
+      auto const places = std::size_t(replay_places(given.slots, given.tapes));
+      kept_.assign(places, {});
+      noted_.assign(std::size_t(noted_states(places)), {});
+      if (given.keeps_run) {
+        kept_then_.assign(kept_.size(), {});
+        noted_then_.assign(noted_.size(), {});
+      }
+    } else if (given.mode == replay_check::every_step) {
+      begin_table(given.steps == unknown ? first_table : given.steps);
+    }
+  }
+  /// For a sweep that goes on where one of the same setup stopped: what is known stays, all of the loop has been run before. A ledger of
+  /// another setup, and one that belongs to other states, begins anew.
+  void begin_again(setup const& given, step_index open, bool same_states) {
+    bool const known = same_states && given.mode == setup_.mode && given.steps == setup_.steps && given.leaf == setup_.leaf &&
+                       given.slots == setup_.slots && given.tapes == setup_.tapes;
+    if (!known) begin(given);
+    farthest_ = given.steps;
+    if (end_.at != open) end_ = {};
+    if (given.mode == replay_check::every_step && std::size_t(open) < hashes_.size()) end_ = {open, hashes_[std::size_t(open)]};
+    reversed(open);
+  }
+  [[nodiscard]] bool on() const noexcept { return setup_.mode != replay_check::off; }
+  [[nodiscard]] replay_check mode() const noexcept { return setup_.mode; }
+  /// How often a state that was run again or brought back has been compared in this sweep.
+  [[nodiscard]] std::uint64_t compared() const noexcept { return compared_; }
+
+  /// Steps from here on have been reversed: nobody runs to a state behind them again.
+  void reversed(step_index open) noexcept {
+    open_ = open;
+    while (count_ > 0 && noted_[count_ - 1].at >= open) --count_;
+  }
+  /// Step i has not been run before.
+  [[nodiscard]] bool is_first(step_index i) const noexcept { return i >= farthest_; }
+  /// Live is state i after having been state i - 1.
+  void reached(step_index i) noexcept {
+    if (i > farthest_) farthest_ = i;
+  }
+  /// Of a run from state `at` to state `to`, both included, the first state to look at; `to + 1` if there is none.
+  [[nodiscard]] step_index next_look(step_index at, step_index to) const noexcept {
+    if (setup_.mode == replay_check::every_step) return at;
+    if (setup_.mode == replay_check::off) return to + 1;
+    std::size_t const k = not_before(at);
+    step_index const known = k < count_ && noted_[k].at <= to ? noted_[k].at : to + 1, last = last_leaf(to);
+    return at <= last && last < known ? last : known;
+  }
+
+  /// Leads live from state `from` to state `to` by run(at, reach), stretch by stretch, and shows each state that is wanted to look(i).
+  template <class Run, class Look>
+  void along(step_index from, step_index to, Run run, Look look) {
+    step_index at = from;
+    for (step_index next = from;; ++next) {
+      next = next_look(next, to);
+      step_index const reach = next < to ? next : to;
+      if (at < reach) {
+        run(at, reach);
+        reached(at = reach);
+      }
+      if (next <= to) look(next);
+      if (next >= to) return;
+    }
+  }
+
+  /// Live is state i. False if it was another one before.
+  [[nodiscard]] bool note(step_index i, std::uint64_t hash) {
+    if (i >= open_) return true;
+    if (setup_.mode == replay_check::every_step) return note_in_table(i, hash);
+    std::size_t const k = not_before(i);
+    if (k < count_ && noted_[k].at == i) return agrees(i, noted_[k].hash, hash);
+    insert(k, {i, hash});
+    return true;
+  }
+  /// State i is kept in a place: a slot, or slots + a tape slot. False if it was another one when it was last kept there.
+  [[nodiscard]] bool kept(slot_index place, step_index i, std::uint64_t hash) {
+    if (setup_.mode == replay_check::every_step) return note(i, hash);
+    entry& there = kept_[std::size_t(place)];
+    if (there.at == i) return agrees(i, there.hash, hash);
+    there = {i, hash};
+    return true;
+  }
+  /// State i came back from a place and is live. False if it is not what was kept.
+  [[nodiscard]] bool brought_back(slot_index place, step_index i, std::uint64_t hash) {
+    bool good = true;
+    if (setup_.mode == replay_check::every_step) good = note(i, hash);
+    else if (entry const& there = kept_[std::size_t(place)]; there.at == i) good = agrees(i, there.hash, hash);
+    agreed_ = i;
+    return good;
+  }
+  /// State i, made beside the sweep by a run from state `from`. False if it is known to be another one.
+  [[nodiscard]] bool matches(step_index from, step_index i, std::uint64_t hash) noexcept {
+    agreed_ = from;
+    if (setup_.mode == replay_check::every_step) return std::size_t(i) >= hashes_.size() || hashes_[std::size_t(i)] == 0 || agrees(i, hashes_[std::size_t(i)], hash);
+    for (std::size_t k = 0; k < remembered_; ++k)
+      if (noted_then_[k].at == i) return agrees(i, noted_then_[k].hash, hash);
+    return true;
+  }
+  /// Notes the hash of state i, from which the adjoint of step i begins, or the seed: the steps before it end there.
+  void end_is(step_index i, std::uint64_t hash) noexcept { end_ = {i, hash}; }
+  /// The hash of state i if it was noted last, else 0.
+  [[nodiscard]] std::uint64_t end_at(step_index i) const noexcept { return end_.at == i ? end_.hash : 0; }
+  /// State i was run again for an adjoint that takes it as x1. False if it is known to be another one.
+  [[nodiscard]] bool ends(step_index i, std::uint64_t hash) noexcept { return end_at(i) == 0 || agrees(i, end_.hash, hash); }
+  /// Where the initial state is, as a place.
+  [[nodiscard]] slot_index initial_place() const noexcept { return setup_.slots + setup_.tapes; }
+  [[nodiscard]] slot_index place_of_tape(slot_index tape) const noexcept { return setup_.slots + tape; }
+
+  /// Notes what is known at the turn of a run that is kept.
+  void remember() noexcept {
+    if (setup_.mode != replay_check::checkpoints) return;
+    copy(noted_, noted_then_, remembered_ = count_);
+    copy(kept_, kept_then_, kept_.size());
+  }
+  /// Knows again what was known at the turn: all steps are to be reversed anew.
+  void rewind() noexcept {
+    open_ = none_reversed;
+    end_ = {};
+    if (setup_.mode != replay_check::checkpoints) return;
+    copy(noted_then_, noted_, count_ = remembered_);
+    copy(kept_then_, kept_, kept_.size());
+  }
+
+  /// State i was run again and differs. \throws nondeterminism_error
+  [[noreturn]] void fail(step_index i, first_difference const& where = {}) const { fail(i, setup_.mode == replay_check::every_step ? i - 1 : agreed_, where); }
+  /// The same where the first step that can have made the difference is known. \throws nondeterminism_error
+  [[noreturn]] static void fail(step_index i, step_index first_step, first_difference const& where = {}) {
+    fail("a state that was run again is not what it was at first", {i, first_step, i - 1}, where, advice_to_steps);
+  }
+  /// State i was brought back and differs. \throws nondeterminism_error
+  [[noreturn]] static void fail_brought_back(step_index i, first_difference const& where = {}) {
+    fail("a state that was brought back is not what was kept", {i, i, i}, where,
+         "a copy must own all its data, restore(snapshot) bring back all that save() gives, and a store all bytes");
+  }
+  /// The loop inside step i of nested loops was run again for its adjoint and ended in another state. \throws nondeterminism_error
+  [[noreturn]] static void fail_inside(step_index i) {
+    fail("an inner loop that was run again does not end in the outer state behind it", {i + 1, i, i}, {}, advice_to_steps);
+  }
+
+ private:
+  /// A state whose hash is known.
+  struct entry {
+    step_index at = -1;
+    std::uint64_t hash = 0;
+  };
+  static_assert(sizeof(entry) == bytes_a_noted_state && sizeof(std::uint64_t) == bytes_a_hash);
+  static constexpr char const* advice_to_steps =
+      "put all that the step reads and changes into the state (members, statics, random generators), and write all of x1";
+  static constexpr step_index none_reversed = (std::numeric_limits<step_index>::max)(), first_table = 63;
+
+  [[nodiscard]] bool agrees(step_index i, std::uint64_t first, std::uint64_t again) noexcept {
+    ++compared_;
+    if (first != again) return false;
+    agreed_ = i;
+    return true;
+  }
+  /// Where the last leaf of a run to state `to` begins.
+  [[nodiscard]] step_index last_leaf(step_index to) const noexcept { return setup_.leaf == 1 ? to - 1 : (to - 1) / setup_.leaf * setup_.leaf; }
+  /// The first entry of state `at` or a later one. Runs end near the last entries: they are looked at first.
+  [[nodiscard]] std::size_t not_before(step_index at) const noexcept {
+    if (count_ == 0 || noted_[count_ - 1].at < at) return count_;
+    std::size_t low = 0, high = count_ - 1;
+    while (low < high) {
+      std::size_t const middle = low + (high - low) / 2;
+      if (noted_[middle].at < at) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+  void insert(std::size_t k, entry const& next) noexcept {
+    if (count_ == noted_.size()) {
+      sort_out(next.at);
+      k = not_before(next.at);
+    }
+    for (std::size_t j = count_++; j > k; --j) noted_[j] = noted_[j - 1];
+    noted_[k] = next;
+  }
+  /// Keeps the last entry of each gap between states that are kept, or were when their places were last filled: there are fewer gaps than
+  /// entries. A gap begins with an entry that is marked by a complement.
+  void sort_out(step_index next) noexcept {
+    auto const mark = [this](step_index kept) {
+      std::size_t low = 0, high = count_;
+      while (low < high) {
+        std::size_t const middle = low + (high - low) / 2;
+        if (number_of(noted_[middle]) < kept) low = middle + 1;
+        else high = middle;
+      }
+      if (low < count_ && noted_[low].at >= 0) noted_[low].at = ~noted_[low].at;
+    };
+    for (std::size_t place = 0; place < kept_.size(); ++place) {
+      bool const tape = place >= std::size_t(setup_.slots) && place < std::size_t(initial_place());
+      if (step_index const at = kept_[place].at; at >= 0) mark(tape ? at - 1 : at);  // what is run again stops before a tape
+    }
+    mark(next);
+    std::size_t left = 0;
+    for (std::size_t k = 0; k < count_; ++k) {
+      bool const last = k + 1 == count_ || noted_[k + 1].at < 0;
+      if (last) noted_[left++] = {number_of(noted_[k]), noted_[k].hash};
+    }
+    count_ = left;
+  }
+  [[nodiscard]] static step_index number_of(entry const& noted) noexcept { return noted.at >= 0 ? noted.at : ~noted.at; }
+  static void copy(table<entry> const& from, table<entry>& to, std::size_t count) noexcept {
+    for (std::size_t k = 0; k < count; ++k) to[k] = from[k];
+  }
+
+  [[noreturn]] static void fail(char const* problem, replay_difference found, first_difference const& where, char const* advice) {
+    found.number = where.number;
+    found.first = where.first;
+    found.again = where.again;
+    throw nondeterminism_error{"cairn: replay check", problem, found, advice};
+  }
+  void begin_table(step_index steps) {
+    constexpr auto most = std::size_t{PTRDIFF_MAX} / sizeof(std::uint64_t);
+    bool held = std::size_t(steps) < most;
+    if (held) {
+      try {
+        hashes_.assign(std::size_t(steps) + 1, 0);
+      } catch (std::bad_alloc const&) {
+        held = false;
+      }
+    }
+    if (!held)
+      throw out_of_memory{"cairn: replay check", "there is no memory for a hash of every state", {{"steps", steps}, {"bytes", bytes_a_hash * (wide(steps) + 1)}},
+                          "use replay_check::checkpoints, which needs no more than the slots say"};
+  }
+  [[nodiscard]] bool note_in_table(step_index i, std::uint64_t hash) {
+    if (std::size_t(i) >= hashes_.size()) {
+      table<std::uint64_t> more(hashes_.size() * 2);
+      for (std::size_t k = 0; k < hashes_.size(); ++k) more[k] = hashes_[k];
+      hashes_ = std::move(more);
+    }
+    std::uint64_t& there = hashes_[std::size_t(i)];
+    if (there != 0) return agrees(i, there, hash);
+    there = hash;
+    return true;
+  }
+
+  setup setup_;
+  table<entry> noted_, kept_, noted_then_, kept_then_;  // noted_: by state, count_ of them
+  table<std::uint64_t> hashes_;                         // of every state, 0 for none as yet
+  std::size_t count_ = 0, remembered_ = 0;
+  step_index farthest_ = 0;  // the last state that has been made
+  step_index agreed_ = 0;    // the last state that was brought back or agreed
+  step_index open_ = none_reversed;
+  entry end_;  // of the steps that are reversed next
+  std::uint64_t compared_ = 0;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,200 @@
+#pragma once
+/// \file stage_shape.hpp  How a stage is read: what it gives, what it records, and what its adjoint needs.
+/// The number of arguments alone tells the forms apart, so that generic lambdas are read as any other function.
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/detail/callable.hpp>
+#include <cairn/core/detail/floating.hpp>
+#include <cairn/core/detail/sharing.hpp>
+
+namespace cairn::detail {
+
+/// What is wrong with a stage, or with another argument of a chain's sweep.
+enum class stage_fault : std::uint8_t {
+  none,
+  forward,   ///< not callable as y = forward(x)
+  state,     ///< forward gives nothing, a reference, a view or an expression
+  tape,      ///< record is not callable, or gives nothing, a reference, a view or an expression
+  output,    ///< no output(tape) that refers to y
+  backward,  ///< no form fits
+  adjoint,   ///< backward gives a reference, a view or an expression
+  unchanged, ///< backward gives nothing, and cannot change bar
+  both,      ///< backward gives something, and takes bar in order to change it
+  whole,     ///< backward gives a whole number for a bar of floating-point numbers
+  narrow,    ///< a number that forward or backward takes would be cut to its parameter
+  untold,    ///< of any_stage: forward does not say what it takes
+  stages,        ///< no tuple, list or indexed_stages
+  two_states,    ///< stages of a list give another type of state than they take
+  two_adjoints,  ///< the same of their ways back
+  plan,          ///< no list of actions
+  seed_nothing,  ///< it returns nothing
+  seed_other,    ///< a function that does not take the last state
+  seed_view,     ///< it gives what does not own its data
+  seed_whole,    ///< it gives a whole number for a state of floating-point numbers
+  seed_shares,   ///< a copy of it would not be one
+  extra,         ///< something else than an observer, a store, a failure or options
+  twice,         ///< two of a kind of these
+  store,         ///< it does not load these states
+  unhashed,      ///< the bytes of states cannot be told, or have padding among them
+  unsized        ///< the bytes of what stages make cannot be told
+};
+
+/// How a stage is called.
+struct stage_shape {
+  stage_fault wrong = stage_fault::forward;
+  bool taped = false;          ///< it records; else the tape is the output
+  bool needs_state = true;     ///< backward takes x
+  bool needs_output = false;   ///< backward takes y, where there is no tape
+  bool gives_adjoint = false;  ///< backward returns the new bar; else it changes the old one
+  bool moves_adjoint = false;  ///< backward may have the old bar as an rvalue
+};
+
+/// Has something called record that is neither overloaded nor a template, as members of `taped_stage` are.
+template <class Stage>
+concept names_record = requires { &Stage::record; };
+
+/// Has a backward whose parameters are types, so that asking what it takes compiles no body.
+template <class Stage>
+concept told_backward = std::is_member_function_pointer_v<decltype(&Stage::backward)> ||
+                        requires(Stage& s) { requires one_signature<std::remove_cvref_t<decltype((s.backward))>>; };
+
+/// The same of forward.
+template <class Stage>
+concept told_forward = std::is_member_function_pointer_v<decltype(&Stage::forward)> ||
+                       requires(Stage& s) { requires one_signature<std::remove_cvref_t<decltype((s.forward))>>; };
+
+struct no_result {};
+
+/// What a stage's function is called with, its number at the end where it takes one.
+template <class... T> struct stage_arguments {};
+
+template <class Stage, class All> inline constexpr bool runs_forward = false;
+template <class Stage, class... A>
+inline constexpr bool runs_forward<Stage, stage_arguments<A...>> = requires(Stage& s) { s.forward(std::declval<A>()...); };
+template <class Stage, class All> inline constexpr bool runs_record = false;
+template <class Stage, class... A>
+inline constexpr bool runs_record<Stage, stage_arguments<A...>> = requires(Stage& s) { s.record(std::declval<A>()...); };
+template <class Stage, class All> inline constexpr bool runs_backward = false;
+template <class Stage, class... A>
+inline constexpr bool runs_backward<Stage, stage_arguments<A...>> = requires(Stage& s) { s.backward(std::declval<A>()...); };
+
+/// Forward takes a number as one of a narrower type.
+template <class Stage, class X, class... Index>
+concept cuts_state = told_forward<Stage> && std::is_arithmetic_v<X> && runs_forward<Stage, stage_arguments<narrowed<X>, Index...>>;
+
+template <class Stage, class... A> auto forward_result(stage_arguments<A...>) -> decltype(std::declval<Stage&>().forward(std::declval<A>()...));
+template <class Stage, class... A> auto record_result(stage_arguments<A...>) -> decltype(std::declval<Stage&>().record(std::declval<A>()...));
+template <class Stage, class... A> auto backward_result(stage_arguments<A...>) -> decltype(std::declval<Stage&>().backward(std::declval<A>()...));
+
+template <class Stage, class All, bool Runs = runs_forward<Stage, All>> struct next_state { using type = no_result; };
+template <class Stage, class All> struct next_state<Stage, All, true> { using type = decltype(forward_result<Stage>(All{})); };
+template <class Stage, class All, bool Runs = runs_record<Stage, All>> struct tape_of_stage { using type = typename next_state<Stage, All>::type; };
+template <class Stage, class All> struct tape_of_stage<Stage, All, true> { using type = decltype(record_result<Stage>(All{})); };
+
+/// `output(tape)` refers to a state Y.
+template <class Stage, class Tape, class Y>
+concept refers_to_output = requires(Stage& s, Tape const& t) {
+  s.output(t);
+  requires std::is_lvalue_reference_v<decltype(s.output(t))>;
+  requires std::is_same_v<std::remove_cvref_t<decltype(s.output(t))>, Y>;
+};
+
+/// What has been read of a stage, and the type of the adjoint before it.
+template <class Adjoint>
+struct stage_read {
+  using adjoint = Adjoint;
+  stage_shape shape;
+};
+
+/// A backward called with `Before..., bar, Index...`; one that returns the new bar may have the old one for itself.
+template <class Stage, class Bar, class Before, class Index> struct backward_read;
+template <class Stage, class Bar, class... Before, class... Index>
+struct backward_read<Stage, Bar, stage_arguments<Before...>, stage_arguments<Index...>> {
+  template <class Old> using with = stage_arguments<Before..., Old, Index...>;
+  static constexpr bool by_reference = runs_backward<Stage, with<Bar&>>, by_move = runs_backward<Stage, with<Bar&&>>, fits = by_reference || by_move;
+
+  template <class Old>
+  static consteval auto as(stage_shape found) {
+    using R = decltype(backward_result<Stage>(with<Old>{}));
+    found.gives_adjoint = !std::is_void_v<R>;
+    found.moves_adjoint = std::is_rvalue_reference_v<Old>;
+    found.wrong = std::is_void_v<R> || kept_alone<R> ? stage_fault::none : stage_fault::adjoint;
+    if constexpr (cuts_one()) found.wrong = stage_fault::narrow;
+    else if constexpr (!std::is_void_v<R> && std::is_lvalue_reference_v<Old>) found.wrong = stage_fault::both;
+    else if constexpr (whole_for<R, Bar>) found.wrong = stage_fault::whole;
+    if constexpr (std::is_void_v<R> && told_backward<Stage>)
+      if (by_move || runs_backward<Stage, with<Bar const&>>) found.wrong = stage_fault::unchanged;
+    return stage_read<std::conditional_t<std::is_void_v<R>, Bar, R>>{found};
+  }
+  /// Bar, or the first of what comes before it.
+  static consteval bool cuts_one() {
+    if constexpr (!told_backward<Stage>) return false;
+    else return cuts<Bar, with<narrowed<Bar>>>() || cuts_first(stage_arguments<Before...>{});
+  }
+  template <class First, class... Next>
+  static consteval bool cuts_first(stage_arguments<First, Next...>) {
+    using T = std::remove_cvref_t<First>;
+    return cuts<T, stage_arguments<narrowed<T>, Next..., std::conditional_t<by_reference, Bar&, Bar&&>, Index...>>();
+  }
+  template <class T, class All>
+  static consteval bool cuts() {
+    if constexpr (!std::is_arithmetic_v<T>) return false;
+    else return runs_backward<Stage, All>;
+  }
+  static consteval auto get(stage_shape found) {
+    if constexpr (!by_reference) return as<Bar&&>(found);
+    else if constexpr (by_move && !std::is_void_v<decltype(backward_result<Stage>(with<Bar&>{}))>) return as<Bar&&>(found);
+    else return as<Bar&>(found);
+  }
+};
+
+template <class Stage, class X, class Bar, class... Index>
+[[nodiscard]] consteval auto read_taped() {
+  using all = stage_arguments<X const&, Index...>;
+  using tape = typename tape_of_stage<Stage, all>::type;
+  constexpr auto fault = [](stage_fault wrong) { return stage_read<Bar>{{.wrong = wrong}}; };
+  if constexpr (!kept_alone<tape>) return fault(stage_fault::tape);
+  else if constexpr (!refers_to_output<Stage, tape, typename next_state<Stage, all>::type>) return fault(stage_fault::output);
+  else {
+    using alone = backward_read<Stage, Bar, stage_arguments<tape&>, stage_arguments<Index...>>;
+    using with_state = backward_read<Stage, Bar, stage_arguments<X const&, tape&>, stage_arguments<Index...>>;
+    if constexpr (alone::fits) return alone::get({.taped = true, .needs_state = false});
+    else if constexpr (with_state::fits) return with_state::get({.taped = true});
+    else return fault(stage_fault::backward);
+  }
+}
+template <class Stage, class X, class Bar, class... Index>
+[[nodiscard]] consteval auto read_untaped() {
+  using next = typename next_state<Stage, stage_arguments<X const&, Index...>>::type;
+  using alone = backward_read<Stage, Bar, stage_arguments<X const&>, stage_arguments<Index...>>;
+  using with_output = backward_read<Stage, Bar, stage_arguments<X const&, next const&>, stage_arguments<Index...>>;
+  if constexpr (alone::fits) return alone::get({});
+  else if constexpr (with_output::fits) return with_output::get({.needs_output = true});
+  else return stage_read<Bar>{{.wrong = stage_fault::backward}};
+}
+/// The whole of it. `Index...` is `step_index const&` for stages with a number.
+template <class Stage, class X, class Bar, class... Index>
+[[nodiscard]] consteval auto read_stage() {
+  constexpr auto fault = [](stage_fault wrong) { return stage_read<Bar>{{.wrong = wrong}}; };
+  using all = stage_arguments<X const&, Index...>;
+  using next = typename next_state<Stage, all>::type;
+  if constexpr (!std::is_class_v<Stage> || std::is_same_v<next, no_result>) return fault(stage_fault::forward);
+  else if constexpr (!kept_alone<next>) return fault(stage_fault::state);
+  else if constexpr (cuts_state<Stage, X, Index...>) return fault(stage_fault::narrow);
+  else if constexpr (runs_record<Stage, all>) return read_taped<Stage, X, Bar, Index...>();
+  else if constexpr (names_record<Stage>) return fault(stage_fault::tape);
+  else return read_untaped<Stage, X, Bar, Index...>();
+}
+
+/// A stage as it is read with states X before it and adjoints Bar behind it.
+template <class Stage, class X, class Bar, class... Index>
+struct stage_reading {
+  static constexpr auto read = read_stage<Stage, X, Bar, Index...>();
+  static constexpr stage_shape shape = read.shape;
+  using next = typename next_state<Stage, stage_arguments<X const&, Index...>>::type;     ///< the state that it gives
+  using tape = typename tape_of_stage<Stage, stage_arguments<X const&, Index...>>::type;  ///< without record: the state that it gives
+  using adjoint = typename decltype(read)::adjoint;                                       ///< of the state before it
+};
+
+}  // namespace cairn::detail

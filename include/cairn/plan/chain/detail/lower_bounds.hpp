@@ -1,0 +1,195 @@
+#pragma once
+/// \file lower_bounds.hpp  What no schedule of a chain goes below, whatever it keeps: bytes, and times of stages run again.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
+#include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/detail/knapsack.hpp>
+#include <cairn/schedule/work_limit.hpp>
+
+namespace cairn::detail {
+
+/// What must stand at one moment of every sweep.
+struct peak_need {
+  std::int64_t stage = 0;    ///< whose run it is; L for the loss
+  bool is_backward = false;  ///< its adjoint, or the loss; its recorded run where false
+  std::int64_t state = 0;    ///< bytes of the state that is read
+  std::int64_t tape = 0;     ///< bytes of its tape
+  std::int64_t adjoint = 0;  ///< bytes of the adjoint that is read
+  std::int64_t work = 0;     ///< working bytes
+  std::int64_t bytes = 0;    ///< all of them
+};
+
+/// The moment that needs the most: the loss, or the recorded run or the adjoint of a stage, the first of those that need as much.
+/// A state that is not kept by itself is at hand in the tape before it, which is no smaller.   Cost: O(L)
+[[nodiscard]] inline peak_need binding_need(chain_model const& c) {
+  peak_need most{.stage = -1, .bytes = -1};
+  auto const consider = [&](std::int64_t stage, bool is_backward, std::int64_t state, std::int64_t tape, std::int64_t adjoint, std::int64_t work) {
+    std::int64_t const bytes = state + tape + adjoint + work;
+    if (bytes > most.bytes) most = {stage, is_backward, state, tape, adjoint, work, bytes};
+  };
+  for (std::int64_t stage = 0; stage < c.stages; ++stage) {
+    std::size_t const i = std::size_t(stage);
+    std::int64_t const state = i > 0 ? c.x[i] : 0;
+    consider(stage, false, state, c.s[i], 0, c.f[i]);
+    consider(stage, true, c.self_contained_tape ? 0 : state, c.s[i], c.g[i + 1], c.b[i]);
+  }
+  std::size_t const last = std::size_t(c.stages);
+  consider(c.stages, true, last > 0 ? c.x[last] : 0, 0, 0, c.b[last]);
+  return most;
+}
+
+/// No schedule of any kind has a lower peak (state 0 not counted).   Cost: O(L)
+[[nodiscard]] inline std::int64_t least_peak_bound(chain_model const& c) { return binding_need(c).bytes; }
+
+/// Bounds from below what is run again, window by window.
+///
+/// Let T_L be the start of the loss, and T_a that of the adjoint of stage a. Before T_L every stage ran once, or state L were not there. So
+/// whatever runs after T_L runs again, and for L = a_0 > a_1 > ... > a_n = 0 the windows [T_a_0, T_a_1), [T_a_1, T_a_2), ... have nothing in
+/// common: bounds on what runs in each of them add up. Let W(a, b) bound window [T_a, T_b), b < a. The adjoints of a-1, ..., b+1 run in it,
+/// and tape b stands at its end, so each stage in [b, a) runs in it unless its tape stands at T_a. What stands then shares
+///   R = budget - (tape a, adjoint a+1, working bytes of the adjoint of a), or budget - (working bytes of the loss) for a = L,
+/// and state a is part of it (not so for self-contained tapes and a < L): by itself, x_a, or in tape a-1, s_a-1. Both are tried; in the
+/// second, stage a-1 need not run. With the rest of R,
+///   - tape b stands: the stages after b run, less those whose tapes fit into R - s_b;
+///   - or it does not: stage b runs, and needs state b. Let k <= b be the last state at hand at T_a: no stage from k to b-1 can be spared.
+///     It stands by itself, or in tape k-1, which has no fewer bytes and is none of [b, a); state 0 is free. So k..b run, and the stages
+///     after b, less those whose tapes fit into R - x_k. Of the states k only those smaller than all between them and b matter.
+/// The least of these cases is W; where none fits the budget is infeasible for all, and anything is true. What fits is a knapsack with times
+/// as values, bytes as weights, taken from above. So D(a) = max over b < a of W(a, b) + D(b), D(0) = 0, bounds all that is run again from T_a on.
+class window_bound {
+ public:
+  static constexpr std::size_t usual_windows = 4'000'000;  ///< a second or so
+
+  /// \param effort  visits of knapsacks in all, after which they are relaxed; the bound then is lower, and still one
+  /// \param most_windows  that are looked at; fewer make a lower bound   \param meter  counts the work; null for no limit
+  window_bound(chain_model const& c, std::int64_t budget, std::int64_t effort, std::size_t most_windows = usual_windows, work_meter* meter = nullptr)
+      : c_{c}, budget_{budget}, effort_{effort}, most_windows_{most_windows}, meter_{meter}, place_(std::size_t(c.stages)), order_{by_density()}, lighter_(std::size_t(c.stages) + 1),
+        again_(std::size_t(c.stages) + 1), alone_{growing_knapsack{order_}}, in_tape_{growing_knapsack{order_}} {
+    for (std::size_t k = 1; k < lighter_.size(); ++k) {
+      lighter_[k] = k - 1;
+      while (lighter_[k] > 0 && bytes_of(lighter_[k]) >= bytes_of(k)) lighter_[k] = lighter_[lighter_[k]];
+    }
+  }
+
+  /// D(L). Of long chains only from some states on: what is run again from T_a on is no less than from a later T on.
+  /// Cost: O(min(L^2, most_windows) log L) for each of the states that matter as sources, and the effort; O(L) memory   \throws too_much_work
+  [[nodiscard]] std::int64_t extra_forward() {
+    std::size_t const stages = again_.size() - 1, stride = stages * stages / 2 / most_windows_ + 1;
+    for (std::size_t a = 1; a <= stages; ++a)
+      if ((stages - a) % stride == 0) windows_from(a);
+      else again_[a] = again_[a - 1];
+    return again_.back();
+  }
+
+ private:
+  /// One way in which state a may be at hand at T_a.
+  struct shelf {
+    growing_knapsack tapes;    ///< of the stages after b that may stand and are not there for state a
+    std::int64_t room = -1;    ///< for them, for tape b and for a source
+    std::int64_t spared = 0;   ///< time of stage a-1 where its tape stands for state a
+    std::size_t end = 0;       ///< of the stages in `tapes`
+  };
+
+  /// All tapes; fills `place_`.
+  [[nodiscard]] std::vector<knapsack_item> by_density() {
+    auto const item = [&](std::size_t i) { return knapsack_item{c_.u[i], c_.s[i]}; };
+    std::vector<std::size_t> stages(place_.size());
+    std::iota(stages.begin(), stages.end(), std::size_t{0});
+    std::stable_sort(stages.begin(), stages.end(), [&](std::size_t i, std::size_t j) { return denser(item(i), item(j)); });
+    std::vector<knapsack_item> order;
+    for (std::size_t const i : stages) {
+      place_[i] = order.size();
+      order.push_back(item(i));
+    }
+    return order;
+  }
+  [[nodiscard]] std::int64_t bytes_of(std::size_t state) const noexcept { return state == 0 ? 0 : c_.x[state]; }
+
+  void windows_from(std::size_t a) {
+    bool const is_loss = a + 1 == again_.size();
+    std::int64_t const room = budget_ - (is_loss ? c_.b[a] : c_.s[a] + c_.g[a + 1] + c_.b[a]);
+    bool const needs_state = is_loss || !c_.self_contained_tape;
+    shelf* const all[] = {&alone_, &in_tape_};
+    alone_.room = room - (needs_state ? c_.x[a] : 0);
+    alone_.end = a;
+    in_tape_.room = needs_state ? room - c_.s[a - 1] : -1;
+    in_tape_.end = a - 1;
+    in_tape_.spared = c_.u[a - 1];
+    for (auto* const one : all) one->tapes.clear();
+    std::int64_t allowance = effort_ / std::int64_t(again_.size() - a);
+    effort_ -= allowance;
+    for (std::size_t b = a; b-- > 0;) {
+      for (auto* const one : all)
+        if (b + 1 < one->end) one->tapes.add(place_[b + 1]);
+      sources_ = 0;
+      std::int64_t const gain_wanted = again_[a] - again_[b];
+      std::int64_t const roughly = window(a, b, [](shelf const& one, std::int64_t free) { return one.tapes.relaxed(free); });
+      std::int64_t least = roughly;
+      // A knapsack is worth at least its relaxation less one item: where even that does not help, do not look closer.
+      if (allowance > 0 && roughly + alone_.tapes.largest() + 1 > gain_wanted)
+        least = window(a, b, [&](shelf const& one, std::int64_t free) {
+          std::int64_t visits = (std::min)(allowance, most_visits);
+          allowance -= visits;
+          std::int64_t const value = one.tapes.most(free, visits);
+          sources_ += 1'000;  // a knapsack takes as long as so many sources
+          allowance += std::max<std::int64_t>(visits, 0);
+          return value;
+        });
+      again_[a] = (std::max)({again_[a], again_[b], least + again_[b]});
+      count_work(meter_, sums_of_a_source * (4 + sources_));
+    }
+    effort_ += allowance;
+  }
+
+  /// W(a, b). \param kept  the time that tapes within so many bytes spare, from above
+  template <class Kept>
+  [[nodiscard]] std::int64_t window(std::size_t a, std::size_t b, Kept kept) {
+    constexpr std::int64_t none = (std::numeric_limits<std::int64_t>::max)();
+    std::int64_t least = none;
+    std::int64_t const from_b = c_.run(std::int64_t(b), std::int64_t(a)), after_b = from_b - c_.u[b];
+    for (auto const* one : {&alone_, &in_tape_}) {
+      if (one->room < 0) continue;
+      if (b == one->end) return 0;  // the tape that stands for state a is tape b
+      if (c_.s[b] <= one->room) least = (std::min)(least, after_b - one->spared - kept(*one, one->room - c_.s[b]));
+      std::int64_t const at_best = from_b - one->spared - one->tapes.relaxed(one->room);
+      for (std::size_t k = b;; k = lighter_[k]) {
+        std::int64_t const way = c_.run(std::int64_t(k), std::int64_t(b));
+        if (way + at_best >= least) break;
+        ++sources_;
+        if (bytes_of(k) <= one->room) least = (std::min)(least, way + from_b - one->spared - kept(*one, one->room - bytes_of(k)));
+        if (k == 0) break;
+      }
+    }
+    return least == none ? 0 : least;
+  }
+
+  static constexpr std::int64_t most_visits = 20'000;  // of one knapsack
+  static constexpr wide sums_of_a_source = 32;  // that take as long
+
+  chain_model const& c_;
+  std::int64_t budget_, effort_;
+  std::size_t most_windows_;
+  work_meter* meter_;
+  wide sources_ = 0;  // looked at for the window at hand
+  std::vector<std::size_t> place_;    // of a stage's tape in `order_`
+  std::vector<knapsack_item> order_;  // tapes by density
+  std::vector<std::size_t> lighter_;  // the last state before this one that has fewer bytes, or 0
+  std::vector<std::int64_t> again_;   // D
+  shelf alone_, in_tape_;
+};
+
+/// No schedule of any kind within `budget` bytes runs stages again for less time than this (`window_bound` says why): with
+/// `store_all_time` a bound on every makespan. 0 where the budget is below `least_peak_bound`: nothing then is to be bounded.
+/// \param effort  visits of knapsacks   \param most_windows, meter  as of `window_bound`   Cost: O(min(L^2, most_windows) log L) and the effort   \throws too_much_work
+[[nodiscard]] inline std::int64_t extra_forward_bound(chain_model const& c, std::int64_t budget, std::int64_t effort = 4'000'000, std::size_t most_windows = window_bound::usual_windows,
+                                                      work_meter* meter = nullptr) {
+  if (budget >= c.store_all_peak() || budget < least_peak_bound(c)) return 0;
+  return window_bound{c, budget, effort, most_windows, meter}.extra_forward();
+}
+
+}  // namespace cairn::detail

@@ -1,0 +1,156 @@
+#pragma once
+/// \file non_persistent_rules.hpp  How segments of a chain are reversed when states may be given up early, and what that needs in bytes.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+#include <cairn/core/chain.hpp>
+#include <cairn/plan/chain/detail/chain_model.hpp>
+
+namespace cairn::detail {
+
+/// What a segment finds and leaves: bit 1, its first state is its own and is given up on the way; bit 0, the tape of its last stage stands
+/// already, and that stage's state does not.
+enum class segment_kind : std::uint8_t { pinned = 0, pinned_pending = 1, released = 2, released_pending = 3 };
+
+/// Whether the first state is given up on the way.
+[[nodiscard]] constexpr bool is_released(segment_kind of) noexcept { return (int(of) & 2) != 0; }
+/// Whether the tape of the last stage stands already.
+[[nodiscard]] constexpr bool is_pending(segment_kind of) noexcept { return (int(of) & 1) != 0; }
+/// The kind with these two properties.
+[[nodiscard]] constexpr segment_kind kind_of(bool released, bool pending) noexcept { return segment_kind((released ? 2 : 0) + (pending ? 1 : 0)); }
+
+/// Stages from..to between the adjoint of state to+1, which is there, and that of state `from`, which is wanted. State `from` is there. A
+/// `pinned` state `from` belongs to the caller, in a tape or apart, and still stands at the end. A `released` one is gone at the end; where tapes
+/// are not self-contained, the segment then stops one adjoint earlier, with the tape of stage `from` standing for a `pending` segment to use.
+struct segment {
+  segment_kind kind = segment_kind::pinned;  ///< what it finds and leaves
+  std::int64_t from = 0, to = 0;             ///< its stages, both included
+};
+
+/// The first thing done with a segment.
+struct segment_choice {
+  enum class what : std::uint8_t {
+    last,     ///< one stage is left: record it, run its adjoint
+    record,   ///< record stage `from`, then the segment from the next stage on
+    keep,     ///< run to state k, reverse from it as `pinned`, drop it, then reverse from..k-1
+    release   ///< run to state k, reverse from it as `released`, then reverse the rest: up to k-1, or up to k with its tape pending
+  };
+  what does = what::last;  ///< what is done
+  std::int64_t k = 0;      ///< the state run to, of `keep` and `release`
+};
+
+/// The recurrences of plans that may give states up early, in bytes (extends Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova 2019, section 4, by
+/// starts that are released and tapes that are pending). Four kinds of segments, or the two that are not pending where tapes are self-contained.
+/// What a segment holds is counted against its budget with the adjoint at its right end, a pending tape and a released first state, but without a
+/// pinned one. The time of a segment is that of forward runs beyond one of each stage that it is there to record; it splits as time(from..k) +
+/// time of the two parts.
+class non_persistent_rules {
+ public:
+  /// \param model  must outlive the rules
+  explicit non_persistent_rules(chain_model const& model) noexcept : model_{model} {}
+
+  [[nodiscard]] chain_model const& model() const noexcept { return model_; }  ///< the chain
+  /// The whole chain; the loss is its last stage.
+  [[nodiscard]] segment whole() const noexcept { return {segment_kind::pinned, 0, model_.stages}; }
+
+  /// Whether such a segment can come up: state 0 is never released, the loss has no tape, and a pending stage is not recorded again.
+  [[nodiscard]] bool exists(segment const& of) const noexcept {
+    if (is_released(of.kind) && (of.from == 0 || (!model_.self_contained_tape && of.from == model_.stages))) return false;
+    return !is_pending(of.kind) || (!model_.self_contained_tape && of.to < model_.stages && !(is_released(of.kind) && of.from == of.to));
+  }
+  /// Bytes of a first state that the segment's budget pays for.
+  [[nodiscard]] std::int64_t held(segment const& of) const noexcept { return is_released(of.kind) ? x(of.from) : 0; }
+  /// Least budget of a segment of one stage, which takes no extra time.   \pre from == to
+  [[nodiscard]] std::int64_t last_need(segment const& of) const noexcept {
+    if (of.from == model_.stages) return held(of) + b(of.from);
+    std::int64_t const forward = held(of) + f(of.from), backward = runs_adjoint(of) ? b(of.from) : 0;
+    return right_end(of) + (is_pending(of.kind) ? backward : s(of.from) + (std::max)(forward, backward));
+  }
+  /// Least budget for recording the first stage and for its adjoint; the rest then has what its tape leaves.   \pre from < to
+  [[nodiscard]] std::int64_t record_need(segment const& of) const noexcept {
+    std::int64_t const forward = right_end(of) + held(of) + s(of.from) + f(of.from);
+    return runs_adjoint(of) ? (std::max)(forward, model_.g[std::size_t(of.from) + 1] + s(of.from) + b(of.from)) : forward;
+  }
+  /// What a run from state `from` to state k needs beside `forward_base`: of k = from + 1 at first, then step by step by `further_need`.
+  [[nodiscard]] std::int64_t first_need(segment const& of) const noexcept { return x(of.from + 1) + f(of.from); }
+  /// The same to state k, from that to state k-1.
+  [[nodiscard]] std::int64_t further_need(std::int64_t need, std::int64_t k) const noexcept { return (std::max)(need, x(k - 1) + x(k) + f(k - 1)); }
+  /// Bytes that stand through such a run: the adjoint at the right end, a pending tape, a released first state.
+  [[nodiscard]] std::int64_t forward_base(segment const& of) const noexcept { return right_end(of) + held(of); }
+
+  /// What is left after recording the first stage; `b` bytes become b + held - s.
+  [[nodiscard]] static segment rest(segment const& of) noexcept { return {kind_of(false, is_pending(of.kind)), of.from + 1, of.to}; }
+  /// Both parts of a split, the right one first; the left one has all bytes, the right one what the first state and, where it is not released,
+  /// state k leave.
+  [[nodiscard]] std::pair<segment, segment> parts(segment const& of, segment_choice const& by) const noexcept {
+    bool const gives_up = by.does == segment_choice::what::release, pending = is_pending(of.kind), leaves_tape = gives_up && !model_.self_contained_tape;
+    return {{kind_of(gives_up, pending), by.k, of.to}, {kind_of(is_released(of.kind), leaves_tape), of.from, leaves_tape ? by.k : by.k - 1}};
+  }
+  /// Whether a split at k of this sort exists. Self-contained tapes always release: that is never worse.
+  [[nodiscard]] bool may_split(segment const& of, segment_choice const& by) const noexcept {
+    return model_.self_contained_tape ? by.does == segment_choice::what::release : by.does == segment_choice::what::keep || by.k < of.to;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t x(std::int64_t i) const noexcept { return model_.x[std::size_t(i)]; }
+  [[nodiscard]] std::int64_t s(std::int64_t i) const noexcept { return model_.s[std::size_t(i)]; }
+  [[nodiscard]] std::int64_t f(std::int64_t i) const noexcept { return model_.f[std::size_t(i)]; }
+  [[nodiscard]] std::int64_t b(std::int64_t i) const noexcept { return model_.b[std::size_t(i)]; }
+  [[nodiscard]] std::int64_t right_end(segment const& of) const noexcept { return model_.g[std::size_t(of.to) + 1] + (is_pending(of.kind) ? s(of.to) : 0); }
+  /// Whether the adjoint of stage `from` is the segment's own, and not left to a pending one.
+  [[nodiscard]] bool runs_adjoint(segment const& of) const noexcept { return model_.self_contained_tape || !is_released(of.kind); }
+
+  chain_model const& model_;
+};
+
+/// The sizes that budgets of segments are counted down by: bytes, or slots of some unit.
+struct held_sizes {
+  std::vector<std::int64_t> x, s;  ///< of states 0..L and tapes 0..L, that of the loss 0
+
+  /// Budget, besides a first state that is its own, of what is left after recording the first stage.
+  [[nodiscard]] std::int64_t after_record(segment const& of, std::int64_t free) const noexcept {
+    return free + (is_released(of.kind) ? x[std::size_t(of.from)] : 0) - s[std::size_t(of.from)];
+  }
+  /// Budget, besides state k, of the right part of a split.
+  [[nodiscard]] std::int64_t after_run(std::int64_t k, std::int64_t free) const noexcept { return free - x[std::size_t(k)]; }
+};
+
+/// Writes the plan of a segment.
+/// \param choose  called as choose(segment, free) with the budget besides the first state, answers the segment_choice
+template <class Choose>
+void write_plan(non_persistent_rules const& rules, held_sizes const& sizes, segment const& of, std::int64_t free, Choose const& choose, std::vector<chain_action>& plan) {
+  using enum chain_action_kind;
+  chain_model const& model = rules.model();
+  auto const act = [&plan](chain_action_kind kind, std::int64_t stage) { plan.push_back({kind, tier::memory, stage}); };
+  bool const released = is_released(of.kind), runs_adjoint = model.self_contained_tape || !released;
+  segment_choice const by = choose(of, free);
+  switch (by.does) {
+    case segment_choice::what::last:
+      if (of.from == model.stages) return act(loss, of.from);
+      if (!is_pending(of.kind)) act(record, of.from);
+      if (released) act(drop, of.from);
+      if (runs_adjoint) act(backward, of.from);
+      return;
+    case segment_choice::what::record:
+      act(record, of.from);
+      if (released) act(drop, of.from);
+      write_plan(rules, sizes, rules.rest(of), sizes.after_record(of, free), choose, plan);
+      if (runs_adjoint) act(backward, of.from);
+      return;
+    case segment_choice::what::keep:
+    case segment_choice::what::release:
+      for (std::int64_t i = of.from; i < by.k; ++i) {
+        act(forward, i);
+        if (i > of.from) act(drop, i);
+      }
+      auto const [right, left] = rules.parts(of, by);
+      write_plan(rules, sizes, right, sizes.after_run(by.k, free), choose, plan);
+      if (by.does == segment_choice::what::keep && by.k < model.stages) act(drop, by.k);  // the loss forgets its state itself
+      return write_plan(rules, sizes, left, free, choose, plan);
+  }
+}
+
+}  // namespace cairn::detail

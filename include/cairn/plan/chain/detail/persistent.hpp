@@ -1,0 +1,267 @@
+#pragma once
+/// \file persistent.hpp  The fastest of all persistent plans of a chain, exact in bytes.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+#include <cairn/core/chain.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/detail/plateaus.hpp>
+#include <cairn/plan/chain/detail/sub_chains.hpp>
+#include <cairn/plan/chain/slot_table.hpp>
+#include <cairn/schedule/work_limit.hpp>
+
+namespace cairn::detail {
+
+/// The optimum among persistent plans: those that keep a state, or a tape, until its adjoint is made (Beaumont, Eyraud-Dubois, Herrmann,
+/// Joly, Shilova 2019, theorem 1, with needs that are exact in bytes). With E(s, t, m) the least time that stages s..t run more than once, where
+/// state s is kept by others and m bytes are free for all else, the adjoint of state t+1 among it:
+///
+///     E(s, t, m) = min( E(s+1, t, m - s_s)  if `record_need` fits in m,
+///                       min over s < j <= t of  u_s + .. + u_(j-1) + E(s, j-1, m) + E(j, t, m - x_j)  if each run and adjoint t+1 fit in m )
+///
+/// The second need is one of the stretch and of no choice: whatever is chosen, each stage from s to t-1 runs while adjoint t+1 lives, beside its
+/// own state or a tape that holds it. `sub_chains::least` covers it, and below that nothing is asked for. E falls in steps as m grows. What is
+/// found at one m is kept for all bytes between which it cannot change, and serves every later budget. Choices are evaluated only where
+/// bounds on their parts, from steps known at more bytes and from a table of slots, leave room for an improvement.
+/// Cost: O(L) a question; how many there are depends on the sizes, and is far below their number for chains whose sizes repeat. No recursion.
+class persistent_optimum {
+ public:
+  static constexpr std::int64_t most_stages = 2000;  ///< memory grows with their square: about 100 MB
+
+  /// \param c  must outlive this   \param meter  counts the work of this and of all searches, must outlive them; null for no limit
+  /// \throws invalid_plan   for more than `most_stages` stages   \throws too_much_work   as searches do, which may be asked again then
+  explicit persistent_optimum(chain_model const& c, work_meter* meter = nullptr) : c_{c}, meter_{meter}, parts_{checked(c), meter}, known_(parts_.count()) {}
+
+  /// The fewest bytes for which there is a plan.
+  [[nodiscard]] std::int64_t least_budget() const noexcept { return parts_.least(parts_.number(0, c_.stages)); }
+  /// Bytes from which on nothing runs again: those of storing everything.
+  [[nodiscard]] std::int64_t enough_budget() const noexcept { return parts_.enough(parts_.number(0, c_.stages)); }
+
+  /// Ends every later search after so many looks at a state that could be kept; a second sees some 10 to 30 million of them.
+  void limit_effort(std::size_t looks) noexcept { limit_ = looks; }
+  /// Whether the last search ended that way. What it found serves the next one.
+  [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
+  /// Looks of all searches.
+  [[nodiscard]] std::size_t effort() const noexcept { return looks_; }
+  /// Steps of costs that are known, 32 bytes each.
+  [[nodiscard]] std::size_t known() const noexcept {
+    std::size_t sum = 0;
+    for (auto const& one : known_) sum += one.size();
+    return sum;
+  }
+  /// Bounds from below what stretches cost, for later searches. \param table  of the same chain, rounded down; null for none; must outlive them
+  void prune_by(slot_table const* table) noexcept { table_ = table; }
+
+  /// The least time that is run again within `budget` bytes; nothing where there is no plan, or where the search gave up.
+  [[nodiscard]] std::optional<std::int64_t> extra_forward(std::int64_t budget) {
+    auto const found = plateau_at(budget);
+    if (!found) return {};
+    return found->cost;
+  }
+  /// The same with the bytes [from, end) around the budget for which it was proven; the plan of `actions` needs `from` bytes.
+  [[nodiscard]] std::optional<plateau> plateau_at(std::int64_t budget) {
+    gave_up_ = false;
+    if (budget < least_budget()) return {};
+    search(0, c_.stages, budget);
+    if (gave_up_) return {};
+    return found(0, c_.stages, budget);
+  }
+  /// A plan of that time, whose peak is at most `budget`; empty where there is none.   Cost: O(1) an action after `extra_forward`
+  [[nodiscard]] std::vector<chain_action> actions(std::int64_t budget) {
+    std::vector<chain_action> plan;
+    if (!plateau_at(budget)) return plan;
+    struct part {
+      std::int64_t from, to, bytes;
+      bool is_stretch;
+      chain_action action;
+    };
+    std::vector<part> open{{0, c_.stages, budget, true, {}}};
+    auto const later = [&](chain_action_kind kind, std::int64_t stage) { open.push_back({0, 0, 0, false, {kind, tier::memory, stage}}); };
+    using enum chain_action_kind;
+    while (!open.empty()) {
+      part const now = open.back();
+      open.pop_back();
+      if (!now.is_stretch) {
+        plan.push_back(now.action);
+        continue;
+      }
+      if (now.from == c_.stages) {
+        plan.push_back({loss, tier::memory, now.from});
+        continue;
+      }
+      // At the fewest bytes of a step its choice was looked at, and so were its parts.
+      auto const step = found(now.from, now.to, now.bytes);
+      std::int64_t const bytes = step.from, j = now.from + step.choice;
+      if (step.choice == 0) {
+        plan.push_back({record, tier::memory, now.from});
+        later(backward, now.from);
+        if (now.from < now.to) open.push_back({now.from + 1, now.to, bytes - c_.s[std::size_t(now.from)], true, {}});
+        continue;
+      }
+      for (std::int64_t i = now.from; i < j; ++i) {
+        plan.push_back({forward, tier::memory, i});
+        if (i > now.from) plan.push_back({drop, tier::memory, i});
+      }
+      open.push_back({now.from, j - 1, bytes, true, {}});
+      if (j < c_.stages) later(drop, j);
+      open.push_back({j, now.to, bytes - c_.x[std::size_t(j)], true, {}});
+    }
+    return plan;
+  }
+
+ private:
+  static constexpr std::int64_t none = (std::numeric_limits<std::int64_t>::max)();
+
+  struct stretch {
+    std::int64_t from, to, bytes;
+  };
+  /// A stretch in bytes for which its cost is sought.
+  struct question {
+    stretch of;
+    std::size_t number;
+    std::int64_t floor, floor_end;  ///< no choice costs less than `floor` in fewer bytes than `floor_end`
+    plateau best;                   ///< of the choices seen
+    std::int64_t next;              ///< state to look at
+  };
+
+  [[nodiscard]] static chain_model const& checked(chain_model const& c) {
+    if (c.stages > most_stages)
+      throw invalid_plan{"cairn::chain_planner", "the chain has too many stages for the exact optimum", {{"stages", c.stages}, {"most", most_stages}}, "plan in slots, or join stages into blocks"};
+    return c;
+  }
+
+  /// What is known of a stretch. \pre its bytes are enough for some plan
+  [[nodiscard]] cost_bound bound(std::size_t number, std::int64_t bytes) const noexcept {
+    std::int64_t const enough = parts_.enough(number);
+    if (bytes >= enough) return {0, no_end, true};
+    return known_[number].bound(bytes, enough);
+  }
+  /// \pre it was sought
+  [[nodiscard]] plateau found(std::int64_t from, std::int64_t to, std::int64_t bytes) const noexcept {
+    std::size_t const number = parts_.number(from, to);
+    std::int64_t const enough = parts_.enough(number);
+    if (bytes >= enough) return {enough, no_end, 0, 0};
+    return *known_[number].last(bytes);
+  }
+
+  void search(std::int64_t from, std::int64_t to, std::int64_t bytes) {
+    std::size_t const end = limit_ > none_left - looks_ ? none_left : looks_ + limit_;
+    open_.clear();
+    ask({from, to, bytes});
+    while (!open_.empty()) {
+      std::size_t const before = looks_;
+      auto const part = look(open_.back(), end);
+      count_work(meter_, sums_of_a_look * (1 + looks_ - before));
+      if (gave_up_) return;
+      if (part) {
+        ask(*part);
+      } else {
+        known_[open_.back().number].add(open_.back().best);
+        open_.pop_back();
+      }
+    }
+  }
+  /// Opens a question unless its answer is known.
+  void ask(stretch of) {
+    std::size_t const number = parts_.number(of.from, of.to);
+    auto const above = bound(number, of.bytes);
+    if (above.exact) return;
+    question one{of, number, above.cost, above.end, {of.bytes, above.end, none, -1}, of.from};
+    // The step below is possible here, too.
+    if (auto const* below = known_[number].last(of.bytes)) one.best.from = below->from, one.best.cost = below->cost, one.best.choice = below->choice;
+    open_.push_back(one);
+  }
+
+  /// Looks at choices until the answer is found, or the cost of a part is needed first, which is returned.
+  [[nodiscard]] std::optional<stretch> look(question& q, std::size_t end) {
+    auto const [from, to, bytes] = q.of;
+    if (q.next == from) {
+      std::int64_t const tape = c_.s[std::size_t(from)];
+      std::size_t const behind = parts_.number(from + 1, to);
+      std::int64_t const need = (std::max)(parts_.record_need(from, to), tape + parts_.least(behind));
+      if (bytes < need) {
+        q.best.end = (std::min)(q.best.end, need);
+      } else {
+        auto const rest = bound(behind, bytes - tape);
+        if (rest.cost < q.best.cost) {
+          if (!rest.exact) return stretch{from + 1, to, bytes - tape};
+          improve(q, rest.cost, 0, (std::max)(need, found(from + 1, to, bytes - tape).from + tape));
+        }
+        q.best.end = (std::min)(q.best.end, shifted(rest.end, tape));
+      }
+      ++q.next;
+    }
+    for (; q.next <= to; ++q.next) {
+      // Nothing costs less up to the step above: the rest need not be looked at.
+      if (q.best.cost == q.floor) {
+        q.best.end = q.floor_end;
+        return {};
+      }
+      std::int64_t const j = q.next, run = c_.run(from, j), state = c_.x[std::size_t(j)];
+      if (run >= q.best.cost) break;
+      std::size_t const left = parts_.number(from, j - 1), right = parts_.number(j, to);
+      std::int64_t const need = (std::max)(parts_.least(left), state + parts_.least(right));
+      if (bytes < need) {
+        q.best.end = (std::min)(q.best.end, need);
+        continue;
+      }
+      if (looks_ == end) {
+        gave_up_ = true;
+        return {};
+      }
+      ++looks_;
+      auto const before = bound(left, bytes), behind = bound(right, bytes - state);
+      std::int64_t const good_until = (std::min)({q.best.end, before.end, shifted(behind.end, state)});
+      if (run + before.cost + behind.cost >= q.best.cost) {
+        q.best.end = good_until;
+        continue;
+      }
+      if (table_ && (!before.exact || !behind.exact) && pruned(q, j, good_until, run, before, behind)) continue;
+      if (!before.exact) return stretch{from, j - 1, bytes};
+      if (!behind.exact) return stretch{j, to, bytes - state};
+      improve(q, run + before.cost + behind.cost, j - from, (std::max)(found(from, j - 1, bytes).from, found(j, to, bytes - state).from + state));
+      q.best.end = good_until;
+    }
+    if (q.best.cost == q.floor) q.best.end = q.floor_end;
+    return {};
+  }
+  /// \param from  bytes from which on the parts have their costs
+  void improve(question& q, std::int64_t cost, std::int64_t choice, std::int64_t from) const noexcept {
+    if (cost >= q.best.cost) return;
+    q.best.from = (std::max)(from, parts_.least(q.number));
+    q.best.cost = cost;
+    q.best.choice = std::int32_t(choice);
+  }
+  /// Whether the table shows that state j is no better than the best so far, and up to which bytes.
+  [[nodiscard]] bool pruned(question& q, std::int64_t j, std::int64_t good_until, std::int64_t run, cost_bound const& before, cost_bound const& behind) const noexcept {
+    auto const [from, to, bytes] = q.of;
+    auto const no_better = [&, from = from, to = to](std::int64_t m) {
+      return run + (std::max)(before.cost, table_->bound(from, j - 1, m)) + (std::max)(behind.cost, table_->bound(j, to, m - c_.x[std::size_t(j)])) >= q.best.cost;
+    };
+    if (!no_better(bytes)) return false;
+    std::int64_t step = good_until - 1 - bytes;
+    while (step > 0 && !no_better(bytes + step)) step /= 2;
+    q.best.end = bytes + step + 1;
+    return true;
+  }
+  [[nodiscard]] static std::int64_t shifted(std::int64_t end, std::int64_t bytes) noexcept { return end == no_end ? no_end : end + bytes; }
+
+  static constexpr wide sums_of_a_look = 256;  // that take as long
+  static constexpr std::size_t none_left = (std::numeric_limits<std::size_t>::max)();
+
+  chain_model const& c_;
+  work_meter* meter_;
+  sub_chains parts_;
+  std::vector<plateaus> known_;
+  std::vector<question> open_;
+  slot_table const* table_ = nullptr;
+  std::size_t limit_ = none_left, looks_ = 0;
+  bool gave_up_ = false;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,304 @@
+#pragma once
+/// \file tiers.hpp  The fastest plan of a chain whose states may also be kept on tiers beside the memory, with budgets in slots.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+#include <cairn/core/chain.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/wide.hpp>
+#include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/detail/segments.hpp>
+#include <cairn/plan/chain/replay.hpp>
+#include <cairn/plan/chain/slot_division.hpp>
+#include <cairn/schedule/work_limit.hpp>
+
+namespace cairn::detail {
+
+/// Persistent plans in which a state that is kept lives in memory or on a tier until its adjoint is made. Tapes live in memory.
+///
+/// E(s, t, m) is the least time of runs, saves and loads beyond those of storing everything, for stages s..t with m slots free and state s in memory, kept by others. H_k(s, t, m)
+/// is the same where state s is kept on tier k, and a copy that counts within m stands in memory at the beginning. With R(j, t, m), what remains to the right of a state j that
+/// was just made, and r, w the times to load and save,
+///
+///     R(j, t, m)   = min( E(j, t, m - x_j),  min over k of  w_k(j) + H_k(j, t, m) )
+///     E(s, t, m)   = min( E(s+1, t, m - s_s),  min over j of  u_s + .. + u_(j-1) + R(j, t, m) + E(s, j-1, m) )
+///     H_k(s, t, m) = min( E(s, t, m - x_s),  E(s+1, t, m - s_s) + r_k(s),  min over j of  u_s + .. + u_(j-1) + R(j, t, m) + r_k(s) + H_k(s, j-1, m) )
+///
+/// each choice if its bytes fit. In the second choice of H the copy goes while the tape stays, and state s is loaded once more for its adjoint. Beaumont, Herrmann, Pallez and
+/// Shilova (2020) plan so for stages that are alike. A tier with a limit adds its free slots to the arguments, and its states are rounded up as those in memory are.
+/// Transfers are not overlapped with runs. Plans keep within all limits in bytes; times are exact.
+/// Cost: O(L^3 (1 + tiers) cells) time and 4 L^2 (2 + tiers) cells bytes, of slots in memory times slots of each tier with a limit as many cells.
+class tier_chain_table {
+ public:
+  /// \param model  must outlive the table   \param budget  bytes of memory, state 0 not counted   \param tiers  any number, limited or not
+  /// \param tier_slots  at most so many of each tier with a limit; chosen where 0: 15 for one of them, 7 each for two, 3 each for more
+  /// \param meter  counts the work; null for no limit
+  /// \throws invalid_plan   for tiers and divisions that cannot be, and where the table takes more than 2 GiB   \throws too_much_work
+  tier_chain_table(chain_model const& model, std::int64_t budget, std::vector<chain_tier> tiers, slot_division division = {}, std::int64_t tier_slots = 0, work_meter* meter = nullptr)
+      : model_{model}, tiers_{std::move(tiers)}, ends_{model.stages + 1}, scale_{0, 1, rounding::up, who} {
+    (void)chain_player{model, tiers_, who};  // refuses tiers that cannot be
+    if (tier_slots < 0) throw invalid_plan{who, "a number of slots or bytes a slot is negative", {{"slots of a tier", tier_slots}}, "give 1 or more, or 0 to leave the choice to the planner"};
+    if (budget < 0) return;
+    for (auto& one : tiers_) {
+      one.write.resize(std::size_t(ends_), 0);
+      one.read.resize(std::size_t(ends_), 0);
+    }
+    divide_tiers(tier_slots);
+    scale_ = {budget, unit(budget, division), rounding::up, who};
+    width_ = std::size_t(scale_.slots()) + 1;
+    wide const bytes = intervals() * wide(tiers_.size() + 2) * wide(cells_) * wide(width_) * sizeof(std::int64_t);
+    check_chain_table(model, scale_, bytes, usual_table_bytes, who);
+    for (std::int64_t i = 0; i < ends_; ++i) {
+      x_.push_back(i == 0 ? 0 : std::size_t(scale_.size(model.x[std::size_t(i)])));
+      s_.push_back(std::size_t(scale_.size(model.s[std::size_t(i)])));
+    }
+    rows_.resize(std::size_t(intervals()) * (tiers_.size() + 2));
+    for (std::int64_t s = ends_; s-- > 0;)
+      for (std::int64_t t = s; t < ends_; ++t) {
+        fill(s, t);
+        count_work(meter, wide(t - s + 1) * wide(tiers_.size() + 1) * wide(cells_) * wide(width_), [&] { return double(ends_ - s) / double(ends_); });
+      }
+  }
+
+  [[nodiscard]] bool feasible() const noexcept { return added() < endless; }  ///< whether there is a plan
+  /// Time of the whole sweep, saves and loads included.   \pre feasible()
+  [[nodiscard]] std::int64_t makespan() const noexcept { return model_.store_all_time() + added(); }
+  /// The plan; empty where there is none.
+  [[nodiscard]] std::vector<chain_action> actions() const {
+    std::vector<chain_action> plan;
+    if (feasible()) write(plan);
+    return plan;
+  }
+  /// Bytes of memory that the table takes.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    std::size_t sum = 0;
+    for (auto const& one : rows_) sum += sizeof(row) + one.size() * sizeof(std::int64_t);
+    return sum;
+  }
+
+ private:
+  static constexpr char const* who = "cairn::chain_planner";
+  static constexpr std::int64_t usual_bytes = std::int64_t{1} << 28;  ///< of a table whose slots are chosen here
+
+  /// Times by cell and, within a cell, by slots free in memory. A cell is one choice of the slots free on each tier with a limit.
+  using row = std::vector<std::int64_t>;
+  /// A tier with a limit: a state takes so many cells' numbers, and there is room for it while the tier's slots free are as many.
+  struct limit {
+    std::size_t stride = 0, slots = 0;  ///< 0 slots' stride where there is no limit
+    std::vector<std::size_t> sizes;     ///< slots of each state
+  };
+
+  [[nodiscard]] wide intervals() const noexcept { return wide(ends_) * wide(ends_ + 1) / 2; }
+  [[nodiscard]] std::int64_t added() const noexcept { return rows_.empty() ? endless : kept_in_memory(0, ends_ - 1).back(); }
+  [[nodiscard]] std::size_t number(std::int64_t s, std::int64_t t, std::size_t which) const noexcept {
+    return std::size_t(s * (2 * ends_ - s - 1) / 2 + t) * (tiers_.size() + 2) + which;
+  }
+  [[nodiscard]] row const& kept_in_memory(std::int64_t s, std::int64_t t) const noexcept { return rows_[number(s, t, 0)]; }
+  [[nodiscard]] row const& just_made(std::int64_t s, std::int64_t t) const noexcept { return rows_[number(s, t, 1)]; }
+  [[nodiscard]] row const& kept_on(std::size_t k, std::int64_t s, std::int64_t t) const noexcept { return rows_[number(s, t, 2 + k)]; }
+
+  void divide_tiers(std::int64_t wanted) {
+    std::int64_t all = 0, common = 0;
+    for (std::size_t i = 1; i < std::size_t(ends_); ++i) all += model_.x[i], common = std::gcd(common, model_.x[i]);
+    auto const is_limited = [all](chain_tier const& one) { return one.bytes >= 0 && one.bytes < all; };
+    auto const limited = std::count_if(tiers_.begin(), tiers_.end(), is_limited);
+    std::int64_t const most = wanted > 0 ? wanted : limited == 1 ? 15 : limited == 2 ? 7 : 3;
+    for (auto const& one : tiers_) {
+      limit has;
+      if (is_limited(one)) {
+        std::int64_t const least = std::max<std::int64_t>(1, one.bytes / most + (one.bytes % most != 0));
+        slot_scale const scale{one.bytes, (std::max)(common, least), rounding::up, who};
+        has.stride = cells_;
+        has.slots = std::size_t(scale.slots());
+        for (auto const bytes : model_.x) has.sizes.push_back(std::size_t(scale.size(bytes)));
+        cells_ *= has.slots + 1;
+      }
+      limits_.push_back(std::move(has));
+    }
+  }
+  [[nodiscard]] std::int64_t unit(std::int64_t budget, slot_division division) const {
+    if (division.unit == 0 && division.slots == 0)
+      division.slots = std::int64_t(std::clamp<wide>(wide(usual_bytes) / (8 * intervals() * wide(tiers_.size() + 2) * wide(cells_)), 17, 501)) - 1;
+    return unit_of(division, model_, budget, rounding::up, who);
+  }
+  /// The cell after state i was saved to tier k; `cells_` where it does not fit.
+  [[nodiscard]] std::size_t after_save(std::size_t cell, std::size_t k, std::int64_t i) const noexcept {
+    limit const& has = limits_[k];
+    if (has.stride == 0) return cell;
+    std::size_t const size = has.sizes[std::size_t(i)];
+    return cell / has.stride % (has.slots + 1) < size ? cells_ : cell - size * has.stride;
+  }
+
+  /// Bytes for the recorded run of stage s beside the adjoint of state t+1, and for its adjoint, without state s.
+  [[nodiscard]] std::int64_t record_bytes(std::int64_t s, std::int64_t t) const noexcept { return model_.g[std::size_t(t) + 1] + model_.s[std::size_t(s)] + model_.f[std::size_t(s)]; }
+  [[nodiscard]] std::int64_t adjoint_bytes(std::int64_t s) const noexcept { return model_.g[std::size_t(s) + 1] + model_.s[std::size_t(s)] + model_.b[std::size_t(s)]; }
+  [[nodiscard]] std::size_t tape_need(std::int64_t s, std::int64_t t) const noexcept { return std::size_t(scale_.need((std::max)(record_bytes(s, t), adjoint_bytes(s)))); }
+  /// The same with the copy of state s, which is loaded again for the adjoint if that needs it.
+  [[nodiscard]] std::size_t reloaded_tape_need(std::int64_t s, std::int64_t t) const noexcept {
+    std::int64_t const x = model_.x[std::size_t(s)];
+    return std::size_t(scale_.need((std::max)(x + record_bytes(s, t), (model_.self_contained_tape ? 0 : x) + adjoint_bytes(s))));
+  }
+  [[nodiscard]] std::int64_t reload_time(std::size_t k, std::int64_t s) const noexcept { return model_.self_contained_tape ? 0 : tiers_[k].read[std::size_t(s)]; }
+  /// Bytes of the runs from state s to state j, without the adjoint; grows with j. \param before  that of j-1   \param first  bytes of state s that count
+  [[nodiscard]] std::int64_t run_bytes(std::int64_t before, std::int64_t s, std::int64_t j, std::int64_t first) const noexcept {
+    std::size_t const i = std::size_t(j) - 1;
+    return (std::max)(before, (j - 1 == s ? first : model_.x[i]) + model_.x[i + 1] + model_.f[i]);
+  }
+
+  /// out[m] = min(out[m], time + less[m - taken]) in all cells, for m >= need
+  void lower(row& out, row const& less, std::size_t taken, std::size_t need, std::int64_t time) const noexcept {
+    for (std::size_t cell = 0; cell < cells_; ++cell) {
+      std::int64_t* const to = out.data() + cell * width_;
+      std::int64_t const* const from = less.data() + cell * width_;
+      for (std::size_t m = (std::max)(need, taken); m < width_; ++m) to[m] = (std::min)(to[m], time + from[m - taken]);
+    }
+  }
+  /// out[m] = min(out[m], time + left[m] + right[m]) in all cells, for m >= need
+  void lower(row& out, row const& left, row const& right, std::size_t need, std::int64_t time) const noexcept {
+    for (std::size_t cell = 0; cell < cells_; ++cell) {
+      std::size_t const at = cell * width_;
+      for (std::size_t m = at + need; m < at + width_; ++m) out[m] = (std::min)(out[m], time + left[m] + right[m]);
+    }
+  }
+  void fill(std::int64_t s, std::int64_t t) {
+    std::size_t const i = std::size_t(s), size = cells_ * width_;
+    std::int64_t const adjoint = model_.g[std::size_t(t) + 1];
+    row memory(size, endless);
+    if (s == t) {
+      std::size_t const need = s == model_.stages ? std::size_t(scale_.need(model_.b[i])) : tape_need(s, t);
+      for (std::size_t cell = 0; cell < cells_; ++cell)
+        for (std::size_t m = need; m < width_; ++m) memory[cell * width_ + m] = 0;
+    } else {
+      lower(memory, kept_in_memory(s + 1, t), s_[i], tape_need(s, t), 0);
+    }
+    std::int64_t run = 0;
+    for (std::int64_t j = s + 1; j <= t; ++j) {
+      run = run_bytes(run, s, j, 0);
+      std::size_t const need = std::size_t(scale_.need(adjoint + run));
+      if (need >= width_) break;
+      lower(memory, kept_in_memory(s, j - 1), just_made(j, t), need, model_.run(s, j));
+    }
+    row made(size, endless);
+    if (s > 0) lower(made, memory, x_[i], 0, 0);
+    for (std::size_t k = 0; s > 0 && s < model_.stages && k < tiers_.size(); ++k) {
+      row there(size, endless);
+      lower(there, memory, x_[i], 0, 0);
+      if (s < t) lower(there, kept_in_memory(s + 1, t), s_[i], reloaded_tape_need(s, t), reload_time(k, s));
+      run = 0;
+      for (std::int64_t j = s + 1; j <= t; ++j) {
+        run = run_bytes(run, s, j, model_.x[i]);
+        std::size_t const need = std::size_t(scale_.need(adjoint + run));
+        if (need >= width_) break;
+        lower(there, kept_on(k, s, j - 1), just_made(j, t), need, model_.run(s, j) + tiers_[k].read[i]);
+      }
+      for (std::size_t cell = 0; cell < cells_; ++cell) {
+        std::size_t const after = after_save(cell, k, s);
+        if (after == cells_) continue;
+        for (std::size_t m = 0; m < width_; ++m) made[cell * width_ + m] = (std::min)(made[cell * width_ + m], tiers_[k].write[i] + there[after * width_ + m]);
+      }
+      rows_[number(s, t, 2 + k)] = std::move(there);
+    }
+    rows_[number(s, t, 0)] = std::move(memory);
+    rows_[number(s, t, 1)] = std::move(made);
+  }
+
+  /// What is left to write: an action, or stages from..to. `on` is the tier that keeps state `from`, or that many tiers where memory does.
+  struct part {
+    bool is_action = false;
+    chain_action action = {};
+    std::int64_t from = 0, to = 0;
+    std::size_t cell = 0, slots = 0, on = 0;
+  };
+  void write(std::vector<chain_action>& plan) const {
+    using enum chain_action_kind;
+    std::size_t const in_memory = tiers_.size();
+    std::vector<part> open{{false, {}, 0, ends_ - 1, cells_ - 1, width_ - 1, in_memory}};
+    auto const later = [&](chain_action_kind kind, std::int64_t stage, tier where = tier::memory) { open.push_back({true, {kind, where, stage}}); };
+    auto const stages = [&](std::int64_t from, std::int64_t to, std::size_t cell, std::size_t slots, std::size_t on) { open.push_back({false, {}, from, to, cell, slots, on}); };
+    while (!open.empty()) {
+      part const now = open.back();
+      open.pop_back();
+      if (now.is_action) {
+        plan.push_back(now.action);
+        continue;
+      }
+      std::int64_t const s = now.from, t = now.to;
+      std::size_t const i = std::size_t(s), at = now.cell * width_ + now.slots;
+      if (s == model_.stages) {
+        plan.push_back({loss, tier::memory, s});
+        continue;
+      }
+      bool const elsewhere = now.on != in_memory;
+      std::int64_t const wanted = elsewhere ? kept_on(now.on, s, t)[at] : kept_in_memory(s, t)[at];
+      if (elsewhere && now.slots >= x_[i] && kept_in_memory(s, t)[at - x_[i]] == wanted) {
+        later(drop, s);
+        stages(s, t, now.cell, now.slots - x_[i], in_memory);
+        continue;
+      }
+      bool const records = s == t || (now.slots >= (std::max)(s_[i], elsewhere ? reloaded_tape_need(s, t) : tape_need(s, t)) &&
+                                      kept_in_memory(s + 1, t)[at - s_[i]] + (elsewhere ? reload_time(now.on, s) : 0) == wanted);
+      if (records) {
+        plan.push_back({record, tier::memory, s});
+        bool const reloads = elsewhere && !model_.self_contained_tape;
+        if (elsewhere) plan.push_back({drop, tier::memory, s});
+        if (reloads) later(drop, s);
+        later(backward, s);
+        if (reloads) later(load, s, tiers_[now.on].where);
+        if (s < t) stages(s + 1, t, now.cell, now.slots - s_[i], in_memory);
+        continue;
+      }
+      std::int64_t const j = kept_state(now, wanted);
+      if (elsewhere) {
+        for (std::int64_t k = s; k < j; ++k) {
+          plan.push_back({forward, tier::memory, k});
+          plan.push_back({drop, tier::memory, k});
+        }
+      } else {
+        append_run(plan, s, j);
+      }
+      stages(s, j - 1, now.cell, now.slots, now.on);
+      if (elsewhere) later(load, s, tiers_[now.on].where);
+      std::size_t const x = x_[std::size_t(j)];
+      std::int64_t const right = just_made(j, t)[at];
+      if (now.slots >= x && kept_in_memory(j, t)[at - x] == right) {
+        if (j < model_.stages) later(drop, j);
+        stages(j, t, now.cell, now.slots - x, in_memory);
+        continue;
+      }
+      std::size_t k = 0, after = 0;
+      for (;; ++k) {
+        after = after_save(now.cell, k, j);
+        if (after != cells_ && tiers_[k].write[std::size_t(j)] + kept_on(k, j, t)[after * width_ + now.slots] == right) break;
+      }
+      plan.push_back({save, tiers_[k].where, j});
+      later(drop, j, tiers_[k].where);
+      stages(j, t, after, now.slots, k);
+    }
+  }
+  [[nodiscard]] std::int64_t kept_state(part const& now, std::int64_t wanted) const noexcept {
+    bool const elsewhere = now.on != tiers_.size();
+    std::size_t const at = now.cell * width_ + now.slots;
+    std::int64_t run = 0;
+    for (std::int64_t j = now.from + 1; j < now.to; ++j) {
+      run = run_bytes(run, now.from, j, elsewhere ? model_.x[std::size_t(now.from)] : 0);
+      if (now.slots < std::size_t(scale_.need(model_.g[std::size_t(now.to) + 1] + run))) break;
+      std::int64_t const left = elsewhere ? tiers_[now.on].read[std::size_t(now.from)] + kept_on(now.on, now.from, j - 1)[at] : kept_in_memory(now.from, j - 1)[at];
+      if (model_.run(now.from, j) + left + just_made(j, now.to)[at] == wanted) return j;
+    }
+    return now.to;
+  }
+
+  chain_model const& model_;
+  std::vector<chain_tier> tiers_;
+  std::int64_t ends_;  ///< stages with the loss
+  slot_scale scale_;
+  std::vector<limit> limits_;
+  std::size_t cells_ = 1, width_ = 0;
+  std::vector<std::size_t> x_, s_;  ///< in slots
+  std::vector<row> rows_;           ///< E, R and each H of all intervals
+};
+
+}  // namespace cairn::detail

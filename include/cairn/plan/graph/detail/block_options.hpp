@@ -1,0 +1,193 @@
+#pragma once
+/// \file block_options.hpp  What a few operations in a row can keep for their adjoints, and what each choice costs: all that is worth having.
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <tuple>
+#include <utility>
+#include <vector>
+#include <cairn/plan/graph/detail/graph_model.hpp>
+#include <cairn/plan/graph/detail/run_order.hpp>
+
+namespace cairn::detail {
+
+/// One way to run operations [from, to) and, later, their adjoints. Values read from before are held by somebody else and not counted here.
+struct block_option {
+  std::size_t from = 0, to = 0;
+  std::uint32_t keep = 0;          ///< bit k: value from + k stays for the adjoints
+  std::int64_t kept = 0;           ///< bytes of those
+  std::int64_t forward_peak = 0;   ///< bytes while the operations run, no adjoint counted
+  std::int64_t backward_peak = 0;  ///< bytes while their adjoints run, all adjoints counted
+  std::int64_t time = 0;           ///< of all operations run, forward and to make again what is missing
+};
+
+/// The options of a block, of which none is worse in everything than another.
+struct block_choice {
+  std::vector<block_option> open;     ///< with all that is read behind the block kept
+  std::vector<block_option> closing;  ///< for a block after whose operations nothing runs but its adjoints
+};
+
+/// All ways through a block of a few operations. For each set of kept values: one forward pass in order, which drops what nobody reads any
+/// more, and the fastest way back under each limit on its peak, by search over every set of kept values.   Cost: some 2^w w a limit for w operations.
+class block_search {
+ public:
+  static constexpr std::size_t most_operations = 10;
+  static constexpr std::int64_t most_limits = 64;
+
+  /// \pre from < to <= model.count + 1, to - from <= most_operations   \param model  must outlive the search
+  block_search(graph_model const& model, std::size_t from, std::size_t to) : model_{model}, from_{from}, to_{to}, width_{to - from}, inputs_(width_), needs_(width_) {
+    // The loss makes no value: it has a place in the order back, but no bit.
+    values_ = (std::min)(to, model.count) - from;
+    bytes_.assign(std::size_t{1} << values_, 0);
+    for (std::size_t k = 1; k < bytes_.size(); ++k) bytes_[k] = bytes_[k & (k - 1)] + model.bytes[from + std::size_t(std::countr_zero(k))];
+    for (std::size_t k = 0; k < width_; ++k) {
+      for (std::size_t const read : model.inputs[from + k])
+        if (read >= from) inputs_[k] |= 1u << (read - from);
+      for (std::size_t const read : model.needs[from + k])
+        if (read >= from) needs_[k] |= 1u << (read - from);
+    }
+  }
+
+  [[nodiscard]] block_choice options() {
+    block_choice choice;
+    set const sets = set{1} << values_;
+    set behind = 0;  // read behind the block
+    for (std::size_t k = 0; k < values_; ++k)
+      if (model_.last_reader[from_ + k] >= to_) behind |= set{1} << k;
+    std::vector<block_option> opens(sets), closings(sets);
+    for (set keep = 0; keep < sets; ++keep) opens[keep] = forward(keep, sets - 1), closings[keep] = forward(keep, needed_for(keep));
+    std::int64_t limit = unreachable, step = 1;
+    for (std::int64_t tries = 0; tries <= most_limits; ++tries) {
+      go_back_within(limit);
+      std::int64_t highest = 0;
+      for (set keep = 0; keep < sets; ++keep) {
+        auto const at = place(width_, keep);
+        if (time_[at] >= unreachable) continue;
+        highest = (std::max)(highest, peak_[at]);
+        for (auto const* forward : {&opens[keep], &closings[keep]}) {
+          if (forward == &opens[keep] && (to_ > model_.count || (keep & behind) != behind)) continue;
+          block_option whole = *forward;
+          whole.backward_peak = peak_[at];
+          whole.time += time_[at];
+          (forward == &opens[keep] ? choice.open : choice.closing).push_back(whole);
+        }
+      }
+      if (highest == 0) break;
+      if (tries == 0) step = std::max<std::int64_t>(1, (highest - model_.open[from_]) / most_limits);
+      limit = highest - step;
+    }
+    keep_the_best(choice.open);
+    keep_the_best(choice.closing);
+    return choice;
+  }
+  /// The runs that make what an option keeps.
+  void run_forward(block_option const& of, bool closing, run_order& runs) const {
+    set const run = closing ? needed_for(of.keep) : (set{1} << values_) - 1;
+    for (std::size_t k = 0; k < values_; ++k)
+      if (run >> k & 1u) runs.push_back({graph_action_kind::compute, step_index(from_ + k)});
+  }
+  /// The runs of its adjoints and of what they miss.
+  void run_backward(block_option const& of, run_order& runs) {
+    go_back_within(of.backward_peak);
+    std::size_t left = width_;
+    set kept = of.keep;
+    while (left > 0) {
+      std::uint8_t const move = move_[place(left, kept)];
+      if (move == goes_back) {
+        std::size_t const v = from_ + left - 1;
+        runs.push_back({v == model_.count ? graph_action_kind::loss : graph_action_kind::backward, step_index(v)});
+        --left;
+        kept &= ~(set{1} << left);
+      } else if (move >= computes) {
+        runs.push_back({graph_action_kind::compute, step_index(from_ + move - computes)});
+        kept |= set{1} << (move - computes);
+      } else {
+        kept &= ~(set{1} << (move - drops));
+      }
+    }
+  }
+
+ private:
+  using set = std::uint32_t;
+  static constexpr std::uint8_t goes_back = 0, drops = 1, computes = 17;
+
+  [[nodiscard]] std::size_t place(std::size_t left, set kept) const noexcept { return (left << values_) | kept; }
+  /// Operations that must run to make these values.
+  [[nodiscard]] set needed_for(set values) const noexcept {
+    for (std::size_t k = values_; k-- > 0;)
+      if (values >> k & 1u) values |= inputs_[k];
+    return values;
+  }
+  [[nodiscard]] block_option forward(set keep, set run) const noexcept {
+    block_option of{.from = from_, .to = to_, .keep = keep, .kept = bytes_[keep]};
+    set kept = 0;
+    for (std::size_t k = 0; k < values_; ++k) {
+      if (!(run >> k & 1u)) continue;
+      kept |= set{1} << k;
+      of.forward_peak = (std::max)(of.forward_peak, bytes_[kept] + model_.work[from_ + k]);
+      of.time += model_.time[from_ + k];
+      set read = keep;
+      for (std::size_t later = k + 1; later < values_; ++later)
+        if (run >> later & 1u) read |= inputs_[later];
+      kept &= read;
+    }
+    return of;
+  }
+  /// For every number of adjoints left and every set of kept values the least time to the end whose peak is at most `limit`, and of those the least peak.
+  void go_back_within(std::int64_t limit) {
+    time_.assign((width_ + 1) << values_, unreachable), peak_ = time_;
+    move_.assign(time_.size(), goes_back);
+    time_[0] = peak_[0] = 0;
+    using entry = std::tuple<std::int64_t, std::int64_t, set>;
+    std::priority_queue<entry, std::vector<entry>, std::greater<entry>> next;
+    for (std::size_t left = 1; left <= width_; ++left) {
+      std::size_t const k = left - 1, here = (std::min)(left, values_);
+      auto const reach = [&](set kept, std::int64_t time, std::int64_t peak, std::uint8_t move) {
+        std::size_t const at = place(left, kept);
+        if (peak > limit || std::pair{time, peak} >= std::pair{time_[at], peak_[at]}) return;
+        time_[at] = time, peak_[at] = peak, move_[at] = move;
+        next.push({time, peak, kept});
+      };
+      for (set kept = 0; kept < set{1} << here; ++kept) {
+        if ((needs_[k] & ~kept) != 0) continue;
+        std::size_t const after = place(k, k < values_ ? kept & ~(set{1} << k) : kept);
+        if (time_[after] < unreachable) reach(kept, time_[after], (std::max)(peak_[after], bytes_[kept] + model_.back_work[from_ + k]), goes_back);
+      }
+      while (!next.empty()) {
+        auto const [time, peak, kept] = next.top();
+        next.pop();
+        std::size_t const at = place(left, kept);
+        if (std::pair{time, peak} > std::pair{time_[at], peak_[at]}) continue;
+        for (std::size_t v = 0; v < here; ++v) {
+          set const bit = set{1} << v;
+          if (!(kept & bit)) reach(kept | bit, time, peak, std::uint8_t(drops + v));
+          else if ((inputs_[v] & ~kept) == 0)
+            reach(kept & ~bit, time + model_.time[from_ + v], (std::max)(peak, bytes_[kept] + model_.work[from_ + v] + model_.open[from_ + left]), std::uint8_t(computes + v));
+        }
+      }
+    }
+  }
+  static void keep_the_best(std::vector<block_option>& options) {
+    auto const order = [](block_option const& o) { return std::tuple{o.time, o.kept, o.backward_peak, o.forward_peak}; };
+    std::sort(options.begin(), options.end(), [&](auto const& a, auto const& b) { return order(a) < order(b); });
+    std::vector<block_option> best;
+    for (auto const& o : options) {
+      bool const is_worse = std::any_of(best.begin(), best.end(), [&](block_option const& p) {
+        return p.time <= o.time && p.kept <= o.kept && p.backward_peak <= o.backward_peak && p.forward_peak <= o.forward_peak;
+      });
+      if (!is_worse) best.push_back(o);
+    }
+    options = std::move(best);
+  }
+
+  graph_model const& model_;
+  std::size_t from_, to_, width_, values_ = 0;
+  std::vector<set> inputs_, needs_;
+  std::vector<std::int64_t> bytes_, time_, peak_;
+  std::vector<std::uint8_t> move_;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,125 @@
+#pragma once
+/// \file run_order.hpp  Plans for graphs as the order of what runs: when values are dropped follows from it.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+#include <cairn/core/operation_graph.hpp>
+#include <cairn/plan/graph/detail/graph_model.hpp>
+
+namespace cairn::detail {
+
+/// Actions but drops, of a whole sweep. Dropping each value after its last reader before it is made again is best for any such order.
+using run_order = std::vector<graph_action>;
+
+/// Bytes and time of an order.
+struct run_cost {
+  std::int64_t peak = unreachable, time = unreachable;
+};
+
+/// What is asked of orders again and again, with the room for it.
+class run_measure {
+ public:
+  explicit run_measure(graph_model const& model) : model_{model}, at_(model.count + 1) {}
+
+  /// Takes out runs that nobody reads.
+  void strip(run_order& runs) {
+    std::fill(at_.begin(), at_.end(), 0);  // whether a later action reads the value
+    kept_.assign(runs.size(), 1);
+    for (std::size_t i = runs.size(); i-- > 0;) {
+      std::size_t const v = std::size_t(runs[i].operation);
+      if (runs[i].kind == graph_action_kind::compute) {
+        kept_[i] = char(at_[v] != 0);
+        at_[v] = 0;
+      }
+      if (kept_[i])
+        for (std::size_t const read : reads(runs[i])) at_[read] = 1;
+    }
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      if (kept_[i]) runs[size++] = runs[i];
+    runs.resize(size);
+  }
+  /// Peak and time; unreachable where a value is read that is not made before. \pre every adjoint runs, in order
+  [[nodiscard]] run_cost cost(run_order const& runs) {
+    if (!find_last_reads(runs)) return {};
+    run_cost sum{0, 0};
+    std::int64_t live = 0;
+    std::size_t remaining = model_.count + 1;
+    release_.assign(runs.size(), 0), reached_.resize(runs.size());
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      std::size_t const v = std::size_t(runs[i].operation);
+      if (runs[i].kind == graph_action_kind::compute) {
+        live += model_.bytes[v];
+        release_[last_[i]] += model_.bytes[v];
+        reached_[i] = live + model_.work[v] + model_.open[remaining];
+        sum.time += model_.time[v];
+      } else {
+        reached_[i] = live + model_.back_work[v];
+        sum.time += model_.adjoint_time[v];
+        remaining = v;
+      }
+      sum.peak = (std::max)(sum.peak, reached_[i]);
+      live -= release_[i];
+    }
+    return sum;
+  }
+  /// The plan: each value is dropped as soon as nobody reads it before it is made again. \pre all that is read is made before
+  [[nodiscard]] std::vector<graph_action> with_drops(run_order runs) {
+    strip(runs);
+    (void)find_last_reads(runs);
+    std::vector<std::vector<step_index>> drops(runs.size());
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (runs[i].kind != graph_action_kind::compute) continue;
+      graph_action const& reader = runs[last_[i]];
+      bool const is_forgotten_there = reader.kind == graph_action_kind::backward && reader.operation == runs[i].operation;
+      if (!is_forgotten_there) drops[last_[i]].push_back(runs[i].operation);
+    }
+    std::vector<graph_action> actions;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      actions.push_back(runs[i]);
+      for (step_index const v : drops[i]) actions.push_back({graph_action_kind::drop, v});
+    }
+    return actions;
+  }
+  /// Values that an action reads.
+  [[nodiscard]] std::vector<std::size_t> const& reads(graph_action const& a) const noexcept {
+    return (a.kind == graph_action_kind::compute ? model_.inputs : model_.needs)[std::size_t(a.operation)];
+  }
+  /// Bytes during each action, by the last `cost`.
+  [[nodiscard]] std::vector<std::int64_t> const& reached() const noexcept { return reached_; }
+
+ private:
+  /// For each run of an order the last action that reads its value, the run itself where there is none; false where a value is read that is not made.
+  [[nodiscard]] bool find_last_reads(run_order const& runs) {
+    constexpr std::size_t nowhere = std::size_t(-1);
+    std::fill(at_.begin(), at_.end(), nowhere);  // where the value was made last
+    last_.resize(runs.size());
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      for (std::size_t const read : reads(runs[i])) {
+        if (at_[read] == nowhere) return false;
+        last_[at_[read]] = i;
+      }
+      last_[i] = i;
+      if (runs[i].kind == graph_action_kind::compute) at_[std::size_t(runs[i].operation)] = i;
+    }
+    return true;
+  }
+
+  graph_model const& model_;
+  std::vector<std::size_t> at_, last_;
+  std::vector<char> kept_;
+  std::vector<std::int64_t> release_, reached_;
+};
+
+/// Every operation once, in order, then the adjoints.
+[[nodiscard]] inline run_order store_all_runs(graph_model const& model) {
+  run_order runs;
+  step_index const count = step_index(model.count);
+  for (step_index v = 0; v < count; ++v) runs.push_back({graph_action_kind::compute, v});
+  runs.push_back({graph_action_kind::loss, count});
+  for (step_index v = count; v-- > 0;) runs.push_back({graph_action_kind::backward, v});
+  return runs;
+}
+
+}  // namespace cairn::detail

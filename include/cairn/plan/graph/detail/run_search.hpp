@@ -1,0 +1,187 @@
+#pragma once
+/// \file run_search.hpp  Makes plans for a graph fit a budget, and faster, by making a value again in place of keeping it, or the other way round.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+#include <cairn/plan/graph/detail/graph_model.hpp>
+#include <cairn/plan/graph/detail/run_order.hpp>
+
+namespace cairn::detail {
+
+/// A search by small changes from given orders; every order it answers keeps within the budget. The same answers for the same arguments.
+/// Where the budget is passed, a value that nobody reads at that moment is made again before its next reader; which one is drawn, with a
+/// liking for many bytes and little time. Then runs are left out whose value can stay instead. The best order is disturbed and mended again and again.
+class run_search {
+ public:
+  /// \param effort  actions looked at   \param model  must outlive the search
+  run_search(graph_model const& model, std::int64_t budget, std::uint64_t effort) : model_{model}, budget_{budget}, effort_{effort}, measure_{model} {}
+
+  /// Starts from an order, too, which need not keep within the budget. Answers whether one was found that does.
+  bool offer(run_order runs) {
+    if (!mend(runs)) return false;
+    shorten(runs);
+    take(std::move(runs));
+    return true;
+  }
+  /// Changes the best order until the effort is spent, or many changes in a row, more in longer graphs, led to nothing faster.
+  void search() {
+    std::size_t const patience = 300 + 50 * model_.count;
+    std::int64_t fastest = cost_.time;
+    for (std::size_t vain = 0; has_found() && effort_ > 0 && vain < patience && cost_.time > model_.least_time(); ++vain) {
+      if (cost_.time < fastest) fastest = cost_.time, vain = 0;
+      run_order runs = best_;
+      disturb(runs);
+      if (!mend(runs)) continue;
+      shorten(runs);
+      take(std::move(runs));
+    }
+  }
+  [[nodiscard]] bool has_found() const noexcept { return !best_.empty(); }
+  /// The fastest so far. \pre has_found()
+  [[nodiscard]] run_order const& best() const noexcept { return best_; }
+  /// What it costs.
+  [[nodiscard]] run_cost cost() const noexcept { return cost_; }
+
+ private:
+  [[nodiscard]] std::size_t draw(std::size_t below) { return std::size_t(numbers_() % below); }
+  [[nodiscard]] run_cost cost_of(run_order const& runs) {
+    effort_ -= std::min<std::uint64_t>(effort_, runs.size());
+    return measure_.cost(runs);
+  }
+  void take(run_order runs) {
+    run_cost const cost = cost_of(runs);
+    if (cost.peak > budget_ || cost.time > cost_.time) return;
+    cost_ = cost;
+    best_ = std::move(runs);
+  }
+  /// A value that waits through a moment, and who reads it next.
+  struct waiting {
+    std::size_t value, reader;
+    double score;
+  };
+  /// Fills at_moment_ with the values that wait through action `moment`.
+  void find_waiting(run_order const& runs, std::size_t moment) {
+    constexpr std::size_t nobody = std::size_t(-1);
+    next_reader_.assign(model_.count + 1, nobody);
+    for (std::size_t i = runs.size(); i-- > moment + 1;) {
+      if (runs[i].kind == graph_action_kind::compute) next_reader_[std::size_t(runs[i].operation)] = nobody;
+      for (std::size_t const read : measure_.reads(runs[i])) next_reader_[read] = i;
+    }
+    made_.assign(model_.count + 1, 0);
+    for (std::size_t i = 0; i <= moment; ++i)
+      if (char& times = made_[std::size_t(runs[i].operation)]; runs[i].kind == graph_action_kind::compute && times < 2) ++times;
+    at_moment_.clear();
+    std::vector<std::size_t> const& now = measure_.reads(runs[moment]);
+    for (std::size_t v = 0; v < model_.count; ++v) {
+      if (!made_[v] || next_reader_[v] == nobody || model_.bytes[v] == 0) continue;
+      if (runs[moment].kind == graph_action_kind::compute && std::size_t(runs[moment].operation) == v) continue;
+      if (std::find(now.begin(), now.end(), v) == now.end()) at_moment_.push_back({v, next_reader_[v], 0});
+    }
+  }
+  /// What must run before action `reader` to have value v, which was dropped before `moment`: the inputs that do not wait through it first.
+  void remake(std::size_t v, std::vector<char>& there, run_order& made) const {
+    for (std::size_t const input : model_.inputs[v])
+      if (!there[input]) remake(input, there, made);
+    there[v] = 1;
+    made.push_back({graph_action_kind::compute, step_index(v)});
+  }
+  /// Makes `what` again before its reader.
+  void split(run_order& runs, std::size_t moment, waiting const& what) {
+    there_.assign(model_.count + 1, 0);
+    for (auto const& other : at_moment_) there_[other.value] = char(other.value != what.value);
+    for (std::size_t i = moment; i < what.reader; ++i) {
+      if (i == moment)
+        for (std::size_t const read : measure_.reads(runs[i])) there_[read] = 1;
+      if (runs[i].kind == graph_action_kind::compute) there_[std::size_t(runs[i].operation)] = 1;
+    }
+    run_order made;
+    remake(what.value, there_, made);
+    runs.insert(runs.begin() + std::ptrdiff_t(what.reader), made.begin(), made.end());
+  }
+  /// Splits where the budget is passed until it is kept; false where that leads nowhere.
+  [[nodiscard]] bool mend(run_order& runs) {
+    std::size_t const most = 16 * (model_.count + 1) + runs.size();
+    for (std::size_t steps = 0; steps < most; ++steps) {
+      measure_.strip(runs);
+      run_cost const cost = cost_of(runs);
+      if (cost.peak <= budget_) return true;
+      if (cost.peak >= unreachable || runs.size() > 4 * most || effort_ == 0) return false;
+      auto const& reached = measure_.reached();
+      std::size_t const moment = std::size_t(std::find_if(reached.begin(), reached.end(), [this](std::int64_t bytes) { return bytes > budget_; }) - reached.begin());
+      find_waiting(runs, moment);
+      if (at_moment_.empty()) {  // nothing waits: what runs here must have run before, and stayed
+        if (runs[moment].kind != graph_action_kind::compute || made_[std::size_t(runs[moment].operation)] < 2) return false;
+        runs.erase(runs.begin() + std::ptrdiff_t(moment));
+        continue;
+      }
+      auto const weight = [this](waiting const& one) {
+        return double(model_.bytes[one.value]) / (double(model_.time[one.value]) + 1e-3) * (0.25 + double(numbers_() % 1024) / 1024);
+      };
+      for (auto& one : at_moment_) one.score = weight(one);
+      waiting const chosen = *std::max_element(at_moment_.begin(), at_moment_.end(), [](auto const& a, auto const& b) { return a.score < b.score; });
+      split(runs, moment, chosen);
+    }
+    return false;
+  }
+  /// Runs whose value was made before, in an order drawn at random.
+  [[nodiscard]] std::vector<std::size_t> runs_again(run_order const& runs) {
+    std::vector<std::size_t> again;
+    made_.assign(model_.count + 1, 0);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (runs[i].kind != graph_action_kind::compute) continue;
+      if (char& is_made = made_[std::size_t(runs[i].operation)]; is_made) again.push_back(i);
+      else is_made = 1;
+    }
+    for (std::size_t k = again.size(); k > 1; --k) std::swap(again[k - 1], again[draw(k)]);
+    return again;
+  }
+  /// Leaves out runs whose value was made before and can stay.
+  void shorten(run_order& runs) {
+    bool again = true;
+    while (again && effort_ > 0) {
+      again = false;
+      std::int64_t const time = measure_.cost(runs).time;
+      for (std::size_t const i : runs_again(runs)) {
+        run_order fewer = runs;
+        fewer.erase(fewer.begin() + std::ptrdiff_t(i));
+        measure_.strip(fewer);
+        run_cost const cost = cost_of(fewer);
+        if (cost.peak > budget_ || cost.time >= time) continue;
+        runs = std::move(fewer);
+        again = true;
+        break;
+      }
+    }
+  }
+  void disturb(run_order& runs) {
+    std::size_t const changes = 1 + draw(3);
+    for (std::size_t k = 0; k < changes; ++k) {
+      if (draw(2) == 0) {
+        std::vector<std::size_t> const again = runs_again(runs);
+        if (!again.empty()) runs.erase(runs.begin() + std::ptrdiff_t(again.front()));
+      } else {
+        std::size_t const moment = draw(runs.size());
+        find_waiting(runs, moment);
+        if (at_moment_.empty()) continue;
+        split(runs, moment, at_moment_[draw(at_moment_.size())]);
+      }
+    }
+  }
+
+  graph_model const& model_;
+  std::int64_t budget_;
+  std::uint64_t effort_;
+  run_measure measure_;
+  std::mt19937_64 numbers_{20240607};
+  run_order best_;
+  run_cost cost_;
+  std::vector<waiting> at_moment_;
+  std::vector<std::size_t> next_reader_;
+  std::vector<char> made_, there_;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,230 @@
+#pragma once
+/// \file frame_tally.hpp  How many states and tapes stand at once in a sweep, counted action by action as executors over a store in memory do.
+#include <utility>
+#include <cairn/core/action.hpp>
+#include <cairn/core/frames_needed.hpp>
+#include <cairn/plan/loop/detail/slot_map.hpp>
+
+namespace cairn::detail {
+
+/// What a sweep has at the moment when it holds the most bytes.
+struct heaviest_moment {
+  slot_index states = 0;  ///< frames that have been filled so far: their memory stays
+  wide tapes = 0;         ///< that stand, that of an adjoint call included
+  wide weight = 0;        ///< of both
+};
+
+/// How the parts of a sweep are weighed.
+struct tally_weights {
+  wide state = 1;
+  wide tape = 0;
+  bool other_tiers_apart = false;  ///< states on other tiers than memory are no frames
+};
+
+/// What the tally has to know of a plan.
+struct tallied_plan {
+  bool initial_apart = false;
+  bool runs_ahead = false;
+  slot_index frames = 0;       ///< that a kept run may fill on its way forward
+  slot_index frames_back = 0;  ///< and from its first adjoint on
+};
+
+/// Follows the frames of one sweep: those in slots, live, the final state, x1 and a run's initial state, each counted once where
+/// two of them are the same frame. A step that is not in place, or whose frame is kept, writes into a frame of its own.
+/// In a kept run the frames that hold states at the turn lapse when they are given up: they stay as they are until no other is left.
+class frame_tally {
+ public:
+  constexpr frame_tally(sweep_form form, tallied_plan const& plan, tally_weights weights = {}) noexcept
+      : form_{form},
+        plan_{plan},
+        weights_{weights},
+        frames_{plan.frames},
+        pinned_{form.snapshots ? plan.initial_apart : form.keeps_run},
+        live_is_pinned_{form.keeps_run && !form.snapshots} {
+    live_ = !form.snapshots;
+    demand(0);
+    weigh();
+  }
+
+  constexpr void obey(action const& a) noexcept {
+    standing_ = 0;
+    tapes_now_ = tapes_;
+    if (plan_.runs_ahead && !turned_ && (a.kind == action_kind::save || a.kind == action_kind::drop)) demand(1);
+    follow(a);
+    note(others() + (live_is_alone() ? 1 : 0));
+    weigh();
+  }
+  /// The moment with the most weight so far. Frames keep their memory to the end, tapes give theirs back.
+  [[nodiscard]] constexpr heaviest_moment const& heaviest() const noexcept { return heaviest_; }
+  /// The most tapes at once while the last action was obeyed.
+  [[nodiscard]] constexpr wide standing_tapes() const noexcept { return tapes_now_; }
+  /// The most states at once so far.
+  [[nodiscard]] constexpr slot_index peak() const noexcept { return peak_; }
+  /// The most states at once while the last action was obeyed.
+  [[nodiscard]] constexpr slot_index standing() const noexcept { return standing_; }
+
+ private:
+  constexpr void weigh() noexcept {
+    wide const weight = wide(peak_) * weights_.state + tapes_now_ * weights_.tape;
+    if (weight >= heaviest_.weight) heaviest_ = {peak_, tapes_now_, weight};
+  }
+  [[nodiscard]] constexpr bool records() const noexcept { return form_.adjoint == adjoint_form::recorded; }
+  constexpr void hold_tapes(wide now) noexcept {
+    if (now > tapes_now_) tapes_now_ = now;
+  }
+  constexpr void follow(action const& a) noexcept {
+    bool const apart = weights_.other_tiers_apart && a.what == content::state && a.where != tier::memory;
+    if (apart && (a.kind == action_kind::save || a.kind == action_kind::drop)) return;
+    switch (a.kind) {
+      case action_kind::advance: run(a.to - a.from); break;
+      case action_kind::save:
+        if (live_is_pinned_) {
+          initial_slot_ = a.slot;
+        } else {
+          ++kept_;
+          if (lapses() && (!turned_ || std::exchange(live_lapses_, false))) at_turn_.insert(a.slot, {});
+        }
+        live_slot_ = a.slot;
+        demand(0);
+        break;
+      case action_kind::load:
+        lapsed_ += std::exchange(live_lapses_, false) ? 1 : 0;
+        live_is_shared_ = false;
+        live_ = !form_.snapshots;
+        live_slot_ = a.what == content::tape || apart ? no_slot : a.slot;
+        live_is_pinned_ = a.what == content::state && !apart && pinned_ && !form_.snapshots && (a.slot == no_slot || a.slot == initial_slot_);
+        demand(0);
+        break;
+      case action_kind::drop:
+        if (a.what == content::tape) {
+          --tapes_;
+          break;
+        }
+        if (a.slot == initial_slot_) initial_slot_ = no_slot;
+        else --kept_;
+        if (at_turn_.find(a.slot)) lapse(a.slot);
+        if (a.slot == live_slot_) live_slot_ = no_slot;
+        if (a.slot == next_slot_) next_slot_ = no_slot;
+        break;
+      case action_kind::record:
+        own_live();
+        hold_tapes(++tapes_);
+        break;
+      case action_kind::turn:
+        turn(a.to - a.from);
+        if (records() && !form_.keeps_run && a.to - a.from == 1) hold_tapes(++tapes_), last_tape_ = true;
+        break;
+      case action_kind::reverse:
+        if (a.what == content::state) reverse();
+        if (last_tape_) --tapes_, last_tape_ = false;
+        else if (a.what == content::state || !records()) hold_tapes(tapes_ + 1);
+        break;
+      case action_kind::done: break;
+    }
+  }
+  [[nodiscard]] constexpr bool live_is_alone() const noexcept { return live_ && live_slot_ == no_slot && !live_is_pinned_ && !live_is_shared_; }
+  /// Frames that have an owner other than live.
+  [[nodiscard]] constexpr slot_index others() const noexcept {
+    return kept_ + (pinned_ ? 1 : 0) + (final_ ? 1 : 0) + (next_ && next_slot_ == no_slot ? 1 : 0);
+  }
+  [[nodiscard]] constexpr bool lapses() const noexcept { return form_.keeps_run && !form_.snapshots; }
+  /// A slot that was full at the turn is dropped.
+  constexpr void lapse(slot_index slot) noexcept {
+    at_turn_.erase(slot);
+    if (!turned_) return;
+    if (slot == live_slot_) live_lapses_ = true;
+    else if (slot == next_slot_) next_lapses_ = true;
+    else ++lapsed_;
+  }
+  constexpr void note(slot_index now) noexcept {
+    if (now + lapsed_ > frames_ && lapsed_ > 0) lapsed_ = frames_ > now ? frames_ - now : 0;
+    now += lapsed_;
+    if (now > standing_) standing_ = now;
+    if (now > peak_) peak_ = now;
+  }
+  constexpr void demand(slot_index more) noexcept { note(others() + (live_is_alone() ? 1 : 0) + more); }
+  constexpr void leave_slot() noexcept {
+    live_lapses_ = live_is_shared_ = false;
+    live_slot_ = no_slot;
+    live_is_pinned_ = false;
+  }
+  /// Steps beside what `others` hold; `keeps_live` leaves the frame of live where it is.
+  constexpr void run(step_index length, bool keeps_live = false) noexcept {
+    if (form_.snapshots) return;
+    bool const alone = live_is_alone() && !keeps_live;
+    slot_index const stays = keeps_live && live_is_alone() ? 1 : 0;
+    slot_index const writes = form_.step == step_form::in_place || (!alone && length < 2) ? 1 : 2;
+    note(others() + stays + writes);
+    if (keeps_live) return;
+    if (live_lapses_ && length < 2 && form_.step != step_form::in_place) ++lapsed_;
+    leave_slot();
+  }
+  constexpr void own_live() noexcept {
+    leave_slot();
+    demand(0);
+  }
+  constexpr void turn(step_index length) noexcept {
+    turned_ = true;
+    if (form_.snapshots) {
+      if (length > 0) demand(1);
+      return;
+    }
+    if (length > 0) {
+      if (form_.adjoint == adjoint_form::recorded && !form_.keeps_run && length == 1) demand(1);
+      else run(length, true);
+    }
+    final_ = form_.keeps_run && !(length == 0 && live_is_pinned_);
+    next_ = form_.adjoint == adjoint_form::with_next && !form_.keeps_run;
+    live_lapses_ = lapses() && length > 0 && live_is_alone();
+    live_is_shared_ = length == 0 && (final_ || next_);
+    frames_ = plan_.frames_back;
+  }
+  constexpr void reverse() noexcept {
+    if (form_.snapshots) return;
+    if (form_.adjoint == adjoint_form::recorded) own_live();
+    else demand(0);
+    if (form_.adjoint == adjoint_form::with_next) {
+      lapsed_ += std::exchange(next_lapses_, live_lapses_) ? 1 : 0;
+      next_ = !live_is_pinned_;
+      next_slot_ = live_slot_;
+    }
+    live_ = form_.adjoint != adjoint_form::with_next;
+    if (!live_) leave_slot();
+  }
+
+  sweep_form form_;
+  tallied_plan plan_;
+  tally_weights weights_;
+  slot_index frames_;
+  slot_map at_turn_;  // of a kept run: the slots that are full at the turn, and are still
+  bool pinned_;
+  bool live_is_pinned_;
+  bool live_ = true, final_ = false, next_ = false, turned_ = false;
+  bool live_is_shared_ = false;  // live is the final state, or x1
+  bool live_lapses_ = false, next_lapses_ = false;
+  slot_index lapsed_ = 0, kept_ = 0, peak_ = 0, standing_ = 0;
+  slot_index live_slot_ = no_slot, next_slot_ = no_slot, initial_slot_ = no_slot;
+  wide tapes_ = 0, tapes_now_ = 0;
+  bool last_tape_ = false;  // a recording adjoint's turn keeps its tape until that step is reversed
+  heaviest_moment heaviest_;
+};
+
+template <schedule Plan>
+[[nodiscard]] constexpr tallied_plan tallied_plan_of(Plan const& plan, sweep_form form) {
+  sweep_form forward = form;
+  if (form.keeps_run) forward.adjoint = adjoint_form::one_step;
+  slot_index const pinned = form.keeps_run && initial_stands_apart(plan) ? 1 : 0;
+  return {initial_is_free(plan), runs_ahead(plan), plan.slots() + working_frames(forward, plan.leaf()) + pinned,
+          plan.slots() + working_frames(form, plan.leaf()) + pinned};
+}
+
+/// Cost: one walk.
+template <schedule Plan>
+[[nodiscard]] constexpr frame_tally tallied(Plan const& plan, sweep_form form, tally_weights weights = {}) {
+  frame_tally tally{form, tallied_plan_of(plan, form), weights};
+  auto cursor = plan.walk();
+  for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) tally.obey(a);
+  return tally;
+}
+
+}  // namespace cairn::detail

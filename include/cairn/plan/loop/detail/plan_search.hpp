@@ -1,0 +1,269 @@
+#pragma once
+/// \file plan_search.hpp  The best plan of every planner within a budget.
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+#include <cairn/core/action.hpp>
+#include <cairn/core/bytes.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/loop/detail/ladder.hpp>
+#include <cairn/plan/loop/detail/makers.hpp>
+#include <cairn/plan/loop/detail/workload.hpp>
+#include <cairn/plan/loop/most_slots.hpp>
+#include <cairn/plan/loop/planned.hpp>
+#include <cairn/plan/loop/planning_options.hpp>
+
+namespace cairn::detail {
+
+[[nodiscard]] constexpr step_index steps_of(workload const& work, char const* who) {
+  if (!work.steps) throw invalid_plan{who, "the workload does not say how many steps the loop has", {}, "give workload::steps"};
+  if (*work.steps < 0) throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", *work.steps}}, "give 0 or more"};
+  check_state_bytes(work, who);
+  return *work.steps;
+}
+
+/// Asks one planner after the other for its cheapest plan that fits.
+class plan_search {
+ public:
+  plan_search(workload const& work, byte_size budget, planning_options const& options, bool other_tiers, char const* who)
+      : work_{work}, steps_{steps_of(work, who)}, budget_{budget}, options_{options}, other_tiers_{other_tiers} {
+    if (options.leaf && *options.leaf < 1) throw invalid_plan{who, "a leaf has at least 1 step", {{"leaf", *options.leaf}}, "give 1 or more"};
+    in_memory<store_all_maker>(planner::store_all);
+    in_memory<uniform_maker>(planner::uniform);
+    in_memory<revolve_maker>(planner::revolve);
+    by_units();
+    on_tiers();
+    std::stable_sort(found.begin(), found.end(), [&](planned const& a, planned const& b) { return is_cheaper(a.cost, b.cost, work_); });
+  }
+
+  std::vector<planned> found;            ///< at most one of each planner, the cheapest first
+  std::vector<skipped_planner> skipped;  ///< the other planners that suit the workload
+
+ private:
+  [[nodiscard]] bool is_wanted(planner by) const { return !options_.only || *options_.only == by; }
+  [[nodiscard]] bool is_leaf_form() const { return work_.form.adjoint == adjoint_form::leaf; }
+
+  /// The best plan of one planner so far, and the least that any of its plans takes.
+  struct contest {
+    std::vector<planned> best;
+    wide least = ~wide{0};
+  };
+  template <class Make>
+  bool try_widest(contest& so_far, planner by, plan_parameters with, Make const& make) {
+    slot_fit const fit = most_slots_within(budget_, work_, make);
+    so_far.least = (std::min)(so_far.least, fit.bytes);
+    if (!fit.fits) return false;
+    with.slots = fit.slots;
+    enter(so_far, plan_of(make(fit.slots), work_, by, with));
+    return true;
+  }
+  /// Where it takes time to keep a state in memory, fewer of them may be faster than as many as fit.   \pre make(slots) knows its totals
+  template <class Make>
+  void try_narrower(contest& so_far, planner by, plan_parameters with, Make const& make) {
+    slot_index const most = most_slots_within(budget_, work_, make).slots;
+    auto const seconds = [&](slot_index slots) {
+      auto const counts = make(slots).counts();
+      return seconds_of(counts, work_, wide(counts.peak_slots));
+    };
+    double least = seconds(most);
+    with.slots = most;
+    for (slot_index slots = make.least(); slots < most; slots = next_on_ladder(slots, 64, 16))
+      if (double const now = seconds(slots); now < least) least = now, with.slots = slots;
+    if (with.slots < most) enter(so_far, plan_of(make(with.slots), work_, by, with));
+  }
+  [[nodiscard]] bool memory_costs() const {
+    return work_.tiers.memory.write_seconds > 0 || work_.tiers.memory.read_seconds > 0 || work_.frame_seconds > 0;
+  }
+  void enter(contest& so_far, planned&& plan) {
+    if (!fits(plan.cost)) return;
+    if (so_far.best.empty()) so_far.best.push_back(std::move(plan));
+    else if (is_cheaper(plan.cost, so_far.best[0].cost, work_)) so_far.best[0] = std::move(plan);
+  }
+  [[nodiscard]] bool fits(cost const& sum) const {
+    bool fit = sum.memory_bytes <= budget_.count();
+    for (tier const where : all_tiers)
+      if (where != tier::memory) fit = fit && sum.tier_bytes[std::size_t(where)] <= work_.tiers[where].bytes;
+    return fit;
+  }
+  void close(contest&& so_far, planner by, skip_reason reason = skip_reason::budget) {
+    if (so_far.best.empty()) skipped.push_back({by, reason, reason == skip_reason::budget && so_far.least != ~wide{0} ? so_far.least : 0});
+    else found.push_back(std::move(so_far.best[0]));
+  }
+
+  /// Leaves of all lengths that fit: each up to 64 steps, above that some of them, and then all those near the best one.
+  template <class Maker>
+  void in_memory(planner by) {
+    if (!is_wanted(by)) return;
+    contest so_far;
+    auto const with_leaf = [&](step_index leaf) {
+      plan_parameters with{.leaf = leaf, .free_initial = by == planner::revolve};
+      if (try_widest(so_far, by, with, Maker{steps_, leaf}) && memory_costs()) try_narrower(so_far, by, with, Maker{steps_, leaf});
+    };
+    step_index const longest = steps_ < 1 ? 1 : steps_;
+    if (options_.leaf || !is_leaf_form()) {
+      with_leaf(options_.leaf ? (std::min)(*options_.leaf, longest) : 1);
+      return close(std::move(so_far), by);
+    }
+    auto const has_room = [&](step_index leaf) { return leaf == 1 || tape_of_leaf(work_, leaf) <= budget_.count(); };
+    for (step_index leaf = 1; leaf < longest && has_room(leaf); leaf = next_on_ladder(leaf, 64, 16)) with_leaf(leaf);
+    if (has_room(longest)) with_leaf(longest);
+    if (!so_far.best.empty()) {
+      step_index const best = so_far.best[0].with.leaf, around = std::min<step_index>(best / 16, 100);
+      for (step_index leaf = std::max<step_index>(65, best - around); best > 64 && leaf <= (std::min)(best + around, longest) && has_room(leaf); ++leaf)
+        with_leaf(leaf);
+    }
+    close(std::move(so_far), by);
+  }
+
+  /// How many slots a table over all steps may have; 0 where it may not have one.
+  [[nodiscard]] slot_index most_in_table() const {
+    wide const rows = options_.most_table_cells / wide(std::max<step_index>(steps_, 1));
+    return slot_index((std::min)(rows, wide(useful_slots(steps_))));
+  }
+  [[nodiscard]] bool is_walkable() const { return steps_ <= most_walked_steps; }
+  /// What makes a plan by a table: there is none where it has no room. `make_with(far)` is the planner with that many slots elsewhere, of
+  /// which fewer leave more room for slots in memory.
+  template <class MakeWith>
+  void by_table(planner by, slot_index most_far, MakeWith const& make_with) {
+    contest so_far;
+    skip_reason reason = skip_reason::budget;
+    for (slot_index elsewhere = most_far;; elsewhere /= 4) {
+      try {
+        try_widest(so_far, by, {.far_slots = elsewhere}, make_with(elsewhere));
+      } catch (invalid_plan const&) {
+        reason = skip_reason::table;
+      } catch (too_much_work const&) {
+        reason = skip_reason::work;
+      }
+      if (elsewhere < 16 || elsewhere == unlimited_slots) break;
+    }
+    close(std::move(so_far), by, reason);
+  }
+
+  /// A unit is a state; tapes take as many of them as they need.
+  void by_units() {
+    if (work_.form.adjoint != adjoint_form::recorded || work_.form.keeps_run || work_.form.snapshots || !is_wanted(planner::mixed)) return;
+    if (!is_walkable()) return skipped.push_back({planner::mixed, skip_reason::length});
+    wide const share = work_.state_bytes > 0 ? (work_.tape_bytes + work_.state_bytes - 1) / work_.state_bytes : 1;
+    auto const tape_units = slot_index(std::clamp<wide>(share, 1, wide{1} << 31));
+    plan_parameters with{.tape_units = wide(tape_units), .free_initial = true};
+    contest so_far;
+    auto const make = [&](slot_index most) { return mixed_maker{steps_, tape_units, most, work_.tapes_restart, options_.most_table_bytes, options_.limit}; };
+    auto const all = slot_index(std::min<wide>(wide(steps_) * wide(tape_units), wide{1} << 40));
+    enter_units(so_far, with, make(all), all);  // the tapes of all steps need no table
+    skip_reason reason = most_in_table() > 0 ? skip_reason::budget : skip_reason::table;
+    if (slot_index const rows = most_in_table(); so_far.best.empty() && rows > 0) {
+      try {
+        slot_fit const fit = most_slots_within(budget_, work_, make((std::min)(rows, all)));
+        so_far.least = (std::min)(so_far.least, fit.bytes);
+        if (fit.fits) enter_units(so_far, with, make(rows), fit.slots);
+      } catch (too_much_work const&) {
+        reason = skip_reason::work;
+      }
+    }
+    close(std::move(so_far), planner::mixed, reason);
+  }
+  void enter_units(contest& so_far, plan_parameters with, mixed_maker const& make, slot_index units) {
+    with.units = wide(units);
+    try {
+      enter(so_far, plan_of(make(units), work_, planner::mixed, with));
+    } catch (invalid_plan const&) {
+      // this many need a table that is too large
+    }
+  }
+
+  void on_tiers() {
+    bool elsewhere = false;
+    for (tier const where : all_tiers) elsewhere = elsewhere || (where != tier::memory && work_.tiers[where].bytes > 0);
+    elsewhere = elsewhere && other_tiers_;
+    if (is_leaf_form() && options_.leaf.value_or(1) > 1) return;
+    if (elsewhere) two_levels();
+    if (elsewhere || (memory_costs() && !options_.only)) tables(elsewhere);
+  }
+  void tables(bool elsewhere) {
+    slot_index const rows = most_in_table();
+    auto const refused = [&](planner by) {
+      if (!is_wanted(by)) return true;
+      bool const walks = is_walkable();
+      if (walks && rows > 0) return false;
+      skipped.push_back({by, walks ? skip_reason::table : skip_reason::length});
+      return true;
+    };
+    slot_index const half = elsewhere ? (rows + 1) / 2 : 0;
+    wide const allowed = options_.most_table_bytes;
+    if (!refused(planner::hrevolve))
+      by_table(planner::hrevolve, half, [&](slot_index there) { return hrevolve_maker{work_, steps_, std::max<slot_index>(rows - there, 1), there, allowed, options_.limit}; });
+    if (!elsewhere || work_.tiers.disk.bytes == 0) return;
+    if (!refused(planner::multistage)) {
+      wide const room = work_.state_bytes > 0 ? work_.tiers.disk.bytes / work_.state_bytes : wide(half);
+      by_table(planner::multistage, slot_index((std::min)(room, wide(half))),
+               [&](slot_index there) { return multistage_maker{steps_, there, useful_slots(steps_), allowed, options_.limit}; });
+    }
+    if (!refused(planner::disk_revolve))
+      by_table(planner::disk_revolve, unlimited_slots, [&](slot_index) { return disk_revolve_maker{work_, steps_, allowed, options_.limit}; });
+  }
+
+  /// Periods from the shortest that there is room for; each with as many states inside as fit.
+  void two_levels() {
+    if (!is_wanted(planner::two_level)) return;
+    contest so_far;
+    for (tier const where : all_tiers) {
+      if (where == tier::memory || work_.tiers[where].bytes == 0 || steps_ < 1) continue;
+      wide const room = work_.state_bytes > 0 ? work_.tiers[where].bytes / work_.state_bytes : wide(steps_);
+      if (room < 1) continue;
+      auto const shortest = step_index((wide(steps_) + room - 1) / room);
+      slot_fit const fit = most_slots_within(budget_, work_, two_level_maker{steps_, steps_, where});
+      so_far.least = (std::min)(so_far.least, fit.bytes);
+      if (!fit.fits) continue;
+      auto const seconds = [&](step_index period) {
+        auto const counts = two_level_maker{steps_, period, where}.as_is(fit.slots).counts();
+        return has_times(work_) ? seconds_of(counts, work_, wide(counts.on(tier::memory).peak)) : double(step_calls(counts, work_.form.adjoint));
+      };
+      step_index best = shortest;
+      double least = seconds(best);
+      for (step_index period = shortest; period < steps_; period = next_on_ladder(period, 64, 8)) {
+        double const now = seconds(period);
+        if (now < least) least = now, best = period;
+      }
+      while (!try_widest(so_far, planner::two_level, {.far_slots = leaves_in(steps_, best), .period = best}, two_level_maker{steps_, best, where}) && best < steps_)
+        best = best > steps_ / 2 ? steps_ : 2 * best;  // fewer slots to be numbered
+    }
+    close(std::move(so_far), planner::two_level);
+  }
+
+  workload const& work_;
+  step_index steps_;
+  byte_size budget_;
+  planning_options const& options_;
+  bool other_tiers_;
+};
+
+/// The plan that takes the least memory of all.
+[[nodiscard]] inline planned smallest_plan(workload const& work, char const* who) {
+  step_index const steps = steps_of(work, who);
+  auto const made = [&](planner by, plan_parameters with, auto const& make) {
+    with.slots = make.least();
+    return plan_of(make(with.slots), work, by, with);
+  };
+  planned least = made(planner::revolve, {.free_initial = true}, revolve_maker{steps});
+  auto const compare = [&](planned&& other) {
+    if (other.cost.memory_bytes < least.cost.memory_bytes) least = std::move(other);
+  };
+  compare(made(planner::uniform, {}, uniform_maker{steps}));
+  if (work.form.adjoint == adjoint_form::leaf && steps > 1)
+    compare(made(planner::revolve, {.leaf = steps, .free_initial = true}, revolve_maker{steps, steps}));
+  for (tier const where : all_tiers) {
+    wide const room = where == tier::memory || steps < 1 ? 0 : work.state_bytes > 0 ? work.tiers[where].bytes / work.state_bytes : wide(steps);
+    if (work.tiers[where].bytes == 0 || room < 1) continue;
+    compare(made(planner::two_level, {.far_slots = 1, .period = steps}, two_level_maker{steps, steps, where}));
+  }
+  return least;
+}
+
+[[nodiscard]] inline planned certified(planned plan, workload const& work) {
+  plan.proof = certify(plan.cost, work);
+  return plan;
+}
+
+}  // namespace cairn::detail

@@ -1,0 +1,76 @@
+#pragma once
+/// \file verify.hpp  Plays a whole schedule on step numbers: the oracle for every schedule.
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/loop/interpreter.hpp>
+#include <cairn/schedule/position.hpp>
+
+namespace cairn {
+
+/// What `check` found: the totals of a sound schedule, or the first action that no executor could obey.
+struct verdict {
+  flaw reason = flaw::none;  ///< what is wrong, if anything is
+  wide number = 0;         ///< of the action last played, counted from 0
+  action culprit;          ///< that action; `done` for a sound schedule
+  schedule_counts counts;  ///< up to there
+  [[nodiscard]] constexpr explicit operator bool() const noexcept { return reason == flaw::none; }  ///< whether the schedule is sound
+};
+
+namespace detail {
+
+template <schedule Plan>
+[[nodiscard]] constexpr schedule_limits limits_of(Plan const& plan) {
+  return {plan.steps(), plan.slots(), tapes_of(plan), plan.leaf(), initial_is_free(plan), tapes_restart(plan), units_of(plan)};
+}
+
+/// Whether the action names the tier on which the plan says that the slot lies; a plan that does not say may use any.
+template <schedule Plan>
+[[nodiscard]] constexpr bool on_its_tier(Plan const& plan, action const& a) {
+  return a.kind != action_kind::save || !has_slot_tiers(plan) || slot_tier(plan, a.slot) == a.where;
+}
+
+template <schedule Plan>
+[[nodiscard]] constexpr verdict interpret(Plan const& plan, interpreter machine) {
+  cursor_of<Plan> cursor = plan.walk();
+  verdict found;
+  for (;; ++found.number) {
+    found.culprit = cursor.next();
+    found.reason = machine.obey(found.culprit);
+    if (found.reason == flaw::none && !on_its_tier(plan, found.culprit)) found.reason = flaw::wrong_tier;
+    if (found.reason != flaw::none || found.culprit.kind == action_kind::done) break;
+  }
+  found.counts = machine.counts();
+  return found;
+}
+
+[[nodiscard]] constexpr schedule_counts accepted(verdict const& found) {
+  if (found) return found.counts;
+  throw invalid_schedule{"cairn::verify", describe(found.reason),
+                         {{"action", found.number}, {"step", found.culprit.from}, {"to", found.culprit.to}, {"slot", found.culprit.slot}}, ""};
+}
+
+}  // namespace detail
+
+/// Plays the plan to its end or to its first flaw. Cost: O(actions) time, O(slots in use) memory.
+template <schedule Plan>
+[[nodiscard]] constexpr verdict check(Plan const& plan) {
+  return detail::interpret(plan, interpreter{detail::limits_of(plan)});
+}
+/// The same for a plan that takes over a sweep at `position`; its first action may not need a live state.
+template <schedule Plan>
+[[nodiscard]] constexpr verdict check(Plan const& plan, sweep_position const& position) {
+  return detail::interpret(plan, interpreter{detail::limits_of(plan), position});
+}
+
+/// The totals of the plan.   \throws invalid_schedule   with the number, range and slot of the first action that cannot be obeyed
+template <schedule Plan>
+schedule_counts constexpr verify(Plan const& plan) {
+  return detail::accepted(check(plan));
+}
+/// The totals of a plan that takes over a sweep at `position`.   \throws invalid_schedule
+template <schedule Plan>
+schedule_counts constexpr verify(Plan const& plan, sweep_position const& position) {
+  return detail::accepted(check(plan, position));
+}
+
+}  // namespace cairn

@@ -1,0 +1,37 @@
+#pragma once
+/// \file quantities.hpp  Numbers for people and for tables, the same from every compiler and in every locale.
+#include <charconv>
+#include <string>
+#include <cairn/core/bytes.hpp>
+#include <cairn/plan/text/detail/ticks.hpp>
+
+namespace cairn::detail {
+
+/// With that many digits at most: "0.0123", "1.5e+09".
+[[nodiscard]] inline std::string number_text(double value, int digits = 4) {
+  char text[64];
+  auto const end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, digits);
+  return {text, end.ptr};
+}
+/// As few digits as give the same number when read again.
+[[nodiscard]] inline std::string exact_text(double value) {
+  char text[64];
+  auto const end = std::to_chars(text, text + sizeof text, value);
+  return {text, end.ptr};
+}
+/// "1.82 s", "310 us", "4.2 h".
+[[nodiscard]] inline std::string seconds_text(double seconds) {
+  struct unit { double size; char const* name; };
+  constexpr unit units[] = {{86400, " days"}, {3600, " h"}, {60, " min"}, {1, " s"}, {1e-3, " ms"}, {1e-6, " us"}};
+  for (unit const& in : units)
+    if (seconds >= in.size * (in.size > 1 ? 2 : 1)) return number_text(seconds / in.size, 3) + in.name;
+  return seconds > 0 ? number_text(seconds * 1e9, 3) + " ns" : "0 s";
+}
+/// "12 %", "0.4 %", "250 %".
+[[nodiscard]] inline std::string percent_text(double share) {
+  if (!(share >= 10 && share <= 1e15)) return number_text(100 * share, 2 + (share >= 1 ? 1 : 0)) + " %";
+  return digits_of(wide(100 * share + 0.5)) + " %";
+}
+[[nodiscard]] inline std::string bytes_text(wide bytes) { return to_short_text(bytes).c_str(); }
+
+}  // namespace cairn::detail

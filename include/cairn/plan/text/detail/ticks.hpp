@@ -1,0 +1,67 @@
+#pragma once
+/// \file ticks.hpp  The numbers along an axis.
+#include <cstdint>
+#include <string>
+#include <vector>
+#include <cairn/core/bytes.hpp>
+#include <cairn/core/detail/text.hpp>
+#include <cairn/core/wide.hpp>
+
+namespace cairn::detail {
+
+[[nodiscard]] inline std::string digits_of(wide number) { return text<40>{}.add(number).c_str(); }
+
+/// Where `value` of 0 .. `range` lies on a line of `length` units, to the nearest; 0 for an empty range. 0 <= length < 2^31
+[[nodiscard]] constexpr std::int64_t place_on(wide value, wide range, std::int64_t length) noexcept {
+  while (range >> 96 != 0) range >>= 1, value >>= 1;
+  return range == 0 ? 0 : std::int64_t((value * wide(length) + range / 2) / range);
+}
+
+/// The least of 1, 2, 5, 10, 20, 50 ... that goes into `most` at most `count` times. count >= 1
+[[nodiscard]] constexpr wide tick_step(wide most, wide count) noexcept {
+  for (wide ten = 1;; ten *= 10)
+    for (wide const step : {ten, 2 * ten, 5 * ten})
+      if (most / step <= count) return step;
+}
+
+struct tick {
+  wide at = 0;
+  std::string label;
+};
+
+/// What an axis counts in: `unit` of it is 1, and is called `name`.
+struct axis_unit {
+  wide unit = 1;
+  std::string name;
+};
+
+/// The binary unit of which `most` bytes are four at least.
+[[nodiscard]] inline axis_unit byte_unit(wide most) {
+  int power = 0;
+  wide unit = 1;
+  while (power < 6 && most / 1024 >= 4 * unit) ++power, unit *= 1024;
+  std::string const name = power == 0 ? "bytes" : std::string{unit_letters[power]} + "iB";
+  return {unit, name};
+}
+
+/// `value` in units, with one or two decimals where it is not whole and small.
+[[nodiscard]] inline std::string in_units(wide value, wide unit) {
+  wide const places = value % unit == 0 ? 1 : value / unit < 100 ? 100 : 10;
+  wide const rounded = value / unit * places + (value % unit * places + unit / 2) / unit;
+  std::string text = digits_of(rounded / places);
+  if (places == 1) return text;
+  std::string const rest = digits_of(rounded % places);
+  return text + "." + (places == 100 && rest.size() == 1 ? "0" : "") + rest;
+}
+
+/// Round numbers from 0, about `count` at most, and `most` itself in the place of one that is too near.
+[[nodiscard]] inline std::vector<tick> ticks_to(wide most, wide count, wide unit = 1) {
+  std::vector<tick> all;
+  wide const step = tick_step(most / unit, count) * unit;
+  for (wide at = 0; at < most; at += step)
+    if (at == 0 || 5 * (most - at) >= 2 * step) all.push_back({at, in_units(at, unit)});
+  all.push_back({most, in_units(most, unit)});
+  return all;
+}
+
+}  // namespace cairn::detail

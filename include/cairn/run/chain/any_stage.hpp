@@ -1,0 +1,160 @@
+#pragma once
+/// \file any_stage.hpp  Any stage, chosen at run time, as one type: chains of them are vectors.
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/bytes_of.hpp>
+#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/stage_checks.hpp>
+#include <cairn/core/detail/stage_signature.hpp>
+#include <cairn/core/stage_value.hpp>
+#include <cairn/run/chain/detail/call.hpp>
+
+namespace cairn {
+namespace detail {
+
+template <class Stage, class... Index>
+concept tells_work = requires(Stage& s, Index... i) { std::int64_t(s.work_bytes(i...)); };
+
+/// The types that a stage takes and gives.
+struct types_of_stage {
+  type_mark state, next, adjoint, bar;  ///< before it and behind it; adjoint is that of state, bar that of next
+  bool sized;                           ///< the bytes of what it makes can be told
+};
+
+}  // namespace detail
+
+/// A stage of any type. Its states, tapes and adjoints become `stage_value`s; each keeps the type that it had.
+/// Cost: two allocations and three virtual calls a call of the stage.
+class any_stage {
+  /// The stage that the user gave, behind virtual functions.
+  struct model {
+    virtual ~model() = default;
+    [[nodiscard]] virtual stage_value forward(stage_view x) = 0;
+    [[nodiscard]] virtual stage_value record(stage_view x) = 0;
+    [[nodiscard]] virtual stage_view output(stage_value const& tape) const = 0;
+    [[nodiscard]] virtual stage_value backward(stage_view x, stage_value& tape, stage_value& bar) = 0;
+    [[nodiscard]] virtual detail::types_of_stage types() const noexcept = 0;
+    [[nodiscard]] virtual detail::stage_shape shape() const noexcept = 0;
+    [[nodiscard]] virtual std::int64_t work_bytes() = 0;
+    [[nodiscard]] virtual void* get(detail::type_mark type) noexcept = 0;
+  };
+  template <class Stage, class X, class Bar>
+  struct model_of final : model {
+    using reading = detail::stage_reading<Stage, X, Bar>;
+    using next = typename reading::next;
+    using tape = typename reading::tape;
+    using adjoint = typename reading::adjoint;
+    static constexpr detail::stage_shape read = reading::shape;
+
+    template <class From>
+    explicit model_of(From&& from) : stage(std::forward<From>(from)) {}
+    stage_value forward(stage_view x) override {
+      X const& state = x.get<X>();
+      return stage_value::made_by([&]() -> next { return detail::stage_forward(stage, state); });
+    }
+    stage_value record(stage_view x) override {
+      if constexpr (read.taped) {
+        X const& state = x.get<X>();
+        return stage_value::made_by([&]() -> tape { return detail::stage_record(stage, state); });
+      } else return forward(x);
+    }
+    stage_view output(stage_value const& kept) const override {
+      if constexpr (read.taped) return stage_view{stage.output(kept.get<tape>())};
+      else return kept.view();
+    }
+    stage_value backward(stage_view x, stage_value& kept, stage_value& bar) override {
+      X const* state = nullptr;
+      if constexpr (read.needs_state) state = detail::address_of(x.get<X>());
+      tape& used = kept.get<tape>();
+      Bar& old = bar.get<Bar>();
+      if constexpr (read.gives_adjoint) return stage_value::made_by([&]() -> adjoint { return detail::stage_backward(stage, state, used, old); });
+      else {
+        detail::stage_backward(stage, state, used, old);
+        return std::move(bar);
+      }
+    }
+    detail::types_of_stage types() const noexcept override {
+      constexpr bool sized = sized_state<next> && sized_state<tape> && sized_state<adjoint> && sized_state<Bar>;
+      return {detail::mark_of<X>(), detail::mark_of<next>(), detail::mark_of<adjoint>(), detail::mark_of<Bar>(), sized};
+    }
+    detail::stage_shape shape() const noexcept override { return read; }
+    std::int64_t work_bytes() override {
+      if constexpr (detail::tells_work<Stage>) return std::int64_t(stage.work_bytes());
+      else return 0;
+    }
+    void* get(detail::type_mark type) noexcept override { return type == detail::mark_of<Stage>() ? static_cast<void*>(detail::address_of(stage)) : nullptr; }
+
+    mutable Stage stage;
+  };
+  /// Of a stage that takes X; void where it does not say so.
+  template <class Stage, class X, class Bar>
+  struct reading_of {
+    using next = typename detail::next_state<Stage, detail::stage_arguments<X const&>>::type;
+    using bar = std::conditional_t<std::is_void_v<Bar>, next, Bar>;
+    static consteval detail::stage_fault fault() {
+      if constexpr (detail::fault_of_next<next>() != detail::stage_fault::none) return detail::fault_of_next<next>();
+      else return detail::stage_reading<Stage, X, bar>::shape.wrong;
+    }
+    using model = model_of<Stage, X, bar>;
+  };
+  template <class Stage, class Bar>
+  struct reading_of<Stage, void, Bar> {
+    static consteval detail::stage_fault fault() { return detail::stage_fault::untold; }
+  };
+  template <class Stage>
+  using told_reading = reading_of<Stage, typename decltype(detail::told_state<Stage>())::type, typename decltype(detail::told_adjoint<Stage>())::type>;
+  explicit any_stage(model* of) noexcept : stage_{of} {}
+
+ public:
+  /// Keeps `stage`, whose forward and backward say by their parameters which state and which adjoint they take; an adjoint that is not told
+  /// is of the type of the state behind the stage.
+  template <class Stage>
+    requires(!std::is_same_v<std::remove_cvref_t<Stage>, any_stage>)
+  any_stage(Stage&& stage) {
+    using reading = told_reading<std::remove_cvref_t<Stage>>;
+    if constexpr (detail::check_stages<reading::fault()>()) stage_ = new typename reading::model(std::forward<Stage>(stage));
+  }
+  /// The same for a stage that does not say it: X is the state before it, Bar the adjoint of the state behind it, that state itself where left out.
+  template <class X, class Bar = void, class Stage>
+  [[nodiscard]] static any_stage taking(Stage&& stage) {
+    using reading = reading_of<std::remove_cvref_t<Stage>, X, Bar>;
+    if constexpr (detail::check_stages<reading::fault()>()) return any_stage{static_cast<model*>(new typename reading::model(std::forward<Stage>(stage)))};
+    else return any_stage{static_cast<model*>(nullptr)};
+  }
+  any_stage(any_stage&& other) noexcept : stage_{std::exchange(other.stage_, nullptr)} {}  ///< takes the stage of `other`
+  any_stage& operator=(any_stage&& other) noexcept {  ///< takes the stage of `other`
+    std::swap(stage_, other.stage_);
+    return *this;
+  }
+  ~any_stage() { delete stage_; }
+
+  /// The stage inside, for what it has summed up.   \throws invalid_call   where it is of another type
+  template <class Stage>
+  [[nodiscard]] Stage& get() {
+    void* const inside = stage_->get(detail::mark_of<Stage>());
+    if (inside == nullptr) detail::refuse_type();
+    return *static_cast<Stage*>(inside);
+  }
+
+  /// The state behind the stage.   \throws invalid_call   where x is not what it takes
+  [[nodiscard]] stage_value forward(stage_view x) { return stage_->forward(x); }
+  /// The tape of the stage.   \throws invalid_call   where x is not what it takes
+  [[nodiscard]] stage_value record(stage_view x) { return stage_->record(x); }
+  /// The state behind the stage, inside its tape.
+  [[nodiscard]] stage_view output(stage_value const& tape) const { return stage_->output(tape); }
+  /// The adjoint before the stage; x may be left empty where it is not needed.   \throws invalid_call   where a value is of another type
+  [[nodiscard]] stage_value backward(stage_view x, stage_value& tape, stage_value& bar) { return stage_->backward(x, tape, bar); }
+  [[nodiscard]] bool needs_state() const noexcept { return stage_->shape().needs_state; }  ///< whether backward needs x beside the tape
+  /// What the stage tells of itself, see `chain_probe`.
+  [[nodiscard]] std::int64_t work_bytes() { return stage_->work_bytes(); }
+  [[nodiscard]] bool gives_adjoint() const noexcept { return stage_->shape().gives_adjoint; }  ///< whether backward makes a new adjoint beside the old one
+  /// The types that it takes and gives.
+  [[nodiscard]] detail::types_of_stage types() const noexcept { return stage_->types(); }
+
+ private:
+  model* stage_ = nullptr;
+};
+
+}  // namespace cairn

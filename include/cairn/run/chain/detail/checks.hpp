@@ -1,0 +1,121 @@
+#pragma once
+/// \file checks.hpp  What `chain_gradient` asks of its arguments: one error for each misuse, and for any_stage one exception.
+#include <concepts>
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/detail/checks.hpp>
+#include <cairn/core/detail/stage_checks.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/stage_value.hpp>
+#include <cairn/run/chain/any_stage.hpp>
+#include <cairn/run/chain/detail/list.hpp>
+#include <cairn/run/chain/detail/seed.hpp>
+#include <cairn/run/chain/detail/sweep.hpp>
+#include <cairn/run/chain/detail/tuple.hpp>
+
+namespace cairn::detail {
+
+template <class Stages> inline constexpr bool of_any_stages = false;
+template <stage_list Stages>
+inline constexpr bool of_any_stages<Stages> = std::is_same_v<typename stage_access<Stages>::stage, any_stage>;
+
+/// Of the forward functions of a tuple, one after the other.
+template <class Stages, class X0, std::size_t Place = 0>
+[[nodiscard]] consteval stage_fault fault_of_tuple_forward() {
+  if constexpr (Place == std::tuple_size_v<std::remove_const_t<Stages>>) return stage_fault::none;
+  else {
+    constexpr auto found = fault_of_next<typename state_in<Stages, X0, Place + 1>::type>();
+    if constexpr (found != stage_fault::none) return found;
+    else return fault_of_tuple_forward<Stages, X0, Place + 1>();
+  }
+}
+/// Of the rest of them, from the last one.
+template <class Stages, class X0, class Bar, std::size_t Place>
+[[nodiscard]] consteval stage_fault fault_of_tuple_backward() {
+  if constexpr (Place == 0) return stage_fault::none;
+  else {
+    constexpr auto found = stage_at<Stages, X0, Bar, Place - 1, std::tuple_size_v<std::remove_const_t<Stages>>>::reading::shape.wrong;
+    if constexpr (found != stage_fault::none) return found;
+    else return fault_of_tuple_backward<Stages, X0, Bar, Place - 1>();
+  }
+}
+/// Of the forward function of a stage that serves all states.
+template <class Stages, class X0>
+[[nodiscard]] consteval stage_fault fault_of_list_forward() {
+  if constexpr (of_any_stages<Stages>) return stage_fault::none;
+  else {
+    using next = typename stage_access<Stages>::template next<X0>;
+    if constexpr (fault_of_next<next>() != stage_fault::none) return fault_of_next<next>();
+    else return std::is_same_v<next, X0> ? stage_fault::none : stage_fault::two_states;
+  }
+}
+template <class Stages, class X0, class Bar>
+[[nodiscard]] consteval stage_fault fault_of_list_backward() {
+  if constexpr (of_any_stages<Stages>) return stage_fault::none;
+  else {
+    using reading = typename stage_access<Stages>::template reading<X0, Bar>;
+    if constexpr (reading::shape.wrong != stage_fault::none) return reading::shape.wrong;
+    else return std::is_same_v<typename reading::adjoint, Bar> ? stage_fault::none : stage_fault::two_adjoints;
+  }
+}
+
+/// The types of a chain: what holds it during a sweep, and the last state as a seed sees it.
+template <class Stages, class X0, bool IsList = stage_list<Stages>>
+struct chain_types {
+  using last = typename state_in<Stages, X0, std::tuple_size_v<std::remove_const_t<Stages>>>::type;
+  template <class Bar> using memory = chain_tuple<Stages, X0, Bar>;
+  static consteval stage_fault fault_forward() { return fault_of_tuple_forward<Stages, X0>(); }
+  template <class Bar>
+  static consteval stage_fault fault_backward() { return fault_of_tuple_backward<Stages, X0, Bar, std::tuple_size_v<std::remove_const_t<Stages>>>(); }
+};
+template <class Stages, class X0>
+struct chain_types<Stages, X0, true> {
+  using last = std::conditional_t<of_any_stages<Stages>, stage_view, X0>;
+  template <class Bar> using memory = chain_list<Stages, X0, Bar>;
+  static consteval stage_fault fault_forward() { return fault_of_list_forward<Stages, X0>(); }
+  template <class Bar>
+  static consteval stage_fault fault_backward() { return fault_of_list_backward<Stages, X0, Bar>(); }
+};
+
+/// Of stages, their way forward, and the plan.
+template <class Stages, class X0, class Plan>
+[[nodiscard]] consteval stage_fault fault_of_chain_forward() {
+  if constexpr (!stage_list<Stages> && !stage_tuple<Stages>) return stage_fault::stages;
+  else if constexpr (!chain_plan_like<Plan>) return stage_fault::plan;
+  else return chain_types<Stages, X0>::fault_forward();
+}
+/// Of the seed and the way back. \tparam Seeded  what the seed is, or makes of the last state   \tparam Bar  the adjoint
+template <class Stages, class X0, class Seed, class Seeded, class Bar>
+[[nodiscard]] consteval stage_fault fault_of_chain_backward() {
+  if constexpr (std::is_void_v<Seeded>) return stage_fault::seed_nothing;
+  else if constexpr (function_like<Seeded>) return stage_fault::seed_other;
+  else if constexpr (!kept_alone<Seeded> || !std::move_constructible<Seeded>) return stage_fault::seed_view;
+  else if constexpr (shared_seed<Seed, typename chain_types<Stages, X0>::last>) return stage_fault::seed_shares;
+  else if constexpr (whole_for<Seeded, typename chain_types<Stages, X0>::last>) return stage_fault::seed_whole;
+  else return chain_types<Stages, X0>::template fault_backward<Bar>();
+}
+
+/// Before anything runs: each stage takes what the one before it gives, on both ways.
+/// \throws invalid_plan
+template <class X0, class Seeded, class Stages>
+void check_any_stages(Stages& stages, char const* who) {
+  std::size_t const count = std::size_t(stages.size());
+  type_mark state = mark_of<X0>();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (stages[i].types().state != state)
+      throw invalid_plan{who, "a stage takes another type of state than the one that it is given", {{"stage", i}, {"stages", count}},
+                         "its forward must take what the stage before it returns, the first one x0"};
+    state = stages[i].types().next;
+  }
+  for (std::size_t i = count; i-- > 0;) {
+    bool const last = i + 1 == count;
+    if (last && std::is_same_v<Seeded, stage_value>) continue;  // known when the seed has run
+    if (stages[i].types().bar != (last ? mark_of<Seeded>() : stages[i + 1].types().adjoint))
+      throw invalid_plan{who, "a stage takes another type of adjoint than the one that it is given", {{"stage", i}, {"stages", count}},
+                         "its backward must take what the stage behind it returns, the last one what the seed gives"};
+  }
+}
+
+}  // namespace cairn::detail

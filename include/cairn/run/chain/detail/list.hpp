@@ -1,0 +1,217 @@
+#pragma once
+/// \file list.hpp  The states, tapes and adjoint of a chain whose stages are of one type: those of a vector, or one for all numbers.
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <cairn/core/action.hpp>
+#include <cairn/core/buffers.hpp>
+#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/state_hash.hpp>
+#include <cairn/core/event.hpp>
+#include <cairn/core/stage.hpp>
+#include <cairn/core/stage_value.hpp>
+#include <cairn/run/chain/any_stage.hpp>
+#include <cairn/run/chain/detail/call.hpp>
+#include <cairn/run/chain/detail/memory.hpp>
+#include <cairn/run/chain/detail/seed.hpp>
+#include <cairn/run/chain/store.hpp>
+
+namespace cairn::detail {
+
+template <class Stages> inline constexpr bool is_indexed = false;
+template <class Stage> inline constexpr bool is_indexed<indexed_stages<Stage>> = true;
+/// A vector of stages or another list of them.
+template <class Stages>
+concept stage_vector = requires(Stages& all) {
+  { all.size() } -> std::convertible_to<std::size_t>;
+  all[std::size_t{0}];
+};
+template <class Stages>
+concept stage_list = is_indexed<std::remove_const_t<Stages>> || stage_vector<Stages>;
+
+/// The stage of number i, and how many there are. `with_index(f)` calls f with i for stages that are told their number, else without.
+template <stage_list Stages, bool Indexed = is_indexed<std::remove_const_t<Stages>>>
+struct stage_access {
+  using stage = std::remove_reference_t<decltype(std::declval<Stages&>()[0])>;
+  template <class X> using next = typename next_state<stage, stage_arguments<X const&>>::type;
+  template <class X, class Bar> using reading = stage_reading<stage, X, Bar>;
+  static step_index count(Stages const& all) { return step_index(all.size()); }
+  static stage& at(Stages& all, step_index i) { return all[std::size_t(i)]; }
+  template <class F>
+  static decltype(auto) with_index(step_index, F f) { return f(); }
+};
+template <stage_list Stages>
+struct stage_access<Stages, true> {
+  using stage = std::remove_reference_t<decltype((std::declval<Stages&>().stage))>;
+  template <class X> using next = typename next_state<stage, stage_arguments<X const&, step_index const&>>::type;
+  template <class X, class Bar> using reading = stage_reading<stage, X, Bar, step_index const&>;
+  static step_index count(Stages const& all) { return all.count; }
+  static stage& at(Stages& all, step_index) { return all.stage; }
+  template <class F>
+  static decltype(auto) with_index(step_index i, F f) { return f(i); }
+};
+
+/// Types of a list of stages, and how a state is looked at: as it is, or for `any_stage` as a stage_view.
+template <class Stages, class X0, class Bar>
+struct list_types {
+  using access = stage_access<Stages>;
+  using reading = typename access::template reading<X0, Bar>;
+  using state = X0;
+  using view = X0 const&;
+  using tape = typename reading::tape;
+  static constexpr stage_shape shape = reading::shape;
+
+  static view of(X0 const& x) noexcept { return x; }
+  template <class Stage>
+  static view in_tape([[maybe_unused]] Stage& stage, tape const& kept) {
+    if constexpr (shape.taped) return stage.output(kept);
+    else return kept;
+  }
+  static bool needs_state(typename access::stage const&) noexcept { return shape.needs_state; }
+  /// Bytes that the way back takes for the new adjoint.
+  static std::int64_t adjoint_work(typename access::stage const&, std::int64_t made, std::int64_t old) noexcept {
+    return shape.gives_adjoint ? made : made > old ? made - old : 0;
+  }
+};
+template <class Stages, class X0, class Bar>
+  requires std::is_same_v<typename stage_access<Stages>::stage, any_stage>
+struct list_types<Stages, X0, Bar> {
+  using access = stage_access<Stages>;
+  using state = stage_value;
+  using view = stage_view;
+  using tape = stage_value;
+  static constexpr stage_shape shape{.wrong = stage_fault::none, .taped = true, .gives_adjoint = true};
+
+  static view of(stage_value const& x) noexcept { return x.view(); }
+  template <class X>
+  static view of(X const& x) noexcept { return stage_view{x}; }
+  static view in_tape(any_stage& stage, stage_value const& kept) { return stage.output(kept); }
+  static bool needs_state(any_stage const& stage) noexcept { return stage.needs_state(); }
+  static std::int64_t adjoint_work(any_stage const& stage, std::int64_t made, std::int64_t old) noexcept {
+    return stage.gives_adjoint() ? made : std::int64_t{sizeof(stage_value)} + (made > old ? made - old : 0);
+  }
+};
+
+/// What a list of stages holds during a sweep. States and tapes have a pointer each: 8 (2 L + 1) bytes beside them.
+template <class Stages, class X0, class Bar>
+class chain_list {
+  using types = list_types<Stages, X0, Bar>;
+  using access = typename types::access;
+  using state_type = typename types::state;
+  using tape_type = typename types::tape;
+
+ public:
+  using adjoint_type = Bar;  ///< of state 0
+
+  chain_list(Stages& stages, X0 const& x0) : stages_{stages}, x0_{x0}, states_(std::size_t(count()) + 1), tapes_(std::size_t(count())) {}
+  chain_list(chain_list const&) = delete;
+
+  static step_index count_of(Stages const& stages) { return access::count(stages); }
+  static bool needs_state(Stages& stages, step_index i) { return types::needs_state(access::at(stages, i)); }
+  /// Of `any_stage` that is known only when they are there.
+  static constexpr bool states_may_be_hashed = hashable<state_type> || std::is_same_v<state_type, stage_value>;
+
+  void forward(step_index i) {
+    decltype(auto) x = look(i);
+    states_[std::size_t(i) + 1].make([&] { return access::with_index(i, [&](auto... index) { return stage_forward(stage(i), x, index...); }); });
+  }
+  void record(step_index i) {
+    decltype(auto) x = look(i);
+    tapes_[std::size_t(i)].make([&] {
+      return access::with_index(i, [&](auto... index) {
+        if constexpr (types::shape.taped) return stage_record(stage(i), x, index...);
+        else return stage_forward(stage(i), x, index...);
+      });
+    });
+    drop(i + 1);
+  }
+  void drop(step_index i) noexcept { states_[std::size_t(i)].reset(); }
+  void drop_tape(step_index i) noexcept { tapes_[std::size_t(i)].reset(); }
+  template <class Seed>
+  void loss(Seed&& seed) {
+    decltype(auto) x = look(count());
+    bar_.make([&]() -> Bar { return adjoint_from<Bar>(std::forward<Seed>(seed), x); });
+    drop(count());
+  }
+  void backward(step_index i) {
+    auto& tape = *tapes_[std::size_t(i)];
+    auto const pull = [&](auto const* x) {
+      if constexpr (std::is_same_v<state_type, stage_value>) return stage(i).backward(*x, tape, *bar_);
+      else return access::with_index(i, [&](auto... index) { return stage_backward(stage(i), x, tape, *bar_, index...); });
+    };
+    auto const pull_at_state = [&] {
+      if constexpr (types::shape.needs_state) {
+        decltype(auto) x = look(i);
+        return pull(address_of(x));
+      } else return pull(static_cast<state_type const*>(nullptr));
+    };
+    if constexpr (types::shape.gives_adjoint) {
+      kept<Bar> made;
+      made.make(pull_at_state);
+      bar_ = std::move(made);
+    } else pull_at_state();
+    drop_tape(i);
+    drop(i + 1);
+  }
+  template <class Store>
+  void save(Store& store, tier where, step_index i) { store.save(where, i, look(i)); }
+  template <class Store>
+  void load(Store& store, tier where, step_index i) {
+    if (i == 0) return;
+    states_[std::size_t(i)].make([&]() -> state_type { return load_state<state_type>(store, where, i); });
+  }
+  [[nodiscard]] Bar take_adjoint() { return std::move(*bar_); }
+
+  [[nodiscard]] std::size_t state_bytes(step_index i) const { return states_[std::size_t(i)].bytes(); }
+  [[nodiscard]] std::size_t tape_bytes(step_index i) const { return tapes_[std::size_t(i)].bytes(); }
+  [[nodiscard]] std::size_t adjoint_bytes() const { return bar_.bytes(); }
+  [[nodiscard]] std::int64_t adjoint_work(step_index i, std::int64_t made, std::int64_t old) const { return types::adjoint_work(stage(i), made, old); }
+  [[nodiscard]] std::int64_t work_bytes([[maybe_unused]] step_index i) const {
+    static constexpr bool indexed = is_indexed<std::remove_const_t<Stages>>;
+    using stage_type = typename access::stage;
+    if constexpr (indexed && tells_work<stage_type, step_index>) return std::int64_t(stage(i).work_bytes(i));
+    else if constexpr (!indexed && tells_work<stage_type>) return std::int64_t(stage(i).work_bytes());
+    else return 0;
+  }
+  [[nodiscard]] std::size_t bytes() const {
+    std::size_t sum = bar_.bytes();
+    for (auto const& one : states_) sum += one.bytes();
+    for (auto const& one : tapes_) sum += one.bytes();
+    return sum;
+  }
+  [[nodiscard]] bool is_hashable([[maybe_unused]] step_index i) const {
+    if constexpr (std::is_same_v<state_type, stage_value>) return look(i).is_hashable();
+    else return states_may_be_hashed;
+  }
+  /// Hands out the bytes of state i; false where it is not at hand or its bytes cannot be told.
+  bool visit(step_index i, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) const {
+    if (!at_hand(i)) return false;
+    if constexpr (std::is_same_v<state_type, stage_value>) return look(i).visit(sink, context);
+    else if constexpr (buffered<state_type>) visit_buffers(look(i), [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
+    return buffered<state_type>;
+  }
+
+ private:
+  [[nodiscard]] step_index count() const { return access::count(stages_); }
+  [[nodiscard]] auto& stage(step_index i) const { return access::at(stages_, i); }
+  [[nodiscard]] bool at_hand(step_index i) const { return i == 0 || states_[std::size_t(i)] || tapes_[std::size_t(i) - 1]; }
+  /// State i. A stage_view of nothing where it is not at hand.
+  [[nodiscard]] typename types::view look(step_index i) const {
+    if (i == 0) return types::of(x0_);
+    if (auto const& own = states_[std::size_t(i)]) return types::of(*own);
+    if constexpr (std::is_same_v<typename types::view, stage_view>)
+      if (!tapes_[std::size_t(i) - 1]) return {};
+    return types::in_tape(stage(i - 1), *tapes_[std::size_t(i) - 1]);
+  }
+
+  Stages& stages_;
+  X0 const& x0_;
+  std::vector<kept<state_type>> states_;  ///< 0..L; that of state 0 stays empty
+  std::vector<kept<tape_type>> tapes_;
+  kept<Bar> bar_;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,41 @@
+#pragma once
+/// \file memory.hpp  A place for one state, tape or adjoint of a chain.
+#include <cstddef>
+#include <utility>
+#include <cairn/core/bytes_of.hpp>
+
+namespace cairn::detail {
+
+/// One object or none, by itself on the heap: a chain holds what its plan says, and never room for all its states at once.
+/// The object is made in place and stays where it is, so that it need be neither copied nor moved.
+template <class T>
+class kept {
+ public:
+  kept() = default;
+  kept(kept&& other) noexcept : at_{std::exchange(other.at_, nullptr)} {}
+  kept& operator=(kept&& other) noexcept {
+    std::swap(at_, other.at_);
+    return *this;
+  }
+  ~kept() { reset(); }
+
+  /// Holds what `make()` returns; what it held before goes first.
+  template <class Make>
+  void make(Make&& make) {
+    reset();
+    at_ = new T(make());
+  }
+  void reset() noexcept { delete std::exchange(at_, nullptr); }
+  [[nodiscard]] explicit operator bool() const noexcept { return at_ != nullptr; }
+  [[nodiscard]] T& operator*() const noexcept { return *at_; }
+  /// 0 for none, and for a type whose bytes cannot be told.
+  [[nodiscard]] std::size_t bytes() const {
+    if constexpr (sized_state<T>) return at_ != nullptr ? bytes_of(*at_) : 0;
+    else return 0;
+  }
+
+ private:
+  T* at_ = nullptr;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,51 @@
+#pragma once
+/// \file seed.hpp  The adjoint of a chain's last state, of what was given for it.
+#include <type_traits>
+#include <utility>
+#include <cairn/core/detail/stage_signature.hpp>
+#include <cairn/core/detail/user_values.hpp>
+#include <cairn/core/forms.hpp>
+#include <cairn/core/stage_value.hpp>
+
+namespace cairn::detail {
+
+/// A function of the last state of a chain of any stages: of the type that it names, or of a stage_view.
+template <class Seed>
+concept told_seed = !range_like<Seed> && !std::is_void_v<typename decltype(told_argument<Seed>())::type> &&
+                    !std::is_same_v<typename decltype(told_argument<Seed>())::type, stage_view>;
+
+/// Made by a function of a last state X.
+template <class Seed, class X>
+concept made_by_seed = (std::is_same_v<X, stage_view> && told_seed<Seed>) || seed_function<Seed, X>;
+/// Copied from the caller's, it would refer to the same data, which the way back changes.
+template <class Seed, class X>
+concept shared_seed = !made_by_seed<std::remove_reference_t<Seed>, X> && !given_away<Seed> && shallow<std::remove_cvref_t<Seed>>;
+
+/// What the seed gives for a last state X; for X = stage_view before it is put into a stage_value.
+template <class Seed, class X>
+[[nodiscard]] decltype(auto) call_seed(Seed&& seed, X const& x) {
+  using S = std::remove_reference_t<Seed>;
+  if constexpr (std::is_same_v<X, stage_view> && told_seed<S>) return call_lending(seed, x.template get<typename decltype(told_argument<S>())::type>());
+  else if constexpr (seed_function<S, X>) return call_lending(seed, x);
+  else return std::forward<Seed>(seed);
+}
+template <class Seed, class X> using seed_result = std::remove_cvref_t<decltype(call_seed(std::declval<Seed>(), std::declval<X const&>()))>;
+
+/// The adjoint's type: what the seed gives, or a stage_value that holds it.
+template <class Seed, class X>
+struct bar_from { using type = seed_result<Seed, X>; };
+template <class Seed>
+struct bar_from<Seed, stage_view> { using type = stage_value; };
+
+template <class Bar, class Seed, class X>
+[[nodiscard]] Bar adjoint_from(Seed&& seed, X const& x) {
+  auto const make = [&] {
+    if constexpr (made_by_seed<std::remove_reference_t<Seed>, X>)
+      return taken_out_by([&]() -> decltype(auto) { return call_seed(std::forward<Seed>(seed), x); });
+    else return taken(std::forward<Seed>(seed));
+  };
+  if constexpr (std::is_same_v<X, stage_view> && !std::is_same_v<decltype(make()), stage_value>) return stage_value::made_by(make);
+  else return make();
+}
+
+}  // namespace cairn::detail

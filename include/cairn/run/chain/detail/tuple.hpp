@@ -1,0 +1,213 @@
+#pragma once
+/// \file tuple.hpp  The states, tapes and adjoint of a chain whose stages are the elements of a tuple, each with types of its own.
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/action.hpp>
+#include <cairn/core/buffers.hpp>
+#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/stage_shape.hpp>
+#include <cairn/core/detail/state_hash.hpp>
+#include <cairn/core/event.hpp>
+#include <cairn/run/chain/detail/call.hpp>
+#include <cairn/run/chain/detail/list.hpp>
+#include <cairn/run/chain/detail/memory.hpp>
+#include <cairn/run/chain/detail/seed.hpp>
+#include <cairn/run/chain/store.hpp>
+
+namespace cairn::detail {
+
+/// A std::tuple, or another type of its kind that is no list.
+template <class Stages>
+concept stage_tuple = !stage_list<Stages> && requires { std::tuple_size<std::remove_const_t<Stages>>::value; };
+
+/// Stage Place; of a tuple of references what it refers to.
+template <class Stages, std::size_t Place> using stage_in = std::remove_reference_t<decltype(std::get<Place>(std::declval<Stages&>()))>;
+
+/// The type of state Place.
+template <class Stages, class X0, std::size_t Place>
+struct state_in { using type = typename next_state<stage_in<Stages, Place - 1>, stage_arguments<typename state_in<Stages, X0, Place - 1>::type const&>>::type; };
+template <class Stages, class X0>
+struct state_in<Stages, X0, 0> { using type = X0; };
+
+/// Stage Place of L as it is read, and the type of the adjoint of state Place.
+template <class Stages, class X0, class Bar, std::size_t Place, std::size_t L>
+struct stage_at {
+  using behind = typename stage_at<Stages, X0, Bar, Place + 1, L>::adjoint;
+  using state = typename state_in<Stages, X0, Place>::type;
+  using reading = stage_reading<stage_in<Stages, Place>, state, behind>;
+  using adjoint = typename reading::adjoint;
+};
+template <class Stages, class X0, class Bar, std::size_t L>
+struct stage_at<Stages, X0, Bar, L, L> {
+  using state = typename state_in<Stages, X0, L>::type;
+  using adjoint = Bar;
+};
+
+/// What a tuple of stages holds during a sweep; the pointers to it are members.
+template <class Stages, class X0, class Bar, class Numbers = std::make_index_sequence<std::tuple_size_v<std::remove_const_t<Stages>>>>
+class chain_tuple;
+template <class Stages, class X0, class Bar, std::size_t... Place>
+class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
+  static constexpr std::size_t size = sizeof...(Place);
+  template <std::size_t K> using at = stage_at<Stages, X0, Bar, K, size>;
+  template <std::size_t K> using tape = typename at<K>::reading::tape;
+  template <std::size_t K> static constexpr stage_shape shape = at<K>::reading::shape;
+
+ public:
+  using adjoint_type = typename at<0>::adjoint;  ///< of state 0
+
+  chain_tuple(Stages& stages, X0 const& x0) : stages_{stages}, x0_{x0} {}
+  chain_tuple(chain_tuple const&) = delete;
+
+  static step_index count_of(Stages const&) noexcept { return step_index(size); }
+  static constexpr bool states_may_be_hashed = (hashable<typename at<Place>::state> && ... && hashable<typename at<size>::state>);
+  static bool needs_state(Stages&, step_index i) noexcept {
+    bool needs = false;
+    with_stage(i, [&](auto k) { needs = shape<k()>.needs_state; });
+    return needs;
+  }
+
+  void forward(step_index i) {
+    with_stage(i, [&](auto k) {
+      auto const& x = look<k()>();
+      std::get<k() + 1>(states_).make([&] { return stage_forward(std::get<k()>(stages_), x); });
+    });
+  }
+  void record(step_index i) {
+    with_stage(i, [&](auto k) {
+      auto const& x = look<k()>();
+      std::get<k()>(tapes_).make([&] {
+        static constexpr bool taped = shape<decltype(k)::value>.taped;
+        if constexpr (taped) return stage_record(std::get<k()>(stages_), x);
+        else return stage_forward(std::get<k()>(stages_), x);
+      });
+      std::get<k() + 1>(states_).reset();
+    });
+  }
+  void drop(step_index i) noexcept {
+    with_state(i, [&](auto k) { std::get<k()>(states_).reset(); });
+  }
+  void drop_tape(step_index i) noexcept {
+    with_stage(i, [&](auto k) { std::get<k()>(tapes_).reset(); });
+  }
+  template <class Seed>
+  void loss(Seed&& seed) {
+    auto const& x = look<size>();
+    std::get<size>(bars_).make([&]() -> Bar { return adjoint_from<Bar>(std::forward<Seed>(seed), x); });
+    std::get<size>(states_).reset();
+  }
+  void backward(step_index i) {
+    with_stage(i, [&](auto k) {
+      static constexpr stage_shape read = shape<decltype(k)::value>;
+      using state = typename at<decltype(k)::value>::state;
+      auto& bar = std::get<k() + 1>(bars_);
+      auto const pull = [&] {
+        state const* x = nullptr;
+        if constexpr (read.needs_state) x = address_of(look<decltype(k)::value>());
+        return stage_backward(std::get<decltype(k)::value>(stages_), x, *std::get<decltype(k)::value>(tapes_), *bar);
+      };
+      if constexpr (read.gives_adjoint) std::get<k()>(bars_).make(pull);
+      else {
+        pull();
+        std::get<k()>(bars_) = std::move(bar);
+      }
+      bar.reset();
+      std::get<k()>(tapes_).reset();
+      std::get<k() + 1>(states_).reset();
+    });
+  }
+  template <class Store>
+  void save(Store& store, tier where, step_index i) {
+    with_state(i, [&](auto k) { store.save(where, i, look<k()>()); });
+  }
+  template <class Store>
+  void load(Store& store, tier where, step_index i) {
+    if (i == 0) return;
+    with_state(i, [&](auto k) {
+      using state = typename at<decltype(k)::value>::state;
+      std::get<k()>(states_).make([&]() -> state { return load_state<state>(store, where, i); });
+    });
+  }
+  [[nodiscard]] adjoint_type take_adjoint() { return std::move(*std::get<0>(bars_)); }
+
+  [[nodiscard]] std::size_t state_bytes(step_index i) const {
+    std::size_t sum = 0;
+    with_state(i, [&](auto k) { sum = std::get<k()>(states_).bytes(); });
+    return sum;
+  }
+  [[nodiscard]] std::size_t tape_bytes(step_index i) const {
+    std::size_t sum = 0;
+    with_stage(i, [&](auto k) { sum = std::get<k()>(tapes_).bytes(); });
+    return sum;
+  }
+  [[nodiscard]] std::size_t adjoint_bytes() const {
+    return std::apply([](auto const&... bar) { return (bar.bytes() + ...); }, bars_);
+  }
+  [[nodiscard]] std::int64_t adjoint_work(step_index i, std::int64_t made, std::int64_t old) const {
+    std::int64_t work = 0;
+    with_stage(i, [&](auto k) { work = shape<k()>.gives_adjoint ? made : made > old ? made - old : 0; });
+    return work;
+  }
+  [[nodiscard]] std::int64_t work_bytes(step_index i) const {
+    std::int64_t work = 0;
+    with_stage(i, [&](auto k) {
+      if constexpr (tells_work<stage_in<Stages, decltype(k)::value>>) work = std::int64_t(std::get<k()>(stages_).work_bytes());
+    });
+    return work;
+  }
+  [[nodiscard]] std::size_t bytes() const {
+    auto const sum = [](auto const&... one) { return (std::size_t{0} + ... + one.bytes()); };
+    return adjoint_bytes() + std::apply(sum, states_) + std::apply(sum, tapes_);
+  }
+  [[nodiscard]] static constexpr bool is_hashable(step_index) noexcept { return states_may_be_hashed; }
+  /// Hands out the bytes of state i; false where it is not at hand or its bytes cannot be told.
+  bool visit(step_index i, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) const {
+    bool visited = false;
+    with_state(i, [&](auto k) {
+      if constexpr (buffered<typename at<decltype(k)::value>::state>) {
+        if (!at_hand<k()>()) return;
+        visit_buffers(look<k()>(), [&](void const* bytes, std::size_t bytes_size) { sink(context, bytes, bytes_size); });
+        visited = true;
+      }
+    });
+    return visited;
+  }
+
+ private:
+  /// Calls f with the number i as a type.
+  template <class F>
+  static void with_stage([[maybe_unused]] step_index i, [[maybe_unused]] F f) {
+    (void)((step_index(Place) == i ? (f(std::integral_constant<std::size_t, Place>{}), true) : false) || ...);
+  }
+  template <class F>
+  static void with_state(step_index i, F f) {
+    if (i == step_index(size)) f(std::integral_constant<std::size_t, size>{});
+    else with_stage(i, f);
+  }
+  template <std::size_t K>
+  [[nodiscard]] bool at_hand() const {
+    if constexpr (K == 0) return true;
+    else return std::get<K>(states_) || std::get<K - 1>(tapes_);
+  }
+  template <std::size_t K>
+  [[nodiscard]] typename at<K>::state const& look() const {
+    if constexpr (K == 0) return x0_;
+    else {
+      if (auto const& own = std::get<K>(states_)) return *own;
+      auto const& in = *std::get<K - 1>(tapes_);
+      if constexpr (shape<K - 1>.taped) return std::get<K - 1>(stages_).output(in);
+      else return in;
+    }
+  }
+
+  Stages& stages_;
+  X0 const& x0_;
+  std::tuple<kept<typename at<Place>::state>..., kept<typename at<size>::state>> states_;  ///< that of state 0 stays empty
+  std::tuple<kept<tape<Place>>...> tapes_;
+  std::tuple<kept<typename at<Place>::adjoint>..., kept<Bar>> bars_;  ///< one at a time
+};
+
+}  // namespace cairn::detail

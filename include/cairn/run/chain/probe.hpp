@@ -1,0 +1,232 @@
+#pragma once
+/// \file probe.hpp  What a chain of stages weighs, measured on real runs of them: the workload that planners take.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <cairn/core/bytes_of.hpp>
+#include <cairn/core/chain.hpp>
+#include <cairn/core/detail/stage_checks.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/run/chain/detail/checks.hpp>
+#include <cairn/run/detail/short_calls.hpp>
+#include <cairn/run/detail/timings.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// Runs each stage once to the end, and once more, recorded, in segments of about sqrt(L) stages from the last one: room for as many
+/// states and tapes.
+[[nodiscard]] inline std::vector<chain_action> probing_plan(step_index stages) {
+  using enum chain_action_kind;
+  step_index segment = 1;
+  while (segment * segment < stages) ++segment;
+  std::vector<chain_action> plan;
+  auto const act = [&](chain_action_kind kind, step_index i) { plan.push_back({kind, tier::memory, i}); };
+  for (step_index i = 0; i < stages; ++i) {
+    act(forward, i);
+    if (i % segment != 0) act(drop, i);
+  }
+  if (stages > 0) act(drop, stages);
+  else act(loss, 0);
+  for (step_index to = stages; to > 0;) {
+    step_index const from = (to - 1) / segment * segment;
+    for (step_index i = from; i < to; ++i) act(record, i);
+    if (to == stages) act(loss, stages);
+    for (step_index i = to; i-- > from;) act(backward, i);
+    if (from > 0) act(drop, from);
+    to = from;
+  }
+  return plan;
+}
+
+/// Times of one stage: of its forward, record and backward.
+struct stage_times {
+  timings forward, record, backward;
+};
+
+/// Nanoseconds, rounded.
+[[nodiscard]] constexpr std::int64_t nanoseconds(double seconds) noexcept { return seconds > 0 ? std::int64_t(seconds * 1e9 + 0.5) : 0; }
+
+/// Plays the plan of a probe for one run of the chain, or for many side by side: each call then on states and tapes of its own.
+template <class Clock, class Memory, class Stages, class X0, class Seed>
+class chain_measurement {
+ public:
+  /// \param steps  stages of the chain
+  chain_measurement(Stages& stages, X0 const& x0, Seed& seed, step_index steps)
+      : stages_{stages}, x0_{x0}, seed_{seed}, plan_{probing_plan(steps)}, times_(std::size_t(steps) + 1) {}
+
+  /// Plays the plan `again` times for `count` runs of the chain. `look(action, run)` sees one of them behind each call.
+  template <class Look>
+  void execute(std::size_t count, int again, Look look) {
+    times_.assign(times_.size(), {});
+    count_ = count;
+    for (int k = 0; k < again; ++k) {
+      std::vector<std::optional<Memory>> runs(count);
+      for (auto& run : runs) run.emplace(stages_, x0_);
+      for (chain_action const& a : plan_) {
+        obey(a, runs);
+        look(a, *runs.front());
+      }
+    }
+  }
+  /// Whether a call is long enough for the clock, on average: what is much shorter then is too little of the chain to matter.
+  [[nodiscard]] bool told() const {
+    double sum = 0;
+    for (auto const& of : times_) sum += of.forward.median() + of.record.median() + of.backward.median();
+    return clock_.tells(sum / double(3 * times_.size() - 2));  // of the loss there is a backward alone
+  }
+  /// Seconds of one call of a kind.
+  [[nodiscard]] double seconds(std::size_t stage, timings stage_times::* kind) const {
+    return clock_.net((times_[stage].*kind).median()) / double(count_);
+  }
+
+ private:
+  void obey(chain_action const& a, std::vector<std::optional<Memory>>& runs) {
+    using enum chain_action_kind;
+    auto& of = times_[std::size_t(a.stage)];
+    auto const timed = [&](timings& into, auto call) {
+      auto const begin = Clock::now();
+      for (auto& run : runs) call(*run);
+      double const seconds = seconds_between(begin, Clock::now());
+      clock_.saw(seconds);
+      into.add(seconds);
+    };
+    switch (a.kind) {
+      case forward: timed(of.forward, [&](Memory& run) { run.forward(a.stage); }); break;
+      case record: timed(of.record, [&](Memory& run) { run.record(a.stage); }); break;
+      case loss: timed(of.backward, [&](Memory& run) { run.loss(seed_); }); break;
+      case backward: timed(of.backward, [&](Memory& run) { run.backward(a.stage); }); break;
+      default:
+        for (auto& run : runs) run->drop(a.stage);
+        break;
+    }
+  }
+
+  Stages& stages_;
+  X0 const& x0_;
+  Seed& seed_;
+  std::vector<chain_action> plan_;
+  std::vector<stage_times> times_;
+  clock_precision<Clock> clock_;
+  std::size_t count_ = 1;
+};
+
+/// Bytes of one run of a probe: of the states and tapes of a segment, of a state a segment, and of what it has a pointer for.
+[[nodiscard]] inline wide probing_bytes(chain const& c) {
+  auto const largest = [](std::vector<std::int64_t> const& all) {
+    std::int64_t most = 0;
+    for (std::int64_t const one : all) most = one > most ? one : most;
+    return wide(most);
+  };
+  wide segment = 1;
+  while (segment * segment < c.f.size()) ++segment;
+  return (segment + 2) * (largest(c.x) + largest(c.s)) + 2 * largest(c.g) + 2 * sizeof(void*) * wide(c.x.size());
+}
+
+template <class Clock, class Memory, class Stages, class X0, class Seed>
+[[nodiscard]] chain probed_chain(Stages& stages, X0 const& x0, Seed& seed, int tried) {
+  using enum chain_action_kind;
+  step_index const count = Memory::count_of(stages);
+  if (count < 0) throw invalid_plan{"cairn::chain_probe", "the number of stages is negative", {{"stages", count}}, "give 0 or more"};
+  if (tried < 1) throw invalid_plan{"cairn::chain_probe", "the chain has to be tried once at least", {{"tried", tried}}, "give 1 or more"};
+  std::size_t const size = std::size_t(count);
+  chain c;
+  c.x.resize(size + 1), c.g.resize(size + 1), c.s.resize(size), c.f.resize(size), c.b.resize(size + 1), c.u.resize(size), c.v.resize(size + 1);
+  c.x[0] = std::int64_t(bytes_of(x0));
+  c.self_contained_tape = count > 0;
+  for (step_index i = 0; i < count; ++i) c.self_contained_tape = c.self_contained_tape && !Memory::needs_state(stages, i);
+  chain_measurement<Clock, Memory, Stages, X0, Seed> measured{stages, x0, seed, count};
+  measured.execute(1, tried, [&](chain_action const& a, Memory const& run) {
+    std::size_t const i = std::size_t(a.stage);
+    switch (a.kind) {
+      case forward: c.x[i + 1] = std::int64_t(run.state_bytes(a.stage + 1)); break;
+      case record: {
+        std::int64_t const tape = std::int64_t(run.tape_bytes(a.stage));
+        c.s[i] = tape > c.x[i + 1] ? tape : c.x[i + 1];
+        break;
+      }
+      case loss: c.g[i] = c.b[i] = std::int64_t(run.adjoint_bytes()); break;
+      case backward:
+        c.g[i] = std::int64_t(run.adjoint_bytes());
+        c.f[i] = run.work_bytes(a.stage);
+        c.b[i] = run.adjoint_work(a.stage, c.g[i], c.g[i + 1]) + c.f[i];
+        break;
+      default: break;
+    }
+  });
+  std::size_t const most = copies_in_reach(probing_bytes(c) + sizeof(std::optional<Memory>));
+  for (std::size_t runs = 1; runs < most && !measured.told();) {
+    runs = next_count(runs, most);
+    measured.execute(runs, runs_of_short_calls, [](chain_action const&, Memory const&) {});
+  }
+  for (std::size_t i = 0; i <= size; ++i) {
+    double const back = measured.seconds(i, &stage_times::backward);
+    double more = 0;
+    if (i < size) {
+      double const run = measured.seconds(i, &stage_times::forward), recorded = measured.seconds(i, &stage_times::record);
+      c.u[i] = nanoseconds(run);
+      more = recorded > run ? recorded - run : 0;
+    }
+    c.v[i] = nanoseconds(back + more);
+  }
+  return c;
+}
+
+/// Whether all states, tapes and adjoints can be weighed.
+template <class Memory> inline constexpr bool weighs_all = true;
+template <class Stages, class X0, class Bar, std::size_t... Place>
+inline constexpr bool weighs_all<chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>>> =
+    sized_state<X0> && sized_state<Bar> && ((sized_state<typename state_in<Stages, X0, Place + 1>::type> && sized_state<typename stage_at<Stages, X0, Bar, Place, sizeof...(Place)>::reading::tape> &&
+                          sized_state<typename stage_at<Stages, X0, Bar, Place, sizeof...(Place)>::adjoint>)&&...);
+template <class Stages, class X0, class Bar>
+inline constexpr bool weighs_all<chain_list<Stages, X0, Bar>> =
+    sized_state<Bar> && sized_state<typename list_types<Stages, X0, Bar>::state> && sized_state<typename list_types<Stages, X0, Bar>::tape>;
+
+}  // namespace detail
+
+/// What a chain of stages weighs on this machine, for `chain_planner` and `replay`: bytes of states, tapes and adjoints as `bytes_of` counts
+/// them, and median times of single calls in nanoseconds. A plan made for it has a peak of exactly what `chain_gradient` then holds, if
+/// stages take no memory beside these. One that does says how much by a member `work_bytes()`, of indexed_stages `work_bytes(i)`: it becomes
+/// f, and is added to b. b also holds the new adjoint where backward returns one. What record takes longer than forward is in v: each stage
+/// is recorded once, mostly.
+///
+/// Where the calls of the chain are too short for the clock on average, up to 65,536 runs of it go side by side, each with states and tapes
+/// of its own, and what is timed is all calls of one stage. A stage far shorter than that average may be off by a part of the average.
+/// What stages sum up for their parameters is summed up as often.
+/// \tparam Clock  has now() as the clocks of the standard library do: `chain_probe<std::chrono::steady_clock>(stages, x0, seed)`
+/// \param stages, x0, seed  as of `chain_gradient`; a seed value is copied   \param tried  times that the chain is run, >= 1
+/// Cost: 2 `tried` calls of each stage and `tried` of each way back; memory for about sqrt(L) states and as many tapes, and
+/// for short calls up to 8 MiB of them
+/// \throws invalid_plan, invalid_call; what stages and seed throw
+template <class Clock, class Stages, class X0, class Seed>
+[[nodiscard]] chain chain_probe(Stages&& stages, X0 const& x0, Seed&& seed, int tried = 3) {
+  using S = std::remove_reference_t<Stages>;
+  using SeedF = std::remove_reference_t<Seed>;
+  if constexpr (!detail::check_stages<detail::fault_of_chain_forward<S, X0, std::vector<chain_action>>()>()) return {};
+  else {
+    using types = detail::chain_types<S, X0>;
+    using Seeded = detail::seed_result<SeedF&, typename types::last>;
+    using Bar = typename detail::bar_from<SeedF&, typename types::last>::type;
+    if constexpr (!detail::check_stages<detail::fault_of_chain_backward<S, X0, SeedF&, Seeded, Bar>()>()) return {};
+    else {
+      using memory = typename types::template memory<Bar>;
+      if constexpr (!detail::check_stages<detail::weighs_all<memory> ? detail::stage_fault::none : detail::stage_fault::unsized>()) return {};
+      else {
+        if constexpr (detail::of_any_stages<S>) {
+          detail::check_any_stages<X0, Seeded>(stages, "cairn::chain_probe");
+          for (std::size_t i = 0; i < stages.size(); ++i)
+            if (!stages[i].types().sized)
+              throw invalid_call{"cairn::chain_probe", "the bytes of a state, tape or adjoint of a stage cannot be told", {{"stage", i}},
+                                 "give its type a member bytes() or specialise cairn::state_traits with bytes(x)"};
+        }
+        return detail::probed_chain<Clock, memory>(stages, x0, seed, tried);
+      }
+    }
+  }
+}
+
+}  // namespace cairn

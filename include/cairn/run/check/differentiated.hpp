@@ -1,0 +1,150 @@
+#pragma once
+/// \file differentiated.hpp  Which numbers of a state `check_adjoint` varies: all, those of the part that the adjoint belongs to, or all but named constants.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <cairn/core/detail/user_values.hpp>
+#include <cairn/core/numbers.hpp>
+#include <cairn/core/state_traits.hpp>
+
+namespace cairn {
+
+/// An initial state for `check_adjoint` with the members that are constants of the loop, as `with_constants{x0, &state::t, &state::dt}`:
+/// times, coefficients, whatever nobody wants a derivative by. Their numbers are neither varied nor read from adjoints; a member of any
+/// type can be named. The state is an aggregate of at most 24 members; other types hand out what is differentiated in `visit_numbers`.
+template <class State, class... Members>
+struct with_constants {
+  State x0;                                   ///< a copy of the initial state
+  std::tuple<Members State::*...> constants;  ///< pointers to its members
+  /// Copies the initial state. \param members  pointers to members of it
+  explicit with_constants(State const& initial, Members State::*... members) : x0{detail::copy_of(initial)}, constants{members...} {}
+};
+
+namespace detail {
+
+template <class X> inline constexpr bool has_constants = false;
+template <class State, class... Members> inline constexpr bool has_constants<with_constants<State, Members...>> = true;
+template <class X> struct state_within { using type = X; };
+template <class State, class... Members> struct state_within<with_constants<State, Members...>> { using type = State; };
+
+template <class Part, class T> [[nodiscard]] consteval std::size_t count_of_parts();
+template <class Part, class... T>
+[[nodiscard]] consteval std::size_t count_among(types<T...>) {
+  return (std::size_t{0} + ... + (std::is_same_v<std::remove_const_t<T>, Part> ? 1 : count_of_parts<Part, std::remove_const_t<T>>()));
+}
+/// How many members of `T`, and members of members, are of type `Part`.
+template <class Part, class T>
+[[nodiscard]] consteval std::size_t count_of_parts() {
+  if constexpr (range_like<T> || !has_members<T>) return 0;
+  else return count_among<Part>(member_types<T>{});
+}
+/// Calls f with each of them.
+template <class Part, class X, class F>
+constexpr void for_parts_of_type(X& x, F& f) {
+  for_each_part(x, [&](auto& part) {
+    using T = std::remove_cvref_t<decltype(part)>;
+    if constexpr (std::is_same_v<T, Part>) f(part);
+    else if constexpr (count_of_parts<Part, T>() > 0) for_parts_of_type<Part>(part, f);
+  });
+}
+
+/// Whose members can be named as constants: what is handed out of it is handed out member by member.
+template <class T>
+concept named_in_members = has_members<T> && !range_like<T> && !traited_numbers<T const> && !member_numbers<T const>;
+
+/// Every number there is.
+struct every_number {
+  template <class X, class F>
+  void operator()(X& x, F&& f) const { visit_numbers(x, f); }
+};
+/// Those of a state whose adjoint is a `Bar`: of the one member that is of that type, where `part` says so.
+template <class State, class Bar>
+struct numbers_by_adjoint {
+  static constexpr bool has_part = count_of_parts<Bar, State>() == 1;
+  bool part = has_part && !numbered<State>;
+
+  template <class X, class F>
+  void operator()(X& x, F&& f) const {
+    if constexpr (has_part) {
+      if (part) {
+        auto const visit = [&](auto& found) { visit_numbers(found, f); };
+        return for_parts_of_type<Bar>(x, visit);
+      }
+    }
+    if constexpr (numbered<State> || !has_part) visit_numbers(x, f);
+  }
+};
+template <class X>
+[[nodiscard]] void const* place_of(X const& x) noexcept { return &reinterpret_cast<unsigned char const&>(x); }
+/// All but those of the named members.
+template <class State, class... Members>
+struct numbers_but {
+  explicit numbers_but(std::tuple<Members State::*...> const& named) : constants{named} {}
+  std::tuple<Members State::*...> constants;
+
+  template <class X, class F>
+  void operator()(X& x, F&& f) const {
+    for_each_part(x, [&](auto& part) {
+      using T = std::remove_cvref_t<decltype(part)>;
+      bool const named = std::apply([&](auto... members) { return ((place_of(x.*members) == place_of(part)) || ...); }, constants);
+      if constexpr (numbered<T> || !is_one_of<T, Members...>)
+        if (!named) visit_numbers(part, f);
+    });
+  }
+};
+
+/// Where a number lies, to be told from others and compared by bits.
+struct number_at {
+  void const* at;
+  std::size_t bytes;
+};
+template <class X, class Which = every_number>
+[[nodiscard]] std::vector<number_at> numbers_at(X const& x, Which const& which = {}) {
+  std::vector<number_at> all;
+  which(x, [&](auto const* run, std::size_t count) {
+    for (std::size_t k = 0; k < count; ++k) all.push_back({&run[k], value_bytes<std::remove_cvref_t<decltype(*run)>>()});
+  });
+  return all;
+}
+/// The first number in which two states differ in bits, -1 if none: the number of those they share where one has more.
+template <class X, class Which>
+[[nodiscard]] std::int64_t first_other_number(X const& a, X const& b, Which const& which) {
+  auto const ours = numbers_at(a, which), theirs = numbers_at(b, which);
+  std::size_t const shared = ours.size() < theirs.size() ? ours.size() : theirs.size();
+  for (std::size_t k = 0; k < shared; ++k)
+    if (std::memcmp(ours[k].at, theirs[k].at, ours[k].bytes) != 0) return std::int64_t(k);
+  return ours.size() == theirs.size() ? -1 : std::int64_t(shared);
+}
+/// Which numbers of x, as `visit_numbers` counts them, `which` hands out; these alone are counted where x has parts without known numbers.
+template <class X, class Which>
+[[nodiscard]] std::vector<std::int64_t> places_of(X const& x, Which const& which) {
+  auto const chosen = numbers_at(x, which);
+  std::vector<std::int64_t> places;
+  if constexpr (numbered<X>) {
+    auto const all = numbers_at(x);
+    for (std::size_t k = 0; k < all.size() && places.size() < chosen.size(); ++k)
+      if (all[k].at == chosen[places.size()].at) places.push_back(std::int64_t(k));
+  } else
+    for (std::size_t k = 0; k < chosen.size(); ++k) places.push_back(std::int64_t(k));
+  return places;
+}
+/// Which member of an aggregate holds a number, -1 where it is none.
+template <class X>
+[[nodiscard]] std::int64_t member_with(X const& x, std::int64_t number) {
+  if constexpr (numbered<X> && named_in_members<X>) {
+    std::int64_t member = 0, found = -1, before = 0;
+    for_each_part(x, [&](auto const& part) {
+      before += std::int64_t(numbers_at(part).size());
+      if (found < 0 && number < before) found = member;
+      ++member;
+    });
+    return found;
+  } else return -1;
+}
+
+}  // namespace detail
+}  // namespace cairn

@@ -1,0 +1,178 @@
+#pragma once
+/// \file report.hpp  What `check_adjoint` and `check_gradient` found.
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+#include <cairn/core/action.hpp>
+#include <cairn/core/detail/text.hpp>
+
+namespace cairn {
+
+/// What is wrong first, or `none`.
+enum class adjoint_fault : std::uint8_t {
+  none,
+  not_finite,              ///< a number of the state, of the adjoint or of the objective is infinite or NaN
+  step_not_deterministic,  ///< two runs of a step from the same state differ
+  stale_next_state,        ///< what x1 held before `step(x, x1, i)` shows in what it is afterwards
+  adjoint_not_linear,      ///< what the adjoint makes of bar is not linear in it, or differs from call to call
+  wrong_adjoint,           ///< a step's adjoint is not the transpose of its derivative
+  wrong_gradient,          ///< the remainder of the whole gradient does not fall like the square of the distance
+  undecided                ///< differences are too rough to tell; a tangent would
+};
+
+/// Numbers of a state that follow one another, counted as `visit_numbers` does, and the members of an aggregate that they are in.
+struct number_range {
+  std::int64_t first = 0;         ///< the first number
+  std::int64_t size = 0;          ///< how many there are
+  std::int64_t first_member = -1; ///< the member that holds the first one, counted from 0; -1 if the state is no aggregate
+  std::int64_t last_member = -1;  ///< the member that holds the last one
+};
+
+/// What a check found, in numbers and in words.
+struct adjoint_report {
+  adjoint_fault fault = adjoint_fault::none;  ///< what is wrong first
+  step_index steps = 0;              ///< of the loop
+  step_index steps_tested = 0;       ///< by themselves
+  step_index step = -1;              ///< the first that is wrong, -1 if none is known
+  double by_adjoint = 0;             ///< <adjoint(w), v> at that step
+  double by_differences = 0;         ///< <w, derivative times v> at that step
+  double relative_error = 0;         ///< their difference over the sum of the terms' magnitudes
+  double resolution = 0;             ///< relative errors below this were not seen at the tested step where least could be seen
+  std::int64_t number = -1;          ///< which number of the state is worst at that step, or differs first, counted as `visit_numbers` does; -1 if not known
+  std::int64_t member = -1;          ///< the member of the state, an aggregate, that this number is in, counted from 0; -1 if not known
+  double number_by_adjoint = 0;      ///< its adjoint
+  double number_by_differences = 0;  ///< what it should be
+  bool left_alone = false;           ///< the adjoint makes nothing of that number: it may be a constant of the loop
+  std::int64_t numbers = 0;          ///< floating-point numbers of the initial state
+  std::vector<number_range> undifferentiated;  ///< those of them that no derivative is taken by: of members without an adjoint, of named constants
+  bool linear = false;               ///< the Taylor remainder of the whole is nothing but rounding, so that it has no slope
+  double slope = 0;                  ///< of the Taylor remainder of the whole gradient: 2 where it is right, 1 where it is not; 0 if linear or not measured
+  std::uint64_t step_calls = 0;      ///< that the check made, those of `gradient` left out
+
+  [[nodiscard]] bool passed() const noexcept { return fault == adjoint_fault::none; }  ///< nothing is wrong
+  /// One line that says it all; valid as long as the report.
+  [[nodiscard]] char const* text() const noexcept { return text_.c_str(); }
+
+  /// Writes the line from the numbers.
+  void put_in_words(char const* who);
+
+ private:
+  void say_fault();
+  detail::text<720> text_;
+};
+
+namespace detail {
+
+/// Six significant digits at most, as 1.5, -0.25, 3.27e-09.
+template <std::size_t Capacity>
+void add_real(text<Capacity>& into, double x) {
+  if (x != x) return void(into.add("nan"));
+  if (x < 0) into.put('-'), x = -x;
+  if (x > 1.7e308) return void(into.add("inf"));
+  constexpr double digits = 1e5;
+  int exponent = 0;
+  while (x >= 10 - 0.5 / digits) x /= 10, ++exponent;
+  while (x > 0 && x < 1 - 0.5 / digits) x *= 10, --exponent;
+  auto rest = unsigned(x * digits + 0.5);
+  into.add(wide{rest / unsigned(digits)});
+  if ((rest %= unsigned(digits)) != 0) into.put('.');
+  for (unsigned place = unsigned(digits) / 10; rest != 0; place /= 10) {
+    into.put(char('0' + rest / place));
+    rest %= place;
+  }
+  if (exponent != 0) into.add(exponent < 0 ? "e-" : "e+").add(exponent > -10 && exponent < 10 ? "0" : "").add(wide(exponent < 0 ? -exponent : exponent));
+}
+
+}  // namespace detail
+
+inline void adjoint_report::put_in_words(char const* who) {
+  text_ = {};
+  text_.add(who).add(": ");
+  say_fault();
+  constexpr std::size_t most = 4;
+  auto const range = [this](char const* one, char const* several, std::int64_t first, std::int64_t last) {
+    text_.add(first == last ? one : several).add(wide(first));
+    if (first != last) text_.add(" to ").add(wide(last));
+  };
+  for (std::size_t k = 0; k < undifferentiated.size() && k < most; ++k) {
+    auto const& part = undifferentiated[k];
+    if (k == 0) text_.add("; undifferentiated: ");
+    else text_.add(", ");
+    range("number ", "numbers ", part.first, part.first + part.size - 1);
+    if (part.first_member >= 0) range(" in member ", " in members ", part.first_member, part.last_member);
+  }
+  if (undifferentiated.size() > most) text_.add(", and more");
+  if (!undifferentiated.empty()) text_.add(" of ").add(wide(numbers)).add(numbers == 1 ? " number" : " numbers");
+}
+
+inline void adjoint_report::say_fault() {
+  auto const say = [this](char const* words, double x) {
+    text_.add(words);
+    detail::add_real(text_, x);
+  };
+  auto const at = [this](char const* words) {
+    text_.add(words).add(wide(step));
+  };
+  auto const where = [this](char const* words) {
+    if (number < 0) return;
+    text_.add(words).add(wide(number)).add(" of the state");
+    if (member >= 0) text_.add(", in member ").add(wide(member));
+  };
+  switch (fault) {
+    case adjoint_fault::none:
+      if (steps_tested > 0) {
+        text_.add("the adjoint agrees with the step: ").add(wide(steps_tested)).add(" of ").add(wide(steps)).add(steps == 1 ? " step tested" : " steps tested");
+        say(", errors above ", resolution);
+        text_.add(" would have shown");
+      }
+      else if (slope == 0 && !linear) text_.add("no steps, nothing to check");
+      else text_.add("the gradient agrees with the objective");
+      if (linear) text_.add("; the Taylor remainder of the whole is nothing but rounding");
+      else if (slope > 0) say("; slope of the Taylor remainder ", slope);
+      return;
+    case adjoint_fault::not_finite:
+      text_.add("a number is infinite or NaN");
+      if (step >= 0) at(" at step ");
+      return;
+    case adjoint_fault::step_not_deterministic:
+      at("two runs of step ");
+      text_.add(" from the same state differ");
+      where(", first in number ");
+      text_.add("; a step must depend on the state and its index only");
+      return;
+    case adjoint_fault::stale_next_state:
+      at("what x1 held before shows in what step ");
+      text_.add(" makes of it");
+      where(", first in number ");
+      text_.add("; a step (x, x1, i) must write all of x1 and read none of it");
+      return;
+    case adjoint_fault::adjoint_not_linear:
+      at("the adjoint of step ");
+      text_.add(" is not linear in bar, or differs from call to call");
+      return;
+    case adjoint_fault::wrong_adjoint:
+      at("the adjoint of step ");
+      say(" is wrong by ", relative_error);
+      say(" relative: the step's derivative gives ", by_differences);
+      say(", the adjoint ", by_adjoint);
+      if (number >= 0) {
+        where("; worst for number ");
+        say(", where it should be ", number_by_differences);
+        say(" and is ", number_by_adjoint);
+        if (left_alone) text_.add("; the adjoint leaves that number alone: a constant of the loop is named in cairn::with_constants");
+      }
+      return;
+    case adjoint_fault::wrong_gradient:
+      say("the gradient is wrong: the Taylor remainder falls with slope ", slope);
+      text_.add(", where 2 is right");
+      if (steps_tested > 0) text_.add("; the tested steps are right by themselves, so look at the others");
+      return;
+    case adjoint_fault::undecided:
+      if (step >= 0) at("differences cannot decide about step ");
+      else text_.add("differences cannot decide");
+      say(": they are good to ", resolution);
+      text_.add(" relative only; check at another state, or give the tangent");
+  }
+}
+
+}  // namespace cairn

@@ -1,0 +1,416 @@
+#pragma once
+/// \file copied_states.hpp  The states of a sweep whose state can be copied: what each action does to frames and store.
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/state_hash.hpp>
+#include <cairn/core/frames_needed.hpp>
+#include <cairn/core/numbers.hpp>
+#include <cairn/run/detail/frames.hpp>
+
+namespace cairn::detail {
+
+/// What a sweep must know before it begins.
+struct sweep_setup {
+  slot_index slots = 0;
+  slot_index working = 0;        ///< frames beside those of the store; see `working_frames`
+  slot_index held_back = 0;      ///< of these, frames that only `allow_next` hands out: the loop runs before its adjoint is known
+  bool keeps_run = false;        ///< initial and final state stay to the end, and what stood at the turn can be had again
+  bool initial_is_free = false;  ///< the plan may load the initial state, which is in none of its slots
+};
+
+/// A checkpoint as it stood at some moment.
+struct kept_frame {
+  step_index at = -1;
+  slot_index slot = no_slot;
+  frame_id frame = no_frame;
+  tier where = tier::memory;
+  bool checkpoint = false;  ///< a place to restart from, as the plan says
+};
+
+static_assert(wide{2} * sizeof(kept_frame) == bytes_a_remembered_slot);
+
+/// Sorts by state (Shell's method: no std header; checkpoints mostly come in order).
+inline void sort_by_state(table<kept_frame>& all, std::size_t count) noexcept {
+  for (std::size_t gap = count / 2 + 1; gap > 0; gap = gap == 1 ? 0 : gap / 2)
+    for (std::size_t k = gap; k < count; ++k)
+      for (std::size_t j = k; j >= gap && all[j].at < all[j - gap].at; j -= gap) std::swap(all[j], all[j - gap]);
+}
+
+/// \throws invalid_call   where a store that is said to lose nothing has lost a state
+template <class Store>
+void need_frame(frame_id found, place where, step_index i) {
+  if constexpr (!loses_nothing<Store>)
+    if (found == no_frame)
+      throw invalid_call{"cairn: sweep", "the store has lost a state, and does not say that it may", {{"state", i}, {"slot", where.slot}, {"tier", int(where.where)}},
+                         "give it `static constexpr bool may_lose = true`: then the sweep runs the state again"};
+}
+
+/// Asks a store to finish what is under way.
+template <class Store, class Value>
+void settle([[maybe_unused]] void* store, [[maybe_unused]] frames<Value>& pool) {
+  if constexpr (requires(Store& s) { s.settle(pool); }) static_cast<Store*>(store)->settle(pool);
+}
+
+/// Before frames are taken from their owners, what is under way is finished, or forgotten where the store cannot tell what it holds.
+/// \param anew  the frames themselves are made anew
+template <class Store, class Value>
+void let_go_of_frames(Store& store, frames<Value>& pool, slot_index slots, bool anew) {
+  if constexpr (!keeps_frames<Store> && !outliving_store<Store>) store.begin(slots);
+  else if (!anew) settle<Store, Value>(&store, pool);
+  else if constexpr (keeps_frames<Store>) store.begin(slots);
+}
+/// Gives frames back to the slots of a store that keeps them, and to nobody else.
+template <class Store, class Value>
+void reclaim_slots(Store const& store, frames<Value>& pool, slot_index slots) noexcept {
+  pool.reclaim([&](auto claim) {
+    if constexpr (keeps_frames<Store>)
+      for (slot_index slot = 0; slot < slots; ++slot)
+        if (frame_id const k = store.frame(slot); k != no_frame) claim(k);
+  });
+}
+/// Which state a slot still holds after the end of a sweep, or -1; for stores that can tell.
+template <class Store, class Value>
+[[nodiscard]] step_index kept_in(Store const& store, [[maybe_unused]] frames<Value> const& pool, slot_index slot) {
+  if constexpr (keeps_frames<Store>) return store.frame(slot) == no_frame ? -1 : pool.at(store.frame(slot));
+  else if constexpr (outliving_store<Store>) return store.at(slot);
+  else return -1;
+}
+
+/// The hash of state i in a frame where it stands, 0 where it does not, or where no bytes tell all of it.
+template <class Value>
+[[nodiscard]] std::uint64_t hash_in_frames([[maybe_unused]] frames<Value> const& pool, [[maybe_unused]] step_index i) {
+  if constexpr (hashable<Value>)
+    for (frame_id k = 0; k < pool.limit(); ++k)
+      if (pool.at(k) == i && pool.record(k).constructed) return hash_of(pool.state(k));
+  return 0;
+}
+/// The hash of the initial state in a slot of a store that outlives its sweeps, 0 where the store has lost it.
+template <class Store, class Value>
+[[nodiscard]] std::uint64_t hash_in_store(Store& store, frames<Value>& pool, place where) {
+  std::uint64_t hash = 0;
+  if constexpr (hashable<Value>) {
+    frame_id const k = store.load(pool, where, 0);
+    if (k == no_frame) return 0;
+    hash = hash_of(std::as_const(pool).state(k));
+    pool.release(k);
+  }
+  return hash;
+}
+
+/// Frames and store of one sweep. `Store` may be a reference to the user's own.
+/// The initial state is read again where a plan keeps it free or a checkpoint was lost: a run has it in a frame, `gradient` in the
+/// caller's object, which outlives the call.
+template <class State, class Store>
+class copied_states {
+  using store_type = std::remove_reference_t<Store>;
+
+ public:
+  copied_states() = default;
+  explicit copied_states(Store store) : store_{std::forward<Store>(store)} {}
+
+  /// With `resuming`, what store and frames held at the end of the last sweep stays there.
+  template <class X0>
+  void begin(X0&& x0, sweep_setup const& setup) {
+    keeps_run_ = setup.keeps_run;
+    prepare(setup);
+    live_ = pool_.take();
+    bool const read_again = !keeps_run_ && (setup.initial_is_free || may_lose<store_type>);
+    if constexpr (!given_away<X0>) pool_.copy_in(std::as_const(x0), live_);
+    else if (read_again) pool_.copy_in(std::as_const(x0), live_);
+    else if (State* const old = pool_.reusable(live_); old != nullptr) *old = std::forward<X0>(x0);
+    else pool_.emplace(live_, std::forward<X0>(x0));
+    pool_.set_at(live_, 0);
+    x0_ = std::is_lvalue_reference_v<X0> || read_again ? address_of(x0) : nullptr;
+    if (keeps_run_) pool_.keep(initial_ = live_);
+  }
+  /// Goes on with what the slots hold, and with no live state.
+  void begin_again(State const& x0, sweep_setup const& setup) {
+    keeps_run_ = false;
+    x0_ = address_of(x0);
+    bool const anew = pool_.limit() != limit(setup) || slots_ != setup.slots;
+    let_go_of_frames<store_type>(store_, pool_, setup.slots, anew);
+    if (anew) return begin_empty(setup);
+    reclaim_slots<store_type>(store_, pool_, setup.slots);
+    pool_.settle_with(&settle<store_type, State>, address_of(store_));
+    live_ = final_ = next_ = initial_ = no_frame;
+    if (tracked()) held_.assign(std::size_t(setup.slots), {});
+  }
+  /// Notes what the slots hold before a sweep goes on, so that a loss on its way is planned around all of it.
+  void note_held([[maybe_unused]] auto const& tier_in) {
+    if constexpr (may_lose<store_type>)
+      for (slot_index slot = 0; slot < slots_; ++slot) held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, tier_in(slot)};
+  }
+
+  template <class Step>
+  void advance(Step& step, step_index from, step_index to, step_index& failed) {
+    pool_.run(step, live_, from, to, failed);
+  }
+  void save(place where, step_index i) {
+    store_.save(pool_, where, i, live_);
+    if (tracked()) held_[std::size_t(where.slot)] = {i, where.slot, no_frame, where.where};
+    else if (keeps_run_) held_[std::size_t(where.slot)].where = where.where;  // `rewind` saves there again
+  }
+  /// False if the store has lost that state; there is no live state then.
+  [[nodiscard]] bool load(place where, step_index i) {
+    if constexpr (keeps_frames<store_type> && !may_lose<store_type>) {  // needs no frame and answers one
+      frame_id const found = store_.load(pool_, where, i);
+      need_frame<store_type>(found, where, i);
+      frame_id const before = std::exchange(live_, found);
+      if (before != no_frame) pool_.release(before);
+      return true;
+    }
+    forget(live_);
+    live_ = store_.load(pool_, where, i);
+    if constexpr (may_lose<store_type>) {
+      if (live_ == no_frame) {
+        held_[std::size_t(where.slot)].at = -1;
+        return false;
+      }
+    } else need_frame<store_type>(live_, where, i);
+    if constexpr (!keeps_frames<store_type>) pool_.set_at(live_, i);
+    return true;
+  }
+  void load_initial() {
+    forget(live_);
+    if (initial_ != no_frame) {
+      pool_.keep(live_ = initial_);
+      return;
+    }
+    live_ = pool_.take();
+    pool_.copy_in(*x0_, live_);
+    pool_.set_at(live_, 0);
+  }
+  /// Live becomes state i, which `make` gives as a value or a reference.
+  template <class Make>
+  void load_made(step_index i, Make make, slot_index = no_slot) {
+    forget(live_);
+    live_ = pool_.take();
+    if constexpr (std::is_reference_v<decltype(make())> || traited_copy<State>) pool_.copy_in(make(), live_);
+    else pool_.emplace_made(live_, make);
+    pool_.set_at(live_, i);
+  }
+  void drop(place where) {
+    store_.drop(pool_, where);
+    if (tracked()) held_[std::size_t(where.slot)].at = -1;
+  }
+  /// Runs to the end in other frames than live, which stays.
+  template <class Step>
+  void turn(Step& step, step_index from, step_index to, step_index& failed) {
+    pool_.keep(final_ = live_);
+    if (from < to) pool_.run(step, final_, from, to, failed);
+  }
+  /// Goes on with the run of a turn that stopped on its way.
+  template <class Step>
+  void turn_on(Step& step, step_index from, step_index to, step_index& failed) {
+    pool_.run(step, final_, from, to, failed);
+  }
+  /// The turn of an adjoint that runs the last step itself and records it: `record` makes a copy of live the final state `n`.
+  template <class Record>
+  void turn_by(step_index n, Record record) {
+    pool_.keep(final_ = live_);
+    pool_.own(final_);
+    pool_.set_at(final_, -1);
+    record(pool_.state(final_));
+    pool_.set_at(final_, n);
+  }
+
+  /// What an observer sees: the final state right after the turn, else live; null if there is none.
+  [[nodiscard]] State const* seen(bool after_turn) const noexcept {
+    frame_id const k = after_turn ? final_ : live_;
+    return k == no_frame ? nullptr : address_of(pool_.state(k));
+  }
+  [[nodiscard]] State const& live() const noexcept { return std::as_const(pool_).state(live_); }
+  [[nodiscard]] State const& next() const noexcept { return std::as_const(pool_).state(next_); }
+  [[nodiscard]] State const& final_state() const noexcept { return std::as_const(pool_).state(final_); }
+  /// The live state, to be changed by a step that is not called by `advance`; it is state `i` afterwards.
+  template <class Record>
+  void change_live(step_index i, Record record, slot_index = no_slot) {
+    pool_.own(live_);
+    pool_.set_at(live_, -1);
+    record(pool_.state(live_));
+    pool_.set_at(live_, i);
+  }
+  void forget_final() noexcept { forget(final_); }
+  /// The loop goes on behind what `turn` made.
+  void final_becomes_live() noexcept {
+    forget(live_);
+    live_ = std::exchange(final_, no_frame);
+  }
+  /// Before the first adjoint that takes x1.
+  void allow_next() noexcept { pool_.allow_all(); }
+  /// The state that the next adjoint gets as x1.
+  void final_becomes_next() noexcept {
+    forget(next_);
+    pool_.keep(next_ = final_);
+  }
+  [[nodiscard]] bool has_next() const noexcept { return next_ != no_frame; }
+  template <class Step>
+  std::uint64_t make_next(Step& step, step_index from, step_index to) {
+    step_index failed = -1;
+    pool_.keep(next_ = live_);
+    pool_.run(step, next_, from, to, failed);
+    return std::uint64_t(to - from);
+  }
+  void live_becomes_next() noexcept {
+    forget(next_);
+    next_ = std::exchange(live_, no_frame);
+  }
+
+  // for a replay check
+  /// What f makes of the live state.
+  template <class F>
+  [[nodiscard]] auto look(F f) const { return f(live()); }
+  /// f(another, live) for live, which is state i, and a frame in which state i still stands from before, if there is one.
+  template <class F>
+  void look_at_another(step_index i, F f) const {
+    for (frame_id k = 0; k < pool_.limit(); ++k)
+      if (k != live_ && pool_.at(k) == i && pool_.record(k).constructed) return f(pool_.state(k), live());
+  }
+  /// What the next out-of-place step finds in its x1: a copy of x, or where it runs again no numbers.
+  void prepare_next(bool again) {
+    struct owner {
+      frames<State>& pool;
+      frame_id k;
+      ~owner() { pool.release(k); }
+    } const next{pool_, pool_.take()};  // the frame that is taken next, too
+    if (State* const x1 = pool_.reusable(next.k); x1 == nullptr) return;
+    else if (!again) pool_.copy(live_, next.k);
+    else if constexpr (numbered<State>) visit_numbers(*x1, [](auto* numbers, std::size_t count) {
+        using number_type = std::remove_pointer_t<decltype(numbers)>;
+        for (std::size_t k = 0; k < count; ++k) numbers[k] = std::numeric_limits<number_type>::quiet_NaN();
+      });
+  }
+
+  [[nodiscard]] std::size_t bytes() const { return pool_.bytes(); }
+  [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
+  [[nodiscard]] store_type& store() noexcept { return store_; }
+  /// What slots hold, if that is tracked; else what they held at the turn.
+  [[nodiscard]] table<kept_frame> const& held() const noexcept { return held_; }
+
+  /// Notes what stands at the turn, before which live is state `from`; `is_checkpoint(i)` tells which of it to restart from.
+  template <class IsCheckpoint>
+  void remember(step_index from, IsCheckpoint is_checkpoint) {
+    anchor_count_ = 0;
+    if (!tracked())
+      for (slot_index slot = 0; slot < slot_index(held_.size()); ++slot) held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, held_[std::size_t(slot)].where};
+    for (auto& kept : held_) kept.checkpoint = kept.at > 0 && is_checkpoint(kept.at);
+    for (auto const& kept : held_)
+      if (kept.at >= 0) anchors_[anchor_count_++] = {kept.at, kept.slot, frame_of(kept), kept.where, kept.checkpoint};
+    sort_by_state(anchors_, anchor_count_);
+    for (std::size_t k = 0; k < anchor_count_; ++k)
+      if (anchors_[k].frame != no_frame) pool_.anchor(anchors_[k].frame);
+    pool_.anchor(live_);
+    turn_live_ = {from, no_slot, live_};
+  }
+  /// Puts slots and live back to what they were at the turn; runs only the steps whose states are gone and says how many.
+  /// \param through  these states, or who watches what they do
+  template <class Through, class Step>
+  step_index rewind(Through& through, Step& step, step_index& failed) {
+    step_index ran = 0;
+    pool_.reclaim([this](auto claim) {
+      claim(initial_);
+      claim(final_);
+      for (std::size_t k = 0; k < anchor_count_; ++k)
+        if (stands(anchors_[k])) claim(anchors_[k].frame);
+        else anchors_[k].frame = no_frame;
+      if (stands(turn_live_)) claim(turn_live_.frame);
+      else turn_live_.frame = no_frame;
+    });
+    next_ = no_frame;
+    pool_.keep(live_ = initial_);
+    store_.begin(slot_index(held_.size()));
+    if (tracked())
+      for (auto& kept : held_) kept.at = -1;
+    for (std::size_t k = 0; k < anchor_count_; ++k) {
+      ran += go_to(through, step, anchors_[k], failed);
+      auto const& kept = anchors_[k];
+      through.save({kept.slot, kept.where}, kept.at);
+      held_[std::size_t(kept.slot)].checkpoint = kept.checkpoint;
+    }
+    return ran + go_to(through, step, turn_live_, failed);
+  }
+
+  /// The latest state at or before `i` that still stands in a frame; the initial one always does in a run.
+  [[nodiscard]] frame_id before(step_index i) const noexcept {
+    frame_id best = initial_;
+    for (frame_id k = 0; k < pool_.limit(); ++k)
+      if (pool_.at(k) <= i && pool_.at(k) > pool_.at(best)) best = k;
+    return best;
+  }
+  [[nodiscard]] frames<State> const& pool() const noexcept { return pool_; }
+  /// The frame of a kept state, or no_frame where the store keeps no frames.
+  [[nodiscard]] frame_id frame_of([[maybe_unused]] kept_frame const& kept) const noexcept {
+    if constexpr (keeps_frames<store_type>) return store_.frame(kept.slot);
+    else return no_frame;
+  }
+  [[nodiscard]] step_index state_in(slot_index slot) const { return kept_in<store_type>(store_, pool_, slot); }
+  /// For a sweep that stopped: the hash of the initial state, 0 where it is gone. \pre the caller's x0 still stands
+  [[nodiscard]] std::uint64_t hash_of_initial() const {
+    std::uint64_t const hash = hash_in_frames(pool_, 0);
+    if constexpr (hashable<State>)
+      if (hash == 0 && x0_ != nullptr) return hash_of(*x0_);
+    return hash;
+  }
+  /// The same of what an outliving store holds, in a frame that is given back.
+  [[nodiscard]] std::uint64_t hash_of_stored(place where) { return hash_in_store(store_, pool_, where); }
+
+ private:
+  void forget(frame_id& k) noexcept {
+    if (k != no_frame) pool_.release(std::exchange(k, no_frame));
+  }
+  /// Whether slots are noted as they change; those of a store of frames can be looked at when they are wanted.
+  [[nodiscard]] bool tracked() const noexcept {
+    if constexpr (keeps_frames<store_type> && !may_lose<store_type>) return false;
+    else return may_lose<store_type> || keeps_run_;
+  }
+  /// Over a store that keeps no frames all of them are for work, which may need each: none is held for what stood at the turn.
+  [[nodiscard]] bool stands(kept_frame const& kept) const noexcept {
+    return keeps_frames<store_type> && kept.frame != no_frame && pool_.at(kept.frame) == kept.at;
+  }
+  [[nodiscard]] slot_index limit(sweep_setup const& setup) const { return frames_in(store_, setup.slots) + setup.working; }
+  void prepare(sweep_setup const& setup) {
+    store_.begin(setup.slots);
+    begin_empty(setup);
+  }
+  void begin_empty(sweep_setup const& setup) {
+    live_ = final_ = next_ = initial_ = no_frame;
+    anchor_count_ = 0;
+    slots_ = setup.slots;
+    pool_.begin(limit(setup), setup.held_back);
+    pool_.settle_with(&settle<store_type, State>, address_of(store_));
+    if (tracked() || keeps_run_) held_.assign(std::size_t(setup.slots), {});
+    if (keeps_run_) anchors_.assign(std::size_t(setup.slots), {});
+  }
+  /// Makes live the state that `to` names: its frame if that stands, else by running from the state before.
+  template <class Through, class Step>
+  step_index go_to(Through& through, Step& step, kept_frame& to, step_index& failed) {
+    if (to.frame != no_frame) {
+      forget(live_);
+      live_ = to.frame;
+      pool_.anchor(live_);
+      return 0;
+    }
+    step_index const from = pool_.at(live_);
+    failed = from;
+    if (from < to.at) through.advance(step, from, to.at, failed);
+    to.frame = live_;
+    pool_.anchor(live_);
+    return to.at - from;
+  }
+
+  [[no_unique_address]] Store store_{};
+  frames<State> pool_;
+  table<kept_frame> held_, anchors_;
+  std::size_t anchor_count_ = 0;
+  slot_index slots_ = -1;
+  kept_frame turn_live_;
+  State const* x0_ = nullptr;
+  frame_id live_ = no_frame, final_ = no_frame, next_ = no_frame, initial_ = no_frame;
+  bool keeps_run_ = false;
+};
+
+}  // namespace cairn::detail

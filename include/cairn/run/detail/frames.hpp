@@ -1,0 +1,331 @@
+#pragma once
+/// \file frames.hpp  The states of a sweep in one pool: a checkpoint in memory is a frame that is kept, to load is to look at one.
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/detail/same_room.hpp>
+#include <cairn/core/detail/table.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/forms.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/core/sweep_bytes.hpp>
+#include <cairn/run/detail/call.hpp>
+#include <cairn/store/store.hpp>
+
+namespace cairn::detail {
+
+/// Memory for a number of objects that come and go one by one.
+template <class T>
+class raw_array {
+ public:
+  raw_array() = default;
+  explicit raw_array(std::size_t size) : data_{size > 0 ? allocate(size) : nullptr} {}
+  raw_array(raw_array&& other) noexcept : data_{std::exchange(other.data_, nullptr)} {}
+  raw_array& operator=(raw_array&& other) noexcept {
+    std::swap(data_, other.data_);
+    return *this;
+  }
+  ~raw_array() {
+    if (data_ == nullptr) return;
+    if constexpr (over_aligned) ::operator delete(static_cast<void*>(data_), std::align_val_t{alignof(T)});
+    else ::operator delete(static_cast<void*>(data_));
+  }
+  [[nodiscard]] T* get() const noexcept { return data_; }
+
+ private:
+  static constexpr bool over_aligned = alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+  static T* allocate(std::size_t size) {
+    if (size > std::size_t{PTRDIFF_MAX} / sizeof(T)) throw std::bad_array_new_length{};
+    if constexpr (over_aligned) return static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{alignof(T)}));
+    else return static_cast<T*>(::operator new(size * sizeof(T)));
+  }
+  T* data_ = nullptr;
+};
+
+/// What a pool knows of a frame.
+struct frame_record {
+  step_index at = -1;        // which state it holds, -1 if none that is whole
+  frame_id next = no_frame;  // the next frame in the list of free or of lapsed ones
+  std::int32_t owners = 0;
+  bool constructed = false;
+  bool anchored = false;  // held a checkpoint at the turn: as long as it stands, a second reverse sweep need not run it again
+};
+
+static_assert(sizeof(frame_record) == bytes_a_frame);
+
+/// Frames of a state, or of a snapshot of one. A frame without an owner keeps its memory, and its state until the frame is needed. Room to
+/// spare, which containers get as steps resize them, stays with the states in work: what is kept or free has none that can be seen.
+/// Never more than `limit()` frames; allocates in begin() only, and there only when that changes.
+template <class T>
+class frames {
+ public:
+  using value_type = T;
+  using settle_fn = void (*)(void* store, frames&);
+
+  frames() = default;
+  frames(frames&& other) noexcept { swap(other); }
+  frames& operator=(frames&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~frames() { destroy_all(); }
+
+  /// Forgets every owner; states of an earlier sweep stay as memory to be reused.
+  /// \param most  frames there is room for   \param held_back  of these, frames that only `allow_all` hands out
+  void begin(slot_index most, slot_index held_back = 0) {
+    if (std::size_t(most) != records_.size()) {
+      destroy_all();
+      states_ = raw_array<T>{};
+      records_ = table<frame_record>{};
+      states_ = raw_array<T>{std::size_t(most)};
+      records_ = table<frame_record>(std::size_t(most));  // last: their number says that there is memory for states
+    }
+    in_play_ = most - held_back;
+    for (frame_id k = in_play_; k < most; ++k) destroy(k);
+    free_ = lapsed_ = last_lapsed_ = no_frame;
+    for (auto& f : records_) f.at = -1, f.owners = 0, f.anchored = false;
+    push_all_free();
+  }
+  /// Hands out the frames that were held back, after the others: they have no memory yet.
+  void allow_all() noexcept {
+    frame_id* end = &free_;
+    while (*end != no_frame) end = &record(*end).next;
+    for (; in_play_ < limit(); ++in_play_) {
+      *end = in_play_;
+      end = &record(in_play_).next;
+      *end = no_frame;
+    }
+  }
+
+  /// Called when no frame is left, so that a store may release some.
+  void settle_with(settle_fn settle, void* store) noexcept {
+    settle_ = settle;
+    store_ = store;
+  }
+
+  // what a store uses
+  [[nodiscard]] T const& state(frame_id k) const noexcept { return states_.get()[k]; }
+  void keep(frame_id k) noexcept { ++record(k).owners; }
+  void release(frame_id k) noexcept {
+    auto& f = record(k);
+    if (--f.owners == 0) {
+      if (f.anchored) push_lapsed(k);
+      else push_free(k);
+    }
+  }
+  [[nodiscard]] frame_id take() {
+    frame_id k = free_;
+    if (k != no_frame) free_ = record(k).next;
+    else k = take_lapsed();
+    auto& f = record(k);
+    f.owners = 1;
+    f.at = -1;
+    return k;
+  }
+  [[nodiscard]] T* reusable(frame_id k) noexcept { return record(k).constructed ? states_.get() + k : nullptr; }
+  /// Makes the state of a frame anew; the old one goes first, so that there are never two.
+  template <class... Args>
+  void emplace(frame_id k, Args&&... args) {
+    destroy(k);
+    ::new (static_cast<void*>(states_.get() + k)) T(std::forward<Args>(args)...);
+    record(k).constructed = true;
+  }
+  /// The same with what `make()` returns, in place: T may be one that constructors take for something to convert from.
+  template <class Make>
+  void emplace_made(frame_id k, Make&& make) {
+    destroy(k);
+    ::new (static_cast<void*>(states_.get() + k)) T(make());
+    record(k).constructed = true;
+  }
+
+  // what a sweep uses
+  [[nodiscard]] T& state(frame_id k) noexcept { return states_.get()[k]; }
+  [[nodiscard]] step_index at(frame_id k) const noexcept { return record(k).at; }
+  void set_at(frame_id k, step_index i) noexcept { record(k).at = i; }
+  [[nodiscard]] bool shared(frame_id k) const noexcept { return record(k).owners > 1; }
+  [[nodiscard]] slot_index limit() const noexcept { return slot_index(records_.size()); }
+  [[nodiscard]] frame_record const& record(frame_id k) const noexcept { return records_[std::size_t(k)]; }
+  void anchor(frame_id k) noexcept { record(k).anchored = true; }
+
+  /// Takes every frame from its owners, save those that `claimed` holds once each; what the others hold stays readable until they are taken.
+  template <class Claimed>
+  void reclaim(Claimed claimed) noexcept {
+    free_ = lapsed_ = last_lapsed_ = no_frame;
+    for (auto& f : records_) f.owners = 0, f.anchored = false;
+    claimed([this](frame_id k) { ++record(k).owners; });
+    push_all_free();
+  }
+
+  /// Copies the state of `source` into `target`, a frame from take(): into the old state's memory where that is what
+  /// a fresh copy takes.
+  void copy(frame_id source, frame_id target) { copy_in(state(source), target); }
+  void copy_in(T const& from, frame_id target) {
+    if (!has_room_of(from, target)) return copy_anew(from, target);
+    copy_state(from, state(target));
+    if constexpr (says_bytes<T>())  // what lies where within these bytes is seen by nobody but the copy
+      if (heap_of(from) < heap_of(std::as_const(state(target)))) copy_anew(from, target);
+  }
+
+  /// Leads `handle` from state `from` to a later state `to`; a frame that has another owner stays as it is.
+  /// The one place of out-of-place and by-value steps, and for them never inlined: see call.hpp.
+  template <class Step>
+  void run(Step& step, frame_id& handle, step_index from, step_index to, step_index& failed) {
+    if constexpr (shape_of_step<Step, T>().form == step_form::in_place) {
+      own(handle);
+      struct guard {  // on an exception the state is neither the one nor the other
+        frame_record& frame;
+        step_index reached;
+        ~guard() { frame.at = reached; }
+      } ends{record(handle), -1};
+      run_in_place(step, state(handle), from, to, failed);
+      ends.reached = to;
+    } else {
+      run_between_frames(step, handle, from, to, failed);
+    }
+  }
+  /// Makes `handle` the only owner of its state: copies it if somebody else keeps it. The caller changes it, and says what it is then.
+  void own(frame_id& handle) {
+    if (!shared(handle)) {
+      record(handle).anchored = false;  // what it holds will be gone
+      return;
+    }
+    frame_id const target = take();
+    holder guard{*this, target};
+    copy(handle, target);
+    if constexpr (!is_flat<T>())
+      if (!is_snug(std::as_const(state(handle)))) std::swap(state(handle), state(target));  // the copy has no room to spare: it is kept
+    release(handle);
+    handle = std::exchange(guard.held, no_frame);
+  }
+
+  /// Bytes of all states that stand, free frames' memory included; 0 for a type whose bytes cannot be told.
+  [[nodiscard]] std::size_t bytes() const {
+    std::size_t sum = 0;
+    if constexpr (sized_state<T>)
+      for (frame_id k = 0; k < limit(); ++k)
+        if (record(k).constructed) sum += bytes_of(state(k));
+    return sum;
+  }
+
+ private:
+  /// Gives a frame back when a step or a copy throws.
+  struct holder {
+    frames& all;
+    frame_id held;
+    ~holder() {
+      if (held != no_frame) all.release(held);
+    }
+  };
+
+  [[nodiscard]] frame_record& record(frame_id k) noexcept { return records_[std::size_t(k)]; }
+  void push_free(frame_id k) noexcept {
+    if (record(k).constructed && !is_snug(std::as_const(state(k)))) {
+      destroy(k);
+      record(k).at = -1;
+    }
+    record(k).next = free_;
+    free_ = k;
+  }
+  /// Those with memory on top.
+  void push_all_free() noexcept {
+    for (bool const constructed : {false, true})
+      for (frame_id k = in_play_; k-- > 0;)
+        if (record(k).owners == 0 && record(k).constructed == constructed) push_free(k);
+  }
+  void push_lapsed(frame_id k) noexcept {
+    record(k).next = no_frame;
+    if (lapsed_ == no_frame) lapsed_ = k;
+    else record(last_lapsed_).next = k;
+    last_lapsed_ = k;
+  }
+  /// First dropped, first given up: of the states of the turn, those late in the loop are the cheapest to have again.
+  [[gnu::noinline]] frame_id take_lapsed() {
+    if (lapsed_ == no_frame && settle_ != nullptr) {
+      settle_(store_, *this);
+      if (free_ != no_frame) return std::exchange(free_, record(free_).next);
+    }
+    if (lapsed_ == no_frame)
+      throw invalid_schedule{"cairn: sweep", "the schedule needs more states at once than it said", {{"frames", limit()}}, "check the plan with cairn::verify"};
+    record(lapsed_).anchored = false;
+    return std::exchange(lapsed_, record(lapsed_).next);
+  }
+  /// A state that is kept while another goes on changes places with a copy where it has room to spare.   \param target  a frame to be written
+  void leave_snug([[maybe_unused]] frame_id kept, [[maybe_unused]] frame_id target) {
+    if constexpr (!is_flat<T>()) {
+      if (is_snug(std::as_const(state(kept)))) return;
+      copy_anew(state(kept), target);
+      std::swap(state(kept), state(target));
+    }
+  }
+  [[nodiscard]] bool has_room_of(T const& from, frame_id target) const { return record(target).constructed && same_room(from, state(target)); }
+  void copy_anew(T const& from, frame_id target) {
+    if constexpr (traited_copy<T>) {
+      emplace(target);
+      copy_state(from, state(target));
+    } else emplace(target, from);
+  }
+
+  template <class Step>
+  [[gnu::noinline]] void run_between_frames(Step& step, frame_id& handle, step_index from, step_index to, step_index& failed) {
+    static constexpr auto shape = shape_of_step<Step, T>();
+    frame_id spare = no_frame;
+    step_index i = from;
+    try {
+      for (; i < to; ++i) {
+        frame_id const target = spare != no_frame ? std::exchange(spare, no_frame) : take();
+        record(target).anchored = false;  // what it held is gone
+        holder guard{*this, target};
+        if (shared(handle)) leave_snug(handle, target);
+        T const& x = state(handle);
+        set_at(target, -1);
+        if constexpr (shape.form == step_form::by_value) {
+          emplace_made(target, [&]() -> T {
+            if constexpr (shape.indexed) return call_lending(step, x, std::as_const(i));
+            else return call_lending(step, x);
+          });
+        } else {
+          if (!has_room_of(x, target)) copy_anew(x, target);  // else containers would keep the most that any state in this frame had
+          if constexpr (shape.indexed) call_lending(step, x, state(target), std::as_const(i));
+          else call_lending(step, x, state(target));
+        }
+        set_at(target, i + 1);
+        if (shared(handle)) release(handle);
+        else spare = handle;
+        handle = std::exchange(guard.held, no_frame);
+      }
+    } catch (...) {
+      if (spare != no_frame) release(spare);
+      failed = i;
+      throw;
+    }
+    if (spare != no_frame) release(spare);
+  }
+
+  void destroy(frame_id k) noexcept {
+    if (std::exchange(record(k).constructed, false)) states_.get()[k].~T();
+  }
+  void destroy_all() noexcept {
+    for (frame_id k = 0; k < limit(); ++k) destroy(k);
+  }
+  void swap(frames& other) noexcept {
+    std::swap(states_, other.states_);
+    std::swap(records_, other.records_);
+    std::swap(free_, other.free_);
+    std::swap(lapsed_, other.lapsed_);
+    std::swap(last_lapsed_, other.last_lapsed_);
+    std::swap(in_play_, other.in_play_);
+    std::swap(settle_, other.settle_);
+    std::swap(store_, other.store_);
+  }
+
+  raw_array<T> states_;
+  table<frame_record> records_;
+  frame_id free_ = no_frame, lapsed_ = no_frame, last_lapsed_ = no_frame;
+  slot_index in_play_ = 0;
+  settle_fn settle_ = nullptr;
+  void* store_ = nullptr;
+};
+
+}  // namespace cairn::detail

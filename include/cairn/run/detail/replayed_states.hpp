@@ -1,0 +1,164 @@
+#pragma once
+/// \file replayed_states.hpp  The states of a sweep that compares what it runs again: looks at them on their way, and leaves the work to others.
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/detail/first_difference.hpp>
+#include <cairn/core/detail/replay_ledger.hpp>
+#include <cairn/core/detail/state_hash.hpp>
+#include <cairn/core/forms.hpp>
+#include <cairn/core/replay_check.hpp>
+#include <cairn/run/detail/execute.hpp>
+#include <cairn/store/store.hpp>
+
+namespace cairn::detail {
+
+/// The members of `copied_states` or `saved_states` that a sweep uses. Splits what is run where the ledger wants to see a state. An
+/// out-of-place step gets as x1 a copy of x when it runs first and no numbers at all when it runs again, so that it gives another state
+/// where it does not write all of x1.
+template <class State, class States>
+class replayed_states {
+ public:
+  replayed_states(States& states, replay_ledger& ledger, sweep_status const& status) noexcept : states_{states}, ledger_{ledger}, status_{status} {}
+
+  template <class Step>
+  void advance(Step& step, step_index from, step_index to, step_index& failed) {
+    if (!ledger_.on()) return states_.advance(step, from, to, failed);
+    along(from, to, [&](step_index at, step_index next) { run(step, at, next, failed); });
+  }
+  void save(place where, step_index i) {
+    states_.save(where, i);
+    if (ledger_.on() && !ledger_.kept(where.slot, i, hash_of_live(i))) fail(i);
+  }
+  [[nodiscard]] bool load(place where, step_index i) {
+    if (!states_.load(where, i)) return false;
+    came_back(where.slot, i);
+    return true;
+  }
+  void load_initial() {
+    states_.load_initial();
+    came_back(ledger_.initial_place(), 0);
+  }
+  template <class Make>
+  void load_made(step_index i, Make make, slot_index tape) {
+    states_.load_made(i, make, tape);
+    came_back(ledger_.place_of_tape(tape), i);
+  }
+  void drop(place where) { states_.drop(where); }
+  /// Live stays; states between it and the final one are looked at as they pass.
+  template <class Step>
+  void turn(Step& step, step_index from, step_index to, step_index& failed) {
+    if (!ledger_.on()) return states_.turn(step, from, to, failed);
+    bool begun = false;
+    step_index at = from;
+    for (step_index next = from;; ++next) {
+      next = ledger_.next_look(next, to);
+      step_index const reach = next < to ? next : to;
+      if (!begun && (reach > from || next >= to)) {
+        states_.turn(step, from, reach, failed);
+        begun = true;
+      } else if (at < reach) {
+        states_.turn_on(step, at, reach, failed);
+      }
+      ledger_.reached(at = reach);
+      if (next <= to && !ledger_.note(next, begun && at > from ? hash_of_final() : hash_of_live(next))) ledger_.fail(next);
+      if (next >= to) return;
+    }
+  }
+  template <class Record>
+  void turn_by(step_index n, Record record) {
+    if (ledger_.on() && ledger_.next_look(n - 1, n) == n - 1) look(n - 1);
+    states_.turn_by(n, record);
+    ledger_.reached(n);
+  }
+  /// \param tape  where the tape of this step is kept; `no_slot` in front of its adjoint, behind which nobody needs the state
+  template <class Record>
+  void change_live(step_index i, Record record, slot_index tape) {
+    if (!ledger_.on() || tape == no_slot) return states_.change_live(i, record, tape);
+    along(i - 1, i, [&](step_index, step_index) { states_.change_live(i, record, tape); });
+    if (!ledger_.kept(ledger_.place_of_tape(tape), i, hash_of_live(i))) fail(i);
+  }
+
+  [[nodiscard]] State const* seen(bool after_turn) const noexcept { return states_.seen(after_turn); }
+  [[nodiscard]] std::size_t bytes() const { return states_.bytes(); }
+  [[nodiscard]] State const& live() { return states_.live(); }
+  [[nodiscard]] State const& next() const noexcept { return states_.next(); }
+  [[nodiscard]] State const& final_state() const noexcept { return states_.final_state(); }
+  [[nodiscard]] bool has_next() const noexcept { return states_.has_next(); }
+  template <class Step>
+  std::uint64_t make_next(Step& step, step_index from, step_index to) {
+    if (!ledger_.on()) return states_.make_next(step, from, to);
+    if constexpr (shape_of_step<Step, State>().form == step_form::out_of_place) states_.prepare_next(true);
+    std::uint64_t const ran = states_.make_next(step, from, to);
+    if (!ledger_.ends(to, hash_of(states_.next()))) ledger_.fail(to);
+    return ran;
+  }
+  /// The hash of state i, 0 where it is not known; live is the state before it, and is remembered for the next call.
+  [[nodiscard]] end_hash end_behind_live(step_index i) {
+    if (!ledger_.on()) return {};
+    end_hash const end{ledger_.end_at(i)};
+    ledger_.end_is(i - 1, hash_of_live(i - 1));
+    return end;
+  }
+  /// The final state, n, is where the adjoint of the last step begins.
+  void final_is_end(step_index n) {
+    if (ledger_.on()) ledger_.end_is(n, hash_of_final());
+  }
+  /// Live, the first state of the step that has just been reversed, is the x1 of the step before it.
+  void live_becomes_next() {
+    if (ledger_.on()) ledger_.end_is(status_.open - 1, hash_of_live(status_.open - 1));
+    states_.live_becomes_next();
+  }
+  void final_becomes_live() noexcept { states_.final_becomes_live(); }
+
+ private:
+  /// Live moves from one state to another by run(at, next), stretch by stretch.
+  template <class Run>
+  void along(step_index from, step_index to, Run run) {
+    if (status_.turned) ledger_.reversed(status_.open);
+    ledger_.along(from, to, run, [this](step_index i) { look(i); });
+  }
+  template <class Step>
+  void run(Step& step, step_index from, step_index to, step_index& failed) {
+    if constexpr (shape_of_step<Step, State>().form == step_form::out_of_place) {
+      for (step_index i = from; i < to; ++i) {
+        states_.prepare_next(!ledger_.is_first(i));
+        states_.advance(step, i, i + 1, failed);
+        ledger_.reached(i + 1);
+      }
+    } else {
+      states_.advance(step, from, to, failed);
+    }
+  }
+  void look(step_index i) {
+    if (!ledger_.note(i, hash_of_live(i))) fail(i);
+  }
+  void came_back(slot_index place, step_index i) {
+    if (!ledger_.on()) return;
+    known_ = -1;
+    if (!ledger_.brought_back(place, i, hash_of_live(i))) ledger_.fail_brought_back(i);
+  }
+  /// Live is state i; what stands between two looks at one state does not change it.
+  [[nodiscard]] std::uint64_t hash_of_live(step_index i) {
+    if (known_ != i) {
+      hash_ = states_.look([](auto const& x) { return hash_of(x); });
+      known_ = i;
+    }
+    return hash_;
+  }
+  [[nodiscard]] std::uint64_t hash_of_final() { return hash_of_state(states_.final_state()); }
+  [[noreturn]] void fail(step_index i) {
+    first_difference where;
+    states_.look_at_another(i, [&](auto const& first, auto const& again) { where = difference_of(first, again); });
+    ledger_.fail(i, where);
+  }
+
+  States& states_;
+  replay_ledger& ledger_;
+  sweep_status const& status_;
+  std::uint64_t hash_ = 0;  // of live, while it is state known_
+  step_index known_ = -1;
+};
+
+}  // namespace cairn::detail

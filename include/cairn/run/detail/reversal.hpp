@@ -1,0 +1,212 @@
+#pragma once
+/// \file reversal.hpp  What a sweep does with the user's adjoint: each form of it, and the tapes of recording ones.
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/error.hpp>
+#include <cairn/core/forms.hpp>
+#include <cairn/core/frames_needed.hpp>
+#include <cairn/core/replay_check.hpp>
+#include <cairn/run/detail/execute.hpp>
+#include <cairn/run/detail/kept_object.hpp>
+
+namespace cairn::detail {
+
+/// `tape = record(x, i)`: x moves one step on.
+template <class Record, class State>
+decltype(auto) record_step(Record& record, State& x, step_index const i) {
+  if constexpr (calls<Record, State&, step_index>) return record(x, i);
+  else return record(x);
+}
+struct no_tape {};
+/// Whether the adjoint brings a state back from a tape.
+template <class Adjoint, class State, class Tape>
+inline constexpr bool restarts = requires(Adjoint& adjoint, Tape const& tape) { { adjoint.restart(tape) } -> std::convertible_to<State const&>; };
+template <class Adjoint, class State, bool Records>
+struct tape_of { using type = no_tape; };
+template <class Adjoint, class State>
+struct tape_of<Adjoint, State, true> { using type = std::remove_cvref_t<decltype(record_step(std::declval<Adjoint&>().record, std::declval<State&>(), 0))>; };
+
+/// Numbered places for tapes, which need not be movable.
+template <class Tape>
+class tape_slots {
+ public:
+  tape_slots() = default;
+  tape_slots(tape_slots const&) = delete;
+  ~tape_slots() { delete[] tapes_; }
+  /// Empty places; allocates only when there must be more of them.
+  void begin(std::size_t size) {
+    clear();
+    if (size <= size_) return;
+    delete[] std::exchange(tapes_, nullptr);
+    size_ = 0;
+    tapes_ = new std::optional<Tape>[size];
+    size_ = size;
+  }
+  [[nodiscard]] std::optional<Tape>& operator[](slot_index slot) noexcept { return tapes_[slot]; }
+  void clear() noexcept {
+    for (std::size_t k = 0; k < size_; ++k) tapes_[k].reset();
+  }
+
+ private:
+  std::optional<Tape>* tapes_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// The turn of a loop whose adjoint is not known yet.
+template <class Step>
+struct turn_only {
+  static constexpr bool can_restart = false;
+  Step& step;
+
+  template <class States>
+  std::uint64_t turn(States& states, action const& a, step_index& failed) {
+    states.turn(step, a.from, a.to, failed);
+    return std::uint64_t(a.to - a.from);
+  }
+  template <class States>
+  std::uint64_t record(States&, action const&) noexcept { return 0; }
+  template <class States>
+  std::uint64_t reverse(States&, action const&) noexcept { return 0; }
+  template <class States>
+  void restart(States&, action const&) noexcept {}
+  void drop_tape(slot_index) noexcept {}
+  void drop_all_tapes() noexcept {}
+  [[nodiscard]] static constexpr bool pauses() noexcept { return true; }
+};
+
+/// The turn and the way back with one adjoint. The seed fills `bar` between the two.
+/// \tparam MakesTurn  a recording adjoint's own run of the last step makes the final state
+template <class State, class Step, class Adjoint, class Bar, bool MakesTurn>
+class reversal {
+  static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
+  static constexpr bool records = shape.form == adjoint_form::recorded;
+  static constexpr bool records_turn = records && MakesTurn;
+  static constexpr bool tells_ends = shape.form == adjoint_form::one_step && takes_end_hash<Adjoint>;
+  static constexpr bool needs_ends = tells_ends || shape.form == adjoint_form::with_next;  // a resumed sweep runs x1 again
+  using tape = typename tape_of<Adjoint, State, records>::type;
+
+ public:
+  static constexpr bool can_restart = restarts<Adjoint, State, tape>;
+
+  /// \param memory  what tapes leave behind for the next sweep   \param tapes  tape slots of the plan
+  reversal(Step& step, Adjoint& adjoint, [[maybe_unused]] kept_object& memory, [[maybe_unused]] slot_index tapes) : step_{step}, adjoint_{adjoint} {
+    if constexpr (records) {
+      if (tapes == 0) return;
+      tapes_ = &memory.get<tape_slots<tape>>();
+      tapes_->begin(std::size_t(tapes));
+    }
+  }
+  reversal(reversal const&) = delete;
+  ~reversal() { drop_all_tapes(); }
+
+  std::optional<Bar> bar;
+
+  template <class States>
+  std::uint64_t turn(States& states, action const& a, step_index& failed) {
+    if constexpr (records_turn) {
+      if (a.to - a.from == 1) {
+        failed = a.from;
+        states.turn_by(a.to, [&](State& x) { fill(last_tape_, x, a.from); });
+        return 1;
+      }
+    }
+    states.turn(step_, a.from, a.to, failed);
+    if constexpr (needs_ends && requires { states.final_is_end(a.to); }) states.final_is_end(a.to);
+    return std::uint64_t(a.to - a.from);
+  }
+
+  template <class States>
+  std::uint64_t record([[maybe_unused]] States& states, [[maybe_unused]] action const& a) {
+    if constexpr (records) {
+      states.change_live(a.to, [&](State& x) { fill((*tapes_)[a.slot], x, a.from); }, a.slot);
+    }
+    return std::uint64_t(a.to - a.from);
+  }
+  /// Live becomes the state behind a tape.
+  template <class States>
+  void restart([[maybe_unused]] States& states, [[maybe_unused]] action const& a) {
+    if constexpr (can_restart)
+      states.load_made(a.from, [&]() -> decltype(auto) { return call_lending(adjoint_.restart, std::as_const(*(*tapes_)[a.slot])); }, a.slot);
+  }
+  void drop_tape(slot_index slot) noexcept {
+    if constexpr (records) (*tapes_)[slot].reset();
+  }
+  void drop_all_tapes() noexcept {
+    if (tapes_ != nullptr) tapes_->clear();
+  }
+  [[nodiscard]] static constexpr bool pauses() noexcept { return false; }
+
+  /// The adjoint of steps [a.from, a.to); how many steps it ran again.
+  template <class States>
+  std::uint64_t reverse(States& states, action const& a) {
+    if constexpr (records) {
+      if (a.what == content::tape) {
+        apply((*tapes_)[a.slot], a.from);
+        return 0;
+      }
+      if constexpr (records_turn) {
+        if (last_tape_) {
+          apply(last_tape_, a.from);
+          last_tape_.reset();
+          return 0;
+        }
+      }
+      std::optional<tape> fresh;
+      states.change_live(a.to, [&](State& x) { fill(fresh, x, a.from); }, no_slot);
+      apply(fresh, a.from);
+      return 1;
+    } else {
+      std::uint64_t ran = 0;
+      step_index const from = a.from;
+      if constexpr (shape.form == adjoint_form::with_next) {
+        if (!states.has_next()) ran = states.make_next(step_, from, a.to);  // a resumed sweep has lost it
+      }
+      State const& x = states.live();
+      if constexpr (tells_ends && requires { states.end_behind_live(a.to); })
+        adjoint_.ends_in(states.end_behind_live(a.to));
+      if constexpr (shape.form == adjoint_form::leaf) pull_back(adjoint_, *bar, x, *bar, from, std::as_const(a.to));
+      else if constexpr (shape.form == adjoint_form::with_next) {
+        pull_back(adjoint_, *bar, x, states.next(), *bar, from);
+        states.live_becomes_next();
+      }
+      else if constexpr (shape.indexed) pull_back(adjoint_, *bar, x, *bar, from);
+      else pull_back(adjoint_, *bar, x, *bar);
+      return ran;
+    }
+  }
+
+ private:
+  void fill(std::optional<tape>& into, State& x, step_index i) {
+    into.reset();
+    emplace_by(into, [&] { return taken_from([&]() -> decltype(auto) { return record_step(adjoint_.record, x, i); }); });
+  }
+  void apply(std::optional<tape>& from, step_index i) {
+    using reverse_type = std::remove_reference_t<decltype((adjoint_.reverse))>;
+    if constexpr (calls<reverse_type, tape&, Bar&, step_index>) pull_back(adjoint_.reverse, *bar, *from, *bar, std::as_const(i));
+    else pull_back(adjoint_.reverse, *bar, *from, *bar);
+  }
+
+  Step& step_;
+  Adjoint& adjoint_;
+  tape_slots<tape>* tapes_ = nullptr;
+  std::conditional_t<records_turn, std::optional<tape>, no_tape> last_tape_;
+};
+
+/// Refuses what types cannot tell: a plan that asks of the adjoint what its form cannot do.
+inline void check_adjoint_fits(char const* operation, step_index leaf, slot_index tapes, adjoint_form form, bool restarts_wanted = false, bool restarts = false) {
+  if (leaf > 1 && form != adjoint_form::leaf)
+    throw invalid_plan{operation, "the plan reverses several steps at once, but the adjoint takes one", {{"leaf", leaf}},
+                       "write adjoint(x, bar, first, last), or use a plan with leaf 1"};
+  if (tapes > 0 && form != adjoint_form::recorded)
+    throw invalid_plan{operation, "the plan keeps tapes, but the adjoint records none", {{"tapes", tapes}},
+                       "use cairn::recorded{record, reverse}, or a plan without record actions"};
+  if (tapes > 0 && restarts_wanted && !restarts)
+    throw invalid_plan{operation, "the plan restarts from tapes, but the adjoint does not say how", {{"tapes", tapes}},
+                       "give cairn::recorded a third part, x1 = restart(tape), or use a plan whose tapes do not restart"};
+}
+
+}  // namespace cairn::detail

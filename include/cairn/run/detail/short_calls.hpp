@@ -1,0 +1,166 @@
+#pragma once
+/// \file short_calls.hpp  Times of calls that are too short for the clock: many in a row, each on a copy of its own.
+#include <cstddef>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/forms.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/run/detail/frames.hpp>
+#include <cairn/run/detail/timings.hpp>
+#include <cairn/run/gradient.hpp>
+
+namespace cairn::detail {
+
+/// One step's adjoint by itself. x1 is read by the form that takes it.
+template <class State, class Bar, class Adjoint>
+void reverse_step(Adjoint& adjoint, Bar& bar, State const& x, [[maybe_unused]] State const& x1, [[maybe_unused]] step_index const i) {
+  static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
+  if constexpr (shape.form == adjoint_form::leaf) {
+    step_index const last = i + 1;
+    pull_back(adjoint, bar, x, bar, i, last);
+  } else if constexpr (shape.form == adjoint_form::with_next) pull_back(adjoint, bar, x, x1, bar, i);
+  else if constexpr (shape.indexed) pull_back(adjoint, bar, x, bar, i);
+  else pull_back(adjoint, bar, x, bar);
+}
+template <class Bar, class Adjoint, class Tape>
+void reverse_tape(Adjoint& adjoint, Bar& bar, Tape& kept, [[maybe_unused]] step_index const i) {
+  if constexpr (calls<std::remove_reference_t<decltype(adjoint.reverse)>, Tape&, Bar&, step_index>) pull_back(adjoint.reverse, bar, kept, bar, i);
+  else pull_back(adjoint.reverse, bar, kept, bar);
+}
+
+/// Copies that fit memory of a few MiB, of `bytes` each: one at least.
+[[nodiscard]] constexpr std::size_t copies_in_reach(wide bytes) noexcept {
+  constexpr wide room = 8 << 20, most = 1 << 16;
+  wide const fit = bytes == 0 ? most : room / bytes;
+  return std::size_t(fit < 1 ? 1 : fit > most ? most : fit);
+}
+/// As many calls at once as are tried after `count` were too short for the clock.
+[[nodiscard]] constexpr std::size_t next_count(std::size_t count, std::size_t most) noexcept { return count > most / 2 ? most : 2 * count; }
+/// Measurements of one kind, of which the median counts.
+inline constexpr int runs_of_short_calls = 5;
+
+/// Each step of the beginning of a loop is called so often at once that the clock can tell: on copies of the state before it, made while the
+/// clock is not looked at, so that no call sees what another one left.
+template <class Clock, class State, class Bar, class Step, class Seed, class Adjoint>
+class short_calls {
+  static constexpr auto step_shape = shape_of_step<Step, State>();
+  static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
+  static constexpr bool records = shape.form == adjoint_form::recorded;
+  using tape = typename tape_of<Adjoint, State, records>::type;
+
+ public:
+  /// \param bytes  of one copy of all that a call needs
+  short_calls(Step& step, Seed& seed, Adjoint& adjoint, clock_precision<Clock>& clock, wide bytes)
+      : step_{step}, seed_{seed}, adjoint_{adjoint}, clock_{clock}, most_{copies_in_reach(bytes)} {
+    path_.begin(3);
+  }
+
+  /// Calls `use(i)` for each of the first steps, for which the calls below then hold.
+  template <class Use>
+  void each_step(State const& x0, step_index tried, Use use) {
+    frame_id here = path_.take();
+    path_.copy_in(x0, here);
+    for (step_index i = 0; i < tried; ++i) {
+      frame_id next = here;
+      path_.keep(here);
+      step_index failed = -1;
+      path_.run(step_, next, i, i + 1, failed);
+      i_ = i, x_ = &std::as_const(path_).state(here), x1_ = &std::as_const(path_).state(next);
+      use();
+      path_.release(here);
+      here = next;
+    }
+  }
+  [[nodiscard]] double step_seconds() {
+    return seconds_of_one([this](std::size_t count) { copy_states(count); },
+                          [this](std::size_t count) {
+                            for (std::size_t k = 0; k < count; ++k) run_step(frame_id(k));
+                          });
+  }
+  [[nodiscard]] double record_seconds() {
+    return seconds_of_one([this](std::size_t count) { copy_states(count), clear_tapes(count); }, [this](std::size_t count) { record(count); });
+  }
+  [[nodiscard]] double adjoint_seconds() {
+    auto const prepare = [this](std::size_t count) {
+      if constexpr (records) copy_states(count), clear_tapes(count), record(count);
+      bars_.begin(count);
+      for (std::size_t k = 0; k < count; ++k) make_bar(bars_[slot_index(k)]);
+    };
+    return seconds_of_one(prepare, [this](std::size_t count) {
+      for (std::size_t k = 0; k < count; ++k)
+        if constexpr (records) reverse_tape(adjoint_, *bars_[slot_index(k)], *tapes_[slot_index(k)], i_);
+        else reverse_step(adjoint_, *bars_[slot_index(k)], *x_, *x1_, i_);
+    });
+  }
+
+ private:
+  /// The median of a few runs, of as many calls as the clock needs, or there is room for.
+  template <class Prepare, class Run>
+  [[nodiscard]] double seconds_of_one(Prepare prepare, Run run) {
+    for (std::size_t count = 1;; count = next_count(count, most_)) {
+      timings runs;
+      for (int again = 0; again < runs_of_short_calls; ++again) {
+        prepare(count);
+        auto const begin = Clock::now();
+        run(count);
+        double const seconds = seconds_between(begin, Clock::now());
+        clock_.saw(seconds);
+        runs.add(seconds);
+      }
+      if (count == most_ || clock_.tells(runs.median())) return clock_.net(runs.median()) / double(count);
+    }
+  }
+  void copy_states(std::size_t count) {
+    if (slot_index(count) > copies_.limit()) copies_.begin(slot_index(count));
+    for (std::size_t k = 0; k < count; ++k) copies_.copy_in(*x_, frame_id(k));
+  }
+  void run_step(frame_id k) {
+    step_index const i = i_;
+    if constexpr (step_shape.form == step_form::by_value)
+      copies_.emplace_made(k, [&]() -> State {
+        if constexpr (step_shape.indexed) return step_(*x_, i);
+        else return step_(*x_);
+      });
+    else if constexpr (step_shape.form == step_form::out_of_place) {
+      if constexpr (step_shape.indexed) step_(*x_, copies_.state(k), i);
+      else step_(*x_, copies_.state(k));
+    } else if constexpr (step_shape.indexed) step_(copies_.state(k), i);
+    else step_(copies_.state(k));
+  }
+  void clear_tapes(std::size_t count) {
+    if constexpr (records) tapes_.begin(count);
+  }
+  void record(std::size_t count) {
+    if constexpr (records)
+      for (std::size_t k = 0; k < count; ++k)
+        emplace_by(tapes_[slot_index(k)], [&]() -> tape { return record_step(adjoint_.record, copies_.state(frame_id(k)), i_); });
+  }
+  /// Of the state behind the step. Copies of one, where it can be copied: a seed may take longer than all the rest.
+  void make_bar(std::optional<Bar>& bar) {
+    if constexpr (!copied_state<Bar>) fill_bar<State>(bar, seed_, *x1_);
+    else {
+      if (bar_of_ != i_) {
+        seeded_.reset();
+        fill_bar<State>(seeded_, seed_, *x1_);
+        bar_of_ = i_;
+      }
+      if constexpr (traited_copy<Bar>) copy_state(*seeded_, bar.emplace());
+      else bar.emplace(std::as_const(*seeded_));
+    }
+  }
+
+  Step& step_;
+  Seed& seed_;
+  Adjoint& adjoint_;
+  clock_precision<Clock>& clock_;
+  std::size_t most_;
+  frames<State> path_, copies_;
+  tape_slots<tape> tapes_;
+  tape_slots<Bar> bars_;
+  std::optional<Bar> seeded_;
+  step_index bar_of_ = -1, i_ = -1;
+  State const *x_ = nullptr, *x1_ = nullptr;
+};
+
+}  // namespace cairn::detail

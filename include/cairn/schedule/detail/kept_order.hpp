@@ -1,0 +1,73 @@
+#pragma once
+/// \file kept_order.hpp  Kept states in the order in which a replanned sweep needs them, and the slots between them.
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <cairn/core/action.hpp>
+#include <cairn/core/detail/table.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/schedule/position.hpp>
+
+namespace cairn::detail {
+
+/// \throws invalid_plan   unless a sweep can have stopped there
+constexpr void check_stop(stopped_sweep const& sweep) {
+  bool const possible = sweep.steps >= 0 && sweep.slots >= 0 && sweep.leaf >= 1 && sweep.open >= 0 && sweep.open <= sweep.steps;
+  if (possible && (sweep.open == sweep.steps || (sweep.turned && sweep.open % sweep.leaf == 0))) return;
+  throw invalid_plan{"cairn::remaining", "a sweep cannot have stopped there",
+                     {{"steps", sweep.steps}, {"open steps", sweep.open}, {"slots", sweep.slots}, {"leaf", sweep.leaf}},
+                     "all steps are open before the turn, and whole leaves after it"};
+}
+
+/// Shell's sort with Knuth's gaps, O(n^1.5): there are few kept states, and <algorithm> is not for headers of the core.
+template <class T, class Before>
+constexpr void sort(table<T>& values, Before before) noexcept {
+  std::size_t stride = 1;
+  while (stride < values.size() / 3) stride = 3 * stride + 1;
+  for (; stride > 0; stride /= 3)
+    for (std::size_t k = stride; k < values.size(); ++k)
+      for (std::size_t j = k; j >= stride && before(values[j], values[j - stride]); j -= stride) std::swap(values[j], values[j - stride]);
+}
+
+/// \throws invalid_plan   for a slot that is named twice, and for slots and states that do not exist; leaves `kept` in the order of slots
+constexpr void check_kept(table<kept_state>& kept, stopped_sweep const& sweep) {
+  sort(kept, [](kept_state const& a, kept_state const& b) { return a.slot < b.slot; });
+  for (std::size_t k = 0; k < kept.size(); ++k) {
+    auto const [slot, state, where] = kept[k];
+    bool const twice = k > 0 && kept[k - 1].slot == slot;
+    if (twice || slot < 0 || slot >= sweep.slots || state < 0 || state > sweep.steps)
+      throw invalid_plan{"cairn::remaining", twice ? "a slot is named twice" : "no such slot or state",
+                         {{"slot", slot}, {"slots", sweep.slots}, {"state", state}, {"steps", sweep.steps}}, ""};
+  }
+}
+
+/// Puts the states from which open leaves can be run again in front, in order, and returns how many these are. Behind them come the
+/// others: the initial state, states behind the open steps or inside a leaf, and copies.   \throws invalid_plan   as `check_kept`
+constexpr std::size_t put_useful_first(table<kept_state>& kept, stopped_sweep const& sweep) {
+  check_kept(kept, sweep);
+  sort(kept, [](kept_state const& a, kept_state const& b) { return a.state < b.state || (a.state == b.state && a.slot < b.slot); });
+  std::size_t useful = 0;
+  for (std::size_t k = 0; k < kept.size(); ++k) {
+    step_index const state = kept[k].state;
+    bool const copy = useful > 0 && kept[useful - 1].state == state;
+    if (state > 0 && state < sweep.open && state % sweep.leaf == 0 && !copy) std::swap(kept[useful++], kept[k]);
+  }
+  return useful;
+}
+
+/// Lists the lowest slots that hold nothing useful, no more than the open leaves can fill, and returns how many these are.
+/// `empty` has room for the slots of the useful states behind them.
+constexpr std::size_t list_empty_slots(table<kept_state> const& kept, std::size_t useful, stopped_sweep const& sweep, table<kept_state>& empty) {
+  auto const there = std::uint64_t(sweep.slots) - useful;
+  auto const leaves = std::uint64_t(sweep.open / sweep.leaf) + 1;
+  auto const count = std::size_t(there < leaves ? there : leaves);
+  empty.assign(count + useful, {});
+  for (std::size_t k = 0; k < useful; ++k)
+    if (auto const slot = std::size_t(kept[k].slot); slot < empty.size()) empty[slot].state = 1;
+  std::size_t found = 0;
+  for (std::size_t slot = 0; found < count; ++slot)  // each mark is read before its place is written
+    if (empty[slot].state == 0) empty[found++].slot = slot_index(slot);
+  return count;
+}
+
+}  // namespace cairn::detail

@@ -1,0 +1,218 @@
+#pragma once
+/// \file online_cursor.hpp  The cursor of `online`: a forward run that may stop anywhere, then the way back.
+#include <cstddef>
+#include <cstdint>
+#include <cairn/core/action.hpp>
+#include <cairn/core/detail/table.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/schedule/binomial.hpp>
+#include <cairn/schedule/detail/online_rule.hpp>
+
+namespace cairn {
+
+class online;
+class stopped_online;
+
+namespace detail {
+
+/// Speaks as if the loop never ended until `stop_at` says where it did. At the start and after each `advance` it stands at a *candidate*.
+/// With lag, `next` is called there only when the loop is known to go on beyond the state behind the candidate; without, at once. It answers
+/// `drop` (where a state makes room), `save` of the candidate and `advance` to the next one, up to 2^63-1 where there will be none.
+/// After the stop: the turn, and the way back gap by gap from the last, each by the binomial rule with the slots that are free by then.
+class online_cursor {
+ public:
+  /// The next action. Cost: O(slots) where it answers an `advance` on the way forward, else O(1).
+  /// \throws invalid_call   where the candidate would be state 2^63-1
+  [[nodiscard]] constexpr action next() {
+    switch (phase_) {
+      case phase::candidate: return decide();
+      case phase::take: return take();
+      case phase::leave: return leave();
+      case phase::idle: return idle();
+      case phase::turn: return turn();
+      case phase::reverse: return reverse();
+      case phase::load: return load();
+      case phase::drop: return drop();
+      case phase::advance: return advance();
+      case phase::save: return save();
+      case phase::lift: return lift();
+      case phase::move: return move();
+      case phase::done: break;
+    }
+    return {};
+  }
+
+  /// The loop turned out to have `steps` steps, and `live`, state steps or steps - 1 (0 of no steps), is the state that there still is.
+  /// It is called at a candidate instead of `next`, or after an `advance` that has been cut at `live`.
+  /// \throws invalid_call   where the loop cannot have stopped there, and for a second stop
+  constexpr void stop_at(step_index steps, step_index live) {
+    bool const begun = phase_ == phase::take || phase_ == phase::leave;
+    if (stopped() || begun)
+      throw invalid_call{"cairn::online", stopped() ? "the loop has been stopped before" : "a loop cannot stop between a save and its advance",
+                         {{"steps", steps}, {"live state", live}}, "stop it once, at a candidate or where an advance was cut"};
+    bool const last = live == steps || (live < steps && live == steps - 1);
+    if (!last || live < from_ || live > at_)
+      throw invalid_call{"cairn::online", "the loop cannot have stopped there", {{"steps", steps}, {"live state", live}, {"from", from_}, {"to", at_}},
+                         "the live state is the last or the last but one, and within the last advance"};
+    steps_ = end_ = steps;
+    live_ = live;
+    entered_ = top_ + 1;
+    phase_ = top_ >= 0 && kept_[std::size_t(top_)].at == live ? phase::idle : phase::turn;
+  }
+
+  [[nodiscard]] constexpr bool stopped() const noexcept { return steps_ >= 0; }  ///< whether `stop_at` has been called
+  [[nodiscard]] constexpr bool lags() const noexcept { return !eager_; }  ///< whether candidates wait until the state behind them is known
+  [[nodiscard]] constexpr slot_index slots() const noexcept { return slots_; }  ///< states kept at once, the initial one included
+  /// The state at which the cursor stands before the stop; 2^63-1 where the last advance has no end of its own.
+  [[nodiscard]] constexpr step_index candidate() const noexcept { return at_; }
+  /// Bytes allocated by the first `next`, all that there ever are.
+  [[nodiscard]] constexpr wide table_bytes() const noexcept { return wide(slots_) * sizeof(online_slot); }
+
+ private:
+  friend online;
+  friend stopped_online;
+  enum class phase : std::uint8_t { candidate, take, leave, idle, turn, reverse, load, drop, advance, save, lift, move, done };
+
+  constexpr online_cursor(slot_index slots, bool eager) noexcept : slots_{slots}, eager_{eager} {}
+
+  [[nodiscard]] constexpr online_slot& top() noexcept { return kept_[std::size_t(top_)]; }
+  /// Empty slots stand behind those in use, so that the table is always a permutation of the slots.
+  constexpr action decide() {
+    if (at_ == no_state)
+      throw invalid_call{"cairn::online", "the loop has run out of step numbers", {{"steps", at_}}, "it has to stop within 2^63-1 steps"};
+    if (top_ < 0) {
+      kept_.assign(std::size_t(slots_), {});
+      for (std::size_t k = 0; k < kept_.size(); ++k) kept_[k].slot = slot_index(k);
+    }
+    if (top_ + 1 < slots_) {
+      kept_[std::size_t(++top_)].at = at_;
+      return take();
+    }
+    slot_index const slot = kept_[victim_].slot;
+    for (std::size_t k = victim_; k < std::size_t(top_); ++k) {
+      kept_[k].at = kept_[k + 1].at;
+      kept_[k].slot = kept_[k + 1].slot;
+    }
+    top().at = at_;
+    top().slot = slot;
+    phase_ = phase::take;
+    return {action_kind::drop, tier::memory, content::state, slot, 0, 0};
+  }
+  constexpr action take() noexcept {
+    phase_ = phase::leave;
+    return {action_kind::save, tier::memory, content::state, top().slot, at_, 0};
+  }
+  constexpr action leave() noexcept {
+    online_choice wanted{at_ + 1};
+    if (top_ + 1 == slots_) {
+      online_decision const decision{kept_, victim_ > 0 ? victim_ - 1 : 0, eager_};
+      wanted = decision.choose(at_ > from_ ? at_ - from_ : 1);
+    }
+    from_ = at_;
+    at_ = wanted.at;
+    victim_ = wanted.victim;
+    phase_ = phase::candidate;
+    return {action_kind::advance, tier::memory, content::state, no_slot, from_, at_};
+  }
+
+  /// What is live need not be kept, too.
+  constexpr action idle() noexcept {
+    phase_ = phase::turn;
+    return {action_kind::drop, tier::memory, content::state, kept_[std::size_t(top_--)].slot, 0, 0};
+  }
+  constexpr action turn() noexcept {
+    phase_ = end_ == 0 ? phase::done : live_ == end_ ? phase::load : phase::reverse;
+    return {action_kind::turn, tier::memory, content::state, no_slot, live_, steps_};
+  }
+  constexpr action reverse() noexcept {
+    step_index const to = end_--;
+    phase_ = end_ > 0 ? phase::load : phase::done;
+    return {action_kind::reverse, tier::memory, content::state, no_slot, end_, to};
+  }
+  constexpr action load() noexcept {
+    live_ = top().at;
+    phase_ = top_ < entered_ ? enter() : end_ - live_ > 1 ? phase::advance : phase::drop;
+    return {action_kind::load, tier::memory, content::state, top().slot, live_, 0};
+  }
+  /// Begins the gap behind a state that was kept on the way forward.
+  constexpr phase enter() noexcept {
+    entered_ = top_;
+    step_index const better = moved(top_, end_);
+    top().ahead = bracket_of(end_ - better, slots_ - top_);
+    if (better == live_) return end_ - live_ > 1 ? phase::advance : phase::drop;
+    top().at = better;
+    return phase::lift;
+  }
+  /// Where the kept state of an entry is to be when the way back gets there.
+  [[nodiscard]] constexpr step_index moved(slot_index index, step_index end) const noexcept {
+    auto const k = std::size_t(index);
+    return k > 0 ? moved_forward(kept_[k - 1].at, kept_[k].at, end, slots_ - index) : kept_[k].at;
+  }
+  constexpr action lift() noexcept {
+    phase_ = phase::move;
+    return {action_kind::drop, tier::memory, content::state, kept_[std::size_t(top_--)].slot, 0, 0};
+  }
+  constexpr action move() noexcept {
+    step_index const from = live_;
+    live_ = kept_[std::size_t(top_ + 1)].at;
+    phase_ = phase::save;
+    return {action_kind::advance, tier::memory, content::state, no_slot, from, live_};
+  }
+  constexpr action drop() noexcept {
+    phase_ = phase::reverse;
+    return {action_kind::drop, tier::memory, content::state, kept_[std::size_t(top_--)].slot, 0, 0};
+  }
+  constexpr action advance() noexcept {
+    step_index const from = live_;
+    live_ += end_ - from > 1 && slots_ - top_ > 1 ? split() : end_ - from - 1;
+    phase_ = end_ - live_ > 1 ? phase::save : phase::reverse;
+    return {action_kind::advance, tier::memory, content::state, no_slot, from, live_};
+  }
+  [[nodiscard]] constexpr step_index split() noexcept {
+    online_slot* const own = &top();
+    slot_index const slots = slots_ - top_;
+    step_index const below = is_narrow(slots, own->ahead) ? q_below<std::uint64_t>(slots, own->ahead) : q_below<wide>(slots, own->ahead);
+    return take_split(end_ - live_, below, own[0].ahead, own[1].ahead);
+  }
+  constexpr action save() noexcept {
+    ++top_;
+    top().at = live_;
+    phase_ = phase::advance;
+    return {action_kind::save, tier::memory, content::state, top().slot, live_, 0};
+  }
+
+  /// Adds what follows the turn, and the turn, in closed form: gap by gap from the last.   \pre `stopped()`, and no action since
+  constexpr void add_rest(schedule_counts& sum) const noexcept {
+    sum.turned += wide(steps_ - live_);
+    sum.reversals += wide(steps_);
+    step_index end = live_;
+    sum.loads += wide(end);
+    for (auto index = top_ - (phase_ == phase::idle ? 1 : 0); index >= 0; --index) {
+      step_index const kept = kept_[std::size_t(index)].at;
+      step_index const start = moved(index, end);
+      slot_index const slots = slots_ - index;
+      slot_index const used = useful_slots(end - start, slots);
+      sum.advances += gap_advances(end - start, slots) + wide(start - kept);
+      if (start != kept) ++sum.saves;
+      if (end - start > 1) sum.saves += fewest_saves(end - start, used) - 1;
+      if (index + used > sum.peak_slots) sum.peak_slots = index + used;
+      end = start;
+    }
+  }
+
+  table<online_slot> kept_;  // in use up to top_, in the order of their states; the cursor's only memory
+  slot_index slots_;
+  slot_index top_ = -1;
+  slot_index entered_ = 0;  // gaps from here on are, or have been, on their way back
+  step_index at_ = 0;       // the candidate
+  step_index from_ = 0;     // where the last advance to it began
+  step_index steps_ = -1;   // of the loop, once it has stopped
+  step_index end_ = 0;      // steps [0, end_) are not yet reversed
+  step_index live_ = 0;
+  std::size_t victim_ = 0;
+  phase phase_ = phase::candidate;
+  bool eager_;
+};
+
+}  // namespace detail
+}  // namespace cairn

@@ -1,0 +1,95 @@
+#pragma once
+/// \file tier_table.hpp  Where a plan over several tiers keeps its states: one choice for every number of steps and of free slots.
+/// O(k, x, m) brings back x steps whose first state is live and not kept, with m free slots on level k and all slots below it;
+/// P(k, x, m) the same where that state is kept on level k, in one of these m slots (Herrmann & Pallez 2020, algorithm H-Revolve).
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <cairn/core/action.hpp>
+#include <cairn/core/detail/table.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/schedule/detail/shared.hpp>
+#include <cairn/schedule/detail/table_limit.hpp>
+
+namespace cairn::detail {
+
+/// How the choices on a level are found.
+enum class level_kind : std::uint8_t {
+  binomial,  ///< by the rule of `revolve`: nothing lies below, and its slots cost nothing
+  chosen,    ///< in the table
+  chain      ///< every state is kept here until the slots of the level below are enough for the rest
+};
+
+/// A tier in use. Levels are numbered from the cheapest, 0.
+struct tier_level {
+  slot_index slots = 0;       ///< no more than are of use
+  slot_index first_slot = 0;  ///< its slots among those of the plan
+  tier where = tier::memory;
+  level_kind kind = level_kind::chosen;
+  std::size_t choices = 0;  ///< where its part of the table begins
+  std::size_t stride = 0;   ///< from the choices for m slots to those for m + 1; 0 where they do not depend on m
+};
+
+/// A choice in one number: the steps from the kept state to the next one to keep, 0 where its slot is given up for the levels below;
+/// and by the highest bit, whether a state that is not kept yet is left to the levels below.
+using tier_choice = std::uint32_t;
+inline constexpr tier_choice left_below = tier_choice{1} << 31;
+
+/// All choices of a plan.
+struct tier_table {
+  step_index steps = 0;
+  std::size_t levels = 0;
+  slot_index most_kept = 0;  ///< states at once
+  tier_level level[tier_count];
+  table<tier_choice> choices;
+
+  /// Whether level k, `free` slots of which are free, is left out: the state in front of x >= 2 steps is not kept there.
+  [[nodiscard]] bool passes_down(std::size_t k, step_index x, slot_index free) const noexcept {
+    switch (level[k].kind) {
+      case level_kind::binomial: return false;
+      case level_kind::chain: return k > 0 && x - 1 <= level[k - 1].slots;
+      case level_kind::chosen: break;
+    }
+    return free == 0 || (choice(k, x, free) & left_below) != 0;
+  }
+  /// From the state kept on level k, which is no binomial one, to the next one to keep, or 0 where the levels below do the rest.
+  /// \param free  its own slot included   \pre x >= 2
+  [[nodiscard]] step_index split(std::size_t k, step_index x, slot_index free) const noexcept {
+    return level[k].kind == level_kind::chain ? 1 : step_index(choice(k, x, free) & ~left_below);
+  }
+  [[nodiscard]] slot_index slots() const noexcept {
+    slot_index sum = 0;
+    for (std::size_t k = 0; k < levels; ++k) sum += level[k].slots;
+    return sum;
+  }
+  [[nodiscard]] tier tier_of(slot_index slot) const noexcept {
+    for (std::size_t k = 0; k < levels; ++k)
+      if (slot >= level[k].first_slot && slot - level[k].first_slot < level[k].slots) return level[k].where;
+    return tier::memory;
+  }
+
+ private:
+  [[nodiscard]] tier_choice choice(std::size_t k, step_index x, slot_index free) const noexcept {
+    return choices[level[k].choices + std::size_t(free - 1) * level[k].stride + std::size_t(x)];
+  }
+};
+
+/// A `tier_table` that plans and cursors hold together.
+struct shared_tier_table : shared_object {
+  explicit shared_tier_table(tier_table&& made) noexcept : of{std::move(made)} {}
+  tier_table of;
+  [[nodiscard]] wide bytes() const noexcept { return sizeof(shared_tier_table) + wide(of.choices.size()) * sizeof(tier_choice); }
+};
+
+/// Before a table with `rows` choices for each number of steps 0 .. steps is made, and `work` bytes for each of these while it is.
+/// \throws invalid_plan
+constexpr void check_choices(char const* who, step_index steps, wide rows, wide work, wide most) {
+  constexpr wide all = ~wide{0};
+  wide const each = rows > all / sizeof(tier_choice) - work ? all : rows * sizeof(tier_choice) + work;
+  wide const lengths = wide(steps) + 1;
+  check_table(who, steps, each > all / lengths ? all : each * lengths, most);
+  if (rows > 0 && wide(steps) >= left_below)
+    throw invalid_plan{who, "the table of this plan is for loops of less than 2^31 steps", {{"steps", steps}}, "cairn::revolve needs no table"};
+}
+
+}  // namespace cairn::detail
