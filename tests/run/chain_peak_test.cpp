@@ -80,7 +80,7 @@ bool holds_as_played(Stages& stages, X0 const& x0, cairn::chain const& c, std::v
   bool same = true, whole = c.stages() == 0;
   (void)cairn::chain_gradient(stages, x0, plan, last, [&](cairn::event const& e) {
     if (e.moment() == cairn::moment::before) return;
-    player.play(plan[played++]);
+    player.obey(plan[played++]);
     whole = whole || (e.what().kind == cairn::action_kind::reverse && e.what().from == 0);
     bool const done = whole && (c.stages() > 0 || e.what().kind == cairn::action_kind::turn);
     same = same && std::int64_t(e.bytes_held()) == player.live() + (done ? model.g[0] : 0);

@@ -23,7 +23,7 @@ using enum chain_action_kind;
 
 namespace {
 
-std::vector<chain_action> store_all(std::int64_t stages) {
+std::vector<chain_action> storing_all(std::int64_t stages) {
   std::vector<chain_action> plan;
   for (std::int64_t i = 0; i < stages; ++i) plan.push_back({record, {}, i});
   plan.push_back({loss, {}, stages});
@@ -133,12 +133,12 @@ bool near(double drawn, double meant) { return std::abs(drawn - meant) <= 0.005 
 
 TEST_CASE("plans come back from their words", "[plan][chain]") {
   for (std::int64_t const stages : {0, 1, 2, 3, 9})
-    for (auto const& plan : {store_all(stages), one_tape(stages), one_state(stages)}) {
+    for (auto const& plan : {storing_all(stages), one_tape(stages), one_state(stages)}) {
       auto const words = chain_words(plan);
       CAPTURE(words);
       CHECK(read_chain_words(words) == plan);
     }
-  CHECK(chain_words(store_all(2)) == "Fall0 Fall1 Loss2 B1 B0");
+  CHECK(chain_words(storing_all(2)) == "Fall0 Fall1 Loss2 B1 B0");
   CHECK(chain_words(one_tape(3)) == "Fck0 Fck1 Fall2 Loss3 B2 Fall1 B1 Fall0 B0");
   CHECK(chain_words(one_state(3)) == "Fck0 Fn1 Fall2 Loss3 B2 Fck0 Fall1 B1 Fall0 B0");
   CHECK(chain_words({}).empty());
@@ -184,7 +184,7 @@ TEST_CASE("the curve of a plan has the peak that replay counts, and its sums of 
   for (auto const of : chains::all_kinds)
     for (int const stages : {0, 1, 2, 5, 12}) {
       auto const work = chains::with_odd_adjoints(chains::make(of, stages, 11), 4);
-      for (auto const& plan : {store_all(stages), one_tape(stages), one_state(stages)}) {
+      for (auto const& plan : {storing_all(stages), one_tape(stages), one_state(stages)}) {
         auto const cost = replay(work, plan);
         auto const curve = chain_memory_over(work, plan);
         REQUIRE(curve.moments.size() == plan.size());
@@ -223,7 +223,7 @@ TEST_CASE("a picture of memory shows what is held and what stands in the middle 
   for (auto const of : chains::all_kinds)
     for (int const stages : {1, 2, 5, 12}) {
       auto const work = chains::make(of, stages, 11);
-      for (auto const& plan : {store_all(stages), one_tape(stages), one_state(stages)}) {
+      for (auto const& plan : {storing_all(stages), one_tape(stages), one_state(stages)}) {
         auto const curve = chain_memory_over(work, plan);
         auto const svg = chain_memory_svg(work, plan);
         double const bottom = std::stod(between(svg, "viewBox=\"0 0 800 ", "\"")) - 50, all = double(curve.moments.back().end);
@@ -241,7 +241,7 @@ TEST_CASE("a picture of memory shows what is held and what stands in the middle 
       }
     }
   chain const timeless{.x = {1, 1, 1}, .s = {2, 2}, .u = {0, 0}};
-  auto const svg = chain_memory_svg(timeless, store_all(2), "<&>");
+  auto const svg = chain_memory_svg(timeless, storing_all(2), "<&>");
   CHECK_THAT(svg, ContainsSubstring(">action</text>"));
   CHECK(between(svg, "<title>", "</title>") == "&lt;&amp;&gt;");
   CHECK(corners_of(path_of(svg, "held")).back().x == 770);
@@ -250,20 +250,20 @@ TEST_CASE("a picture of memory shows what is held and what stands in the middle 
 TEST_CASE("what cannot be drawn is refused before it is drawn", "[plan][chain][picture]") {
   auto const work = chains::make(chains::kind::uniform, 3, 1);
   CHECK_THROWS_AS(chain_memory_svg(work, {}), invalid_schedule);
-  CHECK_THROWS_AS(chain_memory_svg(work, store_all(2)), invalid_schedule);
-  CHECK_THROWS_AS(chain_memory_svg(work, store_all(4)), invalid_schedule);
+  CHECK_THROWS_AS(chain_memory_svg(work, storing_all(2)), invalid_schedule);
+  CHECK_THROWS_AS(chain_memory_svg(work, storing_all(4)), invalid_schedule);
   std::vector<chain_action> const one{{forward, {}, -1}};
   CHECK_THROWS_AS(chain_memory_over(work, one), invalid_schedule);
-  std::vector<chain_action> lengthy = store_all(3);
+  std::vector<chain_action> lengthy = storing_all(3);
   lengthy.insert(lengthy.begin(), most_drawn_actions, {forward, {}, 0});
   CHECK_THROWS_AS(chain_memory_svg(work, lengthy), invalid_plan);
   chain const torn{.x = {1, 1}, .s = {}, .u = {1}};
-  CHECK_THROWS_AS(chain_memory_svg(torn, store_all(1)), invalid_plan);
+  CHECK_THROWS_AS(chain_memory_svg(torn, storing_all(1)), invalid_plan);
 }
 
 TEST_CASE("a picture of what memory buys has a dot a plan above the line of the bound", "[plan][chain][picture]") {
   auto const work = chains::make(chains::kind::lstm, 12, 3);
-  std::vector<chain_plan> front{planned(work, one_state(12)), planned(work, one_tape(12)), planned(work, store_all(12))};
+  std::vector<chain_plan> front{planned(work, one_state(12)), planned(work, one_tape(12)), planned(work, storing_all(12))};
   REQUIRE((front[0].cost.peak < front[1].cost.peak && front[1].cost.peak < front[2].cost.peak));
   front[0].proof.lower_bound_time += front[0].proof.lower_bound_time / 10;
   for (auto& plan : front) plan.proof.class_bound_time = plan.cost.makespan, plan.proof.of = chain_class::persistent;  // not what the line shows
@@ -288,7 +288,7 @@ TEST_CASE("a picture of what memory buys has a dot a plan above the line of the 
 
 TEST_CASE("tables of plans say memory, time, and how far they are from the best", "[plan][chain]") {
   chain const work{.x = {8, 8, 8, 8}, .s = {20, 20, 20}, .u = {10, 10, 10}, .v = {20, 20, 20, 0}};
-  auto slow = planned(work, one_state(3)), fast = planned(work, store_all(3));
+  auto slow = planned(work, one_state(3)), fast = planned(work, storing_all(3));
   slow.proof.class_bound_time = 117, slow.proof.of = chain_class::persistent;
   std::vector<chain_plan> const front{slow, fast};
   CHECK(chain_pareto_text(front) == "memory  makespan  of store-all  above bound  planner\n"

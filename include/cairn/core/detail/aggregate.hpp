@@ -237,9 +237,9 @@ using members_t = decltype(members_of(std::declval<T&>()));
 
 /// A list of types.
 template <class... T> struct types {};
-template <class... Member> types<Member...> listed(std::tuple<Member&...> const&);
+template <class... Member> types<Member...> types_in(std::tuple<Member&...> const&);
 /// The types of all members, in order, as `types<Member...>`; those of a const T are const.
 template <has_members T>
-using member_types = decltype(listed(std::declval<members_t<T>>()));
+using member_types = decltype(types_in(std::declval<members_t<T>>()));
 
 }  // namespace cairn::detail

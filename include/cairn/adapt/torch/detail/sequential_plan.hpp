@@ -74,7 +74,7 @@ struct measured_stages : stage_measures {
   chain_player player{model, {}, "cairn::checkpoint_sequential"};
   std::int64_t peak = 0;
   for (auto const& a : actions) {
-    player.play(a);
+    player.obey(a);
     if (a.kind == chain_action_kind::forward) peak = (std::max)(peak, player.live() + measured.bare[std::size_t(a.stage)]);
   }
   auto const begins = begins_of(actions, step_index(measured.stages.size()));
