@@ -165,12 +165,7 @@ template <class Clock, device_runtime R, class Make, class Step, class Start, cl
   using measurement = device_measurement<Clock, R, std::remove_cvref_t<decltype(make())>, Step, Start, Seed, Adjoint, Bar>;
   return measurement{runtime, stream, make, step, start, seed, adjoint, bar}.measure(steps, bar_bytes);
 }
-template <class Make, class Stream, class Step, class Start, class Seed, class Adjoint, class Bar>
-[[nodiscard]] consteval bool check_device_probe() {
-  using state = std::remove_cvref_t<decltype(std::declval<Make&>()())>;
-  return check_device_sweep<state, Stream, std::remove_reference_t<Step>, std::remove_reference_t<Start>, no_plan,
-                            std::remove_reference_t<Seed>, std::remove_reference_t<Adjoint>, Bar>();
-}
+template <class Make> using probed_state = std::remove_cvref_t<decltype(std::declval<Make&>()())>;
 
 }  // namespace detail
 
@@ -191,7 +186,9 @@ template <class Make, class Stream, class Step, class Start, class Seed, class A
 template <class Clock = std::chrono::steady_clock, device_runtime R, class Make, class Step, class Start, class Seed, class Adjoint, class Bar>
 [[nodiscard]] workload device_probe(R& runtime, typename R::stream stream, Make&& make, Step&& step, Start&& start, step_index steps, Seed&& seed,
                                     Adjoint&& adjoint, Bar& bar) {
-  if constexpr (!detail::check_device_probe<Make, typename R::stream, Step, Start, Seed, Adjoint, Bar>()) return {};
+  if constexpr (!detail::check_device_sweep<detail::probed_state<Make>, typename R::stream, std::remove_reference_t<Step>, std::remove_reference_t<Start>,
+                                            detail::no_plan, std::remove_reference_t<Seed>, std::remove_reference_t<Adjoint>, Bar>())
+    return {};
   else {
     constexpr bool told = detail::can_visit<Bar>();
     static_assert(told, "cairn: device_probe cannot tell how many bytes of device memory this adjoint holds; give its type a member visit_buffers(f), "
@@ -204,7 +201,9 @@ template <class Clock = std::chrono::steady_clock, device_runtime R, class Make,
 template <class Clock = std::chrono::steady_clock, device_runtime R, class Make, class Step, class Start, class Seed, class Adjoint, class Bar>
 [[nodiscard]] workload device_probe(R& runtime, typename R::stream stream, Make&& make, Step&& step, Start&& start, step_index steps, Seed&& seed,
                                     Adjoint&& adjoint, Bar& bar, wide bar_bytes) {
-  if constexpr (!detail::check_device_probe<Make, typename R::stream, Step, Start, Seed, Adjoint, Bar>()) return {};
+  if constexpr (!detail::check_device_sweep<detail::probed_state<Make>, typename R::stream, std::remove_reference_t<Step>, std::remove_reference_t<Start>,
+                                            detail::no_plan, std::remove_reference_t<Seed>, std::remove_reference_t<Adjoint>, Bar>())
+    return {};
   else return detail::probed_on_device<Clock>(runtime, stream, make, step, start, steps, seed, adjoint, bar, bar_bytes);
 }
 
