@@ -3,7 +3,7 @@
 
     no_observer.py COMPILER ROOT
 
-Compiles tests/run/no_observer_cost.cpp at -O2 with ROOT/include and with a copy of it in which the walker tells nobody anything, runs
+Compiles tests/run/no_observer_cost.cpp at -O2 with ROOT/include and with a copy of it in which the executor tells nobody anything, runs
 both one and three times over so that start-up cancels, prints both figures and exits 1 if they differ, 77 without valgrind.
 """
 import pathlib
@@ -15,7 +15,7 @@ import tempfile
 
 
 def without_hook(text):
-    """The walker without what calls observers, or None where it is not found as it used to be."""
+    """The executor without what calls observers, or None where it is not found as it used to be."""
     calls = len(re.findall(r"\btell\(moment::\w+\);", text))
     text = re.sub(r"\btell\(moment::\w+\);[ ]*", "", text)
     text, told = re.subn(r"\n( *)\[\[maybe_unused\]\] auto const tell = .*?\n\1\};", "", text, flags=re.S)
@@ -50,12 +50,12 @@ def main(compiler, root):
     with tempfile.TemporaryDirectory() as folder:
         bare = pathlib.Path(folder, "include")
         shutil.copytree(include, bare)
-        walker = bare / "cairn" / "run" / "walker.hpp"
-        text = without_hook(walker.read_text())
+        executor = bare / "cairn" / "run" / "detail" / "execute.hpp"
+        text = without_hook(executor.read_text())
         if text is None:
             print("run/detail/execute.hpp: the hook is not where this script looks for it; bring the two together")
             return 1
-        walker.write_text(text)
+        executor.write_text(text)
         programs = {name: pathlib.Path(folder, name) for name in ("as_it_is", "hook_cut_out", "observed")}
         build(compiler, source, include, programs["as_it_is"])
         build(compiler, source, bare, programs["hook_cut_out"])

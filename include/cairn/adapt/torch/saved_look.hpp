@@ -24,6 +24,7 @@ class recompute_mismatch : public error {
     longer.text_ = std::make_shared<std::string const>(std::string{what()} + '\n' + operations);
     return longer;
   }
+  /// As of every error; with the operations where they are known.
   [[nodiscard]] char const* what() const noexcept override { return text_ ? text_->c_str() : error::what(); }
 
  private:

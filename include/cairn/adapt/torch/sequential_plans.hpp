@@ -18,7 +18,7 @@ namespace cairn {
 namespace detail {
 
 /// A plan without its stages. So it keeps no module and no tensor alive.
-struct kept_plan {
+struct stored_plan {
   std::vector<std::int64_t> key;
   std::vector<std::weak_ptr<torch::nn::Module>> modules;  ///< whose addresses the key holds
   std::vector<bool> joins;
@@ -58,18 +58,18 @@ class SequentialPlans {
   }
 
   /// Private to cairn: the plan for this key, if it is there.
-  [[nodiscard]] std::optional<detail::kept_plan> find(std::vector<std::int64_t> const& key) {
+  [[nodiscard]] std::optional<detail::stored_plan> find(std::vector<std::int64_t> const& key) {
     std::lock_guard const lock{access_};
-    plans_.remove_if([](detail::kept_plan const& one) { return one.expired(); });
-    auto const found = std::find_if(plans_.begin(), plans_.end(), [&](detail::kept_plan const& one) { return one.key == key; });
+    plans_.remove_if([](detail::stored_plan const& one) { return one.expired(); });
+    auto const found = std::find_if(plans_.begin(), plans_.end(), [&](detail::stored_plan const& one) { return one.key == key; });
     if (found == plans_.end()) return {};
     plans_.splice(plans_.begin(), plans_, found);
     return plans_.front();
   }
   /// Private to cairn: keeps a plan that was just made.
-  void keep(detail::kept_plan plan) {
+  void keep(detail::stored_plan plan) {
     std::lock_guard const lock{access_};
-    plans_.remove_if([&](detail::kept_plan const& one) { return one.key == plan.key; });  // of another thread
+    plans_.remove_if([&](detail::stored_plan const& one) { return one.key == plan.key; });  // of another thread
     plans_.push_front(std::move(plan));
     if (plans_.size() > std::size_t(most_)) plans_.pop_back();
     ++made_;
@@ -83,7 +83,7 @@ class SequentialPlans {
 
   std::int64_t most_;
   mutable std::mutex access_;
-  std::list<detail::kept_plan> plans_;  ///< the one used last first
+  std::list<detail::stored_plan> plans_;  ///< the one used last first
   std::int64_t made_ = 0;
 };
 
