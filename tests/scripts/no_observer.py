@@ -20,7 +20,7 @@ def without_hook(text):
     text = re.sub(r"\btell\(moment::\w+\);[ ]*", "", text)
     text, told = re.subn(r"\n( *)\[\[maybe_unused\]\] auto const tell = .*?\n\1\};", "", text, flags=re.S)
     text, phases = re.subn(r"\n *\[\[maybe_unused\]\] phase const where = .*?;", "", text)
-    body = text[text.index("halt play("):]
+    body = text[text.index("stop_reason execute("):]
     left = re.search(r"\btell\b|\bevent\b|observer\(|\bobserved\b", body)
     return text if calls >= 5 and told == 1 and phases == 1 and not left else None
 
