@@ -113,6 +113,8 @@ class loop_probe {
     wide const initial_bytes = storage_watch{initial_}.bytes_beside(storage_watch{tensor_list(initial_.size())});
     carried_bytes_ = initial_bytes - (std::min)(initial_bytes, costs_.state_bytes);
     costs_.other_bytes += carried_bytes_;
+    // Under automatic casts a longer block was seen to hold, beside what blocks of one and two show, a state with what is kept beside it.
+    if (autocast_state::now().is_on()) costs_.other_bytes += costs_.state_bytes + costs_.generator_bytes + 128;
     costs_.probe_bytes = wide((std::max)(most_, meter_.peak())) + initial_bytes;
     costs_.block_bytes = single.block_bytes;
     // while the second step is recorded the state between stands whole; while it is differentiated, so do sums of gradients made after the first
