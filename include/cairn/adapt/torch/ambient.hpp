@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 #include <ATen/CPUGeneratorImpl.h>
@@ -84,6 +85,7 @@ class generator_use {
   explicit generator_use(Rng rng, bool draws = true)
       : counts_{rng == Rng::Preserve}, draws_{draws}, thread_{std::this_thread::get_id()} {
     if (!counts_) return;
+    start_.emplace();
     std::lock_guard const lock{access()};
     for (auto* const other : all()) {
       if (other->thread_ == thread_) continue;
@@ -107,7 +109,7 @@ class generator_use {
   }
   /// Whether numbers were drawn since it began.   \param start  the generators' states then
   [[nodiscard]] bool drew(generator_states const& start) const {
-    return counts_ && !(start_.is_now() && start.devices_are_now());
+    return counts_ && !(start_->is_now() && start.devices_are_now());
   }
   /// To be asked where random numbers were drawn.
   /// \throws invalid_call   where another thread was at it, too
@@ -131,7 +133,7 @@ class generator_use {
 
   bool counts_, draws_, overlaps_ = false;
   std::thread::id thread_;
-  cpu_generator_mark start_;
+  std::optional<cpu_generator_mark> start_;  ///< where numbers count
 };
 
 /// The automatic casts of the calling thread, for the CPU and for CUDA devices.

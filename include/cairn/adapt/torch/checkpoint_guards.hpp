@@ -16,34 +16,35 @@ struct checkpoint_overrides {
   }
 };
 
-}  // namespace detail
-
-/// While it lives, the regions that this thread makes have this `early_stop`, whatever their options say. Guards nest.
-class checkpoint_early_stop_guard {
+/// Sets one of them, and what it was before at its end.
+template <std::optional<bool> checkpoint_overrides::*Setting>
+class override_guard {
  public:
-  /// \param on  whether second runs end with the last tensor that backward wants
-  explicit checkpoint_early_stop_guard(bool on)
-      : before_{std::exchange(detail::checkpoint_overrides::of_thread().early_stop, on)} {}
-  checkpoint_early_stop_guard(checkpoint_early_stop_guard const&) = delete;
-  checkpoint_early_stop_guard& operator=(checkpoint_early_stop_guard const&) = delete;
-  ~checkpoint_early_stop_guard() { detail::checkpoint_overrides::of_thread().early_stop = before_; }
+  override_guard(override_guard const&) = delete;
+  override_guard& operator=(override_guard const&) = delete;
+
+ protected:
+  explicit override_guard(bool on) : before_{std::exchange(checkpoint_overrides::of_thread().*Setting, on)} {}
+  ~override_guard() { checkpoint_overrides::of_thread().*Setting = before_; }
 
  private:
   std::optional<bool> before_;
 };
 
+}  // namespace detail
+
+/// While it lives, the regions that this thread makes have this `early_stop`, whatever their options say. Guards nest.
+class checkpoint_early_stop_guard : detail::override_guard<&detail::checkpoint_overrides::early_stop> {
+ public:
+  /// \param on  whether second runs end with the last tensor that backward wants
+  explicit checkpoint_early_stop_guard(bool on) : override_guard{on} {}
+};
+
 /// While it lives, the regions that this thread makes have this `debug`, whatever their options say. Guards nest.
-class checkpoint_debug_guard {
+class checkpoint_debug_guard : detail::override_guard<&detail::checkpoint_overrides::debug> {
  public:
   /// \param on  whether errors list the operations of both runs
-  explicit checkpoint_debug_guard(bool on)
-      : before_{std::exchange(detail::checkpoint_overrides::of_thread().debug, on)} {}
-  checkpoint_debug_guard(checkpoint_debug_guard const&) = delete;
-  checkpoint_debug_guard& operator=(checkpoint_debug_guard const&) = delete;
-  ~checkpoint_debug_guard() { detail::checkpoint_overrides::of_thread().debug = before_; }
-
- private:
-  std::optional<bool> before_;
+  explicit checkpoint_debug_guard(bool on) : override_guard{on} {}
 };
 
 }  // namespace cairn

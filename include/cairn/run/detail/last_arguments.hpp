@@ -13,9 +13,12 @@ namespace cairn::detail {
 /// Stands for a workspace that the sweep makes itself.
 struct own_workspace {};
 
-/// What a verb takes in the place of the workspace, options aside.
+/// What a sweep gets its workspace from.
 template <class W, class State, class Plan>
-concept work_for = std::is_same_v<W, own_workspace> || is_workspace_for<W, State, Plan> || store_of<W, State> || std::is_invocable_v<W&, event const&>;
+concept workspace_or_store = std::is_same_v<W, own_workspace> || is_workspace_for<W, State, Plan> || store_of<W, State>;
+/// What a verb takes in that place, options aside.
+template <class W, class State, class Plan>
+concept work_for = workspace_or_store<W, State, Plan> || std::is_invocable_v<W&, event const&>;
 
 /// The workspace of a sweep, for what a caller gave in its place: a reference to it, if it is the caller's, else one over the caller's store.
 template <class State, class Plan, class Options, class Work>
@@ -40,10 +43,9 @@ template <class State, class Plan, class Options, class Work>
 /// observer where the workspace would be.
 template <class State, class Plan, class Then, class Work, class Observer, class Options>
 decltype(auto) in_their_places(Then const& then, Work&& work, Observer&& observer, Options options) {
-  using W = std::remove_cvref_t<Work>;
   if constexpr (is_options<Work>) return in_their_places<State, Plan>(then, own_workspace{}, std::forward<Observer>(observer), work);
   else if constexpr (is_options<Observer>) return in_their_places<State, Plan>(then, std::forward<Work>(work), no_observer{}, observer);
-  else if constexpr (std::is_same_v<W, own_workspace> || is_workspace_for<W, State, Plan> || store_of<W, State>)
+  else if constexpr (workspace_or_store<std::remove_cvref_t<Work>, State, Plan>)
     return then(std::forward<Work>(work), std::forward<Observer>(observer), options);
   else return then(own_workspace{}, std::forward<Work>(work), options);
 }

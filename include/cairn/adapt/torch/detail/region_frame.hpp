@@ -57,6 +57,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   /// The first run takes place while it lives: hooks note what a saved tensor looks like, and forget it.
   class first_run {
    public:
+    /// \param inputs  outlive it
     first_run(std::shared_ptr<region_frame> frame, std::vector<at::Tensor> const& inputs)
         : frame_{std::move(frame)}, given_{inputs}, watch_{frame_->how_.debug},
           now_{frame_->kept_, *notes_, false, frame_->how_.rng}, hooks_{[of = frame_, notes = notes_] { return std::make_unique<forgotten>(of, notes); }} {}
@@ -64,14 +65,14 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     first_run& operator=(first_run const&) = delete;
     ~first_run() {
       try {
-        frame_->end_first(watch_, std::move(given_));
+        frame_->end_first(watch_, given_);
       } catch (...) {  // out of memory: changes in place are not noticed
       }
     }
 
    private:
     std::shared_ptr<region_frame> frame_;
-    std::vector<at::Tensor> given_;
+    std::vector<at::Tensor> const& given_;
     read_watch watch_;
     std::shared_ptr<origin_notes> notes_ = std::make_shared<origin_notes>();
     region_now now_;
