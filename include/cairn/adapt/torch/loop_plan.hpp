@@ -20,6 +20,7 @@ struct loop_costs {
   wide block_bytes = 0;  ///< the most that is taken at once where one step is differentiated: its tape, and what it works with
   wide pair_bytes = 0;  ///< the same of two steps together
   wide tape_bytes = 0;  ///< the same for each further step
+  wide third_bytes = 0;  ///< and once for all further ones: where LibTorch sums the gradients of a cast anew, two of them stand beside their sum
   wide gradient_bytes = 0;  ///< the gradients of captured tensors, which end up with the caller
   wide probe_bytes = 0;  ///< the least limit with which these can be measured
   wide other_bytes = 0;  ///< what stands in backward whatever is chosen: the last state and its adjoint, buffers
@@ -46,7 +47,8 @@ namespace detail {
 
 /// The most that a block of `size` steps takes while it is differentiated.
 [[nodiscard]] constexpr wide bytes_of_block(loop_costs const& costs, step_index size) noexcept {
-  return size < 2 ? costs.block_bytes : costs.pair_bytes + wide(size - 2) * costs.tape_bytes;
+  if (size < 2) return costs.block_bytes;
+  return costs.pair_bytes + wide(size - 2) * costs.tape_bytes + (size > 2 ? costs.third_bytes : 0);
 }
 /// The most that a loop holds at once, by a `revolve` over its blocks. At the worst moment all slots are full, and live stands beside them.
 [[nodiscard]] constexpr wide bytes_of_loop(loop_costs const& costs, step_index size, slot_index slots) noexcept {

@@ -19,6 +19,7 @@
 #include <cairn/adapt/torch/detail/device_of.hpp>
 #include <cairn/adapt/torch/detail/loop_body.hpp>
 #include <cairn/adapt/torch/detail/loop_sweep.hpp>
+#include <cairn/adapt/torch/detail/versions.hpp>
 #include <cairn/adapt/torch/loop_options.hpp>
 #include <cairn/adapt/torch/loop_plan.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
@@ -113,8 +114,6 @@ class loop_probe {
     wide const initial_bytes = storage_watch{initial_}.bytes_beside(storage_watch{tensor_list(initial_.size())});
     carried_bytes_ = initial_bytes - (std::min)(initial_bytes, costs_.state_bytes);
     costs_.other_bytes += carried_bytes_;
-    // Under automatic casts a longer block was seen to hold, beside what blocks of one and two show, a state with what is kept beside it.
-    if (autocast_state::now().is_on()) costs_.other_bytes += costs_.state_bytes + costs_.generator_bytes + 128;
     costs_.probe_bytes = wide((std::max)(most_, meter_.peak())) + initial_bytes;
     costs_.block_bytes = single.block_bytes;
     // while the second step is recorded the state between stands whole; while it is differentiated, so do sums of gradients made after the first
@@ -170,14 +169,19 @@ class loop_probe {
     }
     return all;
   }
+  /// Of the casts of captured leaves: one for a block, as are their gradients.
+  [[nodiscard]] static wide bytes_of_casts(loop_body const& body) {
+    wide sum = 0;
+    for (auto const& cast : body.captures.casts())
+      if (cast.leaf.defined()) sum += wide(cast.leaf.numel()) * wide(c10::elementSize(cast.type));
+    return sum;
+  }
   /// What one more step adds to the tapes of a block.   \param x  copies of the state before step i; they are let go
   [[nodiscard]] wide tape_of_step(loop_body const& body, tensor_list x, wide held_before, step_index i) const {
     auto const outside = body.captures.new_gate();
     auto taped = body.record(x, i, i + 1, outside);
     auto const roots = body.roots_of(taped, outside);
-    wide casts = 0;  // of captured leaves: one for a block
-    for (auto const& cast : body.captures.casts())
-      if (cast.leaf.defined()) casts += wide(cast.leaf.numel()) * wide(c10::elementSize(cast.type));
+    wide casts = bytes_of_casts(body);
     auto const with_casts = meter_.allocated();
     taped.casts.clear();
     casts -= (std::min)(casts, wide(with_casts - meter_.allocated()));
@@ -274,6 +278,7 @@ class loop_probe {
     if (size == 1) {
       costs_.gradient_bytes = storage_watch{of_captures}.bytes_beside(storage_watch{tensor_list(of_captures.size())});
       costs_.other_bytes = beside_states - (std::min)(beside_states, count > 1 ? costs_.gradient_bytes : 0);
+      costs_.third_bytes = sums_casts_in_place ? 0 : bytes_of_casts(body);
     }
     found.block_seconds = typical_seconds < never ? typical_seconds : any_seconds;
     return found;
