@@ -71,12 +71,11 @@ function(cairn_needs_device result source)
   endif()
 endfunction()
 
-# cairn_add_program(<name> <source>): an executable with what its source's name says it needs: *_eigen.cpp,
-# *_eigen_test.cpp, *_eigen_bench.cpp and adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/cuda/cuda_* and what runs on a real
-# device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc. Without it there is no such target, and <name>_lacks says what is missing.
-# Further arguments are targets to link.
-function(cairn_add_program name source)
-  set(needs ${ARGN})
+# cairn_needs_of(<result> <source>): what its name says it needs: *_eigen.cpp, *_eigen_test.cpp, *_eigen_bench.cpp and
+# adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/cuda/cuda_* and what runs on a real
+# device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc.
+function(cairn_needs_of result source)
+  set(needs "")
   if(source MATCHES "_eigen(_test|_bench)?\\.(cpp|cu)$|/adapt/eigen")
     list(APPEND needs cairn::eigen)
   endif()
@@ -98,6 +97,14 @@ function(cairn_add_program name source)
   if(source MATCHES "\\.cu$")
     list(APPEND needs cairn_nvcc)
   endif()
+  set(${result} ${needs} PARENT_SCOPE)
+endfunction()
+
+# cairn_add_program(<name> <source>): an executable with what its source needs. Without it there is no such target, and
+# <name>_lacks says what is missing. Further arguments are targets to link.
+function(cairn_add_program name source)
+  cairn_needs_of(needs "${source}")
+  list(APPEND needs ${ARGN})
   foreach(need IN LISTS needs)
     if(NOT TARGET ${need})
       cairn_why_missing(why ${need})

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles a file that must be refused, in our words and briefly.
 
-    one_error.py gcc|clang|nvcc|gcc-ended COMPILER FILE [--together FOLDER] [FLAG...]
+    one_error.py gcc|clang|nvcc|gcc-ended COMPILER FILE [--together FOLDER | --verdict FILE] [FLAG...]
 
 The file's first line is `// error: REGEX`; a line `// flags: ...` adds flags. Passes if the compiler stops with one
 error, the sentence within the first 6 lines, and at most 10 lines in all (clang: 15), and if with -DCAIRN_FIXED the
@@ -12,7 +12,10 @@ line is `// late error: REGEX`. With -DCAIRN_FIXED such files are compiled toget
 
 --together names the answers of `misuses_together.py`. They stand for a compilation that would pass; where there is none, or it does not pass, the
 file is compiled alone, and that decides.
+
+--verdict writes into FILE what would be printed, with the words `refused otherwise` where it does not pass, and then passes.
 """
+import contextlib
 import os
 import pathlib
 import re
@@ -63,6 +66,15 @@ def faults(kind, sentence, code, output):
 
 def main():
     kind, compiler, file, *flags = sys.argv[1:]
+    if flags[:1] == ["--verdict"]:
+        with open(flags[1], "w") as verdict, contextlib.redirect_stdout(verdict):
+            if check(kind, compiler, file, flags[2:]):
+                print("refused otherwise")
+        return False
+    return check(kind, compiler, file, flags)
+
+
+def check(kind, compiler, file, flags):
     together = None
     if flags[:1] == ["--together"]:
         together, flags = pathlib.Path(flags[1]) / f"{pathlib.Path(file).stem}.txt", flags[2:]

@@ -65,6 +65,10 @@ says told '^cmake --workflow --preset test$'
 on other_ready 0 test -R revolve
 says told '^ctest --preset test -R revolve$'
 [ "$(tail -n 1 "$scratch/told")" = 'python3 tests/scripts/skipped.py build/test' ] || fail "what is skipped is not said at the end"
+on other_ready 0 quick -R revolve
+says told '^cmake --preset quick -DCAIRN_QUICK_MATCH=revolve$'
+says told '^ctest --preset quick --progress -R revolve$'
+on other_ready 2 quick --all
 on other_ready 0 torch
 says told '^python3 tests/scripts/skipped.py build/torch$'
 

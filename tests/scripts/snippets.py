@@ -20,7 +20,7 @@ FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```[ \t]*$", re.M | re.S)
 def build_and_run(compiler, flags, code, scratch):
     source, program = os.path.join(scratch, "snippet.cpp"), os.path.join(scratch, "snippet")
     pathlib.Path(source).write_text(code)
-    how = ["-O1", "-o", program] if re.search(r"\bint\s+main\s*\(", code) else ["-fsyntax-only"]
+    how = ["-o", program] if re.search(r"\bint\s+main\s*\(", code) else ["-fsyntax-only"]
     done = subprocess.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", *flags, source, *how], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode == 0 and "-o" in how:

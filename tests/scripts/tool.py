@@ -1101,7 +1101,7 @@ def check_time_of_chains():
         file = pathlib.Path(folder) / "chain.json"
         file.write_text(json.dumps(chain_that_differs(1000)))
         done = run("chain", file, "--memory", "300MB", "--planner", "single_level", "--time-limit", 4)
-        expect(done.returncode == 2 and done.stdout == "" and re.match(r"cairn: 2 s", done.stderr) and complaints(done.stderr).startswith("cairn: time_limit is 4"), done)
+        expect(done.returncode == 2 and done.stdout == "" and re.match(r"cairn: [2-4] s", done.stderr) and complaints(done.stderr).startswith("cairn: time_limit is 4"), done)
     for wrong in ("-1", "soon", "inf", "nan", ""):
         answer, = batch([small | {"time_limit": wrong}], "chain")
         expect("time_limit" in answer["error"], answer)
