@@ -1,6 +1,5 @@
 #pragma once
 /// \file sweep_bytes.hpp  The bytes that a sweep holds at its peak: the one formula that plans and executors share.
-#include <cstddef>
 #include <cairn/core/frames_needed.hpp>
 
 namespace cairn {
@@ -69,7 +68,6 @@ inline constexpr wide bytes_a_frame = 24, bytes_a_slot = 8, bytes_a_remembered_s
   parts.tables = reserved * detail::bytes_a_frame + wide(needs.slots) * (detail::bytes_a_slot + (form.keeps_run ? detail::bytes_a_remembered_slot : 0)) +
                  needs.table * (form.keeps_run ? 2 : 1) + needs.shared_table + needs.hashes;
   if (needs.tapes > 0 && form.adjoint == adjoint_form::recorded) parts.tables += detail::bytes_of_tape_slots;
-  if (needs.tapes > 0 && sizes.tape_inline > 0 && sizes.tape > sizes.tape_inline) parts.tables += sizeof(std::size_t);  // how many to destroy
   parts.adjoints = sizes.adjoint * (form.adjoint_by_value && needs.calls_adjoint ? 2 : 1);
   parts.tapes = wide(needs.tapes) * sizes.tape_inline + tapes * (sizes.tape - sizes.tape_inline);
   parts.initial = sizes.initial;

@@ -12,37 +12,10 @@
 #include <cairn/core/state_traits.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/run/detail/call.hpp>
+#include <cairn/run/detail/raw_array.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::detail {
-
-/// Memory for a number of objects that come and go one by one.
-template <class T>
-class raw_array {
- public:
-  raw_array() = default;
-  explicit raw_array(std::size_t size) : data_{size > 0 ? allocate(size) : nullptr} {}
-  raw_array(raw_array&& other) noexcept : data_{std::exchange(other.data_, nullptr)} {}
-  raw_array& operator=(raw_array&& other) noexcept {
-    std::swap(data_, other.data_);
-    return *this;
-  }
-  ~raw_array() {
-    if (data_ == nullptr) return;
-    if constexpr (over_aligned) ::operator delete(static_cast<void*>(data_), std::align_val_t{alignof(T)});
-    else ::operator delete(static_cast<void*>(data_));
-  }
-  [[nodiscard]] T* get() const noexcept { return data_; }
-
- private:
-  static constexpr bool over_aligned = alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__;
-  static T* allocate(std::size_t size) {
-    if (size > std::size_t{PTRDIFF_MAX} / sizeof(T)) throw std::bad_array_new_length{};
-    if constexpr (over_aligned) return static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{alignof(T)}));
-    else return static_cast<T*>(::operator new(size * sizeof(T)));
-  }
-  T* data_ = nullptr;
-};
 
 /// What a pool knows of a frame.
 struct frame_record {

@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -10,8 +11,10 @@
 #include <cairn/core/forms.hpp>
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/core/replay_check.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/run/detail/execute.hpp>
 #include <cairn/run/detail/kept_object.hpp>
+#include <cairn/run/detail/raw_array.hpp>
 
 namespace cairn::detail {
 
@@ -30,30 +33,37 @@ struct tape_of { using type = no_tape; };
 template <class Adjoint, class State>
 struct tape_of<Adjoint, State, true> { using type = std::remove_cvref_t<decltype(record_step(std::declval<Adjoint&>().record, std::declval<State&>(), 0))>; };
 
-/// Numbered places for tapes, which need not be movable.
+/// Numbered places for tapes, which need not be movable. They take the same bytes whether or not a tape has a destructor, which new[] does
+/// not: it notes how many to destroy.
 template <class Tape>
 class tape_slots {
  public:
   tape_slots() = default;
   tape_slots(tape_slots const&) = delete;
-  ~tape_slots() { delete[] tapes_; }
+  ~tape_slots() { end(); }
   /// Empty places; allocates only when there must be more of them.
   void begin(std::size_t size) {
     clear();
     if (size <= size_) return;
-    delete[] std::exchange(tapes_, nullptr);
-    size_ = 0;
-    tapes_ = new std::optional<Tape>[size];
-    size_ = size;
+    end();
+    tapes_ = raw_array<std::optional<Tape>>{size};
+    for (; size_ < size; ++size_) ::new (static_cast<void*>(tapes_.get() + size_)) std::optional<Tape>;
   }
-  [[nodiscard]] std::optional<Tape>& operator[](slot_index slot) noexcept { return tapes_[slot]; }
+  [[nodiscard]] std::optional<Tape>& operator[](slot_index slot) noexcept { return tapes_.get()[slot]; }
   void clear() noexcept {
-    for (std::size_t k = 0; k < size_; ++k) tapes_[k].reset();
+    for (std::size_t k = 0; k < size_; ++k) tapes_.get()[k].reset();
   }
 
  private:
-  std::optional<Tape>* tapes_ = nullptr;
+  /// The old memory goes first: two tables at once would be more than a plan has counted.
+  void end() noexcept {
+    for (; size_ > 0; --size_) tapes_.get()[size_ - 1].~optional();
+    tapes_ = {};
+  }
+
+  raw_array<std::optional<Tape>> tapes_;
   std::size_t size_ = 0;
+  static_assert(sizeof(tapes_) + sizeof(size_) == bytes_of_tape_slots);
 };
 
 /// The turn of a loop whose adjoint is not known yet.
