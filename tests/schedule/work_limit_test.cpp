@@ -1,6 +1,8 @@
 // The work of making a table: it is counted, limited, and stopped while it is under way.
 #include <cairn/planning.hpp>
+#include <cairn/schedule/online.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -108,6 +110,50 @@ TEST_CASE("who makes a table is asked whether to go on, and told how far it is",
     work_limit const thrown{.stop = [](void*, double) -> bool { throw std::runtime_error{"out of time"}; }};
     CHECK_THROWS_WITH(plan.make(thrown), "out of time");
   }
+}
+
+TEST_CASE("the totals of an online plan are work, which is counted, limited and stopped", "[schedule]") {
+  constexpr step_index n = 100'000'000;  // that many decisions are seconds
+  for (bool const eager : {false, true})
+    for (slot_index const slots : {3, 10, 1000}) {
+      CAPTURE(eager, slots);
+      auto const within = [&](wide sums) { return online{slots, {.eager = eager, .limit = {.most_sums = sums}}}; };
+      try {
+        (void)within(1'000'000).stopping_at(n).counts();
+        FAIL("counted");
+      } catch (too_much_work const& refused) {
+        CHECK_THAT(refused.what(), Catch::Matchers::StartsWith("cairn::online: the totals of this plan take too much work"));
+        CHECK(refused.value(0).magnitude == n);
+        CHECK((refused.value(1).magnitude > 1'000'000 && refused.value(1).magnitude < 1'010'000));
+        CHECK(refused.value(2).magnitude == 1'000'000);
+      }
+      CHECK_THROWS_AS(estimate(within(1'000'000).stopping_at(n), {.state_bytes = 8}), too_much_work);
+      CHECK_THROWS_AS(estimate(any_schedule{within(1'000'000).stopping_at(n)}), too_much_work);
+      // With as many sums as it takes the totals are the same, with one less there are none.
+      auto const free = online{slots, {.eager = eager}}.stopping_at(5000).counts();
+      wide few = 0, enough = wide{1} << 40;
+      while (enough - few > 1) {
+        wide const middle = few + (enough - few) / 2;
+        try {
+          auto const found = within(middle).stopping_at(5000).counts();
+          CHECK(found == free);
+          enough = middle;
+        } catch (too_much_work const&) { few = middle; }
+      }
+      CHECK(enough > 5000);
+      CHECK(enough < 5000 * (512 + 4 * wide(slots)));
+    }
+  std::vector<double> shares;
+  work_limit const asked{.stop =
+                             [](void* context, double share) {
+                               static_cast<std::vector<double>*>(context)->push_back(share);
+                               return share > 0.2;
+                             },
+                         .context = &shares};
+  CHECK_THROWS_WITH(online(10, {.limit = asked}).stopping_at(20'000'000).counts(), Catch::Matchers::ContainsSubstring("the counting of this plan was stopped"));
+  REQUIRE(shares.size() > 2);
+  CHECK(std::is_sorted(shares.begin(), shares.end()));
+  CHECK((shares.front() > 0 && shares.back() > 0.2 && shares.back() < 0.3));
 }
 
 TEST_CASE("planning leaves out tables that are too much work, and answers the best of the others with its gap", "[plan]") {

@@ -14,6 +14,7 @@ STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 # What an exception says where its second argument is no literal: patterns for that argument and for where the literals are.
 INDIRECT = {
     r"describe\(.*\)": r"case flaw::\w+: return ((?:.|\n)*?);",
+    r"is_out \? words_\.is_too_much : words_\.was_stopped": r'(?:work_words\{|char const\* (?:is_too_much|was_stopped) = )("[^"]*"(?:, "[^"]*")?)',
     r"problem\.c_str\(\)": r"problem\.add\(at\.fault((?:.|\n)*?)\);",
 }
 # A function or lambda that is handed the words: its name, and the parameters before them.

@@ -4,6 +4,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/detail/online_cursor.hpp>
 #include <cairn/schedule/stopped_online.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {
 
@@ -13,6 +14,9 @@ struct online_options {
   /// and a state that turns out to be the last but one needs no slot: fewer advances on average. At worst, eager takes 1.334 times
   /// the offline advances with 2 slots (5 steps), 1.154 with 3 (9 steps), 1.125 with 4 (7 steps), all over loops of up to 300 steps.
   bool eager = false;
+  /// How much work `stopped_online::counts` may be, which plays the forward run; `stop` is asked as long as there are plans with it. An executor
+  /// decides as the loop goes on, and has no limit.
+  work_limit limit = {};
 };
 
 /// Keeps `slots` states of a loop that may end after any step, such that its reverse takes few advances wherever that is.
@@ -29,7 +33,7 @@ class online {
 
   /// \param slots  states kept at once, the initial one included, >= 1; a cursor allocates all of them at its first action
   /// \throws invalid_plan
-  constexpr explicit online(slot_index slots, online_options options = {}) : start_{checked(slots), options.eager} {}
+  constexpr explicit online(slot_index slots, online_options options = {}) : start_{checked(slots), options.eager}, limit_{options.limit} {}
 
   [[nodiscard]] constexpr slot_index slots() const noexcept { return start_.slots(); }  ///< states kept at once, the initial one included
   [[nodiscard]] constexpr bool lags() const noexcept { return start_.lags(); }  ///< whether a candidate waits until the step behind it has run
@@ -43,7 +47,7 @@ class online {
   /// \throws invalid_plan   unless steps >= 0
   [[nodiscard]] constexpr stopped_online stopping_at(step_index steps, bool last_is_at_hand = true) const {
     if (steps < 0) throw invalid_plan{"cairn::online", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
-    return {steps, slots(), !lags(), last_is_at_hand};
+    return {steps, slots(), !lags(), last_is_at_hand, limit_};
   }
 
  private:
@@ -52,6 +56,7 @@ class online {
     return slots;
   }
   cursor start_;
+  work_limit limit_;
 };
 
 }  // namespace cairn

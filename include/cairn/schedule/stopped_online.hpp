@@ -3,6 +3,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/schedule/detail/online_cursor.hpp>
 #include <cairn/schedule/walked_counts.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {
 
@@ -49,13 +50,19 @@ class stopped_online {
   [[nodiscard]] constexpr wide table_bytes() const noexcept { return keeps() ? start_.inside_.table_bytes() : 0; }
   [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
-  /// The totals: the forward run is played, the way back counted in closed form. Cost: O(slots) for each state that is kept on the way forward.
+  /// The totals: the forward run is played, the way back counted in closed form. Cost: O(slots) for each state that is kept on the way forward;
+  /// seconds for 10^8 steps.   \throws too_much_work   where that is more than `online_options::limit` allows
   [[nodiscard]] constexpr schedule_counts counts() const {
     schedule_counts sum;
     detail::kept_counts now;
+    detail::work_meter meter{"cairn::online", {"steps", steps()}, limit_, "allow more, or give fewer steps or slots",
+                             detail::work_words{"the totals of this plan take too much work", "the counting of this plan was stopped", "percent of the steps"}};
     cursor play = start_;
-    for (action a; !play.inside_.stopped();)
-      if (play.forward(a)) detail::add_to(sum, now, a);
+    for (action a; !play.inside_.stopped();) {
+      if (!play.forward(a)) continue;
+      detail::add_to(sum, now, a);
+      if (a.kind == action_kind::advance) meter.add(play.inside_.sums_of_decision(), [&] { return double(a.to) / double(steps()); });
+    }
     play.inside_.add_rest(sum);
     sum.on(tier::memory) = {sum.saves, sum.loads, sum.peak_slots};
     return sum;
@@ -63,8 +70,8 @@ class stopped_online {
 
  private:
   friend online;
-  constexpr stopped_online(step_index steps, slot_index slots, bool eager, bool last_is_at_hand) noexcept
-      : slots_{fewer(slots, eager ? steps : steps - 1)}, start_{{fewer(slots, steps), eager}, steps, last_is_at_hand} {}
+  constexpr stopped_online(step_index steps, slot_index slots, bool eager, bool last_is_at_hand, work_limit const& limit) noexcept
+      : slots_{fewer(slots, eager ? steps : steps - 1)}, start_{{fewer(slots, steps), eager}, steps, last_is_at_hand}, limit_{limit} {}
 
   [[nodiscard]] static constexpr slot_index fewer(slot_index slots, step_index useful) noexcept {
     return slots < useful ? slots : useful > 1 ? useful : 1;
@@ -73,6 +80,7 @@ class stopped_online {
 
   slot_index slots_;
   cursor start_;
+  work_limit limit_;
 };
 
 }  // namespace cairn

@@ -18,20 +18,28 @@ struct work_limit {
 
 namespace detail {
 
+/// What the work is for, in the words of an error.
+struct work_words {
+  char const* is_too_much = "the table of this plan takes too much work";
+  char const* was_stopped = "the making of this plan was stopped";
+  char const* percent_made = "percent of the table";
+};
+
 /// Counts work against a limit. Who passes it once is refused from then on.
 class work_meter {
  public:
   /// \param who  the public name that makes the plan   \param what  how long it is   \param advice  what would work
-  work_meter(char const* who, named_value what, work_limit const& limit, char const* advice) : who_{who}, advice_{advice}, what_{what}, limit_{limit}, next_{first_look(limit)} {}
+  constexpr work_meter(char const* who, named_value what, work_limit const& limit, char const* advice, work_words const& words = {})
+      : who_{who}, advice_{advice}, words_{words}, what_{what}, limit_{limit}, next_{first_look(limit)} {}
 
   /// After so many sums.   \param share  answers how much of the table is made, 0 .. 1, below 0 where nobody knows   \throws too_much_work   or what `stop` throws
   template <class Share>
-  void add(wide sums, Share const& share) {
+  constexpr void add(wide sums, Share const& share) {
     done_ += sums;
     if (done_ > next_) look(share());
   }
   /// The same where nobody knows how much is made.
-  void add(wide sums) {
+  constexpr void add(wide sums) {
     add(sums, [] { return -1.0; });
   }
   [[nodiscard]] bool has_stopped() const noexcept { return has_stopped_; }  ///< whether the limit was passed
@@ -39,8 +47,8 @@ class work_meter {
  private:
   static constexpr wide between_looks = wide{1} << 24;
 
-  [[nodiscard]] static wide first_look(work_limit const& limit) noexcept { return limit.most_sums < between_looks ? limit.most_sums : between_looks; }
-  [[gnu::noinline]] void look(double share) {
+  [[nodiscard]] static constexpr wide first_look(work_limit const& limit) noexcept { return limit.most_sums < between_looks ? limit.most_sums : between_looks; }
+  [[gnu::noinline]] constexpr void look(double share) {
     bool const is_out = done_ > limit_.most_sums;
     if (is_out || has_stopped_ || (limit_.stop && limit_.stop(limit_.context, share < 1 ? share : 1))) {
       has_stopped_ = true;
@@ -48,14 +56,15 @@ class work_meter {
       named_value values[4]{what_, {"sums made", done_}};
       std::size_t count = 2;
       if (is_out) values[count++] = {"most sums", limit_.most_sums};
-      if (share >= 0) values[count++] = {"percent of the table", wide(100 * (share < 1 ? share : 1))};
-      throw too_much_work{who_, is_out ? "the table of this plan takes too much work" : "the making of this plan was stopped", values, count, advice_};
+      if (share >= 0) values[count++] = {words_.percent_made, wide(100 * (share < 1 ? share : 1))};
+      throw too_much_work{who_, is_out ? words_.is_too_much : words_.was_stopped, values, count, advice_};
     }
     next_ = limit_.most_sums - done_ < between_looks ? limit_.most_sums : done_ + between_looks;
   }
 
   char const* who_;
   char const* advice_;
+  work_words words_;
   named_value what_;
   work_limit limit_;
   wide done_ = 0, next_;

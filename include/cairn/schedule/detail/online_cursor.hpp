@@ -115,6 +115,12 @@ class online_cursor {
     return {action_kind::advance, tier::memory, content::state, no_slot, from_, at_};
   }
 
+  /// Work of the next decision, in the unit of `work_limit`; as that of the last one where no slot is empty: of the entries behind the one that gives way.
+  [[nodiscard]] constexpr wide sums_of_decision() const noexcept {
+    constexpr wide sums_of_a_choice = 512, sums_of_an_entry = 4;
+    return sums_of_a_choice + (top_ + 1 == slots_ ? sums_of_an_entry * (wide(slots_) - victim_) : 0);
+  }
+
   /// What is live need not be kept, too.
   constexpr action idle() noexcept {
     phase_ = phase::turn;
