@@ -1085,7 +1085,7 @@ def chain_that_differs(stages):
 def check_time_of_chains():
     """Chains of stages that all differ: within the limit the best plan that is found with its gap, or the word that it takes longer; the next line is answered."""
     small = {"chain": TINY_CHAIN, "memory": 1000}
-    for stages, planners in ((1000, ("auto", "persistent", "slots", "non_persistent", "own_tapes", "single_level", "greedy", "sqrt")), (5000, ("auto", "single_level", "own_tapes"))):
+    for stages, planners in ((1000, ("auto", "persistent", "slots", "non_persistent", "own_tapes", "single_level", "greedy", "sqrt")), (5000, ("auto", "single_level", "own_tapes", "slots", "non_persistent"))):
         work = chain_that_differs(stages)
         memory = sum(work["s"]) * 3 // 10
         lines = [line for by in planners for line in ({"chain": work, "memory": memory, "planner": by, "time_limit": 0.3}, small)]

@@ -120,6 +120,42 @@ TEST_CASE("no method goes on when it is told to stop, and automatic then still h
   }
 }
 
+TEST_CASE("a table of very many rows looks at the limit while they are laid out", "[plan][chain]") {
+  chain const work = chains::make(chains::kind::random, 5000, 1);
+  for (auto const by : {chain_method::non_persistent, chain_method::slots}) {
+    CAPTURE(name_of(by));
+    struct looks {
+      int calls = 0;
+      double share = 0;
+    } seen;
+    // 12.5 million rows of which none is made yet: 24 bytes each, four of them for plans that are not persistent.
+    auto const stop = [](void* context, double share) {
+      auto& own = *static_cast<looks*>(context);
+      own.share = share;
+      return ++own.calls == 12;
+    };
+    chain_planner planner{work, {.by = by, .limit = {.stop = stop, .context = &seen}}};
+    try {
+      (void)planner.plan(planner.store_all_peak() / 3);
+      FAIL("made");
+    } catch (too_much_work const& refused) {
+      CHECK(seen.calls == 12);
+      CHECK(seen.share <= 0);
+      CHECK(refused.value(1).magnitude > 12 * (wide{1} << 24));
+      CHECK(refused.value(1).magnitude < 12 * (wide{1} << 24) * 11 / 10);
+    }
+    for (wide const sums : {wide{40'000'000}, wide{150'000'000}}) {
+      chain_planner limited{work, {.by = by, .limit = {.most_sums = sums}}};
+      try {
+        (void)limited.plan(limited.store_all_peak() / 3);
+        FAIL("made");
+      } catch (too_much_work const& refused) {
+        CHECK((refused.value(1).magnitude > sums && refused.value(1).magnitude < sums + (1 << 21)));
+      }
+    }
+  }
+}
+
 TEST_CASE("each call of a planner has the whole limit, and what `stop` throws passes through", "[plan][chain]") {
   chain const work = chains::make(chains::kind::random, 1000, 1);
   patience few{4};

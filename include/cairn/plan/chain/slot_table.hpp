@@ -11,6 +11,7 @@
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/detail/laid_out.hpp>
 #include <cairn/plan/chain/detail/slot_kernel.hpp>
 #include <cairn/plan/chain/detail/stage_classes.hpp>
 #include <cairn/plan/chain/slot_division.hpp>
@@ -136,10 +137,9 @@ class slot_table {
       times[i] = std::int32_t(c_.u[i] / quantum_);
       sum_u_[i + 1] = sum_u_[i] + times[i];
     }
-    classes_ = options.share_rows ? interval_classes{stage_types(c_, times, false)} : interval_classes{count_};
+    classes_ = options.share_rows ? interval_classes{stage_types(c_, times, false), meter_} : interval_classes{count_};
     // Tiles need neighbours, so sharing must save more than they do.
     if (classes_.count() > count_ * (count_ + 1) / 4) classes_ = interval_classes{count_};
-    count_work(meter_, 8 * wide(count_) * wide(count_));
     measure();
     if (!feasible()) return;
     lay_out(options);
@@ -149,10 +149,12 @@ class slot_table {
 
   /// Which slots each row has.
   void measure() {
-    rows_.assign(classes_.count(), {});
+    detail::lay_out(rows_, classes_.count(), meter_);
     std::int32_t const beyond = scale_.slots() + 1;
     // What is least, by starts and by ends, so that both are read in order.
-    std::vector<std::int32_t> by_start(count_ * count_), by_end(count_ * count_);
+    std::vector<std::int32_t> by_start, by_end;
+    detail::lay_out(by_start, count_ * count_, meter_);
+    detail::lay_out(by_end, count_ * count_, meter_);
     std::vector<std::int64_t> widest(count_, 0);  // bytes of the run from a start to the stages so far that takes the most
     // Free slots at a start: what is kept before it is at most all tapes, and at least its own state.
     std::vector<std::int32_t> fewest(count_), most(count_);
@@ -209,7 +211,7 @@ class slot_table {
         for (std::size_t t = s; t < count_; ++t)
           for (std::size_t a = s; a < (std::min)(s + tile, t + 1); ++a) place(rows_[classes_.of(a, t)]);
     }
-    costs_.assign(std::size_t(next), never);
+    detail::lay_out(costs_, std::size_t(next), meter_, never);
   }
   /// Lowers the costs of `out` from slot `from` to `to` by those of keeping state j: `left` and, with `size` slots less, `right`.
   void lower(slot_row const& out, std::int32_t time, slot_row const& left, slot_row const& right, std::int32_t size, std::int32_t from, std::int32_t to) noexcept {

@@ -10,6 +10,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/detail/laid_out.hpp>
 #include <cairn/plan/chain/detail/non_persistent_rules.hpp>
 #include <cairn/plan/chain/detail/slot_kernel.hpp>
 #include <cairn/plan/chain/detail/stage_classes.hpp>
@@ -111,32 +112,42 @@ class non_persistent_table {
       sum_u_[i + 1] = sum_u_[i] + times[i];
     }
     check_bytes(wide(count) * wide(count) * 2);  // of which rows are shared
-    classes_ = interval_classes{stage_types(model_, times, true)};
-    count_work(meter_, 8 * wide(count) * wide(count));
+    classes_ = interval_classes{stage_types(model_, times, true), meter_};
     blocks_.clear();
     block_bytes_ = 0;
     check_bytes(wide(classes_.count()) * 4 * sizeof(row) + (wide(scale_.slots()) + 1) * 4 * sizeof(std::int32_t));
     // Where state `from` stands, at most the tapes before it stand beside the segment's own.
-    std::vector<std::int32_t> least(classes_.count(), 0);
     std::int64_t before = 0;
     std::vector<std::int32_t> least_from(count);
     for (std::size_t i = 0; i < count; ++i) {
       least_from[i] = std::int32_t(std::max<std::int64_t>(0, scale_.slots() - before));
       before += sizes_.s[i];
     }
-    for (std::size_t from = 0; from < count; ++from)
-      for (std::size_t to = from; to < count; ++to) least[place(std::int64_t(from), std::int64_t(to))] = least_from[from];
-    rows_.assign(4 * classes_.count(), {});
-    std::vector<char> done(classes_.count(), 0);
+    // A row that several starts share is made once, from the least slots of all of them: those of the last one.
+    std::vector<std::int32_t> least;
+    std::vector<char> done;
+    if (classes_.shared()) {
+      lay_out(least, classes_.count(), meter_);
+      lay_out(done, classes_.count(), meter_);
+      for (std::size_t from = 0; from < count; ++from) {
+        for (std::size_t to = from; to < count; ++to) least[place(std::int64_t(from), std::int64_t(to))] = least_from[from];
+        count_work(meter_, 4 * wide(count - from));
+      }
+    }
+    lay_out(rows_, 4 * classes_.count(), meter_);
     std::array<draft, 4> drafts;
     for (auto& one : drafts) one.times.resize(std::size_t(scale_.slots()) + 1);
     for (std::size_t to = 0; to < count; ++to)
       for (std::size_t from = to + 1; from-- > 0;) {
-        std::size_t const number = place(std::int64_t(from), std::int64_t(to));
-        if (done[number]) continue;
-        done[number] = 1;
+        std::int32_t low = least_from[from];
+        if (classes_.shared()) {
+          std::size_t const number = place(std::int64_t(from), std::int64_t(to));
+          if (done[number]) continue;
+          done[number] = 1;
+          low = least[number];
+        }
         sums_ = 256;
-        make_rows(std::int64_t(from), std::int64_t(to), least[number], drafts);
+        make_rows(std::int64_t(from), std::int64_t(to), low, drafts);
         count_work(meter_, sums_, [&] { return double(to) / double(count); });
       }
   }

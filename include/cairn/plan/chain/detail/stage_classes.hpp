@@ -7,7 +7,10 @@
 #include <numeric>
 #include <span>
 #include <vector>
+#include <cairn/core/wide.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/detail/laid_out.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -37,23 +40,26 @@ class interval_classes {
   explicit interval_classes(std::size_t stages) : stages_{stages}, first_of_length_(stages + 1) {
     for (std::size_t d = 0; d <= stages; ++d) first_of_length_[d] = start(d);
   }
-  /// \param types  one a stage
-  explicit interval_classes(std::span<std::int32_t const> types) : interval_classes{types.size()} {
+  /// \param types  one a stage   \param meter  counts the work; null for no limit   \throws too_much_work
+  explicit interval_classes(std::span<std::int32_t const> types, work_meter* meter = nullptr) : interval_classes{types.size()} {
     // Each start: the longest run that also stands before it, and where.
     std::vector<std::size_t> alike(stages_ + 1, 0), longest(stages_, 0), at(stages_, 0);
-    for (std::size_t s = stages_; s-- > 0;)
+    for (std::size_t s = stages_; s-- > 0;) {
       for (std::size_t before = 0; before < s; ++before) {
         // alike[before + 1] still is that of s + 1 with before + 1.
         alike[before] = types[before] == types[s] ? 1 + (s + 1 < stages_ ? alike[before + 1] : 0) : 0;
         if (alike[before] > longest[s]) longest[s] = alike[before], at[s] = before;
       }
+      count_work(meter, 2 * wide(s + 1));
+    }
     if (*std::max_element(longest.begin(), longest.end()) == 0) return;
-    numbers_.resize(start(stages_));
+    lay_out(numbers_, start(stages_), meter);
     for (std::size_t d = 0; d < stages_; ++d) {
       first_of_length_[d] = starts_.size();
       for (std::size_t s = 0; s + d < stages_; ++s)
         if (d < longest[s]) numbers_[start(d) + s] = numbers_[start(d) + at[s]];
         else numbers_[start(d) + s] = std::int32_t(starts_.size()), starts_.push_back(std::int32_t(s));
+      count_work(meter, 4 * wide(stages_ - d));
     }
     first_of_length_[stages_] = starts_.size();
   }

@@ -17,7 +17,7 @@ class sub_chains {
  public:
   /// \param c  must outlive this   \param meter  counts the work; null for no limit
   /// Cost: 20 bytes a stretch; O(L^2) time, and O(L^3) where the least bytes are often above `floor`   \throws too_much_work
-  explicit sub_chains(chain_model const& c, work_meter* meter = nullptr) : c_{c}, classes_{stage_types(c, ranks(c.u), false)}, least_(classes_.count()), enough_(classes_.count()) {
+  explicit sub_chains(chain_model const& c, work_meter* meter = nullptr) : c_{c}, classes_{stage_types(c, ranks(c.u), false), meter}, least_(classes_.count()), enough_(classes_.count()) {
     std::size_t const count = classes_.stages();
     // Of the stretches of one length, by where they start: bytes of the widest run before the last stage, and of what every stage after the first one needs.
     std::vector<std::int64_t> widest(count, 0), later(count, 0);
