@@ -592,6 +592,7 @@ def check_chain_command():
         for plan, line in zip(front, rows):
             check_chain_answer(chain, None, plan)
             expect([line["peak"], line["makespan"], line["planner"], line["bound"]] == [str(plan["peak"]), str(plan["makespan"]), plan["planner"], plan["bound"]], line, plan)
+            expect(line["left_out"] == "0" and plan["left_out"] == 0, line, plan)
         expect(whole(front[-1]["makespan"]) == result["no_checkpoint_makespan"] and whole(front[0]["peak"]) <= result["min_peak_persistent"], file.name, front[0])
         table = output("chain", file)
         expect(f"{result['no_checkpoint_makespan']:,}" in table and f"{whole(front[0]['peak']) + chain['x'][0]}" in table, file.name, table)
@@ -1102,6 +1103,9 @@ def check_time_of_chains():
         file.write_text(json.dumps(chain_that_differs(1000)))
         done = run("chain", file, "--memory", "300MB", "--planner", "single_level", "--time-limit", 4)
         expect(done.returncode == 2 and done.stdout == "" and re.match(r"cairn: [2-4] s", done.stderr) and complaints(done.stderr).startswith("cairn: time_limit is 4"), done)
+        front = json.loads(output("chain", file, "--pareto", "--json", "--time-limit", 0.5))
+        expect(len(front) >= 1 and sum(plan["left_out"] for plan in front) + len(front) <= 41 and sum(plan["left_out"] for plan in front) > 0, front)
+        expect(re.search(r"\n\d+ more budgets have no plan here: the limit of work was passed\n$", output("chain", file, "--time-limit", 0.5)), file)
     for wrong in ("-1", "soon", "inf", "nan", ""):
         answer, = batch([small | {"time_limit": wrong}], "chain")
         expect("time_limit" in answer["error"], answer)

@@ -104,7 +104,7 @@ std::string chain_desk::pareto_table(std::vector<cairn::chain_plan> const& front
 
 std::string chain_desk::pareto_json(std::vector<cairn::chain_plan> const& front) const {
   std::string text;
-  for (auto const& plan : front) text += (text.empty() ? "{" : ",{") + json_members(plan) + '}';
+  for (auto const& plan : front) text += (text.empty() ? "{" : ",{") + json_members(plan) + ",\"left_out\":" + json_number(wide(plan.left_out)) + '}';
   return '[' + text + ']';
 }
 

@@ -1,5 +1,6 @@
 // The work of planning a chain: it is counted, limited and stopped, whatever the method; what is answered then is a plan with its proof, or a typed error.
 #include <cairn/plan/chain/chain_planner.hpp>
+#include <cairn/plan/text/chain_text.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -18,6 +19,7 @@ using cairn::chain_method;
 using cairn::chain_options;
 using cairn::chain_plan;
 using cairn::chain_planner;
+using cairn::left_out_of;
 using cairn::too_much_work;
 using cairn::wide;
 using cairn::work_limit;
@@ -183,6 +185,9 @@ TEST_CASE("curves and budgets of time answer what was found before the limit", "
       for (auto const& plan : front) check(plan, work, plan.budget);
       for (std::size_t k = 1; k < front.size(); ++k) CHECK(front[k].cost.makespan < front[k - 1].cost.makespan);
       if (by != chain_method::own_tapes) CHECK(front.back().cost.makespan == planner.store_all_time());
+      // What is missing is told, and no more than there can be: the points between, and the least budget.
+      CHECK(left_out_of(front) > 0);
+      CHECK(std::size_t(left_out_of(front)) + front.size() <= 41);
     } catch (too_much_work const&) {
       CHECK(needs_a_table(by));
     }
@@ -203,6 +208,32 @@ TEST_CASE("curves and budgets of time answer what was found before the limit", "
   }
 }
 
+TEST_CASE("a stopped curve says how many budgets are missing where, and lacks as many as it says", "[plan][chain]") {
+  chain const work = chains::make(chains::kind::random, 60, 5);
+  constexpr std::size_t points = 12;
+  for (auto const by : {chain_method::slots, chain_method::persistent, chain_method::automatic}) {
+    CAPTURE(name_of(by));
+    chain_planner free{work, {.by = by}};
+    auto const whole = free.pareto(points);
+    CHECK(left_out_of(whole) == 0);
+    int cut = 0;
+    // Each work between none and enough: the curve is whole, or says what it lacks, or there is none.
+    for (wide sums = 1 << 10; sums < wide{1} << 44; sums *= 4) {
+      CAPTURE(std::uint64_t(sums));
+      chain_planner limited{work, {.by = by, .limit = {.most_sums = sums}}};
+      try {
+        auto const front = limited.pareto(points);
+        CHECK(std::size_t(left_out_of(front)) + front.size() <= points + 1);
+        if (front.size() < whole.size()) CHECK(left_out_of(front) > 0);
+        if (left_out_of(front) == 0) CHECK(front.front().budget == whole.front().budget);
+        for (auto const& plan : front) CHECK(plan.left_out >= 0);
+        cut += left_out_of(front) > 0;
+      } catch (too_much_work const&) {}
+    }
+    CHECK(cut > 0);
+  }
+}
+
 TEST_CASE("a limit that nobody reaches changes nothing", "[plan][chain]") {
   for (auto const kind : chains::all_kinds)
     for (auto const by : all_methods) {
@@ -212,7 +243,9 @@ TEST_CASE("a limit that nobody reaches changes nothing", "[plan][chain]") {
       std::int64_t const budget = free.least_bytes();
       CHECK(limited.least_bytes() == budget);
       CHECK(limited.plan(budget).actions == free.plan(budget).actions);
-      CHECK(limited.pareto(5).size() == free.pareto(5).size());
+      auto const front = limited.pareto(5);
+      CHECK(front.size() == free.pareto(5).size());
+      CHECK(left_out_of(front) == 0);
     }
 }
 

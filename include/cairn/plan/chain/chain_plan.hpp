@@ -69,6 +69,7 @@ struct chain_plan {
   std::int64_t budget = 0;            ///< bytes it was made for, state 0 not counted
   chain_method by = chain_method::automatic;  ///< what found it; never `automatic`
   chain_certificate proof;            ///< how far it is from the best
+  std::int64_t left_out = 0;          ///< of a curve: budgets from the plan before it on, and behind the last plan, that the limit of work left without a plan
 
   /// The larger of the two bounds on the makespan.
   [[nodiscard]] std::int64_t bound() const noexcept { return (std::max)(proof.lower_bound_time, proof.class_bound_time); }

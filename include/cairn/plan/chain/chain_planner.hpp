@@ -74,7 +74,7 @@ class chain_planner {
   }
 
   /// Plans from the least feasible budget to that of storing everything, each faster than all that are smaller, at budgets of equal ratios.
-  /// Where the limit of work is passed, those found by then and that of storing everything.
+  /// Where the limit of work is passed, those found by then and that of storing everything; `chain_plan::left_out` says how many are missing where.
   /// Cost: that of one plan in all, or a little more   \param most_points  >= 2
   /// \throws infeasible_budget   where the method finds no plan at any budget   \throws too_much_work   where no plan was found before the limit was passed
   [[nodiscard]] std::vector<chain_plan> pareto(std::size_t most_points = 40) {
@@ -83,18 +83,26 @@ class chain_planner {
     std::vector<chain_plan> front;
     std::int64_t const least = least_budget(), most = (std::max)(least, search_.model().store_all_peak());
     double const ratio = std::pow(double(most) / double(std::max<std::int64_t>(1, least)), 1 / double(most_points - 1));
-    std::int64_t before = -1;
+    // Behind a plan as fast as storing everything no budget has a faster one.
+    auto const may_lack = [&] { return search_.has_stopped() && (front.empty() || front.back().cost.makespan > store_all_time()); };
+    std::int64_t before = -1, left_out = search_.knows_least() ? 0 : 1;
     for (std::size_t k = 0; k < most_points; ++k) {
-      if (search_.has_stopped()) k = most_points - 1;
-      std::int64_t const budget = k == 0 ? least : k + 1 == most_points ? most : std::clamp(std::int64_t(double(least) * std::pow(ratio, double(k))), least, most);
+      double const wanted = double(least) * std::pow(ratio, double(k));
+      std::int64_t const budget = k == 0 ? least : k + 1 == most_points ? most : std::clamp(std::int64_t(wanted), least, most);
       if (budget == before) continue;
       before = budget;
-      bool const is_last_hope = front.empty() && k + 1 == most_points;
       double const effort = search_.options().effort / double(most_points);
-      auto found = is_last_hope ? search_.plan(budget, effort) : planned_so_far(budget, effort);
-      if (!found || (!front.empty() && found->cost.makespan >= front.back().cost.makespan)) continue;
+      std::optional<chain_plan> found;
+      if (front.empty() && budget == most) found = search_.plan(budget, effort);
+      else if (!search_.has_stopped() || budget == most) found = planned_so_far(budget, effort);
+      if (!found || (!front.empty() && found->cost.makespan >= front.back().cost.makespan)) {
+        left_out += may_lack() ? 1 : 0;
+        continue;
+      }
+      found->left_out = std::exchange(left_out, 0);
       front.push_back(std::move(*found));
     }
+    if (!front.empty()) front.back().left_out += left_out;
     return front;
   }
 

@@ -56,23 +56,33 @@ namespace detail {
          "; " + chain_gap_text(plan);
 }
 
+/// How many budgets of a curve the limit of work left without a plan.
+[[nodiscard]] inline std::int64_t left_out_of(std::span<chain_plan const> front) noexcept {
+  std::int64_t sum = 0;
+  for (auto const& plan : front) sum += plan.left_out;
+  return sum;
+}
+
 /// A table for people: peak memory, makespan, its multiple of storing everything, how far that is above what is proven, and the planner.
+/// A last line says how many budgets the limit of work left without a plan, where it did.
 /// \param beside  bytes that are added to each peak, as those of state 0
 [[nodiscard]] inline std::string chain_pareto_text(std::span<chain_plan const> front, std::int64_t beside = 0) {
   std::vector<std::vector<std::string>> rows{{"memory", "makespan", "of store-all", "above bound", "planner"}};
   for (auto const& plan : front)
     rows.push_back({detail::bytes_text(wide(plan.cost.peak) + wide(beside)), detail::digits_of(wide(plan.cost.makespan)), detail::number_text(detail::slowdown(plan)),
                     plan.exact() ? "0" : plan.bound() > 0 ? detail::percent_text(plan.gap()) : "-", name_of(plan.by)});
-  return detail::aligned(rows);
+  std::int64_t const missing = left_out_of(front);
+  return detail::aligned(rows) + (missing > 0 ? detail::plural(wide(missing), "more budget") + (missing > 1 ? " have" : " has") + " no plan here: the limit of work was passed\n" : "");
 }
 
-/// One line a plan: peak, budget, makespan, extra_forward, lower_bound_time, bound_time, bound, gap, planner. Numbers in full, state 0 not counted.
+/// One line a plan: peak, budget, makespan, extra_forward, lower_bound_time, bound_time, bound, gap, planner, left_out. Numbers in full, state 0 not
+/// counted.
 [[nodiscard]] inline std::string chain_pareto_csv(std::span<chain_plan const> front) {
-  std::string text = "peak,budget,makespan,extra_forward,lower_bound_time,bound_time,bound,gap,planner\n";
+  std::string text = "peak,budget,makespan,extra_forward,lower_bound_time,bound_time,bound,gap,planner,left_out\n";
   for (auto const& plan : front) {
     for (auto const number : {plan.cost.peak, plan.budget, plan.cost.makespan, plan.cost.extra_forward, plan.proof.lower_bound_time, plan.bound()})
       text += std::to_string(number) + ",";
-    text += std::string{name_of(plan.bound_class())} + "," + detail::exact_text(plan.gap()) + "," + name_of(plan.by) + "\n";
+    text += std::string{name_of(plan.bound_class())} + "," + detail::exact_text(plan.gap()) + "," + name_of(plan.by) + "," + std::to_string(plan.left_out) + "\n";
   }
   return text;
 }
