@@ -1062,7 +1062,19 @@ def check_time():
     for wrong in ("-1", "soon", "inf", "nan", ""):
         refused({"steps": 10, "slots": 3, "time_limit": wrong}, "time_limit")
     check_time_of_walks()
+    check_time_of_explanations()
     check_time_of_chains()
+
+
+def check_time_of_explanations():
+    """The plans that are compared share one limit: that of twice the units takes longer than what the first one and that of half leave."""
+    words = words_for({"schedule": "mixed", "steps": 6000, "units": 200, "tape_units": 2})
+    start = time.monotonic()
+    output("plan", *words)
+    limit = 2 * (time.monotonic() - start)
+    text = output("explain", *words, "--time-limit", limit)
+    expect(re.search(r"\nTwice the units: mixed with 400 units: not planned, time_limit is [\d.]+ s for all plans\.\n", text), limit, text)
+    expect("not planned" not in output("explain", *words, "--time-limit", "unlimited"), words)
 
 
 def check_time_of_walks():

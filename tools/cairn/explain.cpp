@@ -12,6 +12,7 @@
 #include "answer.hpp"
 #include "numbers.hpp"
 #include "scaled.hpp"
+#include "time_watch.hpp"
 #include "what_it_does.hpp"
 #include "wrong_request.hpp"
 
@@ -70,10 +71,14 @@ std::string lower_bound(planned const& found) {
          fixed(found.per_step()) + " times as many.\n";
 }
 
+std::string not_planned(time_watch const& watch) { return "not planned, " + watch.text() + " for all plans.\n"; }
+
 /// What another plan would cost, where there is one.
 std::string cost_of(request const& asked) {
   try {
     return calls(plan_of(asked)) + ".\n";
+  } catch (out_of_time const&) {
+    return not_planned(*asked.watch);
   } catch (cairn::overflow_error const&) {
     return "more bytes than can be counted.\n";
   } catch (cairn::invalid_plan const&) {
@@ -86,15 +91,14 @@ std::string alternative(std::string const& name, request const& asked) {
 }
 
 /// How far a plan that keeps all in memory is from the least possible within its bytes, and the best plans of half and of twice as many.
-std::string of_the_memory(planned const& found) {
-  if (!found.sizes || found.cost || found.plan.steps() < 2 || found.sizes->stored_bytes > found.sizes->tier_bytes[0]) return "";
+std::string what_the_memory_could_do(planned const& found) {
   auto work = workload_of(found.asked);
   work.steps = found.plan.steps();
   work.tapes_restart = found.plan.tapes_restart();
   cairn::planned const plan{found.plan, {}, {}, *found.sizes, {}, {}};
-  auto const told = cairn::explain(plan, work);
+  auto const told = cairn::explain(plan, work, {.limit = found.asked.watch->limit()});
   auto const& proof = told.plan.proof;
-  std::string text = "\nWhat the memory could do\nWithin " + bytes(*found.sizes) + " no plan takes fewer than " +
+  std::string text = "Within " + bytes(*found.sizes) + " no plan takes fewer than " +
                      counted(proof.least_step_calls, "step call") + "; this one takes " +
                      cairn::detail::percent_text(std::max(0.0, proof.step_calls_gap())) + " more.\n";
   std::string const least = cairn::to_short_text(told.least_bytes).c_str();
@@ -102,10 +106,21 @@ std::string of_the_memory(planned const& found) {
   if (told.twice) text += "Twice the memory: " + cairn::plan_text(*told.twice) + ".\n";
   return text;
 }
+std::string of_the_memory(planned const& found) {
+  if (!found.sizes || found.cost || found.plan.steps() < 2 || found.sizes->stored_bytes > found.sizes->tier_bytes[0]) return "";
+  std::string const head = "\nWhat the memory could do\n";
+  try {
+    return head + what_the_memory_could_do(found);
+  } catch (out_of_time const&) { return head + "The best plans of half and of twice as much: " + not_planned(*found.asked.watch); }
+}
 
 }  // namespace
 
-std::string explanation(planned const& found) {
+std::string explanation(request const& asked) {
+  time_watch watch{asked.time_limit.value_or(usual_time_limit)};
+  request timed = asked;
+  timed.watch = &watch;
+  planned const found = plan_of(timed);
   std::string text = title(found) + '\n' + note(found) + "\nWhat it does\n" + what_it_does(found) + "\nWhat it costs\n" + calls(found) +
                      ".\nStoring every state: " + cost_of(storing_all(found));
   if (found.repetition_number) text += "No step is run more than " + counted(wide(*found.repetition_number), "time") + " unrecorded.\n";

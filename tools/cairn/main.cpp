@@ -227,7 +227,7 @@ int run(int count, char** words) {
   }
   try {
     if (app.got_subcommand("plan")) plan(to_plan, wanted);
-    else if (app.got_subcommand("explain")) std::cout << explanation(plan_of(to_explain.read()));
+    else if (app.got_subcommand("explain")) std::cout << explanation(to_explain.read());
     else if (app.got_subcommand("advise")) advise(to_advise, advice_as_json);
     else if (app.got_subcommand("pareto")) compare(to_compare, compared);
     else if (app.got_subcommand("chain")) chain(to_chain, chained);

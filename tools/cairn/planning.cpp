@@ -57,6 +57,7 @@ void refuse_what_clashes(request const& asked) {
 
 planned plan_of(request const& asked) {
   refuse_what_clashes(asked);
+  if (asked.watch) return makers[std::size_t(asked.schedule())](asked);
   time_watch watch{asked.time_limit.value_or(usual_time_limit)};
   request timed = asked;
   timed.watch = &watch;

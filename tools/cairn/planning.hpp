@@ -37,7 +37,8 @@ struct planned {
   [[nodiscard]] double per_step() const noexcept { return plan.steps() > 0 ? double(step_calls()) / double(plan.steps()) : 0; }
 };
 
-/// Plans of up to cairn::most_walked_steps steps are walked, longer ones counted in closed form where there is one.
+/// Plans of up to cairn::most_walked_steps steps are walked, longer ones counted in closed form where there is one. Keeps the time of `asked.watch`,
+/// which several plans may share, and has all of `asked.time_limit` where there is none.
 /// \throws wrong_request, cairn::error   for what does not go together and for a budget that is too small, saying the least
 [[nodiscard]] planned plan_of(request const& asked);
 

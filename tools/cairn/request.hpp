@@ -43,7 +43,7 @@ struct request {
   kept_things keep = kept_things::both;
   std::string actions;      ///< the name of a file
   std::optional<double> time_limit;  ///< in seconds, infinite for none; usual_time_limit where it is not given
-  time_watch* watch = nullptr;       ///< on the answer that is under way
+  time_watch* watch = nullptr;       ///< on the answer that is under way, which it outlives
   std::uint64_t given = 0;  ///< bit k is set where request_keys()[k] was
 
   /// The kind that is named; else the one that the given keys mean.

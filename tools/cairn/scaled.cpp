@@ -60,6 +60,7 @@ request storing_all(planned const& found) {
   asked.tape = found.asked.tape;
   asked.out_of_place = found.asked.out_of_place;
   asked.time_limit = found.asked.time_limit;
+  asked.watch = found.asked.watch;
   return asked;
 }
 

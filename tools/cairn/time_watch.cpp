@@ -9,7 +9,7 @@ namespace tool {
 
 void time_watch::check(char const* what, double share) {
   if (!is_over(what, share)) return;
-  throw wrong_request{text() + ", and " + what + " takes longer" + (share < 0 ? "" : ": " + fixed(100 * share) + " % is made") + "; give more, or fewer steps, slots or units"};
+  throw out_of_time{text() + ", and " + what + " takes longer" + (share < 0 ? "" : ": " + fixed(100 * share) + " % is made") + "; give more, or fewer steps, slots or units"};
 }
 
 bool time_watch::is_over(char const* what, double share) {

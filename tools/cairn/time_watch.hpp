@@ -24,7 +24,7 @@ class time_watch {
   [[nodiscard]] cairn::work_limit limit() noexcept { return {.stop = &look, .context = this}; }
   /// The same for what answers with the best that is found when the time is over: it is told to stop.   \pre this watch outlives it
   [[nodiscard]] cairn::work_limit soft_limit() noexcept { return {.stop = &is_late, .context = this}; }
-  /// \param what  is under way   \param share  of it that is done; below 0 where nobody knows   \throws wrong_request   when the time is over
+  /// \param what  is under way   \param share  of it that is done; below 0 where nobody knows   \throws out_of_time   when the time is over
   void check(char const* what, double share = -1);
   /// Whether the time is over; if not, says how far the work is.
   [[nodiscard]] bool is_over(char const* what = "", double share = -1);

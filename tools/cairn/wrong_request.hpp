@@ -24,6 +24,11 @@ struct wrong_request : std::invalid_argument {
   explicit wrong_request(std::string_view text) : std::invalid_argument{plain(text)} {}
 };
 
+/// The time that an answer may take is over.
+struct out_of_time : wrong_request {
+  using wrong_request::wrong_request;
+};
+
 /// The library's own words, without its namespace in front.
 [[nodiscard]] inline std::string message_of(cairn::error const& problem) {
   std::string_view text = problem.what();
