@@ -235,6 +235,32 @@ TEST_CASE("a ledger takes the bytes that are told, and none when it begins again
   CHECK(replay_check_bytes(replay_check::checkpoints, {.slots = 1000}) <= 48 * 1000 + 200);
 }
 
+TEST_CASE("a table of a loop of unknown length grows in place: what it holds is what is told, at every moment") {
+  for (step_index const n : {0, 1, 62, 63, 64, 127, 128, 1000, 4095, 4096, 5000}) {
+    CAPTURE(n);
+    replay_ledger ledger;
+    auto const told = replay_check_bytes(replay_check::every_step, {.steps = n, .learns_length = true});
+    CHECK((told >= 8 * cairn::wide(n + 1) && told <= 16 * cairn::wide(n) + 512));
+    heap::mark const mark;
+    ledger.begin({replay_check::every_step, replay_ledger::unknown, 1, 3, 0, true});
+    for (step_index i = 0; i <= n; ++i) REQUIRE(ledger.note(i, std::uint64_t(i) + 7));
+    CHECK(mark.rise() == told);
+    // Each state is known again, and in the next loop none is; its table takes no memory where it is no longer.
+    for (step_index i = n; i >= 0; --i) REQUIRE(ledger.note(i, std::uint64_t(i) + 7));
+    CHECK(ledger.compared() == std::uint64_t(n) + 1);
+    CHECK_FALSE(ledger.note(n, 1));
+    auto const allocated = mark.allocated();
+    ledger.begin({replay_check::every_step, replay_ledger::unknown, 1, 3, 0, true});
+    for (step_index i = 0; i <= n; ++i) REQUIRE(ledger.note(i, 99 + std::uint64_t(i)));
+    CHECK(ledger.compared() == 0);
+    CHECK(mark.allocated() == allocated);
+    // A loop of known length behind it keeps its own table alone.
+    ledger.begin({replay_check::every_step, 2, 1, 3, 0, true});
+    CHECK(ledger.note(2, 5));
+    CHECK(heap::held - mark.before == 8 * 64);
+  }
+}
+
 TEST_CASE("a table of more steps than there is memory for is refused in words") {
   replay_ledger ledger;
   CHECK_THROWS_AS(ledger.begin({replay_check::every_step, step_index{1} << 60, 1, 1, 0}), out_of_memory);

@@ -81,10 +81,10 @@ template <class Step, class Adjoint>
   return std::size_t(predicted.peak_bytes - shared_table_bytes_of(plan));
 }
 /// What one gradient takes from the heap, its adjoint included.
-template <class Step, class Adjoint>
-[[nodiscard]] std::size_t taken_by(any_schedule const& plan, Step step, Adjoint adjoint) {
+template <class Step, class Adjoint, class... Options>
+[[nodiscard]] std::size_t taken_by(any_schedule const& plan, Step step, Adjoint adjoint, Options... options) {
   heap::mark const mark;
-  double const sum = gradient(step, state_at(0), plan, 0.0, adjoint);
+  double const sum = gradient(step, state_at(0), plan, 0.0, adjoint, options...);
   std::size_t const held = mark.rise() + sizeof(double);
   CHECK(sum == double(plan.steps()));
   return held;
@@ -123,7 +123,12 @@ TEST_CASE("states that move their sizes about and have no room to spare take wha
     each_form(plan, [&](auto step, auto adjoint, sweep_form form) {
       CHECK(taken_by(plan, step, adjoint) == told(plan, form, state_bytes));
       sweep_sizes const rest{.state_inline = sizeof(swarm), .adjoint = sizeof(double)};
-      CHECK(taken_by(plan, step, adjoint) == std::size_t(rehearse(plan, [](step_index) { return state_bytes; }, form, rest)));
+      auto const rehearsed = [&](sweep_options options) { return std::size_t(rehearse(plan, [](step_index) { return state_bytes; }, form, rest, options)); };
+      CHECK(taken_by(plan, step, adjoint) == rehearsed({}));
+      for (auto const mode : {replay_check::checkpoints, replay_check::every_step}) {
+        CAPTURE(int(mode));
+        CHECK(taken_by(plan, step, adjoint, sweep_options{mode}) == rehearsed({mode}));
+      }
     }, made_by_value, made_in_place, made_out_of_place);
   });
 }

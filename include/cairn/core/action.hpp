@@ -93,7 +93,7 @@ concept counts_steps = std::integral<T> && !std::same_as<T, bool> && requires(T 
 /// `walk()` may return a reference to a cursor that stands at the start: assigning it to an old one reuses that one's memory.
 /// Optional members, each with the default of the function of the same name below:
 /// `tapes()`, `tapes_restart()`, `units()` with `tape_units()`, `initial_is_free()`, `is_checkpoint(i)`, `slot_tier(slot)`, `table_bytes()`,
-/// `shared_table_bytes()`, `runs_ahead()`, `counts()`, `remark()`.
+/// `shared_table_bytes()`, `runs_ahead()`, `learns_length()`, `counts()`, `remark()`.
 template <class P>
 concept schedule = std::copyable<P> && requires(P const& plan) {
   { plan.steps() } -> detail::counts_steps;
@@ -161,6 +161,13 @@ template <schedule P>
 template <schedule P>
 [[nodiscard]] constexpr bool runs_ahead(P const& plan) {
   if constexpr (requires { { plan.runs_ahead() } -> std::convertible_to<bool>; }) return plan.runs_ahead();
+  else return false;
+}
+
+/// Whether the plan is that of a loop whose length only its run finds out, as of `online`; false by default.
+template <schedule P>
+[[nodiscard]] constexpr bool learns_length(P const& plan) {
+  if constexpr (requires { { plan.learns_length() } -> std::convertible_to<bool>; }) return plan.learns_length();
   else return false;
 }
 

@@ -13,7 +13,7 @@ namespace cairn {
 enum class replay_check : std::uint8_t {
   off,          ///< compare nothing
   checkpoints,  ///< at the end of everything that is run again, and what comes back from a slot. Names a range of steps
-  every_step    ///< every state that is run again. Names the first step that differs; 8 bytes a step
+  every_step    ///< every state that is run again. Names the first step that differs; 8 bytes a step, up to 16 of a loop of unknown length
 };
 
 /// Options of a sweep: the last argument of the verbs, or of `workspace_for`. `{.verify = cairn::replay_check::checkpoints}` is what the
@@ -31,6 +31,7 @@ struct replay_check_needs {
   slot_index slots = 0;     ///< of the plan
   slot_index tapes = 0;     ///< of the plan; see `tapes_of`
   bool keeps_run = false;   ///< `checkpointed_loop` and `checkpointed_while`, which can be reversed again
+  bool learns_length = false;  ///< `checkpointed_while`, which finds out on the way that the loop has `steps` steps
 };
 
 namespace detail {
@@ -49,6 +50,8 @@ inline constexpr wide bytes_a_noted_state = 16, bytes_a_hash = 8;
 /// States of which the ledger knows the hash, for so many places where states are kept: one in each gap between them is needed, and the more
 /// there is room beyond that, the more seldom the others are sorted out.
 [[nodiscard]] constexpr wide noted_states(wide places) noexcept { return 2 * places + 8; }
+/// Hashes that a loop of unknown length has room for at first; it gets twice as many each time that there are more states.
+inline constexpr wide first_hashes = 64;
 /// Slots, tapes, and the initial state.
 [[nodiscard]] constexpr wide replay_places(slot_index slots, slot_index tapes) noexcept { return wide(slots) + wide(tapes) + 1; }
 
@@ -56,11 +59,15 @@ inline constexpr wide bytes_a_noted_state = 16, bytes_a_hash = 8;
 
 /// Bytes on the heap that the check of one sweep takes: with `checkpoints` 48 a slot, twice that for a run that is kept; with `every_step`
 /// 8 a step. Hashing a state takes none, and that of an object as long as one snapshot of it beside.
-/// A loop of unknown length doubles its table as it grows, and holds up to 24 bytes a step while it does.
+/// A loop of unknown length has a table of 512 bytes, which doubles as it grows and is never moved: up to 16 bytes a step.
 /// `estimate` adds this where `workload::verify` asks for a check.
 [[nodiscard]] constexpr wide replay_check_bytes(replay_check mode, replay_check_needs const& needs) noexcept {
   if (mode == replay_check::off) return 0;
-  if (mode == replay_check::every_step) return detail::bytes_a_hash * (wide(needs.steps) + 1);
+  if (mode == replay_check::every_step) {
+    wide hashes = needs.learns_length ? detail::first_hashes : wide(needs.steps) + 1;
+    while (hashes < wide(needs.steps) + 1) hashes *= 2;
+    return detail::bytes_a_hash * hashes;
+  }
   wide const places = detail::replay_places(needs.slots, needs.tapes);
   return detail::bytes_a_noted_state * (places + detail::noted_states(places)) * (needs.keeps_run ? 2 : 1);
 }

@@ -112,6 +112,7 @@ class any_schedule {
   [[nodiscard]] slot_index tapes() const noexcept { return plan_->tapes; }  ///< see `tapes_of`
   [[nodiscard]] bool tapes_restart() const noexcept { return plan_->tapes_restart; }  ///< see `cairn::tapes_restart`
   [[nodiscard]] bool runs_ahead() const noexcept { return plan_->runs_ahead; }  ///< see `cairn::runs_ahead`
+  [[nodiscard]] bool learns_length() const noexcept { return plan_->learns_length; }  ///< see `cairn::learns_length`
   [[nodiscard]] wide units() const noexcept { return plan_->budget.units; }  ///< see `units_of`
   [[nodiscard]] wide tape_units() const noexcept { return plan_->budget.tape_units; }  ///< see `units_of`
   [[nodiscard]] bool has_slot_tiers() const noexcept { return plan_->slot_tiers; }  ///< see `cairn::has_slot_tiers`
@@ -136,7 +137,7 @@ class any_schedule {
     [[nodiscard]] virtual schedule_counts counts() const = 0;
     step_index steps = 0, leaf = 1;
     slot_index slots = 0, tapes = 0;
-    bool free_initial = false, tapes_restart = false, slot_tiers = false, runs_ahead = false, counted = false;
+    bool free_initial = false, tapes_restart = false, slot_tiers = false, runs_ahead = false, learns_length = false, counted = false;
     unit_budget budget;
     char const* remark = "";
     wide table_bytes = 0, shared_table_bytes = 0;
@@ -156,6 +157,7 @@ class any_schedule {
       budget = units_of(plan);
       slot_tiers = cairn::has_slot_tiers(plan);
       runs_ahead = cairn::runs_ahead(plan);
+      learns_length = cairn::learns_length(plan);
       shared_table_bytes = shared_table_bytes_of(plan);
       remark = remark_of(plan);
       counted = knows_counts(plan);

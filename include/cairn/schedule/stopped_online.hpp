@@ -46,6 +46,7 @@ class stopped_online {
   [[nodiscard]] constexpr slot_index slots() const noexcept { return slots_; }  ///< states kept at once at most, the initial one included
   [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
   [[nodiscard]] constexpr bool runs_ahead() const noexcept { return start_.inside_.lags(); }  ///< see `cairn::runs_ahead`
+  [[nodiscard]] static constexpr bool learns_length() noexcept { return true; }  ///< see `cairn::learns_length`
   /// Bytes that a cursor allocates.
   [[nodiscard]] constexpr wide table_bytes() const noexcept { return keeps() ? start_.inside_.table_bytes() : 0; }
   [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan

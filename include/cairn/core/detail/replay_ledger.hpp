@@ -7,6 +7,7 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/first_difference.hpp>
+#include <cairn/core/detail/growing_table.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/replay_check.hpp>
@@ -55,7 +56,7 @@ class replay_ledger {
         noted_then_.assign(noted_.size(), {});
       }
     } else if (given.mode == replay_check::every_step) {
-      begin_table(given.steps == unknown ? first_table : given.steps);
+      begin_table(given.steps);
     }
   }
   /// For a sweep that goes on where one of the same setup stopped: what is known stays, all of the loop has been run before. A ledger of
@@ -193,7 +194,7 @@ class replay_ledger {
   static_assert(sizeof(entry) == bytes_a_noted_state && sizeof(std::uint64_t) == bytes_a_hash);
   static constexpr char const* advice_to_steps =
       "put all that the step reads and changes into the state (members, statics, random generators), and write all of x1";
-  static constexpr step_index none_reversed = (std::numeric_limits<step_index>::max)(), first_table = 63;
+  static constexpr step_index none_reversed = (std::numeric_limits<step_index>::max)();
 
   [[nodiscard]] bool agrees(step_index i, std::uint64_t first, std::uint64_t again) noexcept {
     ++compared_;
@@ -258,11 +259,12 @@ class replay_ledger {
     throw nondeterminism_error{"cairn: replay check", problem, found, advice};
   }
   void begin_table(step_index steps) {
+    if (steps == unknown) return hashes_.begin(std::size_t(first_hashes), true);
     constexpr auto most = std::size_t{PTRDIFF_MAX} / sizeof(std::uint64_t);
     bool held = std::size_t(steps) < most;
     if (held) {
       try {
-        hashes_.assign(std::size_t(steps) + 1, 0);
+        hashes_.begin(std::size_t(steps) + 1, false);
       } catch (std::bad_alloc const&) {
         held = false;
       }
@@ -272,11 +274,7 @@ class replay_ledger {
                           "use replay_check::checkpoints, which needs no more than the slots say"};
   }
   [[nodiscard]] bool note_in_table(step_index i, std::uint64_t hash) {
-    if (std::size_t(i) >= hashes_.size()) {
-      table<std::uint64_t> more(hashes_.size() * 2);
-      for (std::size_t k = 0; k < hashes_.size(); ++k) more[k] = hashes_[k];
-      hashes_ = std::move(more);
-    }
+    while (std::size_t(i) >= hashes_.size()) hashes_.grow();
     std::uint64_t& there = hashes_[std::size_t(i)];
     if (there != 0) return agrees(i, there, hash);
     there = hash;
@@ -285,7 +283,7 @@ class replay_ledger {
 
   setup setup_;
   table<entry> noted_, kept_, noted_then_, kept_then_;  // noted_: by state, count_ of them
-  table<std::uint64_t> hashes_;                         // of every state, 0 for none as yet
+  growing_table hashes_;                                // of every state, 0 for none as yet
   std::size_t count_ = 0, remembered_ = 0;
   step_index farthest_ = 0;  // the last state that has been made
   step_index agreed_ = 0;    // the last state that was brought back or agreed

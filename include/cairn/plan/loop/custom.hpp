@@ -28,6 +28,7 @@ class custom {
   [[nodiscard]] constexpr slot_index tapes() const { return tapes_of(plan_); }  ///< see `tapes_of`
   [[nodiscard]] constexpr bool tapes_restart() const { return cairn::tapes_restart(plan_); }  ///< see `cairn::tapes_restart`
   [[nodiscard]] constexpr bool runs_ahead() const { return cairn::runs_ahead(plan_); }  ///< see `cairn::runs_ahead`
+  [[nodiscard]] constexpr bool learns_length() const { return cairn::learns_length(plan_); }  ///< see `cairn::learns_length`
   [[nodiscard]] constexpr wide units() const { return units_of(plan_).units; }  ///< see `units_of`
   [[nodiscard]] constexpr wide tape_units() const { return units_of(plan_).tape_units; }  ///< see `units_of`
   [[nodiscard]] constexpr bool initial_is_free() const { return cairn::initial_is_free(plan_); }  ///< see `cairn::initial_is_free`

@@ -64,12 +64,13 @@ template <schedule Plan>
   return verify(plan);
 }
 
-/// The hashes of a replay check. That of an object is taken of one more snapshot, whose heap stands for as long.
+/// The hashes of a replay check. That of an object is taken of one more snapshot, whose heap stands for as long. The kept run of a plan that learns
+/// its length is taken for that of `checkpointed_while`.
 template <schedule Plan>
 [[nodiscard]] constexpr wide check_bytes_of(Plan const& plan, workload const& work) {
   if (work.verify == replay_check::off) return 0;
   wide const snapshot = work.form.snapshots ? work.state_bytes - work.state_inline_bytes : 0;
-  return snapshot + replay_check_bytes(work.verify, {plan.steps(), plan.slots(), tapes_of(plan), work.form.keeps_run});
+  return snapshot + replay_check_bytes(work.verify, {plan.steps(), plan.slots(), tapes_of(plan), work.form.keeps_run, work.form.keeps_run && learns_length(plan)});
 }
 
 template <schedule Plan>
