@@ -149,7 +149,7 @@ int main() {
 
   bool right = true;
   vector first, first_w;
-  std::vector<cairn::chain_action> fastest;
+  std::vector<cairn::action> fastest;
   for (int const percent : {100, 80, 65, 50}) {
     cairn::chain_plan plan;
     try {

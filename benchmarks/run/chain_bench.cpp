@@ -10,9 +10,9 @@
 
 namespace {
 
-using cairn::chain_action;
+using cairn::action;
 using cairn::step_index;
-using enum cairn::chain_action_kind;
+using namespace cairn::chain_actions;
 
 struct scaled {
   double forward(double x) const { return x * (1 - 1e-6); }
@@ -20,31 +20,31 @@ struct scaled {
 };
 
 /// Splits in halves down to `leaf` stages, whose tapes are kept.
-void split(std::vector<chain_action>& plan, step_index stages, step_index from, step_index to, step_index leaf) {
+void split(std::vector<action>& plan, step_index stages, step_index from, step_index to, step_index leaf) {
   if (to - from <= leaf) {
-    for (step_index i = from; i < to; ++i) plan.push_back({record, {}, i});
-    if (to == stages) plan.push_back({loss, {}, stages});
-    for (step_index i = to; i-- > from;) plan.push_back({backward, {}, i});
+    for (step_index i = from; i < to; ++i) plan.push_back(record(i));
+    if (to == stages) plan.push_back(turn(stages));
+    for (step_index i = to; i-- > from;) plan.push_back(reverse(i));
     return;
   }
   step_index const middle = from + (to - from) / 2;
   for (step_index i = from; i < middle; ++i) {
-    plan.push_back({forward, {}, i});
-    if (i > from) plan.push_back({drop, {}, i});
+    plan.push_back(advance(i));
+    if (i > from) plan.push_back(drop(i));
   }
   split(plan, stages, middle, to, leaf);
-  plan.push_back({drop, {}, middle});
+  plan.push_back(drop(middle));
   split(plan, stages, from, middle, leaf);
 }
-std::vector<chain_action> split_plan(step_index stages, step_index leaf) {
-  std::vector<chain_action> plan;
+std::vector<action> split_plan(step_index stages, step_index leaf) {
+  std::vector<action> plan;
   split(plan, stages, 0, stages, leaf);
   return plan;
 }
 
 /// Times sweeps; the peak and the runs of stages are counted once, beside what `replay` says. `pointers`: bytes of tables of the sweep.
 template <class Stages>
-void sweep(benchmark::State& run, Stages& stages, std::vector<chain_action> const& plan, step_index count, std::int64_t value_bytes, std::int64_t pointers) {
+void sweep(benchmark::State& run, Stages& stages, std::vector<action> const& plan, step_index count, std::int64_t value_bytes, std::int64_t pointers) {
   cairn::chain const work{.x = std::vector<std::int64_t>(std::size_t(count) + 1, value_bytes), .s = std::vector<std::int64_t>(std::size_t(count), value_bytes),
                           .b = std::vector<std::int64_t>(std::size_t(count) + 1, value_bytes), .u = std::vector<std::int64_t>(std::size_t(count), 1)};
   auto const cost = cairn::replay(work, plan);

@@ -3,7 +3,7 @@
 #include <vector>
 
 using vec = std::vector<double>;
-using plan = std::vector<cairn::chain_action>;
+using plan = std::vector<cairn::action>;
 cairn::stage const generic{[](auto const& x) { return x; }, [](auto const&, auto const& bar) { return bar; }};
 #ifdef CAIRN_FIXED
 cairn::any_stage stage = cairn::any_stage::taking<vec>(generic);

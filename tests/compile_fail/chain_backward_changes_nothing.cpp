@@ -3,7 +3,7 @@
 #include <vector>
 
 using vec = std::vector<double>;
-using plan = std::vector<cairn::chain_action>;
+using plan = std::vector<cairn::action>;
 struct layer {
   vec forward(vec const& x) { return x; }
 #ifdef CAIRN_FIXED

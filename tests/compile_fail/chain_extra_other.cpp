@@ -3,7 +3,7 @@
 #include <vector>
 
 using vec = std::vector<double>;
-using plan = std::vector<cairn::chain_action>;
+using plan = std::vector<cairn::action>;
 struct layer {
   vec forward(vec const& x) const { return x; }
   vec backward(vec const&, vec const& bar) const { return bar; }

@@ -1,9 +1,9 @@
-// error: a plan for a chain is a list of cairn::chain_action
+// error: a plan for a chain is a list of cairn::action
 #include <cairn/run/chain.hpp>
 #include <vector>
 
 using vec = std::vector<double>;
-using plan = std::vector<cairn::chain_action>;
+using plan = std::vector<cairn::action>;
 struct layer {
   vec forward(vec const& x) const { return x; }
   vec backward(vec const&, vec const& bar) const { return bar; }

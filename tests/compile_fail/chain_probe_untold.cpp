@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-using plan = std::vector<cairn::chain_action>;
+using plan = std::vector<cairn::action>;
 struct untold {
   std::unique_ptr<double> value;
 #ifdef CAIRN_FIXED

@@ -18,5 +18,5 @@ struct layer {
 };
 int main() {
   std::vector<layer> layers(2);
-  (void)cairn::chain_gradient(layers, field{2.1}, std::vector<cairn::chain_action>{}, field{1});
+  (void)cairn::chain_gradient(layers, field{2.1}, std::vector<cairn::action>{}, field{1});
 }

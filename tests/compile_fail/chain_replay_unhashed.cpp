@@ -3,7 +3,7 @@
 #include <memory>
 #include <tuple>
 
-using plan = std::vector<cairn::chain_action>;
+using plan = std::vector<cairn::action>;
 #ifdef CAIRN_FIXED
 using state = double;
 #else

@@ -11,8 +11,8 @@ int main() {
   std::vector layers(2, layer);
   number seed = std::make_shared<double>(1.0);
 #ifdef CAIRN_FIXED
-  (void)cairn::chain_gradient(layers, 2.1, std::vector<cairn::chain_action>{}, std::move(seed));
+  (void)cairn::chain_gradient(layers, 2.1, std::vector<cairn::action>{}, std::move(seed));
 #else
-  (void)cairn::chain_gradient(layers, 2.1, std::vector<cairn::chain_action>{}, seed);
+  (void)cairn::chain_gradient(layers, 2.1, std::vector<cairn::action>{}, seed);
 #endif
 }

@@ -2,7 +2,7 @@
 #include <cairn/run/chain.hpp>
 #include <tuple>
 
-using plan = std::vector<cairn::chain_action>;
+using plan = std::vector<cairn::action>;
 struct layer {
   double forward(double x) const { return 2 * x; }
 #ifdef CAIRN_FIXED

@@ -3,7 +3,7 @@
 #include <vector>
 
 using vec = std::vector<double>;
-using plan = std::vector<cairn::chain_action>;
+using plan = std::vector<cairn::action>;
 struct total {
   double forward(vec const& x) const { return x[0]; }
   vec backward(vec const&, double bar) const { return {bar}; }

@@ -8,7 +8,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   std::string const line{fuzz::text_of(data, size)};
-  std::vector<cairn::chain_action> actions;
+  std::vector<cairn::action> actions;
   if (fuzz::refuses<cairn::parse_error>([&] { actions = cairn::read_chain_words(line); })) return 0;
   std::string const words = cairn::chain_words(actions);
   fuzz::require(cairn::read_chain_words(words) == actions, "actions are read back from their words");

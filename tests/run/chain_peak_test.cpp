@@ -64,7 +64,7 @@ cairn::chain without_times(cairn::chain c) {
 
 /// The rise of the heap during one sweep.
 template <class Stages, class X0, class Seed>
-std::int64_t counted(Stages& stages, X0 const& x0, std::vector<chain_action> const& plan, Seed const& last) {
+std::int64_t counted(Stages& stages, X0 const& x0, std::vector<action> const& plan, Seed const& last) {
   heap::mark const mark;
   (void)cairn::chain_gradient(stages, x0, plan, last);
   auto const rise = std::int64_t(mark.rise());
@@ -73,16 +73,17 @@ std::int64_t counted(Stages& stages, X0 const& x0, std::vector<chain_action> con
 }
 /// Whether a sweep holds after every action what the judge says; at the end the adjoint of state 0 is there, which is the caller's.
 template <class Stages, class X0, class Seed>
-bool holds_as_played(Stages& stages, X0 const& x0, cairn::chain const& c, std::vector<chain_action> const& plan, Seed const& last) {
+bool holds_as_played(Stages& stages, X0 const& x0, cairn::chain const& c, std::vector<action> const& plan, Seed const& last) {
   cairn::detail::chain_model const model{c, "test"};
   cairn::detail::chain_player player{model, {}, "test"};
   std::size_t played = 0;
   bool same = true, whole = c.stages() == 0;
   (void)cairn::chain_gradient(stages, x0, plan, last, [&](cairn::event const& e) {
     if (e.moment() == cairn::moment::before) return;
-    player.obey(plan[played++]);
+    if (e.what().kind != cairn::action_kind::done) player.obey(plan[played++]);
     whole = whole || (e.what().kind == cairn::action_kind::reverse && e.what().from == 0);
-    bool const done = whole && (c.stages() > 0 || e.what().kind == cairn::action_kind::turn);
+    bool const turned = e.what().kind == cairn::action_kind::turn || e.what().kind == cairn::action_kind::done;
+    bool const done = whole && (c.stages() > 0 || turned);
     same = same && std::int64_t(e.bytes_held()) == player.live() + (done ? model.g[0] : 0);
   });
   return same && played == plan.size();

@@ -20,11 +20,11 @@
 using namespace chain_stages;
 using cairn::replay_check;
 using cairn::step_index;
-using enum cairn::chain_action_kind;
+using namespace cairn::chain_actions;
 
 namespace {
 
-using actions = std::vector<chain_action>;
+using actions = std::vector<action>;
 
 constexpr replay_check both[] = {replay_check::checkpoints, replay_check::every_step};
 
@@ -55,16 +55,16 @@ struct moody {
 std::vector<int> runs_of(actions const& plan, int stages) {
   std::vector<int> runs(std::size_t(stages), 0);
   for (auto const& a : plan)
-    if (a.kind == forward || a.kind == record) ++runs[std::size_t(a.stage)];
+    if (a.kind == cairn::action_kind::advance || a.kind == cairn::action_kind::record) ++runs[std::size_t(a.from)];
   return runs;
 }
 /// A plan that runs stage k by forward and later records it.
 bool records_again(actions const& plan, step_index k) {
   bool ran = false;
   for (auto const& a : plan) {
-    if (a.stage != k) continue;
-    if (a.kind == record && ran) return true;
-    ran = ran || a.kind == forward;
+    if (a.from != k) continue;
+    if (a.kind == cairn::action_kind::record && ran) return true;
+    ran = ran || a.kind == cairn::action_kind::advance;
   }
   return false;
 }
@@ -177,8 +177,8 @@ struct forgetful_store {
 
 TEST_CASE("the replay check of a chain compares bits: -0.0 is not 0.0", "[run][chain][replay]") {
   // The fourth run is stage 0 again, which gave -0.0 at first.
-  actions const plan{{.kind = forward, .stage = 0}, {.kind = forward, .stage = 1}, {.kind = loss, .stage = 2}, {.kind = record, .stage = 1},
-                     {.kind = backward, .stage = 1}, {.kind = record, .stage = 0}, {.kind = backward, .stage = 0}};
+  actions const plan{advance(0), advance(1), turn(2), record(1),
+                     reverse(1), record(0), reverse(0)};
   for (auto const mode : both) {
     int runs = 0;
     std::tuple stages{number_stage{&runs}, number_stage{&runs}};
@@ -189,9 +189,9 @@ TEST_CASE("the replay check of a chain compares bits: -0.0 is not 0.0", "[run][c
 }
 
 TEST_CASE("a state that a chain's store gives back with other bits is found", "[run][chain][replay]") {
-  actions const plan{{.kind = forward, .stage = 0}, {.kind = save, .where = cairn::tier::disk, .stage = 1}, {.kind = record, .stage = 1}, {.kind = drop, .stage = 1},
-                     {.kind = loss, .stage = 2}, {.kind = load, .where = cairn::tier::disk, .stage = 1}, {.kind = backward, .stage = 1},
-                     {.kind = drop, .where = cairn::tier::disk, .stage = 1}, {.kind = record, .stage = 0}, {.kind = backward, .stage = 0}};
+  actions const plan{advance(0), save(1, cairn::tier::disk), record(1), drop(1),
+                     turn(2), load(1, cairn::tier::disk), reverse(1),
+                     drop(1, cairn::tier::disk), record(0), reverse(0)};
   std::vector<std::size_t> const lengths{3, 4, 2};
   stored const expected{lengths};
   for (auto const mode : both)

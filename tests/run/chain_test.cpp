@@ -24,11 +24,11 @@
 
 using namespace chain_stages;
 using cairn::step_index;
-using enum cairn::chain_action_kind;
+using namespace cairn::chain_actions;
 
 namespace {
 
-using actions = std::vector<chain_action>;
+using actions = std::vector<action>;
 
 /// Counts what is run, and compares each state with the one that storing everything makes.
 struct observed_counts {
@@ -219,8 +219,8 @@ TEST_CASE("a stage may need its state in one place and a tape alone in another",
   // State 1 is dropped while tape 1 lives, which is self-contained; state 2 is not dropped before its adjoint.
   std::tuple<self_contained, self_contained, by_value> mixed{{{3, weight(0)}}, {{2, weight(1)}}, {{4, weight(2)}}};
   std::vector<std::size_t> const lengths{2, 3, 2, 4};
-  actions const good{{forward, {}, 0}, {record, {}, 1}, {drop, {}, 1}, {record, {}, 2}, {loss, {}, 3},
-                     {backward, {}, 2}, {backward, {}, 1}, {record, {}, 0}, {backward, {}, 0}};
+  actions const good{advance(0), record(1), drop(1), record(2), turn(3),
+                     reverse(2), reverse(1), record(0), reverse(0)};
   CHECK(cairn::chain_gradient(mixed, start(2), good, seed) == stored{lengths}.gradient);
   std::tuple<self_contained, by_value, self_contained> other{{{3, weight(0)}}, {{2, weight(1)}}, {{4, weight(2)}}};
   CHECK_THROWS_AS(cairn::chain_gradient(other, start(2), good, seed), cairn::invalid_schedule);
@@ -354,27 +354,33 @@ TEST_CASE("a plan that cannot be obeyed is refused before any stage runs", "[run
     return "";
   };
   using Catch::Matchers::Contains;
-  CHECK_THAT(refused({{forward, {}, 1}}), Contains("cairn::chain_gradient: a stage is run on a state that is not at hand (action = 0, stage = 1)"));
-  CHECK_THAT(refused({{forward, {}, 2}}), Contains("a stage that is not there"));
-  CHECK_THAT(refused({{record, {}, -1}}), Contains("a stage that is not there"));
-  CHECK_THAT(refused({{backward, {}, -1}}), Contains("a stage that is not there"));
-  CHECK_THAT(refused({{backward, {}, 7}}), Contains("a stage that is not there"));
-  CHECK_THAT(refused({{loss, {}, 1}}), Contains("the loss is not the last stage"));
-  CHECK_THAT(refused({{loss, {}, 2}}), Contains("without its state"));
-  CHECK_THAT(refused({{record, {}, 1}}), Contains("is recorded on a state"));
-  CHECK_THAT(refused({{record, {}, 0}, {record, {}, 0}}), Contains("whose tape lives"));
-  CHECK_THAT(refused({{drop, {}, 0}}), Contains("state 0"));
-  CHECK_THAT(refused({{drop, {}, 1}}), Contains("not kept"));
-  CHECK_THAT(refused({{drop_tape, {}, 1}}), Contains("a tape is dropped"));
-  CHECK_THAT(refused({{record, {}, 0}, {backward, {}, 0}}), Contains("out of order"));
-  CHECK_THAT(refused({{record, {}, 0}, {record, {}, 1}, {loss, {}, 2}, {loss, {}, 2}}), Contains("run twice"));
-  CHECK_THAT(refused({{record, {}, 0}, {forward, {}, 1}, {loss, {}, 2}, {backward, {}, 1}}), Contains("without its tape"));
-  CHECK_THAT(refused({{forward, {}, 0}, {record, {}, 1}, {drop, {}, 1}, {loss, {}, 2}, {backward, {}, 1}}), Contains("without its state"));
-  CHECK_THAT(refused({{load, cairn::tier::disk, 0}}), Contains("not kept on that tier"));
-  CHECK_THAT(refused({{save, cairn::tier::memory, 0}}), Contains("a tier that is not there"));
-  CHECK_THAT(refused({{save, cairn::tier(200), 0}}), Contains("a tier that is not there"));
-  CHECK_THAT(refused({{save, cairn::tier::disk, 0}}), Contains("there is no store for them (action = 0, state = 0, tier = 3)"));
-  CHECK_THAT(refused({{record, {}, 0}, {record, {}, 1}, {loss, {}, 2}}), Contains("the plan ends before"));
+  CHECK_THAT(refused({advance(1)}), Contains("cairn::chain_gradient: a stage is run on a state that is not at hand (action = 0, stage = 1)"));
+  CHECK_THAT(refused({advance(2)}), Contains("a stage that is not there"));
+  CHECK_THAT(refused({record(-1)}), Contains("a stage that is not there"));
+  CHECK_THAT(refused({reverse(-1)}), Contains("a stage that is not there"));
+  CHECK_THAT(refused({reverse(7)}), Contains("a stage that is not there"));
+  CHECK_THAT(refused({turn(1)}), Contains("the loss is not the last stage"));
+  CHECK_THAT(refused({turn(2)}), Contains("without its state"));
+  CHECK_THAT(refused({record(1)}), Contains("is recorded on a state"));
+  CHECK_THAT(refused({record(0), record(0)}), Contains("whose tape lives"));
+  CHECK_THAT(refused({drop(0)}), Contains("state 0"));
+  CHECK_THAT(refused({drop(1)}), Contains("not kept"));
+  CHECK_THAT(refused({drop_tape(1)}), Contains("a tape is dropped"));
+  CHECK_THAT(refused({record(0), reverse(0)}), Contains("out of order"));
+  CHECK_THAT(refused({record(0), record(1), turn(2), turn(2)}), Contains("run twice"));
+  CHECK_THAT(refused({record(0), advance(1), turn(2), reverse(1)}), Contains("without its tape"));
+  CHECK_THAT(refused({advance(0), record(1), drop(1), turn(2), reverse(1)}), Contains("without its state"));
+  CHECK_THAT(refused({load(0, cairn::tier::disk)}), Contains("not kept on that tier"));
+  CHECK_THAT(refused({save(0, cairn::tier::memory)}), Contains("a tier that is not there"));
+  CHECK_THAT(refused({save(0, cairn::tier(200))}), Contains("a tier that is not there"));
+  CHECK_THAT(refused({save(0, cairn::tier::disk)}), Contains("there is no store for them (action = 0, state = 0, tier = 3)"));
+  CHECK_THAT(refused({record(0), record(1), turn(2)}), Contains("the plan ends before"));
+  // Actions of a loop that no chain has: of two steps at once, in another place, from a state alone, and the end.
+  using cairn::action_kind;
+  auto const in_other_slot = [](action a) { return ++a.slot, a; };
+  action const of_two{action_kind::advance, {}, {}, cairn::no_slot, 0, 2}, from_state{action_kind::reverse, {}, {}, cairn::no_slot, 0, 1};
+  for (action const& a : {of_two, from_state, in_other_slot(record(0)), in_other_slot(drop(1)), in_other_slot(turn(0)), action{}})
+    CHECK_THAT(refused({a}), Contains("an action is none that a chain has"));
   CHECK_THAT(refused({}), Contains("the plan ends before"));
   CHECK_THAT(refused(store_all(1)), Contains("the loss is not the last stage"));
   CHECK_THAT(refused(store_all(3)), Contains("a stage that is not there"));
@@ -395,10 +401,12 @@ TEST_CASE("the rules of a walk are those of the judge of plans, to the action an
     cairn::chain const c{.x = std::vector<std::int64_t>(ones.size() + 1, 1), .s = ones, .u = ones, .self_contained_tape = alone};
     cairn::chain_tier const disk{.where = cairn::tier::disk};
     actions plan = wild_plan(stages, numbers(), 25, alone, false);
-    if (numbers() % 4 == 0) plan.push_back({save, cairn::tier::disk, 0});
+    if (numbers() % 4 == 0) plan.push_back(save(0, cairn::tier::disk));
     for (int spoilt = int(numbers() % 3); spoilt > 0; --spoilt) {
-      chain_action& a = plan[numbers() % plan.size()];
-      a = {chain_action_kind(numbers() % 8), cairn::tier(numbers() % 4), step_index(numbers() % 6) - 1};
+      action& a = plan[numbers() % plan.size()];
+      std::size_t const kind = numbers() % 8;
+      auto const where = cairn::tier(numbers() % 4);
+      a = all_actions[kind](step_index(numbers() % 6) - 1, where);
     }
     cairn::detail::named_tiers far;
     far.add(cairn::tier::disk);
@@ -464,9 +472,9 @@ TEST_CASE("any stages that do not fit one another are refused before any of them
 TEST_CASE("an observer sees every action with its phase, the bytes held and the state", "[run][chain]") {
   std::vector<std::size_t> const lengths{2, 3, 4, 1};
   auto all = net<taped>(lengths);
-  actions const plan{{forward, {}, 0}, {forward, {}, 1}, {drop, {}, 1}, {record, {}, 2}, {loss, {}, 3}, {backward, {}, 2}, {forward, {}, 0}, {drop_tape, {}, 2}};
-  actions const whole{{forward, {}, 0}, {forward, {}, 1}, {drop, {}, 1}, {record, {}, 2}, {loss, {}, 3}, {backward, {}, 2},
-                      {drop, {}, 2}, {record, {}, 0}, {record, {}, 1}, {backward, {}, 1}, {backward, {}, 0}};
+  actions const plan{advance(0), advance(1), drop(1), record(2), turn(3), reverse(2), advance(0), drop_tape(2)};
+  actions const whole{advance(0), advance(1), drop(1), record(2), turn(3), reverse(2),
+                      drop(2), record(0), record(1), reverse(1), reverse(0)};
   struct seen {
     cairn::action what;
     cairn::phase where;
@@ -493,7 +501,7 @@ TEST_CASE("an observer sees every action with its phase, the bytes held and the 
   using cairn::action_kind;
   using cairn::phase;
   auto const& e = watching.all;
-  REQUIRE(e.size() == whole.size());
+  REQUIRE(e.size() == whole.size() + 1);  // and done
   auto const bytes = [](std::size_t length) { return sizeof(vec) + 8 * length; };
   auto const tape_bytes = [](std::size_t length) { return 2 * sizeof(vec) + 8 * length + 8 * (length / 2); };
   CHECK(e[0].what == cairn::action{action_kind::advance, {}, {}, cairn::no_slot, 0, 1});
@@ -501,7 +509,7 @@ TEST_CASE("an observer sees every action with its phase, the bytes held and the 
   CHECK(e[0].after == bytes(3));
   CHECK(e[0].live == run(start(2), 3, weight(0)));
   CHECK(e[1].after == bytes(3) + bytes(4));
-  CHECK(e[2].what == cairn::action{action_kind::drop, {}, cairn::content::state, 1, 0, 0});
+  CHECK(e[2].what == cairn::action{action_kind::drop, {}, cairn::content::state, 1, 1, 0});
   CHECK(e[3].what == cairn::action{action_kind::record, {}, cairn::content::tape, 2, 2, 3});
   CHECK(e[3].after == bytes(4) + tape_bytes(1));
   CHECK(e[3].live == run(e[1].live, 1, weight(2)));
@@ -514,6 +522,8 @@ TEST_CASE("an observer sees every action with its phase, the bytes held and the 
   CHECK(e[7].where == phase::recompute);
   CHECK(e[7].live == e[0].live);
   CHECK(e[10].after == bytes(2));
+  CHECK(e[11].what == cairn::action{});
+  CHECK(e[11].before == bytes(2));
   CHECK_THROWS_AS(cairn::chain_gradient(all, start(2), plan, seed, watching), cairn::invalid_schedule);
   // The same through a tuple, and through any stages, each of whose values takes a few bytes more.
   std::tuple<taped, taped, taped> three{all[0], all[1], all[2]};
@@ -536,10 +546,10 @@ TEST_CASE("an observer sees every action with its phase, the bytes held and the 
 
 TEST_CASE("a plan is anything with a list of actions", "[run][chain]") {
   struct planned {
-    std::vector<chain_action> actions;
+    std::vector<action> actions;
     int other = 0;
   };
-  std::array<chain_action, 3> const list{{{record, {}, 0}, {loss, {}, 1}, {backward, {}, 0}}};
+  std::array<action, 3> const list{{record(0), turn(1), reverse(0)}};
   auto const chain = std::tuple{on_single{}};
   single const x0{std::make_unique<double>(3)};
   CHECK(cairn::chain_gradient(chain, x0, planned{{list.begin(), list.end()}}, 1.0) == 6);

@@ -127,23 +127,23 @@ struct referring_solver : solver {
   shared const& save() const { return x_; }
 };
 
-using actions = std::vector<cairn::chain_action>;
-using enum cairn::chain_action_kind;
+using actions = std::vector<cairn::action>;
+using namespace cairn::chain_actions;
 /// Runs to the end, and again from x0 before each way back.
 actions chain_plan(step_index stages) {
   actions plan;
   for (step_index i = 0; i < stages; ++i) {
-    plan.push_back({.kind = forward, .stage = i});
-    if (i > 0) plan.push_back({.kind = drop, .stage = i});
+    plan.push_back(advance(i));
+    if (i > 0) plan.push_back(drop(i));
   }
-  plan.push_back({.kind = loss, .stage = stages});
+  plan.push_back(turn(stages));
   for (step_index i = stages; i-- > 0;) {
     for (step_index k = 0; k <= i; ++k) {
-      plan.push_back({.kind = k < i ? forward : record, .stage = k});
-      if (k > 0 && k < i) plan.push_back({.kind = drop, .stage = k});
+      plan.push_back(k < i ? advance(k) : record(k));
+      if (k > 0 && k < i) plan.push_back(drop(k));
     }
-    plan.push_back({.kind = backward, .stage = i});
-    if (i > 0) plan.push_back({.kind = drop, .stage = i});
+    plan.push_back(reverse(i));
+    if (i > 0) plan.push_back(drop(i));
   }
   return plan;
 }

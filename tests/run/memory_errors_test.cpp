@@ -233,9 +233,8 @@ TEST_CASE("a type may overload &") {
   }
   CHECK(seen > 0);
 
-  using enum cairn::chain_action_kind;
-  std::vector<cairn::chain_action> const plan{{.kind = record, .stage = 0}, {.kind = record, .stage = 1}, {.kind = loss, .stage = 2},
-                                              {.kind = backward, .stage = 1}, {.kind = backward, .stage = 0}};
+  using namespace cairn::chain_actions;
+  std::vector<cairn::action> const plan{record(0), record(1), turn(2), reverse(1), reverse(0)};
   double const expected = std::cos(2.1) * std::cos(std::sin(2.1));
   auto const by_list = [&](auto&& stages) { return cairn::chain_gradient(stages, x0, plan, seed, watch); };
   CHECK(by_list(std::vector<guarded_stage>(2)).x == expected);

@@ -115,15 +115,26 @@ std::vector<Stage> net(std::vector<std::size_t> const& lengths) {
   return all;
 }
 
-using cairn::chain_action;
-using cairn::chain_action_kind;
+using cairn::action;
+namespace chain_actions = cairn::chain_actions;
+using action_maker = action (*)(std::int64_t, cairn::tier);
 
-inline std::vector<chain_action> store_all(std::int64_t stages) {
-  using enum chain_action_kind;
-  std::vector<chain_action> plan;
-  for (std::int64_t i = 0; i < stages; ++i) plan.push_back({record, {}, i});
-  plan.push_back({loss, {}, stages});
-  for (std::int64_t i = stages; i-- > 0;) plan.push_back({backward, {}, i});
+/// Every action that a chain can have, of state or stage i.
+inline constexpr action_maker all_actions[]{[](std::int64_t i, cairn::tier) { return chain_actions::advance(i); },
+                                            [](std::int64_t i, cairn::tier) { return chain_actions::record(i); },
+                                            chain_actions::drop,
+                                            [](std::int64_t i, cairn::tier) { return chain_actions::drop_tape(i); },
+                                            [](std::int64_t i, cairn::tier) { return chain_actions::turn(i); },
+                                            [](std::int64_t i, cairn::tier) { return chain_actions::reverse(i); },
+                                            chain_actions::save,
+                                            chain_actions::load};
+
+inline std::vector<action> store_all(std::int64_t stages) {
+  using namespace chain_actions;
+  std::vector<action> plan;
+  for (std::int64_t i = 0; i < stages; ++i) plan.push_back(record(i));
+  plan.push_back(turn(stages));
+  for (std::int64_t i = stages; i-- > 0;) plan.push_back(reverse(i));
   return plan;
 }
 
@@ -133,30 +144,28 @@ class split_plan {
   split_plan(std::int64_t stages, std::uint64_t random_seed, bool self_contained) : numbers_{random_seed}, stages_{stages}, early_{self_contained} {
     reverse(0, stages);
   }
-  std::vector<chain_action> actions;
+  std::vector<action> actions;
 
  private:
-  void act(chain_action_kind kind, std::int64_t i) { actions.push_back({kind, cairn::tier::memory, i}); }
   /// State `from` is at hand, adjoint `to` + 1 is made, or is to be made by the loss.
   void reverse(std::int64_t from, std::int64_t to) {
-    using enum chain_action_kind;
-    if (from == stages_) return act(loss, from);
+    if (from == stages_) return actions.push_back(chain_actions::turn(from));
     if (from == to || numbers_() % 3 == 0) {
       bool const own = from > 0 && held_ == from;
-      act(record, from);
+      actions.push_back(chain_actions::record(from));
       bool const drops = early_ && own && numbers_() % 2 == 0;
-      if (drops) act(drop, from);
+      if (drops) actions.push_back(chain_actions::drop(from));
       std::int64_t const before = std::exchange(held_, -1);
       if (from < to) reverse(from + 1, to);
-      act(backward, from);
-      if (own && !drops) act(drop, from);
+      actions.push_back(chain_actions::reverse(from));
+      if (own && !drops) actions.push_back(chain_actions::drop(from));
       held_ = before;
       return;
     }
     std::int64_t const middle = from + 1 + std::int64_t(numbers_() % std::uint64_t(to - from));
     for (std::int64_t i = from; i < middle; ++i) {
-      act(forward, i);
-      if (i > from) act(drop, i);
+      actions.push_back(chain_actions::advance(i));
+      if (i > from) actions.push_back(chain_actions::drop(i));
     }
     std::int64_t const before = std::exchange(held_, middle);
     reverse(middle, to);
@@ -171,23 +180,26 @@ class split_plan {
 
 /// Any actions at all that can be obeyed, most of them of no use; then what is missing.
 /// \param far  whether states may go to disk, too
-inline std::vector<chain_action> wild_plan(std::int64_t stages, std::uint64_t random_seed, int tries, bool self_contained, bool far = false) {
-  using enum chain_action_kind;
+inline std::vector<action> wild_plan(std::int64_t stages, std::uint64_t random_seed, int tries, bool self_contained, bool far = false) {
+  using namespace chain_actions;
   std::mt19937_64 numbers{random_seed};
   cairn::detail::chain_walk walk{stages, cairn::detail::named_tiers::every(), "test"};
-  std::vector<chain_action> plan;
+  std::vector<action> plan;
   std::int64_t open = stages + 1;
-  auto const act = [&](chain_action const& a) {
+  auto const act = [&](action const& a) {
     walk.check(a, !self_contained);
     walk.apply(a);
     plan.push_back(a);
-    if (a.kind == loss || a.kind == backward) open = a.stage;
+    if (a.kind == cairn::action_kind::turn || a.kind == cairn::action_kind::reverse) open = a.from;
   };
-  constexpr chain_action_kind kinds[]{forward, record, drop, drop_tape, loss, backward, save, load};
   auto const random_try = [&] {
-    chain_action a{kinds[numbers() % (far ? 8 : 6)], cairn::tier::memory, std::int64_t(numbers() % std::uint64_t(stages + 1))};
-    if (a.kind == loss || (a.kind == backward && numbers() % 2 == 0)) a.stage = open - 1;
-    if (a.kind == save || a.kind == load || (far && a.kind == drop && numbers() % 2 == 0)) a.where = numbers() % 2 == 0 ? cairn::tier::disk : cairn::tier::host;
+    std::size_t const kind = numbers() % (far ? 8 : 6);
+    std::int64_t i = std::int64_t(numbers() % std::uint64_t(stages + 1));
+    auto const of = all_actions[kind](0, {}).kind;
+    if (of == cairn::action_kind::turn || (of == cairn::action_kind::reverse && numbers() % 2 == 0)) i = open - 1;
+    cairn::tier where = cairn::tier::memory;
+    if (kind > 5 || (far && kind == 2 && numbers() % 2 == 0)) where = numbers() % 2 == 0 ? cairn::tier::disk : cairn::tier::host;
+    action const a = all_actions[kind](i, where);
     try {
       act(a);
     } catch (cairn::invalid_schedule const&) {
@@ -197,17 +209,17 @@ inline std::vector<chain_action> wild_plan(std::int64_t stages, std::uint64_t ra
   auto const reach = [&](std::int64_t i) {
     std::int64_t from = i;
     while (!walk.at_hand(from)) --from;
-    for (; from < i; ++from) act({forward, {}, from});
+    for (; from < i; ++from) act(advance(from));
   };
-  if (open > stages) reach(stages), act({loss, {}, stages});
+  if (open > stages) reach(stages), act(turn(stages));
   while (open > 0) {
     std::int64_t const i = open - 1;
     reach(i);
-    if (!walk.holds_tape(i)) act({record, {}, i});
-    act({backward, {}, i});
+    if (!walk.holds_tape(i)) act(record(i));
+    act(reverse(i));
     if (numbers() % 2 == 0)
       for (std::int64_t k = i; k > 0; --k)
-        if (walk.holds_state(k) && numbers() % 2 == 0) act({drop, {}, k});
+        if (walk.holds_state(k) && numbers() % 2 == 0) act(drop(k));
   }
   return plan;
 }

@@ -25,7 +25,8 @@ inline constexpr std::size_t tier_count = 4;
 /// What a slot holds. States and tapes have slots of their own, each numbered from 0; they live and die separately.
 enum class content : std::uint8_t { state, tape };
 
-/// What the executor does next. *live* is the one state that is being advanced.
+/// What the executor does next. *live* is the one state that is being advanced. Plans for chains use the same actions; there
+/// nothing is live, and each state and tape has a place of its own, see `chain_actions`.
 /// In the literature: save is TAKESHOT, load is RESTORE, turn the forward half of FIRSTTURN, reverse the backward half of YOUTURN.
 enum class action_kind : std::uint8_t {
   advance,  ///< run steps [from, to) on live, nothing is recorded

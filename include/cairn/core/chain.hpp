@@ -35,25 +35,46 @@ struct chain_tier {
   std::vector<std::int64_t> read = {};   ///< time to load state i from there, 0..L; none where empty
 };
 
-/// What is done next with a state or a stage of a chain. States and tapes are known by their numbers: they have no slots, since no two are alike.
-enum class chain_action_kind : std::uint8_t {
-  forward,   ///< run stage i on state i, which stays; state i+1 is made, nothing is recorded
-  record,    ///< run stage i on state i, which stays, and keep its tape; state i+1 lives in the tape
-  drop,      ///< forget state i, kept on tier `where`
-  drop_tape, ///< forget the tape of stage i
-  loss,      ///< the adjoint of state L is made from state L, which is forgotten
-  backward,  ///< the adjoint of state i is made from that of i+1, tape i and, where tapes are not self-contained, state i; tape i, state i+1 and adjoint i+1 are forgotten
-  save,      ///< copy state i to tier `where`
-  load       ///< copy state i from tier `where` to memory
-};
+/// The actions of plans for chains. Each state and each tape of a chain has a place of its own number, since no two are alike, and
+/// stays there until it is dropped: nothing is live beside them. State i > 0 is at hand while it is kept in memory or tape i-1 lives;
+/// state 0, which is the caller's, always is. In each action `from` is the number of the stage or state; that of the loss is L.
+namespace chain_actions {
 
-/// One action of a plan for a chain. A state i > 0 is at hand while it is kept in memory or tape i-1 lives; state 0 is always at hand.
-struct chain_action {
-  chain_action_kind kind = chain_action_kind::forward;  ///< what to do
-  tier where = tier::memory;  ///< of drop, save and load
-  step_index stage = 0;  ///< number of the stage or state; L for the loss
-  friend constexpr bool operator==(chain_action const&, chain_action const&) = default;
-};
+/// Run stage i on state i, which stays; state i+1 is made, nothing is recorded.
+[[nodiscard]] constexpr action advance(step_index i) noexcept {
+  return {action_kind::advance, tier::memory, content::state, no_slot, i, i + 1};
+}
+/// Run stage i on state i, which stays, and keep its tape; state i+1 lives in the tape.
+[[nodiscard]] constexpr action record(step_index i) noexcept {
+  return {action_kind::record, tier::memory, content::tape, i, i, i + 1};
+}
+/// Forget state i, kept on tier `where`.
+[[nodiscard]] constexpr action drop(step_index i, tier where = tier::memory) noexcept {
+  return {action_kind::drop, where, content::state, i, i, 0};
+}
+/// Forget the tape of stage i.
+[[nodiscard]] constexpr action drop_tape(step_index i) noexcept {
+  return {action_kind::drop, tier::memory, content::tape, i, i, 0};
+}
+/// The loss: the adjoint of state L is made from state L, which is forgotten.
+[[nodiscard]] constexpr action turn(step_index stages) noexcept {
+  return {action_kind::turn, tier::memory, content::state, no_slot, stages, stages};
+}
+/// Make the adjoint of state i from that of i+1, tape i and, where tapes are not self-contained, state i; tape i, state i+1 and
+/// adjoint i+1 are forgotten.
+[[nodiscard]] constexpr action reverse(step_index i) noexcept {
+  return {action_kind::reverse, tier::memory, content::tape, i, i, i + 1};
+}
+/// Copy state i to tier `where`.
+[[nodiscard]] constexpr action save(step_index i, tier where) noexcept {
+  return {action_kind::save, where, content::state, i, i, 0};
+}
+/// Copy state i from tier `where` to memory.
+[[nodiscard]] constexpr action load(step_index i, tier where) noexcept {
+  return {action_kind::load, where, content::state, i, i, 0};
+}
+
+}  // namespace chain_actions
 
 namespace detail {
 

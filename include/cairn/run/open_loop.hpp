@@ -59,8 +59,10 @@ template <class KeepGoing, class State>
   else return static_cast<bool>(call_lending(keep_going, x));
 }
 
-/// One run forward to the turn. A step whose frame must outlive it is run *ahead*, into a frame beside live, until the loop is known to go
-/// on behind it; then that frame becomes live, and nothing is run twice. If the loop ends there, the turn has been made.
+/// One run forward to the turn. It is not run by `execute`: whether an action goes on is known only behind each of its steps, and the
+/// turn may have been made before the cursor says so. A step whose frame must outlive it is run *ahead*, into a frame beside live,
+/// until the loop is known to go on behind it; then that frame becomes live, and nothing is run twice. If the loop ends there, the
+/// turn has been made.
 template <class State, class Engine, class Step, class KeepGoing, class Observer>
 class open_sweep {
   static constexpr bool in_place = shape_of_step<Step, State>().form == step_form::in_place;
@@ -166,13 +168,7 @@ class open_sweep {
     }
   }
   void tell([[maybe_unused]] action const& a, [[maybe_unused]] moment when) {
-    if constexpr (observed<Observer>) {
-      using states_type = std::remove_reference_t<decltype(states_)>;
-      bool const after_turn = when == moment::after && a.kind == action_kind::turn;
-      event::source const source{&states_, [](void const* sweep) { return static_cast<states_type const*>(sweep)->bytes(); },
-                                 after_turn ? &visit_seen<State, states_type, true> : &visit_seen<State, states_type, false>, clock_of<Observer>()};
-      perform(a, [&](step_index&) { observer_(event{a, phase::forward, when, source}); });
-    }
+    if constexpr (observed<Observer>) perform(a, [&](step_index&) { show(states_, a, phase::forward, when, observer_); });
   }
 
   Engine& run_;

@@ -123,20 +123,20 @@ struct engine {
     if constexpr (may_lose<store_type>) {
       if (resumed) return run_rest(step, user, observer);
       auto&& running = watched();
-      stop_reason const answer = execute<State>(*walk, running, step, user, observer, status);
+      stop_reason const answer = execute(*walk, running, step, user, observer, status);
       if (answer != stop_reason::lost) return answer;
       replan_after_loss(user);
       return run_rest(step, user, observer);
     } else {
       auto&& running = watched();
-      return execute<State>(*walk, running, step, user, observer, status);
+      return execute(*walk, running, step, user, observer, status);
     }
   }
   template <class Step, class User, class Observer>
   stop_reason run_rest(Step& step, User& user, Observer& observer) {
     auto&& running = watched();
     for (;;) {
-      stop_reason const answer = execute<State>(*rest, running, step, user, observer, status);
+      stop_reason const answer = execute(*rest, running, step, user, observer, status);
       if constexpr (may_lose<store_type>) {
         if (answer == stop_reason::lost) {
           replan_after_loss(user);

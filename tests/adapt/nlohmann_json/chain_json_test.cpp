@@ -165,9 +165,9 @@ TEST_CASE("a tree and a text are refused alike", "[adapt][chain]") {
 }
 
 TEST_CASE("a plan's JSON says what it costs, and its words are its actions", "[adapt][chain]") {
-  using enum chain_action_kind;
+  using namespace chain_actions;
   chain_plan plan;
-  plan.actions = {{record, {}, 0}, {loss, {}, 1}, {backward, {}, 0}};
+  plan.actions = {record(0), turn(1), reverse(0)};
   plan.cost = {.peak = most, .makespan = 120, .extra_forward = 20, .transfer = 3, .stage_runs = 2};
   plan.budget = most;
   plan.by = chain_method::non_persistent;

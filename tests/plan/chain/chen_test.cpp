@@ -17,10 +17,10 @@
 #include "support/chain_search.hpp"
 
 using cairn::chain;
-using cairn::chain_action;
+using cairn::action;
 using cairn::detail::chain_model;
 using cairn::detail::chain_segment;
-using enum cairn::chain_action_kind;
+using namespace cairn::chain_actions;
 
 namespace {
 
@@ -40,13 +40,13 @@ void all_choices(std::int64_t stages, std::function<void(std::vector<chain_segme
 }
 /// Stages recorded before the loss, and runs that record nothing.
 struct shape { std::int64_t first_records = 0, forwards = 0; };
-shape shape_of(std::vector<chain_action> const& plan) {
+shape shape_of(std::vector<action> const& plan) {
   shape seen;
   bool before = true;
   for (auto const& a : plan) {
-    if (a.kind == loss) before = false;
-    if (a.kind == record && before) ++seen.first_records;
-    if (a.kind == forward) ++seen.forwards;
+    if (a.kind == cairn::action_kind::turn) before = false;
+    if (a.kind == cairn::action_kind::record && before) ++seen.first_records;
+    if (a.kind == cairn::action_kind::advance) ++seen.forwards;
   }
   return seen;
 }

@@ -53,7 +53,7 @@ std::vector<std::int64_t> budgets(std::int64_t least, std::int64_t most, int cou
   return list;
 }
 /// Replays a plan: within the budget, and as long as was said.
-std::int64_t checked(chain_model const& model, std::vector<cairn::chain_action> const& plan, std::int64_t budget, std::int64_t extra_forward) {
+std::int64_t checked(chain_model const& model, std::vector<cairn::action> const& plan, std::int64_t budget, std::int64_t extra_forward) {
   auto const cost = cairn::detail::replay(model, plan, {}, "test");
   CHECK(cost.peak <= budget);
   CHECK(cost.extra_forward == extra_forward);
@@ -268,7 +268,7 @@ TEST_CASE("chains of no, one and two stages", "[plan][chain]") {
 }
 
 TEST_CASE("a tape outlives its state until the state comes back on the way of others", "[plan][chain]") {
-  using enum cairn::chain_action_kind;
+  using namespace cairn::chain_actions;
   // In 10 bytes state 1 and tape 2 do not fit beside tape 1, so that a plan that keeps state 1 runs stage 1 twice; one that gives it up runs stage
   // 0 again, which is short.
   chain const c{.x = {1, 4, 4, 1}, .g = {0, 1, 1, 1}, .s = {5, 5, 1}, .u = {1, 10, 100}};
@@ -282,8 +282,7 @@ TEST_CASE("a tape outlives its state until the state comes back on the way of ot
     REQUIRE(found);
     CHECK(search.makespan(budget) == *found + model.store_all_time());
   }
-  std::vector<cairn::chain_action> const plan{{forward, {}, 0}, {record, {}, 1}, {drop, {}, 1}, {record, {}, 2}, {loss, {}, 3}, {backward, {}, 2},
-                                              {forward, {}, 0}, {backward, {}, 1}, {drop, {}, 1}, {record, {}, 0}, {backward, {}, 0}};
+  std::vector<cairn::action> const plan{advance(0), record(1), drop(1), record(2), turn(3), reverse(2), advance(0), reverse(1), drop(1), record(0), reverse(0)};
   CHECK(ours.actions(10) == plan);
 }
 

@@ -15,52 +15,53 @@
 
 #include "support/catch.hpp"
 #include "support/chain_kinds.hpp"
+#include "support/chain_stages.hpp"
 
 using namespace cairn;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::EndsWith;
 using Catch::Matchers::StartsWith;
-using enum chain_action_kind;
+using namespace chain_actions;
 
 namespace {
 
-std::vector<chain_action> storing_all(std::int64_t stages) {
-  std::vector<chain_action> plan;
-  for (std::int64_t i = 0; i < stages; ++i) plan.push_back({record, {}, i});
-  plan.push_back({loss, {}, stages});
-  for (std::int64_t i = stages; i-- > 0;) plan.push_back({backward, {}, i});
+std::vector<action> storing_all(std::int64_t stages) {
+  std::vector<action> plan;
+  for (std::int64_t i = 0; i < stages; ++i) plan.push_back(record(i));
+  plan.push_back(turn(stages));
+  for (std::int64_t i = stages; i-- > 0;) plan.push_back(reverse(i));
   return plan;
 }
 /// Keeps every state on the way and records one stage at a time.
-std::vector<chain_action> one_tape(std::int64_t stages) {
-  std::vector<chain_action> plan;
-  for (std::int64_t i = 0; i + 1 < stages; ++i) plan.push_back({forward, {}, i});
-  if (stages > 0) plan.push_back({record, {}, stages - 1});
-  plan.push_back({loss, {}, stages});
+std::vector<action> one_tape(std::int64_t stages) {
+  std::vector<action> plan;
+  for (std::int64_t i = 0; i + 1 < stages; ++i) plan.push_back(advance(i));
+  if (stages > 0) plan.push_back(record(stages - 1));
+  plan.push_back(turn(stages));
   for (std::int64_t i = stages; i-- > 0;) {
-    if (i + 1 < stages) plan.push_back({record, {}, i});
-    plan.push_back({backward, {}, i});
-    if (i > 0) plan.push_back({drop, {}, i});
+    if (i + 1 < stages) plan.push_back(record(i));
+    plan.push_back(reverse(i));
+    if (i > 0) plan.push_back(drop(i));
   }
   return plan;
 }
 /// Runs from state 0 for each stage, keeping nothing.
-std::vector<chain_action> one_state(std::int64_t stages) {
-  std::vector<chain_action> plan;
-  if (stages == 0) plan.push_back({loss, {}, 0});
+std::vector<action> one_state(std::int64_t stages) {
+  std::vector<action> plan;
+  if (stages == 0) plan.push_back(turn(0));
   for (std::int64_t i = stages; i-- > 0;) {
     for (std::int64_t k = 0; k < i; ++k) {
-      plan.push_back({forward, {}, k});
-      if (k > 0) plan.push_back({drop, {}, k});
+      plan.push_back(advance(k));
+      if (k > 0) plan.push_back(drop(k));
     }
-    plan.push_back({record, {}, i});
-    if (i + 1 == stages) plan.push_back({loss, {}, stages});
-    plan.push_back({backward, {}, i});
-    if (i > 0) plan.push_back({drop, {}, i});
+    plan.push_back(record(i));
+    if (i + 1 == stages) plan.push_back(turn(stages));
+    plan.push_back(reverse(i));
+    if (i > 0) plan.push_back(drop(i));
   }
   return plan;
 }
-chain_plan planned(chain const& work, std::vector<chain_action> actions) {
+chain_plan planned(chain const& work, std::vector<action> actions) {
   chain_plan plan;
   plan.actions = std::move(actions);
   plan.cost = replay(work, plan.actions);
@@ -116,12 +117,12 @@ class standing_tally {
     for (auto const i : tapes_) sum += work_.s[std::size_t(i)];
     return sum;
   }
-  void obey(chain_action const& a) {
-    if (a.kind == forward) states_.insert(a.stage + 1);
-    if (a.kind == record || a.kind == backward) states_.erase(a.stage + 1);
-    if (a.kind == drop || a.kind == loss) states_.erase(a.stage);
-    if (a.kind == record) tapes_.insert(a.stage);
-    if (a.kind == backward) tapes_.erase(a.stage);
+  void obey(action const& a) {
+    if (a.kind == cairn::action_kind::advance) states_.insert(a.from + 1);
+    if (a.kind == cairn::action_kind::record || a.kind == cairn::action_kind::reverse) states_.erase(a.from + 1);
+    if (a.kind == cairn::action_kind::drop || a.kind == cairn::action_kind::turn) states_.erase(a.from);
+    if (a.kind == cairn::action_kind::record) tapes_.insert(a.from);
+    if (a.kind == cairn::action_kind::reverse) tapes_.erase(a.from);
   }
 
  private:
@@ -144,10 +145,9 @@ TEST_CASE("plans come back from their words", "[plan][chain]") {
   CHECK(chain_words(one_state(3)) == "Fck0 Fn1 Fall2 Loss3 B2 Fck0 Fall1 B1 Fall0 B0");
   CHECK(chain_words({}).empty());
   CHECK(read_chain_words(" \n\t ").empty());
-  std::vector<chain_action> const odd{{record, {}, 0},          {record, {}, 1}, {forward, {}, 1},  {drop, {}, 2},   {save, tier::disk, 1}, {forward, {}, 2},         {drop, tier::memory, 2},
-                                      {drop_tape, {}, 1},       {loss, {}, 3},   {backward, {}, 2}, {drop, {}, 1},   {load, tier::disk, 1}, {drop, tier::disk, 1},    {backward, {}, 1},
-                                      {save, tier::device, 12}, {load, {}, 5},   {backward, {}, 5}, {backward, {}, 5}, {drop, {}, 5},       {load, tier::host, 1'000'000}};
-  std::vector<chain_action> const sound{odd.begin(), odd.begin() + 15};
+  std::vector<action> const sound{record(0), record(1),  advance(1), drop(2),             save(1, tier::disk),    advance(2), drop(2),
+                                  drop_tape(1), turn(3), reverse(2), drop(1),             load(1, tier::disk),    drop(1, tier::disk),
+                                  reverse(1), save(12, tier::device)};
   CHECK(chain_words(sound) == "Fall0 Fall1 Fck1 Drop2 Save1:disk Fck2 Drop2 DropTape1 Loss3 B2 Drop1 Load1:disk Drop1:disk Bck1 Save12:device");
   CHECK(read_chain_words(chain_words(sound)) == sound);
 }
@@ -155,11 +155,12 @@ TEST_CASE("plans come back from their words", "[plan][chain]") {
 TEST_CASE("any list of actions on tiers that are there comes back from its words", "[plan][chain]") {
   std::mt19937_64 numbers{5};
   for (int run = 0; run < 20'000; ++run) {
-    std::vector<chain_action> plan;
+    std::vector<action> plan;
     for (std::size_t k = numbers() % 30; k-- > 0;) {
-      auto const kind = chain_action_kind(numbers() % 8);
-      bool const elsewhere = kind == save || kind == load || (kind == drop && numbers() % 3 == 0);
-      plan.push_back({kind, elsewhere ? tier(1 + numbers() % 3) : tier::memory, std::int64_t(numbers() % 4)});
+      std::size_t const kind = numbers() % 8;
+      bool const elsewhere = kind > 5 || (kind == 2 && numbers() % 3 == 0);
+      tier const where = elsewhere ? tier(1 + numbers() % 3) : tier::memory;
+      plan.push_back(chain_stages::all_actions[kind](std::int64_t(numbers() % 4), where));
     }
     INFO(chain_words(plan));
     REQUIRE(read_chain_words(chain_words(plan)) == plan);
@@ -209,7 +210,7 @@ TEST_CASE("the curve of a plan has the peak that replay counts, and its sums of 
 
 TEST_CASE("saves and loads take their place in the curve", "[plan][chain][picture]") {
   chain const work{.x = {1, 2, 4}, .s = {5, 6}, .u = {10, 20}, .v = {30, 40, 50}};
-  std::vector<chain_action> const plan{{forward, {}, 0}, {save, tier::disk, 1}, {record, {}, 1}, {drop, {}, 1}, {loss, {}, 2}, {load, tier::disk, 1}, {drop, tier::disk, 1}, {backward, {}, 1}, {drop, {}, 1}, {record, {}, 0}, {backward, {}, 0}};
+  std::vector<action> const plan{advance(0), save(1, tier::disk), record(1), drop(1), turn(2), load(1, tier::disk), drop(1, tier::disk), reverse(1), drop(1), record(0), reverse(0)};
   chain_tier const disk{.where = tier::disk, .write = {0, 100, 0}, .read = {0, 200, 0}};
   auto const cost = replay(work, plan, {&disk, 1});
   auto const curve = chain_memory_over(work, plan, {&disk, 1});
@@ -253,10 +254,10 @@ TEST_CASE("what cannot be drawn is refused before it is drawn", "[plan][chain][p
   CHECK_THROWS_AS(chain_memory_svg(work, {}), invalid_schedule);
   CHECK_THROWS_AS(chain_memory_svg(work, storing_all(2)), invalid_schedule);
   CHECK_THROWS_AS(chain_memory_svg(work, storing_all(4)), invalid_schedule);
-  std::vector<chain_action> const one{{forward, {}, -1}};
+  std::vector<action> const one{advance(-1)};
   CHECK_THROWS_AS(chain_memory_over(work, one), invalid_schedule);
-  std::vector<chain_action> lengthy = storing_all(3);
-  lengthy.insert(lengthy.begin(), most_drawn_actions, {forward, {}, 0});
+  std::vector<action> lengthy = storing_all(3);
+  lengthy.insert(lengthy.begin(), most_drawn_actions, advance(0));
   CHECK_THROWS_AS(chain_memory_svg(work, lengthy), invalid_plan);
   chain const torn{.x = {1, 1}, .s = {}, .u = {1}};
   CHECK_THROWS_AS(chain_memory_svg(torn, storing_all(1)), invalid_plan);

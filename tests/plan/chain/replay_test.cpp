@@ -12,16 +12,16 @@
 #include "support/chain_search.hpp"
 
 using cairn::chain;
-using cairn::chain_action;
-using enum cairn::chain_action_kind;
+using cairn::action;
+using namespace cairn::chain_actions;
 
 namespace {
 
-std::vector<chain_action> store_all(std::int64_t stages) {
-  std::vector<chain_action> plan;
-  for (std::int64_t i = 0; i < stages; ++i) plan.push_back({record, {}, i});
-  plan.push_back({loss, {}, stages});
-  for (std::int64_t i = stages; i-- > 0;) plan.push_back({backward, {}, i});
+std::vector<action> store_all(std::int64_t stages) {
+  std::vector<action> plan;
+  for (std::int64_t i = 0; i < stages; ++i) plan.push_back(record(i));
+  plan.push_back(turn(stages));
+  for (std::int64_t i = stages; i-- > 0;) plan.push_back(reverse(i));
   return plan;
 }
 
@@ -63,8 +63,8 @@ TEST_CASE("a chain of no stages has a loss alone", "[plan][chain]") {
 TEST_CASE("recomputing, dropping and tiers are charged action by action", "[plan][chain]") {
   chain const c{.x = {9, 4, 2}, .g = {9, 5, 3}, .s = {6, 7}, .f = {1, 2}, .b = {3, 2, 1}, .u = {10, 20}, .v = {30, 40, 50}};
   // State 1 goes to the disk, comes back for the recorded run, and stage 0 is run again.
-  std::vector<chain_action> const plan{{forward, {}, 0}, {save, cairn::tier::disk, 1}, {forward, {}, 1}, {drop, {}, 1}, {loss, {}, 2}, {load, cairn::tier::disk, 1},
-                                       {drop, cairn::tier::disk, 1}, {record, {}, 1}, {backward, {}, 1}, {drop, {}, 1}, {record, {}, 0}, {backward, {}, 0}};
+  std::vector<action> const plan{advance(0), save(1, cairn::tier::disk), advance(1), drop(1), turn(2), load(1, cairn::tier::disk),
+                                 drop(1, cairn::tier::disk), record(1), reverse(1), drop(1), record(0), reverse(0)};
   cairn::chain_tier const disk{.where = cairn::tier::disk, .bytes = 4, .write = {0, 100, 0}, .read = {0, 200, 0}};
   auto const cost = cairn::replay(c, plan, {&disk, 1});
   // Recorded run of stage 1: state 1, adjoint 2, tape 1, working bytes of its adjoint.
@@ -80,7 +80,7 @@ TEST_CASE("recomputing, dropping and tiers are charged action by action", "[plan
 
 TEST_CASE("a self-contained tape outlives the state it was made from", "[plan][chain]") {
   chain c{.x = {1, 1, 1}, .s = {1, 1}, .u = {1, 1}};
-  std::vector<chain_action> const plan{{forward, {}, 0}, {record, {}, 1}, {drop, {}, 1}, {loss, {}, 2}, {backward, {}, 1}, {record, {}, 0}, {backward, {}, 0}};
+  std::vector<action> const plan{advance(0), record(1), drop(1), turn(2), reverse(1), record(0), reverse(0)};
   CHECK_THROWS_AS(cairn::replay(c, plan), cairn::invalid_schedule);
   c.self_contained_tape = true;
   CHECK(cairn::replay(c, plan).extra_forward == 1);
@@ -88,30 +88,30 @@ TEST_CASE("a self-contained tape outlives the state it was made from", "[plan][c
 
 TEST_CASE("what no machine could do is refused with the action", "[plan][chain]") {
   chain const c{.x = {1, 1, 1}, .s = {1, 1}, .u = {1, 1}};
-  auto const refusal = [&](std::initializer_list<chain_action> plan) -> std::string {
+  auto const refusal = [&](std::initializer_list<action> plan) -> std::string {
     try {
-      (void)cairn::replay(c, std::vector<chain_action>{plan});
+      (void)cairn::replay(c, std::vector<action>{plan});
     } catch (cairn::invalid_schedule const& e) {
       return e.what();
     }
     return "";
   };
   using Catch::Matchers::Contains;
-  CHECK_THAT(refusal({{forward, {}, 1}}), Contains("a stage is run on a state that is not at hand (action = 0, stage = 1)"));
-  CHECK_THAT(refusal({{forward, {}, 2}}), Contains("a stage that is not there"));
-  CHECK_THAT(refusal({{forward, {}, -1}}), Contains("a stage that is not there"));
-  CHECK_THAT(refusal({{loss, {}, 1}}), Contains("the loss is not the last stage"));
-  CHECK_THAT(refusal({{loss, {}, 2}}), Contains("without its state"));
-  CHECK_THAT(refusal({{record, {}, 1}}), Contains("is recorded on a state"));
-  CHECK_THAT(refusal({{record, {}, 0}, {record, {}, 0}}), Contains("whose tape lives"));
-  CHECK_THAT(refusal({{drop, {}, 0}}), Contains("state 0"));
-  CHECK_THAT(refusal({{drop, {}, 1}}), Contains("not kept"));
-  CHECK_THAT(refusal({{drop_tape, {}, 1}}), Contains("a tape is dropped"));
-  CHECK_THAT(refusal({{record, {}, 0}, {backward, {}, 0}}), Contains("out of order"));
-  CHECK_THAT(refusal({{record, {}, 0}, {record, {}, 1}, {loss, {}, 2}, {loss, {}, 2}}), Contains("run twice"));
-  CHECK_THAT(refusal({{record, {}, 0}, {record, {}, 1}, {drop_tape, {}, 1}, {forward, {}, 1}, {loss, {}, 2}, {backward, {}, 1}}), Contains("without its tape"));
-  CHECK_THAT(refusal({{save, cairn::tier::disk, 0}}), Contains("a tier that is not there"));
-  CHECK_THAT(refusal({{record, {}, 0}, {record, {}, 1}, {loss, {}, 2}}), Contains("the plan ends before"));
+  CHECK_THAT(refusal({advance(1)}), Contains("a stage is run on a state that is not at hand (action = 0, stage = 1)"));
+  CHECK_THAT(refusal({advance(2)}), Contains("a stage that is not there"));
+  CHECK_THAT(refusal({advance(-1)}), Contains("a stage that is not there"));
+  CHECK_THAT(refusal({turn(1)}), Contains("the loss is not the last stage"));
+  CHECK_THAT(refusal({turn(2)}), Contains("without its state"));
+  CHECK_THAT(refusal({record(1)}), Contains("is recorded on a state"));
+  CHECK_THAT(refusal({record(0), record(0)}), Contains("whose tape lives"));
+  CHECK_THAT(refusal({drop(0)}), Contains("state 0"));
+  CHECK_THAT(refusal({drop(1)}), Contains("not kept"));
+  CHECK_THAT(refusal({drop_tape(1)}), Contains("a tape is dropped"));
+  CHECK_THAT(refusal({record(0), reverse(0)}), Contains("out of order"));
+  CHECK_THAT(refusal({record(0), record(1), turn(2), turn(2)}), Contains("run twice"));
+  CHECK_THAT(refusal({record(0), record(1), drop_tape(1), advance(1), turn(2), reverse(1)}), Contains("without its tape"));
+  CHECK_THAT(refusal({save(0, cairn::tier::disk)}), Contains("a tier that is not there"));
+  CHECK_THAT(refusal({record(0), record(1), turn(2)}), Contains("the plan ends before"));
   CHECK_THAT(refusal({}), Contains("the plan ends before"));
 }
 

@@ -354,7 +354,7 @@ TEST_CASE("chains of no, one and two stages and budgets of nothing are planned",
     CHECK(!slot_table{model, 0, division, rounding::up}.feasible());
     CHECK(!slot_table{model, 4, division, rounding::down}.feasible());
     slot_table const table{model, 5, division, rounding::up};
-    CHECK(table.actions() == std::vector<cairn::chain_action>{{cairn::chain_action_kind::loss, {}, 0}});
+    CHECK(table.actions() == std::vector<cairn::action>{cairn::chain_actions::turn(0)});
   }
   chain const free{.x = {0, 0, 0}, .s = {0, 0}, .u = {0, 0}};
   chain_model const model{free, "test"};

@@ -83,7 +83,7 @@ class HCModuleImpl : public torch::nn::Module {
     if (executor_.plan_.actions.empty()) return plainly(x);
     auto const callbacks = callbacks_;
     auto const blocks = std::make_shared<block_plan const>(executor_.blocks_.plan());
-    auto const told = [callbacks, blocks](chain_action const& a) { tell(*callbacks, *blocks, a); };
+    auto const told = [callbacks, blocks](action const& a) { tell(*callbacks, *blocks, a); };
     return detail::run_chain(executor_.plan_, x, {config_.rng(), config_.determinism(), who, told});
   }
   /// `loss.backward()`.
@@ -166,13 +166,13 @@ class HCModuleImpl : public torch::nn::Module {
     executor_.work_ = std::move(work);
     executor_.key_ = std::move(key);
   }
-  static void tell(execution_callbacks const& callbacks, block_plan const& blocks, chain_action const& a) {
-    bool const again = a.kind == chain_action_kind::record;
-    if (!again && a.kind != chain_action_kind::backward) return;
+  static void tell(execution_callbacks const& callbacks, block_plan const& blocks, action const& a) {
+    bool const again = a.kind == action_kind::record;
+    if (!again && a.kind != action_kind::reverse) return;
     for (step_index j = 0; j < blocks.size(); ++j) {
       auto const [first, last] = blocks[j];
-      if (again && a.stage == first && callbacks.run_forward) callbacks.run_forward(first, last);
-      if (!again && a.stage == last - 1 && callbacks.run_backward) callbacks.run_backward(first, last);
+      if (again && a.from == first && callbacks.run_forward) callbacks.run_forward(first, last);
+      if (!again && a.from == last - 1 && callbacks.run_backward) callbacks.run_backward(first, last);
     }
   }
 

@@ -22,7 +22,7 @@ struct stored_plan {
   std::vector<std::int64_t> key;
   std::vector<std::weak_ptr<torch::nn::Module>> modules;  ///< whose addresses the key holds
   std::vector<bool> joins;
-  std::vector<chain_action> actions;
+  std::vector<action> actions;
 
   [[nodiscard]] bool expired() const {
     return std::any_of(modules.begin(), modules.end(), [](auto const& one) { return one.expired(); });

@@ -26,7 +26,33 @@ class named_tiers {
   unsigned bits_ = bit(tier::memory);
 };
 
-/// The rules of `chain_action` on numbers alone. `check(a)`, then `apply(a)`, action by action, then `finish()`; one object, one sweep.
+/// Whether `a` runs a stage forward.
+[[nodiscard]] constexpr bool runs_stage(action const& a) noexcept {
+  return a.kind == action_kind::advance || a.kind == action_kind::record;
+}
+/// Whether `a` forgets a state that is kept in memory.
+[[nodiscard]] constexpr bool drops_state(action const& a) noexcept {
+  return a.kind == action_kind::drop && a.what == content::state && a.where == tier::memory;
+}
+
+/// The action of `chain_actions` that has the kind, number and tier of `a`; `done` where chains have none of that kind.
+[[nodiscard]] constexpr action as_chain_action(action const& a) noexcept {
+  switch (a.kind) {
+    case action_kind::advance: return chain_actions::advance(a.from);
+    case action_kind::record: return chain_actions::record(a.from);
+    case action_kind::drop:
+      return a.what == content::tape ? chain_actions::drop_tape(a.from) : chain_actions::drop(a.from, a.where);
+    case action_kind::turn: return chain_actions::turn(a.from);
+    case action_kind::reverse: return chain_actions::reverse(a.from);
+    case action_kind::save: return chain_actions::save(a.from, a.where);
+    case action_kind::load: return chain_actions::load(a.from, a.where);
+    case action_kind::done: break;
+  }
+  return {action_kind::done, tier::memory, content::state, no_slot, -1, -1};
+}
+
+/// The rules of `chain_actions` on numbers alone. `check(a)`, then `apply(a)`, action by action, then `finish()`; one object, one
+/// sweep.
 /// Cost: a byte a stage; O(1) an action.
 class chain_walk {
  public:
@@ -36,30 +62,37 @@ class chain_walk {
 
   /// \param adjoint_needs_state  whether the adjoint of the action's stage needs its state beside its tape
   /// \throws invalid_schedule   where `a` asks for what is not there
-  void check(chain_action const& a, bool adjoint_needs_state) const {
-    using enum chain_action_kind;
-    bool const runs = a.kind == forward || a.kind == record || a.kind == drop_tape || a.kind == backward;
-    if (a.stage < 0 || a.stage > stages_ - (runs ? 1 : 0)) refuse("an action names a stage that is not there", a);
+  void check(action const& a, bool adjoint_needs_state) const {
+    using enum action_kind;
+    bool const of_stage = runs_stage(a) || a.kind == reverse || (a.kind == drop && a.what == content::tape);
+    if (a.from < 0 || a.from > stages_ - (of_stage ? 1 : 0)) refuse("an action names a stage that is not there", a);
+    if (a != as_chain_action(a))
+      throw invalid_schedule{who_, "an action is none that a chain has",
+                             {{"action", played_}, {"kind", int(a.kind)}, {"slot", a.slot}, {"from", a.from}, {"to", a.to}},
+                             "make it by cairn::chain_actions"};
     bool const elsewhere = a.kind == save || a.kind == load || (a.kind == drop && a.where != tier::memory);
     if (elsewhere && (a.where == tier::memory || !far_.holds(a.where))) refuse("an action names a tier that is not there", a);
-    step_index const i = a.stage;
+    step_index const i = a.from;
     switch (a.kind) {
-      case forward: need(at_hand(i), "a stage is run on a state that is not at hand", a); break;
+      case advance: need(at_hand(i), "a stage is run on a state that is not at hand", a); break;
       case record:
         need(at_hand(i), "a stage is recorded on a state that is not at hand", a);
         need(!holds_tape(i), "a stage is recorded whose tape lives", a);
         break;
       case drop:
+        if (a.what == content::tape) {
+          need(holds_tape(i), "a tape is dropped that does not live", a);
+          break;
+        }
         need(elsewhere || i > 0, "state 0, which is the caller's, is dropped", a);
         need(holds_state(i, a.where), elsewhere ? "a state is dropped that is not kept on that tier" : "a state is dropped that is not kept", a);
         break;
-      case drop_tape: need(holds_tape(i), "a tape is dropped that does not live", a); break;
-      case loss:
+      case turn:
         need(i == stages_, "the loss is not the last stage", a);
         need(adjoint_ == stages_ + 1, "the loss is run twice", a);
         need(at_hand(i), "the loss is run without its state", a);
         break;
-      case backward:
+      case reverse:
         need(adjoint_ == i + 1, "an adjoint is run out of order", a);
         need(holds_tape(i), "an adjoint is run without its tape", a);
         need(!adjoint_needs_state || at_hand(i), "an adjoint is run without its state", a);
@@ -69,31 +102,32 @@ class chain_walk {
         need(!holds_state(i, a.where), "a state is saved twice on one tier", a);
         break;
       case load: need(holds_state(i, a.where), "a state is loaded that is not kept on that tier", a); break;
+      case done: break;
     }
   }
   /// \pre check(a, ...) has not thrown
-  void apply(chain_action const& a) noexcept {
-    using enum chain_action_kind;
-    step_index const i = a.stage;
+  void apply(action const& a) noexcept {
+    using enum action_kind;
+    step_index const i = a.from;
     switch (a.kind) {
-      case forward: set(i + 1, in_memory); break;
+      case advance: set(i + 1, in_memory); break;
       case record:
         set(i, taped);
         clear(i + 1, in_memory);
         break;
-      case drop: clear(i, named_tiers::bit(a.where)); break;
-      case drop_tape: clear(i, taped); break;
-      case loss:
+      case drop: clear(i, a.what == content::tape ? taped : named_tiers::bit(a.where)); break;
+      case turn:
         clear(i, in_memory);
         adjoint_ = i;
         break;
-      case backward:
+      case reverse:
         clear(i, taped);
         clear(i + 1, in_memory);
         adjoint_ = i;
         break;
       case save: set(i, named_tiers::bit(a.where)); break;
       case load: set(i, in_memory); break;
+      case done: break;
     }
     ++played_;
   }
@@ -106,11 +140,11 @@ class chain_walk {
   [[nodiscard]] bool holds_tape(step_index i) const noexcept { return (held_[std::size_t(i)] & taped) != 0; }
   [[nodiscard]] bool at_hand(step_index i) const noexcept { return holds_state(i) || (i > 0 && holds_tape(i - 1)); }
   [[nodiscard]] std::size_t played() const noexcept { return played_; }  ///< actions applied so far
-  [[noreturn]] void refuse(char const* problem, chain_action const& a) const { throw invalid_schedule{who_, problem, {{"action", played_}, {"stage", a.stage}}, ""}; }
+  [[noreturn]] void refuse(char const* problem, action const& a) const { throw invalid_schedule{who_, problem, {{"action", played_}, {"stage", a.from}}, ""}; }
 
  private:
   static constexpr unsigned in_memory = named_tiers::bit(tier::memory), taped = 1u << tier_count;
-  void need(bool holds, char const* problem, chain_action const& a) const {
+  void need(bool holds, char const* problem, action const& a) const {
     if (!holds) refuse(problem, a);
   }
   void set(step_index i, unsigned bit) noexcept { held_[std::size_t(i)] = static_cast<unsigned char>(held_[std::size_t(i)] | bit); }

@@ -38,7 +38,7 @@ template <stage_fault Found>
   static_assert(Found != two_adjoints,
                 "cairn: stages in a vector and indexed_stages must give adjoints of the type that the seed gives; use a std::tuple of stages, or "
                 "a std::vector<cairn::any_stage>");
-  static_assert(Found != plan, "cairn: a plan for a chain is a list of cairn::chain_action, or has one called actions");
+  static_assert(Found != plan, "cairn: a plan for a chain is a list of cairn::action, or has one called actions");
   static_assert(Found != seed_nothing, "cairn: seed(x) must return the adjoint of the final state");
   static_assert(Found != seed_other, "cairn: the seed must be the adjoint of the final state, or `seed(x)` that takes the final state by const reference and returns it");
   static_assert(Found != seed_view, "cairn: the seed must give an adjoint that owns its data and can be moved (not an expression, a view or a pointer)");

@@ -5,6 +5,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/detail/segments.hpp>
 #include <cairn/plan/chain/replay.hpp>
 
 namespace cairn {
@@ -26,29 +27,22 @@ inline void check_blocks(block_plan const& plan, step_index stages, char const* 
                        "give blocks that hold every stage of the chain"};
 }
 
-[[nodiscard]] inline std::vector<chain_action> actions_of(block_plan const& plan, chain_model const& work) {
-  using enum chain_action_kind;
-  std::vector<chain_action> actions;
-  auto const add = [&](chain_action_kind kind, step_index stage) { actions.push_back({kind, tier::memory, stage}); };
-  if (plan.size() == 0) add(loss, work.stages);
+[[nodiscard]] inline std::vector<action> actions_of(block_plan const& plan, chain_model const& work) {
+  std::vector<action> actions;
+  if (plan.size() == 0) actions.push_back(chain_actions::turn(work.stages));
   auto cursor = plan.walk();
   for (auto a = cursor.next(); a.kind != block_action_kind::done; a = cursor.next()) switch (a.kind) {
-      case block_action_kind::forward:
-        for (step_index i = a.first; i < a.last; ++i) {
-          add(forward, i);
-          if (i > a.first) add(drop, i);
-        }
-        break;
+      case block_action_kind::forward: append_run(actions, a.first, a.last); break;
       case block_action_kind::record:
         for (step_index i = a.first; i < a.last; ++i) {
-          add(record, i);
-          if (work.self_contained_tape && i == a.first && i > 0) add(drop, i);
+          actions.push_back(chain_actions::record(i));
+          if (work.self_contained_tape && i == a.first && i > 0) actions.push_back(chain_actions::drop(i));
         }
-        if (a.last == work.stages) add(loss, a.last);
+        if (a.last == work.stages) actions.push_back(chain_actions::turn(a.last));
         break;
       case block_action_kind::backward:
-        for (step_index i = a.last; i-- > a.first;) add(backward, i);
-        if (!work.self_contained_tape && a.first > 0) add(drop, a.first);
+        append_adjoints(actions, a.first, a.last);
+        if (!work.self_contained_tape && a.first > 0) actions.push_back(chain_actions::drop(a.first));
         break;
       case block_action_kind::done: break;
     }
@@ -60,7 +54,7 @@ inline void check_blocks(block_plan const& plan, step_index stages, char const* 
 /// What a block plan does, stage by stage, for `replay` and for the executor of chains. Where tapes are self-contained, the first state of a block
 /// goes as soon as its first tape is there.   Cost: O(stages * (levels + 2)) time and memory
 /// \throws invalid_plan   where the blocks are not those of this chain   \throws overflow_error   as `replay`
-[[nodiscard]] inline std::vector<chain_action> actions_of(block_plan const& plan, chain const& work) {
+[[nodiscard]] inline std::vector<action> actions_of(block_plan const& plan, chain const& work) {
   constexpr char const* who = "cairn::actions_of";
   detail::chain_model const model{work, who};
   detail::check_blocks(plan, model.stages, who);

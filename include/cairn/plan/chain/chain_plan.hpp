@@ -64,7 +64,7 @@ struct chain_certificate {
 
 /// A plan for a chain at a budget.
 struct chain_plan {
-  std::vector<chain_action> actions;  ///< for `replay` and the executor of chains
+  std::vector<action> actions;  ///< by `chain_actions`, for `replay` and the executor of chains
   chain_cost cost;                    ///< by playing them
   std::int64_t budget = 0;            ///< bytes it was made for, state 0 not counted
   chain_method by = chain_method::automatic;  ///< what found it; never `automatic`

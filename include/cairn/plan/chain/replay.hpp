@@ -32,49 +32,50 @@ class chain_player {
       : model_{model}, far_{elsewhere}, walk_{model.stages, checked(model, elsewhere, who), who}, far_bytes_(elsewhere.size()) {}
 
   /// \throws invalid_schedule   where the plan asks for what is not there
-  void obey(chain_action const& a) {
+  void obey(action const& a) {
     walk_.check(a, !model_.self_contained_tape);
-    std::size_t const i = std::size_t(a.stage);
+    std::size_t const i = std::size_t(a.from);
     switch (a.kind) {
-      case chain_action_kind::forward:
-        make(a.stage + 1);
+      case action_kind::advance:
+        make(a.to);
         reach(live_ + model_.f[i]);
         ran(i);
         break;
-      case chain_action_kind::record:
+      case action_kind::record:
         live_ += model_.s[i];
         reach(live_ + model_.f[i]);
-        forget(a.stage + 1);
+        forget(a.to);
         ran(i);
         break;
-      case chain_action_kind::drop:
-        if (a.where == tier::memory) forget(a.stage);
+      case action_kind::drop:
+        if (a.what == content::tape) live_ -= model_.s[i];
+        else if (a.where == tier::memory) forget(a.from);
         else far_bytes_[tier_of(a.where)] -= model_.x[i];
         break;
-      case chain_action_kind::drop_tape: live_ -= model_.s[i]; break;
-      case chain_action_kind::loss:
+      case action_kind::turn:
         reach(live_ + model_.b[i]);
-        forget(a.stage);
+        forget(a.from);
         adjoint_made(i);
         break;
-      case chain_action_kind::backward:
+      case action_kind::reverse:
         reach(live_ + model_.b[i]);
         live_ -= model_.s[i] + model_.g[i + 1];
-        forget(a.stage + 1);
+        forget(a.to);
         adjoint_made(i);
         break;
-      case chain_action_kind::save: {
+      case action_kind::save: {
         std::size_t const k = tier_of(a.where);
         far_bytes_[k] += model_.x[i];
         if (far_[k].bytes >= 0 && far_bytes_[k] > far_[k].bytes) walk_.refuse("a tier keeps more bytes than it has", a);
         transferred(far_[k].write, i);
         break;
       }
-      case chain_action_kind::load:
-        make(a.stage);
+      case action_kind::load:
+        make(a.from);
         reach(live_);
         transferred(far_[tier_of(a.where)].read, i);
         break;
+      case action_kind::done: break;
     }
     walk_.apply(a);
   }
@@ -143,7 +144,7 @@ class chain_player {
   chain_cost cost_;
 };
 
-[[nodiscard]] inline chain_cost replay(chain_model const& model, std::span<chain_action const> actions, std::span<chain_tier const> elsewhere, char const* who) {
+[[nodiscard]] inline chain_cost replay(chain_model const& model, std::span<action const> actions, std::span<chain_tier const> elsewhere, char const* who) {
   chain_player player{model, elsewhere, who};
   for (auto const& a : actions) player.obey(a);
   return player.finish();
@@ -154,7 +155,7 @@ class chain_player {
 /// Plays a plan for a chain and answers what it costs.   Cost: O(1) an action.
 /// \param elsewhere  tiers beside memory that the plan saves to
 /// \throws invalid_schedule   at the first action that cannot be obeyed, or where the plan ends early   \throws invalid_plan, overflow_error   for a chain that cannot be
-[[nodiscard]] inline chain_cost replay(chain const& work, std::span<chain_action const> actions, std::span<chain_tier const> elsewhere = {}) {
+[[nodiscard]] inline chain_cost replay(chain const& work, std::span<action const> actions, std::span<chain_tier const> elsewhere = {}) {
   constexpr char const* who = "cairn::replay";
   return detail::replay(detail::chain_model{work, who}, actions, elsewhere, who);
 }

@@ -12,6 +12,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/laid_out.hpp>
+#include <cairn/plan/chain/detail/segments.hpp>
 #include <cairn/plan/chain/detail/slot_kernel.hpp>
 #include <cairn/plan/chain/detail/stage_classes.hpp>
 #include <cairn/plan/chain/slot_division.hpp>
@@ -82,7 +83,7 @@ class slot_table {
   /// Time of stages run more than once; `endless` where nothing is feasible. Rounded up: of `actions`. Rounded down: no persistent plan takes less.
   [[nodiscard]] std::int64_t extra_forward() const noexcept { return extra_forward_; }
   /// The plan, where sizes were rounded up; its peak is at most the budget, in bytes. Empty where nothing is feasible.
-  [[nodiscard]] std::vector<chain_action> const& actions() const noexcept { return actions_; }
+  [[nodiscard]] std::vector<action> const& actions() const noexcept { return actions_; }
   /// Where sizes were rounded down: no persistent plan of stages from..to runs stages again for less time with so many bytes free, its right adjoint
   /// among them and its first state not; `endless` where none exists, 0 where the table knows nothing. The same for all bytes above those of `scale().bytes(k - 1)` up to `scale().bytes(k)`.
   /// \pre 0 <= from <= to <= L
@@ -334,41 +335,37 @@ class slot_table {
     extra_forward_ = endless;
     if (!feasible()) return;
     extra_forward_ = 0;
-    using enum chain_action_kind;
     struct part {
       std::size_t from, to;
       std::int32_t slots;
       bool is_action;
-      chain_action action;
+      action then;
     };
     std::vector<part> open{{0, count_ - 1, scale_.slots(), false, {}}};
-    auto const later = [&](chain_action_kind kind, std::size_t stage) { open.push_back({0, 0, 0, true, {kind, tier::memory, step_index(stage)}}); };
+    auto const later = [&](action const& then) { open.push_back({0, 0, 0, true, then}); };
     while (!open.empty()) {
       part const now = open.back();
       open.pop_back();
       if (now.is_action) {
-        actions_.push_back(now.action);
+        actions_.push_back(now.then);
         continue;
       }
       std::size_t const s = now.from;
       if (s + 1 == count_) {
-        actions_.push_back({loss, tier::memory, step_index(s)});
+        actions_.push_back(chain_actions::turn(step_index(s)));
         continue;
       }
       std::size_t const j = kept_state(s, now.to, now.slots);
       if (j == s) {
-        actions_.push_back({record, tier::memory, step_index(s)});
-        later(backward, s);
+        actions_.push_back(chain_actions::record(step_index(s)));
+        later(chain_actions::reverse(step_index(s)));
         if (s < now.to) open.push_back({s + 1, now.to, stores_all_ ? 0 : now.slots - s_[s], false, {}});
         continue;
       }
-      for (std::size_t i = s; i < j; ++i) {
-        actions_.push_back({forward, tier::memory, step_index(i)});
-        if (i > s) actions_.push_back({drop, tier::memory, step_index(i)});
-      }
+      append_run(actions_, std::int64_t(s), std::int64_t(j));
       extra_forward_ += c_.run(std::int64_t(s), std::int64_t(j));
       open.push_back({s, j - 1, now.slots, false, {}});
-      if (j + 1 < count_) later(drop, j);
+      if (j + 1 < count_) later(chain_actions::drop(step_index(j)));
       open.push_back({j, now.to, now.slots - x_[j], false, {}});
     }
   }
@@ -397,7 +394,7 @@ class slot_table {
   std::vector<std::int32_t> sum_u_;  ///< in quanta
   std::vector<slot_row> rows_;
   std::vector<std::int32_t> costs_;
-  std::vector<chain_action> actions_;
+  std::vector<action> actions_;
 };
 
 }  // namespace detail

@@ -38,25 +38,25 @@ struct chain_memory {
 /// The curve that `chain_memory_svg` shows.   Cost: O(1) an action
 /// \param elsewhere  tiers beside memory that the plan saves to
 /// \throws invalid_schedule, invalid_plan, overflow_error   as `replay`
-[[nodiscard]] inline chain_memory chain_memory_over(chain const& work, std::span<chain_action const> actions, std::span<chain_tier const> elsewhere = {}) {
-  using enum chain_action_kind;
+[[nodiscard]] inline chain_memory chain_memory_over(chain const& work, std::span<action const> actions, std::span<chain_tier const> elsewhere = {}) {
+  using enum action_kind;
   constexpr char const* who = "cairn::chain_memory_over";
   detail::chain_model const model{work, who};
   detail::chain_player player{model, elsewhere, who};
-  auto const time_there = [&](chain_action const& a) {
+  auto const time_there = [&](action const& a) {
     for (auto const& place : elsewhere)
-      if (auto const& times = a.kind == save ? place.write : place.read; place.where == a.where && !times.empty()) return times[std::size_t(a.stage)];
+      if (auto const& times = a.kind == save ? place.write : place.read; place.where == a.where && !times.empty()) return times[std::size_t(a.from)];
     return std::int64_t{0};
   };
   chain_memory curve;
   wide now = 0;
   std::int64_t adjoint = 0;
-  for (chain_action const& a : actions) {
+  for (action const& a : actions) {
     chain_moment at{.begin = now, .standing = player.live() - adjoint};
     std::int64_t const before = player.live();
     player.obey(a);  // a stage that is not there is refused here
-    std::size_t const i = std::size_t(a.stage);
-    std::int64_t const runs = a.kind == forward || a.kind == record, reverses = a.kind == loss || a.kind == backward;
+    std::size_t const i = std::size_t(a.from);
+    bool const runs = detail::runs_stage(a), reverses = a.kind == turn || a.kind == reverse;
     at.held = (std::max)({before, player.live(), runs ? player.live() + model.f[i] : 0, reverses ? before + model.b[i] : 0});
     if (reverses) adjoint = i > 0 ? model.g[i] : 0;
     std::int64_t const time = runs ? model.u[i] : reverses ? model.v[i] : a.kind == save || a.kind == load ? time_there(a) : 0;
@@ -81,14 +81,14 @@ namespace detail {
   axis_unit const in = byte_unit(most);
   return {"memory (" + in.name + ")", most, in};
 }
-[[nodiscard]] inline std::string chain_action_words(chain_action const& a, step_index stages) {
-  using enum chain_action_kind;
-  std::string const number = digits_of(wide(a.stage));
+[[nodiscard]] inline std::string chain_action_words(action const& a, step_index stages) {
+  using enum action_kind;
+  std::string const number = digits_of(wide(a.from));
   switch (a.kind) {
-    case forward: return "the run of stage " + number;
+    case advance: return "the run of stage " + number;
     case record: return "the recorded run of stage " + number;
-    case loss: return "the loss";
-    case backward: return "the adjoint of stage " + number;
+    case turn: return "the loss";
+    case reverse: return "the adjoint of stage " + number;
     default: return "state " + number + " of " + digits_of(wide(stages));
   }
 }
@@ -99,7 +99,7 @@ namespace detail {
 /// adjoint are not counted. Actions that take no time are vertical; where none takes time each is drawn as wide as the next.
 /// \param title  of the picture; what it shows where it is empty   \param elsewhere  tiers beside memory that the plan saves to
 /// \throws invalid_plan   for more than `most_drawn_actions` actions   \throws invalid_schedule, invalid_plan, overflow_error   as `replay`
-[[nodiscard]] inline std::string chain_memory_svg(chain const& work, std::span<chain_action const> actions, std::string_view title = {}, std::span<chain_tier const> elsewhere = {}) {
+[[nodiscard]] inline std::string chain_memory_svg(chain const& work, std::span<action const> actions, std::string_view title = {}, std::span<chain_tier const> elsewhere = {}) {
   if (actions.size() > most_drawn_actions)
     throw invalid_plan{"cairn::chain_memory_svg", "too many actions for a picture", {{"actions", actions.size()}, {"most actions drawn", most_drawn_actions}},
                        "draw a shorter chain of the same kind, or a larger budget"};

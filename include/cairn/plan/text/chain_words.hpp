@@ -26,6 +26,7 @@
 #include <unordered_set>
 #include <vector>
 #include <cairn/core/chain.hpp>
+#include <cairn/core/detail/chain_walk.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/text/action_words.hpp>
 
@@ -36,13 +37,10 @@ namespace detail {
 class kept_states {
  public:
   [[nodiscard]] bool holds(step_index i) const { return i > 0 && kept_.contains(i); }
-  void obey(chain_action const& a) {
-    using enum chain_action_kind;
-    if (a.kind == forward) set(a.stage + 1, true);
-    else if (a.kind == record || a.kind == backward) set(a.stage + 1, false);
-    else if (a.kind == loss) set(a.stage, false);
-    else if (a.kind == load) set(a.stage, true);
-    else if (a.kind == drop && a.where == tier::memory) set(a.stage, false);
+  void obey(action const& a) {
+    if (runs_stage(a) || a.kind == action_kind::reverse) set(a.to, a.kind == action_kind::advance);
+    else if (a.kind == action_kind::load) set(a.from, true);
+    else if (a.kind == action_kind::turn || drops_state(a)) set(a.from, false);
   }
 
  private:
@@ -56,29 +54,29 @@ class kept_states {
 }  // namespace detail
 
 /// The actions as one line of words. `read_chain_words` gives the same actions back.   Cost: O(actions)
-/// \pre stages are 0 .. 2^31, as in every plan that `replay` takes
-[[nodiscard]] inline std::string chain_words(std::span<chain_action const> actions) {
-  using enum chain_action_kind;
+/// \pre each is one of `chain_actions`, of stages 0 .. 2^31, as in every plan that `replay` takes
+[[nodiscard]] inline std::string chain_words(std::span<action const> actions) {
+  using enum action_kind;
   detail::kept_states states;
   std::string line;
   for (std::size_t k = 0; k < actions.size(); ++k) {
-    chain_action const& a = actions[k];
-    bool const drops = states.holds(a.stage) && k + 1 < actions.size() && actions[k + 1] == chain_action{drop, tier::memory, a.stage};
-    bool const joined = drops && (a.kind == forward || a.kind == backward);
+    action const& a = actions[k];
+    bool const forgets = states.holds(a.from) && k + 1 < actions.size() && actions[k + 1] == chain_actions::drop(a.from);
+    bool const joined = forgets && (a.kind == advance || a.kind == reverse);
     char const* word = "";
     switch (a.kind) {
-      case forward: word = joined ? "Fn" : "Fck"; break;
+      case advance: word = joined ? "Fn" : "Fck"; break;
       case record: word = "Fall"; break;
-      case drop: word = "Drop"; break;
-      case drop_tape: word = "DropTape"; break;
-      case loss: word = "Loss"; break;
-      case backward: word = !joined && states.holds(a.stage) ? "Bck" : "B"; break;
+      case drop: word = a.what == content::tape ? "DropTape" : "Drop"; break;
+      case turn: word = "Loss"; break;
+      case reverse: word = !joined && states.holds(a.from) ? "Bck" : "B"; break;
       case save: word = "Save"; break;
       case load: word = "Load"; break;
+      case done: break;
     }
     if (!line.empty()) line += ' ';
-    line.append(word).append(std::to_string(a.stage));
-    if (a.kind == save || a.kind == load || (a.kind == drop && a.where != tier::memory)) line.append(":").append(word_of(a.where));
+    line.append(word).append(std::to_string(a.from));
+    if (a.where != tier::memory) line.append(":").append(word_of(a.where));
     states.obey(a);
     if (joined) states.obey(actions[++k]);
   }
@@ -87,20 +85,29 @@ class kept_states {
 
 /// The actions that such a line says, separated by spaces. They are read, not played: `replay` checks them.   Cost: O(length)
 /// \throws parse_error   with the number of the word, from 0
-[[nodiscard]] inline std::vector<chain_action> read_chain_words(std::string_view line) {
-  using enum chain_action_kind;
+[[nodiscard]] inline std::vector<action> read_chain_words(std::string_view line) {
   constexpr char const* who = "cairn::read_chain_words";
   constexpr std::int64_t most_stage = (std::numeric_limits<std::int32_t>::max)();
   struct meaning {
     std::string_view word;
-    chain_action_kind kind;
+    action (*make)(step_index, tier);
     bool forgets;  ///< state i with it
   };
-  constexpr meaning meanings[]{{"Fck", forward, false}, {"Fn", forward, true}, {"Fall", record, false},    {"Loss", loss, false}, {"B", backward, true},
-                               {"Bck", backward, false}, {"Drop", drop, false}, {"DropTape", drop_tape, false}, {"Save", save, false}, {"Load", load, false}};
+  constexpr auto run = [](step_index i, tier) { return chain_actions::advance(i); };
+  constexpr auto adjoint = [](step_index i, tier) { return chain_actions::reverse(i); };
+  constexpr meaning meanings[]{{"Fck", run, false},
+                               {"Fn", run, true},
+                               {"Fall", [](step_index i, tier) { return chain_actions::record(i); }, false},
+                               {"Loss", [](step_index i, tier) { return chain_actions::turn(i); }, false},
+                               {"B", adjoint, true},
+                               {"Bck", adjoint, false},
+                               {"Drop", chain_actions::drop, false},
+                               {"DropTape", [](step_index i, tier) { return chain_actions::drop_tape(i); }, false},
+                               {"Save", chain_actions::save, false},
+                               {"Load", chain_actions::load, false}};
   detail::kept_states states;
-  std::vector<chain_action> actions;
-  auto const add = [&](chain_action const& a) {
+  std::vector<action> actions;
+  auto const add = [&](action const& a) {
     actions.push_back(a);
     states.obey(a);
   };
@@ -110,7 +117,7 @@ class kept_states {
     auto const whole = line.substr(0, line.find_first_of(" \t\r\n"));
     line.remove_prefix(whole.size());
     auto const colon = whole.find(':');
-    auto const before = whole.substr(0, colon), place = colon == whole.npos ? std::string_view{} : whole.substr(colon + 1);
+    auto const before = whole.substr(0, colon), tier_word = colon == whole.npos ? std::string_view{} : whole.substr(colon + 1);
     auto const name = before.substr(0, before.find_first_of("0123456789")), digits = before.substr(name.size());
     meaning const* found = nullptr;
     for (auto const& one : meanings)
@@ -120,12 +127,14 @@ class kept_states {
     auto const [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), stage);
     if (problem != std::errc{} || end != digits.data() + digits.size() || stage > most_stage)
       throw parse_error{who, "an action of a chain lacks the number of its stage", {{"word", count}}, "write the number behind the word, as in Fck0"};
-    bool const needs_place = found->kind == save || found->kind == load, takes_place = needs_place || found->kind == drop;
-    auto const where = place.empty() ? std::optional{tier::memory} : detail::value_in<tier>(detail::tier_words, place);
-    if (!where || (colon != whole.npos) != (*where != tier::memory) || (*where != tier::memory ? !takes_place : needs_place))
+    auto const where = tier_word.empty() ? std::optional{tier::memory} : detail::value_in<tier>(detail::tier_words, tier_word);
+    bool const named = colon != whole.npos;
+    action const made = found->make(stage, where.value_or(tier::memory));
+    bool const moves = made.kind == action_kind::save || made.kind == action_kind::load;
+    if (!where || made.where != *where || named != (*where != tier::memory) || (moves && !named))
       throw parse_error{who, "an action of a chain names no place, or a wrong one", {{"word", count}}, "saves, loads and drops elsewhere name device, host or disk, as in Save3:disk; others name none"};
-    add({found->kind, *where, stage});
-    if (found->forgets && states.holds(stage)) add({drop, tier::memory, stage});
+    add(made);
+    if (found->forgets && states.holds(stage)) add(chain_actions::drop(stage));
   }
 }
 

@@ -81,7 +81,7 @@ inline constexpr bool stores_all<chain_list<Stages, X0, Bar>, Store> = chain_sto
 /// \param stages  a std::tuple of stages, each with types of its own, or of references to them; a std::vector of stages, for example of
 ///        `any_stage`; or `indexed_stages{count, stage}`. See `stage` and `taped_stage` for what a stage is
 /// \param x0  the initial state
-/// \param plan  a list of `chain_action`, or what has one called actions: a `chain_plan`
+/// \param plan  a list of `chain_actions`, or what has one called actions: a `chain_plan`
 /// \param seed  the adjoint of the last state, or `seed(x)` that makes it, called once. Of `any_stage`, seed(x) must name the type of x, or take a stage_view
 /// \param rest  in any order: an observer, called with an `event` around every action, in which stages are steps, and each state and tape has its number
 ///        for a slot; a `chain_store`, for plans that save; a variable `sweep_failure`, which says where an exception came from;
@@ -118,7 +118,7 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
         detail::check_chain_plan<memory, Store>(actions, stages, who);
         auto const sweep = [&](auto&& replay) {
           memory run{stages, x0};
-          detail::obey_chain_plan(run, memory::count_of(stages), actions, std::forward<Seed>(seed), store, observer, failure, replay);
+          detail::obey_chain_plan(run, stages, actions, std::forward<Seed>(seed), store, observer, failure, replay);
           return run.take_adjoint();
         };
         constexpr bool checks = (detail::is_options<Rest> || ... || false);

@@ -12,6 +12,7 @@
 #include <cairn/core/detail/stage_checks.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
+#include <cairn/run/chain/detail/sweep.hpp>
 #include <cairn/run/detail/short_calls.hpp>
 #include <cairn/run/detail/timings.hpp>
 
@@ -20,24 +21,22 @@ namespace detail {
 
 /// Runs each stage once to the end, and once more, recorded, in segments of about sqrt(L) stages from the last one: room for as many
 /// states and tapes.
-[[nodiscard]] inline std::vector<chain_action> probing_plan(step_index stages) {
-  using enum chain_action_kind;
+[[nodiscard]] inline std::vector<action> probing_plan(step_index stages) {
+  using namespace chain_actions;
   step_index segment = 1;
   while (segment * segment < stages) ++segment;
-  std::vector<chain_action> plan;
-  auto const act = [&](chain_action_kind kind, step_index i) { plan.push_back({kind, tier::memory, i}); };
+  std::vector<action> plan;
   for (step_index i = 0; i < stages; ++i) {
-    act(forward, i);
-    if (i % segment != 0) act(drop, i);
+    plan.push_back(advance(i));
+    if (i % segment != 0) plan.push_back(drop(i));
   }
-  if (stages > 0) act(drop, stages);
-  else act(loss, 0);
+  plan.push_back(stages > 0 ? drop(stages) : turn(0));
   for (step_index to = stages; to > 0;) {
     step_index const from = (to - 1) / segment * segment;
-    for (step_index i = from; i < to; ++i) act(record, i);
-    if (to == stages) act(loss, stages);
-    for (step_index i = to; i-- > from;) act(backward, i);
-    if (from > 0) act(drop, from);
+    for (step_index i = from; i < to; ++i) plan.push_back(record(i));
+    if (to == stages) plan.push_back(turn(stages));
+    for (step_index i = to; i-- > from;) plan.push_back(reverse(i));
+    if (from > 0) plan.push_back(drop(from));
     to = from;
   }
   return plan;
@@ -51,27 +50,32 @@ struct stage_times {
 /// Nanoseconds, rounded.
 [[nodiscard]] constexpr std::int64_t nanoseconds(double seconds) noexcept { return seconds > 0 ? std::int64_t(seconds * 1e9 + 0.5) : 0; }
 
-/// Plays the plan of a probe for one run of the chain, or for many side by side: each call then on states and tapes of its own.
+/// Plays the plan of a probe for one run of the chain, or for many side by side: each call then on states and tapes of its own. To
+/// `execute` it is the states and the way back; around each call it reads the clock.
 template <class Clock, class Memory, class Stages, class X0, class Seed>
-class chain_measurement {
+class chain_measurement : public no_hooks {
  public:
   /// \param steps  stages of the chain
   chain_measurement(Stages& stages, X0 const& x0, Seed& seed, step_index steps)
       : stages_{stages}, x0_{x0}, seed_{seed}, plan_{probing_plan(steps)}, times_(std::size_t(steps) + 1) {}
 
-  /// Plays the plan `again` times for `count` runs of the chain. `look(action, run)` sees one of them behind each call.
+  /// Plays the plan `again` times for `count` runs of the chain; `look(action, run)` sees one of them behind each action.
   template <class Look>
-  void execute(std::size_t count, int again, Look look) {
+  void play(std::size_t count, int again, Look look) {
     times_.assign(times_.size(), {});
-    count_ = count;
+    auto const behind = [&](event const& e) {
+      if (e.moment() == moment::after && e.what().kind != action_kind::done) look(e.what(), *runs_.front());
+    };
     for (int k = 0; k < again; ++k) {
-      std::vector<std::optional<Memory>> runs(count);
-      for (auto& run : runs) run.emplace(stages_, x0_);
-      for (chain_action const& a : plan_) {
-        obey(a, runs);
-        look(a, *runs.front());
+      runs_ = std::vector<std::optional<Memory>>(count);
+      for (auto& run : runs_) run.emplace(stages_, x0_);
+      list_cursor walk{plan_};
+      sweep_status status;
+      while (execute(walk, *this, stages_, *this, behind, status) != stop_reason::done) {
       }
+      runs_.clear();
     }
+    count_ = count;
   }
   /// Whether a call is long enough for the clock, on average: what is much shorter then is too little of the chain to matter.
   [[nodiscard]] bool told() const {
@@ -84,32 +88,47 @@ class chain_measurement {
     return clock_.net((times_[stage].*kind).median()) / double(count_);
   }
 
+  void advance(Stages&, step_index i, step_index, step_index&) {
+    timed(times_of(i).forward, [&](Memory& run) { run.forward(i); });
+  }
+  void save(place, step_index) noexcept {}  // the plan keeps nothing elsewhere
+  [[nodiscard]] bool load(place, step_index) noexcept { return true; }
+  void load_initial() noexcept {}
+  void drop(place where) {
+    for (auto& run : runs_) run->drop(where.slot);
+  }
+  [[nodiscard]] std::size_t bytes() const { return runs_.front()->bytes(); }
+  bool visit(action const&, moment, event::sink, void*) const noexcept { return false; }
+
+  std::uint64_t turn(chain_measurement&, action const& a, step_index&) {
+    timed(times_of(a.from).backward, [&](Memory& run) { run.loss(seed_); });
+    return 0;
+  }
+  std::uint64_t record(chain_measurement&, action const& a) {
+    timed(times_of(a.from).record, [&](Memory& run) { run.record(a.from); });
+    return 1;
+  }
+  std::uint64_t reverse(chain_measurement&, action const& a) {
+    timed(times_of(a.from).backward, [&](Memory& run) { run.backward(a.from); });
+    return 0;
+  }
+
  private:
-  void obey(chain_action const& a, std::vector<std::optional<Memory>>& runs) {
-    using enum chain_action_kind;
-    auto& of = times_[std::size_t(a.stage)];
-    auto const timed = [&](timings& into, auto call) {
-      auto const begin = Clock::now();
-      for (auto& run : runs) call(*run);
-      double const seconds = seconds_between(begin, Clock::now());
-      clock_.saw(seconds);
-      into.add(seconds);
-    };
-    switch (a.kind) {
-      case forward: timed(of.forward, [&](Memory& run) { run.forward(a.stage); }); break;
-      case record: timed(of.record, [&](Memory& run) { run.record(a.stage); }); break;
-      case loss: timed(of.backward, [&](Memory& run) { run.loss(seed_); }); break;
-      case backward: timed(of.backward, [&](Memory& run) { run.backward(a.stage); }); break;
-      default:
-        for (auto& run : runs) run->drop(a.stage);
-        break;
-    }
+  [[nodiscard]] stage_times& times_of(step_index i) { return times_[std::size_t(i)]; }
+  template <class Call>
+  void timed(timings& into, Call call) {
+    auto const begin = Clock::now();
+    for (auto& run : runs_) call(*run);
+    double const seconds = seconds_between(begin, Clock::now());
+    clock_.saw(seconds);
+    into.add(seconds);
   }
 
   Stages& stages_;
   X0 const& x0_;
   Seed& seed_;
-  std::vector<chain_action> plan_;
+  std::vector<action> plan_;
+  std::vector<std::optional<Memory>> runs_;
   std::vector<stage_times> times_;
   clock_precision<Clock> clock_;
   std::size_t count_ = 1;
@@ -129,7 +148,6 @@ class chain_measurement {
 
 template <class Clock, class Memory, class Stages, class X0, class Seed>
 [[nodiscard]] chain probed_chain(Stages& stages, X0 const& x0, Seed& seed, int tried) {
-  using enum chain_action_kind;
   step_index const count = Memory::count_of(stages);
   if (count < 0) throw invalid_plan{"cairn::chain_probe", "the number of stages is negative", {{"stages", count}}, "give 0 or more"};
   if (tried < 1) throw invalid_plan{"cairn::chain_probe", "the chain has to be tried once at least", {{"tried", tried}}, "give 1 or more"};
@@ -140,20 +158,20 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
   c.self_contained_tape = count > 0;
   for (step_index i = 0; i < count; ++i) c.self_contained_tape = c.self_contained_tape && !Memory::needs_state(stages, i);
   chain_measurement<Clock, Memory, Stages, X0, Seed> measured{stages, x0, seed, count};
-  measured.execute(1, tried, [&](chain_action const& a, Memory const& run) {
-    std::size_t const i = std::size_t(a.stage);
+  measured.play(1, tried, [&](action const& a, Memory const& run) {
+    std::size_t const i = std::size_t(a.from);
     switch (a.kind) {
-      case forward: c.x[i + 1] = std::int64_t(run.state_bytes(a.stage + 1)); break;
-      case record: {
-        std::int64_t const tape = std::int64_t(run.tape_bytes(a.stage));
+      case action_kind::advance: c.x[i + 1] = std::int64_t(run.state_bytes(a.to)); break;
+      case action_kind::record: {
+        std::int64_t const tape = std::int64_t(run.tape_bytes(a.from));
         c.s[i] = tape > c.x[i + 1] ? tape : c.x[i + 1];
         break;
       }
-      case loss: c.g[i] = c.b[i] = std::int64_t(run.adjoint_bytes()); break;
-      case backward:
+      case action_kind::turn: c.g[i] = c.b[i] = std::int64_t(run.adjoint_bytes()); break;
+      case action_kind::reverse:
         c.g[i] = std::int64_t(run.adjoint_bytes());
-        c.f[i] = run.work_bytes(a.stage);
-        c.b[i] = run.adjoint_work(a.stage, c.g[i], c.g[i + 1]) + c.f[i];
+        c.f[i] = run.work_bytes(a.from);
+        c.b[i] = run.adjoint_work(a.from, c.g[i], c.g[i + 1]) + c.f[i];
         break;
       default: break;
     }
@@ -161,7 +179,7 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
   std::size_t const most = copies_in_reach(probing_bytes(c) + sizeof(std::optional<Memory>));
   for (std::size_t runs = 1; runs < most && !measured.told();) {
     runs = next_count(runs, most);
-    measured.execute(runs, runs_of_short_calls, [](chain_action const&, Memory const&) {});
+    measured.play(runs, runs_of_short_calls, [](action const&, Memory const&) {});
   }
   for (std::size_t i = 0; i <= size; ++i) {
     double const back = measured.seconds(i, &stage_times::backward);
@@ -206,7 +224,7 @@ template <class Clock, class Stages, class X0, class Seed>
 [[nodiscard]] chain chain_probe(Stages&& stages, X0 const& x0, Seed&& seed, int tried = 3) {
   using S = std::remove_reference_t<Stages>;
   using SeedF = std::remove_reference_t<Seed>;
-  if constexpr (!detail::check_stages<detail::fault_of_chain_forward<S, X0, std::vector<chain_action>>()>()) return {};
+  if constexpr (!detail::check_stages<detail::fault_of_chain_forward<S, X0, std::vector<action>>()>()) return {};
   else {
     using types = detail::chain_types<S, X0>;
     using Seeded = detail::seed_result<SeedF&, typename types::last>;

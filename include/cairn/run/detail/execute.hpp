@@ -37,13 +37,6 @@ decltype(auto) noting_failure(sweep_status& status, phase where, step_index cons
 
 template <class Observer> inline constexpr bool observed = !std::is_same_v<std::remove_cv_t<Observer>, no_observer>;
 
-template <class State, class States, bool AfterTurn>
-bool visit_seen(void const* sweep, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) {
-  State const* const x = static_cast<States const*>(sweep)->seen(AfterTurn);
-  if constexpr (buffered<State>)
-    if (x != nullptr) visit_buffers(*x, [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
-  return x != nullptr && buffered<State>;
-}
 template <class Observer>
 [[nodiscard]] constexpr event::clock clock_of() {
   if constexpr (requires { { Observer::clock_now() } -> std::convertible_to<std::int64_t>; }) return [] { return std::int64_t(Observer::clock_now()); };
@@ -56,10 +49,62 @@ template <class Observer>
   return kind == action_kind::reverse ? phase::reverse : phase::recompute;
 }
 
+/// What stands behind an event: the states, around an action.
+template <class States>
+struct shown_states {
+  States const& states;
+  action const& what;
+  moment when;
+};
+/// Hands out the bytes of the state that an observer sees. `states` answer `seen(after_turn)`, a pointer to the live state or the
+/// final one, or null; where many are there, as in a chain, they visit the one that the action is about.
+template <class States>
+bool visit_shown(void const* shown, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) {
+  auto const& [states, what, when] = *static_cast<shown_states<States> const*>(shown);
+  if constexpr (requires { states.visit(what, when, sink, context); }) return states.visit(what, when, sink, context);
+  else {
+    auto const* const x = states.seen(when == moment::after && what.kind == action_kind::turn);
+    constexpr bool tells = buffered<std::remove_cvref_t<decltype(*x)>>;
+    if constexpr (tells)
+      if (x != nullptr) visit_buffers(*x, [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
+    return x != nullptr && tells;
+  }
+}
+/// Shows an observer one action before or after it; no instruction where there is none.
+template <class States, class Observer>
+void show([[maybe_unused]] States const& states, [[maybe_unused]] action const& a, [[maybe_unused]] phase where,
+          [[maybe_unused]] moment when, [[maybe_unused]] Observer& observer) {
+  if constexpr (observed<Observer>) {
+    using shown_type = shown_states<States>;
+    shown_type const shown{states, a, when};
+    event::source const source{&shown, [](void const* of) { return static_cast<shown_type const*>(of)->states.bytes(); },
+                               &visit_shown<States>, clock_of<Observer>()};
+    observer(event{a, where, when, source});
+  }
+}
+
+/// Hooks of `execute` for actions that a sweep does not have, to be inherited.
+struct no_hooks {
+  static constexpr bool can_restart = false;
+  template <class States>
+  std::uint64_t turn(States&, action const&, step_index&) noexcept { return 0; }
+  template <class States>
+  std::uint64_t record(States&, action const&) noexcept { return 0; }
+  template <class States>
+  std::uint64_t reverse(States&, action const&) noexcept { return 0; }
+  template <class States>
+  void restart(States&, action const&) noexcept {}
+  template <class States>
+  void drop_tape(States&, slot_index) noexcept {}
+  [[nodiscard]] static constexpr bool pauses() noexcept { return false; }
+};
+
 /// Obeys actions until the turn has been made, `user` wants to pause at a reverse, a load finds nothing, or all is done.
+/// `states` bring what states and places are: advance(step, from, to, failed), save(place, i), load(place, i), which is false where
+/// state i is lost, load_initial(), drop(place); for observers bytes(), and seen(after_turn) or visit(a, moment, sink, context).
 /// `user` brings what depends on the adjoint: turn(states, a, failed) and record(states, a), which answer how many steps they ran,
-/// restart(states, a) where it can_restart, drop_tape(slot), pauses(), reverse(states, a).
-template <class State, class Cursor, class States, class Step, class User, class Observer>
+/// restart(states, a) where it can_restart, drop_tape(states, slot), pauses(), reverse(states, a).
+template <class Cursor, class States, class Step, class User, class Observer>
 stop_reason execute(Cursor& cursor, States& states, Step& step, User& user, Observer& observer, sweep_status& status) {
   struct counter {  // a sum in a register, added to the total however this ends
     wide& total;
@@ -71,14 +116,7 @@ stop_reason execute(Cursor& cursor, States& states, Step& step, User& user, Obse
   for (;;) {
     action a = walk.now.next();  // not const: g++ would keep it in memory
     [[maybe_unused]] phase const where = observed<Observer> ? phase_of(a.kind, status.turned) : phase::forward;
-    [[maybe_unused]] auto const tell = [&](moment when) {
-      if constexpr (observed<Observer>) {
-        bool const after_turn = when == moment::after && a.kind == action_kind::turn;
-        event::source const source{&states, [](void const* sweep) { return static_cast<States const*>(sweep)->bytes(); },
-                                   after_turn ? &visit_seen<State, States, true> : &visit_seen<State, States, false>, clock_of<Observer>()};
-        observer(event{a, where, when, source});
-      }
-    };
+    auto const tell = [&](moment when) { show(states, a, where, when, observer); };
     try {
       tell(moment::before);
       switch (a.kind) {
@@ -98,7 +136,7 @@ stop_reason execute(Cursor& cursor, States& states, Step& step, User& user, Obse
           }
           break;
         case action_kind::drop:
-          if (a.what == content::tape) user.drop_tape(a.slot);
+          if (a.what == content::tape) user.drop_tape(states, a.slot);
           else states.drop({a.slot, a.where});
           break;
         case action_kind::record: ran.sum += user.record(states, a); break;

@@ -68,8 +68,8 @@ class tape_slots {
 
 /// The turn of a loop whose adjoint is not known yet.
 template <class Step>
-struct turn_only {
-  static constexpr bool can_restart = false;
+struct turn_only : no_hooks {
+  explicit turn_only(Step& to_run) noexcept : step{to_run} {}
   Step& step;
 
   template <class States>
@@ -77,13 +77,6 @@ struct turn_only {
     states.turn(step, a.from, a.to, failed);
     return std::uint64_t(a.to - a.from);
   }
-  template <class States>
-  std::uint64_t record(States&, action const&) noexcept { return 0; }
-  template <class States>
-  std::uint64_t reverse(States&, action const&) noexcept { return 0; }
-  template <class States>
-  void restart(States&, action const&) noexcept {}
-  void drop_tape(slot_index) noexcept {}
   void drop_all_tapes() noexcept {}
   [[nodiscard]] static constexpr bool pauses() noexcept { return true; }
 };
@@ -142,7 +135,8 @@ class reversal {
     if constexpr (can_restart)
       states.load_made(a.from, [&]() -> decltype(auto) { return call_lending(adjoint_.restart, std::as_const(*(*tapes_)[a.slot])); }, a.slot);
   }
-  void drop_tape(slot_index slot) noexcept {
+  template <class States>
+  void drop_tape(States&, [[maybe_unused]] slot_index slot) noexcept {
     if constexpr (records) (*tapes_)[slot].reset();
   }
   void drop_all_tapes() noexcept {

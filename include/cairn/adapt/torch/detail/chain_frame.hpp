@@ -29,13 +29,12 @@ namespace cairn::detail {
 
 /// Whether the state that a tape was recorded from is at hand, and is the same tensor, for as long as the tape lives: tapes refer to it.
 /// \pre no stage is out of range
-[[nodiscard]] inline bool keeps_states_of_tapes(std::vector<chain_action> const& plan, step_index stages) {
+[[nodiscard]] inline bool keeps_states_of_tapes(std::vector<action> const& plan, step_index stages) {
   chain_walk walk{stages, {}, ""};
   for (auto const& a : plan) {
-    bool const makes = a.kind == chain_action_kind::forward || a.kind == chain_action_kind::record;
-    if (makes && a.stage + 1 < stages && walk.holds_tape(a.stage + 1)) return false;
+    if (runs_stage(a) && a.to < stages && walk.holds_tape(a.to)) return false;
     walk.apply(a);
-    step_index const lost = a.kind == chain_action_kind::drop ? a.stage : a.kind == chain_action_kind::drop_tape ? a.stage + 1 : 0;
+    step_index const lost = a.kind != action_kind::drop ? 0 : a.what == content::tape ? a.from + 1 : a.from;
     if (lost > 0 && lost < stages && walk.holds_tape(lost) && !walk.at_hand(lost)) return false;
   }
   return true;
@@ -43,21 +42,23 @@ namespace cairn::detail {
 
 /// Of each stage, whether the plan runs it behind something else than the stage before it, so that the generators have to be set back for it.
 /// \pre no stage is out of range
-[[nodiscard]] inline std::vector<bool> begins_of(std::vector<chain_action> const& plan, step_index stages) {
+[[nodiscard]] inline std::vector<bool> begins_of(std::vector<action> const& plan, step_index stages) {
   std::vector<bool> begins(static_cast<std::size_t>(stages));
   step_index last = -1;
   for (auto const& a : plan) {
-    if (a.kind == chain_action_kind::forward || a.kind == chain_action_kind::record) {
-      if (a.stage != last + 1 || a.stage == 0) begins[std::size_t(a.stage)] = true;
-      last = a.stage;
-    } else if (a.kind == chain_action_kind::backward || a.kind == chain_action_kind::loss) {
+    if (runs_stage(a)) {
+      if (a.from != last + 1 || a.from == 0) begins[std::size_t(a.from)] = true;
+      last = a.from;
+    } else if (a.kind == action_kind::reverse || a.kind == action_kind::turn) {
       last = -1;
     }
   }
   return begins;
 }
 
-/// One forward run of a chain, and what its backward needs. The graph is the plain one; only what its nodes save is kept, forgotten and made again as
+/// One forward run of a chain, and what its backward needs. It is not run by `execute`: the hooks of the engine say how far the plan
+/// is obeyed, and may ask for what it has passed; then it begins anew.
+/// The graph is the plain one; only what its nodes save is kept, forgotten and made again as
 /// the plan says. So gradients, hooks, retain_graph and double backward are those of the plain graph. The hooks of what was saved own the frame.
 class chain_frame : public std::enable_shared_from_this<chain_frame> {
  public:
@@ -66,11 +67,11 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     Rng rng;
     Check check;
     char const* who;
-    std::function<void(chain_action const&)> told = {};  ///< of each action behind the loss, before it
+    std::function<void(action const&)> told = {};  ///< of each action behind the loss, before it
   };
 
   /// \throws invalid_schedule   where the stages could not obey the plan
-  chain_frame(std::vector<tensor_stage> stages, std::vector<chain_action> plan, settings how)
+  chain_frame(std::vector<tensor_stage> stages, std::vector<action> plan, settings how)
       : stages_{std::move(stages)}, plan_{std::move(plan)}, how_{std::move(how)}, states_(stages_.size() + 1), tapes_(stages_.size()),
         firsts_(stages_.size()), reversed_{step_index(stages_.size())} {
     chain_walk walk{reversed_, {}, how_.who};
@@ -89,10 +90,10 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     here_ = at::empty({0}, x.options());
     autocast_ = autocast_state::now();
     at::Tensor live = x;
-    while (plan_[next_].kind != chain_action_kind::loss) {
+    while (plan_[next_].kind != action_kind::turn) {
       auto const& a = plan_[next_++];
-      if (is_run(a) && a.stage == ran_) live = run_first(a, live);
-      else if (is_run(a)) again(a);
+      if (runs_stage(a) && a.from == ran_) live = run_first(a, live);
+      else if (runs_stage(a)) again(a);
       else obey(a);
     }
     return live;
@@ -144,7 +145,6 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     at::Tensor kept;
   };
 
-  [[nodiscard]] static bool is_run(chain_action const& a) { return a.kind == chain_action_kind::forward || a.kind == chain_action_kind::record; }
   [[noreturn]] static void refuse_inner(char const* who) {
     throw invalid_call{who, "a saved tensor is wanted while a stage runs", {}, "a stage must not differentiate inside itself here; make it a region of its own by cairn::checkpoint"};
   }
@@ -152,9 +152,9 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
   [[nodiscard]] std::optional<tape>& tape_of(step_index i) { return tapes_[std::size_t(i)]; }
   [[nodiscard]] saved_tensor& state_of(step_index i) { return states_[std::size_t(i)]; }
 
-  [[nodiscard]] at::Tensor run_first(chain_action const& a, at::Tensor const& in) {
-    step_index const i = a.stage;
-    bool const keeps = a.kind == chain_action_kind::record;
+  [[nodiscard]] at::Tensor run_first(action const& a, at::Tensor const& in) {
+    step_index const i = a.from;
+    bool const keeps = a.kind == action_kind::record;
     auto& first = first_of(i);
     first.requires_grad = in.requires_grad();
     if (first.begins && how_.rng == Rng::Preserve) first.generators = generator_states::now({in});
@@ -182,8 +182,8 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
   [[nodiscard]] bool needs_again(step_index i) const {
     for (std::size_t k = next_; k < plan_.size(); ++k) {
       auto const& a = plan_[k];
-      if (is_run(a) && a.stage == i) return true;
-      if (i > 0 && ((is_run(a) && a.stage == i - 1) || (a.kind == chain_action_kind::backward && a.stage == i - 1))) return false;
+      if (runs_stage(a) && a.from == i) return true;
+      if (i > 0 && ((runs_stage(a) && a.from == i - 1) || (a.kind == action_kind::reverse && a.from == i - 1))) return false;
     }
     return false;
   }
@@ -226,7 +226,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
       for (; !is_at(i); ++next_) {
         auto const& a = plan_[next_];
         tell(next_);
-        if (is_run(a)) {
+        if (runs_stage(a)) {
           if (!outside) outside.emplace(at::TensorList{here_}, how_.rng);
           run_again(a);
         } else {
@@ -240,12 +240,12 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     }
   }
   /// Each action once.
-  void tell(std::size_t action) {
-    if (!how_.told || !turned_ || action < told_) return;
-    how_.told(plan_[action]);
-    told_ = action + 1;
+  void tell(std::size_t number) {
+    if (!how_.told || !turned_ || number < told_) return;
+    how_.told(plan_[number]);
+    told_ = number + 1;
   }
-  [[nodiscard]] bool is_at(step_index i) const { return plan_[next_].kind == chain_action_kind::backward && plan_[next_].stage == i; }
+  [[nodiscard]] bool is_at(step_index i) const { return plan_[next_].kind == action_kind::reverse && plan_[next_].from == i; }
   void restart() {
     next_ = told_ = 0;
     turned_ = false;
@@ -253,36 +253,38 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     for (auto& state : states_) state = {};
     for (auto& one : tapes_) one.reset();
   }
-  void obey(chain_action const& a) {
+  void obey(action const& a) {
     switch (a.kind) {
-      case chain_action_kind::drop: state_of(a.stage) = {}; break;
-      case chain_action_kind::drop_tape: tape_of(a.stage).reset(); break;
-      case chain_action_kind::backward:
-        tape_of(a.stage).reset();
+      case action_kind::drop:
+        if (a.what == content::tape) tape_of(a.from).reset();
+        else state_of(a.from) = {};
+        break;
+      case action_kind::reverse:
+        tape_of(a.from).reset();
         [[fallthrough]];
-      case chain_action_kind::loss:
-        if (a.kind == chain_action_kind::loss) turned_ = true;
-        else reversed_ = a.stage;
-        state_of(a.kind == chain_action_kind::loss ? a.stage : a.stage + 1) = {};
+      case action_kind::turn:
+        if (a.kind == action_kind::turn) turned_ = true;
+        else reversed_ = a.from;
+        state_of(a.kind == action_kind::turn ? a.from : a.from + 1) = {};
         last_again_ = -1;
         break;
       default: break;
     }
   }
   /// A run again among the first ones.
-  void again(chain_action const& a) {
+  void again(action const& a) {
     ambient_guard const outside{here_, how_.rng};
     last_again_ = -1;
     run_again(a);
   }
-  void run_again(chain_action const& a) {
-    step_index const i = a.stage;
+  void run_again(action const& a) {
+    step_index const i = a.from;
     auto& first = first_of(i);
     check_reads(first.reads, how_.who, {"stage", i});
     auto const in = input_of(i);
     if (i == 0 || last_again_ != i - 1) first.generators.restore();
     autocast_.without_cache().restore();
-    bool const keeps = a.kind == chain_action_kind::record;
+    bool const keeps = a.kind == action_kind::record;
     if (keeps) tape_of(i).emplace();
     std::size_t saved = 0;
     at::Tensor out;
@@ -319,7 +321,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
   };
 
   std::vector<tensor_stage> stages_;
-  std::vector<chain_action> plan_;
+  std::vector<action> plan_;
   settings how_;
   std::optional<kept_input> input_;
   at::Tensor here_;  ///< empty, on the input's device

@@ -27,7 +27,7 @@ namespace cairn::detail {
 /// Stages and what is done with them.
 struct sequential_plan {
   std::vector<tensor_stage> stages;
-  std::vector<chain_action> actions;  ///< none: the plain call
+  std::vector<action> actions;  ///< none: the plain call
   std::vector<bool> joins = {};  ///< of each child, whether it runs as one with the child before; empty where each is a stage
 };
 
@@ -67,7 +67,7 @@ struct measured_stages : stage_measures {
 }
 
 /// Bytes that a plan holds at most, the states of generators included.
-[[nodiscard]] inline std::int64_t bytes_held(measured_stages const& measured, std::vector<chain_action> const& actions) {
+[[nodiscard]] inline std::int64_t bytes_held(measured_stages const& measured, std::vector<action> const& actions) {
   chain work = measured.work;
   work.f = measured.recording;
   chain_model const model{work, "cairn::checkpoint_sequential"};
@@ -75,7 +75,7 @@ struct measured_stages : stage_measures {
   std::int64_t peak = 0;
   for (auto const& a : actions) {
     player.obey(a);
-    if (a.kind == chain_action_kind::forward) peak = (std::max)(peak, player.live() + measured.bare[std::size_t(a.stage)]);
+    if (a.kind == action_kind::advance) peak = (std::max)(peak, player.live() + measured.bare[std::size_t(a.from)]);
   }
   auto const begins = begins_of(actions, step_index(measured.stages.size()));
   std::int64_t const generators = std::count(begins.begin(), begins.end(), true) + 1;  // and those outside, while stages run again
@@ -116,7 +116,7 @@ class limit_planner {
     return least_;
   }
   /// A fast plan that holds no more than the limit.   \pre limit >= least()
-  [[nodiscard]] std::vector<chain_action> within(std::int64_t limit) {
+  [[nodiscard]] std::vector<action> within(std::int64_t limit) {
     constexpr int most_tries = 12;  // the generators' bytes are few, so that one or two tries are enough mostly
     for (auto& planner : planners_) {
       std::int64_t const fewest = planner.least_bytes();
@@ -134,7 +134,7 @@ class limit_planner {
   }
 
  private:
-  [[nodiscard]] bool usable(std::vector<chain_action> const& actions) const {
+  [[nodiscard]] bool usable(std::vector<action> const& actions) const {
     return keeps_states_of_tapes(actions, step_index(measured_.stages.size()));
   }
 
@@ -142,7 +142,7 @@ class limit_planner {
   std::vector<chain> works_;  ///< with too few working bytes and with too many
   std::vector<chain_planner> planners_;
   std::int64_t least_ = -1;
-  std::vector<chain_action> smallest_;
+  std::vector<action> smallest_;
 };
 
 /// The plain call where it fits a limit, or else a fast plan within that.

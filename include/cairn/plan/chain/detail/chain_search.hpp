@@ -173,7 +173,7 @@ class chain_search {
     return *free_optimum_;
   }
   /// Takes a plan that keeps within the budget, if it is faster than what there is, or as fast with a lower peak.
-  void consider(std::vector<chain_action> actions, chain_method by, std::int64_t budget) {
+  void consider(std::vector<action> actions, chain_method by, std::int64_t budget) {
     chain_cost const cost = replay(*model_, actions, options_.tiers, who);
     if (cost.peak > budget || (best_ && (best_->cost.makespan < cost.makespan || (best_->cost.makespan == cost.makespan && best_->cost.peak <= cost.peak)))) return;
     best_ = chain_plan{std::move(actions), cost, budget, by, {}};
@@ -331,7 +331,7 @@ class chain_search {
   static constexpr std::int64_t most_stages_bounded = 20'000;  // the same
   static constexpr std::int64_t few_plays = std::int64_t{1} << 22;  // of stages, the same
   static constexpr std::int64_t most_stages_at_once = 500;
-  static constexpr std::int64_t most_runs_listed = usual_table_bytes / std::int64_t(2 * sizeof(chain_action));
+  static constexpr std::int64_t most_runs_listed = usual_table_bytes / std::int64_t(2 * sizeof(action));
   static constexpr std::int64_t most_exact_non_persistent = 64;
   static constexpr double most_table_slots = double(std::int64_t{1} << 30);  // of two gigabytes, divided by the square of the stages
   static constexpr std::size_t most_free_steps = 50'000;  // some tenths of a second

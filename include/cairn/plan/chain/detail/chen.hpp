@@ -17,7 +17,7 @@
 namespace cairn::detail {
 
 /// Segments of ceil(sqrt(L)) stages, balanced: their lengths differ by 1 at most. The last one keeps its tapes on the first way.
-[[nodiscard]] inline std::vector<chain_action> chen_sqrt(chain_model const& c) {
+[[nodiscard]] inline std::vector<action> chen_sqrt(chain_model const& c) {
   std::vector<chain_segment> again;
   std::int64_t length = std::int64_t(std::sqrt(double(c.stages)));
   while (length * length < c.stages) ++length;
@@ -27,7 +27,7 @@ namespace cairn::detail {
 }
 
 /// Segments that are closed where the bytes of their tapes pass `most`; the last one keeps its tapes on the first way.
-[[nodiscard]] inline std::vector<chain_action> chen_greedy_at(chain_model const& c, std::int64_t most) {
+[[nodiscard]] inline std::vector<action> chen_greedy_at(chain_model const& c, std::int64_t most) {
   std::vector<chain_segment> again;
   std::int64_t first = 0, bytes = 0;
   for (std::int64_t i = 0; i + 1 < c.stages; ++i) {
@@ -44,7 +44,7 @@ namespace cairn::detail {
 /// Segments change only where the bytes at which they are closed are a sum of neighbouring tapes: all such sums are tried, or where there are more than
 /// `most_tries` so many of them, from the smallest tape to all tapes in equal ratios.
 /// Cost: O(L) for each, by playing it   \param meter  counts the work; null for no limit   \throws too_much_work
-[[nodiscard]] inline std::optional<std::vector<chain_action>> chen_greedy(chain_model const& c, std::int64_t budget, std::size_t most_tries = 64, work_meter* meter = nullptr) {
+[[nodiscard]] inline std::optional<std::vector<action>> chen_greedy(chain_model const& c, std::int64_t budget, std::size_t most_tries = 64, work_meter* meter = nullptr) {
   std::size_t const stages = std::size_t(c.stages);
   // Below every sum, segments are single stages; it is the candidate before the first.
   std::vector<std::int64_t> closings{-1};
@@ -60,7 +60,7 @@ namespace cairn::detail {
   }
   std::sort(closings.begin(), closings.end());
   closings.erase(std::unique(closings.begin(), closings.end()), closings.end());
-  std::optional<std::vector<chain_action>> best;
+  std::optional<std::vector<action>> best;
   chain_cost least;
   for (auto const most : closings) {
     auto plan = chen_greedy_at(c, most);

@@ -56,7 +56,7 @@ class non_persistent_table {
   /// less.
   [[nodiscard]] std::int64_t extra_forward() const noexcept { return extra_forward_; }
   /// The plan, where sizes were rounded up; its peak is at most the budget, in bytes. Empty where nothing is feasible.
-  [[nodiscard]] std::vector<chain_action> const& actions() const noexcept { return actions_; }
+  [[nodiscard]] std::vector<action> const& actions() const noexcept { return actions_; }
   /// How the budget is divided.
   [[nodiscard]] slot_scale const& scale() const noexcept { return scale_; }
   /// Time that rows are counted in; bounds lose less than that for each stage run.
@@ -284,7 +284,7 @@ class non_persistent_table {
   slot_kernel const& kernel_ = usual_kernel();
   std::int64_t quantum_ = 1;
   std::int64_t extra_forward_ = endless;
-  std::vector<chain_action> actions_;
+  std::vector<action> actions_;
   held_sizes sizes_;  ///< in slots, state 0 of none
   std::vector<std::int32_t> sum_u_;
   interval_classes classes_;

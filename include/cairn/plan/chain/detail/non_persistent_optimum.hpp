@@ -42,8 +42,8 @@ class non_persistent_optimum {
     return found.time;
   }
   /// The fastest plan; empty where there is none, or where the limit of effort is hit.
-  [[nodiscard]] std::vector<chain_action> actions(std::int64_t budget) {
-    std::vector<chain_action> plan;
+  [[nodiscard]] std::vector<action> actions(std::int64_t budget) {
+    std::vector<action> plan;
     if (!extra_forward(budget)) return plan;
     write_plan(rules_, sizes_, rules_.whole(), budget, [this](segment const& of, std::int64_t free) { return choice_of(of, free); }, plan);
     return plan;

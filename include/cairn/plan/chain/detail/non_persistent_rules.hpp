@@ -8,6 +8,7 @@
 #include <vector>
 #include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/detail/segments.hpp>
 
 namespace cairn::detail {
 
@@ -121,34 +122,30 @@ struct held_sizes {
 /// Writes the plan of a segment.
 /// \param choose  called as choose(segment, free) with the budget besides the first state, answers the segment_choice
 template <class Choose>
-void write_plan(non_persistent_rules const& rules, held_sizes const& sizes, segment const& of, std::int64_t free, Choose const& choose, std::vector<chain_action>& plan) {
-  using enum chain_action_kind;
+void write_plan(non_persistent_rules const& rules, held_sizes const& sizes, segment const& of, std::int64_t free, Choose const& choose, std::vector<action>& plan) {
   chain_model const& model = rules.model();
-  auto const act = [&plan](chain_action_kind kind, std::int64_t stage) { plan.push_back({kind, tier::memory, stage}); };
   bool const released = is_released(of.kind), runs_adjoint = model.self_contained_tape || !released;
   segment_choice const by = choose(of, free);
   switch (by.does) {
     case segment_choice::what::last:
-      if (of.from == model.stages) return act(loss, of.from);
-      if (!is_pending(of.kind)) act(record, of.from);
-      if (released) act(drop, of.from);
-      if (runs_adjoint) act(backward, of.from);
+      if (of.from == model.stages) return plan.push_back(chain_actions::turn(of.from));
+      if (!is_pending(of.kind)) plan.push_back(chain_actions::record(of.from));
+      if (released) plan.push_back(chain_actions::drop(of.from));
+      if (runs_adjoint) plan.push_back(chain_actions::reverse(of.from));
       return;
     case segment_choice::what::record:
-      act(record, of.from);
-      if (released) act(drop, of.from);
+      plan.push_back(chain_actions::record(of.from));
+      if (released) plan.push_back(chain_actions::drop(of.from));
       write_plan(rules, sizes, rules.rest(of), sizes.after_record(of, free), choose, plan);
-      if (runs_adjoint) act(backward, of.from);
+      if (runs_adjoint) plan.push_back(chain_actions::reverse(of.from));
       return;
     case segment_choice::what::keep:
     case segment_choice::what::release:
-      for (std::int64_t i = of.from; i < by.k; ++i) {
-        act(forward, i);
-        if (i > of.from) act(drop, i);
-      }
+      append_run(plan, of.from, by.k);
       auto const [right, left] = rules.parts(of, by);
       write_plan(rules, sizes, right, sizes.after_run(by.k, free), choose, plan);
-      if (by.does == segment_choice::what::keep && by.k < model.stages) act(drop, by.k);  // the loss forgets its state itself
+      if (by.does == segment_choice::what::keep && by.k < model.stages)  // the loss forgets its state itself
+        plan.push_back(chain_actions::drop(by.k));
       return write_plan(rules, sizes, left, free, choose, plan);
   }
 }

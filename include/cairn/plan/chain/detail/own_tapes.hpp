@@ -50,8 +50,8 @@ class own_tape_table {
     return std::all_of(model_.x.begin() + 1, model_.x.end(), [this](std::int64_t bytes) { return bytes % scale_.unit() == 0; });
   }
   /// The plan; empty where there is none.   \pre rounded up
-  [[nodiscard]] std::vector<chain_action> actions() const {
-    std::vector<chain_action> plan;
+  [[nodiscard]] std::vector<action> actions() const {
+    std::vector<action> plan;
     if (!feasible()) return plan;
     struct part { std::int64_t from, to, slots; bool is_drop; };
     std::vector<part> open{{0, ends_ - 1, scale_.slots(), false}};
@@ -59,9 +59,9 @@ class own_tape_table {
       auto const [s, t, slots, is_drop] = open.back();
       open.pop_back();
       if (is_drop) {
-        plan.push_back({chain_action_kind::drop, tier::memory, s});
+        plan.push_back(chain_actions::drop(s));
       } else if (s == model_.stages) {
-        plan.push_back({chain_action_kind::loss, tier::memory, s});
+        plan.push_back(chain_actions::turn(s));
       } else if (s == t) {
         append_records(plan, s, s + 1);
         append_adjoints(plan, s, s + 1);

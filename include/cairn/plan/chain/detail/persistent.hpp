@@ -11,6 +11,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/plateaus.hpp>
+#include <cairn/plan/chain/detail/segments.hpp>
 #include <cairn/plan/chain/detail/sub_chains.hpp>
 #include <cairn/plan/chain/slot_table.hpp>
 #include <cairn/schedule/work_limit.hpp>
@@ -72,43 +73,39 @@ class persistent_optimum {
     return found(0, c_.stages, budget);
   }
   /// A plan of that time, whose peak is at most `budget`; empty where there is none.   Cost: O(1) an action after `extra_forward`
-  [[nodiscard]] std::vector<chain_action> actions(std::int64_t budget) {
-    std::vector<chain_action> plan;
+  [[nodiscard]] std::vector<action> actions(std::int64_t budget) {
+    std::vector<action> plan;
     if (!plateau_at(budget)) return plan;
     struct part {
       std::int64_t from, to, bytes;
       bool is_stretch;
-      chain_action action;
+      action then;
     };
     std::vector<part> open{{0, c_.stages, budget, true, {}}};
-    auto const later = [&](chain_action_kind kind, std::int64_t stage) { open.push_back({0, 0, 0, false, {kind, tier::memory, stage}}); };
-    using enum chain_action_kind;
+    auto const later = [&](action const& then) { open.push_back({0, 0, 0, false, then}); };
     while (!open.empty()) {
       part const now = open.back();
       open.pop_back();
       if (!now.is_stretch) {
-        plan.push_back(now.action);
+        plan.push_back(now.then);
         continue;
       }
       if (now.from == c_.stages) {
-        plan.push_back({loss, tier::memory, now.from});
+        plan.push_back(chain_actions::turn(now.from));
         continue;
       }
       // At the fewest bytes of a step its choice was looked at, and so were its parts.
       auto const step = found(now.from, now.to, now.bytes);
       std::int64_t const bytes = step.from, j = now.from + step.choice;
       if (step.choice == 0) {
-        plan.push_back({record, tier::memory, now.from});
-        later(backward, now.from);
+        plan.push_back(chain_actions::record(now.from));
+        later(chain_actions::reverse(now.from));
         if (now.from < now.to) open.push_back({now.from + 1, now.to, bytes - c_.s[std::size_t(now.from)], true, {}});
         continue;
       }
-      for (std::int64_t i = now.from; i < j; ++i) {
-        plan.push_back({forward, tier::memory, i});
-        if (i > now.from) plan.push_back({drop, tier::memory, i});
-      }
+      append_run(plan, now.from, j);
       open.push_back({now.from, j - 1, bytes, true, {}});
-      if (j < c_.stages) later(drop, j);
+      if (j < c_.stages) later(chain_actions::drop(j));
       open.push_back({j, now.to, bytes - c_.x[std::size_t(j)], true, {}});
     }
     return plan;

@@ -10,21 +10,21 @@
 namespace cairn::detail {
 
 /// Appends the runs that lead from state `from`, which stays, to state `to`; those between are forgotten.
-inline void append_run(std::vector<chain_action>& plan, std::int64_t from, std::int64_t to) {
+inline void append_run(std::vector<action>& plan, std::int64_t from, std::int64_t to) {
   for (std::int64_t i = from; i < to; ++i) {
-    plan.push_back({chain_action_kind::forward, tier::memory, i});
-    if (i > from) plan.push_back({chain_action_kind::drop, tier::memory, i});
+    plan.push_back(chain_actions::advance(i));
+    if (i > from) plan.push_back(chain_actions::drop(i));
   }
 }
 
 /// Appends the recorded runs of stages [from, to).
-inline void append_records(std::vector<chain_action>& plan, std::int64_t from, std::int64_t to) {
-  for (std::int64_t i = from; i < to; ++i) plan.push_back({chain_action_kind::record, tier::memory, i});
+inline void append_records(std::vector<action>& plan, std::int64_t from, std::int64_t to) {
+  for (std::int64_t i = from; i < to; ++i) plan.push_back(chain_actions::record(i));
 }
 
 /// Appends the adjoints of stages [from, to), whose tapes live.
-inline void append_adjoints(std::vector<chain_action>& plan, std::int64_t from, std::int64_t to) {
-  for (std::int64_t i = to; i-- > from;) plan.push_back({chain_action_kind::backward, tier::memory, i});
+inline void append_adjoints(std::vector<action>& plan, std::int64_t from, std::int64_t to) {
+  for (std::int64_t i = to; i-- > from;) plan.push_back(chain_actions::reverse(i));
 }
 
 /// Stages [first, last) of which only the first state is kept on the first way.
@@ -32,8 +32,8 @@ using chain_segment = std::pair<std::int64_t, std::int64_t>;
 
 /// The plan that keeps all tapes but those of some segments, each of which is run again once.
 /// \param again  not empty each, in order and apart, within 0..L
-[[nodiscard]] inline std::vector<chain_action> segments_plan(chain_model const& c, std::vector<chain_segment> const& again) {
-  std::vector<chain_action> plan;
+[[nodiscard]] inline std::vector<action> segments_plan(chain_model const& c, std::vector<chain_segment> const& again) {
+  std::vector<action> plan;
   std::int64_t at = 0;
   for (auto const& [first, last] : again) {
     append_records(plan, at, first);
@@ -41,13 +41,13 @@ using chain_segment = std::pair<std::int64_t, std::int64_t>;
     at = last;
   }
   append_records(plan, at, c.stages);
-  plan.push_back({chain_action_kind::loss, tier::memory, c.stages});
+  plan.push_back(chain_actions::turn(c.stages));
   at = c.stages;
   for (std::size_t k = again.size(); k-- > 0;) {
     auto const [first, last] = again[k];
     append_adjoints(plan, last, at);
     // State `last` stood alone since the first way. The loss forgets state L itself.
-    if (last < c.stages) plan.push_back({chain_action_kind::drop, tier::memory, last});
+    if (last < c.stages) plan.push_back(chain_actions::drop(last));
     append_records(plan, first, last);
     at = last;
     append_adjoints(plan, first, at);

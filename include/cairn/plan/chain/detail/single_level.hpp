@@ -36,7 +36,7 @@ class single_level {
   /// Time of stages run again.   \pre feasible()
   [[nodiscard]] std::int64_t extra_forward() const noexcept { return fronts_.back().back().again; }
   /// The plan.   \pre feasible()
-  [[nodiscard]] std::vector<chain_action> actions() const {
+  [[nodiscard]] std::vector<action> actions() const {
     std::vector<chain_segment> again;
     std::int64_t at = model_.stages;
     for (auto const* one = &fronts_.back().back(); one->from >= 0; one = &fronts_[std::size_t(one->from)][one->number]) {

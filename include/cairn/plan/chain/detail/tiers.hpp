@@ -67,8 +67,8 @@ class tier_chain_table {
   /// Time of the whole sweep, saves and loads included.   \pre feasible()
   [[nodiscard]] std::int64_t makespan() const noexcept { return model_.store_all_time() + added(); }
   /// The plan; empty where there is none.
-  [[nodiscard]] std::vector<chain_action> actions() const {
-    std::vector<chain_action> plan;
+  [[nodiscard]] std::vector<action> actions() const {
+    std::vector<action> plan;
     if (feasible()) write(plan);
     return plan;
   }
@@ -208,63 +208,62 @@ class tier_chain_table {
   /// What is left to write: an action, or stages from..to. `on` is the tier that keeps state `from`, or that many tiers where memory does.
   struct part {
     bool is_action = false;
-    chain_action action = {};
+    action then = {};
     std::int64_t from = 0, to = 0;
     std::size_t cell = 0, slots = 0, on = 0;
   };
-  void write(std::vector<chain_action>& plan) const {
-    using enum chain_action_kind;
+  void write(std::vector<action>& plan) const {
     std::size_t const in_memory = tiers_.size();
     std::vector<part> open{{false, {}, 0, ends_ - 1, cells_ - 1, width_ - 1, in_memory}};
-    auto const later = [&](chain_action_kind kind, std::int64_t stage, tier where = tier::memory) { open.push_back({true, {kind, where, stage}}); };
+    auto const later = [&](action const& then) { open.push_back({true, then}); };
     auto const stages = [&](std::int64_t from, std::int64_t to, std::size_t cell, std::size_t slots, std::size_t on) { open.push_back({false, {}, from, to, cell, slots, on}); };
     while (!open.empty()) {
       part const now = open.back();
       open.pop_back();
       if (now.is_action) {
-        plan.push_back(now.action);
+        plan.push_back(now.then);
         continue;
       }
       std::int64_t const s = now.from, t = now.to;
       std::size_t const i = std::size_t(s), at = now.cell * width_ + now.slots;
       if (s == model_.stages) {
-        plan.push_back({loss, tier::memory, s});
+        plan.push_back(chain_actions::turn(s));
         continue;
       }
       bool const elsewhere = now.on != in_memory;
       std::int64_t const wanted = elsewhere ? kept_on(now.on, s, t)[at] : kept_in_memory(s, t)[at];
       if (elsewhere && now.slots >= x_[i] && kept_in_memory(s, t)[at - x_[i]] == wanted) {
-        later(drop, s);
+        later(chain_actions::drop(s));
         stages(s, t, now.cell, now.slots - x_[i], in_memory);
         continue;
       }
       bool const records = s == t || (now.slots >= (std::max)(s_[i], elsewhere ? reloaded_tape_need(s, t) : tape_need(s, t)) &&
                                       kept_in_memory(s + 1, t)[at - s_[i]] + (elsewhere ? reload_time(now.on, s) : 0) == wanted);
       if (records) {
-        plan.push_back({record, tier::memory, s});
+        plan.push_back(chain_actions::record(s));
         bool const reloads = elsewhere && !model_.self_contained_tape;
-        if (elsewhere) plan.push_back({drop, tier::memory, s});
-        if (reloads) later(drop, s);
-        later(backward, s);
-        if (reloads) later(load, s, tiers_[now.on].where);
+        if (elsewhere) plan.push_back(chain_actions::drop(s));
+        if (reloads) later(chain_actions::drop(s));
+        later(chain_actions::reverse(s));
+        if (reloads) later(chain_actions::load(s, tiers_[now.on].where));
         if (s < t) stages(s + 1, t, now.cell, now.slots - s_[i], in_memory);
         continue;
       }
       std::int64_t const j = kept_state(now, wanted);
       if (elsewhere) {
         for (std::int64_t k = s; k < j; ++k) {
-          plan.push_back({forward, tier::memory, k});
-          plan.push_back({drop, tier::memory, k});
+          plan.push_back(chain_actions::advance(k));
+          plan.push_back(chain_actions::drop(k));
         }
       } else {
         append_run(plan, s, j);
       }
       stages(s, j - 1, now.cell, now.slots, now.on);
-      if (elsewhere) later(load, s, tiers_[now.on].where);
+      if (elsewhere) later(chain_actions::load(s, tiers_[now.on].where));
       std::size_t const x = x_[std::size_t(j)];
       std::int64_t const right = just_made(j, t)[at];
       if (now.slots >= x && kept_in_memory(j, t)[at - x] == right) {
-        if (j < model_.stages) later(drop, j);
+        if (j < model_.stages) later(chain_actions::drop(j));
         stages(j, t, now.cell, now.slots - x, in_memory);
         continue;
       }
@@ -273,8 +272,8 @@ class tier_chain_table {
         after = after_save(now.cell, k, j);
         if (after != cells_ && tiers_[k].write[std::size_t(j)] + kept_on(k, j, t)[after * width_ + now.slots] == right) break;
       }
-      plan.push_back({save, tiers_[k].where, j});
-      later(drop, j, tiers_[k].where);
+      plan.push_back(chain_actions::save(j, tiers_[k].where));
+      later(chain_actions::drop(j, tiers_[k].where));
       stages(j, t, after, now.slots, k);
     }
   }

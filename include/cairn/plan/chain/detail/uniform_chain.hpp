@@ -167,7 +167,7 @@ class uniform_chain {
   /// Stages run more than once.   \pre feasible()
   [[nodiscard]] std::int64_t runs_again() const noexcept { return best_.runs; }
   /// The plan.   \pre feasible()   Cost: O(its length)
-  [[nodiscard]] std::vector<chain_action> actions() const { return written(); }
+  [[nodiscard]] std::vector<action> actions() const { return written(); }
 
  private:
   static constexpr std::int64_t most_bytes = std::int64_t{1} << 62;  ///< no chain has more, so that larger budgets buy nothing and would overflow sums
@@ -322,8 +322,8 @@ class uniform_chain {
     for (std::size_t i = tree.size(); i-- > first;)
       if (tree[i].left > 0) tree[i].stages = tree[i + 1].stages + tree[tree[i].left].stages;
   }
-  [[nodiscard]] std::vector<chain_action> written() const {
-    std::vector<chain_action> plan;
+  [[nodiscard]] std::vector<action> written() const {
+    std::vector<action> plan;
     std::vector<node> tree;
     std::vector<std::size_t> roots;
     auto splits = best_.splits;
@@ -336,16 +336,16 @@ class uniform_chain {
       at += tree[roots.back()].stages;
     }
     append_records(plan, at, stages_);
-    plan.push_back({chain_action_kind::loss, tier::memory, stages_});
+    plan.push_back(chain_actions::turn(stages_));
     append_adjoints(plan, at, stages_);
     for (std::size_t k = roots.size(); k-- > 0;) {
-      if (at < stages_) plan.push_back({chain_action_kind::drop, tier::memory, at});
+      if (at < stages_) plan.push_back(chain_actions::drop(at));
       at -= tree[roots[k]].stages;
       reverse(plan, tree, roots[k], at);
     }
     return plan;
   }
-  static void reverse(std::vector<chain_action>& plan, std::vector<node> const& tree, std::size_t root, std::int64_t from) {
+  static void reverse(std::vector<action>& plan, std::vector<node> const& tree, std::size_t root, std::int64_t from) {
     struct part { std::size_t number; std::int64_t from; bool is_drop; };
     std::vector<part> open{{root, from, false}};
     while (!open.empty()) {
@@ -353,7 +353,7 @@ class uniform_chain {
       open.pop_back();
       node const& here = tree[now.number];
       if (now.is_drop) {
-        plan.push_back({chain_action_kind::drop, tier::memory, now.from});
+        plan.push_back(chain_actions::drop(now.from));
       } else if (here.left == 0) {
         append_records(plan, now.from, now.from + here.stages);
         append_adjoints(plan, now.from, now.from + here.stages);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/chain.hpp>
+#include <cairn/core/detail/chain_walk.hpp>
 #include <cairn/core/detail/replay_ledger.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/table.hpp>
@@ -14,7 +15,9 @@ namespace cairn::detail {
 /// Nobody asked for one.
 struct no_chain_replay {
   template <class Chain>
-  void obeyed(Chain const&, chain_action const&) const noexcept {}
+  void made(Chain const&, step_index) const noexcept {}
+  template <class Chain>
+  void kept(Chain const&, step_index) const noexcept {}
 };
 
 /// Compares each state that is made again with `every_step`. With `checkpoints` those at which a stretch of stages that is run again ends: what
@@ -30,35 +33,39 @@ class chain_replay {
     if (mode == replay_check::checkpoints) choose(actions, stages);
   }
 
-  /// Behind each action.
+  /// State i has been made, by a run of the stage before it.
   /// \throws nondeterminism_error   where a state is not what it was at first   \throws invalid_call   where its bytes cannot be told
   template <class Chain>
-  void obeyed(Chain const& run, chain_action const& a) {
+  void made(Chain const& run, step_index i) {
     if (mode_ == replay_check::off) return;
-    using enum chain_action_kind;
-    bool const made = a.kind == forward || a.kind == record;
-    step_index const i = made ? a.stage + 1 : a.stage;
-    if (!made && a.kind != save && a.kind != load) return;
-    if (made && a.stage != last_) from_ = a.stage;
+    if (i - 1 != last_) from_ = i - 1;
     last_ = i;
-    if (made && mode_ == replay_check::checkpoints && chosen_[std::size_t(i)] == 0) return;
+    if (mode_ == replay_check::checkpoints && chosen_[std::size_t(i)] == 0) return;
+    if (!agrees(run, i)) ledger_.fail(i, mode_ == replay_check::every_step ? i - 1 : from_);
+  }
+  /// State i has been saved, or has been brought back.   \throws nondeterminism_error, invalid_call   as `made`
+  template <class Chain>
+  void kept(Chain const& run, step_index i) {
+    if (mode_ == replay_check::off) return;
+    last_ = i;
+    if (!agrees(run, i)) ledger_.fail_brought_back(i);
+  }
+
+ private:
+  /// Compares state i with what it was at first.
+  template <class Chain>
+  [[nodiscard]] bool agrees(Chain const& run, step_index i) {
     state_hash hash;
     if (!run.is_hashable(i) || !run.visit(i, [](void* sum, void const* bytes, std::size_t size) { (*static_cast<state_hash*>(sum))(bytes, size); }, &hash))
       throw invalid_call{who_, "the replay check cannot tell the bytes of a state", {{"state", i}},
                          "give its type a member visit_buffers(f), specialise cairn::state_traits with visit_buffers(state, f), or leave the check out"};
-    if (ledger_.note(i, hash.value())) {
-      from_ = i;
-      return;
-    }
-    if (made) ledger_.fail(i, mode_ == replay_check::every_step ? i - 1 : from_);
-    ledger_.fail_brought_back(i);
+    if (!ledger_.note(i, hash.value())) return false;
+    from_ = i;
+    return true;
   }
-
- private:
   /// Marks the last state of each stretch that has been made before.
   template <class Actions>
   void choose(Actions const& actions, step_index stages) {
-    using enum chain_action_kind;
     chosen_.assign(std::size_t(stages) + 1, 0);
     table<unsigned char> made(std::size_t(stages) + 1);
     step_index again = -1, last = -1;
@@ -66,11 +73,11 @@ class chain_replay {
       if (again >= 0) chosen_[std::size_t(again)] = 1;
       again = -1;
     };
-    chain_action const* const list = actions.data();
+    action const* const list = actions.data();
     for (std::size_t k = 0; k < actions.size(); ++k) {
-      if (list[k].kind != forward && list[k].kind != record) continue;
-      step_index const i = list[k].stage + 1;
-      if (list[k].stage != last) end_stretch();
+      if (!runs_stage(list[k])) continue;
+      step_index const i = list[k].to;
+      if (list[k].from != last) end_stretch();
       if (made[std::size_t(i)] != 0) again = i;
       made[std::size_t(i)] = 1;
       last = i;

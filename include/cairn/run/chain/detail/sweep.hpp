@@ -1,6 +1,7 @@
 #pragma once
-/// \file sweep.hpp  Obeys the actions of a plan for a chain: the one loop of its sweeps.
+/// \file sweep.hpp  What a chain brings to the one loop of all sweeps: a walk over its plan, its states, its way back.
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/chain.hpp>
@@ -9,39 +10,39 @@
 #include <cairn/core/event.hpp>
 #include <cairn/run/chain/store.hpp>
 #include <cairn/run/detail/execute.hpp>
+#include <cairn/store/store.hpp>
 
 namespace cairn::detail {
 
 /// A list of actions in memory.
 template <class P>
-concept chain_actions = requires(P const& list) {
-  { list.data() } -> std::convertible_to<chain_action const*>;
+concept action_list = requires(P const& list) {
+  { list.data() } -> std::convertible_to<action const*>;
   { list.size() } -> std::convertible_to<std::size_t>;
 };
 /// A list of actions, or what has one called `actions`.
 template <class P>
-concept chain_plan_like = chain_actions<P> || requires(P const& plan) { requires chain_actions<std::remove_cvref_t<decltype(plan.actions)>>; };
+concept chain_plan_like = action_list<P> || requires(P const& plan) {
+  requires action_list<std::remove_cvref_t<decltype(plan.actions)>>;
+};
 template <chain_plan_like P>
 [[nodiscard]] constexpr auto const& actions_in(P const& plan) noexcept {
-  if constexpr (chain_actions<P>) return plan;
+  if constexpr (action_list<P>) return plan;
   else return plan.actions;
 }
 
-/// What observers see of an action of a chain, in the words of loops: stages are steps, and each state and tape has its number for a slot.
-[[nodiscard]] constexpr action seen_as(chain_action const& a) noexcept {
-  step_index const i = a.stage;
-  switch (a.kind) {
-    case chain_action_kind::forward: return {action_kind::advance, tier::memory, content::state, no_slot, i, i + 1};
-    case chain_action_kind::record: return {action_kind::record, tier::memory, content::tape, i, i, i + 1};
-    case chain_action_kind::drop: return {action_kind::drop, a.where, content::state, i, 0, 0};
-    case chain_action_kind::drop_tape: return {action_kind::drop, tier::memory, content::tape, i, 0, 0};
-    case chain_action_kind::loss: return {action_kind::turn, tier::memory, content::state, no_slot, i, i};
-    case chain_action_kind::backward: return {action_kind::reverse, tier::memory, content::tape, i, i, i + 1};
-    case chain_action_kind::save: return {action_kind::save, a.where, content::state, i, i, 0};
-    case chain_action_kind::load: break;
-  }
-  return {action_kind::load, a.where, content::state, i, i, 0};
-}
+/// Walks a list that its owner keeps.
+class list_cursor {
+ public:
+  template <action_list Actions>
+  explicit list_cursor(Actions const& actions) noexcept : at_{actions.data()}, end_{at_ + actions.size()} {}
+  /// The next action; `done` behind the last.
+  [[nodiscard]] action next() noexcept { return at_ != end_ ? *at_++ : action{}; }
+
+ private:
+  action const* at_;
+  action const* end_;
+};
 
 /// \throws invalid_schedule, invalid_plan   where the stages could not obey it
 template <class Chain, class Store, class Actions, class Stages>
@@ -49,84 +50,118 @@ void check_chain_plan(Actions const& actions, Stages& stages, char const* who) {
   step_index const count = Chain::count_of(stages);
   if (count < 0) throw invalid_plan{who, "the number of stages is negative", {{"stages", count}}, "give 0 or more"};
   chain_walk walk{count, named_tiers::every(), who};
-  chain_action const* const list = actions.data();
+  action const* const list = actions.data();
   for (std::size_t k = 0; k < actions.size(); ++k) {
-    chain_action const& a = list[k];
-    bool const reads = a.kind == chain_action_kind::backward && a.stage >= 0 && a.stage < count && Chain::needs_state(stages, a.stage);
-    walk.check(a, reads);
+    action const& a = list[k];
+    bool const reverses = a.kind == action_kind::reverse && a.from >= 0 && a.from < count;
+    walk.check(a, reverses && Chain::needs_state(stages, a.from));
     if constexpr (std::is_same_v<Store, no_chain_store>)
-      if (a.kind == chain_action_kind::save)
-        throw invalid_plan{who, "the plan saves states to another tier, and there is no store for them", {{"action", k}, {"state", a.stage}, {"tier", int(a.where)}},
+      if (a.kind == action_kind::save)
+        throw invalid_plan{who, "the plan saves states to another tier, and there is no store for them",
+                           {{"action", k}, {"state", a.from}, {"tier", int(a.where)}},
                            "hand over a store with save, load and drop behind the seed, or use a plan for memory alone"};
     walk.apply(a);
   }
   walk.finish();
 }
 
-/// Shows the observer an action; the live state is the one that it starts from, or after a run of a stage the one that this made.
-template <class Chain, class Observer>
-void tell_of_action(Chain const& run, chain_action const& a, phase where, moment when, Observer& observer) {
-  struct look {
-    Chain const* run;
-    step_index live;
-  };
-  bool const made = when == moment::after && (a.kind == chain_action_kind::forward || a.kind == chain_action_kind::record);
-  look const at{&run, a.stage + (made ? 1 : 0)};
-  event::source const source{&at, [](void const* seen) { return static_cast<look const*>(seen)->run->bytes(); },
-                             [](void const* seen, event::sink sink, void* context) {
-                               auto const& [of, live] = *static_cast<look const*>(seen);
-                               return of->visit(live, sink, context);
-                             },
-                             clock_of<Observer>()};
-  action const what = seen_as(a);
-  observer(event{what, where, when, source});
-}
+/// The states of one sweep over a chain, each in the place of its number: those on other tiers in the caller's store. A replay check
+/// looks at each one that is made, saved or brought back.   \tparam Memory  `chain_list` or `chain_tuple`
+template <class Memory, class Store, class Replay>
+class chain_states {
+  static constexpr bool stores = !std::is_same_v<Store, no_chain_store>;
 
-/// One sweep; what throws leaves through here, and is noted.
-template <class Chain, class Actions, class Seed, class Store, class Observer, class Replay>
-void obey_chain_plan(Chain& run, step_index stages, Actions const& actions, Seed&& seed, [[maybe_unused]] Store& store,
-                     [[maybe_unused]] Observer& observer, sweep_failure& failure, Replay& replay) {
-  [[maybe_unused]] saved_in<Store> saved{store, stages};
-  bool turned = false;
-  chain_action const* const list = actions.data();
-  chain_action const* a = list;
-  auto const phase_of = [&] { return a->kind == chain_action_kind::backward ? phase::reverse : turned ? phase::recompute : phase::forward; };
-  try {
-    for (; a != list + actions.size(); ++a) {
-      if constexpr (observed<Observer>) tell_of_action(run, *a, phase_of(), moment::before, observer);
-      switch (a->kind) {
-        case chain_action_kind::forward: run.forward(a->stage); break;
-        case chain_action_kind::record: run.record(a->stage); break;
-        case chain_action_kind::drop:
-          if constexpr (!std::is_same_v<Store, no_chain_store>) {
-            if (a->where != tier::memory) {
-              store.drop(a->where, a->stage);
-              saved.forget(a->where, a->stage);
-              break;
-            }
-          }
-          run.drop(a->stage);
-          break;
-        case chain_action_kind::drop_tape: run.drop_tape(a->stage); break;
-        case chain_action_kind::loss: run.loss(std::forward<Seed>(seed)); break;
-        case chain_action_kind::backward: run.backward(a->stage); break;
-        case chain_action_kind::save:
-          if constexpr (!std::is_same_v<Store, no_chain_store>) {
-            run.save(store, a->where, a->stage);
-            saved.note(a->where, a->stage);
-          }
-          break;
-        case chain_action_kind::load:
-          if constexpr (!std::is_same_v<Store, no_chain_store>) run.load(store, a->where, a->stage);
-          break;
-      }
-      replay.obeyed(run, *a);
-      if constexpr (observed<Observer>) tell_of_action(run, *a, phase_of(), moment::after, observer);
-      turned = turned || a->kind == chain_action_kind::loss;
+ public:
+  chain_states(Memory& memory, Store& store, step_index stages, Replay& replay)
+      : memory_{memory}, store_{store}, saved_{store, stages}, replay_{replay} {}
+
+  template <class Step>
+  void advance(Step&, step_index from, step_index to, step_index&) {
+    memory_.forward(from);
+    replay_.made(memory_, to);
+  }
+  void record(step_index from) {
+    memory_.record(from);
+    replay_.made(memory_, from + 1);
+  }
+  void save(place where, step_index i) {
+    if constexpr (stores) {
+      memory_.save(store_, where.where, i);
+      saved_.note(where.where, i);
+      replay_.kept(memory_, i);
     }
-  } catch (...) {
-    failure = {true, phase_of(), seen_as(*a), a->stage};
-    throw;
+  }
+  [[nodiscard]] bool load(place where, step_index i) {
+    if constexpr (stores) {
+      memory_.load(store_, where.where, i);
+      replay_.kept(memory_, i);
+    }
+    return true;
+  }
+  void load_initial() noexcept {}  // it never leaves
+  void drop(place where) {
+    if constexpr (stores) {
+      if (where.where != tier::memory) {
+        store_.drop(where.where, where.slot);
+        return saved_.forget(where.where, where.slot);
+      }
+    }
+    memory_.drop(where.slot);
+  }
+
+  [[nodiscard]] Memory& memory() noexcept { return memory_; }
+  [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
+  /// The state that an action starts from, or behind a run of a stage the one that this made.
+  bool visit(action const& a, moment when, event::sink sink, void* context) const {
+    return memory_.visit(when == moment::after && runs_stage(a) ? a.to : a.from, sink, context);
+  }
+
+ private:
+  Memory& memory_;
+  Store& store_;
+  [[no_unique_address]] saved_in<Store> saved_;
+  Replay& replay_;
+};
+
+/// The loss and the way back of a chain, whose stages hold their own adjoints.
+template <class Seed>
+struct chain_way_back : no_hooks {
+  explicit chain_way_back(Seed&& given) noexcept : seed{std::forward<Seed>(given)} {}
+  Seed&& seed;
+
+  template <class States>
+  std::uint64_t turn(States& states, action const&, step_index&) {
+    states.memory().loss(std::forward<Seed>(seed));
+    return 0;
+  }
+  template <class States>
+  std::uint64_t record(States& states, action const& a) {
+    states.record(a.from);
+    return 1;
+  }
+  template <class States>
+  std::uint64_t reverse(States& states, action const& a) {
+    states.memory().backward(a.from);
+    return 0;
+  }
+  template <class States>
+  void drop_tape(States& states, slot_index tape) noexcept { states.memory().drop_tape(tape); }
+};
+
+/// One sweep; what throws leaves through here, and is noted in `failure`.
+template <class Memory, class Stages, class Actions, class Seed, class Store, class Observer, class Replay>
+void obey_chain_plan(Memory& memory, Stages& stages, Actions const& actions, Seed&& seed, Store& store, Observer& observer,
+                     sweep_failure& failure, Replay& replay) {
+  chain_states<Memory, Store, Replay> states{memory, store, Memory::count_of(stages), replay};
+  chain_way_back<Seed> user{std::forward<Seed>(seed)};
+  list_cursor walk{actions};
+  sweep_status status;
+  struct note {
+    sweep_failure& failure;
+    sweep_status const& status;
+    ~note() { failure = status.failure; }
+  } const noted{failure, status};
+  while (execute(walk, states, stages, user, observer, status) != stop_reason::done) {
   }
 }
 
