@@ -40,7 +40,7 @@ EXTENDS = {
                    "core/detail/text", "plan/loop/detail/workload", "run/detail/execute", "run/detail/timings"],
     "adapt/nlohmann_json": ["plan/text/detail/read_actions"],
     "adapt/nvtx": ["core/detail/text"],
-    "adapt/torch": ["core/detail/chain_walk", "core/detail/refused", "core/detail/state_hash", "plan/chain/detail/chain_model"],
+    "adapt/torch": ["core/detail/chain_walk", "core/detail/refused", "core/detail/state_hash", "plan/chain/detail/chain_model", "run/detail/execute"],
 }
 # Texts and programs that show what a user writes.
 USERS = ("README.md", "docs/**/*.md", "examples/**/*", "tools/**/*", "benchmarks/**/*")

@@ -23,6 +23,7 @@
 #include <cairn/core/replay_check.hpp>
 #include <cairn/run/detail/execute.hpp>
 #include <cairn/run/workspace.hpp>
+#include <cairn/store/store.hpp>
 
 namespace cairn {
 
@@ -91,31 +92,11 @@ class device_sweep {
       begin(plan);
       try {
         start_from(start, initial_is_free(plan));
-        detail::host_loads<cursor_of<P>> ahead{plan.walk(), {form, initial_is_free(plan)}, frames_.count()};
         cursor_of<P> cursor = plan.walk();
-        for (std::int64_t now = 0;; ++now) {
-          action const a = cursor.next();
-          tell(observer, a, moment::before);
-          fetch_ahead(ahead, now);
-          switch (a.kind) {
-            case action_kind::advance: run<form>(step, live_, a.from, a.to); break;
-            case action_kind::save: save(a); break;
-            case action_kind::load: load(ahead, a, now); break;
-            case action_kind::drop: drop(a.slot); break;
-            case action_kind::turn:
-              turn<form>(step, a, [&](State const& last) { seed(last, bar, streams_.of(detail::lane::compute)); });
-              turned_ = true;
-              break;
-            case action_kind::reverse:
-              adjoint(std::as_const(frames_.state(live_)), bar, a.from, streams_.of(detail::lane::compute));
-              streams_.put(detail::lane::compute);
-              check_launches("a launch of the adjoint failed", {"step", a.from});
-              if (ledger_.on()) ledger_.reversed(a.from);
-              break;
-            default: break;
-          }
-          tell(observer, a, moment::after);
-          if (a.kind == action_kind::done) break;
+        detail::host_loads<cursor_of<P>> ahead{plan.walk(), {form, initial_is_free(plan)}, frames_.count()};
+        obeyed<form, cursor_of<P>, StepF, SeedF, AdjointF, Bar> sweep{*this, ahead, step, seed, adjoint, bar};
+        detail::sweep_status status;
+        while (detail::execute(cursor, sweep, step, sweep, observer, status) != detail::stop_reason::done) {
         }
         streams_.after_all(detail::lane::compute, detail::lane::down);
         streams_.after_all(detail::lane::compute, detail::lane::up);
@@ -205,15 +186,58 @@ class device_sweep {
     if (stands_apart) frames_.keep(initial_ = live_);
     if (ledger_.on() && !ledger_.kept(ledger_.initial_place(), 0, hash_of(live_, 0))) ledger_.fail_brought_back(0);
   }
-  template <class Observer>
-  void tell([[maybe_unused]] Observer& observer, [[maybe_unused]] action const& a, [[maybe_unused]] moment when) const {
-    if constexpr (detail::observed<std::remove_cvref_t<Observer>>) {
-      event::source const source{this, [](void const* sweep) { return static_cast<device_sweep const*>(sweep)->bytes_made(); },
-                                 [](void const*, event::sink, void*) { return false; }, detail::clock_of<std::remove_cvref_t<Observer>>()};
-      phase const where = !turned_ || a.kind == action_kind::turn ? phase::forward : a.kind == action_kind::reverse ? phase::reverse : phase::recompute;
-      observer(event{a, where, when, source});
+  /// What `execute` asks for: the states of this sweep, and its way back. The host waits for nothing, so before each action it looks
+  /// whether the next state from the host can be fetched.
+  template <step_form Form, class Cursor, class Step, class Seed, class Adjoint, class Bar>
+  class obeyed : public detail::no_hooks {
+   public:
+    obeyed(device_sweep& sweep, detail::host_loads<Cursor>& ahead, Step& step, Seed& seed, Adjoint& adjoint, Bar& bar)
+        : sweep_{sweep}, ahead_{ahead}, step_{step}, seed_{seed}, adjoint_{adjoint}, bar_{bar} {}
+
+    void advance(Step& step, step_index from, step_index to, step_index&) {
+      begin().template run<Form>(step, sweep_.live_, from, to);
     }
-  }
+    void save(place where, step_index i) { begin().save(where, i); }
+    [[nodiscard]] bool load(place where, step_index i) {
+      begin().load(ahead_, where, i, now_);
+      return true;
+    }
+    void load_initial() { begin().load(ahead_, {}, 0, now_); }
+    void drop(place where) { begin().drop(where.slot); }
+    [[nodiscard]] std::size_t bytes() const noexcept { return sweep_.bytes_made(); }
+    /// Their bytes are on the device.
+    [[nodiscard]] bool visit(action const&, moment, event::sink, void*) const noexcept { return false; }
+
+    std::uint64_t turn(obeyed&, action const& a, step_index&) {
+      begin().template turn<Form>(step_, a, [&](State const& last) { seed_(last, bar_, compute()); });
+      sweep_.turned_ = true;
+      return std::uint64_t(a.to - a.from);
+    }
+    std::uint64_t reverse(obeyed&, action const& a) {
+      begin();
+      adjoint_(std::as_const(sweep_.frames_.state(sweep_.live_)), bar_, a.from, compute());
+      sweep_.streams_.put(detail::lane::compute);
+      sweep_.check_launches("a launch of the adjoint failed", {"step", a.from});
+      if (sweep_.ledger_.on()) sweep_.ledger_.reversed(a.from);
+      return 0;
+    }
+
+   private:
+    [[nodiscard]] stream compute() { return sweep_.streams_.of(detail::lane::compute); }
+    device_sweep& begin() {
+      sweep_.fetch_ahead(ahead_, ++now_);
+      return sweep_;
+    }
+
+    device_sweep& sweep_;
+    detail::host_loads<Cursor>& ahead_;
+    Step& step_;
+    Seed& seed_;
+    Adjoint& adjoint_;
+    Bar& bar_;
+    std::int64_t now_ = -1;  // the action under way
+  };
+
   [[nodiscard]] std::size_t bytes_made() const noexcept { return std::size_t(frames_.count()) * frame_bytes(); }
 
   void release(frame_id& frame) noexcept {
@@ -318,14 +342,14 @@ class device_sweep {
     handle = target;
   }
 
-  void save(action const& a) {
-    auto& place = places_[std::size_t(a.slot)];
-    place = {live_, a.from, a.where == tier::host};
-    if (ledger_.on() && !ledger_.kept(a.slot, a.from, hash_of(live_, a.from))) ledger_.fail(a.from);
-    if (!place.on_host) return frames_.keep(live_);
-    place.number = slots_.take();
+  void save(place where, step_index i) {
+    auto& there = places_[std::size_t(where.slot)];
+    there = {live_, i, where.where == tier::host};
+    if (ledger_.on() && !ledger_.kept(where.slot, i, hash_of(live_, i))) ledger_.fail(i);
+    if (!there.on_host) return frames_.keep(live_);
+    there.number = slots_.take();
     frames_.order_read(live_, streams_);
-    frames_.set_copy(live_, slots_.save(place.number, std::as_const(frames_.state(live_)), streams_));
+    frames_.set_copy(live_, slots_.save(there.number, std::as_const(frames_.state(live_)), streams_));
   }
   void drop(slot_index slot) {
     auto& place = places_[std::size_t(slot)];
@@ -334,10 +358,11 @@ class device_sweep {
     place = {};
   }
   template <class Ahead>
-  void load(Ahead& ahead, action const& a, std::int64_t now) {
-    if (a.slot != no_slot && places_[std::size_t(a.slot)].on_host) load_from_host(ahead, a, now);
-    else load_kept(a.slot == no_slot ? initial_ : places_[std::size_t(a.slot)].number);
-    compare_brought_back(a.slot == no_slot ? ledger_.initial_place() : a.slot, a.from);
+  void load(Ahead& ahead, place where, step_index i, std::int64_t now) {
+    slot_index const slot = where.slot;
+    if (slot != no_slot && places_[std::size_t(slot)].on_host) load_from_host(ahead, slot, i, now);
+    else load_kept(slot == no_slot ? initial_ : places_[std::size_t(slot)].number);
+    compare_brought_back(slot == no_slot ? ledger_.initial_place() : slot, i);
   }
   void load_kept(frame_id kept) {
     frames_.keep(kept);
@@ -345,16 +370,16 @@ class device_sweep {
     live_ = kept;
   }
   template <class Ahead>
-  void load_from_host(Ahead& ahead, action const& a, std::int64_t now) {
-    bool const is_next = ahead.is_next(a.slot, a.from);
+  void load_from_host(Ahead& ahead, slot_index slot, step_index i, std::int64_t now) {
+    bool const is_next = ahead.is_next(slot, i);
     frame_id& waiting = is_next ? next_ : current_;
     if (waiting != no_frame) {
       release(live_);
       live_ = std::exchange(waiting, no_frame);
-    } else if (frames_.at(live_) != a.from) {
+    } else if (frames_.at(live_) != i) {
       release(live_);
       live_ = one_by([&] { return frames_.take_for_copy(); });
-      fetch(live_, a.slot, a.from);
+      fetch(live_, slot, i);
     }
     frames_.after_copy_to_device(live_, streams_);
     if (is_next) {

@@ -16,10 +16,13 @@
 #include <cairn/adapt/torch/detail/pinned_copy.hpp>
 #include <cairn/adapt/torch/detail/read_watch.hpp>
 #include <cairn/core/action.hpp>
+#include <cairn/core/event.hpp>
+#include <cairn/run/detail/execute.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/online.hpp>
 #include <cairn/schedule/revolve.hpp>
+#include <cairn/store/store.hpp>
 
 namespace cairn::detail {
 
@@ -69,24 +72,14 @@ class loop_sweep {
     generator_use const drawing{body.options.rng()};
     drawing_ = &drawing;
     body.set_blocks(plan_.leaf(), body.steps);
-    for (;;) {
-      auto const a = cursor_.next();
-      switch (a.kind) {
-        case action_kind::advance: run_first(body, live_, a); break;
-        case action_kind::turn: {
-          auto last = live_;
-          if (a.from < a.to) remember_generators(body);
-          live_from_ = a.from;
-          live_versions_ = versions_of(live_);
-          run_first(body, last, a);
-          copies_->finish();
-          body.knows_all_steps = learning_;
-          body.note_drawn(drawing);
-          return last;
-        }
-        default: keep_or_give_up(body, a);
-      }
-    }
+    forward_half half{*this, body};
+    no_observer nobody;
+    sweep_status status;
+    (void)execute(cursor_, half, body, half, nobody, status);  // up to the turn
+    copies_->finish();
+    body.knows_all_steps = learning_;
+    body.note_drawn(drawing);
+    return std::move(half.last);
   }
 
   /// The same as long as `goes_on` says so of the state behind a step, with a plan over blocks of `size` steps. Each block runs before it is known
@@ -133,28 +126,84 @@ class loop_sweep {
     drawing.put_back(generators_);
     loop_gradients sums{std::move(bars), tensor_list(body.captures.size()), like_series(body.inputs)};
     auto const outside = body.captures.new_gate();
-    auto const any_defined = [](tensor_list const& list) {
-      return std::any_of(list.begin(), list.end(), [](at::Tensor const& t) { return t.defined(); });
-    };
-    bool const outputs_count = any_defined(tensors_of_series(outputs));
-    part_flags entered(outputs.size(), false);
-    for (bool open = true; open && (outputs_count || any_defined(sums.state));) {
-      auto const a = cursor_.next();
-      switch (a.kind) {
-        case action_kind::advance: run_again(body, a); break;
-        case action_kind::reverse: pull_back(body, a, outside, wanted, outputs, entered, sums); break;
-        case action_kind::done: open = false; break;
-        default: keep_or_give_up(body, a);
-      }
-    }
+    backward_half half{*this, body, wanted, outputs, outside, sums};
+    no_observer nobody;
+    sweep_status status;
+    if (!half.pauses()) (void)execute(cursor_, half, body, half, nobody, status);
     drawing.check(body.who);
     return sums;
   }
 
  private:
-  void run_first(loop_body& body, tensor_list& x, action const& a) {
-    if (auto const& look = body.options.callbacks().run_forward; look && a.from < a.to) look(a.from, a.to);
-    for (auto i = a.from; i < a.to; ++i) x = first_run(body, x, i);
+  /// What `execute` asks of either half for the states that are kept.
+  class half_sweep : public no_hooks {
+   public:
+    half_sweep(loop_sweep& sweep, loop_body const& body) : sweep_{sweep}, body_{body} {}
+    void save(place where, step_index) {
+      sweep_.remember_generators(body_);
+      sweep_.save(body_, std::size_t(where.slot));
+    }
+    [[nodiscard]] bool load(place where, step_index i) {
+      sweep_.load(body_, std::size_t(where.slot), i);
+      return true;
+    }
+    void load_initial() { sweep_.load_initial(body_); }
+    void drop(place where) { sweep_.drop(std::size_t(where.slot)); }
+
+   protected:
+    loop_sweep& sweep_;
+    loop_body const& body_;
+  };
+  /// Up to the turn, which makes the last state.
+  class forward_half : public half_sweep {
+   public:
+    forward_half(loop_sweep& sweep, loop_body& body) : half_sweep{sweep, body}, running_{body} {}
+    tensor_list last;
+
+    void advance(loop_body&, step_index from, step_index to, step_index&) {
+      sweep_.run_first(running_, sweep_.live_, from, to);
+    }
+    std::uint64_t turn(forward_half&, action const& a, step_index&) {
+      last = sweep_.live_;
+      if (a.from < a.to) sweep_.remember_generators(body_);
+      sweep_.live_from_ = a.from;
+      sweep_.live_versions_ = versions_of(sweep_.live_);
+      sweep_.run_first(running_, last, a.from, a.to);
+      return std::uint64_t(a.to - a.from);
+    }
+
+   private:
+    loop_body& running_;
+  };
+  /// The way back, as far as there are gradients.
+  class backward_half : public half_sweep {
+   public:
+    backward_half(loop_sweep& sweep, loop_body const& body, wanted_gradients const& wanted, series_list const& outputs,
+                  std::shared_ptr<gate> const& outside, loop_gradients& sums)
+        : half_sweep{sweep, body}, wanted_{wanted}, outputs_{outputs}, outside_{outside}, sums_{sums},
+          entered_(outputs.size(), false), outputs_count_{any_defined(tensors_of_series(outputs))} {}
+    void advance(loop_body const&, step_index from, step_index to, step_index&) { sweep_.run_again(body_, from, to); }
+    std::uint64_t reverse(backward_half&, action const& a) {
+      sweep_.pull_back(body_, a, outside_, wanted_, outputs_, entered_, sums_);
+      return 0;
+    }
+    [[nodiscard]] bool pauses() const { return !outputs_count_ && !any_defined(sums_.state); }
+
+   private:
+    [[nodiscard]] static bool any_defined(tensor_list const& list) {
+      return std::any_of(list.begin(), list.end(), [](at::Tensor const& t) { return t.defined(); });
+    }
+    wanted_gradients const& wanted_;
+    series_list const& outputs_;
+    std::shared_ptr<gate> const& outside_;
+    loop_gradients& sums_;
+    part_flags entered_;
+    bool outputs_count_;
+  };
+
+  void run_first(loop_body& body, tensor_list& x, step_index from, step_index to) {
+    if (auto const& look = body.options.callbacks().run_forward; look && from < to) look(from, to);
+    for (auto i = from; i < to; ++i) x = first_run(body, x, i);
   }
   [[nodiscard]] tensor_list first_run(loop_body& body, tensor_list const& x, step_index i) {
     if (!learning_) return body.run_first(x, i);
@@ -169,15 +218,15 @@ class loop_sweep {
     remember_generators(body);
     ahead = live_;
     for (step_index left = size; left > 0; --left) {
-      run_first(body, ahead, {action_kind::advance, tier::memory, content::state, no_slot, i, i + 1});
+      run_first(body, ahead, i, i + 1);
       if (!goes_on(ahead, ++i)) return false;
     }
     return true;
   }
-  void run_again(loop_body const& body, action const& a) {
-    if (auto const& look = body.options.callbacks().run_forward) look(a.from, a.to);
-    live_ = body.run_again(std::move(live_), a.from, a.to);
-    body.count(&StepStats::recompute, a.to - a.from);
+  void run_again(loop_body const& body, step_index from, step_index to) {
+    if (auto const& look = body.options.callbacks().run_forward) look(from, to);
+    live_ = body.run_again(std::move(live_), from, to);
+    body.count(&StepStats::recompute, to - from);
   }
   /// Gradients with respect to state a.to become those to state a.from. The sums so far enter the engine as roots: gradients are added in the order
   /// of a plain loop. An output that is a part of state a.from enters with the step behind it, for the same reason; `entered` says so to the next
@@ -241,41 +290,43 @@ class loop_sweep {
     for (std::size_t k = 0; k < live_.size(); ++k)
       if (version_of(live_[k]) != live_versions_[k]) loop_slot::throw_changed(who, live_from_, k);
   }
-  void keep_or_give_up(loop_body const& body, action const& a) {
-    if (a.kind == action_kind::save) remember_generators(body);
-    keep(body, a);
-  }
+  /// Of a loop of unknown length: what the walk said before a block that has run by now.
   /// \pre for a save, the generators are remembered
   void keep(loop_body const& body, action const& a) {
-    auto const slot = std::size_t(a.slot);
-    if (a.kind == action_kind::save) {
-      if (slots_.size() <= slot) slots_.resize(slot + 1);
-      auto& kept = slots_[slot];
-      kept.put(live_, body.initial, generators_, {body.options.slots(), body.options.offload()}, *copies_);
-      ++kept_;
-      bytes_ += kept.bytes();
-      body.count(&StepStats::offload_bytes, kept.pinned_bytes());
-      if (auto const& stats = body.options.stats()) {
-        stats->slots_peak = (std::max)(stats->slots_peak, kept_);
-        stats->bytes_peak = (std::max)(stats->bytes_peak, bytes_);
-      }
-    } else if (a.kind == action_kind::drop) {
-      --kept_;
-      bytes_ -= slots_[slot].bytes();
-      slots_[slot].drop();
-    } else if (a.slot == no_slot) {
-      live_.clear();
-      for (auto const& part : body.initial) {
-        if (part.value.defined() && !part.unchanged()) loop_slot::throw_changed(body.who, 0, live_.size());
-        live_.push_back(part.value);
-      }
-      drawing_->put_back(body.around.generators);
-    } else {
-      live_.clear();
-      live_ = slots_[slot].get(body.who, a.from);
-      body.count(&StepStats::offload_bytes, slots_[slot].pinned_bytes());
-      drawing_->put_back(slots_[slot].generators());
+    if (a.kind == action_kind::save) save(body, std::size_t(a.slot));
+    else drop(std::size_t(a.slot));
+  }
+  /// \pre the generators are remembered
+  void save(loop_body const& body, std::size_t slot) {
+    if (slots_.size() <= slot) slots_.resize(slot + 1);
+    auto& kept = slots_[slot];
+    kept.put(live_, body.initial, generators_, {body.options.slots(), body.options.offload()}, *copies_);
+    ++kept_;
+    bytes_ += kept.bytes();
+    body.count(&StepStats::offload_bytes, kept.pinned_bytes());
+    if (auto const& stats = body.options.stats()) {
+      stats->slots_peak = (std::max)(stats->slots_peak, kept_);
+      stats->bytes_peak = (std::max)(stats->bytes_peak, bytes_);
     }
+  }
+  void drop(std::size_t slot) {
+    --kept_;
+    bytes_ -= slots_[slot].bytes();
+    slots_[slot].drop();
+  }
+  void load_initial(loop_body const& body) {
+    live_.clear();
+    for (auto const& part : body.initial) {
+      if (part.value.defined() && !part.unchanged()) loop_slot::throw_changed(body.who, 0, live_.size());
+      live_.push_back(part.value);
+    }
+    drawing_->put_back(body.around.generators);
+  }
+  void load(loop_body const& body, std::size_t slot, step_index i) {
+    live_.clear();
+    live_ = slots_[slot].get(body.who, i);
+    body.count(&StepStats::offload_bytes, slots_[slot].pinned_bytes());
+    drawing_->put_back(slots_[slot].generators());
   }
   [[nodiscard]] loop_watch::scope watch_forward(loop_body const& body) const {
     return {watch_, loop_watch::half::forward, watch_ ? generator_tensors(body) : tensor_list{}};
