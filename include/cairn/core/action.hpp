@@ -111,6 +111,16 @@ using cursor_of = std::remove_cvref_t<decltype(std::declval<P const&>().walk())>
 template <class P>
 concept counted_schedule = schedule<P> && requires(P const& plan) { { plan.counts() } -> std::same_as<schedule_counts>; };
 
+namespace detail {
+/// Calls see(a) for each action of a plan up to `done`, which is left out: for who counts and trusts. `verify` is for plans that may be
+/// wrong.   \pre the walk ends
+template <schedule Plan, class See>
+constexpr void each_action(Plan const& plan, See see) {
+  cursor_of<Plan> cursor = plan.walk();
+  for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) see(a);
+}
+}  // namespace detail
+
 /// Tape slots that a plan may fill at once; 0 unless the plan says otherwise.
 template <schedule P>
 [[nodiscard]] constexpr slot_index tapes_of(P const& plan) {

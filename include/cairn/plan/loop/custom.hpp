@@ -4,7 +4,6 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/action.hpp>
-#include <cairn/core/error.hpp>
 #include <cairn/plan/loop/verify.hpp>
 
 namespace cairn {
@@ -44,12 +43,7 @@ class custom {
 
  private:
   [[nodiscard]] static constexpr schedule_counts checked(Plan const& plan) {
-    verdict const found = check(plan);
-    if (!found)
-      throw invalid_schedule{"cairn::custom", describe(found.reason),
-                             {{"action", found.number}, {"step", found.culprit.from}, {"to", found.culprit.to}, {"slot", found.culprit.slot}},
-                             "actions are counted from 0"};
-    return found.counts;
+    return detail::accepted(check(plan), "cairn::custom", "actions are counted from 0");
   }
 
   Plan plan_;

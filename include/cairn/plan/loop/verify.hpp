@@ -29,24 +29,32 @@ template <schedule Plan>
   return a.kind != action_kind::save || !has_slot_tiers(plan) || slot_tier(plan, a.slot) == a.where;
 }
 
-template <schedule Plan>
-[[nodiscard]] constexpr verdict interpret(Plan const& plan, interpreter machine) {
+/// Plays a plan: the one walk with an interpreter. Whoever writes, draws or counts on the way folds by `see(number, action)`, which is
+/// called for each action that can be obeyed, `done` included.
+template <schedule Plan, class See>
+[[nodiscard]] constexpr verdict interpret(Plan const& plan, interpreter machine, See see) {
   cursor_of<Plan> cursor = plan.walk();
   verdict found;
   for (;; ++found.number) {
     found.culprit = cursor.next();
     found.reason = machine.obey(found.culprit);
     if (found.reason == flaw::none && !on_its_tier(plan, found.culprit)) found.reason = flaw::wrong_tier;
-    if (found.reason != flaw::none || found.culprit.kind == action_kind::done) break;
+    if (found.reason != flaw::none) break;
+    see(found.number, found.culprit);
+    if (found.culprit.kind == action_kind::done) break;
   }
   found.counts = machine.counts();
   return found;
 }
+template <schedule Plan>
+[[nodiscard]] constexpr verdict interpret(Plan const& plan, interpreter machine) {
+  return interpret(plan, machine, [](wide, action const&) {});
+}
 
-[[nodiscard]] constexpr schedule_counts accepted(verdict const& found) {
+constexpr schedule_counts accepted(verdict const& found, char const* who, char const* advice = "") {
   if (found) return found.counts;
-  throw invalid_schedule{"cairn::verify", describe(found.reason),
-                         {{"action", found.number}, {"step", found.culprit.from}, {"to", found.culprit.to}, {"slot", found.culprit.slot}}, ""};
+  action const& a = found.culprit;
+  throw invalid_schedule{who, describe(found.reason), {{"action", found.number}, {"step", a.from}, {"to", a.to}, {"slot", a.slot}}, advice};
 }
 
 }  // namespace detail
@@ -65,12 +73,12 @@ template <schedule Plan>
 /// The totals of the plan.   \throws invalid_schedule   with the number, range and slot of the first action that cannot be obeyed
 template <schedule Plan>
 schedule_counts constexpr verify(Plan const& plan) {
-  return detail::accepted(check(plan));
+  return detail::accepted(check(plan), "cairn::verify");
 }
 /// The totals of a plan that takes over a sweep at `position`.   \throws invalid_schedule
 template <schedule Plan>
 schedule_counts constexpr verify(Plan const& plan, sweep_position const& position) {
-  return detail::accepted(check(plan, position));
+  return detail::accepted(check(plan, position), "cairn::verify");
 }
 
 }  // namespace cairn

@@ -27,20 +27,15 @@ template <schedule Plan>
   step_index const leaf = plan.leaf();
   if (leaf > 0 && plan.steps() / leaf > step_index{most_drawn_actions})
     refuse_to_draw(who, plan.steps(), "actions, more than", wide(plan.steps() / leaf));
-  interpreter machine{limits_of(plan)};
-  cursor_of<Plan> cursor = plan.walk();
   std::vector<action> all;
-  for (wide count = 0;; ++count) {
-    action const a = cursor.next();
-    if (flaw const found = machine.obey(a); found != flaw::none)
-      throw invalid_schedule{who, describe(found), {{"action", count}, {"step", a.from}, {"to", a.to}, {"slot", a.slot}}, ""};
-    if (a.kind == action_kind::done) {
-      if (count > most_drawn_actions) refuse_to_draw(who, plan.steps(), "actions", count);
-      return all;
-    }
-    if (count < most_drawn_actions) all.push_back(a);
-    else if (count == most_counted) refuse_to_draw(who, plan.steps(), "actions, more than", count);
-  }
+  auto const take = [&](wide number, action const& a) {
+    bool const ends = a.kind == action_kind::done;
+    if (ends && number > most_drawn_actions) refuse_to_draw(who, plan.steps(), "actions", number);
+    if (number == most_counted) refuse_to_draw(who, plan.steps(), "actions, more than", number);
+    if (!ends && number < most_drawn_actions) all.push_back(a);
+  };
+  accepted(interpret(plan, interpreter{limits_of(plan)}, take), who);
+  return all;
 }
 
 }  // namespace detail

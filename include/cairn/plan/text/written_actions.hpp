@@ -21,16 +21,12 @@ namespace detail {
 template <schedule Plan, class Write>
 void each_written_action(Plan const& plan, char const* who, Write write) {
   if (plan.leaf() > 0 && plan.steps() / plan.leaf() > most_written_actions) refuse_to_write(who, plan.steps());
-  interpreter machine{limits_of(plan)};
-  cursor_of<Plan> cursor = plan.walk();
-  for (step_index count = 0;; ++count) {
-    action const a = cursor.next();
-    if (flaw const found = machine.obey(a); found != flaw::none)
-      throw invalid_schedule{who, describe(found), {{"action", count}, {"step", a.from}, {"to", a.to}, {"slot", a.slot}}, ""};
-    if (count > most_written_actions) refuse_to_write(who, plan.steps());
-    write(a);
-    if (a.kind == action_kind::done) return;
-  }
+  accepted(interpret(plan, interpreter{limits_of(plan)},
+                     [&](wide number, action const& a) {
+                       if (number > wide{most_written_actions}) refuse_to_write(who, plan.steps());
+                       write(a);
+                     }),
+           who);
 }
 
 }  // namespace detail

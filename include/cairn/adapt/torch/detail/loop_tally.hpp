@@ -16,8 +16,7 @@ namespace cairn::detail {
 class loop_tally {
  public:
   loop_tally(loop_costs const& costs, any_schedule const& plan) : costs_{costs}, slots_(std::size_t(plan.slots()), none) {
-    auto cursor = plan.walk();
-    for (auto a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) {
+    each_action(plan, [&](action const& a) {
       switch (a.kind) {
         case action_kind::advance:
         case action_kind::turn: run(a); break;
@@ -36,7 +35,7 @@ class loop_tally {
           break;
         default: live_ = a.slot == no_slot ? 0 : slots_[std::size_t(a.slot)];
       }
-    }
+    });
   }
   /// The most bytes at once.
   [[nodiscard]] wide peak() const noexcept { return (std::max)(forward_, backward_ + costs_.other_bytes + costs_.gradient_bytes); }

@@ -222,8 +222,7 @@ template <schedule Plan>
 template <schedule Plan>
 [[nodiscard]] constexpr frame_tally tallied(Plan const& plan, sweep_form form, tally_weights weights = {}) {
   frame_tally tally{form, tallied_plan_of(plan, form), weights};
-  auto cursor = plan.walk();
-  for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) tally.obey(a);
+  each_action(plan, [&](action const& a) { tally.obey(a); });
   return tally;
 }
 
