@@ -14,30 +14,31 @@
 #include "support/catch.hpp"
 #include "support/chain_kinds.hpp"
 
-using cairn::block_action;
+using cairn::action;
+namespace block_actions = cairn::block_actions;
 using cairn::block_executor;
 using cairn::block_plan;
 using cairn::chain;
 using cairn::execution_callbacks;
 using cairn::step_index;
-using kind = cairn::block_action_kind;
+using kind = cairn::action_kind;
 
 namespace {
 
 struct trace {
-  std::vector<block_action> seen;
+  std::vector<action> seen;
   [[nodiscard]] execution_callbacks callbacks() {
-    return {.run_forward = [this](step_index first, step_index last) { seen.push_back({kind::forward, first, last}); },
-            .run_backward = [this](step_index first, step_index last) { seen.push_back({kind::backward, first, last}); }};
+    return {.run_forward = [this](step_index first, step_index last) { seen.push_back(block_actions::advance(first, last)); },
+            .run_backward = [this](step_index first, step_index last) { seen.push_back(block_actions::reverse(first, last)); }};
   }
   [[nodiscard]] execution_callbacks with_recorded() {
     auto all = callbacks();
-    all.run_recorded = [this](step_index first, step_index last) { seen.push_back({kind::record, first, last}); };
+    all.run_recorded = [this](step_index first, step_index last) { seen.push_back(block_actions::record(first, last)); };
     return all;
   }
 };
-std::vector<block_action> actions_of_walk(block_plan const& plan) {
-  std::vector<block_action> all;
+std::vector<action> actions_of_walk(block_plan const& plan) {
+  std::vector<action> all;
   auto cursor = plan.walk();
   for (auto a = cursor.next(); a.kind != kind::done; a = cursor.next()) all.push_back(a);
   return all;
@@ -199,8 +200,8 @@ TEST_CASE("an engine of two callbacks sees each block forward, and on the way ba
   block_executor executor;
   executor.configure(10, {.block_size = 4});
   executor.backward(events.callbacks());
-  auto const f = kind::forward, b = kind::backward;
-  CHECK(events.seen == std::vector<block_action>{{f, 0, 4}, {f, 4, 8}, {f, 8, 10}, {b, 8, 10}, {f, 4, 8}, {b, 4, 8}, {f, 0, 4}, {b, 0, 4}});
+  auto const f = block_actions::advance, b = block_actions::reverse;
+  CHECK(events.seen == std::vector<action>{f(0, 4), f(4, 8), f(8, 10), b(8, 10), f(4, 8), b(4, 8), f(0, 4), b(0, 4)});
   CHECK(executor.plan().meta().num_blocks == 3);
   CHECK(executor.notice() == std::string{});
   CHECK_FALSE(executor.failure().failed);
@@ -218,7 +219,7 @@ TEST_CASE("an engine of three callbacks is told which runs keep tapes", "[plan][
       CHECK(events.seen == expected);
       executor.backward(plain.callbacks());
       for (auto& a : expected)
-        if (a.kind == kind::record) a.kind = kind::forward;
+        if (a.kind == kind::record) a = block_actions::advance(a.from, a.to);
       CHECK(plain.seen == expected);
       CHECK(executor.plans_made() == 1);
     }

@@ -9,38 +9,39 @@
 
 #include "support/catch.hpp"
 
-using cairn::block_action;
+using cairn::action;
+namespace block_actions = cairn::block_actions;
 using cairn::block_plan;
 using cairn::stage_range;
 using cairn::step_index;
-using kind = cairn::block_action_kind;
+using kind = cairn::action_kind;
 
 namespace {
 
-std::vector<block_action> walked(block_plan const& plan) {
-  std::vector<block_action> all;
+std::vector<action> walked(block_plan const& plan) {
+  std::vector<action> all;
   auto cursor = plan.walk();
   for (auto a = cursor.next(); a.kind != kind::done; a = cursor.next()) all.push_back(a);
-  CHECK(cursor.next() == block_action{});
+  CHECK(cursor.next() == action{});
   return all;
 }
 
 /// The definition, by recursion: run all children but the last, then reverse the children from the last to the first.
-void reverse(std::vector<step_index> const& starts, std::size_t from, std::size_t to, std::size_t fan_out, int level, std::vector<block_action>& out) {
+void reverse(std::vector<step_index> const& starts, std::size_t from, std::size_t to, std::size_t fan_out, int level, std::vector<action>& out) {
   if (level == 0) {
-    out.push_back({kind::record, starts[from], starts[to]});
-    out.push_back({kind::backward, starts[from], starts[to]});
+    out.push_back(block_actions::record(starts[from], starts[to]));
+    out.push_back(block_actions::reverse(starts[from], starts[to]));
     return;
   }
   std::size_t child = 1;
   for (int k = 1; k < level; ++k) child = std::min(child * fan_out, to - from);
   std::vector<std::size_t> begins;
   for (std::size_t at = from; at < to; at += child) begins.push_back(at);
-  for (std::size_t k = 0; k + 1 < begins.size(); ++k) out.push_back({kind::forward, starts[begins[k]], starts[begins[k + 1]]});
+  for (std::size_t k = 0; k + 1 < begins.size(); ++k) out.push_back(block_actions::advance(starts[begins[k]], starts[begins[k + 1]]));
   for (std::size_t k = begins.size(); k-- > 0;) reverse(starts, begins[k], std::min(begins[k] + child, to), fan_out, level - 1, out);
 }
-std::vector<block_action> expected(std::vector<step_index> const& starts, int levels) {
-  std::vector<block_action> out;
+std::vector<action> expected(std::vector<step_index> const& starts, int levels) {
+  std::vector<action> out;
   if (starts.size() < 2) return out;
   std::size_t const count = starts.size() - 1;
   std::size_t fan_out = 1;
@@ -64,19 +65,19 @@ struct counted {
   std::size_t kept = 0;
   cairn::wide extra = 0;
 };
-counted count(std::vector<block_action> const& actions) {
+counted count(std::vector<action> const& actions) {
   counted c;
   std::set<step_index> kept;
   for (auto const& a : actions) {
-    if (a.kind == kind::backward) {
-      kept.erase(a.first);
+    if (a.kind == kind::reverse) {
+      kept.erase(a.from);
       continue;
     }
-    CHECK((a.first == 0 || kept.contains(a.first)));
+    CHECK((a.from == 0 || kept.contains(a.from)));
     if (a.kind == kind::record) continue;
-    kept.insert(a.last);
+    kept.insert(a.to);
     c.kept = std::max(c.kept, kept.size());
-    c.extra += cairn::wide(a.last - a.first);
+    c.extra += cairn::wide(a.to - a.from);
   }
   CHECK(kept.empty());
   return c;
@@ -155,7 +156,7 @@ TEST_CASE("no stages are no blocks, and levels of none is one block", "[plan][bl
     CHECK(walked(plan).empty());
     CHECK(plan.meta().kept_states == 0);
   }
-  CHECK(walked(block_plan::equal(7, 7, 0)) == std::vector<block_action>{{kind::record, 0, 7}, {kind::backward, 0, 7}});
+  CHECK(walked(block_plan::equal(7, 7, 0)) == std::vector<action>{block_actions::record(0, 7), block_actions::reverse(0, 7)});
 }
 
 TEST_CASE("loops of 2^62 stages and more have blocks without a list", "[plan][block]") {
@@ -165,16 +166,16 @@ TEST_CASE("loops of 2^62 stages and more have blocks without a list", "[plan][bl
   CHECK(plan.meta().kept_states == side - 1);
   CHECK((plan.meta().extra_runs == cairn::wide(huge - side)));
   auto cursor = plan.walk();
-  CHECK(cursor.next() == block_action{kind::forward, 0, side});
-  CHECK(cursor.next() == block_action{kind::forward, side, 2 * side});
+  CHECK(cursor.next() == block_actions::advance(0, side));
+  CHECK(cursor.next() == block_actions::advance(side, 2 * side));
 
   auto const high = block_plan::equal(huge, 2, 61);  // a binary tree: a stage is run 30.5 times more on average
   CHECK(high.fan_out() == 2);
   CHECK(high.meta().kept_states == 61);
   CHECK((high.meta().extra_runs == cairn::wide(huge) / 2 * 61));
   auto top = high.walk();
-  CHECK(top.next() == block_action{kind::forward, 0, huge / 2});
-  CHECK(top.next() == block_action{kind::forward, huge / 2, huge / 2 + huge / 4});
+  CHECK(top.next() == block_actions::advance(0, huge / 2));
+  CHECK(top.next() == block_actions::advance(huge / 2, huge / 2 + huge / 4));
 
   constexpr step_index most = std::numeric_limits<step_index>::max();
   for (step_index size : {step_index{1}, step_index{7}, most / 2, most - 1, most})
@@ -184,11 +185,11 @@ TEST_CASE("loops of 2^62 stages and more have blocks without a list", "[plan][bl
       CHECK(edge.stages() == most);
       CHECK(edge[edge.size() - 1].last == most);
       auto walk = edge.walk();
-      block_action a;
+      action a;
       int forwards = 0;
       if (edge.fan_out() < 1000)
-        for (a = walk.next(); a.kind == kind::forward && forwards < 100'000; a = walk.next()) ++forwards;
-      if (edge.fan_out() < 1000) CHECK(a == block_action{kind::record, edge[edge.size() - 1].first, most});
+        for (a = walk.next(); a.kind == kind::advance && forwards < 100'000; a = walk.next()) ++forwards;
+      if (edge.fan_out() < 1000) CHECK(a == block_actions::record(edge[edge.size() - 1].first, most));
     }
   auto const balanced = block_plan::balanced(most, 3'000'000'000);
   CHECK(balanced.size() == 3'000'000'000);

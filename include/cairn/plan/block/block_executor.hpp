@@ -26,13 +26,14 @@ struct execution_callbacks {
 /// Where a sweep over blocks failed.
 struct block_failure {
   bool failed = false;  ///< whether a callback threw
-  block_action what;    ///< the action under way
+  action what;          ///< the action under way
   std::uint64_t returned = 0;  ///< callbacks that had come back before
 };
 
 /// Runs a chain or a loop forward and backward by callbacks into the user's own engine, in the order of a block plan, which it makes, keeps and makes
 /// anew when the chain is another one. Where no plan can be made, everything is run forward once and backward once, as one block, and a
 /// notice says why. Exceptions of the callbacks pass through; `failure()` says where, and the executor can be used again.
+/// It is no sweep of `run/`: states, adjoints and the turn are the engine's, and it holds none of them.
 class block_executor {
  public:
   block_executor() = default;
@@ -147,10 +148,10 @@ class block_executor {
     auto const& recorded = callbacks.run_recorded ? callbacks.run_recorded : callbacks.run_forward;
     auto cursor = plan.walk();
     std::uint64_t returned = 0;
-    for (auto a = cursor.next(); a.kind != block_action_kind::done; a = cursor.next(), ++returned) {
-      auto const& run = a.kind == block_action_kind::forward ? callbacks.run_forward : a.kind == block_action_kind::record ? recorded : callbacks.run_backward;
+    for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next(), ++returned) {
+      auto const& run = a.kind == action_kind::advance ? callbacks.run_forward : a.kind == action_kind::record ? recorded : callbacks.run_backward;
       try {
-        run(a.first, a.last);
+        run(a.from, a.to);
       } catch (...) {
         failure_ = {true, a, returned};
         throw;

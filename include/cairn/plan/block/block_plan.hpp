@@ -61,21 +61,24 @@ struct block_meta {
   std::optional<std::int64_t> extra_forward;  ///< time of the stages run again; nothing where times are not known
 };
 
-/// What is done next with a range of stages.
-enum class block_action_kind : std::uint8_t {
-  forward,   ///< run them without keeping tapes; the first state stays
-  record,    ///< run them and keep their tapes; the first state stays
-  backward,  ///< run their adjoints, last stage first; their tapes and the first state are not needed again
-  done       ///< nothing is left; a cursor goes on answering done
-};
+/// The actions of block plans, over stages [first, last). States stand as the engine keeps them; the tapes of one block live at a time,
+/// in tape slot 0. There is no turn: the engine makes the adjoint of the last state before the first `reverse`.
+namespace block_actions {
 
-/// One action of a block plan.
-struct block_action {
-  block_action_kind kind = block_action_kind::done;  ///< what to do
-  step_index first = 0;  ///< the first stage
-  step_index last = 0;   ///< one past the last
-  friend constexpr bool operator==(block_action const&, block_action const&) = default;
-};
+/// Run the stages without keeping tapes; the first state stays.
+[[nodiscard]] constexpr action advance(step_index first, step_index last) noexcept {
+  return {action_kind::advance, tier::memory, content::state, no_slot, first, last};
+}
+/// Run the stages and keep their tapes; the first state stays.
+[[nodiscard]] constexpr action record(step_index first, step_index last) noexcept {
+  return {action_kind::record, tier::memory, content::tape, 0, first, last};
+}
+/// Run the adjoints of the stages, last stage first; their tapes and the first state are not needed again.
+[[nodiscard]] constexpr action reverse(step_index first, step_index last) noexcept {
+  return {action_kind::reverse, tier::memory, content::tape, 0, first, last};
+}
+
+}  // namespace block_actions
 
 namespace detail {
 
@@ -253,20 +256,20 @@ struct block_notes {
 class block_cursor {
  public:
   /// The next action; `done` for ever once all are given.
-  [[nodiscard]] block_action next() noexcept {
+  [[nodiscard]] action next() noexcept {
     if (plan_ == nullptr) return {};
     if (at_ == open_) {
       auto const [first, last] = (*plan_)[open_];
       recorded_ = !recorded_;
-      if (recorded_) return {block_action_kind::record, first, last};
+      if (recorded_) return block_actions::record(first, last);
       close();
-      return {block_action_kind::backward, first, last};
+      return block_actions::reverse(first, last);
     }
     step_index group = 1;
     while (group <= (open_ - at_) / fan_out() && at_ % (group * fan_out()) == 0) group *= fan_out();
     step_index const from = at_;
     at_ += group;
-    return {block_action_kind::forward, plan_->start(from), plan_->start(at_)};
+    return block_actions::advance(plan_->start(from), plan_->start(at_));
   }
 
  private:
@@ -290,6 +293,7 @@ class block_cursor {
   step_index open_;    ///< the block to be reversed next
   bool recorded_ = false;
 };
+static_assert(cursor<block_cursor>);
 
 inline block_cursor block_plan::walk() const& noexcept { return block_cursor{*this}; }
 

@@ -31,20 +31,20 @@ inline void check_blocks(block_plan const& plan, step_index stages, char const* 
   std::vector<action> actions;
   if (plan.size() == 0) actions.push_back(chain_actions::turn(work.stages));
   auto cursor = plan.walk();
-  for (auto a = cursor.next(); a.kind != block_action_kind::done; a = cursor.next()) switch (a.kind) {
-      case block_action_kind::forward: append_run(actions, a.first, a.last); break;
-      case block_action_kind::record:
-        for (step_index i = a.first; i < a.last; ++i) {
+  for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) switch (a.kind) {
+      case action_kind::advance: append_run(actions, a.from, a.to); break;
+      case action_kind::record:
+        for (step_index i = a.from; i < a.to; ++i) {
           actions.push_back(chain_actions::record(i));
-          if (work.self_contained_tape && i == a.first && i > 0) actions.push_back(chain_actions::drop(i));
+          if (work.self_contained_tape && i == a.from && i > 0) actions.push_back(chain_actions::drop(i));
         }
-        if (a.last == work.stages) actions.push_back(chain_actions::turn(a.last));
+        if (a.to == work.stages) actions.push_back(chain_actions::turn(a.to));
         break;
-      case block_action_kind::backward:
-        append_adjoints(actions, a.first, a.last);
-        if (!work.self_contained_tape && a.first > 0) actions.push_back(chain_actions::drop(a.first));
+      case action_kind::reverse:
+        append_adjoints(actions, a.from, a.to);
+        if (!work.self_contained_tape && a.from > 0) actions.push_back(chain_actions::drop(a.from));
         break;
-      case block_action_kind::done: break;
+      default: break;
     }
   return actions;
 }
