@@ -43,20 +43,26 @@ struct operation_graph {
   friend bool operator==(operation_graph const&, operation_graph const&) = default;
 };
 
-/// What is done next in a graph.
-enum class graph_action_kind : std::uint8_t {
-  compute,  ///< run operation v on the values of its inputs, which stay, and keep value v
-  drop,     ///< forget value v
-  loss,     ///< make the adjoints of the outputs from their values, which stay
-  backward  ///< run the adjoint of operation v; value v, if kept, and its adjoint are forgotten
-};
+/// The actions of plans for graphs. Each value has a place of its own number and stays there until it is dropped; nothing is live, and
+/// adjoints read values and no tapes. In each action `from` is the number of the operation; that of the loss is n.
+namespace graph_actions {
 
-/// One action of a plan for a graph.
-struct graph_action {
-  graph_action_kind kind = graph_action_kind::compute;  ///< what to do
-  step_index operation = 0;                             ///< v; n for the loss
-  friend constexpr bool operator==(graph_action const&, graph_action const&) = default;
-};
+/// Run operation v on the values of its inputs, which stay, and keep value v.
+[[nodiscard]] constexpr action advance(step_index v) noexcept {
+  return {action_kind::advance, tier::memory, content::state, v, v, v + 1};
+}
+/// Forget value v.
+[[nodiscard]] constexpr action drop(step_index v) noexcept { return {action_kind::drop, tier::memory, content::state, v, v, 0}; }
+/// The loss: make the adjoints of the outputs from their values, which stay.
+[[nodiscard]] constexpr action turn(step_index operations) noexcept {
+  return {action_kind::turn, tier::memory, content::state, no_slot, operations, operations};
+}
+/// Run the adjoint of operation v; value v, if kept, and its adjoint are forgotten.
+[[nodiscard]] constexpr action reverse(step_index v) noexcept {
+  return {action_kind::reverse, tier::memory, content::state, v, v, v + 1};
+}
+
+}  // namespace graph_actions
 
 namespace detail {
 

@@ -13,7 +13,7 @@
 #include "support/graph_kinds.hpp"
 #include "support/graph_search.hpp"
 
-using cairn::graph_action;
+using cairn::action;
 using cairn::graph_options;
 using cairn::graph_planner;
 using cairn::operation_graph;
@@ -167,7 +167,7 @@ TEST_CASE("graphs of no, one and two operations have plans", "[plan][graph]") {
     graph_planner nothing{operation_graph{.operations = {}, .loss_time = 3, .loss_work = 5}, options};
     CHECK(nothing.least_budget() == 5);
     auto const only_loss = nothing.plan(5);
-    CHECK(only_loss.actions == std::vector<graph_action>{{cairn::graph_action_kind::loss, 0}});
+    CHECK(only_loss.actions == std::vector<action>{cairn::graph_actions::turn(0)});
     CHECK(only_loss.cost.makespan == 3);
     CHECK_THROWS_AS(nothing.plan(4), cairn::infeasible_budget);
     CHECK_THROWS_AS(nothing.plan(-1), cairn::infeasible_budget);

@@ -8,9 +8,9 @@
 
 #include "support/catch.hpp"
 
-using cairn::graph_action;
+using cairn::action;
 using cairn::operation_graph;
-using enum cairn::graph_action_kind;
+using namespace cairn::graph_actions;
 
 namespace {
 
@@ -22,9 +22,9 @@ operation_graph residual() {
           .loss_time = 1000,
           .loss_work = 3};
 }
-std::string refusal(operation_graph const& graph, std::initializer_list<graph_action> plan) {
+std::string refusal(operation_graph const& graph, std::initializer_list<action> plan) {
   try {
-    (void)cairn::replay(graph, std::vector<graph_action>{plan});
+    (void)cairn::replay(graph, std::vector<action>{plan});
   } catch (cairn::invalid_schedule const& e) {
     return e.what();
   }
@@ -34,7 +34,7 @@ std::string refusal(operation_graph const& graph, std::initializer_list<graph_ac
 }  // namespace
 
 TEST_CASE("values, adjoints and work are charged action by action", "[plan][graph]") {
-  std::vector<graph_action> const all{{compute, 0}, {compute, 1}, {compute, 2}, {loss, 3}, {backward, 2}, {backward, 1}, {backward, 0}};
+  std::vector<action> const all{advance(0), advance(1), advance(2), turn(3), reverse(2), reverse(1), reverse(0)};
   auto const cost = cairn::replay(residual(), all);
   // The adjoint of the sum: all three values, its adjoint, and the new adjoints of both inputs.
   CHECK(cost.peak == (10 + 20 + 40) + 40 + 10 + 21);
@@ -42,7 +42,7 @@ TEST_CASE("values, adjoints and work are charged action by action", "[plan][grap
   CHECK(cost.extra_forward == 0);
   CHECK(cost.runs == 3);
   // The sum's own value is not read by its adjoint, and goes after the loss; value 1 is made again.
-  std::vector<graph_action> const lean{{compute, 0}, {compute, 1}, {compute, 2}, {drop, 1}, {loss, 3}, {drop, 2}, {backward, 2}, {compute, 1}, {backward, 1}, {backward, 0}};
+  std::vector<action> const lean{advance(0), advance(1), advance(2), drop(1), turn(3), drop(2), reverse(2), advance(1), reverse(1), reverse(0)};
   auto const less = cairn::replay(residual(), lean);
   // The loss: values 0 and 2, the adjoint of 2, its work. The adjoint of 1: values 0 and 1, both adjoints, its work.
   CHECK(less.peak == std::max({10 + 40 + 40 + 3, 10 + 40 + 10 + 21, 10 + 20 + 10 + 21 + 7, 10 + 20 + 40}));
@@ -52,19 +52,19 @@ TEST_CASE("values, adjoints and work are charged action by action", "[plan][grap
 
 TEST_CASE("an operation that is run again counts beside the adjoints that are there", "[plan][graph]") {
   operation_graph const graph{.operations = {{.bytes = 1, .work = 50}, {.inputs = {0}, .bytes = 2, .adjoint_bytes = 9, .adjoint_needs_inputs = false}}};
-  CHECK(cairn::replay(graph, std::vector<graph_action>{{compute, 0}, {compute, 1}, {loss, 2}, {backward, 1}, {backward, 0}}).peak == 1 + 50);
-  CHECK(cairn::replay(graph, std::vector<graph_action>{{compute, 0}, {compute, 1}, {drop, 0}, {loss, 2}, {compute, 0}, {backward, 1}, {backward, 0}}).peak == 1 + 2 + 50 + 9);
+  CHECK(cairn::replay(graph, std::vector<action>{advance(0), advance(1), turn(2), reverse(1), reverse(0)}).peak == 1 + 50);
+  CHECK(cairn::replay(graph, std::vector<action>{advance(0), advance(1), drop(0), turn(2), advance(0), reverse(1), reverse(0)}).peak == 1 + 2 + 50 + 9);
 }
 
 TEST_CASE("a graph of no operations has a loss alone", "[plan][graph]") {
   operation_graph const nothing{.operations = {}, .loss_time = 3, .loss_work = 5};
-  CHECK(cairn::replay(nothing, std::vector<graph_action>{{loss, 0}}) == cairn::graph_cost{.peak = 5, .makespan = 3});
-  CHECK_THROWS_AS(cairn::replay(nothing, std::vector<graph_action>{}), cairn::invalid_schedule);
+  CHECK(cairn::replay(nothing, std::vector<action>{turn(0)}) == cairn::graph_cost{.peak = 5, .makespan = 3});
+  CHECK_THROWS_AS(cairn::replay(nothing, std::vector<action>{}), cairn::invalid_schedule);
 }
 
 TEST_CASE("an input that is named twice is read and differentiated once", "[plan][graph]") {
   operation_graph square{.operations = {{.bytes = 3}, {.inputs = {0, 0}, .bytes = 4}}};
-  std::vector<graph_action> const plan{{compute, 0}, {compute, 1}, {loss, 2}, {backward, 1}, {backward, 0}};
+  std::vector<action> const plan{advance(0), advance(1), turn(2), reverse(1), reverse(0)};
   auto const twice = cairn::replay(square, plan);
   square.operations[1].inputs = {0};
   CHECK(twice == cairn::replay(square, plan));
@@ -72,36 +72,41 @@ TEST_CASE("an input that is named twice is read and differentiated once", "[plan
 
 TEST_CASE("the loss makes the adjoints of all outputs", "[plan][graph]") {
   operation_graph graph{.operations = {{.bytes = 1}, {.bytes = 2}, {.inputs = {0}, .bytes = 4}}};
-  std::vector<graph_action> const plan{{compute, 0}, {compute, 1}, {compute, 2}, {loss, 3}, {backward, 2}, {backward, 1}, {backward, 0}};
+  std::vector<action> const plan{advance(0), advance(1), advance(2), turn(3), reverse(2), reverse(1), reverse(0)};
   // Operations 1 and 2 are read by nobody. The adjoint of 2 adds that of 0.
   CHECK(cairn::replay(graph, plan).peak == 7 + 6 + 1);
   graph.outputs = {0, 1, 2};  // value 0 is read by the loss, too, and its adjoint is there from then on
   CHECK(cairn::replay(graph, plan).peak == 7 + 7);
-  CHECK(refusal(graph, {{compute, 1}, {compute, 0}, {compute, 2}, {drop, 0}, {loss, 3}}).find("without the value of an output") != std::string::npos);
+  CHECK(refusal(graph, {advance(1), advance(0), advance(2), drop(0), turn(3)}).find("without the value of an output") != std::string::npos);
 }
 
 TEST_CASE("what no machine could do is refused with the action", "[plan][graph]") {
   using Catch::Matchers::Contains;
   operation_graph const graph = residual();
-  CHECK_THAT(refusal(graph, {{compute, 1}}), Contains("an operation is run without the value of an input (action = 0, operation = 1)"));
-  CHECK_THAT(refusal(graph, {{compute, 3}}), Contains("an operation that is not there"));
-  CHECK_THAT(refusal(graph, {{compute, -1}}), Contains("an operation that is not there"));
-  CHECK_THAT(refusal(graph, {{loss, 4}}), Contains("an operation that is not there"));
-  CHECK_THAT(refusal(graph, {{compute, 0}, {compute, 0}}), Contains("an operation is run whose value is kept"));
-  CHECK_THAT(refusal(graph, {{drop, 0}}), Contains("a value is dropped that is not kept"));
-  CHECK_THAT(refusal(graph, {{loss, 2}}), Contains("the loss has the number of an operation"));
-  CHECK_THAT(refusal(graph, {{loss, 3}}), Contains("the loss is run without the value of an output"));
-  CHECK_THAT(refusal(graph, {{compute, 0}, {compute, 1}, {compute, 2}, {loss, 3}, {loss, 3}}), Contains("the loss of a graph is run twice"));
-  CHECK_THAT(refusal(graph, {{compute, 0}, {compute, 1}, {compute, 2}, {backward, 2}}), Contains("the adjoint of an operation is run out of order"));
-  CHECK_THAT(refusal(graph, {{compute, 0}, {compute, 1}, {compute, 2}, {loss, 3}, {backward, 1}}), Contains("the adjoint of an operation is run out of order"));
-  CHECK_THAT(refusal(graph, {{compute, 0}, {compute, 1}, {compute, 2}, {drop, 1}, {loss, 3}, {backward, 2}, {backward, 1}}), Contains("without a value that it reads"));
-  CHECK_THAT(refusal(graph, {{compute, 0}, {compute, 1}, {compute, 2}, {loss, 3}, {backward, 2}, {compute, 2}}), Contains("an operation is run after its adjoint"));
-  CHECK_THAT(refusal(graph, {{compute, 0}, {compute, 1}, {compute, 2}, {loss, 3}, {backward, 2}, {backward, 1}}), Contains("the plan ends before the adjoint of operation 0 has run"));
+  CHECK_THAT(refusal(graph, {advance(1)}), Contains("an operation is run without the value of an input (action = 0, operation = 1)"));
+  CHECK_THAT(refusal(graph, {advance(3)}), Contains("an operation that is not there"));
+  CHECK_THAT(refusal(graph, {advance(-1)}), Contains("an operation that is not there"));
+  CHECK_THAT(refusal(graph, {turn(4)}), Contains("an operation that is not there"));
+  // Actions of a loop that no graph has: of two steps at once, in another place, from a tape, and the end.
+  using cairn::action_kind, cairn::content;
+  for (action const& wrong : {action{action_kind::advance, {}, {}, 0, 0, 2}, action{action_kind::drop, {}, {}, 1, 0, 0},
+                              action{action_kind::reverse, {}, content::tape, 0, 0, 1}, action{}})
+    CHECK_THAT(refusal(graph, {wrong}), Contains("an action is none that a graph has"));
+  CHECK_THAT(refusal(graph, {advance(0), advance(0)}), Contains("an operation is run whose value is kept"));
+  CHECK_THAT(refusal(graph, {drop(0)}), Contains("a value is dropped that is not kept"));
+  CHECK_THAT(refusal(graph, {turn(2)}), Contains("the loss has the number of an operation"));
+  CHECK_THAT(refusal(graph, {turn(3)}), Contains("the loss is run without the value of an output"));
+  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), turn(3), turn(3)}), Contains("the loss of a graph is run twice"));
+  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), reverse(2)}), Contains("the adjoint of an operation is run out of order"));
+  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), turn(3), reverse(1)}), Contains("the adjoint of an operation is run out of order"));
+  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), drop(1), turn(3), reverse(2), reverse(1)}), Contains("without a value that it reads"));
+  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), turn(3), reverse(2), advance(2)}), Contains("an operation is run after its adjoint"));
+  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), turn(3), reverse(2), reverse(1)}), Contains("the plan ends before the adjoint of operation 0 has run"));
   CHECK_THAT(refusal(graph, {}), Contains("the plan ends before"));
 }
 
 TEST_CASE("graphs that cannot be are refused before anything is planned", "[plan][graph]") {
-  std::vector<graph_action> const plan{{compute, 0}, {compute, 1}, {compute, 2}, {loss, 3}, {backward, 2}, {backward, 1}, {backward, 0}};
+  std::vector<action> const plan{advance(0), advance(1), advance(2), turn(3), reverse(2), reverse(1), reverse(0)};
   CHECK_NOTHROW(cairn::replay(residual(), plan));
   auto const refused = [&](auto spoil) {
     operation_graph graph = residual();

@@ -28,7 +28,7 @@ struct graph_options {
 
 /// A plan for a graph at a budget.
 struct graph_plan {
-  std::vector<graph_action> actions;  ///< for `replay` and whatever runs the graph
+  std::vector<action> actions;  ///< for `replay` and whatever runs the graph
   graph_cost cost;                    ///< by playing them
   std::int64_t budget = 0;            ///< bytes it was made for; cost.peak is at most that
   bool is_exact = false;              ///< nothing within the budget is faster

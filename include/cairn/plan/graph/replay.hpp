@@ -22,6 +22,17 @@ struct graph_cost {
 
 namespace detail {
 
+/// The action of `graph_actions` that has the kind and number of `a`; `done` where graphs have none of that kind.
+[[nodiscard]] constexpr action as_graph_action(action const& a) noexcept {
+  switch (a.kind) {
+    case action_kind::advance: return graph_actions::advance(a.from);
+    case action_kind::drop: return graph_actions::drop(a.from);
+    case action_kind::turn: return graph_actions::turn(a.from);
+    case action_kind::reverse: return graph_actions::reverse(a.from);
+    default: return {action_kind::done, tier::memory, content::state, no_slot, -1, -1};
+  }
+}
+
 /// Plays a plan on numbers of values. One object, one sweep.
 class graph_player {
  public:
@@ -29,12 +40,16 @@ class graph_player {
   graph_player(graph_model const& model, char const* who) : model_{model}, who_{who}, kept_(model.count), remaining_{model.count + 1} {}
 
   /// \throws invalid_schedule   where the plan asks for what is not there
-  void obey(graph_action const& a) {
-    std::size_t const most = a.kind == graph_action_kind::loss ? model_.count + 1 : model_.count;
-    if (a.operation < 0 || std::size_t(a.operation) >= most) refuse("an action names an operation that is not there", a);
-    std::size_t const v = std::size_t(a.operation);
+  void obey(action const& a) {
+    std::size_t const most = a.kind == action_kind::turn ? model_.count + 1 : model_.count;
+    if (a.from < 0 || std::size_t(a.from) >= most) refuse("an action names an operation that is not there", a);
+    if (a != as_graph_action(a))
+      throw invalid_schedule{who_, "an action is none that a graph has",
+                             {{"action", played_}, {"kind", int(a.kind)}, {"slot", a.slot}, {"from", a.from}, {"to", a.to}},
+                             "make it by cairn::graph_actions"};
+    std::size_t const v = std::size_t(a.from);
     switch (a.kind) {
-      case graph_action_kind::compute:
+      case action_kind::advance:
         need(!kept_[v], "an operation is run whose value is kept", a);
         need(v < remaining_, "an operation is run after its adjoint", a);
         need(all_kept(model_.inputs[v]), "an operation is run without the value of an input", a);
@@ -44,22 +59,23 @@ class graph_player {
         cost_.makespan += model_.time[v];
         ++cost_.runs;
         break;
-      case graph_action_kind::drop:
+      case action_kind::drop:
         need(kept_[v], "a value is dropped that is not kept", a);
         forget(v);
         break;
-      case graph_action_kind::loss:
+      case action_kind::turn:
         need(v == model_.count, "the loss has the number of an operation", a);
         need(remaining_ == model_.count + 1, "the loss of a graph is run twice", a);
         need(all_kept(model_.needs[v]), "the loss is run without the value of an output", a);
         go_back(v);
         break;
-      case graph_action_kind::backward:
+      case action_kind::reverse:
         need(remaining_ == v + 1, "the adjoint of an operation is run out of order", a);
         need(all_kept(model_.needs[v]), "the adjoint of an operation is run without a value that it reads", a);
         go_back(v);
         forget(v);
         break;
+      default: break;
     }
     ++played_;
   }
@@ -85,11 +101,11 @@ class graph_player {
     live_ -= model_.bytes[v];
   }
   void reach(std::int64_t bytes) noexcept { cost_.peak = (std::max)(cost_.peak, bytes); }
-  void need(bool holds, char const* problem, graph_action const& a) const {
+  void need(bool holds, char const* problem, action const& a) const {
     if (!holds) refuse(problem, a);
   }
-  [[noreturn]] void refuse(char const* problem, graph_action const& a) const {
-    throw invalid_schedule{who_, problem, {{"action", played_}, {"operation", a.operation}}, ""};
+  [[noreturn]] void refuse(char const* problem, action const& a) const {
+    throw invalid_schedule{who_, problem, {{"action", played_}, {"operation", a.from}}, ""};
   }
 
   graph_model const& model_;
@@ -101,7 +117,7 @@ class graph_player {
   graph_cost cost_;
 };
 
-[[nodiscard]] inline graph_cost replay(graph_model const& model, std::span<graph_action const> actions, char const* who) {
+[[nodiscard]] inline graph_cost replay(graph_model const& model, std::span<action const> actions, char const* who) {
   graph_player player{model, who};
   for (auto const& a : actions) player.obey(a);
   return player.finish();
@@ -111,7 +127,7 @@ class graph_player {
 
 /// Plays a plan for a graph and answers what it costs.   Cost: O(reads) an action.
 /// \throws invalid_schedule   at the first action that cannot be obeyed, or where the plan ends early   \throws invalid_plan, overflow_error   for a graph that cannot be
-[[nodiscard]] inline graph_cost replay(operation_graph const& graph, std::span<graph_action const> actions) {
+[[nodiscard]] inline graph_cost replay(operation_graph const& graph, std::span<action const> actions) {
   constexpr char const* who = "cairn::replay";
   return detail::replay(detail::graph_model{graph, who}, actions, who);
 }

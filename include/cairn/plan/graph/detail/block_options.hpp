@@ -87,7 +87,7 @@ class block_search {
   void run_forward(block_option const& of, bool closing, run_order& runs) const {
     set const run = closing ? needed_for(of.keep) : (set{1} << values_) - 1;
     for (std::size_t k = 0; k < values_; ++k)
-      if (run >> k & 1u) runs.push_back({graph_action_kind::compute, step_index(from_ + k)});
+      if (run >> k & 1u) runs.push_back(graph_actions::advance(step_index(from_ + k)));
   }
   /// The runs of its adjoints and of what they miss.
   void run_backward(block_option const& of, run_order& runs) {
@@ -98,11 +98,11 @@ class block_search {
       std::uint8_t const move = move_[place(left, kept)];
       if (move == goes_back) {
         std::size_t const v = from_ + left - 1;
-        runs.push_back({v == model_.count ? graph_action_kind::loss : graph_action_kind::backward, step_index(v)});
+        runs.push_back(v == model_.count ? graph_actions::turn(step_index(v)) : graph_actions::reverse(step_index(v)));
         --left;
         kept &= ~(set{1} << left);
       } else if (move >= computes) {
-        runs.push_back({graph_action_kind::compute, step_index(from_ + move - computes)});
+        runs.push_back(graph_actions::advance(step_index(from_ + move - computes)));
         kept |= set{1} << (move - computes);
       } else {
         kept &= ~(set{1} << (move - drops));

@@ -125,13 +125,13 @@ class exact_search {
       std::uint8_t const step = step_[place(remaining, kept)];
       if (step >= computes) {
         std::size_t const v = std::size_t(step - computes);
-        runs.push_back({graph_action_kind::compute, step_index(v)});
+        runs.push_back(graph_actions::advance(step_index(v)));
         kept &= ~(set{1} << v);
       } else if (step >= drops) {
         kept |= set{1} << (step - drops);
       } else {
         std::size_t const v = remaining;
-        runs.push_back({v == count_ ? graph_action_kind::loss : graph_action_kind::backward, step_index(v)});
+        runs.push_back(v == count_ ? graph_actions::turn(step_index(v)) : graph_actions::reverse(step_index(v)));
         if (step == goes_back_kept) kept |= set{1} << v;
         remaining = v + 1;
       }

@@ -244,7 +244,7 @@ class lower_set_table {
     std::int32_t const choice = find(s, t, m).choice;
     if (choice < 0) {
       std::size_t const j = std::size_t(-choice);
-      for (std::size_t v = blocks_.places[s]; v < blocks_.places[j]; ++v) order.push_back({graph_action_kind::compute, step_index(v)});
+      for (std::size_t v = blocks_.places[s]; v < blocks_.places[j]; ++v) order.push_back(graph_actions::advance(step_index(v)));
       write(j, t, m - boundary_[at(s, j)], order);
       write(s, j - 1, m, order);
       return;
@@ -254,12 +254,12 @@ class lower_set_table {
     block_option const& given = (is_closing ? blocks_.closing : blocks_.open)[s][k];
     bool const is_long = given.to - given.from > block_search::most_operations;
     if (is_long)
-      for (std::size_t v = given.from; v < given.to; ++v) order.push_back({graph_action_kind::compute, step_index(v)});
+      for (std::size_t v = given.from; v < given.to; ++v) order.push_back(graph_actions::advance(step_index(v)));
     else
       block_search{model_, given.from, given.to}.run_forward(given, is_closing, order);
     if (!is_closing) write(open_[s][k].to, t, m - open_[s][k].kept, order);
     if (is_long)
-      for (std::size_t v = given.to; v-- > given.from;) order.push_back({graph_action_kind::backward, step_index(v)});
+      for (std::size_t v = given.to; v-- > given.from;) order.push_back(graph_actions::reverse(step_index(v)));
     else
       block_search{model_, given.from, given.to}.run_backward(given, order);
   }

@@ -10,7 +10,7 @@
 namespace cairn::detail {
 
 /// Actions but drops, of a whole sweep. Dropping each value after its last reader before it is made again is best for any such order.
-using run_order = std::vector<graph_action>;
+using run_order = std::vector<action>;
 
 /// Bytes and time of an order.
 struct run_cost {
@@ -27,8 +27,8 @@ class run_measure {
     std::fill(at_.begin(), at_.end(), 0);  // whether a later action reads the value
     kept_.assign(runs.size(), 1);
     for (std::size_t i = runs.size(); i-- > 0;) {
-      std::size_t const v = std::size_t(runs[i].operation);
-      if (runs[i].kind == graph_action_kind::compute) {
+      std::size_t const v = std::size_t(runs[i].from);
+      if (runs[i].kind == action_kind::advance) {
         kept_[i] = char(at_[v] != 0);
         at_[v] = 0;
       }
@@ -48,8 +48,8 @@ class run_measure {
     std::size_t remaining = model_.count + 1;
     release_.assign(runs.size(), 0), reached_.resize(runs.size());
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      std::size_t const v = std::size_t(runs[i].operation);
-      if (runs[i].kind == graph_action_kind::compute) {
+      std::size_t const v = std::size_t(runs[i].from);
+      if (runs[i].kind == action_kind::advance) {
         live += model_.bytes[v];
         release_[last_[i]] += model_.bytes[v];
         reached_[i] = live + model_.work[v] + model_.open[remaining];
@@ -65,26 +65,26 @@ class run_measure {
     return sum;
   }
   /// The plan: each value is dropped as soon as nobody reads it before it is made again. \pre all that is read is made before
-  [[nodiscard]] std::vector<graph_action> with_drops(run_order runs) {
+  [[nodiscard]] std::vector<action> with_drops(run_order runs) {
     strip(runs);
     (void)find_last_reads(runs);
     std::vector<std::vector<step_index>> drops(runs.size());
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      if (runs[i].kind != graph_action_kind::compute) continue;
-      graph_action const& reader = runs[last_[i]];
-      bool const is_forgotten_there = reader.kind == graph_action_kind::backward && reader.operation == runs[i].operation;
-      if (!is_forgotten_there) drops[last_[i]].push_back(runs[i].operation);
+      if (runs[i].kind != action_kind::advance) continue;
+      action const& reader = runs[last_[i]];
+      bool const is_forgotten_there = reader.kind == action_kind::reverse && reader.from == runs[i].from;
+      if (!is_forgotten_there) drops[last_[i]].push_back(runs[i].from);
     }
-    std::vector<graph_action> actions;
+    std::vector<action> actions;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       actions.push_back(runs[i]);
-      for (step_index const v : drops[i]) actions.push_back({graph_action_kind::drop, v});
+      for (step_index const v : drops[i]) actions.push_back(graph_actions::drop(v));
     }
     return actions;
   }
   /// Values that an action reads.
-  [[nodiscard]] std::vector<std::size_t> const& reads(graph_action const& a) const noexcept {
-    return (a.kind == graph_action_kind::compute ? model_.inputs : model_.needs)[std::size_t(a.operation)];
+  [[nodiscard]] std::vector<std::size_t> const& reads(action const& a) const noexcept {
+    return (a.kind == action_kind::advance ? model_.inputs : model_.needs)[std::size_t(a.from)];
   }
   /// Bytes during each action, by the last `cost`.
   [[nodiscard]] std::vector<std::int64_t> const& reached() const noexcept { return reached_; }
@@ -101,7 +101,7 @@ class run_measure {
         last_[at_[read]] = i;
       }
       last_[i] = i;
-      if (runs[i].kind == graph_action_kind::compute) at_[std::size_t(runs[i].operation)] = i;
+      if (runs[i].kind == action_kind::advance) at_[std::size_t(runs[i].from)] = i;
     }
     return true;
   }
@@ -116,9 +116,9 @@ class run_measure {
 [[nodiscard]] inline run_order store_all_runs(graph_model const& model) {
   run_order runs;
   step_index const count = step_index(model.count);
-  for (step_index v = 0; v < count; ++v) runs.push_back({graph_action_kind::compute, v});
-  runs.push_back({graph_action_kind::loss, count});
-  for (step_index v = count; v-- > 0;) runs.push_back({graph_action_kind::backward, v});
+  for (step_index v = 0; v < count; ++v) runs.push_back(graph_actions::advance(v));
+  runs.push_back(graph_actions::turn(count));
+  for (step_index v = count; v-- > 0;) runs.push_back(graph_actions::reverse(v));
   return runs;
 }
 

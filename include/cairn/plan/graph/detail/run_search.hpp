@@ -68,17 +68,17 @@ class run_search {
     constexpr std::size_t nobody = std::size_t(-1);
     next_reader_.assign(model_.count + 1, nobody);
     for (std::size_t i = runs.size(); i-- > moment + 1;) {
-      if (runs[i].kind == graph_action_kind::compute) next_reader_[std::size_t(runs[i].operation)] = nobody;
+      if (runs[i].kind == action_kind::advance) next_reader_[std::size_t(runs[i].from)] = nobody;
       for (std::size_t const read : measure_.reads(runs[i])) next_reader_[read] = i;
     }
     made_.assign(model_.count + 1, 0);
     for (std::size_t i = 0; i <= moment; ++i)
-      if (char& times = made_[std::size_t(runs[i].operation)]; runs[i].kind == graph_action_kind::compute && times < 2) ++times;
+      if (char& times = made_[std::size_t(runs[i].from)]; runs[i].kind == action_kind::advance && times < 2) ++times;
     at_moment_.clear();
     std::vector<std::size_t> const& now = measure_.reads(runs[moment]);
     for (std::size_t v = 0; v < model_.count; ++v) {
       if (!made_[v] || next_reader_[v] == nobody || model_.bytes[v] == 0) continue;
-      if (runs[moment].kind == graph_action_kind::compute && std::size_t(runs[moment].operation) == v) continue;
+      if (runs[moment].kind == action_kind::advance && std::size_t(runs[moment].from) == v) continue;
       if (std::find(now.begin(), now.end(), v) == now.end()) at_moment_.push_back({v, next_reader_[v], 0});
     }
   }
@@ -87,7 +87,7 @@ class run_search {
     for (std::size_t const input : model_.inputs[v])
       if (!there[input]) remake(input, there, made);
     there[v] = 1;
-    made.push_back({graph_action_kind::compute, step_index(v)});
+    made.push_back(graph_actions::advance(step_index(v)));
   }
   /// Makes `what` again before its reader.
   void split(run_order& runs, std::size_t moment, waiting const& what) {
@@ -96,7 +96,7 @@ class run_search {
     for (std::size_t i = moment; i < what.reader; ++i) {
       if (i == moment)
         for (std::size_t const read : measure_.reads(runs[i])) there_[read] = 1;
-      if (runs[i].kind == graph_action_kind::compute) there_[std::size_t(runs[i].operation)] = 1;
+      if (runs[i].kind == action_kind::advance) there_[std::size_t(runs[i].from)] = 1;
     }
     run_order made;
     remake(what.value, there_, made);
@@ -114,7 +114,7 @@ class run_search {
       std::size_t const moment = std::size_t(std::find_if(reached.begin(), reached.end(), [this](std::int64_t bytes) { return bytes > budget_; }) - reached.begin());
       find_waiting(runs, moment);
       if (at_moment_.empty()) {  // nothing waits: what runs here must have run before, and stayed
-        if (runs[moment].kind != graph_action_kind::compute || made_[std::size_t(runs[moment].operation)] < 2) return false;
+        if (runs[moment].kind != action_kind::advance || made_[std::size_t(runs[moment].from)] < 2) return false;
         runs.erase(runs.begin() + std::ptrdiff_t(moment));
         continue;
       }
@@ -132,8 +132,8 @@ class run_search {
     std::vector<std::size_t> again;
     made_.assign(model_.count + 1, 0);
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      if (runs[i].kind != graph_action_kind::compute) continue;
-      if (char& is_made = made_[std::size_t(runs[i].operation)]; is_made) again.push_back(i);
+      if (runs[i].kind != action_kind::advance) continue;
+      if (char& is_made = made_[std::size_t(runs[i].from)]; is_made) again.push_back(i);
       else is_made = 1;
     }
     for (std::size_t k = again.size(); k > 1; --k) std::swap(again[k - 1], again[draw(k)]);
