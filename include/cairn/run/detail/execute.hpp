@@ -60,10 +60,10 @@ struct shown_states {
 /// final one, or null; where many are there, as in a chain, they visit the one that the action is about.
 template <class States>
 bool visit_shown(void const* shown, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) {
-  auto const& [states, what, when] = *static_cast<shown_states<States> const*>(shown);
-  if constexpr (requires { states.visit(what, when, sink, context); }) return states.visit(what, when, sink, context);
+  auto const& at = *static_cast<shown_states<States> const*>(shown);
+  if constexpr (requires { at.states.visit(at.what, at.when, sink, context); }) return at.states.visit(at.what, at.when, sink, context);
   else {
-    auto const* const x = states.seen(when == moment::after && what.kind == action_kind::turn);
+    auto const* const x = at.states.seen(at.when == moment::after && at.what.kind == action_kind::turn);
     constexpr bool tells = buffered<std::remove_cvref_t<decltype(*x)>>;
     if constexpr (tells)
       if (x != nullptr) visit_buffers(*x, [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
