@@ -33,7 +33,7 @@
 namespace cairn {
 namespace detail {
 
-/// Which states are kept beside tapes, action by action.
+/// Which states are kept beside tapes, action by action. No `chain_walk`, which takes a byte a stage: words may name any stage.
 class kept_states {
  public:
   [[nodiscard]] bool holds(step_index i) const { return i > 0 && kept_.contains(i); }

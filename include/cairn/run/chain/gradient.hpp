@@ -83,8 +83,8 @@ inline constexpr bool stores_all<chain_list<Stages, X0, Bar>, Store> = chain_sto
 /// \param x0  the initial state
 /// \param plan  a list of `chain_actions`, or what has one called actions: a `chain_plan`
 /// \param seed  the adjoint of the last state, or `seed(x)` that makes it, called once. Of `any_stage`, seed(x) must name the type of x, or take a stage_view
-/// \param rest  in any order: an observer, called with an `event` around every action, in which stages are steps, and each state and tape has its number
-///        for a slot; a `chain_store`, for plans that save; a variable `sweep_failure`, which says where an exception came from;
+/// \param rest  in any order: an observer, called with an `event` around every action and `done`, in which stages are steps, and each
+///        state and tape has its number for a slot; a `chain_store`, for plans that save; a variable `sweep_failure`, which says where an exception came from;
 ///        `sweep_options`: with a `replay_check`, states that are made again or loaded are compared with what they were at first, `checkpoints` where
 ///        each stretch of stages that is run again ends, `every_step` all of them; 8 to 9 bytes a state
 /// \returns the adjoint of x0; of `any_stage` in a stage_value
