@@ -1,12 +1,16 @@
 #pragma once
 /// \file kept_input.hpp  What a computation that runs again starts from.
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/TensorImpl.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
+#include <cairn/adapt/torch/detail/read_watch.hpp>
 #include <cairn/adapt/torch/saved_look.hpp>
 #include <cairn/core/error.hpp>
 
@@ -20,8 +24,10 @@ class kept_input {
     requires_grad_ = t.requires_grad();
     at::NoGradGuard const off;
     hooks_ = torch::autograd::Engine::get_default_engine().get_default_saved_variable_hooks();
-    if (hooks_) hooks_->call_pack_hook(t.detach());
-    else kept_ = saved_tensor{t.detach()};
+    if (hooks_) {
+      version_ = version_of(t);
+      hooks_->call_pack_hook(t.detach());
+    } else kept_ = saved_tensor{t.detach()};
   }
   /// A leaf of a graph with its values.
   /// \throws invalid_call   where it was changed in place since
@@ -29,13 +35,16 @@ class kept_input {
     if (!hooks_ && !kept_.value.defined()) return {};
     if (!hooks_ && !kept_.unchanged())
       throw invalid_call{who, "an input was changed in place before backward", {{"input", number}}, "change a copy of it, also in the region itself, and run backward before the optimiser's step"};
-    auto const values = hooks_ ? hooks_->call_unpack_hook() : kept_.value;
-    return values.detach().requires_grad_(requires_grad_);
+    auto const values = (hooks_ ? hooks_->call_unpack_hook() : kept_.value).detach();
+    if (hooks_ && version_of(values) != version_)  // a copy counts its own changes; what saves it again looks at the number
+      values.unsafeGetTensorImpl()->set_version_counter(c10::VariableVersion(std::uint32_t(version_)));
+    return values.requires_grad_(requires_grad_);
   }
 
  private:
   std::unique_ptr<torch::autograd::SavedVariableHooks> hooks_;
   saved_tensor kept_;
+  std::int64_t version_ = 0;  ///< where there are hooks
   bool requires_grad_ = false;
 };
 

@@ -49,11 +49,10 @@ class region_now {
   [[nodiscard]] std::vector<kept_result>& kept() const noexcept { return *kept_; }
   [[nodiscard]] origin_notes& origins() const noexcept { return *origins_; }
 
-  /// While it lives, what is saved is kept as outside the region, and no region runs.
+  /// While it lives, what is saved is kept as outside the region, and no region runs. Hooks that the region itself has set keep what is theirs.
   class outside {
    public:
-    explicit outside(region_now const& of)
-        : hooks_{[place = of.hooks_] { return place == 0 ? nullptr : (*hook_engine::makers()[place - 1])(); }} {}
+    explicit outside(region_now const& of) : hooks_{[maker = of.maker_outside()] { return maker == nullptr ? nullptr : (*maker)(); }} {}
     outside(outside const&) = delete;
     outside& operator=(outside const&) = delete;
     ~outside() { innermost() = inside_; }
@@ -65,6 +64,13 @@ class region_now {
   };
 
  private:
+  /// The region's own maker stands at `hooks_`.
+  [[nodiscard]] saved_hooks_maker const* maker_outside() const {
+    auto const& makers = hook_engine::makers();
+    if (makers.size() > hooks_ + 1) return makers.back();
+    return hooks_ == 0 ? nullptr : makers[hooks_ - 1];
+  }
+
   std::vector<kept_result>* kept_;
   origin_notes* origins_;
   bool again_;

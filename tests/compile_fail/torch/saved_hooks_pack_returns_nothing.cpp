@@ -1,0 +1,9 @@
+// error: the pack function must take a tensor and return what stands for it until backward
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+#ifdef CAIRN_FIXED
+cairn::saved_tensors_hooks const hooks{[](at::Tensor const& t) { return t; }, [](at::Tensor const& t) { return t; }};
+#else
+cairn::saved_tensors_hooks const hooks{[](at::Tensor const&) {}, [](at::Tensor const& t) { return t; }};
+#endif

@@ -1,0 +1,9 @@
+// error: the unpack function must take what the pack function returns, and return the tensor
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+#ifdef CAIRN_FIXED
+cairn::saved_tensors_hooks const hooks{[](at::Tensor const& t) { return t.sum().item<double>(); }, [](double sum) { return at::full({}, sum); }};
+#else
+cairn::saved_tensors_hooks const hooks{[](at::Tensor const& t) { return t.sum().item<double>(); }, [](at::Tensor const& t) { return t; }};
+#endif
