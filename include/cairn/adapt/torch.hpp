@@ -13,6 +13,7 @@
 
 #include <cairn/adapt/torch/checkpointed_cell.hpp>
 #include <cairn/adapt/torch/checkpointed_rnn.hpp>
+#include <cairn/adapt/torch/checkpoint_policy.hpp>
 #include <cairn/adapt/torch/checkpointed_sequential.hpp>
 #include <cairn/adapt/torch/conversions.hpp>
 #include <cairn/adapt/torch/debug_hooks.hpp>

@@ -9,29 +9,13 @@
 #include <torch/nn/module.h>
 #include <torch/nn/modules/container/any.h>
 #include <torch/nn/modules/container/sequential.h>
+#include <cairn/adapt/torch/detail/name_matches.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn {
 
 /// Called with a name and a tensor to look at.
 using tensor_watcher = std::function<void(std::string const& name, at::Tensor const& tensor)>;
-
-namespace detail {
-
-/// Whether a name is of a pattern, in which `*` stands for any characters, none included.
-[[nodiscard]] inline bool name_matches(std::string_view pattern, std::string_view name) {
-  std::size_t p = 0, n = 0, star = std::string_view::npos, resumed = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') star = p++, resumed = n;
-    else if (p < pattern.size() && pattern[p] == name[n]) ++p, ++n;
-    else if (star != std::string_view::npos) p = star + 1, n = ++resumed;
-    else return false;
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
-
-}  // namespace detail
 
 /// Hooks on the gradients of parameters, removed when it ends; moved, not copied.
 class gradient_hooks {

@@ -1,17 +1,76 @@
 #pragma once
 /// \file keep.hpp  Parts of a region that are not run again.
 #include <any>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/detail/operator_watch.hpp>
 #include <cairn/adapt/torch/detail/region_now.hpp>
 #include <cairn/adapt/torch/detail/tensor_stage.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
 #include <cairn/core/detail/refused.hpp>
 
 namespace cairn {
+namespace detail {
+
+/// What a part returns.
+template <class F, bool is_function = std::is_invocable_v<F&>>
+struct result_of_part {
+  using type = refused;
+};
+template <class F>
+struct result_of_part<F, true> {
+  using type = std::remove_cvref_t<std::invoke_result_t<F&>>;
+};
+
+/// Calls what is to be kept.   \param is_wanted  says of the region whether it keeps this part
+template <class F, class Wanted>
+auto keep_part(F&& f, Wanted const& is_wanted) {
+  using result = typename result_of_part<F>::type;
+  constexpr bool is_function = std::is_invocable_v<F&>;
+  static_assert(is_function, "cairn: what is kept is given as a function without arguments, since a tensor has been computed already");
+  constexpr bool is_state = tensor_state<result>;
+  static_assert(is_state || !is_function,
+                "cairn: what is kept must be a tensor, tuples, vectors or dictionaries of tensors, or a type with "
+                "cairn::tensor_traits");
+  if constexpr (!is_state) return refused{};
+  else {
+    auto* const now = region_now::innermost();
+    if (now == nullptr || !at::GradMode::is_enabled() || !is_wanted(*now)) return result(f());
+    if (auto const* const before = now->next()) {
+      watched_scope const unwatched{false};
+      tensor_list parts;
+      for (auto const& one : before->parts) {
+        auto const leaf = one.leaf("cairn::keep", parts.size());
+        parts.push_back(leaf.defined() ? result_tensor(leaf, leaf.requires_grad()) : leaf);
+        now->origins().leave_out(parts.back());
+      }
+      before->generators.restore();
+      return state_of(std::any_cast<result const&>(before->like), parts);
+    }
+    if (now->again()) return result(f());  // asked for in the middle of the first run, which was not there yet
+    auto made = [&] {
+      region_now::outside const unkept{*now};
+      return result(f());
+    }();
+    watched_scope const unwatched{false};
+    auto const parts = tensors_of(made);
+    kept_result entry{state_of(made, tensor_list(parts.size())), {}, {}};
+    {
+      region_now::outside const unkept{*now};
+      for (auto const& t : parts) entry.parts.emplace_back(t);
+    }
+    for (auto const& t : parts) now->origins().leave_out(t);
+    if (now->rng() == Rng::Preserve) entry.generators = generator_states::now(parts);
+    now->kept().push_back(std::move(entry));
+    return made;
+  }
+}
+
+}  // namespace detail
 
 /// Calls `f()` inside a region: what it returns, and what autograd saves in it, stays as without the region, and the
 /// second run takes the result instead of calling f. For the part that takes the most time and saves the least, such as
@@ -21,41 +80,13 @@ namespace cairn {
 /// Cost: the bytes of the result and of what f saves, and 5 KB where random numbers are drawn again
 template <class F>
 auto keep(F&& f) {
-  using result = std::remove_cvref_t<std::invoke_result_t<F&>>;
-  constexpr bool is_state = tensor_state<result>;
-  static_assert(is_state,
-                "cairn: what is kept must be a tensor, tuples, vectors or dictionaries of tensors, or a type with "
-                "cairn::tensor_traits");
-  if constexpr (!is_state) return detail::refused{};
-  else {
-    auto* const now = detail::region_now::innermost();
-    if (now == nullptr || !at::GradMode::is_enabled()) return result(f());
-    if (auto const* const before = now->next()) {
-      tensor_list parts;
-      for (auto const& one : before->parts) {
-        auto const leaf = one.leaf("cairn::keep", parts.size());
-        parts.push_back(leaf.defined() ? detail::result_tensor(leaf, leaf.requires_grad()) : leaf);
-        now->origins().leave_out(parts.back());
-      }
-      before->generators.restore();
-      return detail::state_of(std::any_cast<result const&>(before->like), parts);
-    }
-    if (now->again()) return result(f());  // asked for in the middle of the first run, which was not there yet
-    auto made = [&] {
-      detail::region_now::outside const unkept{*now};
-      return result(f());
-    }();
-    auto const parts = detail::tensors_of(made);
-    detail::kept_result entry{detail::state_of(made, tensor_list(parts.size())), {}, {}};
-    {
-      detail::region_now::outside const unkept{*now};
-      for (auto const& t : parts) entry.parts.emplace_back(t);
-    }
-    for (auto const& t : parts) now->origins().leave_out(t);
-    if (now->rng() == Rng::Preserve) entry.generators = detail::generator_states::now(parts);
-    now->kept().push_back(std::move(entry));
-    return made;
-  }
+  return detail::keep_part(f, [](detail::region_now const&) { return true; });
+}
+/// The same for a part that has a name: it is kept where the region's `CheckpointOptions::kept_names` has the name or is
+/// left out, and is a plain part of the function elsewhere.
+template <class F>
+auto keep(std::string_view name, F&& f) {
+  return detail::keep_part(f, [name](detail::region_now const& region) { return region.keeps(name); });
 }
 
 }  // namespace cairn

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
+#include <optional>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -13,6 +15,7 @@
 #include <torch/nn/module.h>
 #include <cairn/adapt/torch/ambient.hpp>
 #include <cairn/adapt/torch/checkpoint_guards.hpp>
+#include <cairn/adapt/torch/checkpoint_policy.hpp>
 #include <cairn/adapt/torch/detail/region_call.hpp>
 #include <cairn/adapt/torch/detail/region_frame.hpp>
 #include <cairn/adapt/torch/detail/saved_hooks.hpp>
@@ -36,6 +39,10 @@ struct CheckpointOptions {
   TORCH_ARG(bool, keep_leftovers) = false;
   /// Tensors that the function changes in place, such as running means: a second run leaves them as they were.
   TORCH_ARG(std::vector<at::Tensor>, buffers) = {};
+  /// Names of the parts that `cairn::keep(name, f)` keeps, in which `*` stands for any characters; left out: all.
+  TORCH_ARG(std::optional<std::vector<std::string>>, kept_names) = std::nullopt;
+  /// Which operators keep their results, so that the second run takes them; left out: none.
+  TORCH_ARG(checkpoint_policy, policy) = {};
 
  public:
   /// All buffers of a module.
@@ -79,7 +86,8 @@ auto run_region(F f, CheckpointOptions const& options, Arguments const&... argum
         std::apply([&](auto const&... one) { (void)call_region(*held, one...); }, read_arguments(like, leaves));
       };
       auto const frame = std::make_shared<region_frame>(
-          std::move(again), parts, region_frame::settings{options.early_stop(), options.rng(), options.determinism(), std::move(buffers), region_name, options.debug(), options.keep_leftovers()});
+          std::move(again), parts, region_frame::settings{options.early_stop(), options.rng(), options.determinism(), std::move(buffers), region_name, options.debug(), options.keep_leftovers(), options.kept_names(),
+                                                                 options.policy()});
       region_frame::first_run const first{frame, parts};
       if constexpr (copies) return call_region(f, arguments...);
       else return call_region(*held, arguments...);

@@ -40,6 +40,10 @@ class kept_input {
       values.unsafeGetTensorImpl()->set_version_counter(c10::VariableVersion(std::uint32_t(version_)));
     return values.requires_grad_(requires_grad_);
   }
+  /// Whether its values are as they were, as far as that can be seen here: hooks look at their own.
+  [[nodiscard]] bool is_unchanged() const { return hooks_ || !kept_.value.defined() || kept_.unchanged(); }
+  /// Whether hooks have it.
+  [[nodiscard]] bool is_elsewhere() const noexcept { return hooks_ != nullptr; }
 
  private:
   std::unique_ptr<torch::autograd::SavedVariableHooks> hooks_;

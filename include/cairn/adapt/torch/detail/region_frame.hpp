@@ -17,7 +17,10 @@
 #include <cairn/adapt/torch/ambient.hpp>
 #include <cairn/adapt/torch/checkpoint_guards.hpp>
 #include <cairn/adapt/torch/detail/buffers_guard.hpp>
+#include <cairn/adapt/torch/checkpoint_policy.hpp>
 #include <cairn/adapt/torch/detail/kept_input.hpp>
+#include <cairn/adapt/torch/detail/kept_operations.hpp>
+#include <cairn/adapt/torch/detail/operator_watch.hpp>
 #include <cairn/adapt/torch/detail/read_watch.hpp>
 #include <cairn/adapt/torch/detail/region_now.hpp>
 #include <cairn/adapt/torch/detail/saved_hooks.hpp>
@@ -42,6 +45,8 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     char const* who;
     bool debug = false;  ///< whether operations are noted for errors
     bool keep_leftovers = false;  ///< whether what a backward pass did not take stays for the next one
+    kept_names names = {};  ///< of the parts that are not run again
+    checkpoint_policy policy = {};  ///< of operators; none: all run again
   };
 
   /// \param run  called with inputs like the first ones; what it returns is not needed
@@ -50,6 +55,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     auto const& set = checkpoint_overrides::of_thread();
     how_.early_stop = set.early_stop.value_or(how_.early_stop);
     how_.debug = set.debug.value_or(how_.debug);
+    if (how_.policy) need_watched_kernel(how_.who);
     inputs_.reserve(inputs.size());
     for (auto const& t : inputs) inputs_.emplace_back(t);
   }
@@ -60,7 +66,9 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     /// \param inputs  outlive it
     first_run(std::shared_ptr<region_frame> frame, std::vector<at::Tensor> const& inputs)
         : frame_{std::move(frame)}, given_{inputs}, watch_{frame_->how_.debug},
-          now_{frame_->kept_, *notes_, false, frame_->how_.rng}, hooks_{[of = frame_, notes = notes_] { return std::make_unique<forgotten>(of, notes); }} {}
+          now_{frame_->kept_, *notes_, false, frame_->how_.rng, frame_->how_.names},
+          operators_{frame_->how_.policy, frame_->operations_kept_, now_, frame_->how_.who},
+          hooks_{[of = frame_, notes = notes_] { return std::make_unique<forgotten>(of, notes); }} {}
     first_run(first_run const&) = delete;
     first_run& operator=(first_run const&) = delete;
     ~first_run() {
@@ -76,6 +84,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     read_watch watch_;
     std::shared_ptr<origin_notes> notes_ = std::make_shared<origin_notes>();
     region_now now_;
+    operator_run operators_;
     saved_hooks_scope hooks_;
   };
 
@@ -84,6 +93,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     forgotten(std::shared_ptr<region_frame> of, std::shared_ptr<origin_notes> notes) : frame{std::move(of)}, origins{std::move(notes)} {}
     ~forgotten() override { if (!origins) frame->release(number); }
     void call_pack_hook(at::Tensor const& t) override {
+      watched_scope const unwatched{false};
       number = frame->note(t, origins->of(t));
       origins.reset();
     }
@@ -106,6 +116,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   struct recorded final : torch::autograd::SavedVariableHooks {
     explicit recorded(recording& list) : into{&list} {}
     void call_pack_hook(at::Tensor const& t) override {
+      watched_scope const unwatched{false};
       kept = t.detach();  // where t is the node's own result, the hook would else keep the node that keeps the hook
       into->tensors.emplace_back(kept, into->origins.of(t));
       if (into->stops && into->tensors.size() == into->wanted) throw everything_is_there{};
@@ -213,7 +224,8 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     plain_scripts const scripts{scripts_};
     std::optional<read_watch> watch;
     if (how_.debug) watch.emplace(true);
-    region_now const now{kept_, seen.origins, true, how_.rng};
+    region_now const now{kept_, seen.origins, true, how_.rng, how_.names};
+    operator_run const operators{how_.policy, operations_kept_, now, how_.who};
     saved_hooks_scope const hooks{[&seen] { return std::make_unique<recorded>(seen); }};
     try {
       run_(inputs);
@@ -229,6 +241,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   std::vector<noted> first_;
   std::vector<saved_tensor> again_;  ///< of the second run, until they are taken
   std::vector<kept_result> kept_;  ///< parts that are not run again
+  kept_operations operations_kept_;  ///< operators that are not
   read_list reads_;
   std::vector<std::string> operations_, operations_again_;  ///< of both runs, for errors
   bool first_is_over_ = false, scripts_ = false;

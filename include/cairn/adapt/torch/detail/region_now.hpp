@@ -3,6 +3,9 @@
 #include <any>
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
@@ -10,6 +13,8 @@
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 #include <cairn/adapt/torch/ambient.hpp>
 #include <cairn/adapt/torch/detail/kept_input.hpp>
+#include <cairn/adapt/torch/detail/name_matches.hpp>
+#include <cairn/adapt/torch/detail/operator_watch.hpp>
 #include <cairn/adapt/torch/detail/read_watch.hpp>
 #include <cairn/adapt/torch/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/detail/saved_origin.hpp>
@@ -23,15 +28,19 @@ struct kept_result {
   generator_states generators;     ///< behind it, where random numbers are drawn again
 };
 
+/// Names of parts that are kept, in which `*` stands for any characters; none: all are.
+using kept_names = std::optional<std::vector<std::string>>;
+
 /// The run of a region that takes place in this thread, the innermost one.
 class region_now {
  public:
-  /// \param again  whether it is a second run   \param rng  of the region
-  region_now(std::vector<kept_result>& kept, origin_notes& origins, bool again, Rng rng)
+  /// \param again  whether it is a second run   \param rng  of the region   \param names  outlive it
+  region_now(std::vector<kept_result>& kept, origin_notes& origins, bool again, Rng rng, kept_names const& names)
       : kept_{&kept},
         origins_{&origins},
         again_{again},
         rng_{rng},
+        names_{names},
         outer_{std::exchange(innermost(), this)},
         hooks_{hook_engine::makers().size()} {}
   region_now(region_now const&) = delete;
@@ -45,6 +54,12 @@ class region_now {
   /// The result that is to be taken instead of running, or none.
   [[nodiscard]] kept_result const* next() { return again_ && taken_ < kept_->size() ? &(*kept_)[taken_++] : nullptr; }
   [[nodiscard]] bool again() const noexcept { return again_; }
+  /// Whether a part of this name is kept.
+  [[nodiscard]] bool keeps(std::string_view name) const {
+    if (!names_) return true;
+    for (auto const& pattern : *names_) if (name_matches(pattern, name)) return true;
+    return false;
+  }
   [[nodiscard]] Rng rng() const noexcept { return rng_; }
   [[nodiscard]] std::vector<kept_result>& kept() const noexcept { return *kept_; }
   [[nodiscard]] origin_notes& origins() const noexcept { return *origins_; }
@@ -59,7 +74,8 @@ class region_now {
 
    private:
     region_now* inside_ = std::exchange(innermost(), nullptr);
-    read_watch::pause unwatched_;
+    read_watch::pause unread_;
+    watched_scope unwatched_{false};
     saved_hooks_scope hooks_;
   };
 
@@ -75,6 +91,7 @@ class region_now {
   origin_notes* origins_;
   bool again_;
   Rng rng_;
+  kept_names const& names_;
   region_now* outer_;
   std::size_t hooks_;  ///< how many makers of hooks are in force around the region's own
   std::size_t taken_ = 0;

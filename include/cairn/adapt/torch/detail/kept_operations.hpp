@@ -1,0 +1,236 @@
+#pragma once
+/// \file kept_operations.hpp  The results of operators that a region keeps, and its runs, which make and take them.
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+#include <ATen/core/List.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/function_schema.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/stack.h>
+#include <c10/core/StorageImpl.h>
+#include <c10/core/TensorImpl.h>
+#include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/checkpoint_policy.hpp>
+#include <cairn/adapt/torch/detail/kept_input.hpp>
+#include <cairn/adapt/torch/detail/operator_watch.hpp>
+#include <cairn/adapt/torch/detail/region_now.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::detail {
+
+/// The same values and the same count of changes in place, without autograd's part: what a kernel below autograd returns.
+[[nodiscard]] inline at::Tensor bare(at::Tensor const& t) {
+  auto* const impl = t.unsafeGetTensorImpl();
+  return t.defined() ? at::Tensor{impl->shallow_copy_and_detach(impl->version_counter(), true)} : t;
+}
+
+/// Of one call of an operator.
+struct kept_operation {
+  using weak_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
+  /// A tensor among them.
+  struct part {
+    kept_input input;
+    weak_storage storage;  ///< where its values lie; its address is not used again
+    bool is_changed = false;  ///< whether the first run changed them in place afterwards, and `input` is a copy
+  };
+
+  std::size_t call = 0;  ///< which one of this operator
+  std::vector<c10::IValue> like;  ///< the results, with undefined tensors
+  std::vector<part> parts;
+  generator_states generators;  ///< behind it, where it drew random numbers
+  bool draws = false;
+};
+
+/// Those of a region, by operator, in the order of its calls.
+using kept_operations = std::unordered_map<c10::FunctionSchema const*, std::vector<kept_operation>>;
+
+/// A run of a region, as long as it lives. Without a policy operators run as they are.
+class operator_run final : public operator_handler {
+ public:
+  /// \param kept  is filled by a first run, and read by a second one   \param region  this run, the innermost one
+  operator_run(checkpoint_policy const& policy, kept_operations& kept, region_now const& region, char const* who)
+      : policy_{policy}, kept_{kept}, region_{region}, who_{who}, casts_are_cached_{autocast_state::now().caches()},
+        outer_{std::exchange(of_thread(), policy ? this : nullptr)}, watched_{bool(policy)} {}
+  operator_run(operator_run const&) = delete;
+  operator_run& operator=(operator_run const&) = delete;
+  ~operator_run() { of_thread() = outer_; }
+
+  void call(c10::OperatorHandle const& op, c10::DispatchKeySet below, torch::jit::Stack& stack) override {
+    auto& calls = calls_[&op.schema()];
+    region_.again() ? run_again(op, below, stack, calls++) : run_first(op, below, stack, calls++);
+  }
+
+ private:
+  using weak_storage = kept_operation::weak_storage;
+
+  /// Why the result of an operator cannot be kept, or null.
+  [[nodiscard]] char const* obstacle(c10::OperatorHandle const& op) const {
+    if (casts_are_cached_ && op.operator_name().name == "aten::_to_copy") return "may stand in the cache of automatic casts";
+    for (auto const& one : op.schema().arguments())
+      if (auto const* const alias = one.alias_info(); alias != nullptr && alias->isWrite()) return "changes a tensor in place";
+    for (auto const& one : op.schema().returns())
+      if (one.alias_info() != nullptr) return "gives a view of what it takes";
+    return nullptr;
+  }
+  [[noreturn]] void refuse(c10::OperatorHandle const& op, char const* why) const {
+    auto const& name = op.operator_name().name;
+    throw invalid_call{who_, ("the policy says MustSave of " + name + ", which " + why).c_str(), {},
+                       "say PreferSave, or keep what comes before it or behind it"};
+  }
+  template <class Visit>
+  static void visit_tensors(c10::IValue const& value, Visit const& visit) {
+    if (value.isTensor()) visit(value.toTensor());
+    else if (value.isTensorList()) for (at::Tensor const& t : value.toTensorList()) visit(t);
+    else if (value.isList()) for (auto const& one : value.toListRef()) visit_tensors(one, visit);
+  }
+  [[nodiscard]] static c10::StorageImpl const* storage_of(at::Tensor const& t) {
+    return t.defined() && t.has_storage() ? t.storage().unsafeGetStorageImpl() : nullptr;
+  }
+
+  void run_first(c10::OperatorHandle const& op, c10::DispatchKeySet below, torch::jit::Stack& stack, std::size_t call) {
+    auto const& schema = op.schema();
+    auto const arguments = schema.arguments().size();
+    for (std::size_t k = 0; k < arguments; ++k)
+      if (auto const* const alias = schema.arguments()[k].alias_info(); alias != nullptr && alias->isWrite())
+        visit_tensors(torch::jit::peek(stack, k, arguments), [&](at::Tensor const& t) { is_changed_soon(t); });
+    auto const said = policy_(op.operator_name().name);
+    bool const must = said == CheckpointPolicy::MustSave;
+    char const* why = obstacle(op);
+    if (must && why != nullptr) refuse(op, why);
+    if ((!must && said != CheckpointPolicy::PreferSave) || why != nullptr) return op.redispatchBoxed(below, &stack);
+
+    std::unordered_set<c10::StorageImpl const*> given;
+    tensor_list tensors;
+    for (std::size_t k = 0; k < arguments; ++k)
+      visit_tensors(torch::jit::peek(stack, k, arguments), [&](at::Tensor const& t) {
+        given.insert(storage_of(t));
+        if (t.defined()) tensors.push_back(t);
+      });
+    given.erase(nullptr);
+    random_mark const before{region_.rng(), tensors};
+    op.redispatchBoxed(below, &stack);
+    auto const returns = torch::jit::last(stack, schema.returns().size());
+    for (auto const& value : returns) {
+      bool views = false, is_known = value.isTensor() || value.isTensorList() || value.isNone() || value.isScalar() || value.isBool() || value.isString();
+      visit_tensors(value, [&](at::Tensor const& t) { views = views || given.count(storage_of(t)) > 0; });
+      if (views) why = "gives a view of what it takes";
+      else if (!is_known) why = "gives something else than tensors, lists of tensors and numbers";
+    }
+    if (why == nullptr) keep(schema, call, returns, before.drew(), tensors);
+    else if (must) refuse(op, why);
+  }
+  void keep(c10::FunctionSchema const& schema, std::size_t call, c10::ArrayRef<c10::IValue> returns, bool draws, at::TensorList tensors) {
+    above_operator const above;
+    region_now::outside const outside{region_};
+    kept_operation entry;
+    entry.call = call;
+    auto const add = [&](at::Tensor const& t) {
+      auto const has = storage_of(t) != nullptr;
+      entry.parts.push_back({kept_input{bare(t)}, has ? t.storage().getWeakStorageImpl() : weak_storage{c10::intrusive_ptr<c10::StorageImpl>{}}});
+      return at::Tensor{};
+    };
+    for (auto const& value : returns) {
+      if (value.isTensor()) entry.like.emplace_back(add(value.toTensor()));
+      else if (value.isTensorList()) {
+        c10::List<at::Tensor> list;
+        for (at::Tensor const& t : value.toTensorList()) list.push_back(add(t));
+        entry.like.emplace_back(std::move(list));
+      } else entry.like.push_back(value);
+    }
+    entry.draws = draws;
+    if (draws) entry.generators = generator_states::now(tensors);
+    kept_[&schema].push_back(std::move(entry));
+  }
+  /// What was kept of this tensor becomes a copy, or, where hooks have it, runs again.
+  void is_changed_soon(at::Tensor const& t) {
+    auto const* const storage = storage_of(t);
+    if (storage == nullptr) return;
+    auto const lies_there = [&](kept_operation::part const& one) { return !one.is_changed && one.storage._unsafe_get_target() == storage; };
+    for (auto& [schema, entries] : kept_)
+      std::erase_if(entries, [&](kept_operation& entry) {
+        for (auto& one : entry.parts) {
+          if (!lies_there(one)) continue;
+          if (one.input.is_elsewhere()) return true;
+          above_operator const above;
+          region_now::outside const outside{region_};
+          at::NoGradGuard const off;
+          one.input = kept_input{one.input.leaf(who_, 0).clone()};
+          one.is_changed = true;
+        }
+        return false;
+      });
+  }
+
+  void run_again(c10::OperatorHandle const& op, c10::DispatchKeySet below, torch::jit::Stack& stack, std::size_t call) {
+    auto const& schema = op.schema();
+    auto const found = kept_.find(&schema);
+    kept_operation const* entry = nullptr;
+    if (found != kept_.end()) {
+      auto& next = next_[&schema];
+      while (next < found->second.size() && found->second[next].call < call) ++next;
+      if (next < found->second.size() && found->second[next].call == call) entry = &found->second[next];
+    }
+    if (entry == nullptr) return op.redispatchBoxed(below, &stack);
+    std::vector<c10::IValue> results;
+    {
+      above_operator const above;
+      region_now::outside const outside{region_};
+      at::NoGradGuard const off;
+      std::size_t part = 0;
+      auto const take = [&] {
+        auto const& one = entry->parts[part++];
+        if (!one.input.is_unchanged())
+          throw invalid_call{who_, ("what " + op.operator_name().name + " returned was kept, and was changed in place before backward").c_str(), {},
+                             "change a copy of it, or let the policy say PreferRecompute"};
+        auto const values = one.input.leaf(who_, 0);
+        return bare(one.is_changed ? values.clone() : values);
+      };
+      for (auto const& like : entry->like) {
+        if (like.isTensor()) results.emplace_back(take());
+        else if (like.isTensorList()) {
+          c10::List<at::Tensor> list;
+          for (auto k = like.toTensorList().size(); k > 0; --k) list.push_back(take());
+          results.emplace_back(std::move(list));
+        } else results.push_back(like);
+      }
+      if (entry->draws) entry->generators.restore();
+    }
+    torch::jit::drop(stack, schema.arguments().size());
+    for (auto& one : results) stack.push_back(std::move(one));
+  }
+
+  /// Where the generators stand.
+  class random_mark {
+   public:
+    random_mark(Rng rng, at::TensorList tensors) {
+      if (rng == Rng::Ignore) return;
+      cpu_.emplace();
+      bool on_devices = false;
+      for (auto const& t : tensors) on_devices = on_devices || !t.device().is_cpu();
+      if (on_devices) devices_ = generator_states::now(tensors);
+    }
+    [[nodiscard]] bool drew() const { return cpu_ && !(cpu_->is_now() && devices_.devices_are_now()); }
+
+   private:
+    std::optional<cpu_generator_mark> cpu_;
+    generator_states devices_;
+  };
+
+  checkpoint_policy const& policy_;
+  kept_operations& kept_;
+  region_now const& region_;
+  char const* who_;
+  bool casts_are_cached_;
+  operator_handler* outer_;
+  watched_scope watched_;
+  std::unordered_map<c10::FunctionSchema const*, std::size_t> calls_, next_;  ///< of each operator; next_: the result that is not passed yet
+};
+
+}  // namespace cairn::detail
