@@ -14,8 +14,8 @@ namespace cairn {
 
 /// What becomes of the result of an operator in a region.
 enum class CheckpointPolicy {
-  MustSave,        ///< it is kept, and the second run takes it; an operator whose result cannot be kept is an error
-  PreferSave,      ///< the same, and an operator whose result cannot be kept runs again
+  MustSave,        ///< it is kept, and the second run takes it; a result that cannot be kept, or is changed in place behind the region, is an error
+  PreferSave,      ///< the same where that is possible, and elsewhere the operator runs again
   MustRecompute,   ///< the operator runs again
   PreferRecompute  ///< the same
 };

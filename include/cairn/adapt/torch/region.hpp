@@ -39,14 +39,22 @@ struct CheckpointOptions {
   TORCH_ARG(bool, keep_leftovers) = false;
   /// Tensors that the function changes in place, such as running means: a second run leaves them as they were.
   TORCH_ARG(std::vector<at::Tensor>, buffers) = {};
-  /// Names of the parts that `cairn::keep(name, f)` keeps, in which `*` stands for any characters; left out: all.
-  TORCH_ARG(std::optional<std::vector<std::string>>, kept_names) = std::nullopt;
   /// Which operators keep their results, so that the second run takes them; left out: none.
   TORCH_ARG(checkpoint_policy, policy) = {};
 
  public:
   /// All buffers of a module.
   CheckpointOptions& module(torch::nn::Module const& of) { return buffers(of.buffers()); }
+  /// Names of the parts that `cairn::keep(name, f)` keeps, in which `*` stands for any characters; left out: all.
+  CheckpointOptions& kept_names(std::vector<std::string> names) {
+    kept_names_ = std::move(names);
+    return *this;
+  }
+  /// These, where they were given.
+  [[nodiscard]] std::optional<std::vector<std::string>> const& kept_names() const noexcept { return kept_names_; }
+
+ private:
+  std::optional<std::vector<std::string>> kept_names_;
 };
 
 namespace detail {

@@ -1,5 +1,6 @@
 #pragma once
 /// \file kept_operations.hpp  The results of operators that a region keeps, and its runs, which make and take them.
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -42,10 +43,15 @@ struct kept_operation {
   };
 
   std::size_t call = 0;  ///< which one of this operator
-  std::vector<c10::IValue> like;  ///< the results, with undefined tensors
-  std::vector<part> parts;
-  generator_states generators;  ///< behind it, where it drew random numbers
+  bool must = false;     ///< whether it may not run again
+  std::vector<c10::IValue> like = {};  ///< the results, with undefined tensors
+  std::vector<part> parts = {};
+  generator_states generators = {};  ///< behind it, where it drew random numbers
   bool draws = false;
+
+  [[nodiscard]] bool is_unchanged() const {
+    return std::all_of(parts.begin(), parts.end(), [](part const& one) { return one.input.is_unchanged(); });
+  }
 };
 
 /// Those of a region, by operator, in the order of its calls.
@@ -118,19 +124,22 @@ class operator_run final : public operator_handler {
     op.redispatchBoxed(below, &stack);
     auto const returns = torch::jit::last(stack, schema.returns().size());
     for (auto const& value : returns) {
-      bool views = false, is_known = value.isTensor() || value.isTensorList() || value.isNone() || value.isScalar() || value.isBool() || value.isString();
-      visit_tensors(value, [&](at::Tensor const& t) { views = views || given.count(storage_of(t)) > 0; });
-      if (views) why = "gives a view of what it takes";
+      bool views = false, is_inference = false;
+      bool const is_known = value.isTensor() || value.isTensorList() || value.isNone() || value.isScalar() || value.isBool() || value.isString();
+      visit_tensors(value, [&](at::Tensor const& t) {
+        views = views || given.count(storage_of(t)) > 0;
+        is_inference = is_inference || t.is_inference();
+      });
+      if (is_inference) why = "runs in inference mode, where changes in place are not counted";
+      else if (views) why = "gives a view of what it takes";
       else if (!is_known) why = "gives something else than tensors, lists of tensors and numbers";
     }
-    if (why == nullptr) keep(schema, call, returns, before.drew(), tensors);
+    if (why == nullptr) keep(schema, {call, must}, returns, before.drew(), tensors);
     else if (must) refuse(op, why);
   }
-  void keep(c10::FunctionSchema const& schema, std::size_t call, c10::ArrayRef<c10::IValue> returns, bool draws, at::TensorList tensors) {
+  void keep(c10::FunctionSchema const& schema, kept_operation entry, c10::ArrayRef<c10::IValue> returns, bool draws, at::TensorList tensors) {
     above_operator const above;
     region_now::outside const outside{region_};
-    kept_operation entry;
-    entry.call = call;
     auto const add = [&](at::Tensor const& t) {
       auto const has = storage_of(t) != nullptr;
       entry.parts.push_back({kept_input{bare(t)}, has ? t.storage().getWeakStorageImpl() : weak_storage{c10::intrusive_ptr<c10::StorageImpl>{}}});
@@ -177,6 +186,12 @@ class operator_run final : public operator_handler {
       while (next < found->second.size() && found->second[next].call < call) ++next;
       if (next < found->second.size() && found->second[next].call == call) entry = &found->second[next];
     }
+    if (entry != nullptr && !entry->is_unchanged()) {
+      if (entry->must)
+        throw invalid_call{who_, ("what " + op.operator_name().name + " returned was kept, and was changed in place before backward").c_str(), {},
+                           "change a copy of it, or let the policy say PreferSave"};
+      entry = nullptr;
+    }
     if (entry == nullptr) return op.redispatchBoxed(below, &stack);
     std::vector<c10::IValue> results;
     {
@@ -186,9 +201,6 @@ class operator_run final : public operator_handler {
       std::size_t part = 0;
       auto const take = [&] {
         auto const& one = entry->parts[part++];
-        if (!one.input.is_unchanged())
-          throw invalid_call{who_, ("what " + op.operator_name().name + " returned was kept, and was changed in place before backward").c_str(), {},
-                             "change a copy of it, or let the policy say PreferRecompute"};
         auto const values = one.input.leaf(who_, 0);
         return bare(one.is_changed ? values.clone() : values);
       };

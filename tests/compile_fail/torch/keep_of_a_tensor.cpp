@@ -1,0 +1,11 @@
+// error: what is kept is given as a function without arguments, since a tensor has been computed already
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+auto const f = [](at::Tensor const& x) {
+#ifdef CAIRN_FIXED
+  return cairn::keep("product", [&] { return torch::mm(x, x); }).sin();
+#else
+  return cairn::keep("product", torch::mm(x, x));
+#endif
+};
