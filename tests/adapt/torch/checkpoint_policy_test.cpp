@@ -45,11 +45,14 @@ Tensor counted_same(Tensor const& a) { return ++kernel_runs()["same"], a; }
 struct with_gradient : torch::autograd::Function<with_gradient> {
   static Tensor forward(torch::autograd::AutogradContext* context, Tensor const& a, Tensor const& b) {
     at::AutoDispatchBelowADInplaceOrView const below;
-    static auto const op = c10::Dispatcher::singleton().findSchemaOrThrow("cairn_test::mm", "").typed<Tensor(Tensor const&, Tensor const&)>();
+    static auto const op = c10::Dispatcher::singleton()
+                               .findSchemaOrThrow("cairn_test::mm", "")
+                               .typed<Tensor(Tensor const&, Tensor const&)>();
     context->save_for_backward({a, b});
     return op.call(a, b);
   }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list const& grads) {
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list const& grads) {
     auto const saved = context->get_saved_variables();
     return {grads[0].mm(saved[1].t()), saved[0].t().mm(grads[0])};
   }
@@ -75,13 +78,16 @@ auto call(char const* name, Arguments const&... arguments) {
 }
 Tensor noise(Tensor const& a) { return call<Tensor(Tensor const&)>("cairn_test::noise", a.detach()); }
 
-CheckpointOptions saving(std::vector<std::string> names) { return CheckpointOptions().policy(save_operators(std::move(names))); }
+CheckpointOptions saving(std::vector<std::string> names) {
+  return CheckpointOptions().policy(save_operators(std::move(names)));
+}
 cairn::checkpoint_policy everywhere(CheckpointPolicy said) {
   return [said](std::string_view) { return said; };
 }
 
-TEST_CASE("operators that a policy keeps are not run again, and gradients and random numbers are those of the plain call",
-          "[torch][region][policy]") {
+TEST_CASE(
+    "operators that a policy keeps are not run again, and gradients and random numbers are those of the plain call",
+    "[torch][region][policy]") {
   bool const early = GENERATE(true, false);
   auto const check = GENERATE(cairn::Check::Off, cairn::Check::Bits);
   auto const which = GENERATE(0, 1, 2);  // no policy, some operators, all that can be kept
@@ -118,7 +124,8 @@ TEST_CASE("operators that a policy keeps are not run again, and gradients and ra
   CHECK(kernel_runs()["noise"] == (which > 0 ? 1 : 2));
 }
 
-TEST_CASE("the bytes of a region with a policy lie between those of keeping nothing and everything", "[torch][region][policy]") {
+TEST_CASE("the bytes of a region with a policy lie between those of keeping nothing and everything",
+          "[torch][region][policy]") {
   seeded const seed{1};
   auto const x = torch::randn({64, 64}).requires_grad_(true), w = torch::randn({64, 64}).requires_grad_(true);
   auto const f = [&](Tensor const& a) { return a.sin().mm(w).exp().cos().mm(w).tanh().sigmoid(); };
@@ -143,9 +150,12 @@ TEST_CASE("a policy is asked in the first run, once a call, and may count", "[to
   auto const x = torch::linspace(0, 1, 16).view({4, 4}).requires_grad_(true), w = torch::ones({4, 4});
   int asked = 0;
   auto const every_other = [&](std::string_view operation) {
-    return operation == "cairn_test::mm" && ++asked % 2 == 1 ? CheckpointPolicy::PreferSave : CheckpointPolicy::MustRecompute;
+    return operation == "cairn_test::mm" && ++asked % 2 == 1 ? CheckpointPolicy::PreferSave
+                                                             : CheckpointPolicy::MustRecompute;
   };
-  auto const f = [&](Tensor const& a) { return product(product(product(product(a, w).sin(), w).sin(), w).sin(), w).sin(); };
+  auto const f = [&](Tensor const& a) {
+    return product(product(product(product(a, w).sin(), w).sin(), w).sin(), w).sin();
+  };
   f(x).sum().backward();
   auto const expected = take_grads({x});
   kernel_runs().clear();
@@ -178,7 +188,8 @@ TEST_CASE("what is kept and changed in place by the region itself is kept as it 
   if (offloaded) scope.emplace(true);
   auto const options = saving({"cairn_test::mm"});
   kernel_runs().clear();
-  auto const y = nested ? checkpoint([&](Tensor const& a) { return checkpoint(f, a, options); }, x) : checkpoint(f, x, options);
+  auto const y =
+      nested ? checkpoint([&](Tensor const& a) { return checkpoint(f, a, options); }, x) : checkpoint(f, x, options);
   y.sum().backward({}, true);
   CHECK(same_bits(take_grads({x}), expected));
   if (!nested && !offloaded) CHECK(kernel_runs()["mm"] == 3);
@@ -186,7 +197,8 @@ TEST_CASE("what is kept and changed in place by the region itself is kept as it 
   CHECK(same_bits(take_grads({x}), expected));
 }
 
-TEST_CASE("what is kept and changed in place behind the region is an error where it must be kept", "[torch][region][policy]") {
+TEST_CASE("what is kept and changed in place behind the region is an error where it must be kept",
+          "[torch][region][policy]") {
   auto const x = torch::ones({4, 4}).requires_grad_(true), w = torch::ones({4, 4});
   auto const f = [&](Tensor const& a) {
     auto const h = product(a, w);
@@ -199,10 +211,13 @@ TEST_CASE("what is kept and changed in place behind the region is an error where
   };
   auto const y = changed(saving({"cairn_test::mm"}));
   CHECK_THAT(message_of([&] { y.sum().backward(); }),
-             ContainsSubstring("cairn::checkpoint: what cairn_test::mm returned was kept, and was changed in place before backward"));
+             ContainsSubstring(
+                 "cairn::checkpoint: what cairn_test::mm returned was kept, and was changed in place before backward"));
   std::get<0>(f(x)).sum().backward();
   auto const expected = take_grads({x});
-  changed(CheckpointOptions().policy(everywhere(CheckpointPolicy::PreferSave))).sum().backward();  // there it runs again
+  changed(CheckpointOptions().policy(everywhere(CheckpointPolicy::PreferSave)))
+      .sum()
+      .backward();  // there it runs again
   CHECK(same_bits(take_grads({x}), expected));
 }
 
@@ -222,30 +237,40 @@ TEST_CASE("results that cannot be kept run again, or are refused where they must
   CHECK(same_bits(take_grads({x}), expected));
 
   auto const refused = [&](std::string name, auto const& g) {
-    return message_of([&] { (void)checkpoint(g, x, CheckpointOptions().policy([name](std::string_view operation) {
-                              return operation == name ? CheckpointPolicy::MustSave : CheckpointPolicy::PreferRecompute;
-                            })); });
+    return message_of([&] {
+      (void)checkpoint(g, x, CheckpointOptions().policy([name](std::string_view operation) {
+        return operation == name ? CheckpointPolicy::MustSave : CheckpointPolicy::PreferRecompute;
+      }));
+    });
   };
-  CHECK_THAT(refused("aten::t", f), ContainsSubstring("cairn::checkpoint: the policy says MustSave of aten::t, which gives a view of what it takes"));
+  CHECK_THAT(
+      refused("aten::t", f),
+      ContainsSubstring("cairn::checkpoint: the policy says MustSave of aten::t, which gives a view of what it takes"));
   CHECK_THAT(refused("aten::mul_", f), ContainsSubstring("MustSave of aten::mul_, which changes a tensor in place"));
-  auto const same = [](Tensor const& a) { return call<Tensor(Tensor const&)>("cairn_test::same", a.detach()).sin() * a; };
-  CHECK_THAT(refused("cairn_test::same", same), ContainsSubstring("MustSave of cairn_test::same, which gives a view of what it takes"));
+  auto const same = [](Tensor const& a) {
+    return call<Tensor(Tensor const&)>("cairn_test::same", a.detach()).sin() * a;
+  };
+  CHECK_THAT(refused("cairn_test::same", same),
+             ContainsSubstring("MustSave of cairn_test::same, which gives a view of what it takes"));
   auto const inference = [](Tensor const& a) {
     c10::InferenceMode const on;
     return a.sum().exp().item<double>();
   };
   auto const with_inference = [&](Tensor const& a) { return a.sin().exp() * inference(a); };
-  CHECK_THAT(refused("aten::sum", with_inference), ContainsSubstring("MustSave of aten::sum, which runs in inference mode"));
+  CHECK_THAT(refused("aten::sum", with_inference),
+             ContainsSubstring("MustSave of aten::sum, which runs in inference mode"));
   with_inference(x).sum().backward();
   auto const plain = take_grads({x});
   checkpoint(with_inference, x, CheckpointOptions().policy(everywhere(CheckpointPolicy::PreferSave))).sum().backward();
   CHECK(same_bits(take_grads({x}), plain));
 }
 
-TEST_CASE("an operator with several results, lists and numbers among them, is kept as a whole", "[torch][region][policy]") {
+TEST_CASE("an operator with several results, lists and numbers among them, is kept as a whole",
+          "[torch][region][policy]") {
   auto const x = torch::linspace(0, 1, 4).requires_grad_(true);
   auto const f = [](Tensor const& a) {
-    auto const [e, both, count] = call<std::tuple<Tensor, std::vector<Tensor>, std::int64_t>(Tensor const&)>("cairn_test::parts", a.detach());
+    auto const [e, both, count] =
+        call<std::tuple<Tensor, std::vector<Tensor>, std::int64_t>(Tensor const&)>("cairn_test::parts", a.detach());
     return ((a * e).sin() * both[0] + a.exp() * both[1] * double(count)).tanh();
   };
   f(x).sum().backward();
@@ -257,7 +282,8 @@ TEST_CASE("an operator with several results, lists and numbers among them, is ke
   CHECK(same_bits(take_grads({x}), {Tensor{}}));
 }
 
-TEST_CASE("a policy holds for its own region, not for one inside, and keep stays what it is", "[torch][region][policy]") {
+TEST_CASE("a policy holds for its own region, not for one inside, and keep stays what it is",
+          "[torch][region][policy]") {
   auto const x = torch::linspace(0, 1, 16).view({4, 4}).requires_grad_(true), w = torch::ones({4, 4});
   auto const inner = [&](Tensor const& a) { return product(a, w).sin().exp(); };
   int parts = 0;
@@ -277,7 +303,8 @@ TEST_CASE("a policy holds for its own region, not for one inside, and keep stays
 }
 
 TEST_CASE("a policy under automatic casts has the bits of the plain call", "[torch][region][policy]") {
-  auto const x = torch::linspace(0, 1, 16).view({4, 4}).requires_grad_(true), w = torch::linspace(1, 2, 16).view({4, 4}).requires_grad_(true);
+  auto const x = torch::linspace(0, 1, 16).view({4, 4}).requires_grad_(true),
+             w = torch::linspace(1, 2, 16).view({4, 4}).requires_grad_(true);
   auto const f = [&](Tensor const& a) { return torch::mm(torch::mm(a.sin(), w).exp(), w).to(at::kFloat).tanh(); };
   auto const run = [&](std::optional<CheckpointOptions> const& options) {
     cairn::detail::autocast_scope const back{cairn::detail::autocast_state::now()};
@@ -294,7 +321,8 @@ TEST_CASE("a policy under automatic casts has the bits of the plain call", "[tor
 }
 
 TEST_CASE("what is differentiated twice through a region with a policy has the plain bits", "[torch][region][policy]") {
-  auto const x = torch::linspace(0.1, 1, 16, at::kDouble).view({4, 4}).requires_grad_(true), w = torch::ones({4, 4}, at::kDouble);
+  auto const x = torch::linspace(0.1, 1, 16, at::kDouble).view({4, 4}).requires_grad_(true),
+             w = torch::ones({4, 4}, at::kDouble);
   auto const f = [&](Tensor const& a) { return (a.mm(w).sin() * a).exp().mm(a).sum(); };
   auto const second = [&](bool plain) {
     auto const y = plain ? f(x) : checkpoint(f, x, saving({"aten::mm", "aten::exp"}));
@@ -336,7 +364,8 @@ TEST_CASE("regions with a policy run in threads of their own", "[torch][region][
 }
 
 TEST_CASE("a name that no operator has, or one that is made of others, is refused", "[torch][region][policy]") {
-  CHECK_THAT(message_of([] { (void)save_operators({"aten::mmm"}); }), ContainsSubstring("cairn::save_operators: there is no operator aten::mmm"));
+  CHECK_THAT(message_of([] { (void)save_operators({"aten::mmm"}); }),
+             ContainsSubstring("cairn::save_operators: there is no operator aten::mmm"));
   CHECK_THAT(message_of([] { (void)save_operators({"aten::matmul"}); }),
              ContainsSubstring("aten::matmul is made of other operators, which are what runs"));
   CHECK(save_operators({"aten::mm"})("aten::mm") == CheckpointPolicy::MustSave);
@@ -349,8 +378,14 @@ TEST_CASE("named parts are kept where the region's choice has their names", "[to
   auto const part = [&](std::string const& name, Tensor const& a) {
     return cairn::keep(name, [&, name] { return ++runs[name], a.exp().cos(); });
   };
-  auto const f = [&](Tensor const& a) { return cairn::keep([&] { return ++runs["-"], part("mlp.out", part("mlp.in", part("head", a.sin()).sin())); }).sin().exp(); };
-  auto const g = [&](Tensor const& a) { return part("mlp.out", part("mlp.in", part("head", a.sin()).sin())).sin().exp(); };
+  auto const f = [&](Tensor const& a) {
+    return cairn::keep([&] { return ++runs["-"], part("mlp.out", part("mlp.in", part("head", a.sin()).sin())); })
+        .sin()
+        .exp();
+  };
+  auto const g = [&](Tensor const& a) {
+    return part("mlp.out", part("mlp.in", part("head", a.sin()).sin())).sin().exp();
+  };
   g(x).sum().backward();
   auto const expected = take_grads({x});
   auto const counted = [&](std::optional<std::vector<std::string>> names) {

@@ -31,7 +31,8 @@ TEST_CASE("tensors saved on the CPU give the bits of the plain program, whatever
   CHECK(same_bits(run(false), run(true)));
 }
 
-TEST_CASE("a tensor of the CPU is copied where that is asked for, and its bytes are counted while they stand", "[torch][hooks]") {
+TEST_CASE("a tensor of the CPU is copied where that is asked for, and its bytes are counted while they stand",
+          "[torch][hooks]") {
   auto const x = torch::ones({1 << 10}).requires_grad_(true);
   auto const bytes = std::int64_t(x.nbytes());
   cairn::byte_meter const meter;
@@ -57,7 +58,8 @@ TEST_CASE("a tensor of the CPU is copied where that is asked for, and its bytes 
   CHECK(meter.allocated() == 0);
 }
 
-TEST_CASE("a tensor of the CPU that was not copied must not be changed in place, and a copied one may", "[torch][hooks]") {
+TEST_CASE("a tensor of the CPU that was not copied must not be changed in place, and a copied one may",
+          "[torch][hooks]") {
   auto const x = torch::ones({3}).requires_grad_(true);
   auto const changed = [&](bool copies) {
     auto const a = x * 2;
@@ -69,7 +71,8 @@ TEST_CASE("a tensor of the CPU that was not copied must not be changed in place,
     y.backward();
     return take_grads({x})[0];
   };
-  CHECK_THAT(message_of([&] { changed(false); }), ContainsSubstring("a tensor saved for backward was changed in place afterwards"));
+  CHECK_THAT(message_of([&] { changed(false); }),
+             ContainsSubstring("a tensor saved for backward was changed in place afterwards"));
   CHECK(same_bits(changed(true), (2 * x.detach()).cos() * 2));
 }
 

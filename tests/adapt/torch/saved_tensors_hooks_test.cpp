@@ -34,9 +34,12 @@ plain_copy to_plain(Tensor const& t) {
 }
 Tensor from_plain(plain_copy const& p) { return torch::tensor(*p.values).view(p.sizes); }
 
-Tensor program(Tensor const& x, Tensor const& w) { return torch::dropout((x.mm(w).sigmoid() * x).exp(), 0.5, true).sin(); }
+Tensor program(Tensor const& x, Tensor const& w) {
+  return torch::dropout((x.mm(w).sigmoid() * x).exp(), 0.5, true).sin();
+}
 
-TEST_CASE("what a pair of functions packs is what backward gets, with the bits of the plain program", "[torch][hooks]") {
+TEST_CASE("what a pair of functions packs is what backward gets, with the bits of the plain program",
+          "[torch][hooks]") {
   seeded const seed{1};
   auto const x = torch::randn({6, 6}).requires_grad_(true), w = torch::randn({6, 6}).requires_grad_(true);
   torch::manual_seed(2);
@@ -63,7 +66,8 @@ TEST_CASE("what a pair of functions packs is what backward gets, with the bits o
   CHECK(same_bits(take_grads({x, w}), expected));
 }
 
-TEST_CASE("the innermost scope of saved tensor hooks alone counts, and the outer one goes on behind it", "[torch][hooks]") {
+TEST_CASE("the innermost scope of saved tensor hooks alone counts, and the outer one goes on behind it",
+          "[torch][hooks]") {
   auto const x = torch::ones({3}).requires_grad_(true);
   std::string order;
   auto const same = [](Tensor const& t) { return t; };
@@ -84,7 +88,8 @@ TEST_CASE("the innermost scope of saved tensor hooks alone counts, and the outer
   CHECK(same_bits(got, take_grads({x})));
 }
 
-TEST_CASE("what the functions of saved tensor hooks throw passes through, and the scope stays whole", "[torch][hooks]") {
+TEST_CASE("what the functions of saved tensor hooks throw passes through, and the scope stays whole",
+          "[torch][hooks]") {
   auto const x = torch::ones({3}).requires_grad_(true);
   bool packs = false, unpacks = false;
   saved_tensors_hooks const hooks{[&](Tensor const& t) { return packs ? t : throw std::domain_error{"no room"}; },
@@ -98,7 +103,8 @@ TEST_CASE("what the functions of saved tensor hooks throw passes through, and th
   CHECK(same_bits(take_grads({x}), {x.detach().cos()}));
 }
 
-TEST_CASE("a change in place between pack and unpack is an error where it would be seen, and else is not", "[torch][hooks]") {
+TEST_CASE("a change in place between pack and unpack is an error where it would be seen, and else is not",
+          "[torch][hooks]") {
   auto const x = torch::ones({3}).requires_grad_(true);
   auto const same = [](Tensor const& t) { return t; };
   auto const changed = [&](auto pack, auto unpack) {
@@ -110,8 +116,9 @@ TEST_CASE("a change in place between pack and unpack is an error where it would 
     a.add_(1);
     y.backward();
   };
-  CHECK_THAT(message_of([&] { changed(same, same); }),
-             ContainsSubstring("cairn::saved_tensors_hooks: a tensor saved for backward was changed in place afterwards"));
+  CHECK_THAT(
+      message_of([&] { changed(same, same); }),
+      ContainsSubstring("cairn::saved_tensors_hooks: a tensor saved for backward was changed in place afterwards"));
   auto const half = [](Tensor const& t) { return std::pair{t.narrow(0, 0, 1), t.clone()}; };
   CHECK_THAT(message_of([&] { changed(half, [](std::pair<Tensor, Tensor> const& p) { return p.second; }); }),
              ContainsSubstring("changed in place afterwards"));
@@ -122,7 +129,8 @@ TEST_CASE("a change in place between pack and unpack is an error where it would 
   auto const room = torch::zeros({6});
   std::int64_t used = 0;
   auto const y = [&] {
-    saved_tensors_hooks const hooks{[&](Tensor const& t) { return room.narrow(0, std::exchange(used, used + 3), 3).copy_(t); }, same};
+    saved_tensors_hooks const hooks{
+        [&](Tensor const& t) { return room.narrow(0, std::exchange(used, used + 3), 3).copy_(t); }, same};
     return (x.sin().exp()).sum();
   }();
   y.backward();
@@ -140,7 +148,8 @@ TEST_CASE("an unpack function that gives another tensor, or none, is refused", "
     return message_of([&] { y.backward(); });
   };
   CHECK_THAT(given([](Tensor const& t) { return t.narrow(0, 0, 2); }),
-             ContainsSubstring("cairn::saved_tensors_hooks: the unpack function gives Float[2] on cpu, and what was packed was Float[3] on cpu"));
+             ContainsSubstring("cairn::saved_tensors_hooks: the unpack function gives Float[2] on cpu, and what was "
+                               "packed was Float[3] on cpu"));
   CHECK_THAT(given([](Tensor const& t) { return t.to(at::kDouble); }), ContainsSubstring("gives Double[3] on cpu"));
   CHECK_THAT(given([](Tensor const&) { return Tensor{}; }), ContainsSubstring("the unpack function gives no tensor"));
 }
@@ -167,7 +176,8 @@ TEST_CASE("saved tensor hooks are their thread's own, and unpack serves backward
   std::atomic<int> packed{0}, unpacked{0};
   Tensor y;
   {
-    saved_tensors_hooks const hooks{[&](Tensor const& t) { return ++packed, t.clone(); }, [&](Tensor const& t) { return ++unpacked, t; }};
+    saved_tensors_hooks const hooks{[&](Tensor const& t) { return ++packed, t.clone(); },
+                                    [&](Tensor const& t) { return ++unpacked, t; }};
     std::thread{[&] { (void)x.sin(); }}.join();
     CHECK(packed == 0);
     y = x.sin().exp().sum();
@@ -192,7 +202,8 @@ TEST_CASE("what saved tensor hooks keep goes with the graph", "[torch][hooks]") 
   CHECK(meter.allocated() == 0);
 }
 
-TEST_CASE("saved tensor hooks around a region keep its inputs, and inside what the region's own do not", "[torch][hooks][region]") {
+TEST_CASE("saved tensor hooks around a region keep its inputs, and inside what the region's own do not",
+          "[torch][hooks][region]") {
   auto const x = torch::linspace(0.1, 1, 4).requires_grad_(true);
   int packed = 0, unpacked = 0, runs = 0, kept = 0;
   auto const pack = [&](Tensor const& t) { return ++packed, t.clone(); };

@@ -2,8 +2,9 @@
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 
+auto const sum_of = [](at::Tensor const& t) { return t.sum().item<double>(); };
 #ifdef CAIRN_FIXED
-cairn::saved_tensors_hooks const hooks{[](at::Tensor const& t) { return t.sum().item<double>(); }, [](double sum) { return at::full({}, sum); }};
+cairn::saved_tensors_hooks const hooks{sum_of, [](double sum) { return at::full({}, sum); }};
 #else
-cairn::saved_tensors_hooks const hooks{[](at::Tensor const& t) { return t.sum().item<double>(); }, [](at::Tensor const& t) { return t; }};
+cairn::saved_tensors_hooks const hooks{sum_of, [](at::Tensor const& t) { return t; }};
 #endif

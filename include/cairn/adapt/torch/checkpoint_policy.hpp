@@ -14,7 +14,9 @@ namespace cairn {
 
 /// What becomes of the result of an operator in a region.
 enum class CheckpointPolicy {
-  MustSave,        ///< it is kept, and the second run takes it; a result that cannot be kept, or is changed in place behind the region, is an error
+  /// It is kept, and the second run takes it. Where it cannot be kept, or is changed in place behind the region, that
+  /// is an error.
+  MustSave,
   PreferSave,      ///< the same where that is possible, and elsewhere the operator runs again
   MustRecompute,   ///< the operator runs again
   PreferRecompute  ///< the same
@@ -27,7 +29,8 @@ using checkpoint_policy = std::function<CheckpointPolicy(std::string_view operat
 
 /// The policy that keeps the results of these operators, and runs all others again.
 /// \param names  such as "aten::mm"
-/// \throws invalid_call   where there is no operator of such a name, and where it is made of others, which are what runs
+/// \throws invalid_call   where there is no operator of such a name, and where it is made of others, which are what
+///         runs
 [[nodiscard]] inline checkpoint_policy save_operators(std::vector<std::string> names) {
   auto& all = c10::Dispatcher::singleton();
   auto const known = all.getAllOpNames();
@@ -43,7 +46,8 @@ using checkpoint_policy = std::function<CheckpointPolicy(std::string_view operat
       throw invalid_call{"cairn::save_operators", ("there is no operator " + name).c_str(), {},
                          "a name is that of the namespace and the operator, as in \"aten::mm\", without an overload"};
     if (!runs)
-      throw invalid_call{"cairn::save_operators", (name + " is made of other operators, which are what runs").c_str(), {},
+      throw invalid_call{"cairn::save_operators",
+                         (name + " is made of other operators, which are what runs").c_str(), {},
                          "name those, such as \"aten::addmm\" for aten::linear"};
   }
   return [names = std::move(names)](std::string_view operation) {

@@ -31,7 +31,9 @@ template <class F, class Wanted>
 auto keep_part(F&& f, Wanted const& is_wanted) {
   using result = typename result_of_part<F>::type;
   constexpr bool is_function = std::is_invocable_v<F&>;
-  static_assert(is_function, "cairn: what is kept is given as a function without arguments, since a tensor has been computed already");
+  static_assert(is_function,
+                "cairn: what is kept is given as a function without arguments, since a tensor has been computed "
+                "already");
   constexpr bool is_state = tensor_state<result>;
   static_assert(is_state || !is_function,
                 "cairn: what is kept must be a tensor, tuples, vectors or dictionaries of tensors, or a type with "
@@ -82,8 +84,8 @@ template <class F>
 auto keep(F&& f) {
   return detail::keep_part(f, [](detail::region_now const&) { return true; });
 }
-/// The same for a part that has a name: it is kept where the region's `CheckpointOptions::kept_names` has the name or is
-/// left out, and is a plain part of the function elsewhere.
+/// The same for a part that has a name: it is kept where the region's `CheckpointOptions::kept_names` has the name or
+/// is left out, and is a plain part of the function elsewhere.
 template <class F>
 auto keep(std::string_view name, F&& f) {
   return detail::keep_part(f, [name](detail::region_now const& region) { return region.keeps(name); });

@@ -14,7 +14,8 @@ namespace detail {
 /// The values of a saved tensor in host memory.
 class host_copy {
  public:
-  /// \param copies  whether a tensor of the CPU is copied, too   \param bytes  to which the copy's own are added while it stands
+  /// \param copies  whether a tensor of the CPU is copied, too
+  /// \param bytes  to which the copy's own are added while it stands
   host_copy(at::Tensor const& t, bool copies, std::shared_ptr<std::atomic<std::int64_t>> bytes)
       : device_{t.device()}, sizes_{t.sizes().vec()}, repeats_{t.layout() == at::kStrided} {
     if (device_.is_cpu() && !copies) {
@@ -25,7 +26,8 @@ class host_copy {
     if (!repeats_) values_ = device_.is_cpu() ? once.clone() : once.cpu();
     else {
       is_pinned_ = copies && device_.is_cuda();
-      values_ = at::empty_like(once, once.options().device(at::kCPU).pinned_memory(is_pinned_), at::MemoryFormat::Preserve);
+      auto const there = once.options().device(at::kCPU).pinned_memory(is_pinned_);
+      values_ = at::empty_like(once, there, at::MemoryFormat::Preserve);
       values_.copy_(once);
       bytes_ = std::int64_t(values_.nbytes());
     }
@@ -62,8 +64,8 @@ class host_copy {
 }  // namespace detail
 
 /// While it lives, the tensors that operations of this thread save for backward are kept in host memory, and go back to
-/// their device when backward wants them; gradients have the same bits. As in PyTorch, what lies on the CPU already stays
-/// as it is, without a copy, unless `pin_memory` asks for one. An expanded tensor is copied with its values once.
+/// their device when backward wants them; gradients have the same bits. As in PyTorch, what lies on the CPU already
+/// stays as it is, without a copy, unless `pin_memory` asks for one. An expanded tensor is copied with its values once.
 /// For the rest it is as `saved_tensors_hooks`.
 class save_on_cpu {
  public:

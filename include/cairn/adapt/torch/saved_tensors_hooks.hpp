@@ -7,17 +7,17 @@
 namespace cairn {
 
 /// While it lives, each tensor that an operation of this thread saves for backward goes through `pack`, and what that
-/// returns is kept in its place; when backward wants the tensor, `unpack` makes it again. Scopes nest, and the innermost
-/// one alone counts; a region in a scope keeps its inputs by it. What was saved in the scope stays with its two functions
-/// for as long as the graph lives. It ends in the thread that made it, the last made first.
+/// returns is kept in its place; when backward wants the tensor, `unpack` makes it again. Scopes nest, and the
+/// innermost one alone counts; a region in a scope keeps its inputs by it. What was saved in the scope stays with its
+/// two functions for as long as the graph lives. It ends in the thread that made it, the last made first.
 class saved_tensors_hooks {
  public:
-  /// \param pack  takes a tensor without a history, which it must not change, and returns what is kept: a tensor, a path,
-  ///        anything that can be moved. Where that is a tensor, or tensors, in the memory of the one that was saved,
-  ///        a change in place before backward is an error
+  /// \param pack  takes a tensor without a history, which it must not change, and returns what is kept: a tensor, a
+  ///        path, anything that can be moved. Where that is a tensor, or tensors, in the memory of the one that was
+  ///        saved, a change in place before backward is an error
   /// \param unpack  takes a const reference to that, and returns a tensor of the same sizes, type and device. It may be
-  ///        called several times, and by all threads that run backward passes. While one of the two runs, grad mode is off
-  ///        and there are no hooks. What they throw passes through the operation or through backward
+  ///        called several times, and by all threads that run backward passes. While one of the two runs, grad mode is
+  ///        off and there are no hooks. What they throw passes through the operation or through backward
   /// \throws invalid_call  under an engine that is not LibTorch's own
   template <class Pack, class Unpack>
   saved_tensors_hooks(Pack pack, Unpack unpack) : scope_{detail::packing_maker(std::move(pack), std::move(unpack))} {}

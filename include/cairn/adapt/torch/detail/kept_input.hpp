@@ -36,7 +36,8 @@ class kept_input {
     if (!hooks_ && !kept_.unchanged())
       throw invalid_call{who, "an input was changed in place before backward", {{"input", number}}, "change a copy of it, also in the region itself, and run backward before the optimiser's step"};
     auto const values = (hooks_ ? hooks_->call_unpack_hook() : kept_.value).detach();
-    if (hooks_ && version_of(values) != version_)  // a copy counts its own changes; what saves it again looks at the number
+    // A copy counts changes of its own, and what saves it again looks at the number.
+    if (hooks_ && version_of(values) != version_)
       values.unsafeGetTensorImpl()->set_version_counter(c10::VariableVersion(std::uint32_t(version_)));
     return values.requires_grad_(requires_grad_);
   }

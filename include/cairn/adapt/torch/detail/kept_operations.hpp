@@ -26,7 +26,8 @@
 
 namespace cairn::detail {
 
-/// The same values and the same count of changes in place, without autograd's part: what a kernel below autograd returns.
+/// The same values and the same count of changes in place, without autograd's part: what a kernel below autograd
+/// returns.
 [[nodiscard]] inline at::Tensor bare(at::Tensor const& t) {
   auto* const impl = t.unsafeGetTensorImpl();
   return t.defined() ? at::Tensor{impl->shallow_copy_and_detach(impl->version_counter(), true)} : t;
@@ -76,11 +77,15 @@ class operator_run final : public operator_handler {
  private:
   using weak_storage = kept_operation::weak_storage;
 
+  [[nodiscard]] static bool writes(c10::Argument const& one) {
+    auto const* const alias = one.alias_info();
+    return alias != nullptr && alias->isWrite();
+  }
   /// Why the result of an operator cannot be kept, or null.
   [[nodiscard]] char const* obstacle(c10::OperatorHandle const& op) const {
-    if (casts_are_cached_ && op.operator_name().name == "aten::_to_copy") return "may stand in the cache of automatic casts";
-    for (auto const& one : op.schema().arguments())
-      if (auto const* const alias = one.alias_info(); alias != nullptr && alias->isWrite()) return "changes a tensor in place";
+    if (casts_are_cached_ && op.operator_name().name == "aten::_to_copy")
+      return "may stand in the cache of automatic casts";
+    for (auto const& one : op.schema().arguments()) if (writes(one)) return "changes a tensor in place";
     for (auto const& one : op.schema().returns())
       if (one.alias_info() != nullptr) return "gives a view of what it takes";
     return nullptr;
@@ -104,7 +109,7 @@ class operator_run final : public operator_handler {
     auto const& schema = op.schema();
     auto const arguments = schema.arguments().size();
     for (std::size_t k = 0; k < arguments; ++k)
-      if (auto const* const alias = schema.arguments()[k].alias_info(); alias != nullptr && alias->isWrite())
+      if (writes(schema.arguments()[k]))
         visit_tensors(torch::jit::peek(stack, k, arguments), [&](at::Tensor const& t) { is_changed_soon(t); });
     auto const said = policy_(op.operator_name().name);
     bool const must = said == CheckpointPolicy::MustSave;
@@ -125,7 +130,8 @@ class operator_run final : public operator_handler {
     auto const returns = torch::jit::last(stack, schema.returns().size());
     for (auto const& value : returns) {
       bool views = false, is_inference = false;
-      bool const is_known = value.isTensor() || value.isTensorList() || value.isNone() || value.isScalar() || value.isBool() || value.isString();
+      bool const is_known = value.isTensor() || value.isTensorList() || value.isNone() || value.isScalar() ||
+                            value.isBool() || value.isString();
       visit_tensors(value, [&](at::Tensor const& t) {
         views = views || given.count(storage_of(t)) > 0;
         is_inference = is_inference || t.is_inference();
@@ -137,12 +143,14 @@ class operator_run final : public operator_handler {
     if (why == nullptr) keep(schema, {call, must}, returns, before.drew(), tensors);
     else if (must) refuse(op, why);
   }
-  void keep(c10::FunctionSchema const& schema, kept_operation entry, c10::ArrayRef<c10::IValue> returns, bool draws, at::TensorList tensors) {
+  void keep(c10::FunctionSchema const& schema, kept_operation entry, c10::ArrayRef<c10::IValue> returns, bool draws,
+            at::TensorList tensors) {
     above_operator const above;
     region_now::outside const outside{region_};
     auto const add = [&](at::Tensor const& t) {
-      auto const has = storage_of(t) != nullptr;
-      entry.parts.push_back({kept_input{bare(t)}, has ? t.storage().getWeakStorageImpl() : weak_storage{c10::intrusive_ptr<c10::StorageImpl>{}}});
+      auto storage = storage_of(t) != nullptr ? t.storage().getWeakStorageImpl()
+                                              : weak_storage{c10::intrusive_ptr<c10::StorageImpl>{}};
+      entry.parts.push_back({kept_input{bare(t)}, std::move(storage)});
       return at::Tensor{};
     };
     for (auto const& value : returns) {
@@ -161,7 +169,9 @@ class operator_run final : public operator_handler {
   void is_changed_soon(at::Tensor const& t) {
     auto const* const storage = storage_of(t);
     if (storage == nullptr) return;
-    auto const lies_there = [&](kept_operation::part const& one) { return !one.is_changed && one.storage._unsafe_get_target() == storage; };
+    auto const lies_there = [&](kept_operation::part const& one) {
+      return !one.is_changed && one.storage._unsafe_get_target() == storage;
+    };
     for (auto& [schema, entries] : kept_)
       std::erase_if(entries, [&](kept_operation& entry) {
         for (auto& one : entry.parts) {
@@ -187,9 +197,11 @@ class operator_run final : public operator_handler {
       if (next < found->second.size() && found->second[next].call == call) entry = &found->second[next];
     }
     if (entry != nullptr && !entry->is_unchanged()) {
+      auto const& name = op.operator_name().name;
       if (entry->must)
-        throw invalid_call{who_, ("what " + op.operator_name().name + " returned was kept, and was changed in place before backward").c_str(), {},
-                           "change a copy of it, or let the policy say PreferSave"};
+        throw invalid_call{who_,
+                           ("what " + name + " returned was kept, and was changed in place before backward").c_str(),
+                           {}, "change a copy of it, or let the policy say PreferSave"};
       entry = nullptr;
     }
     if (entry == nullptr) return op.redispatchBoxed(below, &stack);
@@ -242,7 +254,7 @@ class operator_run final : public operator_handler {
   bool casts_are_cached_;
   operator_handler* outer_;
   watched_scope watched_;
-  std::unordered_map<c10::FunctionSchema const*, std::size_t> calls_, next_;  ///< of each operator; next_: the result that is not passed yet
+  std::unordered_map<c10::FunctionSchema const*, std::size_t> calls_, next_;  ///< next_: the kept result not yet passed
 };
 
 }  // namespace cairn::detail

@@ -10,8 +10,8 @@
 
 namespace cairn::detail {
 
-/// A dispatch key right below autograd, for which LibTorch has neither kernels nor tensors. Where a thread includes it, each operator comes to the kernel of
-/// this file first.
+/// A dispatch key below autograd, for which LibTorch has neither kernels nor tensors. Where a thread includes it, each
+/// operator comes to the kernel of this file first.
 inline constexpr auto watched_key = c10::DispatchKey::Fake;
 
 /// Decides what is done of a call: takes the arguments from the stack, and leaves the results there.
@@ -48,7 +48,8 @@ class watched_scope {
   bool excluded_ = c10::impl::tls_is_dispatch_key_excluded(watched_key);
 };
 
-/// While it lives, a kernel below autograd is as outside of the operator: autograd is at work again, and the watch is not.
+/// While it lives, a kernel below autograd is as outside of the operator: autograd is at work again, and the watch is
+/// not.
 class above_operator {
  public:
   above_operator() {

@@ -71,7 +71,8 @@ class packed_tensor final : public torch::autograd::SavedVariableHooks {
                            "change a copy of it, or let the pack function return a copy"};
     alone const none;
     at::Tensor t = of_->unpack(std::as_const(*packed_));
-    if (!t.defined()) throw invalid_call{saved_hooks_name, "the unpack function gives no tensor", {}, "return the tensor that was packed"};
+    if (!t.defined())
+      throw invalid_call{saved_hooks_name, "the unpack function gives no tensor", {}, "return what was packed"};
     if (!same_saved(look_, saved_tensor{t})) {
       auto const texts = saved_look::of(t, Check::Metadata, {}).text() + ", and what was packed was " + look_.text();
       throw invalid_call{saved_hooks_name, ("the unpack function gives " + texts).c_str(), {},
@@ -106,12 +107,14 @@ template <class Pack, class Unpack>
   if constexpr (!packs) return {};
   else {
     constexpr bool unpacks = unpacks_tensor<Unpack, typename result_of_pack<Pack>::type>;
-    static_assert(unpacks, "cairn: the unpack function must take what the pack function returns, and return the tensor");
+    static_assert(unpacks,
+                  "cairn: the unpack function must take what the pack function returns, and return the tensor");
     if constexpr (!unpacks) return {};
     else {
       need_saved_hooks(saved_hooks_name);
       using hooks = packed_tensor<Pack, Unpack>;
-      auto const both = std::make_shared<typename hooks::functions>(typename hooks::functions{std::move(pack), std::move(unpack)});
+      using functions = typename hooks::functions;
+      auto const both = std::make_shared<functions>(functions{std::move(pack), std::move(unpack)});
       return [both] { return std::make_unique<hooks>(both); };
     }
   }
