@@ -4,9 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/MT19937RNGEngine.h>
@@ -34,6 +37,12 @@ class generator_states {
     all.states_ = get_device_states(tensors);
     return all;
   }
+  /// Without the CPU's.
+  [[nodiscard]] static generator_states of_devices(at::TensorList tensors) {
+    generator_states all;
+    add_device_states(tensors, all.states_);
+    return all;
+  }
   /// The generators go on from here.
   void restore() const { set_device_states(states_); }
   /// Whether those of devices stand here; the CPU's is not asked.
@@ -59,10 +68,20 @@ class generator_states {
 /// Where the CPU's generator stands, in no memory of a tensor's.
 class cpu_generator_mark {
  public:
+  /// The generator goes on from here.
+  void restore() const {
+    std::lock_guard const lock{generator_.mutex_};
+    auto engine = generator_.engine();
+    engine.set_data(engine_);
+    generator_.set_engine(engine);
+    generator_.set_next_float_normal_sample(float_);
+    generator_.set_next_double_normal_sample(double_);
+  }
   [[nodiscard]] bool is_now() const {
     cpu_generator_mark const now;
     return engine_.seed_ == now.engine_.seed_ && engine_.left_ == now.engine_.left_ && engine_.next_ == now.engine_.next_ &&
-           engine_.state_ == now.engine_.state_ && has_float_ == now.has_float_ && has_double_ == now.has_double_;
+           engine_.state_ == now.engine_.state_ && float_.has_value() == now.float_.has_value() &&
+           double_.has_value() == now.double_.has_value();
   }
 
  private:
@@ -73,8 +92,40 @@ class cpu_generator_mark {
 
   at::CPUGeneratorImpl& generator_ = *at::check_generator<at::CPUGeneratorImpl>(at::detail::getDefaultCPUGenerator());
   at::mt19937_data_pod engine_ = engine_of(generator_);
-  bool has_float_ = generator_.next_float_normal_sample().has_value();  ///< one of two normal numbers is left
-  bool has_double_ = generator_.next_double_normal_sample().has_value();
+  /// The second of two normal numbers, where it is left.
+  decltype(generator_.next_float_normal_sample()) float_ = generator_.next_float_normal_sample();
+  decltype(generator_.next_double_normal_sample()) double_ = generator_.next_double_normal_sample();
+};
+
+/// Where a run begins to draw random numbers, for a second run to begin there, too.
+class first_numbers {
+ public:
+  /// \param tensors  the generators of their devices count
+  first_numbers(at::TensorList tensors, Rng rng) {
+    if (rng == Rng::Preserve) devices_ = generator_states::of_devices(tensors);
+  }
+  /// \param here  where the CPU's generator stands; outlives the run
+  void begin_run(cpu_generator_mark const& here) noexcept { cpu_ = &here; }
+  /// Keeps the state of the CPU's generator, 2.5 KB, only where the run drew some of its numbers.
+  void end_run() {
+    auto const* const start = std::exchange(cpu_, nullptr);
+    drew_ = start != nullptr && !start->is_now();
+    if (!drew_) return;
+    kept_ = std::make_unique<cpu_generator_mark>(*start);
+    cpu_ = kept_.get();
+  }
+  /// The generators go on from here.   \throws std::bad_alloc   where there was no memory to keep that
+  void restore() const {
+    if (drew_ && !kept_) throw std::bad_alloc{};
+    if (cpu_ != nullptr) cpu_->restore();
+    devices_.restore();
+  }
+
+ private:
+  cpu_generator_mark const* cpu_ = nullptr;
+  std::unique_ptr<cpu_generator_mark> kept_;
+  generator_states devices_;
+  bool drew_ = false;
 };
 
 /// A run that reads the states of generators, to draw the same numbers again. The generators are the process's, so two threads that do so at once

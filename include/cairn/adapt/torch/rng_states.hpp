@@ -16,6 +16,16 @@ namespace detail {
 [[nodiscard]] inline at::Generator default_generator(c10::Device device) {
   return device.is_cpu() ? at::detail::getDefaultCPUGenerator() : at::globalContext().defaultGenerator(device);
 }
+inline void add_device_state(c10::Device device, device_states& all) {
+  for (auto const& known : all) if (known.first == device) return;
+  auto generator = default_generator(device);
+  std::lock_guard const lock{generator.mutex()};
+  all.emplace_back(device, generator.get_state());
+}
+/// Those of the CUDA devices on which the tensors lie.
+inline void add_device_states(at::TensorList tensors, device_states& all) {
+  for (auto const& t : tensors) if (t.defined() && t.is_cuda()) add_device_state(t.device(), all);
+}
 }  // namespace detail
 
 /// The states of the CPU's default generator, which comes first, and of those of the CUDA devices on which the tensors lie.
@@ -23,14 +33,8 @@ namespace detail {
 /// Bytes: 5,056 for the CPU's, 16 for a CUDA device's.
 [[nodiscard]] inline device_states get_device_states(at::TensorList tensors) {
   device_states all;
-  auto const add = [&all](c10::Device device) {
-    for (auto const& known : all) if (known.first == device) return;
-    auto generator = detail::default_generator(device);
-    std::lock_guard const lock{generator.mutex()};
-    all.emplace_back(device, generator.get_state());
-  };
-  add(at::kCPU);
-  for (auto const& t : tensors) if (t.defined() && t.is_cuda()) add(t.device());
+  detail::add_device_state(at::kCPU, all);
+  detail::add_device_states(tensors, all);
   return all;
 }
 /// The generators go on from these states, which stay as they are.

@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
-#include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/record_function.h>
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
 #include <c10/core/UndefinedTensorImpl.h>
+#include <cairn/adapt/torch/detail/operation_arguments.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 
@@ -98,8 +98,10 @@ class read_watch {
       if (one->what != use::read) continue;
       bool is_given = false;
       for (auto const& t : given) is_given = is_given || (t.defined() && key_of(t) == one->key);
-      for (std::size_t k = 0; !is_given && k < one->tensors.size(); ++k)
-        if (!one->tensors[k].expired()) all.emplace_back(one->tensors[k], one->version);
+      if (is_given) continue;
+      auto const add = [&](weak_tensor const& t) { if (!t.expired()) all.emplace_back(t, one->version); };
+      add(one->tensor);
+      for (auto const& other : one->others) add(other);
     }
     return all;
   }
@@ -107,15 +109,15 @@ class read_watch {
  private:
   using weak_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
   enum class use : char { unknown, reading, read, written, made };
-  enum class argument : char { read, view, write };
   /// Some memory, and the tensors that were seen to lie there.
   struct seen {
     void const* key;
     weak_storage storage;  ///< so that its address is not used again
-    std::vector<weak_tensor> tensors;
-    std::int64_t version = 0;
-    use what = use::unknown;
-    std::size_t number = 0;
+    std::int64_t version;
+    use what;
+    std::size_t number;
+    weak_tensor tensor{c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>{}};  ///< the first one
+    std::vector<weak_tensor> others{};
   };
 
   [[nodiscard]] static std::vector<read_watch*>& active() {
@@ -146,31 +148,22 @@ class read_watch {
       for (auto const& one : value.toListRef()) visit_tensors(one, visit);
     }
   }
-  /// What an operation does with its arguments, by its schema.
-  [[nodiscard]] std::vector<argument> const& arguments_of(at::RecordFunction const& f) {
-    auto const [place, is_new] = arguments_.try_emplace(f.name());  // the name stands in the schema: one address each
-    if (!is_new) return place->second;
-    if (auto const schema = f.operator_schema())
-      for (auto const& one : schema->arguments()) {
-        auto const* const alias = one.alias_info();
-        place->second.push_back(alias == nullptr ? argument::read : alias->isWrite() ? argument::write : argument::view);
-      }
-    return place->second;
-  }
   [[nodiscard]] seen& memory_of(at::Tensor const& t) {
     auto const* const key = key_of(t);
-    auto const [place, is_new] = memory_.try_emplace(key);
-    if (is_new) {
+    auto found = memory_.find(key);
+    if (found == memory_.end()) {
       auto storage = t.has_storage() ? t.storage().getWeakStorageImpl() : weak_storage{c10::intrusive_ptr<c10::StorageImpl>{}};
-      place->second = std::unique_ptr<seen>{new seen{key, std::move(storage), {}, 0, use::unknown, order_.size()}};
-      order_.push_back(place->second.get());
+      found = memory_.emplace(key, seen{key, std::move(storage), 0, use::unknown, order_.size()}).first;
+      order_.push_back(&found->second);
     }
-    return *place->second;
+    return found->second;
   }
   static void note_tensor(seen& one, at::Tensor const& t) {
+    auto const is = [&](weak_tensor const& known) { return known._unsafe_get_target() == t.unsafeGetTensorImpl(); };
+    if (is(one.tensor) || std::any_of(one.others.begin(), one.others.end(), is)) return;
     weak_tensor weak{t.getIntrusivePtr()};
-    for (auto const& known : one.tensors) if (known == weak) return;
-    one.tensors.push_back(std::move(weak));
+    if (one.tensor._unsafe_get_target() == c10::UndefinedTensorImpl::singleton()) one.tensor = std::move(weak);
+    else one.others.push_back(std::move(weak));
   }
   [[nodiscard]] static std::string text_of(char const* name, c10::ArrayRef<c10::IValue const> inputs) {
     std::ostringstream text;
@@ -194,16 +187,16 @@ class read_watch {
     if (pauses_ > 0) return;
     auto const& kinds = arguments_of(f);
     for (std::size_t k = 0; k < inputs.size(); ++k)
-      visit_tensors(inputs[k], [&](at::Tensor const& t) { uses(t, k < kinds.size() ? kinds[k] : argument::read); });
+      visit_tensors(inputs[k], [&](at::Tensor const& t) { uses(t, k < kinds.size() ? kinds[k] : argument_use::read); });
     begun_.back() = order_.size();
   }
-  void uses(at::Tensor const& t, argument kind) {
+  void uses(at::Tensor const& t, argument_use kind) {
     auto& one = memory_of(t);
     if (one.what == use::made || one.what == use::written) return;
     note_tensor(one, t);
     if (one.what != use::unknown) return;
-    if (kind == argument::write) one.what = use::written;
-    if (kind != argument::read) return;
+    if (kind == argument_use::write) one.what = use::written;
+    if (kind != argument_use::read) return;
     one.what = use::reading;
     one.version = version_of(t);
     reading_.emplace_back(&one, weak_tensor{t.getIntrusivePtr()});
@@ -225,9 +218,8 @@ class read_watch {
     reading_.clear();
   }
 
-  std::unordered_map<void const*, std::unique_ptr<seen>> memory_;
+  std::unordered_map<void const*, seen> memory_;
   std::vector<seen const*> order_;
-  std::unordered_map<char const*, std::vector<argument>> arguments_;  ///< of each kind of operation
   std::vector<std::size_t> begun_;  ///< of each operation that runs: how much memory had been seen with its arguments
   std::vector<std::pair<seen*, weak_tensor>> reading_;  ///< first read by the outermost operation that runs
   std::vector<std::string> operations_;

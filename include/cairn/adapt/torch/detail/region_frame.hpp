@@ -51,7 +51,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
 
   /// \param run  called with inputs like the first ones; what it returns is not needed
   region_frame(std::function<void(std::vector<at::Tensor> const&)> run, std::vector<at::Tensor> const& inputs, settings how)
-      : run_{std::move(run)}, how_{std::move(how)}, around_{ambient_state::now(inputs, how_.rng)} {
+      : run_{std::move(run)}, how_{std::move(how)}, numbers_{inputs, how_.rng} {
     auto const& set = checkpoint_overrides::of_thread();
     how_.early_stop = set.early_stop.value_or(how_.early_stop);
     how_.debug = set.debug.value_or(how_.debug);
@@ -68,7 +68,9 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
         : frame_{std::move(frame)}, given_{inputs}, watch_{frame_->how_.debug},
           now_{frame_->kept_, *notes_, false, frame_->how_.rng, frame_->how_.names},
           operators_{frame_->how_.policy, frame_->operations_kept_, now_, frame_->how_.who},
-          hooks_{[of = frame_, notes = notes_] { return std::make_unique<forgotten>(of, notes); }} {}
+          hooks_{[of = frame_, notes = notes_] { return std::make_unique<forgotten>(of, notes); }} {
+      if (frame_->how_.rng == Rng::Preserve) frame_->numbers_.begin_run(start_.emplace());
+    }
     first_run(first_run const&) = delete;
     first_run& operator=(first_run const&) = delete;
     ~first_run() {
@@ -81,6 +83,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
    private:
     std::shared_ptr<region_frame> frame_;
     std::vector<at::Tensor> const& given_;
+    std::optional<cpu_generator_mark> start_;  ///< here, because most runs draw nothing, and memory for it takes its time
     read_watch watch_;
     std::shared_ptr<origin_notes> notes_ = std::make_shared<origin_notes>();
     region_now now_;
@@ -135,6 +138,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   void end_first(read_watch const& watch, std::vector<at::Tensor> given) {
     std::lock_guard const lock{access_};
     first_is_over_ = true;
+    numbers_.end_run();
     again_.clear();
     scripts_ = watch.saw_script();
     operations_ = watch.operations();
@@ -218,8 +222,8 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     recording seen{{}, wanted, how_.early_stop};
     ambient_guard const outside{inputs, how_.rng};
     buffers_guard const buffers{how_.buffers};
-    around_.generators.restore();
-    around_.autocast.without_cache().restore();
+    numbers_.restore();
+    autocast_.without_cache().restore();
     at::AutoGradMode const on{true};
     plain_scripts const scripts{scripts_};
     std::optional<read_watch> watch;
@@ -236,7 +240,8 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
 
   std::function<void(std::vector<at::Tensor> const&)> run_;
   settings how_;
-  ambient_state around_;
+  first_numbers numbers_;
+  autocast_state autocast_ = autocast_state::now();
   std::vector<kept_input> inputs_;
   std::vector<noted> first_;
   std::vector<saved_tensor> again_;  ///< of the second run, until they are taken
