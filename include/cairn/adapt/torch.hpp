@@ -11,6 +11,7 @@
 #include <cairn/adapt/torch/scan_estimate.hpp>
 #include <cairn/adapt/torch/while.hpp>
 
+#include <cairn/adapt/torch/checkpoint_group.hpp>
 #include <cairn/adapt/torch/checkpointed_cell.hpp>
 #include <cairn/adapt/torch/checkpointed_rnn.hpp>
 #include <cairn/adapt/torch/checkpoint_policy.hpp>

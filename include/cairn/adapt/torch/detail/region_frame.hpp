@@ -18,6 +18,7 @@
 #include <cairn/adapt/torch/checkpoint_guards.hpp>
 #include <cairn/adapt/torch/detail/buffers_guard.hpp>
 #include <cairn/adapt/torch/checkpoint_policy.hpp>
+#include <cairn/adapt/torch/detail/group_state.hpp>
 #include <cairn/adapt/torch/detail/kept_input.hpp>
 #include <cairn/adapt/torch/detail/kept_operations.hpp>
 #include <cairn/adapt/torch/detail/operator_watch.hpp>
@@ -140,6 +141,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     first_is_over_ = true;
     numbers_.end_run();
     again_.clear();
+    places_.clear();  // what was asked for in the middle of the first run is not of a later pass
     scripts_ = watch.saw_script();
     operations_ = watch.operations();
     given.insert(given.end(), how_.buffers.begin(), how_.buffers.end());
@@ -154,16 +156,29 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     std::lock_guard const lock{access_};
     first_[number].is_wanted = false;
     if (number < again_.size()) again_[number] = {};
+    places_.release(number);
   }
   [[nodiscard]] at::Tensor take(std::size_t number) {
     std::lock_guard const lock{access_};
-    if (number >= again_.size() || !again_[number].value.defined()) {
-      again_ = run_again();
-      drop_leftovers_later();
+    auto const in_group = place_in_group();
+    if (in_group && number < in_group->size() && !(*in_group)[number].value.defined())
+      throw invalid_call{how_.who, "a backward pass wants a saved tensor that another one of its group has taken", {{"tensor", number}, {"tensors", first_.size()}},
+                         "let the passes of a group run different nodes, or run this one without a group"};
+    auto& again = in_group ? *in_group : again_;
+    if (number >= again.size() || !again[number].value.defined()) {
+      again.clear();
+      again = run_again();
+      if (!in_group) drop_leftovers_later();
     }
-    auto const taken = std::exchange(again_[number], {});
+    auto const taken = std::exchange(again[number], {});
     told([&] { check(number, taken); });
     return taken.value;
+  }
+  /// Where the tensors of second runs are while a group is in force; none without one.
+  [[nodiscard]] std::shared_ptr<saved_tensors> place_in_group() {
+    auto const& of_pass = group_state::of_thread();
+    auto const& group = of_pass ? of_pass : group_;
+    return group ? places_.in(group, how_.who) : nullptr;
   }
   /// At the end of the backward pass that runs now.
   void drop_leftovers_later() {
@@ -199,8 +214,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     }
   }
 
-  [[nodiscard]] std::vector<saved_tensor> run_again() {
-    again_.clear();
+  [[nodiscard]] saved_tensors run_again() {
     std::vector<at::Tensor> inputs;
     for (auto const& one : inputs_) inputs.push_back(one.leaf(how_.who, inputs.size()));
     check_reads(reads_, how_.who, {"tensors read", reads_.size()});
@@ -244,7 +258,9 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   autocast_state autocast_ = autocast_state::now();
   std::vector<kept_input> inputs_;
   std::vector<noted> first_;
-  std::vector<saved_tensor> again_;  ///< of the second run, until they are taken
+  saved_tensors again_;  ///< of the second run, until they are taken
+  group_places places_;  ///< the same, of groups
+  std::shared_ptr<group_state> group_ = group_state::of_thread();  ///< in which the region was made, if any
   std::vector<kept_result> kept_;  ///< parts that are not run again
   kept_operations operations_kept_;  ///< operators that are not
   read_list reads_;

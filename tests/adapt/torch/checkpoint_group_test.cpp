@@ -1,0 +1,266 @@
+// Backward passes of one group run a region again once together, and each tensor is given to one of them.
+#include "support/torch.hpp"
+#include <cstddef>
+#include <optional>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+#include <c10/util/Exception.h>
+#include <cairn/adapt/torch/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpoint_group.hpp>
+#include <cairn/adapt/torch/region.hpp>
+
+namespace checkpoint_group_tests {
+
+using at::Tensor;
+using cairn::checkpoint;
+using cairn::checkpoint_group_guard;
+using cairn::CheckpointGroup;
+using cairn::CheckpointOptions;
+using support::message_of;
+using support::said;
+using support::same_bits;
+using support::seeded;
+using tensors = std::vector<Tensor>;
+
+/// A chain of operations with dropout, all of whose results are returned, so that passes can go through single ones.
+struct chain {
+  tensors w;
+  int* runs = nullptr;
+  chain(std::size_t parts, int* runs_of) : runs{runs_of} {
+    while (w.size() < parts) w.push_back(torch::randn({4, 4}).requires_grad_());
+  }
+  tensors operator()(Tensor x) const {
+    if (runs != nullptr) ++*runs;
+    tensors all;
+    for (auto const& one : w) all.push_back(x = torch::dropout(x.mm(one).tanh(), 0.5, true));
+    return all;
+  }
+};
+
+/// The gradients by x and the weights, in one pass for each stretch between two cuts.
+tensors in_passes(tensors const& y, Tensor const& x, tensors const& w, std::vector<std::size_t> cuts, bool retains = false) {
+  Tensor seed = torch::ones_like(y.back());
+  tensors found;
+  auto end = y.size();
+  while (end > 0) {
+    auto const begin = cuts.empty() ? 0 : cuts.back();
+    if (!cuts.empty()) cuts.pop_back();
+    tensors by{begin == 0 ? x : y[begin - 1]};
+    by.insert(by.end(), w.begin() + std::ptrdiff_t(begin), w.begin() + std::ptrdiff_t(end));
+    auto const grads = torch::autograd::grad({y[end - 1]}, by, {seed}, retains);
+    seed = grads[0];
+    found.insert(found.end(), grads.begin(), grads.end());
+    end = begin;
+  }
+  return found;
+}
+
+TEST_CASE("the passes of a group run a region again once, and have the bits of passes through the plain graph",
+          "[torch][checkpoint]") {
+  seeded const seed{1};
+  std::mt19937 random{7};
+  auto const x = torch::randn({4, 4}).requires_grad_();
+  for (int trial = 0; trial < 24; ++trial) {
+    int runs = 0;
+    chain const f{2 + random() % 6, &runs};
+    std::vector<std::size_t> cuts;
+    for (std::size_t k = 1; k < f.w.size(); ++k) if (random() % 2 == 0) cuts.push_back(k);
+    auto const options = CheckpointOptions().early_stop(trial % 2 == 0).determinism(cairn::Check::Bits);
+    auto const numbers = at::detail::getDefaultCPUGenerator().get_state();
+    auto const from_there = [&] {
+      at::Generator generator = at::detail::getDefaultCPUGenerator();
+      generator.set_state(numbers);
+      runs = 0;
+    };
+    from_there();
+    auto const plain = in_passes(f(x), x, f.w, cuts);
+    from_there();
+    CHECK(same_bits(in_passes(checkpoint(f, x, options), x, f.w, cuts), plain));
+    CHECK(runs == int(cuts.size()) + 2);  // each pass by itself
+    {
+      from_there();
+      CheckpointGroup const group;
+      auto const y = checkpoint(f, x, options);
+      checkpoint_group_guard const in{group};
+      CHECK(same_bits(in_passes(y, x, f.w, cuts), plain));
+      CHECK(runs == 2);
+    }
+    {  // the region is of the group; its passes have no guard, and one is in another thread
+      from_there();
+      CheckpointGroup const group;
+      std::optional<checkpoint_group_guard> in{group};
+      auto const y = checkpoint(f, x, options);
+      in.reset();
+      tensors found;
+      std::thread([&] { found = in_passes(y, x, f.w, cuts); }).join();
+      CHECK(same_bits(found, plain));
+      CHECK(runs == 2);
+    }
+  }
+}
+
+TEST_CASE("regions within regions and one behind another run again once in a group", "[torch][checkpoint]") {
+  auto const x = torch::randn({4, 4}).requires_grad_();
+  int inner_runs = 0, outer_runs = 0;
+  auto const inner = [&](Tensor const& t) {
+    ++inner_runs;
+    return t.exp().tanh();
+  };
+  auto const outer = [&](Tensor const& t) {
+    ++outer_runs;
+    auto const half = checkpoint(inner, t.sin());
+    return std::pair{half, checkpoint(inner, half.cos())};
+  };
+  auto const passes = [&](auto const& first, auto const& second) {
+    auto const by_first = torch::autograd::grad({second}, {first}, {torch::ones({4, 4})});
+    return torch::autograd::grad({first}, {x}, by_first)[0];
+  };
+  auto const [a, b] = outer(x);
+  auto const plain = passes(a, b);
+  inner_runs = outer_runs = 0;
+  auto const runs_of = [&](CheckpointGroup const* group) {
+    inner_runs = outer_runs = 0;
+    auto const [y, z] = checkpoint(outer, x);
+    auto const [u, v] = checkpoint(outer, z);
+    std::optional<checkpoint_group_guard> in;
+    if (group != nullptr) in.emplace(*group);
+    CHECK(same_bits(passes(y, z), plain));
+    torch::autograd::grad({v}, {u}, {torch::ones({4, 4})});
+    torch::autograd::grad({u}, {z}, {torch::ones({4, 4})});
+    return std::pair{outer_runs, inner_runs};
+  };
+  CheckpointGroup const group;
+  // Forward 2 and 4. Again the 4 inner ones, and 2 outer ones, in each of which the first inner one runs; without a group each
+  // outer one twice, the second time up to the input of its first inner one.
+  CHECK(runs_of(nullptr) == std::pair{6, 10});
+  CHECK(runs_of(&group) == std::pair{4, 10});
+}
+
+TEST_CASE("groups and passes without one follow each other on a retained graph", "[torch][checkpoint]") {
+  seeded const seed{2};
+  int runs = 0;
+  auto const x = torch::randn({4, 4}).requires_grad_();
+  chain const f{4, &runs};
+  auto const y = checkpoint(f, x);
+  runs = 0;
+  auto const alone = in_passes(y, x, f.w, {2}, true);
+  CHECK(runs == 2);
+  CheckpointGroup const one, two;
+  for (auto const* const group : {&one, &two}) {
+    runs = 0;
+    checkpoint_group_guard const in{*group};
+    checkpoint_group_guard const again{*group};
+    CHECK(same_bits(in_passes(y, x, f.w, {2}, true), alone));
+    CHECK(runs == 1);
+  }
+  runs = 0;
+  CHECK(same_bits(in_passes(y, x, f.w, {2}, true), alone));
+  CHECK(runs == 2);
+}
+
+TEST_CASE("a pass between those of a group takes nothing from them", "[torch][checkpoint]") {
+  int runs = 0;
+  auto const x = torch::randn({4, 4}).requires_grad_();
+  chain const f{4, &runs};
+  auto const y = checkpoint(f, x);
+  auto const half = [&](std::size_t from, Tensor const& to) {
+    return torch::autograd::grad({y[from]}, {to}, {torch::ones({4, 4})}, true)[0];
+  };
+  auto const upper = half(3, y[1]), lower = half(1, x);
+  CheckpointGroup const one, two;
+  runs = 0;
+  auto const within = [&](CheckpointGroup const& group, std::size_t from, Tensor const& to) {
+    checkpoint_group_guard const in{group};
+    return half(from, to);
+  };
+  CHECK(same_bits(within(one, 3, y[1]), upper));
+  CHECK(same_bits(within(two, 1, x), lower));
+  CHECK(same_bits(half(3, y[1]), upper));
+  CHECK(same_bits(within(two, 3, y[1]), upper));
+  CHECK(same_bits(within(one, 1, x), lower));
+  CHECK(runs == 3);
+}
+
+TEST_CASE("what a group holds goes at its end, and with the graph", "[torch][checkpoint]") {
+  auto const x = torch::randn({64, 64}).requires_grad_();
+  constexpr std::int64_t size = 64 * 64 * 4;
+  auto const f = [](Tensor const& t) {
+    auto const y = t.sin().cos();
+    return std::pair{y, y.tanh().sigmoid()};
+  };
+  auto const held_after = [&](auto const& then) {
+    CheckpointGroup group;
+    std::optional y{checkpoint(f, x)};
+    cairn::byte_meter const meter;
+    {
+      checkpoint_group_guard const in{group};
+      torch::autograd::grad({y->second}, {y->first}, {torch::ones({64, 64})});
+    }
+    CHECK(meter.allocated() >= 1 * size);  // what the other half needs
+    then(group, y);
+    return meter.allocated();
+  };
+  auto const rest = held_after([](CheckpointGroup& group, auto&) { group.end(); });
+  CHECK(rest < size);
+  CHECK(held_after([](CheckpointGroup&, auto& y) { y.reset(); }) < size);
+}
+
+TEST_CASE("a group that has ended, a tensor wanted twice and two groups at once are refused", "[torch][checkpoint]") {
+  auto const x = torch::randn({4, 4}).requires_grad_();
+  int runs = 0;
+  chain const f{3, &runs};
+  auto const back = [&](tensors const& y, bool retains) {
+    return [&y, retains] { y.back().sum().backward({}, retains); };
+  };
+  SECTION("wanted twice") {
+    auto const y = checkpoint(f, x);
+    CheckpointGroup const group;
+    {
+      checkpoint_group_guard const in{group};
+      back(y, true)();
+      CHECK(said<cairn::invalid_call>(back(y, true)).find("a backward pass wants a saved tensor that another one of its group has taken") !=
+            std::string::npos);
+    }
+    back(y, true)();  // without the group it runs again
+    CHECK(runs == 3);
+    back(y, false)();
+    checkpoint_group_guard const in{group};
+    CHECK_THROWS_AS(back(y, false)(), c10::Error);  // LibTorch's own: the graph is gone
+  }
+  SECTION("ended") {
+    std::optional<CheckpointGroup> group{std::in_place};
+    std::optional<checkpoint_group_guard> in{*group};
+    auto const y = checkpoint(f, x);
+    in.reset();
+    group.reset();
+    CHECK(said<cairn::invalid_call>(back(y, true)).find("the group has ended") != std::string::npos);
+    CheckpointGroup other;
+    {
+      checkpoint_group_guard const within{other};
+      back(y, true)();  // the guard of the pass counts first
+    }
+    other.end();
+    CHECK(said<cairn::invalid_call>([&] { checkpoint_group_guard const late{other}; }).find("the group has ended") !=
+          std::string::npos);
+  }
+  SECTION("ended under its guard") {
+    auto const y = checkpoint(f, x);
+    CheckpointGroup group;
+    {
+      checkpoint_group_guard const in{group};
+      group.end();
+      CHECK(said<cairn::invalid_call>(back(y, true)).find("the group has ended") != std::string::npos);
+    }
+    back(y, false)();
+  }
+  SECTION("two at once") {
+    CheckpointGroup const one, two;
+    checkpoint_group_guard const in{one};
+    CHECK(said<cairn::invalid_call>([&] { checkpoint_group_guard const inner{two}; }).find("another group is in force in this thread") !=
+          std::string::npos);
+  }
+}
+
+}  // namespace checkpoint_group_tests
