@@ -25,6 +25,7 @@
 #include <cairn/adapt/torch/memory_hook.hpp>
 #include <cairn/adapt/torch/memory_stats.hpp>
 #include <cairn/adapt/torch/process_memory.hpp>
+#include <cairn/adapt/torch/resident_memory.hpp>
 #include <cairn/adapt/torch/rng_states.hpp>
 #include <cairn/adapt/torch/save_on_cpu.hpp>
 #include <cairn/adapt/torch/saved_tensors_hooks.hpp>
