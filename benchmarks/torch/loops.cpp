@@ -1,6 +1,8 @@
-// One side of loops.py: the cases lstm and wave of benchmarks/peers in LibTorch, as a plain loop and checkpointed.
+// One side of loops.py: the cases lstm and wave of benchmarks/peers in LibTorch, as a plain loop and checkpointed, and the cases
+// tiny and gpt of regions.hpp.
 //     loops CASE METHOD FILE
-// METHOD is plain, or CHECKPOINTSxBLOCK, e.g. 32x32. Questions and answers are those of benchmarks/peers/peer.hpp.
+// METHOD is plain, CHECKPOINTSxBLOCK, e.g. 32x32, or for tiny and gpt region: each step in one;
+// region_returned: the same with return_large_blocks. Of tiny the forward run is timed. Questions and answers are those of benchmarks/peers/peer.hpp.
 #include <sys/resource.h>
 #include <cstdint>
 #include <cstdio>
@@ -17,6 +19,7 @@
 #include <torch/version.h>
 #include <cairn/adapt/torch.hpp>
 #include <cairn/version.hpp>
+#include "regions.hpp"
 
 namespace {
 
@@ -44,6 +47,8 @@ struct problem {
   std::function<state(state const&, std::int64_t)> step;
   std::vector<Tensor> parameters;
   bool transposed;  ///< the reference has the parameters the other way round
+  std::function<Tensor(Tensor const&, std::int64_t)> in_region = {};  ///< the step of the first tensor alone, where there is one
+  bool times_forward = false;  ///< whether the way back is left out of timings
 };
 
 problem lstm() {
@@ -72,12 +77,46 @@ problem wave() {
           }, {speed}, false};
 }
 
+problem tiny() {
+  regions::tiny const f{noise(0, {8, 8}).requires_grad_(), noise(64, {8}).requires_grad_()};
+  Tensor const start = noise(1000, {8, 8});
+  return {regions::tiny::steps, {start, start}, [f](state const& s, std::int64_t) -> state { return {f(std::get<0>(s)), std::get<1>(s)}; },
+          {f.w, f.b}, false, [f](Tensor const& x, std::int64_t) { return cairn::checkpoint(f, x); }, true};
+}
+
+problem gpt() {
+  using regions::block;
+  constexpr std::int64_t width = block::width;
+  std::vector<block> all;
+  std::vector<Tensor> parameters;
+  std::int64_t numbers = 0;
+  auto const weight = [&](std::int64_t inputs, std::int64_t outputs) {
+    parameters.push_back((noise(numbers, {inputs, outputs}) / 8).requires_grad_());
+    numbers += inputs * outputs;
+    return parameters.back();
+  };
+  for (std::int64_t k = 0; k < regions::blocks; ++k)
+    all.push_back({weight(width, 3 * width), weight(width, width), weight(width, 4 * width), weight(4 * width, width)});
+  Tensor const start = noise(1'000'000, {block::batch, block::length, width});
+  auto const step = [all](state const& s, std::int64_t i) -> state { return {all[std::size_t(i)](std::get<0>(s)), std::get<1>(s)}; };
+  return {regions::blocks, {start, start}, step, parameters, false,
+          [all](Tensor const& x, std::int64_t i) { return cairn::checkpoint(all[std::size_t(i)], x); }};
+}
+
+bool is_region(std::string const& method) { return method == "region" || method == "region_returned"; }
+
 /// The whole loop, by a method.
 std::function<state(problem const&)> loop_of(std::string const& method) {
   if (method == "plain")
     return [](problem const& p) {
       state s = p.start;
       for (std::int64_t i = 0; i < p.steps; ++i) s = p.step(s, i);
+      return s;
+    };
+  if (is_region(method))
+    return [](problem const& p) {
+      state s = p.start;
+      for (std::int64_t i = 0; i < p.steps; ++i) std::get<0>(s) = p.in_region(std::get<0>(s), i);
       return s;
     };
   long long checkpoints = 0, block = 0;
@@ -109,10 +148,19 @@ void write(char const* file, problem const& p) {
   if (!stream.flush()) throw std::runtime_error{std::string{"cannot write "} + file};
 }
 
+problem problem_of(std::string const& which) {
+  if (which == "lstm") return lstm();
+  if (which == "wave") return wave();
+  if (which == "tiny") return tiny();
+  if (which == "gpt") return gpt();
+  throw std::runtime_error{"no such case: " + which};
+}
+
 int serve(std::string const& which, std::string const& method, char const* file) {
   torch::set_num_threads(1);
-  if (which != "lstm" && which != "wave") throw std::runtime_error{"no such case: " + which};
-  problem const p = which == "lstm" ? lstm() : wave();
+  problem const p = problem_of(which);
+  if (method == "region_returned" && !cairn::return_large_blocks()) throw std::runtime_error{"the C library has no such setting"};
+  if (is_region(method) && !p.in_region) throw std::runtime_error{"no regions in case " + which};
   auto const loop = loop_of(method);
   auto const forget = [&] {
     for (Tensor const& parameter : p.parameters) parameter.mutable_grad() = Tensor{};
@@ -140,7 +188,9 @@ int serve(std::string const& which, std::string const& method, char const* file)
   std::fflush(stdout);
   for (char line[64]; std::fgets(line, sizeof line, stdin) != nullptr;) {
     double const before = user_seconds();
-    for (int k = std::atoi(line); k > 0; --k) gradient();
+    for (int k = std::atoi(line); k > 0; --k)
+      if (p.times_forward) (void)loop(p);
+      else gradient();
     std::printf("%.9f\n", user_seconds() - before);
     std::fflush(stdout);
   }

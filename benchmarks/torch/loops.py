@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checkpointed loops in LibTorch against plain ones, and against torch.utils.checkpoint of the same wheel in Python.
+"""Checkpointed loops and regions in LibTorch against plain ones, and against torch.utils.checkpoint of the same wheel in Python.
 
-    loops.py --program loops --environment FOLDER [--cases lstm wave] [--rounds 9] [--out FILE.json]
+    loops.py --program loops --environment FOLDER [--cases lstm wave tiny gpt] [--rounds 9] [--out FILE.json]
 
-Cases, questions and answers are those of benchmarks/peers: every row is a process of its own, pinned to the same one processor and told to use
+lstm and wave are loops; tiny and gpt have a region around each step, and of tiny, matrices of 8x8, only the forward run is timed. Cases, questions and answers are those of benchmarks/peers: every row is a process of its own, pinned to the same one processor and told to use
 one thread. Its first gradient's rise of resident memory is measured, and the most bytes of tensors at once. Timings are taken in turn, one
 sample of each process a round, and are of user CPU: `us/step` is the median of the rounds, `x plain` the median of each round's ratio to the
 plain loop in C++ in the same round. torch.utils.checkpoint runs in about sqrt(n) segments. FOLDER is what tests/adapt/torch/wheel.sh and
@@ -24,7 +24,9 @@ sys.path.insert(0, str(peers))
 import compare  # noqa: E402
 
 # CHECKPOINTSxBLOCK: sqrt(n) twice, and what less memory costs.
-settings = {"lstm": ("32x32", "10x16"), "wave": ("100x100", "20x20")}
+settings = {"lstm": ("32x32", "10x16"), "wave": ("100x100", "20x20"), "tiny": ("region",), "gpt": ("region", "region_returned")}
+steps = {"lstm": 1000, "wave": 10_000, "tiny": 1000, "gpt": 8}
+regions = ("tiny", "gpt")  # no reference in float64: the plain program is theirs
 
 
 def methods(case, options):
@@ -32,8 +34,10 @@ def methods(case, options):
     if options.environment:
         folder = options.environment.resolve()
         python = ["env", f"PYTHONPATH={folder / 'packages'}", f"LD_LIBRARY_PATH={folder / 'stand_ins'}", folder / "bin" / "python"]
-        for method in ("plain", "checkpoint", "checkpoint_reentrant"):
-            yield "torch", method, [*python, peers / "torch_peer.py", case, method, "FILE", folder / "torch_bytes.so"]
+        program, ways = (here / "regions.py", ("plain", "checkpoint")) if case in regions else (
+            peers / "torch_peer.py", ("plain", "checkpoint", "checkpoint_reentrant"))
+        for method in ways:
+            yield "torch", method, [*python, program, case, method, "FILE", folder / "torch_bytes.so"]
     for method in ("plain", *settings[case]):
         yield "cairn", method, [options.program, case, method, "FILE"]
 
@@ -42,7 +46,11 @@ def promises(case, rows):
     """(sentence, whether it holds): the figures that have to be met."""
     plain, chosen = rows["cairn", "plain"], rows["cairn", settings[case][0]]
     theirs = rows.get(("torch", "checkpoint"), {"failed": "left out"})
-    if case == "lstm":
+    if case == "tiny":
+        yield "adds at most 10 us a call to the plain forward run", chosen["us_per_step"] - plain["us_per_step"] <= 10
+    elif case == "gpt":
+        yield "less than the plain program's bytes of tensors", chosen["bytes"] < plain["bytes"]
+    elif case == "lstm":
         yield "at most 1.3 times the plain loop's time", chosen["to_plain"] <= 1.3
         yield "at most 8 % of its bytes of tensors", chosen["bytes"] <= 0.08 * plain["bytes"]
     else:
@@ -50,17 +58,19 @@ def promises(case, rows):
         yield "resident memory rises by at most 40 MB", chosen["rss_bytes"] <= 40e6
     if "failed" not in theirs:
         yield "faster than torch.utils.checkpoint", chosen["us_per_step"] < theirs["us_per_step"]
-        yield "less resident memory than torch.utils.checkpoint", chosen["rss_bytes"] < theirs["rss_bytes"]
+        if case not in regions:
+            yield "less resident memory than torch.utils.checkpoint", chosen["rss_bytes"] < theirs["rss_bytes"]
 
 
 def run_case(case, options):
-    try:
-        import peer
-        import reference
-        wanted, rounded, n = reference.gradient(case, "float64"), reference.gradient(case, "float32"), peer.steps[case]
-        tolerance = 10 * compare.distance(rounded, wanted)
-    except ModuleNotFoundError:
-        wanted, n = None, {"lstm": 1000, "wave": 10_000}[case]
+    wanted, n = None, steps[case]
+    if case not in regions:
+        try:
+            import reference
+            wanted, rounded = reference.gradient(case, "float64"), reference.gradient(case, "float32")
+            tolerance = 10 * compare.distance(rounded, wanted)
+        except ModuleNotFoundError:
+            pass
     with tempfile.TemporaryDirectory() as scratch:
         processes = [compare.process(*row, scratch) for row in methods(case, options)]
         timed = [p for p in processes if "failed" not in p.row]
@@ -70,6 +80,12 @@ def run_case(case, options):
         plain = next((p for p in timed if (p.row["who"], p.row["method"]) == ("cairn", "plain")), None)
         if plain is None:
             sys.exit("loops.py: the plain loop failed: " + next(p.row["failed"] for p in processes if p.row["who"] == "cairn"))
+        if case in regions:
+            try:
+                import numpy
+                wanted, tolerance = numpy.fromfile(plain.file, numpy.float32), 1e-4
+            except ModuleNotFoundError:
+                pass
         for p in timed:
             p.row |= {"steps": n, "us_per_step": 1e6 * statistics.median(p.samples) / n, "seconds": p.samples,
                       "to_plain": statistics.median(a / b for a, b in zip(p.samples, plain.samples))}
@@ -84,7 +100,7 @@ def run_case(case, options):
 
 def show(case, rows):
     plain = next(row for row in rows if (row["who"], row["method"]) == ("cairn", "plain"))
-    print(f"\n{case}: {plain['steps']} steps, forward and backward")
+    print(f"\n{case}: {plain['steps']} steps, {'forward' if case == 'tiny' else 'forward and backward'}")
     print(f"{'program':<9}{'method':<22}{'us/step':>10}{'x plain':>9}{'RSS rise MB':>13}{'tensors MB':>12}{'of plain':>10}{'error':>10}  gradient")
     for row in rows:
         if "failed" in row:
