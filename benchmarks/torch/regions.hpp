@@ -19,7 +19,7 @@ struct tiny {
 
 /// A block of a GPT: attention that sees no later place, and a feed-forward network. Weights are (inputs, outputs).
 struct block {
-  static constexpr std::int64_t batch = 4, length = 64, width = 128, heads = 4;
+  static constexpr std::int64_t batch = 4, length = 256, width = 256, heads = 4;
   Tensor mix, join, widen, narrow;
   [[nodiscard]] static Tensor normal(Tensor const& x) { return torch::layer_norm(x, {width}); }
   [[nodiscard]] Tensor attention(Tensor const& x) const {
@@ -34,6 +34,6 @@ struct block {
     return y + torch::gelu(normal(y).matmul(widen)).matmul(narrow);
   }
 };
-inline constexpr std::int64_t blocks = 8;
+inline constexpr std::int64_t blocks = 12;
 
 }  // namespace regions

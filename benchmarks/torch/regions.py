@@ -24,7 +24,7 @@ if case == "tiny":
     start, parameters = noise(1000, 8, 8), [w, b]
     steps = [lambda x: torch.tanh(torch.addmm(b, x, w))] * 1000
 else:
-    batch, length, width, heads, blocks = 4, 64, 128, 4, 8
+    batch, length, width, heads, blocks = 4, 256, 256, 4, 12
 
     def block(mix, join, widen, narrow):
         def step(x):
