@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <random>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -40,7 +41,8 @@ struct chain {
 };
 
 /// The gradients by x and the weights, in one pass for each stretch between two cuts.
-tensors in_passes(tensors const& y, Tensor const& x, tensors const& w, std::vector<std::size_t> cuts, bool retains = false) {
+tensors in_passes(tensors const& y, Tensor const& x, tensors const& w, std::vector<std::size_t> cuts,
+                  bool retains = false) {
   Tensor seed = torch::ones_like(y.back());
   tensors found;
   auto end = y.size();
@@ -132,8 +134,8 @@ TEST_CASE("regions within regions and one behind another run again once in a gro
     return std::pair{outer_runs, inner_runs};
   };
   CheckpointGroup const group;
-  // Forward 2 and 4. Again the 4 inner ones, and 2 outer ones, in each of which the first inner one runs; without a group each
-  // outer one twice, the second time up to the input of its first inner one.
+  // Forward 2 and 4. Again the 4 inner ones, and 2 outer ones, in each of which the first inner one runs; without a
+  // group each outer one twice, the second time up to the input of its first inner one.
   CHECK(runs_of(nullptr) == std::pair{6, 10});
   CHECK(runs_of(&group) == std::pair{4, 10});
 }
@@ -220,7 +222,8 @@ TEST_CASE("a group that has ended, a tensor wanted twice and two groups at once 
     {
       checkpoint_group_guard const in{group};
       back(y, true)();
-      CHECK(said<cairn::invalid_call>(back(y, true)).find("a backward pass wants a saved tensor that another one of its group has taken") !=
+      auto const words = said<cairn::invalid_call>(back(y, true));
+      CHECK(words.find("a backward pass wants a saved tensor that another one of its group has taken") !=
             std::string::npos);
     }
     back(y, true)();  // without the group it runs again
@@ -258,8 +261,8 @@ TEST_CASE("a group that has ended, a tensor wanted twice and two groups at once 
   SECTION("two at once") {
     CheckpointGroup const one, two;
     checkpoint_group_guard const in{one};
-    CHECK(said<cairn::invalid_call>([&] { checkpoint_group_guard const inner{two}; }).find("another group is in force in this thread") !=
-          std::string::npos);
+    CHECK(said<cairn::invalid_call>([&] { checkpoint_group_guard const inner{two}; })
+              .find("another group is in force in this thread") != std::string::npos);
   }
 }
 

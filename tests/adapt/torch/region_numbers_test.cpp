@@ -10,7 +10,8 @@ using at::Tensor;
 using support::same_bits;
 using support::seeded;
 
-TEST_CASE("a region that begins or ends between two numbers of a pair has the gradients of the plain call", "[torch][region]") {
+TEST_CASE("a region that begins or ends between two numbers of a pair has the gradients of the plain call",
+          "[torch][region]") {
   auto const x = torch::randn({5}).requires_grad_();
   for (auto const type : {at::kFloat, at::kDouble})
     for (std::int64_t const before : {0, 1, 700})  // 700: the generator makes its numbers 624 at a time

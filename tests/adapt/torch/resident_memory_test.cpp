@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 #include <cairn/adapt/torch/process_memory.hpp>
@@ -34,7 +35,7 @@ sizes in_child(bool sets) {
     (void)torch::ones({1 << 20});  // its end raises the size from which the C library gives blocks back
     if (sets) found.is_set = cairn::return_large_blocks();
     auto const w = torch::randn({256, 256}).mul_(0.01).requires_grad_(), x = torch::randn({256, 256});
-    auto const graph = [&] {  // goes without a backward pass, which LibTorch refuses in a child of a process that ran one
+    auto const graph = [&] {  // without a backward pass, which LibTorch refuses in a child of a process that ran one
       Tensor y = x;
       for (int k = 0; k < 24; ++k)
         y = cairn::checkpoint([&](Tensor const& t) { return torch::tanh(torch::sin(t.mm(w)).mm(w)) + t; }, y);

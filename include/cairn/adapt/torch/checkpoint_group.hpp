@@ -8,15 +8,15 @@
 namespace cairn {
 
 /// Backward passes through different parts of one graph, such as those of a pipeline that computes the gradients of
-/// activations first and those of weights later: all of them together run a region again once, where each would run it
-/// by itself otherwise. What the second run made and no pass has taken stays until the group ends. PyTorch's
+/// activations first and those of weights later: all of them together run a region again once, where each would run
+/// it by itself otherwise. What the second run made and no pass has taken stays until the group ends. PyTorch's
 /// `torch.utils.checkpoint.GraphExecGroup` is the same.
 ///
-/// The group of a pass is that of the `checkpoint_group_guard` around it. Without one it is, for each region, that of the
-/// guard under which the region was made; passes on a device need this form, because their nodes run in other threads.
+/// The group of a pass is that of the `checkpoint_group_guard` around it. Without one it is, for each region, that of
+/// the guard under which the region was made; passes on a device need this form, as their nodes run in other threads.
 ///
-/// Each saved tensor is given to one pass: passes of one group must not run the same node twice, also with retain_graph.
-/// A second run may take place within another one, and in any thread; the passes of a group run one after another.
+/// Each saved tensor is given to one pass: passes of one group must not run the same node twice, also with
+/// retain_graph. They may run in any thread, one after another.
 class CheckpointGroup {
  public:
   CheckpointGroup() = default;
@@ -24,8 +24,8 @@ class CheckpointGroup {
   CheckpointGroup& operator=(CheckpointGroup const&) = delete;
   ~CheckpointGroup() { end(); }
 
-  /// Lets go of what no pass has taken. A pass that comes later throws an invalid_call where it meets a region that is of
-  /// this group. A second call does nothing.
+  /// Lets go of what no pass has taken. A pass that comes later throws an invalid_call where it meets a region that
+  /// is of this group. A second call does nothing.
   void end() noexcept { state_->end(); }
 
  private:
@@ -41,7 +41,8 @@ class checkpoint_group_guard {
     constexpr char const* who = "cairn::checkpoint_group_guard";
     group.state_->check_open(who);
     if (before_ && before_ != group.state_)
-      throw invalid_call{who, "another group is in force in this thread", {}, "end its guard first: groups do not nest"};
+      throw invalid_call{who, "another group is in force in this thread", {},
+                         "end its guard first: groups do not nest"};
     detail::group_state::of_thread() = group.state_;
   }
   checkpoint_group_guard(checkpoint_group_guard const&) = delete;

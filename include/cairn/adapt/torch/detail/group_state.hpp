@@ -43,7 +43,8 @@ class group_state {
  private:
   void check(char const* who) const {
     if (ended_)
-      throw invalid_call{who, "the group has ended", {}, "keep the CheckpointGroup until the last of its backward passes"};
+      throw invalid_call{who, "the group has ended", {},
+                         "keep the CheckpointGroup until the last of its backward passes"};
   }
 
   std::mutex access_;

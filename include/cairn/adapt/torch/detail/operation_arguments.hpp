@@ -22,7 +22,8 @@ enum class argument_use : char { read, view, write };
   if (auto const schema = f.operator_schema())
     for (auto const& one : schema->arguments()) {
       auto const* const alias = one.alias_info();
-      auto const use = alias == nullptr ? argument_use::read : alias->isWrite() ? argument_use::write : argument_use::view;
+      auto const seen = alias != nullptr && alias->isWrite() ? argument_use::write : argument_use::view;
+      auto const use = alias == nullptr ? argument_use::read : seen;
       place->second.push_back(use);
     }
   return place->second;
