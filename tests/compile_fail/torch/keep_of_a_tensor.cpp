@@ -1,4 +1,4 @@
-// error: what is kept is given as a function without arguments, since a tensor has been computed already
+// error: what is kept is a function without arguments; it captures what it reads, and a tensor has been computed already
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 

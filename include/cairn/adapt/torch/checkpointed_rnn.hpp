@@ -17,6 +17,7 @@
 #include <torch/nn/module.h>
 #include <torch/nn/modules/rnn.h>
 #include <torch/nn/pimpl.h>
+#include <torch/nn/utils/rnn.h>
 #include <cairn/adapt/torch/detail/device_choice.hpp>
 #include <cairn/adapt/torch/detail/recurrent_step.hpp>
 #include <cairn/adapt/torch/loop_options.hpp>
@@ -90,7 +91,7 @@ class CheckpointedLayersImpl : public Layer {
   auto forward_with_packed_input(Arguments const&...) {
     constexpr bool is_padded = sizeof...(Arguments) > 1000;
     static_assert(is_padded, "cairn: a packed sequence cannot run under checkpoints here; give a padded tensor to forward");
-    return detail::refused{};
+    return detail::refuse<std::tuple<torch::nn::utils::rnn::PackedSequence, State>>();
   }
 
   /// A copy with parameters of its own, also as a child of a module that is cloned; there the loop's options are those that its reset() gives.

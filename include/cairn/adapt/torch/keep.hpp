@@ -8,6 +8,7 @@
 #include <ATen/core/grad_mode.h>
 #include <cairn/adapt/torch/ambient.hpp>
 #include <cairn/adapt/torch/detail/operator_watch.hpp>
+#include <cairn/adapt/torch/detail/region_call.hpp>
 #include <cairn/adapt/torch/detail/region_now.hpp>
 #include <cairn/adapt/torch/detail/tensor_stage.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
@@ -16,29 +17,26 @@
 namespace cairn {
 namespace detail {
 
-/// What a part returns.
-template <class F, bool is_function = std::is_invocable_v<F&>>
-struct result_of_part {
-  using type = refused;
-};
+/// What f returns, or would, as far as that is known.
 template <class F>
-struct result_of_part<F, true> {
-  using type = std::remove_cvref_t<std::invoke_result_t<F&>>;
-};
+struct kept_call : result_said<std::decay_t<F>> {};
+template <class F>
+  requires std::is_invocable_v<F&>
+struct kept_call<F> : std::invoke_result<F&> {};
 
 /// Calls what is to be kept.   \param is_wanted  says of the region whether it keeps this part
 template <class F, class Wanted>
 auto keep_part(F&& f, Wanted const& is_wanted) {
-  using result = typename result_of_part<F>::type;
-  constexpr bool is_function = std::is_invocable_v<F&>;
-  static_assert(is_function,
-                "cairn: what is kept is given as a function without arguments, since a tensor has been computed "
-                "already");
+  using result = std::remove_cvref_t<typename kept_call<F>::type>;
+  constexpr bool is_called = std::is_invocable_v<F&>;
+  static_assert(is_called,
+                "cairn: what is kept is a function without arguments; it captures what it reads, and a tensor has been "
+                "computed already");
   constexpr bool is_state = tensor_state<result>;
-  static_assert(is_state || !is_function,
+  static_assert(!is_called || is_state,
                 "cairn: what is kept must be a tensor, tuples, vectors or dictionaries of tensors, or a type with "
                 "cairn::tensor_traits");
-  if constexpr (!is_state) return refused{};
+  if constexpr (!is_called || !is_state) return refuse<typename first_returned<result, at::Tensor>::type>();
   else {
     auto* const now = region_now::innermost();
     if (now == nullptr || !at::GradMode::is_enabled() || !is_wanted(*now)) return result(f());

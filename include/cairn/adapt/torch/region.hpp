@@ -72,11 +72,11 @@ auto run_region(F f, CheckpointOptions const& options, Arguments const&... argum
   constexpr bool are_inputs = (region_argument<Arguments> && ...);
   static_assert(!is_function || are_inputs,
                 "cairn: the inputs must be tensors, tuples, vectors, dictionaries or optionals of tensors, types with cairn::tensor_traits, or scalars; let the function capture what else it needs");
-  if constexpr (!is_function || !are_inputs) return refused{};
+  if constexpr (!is_function || !are_inputs) return refuse<refused_region<F, Arguments...>>();
   else {
     constexpr bool is_called = is_unpacked<F, Arguments...> || calls_with<F, Arguments...>;
     static_assert(is_called, "cairn: the function must be callable with its inputs, or with the elements of a tuple of inputs");
-    if constexpr (!is_called) return refused{};
+    if constexpr (!is_called) return refuse<refused_region<F, Arguments...>>();
     else {
       if (!at::GradMode::is_enabled()) return call_region(f, arguments...);
       need_saved_hooks(region_name);

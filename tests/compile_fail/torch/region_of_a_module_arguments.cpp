@@ -1,0 +1,14 @@
+// error: the function must be callable with its inputs, or with the elements of a tuple of inputs
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+void use() {
+  torch::nn::Bilinear layer(3, 3, 4);
+  auto const x = at::ones({2, 3});
+#ifdef CAIRN_FIXED
+  auto const y = cairn::checkpoint(layer, x, x);
+#else
+  auto const y = cairn::checkpoint(layer, x);
+#endif
+  y.sum().backward();
+}
