@@ -1,8 +1,10 @@
 #pragma once
 /// \file checkpointed_rnn.hpp  torch::nn::LSTM, GRU and RNN under checkpoints, as modules of the same shapes and names.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <ostream>
 #include <sstream>
 #include <tuple>
@@ -14,18 +16,24 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <torch/nn/module.h>
 #include <torch/nn/modules/rnn.h>
 #include <torch/nn/pimpl.h>
 #include <torch/nn/utils/rnn.h>
 #include <cairn/adapt/torch/detail/device_choice.hpp>
+#include <cairn/adapt/torch/detail/loop_limit.hpp>
+#include <cairn/adapt/torch/detail/recurrent_estimate.hpp>
 #include <cairn/adapt/torch/detail/recurrent_step.hpp>
+#include <cairn/adapt/torch/loop_estimate.hpp>
 #include <cairn/adapt/torch/loop_options.hpp>
 #include <cairn/adapt/torch/scan.hpp>
+#include <cairn/adapt/torch/scan_estimate.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/detail/refused.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/wide.hpp>
 
 namespace cairn {
 namespace detail {
@@ -85,6 +93,21 @@ class CheckpointedLayersImpl : public Layer {
       if (layer + together < count) ys = dropped(ys, this->options.dropout(), this->is_training());
     }
     return {this->options.batch_first() ? ys.transpose(0, 1) : ys, stacked(last)};
+  }
+  /// What a forward along xs and its backward will take, as `cairn::estimate` says it of a scan. Of both directions the first scan of each layer is measured:
+  /// counts and seconds are those of all scans together, `checkpoints` and `block_size` the most of one, `costs` those of the first layer's. `caller_bytes` has
+  /// all that no limit counts: outputs, last states, gradients of xs, and what one layer of both directions gives the next.
+  /// \param xs, start  as of `forward`   \throws as `forward`, and `invalid_call` where a profiler of LibTorch's is on in this thread
+  [[nodiscard]] LoopEstimate estimate(at::Tensor const& xs, Start start = {}) {
+    auto const along = lengthwise(xs);
+    auto const states = initial_states(start, along);
+    auto const last_states = detail::bytes_of_all(detail::tensors_of(states));
+    if (directions() > 1) return estimate_both(along, states, last_states);
+    std::vector<std::size_t> places(layers());
+    std::iota(places.begin(), places.end(), std::size_t{0});
+    auto sum = cairn::estimate(step_of(places), states, along, loop_of(places, 1));
+    if (sum.forward > 0) sum.caller_bytes += last_states;
+    return sum;
   }
   /// Refused in a sentence: sequences of several lengths.
   template <class... Arguments>
@@ -169,26 +192,26 @@ class CheckpointedLayersImpl : public Layer {
     if (base.proj_size() > 0) w.projection = at(each - 1);
     return w;
   }
-  /// Runs the layers at some places together, and notes their last states.
-  [[nodiscard]] at::Tensor run(std::vector<std::size_t> const& places, std::vector<tensor_list> const& states, at::Tensor const& xs,
-                               std::vector<tensor_list>& last) const {
-    std::vector<tensor_list> state;
-    std::vector<detail::recurrent_weights> weights;
+  /// How a scan of the layers at some places runs.   \param scans  that the module runs
+  [[nodiscard]] LoopOptions loop_of(std::vector<std::size_t> const& places, std::size_t scans) const {
     auto how = loop_;
     auto captures = how.captures();
     for (auto const place : places) {
-      state.push_back(states[place]);
-      weights.push_back(weights_of(place));
-      for (auto const& w : {weights.back().ih, weights.back().hh, weights.back().bias_ih, weights.back().bias_hh, weights.back().projection})
-        if (w.defined()) captures.push_back(w);
+      auto const w = weights_of(place);
+      for (auto const& one : {w.ih, w.hh, w.bias_ih, w.bias_hh, w.projection})
+        if (one.defined()) captures.push_back(one);
     }
     how.captures(std::move(captures));
-    auto const scans = std::int64_t(states.size() / places.size());
     if (auto const limit = how.memory_limit()) how.memory_limit(byte_size{limit->count() / std::uint64_t(scans)});
     else if (how.has_memory_limit()) how.memory_limit(how.memory_share() / double(scans));
-
-    auto const one_step = [cell = step{*this}, weights, share = this->options.dropout(), training = this->is_training()](
-                              std::vector<tensor_list> const& before, at::Tensor const& x) {
+    return how;
+  }
+  /// The step of the layers at some places together.
+  [[nodiscard]] auto step_of(std::vector<std::size_t> const& places) const {
+    std::vector<detail::recurrent_weights> weights;
+    for (auto const place : places) weights.push_back(weights_of(place));
+    return [cell = step{*this}, weights = std::move(weights), share = this->options.dropout(), training = this->is_training()](
+               std::vector<tensor_list> const& before, at::Tensor const& x) {
       std::vector<tensor_list> next;
       auto input = x;
       for (std::size_t k = 0; k < weights.size(); ++k) {
@@ -198,10 +221,51 @@ class CheckpointedLayersImpl : public Layer {
       }
       return std::pair{std::move(next), std::move(input)};
     };
-    auto [reached, ys] = checkpointed_scan(one_step, state, xs, std::move(how));
+  }
+  /// Runs the layers at some places together, and notes their last states.
+  [[nodiscard]] at::Tensor run(std::vector<std::size_t> const& places, std::vector<tensor_list> const& states, at::Tensor const& xs,
+                               std::vector<tensor_list>& last) const {
+    std::vector<tensor_list> state;
+    for (auto const place : places) state.push_back(states[place]);
+    auto [reached, ys] = checkpointed_scan(step_of(places), state, xs, loop_of(places, states.size() / places.size()));
     if (xs.size(0) == 0) ys = at::empty({0, xs.size(1), part_sizes().front()}, xs.options().requires_grad(false));
     for (std::size_t k = 0; k < places.size(); ++k) last[places[k]] = reached[k];
     return ys;
+  }
+  /// What the scans of both directions take, each layer's measured by the first of them.   \param last_states  bytes of what `forward` returns beside
+  [[nodiscard]] LoopEstimate estimate_both(at::Tensor const& xs, std::vector<tensor_list> const& states, wide last_states) const {
+    bool const drops = this->options.dropout() > 0 && this->is_training();
+    wide const output = wide(xs.size(0)) * wide(states.front().front().nbytes());
+    std::vector<detail::two_way_layer> all;
+    LoopEstimate sum;
+    for (std::size_t layer = 0; layer < layers(); ++layer) {
+      std::vector<std::size_t> const places{2 * layer};
+      std::vector<tensor_list> state(1);  // in memory of its own, where those that were given share theirs
+      for (auto const& part : states[places.front()]) state.front().push_back(at::zeros_like(part).requires_grad_(part.requires_grad()));
+      auto input = xs;
+      if (layer > 0)  // of its size, without its memory
+        input = at::zeros({1, xs.size(1), 2 * part_sizes().front()}, xs.options()).requires_grad_(true).expand({xs.size(0), -1, -1});
+      auto const way = layer > 1 ? all.back().way : cairn::estimate(step_of(places), state, input, loop_of(places, states.size()));
+      all.push_back({way, wide(input.nbytes()), output, input.requires_grad()});
+      if (layer == 0) sum.costs = way.costs;
+      sum.checkpoints = (std::max)(sum.checkpoints, way.checkpoints);
+      sum.block_size = (std::max)(sum.block_size, way.block_size);
+      sum.forward += 2 * way.forward;
+      sum.recompute += 2 * way.recompute;
+      sum.vjp += 2 * way.vjp;
+      sum.engine_calls += 2 * way.engine_calls;
+      sum.kept_bytes += 2 * way.kept_bytes;
+      sum.least_bytes = (std::max)(sum.least_bytes, wide(states.size()) * way.least_bytes);
+      sum.forward_seconds += 2 * way.forward_seconds;
+      sum.seconds += 2 * way.seconds;
+      sum.plain_seconds += 2 * way.plain_seconds;
+    }
+    if (sum.forward == 0) return sum;
+    sum.limit_bytes = detail::limit_of(loop_, detail::tensors_of(states), 0);
+    detail::two_way_tally const tally{all, drops, last_states};
+    sum.peak_bytes = tally.peak() - tally.callers();
+    sum.caller_bytes = tally.callers();
+    return sum;
   }
   /// As `forward` gives them.
   [[nodiscard]] static State stacked(std::vector<tensor_list> const& last) {

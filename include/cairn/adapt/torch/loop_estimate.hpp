@@ -32,6 +32,7 @@ struct LoopEstimate {
   std::int64_t engine_calls = 0;  ///< blocks
   wide peak_bytes = 0;  ///< the most bytes of tensors at once, the initial state and the gradients of captured tensors included
   wide caller_bytes = 0;  ///< the outputs of a scan and the gradients of its inputs: beside `peak_bytes`, and no limit counts them
+  wide kept_bytes = 0;  ///< of `peak_bytes`, those that stand between forward and backward
   wide least_bytes = 0;  ///< that `memory_limit` accepts: of any choice of checkpoints and block size, and of the measurement
   wide limit_bytes = 0;  ///< that was given, 0 where none was
   double forward_seconds = 0;  ///< of forward
@@ -103,6 +104,7 @@ namespace detail {
   sum.vjp = steps;
   sum.engine_calls = tally.blocks;
   sum.peak_bytes = tally.peak();
+  sum.kept_bytes = tally.kept();
   auto const& costs = sum.costs;
   sum.forward_seconds = double(tally.forward) * costs.step_seconds;
   sum.seconds = sum.forward_seconds + double(tally.recompute) * costs.step_seconds + double(steps) * costs.vjp_seconds +

@@ -39,6 +39,8 @@ class loop_tally {
   }
   /// The most bytes at once.
   [[nodiscard]] wide peak() const noexcept { return (std::max)(forward_, backward_ + costs_.other_bytes + costs_.gradient_bytes); }
+  /// The bytes at the turn, without what the turn itself works with.
+  [[nodiscard]] wide kept() const noexcept { return at_turn_ + costs_.other_bytes; }
 
   std::int64_t forward = 0;  ///< steps up to the turn and in it
   std::int64_t recompute = 0;  ///< steps that are run after it without a tape
@@ -54,13 +56,16 @@ class loop_tally {
     bool const moves = a.to - a.from > 1;
     (turned_ ? recompute : forward) += a.to - a.from;
     if (a.from < a.to) note(turned_ ? backward_ : forward_, costs_.step_bytes, turns && moves ? 1 : moves && is_kept(live_) ? 1 : 0);
+    if (turns) at_turn_ = states_now() * costs_.state_bytes + wide(kept_) * costs_.generator_bytes;
     turned_ = turned_ || turns;
     if (!turns) live_ = a.to;
   }
   [[nodiscard]] bool is_kept(step_index state) const { return state == 0 || holders_.contains(state); }
+  [[nodiscard]] wide states_now() const {
+    return wide(holders_.size()) + (holders_.contains(0) ? 0 : 1) + (live_ == none || is_kept(live_) ? 0 : 1);
+  }
   void note(wide& peak, wide work, wide more_states) const {
-    wide const states = wide(holders_.size()) + (holders_.contains(0) ? 0 : 1) + (live_ == none || is_kept(live_) ? 0 : 1);
-    peak = (std::max)(peak, work + (states + more_states) * costs_.state_bytes + wide(kept_) * costs_.generator_bytes);
+    peak = (std::max)(peak, work + (states_now() + more_states) * costs_.state_bytes + wide(kept_) * costs_.generator_bytes);
   }
 
   loop_costs costs_;
@@ -69,7 +74,7 @@ class loop_tally {
   step_index live_ = 0;
   slot_index kept_ = 0;
   bool turned_ = false;
-  wide forward_ = 0, backward_ = 0;
+  wide forward_ = 0, backward_ = 0, at_turn_ = 0;
 };
 
 }  // namespace cairn::detail
