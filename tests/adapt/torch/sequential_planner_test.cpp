@@ -221,6 +221,36 @@ TEST_CASE("a limit holds where the states of generators are most of what a plan 
   CHECK(highest > least);
 }
 
+TEST_CASE("a second backward of a retained graph takes the output beside the limit, and no more", "[torch][sequential]") {
+  seeded const seed{5};
+  auto const w = torch::ones({1}, torch::requires_grad());
+  nn::Sequential net(nn::Functional([w](Tensor const& t) { return t * w; }));
+  for (int k = 0; k < 16; ++k) net->push_back(nn::Tanh());
+  net->push_back(nn::Functional([](Tensor const& t) { return torch::cat({t, t}, 1).sigmoid(); }));
+  auto const x = torch::randn({256, 64}), bar = torch::ones({256, 128});
+  measured_stages const measured{cairn::detail::stages_of(*net), x, cairn::Rng::Preserve};
+  std::int64_t const least = std::max(limit_planner{measured}.least(), measured.measuring_peak), most = measured.plain_peak;
+  std::int64_t const output = 256 * 128 * 4;
+  std::int64_t const callers = output + 64;
+  std::int64_t beyond = 0;
+  REQUIRE(least < most);
+  for (int k = 0; k < 4; ++k) {
+    auto const limit = least + (most - least) * k / 4;
+    cairn::byte_meter meter;
+    auto const y = checkpoint_sequential(net, 0, x, CheckpointedSequentialOptions().memory_limit(limit));
+    (void)torch::autograd::grad({y}, {w}, {bar}, true);
+    CAPTURE(limit, least, most);
+    CHECK(meter.peak() <= limit + callers);
+    for (int again = 0; again < 2; ++again) {
+      meter.reset_peak();
+      (void)torch::autograd::grad({y}, {w}, {bar}, true);
+      CHECK(meter.peak() <= limit + callers + output);
+      beyond = std::max(beyond, meter.peak() - limit - callers);
+    }
+  }
+  CHECK(beyond > 0);  // what the options say of it is true
+}
+
 TEST_CASE("a place for plans gives none whose modules are gone, one of several included", "[torch][sequential]") {
   SequentialPlans plans{8};
   std::vector<std::int64_t> const key{1, 2, 3}, other{4, 5, 6};
