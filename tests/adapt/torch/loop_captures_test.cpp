@@ -51,6 +51,42 @@ TEST_CASE("a step that reads an earlier state is refused, however captures are f
   for (std::size_t k = 0; k < 2; ++k) CHECK(torch::allclose(grads[k], right[k], 1e-13, 0));
 }
 
+TEST_CASE("a step that reads an earlier state without its history is refused where anything is differentiated", "[torch][captures]") {
+  constexpr auto early = "the step reads an earlier state of its own loop (step = ";
+  auto const w = leaf(0.9);
+  for (bool const differentiable : {true, false})
+    for (int const lag : {1, 2, 3})
+      for (int const size : {1, 4}) {
+        auto const x = differentiable ? leaf(0.5) : leaf(0.5).detach();
+        std::vector<Tensor> all;
+        auto const step = [&](Tensor const& s) {
+          all.push_back(s.detach());
+          auto const back = all.size() > std::size_t(lag) ? all[all.size() - 1 - std::size_t(lag)] : x.detach();
+          return (s * w.detach() + back).sin();
+        };
+        auto const run = [&] { return cairn::checkpointed_loop(step, x, 12, LoopOptions().checkpoints(2).block_size(size)); };
+        if (differentiable) {
+          CHECK_THAT(said<cairn::invalid_call>([&] { (void)run(); }), ContainsSubstring(early));
+          continue;
+        }
+        auto const y = run();  // nothing runs again
+        all.clear();
+        auto plain = x;
+        for (int i = 0; i < 12; ++i) plain = step(plain);
+        CHECK(same_bits(y, plain));
+      }
+  // the initial state, and what a step was given as a part of its state from outside, may be read
+  auto const x = leaf(0.5), table = leaf(0.3).detach();
+  using both = std::tuple<Tensor, Tensor>;
+  auto const step = [&](both const& s) { return both{(std::get<0>(s) * w + x.detach() * table).sin(), table}; };
+  both plain{x, x};
+  for (int i = 0; i < 6; ++i) plain = step(plain);
+  std::get<0>(plain).sum().backward();
+  auto const right = support::take_grads({x, w});
+  std::get<0>(cairn::checkpointed_loop(step, both{x, x}, 6, LoopOptions())).sum().backward();
+  CHECK(same_bits(support::take_grads({x, w}), right));
+}
+
 TEST_CASE("what a step makes once and keeps is no earlier state", "[torch][captures]") {
   auto const x = leaf(0.5), w = leaf(0.9);
   Tensor kept;

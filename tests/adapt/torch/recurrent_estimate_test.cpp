@@ -26,7 +26,9 @@ std::int64_t measured(Net& net, Tensor const& xs) {
   std::int64_t const ways = options.bidirectional() ? 2 : 1;
   auto sizes = xs.sizes().vec();
   sizes.back() = ways * (net->options_base.proj_size() > 0 ? net->options_base.proj_size() : options.hidden_size());
-  auto const bar = torch::ones(sizes), of_state = torch::ones({ways * options.num_layers(), options.batch_first() ? sizes[0] : sizes[1], sizes.back() / ways});
+  auto const bar = torch::ones(sizes),
+             of_state = torch::ones(
+                 {ways * options.num_layers(), options.batch_first() ? sizes[0] : sizes[1], sizes.back() / ways});
   auto leaves = net->parameters();
   if (xs.requires_grad()) leaves.push_back(xs);
   cairn::byte_meter const meter;
@@ -39,8 +41,10 @@ template <class Net, class Options>
 void check(Options const& options, bool differentiable, std::int64_t steps) {
   seeded const seed{4};
   std::int64_t const scans = options.bidirectional() ? 2 * options.num_layers() : 1;
-  auto const xs = (options.batch_first() ? torch::randn({32, steps, 24}) : torch::randn({steps, 32, 24})).requires_grad_(differentiable);
-  for (auto const& how : {LoopOptions(), LoopOptions().checkpoints(3), LoopOptions().checkpoints(2).block_size(5), LoopOptions().memory_limit("3MB")}) {
+  auto const xs = (options.batch_first() ? torch::randn({32, steps, 24}) : torch::randn({steps, 32, 24}))
+                      .requires_grad_(differentiable);
+  for (auto const& how : {LoopOptions(), LoopOptions().checkpoints(3), LoopOptions().checkpoints(2).block_size(5),
+                          LoopOptions().memory_limit("3MB")}) {
     auto const stats = std::make_shared<StepStats>();
     Net net{options, LoopOptions(how).stats(stats)};
     auto const before = at::detail::getDefaultCPUGenerator().get_state();
@@ -49,7 +53,8 @@ void check(Options const& options, bool differentiable, std::int64_t steps) {
     CHECK(stats->forward == 0);
     auto const held = measured(net, xs);
     auto const said = std::int64_t(e.peak_bytes + e.caller_bytes);
-    CAPTURE(options.num_layers(), scans, options.dropout(), options.batch_first(), differentiable, steps, held, said, std::int64_t(e.caller_bytes));
+    CAPTURE(options.num_layers(), scans, options.dropout(), options.batch_first(), differentiable, steps, held, said,
+            std::int64_t(e.caller_bytes));
     CHECK(e.forward == scans * steps);
     CHECK(e.fits());
     if (how.has_memory_limit()) {  // by what it measures itself it may choose other blocks
@@ -62,15 +67,17 @@ void check(Options const& options, bool differentiable, std::int64_t steps) {
     CHECK(stats->engine_calls == e.engine_calls);
     CHECK(held <= said);
     auto const outputs = std::int64_t(32 * options.hidden_size() * 4);
-    auto of_one_scan = 2 * std::int64_t(e.costs.state_bytes + e.costs.generator_bytes) + std::min<std::int64_t>(steps, 3) * (2 * outputs + 32 * 24 * 4);
+    auto of_one_scan = 2 * std::int64_t(e.costs.state_bytes + e.costs.generator_bytes) +
+                       std::min<std::int64_t>(steps, 3) * (2 * outputs + 32 * 24 * 4);
     // one block: all tapes are gone before the gradients stand in their places
-    if (e.engine_calls == scans) of_one_scan += std::int64_t(e.costs.gradient_bytes) + (differentiable ? steps * 32 * 24 * 4 : 0);
+    if (e.engine_calls == scans)
+      of_one_scan += std::int64_t(e.costs.gradient_bytes) + (differentiable ? steps * 32 * 24 * 4 : 0);
     CHECK(double(said) <= 1.05 * double(held) + double(scans * of_one_scan));
   }
 }
 
-TEMPLATE_TEST_CASE("a recurrent module of one direction says what a forward and backward take", "[torch]", cairn::CheckpointedLSTM, cairn::CheckpointedGRU,
-                   cairn::CheckpointedRNN) {
+TEMPLATE_TEST_CASE("a recurrent module of one direction says what a forward and backward take", "[torch]",
+                   cairn::CheckpointedLSTM, cairn::CheckpointedGRU, cairn::CheckpointedRNN) {
   using options = typename TestType::Impl::Options;
   for (bool const differentiable : {false, true}) {
     check<TestType>(options(24, 32), differentiable, 24);
@@ -80,7 +87,8 @@ TEMPLATE_TEST_CASE("a recurrent module of one direction says what a forward and 
   check<TestType>(options(24, 32), true, 1);
 }
 
-TEMPLATE_TEST_CASE("a recurrent module of both directions says what a forward and backward take", "[torch]", cairn::CheckpointedLSTM, cairn::CheckpointedGRU) {
+TEMPLATE_TEST_CASE("a recurrent module of both directions says what a forward and backward take", "[torch]",
+                   cairn::CheckpointedLSTM, cairn::CheckpointedGRU) {
   using options = typename TestType::Impl::Options;
   for (bool const differentiable : {false, true}) {
     check<TestType>(options(24, 32).bidirectional(true), differentiable, 24);

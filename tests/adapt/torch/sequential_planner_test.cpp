@@ -57,8 +57,12 @@ std::int64_t bytes_by_sets(measured_stages const& measured, std::vector<chain_ac
         live(measured.recording[i]);
         states.erase(a.stage + 1);
         break;
-      case chain_action_kind::drop: states.erase(a.stage); break;
-      case chain_action_kind::drop_tape: tapes.erase(a.stage); break;
+      case chain_action_kind::drop:
+        states.erase(a.stage);
+        break;
+      case chain_action_kind::drop_tape:
+        tapes.erase(a.stage);
+        break;
       case chain_action_kind::loss:
         live(work.b[i]);
         states.erase(a.stage);
@@ -71,7 +75,8 @@ std::int64_t bytes_by_sets(measured_stages const& measured, std::vector<chain_ac
         adjoint = a.stage;
         live(0);
         break;
-      default: FAIL("a chain of tensors has no tiers");
+      default:
+        FAIL("a chain of tensors has no tiers");
     }
     if (runs) last = a.stage;
     if (a.kind == chain_action_kind::loss || a.kind == chain_action_kind::backward) last = -1;
@@ -84,11 +89,13 @@ struct drawn {
   std::mt19937_64 source;
   std::int64_t up_to(std::int64_t most) { return std::uniform_int_distribution<std::int64_t>{0, most}(source); }
 
-  /// \param alike  whether a run that is recorded and one that is not work with the same bytes, and generators have none
+  /// \param alike  whether a run that is recorded and one that is not work with the same bytes, and generators have
+  /// none
   measured_stages measures(std::int64_t count, bool alike) {
     nn::Sequential net;
     for (std::int64_t i = 0; i < count; ++i) net->push_back(nn::Tanh());
-    measured_stages found{cairn::detail::stages_of(*net), torch::ones({2}, torch::requires_grad()), cairn::Rng::Preserve};
+    measured_stages found{cairn::detail::stages_of(*net), torch::ones({2}, torch::requires_grad()),
+                          cairn::Rng::Preserve};
     auto& work = found.work;
     std::int64_t const larger = up_to(3);  // what most bytes are of
     for (std::size_t i = 0; i <= std::size_t(count); ++i) {
@@ -117,7 +124,8 @@ TEST_CASE("what a plan for a Sequential is said to hold is what an account by se
   for (int round = 0; round < 60; ++round) {
     auto const measured = chains.measures(1 + round % 7, false);
     for (std::int64_t segments = 1; segments <= std::int64_t(measured.stages.size()); ++segments) {
-      auto const plan = cairn::detail::plan_segments(measured.stages, cairn::block_plan::balanced(step_index(measured.stages.size()), segments));
+      auto const plan = cairn::detail::plan_segments(
+          measured.stages, cairn::block_plan::balanced(step_index(measured.stages.size()), segments));
       REQUIRE(bytes_held(measured, plan.actions) == bytes_by_sets(measured, plan.actions));
     }
     limit_planner planner{measured};
@@ -129,7 +137,9 @@ TEST_CASE("what a plan for a Sequential is said to hold is what an account by se
   }
 }
 
-TEST_CASE("a plan for a limit keeps within it, and where runs work alike it is the fastest and the least is the true one", "[torch][sequential]") {
+TEST_CASE(
+    "a plan for a limit keeps within it, and where runs work alike it is the fastest and the least is the true one",
+    "[torch][sequential]") {
   drawn chains{std::mt19937_64{2}};
   bool const alike = GENERATE(true, false);
   double slower = 0, cases = 0;
@@ -140,7 +150,8 @@ TEST_CASE("a plan for a limit keeps within it, and where runs work alike it is t
     auto few = measured.work, many = measured.work;  // working bytes
     few.f = measured.recording;
     for (std::size_t i = 0; i < few.f.size(); ++i) few.f[i] = std::min(measured.recording[i], measured.bare[i]);
-    cairn::chain_planner lower{few, {.by = cairn::chain_method::persistent}}, upper{many, {.by = cairn::chain_method::persistent}}, fastest{many};
+    cairn::chain_planner lower{few, {.by = cairn::chain_method::persistent}},
+        upper{many, {.by = cairn::chain_method::persistent}}, fastest{many};
     auto const all_generators = (std::int64_t(measured.stages.size()) + 1) * measured.generator;
     CAPTURE(round, least, lower.least_bytes(), upper.least_bytes(), measured.generator);
     REQUIRE(least >= lower.least_bytes() + std::min<std::int64_t>(2, all_generators) * measured.generator);
@@ -153,7 +164,8 @@ TEST_CASE("a plan for a limit keeps within it, and where runs work alike it is t
       auto const sure = limit - all_generators;  // as if each stage needed a state of the generators
       if (sure < upper.least_bytes()) continue;
       auto const known = fastest.plan(sure).actions;
-      if (!cairn::detail::keeps_states_of_tapes(known, step_index(measured.stages.size()))) continue;  // tensors cannot obey it
+      if (!cairn::detail::keeps_states_of_tapes(known, step_index(measured.stages.size())))
+        continue;  // tensors cannot obey it
       double const time = double(time_of(measured, plan)), best = double(time_of(measured, known));
       if (alike) REQUIRE(time == best);
       slower += time / best;
@@ -179,7 +191,8 @@ TEST_CASE("the least that is named is within three hundredths of the best of man
       auto const fewest = planner.least_bytes();
       for (auto budget = fewest; budget <= fewest + fewest / 4; budget += std::max<std::int64_t>(1, fewest / 64)) {
         auto const plan = planner.plan(budget).actions;
-        if (cairn::detail::keeps_states_of_tapes(plan, step_index(measured.stages.size()))) best = std::min(best, bytes_by_sets(measured, plan));
+        if (cairn::detail::keeps_states_of_tapes(plan, step_index(measured.stages.size())))
+          best = std::min(best, bytes_by_sets(measured, plan));
       }
     }
     bests += double(best);
@@ -221,7 +234,8 @@ TEST_CASE("a limit holds where the states of generators are most of what a plan 
   CHECK(highest > least);
 }
 
-TEST_CASE("a second backward of a retained graph takes the output beside the limit, and no more", "[torch][sequential]") {
+TEST_CASE("a second backward of a retained graph takes the output beside the limit, and no more",
+          "[torch][sequential]") {
   seeded const seed{5};
   auto const w = torch::ones({1}, torch::requires_grad());
   nn::Sequential net(nn::Functional([w](Tensor const& t) { return t * w; }));
@@ -229,7 +243,8 @@ TEST_CASE("a second backward of a retained graph takes the output beside the lim
   net->push_back(nn::Functional([](Tensor const& t) { return torch::cat({t, t}, 1).sigmoid(); }));
   auto const x = torch::randn({256, 64}), bar = torch::ones({256, 128});
   measured_stages const measured{cairn::detail::stages_of(*net), x, cairn::Rng::Preserve};
-  std::int64_t const least = std::max(limit_planner{measured}.least(), measured.measuring_peak), most = measured.plain_peak;
+  std::int64_t const least = std::max(limit_planner{measured}.least(), measured.measuring_peak),
+                     most = measured.plain_peak;
   std::int64_t const output = 256 * 128 * 4;
   std::int64_t const callers = output + 64;
   std::int64_t beyond = 0;
@@ -273,7 +288,8 @@ TEST_CASE("the plan of a module that is gone makes room at the next look", "[tor
   auto const x = torch::randn({8, 8});
   auto const options = CheckpointedSequentialOptions().memory_limit("1MB").plans(plans);
   nn::Linear shared(8, 8);
-  for (int k = 0; k < 3; ++k) (void)checkpoint_sequential(nn::Sequential(shared, nn::Tanh()), 0, x, options);  // each time another Tanh
+  for (int k = 0; k < 3; ++k)
+    (void)checkpoint_sequential(nn::Sequential(shared, nn::Tanh()), 0, x, options);  // each time another Tanh
   nn::Sequential const net(shared, nn::Sigmoid());
   (void)checkpoint_sequential(net, 0, x, options);
   CHECK(plans->size() == 1);

@@ -94,10 +94,13 @@ class CheckpointedLayersImpl : public Layer {
     }
     return {this->options.batch_first() ? ys.transpose(0, 1) : ys, stacked(last)};
   }
-  /// What a forward along xs and its backward will take, as `cairn::estimate` says it of a scan. Of both directions the first scan of each layer is measured:
-  /// counts and seconds are those of all scans together, `checkpoints` and `block_size` the most of one, `costs` those of the first layer's. `caller_bytes` has
-  /// all that no limit counts: outputs, last states, gradients of xs, and what one layer of both directions gives the next.
-  /// \param xs, start  as of `forward`   \throws as `forward`, and `invalid_call` where a profiler of LibTorch's is on in this thread
+  /// What a forward along xs and its backward will take, as `cairn::estimate` says it of a scan. Where a module has
+  /// both directions, counts and seconds are those of all scans together, `checkpoints` and `block_size` the most of
+  /// one, and `costs` those of the first layer's. `caller_bytes` has all that no limit counts: outputs, last states,
+  /// gradients of xs, and what one layer of both directions gives the next. Cost: the first steps of the first two layers, run
+  /// forward and back.
+  /// \param xs, start  as of `forward`
+  /// \throws as `forward`, and `invalid_call` where a profiler of LibTorch's is on in this thread
   [[nodiscard]] LoopEstimate estimate(at::Tensor const& xs, Start start = {}) {
     auto const along = lengthwise(xs);
     auto const states = initial_states(start, along);
@@ -210,12 +213,13 @@ class CheckpointedLayersImpl : public Layer {
   [[nodiscard]] auto step_of(std::vector<std::size_t> const& places) const {
     std::vector<detail::recurrent_weights> weights;
     for (auto const place : places) weights.push_back(weights_of(place));
-    return [cell = step{*this}, weights = std::move(weights), share = this->options.dropout(), training = this->is_training()](
-               std::vector<tensor_list> const& before, at::Tensor const& x) {
+    double const share = this->is_training() ? this->options.dropout() : 0;
+    return [cell = step{*this}, weights = std::move(weights), share](std::vector<tensor_list> const& before,
+                                                                     at::Tensor const& x) {
       std::vector<tensor_list> next;
       auto input = x;
       for (std::size_t k = 0; k < weights.size(); ++k) {
-        if (k > 0) input = dropped(input, share, training);
+        if (k > 0) input = dropped(input, share, true);
         next.push_back(cell.next(input, before[k], weights[k]));
         input = next.back().front();
       }
@@ -223,8 +227,8 @@ class CheckpointedLayersImpl : public Layer {
     };
   }
   /// Runs the layers at some places together, and notes their last states.
-  [[nodiscard]] at::Tensor run(std::vector<std::size_t> const& places, std::vector<tensor_list> const& states, at::Tensor const& xs,
-                               std::vector<tensor_list>& last) const {
+  [[nodiscard]] at::Tensor run(std::vector<std::size_t> const& places, std::vector<tensor_list> const& states,
+                               at::Tensor const& xs, std::vector<tensor_list>& last) const {
     std::vector<tensor_list> state;
     for (auto const place : places) state.push_back(states[place]);
     auto [reached, ys] = checkpointed_scan(step_of(places), state, xs, loop_of(places, states.size() / places.size()));
@@ -232,8 +236,10 @@ class CheckpointedLayersImpl : public Layer {
     for (std::size_t k = 0; k < places.size(); ++k) last[places[k]] = reached[k];
     return ys;
   }
-  /// What the scans of both directions take, each layer's measured by the first of them.   \param last_states  bytes of what `forward` returns beside
-  [[nodiscard]] LoopEstimate estimate_both(at::Tensor const& xs, std::vector<tensor_list> const& states, wide last_states) const {
+  /// What the scans of both directions take, each layer's measured by the first of them; layers behind the second are
+  /// like that.   \param last_states  bytes of what `forward` returns beside the outputs
+  [[nodiscard]] LoopEstimate estimate_both(at::Tensor const& xs, std::vector<tensor_list> const& states,
+                                           wide last_states) const {
     bool const drops = this->options.dropout() > 0 && this->is_training();
     wide const output = wide(xs.size(0)) * wide(states.front().front().nbytes());
     std::vector<detail::two_way_layer> all;
@@ -241,11 +247,15 @@ class CheckpointedLayersImpl : public Layer {
     for (std::size_t layer = 0; layer < layers(); ++layer) {
       std::vector<std::size_t> const places{2 * layer};
       std::vector<tensor_list> state(1);  // in memory of its own, where those that were given share theirs
-      for (auto const& part : states[places.front()]) state.front().push_back(at::zeros_like(part).requires_grad_(part.requires_grad()));
+      for (auto const& part : states[places.front()])
+        state.front().push_back(at::zeros_like(part).requires_grad_(part.requires_grad()));
       auto input = xs;
-      if (layer > 0)  // of its size, without its memory
-        input = at::zeros({1, xs.size(1), 2 * part_sizes().front()}, xs.options()).requires_grad_(true).expand({xs.size(0), -1, -1});
-      auto const way = layer > 1 ? all.back().way : cairn::estimate(step_of(places), state, input, loop_of(places, states.size()));
+      if (layer > 0) {  // of its size, without its memory
+        auto const row = at::zeros({1, xs.size(1), 2 * part_sizes().front()}, xs.options()).requires_grad_(true);
+        input = row.expand({xs.size(0), -1, -1});
+      }
+      auto const way =
+          layer > 1 ? all.back().way : cairn::estimate(step_of(places), state, input, loop_of(places, states.size()));
       all.push_back({way, wide(input.nbytes()), output, input.requires_grad()});
       if (layer == 0) sum.costs = way.costs;
       sum.checkpoints = (std::max)(sum.checkpoints, way.checkpoints);

@@ -36,7 +36,8 @@ auto keep_part(F&& f, Wanted const& is_wanted) {
   static_assert(!is_called || is_state,
                 "cairn: what is kept must be a tensor, tuples, vectors or dictionaries of tensors, or a type with "
                 "cairn::tensor_traits");
-  if constexpr (!is_called || !is_state) return refuse<typename first_returned<result, at::Tensor>::type>();
+  constexpr bool is_right = is_called && is_state;
+  if constexpr (!is_right) return refuse<typename first_returned<result, at::Tensor>::type>();
   else {
     auto* const now = region_now::innermost();
     if (now == nullptr || !at::GradMode::is_enabled() || !is_wanted(*now)) return result(f());

@@ -52,7 +52,8 @@ template <class Step, class State>
 /// The step on lists; `like` says how a state is put together.
 template <class State, class Step>
 [[nodiscard]] list_step listed(Step&& step, State const& like, char const* who = loop_name) {
-  return [step = std::decay_t<Step>(std::forward<Step>(step)), like, who](at::TensorList parts, step_index i) mutable {
+  return [step = std::decay_t<Step>(std::forward<Step>(step)), like = own_state(like), who](at::TensorList parts,
+                                                                                            step_index i) mutable {
     auto const y = run_tensor_step(step, state_of(like, parts), i);
     auto list = tensors_of(y);
     if (list.size() != parts.size() || !alike(like, y))
@@ -122,9 +123,9 @@ template <class Step, class X0, class Count>
             x0, detail::run_loop(detail::listed(std::forward<Step>(step), x0), count, detail::tensors_of(x0), std::move(options)));
       (void)detail::loop_schedule(detail::loop_name, count, options);
       detail::loop_watch::scope const watched{detail::loop_watch::over(options.stats(), detail::tensors_of(x0)), detail::loop_watch::half::forward};
-      State last = x0;
+      State last = detail::own_state(x0);
       for (step_index i = 0; i < count; ++i) {
-        last = detail::run_tensor_step(step, std::as_const(last), i);
+        last = detail::own_state<State>(detail::run_tensor_step(step, std::as_const(last), i));
         if (options.stats()) ++options.stats()->forward;
       }
       return last;

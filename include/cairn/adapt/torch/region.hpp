@@ -85,13 +85,21 @@ auto run_region(F f, CheckpointOptions const& options, Arguments const&... argum
       auto buffers = buffers_of_function(f);
       buffers.insert(buffers.end(), options.buffers().begin(), options.buffers().end());
       std::tuple<Arguments...> const all{arguments...};
-      // Where the function can be copied, a second run begins with what it captured by value as it was at first.
+      // Where the function can be copied, each later run begins with what it captured by value as it was at first.
       constexpr bool copies = std::is_copy_constructible_v<F>;
       std::shared_ptr<F> held;
       if constexpr (copies) held = std::make_shared<F>(f);
       else held = std::make_shared<F>(std::move(f));
       auto again = [held, like = read_arguments(all, tensor_list(parts.size()))](tensor_list const& leaves) {
-        std::apply([&](auto const&... one) { (void)call_region(*held, one...); }, read_arguments(like, leaves));
+        auto const run = [&](F& once) {
+          std::apply([&](auto const&... one) { (void)call_region(once, one...); }, read_arguments(like, leaves));
+        };
+        if constexpr (copies) {
+          auto once = *held;
+          run(once);
+        } else {
+          run(*held);
+        }
       };
       auto const frame = std::make_shared<region_frame>(
           std::move(again), parts, region_frame::settings{options.early_stop(), options.rng(), options.determinism(), std::move(buffers), region_name, options.debug(), options.keep_leftovers(), options.kept_names(),

@@ -73,7 +73,8 @@ using refused_scan = std::pair<typename first_returned<State>::type, typename re
 template <class State, class Input, class Output, class Step>
 [[nodiscard]] list_step listed_scan(Step&& step, State const& like, Input const& input_like, std::shared_ptr<std::optional<Output>> output) {
   auto const count = tensors_of(like).size();
-  return [step = std::decay_t<Step>(std::forward<Step>(step)), like, input_like, output, count](at::TensorList parts, step_index i) mutable {
+  return [step = std::decay_t<Step>(std::forward<Step>(step)), like = own_state(like), input_like, output, count](
+             at::TensorList parts, step_index i) mutable {
     auto const given = run_scan_step(step, state_of(like, parts.slice(0, count)), state_of(input_like, parts.slice(count)), i);
     State const next = std::get<0>(given);
     auto list = tensors_of(next);

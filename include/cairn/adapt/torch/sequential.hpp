@@ -37,8 +37,9 @@ struct CheckpointedSequentialOptions {
  public:
   /// Bytes for what autograd and the chain keep at once, such as "64MB". The parameters, the input, the output and the gradients of these are the
   /// caller's and count for nothing, and a view takes no bytes of its own. The children are measured on the input, which counts too, and the fastest plan
-  /// within the limit is found; from what the plain call takes on that is the plain call. A second backward of a retained graph runs the last child again:
-  /// its output then stands twice, and the second one counts for nothing.
+  /// within the limit is found; from what the plain call takes on that is the plain call.
+  /// A second backward of a retained graph runs the last child again: its output then stands twice, and the second one
+  /// counts for nothing.
   CheckpointedSequentialOptions& memory_limit(byte_size limit) {
     memory_limit_ = limit;
     return *this;

@@ -173,6 +173,10 @@ template <tensor_state State>
   return read_tensors(like, from);
 }
 
+/// A state that shares nothing with x but its tensors, whatever its own copy would share.
+template <tensor_state State>
+[[nodiscard]] State own_state(State const& x) { return state_of(x, tensors_of(x)); }
+
 /// The first place at which the tensor at `place` stands in the list.
 [[nodiscard]] inline std::size_t first_place(at::TensorList parts, std::size_t place) {
   std::size_t first = 0;

@@ -1,6 +1,7 @@
 #pragma once
 /// \file while.hpp  A loop over tensors that ends when it ends, as one node of the autograd graph.
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,12 +14,14 @@
 #include <cairn/adapt/torch/detail/loop_limit.hpp>
 #include <cairn/adapt/torch/detail/loop_sweep.hpp>
 #include <cairn/adapt/torch/detail/loop_watch.hpp>
+#include <cairn/adapt/torch/detail/read_watch.hpp>
 #include <cairn/adapt/torch/detail/while_plan.hpp>
 #include <cairn/adapt/torch/loop.hpp>
 #include <cairn/adapt/torch/loop_options.hpp>
 #include <cairn/adapt/torch/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/refused.hpp>
+#include <cairn/core/error.hpp>
 #include <cairn/schedule/online.hpp>
 
 namespace cairn {
@@ -87,11 +90,17 @@ template <class KeepGoing, class Step, class X0>
       detail::asked_once asked{[&](at::TensorList parts, step_index i) {
         at::NoGradGuard const no_grad;
         detail::autocast_scope const casts{detail::autocast_state::now().without_cache()};
-        return detail::goes_on(keep_going, detail::state_of(x0, parts), i);
+        auto const before = detail::versions_of(parts);
+        bool const more = detail::goes_on(keep_going, detail::state_of(x0, parts), i);
+        for (std::size_t k = 0; k < parts.size(); ++k)
+          if (detail::version_of(parts[k]) != before[k])
+            throw invalid_call{detail::while_name, "keep_going changed the state in place",
+                               {{"state", i}, {"part", k}}, "make a new tensor, or clone that part first"};
+        return more;
       }};
       auto const initial = detail::tensors_of(x0);
       if (at::GradMode::is_enabled()) detail::refuse_tangents(detail::while_name, initial);
-      if (!asked(detail::detached(initial), 0)) return State{x0};
+      if (!asked(detail::detached(initial), 0)) return detail::own_state(x0);
       if (at::GradMode::is_enabled()) {
         auto listed = detail::listed(std::forward<Step>(step), x0, detail::while_name);
         options = detail::while_within_limit(listed, initial, std::move(options), std::ref(asked));
@@ -103,10 +112,10 @@ template <class KeepGoing, class Step, class X0>
         return detail::state_of(x0, detail::hand_out(body, std::move(sweep), last, initial, {}).last);
       }
       detail::loop_watch::scope const watched{detail::loop_watch::over(options.stats(), initial), detail::loop_watch::half::forward};
-      State last = x0;
+      State last = detail::own_state(x0);
       step_index i = 0;
       do {
-        last = detail::run_tensor_step(step, std::as_const(last), i);
+        last = detail::own_state<State>(detail::run_tensor_step(step, std::as_const(last), i));
         if (options.stats()) ++options.stats()->forward;
       } while (asked(detail::tensors_of(last), ++i));
       return last;

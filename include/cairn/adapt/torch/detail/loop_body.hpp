@@ -85,7 +85,8 @@ class loop_body {
   [[nodiscard]] tensor_list run_first(tensor_list const& x, step_index i) {
     at::NoGradGuard const no_grad;
     autocast_scope const casts{around.autocast.without_cache()};
-    return noted(i, without_history(checked_step(x, slices_at(inputs, i), i)));
+    auto const given = slices_at(inputs, i);
+    return noted(i, without_history(watches(i) ? watched_step(x, given, i) : checked_step(x, given, i)));
   }
   /// One step for the first time, with a tape that is looked at and thrown away: notes what it captures, and which parts of its result are
   /// differentiable.
@@ -185,8 +186,10 @@ class loop_body {
   /// The number of the captured tensor to which an edge leads, or captures.size().
   [[nodiscard]] std::size_t capture_behind(Edge const& edge, standing_casts const& casts) const { return casts.find(edge, captures.find(edge)); }
 
-  /// \throws invalid_call   where a tensor that the first steps read, or an input, is no longer what it was when the loop ran
+  /// \throws invalid_call   where a tensor that steps read, or an input, is no longer what it was when the loop ran, or
+  /// was an earlier state then
   void check_captures() const {
+    if (reads_state_ >= 0 && is_differentiable()) throw_reads_state(reads_state_);
     if (auto const k = reads_.first_changed(); k < reads_.size())
       throw invalid_call{who, (std::string{"a captured tensor was changed in place since the loop used it"} + reads_.text(k)).c_str(),
                          {{"step", reads_.step(k)}, {"captured tensor", k}, {"of", reads_.size()}},
@@ -237,6 +240,7 @@ class loop_body {
   part_flags output_flags;  ///< which outputs are differentiable
   bool draws = true;  ///< random numbers, as far as is known
   bool knows_all_steps = false;  ///< no step can bring anything new
+  bool watches_later = true;  ///< whether what is read is looked for in some of the steps that are run without a tape
   capture_list captures;
 
  private:
@@ -286,8 +290,21 @@ class loop_body {
     all.insert(all.end(), given.begin(), given.end());
     read_watch const watch;
     auto y = checked_step(x, given, i);
-    reads_.add(watch.reads(all), i);
+    auto const known = reads_.size();
+    for (auto const& read : watch.reads(all)) {
+      if (reads_state_ < 0 && states_made_.holds(read.lock())) reads_state_ = i;
+      reads_.add(read, i);
+    }
+    varies_ = varies_ || (i > 0 && reads_.size() > known);
+    for (std::size_t k = 0; k < x.size() && k < y.size(); ++k)
+      if (y[k].defined() && watch.made(y[k])) states_made_.add(y[k]);
     return y;
+  }
+  /// Whether what step i reads is noted though it is run without a tape: in the last step, in steps 2^k and 2^k + 1,
+  /// and in each one as soon as such a step has read what those before it have not.   \pre i > 0
+  [[nodiscard]] bool watches(step_index i) const noexcept {
+    auto const is_power = [](step_index k) { return (k & (k - 1)) == 0; };
+    return watches_later && (varies_ || is_power(i) || is_power(i - 1) || i + 1 == steps);
   }
   /// What a step gave for the first time is noted, its outputs are kept, and the state goes on.
   [[nodiscard]] tensor_list noted(step_index i, tensor_list y) {
@@ -336,9 +353,11 @@ class loop_body {
       auto const* const stop = dynamic_cast<gate const*>(&node);
       return stop != nullptr && stop->owner() == this;
     };
-    if (leads_to({edge}, followed, is_state))
-      throw invalid_call{who, "the step reads an earlier state of its own loop", {{"step", i}},
-                         "make that a part of the state: a tuple of both, of which the step returns the next one"};
+    if (leads_to({edge}, followed, is_state)) throw_reads_state(i);
+  }
+  [[noreturn]] void throw_reads_state(step_index i) const {
+    throw invalid_call{who, "the step reads an earlier state of its own loop", {{"step", i}},
+                       "make that a part of the state: a tuple of both, of which the step returns the next one"};
   }
   void add_capture(Edge const& edge, step_index i, bool is_read) {
     if (captures.find(edge) < captures.size()) return;
@@ -379,6 +398,9 @@ class loop_body {
   std::vector<bool> is_part_;  ///< of each output of each step
   std::vector<saved_tensor> kept_inputs_;
   read_list reads_;
+  memory_notes states_made_;  ///< of states that were made while what is read was noted
+  step_index reads_state_ = -1;  ///< the first step that was seen to read one of them
+  bool varies_ = false;  ///< whether a later step has read what the first did not
   graph_moment begun_;  ///< before the first step
   state_looks looks_;
 };

@@ -13,6 +13,8 @@
 #include <cairn/adapt/torch/detail/captures.hpp>
 #include <cairn/adapt/torch/detail/loop_body.hpp>
 #include <cairn/adapt/torch/detail/loop_watch.hpp>
+#include <cairn/adapt/torch/detail/read_watch.hpp>
+#include <cairn/core/error.hpp>
 
 namespace cairn::detail {
 
@@ -49,6 +51,10 @@ class loop_grad_node final : public Node {
       throw invalid_call{who_, "the loop can be differentiated twice, not three times", {}, "leave create_graph away in the second backward"};
     auto const& body = *body_;
     body.check_captures();
+    for (std::size_t k = 0; k < bars_.size(); ++k)
+      if (version_of(bars_[k]) != versions_[k])
+        throw invalid_call{who_, "a gradient that the loop was differentiated with was changed in place",
+                           {{"gradient", k}, {"of", bars_.size()}}, "differentiate twice first, or change a clone"};
     tensor_list x0;
     for (auto const& part : body.initial) x0.push_back(part.value);
     auto const watch = loop_watch::over(body.options.stats(), x0);
@@ -123,7 +129,10 @@ class loop_grad_node final : public Node {
 
  private:
   loop_grad_node(std::shared_ptr<loop_body const> body, tensor_list const& bars) : who_{body->who}, body_{std::move(body)} {
-    for (auto const& bar : bars) bars_.push_back(bar.defined() ? bar.detach() : at::Tensor{});
+    for (auto const& bar : bars) {
+      bars_.push_back(bar.defined() ? bar.detach() : at::Tensor{});
+      versions_.push_back(version_of(bars_.back()));
+    }
   }
   /// Stacked bars are taken apart once, so that the second derivative puts them together once.
   void enter_outputs(taped_steps const& taped, tensor_list const& bars, gradient_roots& roots) const {
@@ -140,6 +149,7 @@ class loop_grad_node final : public Node {
   char const* who_;
   std::shared_ptr<loop_body const> body_;
   tensor_list bars_;
+  std::vector<std::int64_t> versions_;  ///< of each bar, when the loop was differentiated
 };
 
 }  // namespace cairn::detail

@@ -91,6 +91,7 @@ class loop_probe {
   void count_steps(state_question const& goes_on) {
     ambient_guard const around{initial_, options_.rng()};
     loop_body body{step_, 0, initial_, options_, {}, who_};
+    body.watches_later = false;
     auto x = detached(initial_);
     bool more = true;
     for (costs_.steps = 0; more;) {
@@ -242,6 +243,7 @@ class loop_probe {
     options.callbacks(look);
 
     loop_body body{timed_step, count, initial_, std::move(options), {first_of(data_.inputs, count), data_.outputs}, who_};
+    body.watches_later = false;  // which would count as time of the step
     struct put_back {
       generator_states const& generators;
       ~put_back() { generators.restore(); }

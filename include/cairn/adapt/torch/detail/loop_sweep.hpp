@@ -280,11 +280,6 @@ class loop_sweep {
     }
     if (auto const& look = body.options.callbacks().grad) look(a.from, bars);
   }
-  [[nodiscard]] static std::vector<std::int64_t> versions_of(at::TensorList parts) {
-    std::vector<std::int64_t> versions;
-    for (auto const& part : parts) versions.push_back(version_of(part));
-    return versions;
-  }
   /// \throws invalid_call   where the state at which forward turned was changed in place
   void check_live(char const* who) const {
     for (std::size_t k = 0; k < live_.size(); ++k)

@@ -65,7 +65,8 @@ class loop_tally {
     return wide(holders_.size()) + (holders_.contains(0) ? 0 : 1) + (live_ == none || is_kept(live_) ? 0 : 1);
   }
   void note(wide& peak, wide work, wide more_states) const {
-    peak = (std::max)(peak, work + (states_now() + more_states) * costs_.state_bytes + wide(kept_) * costs_.generator_bytes);
+    wide const kept = (states_now() + more_states) * costs_.state_bytes + wide(kept_) * costs_.generator_bytes;
+    peak = (std::max)(peak, work + kept);
   }
 
   loop_costs costs_;

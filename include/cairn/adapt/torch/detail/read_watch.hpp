@@ -37,6 +37,13 @@ template struct names_inputs<&at::RecordFunction::inputs_>;
 /// How often a tensor and all that share its memory were changed in place; 0 where nobody counts.
 [[nodiscard]] inline std::int64_t version_of(at::Tensor const& t) { return t.defined() && !t.is_inference() ? std::int64_t(t._version()) : 0; }
 
+/// The same of each.
+[[nodiscard]] inline std::vector<std::int64_t> versions_of(at::TensorList parts) {
+  std::vector<std::int64_t> versions;
+  for (auto const& part : parts) versions.push_back(version_of(part));
+  return versions;
+}
+
 /// A tensor that is not kept alive.
 using weak_tensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
 
@@ -89,6 +96,11 @@ class read_watch {
   [[nodiscard]] bool saw_script() const noexcept { return script_; }
   /// The operations that were not part of another one, in order.
   [[nodiscard]] std::vector<std::string> const& operations() const noexcept { return operations_; }
+  /// Whether an operation that was seen made the tensor's memory.
+  [[nodiscard]] bool made(at::Tensor const& t) const {
+    auto const found = memory_.find(key_of(t));
+    return found != memory_.end() && found->second->what == use::made;
+  }
   /// The tensors that were read before anything wrote to them, that were there before, and are there still, in the order of reading. What was written
   /// first, such as a buffer or a counter, reads no value from before.
   /// \param given  these, and what shares their memory, are left out
@@ -225,6 +237,28 @@ class read_watch {
   std::vector<std::string> operations_;
   bool names_, script_ = false;
   int pauses_ = 0;
+};
+
+/// The memory of some tensors, none of which it keeps alive.
+class memory_notes {
+ public:
+  void add(at::Tensor const& t) {
+    if (!t.has_storage()) return;
+    all_.try_emplace(t.storage().unsafeGetStorageImpl(), t.storage().getWeakStorageImpl());
+    if (all_.size() < bound_) return;
+    std::erase_if(all_, [](auto const& one) { return one.second.expired(); });
+    bound_ = 2 * all_.size() + 64;
+  }
+  [[nodiscard]] bool holds(at::Tensor const& t) const {
+    return t.defined() && t.has_storage() && all_.contains(t.storage().unsafeGetStorageImpl());
+  }
+
+ private:
+  using weak_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
+
+  /// An address is not used again while its weak reference stands.
+  std::unordered_map<c10::StorageImpl const*, weak_storage> all_;
+  std::size_t bound_ = 64;  ///< as many are looked through for those that are gone
 };
 
 /// The tensors from outside that something which is run again reads.

@@ -1,5 +1,5 @@
 #pragma once
-/// \file recurrent_estimate.hpp  What layers of both directions take: scan after scan forward, and back in the other order.
+/// \file recurrent_estimate.hpp  What layers of both directions take: scan after scan, forward and back.
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -19,9 +19,9 @@ struct two_way_layer {
 /// Walks the layers forward and back, and notes the most bytes at once.
 class two_way_tally {
  public:
-  /// \param drops  whether there is a dropout between layers   \param last_states  bytes of the states that the module returns
+  /// \param drops  whether there is a dropout between layers
+  /// \param last_states  bytes of the states that the module returns
   two_way_tally(std::vector<two_way_layer> const& layers, bool drops, wide last_states) {
-    std::vector<wide> between(layers.size());  // beside the input itself: its flipped copy, and the mask of the dropout before
     for (std::size_t k = 0; k < layers.size(); ++k) {
       auto const& layer = layers[k];
       bool const is_last = k + 1 == layers.size();

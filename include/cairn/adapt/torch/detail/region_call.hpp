@@ -89,25 +89,28 @@ template <class Result, class Of, class... P>
 std::type_identity<Result> declared_result(Result (Of::*)(P...));
 template <class Result, class Of, class... P>
 std::type_identity<Result> declared_result(Result (Of::*)(P...) const);
-/// What a function, or the forward of a module, says that it returns, whatever it is called with; void where it has more than one signature.
+/// What a function, or the forward of a module, says that it returns, whatever it is called with; void where it has
+/// more than one signature.
 template <class F>
 struct result_said { using type = void; };
 template <class F>
   requires requires(F f) { declared_result(f); }
 struct result_said<F> : decltype(declared_result(std::declval<F>())) {};
 template <class F>
-  requires requires { declared_result(&F::operator()); }
+  requires(!std::derived_from<F, torch::nn::Module> && !pointed_module<F> && requires { declared_result(&F::operator()); })
 struct result_said<F> : decltype(declared_result(&F::operator())) {};
 template <class F>
-  requires requires { requires std::derived_from<F, torch::nn::Module>; declared_result(&F::forward); }
+  requires(std::derived_from<F, torch::nn::Module> && requires { declared_result(&F::forward); })
 struct result_said<F> : decltype(declared_result(&F::forward)) {};
 template <class F>
   requires(pointed_module<F> && requires(F& f) { typename result_said<std::remove_cvref_t<decltype(*f)>>::type; })
 struct result_said<F> : result_said<std::remove_cvref_t<decltype(*std::declval<F&>())>> {};
 
-/// What a refused region would have given, as far as that is known: what f says, else something like the first argument of tensors, else a tensor.
+/// What a refused region would have given, as far as that is known: what f says, else something like the first argument
+/// of tensors, else a tensor.
 template <class F, class... Arguments>
-using refused_region = typename first_returned<std::remove_cvref_t<typename result_said<F>::type>, std::conditional_t<tensor_state<Arguments>, Arguments, void>...,
+using refused_region = typename first_returned<std::remove_cvref_t<typename result_said<F>::type>,
+                                               std::conditional_t<tensor_state<Arguments>, Arguments, void>...,
                                                at::Tensor>::type;
 
 /// The buffers that a second run of f leaves as they were, where f is a module.
