@@ -172,6 +172,18 @@ class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Ce
   Cell cell_;
 };
 
+namespace detail {
+
+/// What stands for a refused module, so that no use of it adds a second error.
+struct refused_module : torch::nn::Module {
+  template <class... Arguments>
+  std::tuple<at::Tensor, at::Tensor> forward(Arguments const&...);
+  template <class... Arguments>
+  LoopEstimate estimate(Arguments const&...);
+};
+
+}  // namespace detail
+
 /// Refused in a sentence: what is no cell.
 template <class Cell>
 class CheckpointedCell {
@@ -181,6 +193,7 @@ class CheckpointedCell {
  public:
   /// Cell is deduced from it.
   explicit CheckpointedCell(Cell const& cell, CheckpointedCellOptions const& options = {});
+  detail::refused_module* operator->() const;  ///< never called
 };
 /// Holds a `CheckpointedCellImpl`, as LibTorch's modules are held: `cairn::CheckpointedCell rnn{torch::nn::LSTMCell(64, 256), cairn::CheckpointedCellOptions()...}`.
 template <detail::recurrent_cell Cell>

@@ -97,8 +97,8 @@ class CheckpointedLayersImpl : public Layer {
   /// What a forward along xs and its backward will take, as `cairn::estimate` says it of a scan. Where a module has
   /// both directions, counts and seconds are those of all scans together, `checkpoints` and `block_size` the most of
   /// one, and `costs` those of the first layer's. `caller_bytes` has all that no limit counts: outputs, last states,
-  /// gradients of xs, and what one layer of both directions gives the next. Cost: the first steps of the first two layers, run
-  /// forward and back.
+  /// gradients of xs, and what one layer of both directions gives the next. Cost: the first steps of the first two layers,
+  /// run forward and back.
   /// \param xs, start  as of `forward`
   /// \throws as `forward`, and `invalid_call` where a profiler of LibTorch's is on in this thread
   [[nodiscard]] LoopEstimate estimate(at::Tensor const& xs, Start start = {}) {

@@ -97,7 +97,8 @@ template <class F>
   requires requires(F f) { declared_result(f); }
 struct result_said<F> : decltype(declared_result(std::declval<F>())) {};
 template <class F>
-  requires(!std::derived_from<F, torch::nn::Module> && !pointed_module<F> && requires { declared_result(&F::operator()); })
+  requires(!std::derived_from<F, torch::nn::Module> && !pointed_module<F> &&
+           requires { declared_result(&F::operator()); })
 struct result_said<F> : decltype(declared_result(&F::operator())) {};
 template <class F>
   requires(std::derived_from<F, torch::nn::Module> && requires { declared_result(&F::forward); })

@@ -1,0 +1,15 @@
+// error: the cell must be a module holder, as torch::nn::LSTMCell, with forward\(input, state\) that returns the next state
+#include <torch/torch.h>
+#include <cairn/adapt/torch.hpp>
+
+void use() {
+#ifdef CAIRN_FIXED
+  cairn::CheckpointedCell rnn{torch::nn::GRUCell(3, 4), cairn::CheckpointedCellOptions()};
+#else
+  cairn::CheckpointedCell rnn{torch::nn::GRU(3, 4), cairn::CheckpointedCellOptions()};
+#endif
+  auto const xs = at::ones({5, 2, 3});
+  auto const [ys, last] = rnn->forward(xs);
+  (ys.sum() + last.sum()).backward();
+  if (rnn->estimate(xs).fits()) rnn->zero_grad();
+}
