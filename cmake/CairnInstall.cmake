@@ -3,9 +3,11 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(CAIRN_CONFIG_DIR ${CMAKE_INSTALL_DATADIR}/cmake/cairn)
 
-install(TARGETS cairn EXPORT cairn FILE_SET HEADERS)
+install(TARGETS cairn EXPORT cairn FILE_SET HEADERS FILE_SET impl)
 install(EXPORT cairn NAMESPACE cairn:: FILE cairnTargets.cmake DESTINATION ${CAIRN_CONFIG_DIR})
-configure_package_config_file(cmake/cairnConfig.cmake.in cairnConfig.cmake INSTALL_DESTINATION ${CAIRN_CONFIG_DIR})
+configure_package_config_file(cmake/cairnConfig.cmake.in cairnConfig.cmake INSTALL_DESTINATION ${CAIRN_CONFIG_DIR}
+  PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
+install(FILES cmake/CairnCompiled.cmake DESTINATION ${CAIRN_CONFIG_DIR} RENAME cairn-compiled.cmake)
 write_basic_package_version_file(cairnConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 configure_file(cmake/cairn.pc.in cairn.pc @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/cairnConfig.cmake" "${PROJECT_BINARY_DIR}/cairnConfigVersion.cmake"

@@ -36,7 +36,7 @@ if(CASE STREQUAL "install")
 elseif(CASE STREQUAL "find_package")
   consume("-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
 
-elseif(CASE STREQUAL "find_package_eigen")
+elseif(CASE MATCHES "^find_package_(eigen|compiled)$")
   consume("-DCMAKE_PREFIX_PATH=${prefix}")
 
 elseif(CASE STREQUAL "add_subdirectory")

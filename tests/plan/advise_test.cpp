@@ -6,6 +6,7 @@
 #include <vector>
 #include <cairn/cairn.hpp>
 #include <cairn/plan/loop/advise.hpp>
+#include <cairn/plan/loop/detail/plan_search.hpp>
 #include <cairn/plan/text/plan_text.hpp>
 #include "support/catch.hpp"
 

@@ -1,6 +1,7 @@
 #include <limits>
 #include <random>
 #include <cairn/core/bytes_of.hpp>
+#include <cairn/plan/loop/detail/plan_search.hpp>
 #include <cairn/plan/text/plan_text.hpp>
 #include <cairn/planning.hpp>
 #include "support/catch.hpp"

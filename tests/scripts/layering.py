@@ -15,6 +15,8 @@ import tempfile
 MAY_INCLUDE = {
     "language.hpp": [],
     "version.hpp": [],
+    "detail/": [],
+    "impl/": ["core/", "schedule/", "plan/", "plan/text/"],
     "core/": [],
     "schedule/": ["core/"],
     "plan/": ["core/", "schedule/"],
@@ -42,6 +44,13 @@ EXTENDS = {
     "adapt/nvtx": ["core/detail/text"],
     "adapt/torch": ["core/detail/chain_walk", "core/detail/refused", "core/detail/state_hash", "plan/chain/detail/chain_model", "run/detail/execute"],
 }
+# How a header that only declares ends: its bodies stand in impl/ beside it, and are compiled once by <cairn/impl/src.hpp> where a program says so.
+IMPLEMENTED = """
+#ifndef CAIRN_SEPARATE_COMPILATION
+#include <cairn/{}>
+#endif
+"""
+LINKAGE, SOURCE = "detail/linkage.hpp", "impl/src.hpp"
 # Texts and programs that show what a user writes.
 USERS = ("README.md", "docs/**/*.md", "examples/**/*", "tools/**/*", "benchmarks/**/*")
 
@@ -82,7 +91,47 @@ def public_names(text):
 
 
 def is_private(path):
-    return "detail" in path.split("/")[:-1]
+    return bool({"detail", "impl"} & set(path.split("/")[:-1])) and path != SOURCE
+
+
+def header_of(path):
+    """The header whose bodies a file of impl/ holds; any other file itself."""
+    return re.sub(r"impl/(\w+)\.ipp$", r"\1.hpp", path)
+
+
+def impl_of(path):
+    return re.sub(r"(\w+)\.hpp$", r"impl/\1.ipp", path)
+
+
+DECLARED = re.compile(r"\bCAIRN_DECL\b[^;{]*?\b(~?\w+|operator\W+)\(")
+
+
+def faults_of_impl(texts):
+    """Bodies that a header does not include, that are not compiled once, or that are not inline where a header includes them."""
+    listed = [name for _, name in INCLUDE.findall(texts.get(SOURCE, ""))]
+    for path in sorted(texts):
+        if path.endswith(".ipp"):
+            header = header_of(path)
+            if f"cairn/{path}" not in listed:
+                yield f"{path}: is not in {SOURCE}"
+            if header not in texts or not texts[header].endswith(IMPLEMENTED.format(path)):
+                yield f"{header}: does not end with the #include of {path}"
+            if f"#include <cairn/{header}>" not in texts[path]:
+                yield f"{path}: does not include {header}"
+            at_home = re.sub(r"namespace\s*\{.*?\n\}  // namespace\n", "", texts[path], flags=re.S)
+            for line in at_home.splitlines():
+                if re.match(r"[\w\[][^=;]*\)[^;=]*\{$", line) and not re.search(r"\bCAIRN_DECL\b|\btemplate\b|\bconstexpr\b|\bnamespace\b|\binline\b", line):
+                    yield f"{path}: a body without CAIRN_DECL: {line}"
+            declared, defined = (sorted(DECLARED.findall(texts.get(one, ""))) for one in (header, path))
+            if declared != defined:
+                yield f"{header}: declares {' '.join(declared)} with CAIRN_DECL, {path} has bodies of {' '.join(defined)}"
+        elif "CAIRN_SEPARATE_COMPILATION" in texts[path] and path not in (LINKAGE, SOURCE):
+            ending = IMPLEMENTED.format(impl_of(path))
+            if not texts[path].endswith(ending) or texts[path].count("CAIRN_SEPARATE_COMPILATION") > 1:
+                yield f"{path}: asks for CAIRN_SEPARATE_COMPILATION elsewhere than at its end"
+        if re.search(r"\bCAIRN_DECL\b", texts[path]) and path != LINKAGE:
+            if impl_of(header_of(path)) not in texts:
+                yield f"{path}: declares with CAIRN_DECL, but there is no {impl_of(header_of(path))}"
 
 
 def extends(path, other):
@@ -100,7 +149,7 @@ def layer_of(path):
 
 def may_include(path, other):
     own, theirs = layer_of(path), layer_of(other)
-    if own == theirs or other == "language.hpp":  # it knows nothing, and the headers that people include begin with it
+    if own == theirs or other in ("language.hpp", LINKAGE):  # they know nothing
         return True
     allowed = MAY_INCLUDE.get(own, MAY_INCLUDE["adapt/"])
     return any(theirs == entry or other == entry for entry in allowed)
@@ -116,7 +165,7 @@ def reached_from(path, includes, seen):
 
 def faults(root):
     top = pathlib.Path(root) / "include" / "cairn"
-    texts = {p.relative_to(top).as_posix(): p.read_text() for p in sorted(top.rglob("*.hpp"))}
+    texts = {p.relative_to(top).as_posix(): p.read_text() for p in sorted(top.rglob("*.[hi]pp"))}
     if not texts:
         yield f"{top}: no headers"
     includes, defines, ifs = {}, [], 0
@@ -142,14 +191,19 @@ def faults(root):
                     yield f"{path}: there is no <{name}>"
                 elif layer_of(other) and not may_include(path, other):
                     yield f"{path}: may not include <{name}>"
-                elif is_private(other) and layer_of(path) and not extends(path, other):
+                elif is_private(other) and layer_of(path) and other != LINKAGE and not extends(path, other):
                     yield f"{path}: may not include <{name}>, which is private; see EXTENDS in layering.py"
             elif STANDARD.get(path.split("/")[0] + "/", lambda _: False)(name):
                 yield f"{path}: <{name}> is not for this folder"
         if path.startswith("core/") and ASKS.search(text):
             yield f"{path}: core/ asks nothing of the preprocessor (#ifdef, __has_include)"
         defines += [(path, name) for name in DEFINE.findall(text)]
-        ifs += len(IF.findall(text))
+        ifs += len(IF.findall(text.removesuffix(IMPLEMENTED.format(impl_of(path)))))
+    yield from faults_of_impl(texts)
+    # A header and its bodies are one: bodies include what they need once their own header is read.
+    for path in [path for path in includes if path.endswith(".ipp")]:
+        both = set(includes.get(header_of(path), ())) | set(includes.pop(path))
+        includes[header_of(path)] = sorted(other for other in both if header_of(other) != header_of(path))
     build = (pathlib.Path(root) / "CMakeLists.txt").read_text()
     for layer in sorted({layer_of(path) for path in texts if path.startswith("adapt/")}):
         if f"cairn_component({layer[len('adapt/'):]} " not in build:
@@ -158,16 +212,16 @@ def faults(root):
         if path in reached_from(path, includes, set()):
             yield f"{path}: includes itself, through others"
     for path, name in defines:
-        if not re.match(r"CAIRN_(VERSION|HAS)_", name):
-            yield f"{path}: #define {name}: macros are CAIRN_VERSION_* or CAIRN_HAS_*"
+        if not re.match(r"CAIRN_(VERSION|HAS)_", name) and (path, name) != (LINKAGE, "CAIRN_DECL"):
+            yield f"{path}: #define {name}: macros are CAIRN_VERSION_* or CAIRN_HAS_*, and CAIRN_DECL of {LINKAGE}"
     for pattern in USERS:
         for file in sorted(pathlib.Path(root).glob(pattern)):
-            if file.is_file() and re.search(r"#\s*include\s*<cairn/(?:\w+/)*detail/", file.read_text(errors="replace")):
+            if file.is_file() and re.search(r"#\s*include\s*<cairn/(?:\w+/)*(?:detail/|impl/(?!src\.hpp))", file.read_text(errors="replace")):
                 yield f"{file.relative_to(root)}: includes a private header of cairn"
     if len(defines) > MOST_DEFINES:
         yield f"{len(defines)} #define, at most {MOST_DEFINES}"
-    if len({path for path, _ in defines}) > 1:
-        yield "macros are defined in one header: " + " ".join(sorted({path for path, _ in defines}))
+    if len({path for path, _ in defines} - {LINKAGE}) > 1:
+        yield "macros are defined in one header: " + " ".join(sorted({path for path, _ in defines} - {LINKAGE}))
     if ifs > MOST_IFS:
         yield f"{ifs} #if, at most {MOST_IFS}"
     if "cairn.hpp" in texts:
@@ -199,6 +253,14 @@ GOOD = {
     "core/detail/refused.hpp": "namespace cairn::detail {\n/// What.\nint x;\n}  // namespace cairn::detail\n",
     "core/named.hpp": "#include <cairn/core/detail/refused.hpp>\nnamespace cairn {\n/// What.\nint y;\n}  // namespace cairn\n",
 }
+ONCE = "#include <cairn/plan/impl/once.ipp>\n"
+GOOD |= {
+    "detail/linkage.hpp": "#ifdef CAIRN_SEPARATE_COMPILATION\n#define CAIRN_DECL\n#endif\n",
+    "impl/src.hpp": "#ifndef CAIRN_SEPARATE_COMPILATION\n#error\n#endif\n" + ONCE,
+    "plan/impl/once.ipp": "#include <cairn/plan/once.hpp>\n#include <cairn/core/detail/refused.hpp>\nnamespace cairn {\nCAIRN_DECL int once(int z) {\n}\n}  // namespace cairn\n",
+    "plan/once.hpp": "#include <cairn/detail/linkage.hpp>\nnamespace cairn {\n/// What.\n[[nodiscard]] CAIRN_DECL int once(int z);\n}  // namespace cairn\n"
+                     "\n#ifndef CAIRN_SEPARATE_COMPILATION\n" + ONCE + "#endif\n",
+}
 PLANTED = [  # header, text added to it, what the report must say
     ("core/a.hpp", "#include <cairn/store/a.hpp>\n", "core/a.hpp: may not include <cairn/store/a.hpp>"),
     ("core/a.hpp", "#include <string>\n", "core/a.hpp: <string> is not for this folder"),
@@ -210,7 +272,7 @@ PLANTED = [  # header, text added to it, what the report must say
     ("core/a.hpp", "#include <cairn/core/a.hpp>\n", "core/a.hpp: includes itself"),
     ("core/a.hpp", "#define CAIRN_HAS_X 1\n", "macros are defined in one header"),
     ("version.hpp", "#define CAIRN_LIKELY 1\n", "#define CAIRN_LIKELY"),
-    ("version.hpp", "".join(f"#define CAIRN_HAS_{i} 1\n" for i in range(8)), "9 #define"),
+    ("version.hpp", "".join(f"#define CAIRN_HAS_{i} 1\n" for i in range(8)), "10 #define"),
     ("schedule/b.hpp", "#include <chrono>\n", "schedule/b.hpp: <chrono>"),
     ("schedule/b.hpp", "#include <cairn/plan/a.hpp>\n", "schedule/b.hpp: may not include <cairn/plan/a.hpp>"),
     ("plan/a.hpp", "#include <cairn/run/a.hpp>\n", "plan/a.hpp: may not include <cairn/run/a.hpp>"),
@@ -220,7 +282,7 @@ PLANTED = [  # header, text added to it, what the report must say
     ("run/a.hpp", "#include <cairn/schedule/b.hpp>\n", "run/a.hpp: may not include <cairn/schedule/b.hpp>"),
     ("run/a.hpp", "#include <cairn/plan/a.hpp>\n", "run/a.hpp: may not include <cairn/plan/a.hpp>"),
     ("run/a.hpp", "#include <memory>\n", "run/a.hpp: <memory>"),
-    ("run/a.hpp", "#if 1\n#endif\n" * 16, "16 #if"),
+    ("run/a.hpp", "#if 1\n#endif\n" * 16, "18 #if"),
     ("trace/a.hpp", "#include <cairn/run/a.hpp>\n", "trace/a.hpp: may not include <cairn/run/a.hpp>"),
     ("adapt/two.hpp", "#include <cairn/adapt/one.hpp>\n", "adapt/two.hpp: may not include <cairn/adapt/one.hpp>"),
     ("adapt/two.hpp", "#include <cairn/plan/a.hpp>\n", "adapt/two.hpp: may not include <cairn/plan/a.hpp>"),
@@ -234,6 +296,17 @@ PLANTED = [  # header, text added to it, what the report must say
     ("core/a.hpp", "namespace cairn::detail {\n/// What.\nint z;\n}  // namespace cairn::detail\n", "core/a.hpp: declares no documented public name"),
     ("core/detail/refused.hpp", "namespace cairn {\n/// What.\nint z;\n}  // namespace cairn\n", "core/detail/refused.hpp: is private, but declares"),
     ("adapt/two.hpp", "#include <cairn/core/detail/refused.hpp>\n", "adapt/two.hpp: may not include <cairn/core/detail/refused.hpp>, which is private"),
+    ("plan/impl/more.ipp", "#include <cairn/plan/a.hpp>\n", "plan/impl/more.ipp: is not in impl/src.hpp"),
+    ("plan/impl/a.ipp", "#include <cairn/plan/a.hpp>\n", "plan/a.hpp: does not end with the #include of plan/impl/a.ipp"),
+    ("plan/impl/b.ipp", "", "plan/impl/b.ipp: does not include plan/b.hpp"),
+    ("plan/once.hpp", "int x;\n", "plan/once.hpp: does not end with the #include of plan/impl/once.ipp"),
+    ("plan/a.hpp", "#ifdef CAIRN_SEPARATE_COMPILATION\n#endif\n", "plan/a.hpp: asks for CAIRN_SEPARATE_COMPILATION elsewhere"),
+    ("plan/a.hpp", "CAIRN_DECL int x(int z);\n", "plan/a.hpp: declares with CAIRN_DECL, but there is no plan/impl/a.ipp"),
+    ("plan/impl/once.ipp", "int twice(int z) {\n}\n", "plan/impl/once.ipp: a body without CAIRN_DECL: int twice"),
+    ("plan/impl/once.ipp", "CAIRN_DECL int twice(int z) {\n}\n", "plan/once.hpp: declares once with CAIRN_DECL, plan/impl/once.ipp has bodies of once twice"),
+    ("plan/impl/once.ipp", "#include <cairn/cairn.hpp>\n", "plan/impl/once.ipp: may not include <cairn/cairn.hpp>"),
+    ("core/a.hpp", "#define CAIRN_DECL\n", "core/a.hpp: #define CAIRN_DECL"),
+    ("../../tools/a.cpp", "#include <cairn/plan/impl/once.ipp>\n", "tools/a.cpp: includes a private header"),
     ("../../examples/a.cpp", "#include <cairn/core/detail/refused.hpp>\n", "examples/a.cpp: includes a private header"),
 ]
 

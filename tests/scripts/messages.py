@@ -156,7 +156,7 @@ def main():
     if sys.argv[1:] == ["--self"]:
         return self_test()
     root = pathlib.Path(sys.argv[1])
-    sources = {str(header.relative_to(root)): header.read_text() for header in sorted((root / "include").rglob("*.hpp"))}
+    sources = {str(header.relative_to(root)): header.read_text() for header in sorted((root / "include").rglob("*.[hi]pp"))}
     page = (root / "docs" / "troubleshooting.md").read_text()
     faults = lacking(sources, page) + stale(sources, page)
     print("\n".join(faults))

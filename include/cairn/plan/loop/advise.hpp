@@ -1,14 +1,11 @@
 #pragma once
 /// \file advise.hpp  The cheapest plan over all planners and tiers, and what else there was.
-#include <cstddef>
-#include <utility>
 #include <vector>
 #include <cairn/core/bytes.hpp>
-#include <cairn/plan/loop/detail/plan_search.hpp>
-#include <cairn/plan/loop/detail/workload.hpp>
+#include <cairn/core/workload.hpp>
+#include <cairn/detail/linkage.hpp>
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
-#include <cairn/plan/loop/why_infeasible.hpp>
 
 namespace cairn {
 
@@ -32,13 +29,10 @@ struct advice {
 /// beside memory. Storing everything is one plan among others: it is taken where it is the fastest by the times given.
 /// Cost: milliseconds for loops of up to some hundred steps; tables are made for up to `options.most_table_cells`.
 /// \throws infeasible_budget   that says the least feasible bytes   \throws invalid_plan, overflow_error   for a workload that cannot be, or that lacks its steps or the bytes of a state
-[[nodiscard]] inline advice advise(byte_size budget, workload const& work, planning_options const& options = {}) {
-  constexpr char const* who = "cairn::advise";
-  detail::plan_search search{work, budget, options, true, who};
-  if (search.found.empty()) detail::refuse_budget(who, work, budget, detail::least_asked(search, work, who));
-  std::vector<planned> others;
-  for (std::size_t k = 1; k < search.found.size(); ++k) others.push_back(detail::certified(std::move(search.found[k]), work));
-  return {detail::certified(std::move(search.found.front()), work), std::move(others), std::move(search.skipped)};
-}
+[[nodiscard]] CAIRN_DECL advice advise(byte_size budget, workload const& work, planning_options const& options = {});
 
 }  // namespace cairn
+
+#ifndef CAIRN_SEPARATE_COMPILATION
+#include <cairn/plan/loop/impl/advise.ipp>
+#endif

@@ -266,4 +266,20 @@ class plan_search {
   return plan;
 }
 
+/// \param least  that the planners asked could do with
+[[noreturn]] inline void refuse_budget(char const* who, workload const& work, byte_size budget, wide least) {
+  throw infeasible_budget{who, "no plan fits the budget", {{"budget", budget.count()}, {"least bytes", least}, {"state bytes", work.state_bytes}},
+                          "give the least bytes, or more; cairn::why_infeasible says what they are for"};
+}
+/// The least that any of the planners asked could do with.   \throws too_much_work   where one was left out for its work: it may have had a plan
+[[nodiscard]] inline wide least_asked(plan_search const& search, workload const& work, char const* who) {
+  wide least = ~wide{0};
+  for (auto const& skipped : search.skipped)
+    if (skipped.reason == skip_reason::work)
+      throw too_much_work{who, "no plan was found with the work that is allowed", {{"state bytes", work.state_bytes}}, "allow more by planning_options::limit, or give a larger budget"};
+  for (auto const& skipped : search.skipped)
+    if (skipped.reason == skip_reason::budget && skipped.least_bytes < least) least = skipped.least_bytes;
+  return least != ~wide{0} ? least : smallest_plan(work, who).cost.memory_bytes;
+}
+
 }  // namespace cairn::detail

@@ -1,0 +1,2 @@
+// What cairn::compiled is made of.
+#include <cairn/impl/src.hpp>

@@ -1,0 +1,15 @@
+#pragma once
+#include <optional>
+#include <utility>
+#include <cairn/plan/loop/detail/plan_search.hpp>
+#include <cairn/plan/loop/why_infeasible.hpp>
+
+namespace cairn {
+
+CAIRN_DECL std::optional<infeasibility> why_infeasible(byte_size budget, workload const& work) {
+  planned least = detail::smallest_plan(work, "cairn::why_infeasible");
+  if (least.cost.memory_bytes <= budget.count()) return {};
+  return infeasibility{budget.count(), detail::certified(std::move(least), work)};
+}
+
+}  // namespace cairn
