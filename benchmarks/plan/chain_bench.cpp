@@ -2,8 +2,8 @@
 // `gap` is the makespan of the plan over the bound that sizes rounded down give, less 1.
 #include <optional>
 #include <string>
+#include <cairn/plan/chain/chain_planner.hpp>
 #include <cairn/plan/chain/replay.hpp>
-#include <cairn/plan/chain/slot_table.hpp>
 #include "../suite.hpp"
 #include "../../tests/support/chain_kinds.hpp"
 

@@ -4,6 +4,7 @@
 #error "cairn: <cairn/impl/src.hpp> is for programs that define CAIRN_SEPARATE_COMPILATION in all their files; without it, headers hold the bodies"
 #endif
 
+#include <cairn/plan/chain/impl/chain_planner.ipp>
 #include <cairn/plan/loop/impl/advise.ipp>
 #include <cairn/plan/loop/impl/plan_within.ipp>
 #include <cairn/plan/loop/impl/why_infeasible.ipp>

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include <cairn/plan/chain/slot_table.hpp>
+#include <cairn/plan/chain/detail/slot_table.hpp>
 
 #include "support/catch.hpp"
 #include "support/chain_kinds.hpp"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <cairn/plan/chain/slot_table.hpp>
+#include <cairn/plan/chain/detail/slot_table.hpp>
 
 #include "support/catch.hpp"
 #include "support/chain_kinds.hpp"

@@ -1,5 +1,5 @@
 // Tables in slots: exact where the unit divides, a plan within the budget above the optimum, a bound below it; against a recursion in bytes.
-#include <cairn/plan/chain/slot_table.hpp>
+#include <cairn/plan/chain/detail/slot_table.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 #include <cairn/core/chain.hpp>
+#include <cairn/plan/chain/chain_launcher.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
-#include <cairn/plan/chain/slot_table.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {

@@ -24,7 +24,7 @@
 #include <cairn/plan/chain/detail/tiers.hpp>
 #include <cairn/plan/chain/detail/uniform_chain.hpp>
 #include <cairn/plan/chain/replay.hpp>
-#include <cairn/plan/chain/slot_table.hpp>
+#include <cairn/plan/chain/detail/slot_table.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {

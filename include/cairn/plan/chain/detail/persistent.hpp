@@ -13,7 +13,7 @@
 #include <cairn/plan/chain/detail/plateaus.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
 #include <cairn/plan/chain/detail/sub_chains.hpp>
-#include <cairn/plan/chain/slot_table.hpp>
+#include <cairn/plan/chain/detail/slot_table.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {

@@ -5,11 +5,11 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <vector>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/plan/chain/chain_launcher.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/laid_out.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
@@ -18,12 +18,7 @@
 #include <cairn/plan/chain/slot_division.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
-namespace cairn {
-
-/// Runs f(0) .. f(count - 1), each once and in any order, at once if it can, and returns when all are done; `thread_launcher` is one.
-using chain_launcher = std::function<void(std::size_t count, std::function<void(std::size_t)> const& f)>;
-
-namespace detail {
+namespace cairn::detail {
 
 /// How a slot_table is made; its answers do not depend on it.
 struct slot_table_options {
@@ -397,5 +392,4 @@ class slot_table {
   std::vector<action> actions_;
 };
 
-}  // namespace detail
-}  // namespace cairn
+}  // namespace cairn::detail
