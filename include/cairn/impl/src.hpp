@@ -8,3 +8,7 @@
 #include <cairn/plan/loop/impl/advise.ipp>
 #include <cairn/plan/loop/impl/plan_within.ipp>
 #include <cairn/plan/loop/impl/why_infeasible.ipp>
+#include <cairn/plan/text/impl/actions_csv.ipp>
+#include <cairn/plan/text/impl/chain_svg.ipp>
+#include <cairn/plan/text/impl/chain_text.ipp>
+#include <cairn/plan/text/impl/chain_words.ipp>

@@ -1,5 +1,6 @@
 // Plans for chains as words, tables and pictures.
 #include <cairn/plan/text/chain_svg.hpp>
+#include <cairn/plan/text/drawn_actions.hpp>
 #include <cairn/plan/text/chain_text.hpp>
 #include <cairn/plan/text/chain_words.hpp>
 
