@@ -5,6 +5,8 @@
 #endif
 
 #include <cairn/plan/chain/impl/chain_planner.ipp>
+#include <cairn/plan/graph/impl/graph_planner.ipp>
+#include <cairn/plan/graph/impl/liveness.ipp>
 #include <cairn/plan/loop/impl/advise.ipp>
 #include <cairn/plan/loop/impl/plan_within.ipp>
 #include <cairn/plan/loop/impl/why_infeasible.ipp>

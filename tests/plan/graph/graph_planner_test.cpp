@@ -1,4 +1,5 @@
 // Plans for graphs: within the budget, always; as fast as any plan where the graph is small; and close to that without the exact search.
+#include <cairn/plan/graph/detail/run_order.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // When values are read, and what it takes to make them again.
+#include <cairn/plan/graph/detail/run_order.hpp>
 #include <cairn/plan/graph/liveness.hpp>
 
 #include <algorithm>

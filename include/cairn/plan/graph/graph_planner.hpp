@@ -1,40 +1,17 @@
 #pragma once
 /// \file graph_planner.hpp  From a graph of operations and a budget in bytes to a fast plan that keeps within it.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <utility>
 #include <vector>
-#include <cairn/core/error.hpp>
 #include <cairn/core/operation_graph.hpp>
-#include <cairn/plan/graph/detail/block_options.hpp>
-#include <cairn/plan/graph/detail/exact_search.hpp>
-#include <cairn/plan/graph/detail/graph_model.hpp>
-#include <cairn/plan/graph/detail/lower_bounds.hpp>
-#include <cairn/plan/graph/detail/lower_set_table.hpp>
-#include <cairn/plan/graph/detail/run_order.hpp>
-#include <cairn/plan/graph/detail/run_search.hpp>
-#include <cairn/plan/graph/replay.hpp>
+#include <cairn/detail/linkage.hpp>
+#include <cairn/plan/graph/graph_plan.hpp>
 
 namespace cairn {
-
-/// How a graph is planned.
-struct graph_options {
-  step_index exact_operations = 16;  ///< graphs of up to so many operations are planned by search over all plans, 0..18: some 30 ms and 10 MB for 16
-  step_index block_operations = 7;   ///< of longer graphs, blocks between cuts of up to so many are searched, 1..10
-  std::int64_t effort = 20'000'000;  ///< actions that the search for faster plans looks at, >= 0: some tenths of a second for 200 operations
-};
-
-/// A plan for a graph at a budget.
-struct graph_plan {
-  std::vector<action> actions;  ///< for `replay` and whatever runs the graph
-  graph_cost cost;                    ///< by playing them
-  std::int64_t budget = 0;            ///< bytes it was made for; cost.peak is at most that
-  bool is_exact = false;              ///< nothing within the budget is faster
-  std::int64_t lower_bound_time = 0;  ///< no plan within the budget has a shorter makespan
-  std::int64_t lower_bound_peak = 0;  ///< no plan of any makespan has a lower peak
-};
+namespace detail {
+class graph_search;
+}  // namespace detail
 
 /// Plans one graph, for as many budgets as one likes. Small graphs are planned exactly. In longer ones the gaps that few values cross divide
 /// the operations into blocks; a dynamic program chooses among the options of each block and which boundaries to keep; then plans are
@@ -42,109 +19,29 @@ struct graph_plan {
 class graph_planner {
  public:
   /// \throws invalid_plan, overflow_error   for a graph or options that cannot be
-  explicit graph_planner(operation_graph const& graph, graph_options options = {}) : model_{graph, who_}, options_{options}, bound_{detail::least_peak_bound(model_)} {
-    auto const check = [](bool holds, step_index value) {
-      if (!holds) throw invalid_plan{who_, "an option of the graph planner is out of range", {{"value", value}}, "exact_operations is 0..18, block_operations 1..10, effort 0 or more"};
-    };
-    check(options.exact_operations >= 0 && options.exact_operations <= step_index(detail::exact_search::most_operations), options.exact_operations);
-    check(options.block_operations >= 1 && options.block_operations <= step_index(detail::block_search::most_operations), options.block_operations);
-    check(options.effort >= 0, options.effort);
+  CAIRN_DECL explicit graph_planner(operation_graph const& graph, graph_options options = {});
+  graph_planner(graph_planner&& from) noexcept : search_{std::exchange(from.search_, nullptr)} {}  ///< takes the place of `from`
+  graph_planner& operator=(graph_planner&& from) noexcept {  ///< changes places with `from`
+    std::swap(search_, from.search_);
+    return *this;
   }
+  CAIRN_DECL ~graph_planner();
 
   /// The fastest plan found whose peak is at most `budget` bytes.
   /// \throws infeasible_budget   below `least_budget`
-  [[nodiscard]] graph_plan plan(std::int64_t budget) {
-    std::int64_t const least = least_budget();
-    if (budget < least)
-      throw infeasible_budget{who_, "no plan for this graph fits the budget", {{"budget", budget}, {"least bytes", least}, {"lower bound", bound_}}, "give the least bytes, or more"};
-    detail::run_measure measure{model_};
-    detail::run_order runs = detail::store_all_runs(model_);
-    bool const is_enough = measure.cost(runs).peak <= budget;
-    if (!is_enough) runs = is_small() ? detail::exact_search{model_}.fastest(budget).value_or(lean_) : near_best(budget);
-    graph_plan found{.actions = measure.with_drops(runs), .cost = {}, .budget = budget, .lower_bound_peak = bound_};
-    found.cost = detail::replay(model_, found.actions, who_);
-    found.lower_bound_time = model_.least_time() + (is_enough ? 0 : detail::least_extra_time(model_, budget));
-    if (is_small()) found.lower_bound_time = found.cost.makespan;
-    found.is_exact = found.cost.makespan == found.lower_bound_time;
-    return found;
-  }
+  [[nodiscard]] CAIRN_DECL graph_plan plan(std::int64_t budget);
   /// The least budget for which `plan` finds one; of all plans where the graph is planned exactly.
-  [[nodiscard]] std::int64_t least_budget() {
-    if (least_) return *least_;
-    detail::run_measure measure{model_};
-    if (is_small()) {
-      detail::exact_search search{model_};
-      least_ = bound_ = search.least_peak();
-      return *least_;
-    }
-    lean_ = detail::store_all_runs(model_);
-    std::int64_t least = measure.cost(lean_).peak;
-    detail::lower_set_table table{model_, blocks(), 1, table_effort};
-    if (table.time(table.least_budget())) {
-      detail::run_order runs = table.runs(table.least_budget());
-      if (std::int64_t const peak = measure.cost(runs).peak; peak < least) least = peak, lean_ = std::move(runs);
-    }
-    // Halving: what cannot be found is not always not there, so the search ends above the true least.
-    for (std::int64_t low = bound_; low < least;) {
-      std::int64_t const middle = low + (least - low) / 2;
-      detail::run_search search{model_, middle, std::uint64_t(options_.effort) / 16};
-      for (int tries = 0; tries < 4 && !search.has_found(); ++tries)
-        if (!search.offer(lean_)) (void)search.offer(detail::store_all_runs(model_));
-      if (search.has_found()) least = search.cost().peak, lean_ = search.best();
-      else low = middle + 1;
-    }
-    least_ = least;
-    return least;
-  }
+  [[nodiscard]] CAIRN_DECL std::int64_t least_budget();
   /// Plans from the least budget to that of storing everything, at budgets in equal steps, each faster than all that are smaller.
   /// \param most_points  >= 2
-  [[nodiscard]] std::vector<graph_plan> pareto(std::size_t most_points = 20) {
-    if (most_points < 2) throw invalid_plan{"cairn::graph_planner::pareto", "too few points for a curve", {{"points", most_points}}, "give 2 or more"};
-    std::int64_t const least = least_budget(), all = detail::run_measure{model_}.cost(detail::store_all_runs(model_)).peak;
-    std::vector<graph_plan> curve;
-    std::int64_t last = -1;
-    for (std::size_t k = 0; k < most_points; ++k) {
-      std::int64_t const budget = least + std::int64_t(wide(all - least) * k / (most_points - 1));
-      if (budget == last) continue;
-      last = budget;
-      graph_plan next = plan(budget);
-      if (curve.empty() || next.cost.makespan < curve.back().cost.makespan) curve.push_back(std::move(next));
-    }
-    return curve;
-  }
+  [[nodiscard]] CAIRN_DECL std::vector<graph_plan> pareto(std::size_t most_points = 20);
 
  private:
-  static constexpr char const* who_ = "cairn::graph_planner";
-  static constexpr std::size_t most_places = 64;
-  static constexpr std::uint64_t table_effort = std::uint64_t{1} << 21;
-
-  [[nodiscard]] bool is_small() const noexcept { return step_index(model_.count) <= options_.exact_operations; }
-  [[nodiscard]] detail::graph_blocks const& blocks() {
-    if (!blocks_) blocks_.emplace(model_, std::size_t(options_.block_operations), most_places);
-    return *blocks_;
-  }
-  /// \pre budget >= least_budget()
-  [[nodiscard]] detail::run_order near_best(std::int64_t budget) {
-    detail::run_search search{model_, budget, std::uint64_t(options_.effort)};
-    for (std::int64_t const slots : {std::int64_t{0}, std::int64_t{512}, std::int64_t{128}}) {  // exact in bytes where that is no great effort
-      std::int64_t const unit = slots == 0 ? 1 : std::max<std::int64_t>(1, budget / slots);
-      detail::lower_set_table table{model_, blocks(), unit, table_effort};
-      bool const is_planned = table.time(budget).has_value();
-      if (is_planned) (void)search.offer(table.runs(budget));
-      if (is_planned || !table.gave_up()) break;
-    }
-    (void)search.offer(detail::store_all_runs(model_));
-    if (!search.has_found()) (void)search.offer(lean_);
-    search.search();
-    return search.has_found() ? search.best() : lean_;
-  }
-
-  detail::graph_model model_;
-  graph_options options_;
-  std::int64_t bound_;                ///< no plan has a lower peak
-  std::optional<std::int64_t> least_;
-  detail::run_order lean_;            ///< a plan of the least budget; unused where the graph is small
-  std::optional<detail::graph_blocks> blocks_;
+  detail::graph_search* search_;  ///< its own; complete in impl/ only
 };
 
 }  // namespace cairn
+
+#ifndef CAIRN_SEPARATE_COMPILATION
+#include <cairn/plan/graph/impl/graph_planner.ipp>
+#endif

@@ -23,7 +23,7 @@
 namespace cairn {
 
 /// The actions as one line of words. `read_chain_words` gives the same actions back.   Cost: O(actions)
-/// \pre stages are 0 .. 2^31, as in every plan that `replay` takes
+/// \pre each is one of `chain_actions`, of stages 0 .. 2^31, as in every plan that `replay` takes
 [[nodiscard]] CAIRN_DECL std::string chain_words(std::span<action const> actions);
 
 /// The actions that such a line says, separated by spaces. They are read, not played: `replay` checks them.   Cost: O(length)
