@@ -34,7 +34,6 @@ class plan_search {
     in_memory<revolve_maker>(planner::revolve);
     by_units();
     on_tiers();
-    std::stable_sort(found.begin(), found.end(), [&](planned const& a, planned const& b) { return is_cheaper(a.cost, b.cost, work_); });
   }
 
   std::vector<planned> found;            ///< at most one of each planner, the cheapest first
@@ -88,7 +87,12 @@ class plan_search {
   }
   void close(contest&& so_far, planner by, skip_reason reason = skip_reason::budget) {
     if (so_far.best.empty()) skipped.push_back({by, reason, reason == skip_reason::budget && so_far.least != ~wide{0} ? so_far.least : 0});
-    else found.push_back(std::move(so_far.best[0]));
+    else enlist(std::move(so_far.best[0]));
+  }
+  /// Among equal ones the first stays in front. By hand, because a compiler takes long for a standard sort of plans.
+  void enlist(planned&& plan) {
+    found.push_back(std::move(plan));
+    for (std::size_t k = found.size() - 1; k > 0 && is_cheaper(found[k].cost, found[k - 1].cost, work_); --k) std::swap(found[k], found[k - 1]);
   }
 
   /// Leaves of all lengths that fit: each up to 64 steps, above that some of them, and then all those near the best one.
