@@ -14,3 +14,6 @@
 #include <cairn/plan/text/impl/chain_svg.ipp>
 #include <cairn/plan/text/impl/chain_text.ipp>
 #include <cairn/plan/text/impl/chain_words.ipp>
+#include <cairn/schedule/impl/disk_revolve.ipp>
+#include <cairn/schedule/impl/hrevolve.ipp>
+#include <cairn/schedule/impl/multistage.ipp>

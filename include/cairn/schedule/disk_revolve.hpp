@@ -4,11 +4,8 @@
 #include <cstdint>
 #include <utility>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/table.hpp>
-#include <cairn/core/error.hpp>
-#include <cairn/schedule/detail/least_sum.hpp>
+#include <cairn/detail/linkage.hpp>
 #include <cairn/schedule/detail/remarks.hpp>
-#include <cairn/schedule/detail/repetition_run.hpp>
 #include <cairn/schedule/detail/shared.hpp>
 #include <cairn/schedule/detail/table_limit.hpp>
 #include <cairn/schedule/detail/tier_cursor.hpp>
@@ -77,69 +74,11 @@ class disk_revolve {
   static constexpr char const* who = "cairn::disk_revolve";
   static constexpr wide work = 2 * sizeof(double) + 2 * sizeof(std::uint32_t);
 
-  [[nodiscard]] static parts made(step_index steps, slot_index ram, disk_revolve_options const& options) {
-    if (steps < 0) throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
-    if (ram < 0) throw invalid_plan{who, "a tier has no negative number of slots", {{"ram slots", ram}}, "give 0 or more"};
-    for (double const cost : {options.disk_write, options.disk_read, options.advance_cost, options.turn_cost})
-      if (!detail::is_cost(cost)) throw invalid_plan{who, "a cost is a finite number that is not negative", {}, ""};
-    ram = useful_slots(steps, ram);
-    bool const chosen = steps > 1 && ram < steps - 1;
-    detail::check_choices(who, steps, chosen ? 1 : 0, chosen ? work : 0, options.most_table_bytes);
-    parts all;
-    auto& table = all.table;
-    table.steps = steps;
-    if (ram > 0) table.level[table.levels++] = {ram, 0, tier::memory, detail::level_kind::binomial, 0, 0};
-    slot_index disk = 0;
-    if (chosen) {
-      all.cost = fill(table, ram, options, disk);
-      if (disk > 0) table.level[table.levels++] = {disk, ram, tier::disk, detail::level_kind::chosen, 0, 0};
-      else table.choices = {};
-    } else if (steps > 1) {
-      all.cost = double(steps - 1) * options.advance_cost;
-    }
-    table.most_kept = useful_slots(steps, ram + disk);
-    all.turns = double(steps) * options.turn_cost;
-    if (!detail::is_cost(all.cost + all.turns))
-      throw overflow_error{who, "the cost of this plan is too large for a double", {{"steps", steps}}, "give the costs in a larger unit"};
-    return all;
-  }
+  [[nodiscard]] CAIRN_DECL static parts made(step_index steps, slot_index ram, disk_revolve_options const& options);
 
   /// Returns the cost. `disk` becomes the most states on disk at once: as a state that is given up leaves the rest to memory, these are, for O
   /// its own slot and for P beside it, the more of what the part behind the next state needs and the part before it.
-  [[nodiscard]] static double fill(detail::tier_table& into, slot_index ram, disk_revolve_options const& options, slot_index& disk) {
-    step_index const steps = into.steps;
-    std::size_t const lengths = std::size_t(steps) + 1;
-    detail::row_meter meter{who, steps, 1, options.limit, detail::least_sums_of_row(steps)};
-    into.choices.assign(lengths, 0);
-    detail::table<double> ahead(lengths);     // y u + read + P(y)
-    detail::table<double> now(lengths);       // O(x)
-    detail::table<std::uint32_t> beside(lengths);  // states on disk that P(x) needs beside its own
-    detail::table<std::uint32_t> most(lengths);    // states on disk that O(x) needs
-    detail::repetition_run run{ram > 0 ? ram : 1, steps};
-    step_index advances = 0;
-    step_index hint = 1;
-    ahead[1] = options.advance_cost + options.disk_read;
-    for (step_index x = 2; x <= steps; ++x) {
-      auto const own = std::size_t(x);
-      double const low = ram > 0 ? double(advances += run.at(x)) * options.advance_cost : detail::impossible<double>;
-      auto const best = detail::least_sum(ahead.begin(), now.begin(), x, hint, low);
-      meter.add(best.sums, x);
-      if (best.at > 0) {
-        hint = best.at;
-        auto const behind = most[own - std::size_t(best.at)];
-        auto const before = beside[std::size_t(best.at)];
-        beside[own] = behind > before ? behind : before;
-      }
-      double const kept = options.disk_write + best.value;
-      bool const below = low <= kept;
-      ahead[own] = double(x) * options.advance_cost + options.disk_read + best.value;
-      now[own] = below ? low : kept;
-      most[own] = below ? 0 : beside[own] + 1;
-      into.choices[own] = detail::tier_choice(best.at) | (below ? detail::left_below : 0);
-    }
-    disk = most[lengths - 1];
-    return now[lengths - 1];
-  }
+  [[nodiscard]] CAIRN_DECL static double fill(detail::tier_table& into, slot_index ram, disk_revolve_options const& options, slot_index& disk);
 
   detail::shared<detail::shared_tier_table> table_;
   cursor start_;
@@ -148,3 +87,7 @@ class disk_revolve {
 };
 
 }  // namespace cairn
+
+#ifndef CAIRN_SEPARATE_COMPILATION
+#include <cairn/schedule/impl/disk_revolve.ipp>
+#endif

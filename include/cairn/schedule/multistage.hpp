@@ -5,8 +5,7 @@
 #include <limits>
 #include <utility>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/table.hpp>
-#include <cairn/core/error.hpp>
+#include <cairn/detail/linkage.hpp>
 #include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/detail/repetition_run.hpp>
@@ -76,65 +75,12 @@ class multistage {
   [[nodiscard]] static constexpr char const* remark_on(step_index steps, slot_index ram, slot_index disk) noexcept {
     return detail::remark_on_slots(steps, disk == unlimited_slots || ram > disk ? ram : disk);
   }
-  [[nodiscard]] static detail::tier_table made(step_index steps, slot_index ram, slot_index disk, multistage_options const& options) {
-    if (steps < 0) throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
-    if (ram < 0 || disk < 0)
-      throw invalid_plan{who, "a tier has no negative number of slots", {{"ram slots", ram}, {"disk slots", disk}}, "give 0 or more"};
-    if (ram == 0 && disk == 0) throw invalid_plan{who, "too few slots", {{"steps", steps}, {"slots", 0}, {"least slots", 1}}, ""};
-    slot_index const all = useful_slots(steps);
-    ram = useful_slots(steps, ram);
-    disk = disk < all - ram ? disk : all - ram;
-    bool const chosen = disk > 0 && disk < all - ram;
-
-    detail::tier_table table;
-    table.steps = steps;
-    table.most_kept = ram + disk;
-    detail::check_choices(who, steps, chosen ? wide(disk) : 0, chosen ? work : 0, options.most_table_bytes);
-    std::size_t const lengths = std::size_t(steps) + 1;
-    if (ram > 0) table.level[table.levels++] = {ram, 0, tier::memory, detail::level_kind::binomial, 0, 0};
-    if (disk > 0)
-      table.level[table.levels++] = {disk, ram, tier::disk, chosen ? detail::level_kind::chosen : detail::level_kind::chain, 0, lengths};
-    if (chosen) fill(table, ram, disk, options.limit);
-    return table;
-  }
+  [[nodiscard]] CAIRN_DECL static detail::tier_table made(step_index steps, slot_index ram, slot_index disk, multistage_options const& options);
 
   /// With T(x, s) the fewest advances for s slots in all: as T(x, s + 1) < T(x, s) while s < x - 1, the slots on disk can be done without only
   /// where x - 1 <= c, and there nothing of the disk is needed. Else
   ///   P(x, m) = min over the optimal splits y of T(x, c + m) of O(x-y, m-1) + one load + P(y, m);   O(x, m) = one save + P(x, m);   O(x, 0) = 0
-  static void fill(detail::tier_table& into, slot_index ram, slot_index disk, work_limit const& limit) {
-    step_index const steps = into.steps;
-    std::size_t const lengths = std::size_t(steps) + 1;
-    detail::row_meter meter{who, steps, wide(disk), limit, wide(disk) * wide(steps - 1 - ram)};  // one for each number that is made
-    into.choices.assign(lengths * std::size_t(disk), 0);
-    detail::table<std::uint64_t> before(lengths);  // O(x, m - 1)
-    detail::table<std::uint64_t> own(lengths);     // P(x, m)
-    detail::table<std::uint64_t> now(lengths);     // O(x, m)
-    for (slot_index m = 1; m <= disk; ++m) {
-      detail::tier_choice* const choices = into.choices.begin() + std::size_t(m - 1) * lengths;
-      optimal_splits interval{ram + m, steps};
-      for (step_index x = 2; x <= steps; ++x) {
-        auto const at = std::size_t(x);
-        if (x - 1 <= ram) {
-          own[at] = now[at] = 0;
-          choices[at] = detail::left_below;
-          continue;
-        }
-        interval.move_to(x);
-        std::uint64_t least = ~std::uint64_t{0};
-        for (step_index y = interval.first; y <= interval.last; ++y) {
-          std::uint64_t const sum = before[std::size_t(x - y)] + own[std::size_t(y)];
-          if (sum >= least) continue;
-          least = sum;
-          choices[at] = detail::tier_choice(y);
-        }
-        meter.add(interval.last - interval.first + 1, x);
-        own[at] = least + one_load;
-        now[at] = own[at] + one_save;
-      }
-      std::swap(before, now);
-      meter.end_row();
-    }
-  }
+  CAIRN_DECL static void fill(detail::tier_table& into, slot_index ram, slot_index disk, work_limit const& limit);
 
   /// The splits y with y + T(x-y, s-1) + T(y, s) = T(x, s), for x that does not decrease (Griewank & Walther 2000):
   /// max(1, beta(s, t-2), x - beta(s-1, t)) .. min(beta(s, t-1), x - beta(s-1, t-1)), and x - 1 for one slot.
@@ -169,3 +115,7 @@ class multistage {
 };
 
 }  // namespace cairn
+
+#ifndef CAIRN_SEPARATE_COMPILATION
+#include <cairn/schedule/impl/multistage.ipp>
+#endif
