@@ -174,5 +174,6 @@ class any_schedule {
 
   detail::shared<model> plan_;
 };
+static_assert(schedule<any_schedule>);
 
 }  // namespace cairn

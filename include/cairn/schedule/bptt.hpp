@@ -38,5 +38,6 @@ class bptt : public detail::unit_plan {
   /// The same by names.   \throws invalid_plan
   bptt(units_shape const& of, bptt_options options = {}) : bptt{of.steps, of.units, options} {}
 };
+static_assert(schedule<bptt>);
 
 }  // namespace cairn

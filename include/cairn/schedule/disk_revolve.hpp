@@ -85,6 +85,7 @@ class disk_revolve {
   double cost_, turns_;
   char const* remark_;
 };
+static_assert(schedule<disk_revolve>);
 
 }  // namespace cairn
 

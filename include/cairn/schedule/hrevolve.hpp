@@ -103,6 +103,7 @@ class hrevolve {
   tier_positions order_, dropped_;
   bool ordered_;
 };
+static_assert(schedule<hrevolve>);
 
 }  // namespace cairn
 

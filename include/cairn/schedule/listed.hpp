@@ -83,5 +83,6 @@ class listed {
   listed_options options_;
   detail::shared<list> list_;
 };
+static_assert(schedule<listed>);
 
 }  // namespace cairn

@@ -33,5 +33,6 @@ class mixed : public detail::unit_plan {
   /// The same by names.   \throws invalid_plan
   mixed(units_shape const& of, mixed_options options = {}) : mixed{of.steps, of.units, options} {}
 };
+static_assert(schedule<mixed>);
 
 }  // namespace cairn

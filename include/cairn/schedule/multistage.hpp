@@ -113,6 +113,7 @@ class multistage {
   cursor start_;
   char const* remark_;
 };
+static_assert(schedule<multistage>);
 
 }  // namespace cairn
 

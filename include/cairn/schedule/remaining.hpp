@@ -215,5 +215,6 @@ class remaining {
   bool one_tier_ = true;
   cursor start_;
 };
+static_assert(schedule<remaining>);
 
 }  // namespace cairn

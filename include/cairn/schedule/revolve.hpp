@@ -190,6 +190,7 @@ class revolve {
   char const* remark_;
   cursor start_;
 };
+static_assert(schedule<revolve>);
 
 constexpr wide revolve::table_bytes() const noexcept { return steps_ < 2 ? 0 : wide(total_) * sizeof(cursor::kept); }
 

@@ -30,5 +30,6 @@ class stages : public detail::unit_plan {
   /// The same by names.   \throws invalid_plan
   stages(units_shape const& of, stages_options options = {}) : stages{of.steps, of.units, options} {}
 };
+static_assert(schedule<stages>);
 
 }  // namespace cairn

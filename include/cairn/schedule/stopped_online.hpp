@@ -83,5 +83,6 @@ class stopped_online {
   cursor start_;
   work_limit limit_;
 };
+static_assert(schedule<stopped_online>);
 
 }  // namespace cairn

@@ -213,5 +213,6 @@ class two_level {
   cursor start_;
   revolve inside_;
 };
+static_assert(schedule<two_level>);
 
 }  // namespace cairn

@@ -163,6 +163,7 @@ class uniform {
 
   detail::block_layout layout_;
 };
+static_assert(schedule<uniform>);
 
 /// Keeps every state, each of them a checkpoint: no step is run twice.   \throws invalid_plan unless steps >= 0
 [[nodiscard]] constexpr uniform store_all(step_index steps) { return uniform{steps, {.checkpoints = steps}}; }
