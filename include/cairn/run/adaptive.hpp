@@ -114,13 +114,13 @@ template <class First, class Again>
 class adaptive {
   using State = typename detail::chosen_by<First>::type::state;
   using Record = typename detail::chosen_by<First>::type::record;
-  static constexpr bool chooses = !std::is_same_v<Record, detail::no_record> && std::movable<Record>;
-  static_assert(chooses,
-                "cairn: adaptive{first, again} needs `record = first(x, i)` that returns a value to keep, and whose parameters are types, not auto");
-  static constexpr bool owns = !chooses || detail::kept_alone<Record>;
+  static constexpr bool returns = !std::is_same_v<Record, detail::no_record>, owns = !returns || detail::kept_alone<Record>;
   static_assert(owns,
                 "cairn: the record that `first` returns is a pointer, a view or an expression of data that goes on to change; return one that "
                 "owns its data, as x.eval() gives it");
+  static constexpr bool chooses = returns && (!owns || std::movable<Record>);
+  static_assert(chooses,
+                "cairn: adaptive{first, again} needs `record = first(x, i)` that returns a value to keep, and whose parameters are types, not auto");
   static_assert(!chooses || !owns || detail::calls_with_record<Again, Record, State&>,
                 "cairn: adaptive{first, again} needs `again(x, i, record)`, which repeats the step that `first` recorded; i may be left out");
 

@@ -39,6 +39,14 @@ struct refused_state { using type = S; };
 template <class Step, class S>
 struct refused_state<Step, S, true> { using type = Step; };
 
+/// A number of checkpoints stands behind the number of steps, so that seed and adjoint come one place too late.
+template <class P, class Count, class Seed, class Adjoint, class S>
+[[nodiscard]] consteval bool counts_checkpoints() {
+  if constexpr (std::is_integral_v<P> && std::is_integral_v<Count> && !is_options<Adjoint>)
+    return shape_of_adjoint<std::remove_reference_t<Adjoint>, S, bar_type<Seed, S>>().wrong == fault::none;
+  else return false;
+}
+
 template <class Step, class X0, class Seed>
 auto refuse_gradient() {
   return refuse<typename refused_bar<Seed, typename refused_state<std::remove_cvref_t<Step>, std::remove_cvref_t<X0>>::type>::type>();
@@ -114,7 +122,10 @@ auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoin
     using Bar = detail::bar_type<Seed, State>;
     using Plan = detail::plan_type<P>;
     using W = std::remove_cvref_t<Work>;
-    if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refuse_gradient<Step, X0, Seed>();
+    constexpr bool counted = detail::counts_checkpoints<P, std::remove_cvref_t<Seed>, Adjoint, Work, State>();
+    static_assert(!counted, "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = count}} as the third argument");
+    if constexpr (counted) return detail::refuse_gradient<Step, X0, Adjoint>();
+    else if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refuse_gradient<Step, X0, Seed>();
     else if constexpr (!detail::is_options<Work> && !detail::work_for<W, State, Plan>) {
       constexpr bool fits = std::is_void_v<W>;
       static_assert(fits, "cairn: the sixth argument must be a workspace for this state and plan, a store, an observer, or cairn::sweep_options");
