@@ -1,6 +1,9 @@
 // The replay check of sweeps on a device: planted faults are told, sound loops are not blamed, and its memory is what the room says.
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <map>
 #include <string>
 #include <vector>
 #include <cairn/adapt/cuda/sweep.hpp>
@@ -222,6 +225,28 @@ TEST_CASE("the first step that differs is named where every step is compared", "
         if (!seen.told) continue;
         REQUIRE(seen.found.state == bad + 1);
         REQUIRE(seen.found.last_step == bad);
+      }
+}
+
+TEST_CASE("states on a device are compared bit by bit: the sign of a zero and what a NaN carries count", "[cuda]") {
+  double const quiet = std::numeric_limits<double>::quiet_NaN(), carries = std::bit_cast<double>(std::bit_cast<std::uint64_t>(quiet) + 1);
+  step_index constexpr n = 6;
+  struct pair {
+    double first, again;
+    bool differ;
+  };
+  for (pair const values : {pair{0.0, -0.0, true}, pair{quiet, carries, true}, pair{quiet, quiet, false}, pair{-0.0, -0.0, false}})
+    for (form const steps : forms)
+      for (sweep_options const options : modes) {
+        sim_runtime device;
+        std::map<step_index, int> runs;
+        auto const seen = run<sim_runtime, field>(device, revolve{n, 2}, steps, 1, options, [&](field const&, field& x1, step_index i, stream in) {
+          double* const at = x1.numbers(0);
+          double const value = runs[i]++ == 0 ? values.first : values.again;
+          device.launch(in, {sim::writes(at, sizeof *at)}, [at, value] { *at = value; }, 0);
+        });
+        CAPTURE(values.first, values.again, int(steps), int(options.verify), seen.text);
+        REQUIRE(seen.told == values.differ);
       }
 }
 

@@ -3,7 +3,11 @@
 #include <cairn/adapt/torch/while.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include <cairn/schedule/uniform.hpp>
+#include <bit>
+#include <cstdint>
 #include <functional>
+#include <limits>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -150,6 +154,27 @@ TEST_CASE("the replay check of a loop over tensors finds a step that is no funct
             if (bad >= 0) ++found;
           }
   CHECK(found == 4 * 3 * 17 * 2 * 2);
+}
+
+TEST_CASE("the replay check of a loop over tensors compares bits: the sign of a zero and what a NaN carries count", "[torch][replay]") {
+  double const quiet = std::numeric_limits<double>::quiet_NaN(), carries = std::bit_cast<double>(std::bit_cast<std::uint64_t>(quiet) + 1);
+  auto const run = [](double first, double again, cairn::replay_check verify) {
+    std::map<cairn::step_index, int> runs;
+    auto const step = [&](Tensor const& s, cairn::step_index i) {
+      auto y = s * 1;
+      torch::NoGradGuard const untold;
+      *static_cast<double*>(y.data_ptr()) = runs[i]++ == 0 ? first : again;
+      return y;
+    };
+    auto const x = torch::ones({2}, torch::dtype(torch::kDouble).requires_grad(true));
+    return said<cairn::recompute_mismatch>([&] { cairn::checkpointed_loop(step, x, 7, LoopOptions().checkpoints(2).verify(verify)).sum().backward(); });
+  };
+  for (auto const verify : {cairn::replay_check::checkpoints, cairn::replay_check::every_step}) {
+    CHECK_THAT(run(0.0, -0.0, verify), ContainsSubstring("other bits when"));
+    CHECK_THAT(run(quiet, carries, verify), ContainsSubstring("other bits when"));
+    CHECK(run(quiet, quiet, verify) == "nothing was thrown");
+    CHECK(run(-0.0, -0.0, verify) == "nothing was thrown");
+  }
 }
 
 TEST_CASE("a step must return the parts that it was given", "[torch]") {

@@ -99,7 +99,7 @@ class read_watch {
   /// Whether an operation that was seen made the tensor's memory.
   [[nodiscard]] bool made(at::Tensor const& t) const {
     auto const found = memory_.find(key_of(t));
-    return found != memory_.end() && found->second->what == use::made;
+    return found != memory_.end() && found->second.what == use::made;
   }
   /// The tensors that were read before anything wrote to them, that were there before, and are there still, in the order of reading. What was written
   /// first, such as a buffer or a counter, reads no value from before.
