@@ -29,7 +29,7 @@ INCLUDE = re.compile(r"^#include <((?!cairn/)[^>]+)>", re.M)
 def compile_behind(compiler, headers, flags):
     texts = {header: header.read_text() for header in headers}
     others = sorted({name for text in texts.values() for name in INCLUDE.findall(text)})
-    unit = [f"#include <{name}>" for name in C_HEADERS + others]
+    unit = [f"#include <{name}>" for name in others + C_HEADERS]
     for macro, value in MACROS.items():
         unit += [f"#undef {macro.split('(')[0]}", f"#define {macro} {value}"]
     unit += [f'#include "{header.resolve()}"' for header in headers]

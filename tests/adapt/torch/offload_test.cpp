@@ -109,7 +109,7 @@ state put(loop_slot& slot, state live, cairn::detail::slot_place place, state co
   slot.put(live, first, {}, place, copies);
   return live;
 }
-constexpr cairn::detail::slot_place eager{SlotMode::Eager, Offload::None};
+constexpr cairn::detail::slot_place eager{SlotMode::Eager, Offload::Off};
 
 TEST_CASE("eager slots change no bit and no count of a loop", "[torch]") {
   support::seeded const seed{1};

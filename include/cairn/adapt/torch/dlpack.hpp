@@ -75,7 +75,7 @@ namespace detail {
 
 /// DLPack 1.0 and later: with a version and flags.
 template <class Managed>
-concept versioned_dlpack = requires(Managed& managed) { managed.version.major; managed.flags; managed.deleter(&managed); };
+concept versioned_dlpack = requires(Managed& managed) { managed.version; managed.flags; managed.deleter(&managed); };
 
 }  // namespace detail
 

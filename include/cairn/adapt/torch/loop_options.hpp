@@ -33,7 +33,7 @@ enum class SideEffects {
 };
 /// Where kept states stand that lie on a CUDA device.
 enum class Offload {
-  None,   ///< on the device
+  Off,    ///< on the device
   Pinned  ///< in pinned memory of the host: copied there beside the computation, and back when they are needed
 };
 
@@ -65,7 +65,7 @@ struct LoopOptions {
   TORCH_ARG(SlotMode, slots) = SlotMode::Lazy;
   /// What becomes of kept states on a CUDA device. The initial state stays there, as the caller's, and so do parts with gaps or overlaps in memory; a
   /// memory limit counts all as if they did. Tensors on the processor stay where they are.
-  TORCH_ARG(Offload, offload) = Offload::None;
+  TORCH_ARG(Offload, offload) = Offload::Off;
   /// Where the loop counts what it does, and what it takes; several loops may share one.
   TORCH_ARG(std::shared_ptr<StepStats>, stats) = nullptr;
   /// Functions that are called before steps are run.

@@ -20,7 +20,7 @@ namespace cairn::detail {
 /// Where a slot's tensors stand.
 struct slot_place {
   SlotMode slots = SlotMode::Lazy;
-  Offload offload = Offload::None;
+  Offload offload = Offload::Off;
 };
 
 /// A tensor of a kept state. A copy shares the memory, which is not written again while both have it: the next `put` takes new memory.
