@@ -4,14 +4,18 @@ adds to the instructions of a gradient, on the demo's LSTM.
 
     benchmarks/instructions.py [--compiler g++] [--cursors revolve uniform ...] [--executors revolve ...] [--replay off checkpoints ...]
                                [--largest 100000] [--eigen /usr/include/eigen3]
+    benchmarks/instructions.py --most-replay 5 [--compiler g++] [--eigen /usr/include/eigen3]
 
+The second form is a test: it fails where `checkpoints` adds more than so many per cent, at -O2, on few steps; 77 without valgrind.
 Each cell is the difference between three sweeps and one over the difference in actions, so that start-up cancels.
 A machine's speed does not matter; compiler and flags do.
 """
 import argparse
 import pathlib
 import re
+import shutil
 import subprocess
+import sys
 import tempfile
 
 here = pathlib.Path(__file__).resolve().parent
@@ -50,6 +54,19 @@ def replay(given, folder):
             print(f"{steps:>9} {slots:>6} " + " ".join(f"{100 * (per_action(program, mode, steps, slots) / plain - 1):13.2f}" for mode in given.replay), flush=True)
 
 
+def most_replay(given, folder):
+    """Whether `checkpoints` adds no more than is said to a gradient of 12 steps with 2 slots, where more is run again than in longer loops."""
+    if not shutil.which("valgrind"):
+        print("cairn: skipped: no valgrind (Debian: valgrind)")
+        return 77
+    program = pathlib.Path(folder) / "replay"
+    build(given.compiler, ["-O2", "-isystem", given.eigen], "run/replay_count.cpp", program)
+    plain, checked = (per_action(program, mode, 12, 2) for mode in ("none", "checkpoints"))
+    added = 100 * (checked / plain - 1)
+    print(f"a replay check adds {added:.2f} % of the instructions of a gradient; {given.most_replay:g} % are allowed")
+    return int(not 0 < added <= given.most_replay)
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--compiler", default="g++")
@@ -59,7 +76,11 @@ def main():
     options.add_argument("--replay", nargs="*", default=["off", "checkpoints", "every_step"])
     options.add_argument("--largest", type=int, default=100000)
     options.add_argument("--eigen", default="/usr/include/eigen3", help="where its headers are")
+    options.add_argument("--most-replay", type=float, help="what a replay check may add, in per cent")
     given = options.parse_args()
+    if given.most_replay is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            return most_replay(given, folder)
     sizes = [(n, s) for n in (1000, 10000, 100000, 1000000) if n <= given.largest for s in (10, 100, 1000) if s < n]
     tables = [("cursor", "schedule/cursor_count.cpp", given.cursors), ("executor and cursor", "run/executor_count.cpp", given.executors)]
     with tempfile.TemporaryDirectory() as folder:
@@ -79,4 +100,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
