@@ -2,16 +2,19 @@
 #include "support/torch.hpp"
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 #ifdef CAIRN_REGION_LIBRARIES
 #include <dlfcn.h>
 #endif
 #include <cairn/adapt/torch/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpoint_policy.hpp>
 #include <cairn/adapt/torch/region.hpp>
 
 namespace libraries_tests {
 using at::Tensor;
 using cairn::checkpoint;
+using Catch::Matchers::ContainsSubstring;
 using support::same_bits;
 using support::take_grads;
 using function = std::function<Tensor(Tensor const&)>;
@@ -26,7 +29,8 @@ class library {
     if (!handle_) FAIL(dlerror());
     region_ = reinterpret_cast<decltype(region_)>(dlsym(handle_, "region_of_library"));
     engine_ = reinterpret_cast<decltype(engine_)>(dlsym(handle_, "engine_of_library"));
-    if (!region_ || !engine_) FAIL("the library " + name + " has no such function");
+    policy_ = reinterpret_cast<decltype(policy_)>(dlsym(handle_, "policy_of_library"));
+    if (!region_ || !engine_ || !policy_) FAIL("the library " + name + " has no such function");
   }
   [[nodiscard]] Tensor operator()(Tensor const& x, function const& inside, int& runs) const {
     Tensor y;
@@ -34,11 +38,18 @@ class library {
     return y;
   }
   [[nodiscard]] void const* engine() const { return engine_(); }
+  /// The exponential of the sine, in a region with a policy.
+  [[nodiscard]] Tensor under_policy(Tensor const& x) const {
+    Tensor y;
+    policy_(x, y);
+    return y;
+  }
 
  private:
   void* handle_;
   void (*region_)(Tensor const&, function const&, int&, Tensor&) = nullptr;
   void const* (*engine_)() = nullptr;
+  void (*policy_)(Tensor const&, Tensor&) = nullptr;
 };
 #endif
 
@@ -84,6 +95,34 @@ TEST_CASE("two libraries with hidden visibility share the hooks of one engine, n
   plain(x, [&](Tensor const& b) { return plain(b, same); }).sum().backward();
   CHECK(same_bits(third, take_grads({x})));
   two(x, [&](Tensor const& a) { return checkpoint(same, a); }, runs).sum().backward();
+  CHECK(same_bits(take_grads({x}), expected));
+#endif
+}
+
+TEST_CASE("where one library of a program has policies, another one is refused, and its regions without one go on",
+          "[torch][region][policy][libraries]") {
+#ifndef CAIRN_REGION_LIBRARIES
+  CAIRN_SKIP("no shared libraries were built beside this program");
+#else
+  library const one{"one"}, two{"two"};
+  auto const x = torch::randn({16}).requires_grad_(true);
+  auto const f = [](Tensor const& a) { return a.sin().exp(); };
+  f(x).sum().backward();
+  auto const expected = take_grads({x});
+  auto const all = [](std::string_view) { return cairn::CheckpointPolicy::PreferSave; };
+  auto const here = [&] { return checkpoint(f, x, cairn::CheckpointOptions().policy(all)); };
+  here().sum().backward();  // from now on this program is the one
+  CHECK(same_bits(take_grads({x}), expected));
+  for (auto const& other : {std::cref(one), std::cref(two)}) {
+    auto const said = support::message_of([&] { (void)other.get().under_policy(x); });
+    CHECK_THAT(said, ContainsSubstring("another library of this program watches operators already"));
+    CHECK_THAT(said, ContainsSubstring("let one library run the regions with a policy"));
+    int runs = 0;
+    other.get()(x, f, runs).sum().backward();
+    CHECK(runs == 2);
+    (void)take_grads({x});
+  }
+  here().sum().backward();
   CHECK(same_bits(take_grads({x}), expected));
 #endif
 }

@@ -10,7 +10,8 @@ namespace cairn {
 /// Backward passes through different parts of one graph, such as those of a pipeline that computes the gradients of
 /// activations first and those of weights later: all of them together run a region again once, where each would run
 /// it by itself otherwise. What the second run made and no pass has taken stays until the group ends. PyTorch's
-/// `torch.utils.checkpoint.GraphExecGroup` is the same.
+/// `torch.utils.checkpoint.GraphExecGroup` is the same. A Sequential under checkpoints, and an `HCModule`, run each
+/// child again once for a group, too; what a group holds stands beside a memory limit.
 ///
 /// The group of a pass is that of the `checkpoint_group_guard` around it. Without one it is, for each region, that of
 /// the guard under which the region was made; passes on a device need this form, as their nodes run in other threads.

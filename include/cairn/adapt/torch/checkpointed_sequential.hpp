@@ -34,7 +34,7 @@ class CheckpointedSequentialImpl : public torch::nn::SequentialImpl {
     if (!at::GradMode::is_enabled() || is_empty()) return torch::nn::SequentialImpl::forward(x);
     detail::need_saved_hooks(who);
     auto const plan = detail::kept_or_planned(*this, x, options_, *plans_, who);
-    return detail::run_chain(plan, x, {options_.rng(), options_.determinism(), who});
+    return detail::run_chain(plan, x, {options_.rng(), options_.determinism(), who, {}, options_.policy()});
   }
   /// A copy with parameters of its own, also as a child of a module that is cloned; there the options are those that its reset() gives.
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <torch/arg.h>
 #include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/checkpoint_policy.hpp>
 #include <cairn/adapt/torch/determinism.hpp>
 #include <cairn/plan/block/block_planner.hpp>
 
@@ -21,6 +22,9 @@ struct HCConfig {
   TORCH_ARG(Rng, rng) = Rng::Preserve;
   /// How closely what a second run saves is compared with the first.
   TORCH_ARG(Check, determinism) = Check::Metadata;
+  /// Which operators keep their results in the nodes that are run again, as in a region. The plan does not count these
+  /// bytes. Left out: all operators run again.
+  TORCH_ARG(checkpoint_policy, policy) = {};
 };
 
 }  // namespace cairn

@@ -84,7 +84,7 @@ class HCModuleImpl : public torch::nn::Module {
     auto const callbacks = callbacks_;
     auto const blocks = std::make_shared<block_plan const>(executor_.blocks_.plan());
     auto const told = [callbacks, blocks](action const& a) { tell(*callbacks, *blocks, a); };
-    return detail::run_chain(executor_.plan_, x, {config_.rng(), config_.determinism(), who, told});
+    return detail::run_chain(executor_.plan_, x, {config_.rng(), config_.determinism(), who, told, config_.policy()});
   }
   /// `loss.backward()`.
   void backward(at::Tensor const& loss) { loss.backward(); }

@@ -10,6 +10,7 @@
 #include <torch/arg.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/checkpoint_policy.hpp>
 #include <cairn/adapt/torch/detail/chain_frame.hpp>
 #include <cairn/adapt/torch/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/detail/sequential_plan.hpp>
@@ -30,6 +31,10 @@ struct CheckpointedSequentialOptions {
   TORCH_ARG(Rng, rng) = Rng::Preserve;
   /// How closely what a second run saves is compared with the first.
   TORCH_ARG(Check, determinism) = Check::Metadata;
+  /// Which operators keep their results in the children that are run again, as in a region: then the second run takes
+  /// them. It is asked of these children alone, and `cairn::keep` in them keeps as in a region. It is not for a memory
+  /// limit, which does not know what it keeps. Left out: all operators run again.
+  TORCH_ARG(checkpoint_policy, policy) = {};
   /// Where plans are kept between calls, so that children are measured once for an input's shape: by default the calling thread's own place
   /// (`checkpoint_sequential`), or the module's (`CheckpointedSequential`).
   TORCH_ARG(std::shared_ptr<SequentialPlans>, plans) = nullptr;
@@ -74,6 +79,8 @@ namespace detail {
 /// \param plans  where, unless the options name a place   \throws as `plan_sequential`
 [[nodiscard]] inline sequential_plan kept_or_planned(torch::nn::SequentialImpl& of, at::Tensor const& x, CheckpointedSequentialOptions const& options,
                                                      SequentialPlans& plans, char const* who) {
+  if (options.policy() && options.memory_limit())
+    throw invalid_plan{who, "a policy and a memory limit are given", {{"limit", options.memory_limit()->count()}}, "give one of them: a limit does not count what a policy keeps"};
   if (options.segments() != 0) return plan_sequential(stages_of(of), x, options, who);  // nothing is measured for it
   auto& place = options.plans() ? *options.plans() : plans;
   auto key = sequential_key(of, x);
@@ -115,7 +122,7 @@ namespace detail {
   options.segments(segments);
   detail::need_saved_hooks(who);
   auto const plan = detail::kept_or_planned(*modules, x, options, detail::plans_of_this_thread(), who);
-  return detail::run_chain(plan, x, {options.rng(), options.determinism(), who});
+  return detail::run_chain(plan, x, {options.rng(), options.determinism(), who, {}, options.policy()});
 }
 
 }  // namespace cairn

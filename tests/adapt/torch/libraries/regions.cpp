@@ -1,5 +1,6 @@
 // A library with a region in it, built twice with hidden visibility: what one library of a program knows of the other's engine is its name alone.
 #include <functional>
+#include <string_view>
 #include <ATen/core/Tensor.h>
 #include <cairn/adapt/torch/region.hpp>
 
@@ -14,6 +15,12 @@ __attribute__((visibility("default"))) void region_of_library(at::Tensor const& 
         return inside(in.sin()).exp();
       },
       x);
+}
+
+/// Runs a region with a policy of this library.
+__attribute__((visibility("default"))) void policy_of_library(at::Tensor const& x, at::Tensor& y) {
+  auto const all = [](std::string_view) { return cairn::CheckpointPolicy::PreferSave; };
+  y = cairn::checkpoint([](at::Tensor const& in) { return in.sin().exp(); }, x, cairn::CheckpointOptions().policy(all));
 }
 
 /// Where this library's own engine is: another one in each library, or the test shows nothing.

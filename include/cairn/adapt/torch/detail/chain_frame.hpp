@@ -1,5 +1,6 @@
 #pragma once
 /// \file chain_frame.hpp  A chain of tensors that runs by a plan: what is kept between its forward run and backward, and what is run again.
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -12,9 +13,14 @@
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 #include <cairn/adapt/torch/ambient.hpp>
+#include <cairn/adapt/torch/checkpoint_policy.hpp>
 #include <cairn/adapt/torch/detail/buffers_guard.hpp>
+#include <cairn/adapt/torch/detail/group_state.hpp>
 #include <cairn/adapt/torch/detail/kept_input.hpp>
+#include <cairn/adapt/torch/detail/kept_operations.hpp>
+#include <cairn/adapt/torch/detail/operator_watch.hpp>
 #include <cairn/adapt/torch/detail/read_watch.hpp>
+#include <cairn/adapt/torch/detail/region_now.hpp>
 #include <cairn/adapt/torch/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/detail/saved_origin.hpp>
 #include <cairn/adapt/torch/detail/script_mode.hpp>
@@ -68,16 +74,23 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     Check check;
     char const* who;
     std::function<void(action const&)> told = {};  ///< of each action behind the loss, before it
+    checkpoint_policy policy = {};  ///< of operators in stages that run again; none: all run again
   };
 
   /// \throws invalid_schedule   where the stages could not obey the plan
   chain_frame(std::vector<tensor_stage> stages, std::vector<action> plan, settings how)
       : stages_{std::move(stages)}, plan_{std::move(plan)}, how_{std::move(how)}, states_(stages_.size() + 1), tapes_(stages_.size()),
-        firsts_(stages_.size()), reversed_{step_index(stages_.size())} {
+        firsts_(stages_.size()), places_(stages_.size()), reversed_{step_index(stages_.size())} {
+    if (how_.policy) need_watched_kernel(how_.who);
     chain_walk walk{reversed_, {}, how_.who};
+    std::vector<bool> runs(stages_.size());
     for (auto const& a : plan_) {
       walk.check(a, true);
       walk.apply(a);
+      if (!runs_stage(a)) continue;
+      auto const i = std::size_t(a.from);
+      firsts_[i].has_policy = how_.policy && runs[i];
+      runs[i] = true;
     }
     walk.finish();
     auto const begins = begins_of(plan_, reversed_);
@@ -102,21 +115,42 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
  private:
   /// What a stage saved, and its output.
   struct tape {
-    std::vector<saved_tensor> saved;
+    saved_tensors saved;
     saved_tensor output;
+    bool is_used = false;  ///< whether one of them was taken
   };
   /// What is known of a stage from its first run.
   struct first_run {
     std::vector<saved_look> looks;
+    std::vector<bool> wanted;  ///< whether the graph still has each
     bool requires_grad = false;  ///< its input
     bool begins = false;  ///< the plan runs it again after something else than the stage before it
     generator_states generators;  ///< before it, where it begins
     read_list reads;  ///< tensors from outside the chain
     bool scripts = false;  ///< whether TorchScript ran
+    bool has_policy = false;  ///< whether it runs under the policy: there is one, and the plan runs the stage again
+    kept_operations operations;  ///< that the policy keeps
+    std::vector<kept_result> kept;  ///< parts that `cairn::keep` keeps
+  };
+  /// A run of a stage under the policy, while it lives.
+  class policy_run {
+   public:
+    policy_run(chain_frame const& of, first_run& first, origin_notes& notes, bool again) {
+      if (!first.has_policy) return;
+      static kept_names const all;
+      region_.emplace(first.kept, notes, again, of.how_.rng, all);
+      operators_.emplace(of.how_.policy, first.operations, *region_, of.how_.who);
+    }
+
+   private:
+    std::optional<region_now> region_;
+    std::optional<operator_run> operators_;
   };
   struct first_hooks final : torch::autograd::SavedVariableHooks {
     first_hooks(std::shared_ptr<chain_frame> of, step_index i, std::shared_ptr<origin_notes> notes) : frame{std::move(of)}, origins{std::move(notes)}, stage{i} {}
+    ~first_hooks() override { if (!origins) frame->release(stage, number); }
     void call_pack_hook(at::Tensor const& t) override {
+      watched_scope const unwatched{false};
       number = frame->note(stage, t, origins->of(t));
       origins.reset();
     }
@@ -131,6 +165,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     void call_pack_hook(at::Tensor const& t) override {
       ++saved;
       if (keeps == nullptr) return;
+      watched_scope const unwatched{false};
       kept = t.detach();  // where t is the node's own result, the hook would else keep the node that keeps the hook
       keeps->saved.emplace_back(kept, origins.of(t));
     }
@@ -163,7 +198,9 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     at::Tensor out;
     {
       read_watch const watch;
-      saved_hooks_scope const hooks{[frame = shared_from_this(), i, notes = std::make_shared<origin_notes>()] { return std::make_unique<first_hooks>(frame, i, notes); }};
+      auto const notes = std::make_shared<origin_notes>();
+      policy_run const policy{*this, first, *notes, false};
+      saved_hooks_scope const hooks{[frame = shared_from_this(), i, notes] { return std::make_unique<first_hooks>(frame, i, notes); }};
       out = stages_[std::size_t(i)].run(in);
       auto given = stages_[std::size_t(i)].buffers;
       given.push_back(in);
@@ -191,24 +228,70 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     std::lock_guard const lock{access_};
     auto& looks = first_of(i).looks;
     looks.push_back(saved_look::of(t, how_.check, stages_[std::size_t(i)].buffers, origin));
+    first_of(i).wanted.push_back(true);
     if (tape_of(i)) tape_of(i)->saved.emplace_back(t.detach(), origin);
     return looks.size() - 1;
+  }
+
+  /// The graph has it no more.
+  void release(step_index i, std::size_t number) {
+    std::lock_guard const lock{access_};
+    auto& first = first_of(i);
+    first.wanted[number] = false;
+    places_[std::size_t(i)].release(number);
+    if (ran_ > i && std::find(first.wanted.begin(), first.wanted.end(), true) == first.wanted.end()) first.operations.clear();
+  }
+  /// Where the tensors of stage i are while a group is in force; none without one.
+  [[nodiscard]] std::shared_ptr<saved_tensors> place_in_group(step_index i) {
+    auto const& of_pass = group_state::of_thread();
+    auto const& group = of_pass ? of_pass : group_;
+    return group ? places_[std::size_t(i)].in(group, how_.who) : nullptr;
+  }
+  /// Whether stage i's tape has all that the stage saved.
+  [[nodiscard]] bool is_whole(step_index i) {
+    return tape_of(i) && !tape_of(i)->is_used && tape_of(i)->saved.size() == first_of(i).looks.size();
+  }
+  /// What stage i's tape holds is the group's from now on.   \pre the tape is whole
+  void hand_over(step_index i, saved_tensors& place) {
+    place = std::exchange(tape_of(i)->saved, {});
+    for (std::size_t k = 0; k < place.size(); ++k)
+      if (!first_of(i).wanted[k]) place[k] = {};
   }
 
   /// The gradient of stage i's output is there.
   void begin(step_index i) {
     std::lock_guard const lock{access_};
+    bool const in_group = group_state::of_thread() || group_;
+    if (in_group && reversed_ <= i) return;  // the group has its tensors; where it lacks one, that is run for
     reach(i);
   }
   [[nodiscard]] at::Tensor take(step_index i, std::size_t number) {
     std::lock_guard const lock{access_};
+    if (auto const place = place_in_group(i)) return take_from(*place, i, number);
     reach(i);
     auto const is_there = [&] { return tape_of(i) && number < tape_of(i)->saved.size() && tape_of(i)->saved[number].value.defined(); };
     if (!is_there()) {  // taken before: by an earlier backward that retained the graph
       restart();
       reach(i);
     }
+    tape_of(i)->is_used = true;
     auto const taken = std::exchange(tape_of(i)->saved[number], {});
+    check(i, number, taken);
+    return taken.value;
+  }
+  [[nodiscard]] at::Tensor take_from(saved_tensors& place, step_index i, std::size_t number) {
+    if (place.empty()) {
+      reach(i);
+      if (!is_whole(i)) {  // a pass outside of the group has taken from it
+        restart();
+        reach(i);
+      }
+      hand_over(i, place);
+    }
+    if (!place[number].value.defined())
+      throw invalid_call{how_.who, "a backward pass wants a saved tensor that another one of its group has taken", {{"stage", i}, {"tensor", number}},
+                         "let the passes of a group run different nodes, or run this one without a group"};
+    auto const taken = std::exchange(place[number], {});
     check(i, number, taken);
     return taken.value;
   }
@@ -260,6 +343,8 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
         else state_of(a.from) = {};
         break;
       case action_kind::reverse:
+        if (is_whole(a.from))
+          if (auto const place = place_in_group(a.from); place && place->empty()) hand_over(a.from, *place);
         tape_of(a.from).reset();
         [[fallthrough]];
       case action_kind::turn:
@@ -293,6 +378,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
       at::AutoGradMode const on{true};
       plain_scripts const scripts{first.scripts};
       origin_notes notes;
+      policy_run const policy{*this, first, notes, true};
       saved_hooks_scope const hooks{[&] { return std::make_unique<second_hooks>(saved, keeps ? &*tape_of(i) : nullptr, notes, how_.who); }};
       running_now const now{running_};
       out = stages_[std::size_t(i)].run(in).detach();
@@ -329,6 +415,8 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
   std::vector<saved_tensor> states_;          ///< those that are kept by themselves
   std::vector<std::optional<tape>> tapes_;
   std::vector<first_run> firsts_;
+  std::vector<group_places> places_;  ///< of each stage: its tensors in groups
+  std::shared_ptr<group_state> group_ = group_state::of_thread();  ///< in which the chain was made, if any
   std::size_t next_ = 0;        ///< the action to be obeyed next
   std::size_t told_ = 0;        ///< actions before it were told
   step_index ran_ = 0;          ///< stages that ran
