@@ -8,7 +8,7 @@ error, the sentence within the first 6 lines, and at most 10 lines in all (clang
 same file compiles in silence, so that nothing else is wrong with it (not asked of nvcc, which takes 3 s for that).
 
 gcc-ended is for files whose headers leave g++ seconds of templates to instantiate behind the last line: it is ended there, unless the first
-line is `// late error: REGEX`. With -DCAIRN_FIXED such files are compiled together, by another test.
+line is `// late error: REGEX`. With -DCAIRN_FIXED such files are compiled together, by another test; those with late errors without it, too.
 
 --together names the answers of `misuses_together.py`. They stand for a compilation that would pass; where there is none, or it does not pass, the
 file is compiled alone, and that decides.
@@ -89,8 +89,10 @@ def check(kind, compiler, file, flags):
         flags += line.split()
 
     sentence = first[2].replace("`", "[`?]")  # nvcc prints ? for a backtick
-    if together and kind == "nvcc":
-        output = together.read_text() + f'\n\n1 error detected in the compilation of "{file}".\n'  # as nvcc ends for one file
+    if together and kind in ("nvcc", "gcc-ended"):
+        output = together.read_text()
+        if kind == "nvcc":
+            output += f'\n\n1 error detected in the compilation of "{file}".\n'  # as nvcc ends for one file
         wrong, summary = faults(kind, sentence, 1, output)
         if not wrong:
             print(f"{summary}, compiled together with others")
