@@ -2,6 +2,7 @@
 #include <sstream>
 #include <string>
 #include <vector>
+#include <cairn/plan/loop/detail/plan_search.hpp>
 #include <cairn/plan/text/pareto_text.hpp>
 #include <cairn/planning.hpp>
 #include "support/catch.hpp"

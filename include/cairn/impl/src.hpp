@@ -8,12 +8,16 @@
 #include <cairn/plan/graph/impl/graph_planner.ipp>
 #include <cairn/plan/graph/impl/liveness.ipp>
 #include <cairn/plan/loop/impl/advise.ipp>
+#include <cairn/plan/loop/impl/explain.ipp>
+#include <cairn/plan/loop/impl/pareto.ipp>
 #include <cairn/plan/loop/impl/plan_within.ipp>
 #include <cairn/plan/loop/impl/why_infeasible.ipp>
 #include <cairn/plan/text/impl/actions_csv.ipp>
 #include <cairn/plan/text/impl/chain_svg.ipp>
 #include <cairn/plan/text/impl/chain_text.ipp>
 #include <cairn/plan/text/impl/chain_words.ipp>
+#include <cairn/plan/text/impl/pareto_text.ipp>
+#include <cairn/plan/text/impl/plan_text.ipp>
 #include <cairn/schedule/impl/disk_revolve.ipp>
 #include <cairn/schedule/impl/hrevolve.ipp>
 #include <cairn/schedule/impl/multistage.ipp>
