@@ -52,7 +52,7 @@ template <class Schedule>
   if (budget.units != usual.units) object["units"] = wide_json(budget.units);
   if (budget.tape_units != usual.tape_units) object["tape_units"] = wide_json(budget.tape_units);
   auto& actions = object["actions"] = nlohmann::json::array();
-  detail::each_written_action(plan, "cairn::actions_json", [&](action const& a) { actions.push_back(action_json(a)); });
+  detail::each_written_action(plan, "cairn::actions_json", [&](action const& taken) { actions.push_back(action_json(taken)); });
   return object;
 }
 

@@ -79,7 +79,7 @@ template <schedule Plan>
     detail::raise_to(sum.peak_slots, ++now.states);
     detail::raise_to(sum.on(kept[k].where).peak, ++now.on_tier[std::size_t(kept[k].where)]);
   }
-  detail::each_action(plan, [&](action const& a) { detail::add_to(sum, now, a); });
+  detail::each_action(plan, [&](action const& taken) { detail::add_to(sum, now, taken); });
   return sum;
 }
 

@@ -50,7 +50,7 @@ template <class Schedule>
 [[nodiscard]] std::string actions_csv(Schedule const& plan) {
   static_assert(schedule<Schedule>, "cairn: actions are written of a schedule, for example cairn::revolve{n, slots}");
   std::string text = actions_csv_head(plan);
-  detail::each_written_action(plan, "cairn::actions_csv", [&](action const& a) { text += actions_csv_row(a); });
+  detail::each_written_action(plan, "cairn::actions_csv", [&](action const& taken) { text += actions_csv_row(taken); });
   return text;
 }
 

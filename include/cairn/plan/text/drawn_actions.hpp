@@ -28,11 +28,11 @@ template <schedule Plan>
   if (leaf > 0 && plan.steps() / leaf > step_index{most_drawn_actions})
     refuse_to_draw(who, plan.steps(), "actions, more than", wide(plan.steps() / leaf));
   std::vector<action> all;
-  auto const take = [&](wide number, action const& a) {
-    bool const ends = a.kind == action_kind::done;
+  auto const take = [&](wide number, action const& taken) {
+    bool const ends = taken.kind == action_kind::done;
     if (ends && number > most_drawn_actions) refuse_to_draw(who, plan.steps(), "actions", number);
     if (number == most_counted) refuse_to_draw(who, plan.steps(), "actions, more than", number);
-    if (!ends && number < most_drawn_actions) all.push_back(a);
+    if (!ends && number < most_drawn_actions) all.push_back(taken);
   };
   accepted(interpret(plan, interpreter{limits_of(plan)}, take), who);
   return all;

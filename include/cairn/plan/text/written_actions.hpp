@@ -22,9 +22,9 @@ template <schedule Plan, class Write>
 void each_written_action(Plan const& plan, char const* who, Write write) {
   if (plan.leaf() > 0 && plan.steps() / plan.leaf() > most_written_actions) refuse_to_write(who, plan.steps());
   accepted(interpret(plan, interpreter{limits_of(plan)},
-                     [&](wide number, action const& a) {
+                     [&](wide number, action const& taken) {
                        if (number > wide{most_written_actions}) refuse_to_write(who, plan.steps());
-                       write(a);
+                       write(taken);
                      }),
            who);
 }

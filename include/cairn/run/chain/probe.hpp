@@ -158,20 +158,20 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
   c.self_contained_tape = count > 0;
   for (step_index i = 0; i < count; ++i) c.self_contained_tape = c.self_contained_tape && !Memory::needs_state(stages, i);
   chain_measurement<Clock, Memory, Stages, X0, Seed> measured{stages, x0, seed, count};
-  measured.play(1, tried, [&](action const& a, Memory const& run) {
-    std::size_t const i = std::size_t(a.from);
-    switch (a.kind) {
-      case action_kind::advance: c.x[i + 1] = std::int64_t(run.state_bytes(a.to)); break;
+  measured.play(1, tried, [&](action const& taken, Memory const& run) {
+    std::size_t const i = std::size_t(taken.from);
+    switch (taken.kind) {
+      case action_kind::advance: c.x[i + 1] = std::int64_t(run.state_bytes(taken.to)); break;
       case action_kind::record: {
-        std::int64_t const tape = std::int64_t(run.tape_bytes(a.from));
+        std::int64_t const tape = std::int64_t(run.tape_bytes(taken.from));
         c.s[i] = tape > c.x[i + 1] ? tape : c.x[i + 1];
         break;
       }
       case action_kind::turn: c.g[i] = c.b[i] = std::int64_t(run.adjoint_bytes()); break;
       case action_kind::reverse:
         c.g[i] = std::int64_t(run.adjoint_bytes());
-        c.f[i] = run.work_bytes(a.from);
-        c.b[i] = run.adjoint_work(a.from, c.g[i], c.g[i + 1]) + c.f[i];
+        c.f[i] = run.work_bytes(taken.from);
+        c.b[i] = run.adjoint_work(taken.from, c.g[i], c.g[i + 1]) + c.f[i];
         break;
       default: break;
     }

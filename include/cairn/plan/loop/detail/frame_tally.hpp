@@ -222,7 +222,7 @@ template <schedule Plan>
 template <schedule Plan>
 [[nodiscard]] constexpr frame_tally tallied(Plan const& plan, sweep_form form, tally_weights weights = {}) {
   frame_tally tally{form, tallied_plan_of(plan, form), weights};
-  each_action(plan, [&](action const& a) { tally.obey(a); });
+  each_action(plan, [&](action const& taken) { tally.obey(taken); });
   return tally;
 }
 
