@@ -16,8 +16,8 @@
 namespace sequential_planner_tests {
 
 using at::Tensor;
-using cairn::chain_action;
-using cairn::chain_action_kind;
+using cairn::action;
+using cairn::action_kind;
 using cairn::checkpoint_sequential;
 using cairn::CheckpointedSequentialOptions;
 using cairn::SequentialPlans;
@@ -31,7 +31,7 @@ using support::take_grads;
 namespace nn = torch::nn;
 
 /// Bytes that a plan holds at most, by sets of what there is: an account of the test's own.
-std::int64_t bytes_by_sets(measured_stages const& measured, std::vector<chain_action> const& actions) {
+std::int64_t bytes_by_sets(measured_stages const& measured, std::vector<action> const& actions) {
   auto const& work = measured.work;
   std::set<step_index> states, tapes;
   step_index adjoint = 0, last = -1;
@@ -44,42 +44,40 @@ std::int64_t bytes_by_sets(measured_stages const& measured, std::vector<chain_ac
     peak = std::max(peak, sum);
   };
   for (auto const& a : actions) {
-    auto const i = std::size_t(a.stage);
-    bool const runs = a.kind == chain_action_kind::forward || a.kind == chain_action_kind::record;
-    if (runs && (a.stage == 0 || last != a.stage - 1)) begins.insert(a.stage);
+    REQUIRE(a.where == cairn::tier::memory);  // a chain of tensors has no tiers
+    auto const i = std::size_t(a.from);
+    bool const runs = a.kind == action_kind::advance || a.kind == action_kind::record;
+    if (runs && (a.from == 0 || last != a.from - 1)) begins.insert(a.from);
     switch (a.kind) {
-      case chain_action_kind::forward:
-        states.insert(a.stage + 1);
+      case action_kind::advance:
+        states.insert(a.from + 1);
         live(measured.bare[i]);
         break;
-      case chain_action_kind::record:
-        tapes.insert(a.stage);
+      case action_kind::record:
+        tapes.insert(a.from);
         live(measured.recording[i]);
-        states.erase(a.stage + 1);
+        states.erase(a.from + 1);
         break;
-      case chain_action_kind::drop:
-        states.erase(a.stage);
+      case action_kind::drop:
+        (a.what == cairn::content::tape ? tapes : states).erase(a.from);
         break;
-      case chain_action_kind::drop_tape:
-        tapes.erase(a.stage);
-        break;
-      case chain_action_kind::loss:
+      case action_kind::turn:
         live(work.b[i]);
-        states.erase(a.stage);
-        adjoint = a.stage;
+        states.erase(a.from);
+        adjoint = a.from;
         break;
-      case chain_action_kind::backward:
+      case action_kind::reverse:
         live(work.b[i]);
-        tapes.erase(a.stage);
-        states.erase(a.stage + 1);
-        adjoint = a.stage;
+        tapes.erase(a.from);
+        states.erase(a.from + 1);
+        adjoint = a.from;
         live(0);
         break;
       default:
-        FAIL("a chain of tensors has no tiers");
+        FAIL("a chain of tensors saves and loads nothing");
     }
-    if (runs) last = a.stage;
-    if (a.kind == chain_action_kind::loss || a.kind == chain_action_kind::backward) last = -1;
+    if (runs) last = a.from;
+    if (a.kind == action_kind::turn || a.kind == action_kind::reverse) last = -1;
   }
   return peak + (std::int64_t(begins.size()) + 1) * measured.generator;
 }
@@ -115,7 +113,7 @@ struct drawn {
     return found;
   }
 };
-std::int64_t time_of(measured_stages const& measured, std::vector<chain_action> const& actions) {
+std::int64_t time_of(measured_stages const& measured, std::vector<action> const& actions) {
   return cairn::replay(measured.work, actions).makespan;
 }
 
