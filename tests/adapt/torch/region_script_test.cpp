@@ -108,4 +108,29 @@ TEST_CASE("a region is right or refused where TorchScript has optimised itself b
   else CHECK(said.find("DifferentiableGraphBackward") != std::string::npos);
 }
 
+TEST_CASE("a Sequential with TorchScript has the gradients of the plain call or refuses, from its first call on",
+          "[torch][sequential][script]") {
+  auto const segments = GENERATE(0, 2, 3);  // 0: children are measured, and run forward twice, before the first call
+  auto const check = GENERATE(cairn::Check::Off, cairn::Check::Bits);
+  seeded const seed{5};
+  auto const x = torch::randn({3, 3}).requires_grad_(true);
+  auto const options = cairn::CheckpointedSequentialOptions().determinism(check);
+  auto const reorders = GENERATE(false, true);
+  auto const plain_of = reorders ? &layers_of : &products_of;
+  plain_of(plain_of(x * 2).sin()).sum().backward();
+  auto const plain = take_grads({x})[0];
+  script const f{reorders ? layers : products};
+  torch::nn::Sequential net(torch::nn::Functional([](Tensor const& a) { return a * 2; }), torch::nn::Functional(f),
+                            torch::nn::Functional([](Tensor const& a) { return a.sin(); }), torch::nn::Functional(f));
+  int right = 0;
+  for (int call = 0; call < 4; ++call) {
+    auto const said = support::said<cairn::recompute_mismatch>(
+        [&] { cairn::checkpoint_sequential(net, segments, x, options).sum().backward(); }, "");
+    auto const found = x.grad().defined() ? take_grads({x})[0] : Tensor{};
+    if (said.empty()) CHECK((++right, torch::allclose(plain, found, 1e-4, 1e-6)));
+    else CHECK(said.find("call the TorchScript function twice before, so that it has optimised itself") != std::string::npos);
+  }
+  CHECK(right >= 2);  // once it is optimised
+}
+
 }  // namespace region_script_tests

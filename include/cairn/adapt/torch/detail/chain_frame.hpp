@@ -385,7 +385,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     }
     if (saved != first.looks.size())
       throw recompute_mismatch{how_.who, "a stage saves another number of tensors for backward when it is run again", {{"stage", i}, {"saved", saved}, {"saved at first", first.looks.size()}},
-                               "make the stages functions of their inputs alone, and change nothing in them between forward and backward"};
+                               first.scripts ? script_advice : "make the stages functions of their inputs alone, and change nothing in them between forward and backward"};
     for (std::size_t k = 0; keeps && k < saved; ++k)
       if (!same_saved(first.looks[k], tape_of(i)->saved[k])) check(i, k, tape_of(i)->saved[k]);
     (keeps ? tape_of(i)->output : state_of(i + 1)) = saved_tensor{out};
