@@ -6,14 +6,15 @@
 namespace cairn::detail {
 
 /// Up to `Capacity` characters, always terminated; what does not fit is cut and ends in "...".
+/// Nothing is inlined: every program holds the constructor of errors, and nine copies of these loops in it are a third of what it takes to compile.
 template <std::size_t Capacity>
 class text {
  public:
-  constexpr text& add(char const* more) noexcept {
+  [[gnu::noinline]] constexpr text& add(char const* more) noexcept {
     while (*more != '\0') put(*more++);
     return *this;
   }
-  constexpr text& add(wide number) noexcept {
+  [[gnu::noinline]] constexpr text& add(wide number) noexcept {
     char digits[40] = {};
     std::size_t count = 0;
     do digits[count++] = char('0' + int(number % 10));
@@ -21,7 +22,7 @@ class text {
     while (count > 0) put(digits[--count]);
     return *this;
   }
-  constexpr void put(char c) noexcept {
+  [[gnu::noinline]] constexpr void put(char c) noexcept {
     if (size_ < Capacity) { characters_[size_++] = c; characters_[size_] = '\0'; }
     else for (std::size_t k = Capacity < 3 ? 0 : Capacity - 3; k < Capacity; ++k) characters_[k] = '.';
   }
