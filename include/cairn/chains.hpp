@@ -1,5 +1,6 @@
 #pragma once
-/// \file chains.hpp  Everything about chains of stages that differ: planners, blocks, graphs and executors. Not in cairn.hpp, for short compilations.
+/// \file chains.hpp  Everything about chains of stages that differ: planners, blocks, graphs and executors. Not in
+/// cairn.hpp, for short compilations.
 #include <cairn/language.hpp>  // first: the sentence that an older language gets
 
 #include <cairn/core/chain.hpp>

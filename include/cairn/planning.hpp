@@ -1,5 +1,6 @@
 #pragma once
-/// \file planning.hpp  Everything about plans: all schedules, and what chooses, checks and compares them. Not in cairn.hpp, for short compilations.
+/// \file planning.hpp  Everything about plans: all schedules, and what chooses, checks and compares them. Not in
+/// cairn.hpp, for short compilations.
 #include <cairn/language.hpp>  // first: the sentence that an older language gets
 
 #include <cairn/plan/loop/advise.hpp>

@@ -1,7 +1,8 @@
 #pragma once
-/// \file eigen.hpp  Eigen's matrices, arrays, sparse matrices, quaternions and transforms as states and as parts of states.
-/// Copies need nothing from here: Eigen's `=` allocates only where sizes differ. Map, Ref, Block and expressions are refused by the core,
-/// since they refer to data that is not theirs; `x.eval()` is a state.
+/// \file eigen.hpp  Eigen's matrices, arrays, sparse matrices, quaternions and transforms as states and as parts of
+/// states.
+/// Copies need nothing from here: Eigen's `=` allocates only where sizes differ. Map, Ref, Block and expressions are
+/// refused by the core, since they refer to data that is not theirs; `x.eval()` is a state.
 #include <cairn/language.hpp>  // first: the sentence that an older language gets
 
 #include <cstddef>
@@ -17,15 +18,19 @@ namespace detail {
 template <class Dense>
 struct dense_eigen {
   using scalar = typename Dense::Scalar;
-  /// What Eigen asks for beside the coefficients where malloc does not align them as far as its vector instructions want.
+  /// What Eigen asks for beside the coefficients where malloc does not align them as far as its vector instructions
+  /// want.
   static constexpr std::size_t to_align =
-      EIGEN_MALLOC_ALREADY_ALIGNED || (int(Dense::Options) & int(Eigen::DontAlign)) != 0 ? 0 : std::size_t(EIGEN_DEFAULT_ALIGN_BYTES);
+      EIGEN_MALLOC_ALREADY_ALIGNED || (int(Dense::Options) & int(Eigen::DontAlign)) != 0
+          ? 0
+          : std::size_t(EIGEN_DEFAULT_ALIGN_BYTES);
 
   [[nodiscard]] static std::size_t bytes(Dense const& x)
     requires sized_state<scalar>
   {
     std::size_t sum = sizeof(Dense);
-    if (Dense::MaxSizeAtCompileTime == Eigen::Dynamic && x.size() > 0) sum += std::size_t(x.size()) * sizeof(scalar) + to_align;
+    if (Dense::MaxSizeAtCompileTime == Eigen::Dynamic && x.size() > 0)
+      sum += std::size_t(x.size()) * sizeof(scalar) + to_align;
     if constexpr (!is_flat<scalar>())
       for (Eigen::Index k = 0; k < x.size(); ++k) sum += heap_of(x.data()[k]);
     return sum;
@@ -74,13 +79,16 @@ struct state_traits<Eigen::Quaternion<Scalar, Options>> {
 template <class Scalar, int Dimension, int Mode, int Options>
 struct state_traits<Eigen::Transform<Scalar, Dimension, Mode, Options>> {
   /// All of it lies in the object.
-  [[nodiscard]] static std::size_t bytes(Eigen::Transform<Scalar, Dimension, Mode, Options> const& x) { return sizeof(x); }
+  [[nodiscard]] static std::size_t bytes(Eigen::Transform<Scalar, Dimension, Mode, Options> const& x) {
+    return sizeof(x);
+  }
   /// The coefficients of its matrix.
   template <class X, class F>
   static void visit_buffers(X& x, F& f) { cairn::visit_buffers(x.matrix(), f); }
 };
 
-/// Sparse matrices and vectors: values, inner and outer indices. Bytes written back need the same number of non-zeros in each column.
+/// Sparse matrices and vectors: values, inner and outer indices. Bytes written back need the same number of non-zeros
+/// in each column.
 template <detail::sparse_eigen Sparse>
 struct state_traits<Sparse> {
   using scalar = typename Sparse::Scalar;  ///< of its values
@@ -96,12 +104,15 @@ struct state_traits<Sparse> {
   [[nodiscard]] static std::size_t bytes(Sparse const& x) {
     std::size_t const columns = x.outerIndexPtr() != nullptr ? std::size_t(x.outerSize()) : 0;
     std::size_t const indices = (columns > 0 ? columns + 1 : 0) + (x.innerNonZeroPtr() != nullptr ? columns : 0);
-    return sizeof(Sparse) + std::size_t(x.data().allocatedSize()) * (sizeof(scalar) + sizeof(index)) + indices * sizeof(index);
+    return sizeof(Sparse) + std::size_t(x.data().allocatedSize()) * (sizeof(scalar) + sizeof(index)) +
+           indices * sizeof(index);
   }
   /// Indices first, then values.
   template <class X, class F>
   static void visit_buffers(X& x, F& f) {
-    auto const run = [&f](auto* from, Eigen::Index count) { detail::visit_run(from, std::size_t(count) * sizeof(*from), f); };
+    auto const run = [&f](auto* from, Eigen::Index count) {
+      detail::visit_run(from, std::size_t(count) * sizeof(*from), f);
+    };
     if (x.outerIndexPtr() != nullptr) run(x.outerIndexPtr(), x.outerSize() + 1);
     if (x.innerNonZeroPtr() == nullptr) {
       run(x.innerIndexPtr(), x.nonZeros());

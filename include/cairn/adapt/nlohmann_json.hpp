@@ -3,10 +3,11 @@
 ///
 ///     {"steps": 3, "slots": 1, "actions": [{"action": "save", "from": 0, "slot": 0}, ..., {"action": "done"}]}
 ///
-/// Members that have their usual value are left out: leaf, tapes, free_initial, tapes_restart, units, tape_units; of an action `what` for a
-/// state (and for a `record`), `tier` for memory, `slot` for a load that brings back a free initial state. Integers of 2^63 or more
-/// are decimal texts; readers take any integer as such a text, too.
-/// These are plain functions: nlohmann's own to_json and from_json are left alone, so that no conversion happens unasked.
+/// Members that have their usual value are left out: leaf, tapes, free_initial, tapes_restart, units, tape_units; of an
+/// action `what` for a state (and for a `record`), `tier` for memory, `slot` for a load that brings back a free initial
+/// state. Integers of 2^63 or more are decimal texts; readers take any integer as such a text, too.
+/// These are plain functions: nlohmann's own to_json and from_json are left alone, so that no conversion happens
+/// unasked.
 #include <cairn/language.hpp>  // first: the sentence that an older language gets
 
 #include <cstddef>
@@ -35,7 +36,8 @@ namespace cairn {
 }
 
 /// All of a schedule as a JSON object that `read_actions_json` reads.   Cost: one walk, some hundred bytes an action.
-/// \throws invalid_plan   for more than `most_written_actions`   \throws invalid_schedule   at the first action that cannot be obeyed
+/// \throws invalid_plan   for more than `most_written_actions`   \throws invalid_schedule   at the first action that
+///        cannot be obeyed
 template <class Schedule>
 [[nodiscard]] nlohmann::json actions_json(Schedule const& plan) {
   static_assert(schedule<Schedule>, "cairn: actions are written of a schedule, for example cairn::revolve{n, slots}");
@@ -52,7 +54,8 @@ template <class Schedule>
   if (budget.units != usual.units) object["units"] = wide_json(budget.units);
   if (budget.tape_units != usual.tape_units) object["tape_units"] = wide_json(budget.tape_units);
   auto& actions = object["actions"] = nlohmann::json::array();
-  detail::each_written_action(plan, "cairn::actions_json", [&](action const& taken) { actions.push_back(action_json(taken)); });
+  detail::each_written_action(plan, "cairn::actions_json",
+                              [&](action const& taken) { actions.push_back(action_json(taken)); });
   return object;
 }
 
@@ -66,13 +69,15 @@ inline constexpr char const* json_reader_name = "cairn::read_actions_json";
   if (value.is_number_integer() || value.is_boolean()) return value.dump();
   throw parse_error{at.who, "neither a text nor a whole number", {at.place}, ""};
 }
-[[nodiscard]] inline action_text action_of_object(nlohmann::json const& object, std::string (&parts)[6], reading_at const& at) {
+[[nodiscard]] inline action_text action_of_object(nlohmann::json const& object, std::string (&parts)[6],
+                                                  reading_at const& at) {
   constexpr std::string_view names[6]{"action", "from", "to", "slot", "what", "tier"};
   if (!object.is_object()) throw parse_error{at.who, "an action that is no object", {at.place}, ""};
   for (auto const& [name, value] : object.items()) {
     std::size_t k = 0;
     while (k < 6 && name != names[k]) ++k;
-    if (k == 6) throw parse_error{at.who, "no such name", {at.place}, "an action has action, from, to, slot, what, tier"};
+    if (k == 6)
+      throw parse_error{at.who, "no such name", {at.place}, "an action has action, from, to, slot, what, tier"};
     parts[k] = text_of_member(value, at);
   }
   return {parts[0], parts[1], parts[2], parts[3], parts[4], parts[5]};
@@ -80,12 +85,15 @@ inline constexpr char const* json_reader_name = "cairn::read_actions_json";
 
 }  // namespace detail
 
-/// The schedule that a JSON object lists. The actions are read, not played: `custom{listed_from_json(object)}` checks them.
-/// \throws parse_error   with the number of the action, from 0   \throws invalid_plan   for numbers that no plan has, as leaf 0
+/// The schedule that a JSON object lists. The actions are read, not played: `custom{listed_from_json(object)}` checks
+/// them.
+/// \throws parse_error   with the number of the action, from 0   \throws invalid_plan   for numbers that no plan has,
+///        as leaf 0
 [[nodiscard]] inline listed listed_from_json(nlohmann::json const& object) {
   detail::reading_at at{detail::json_reader_name, {"action", 0}};
   if (!object.is_object() || !object.contains("actions") || !object["actions"].is_array())
-    throw parse_error{at.who, "this is no list of actions", {}, "give an object with steps, slots, and an array of actions"};
+    throw parse_error{
+        at.who, "this is no list of actions", {}, "give an object with steps, slots, and an array of actions"};
   detail::listed_reader plan;
   for (auto const& [name, value] : object.items())
     if (name != "actions") plan.set(name, detail::text_of_member(value, at), at);

@@ -29,7 +29,8 @@ namespace detail {
   auto const kept = [&](char const* kind, char const* on) {
     name.add(kind).add(wide(a.from));
     if (a.what == content::tape) name.add(", a tape");
-    else if (a.where != tier::memory) name.add(on).add(a.where == tier::device ? "device" : a.where == tier::host ? "host" : "disk");
+    else if (a.where != tier::memory)
+      name.add(on).add(a.where == tier::device ? "device" : a.where == tier::host ? "host" : "disk");
   };
   switch (a.kind) {
     case action_kind::advance: steps("advance"); break;
@@ -38,7 +39,9 @@ namespace detail {
     case action_kind::reverse: steps("reverse"); break;
     case action_kind::save: kept("save ", " to "); break;
     case action_kind::load: kept("load ", " from "); break;
-    case action_kind::drop: name.add(a.what == content::tape ? "drop tape slot " : "drop slot ").add(wide(a.slot)); break;
+    case action_kind::drop:
+      name.add(a.what == content::tape ? "drop tape slot " : "drop slot ").add(wide(a.slot));
+      break;
     case action_kind::done: break;
   }
   return name;
@@ -51,12 +54,13 @@ namespace detail {
 
 }  // namespace detail
 
-/// An observer that makes a range of every action, in the NVTX domain "cairn", named by what is done and to which steps, green in the forward part,
-/// orange where steps run again and blue where adjoints run: `gradient(step, x0, plan, seed, adjoint, cairn::nvtx_ranges{})`, or the last
-/// argument of `device_sweep::gradient`, where a range is around what the host puts into streams and Nsight Systems shows it on the device, too.
+/// An observer that makes a range of every action, in the NVTX domain "cairn", named by what is done and to which
+/// steps, green in the forward part, orange where steps run again and blue where adjoints run:
+/// `gradient(step, x0, plan, seed, adjoint, cairn::nvtx_ranges{})`, or the last argument of `device_sweep::gradient`,
+/// where a range is around what the host puts into streams and Nsight Systems shows it on the device, too.
 ///
-/// One object a sweep, used by one thread: what an exception leaves open is closed when the object ends. Ranges of your own within steps nest.
-/// Cost: one comparison an action where no tool listens.
+/// One object a sweep, used by one thread: what an exception leaves open is closed when the object ends. Ranges of your
+/// own within steps nest. Cost: one comparison an action where no tool listens.
 class nvtx_ranges {
  public:
   nvtx_ranges() = default;

@@ -12,16 +12,19 @@
 
 namespace cairn {
 
-/// Runs parts that do not depend on each other at once; give it to planners of chains as their launcher. Tables and plans are the same for any number of threads.
-/// Threads start and end with each call; the caller's is one of them. Where the system gives fewer, fewer do the work.
+/// Runs parts that do not depend on each other at once; give it to planners of chains as their launcher. Tables and
+/// plans are the same for any number of threads. Threads start and end with each call; the caller's is one of them.
+/// Where the system gives fewer, fewer do the work.
 class thread_launcher {
  public:
   /// \param threads  at most so many at once; those of the machine where 0
-  explicit thread_launcher(unsigned threads = 0) noexcept : threads_{threads > 0 ? threads : std::thread::hardware_concurrency()} {}
+  explicit thread_launcher(unsigned threads = 0) noexcept
+      : threads_{threads > 0 ? threads : std::thread::hardware_concurrency()} {}
   /// At most so many run at once; 0 where the machine does not tell, which is one.
   [[nodiscard]] unsigned threads() const noexcept { return threads_; }
 
-  /// Calls f(0) .. f(count - 1), each once, in any order. An exception of one is thrown again when all that had begun are done; the others are left out.
+  /// Calls f(0) .. f(count - 1), each once, in any order. An exception of one is thrown again when all that had begun
+  /// are done; the others are left out.
   void operator()(std::size_t count, std::function<void(std::size_t)> const& f) const {
     std::atomic<std::size_t> next{0};
     std::exception_ptr thrown;

@@ -14,25 +14,28 @@
 namespace cairn {
 namespace detail {
 
-/// A vector of Thrust's device system, and not a class derived from one, which may hold more. Those of another of its systems lie on the
-/// host, and copy by `=` as every container does.
+/// A vector of Thrust's device system, and not a class derived from one, which may hold more. Those of another of its
+/// systems lie on the host, and copy by `=` as every container does.
 template <class Vector, class T, class Allocator>
 concept device_vector_of = requires(Vector& x) {
   requires std::is_same_v<typename Vector::value_type, T> && std::is_same_v<typename Vector::allocator_type, Allocator>;
   typename decltype(x.data())::raw_pointer;
-  requires std::is_convertible_v<typename thrust::iterator_system<typename Vector::iterator>::type, thrust::device_system_tag>;
+  requires std::is_convertible_v<typename thrust::iterator_system<typename Vector::iterator>::type,
+                                 thrust::device_system_tag>;
 };
 
 }  // namespace detail
 
-/// thrust::device_vector and thrust::universal_vector, of any element. Their bytes are found by the core, which needs no Thrust for that.
-/// The allocator must be default constructible, since new copies are made empty and then copied into.
+/// thrust::device_vector and thrust::universal_vector, of any element. Their bytes are found by the core, which needs
+/// no Thrust for that. The allocator must be default constructible, since new copies are made empty and then copied
+/// into.
 template <template <class, class> class Vector, class T, class Allocator>
   requires detail::device_vector_of<Vector<T, Allocator>, T, Allocator>
 struct state_traits<Vector<T, Allocator>> {
   using vector = Vector<T, Allocator>;  ///< the state
 
-  /// In order with the steps on the stream of `on_stream`, without waiting. Where sizes differ it allocates and waits: once for each frame.
+  /// In order with the steps on the stream of `on_stream`, without waiting. Where sizes differ it allocates and waits:
+  /// once for each frame.
   static void copy(vector const& from, vector& into) {
     auto const& here = detail::copies_of_states();
     if constexpr (std::is_trivially_copyable_v<T>)

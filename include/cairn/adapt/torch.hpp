@@ -1,5 +1,6 @@
 #pragma once
-/// \file torch.hpp  Everything of the LibTorch adapter: loops as one autograd node, regions and chains under checkpoints, memory, conversions.
+/// \file torch.hpp  Everything of the LibTorch adapter: loops as one autograd node, regions and chains under
+/// checkpoints, memory, conversions.
 #include <cairn/language.hpp>  // first: the sentence that an older language gets
 
 // the functions first, so that an error in a call of theirs names the shortest way to it

@@ -25,17 +25,20 @@ inline constexpr std::size_t tier_count = 4;
 /// What a slot holds. States and tapes have slots of their own, each numbered from 0; they live and die separately.
 enum class content : std::uint8_t { state, tape };
 
-/// What the executor does next. *live* is the one state that is being advanced. Plans for chains use the same actions; there
-/// nothing is live, and each state and tape has a place of its own, see `chain_actions`.
-/// In the literature: save is TAKESHOT, load is RESTORE, turn the forward half of FIRSTTURN, reverse the backward half of YOUTURN.
+/// What the executor does next. *live* is the one state that is being advanced. Plans for chains use the same actions;
+/// there nothing is live, and each state and tape has a place of its own, see `chain_actions`.
+/// In the literature: save is TAKESHOT, load is RESTORE, turn the forward half of FIRSTTURN, reverse the backward half
+/// of YOUTURN.
 enum class action_kind : std::uint8_t {
   advance,  ///< run steps [from, to) on live, nothing is recorded
   save,     ///< keep live, which is state `from`, in `slot`
-  load,     ///< live becomes the state `from` kept in `slot`, or where `what` is tape, the end `from` of the tape in tape slot `slot`
-  drop,     ///< `slot` (of states or of tapes, see `what`) is free from here on
+  load,  ///< live becomes the state `from` kept in `slot`, or where `what` is tape, the end `from` of the tape in tape
+         ///< slot `slot`
+  drop,  ///< `slot` (of states or of tapes, see `what`) is free from here on
   record,   ///< run steps [from, to) on live and keep their tape in tape slot `slot`
   turn,     ///< run steps [from, to = n) into the final state; live stays at `from`. Once a walk, and from = n is legal
-  reverse,  ///< run the adjoint of steps [from, to): live is state `from`, or `what` is tape and `slot` holds their tape
+  reverse,  ///< run the adjoint of steps [from, to): live is state `from`, or `what` is tape and `slot` holds their
+            ///< tape
   done      ///< nothing is left; a cursor goes on answering done
 };
 
@@ -91,10 +94,11 @@ concept counts_steps = std::integral<T> && !std::same_as<T, bool> && requires(T 
 }  // namespace detail
 
 /// A value that covers `steps()` steps with at most `slots()` kept states and hands out cursors.
-/// `walk()` may return a reference to a cursor that stands at the start: assigning it to an old one reuses that one's memory.
-/// Optional members, each with the default of the function of the same name below:
-/// `tapes()`, `tapes_restart()`, `units()` with `tape_units()`, `initial_is_free()`, `is_checkpoint(i)`, `slot_tier(slot)`, `table_bytes()`,
-/// `shared_table_bytes()`, `runs_ahead()`, `learns_length()`, `counts()`, `remark()`.
+/// `walk()` may return a reference to a cursor that stands at the start: assigning it to an old one reuses that one's
+/// memory. Optional members, each with the default of the function of the same name below:
+/// `tapes()`, `tapes_restart()`, `units()` with `tape_units()`, `initial_is_free()`, `is_checkpoint(i)`,
+/// `slot_tier(slot)`, `table_bytes()`, `shared_table_bytes()`, `runs_ahead()`, `learns_length()`, `counts()`,
+/// `remark()`.
 template <class P>
 concept schedule = std::copyable<P> && requires(P const& plan) {
   { plan.steps() } -> detail::counts_steps;
@@ -109,11 +113,13 @@ using cursor_of = std::remove_cvref_t<decltype(std::declval<P const&>().walk())>
 
 /// A schedule that knows its totals without a walk.
 template <class P>
-concept counted_schedule = schedule<P> && requires(P const& plan) { { plan.counts() } -> std::same_as<schedule_counts>; };
+concept counted_schedule = schedule<P> && requires(P const& plan) {
+  { plan.counts() } -> std::same_as<schedule_counts>;
+};
 
 namespace detail {
-/// Calls see(a) for each action of a plan up to `done`, which is left out: for who counts and trusts. `verify` is for plans that may be
-/// wrong.   \pre the walk ends
+/// Calls see(a) for each action of a plan up to `done`, which is left out: for who counts and trusts. `verify` is for
+/// plans that may be wrong.   \pre the walk ends
 template <schedule Plan, class See>
 constexpr void each_action(Plan const& plan, See see) {
   cursor_of<Plan> cursor = plan.walk();
@@ -143,12 +149,16 @@ struct unit_budget {
 /// The plan's budget in units; none unless the plan says otherwise.
 template <schedule P>
 [[nodiscard]] constexpr unit_budget units_of(P const& plan) {
-  if constexpr (requires { { plan.units() } -> std::convertible_to<wide>; { plan.tape_units() } -> std::convertible_to<wide>; })
+  if constexpr (requires {
+                  { plan.units() } -> std::convertible_to<wide>;
+                  { plan.tape_units() } -> std::convertible_to<wide>;
+                })
     return {wide(plan.units()), wide(plan.tape_units())};
   else return {};
 }
 
-/// Whether the plan says on which tier each of its slots lies. Plans that wrap another one answer by `has_slot_tiers()`.
+/// Whether the plan says on which tier each of its slots lies. Plans that wrap another one answer by
+/// `has_slot_tiers()`.
 template <schedule P>
 [[nodiscard]] constexpr bool has_slot_tiers(P const& plan) {
   if constexpr (requires { { plan.has_slot_tiers() } -> std::convertible_to<bool>; }) return plan.has_slot_tiers();
@@ -161,14 +171,16 @@ template <schedule P>
   else return tier::memory;
 }
 
-/// Whether the initial state stands outside the plan's slots, so that `load` of `no_slot` brings it back; false by default.
+/// Whether the initial state stands outside the plan's slots, so that `load` of `no_slot` brings it back; false by
+/// default.
 template <schedule P>
 [[nodiscard]] constexpr bool initial_is_free(P const& plan) {
   if constexpr (requires { { plan.initial_is_free() } -> std::convertible_to<bool>; }) return plan.initial_is_free();
   else return false;
 }
 
-/// Whether executors run one step ahead of each state that the plan keeps before its turn, as those of loops of unknown length do; false by default.
+/// Whether executors run one step ahead of each state that the plan keeps before its turn, as those of loops of unknown
+/// length do; false by default.
 template <schedule P>
 [[nodiscard]] constexpr bool runs_ahead(P const& plan) {
   if constexpr (requires { { plan.runs_ahead() } -> std::convertible_to<bool>; }) return plan.runs_ahead();
@@ -189,7 +201,8 @@ template <schedule P>
   else return true;
 }
 
-/// What a plan makes of what it was asked for where that is not plain, in words with static storage; "" where the plan says nothing.
+/// What a plan makes of what it was asked for where that is not plain, in words with static storage; "" where the plan
+/// says nothing.
 template <schedule P>
 [[nodiscard]] constexpr char const* remark_of(P const& plan) {
   if constexpr (requires { { plan.remark() } -> std::convertible_to<char const*>; }) return plan.remark();
@@ -199,7 +212,10 @@ template <schedule P>
 /// Bytes of the tables that a plan, its copies and its cursors share; 0 unless the plan says otherwise.
 template <schedule P>
 [[nodiscard]] constexpr wide shared_table_bytes_of(P const& plan) {
-  if constexpr (requires { { plan.shared_table_bytes() } -> std::convertible_to<wide>; }) return plan.shared_table_bytes();
+  if constexpr (requires {
+                  { plan.shared_table_bytes() } -> std::convertible_to<wide>;
+                })
+    return plan.shared_table_bytes();
   else return 0;
 }
 

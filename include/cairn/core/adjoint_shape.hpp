@@ -1,5 +1,6 @@
 #pragma once
-/// \file adjoint_shape.hpp  How an adjoint is read: tried as record and reverse, (x, bar, i), (x, bar), (x, bar, first, last), (x, x1, bar, i).
+/// \file adjoint_shape.hpp  How an adjoint is read: tried as record and reverse, (x, bar, i), (x, bar), (x, bar, first,
+/// last), (x, x1, bar, i).
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/sharing.hpp>
@@ -8,8 +9,9 @@
 namespace cairn {
 
 /// An adjoint that records a step and then reverses the record: `tape = record(x[, i])` moves x one step on;
-/// `reverse(tape, bar[, i])` changes bar or returns it. Plans that restart from tapes also need `x1 = restart(tape)`, the state behind
-/// the recorded step with the bits that the step gave it: a value, or a reference to a state inside the tape.
+/// `reverse(tape, bar[, i])` changes bar or returns it. Plans that restart from tapes also need `x1 = restart(tape)`,
+/// the state behind the recorded step with the bits that the step gave it: a value, or a reference to a state inside
+/// the tape.
 template <class Record, class Reverse, class Restart = void>
 struct recorded {
   Record record;  ///< `tape = record(x[, i])`
@@ -63,14 +65,16 @@ struct adjoint_read<Form, F, Bar, arguments<Before...>, After...> {
   /// bar, the state or the tape, and the state after the step.
   template <class First, class... Next>
   static consteval bool cuts_one(arguments<First, Next...>) {
-    return narrows<F, Bar, arguments<Before...>, After...> || narrows<F, std::remove_cvref_t<First>, arguments<>, Next..., Bar&, After...> ||
+    return narrows<F, Bar, arguments<Before...>, After...> ||
+           narrows<F, std::remove_cvref_t<First>, arguments<>, Next..., Bar&, After...> ||
            (narrows<F, std::remove_cvref_t<Next>, arguments<First>, Bar&, After...> || ...);
   }
 };
 
 template <class F, class S, class Bar>
 [[nodiscard]] consteval adjoint_shape one_step_adjoint() {
-  if constexpr (!calls_with_index<F, S const&, Bar&>) return adjoint_read<adjoint_form::one_step, F, Bar, arguments<S const&>>::get();
+  if constexpr (!calls_with_index<F, S const&, Bar&>)
+    return adjoint_read<adjoint_form::one_step, F, Bar, arguments<S const&>>::get();
   else if constexpr (floating_index<F, S const&, Bar&>) return no_adjoint(fault::floating);
   else return adjoint_read<adjoint_form::one_step, F, Bar, arguments<S const&>, step_index>::get();
 }
@@ -114,7 +118,8 @@ template <class Record, class Reverse, class S, class Bar, class... Index>
 [[nodiscard]] consteval adjoint_shape reverse_after() {
   using R = call_result<Record, S&, Index...>;
   using tape = std::remove_cvref_t<R>;
-  constexpr bool moves_on = !only_reads<Record, R, S, arguments<>, Index...> || forwards<Record, S, arguments<>, Index...>;
+  constexpr bool moves_on =
+      !only_reads<Record, R, S, arguments<>, Index...> || forwards<Record, S, arguments<>, Index...>;
   constexpr auto with = [](adjoint_shape read) {
     read.reverse_indexed = read.indexed;
     read.indexed = sizeof...(Index) > 0;
@@ -124,7 +129,8 @@ template <class Record, class Reverse, class S, class Bar, class... Index>
   else if constexpr (!kept_alone<tape>) return no_adjoint(fault::refers);
   else if constexpr (calls_with_index<Reverse, tape&, Bar&>)
     return with(adjoint_read<adjoint_form::recorded, Reverse, Bar, arguments<tape&>, step_index>::get());
-  else if constexpr (calls<Reverse, tape&, Bar&>) return with(adjoint_read<adjoint_form::recorded, Reverse, Bar, arguments<tape&>>::get());
+  else if constexpr (calls<Reverse, tape&, Bar&>)
+    return with(adjoint_read<adjoint_form::recorded, Reverse, Bar, arguments<tape&>>::get());
   else return no_adjoint(fault::tape);
 }
 template <class Record, class Reverse, class S, class Bar>
@@ -143,7 +149,8 @@ template <class F, class S, class Bar>
     else return next_adjoint<typename untagged<F>::type, S, Bar>();
   } else if constexpr (!said_as<F, untold>) return {};
   else if constexpr (recorder<F>) return recorded_adjoint<record_of<F>, reverse_of<F>, S, Bar>();
-  else if constexpr (calls_with_index<F, S const&, Bar&> || calls<F, S const&, Bar&>) return one_step_adjoint<F, S, Bar>();
+  else if constexpr (calls_with_index<F, S const&, Bar&> || calls<F, S const&, Bar&>)
+    return one_step_adjoint<F, S, Bar>();
   else return four_argument_adjoint<F, S, Bar>();
 }
 

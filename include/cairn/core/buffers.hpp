@@ -24,7 +24,12 @@ template <class T>
 template <class T>
 concept number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 template <class T>
-concept complex_like = !contiguous<T> && requires(T const& x) { typename T::value_type; x.real(); x.imag(); } && sizeof(T) == 2 * sizeof(typename T::value_type);
+concept complex_like = !contiguous<T> && requires(T const& x) {
+  typename T::value_type;
+  x.real();
+  x.imag();
+}
+&&sizeof(T) == 2 * sizeof(typename T::value_type);
 
 template <class T> [[nodiscard]] consteval bool is_dense();
 template <class... T>
@@ -45,7 +50,10 @@ template <class T>
 }
 /// A range that hands out its elements themselves. Keys of maps and sets cannot be written back.
 template <class T>
-concept plain_range = range_like<T> && requires(T& x) { { *x.begin() } -> std::same_as<typename T::value_type&>; x.end(); };
+concept plain_range = range_like<T> && requires(T& x) {
+  { *x.begin() } -> std::same_as<typename T::value_type&>;
+  x.end();
+};
 
 template <class T, class... Seen> [[nodiscard]] consteval bool can_visit();
 template <class... T, class... Seen>
@@ -56,20 +64,24 @@ template <class T, class... Seen>
   using seen = types<Seen..., T>;
   if constexpr (is_one_of<T, Seen...>) return true;
   else if constexpr (std::is_const_v<T>) return false;
-  else if constexpr (traited_buffers<T> || member_buffers<T> || number<T> || is_bit_vector<T> || device_range<T>) return true;
+  else if constexpr (traited_buffers<T> || member_buffers<T> || number<T> || is_bit_vector<T> || device_range<T>)
+    return true;
   else if constexpr (std::is_array_v<T>) return can_visit<std::remove_all_extents_t<T>, Seen...>();
   else if constexpr (!std::is_class_v<T> || variant_like<T>) return false;
   else if constexpr (complex_like<T>) return can_visit<typename T::value_type>();
-  else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>) return can_visit_all(types<typename T::value_type>{}, seen{});
+  else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>)
+    return can_visit_all(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return can_visit_all(member_types<T>{}, seen{});
   else return std::is_trivially_copyable_v<T> && !tuple_like<T> && !plain_aggregate<T>() && !says_on_device<T>;
 }
 
 template <class T, class... Seen> [[nodiscard]] consteval bool on_device();
 template <class... T, class... Seen>
-[[nodiscard]] consteval bool any_on_device(types<T...>, types<Seen...>) { return (on_device<std::remove_const_t<T>, Seen...>() || ...); }
-/// Whether `T` or a part of it lies in device memory. A recursion over types, not a trial call of `visit_buffers` in a requires-expression,
-/// which nvcc answers with false.
+[[nodiscard]] consteval bool any_on_device(types<T...>, types<Seen...>) {
+  return (on_device<std::remove_const_t<T>, Seen...>() || ...);
+}
+/// Whether `T` or a part of it lies in device memory. A recursion over types, not a trial call of `visit_buffers` in a
+/// requires-expression, which nvcc answers with false.
 template <class T, class... Seen>
 [[nodiscard]] consteval bool on_device() {
   using seen = types<Seen..., T>;
@@ -98,7 +110,9 @@ template <class F, class Run>
 concept takes_device_runs = requires(F& f, Run run, std::size_t bytes) { f(run, bytes); };
 template <class X, class F>
 constexpr void visit_device_range(X& x, F& f) {
-  auto const visit = [&](auto* run) { f(device_run<std::remove_pointer_t<decltype(run)>>{run}, std::size_t(x.size()) * sizeof(*run)); };
+  auto const visit = [&](auto* run) {
+    f(device_run<std::remove_pointer_t<decltype(run)>>{run}, std::size_t(x.size()) * sizeof(*run));
+  };
   if constexpr (requires { x.data().get(); }) visit(x.data().get());
   else visit(x.data());
 }
@@ -172,21 +186,25 @@ concept buffered = detail::can_visit<std::remove_const_t<T>>() && !detail::on_de
 template <class T>
 concept device_buffered = detail::can_visit<std::remove_const_t<T>>() && detail::on_device<std::remove_const_t<T>>();
 
-/// Calls f(void*, std::size_t) for each run of plain bytes of a state in host memory, and f(device_pointer<void>, std::size_t) for each one
-/// in device memory, in a fixed order; with void const for a const state. Writing the same bytes back into a state of the same shape makes
-/// it equal: the sizes of its containers, and which optionals hold a value, must agree beforehand, for they are not among the bytes (but
-/// they decide the lengths, 0 included). What takes no `device_pointer` is refused for states of which a part lies in device memory.
-/// Never visits padding of aggregates and numbers. Other classes that are trivially copyable are one run, with theirs, and so is what lies in
-/// device memory.
+/// Calls f(void*, std::size_t) for each run of plain bytes of a state in host memory, and f(device_pointer<void>,
+/// std::size_t) for each one in device memory, in a fixed order; with void const for a const state. Writing the same
+/// bytes back into a state of the same shape makes it equal: the sizes of its containers, and which optionals hold a
+/// value, must agree beforehand, for they are not among the bytes (but they decide the lengths, 0 included). What takes
+/// no `device_pointer` is refused for states of which a part lies in device memory. Never visits padding of aggregates
+/// and numbers. Other classes that are trivially copyable are one run, with theirs, and so is what lies in device
+/// memory.
 template <class T, class F>
 constexpr void visit_buffers(T& x, F&& f) {
   constexpr bool told = buffered<T> || device_buffered<T>;
-  constexpr bool reached = !device_buffered<T> || detail::takes_device_runs<std::remove_reference_t<F>, detail::device_run<T>>;
+  constexpr bool reached =
+      !device_buffered<T> || detail::takes_device_runs<std::remove_reference_t<F>, detail::device_run<T>>;
   static_assert(told,
-                "cairn: cannot tell which bytes make this state; give it a member visit_buffers(f) or specialise cairn::state_traits with "
+                "cairn: cannot tell which bytes make this state; give it a member visit_buffers(f) or specialise "
+                "cairn::state_traits with "
                 "visit_buffers(state, f)");
   static_assert(reached,
-                "cairn: a part of this state lies in device memory, which host code cannot read; copy it to the host, or let the visitor "
+                "cairn: a part of this state lies in device memory, which host code cannot read; copy it to the host, "
+                "or let the visitor "
                 "take (cairn::device_pointer<void const>, std::size_t), too");
   if constexpr (told && reached) detail::visit_parts(x, f);
 }

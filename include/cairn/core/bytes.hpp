@@ -1,5 +1,6 @@
 #pragma once
-/// \file bytes.hpp  Sizes in bytes as people write them: 4_GB, 512_MiB, "1.5 GB". GB is 10^9, GiB is 2^30, and G alone is refused.
+/// \file bytes.hpp  Sizes in bytes as people write them: 4_GB, 512_MiB, "1.5 GB". GB is 10^9, GiB is 2^30, and G alone
+/// is refused.
 #include <compare>
 #include <concepts>
 #include <cstddef>
@@ -11,16 +12,17 @@
 
 namespace cairn {
 
-/// A size in bytes, 0 to 2^64 - 1. Made from whole numbers and, by the units B, kB, KB, MB ... EB and KiB ... EiB, from texts like
-/// "4GB", "1.5 GiB" or "100"; arithmetic is exact. Usable in constant expressions.
+/// A size in bytes, 0 to 2^64 - 1. Made from whole numbers and, by the units B, kB, KB, MB ... EB and KiB ... EiB, from
+/// texts like "4GB", "1.5 GiB" or "100"; arithmetic is exact. Usable in constant expressions.
 /// \throws invalid_size that quotes the text and says what would work; overflow_error for 2^64 and more
 class byte_size {
  public:
   constexpr byte_size() = default;
   /// From a whole number of bytes.   \throws invalid_size, overflow_error
   template <class Integer>
-    requires((std::is_integral_v<Integer> && !std::is_same_v<Integer, bool> && !std::is_same_v<Integer, char>) || std::is_same_v<Integer, wide>)
-  constexpr byte_size(Integer bytes) : count_{std::uint64_t(bytes)} {
+  requires((std::is_integral_v<Integer> && !std::is_same_v<Integer, bool> && !std::is_same_v<Integer, char>) ||
+           std::is_same_v<Integer, wide>) constexpr byte_size(Integer bytes)
+      : count_{std::uint64_t(bytes)} {
     if constexpr (std::is_same_v<Integer, wide>) {
       if (bytes >> 64 != 0) detail::refuse_number("the size does not fit 64 bits", true);
     } else if constexpr (std::is_signed_v<Integer>) {
@@ -37,12 +39,16 @@ class byte_size {
   constexpr byte_size(char const* text) : byte_size{text, length_of(text)} {}
   /// From anything with data() and size(): std::string, std::string_view.
   template <class Text>
-    requires requires(Text const& text) { { text.data() } -> std::same_as<char const*>; { text.size() } -> std::convertible_to<std::size_t>; }
+  requires requires(Text const& text) {
+    { text.data() } -> std::same_as<char const*>;
+    { text.size() } -> std::convertible_to<std::size_t>;
+  }
   constexpr byte_size(Text const& text) : byte_size{text.data(), std::size_t(text.size())} {}
 
   [[nodiscard]] constexpr std::uint64_t count() const noexcept { return count_; }  ///< the bytes
   friend constexpr bool operator==(byte_size, byte_size) = default;
-  friend constexpr auto operator<=>(byte_size, byte_size) = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a pointer in it
+  friend constexpr auto operator<=>(byte_size, byte_size) =
+      default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a pointer in it
 
  private:
   static constexpr std::size_t length_of(char const* text) noexcept {
@@ -106,12 +112,15 @@ template <unsigned Base, int Power, char... C>
     std::size_t length = 0;
     ((C != '\'' ? void(number[length++] = C) : void()), ...);
     auto const plain = read_size(number, length);
-    bool const bare_number = plain.unit == plain.end && plain.fault != size_fault::shape && (length < 2 || number[0] != '0' || number[1] == '.');
+    bool const bare_number = plain.unit == plain.end && plain.fault != size_fault::shape &&
+                             (length < 2 || number[0] != '0' || number[1] == '.');
     return bare_number ? scaled_number(number, length, {Base, Power}) : size_reading{size_fault::shape};
   }();
-  static_assert(read.fault != size_fault::shape, "cairn: write a size as a decimal number and a unit, as in 4_GB or 1.5_GiB");
+  static_assert(read.fault != size_fault::shape,
+                "cairn: write a size as a decimal number and a unit, as in 4_GB or 1.5_GiB");
   static_assert(read.fault != size_fault::not_whole, "cairn: this size is not a whole number of bytes");
-  static_assert(read.fault != size_fault::overflow, "cairn: this size does not fit 64 bits; the largest is a little less than 16_EiB");
+  static_assert(read.fault != size_fault::overflow,
+                "cairn: this size does not fit 64 bits; the largest is a little less than 16_EiB");
   return byte_size{read.value};
 }
 
@@ -119,20 +128,62 @@ template <unsigned Base, int Power, char... C>
 
 /// `using namespace cairn::literals;` for 4_GB, 1.5_GiB.
 inline namespace literals {
-template <char... C> [[nodiscard]] consteval byte_size operator""_B() { return detail::literal_size<1000, 0, C...>(); }  ///< times 1
-template <char... C> [[nodiscard]] consteval byte_size operator""_kB() { return detail::literal_size<1000, 1, C...>(); }  ///< times 1000
-template <char... C> [[nodiscard]] consteval byte_size operator""_KB() { return detail::literal_size<1000, 1, C...>(); }  ///< times 1000, as kB
-template <char... C> [[nodiscard]] consteval byte_size operator""_MB() { return detail::literal_size<1000, 2, C...>(); }  ///< times 10^6
-template <char... C> [[nodiscard]] consteval byte_size operator""_GB() { return detail::literal_size<1000, 3, C...>(); }  ///< times 10^9
-template <char... C> [[nodiscard]] consteval byte_size operator""_TB() { return detail::literal_size<1000, 4, C...>(); }  ///< times 10^12
-template <char... C> [[nodiscard]] consteval byte_size operator""_PB() { return detail::literal_size<1000, 5, C...>(); }  ///< times 10^15
-template <char... C> [[nodiscard]] consteval byte_size operator""_EB() { return detail::literal_size<1000, 6, C...>(); }  ///< times 10^18
-template <char... C> [[nodiscard]] consteval byte_size operator""_KiB() { return detail::literal_size<1024, 1, C...>(); }  ///< times 1024
-template <char... C> [[nodiscard]] consteval byte_size operator""_MiB() { return detail::literal_size<1024, 2, C...>(); }  ///< times 2^20
-template <char... C> [[nodiscard]] consteval byte_size operator""_GiB() { return detail::literal_size<1024, 3, C...>(); }  ///< times 2^30
-template <char... C> [[nodiscard]] consteval byte_size operator""_TiB() { return detail::literal_size<1024, 4, C...>(); }  ///< times 2^40
-template <char... C> [[nodiscard]] consteval byte_size operator""_PiB() { return detail::literal_size<1024, 5, C...>(); }  ///< times 2^50
-template <char... C> [[nodiscard]] consteval byte_size operator""_EiB() { return detail::literal_size<1024, 6, C...>(); }  ///< times 2^60
+template <char... C>
+[[nodiscard]] consteval byte_size operator""_B() {
+  return detail::literal_size<1000, 0, C...>();
+}  ///< times 1
+template <char... C>
+[[nodiscard]] consteval byte_size operator""_kB() {
+  return detail::literal_size<1000, 1, C...>();
+}  ///< times 1000
+template <char... C>
+[[nodiscard]] consteval byte_size operator""_KB() {
+  return detail::literal_size<1000, 1, C...>();
+}  ///< times 1000, as kB
+template <char... C>
+[[nodiscard]] consteval byte_size operator""_MB() {
+  return detail::literal_size<1000, 2, C...>();
+}  ///< times 10^6
+template <char... C>
+[[nodiscard]] consteval byte_size operator""_GB() {
+  return detail::literal_size<1000, 3, C...>();
+}  ///< times 10^9
+template <char... C>
+[[nodiscard]] consteval byte_size operator""_TB() {
+  return detail::literal_size<1000, 4, C...>();
+}  ///< times 10^12
+template <char... C>
+[[nodiscard]] consteval byte_size operator""_PB() {
+  return detail::literal_size<1000, 5, C...>();
+}  ///< times 10^15
+template <char... C>
+[[nodiscard]] consteval byte_size operator""_EB() {
+  return detail::literal_size<1000, 6, C...>();
+}  ///< times 10^18
+template <char... C>
+[[nodiscard]] consteval byte_size operator""_KiB() {
+  return detail::literal_size<1024, 1, C...>();
+}  ///< times 1024
+template <char... C>
+[[nodiscard]] consteval byte_size operator""_MiB() {
+  return detail::literal_size<1024, 2, C...>();
+}  ///< times 2^20
+template <char... C>
+[[nodiscard]] consteval byte_size operator""_GiB() {
+  return detail::literal_size<1024, 3, C...>();
+}  ///< times 2^30
+template <char... C>
+[[nodiscard]] consteval byte_size operator""_TiB() {
+  return detail::literal_size<1024, 4, C...>();
+}  ///< times 2^40
+template <char... C>
+[[nodiscard]] consteval byte_size operator""_PiB() {
+  return detail::literal_size<1024, 5, C...>();
+}  ///< times 2^50
+template <char... C>
+[[nodiscard]] consteval byte_size operator""_EiB() {
+  return detail::literal_size<1024, 6, C...>();
+}  ///< times 2^60
 }  // namespace literals
 
 }  // namespace cairn

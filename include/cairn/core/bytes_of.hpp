@@ -16,11 +16,17 @@ namespace detail {
 
 /// vector<bool>, told by its members: <vector> is half the cost of including cairn.
 template <class T>
-inline constexpr bool is_bit_vector = requires(T& x) { x.flip(); x.capacity(); requires std::is_same_v<typename T::value_type, bool>; };
+inline constexpr bool is_bit_vector = requires(T& x) {
+  x.flip();
+  x.capacity();
+  requires std::is_same_v<typename T::value_type, bool>;
+};
 
 template <class T, class... Seen> [[nodiscard]] consteval bool can_size();
 template <class... T, class... Seen>
-[[nodiscard]] consteval bool can_size_all(types<T...>, types<Seen...>) { return (can_size<std::remove_cvref_t<T>, Seen...>() && ...); }
+[[nodiscard]] consteval bool can_size_all(types<T...>, types<Seen...>) {
+  return (can_size<std::remove_cvref_t<T>, Seen...>() && ...);
+}
 
 /// Whether `bytes_of` can tell; `Seen...` are the types that `T` is a part of.
 template <class T, class... Seen>
@@ -31,7 +37,8 @@ template <class T, class... Seen>
   else if constexpr (std::is_trivially_copyable_v<T>) return true;
   else if constexpr (is_bit_vector<T> || device_range<T>) return told_by_size<T>;
   else if constexpr (std::is_array_v<T>) return can_size<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
-  else if constexpr (element_holder<T> || (optional_like<T> && told_by_has_value<T>)) return can_size_all(types<typename T::value_type>{}, seen{});
+  else if constexpr (element_holder<T> || (optional_like<T> && told_by_has_value<T>))
+    return can_size_all(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return can_size_all(member_types<T>{}, seen{});
   else return false;
 }
@@ -49,11 +56,13 @@ template <class T>
   else return true;
 }
 
-/// Whether `inner` lies within the `size` bytes at `outer`, like the elements of std::array and the text of a short std::string.
+/// Whether `inner` lies within the `size` bytes at `outer`, like the elements of std::array and the text of a short
+/// std::string.
 template <class T>
 [[nodiscard]] constexpr bool lies_within([[maybe_unused]] T const& outer, [[maybe_unused]] void const* inner) noexcept {
   if (std::is_constant_evaluated()) return false;
-  auto const begin = reinterpret_cast<std::uintptr_t>(&reinterpret_cast<unsigned char const&>(outer)), at = reinterpret_cast<std::uintptr_t>(inner);
+  auto const begin = reinterpret_cast<std::uintptr_t>(&reinterpret_cast<unsigned char const&>(outer)),
+             at = reinterpret_cast<std::uintptr_t>(inner);
   return begin <= at && at < begin + sizeof(T);
 }
 
@@ -61,7 +70,10 @@ template <class T>
 template <class T>
 [[nodiscard]] constexpr std::size_t room_of(T const& x) {
   std::size_t const size = std::size_t(x.size());
-  if constexpr (requires { { x.capacity() } -> std::convertible_to<std::size_t>; }) return std::size_t(x.capacity()) > size ? std::size_t(x.capacity()) : size;
+  if constexpr (requires {
+                  { x.capacity() } -> std::convertible_to<std::size_t>;
+                })
+    return std::size_t(x.capacity()) > size ? std::size_t(x.capacity()) : size;
   else return size;
 }
 
@@ -102,15 +114,16 @@ template <class T>
 template <class T>
 concept sized_state = detail::can_size<std::remove_cv_t<T>>();
 
-/// Bytes that `x` holds: sizeof and what its containers have on the heap or in device memory, spare capacity included, which a copy of it
-/// does not take. Refused for classes that show elements and may hold more: those with `data()` and `size()` but no allocator, and those
-/// that add members to a container.
+/// Bytes that `x` holds: sizeof and what its containers have on the heap or in device memory, spare capacity included,
+/// which a copy of it does not take. Refused for classes that show elements and may hold more: those with `data()` and
+/// `size()` but no allocator, and those that add members to a container.
 /// Cost: proportional to the number of containers in it, not of numbers.
 template <class T>
 [[nodiscard]] constexpr std::size_t bytes_of(T const& x) {
   constexpr bool told = sized_state<T>;
   static_assert(told,
-                "cairn: cannot tell how many bytes this state holds; give it a member bytes() or specialise cairn::state_traits with "
+                "cairn: cannot tell how many bytes this state holds; give it a member bytes() or specialise "
+                "cairn::state_traits with "
                 "bytes(state)");
   if constexpr (told) return sizeof(T) + detail::heap_of(x);
   else return 0;

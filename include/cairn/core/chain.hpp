@@ -9,16 +9,17 @@
 
 namespace cairn {
 
-/// L stages 0..L-1 and a loss, stage L. Stage i leads from state i to state i+1; its tape is what its adjoint needs besides state i.
-/// Letters are those of the literature (Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova 2019, section 3). All numbers are >= 0; sizes are
-/// in bytes, times in any one unit, such as nanoseconds. State 0 and its adjoint are the caller's and count for nothing; so does all that
-/// stands through the whole sweep, such as parameters.
+/// L stages 0..L-1 and a loss, stage L. Stage i leads from state i to state i+1; its tape is what its adjoint needs
+/// besides state i. Letters are those of the literature (Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova 2019, section
+/// 3). All numbers are >= 0; sizes are in bytes, times in any one unit, such as nanoseconds. State 0 and its adjoint
+/// are the caller's and count for nothing; so does all that stands through the whole sweep, such as parameters.
 struct chain {
   std::vector<std::int64_t> x;  ///< bytes of state i, 0..L; there are L+1
   std::vector<std::int64_t> g = {};  ///< bytes of the adjoint of state i, 0..L; as `x` where empty
   std::vector<std::int64_t> s;  ///< bytes of the tape of stage i, 0..L-1, its output state i+1 included
   std::vector<std::int64_t> f = {};  ///< bytes that stage i takes while it runs, 0..L-1; none where empty
-  std::vector<std::int64_t> b = {};  ///< bytes that the adjoint of stage i takes while it runs, 0..L, its new adjoint included where that stands beside the old one; none where empty
+  std::vector<std::int64_t> b = {};  ///< bytes that the adjoint of stage i takes while it runs, 0..L, its new adjoint
+                                     ///< included where that stands beside the old one; none where empty
   std::vector<std::int64_t> u;  ///< time of stage i, 0..L-1
   std::vector<std::int64_t> v = {};  ///< time of the adjoint of stage i, 0..L, that of the loss last; none where empty
   bool self_contained_tape = false;  ///< the adjoint of a stage needs its tape alone, and not state i
@@ -35,9 +36,10 @@ struct chain_tier {
   std::vector<std::int64_t> read = {};   ///< time to load state i from there, 0..L; none where empty
 };
 
-/// The actions of plans for chains. Each state and each tape of a chain has a place of its own number, since no two are alike, and
-/// stays there until it is dropped: nothing is live beside them. State i > 0 is at hand while it is kept in memory or tape i-1 lives;
-/// state 0, which is the caller's, always is. In each action `from` is the number of the stage or state; that of the loss is L.
+/// The actions of plans for chains. Each state and each tape of a chain has a place of its own number, since no two are
+/// alike, and stays there until it is dropped: nothing is live beside them. State i > 0 is at hand while it is kept in
+/// memory or tape i-1 lives; state 0, which is the caller's, always is. In each action `from` is the number of the
+/// stage or state; that of the loss is L.
 namespace chain_actions {
 
 /// Run stage i on state i, which stays; state i+1 is made, nothing is recorded.
@@ -60,8 +62,8 @@ namespace chain_actions {
 [[nodiscard]] constexpr action turn(step_index stages) noexcept {
   return {action_kind::turn, tier::memory, content::state, no_slot, stages, stages};
 }
-/// Make the adjoint of state i from that of i+1, tape i and, where tapes are not self-contained, state i; tape i, state i+1 and
-/// adjoint i+1 are forgotten.
+/// Make the adjoint of state i from that of i+1, tape i and, where tapes are not self-contained, state i; tape i, state
+/// i+1 and adjoint i+1 are forgotten.
 [[nodiscard]] constexpr action reverse(step_index i) noexcept {
   return {action_kind::reverse, tier::memory, content::tape, i, i, i + 1};
 }
@@ -78,15 +80,23 @@ namespace chain_actions {
 
 namespace detail {
 
-/// \throws invalid_plan   for lengths that do not match and for negative numbers, and for tapes smaller than the output they hold
+/// \throws invalid_plan   for lengths that do not match and for negative numbers, and for tapes smaller than the output
+///        they hold
 /// \throws overflow_error   where sums could pass 2^62
 inline void check_chain(chain const& c, char const* who) {
   constexpr std::int64_t most = std::int64_t{1} << 62;
-  auto const invalid = [who](char const* problem, std::initializer_list<named_value> values, char const* advice) { throw invalid_plan{who, problem, values, advice}; };
-  if (c.x.empty()) invalid("the chain has no state", {{"sizes in x", std::size_t{0}}}, "give x, the bytes of states 0..L: one for a chain of no stages");
+  auto const invalid = [who](char const* problem, std::initializer_list<named_value> values, char const* advice) {
+    throw invalid_plan{who, problem, values, advice};
+  };
+  if (c.x.empty())
+    invalid("the chain has no state", {{"sizes in x", std::size_t{0}}},
+            "give x, the bytes of states 0..L: one for a chain of no stages");
   std::size_t const stages = c.x.size() - 1;
-  auto const sized = [&](std::vector<std::int64_t> const& list, std::size_t wanted, bool optional, char const* problem) {
-    if (list.size() != wanted && !(optional && list.empty())) invalid(problem, {{"stages", stages}, {"numbers given", list.size()}, {"wanted", wanted}}, "x says how many stages there are: one less than it has numbers");
+  auto const sized = [&](std::vector<std::int64_t> const& list, std::size_t wanted, bool optional,
+                         char const* problem) {
+    if (list.size() != wanted && !(optional && list.empty()))
+      invalid(problem, {{"stages", stages}, {"numbers given", list.size()}, {"wanted", wanted}},
+              "x says how many stages there are: one less than it has numbers");
   };
   sized(c.g, stages + 1, true, "the adjoints' bytes g have another length than x");
   sized(c.s, stages, false, "the tapes' bytes s are not one a stage");
@@ -110,10 +120,15 @@ inline void check_chain(chain const& c, char const* who) {
   times *= wide(stages) + 1;
   add(c.v, times, "a time in v is negative");
   if (bytes > wide(most) || times > wide(most))
-    throw overflow_error{who, "the sums of this chain pass 2^62", {{"all bytes", bytes}, {"stages times all times", times}}, "give times in a larger unit, or sizes in KiB"};
+    throw overflow_error{who,
+                         "the sums of this chain pass 2^62",
+                         {{"all bytes", bytes}, {"stages times all times", times}},
+                         "give times in a larger unit, or sizes in KiB"};
   for (std::size_t i = 0; i < stages; ++i)
     if (c.s[i] < c.x[i + 1])
-      invalid("a tape is smaller than the stage's output, which it holds", {{"stage", i}, {"s", c.s[i]}, {"output's bytes in x", c.x[i + 1]}}, "give s with the output included: what the adjoint needs, and x[i+1]");
+      invalid("a tape is smaller than the stage's output, which it holds",
+              {{"stage", i}, {"s", c.s[i]}, {"output's bytes in x", c.x[i + 1]}},
+              "give s with the output included: what the adjoint needs, and x[i+1]");
 }
 
 }  // namespace detail

@@ -22,8 +22,8 @@ struct device_pointer {
   }
 };
 
-/// `count` elements in device memory that somebody else owns, so that it is no state itself: what a class that owns device memory by raw
-/// pointers hands to `visit_buffers` in its own member of that name.
+/// `count` elements in device memory that somebody else owns, so that it is no state itself: what a class that owns
+/// device memory by raw pointers hands to `visit_buffers` in its own member of that name.
 template <class T>
 struct device_view {
   using value_type = std::remove_const_t<T>;  ///< of its elements

@@ -27,19 +27,21 @@ struct named_value {
   }
 };
 
-/// The base of all errors, in adapters of other libraries too: with the error type of such a library as a second base, std::exception would be a base
-/// twice, and no handler for it would catch them. Holds its texts inside itself, so that throwing one allocates nothing of its own.
-/// `what()` reads "operation: problem (name = value, ...); advice".
+/// The base of all errors, in adapters of other libraries too: with the error type of such a library as a second base,
+/// std::exception would be a base twice, and no handler for it would catch them. Holds its texts inside itself, so that
+/// throwing one allocates nothing of its own. `what()` reads "operation: problem (name = value, ...); advice".
 class error : public std::exception {
  public:
   static constexpr std::size_t most_values = 4;  ///< that an error keeps
 
   /// \param operation  the public name that refuses, with static storage   \param problem  what is wrong
   /// \param values  what was given, the first four are kept   \param advice  what would work, may be empty
-  error(char const* operation, char const* problem, std::initializer_list<named_value> values, char const* advice) noexcept
+  error(char const* operation, char const* problem, std::initializer_list<named_value> values,
+        char const* advice) noexcept
       : error{operation, problem, values.begin(), values.size(), advice} {}
   /// The same with `count` values that lie one behind the other.
-  error(char const* operation, char const* problem, named_value const* values, std::size_t count, char const* advice) noexcept
+  error(char const* operation, char const* problem, named_value const* values, std::size_t count,
+        char const* advice) noexcept
       : operation_{operation} {
     text_.add(operation).add(": ").add(problem);
     char const* before = " (";
@@ -54,7 +56,9 @@ class error : public std::exception {
     text_.add(advice);
   }
 
-  [[nodiscard]] char const* what() const noexcept override { return text_.c_str(); }  ///< "operation: problem (values); advice"
+  [[nodiscard]] char const* what() const noexcept override {
+    return text_.c_str();
+  }  ///< "operation: problem (values); advice"
   /// The public name that refused, for example "cairn::revolve".
   [[nodiscard]] char const* operation() const noexcept { return operation_; }
   /// What would work instead.
@@ -85,7 +89,8 @@ struct parse_error : error { using error::error; };
 struct overflow_error : error { using error::error; };
 /// A schedule that no executor could obey, found by `verify` or while it was obeyed.
 struct invalid_schedule : error { using error::error; };
-/// A call that the object cannot serve in the state it is in, for example a second reverse of a state that cannot be copied.
+/// A call that the object cannot serve in the state it is in, for example a second reverse of a state that cannot be
+/// copied.
 struct invalid_call : error { using error::error; };
 
 /// A device that is not there, is not the right one, or failed; the values hold its number and the runtime's code.
@@ -96,18 +101,21 @@ struct out_of_memory : error { using error::error; };
 /// What a replay check found; steps and states by their numbers.
 struct replay_difference {
   std::int64_t state = 0;       ///< the state that differs from what it was at first
-  std::int64_t first_step = 0;  ///< the first step that can have made the difference; where every step is compared, the one that made it
+  std::int64_t first_step =
+      0;  ///< the first step that can have made the difference; where every step is compared, the one that made it
   std::int64_t last_step = 0;   ///< the last one. Both are `state` where it was brought back, and not run again
-  std::int64_t number = -1;     ///< which floating-point number differs first, in the order of `visit_numbers`; -1 where that is not known
+  std::int64_t number =
+      -1;  ///< which floating-point number differs first, in the order of `visit_numbers`; -1 where that is not known
   double first = 0;             ///< its value at first, where the number is known
   double again = 0;             ///< its value when it came again
 };
 
-/// A state that was run again, or brought back from where it was kept, is not what it was at first: the step reads or changes something that
-/// is not in the state, or a copy is not a whole one. Thrown by sweeps with a `replay_check`.
+/// A state that was run again, or brought back from where it was kept, is not what it was at first: the step reads or
+/// changes something that is not in the state, or a copy is not a whole one. Thrown by sweeps with a `replay_check`.
 struct nondeterminism_error : error {
   /// The usual words, with what `seen` holds as values.
-  nondeterminism_error(char const* operation, char const* problem, replay_difference const& seen, char const* advice) noexcept
+  nondeterminism_error(char const* operation, char const* problem, replay_difference const& seen,
+                       char const* advice) noexcept
       : nondeterminism_error{operation, problem, seen, listed(seen), advice} {}
   replay_difference found;  ///< where, and what
 
@@ -129,7 +137,8 @@ struct nondeterminism_error : error {
     if (seen.number >= 0) values.add("number", seen.number);
     return values;
   }
-  nondeterminism_error(char const* operation, char const* problem, replay_difference const& seen, list const& values, char const* advice) noexcept
+  nondeterminism_error(char const* operation, char const* problem, replay_difference const& seen, list const& values,
+                       char const* advice) noexcept
       : error{operation, problem, values.all, values.count, advice}, found{seen} {}
 };
 

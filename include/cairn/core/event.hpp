@@ -6,14 +6,16 @@
 
 namespace cairn {
 
-/// The part of a sweep that an action belongs to: everything up to the turn, running again what was not kept, and adjoints.
+/// The part of a sweep that an action belongs to: everything up to the turn, running again what was not kept, and
+/// adjoints.
 enum class phase : std::uint8_t { forward, recompute, reverse };
 
 /// Observers are called twice an action, around it.
 enum class moment : std::uint8_t { before, after };
 
 /// One action of a sweep as an observer sees it; good during the call only.
-/// An observer is any callable that takes an `event const&`. What it throws passes through the sweep like a step's own exception.
+/// An observer is any callable that takes an `event const&`. What it throws passes through the sweep like a step's own
+/// exception.
 class event {
  public:
   using clock = std::int64_t (*)();  ///< answers nanoseconds
@@ -40,7 +42,9 @@ class event {
   /// False, and no call, where there is no live state or its bytes cannot be told; see `visit_buffers`.
   template <class F>
   bool each_buffer(F f) const {
-    return source_->visit_live(source_->sweep, [](void* context, void const* bytes, std::size_t size) { (*static_cast<F*>(context))(bytes, size); }, &f);
+    return source_->visit_live(
+        source_->sweep,
+        [](void* context, void const* bytes, std::size_t size) { (*static_cast<F*>(context))(bytes, size); }, &f);
   }
   /// Nanoseconds on the observer's own clock: its static member function `clock_now()`; 0 if it has none.
   [[nodiscard]] std::int64_t now() const { return source_->now != nullptr ? source_->now() : 0; }

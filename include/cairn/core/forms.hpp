@@ -26,7 +26,8 @@ template <class F>
 template <class F>
 [[nodiscard]] constexpr auto with_next(F f) { return detail::tagged<adjoint_form::with_next, F>{std::move(f)}; }
 
-/// One forward step on states S, in one of the three forms, with or without an index; see `checkpointed_while` for steps that return bool.
+/// One forward step on states S, in one of the three forms, with or without an index; see `checkpointed_while` for
+/// steps that return bool.
 template <class F, class S>
 concept step_of = detail::shape_of_step<F, S>().form != step_form::none && !detail::shape_of_step<F, S>().stops;
 /// What takes an adjoint of type Bar from one state to the state before it.
@@ -35,11 +36,13 @@ concept adjoint_of = detail::shape_of_adjoint<F, S, Bar>().form != adjoint_form:
 
 namespace detail {
 
-/// A seed that is a function of the final state. Containers that can be called, as Eigen's matrices can with indices, are values.
+/// A seed that is a function of the final state. Containers that can be called, as Eigen's matrices can with indices,
+/// are values.
 template <class Seed, class S>
 concept seed_function = calls<Seed, S const&> && !range_like<std::remove_cv_t<Seed>>;
 
-/// Converts to what `f()` returns: `optional.emplace(made_by<F>{f})` makes the result in place, without a second object.
+/// Converts to what `f()` returns: `optional.emplace(made_by<F>{f})` makes the result in place, without a second
+/// object.
 template <class F>
 struct made_by {
   F f;
@@ -47,8 +50,8 @@ struct made_by {
 };
 template <class F> made_by(F) -> made_by<F>;
 
-/// `into` holds what `f()` returns, made in place. Classes that can be made from anything at all would be asked to make themselves of the
-/// made_by, which compilers settle differently; for them the result is moved.
+/// `into` holds what `f()` returns, made in place. Classes that can be made from anything at all would be asked to make
+/// themselves of the made_by, which compilers settle differently; for them the result is moved.
 template <class T, class F>
 constexpr void emplace_by(std::optional<T>& into, F&& f) {
   if constexpr (std::is_constructible_v<T, stranger const&>) into.emplace(f());

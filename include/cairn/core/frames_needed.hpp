@@ -1,5 +1,6 @@
 #pragma once
-/// \file frames_needed.hpp  How many states a sweep holds beside its slots: the one formula that plans and executors share.
+/// \file frames_needed.hpp  How many states a sweep holds beside its slots: the one formula that plans and executors
+/// share.
 #include <cstdint>
 #include <cairn/core/action.hpp>
 
@@ -16,18 +17,21 @@ struct sweep_form {
   adjoint_form adjoint = adjoint_form::one_step;  ///< how the adjoint is written
   bool adjoint_by_value = false;  ///< `bar0 = adjoint(x, bar1, i)`: two adjoints at once
   bool keeps_run = false;         ///< `checkpointed_loop`, which keeps the final state to the end; not `gradient`
-  bool snapshots = false;         ///< the state is an object that stays where it is: frames hold snapshots of it, one beside the slots
+  bool snapshots =
+      false;  ///< the state is an object that stays where it is: frames hold snapshots of it, one beside the slots
 };
 
-/// Whether a kept run holds the initial state beside the plan's slots, because these may not hold it to the end or there are none.
+/// Whether a kept run holds the initial state beside the plan's slots, because these may not hold it to the end or
+/// there are none.
 template <schedule P>
 [[nodiscard]] constexpr bool initial_stands_apart(P const& plan) {
   return initial_is_free(plan) || tapes_of(plan) > 0 || plan.slots() == 0;
 }
 
 /// Frames beyond the plan's slots that a sweep may need at once, for a store in memory, where a checkpoint is a frame.
-/// With spare = 0 for in-place steps and 1 for the others, which read one frame and write the next: at the turn live and
-/// final state (+ spare where a leaf is longer than one step); on the way back 1 + spare, + 1 for x1, + 1 for a final state that stays.
+/// With spare = 0 for in-place steps and 1 for the others, which read one frame and write the next: at the turn live
+/// and final state (+ spare where a leaf is longer than one step); on the way back 1 + spare, + 1 for x1, + 1 for a
+/// final state that stays.
 /// \param leaf  the most steps that one `reverse` takes, >= 1
 [[nodiscard]] constexpr slot_index working_frames(sweep_form form, step_index leaf) noexcept {
   if (form.snapshots) return 1;
@@ -40,7 +44,8 @@ template <schedule P>
 /// Calls of the user's step (or of its `record`) in one sweep that does what `counts` says.
 /// An adjoint that records runs each step once more, unless a tape of it was kept; the others run only the turn.
 [[nodiscard]] constexpr wide step_calls(schedule_counts const& counts, adjoint_form form) noexcept {
-  return counts.advances + counts.recorded + (form == adjoint_form::recorded ? counts.reversals - counts.taped : counts.turned);
+  return counts.advances + counts.recorded +
+         (form == adjoint_form::recorded ? counts.reversals - counts.taped : counts.turned);
 }
 
 }  // namespace cairn

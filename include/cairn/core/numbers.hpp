@@ -14,11 +14,14 @@ struct any_number_visitor {
   void operator()(T*, std::size_t) const;
 };
 template <class T>
-concept traited_numbers = requires(T& x, any_number_visitor& f) { state_traits<std::remove_const_t<T>>::visit_numbers(x, f); };
+concept traited_numbers = requires(T& x, any_number_visitor& f) {
+  state_traits<std::remove_const_t<T>>::visit_numbers(x, f);
+};
 template <class T>
 concept member_numbers = requires(T& x, any_number_visitor& f) { x.visit_numbers(f); };
 
-/// A generator or a distribution of random numbers, as the header random has them: it moves a state on, but nothing is differentiated in it.
+/// A generator or a distribution of random numbers, as the header random has them: it moves a state on, but nothing is
+/// differentiated in it.
 template <class T>
 concept random_source = requires(T& x) {
   typename T::result_type;
@@ -35,18 +38,22 @@ concept random_source = requires(T& x) {
 
 template <class T, class... Seen> [[nodiscard]] consteval bool can_list();
 template <class... T, class... Seen>
-[[nodiscard]] consteval bool can_list_all(types<T...>, types<Seen...>) { return (can_list<std::remove_const_t<T>, Seen...>() && ...); }
+[[nodiscard]] consteval bool can_list_all(types<T...>, types<Seen...>) {
+  return (can_list<std::remove_const_t<T>, Seen...>() && ...);
+}
 /// Whether `visit_numbers` can; `Seen...` are the types that `T` is a part of.
 template <class T, class... Seen>
 [[nodiscard]] consteval bool can_list() {
   using seen = types<Seen..., T>;
   if constexpr (is_one_of<T, Seen...>) return true;
-  else if constexpr (traited_numbers<T> || member_numbers<T> || number<T> || is_bit_vector<T> || random_source<T>) return true;
+  else if constexpr (traited_numbers<T> || member_numbers<T> || number<T> || is_bit_vector<T> || random_source<T>)
+    return true;
   else if constexpr (says_on_device<T> || device_range<T>) return false;
   else if constexpr (std::is_array_v<T>) return can_list<std::remove_cv_t<std::remove_all_extents_t<T>>>();
   else if constexpr (!std::is_class_v<T> || variant_like<T>) return false;
   else if constexpr (complex_like<T>) return can_list<typename T::value_type>();
-  else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>) return can_list_all(types<typename T::value_type>{}, seen{});
+  else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>)
+    return can_list_all(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return can_list_all(member_types<T>{}, seen{});
   else return false;
 }
@@ -63,7 +70,8 @@ constexpr void list_numbers(X& x, F& f) {
   else if constexpr (number<T> || is_bit_vector<T> || random_source<T>) return;
   else if constexpr (complex_like<T>) {
     using half = std::conditional_t<std::is_const_v<X>, typename T::value_type const, typename T::value_type>;
-    if constexpr (std::is_floating_point_v<half>) f(&reinterpret_cast<half*>(&x)[0], std::size_t{2});  // as the standard lays it out
+    if constexpr (std::is_floating_point_v<half>)
+      f(&reinterpret_cast<half*>(&x)[0], std::size_t{2});  // as the standard lays it out
   }
   else if constexpr (floating_elements<T>) f(x.data(), std::size_t(x.size()));
   else if constexpr (optional_like<T>) {
@@ -78,19 +86,22 @@ constexpr void list_numbers(X& x, F& f) {
 template <class T>
 concept numbered = detail::can_list<std::remove_const_t<T>>();
 
-/// Calls f(T*, std::size_t) for each run of floating-point numbers of x, in a fixed order; T is float, double or long double, const for
-/// a const x, and a complex number is two. Integers, enumerations, bools, and the generators and distributions of the header random are passed
-/// over: nothing is differentiated in them.
-/// A type that cannot be taken apart, or of which only a part is differentiated, has a member `visit_numbers(f)`, for itself and for const,
-/// or `state_traits<T>::visit_numbers(x, f)`, each of which calls f(T*, std::size_t) for the runs that count, in the same order every time.
+/// Calls f(T*, std::size_t) for each run of floating-point numbers of x, in a fixed order; T is float, double or long
+/// double, const for a const x, and a complex number is two. Integers, enumerations, bools, and the generators and
+/// distributions of the header random are passed over: nothing is differentiated in them.
+/// A type that cannot be taken apart, or of which only a part is differentiated, has a member `visit_numbers(f)`, for
+/// itself and for const, or `state_traits<T>::visit_numbers(x, f)`, each of which calls f(T*, std::size_t) for the runs
+/// that count, in the same order every time.
 template <class T, class F>
 constexpr void visit_numbers(T& x, F&& f) {
   constexpr bool told = numbered<T>, reached = told || !detail::on_device<std::remove_const_t<T>>();
   static_assert(reached,
-                "cairn: numbers of this type lie in device memory, where host code cannot read or vary them; use a type whose numbers lie "
+                "cairn: numbers of this type lie in device memory, where host code cannot read or vary them; use a "
+                "type whose numbers lie "
                 "in host memory");
   static_assert(told || !reached,
-                "cairn: cannot tell which floating-point numbers this type is made of; give it a member visit_numbers(f) or specialise "
+                "cairn: cannot tell which floating-point numbers this type is made of; give it a member "
+                "visit_numbers(f) or specialise "
                 "cairn::state_traits with visit_numbers(x, f)");
   if constexpr (told) detail::list_numbers(x, f);
 }

@@ -1,5 +1,6 @@
 #pragma once
-/// \file operation_graph.hpp  A graph of operations, such as a network with skip connections: what each makes, takes and reads.
+/// \file operation_graph.hpp  A graph of operations, such as a network with skip connections: what each makes, takes
+/// and reads.
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -10,29 +11,35 @@
 
 namespace cairn {
 
-/// One operation and the adjoint of its value. Numbers are >= 0; sizes are in bytes, times in any one unit, such as nanoseconds.
+/// One operation and the adjoint of its value. Numbers are >= 0; sizes are in bytes, times in any one unit, such as
+/// nanoseconds.
 struct graph_operation {
-  std::vector<step_index> inputs = {};  ///< operations whose values it reads, each before it in the order; one named twice is read once
+  std::vector<step_index> inputs =
+      {};  ///< operations whose values it reads, each before it in the order; one named twice is read once
   std::int64_t bytes = 0;               ///< of its value
   std::int64_t time = 0;                ///< to run it
   std::int64_t work = 0;                ///< bytes it takes while it runs, beside its inputs and its value
   std::int64_t adjoint_bytes = -1;      ///< of the adjoint of its value; as many as the value has where -1
   std::int64_t adjoint_time = 0;        ///< to run its adjoint
   std::int64_t adjoint_work = 0;        ///< bytes its adjoint takes while it runs, beside values and adjoints
-  bool adjoint_needs_inputs = true;     ///< its adjoint reads the values of its inputs, as that of a product does and that of a sum does not
-  bool adjoint_needs_output = true;     ///< its adjoint reads its own value, as that of a softmax does and that of a convolution does not
+  bool adjoint_needs_inputs =
+      true;  ///< its adjoint reads the values of its inputs, as that of a product does and that of a sum does not
+  bool adjoint_needs_output =
+      true;  ///< its adjoint reads its own value, as that of a softmax does and that of a convolution does not
   friend bool operator==(graph_operation const&, graph_operation const&) = default;
 };
 
-/// n operations 0..n-1 in an order in which they can run, and a loss. Value v is what operation v makes. What the caller owns counts for
-/// nothing and is always there: the inputs of the graph, which are not listed, their adjoints, and parameters.
+/// n operations 0..n-1 in an order in which they can run, and a loss. Value v is what operation v makes. What the
+/// caller owns counts for nothing and is always there: the inputs of the graph, which are not listed, their adjoints,
+/// and parameters.
 ///
-/// A sweep starts with no value and no adjoint. Forward, operation v runs while the values of its inputs are kept, and makes value v; it may
-/// run as often as one likes until its adjoint has run. The loss reads the values in `outputs` and makes their adjoints. Then the adjoints of
-/// operations n-1..0 run, in this order and once each: that of v reads what its two flags say, and the adjoint of value v; it makes the
-/// adjoints of its inputs that are not there yet and adds to the others; after it value v and its adjoint are forgotten. The bytes at a
-/// moment are those of kept values, of adjoints that are there, and of the work that runs; while v runs, value v counts, and while its
-/// adjoint runs, all that it reads and makes.
+/// A sweep starts with no value and no adjoint. Forward, operation v runs while the values of its inputs are kept, and
+/// makes value v; it may run as often as one likes until its adjoint has run. The loss reads the values in `outputs`
+/// and makes their adjoints. Then the adjoints of operations n-1..0 run, in this order and once each: that of v reads
+/// what its two flags say, and the adjoint of value v; it makes the adjoints of its inputs that are not there yet and
+/// adds to the others; after it value v and its adjoint are forgotten. The bytes at a moment are those of kept values,
+/// of adjoints that are there, and of the work that runs; while v runs, value v counts, and while its adjoint runs, all
+/// that it reads and makes.
 struct operation_graph {
   std::vector<graph_operation> operations;  ///< 0..n-1; there may be none
   std::vector<step_index> outputs = {};     ///< values that the loss reads; those that no operation reads where empty
@@ -43,8 +50,9 @@ struct operation_graph {
   friend bool operator==(operation_graph const&, operation_graph const&) = default;
 };
 
-/// The actions of plans for graphs. Each value has a place of its own number and stays there until it is dropped; nothing is live, and
-/// adjoints read values and no tapes. In each action `from` is the number of the operation; that of the loss is n.
+/// The actions of plans for graphs. Each value has a place of its own number and stays there until it is dropped;
+/// nothing is live, and adjoints read values and no tapes. In each action `from` is the number of the operation; that
+/// of the loss is n.
 namespace graph_actions {
 
 /// Run operation v on the values of its inputs, which stay, and keep value v.
@@ -52,7 +60,9 @@ namespace graph_actions {
   return {action_kind::advance, tier::memory, content::state, v, v, v + 1};
 }
 /// Forget value v.
-[[nodiscard]] constexpr action drop(step_index v) noexcept { return {action_kind::drop, tier::memory, content::state, v, v, 0}; }
+[[nodiscard]] constexpr action drop(step_index v) noexcept {
+  return {action_kind::drop, tier::memory, content::state, v, v, 0};
+}
 /// The loss: make the adjoints of the outputs from their values, which stay.
 [[nodiscard]] constexpr action turn(step_index operations) noexcept {
   return {action_kind::turn, tier::memory, content::state, no_slot, operations, operations};
@@ -66,7 +76,8 @@ namespace graph_actions {
 
 namespace detail {
 
-/// \throws invalid_plan   for inputs that do not come before their reader, for outputs that are not there, for values that nobody reads, and for negative numbers
+/// \throws invalid_plan   for inputs that do not come before their reader, for outputs that are not there, for values
+///        that nobody reads, and for negative numbers
 /// \throws overflow_error   where sums could pass 2^62
 inline void check_graph(operation_graph const& graph, char const* who) {
   constexpr std::int64_t most = std::int64_t{1} << 62;
@@ -78,26 +89,39 @@ inline void check_graph(operation_graph const& graph, char const* who) {
     graph_operation const& of = graph.operations[v];
     for (step_index const input : of.inputs) {
       if (input < 0 || input >= step_index(v))
-        throw invalid_plan{who, "an operation reads a value that is not made before it", {{"operation", v}, {"input", input}, {"operations", count}},
+        throw invalid_plan{who,
+                           "an operation reads a value that is not made before it",
+                           {{"operation", v}, {"input", input}, {"operations", count}},
                            "list operations in an order in which they can run; inputs of the graph are not listed"};
       read[std::size_t(input)] = 1;
     }
     for (std::int64_t const size : {of.bytes, of.work, of.adjoint_work}) {
-      if (size < 0) throw invalid_plan{who, "an operation has a negative size", {{"operation", v}, {"value", size}}, wanted};
+      if (size < 0)
+        throw invalid_plan{who, "an operation has a negative size", {{"operation", v}, {"value", size}}, wanted};
       bytes += wide(size);
     }
-    if (of.adjoint_bytes < -1) throw invalid_plan{who, "an adjoint has a negative size", {{"operation", v}, {"value", of.adjoint_bytes}}, "give 0 or more, or -1 for the size of the value"};
+    if (of.adjoint_bytes < -1)
+      throw invalid_plan{who,
+                         "an adjoint has a negative size",
+                         {{"operation", v}, {"value", of.adjoint_bytes}},
+                         "give 0 or more, or -1 for the size of the value"};
     bytes += wide(of.adjoint_bytes < 0 ? of.bytes : of.adjoint_bytes);
     for (std::int64_t const time : {of.time, of.adjoint_time})
-      if (time < 0) throw invalid_plan{who, "an operation has a negative time", {{"operation", v}, {"value", time}}, wanted};
+      if (time < 0)
+        throw invalid_plan{who, "an operation has a negative time", {{"operation", v}, {"value", time}}, wanted};
     times += wide(of.time);
     adjoint_times += wide(of.adjoint_time);
   }
-  if (graph.loss_work < 0 || graph.loss_time < 0) throw invalid_plan{who, "the loss has a negative size or time", {{"work", graph.loss_work}, {"time", graph.loss_time}}, wanted};
+  if (graph.loss_work < 0 || graph.loss_time < 0)
+    throw invalid_plan{
+        who, "the loss has a negative size or time", {{"work", graph.loss_work}, {"time", graph.loss_time}}, wanted};
   bytes += wide(graph.loss_work);
   times = times * (wide(count) + 1) + adjoint_times + wide(graph.loss_time);
   if (bytes > wide(most) || times > wide(most))
-    throw overflow_error{who, "the sums of this graph pass 2^62", {{"all bytes", bytes}, {"operations times all times", times}}, "give times in a larger unit, or sizes in KiB"};
+    throw overflow_error{who,
+                         "the sums of this graph pass 2^62",
+                         {{"all bytes", bytes}, {"operations times all times", times}},
+                         "give times in a larger unit, or sizes in KiB"};
   for (step_index const output : graph.outputs) {
     if (output < 0 || output >= step_index(count))
       throw invalid_plan{who, "an output is no operation of the graph", {{"output", output}, {"operations", count}},
@@ -105,7 +129,9 @@ inline void check_graph(operation_graph const& graph, char const* who) {
     read[std::size_t(output)] = 1;
   }
   for (std::size_t v = 0; v < count && !graph.outputs.empty(); ++v)
-    if (!read[v]) throw invalid_plan{who, "nobody reads this value", {{"operation", v}}, "leave the operation out, or name it among the outputs"};
+    if (!read[v])
+      throw invalid_plan{
+          who, "nobody reads this value", {{"operation", v}}, "leave the operation out, or name it among the outputs"};
 }
 
 }  // namespace detail

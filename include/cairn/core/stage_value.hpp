@@ -22,7 +22,9 @@ struct type_facts {
 using type_mark = type_facts const*;
 template <class T>
 bool visit_bytes(void const* value, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) {
-  if constexpr (buffered<T>) visit_buffers(*static_cast<T const*>(value), [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
+  if constexpr (buffered<T>)
+    visit_buffers(*static_cast<T const*>(value),
+                  [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
   return buffered<T>;
 }
 template <class T> inline constexpr type_facts facts_of_type{&visit_bytes<T>, hashable<T>};
@@ -30,12 +32,16 @@ template <class T>
 [[nodiscard]] constexpr type_mark mark_of() noexcept { return &facts_of_type<T>; }
 
 [[noreturn]] inline void refuse_type() {
-  throw invalid_call{"cairn::stage_value", "a value of another type is asked for, or there is none", {}, "ask for the type that the stage gives, without const and &"};
+  throw invalid_call{"cairn::stage_value",
+                     "a value of another type is asked for, or there is none",
+                     {},
+                     "ask for the type that the stage gives, without const and &"};
 }
 
 }  // namespace detail
 
-/// A value of any type that is seen and not owned, such as a state that a chain of `any_stage` hands to a seed; good during the call.
+/// A value of any type that is seen and not owned, such as a state that a chain of `any_stage` hands to a seed; good
+/// during the call.
 class stage_view {
  public:
   stage_view() = default;  ///< of nothing
@@ -89,17 +95,20 @@ class stage_value {
   template <class T>
     requires(!std::is_same_v<std::remove_cvref_t<T>, stage_value>)
   explicit stage_value(T&& value) : stage_value{made_by([&] { return detail::taken(std::forward<T>(value)); })} {}
-  stage_value(stage_value&& other) noexcept : held_{std::exchange(other.held_, nullptr)} {}  ///< takes what `other` holds
-  stage_value& operator=(stage_value&& other) noexcept {  ///< takes what `other` holds
-    stage_value taken{std::move(other)};
-    std::swap(held_, taken.held_);
-    return *this;
+    stage_value(stage_value&& other) noexcept
+        : held_{std::exchange(other.held_, nullptr)} {}     ///< takes what `other` holds
+    stage_value& operator=(stage_value&& other) noexcept {  ///< takes what `other` holds
+      stage_value taken{std::move(other)};
+      std::swap(held_, taken.held_);
+      return *this;
   }
   ~stage_value() { delete held_; }
 
   /// Holds what `make()` returns, made in place.
   template <class Make>
-  [[nodiscard]] static stage_value made_by(Make make) { return stage_value{static_cast<holder*>(new holder_of<decltype(make())>(make))}; }
+  [[nodiscard]] static stage_value made_by(Make make) {
+    return stage_value{static_cast<holder*>(new holder_of<decltype(make())>(make))};
+  }
 
   /// The value, for those who only look.
   [[nodiscard]] stage_view view() const noexcept { return held_ != nullptr ? held_->view() : stage_view{}; }

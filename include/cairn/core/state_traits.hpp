@@ -13,7 +13,8 @@ namespace cairn {
 
 /// A state whose copy is a checkpoint.
 template <class T>
-concept copied_state = !detail::shallow<T> && (detail::traited_copy<T> ? std::movable<T> && std::default_initializable<T> : std::copyable<T>);
+concept copied_state = !detail::shallow<T> &&
+                       (detail::traited_copy<T> ? std::movable<T> && std::default_initializable<T> : std::copyable<T>);
 namespace detail {
 template <class T>
 struct snapshot_of { using type = void; };
@@ -22,26 +23,31 @@ struct snapshot_of<T> { using type = std::remove_cvref_t<decltype(state_traits<T
 template <class T>
   requires(!traited_save<T> && member_save<T>)
 struct snapshot_of<T> { using type = std::remove_cvref_t<decltype(std::declval<T const&>().save())>; };
-/// What `save()` hands out would be one with what the object goes on to change. Of a snapshot that cannot be copied there is one owner.
-template <class T, class Snapshot = typename snapshot_of<T>::type>
-concept shares_snapshot = !std::is_void_v<Snapshot> && shallow<Snapshot> && (std::copyable<Snapshot> || traited_copy<Snapshot> || why_shared<Snapshot>() == sharing::expression);
+/// What `save()` hands out would be one with what the object goes on to change. Of a snapshot that cannot be copied
+/// there is one owner.
+  template <class T, class Snapshot = typename snapshot_of<T>::type>
+  concept shares_snapshot =
+      !std::is_void_v<Snapshot> && shallow<Snapshot> &&
+      (std::copyable<Snapshot> || traited_copy<Snapshot> || why_shared<Snapshot>() == sharing::expression);
 }  // namespace detail
 
 /// A state that stays where it is, like a solver object, and hands out snapshots.
 template <class T>
-concept saved_state = !copied_state<T> && (detail::traited_save<T> || detail::member_save<T>) && !detail::shares_snapshot<T>;
+concept saved_state =
+    !copied_state<T> && (detail::traited_save<T> || detail::member_save<T>)&&!detail::shares_snapshot<T>;
 /// What a loop can be run on: a state that can be copied, or one that hands out snapshots.
 template <class T>
 concept state = copied_state<T> || saved_state<T>;
 
-/// `into` becomes a deep copy of `from`, in its own memory where that fits: by `state_traits<T>::copy`, part by part where a part has
-/// that, else by `=`.
+/// `into` becomes a deep copy of `from`, in its own memory where that fits: by `state_traits<T>::copy`, part by part
+/// where a part has that, else by `=`.
 template <class T>
 constexpr void copy_state(T const& from, T& into) {
   constexpr bool owns = !detail::shallow<T>;
-  static_assert(owns,
-                "cairn: a copy would share its data with the original; use an owning type or specialise cairn::state_traits with "
-                "copy(from, into)");
+  static_assert(
+      owns,
+      "cairn: a copy would share its data with the original; use an owning type or specialise cairn::state_traits with "
+      "copy(from, into)");
   if constexpr (!owns) return;
   else if constexpr (!detail::traited_copy<T>) into = from;
   else if constexpr (detail::traited_copy_itself<T>) state_traits<T>::copy(from, into);

@@ -7,7 +7,8 @@ namespace cairn {
 /// Sizes of the values of a sweep in bytes, heap included; see `bytes_of`. Where they grow on the way: of the largest.
 struct sweep_sizes {
   wide state = 0;  ///< one state
-  wide state_inline = 0;  ///< of these, sizeof(State): frames that are never used hold these alone; 0 counts them as whole states
+  wide state_inline =
+      0;  ///< of these, sizeof(State): frames that are never used hold these alone; 0 counts them as whole states
   wide initial = 0;       ///< the caller's own initial state
   wide adjoint = 0;  ///< one adjoint
   wide tape = 0;          ///< what one adjoint call, or one `record`, holds beside its adjoint
@@ -20,7 +21,8 @@ struct sweep_needs {
   slot_index peak_slots = 0;  ///< that it fills at once
   slot_index tapes = 0;  ///< tapes that it keeps at once
   step_index leaf = 1;  ///< the most steps of one `reverse`
-  bool initial_apart = false;  ///< kept runs, and sweeps of objects, hold state 0 beside the slots: see `initial_stands_apart`
+  bool initial_apart =
+      false;  ///< kept runs, and sweeps of objects, hold state 0 beside the slots: see `initial_stands_apart`
   wide table = 0;              ///< bytes of one cursor
   bool calls_adjoint = true;   ///< there are steps to be reversed
   wide shared_table = 0;       ///< bytes of tables that the plan, its copies and its cursors share
@@ -49,23 +51,26 @@ inline constexpr wide bytes_a_frame = 24, bytes_a_slot = 8, bytes_a_remembered_s
 [[nodiscard]] constexpr slot_index frames_reserved(sweep_needs const& needs, sweep_form form) noexcept {
   sweep_form at_most = form;
   if (form.keeps_run) at_most.adjoint = adjoint_form::with_next;  // the loop runs before its adjoint is known
-  return needs.slots + working_frames(at_most, needs.leaf) + ((form.keeps_run || form.snapshots) && needs.initial_apart ? 1 : 0);
+  return needs.slots + working_frames(at_most, needs.leaf) +
+         ((form.keeps_run || form.snapshots) && needs.initial_apart ? 1 : 0);
 }
 
-/// States that stand at once at the peak of a sweep over a store in memory, or one or two more: a plan need not fill its slots at the
-/// moment when the most frames are at work.
+/// States that stand at once at the peak of a sweep over a store in memory, or one or two more: a plan need not fill
+/// its slots at the moment when the most frames are at work.
 [[nodiscard]] constexpr slot_index most_states(sweep_needs const& needs, sweep_form form) noexcept {
-  return needs.peak_slots + working_frames(form, needs.leaf) + ((form.keeps_run || form.snapshots) && needs.initial_apart ? 1 : 0);
+  return needs.peak_slots + working_frames(form, needs.leaf) +
+         ((form.keeps_run || form.snapshots) && needs.initial_apart ? 1 : 0);
 }
 
 /// What a sweep over a store in memory holds, by what it is for.
 /// \param standing  states at once   \param tapes  tapes at once, that of the adjoint call included
-[[nodiscard]] constexpr sweep_parts sweep_parts_of(sweep_needs const& needs, sweep_form form, sweep_sizes const& sizes, slot_index standing,
-                                                   wide tapes) noexcept {
+[[nodiscard]] constexpr sweep_parts sweep_parts_of(sweep_needs const& needs, sweep_form form, sweep_sizes const& sizes,
+                                                   slot_index standing, wide tapes) noexcept {
   wide const reserved = wide(frames_reserved(needs, form));
   sweep_parts parts;
   parts.states = reserved * sizes.state_inline + wide(standing) * (sizes.state - sizes.state_inline);
-  parts.tables = reserved * detail::bytes_a_frame + wide(needs.slots) * (detail::bytes_a_slot + (form.keeps_run ? detail::bytes_a_remembered_slot : 0)) +
+  parts.tables = reserved * detail::bytes_a_frame +
+                 wide(needs.slots) * (detail::bytes_a_slot + (form.keeps_run ? detail::bytes_a_remembered_slot : 0)) +
                  needs.table * (form.keeps_run ? 2 : 1) + needs.shared_table + needs.hashes;
   if (needs.tapes > 0 && form.adjoint == adjoint_form::recorded) parts.tables += detail::bytes_of_tape_slots;
   parts.adjoints = sizes.adjoint * (form.adjoint_by_value && needs.calls_adjoint ? 2 : 1);
@@ -74,9 +79,11 @@ inline constexpr wide bytes_a_frame = 24, bytes_a_slot = 8, bytes_a_remembered_s
   return parts;
 }
 
-/// Bytes of everything at the peak of a sweep over a store in memory: states, adjoint, tapes, tables, and the caller's initial state.
+/// Bytes of everything at the peak of a sweep over a store in memory: states, adjoint, tapes, tables, and the caller's
+/// initial state.
 /// \param standing  states at once at the peak; with `most_states` the sum is an upper bound
-[[nodiscard]] constexpr wide sweep_bytes(sweep_needs const& needs, sweep_form form, sweep_sizes const& sizes, slot_index standing) noexcept {
+[[nodiscard]] constexpr wide sweep_bytes(sweep_needs const& needs, sweep_form form, sweep_sizes const& sizes,
+                                         slot_index standing) noexcept {
   return sweep_parts_of(needs, form, sizes, standing, wide(needs.tapes) + (needs.calls_adjoint ? 1 : 0)).total();
 }
 

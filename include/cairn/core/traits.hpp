@@ -10,16 +10,19 @@
 namespace cairn {
 
 /// Specialise for types you do not own. Members, all static, each optional, and each ahead of the type's own:
-/// - `copy(from, into)`: into becomes a deep copy of from; needs a default constructor, since a new state is made by it and then copied into.
+/// - `copy(from, into)`: into becomes a deep copy of from; needs a default constructor, since a new state is made by it
+///   and then copied into.
 ///   Asked for every copy that cairn makes of such a value, of a seed and of a parameter by value, too
 /// - `save(state) -> snapshot` with `restore(state, snapshot)`: for objects that cannot be copied
 /// - `bytes(state) -> std::size_t`: sizeof and everything on the heap, spare capacity included
-/// - `visit_buffers(state, f)`: f(void*, std::size_t) for each run of plain bytes, void const* for a const state; see `visit_buffers`
-/// - `in_device_memory = true`: runs of it lie in device memory; f(device_pointer<void>, std::size_t) takes these, void const for a const state
+/// - `visit_buffers(state, f)`: f(void*, std::size_t) for each run of plain bytes, void const* for a const state; see
+///   `visit_buffers`
+/// - `in_device_memory = true`: runs of it lie in device memory; f(device_pointer<void>, std::size_t) takes these, void
+///   const for a const state
 /// - `visit_numbers(state, f)`: f(T*, std::size_t) for each run of floating-point numbers; see `visit_numbers`
-/// Structs with bit-fields, packed members or unions cannot be taken apart: they need `copy`, `bytes` and `visit_buffers` from here.
-/// A type you own has `save()`, `restore(snapshot)`, `bytes()`, `visit_buffers(f)`, `in_device_memory` and `visit_numbers(f)` as members
-/// instead, and copies by `=`.
+/// Structs with bit-fields, packed members or unions cannot be taken apart: they need `copy`, `bytes` and
+/// `visit_buffers` from here. A type you own has `save()`, `restore(snapshot)`, `bytes()`, `visit_buffers(f)`,
+/// `in_device_memory` and `visit_numbers(f)` as members instead, and copies by `=`.
 template <class T>
 struct state_traits {};
 
@@ -47,7 +50,10 @@ template <class T>
 concept member_buffers = requires(T& x, any_visitor& f) { x.visit_buffers(f); };
 /// What they hand out is not all in host memory.
 template <class T>
-concept says_on_device = requires { requires bool(state_traits<T>::in_device_memory); } || requires { requires bool(T::in_device_memory); };
+concept says_on_device = requires {
+  requires bool(state_traits<T>::in_device_memory);
+}
+|| requires { requires bool(T::in_device_memory); };
 
 template <class T, class... All> inline constexpr bool is_one_of = (std::is_same_v<T, All> || ...);
 
@@ -62,15 +68,25 @@ template <class T>
 concept optional_like = requires(T& x) { x.has_value(); x.reset(); *x; typename T::value_type; };
 /// A container or another range with members of one type.
 template <class T>
-concept range_like = requires(T& x) { x.begin(); x.end(); typename T::value_type; } || requires(T& x) { x.data(); x.size(); typename T::value_type; };
+concept range_like = requires(T& x) {
+  x.begin();
+  x.end();
+  typename T::value_type;
+}
+|| requires(T& x) {
+  x.data();
+  x.size();
+  typename T::value_type;
+};
 /// A range whose elements lie one after the other.
 template <class T>
 concept contiguous = range_like<T> && requires(T& x) {
   { x.data() } -> std::convertible_to<typename T::value_type const*>;
   { x.size() } -> std::convertible_to<std::size_t>;
 };
-/// A range that lies in one piece in memory that only a device is sure to reach: it says so, or its `data()` is an object with `get()` that
-/// does not convert to a pointer, as that of thrust::device_vector and thrust::universal_vector.
+/// A range that lies in one piece in memory that only a device is sure to reach: it says so, or its `data()` is an
+/// object with `get()` that does not convert to a pointer, as that of thrust::device_vector and
+/// thrust::universal_vector.
 template <class T>
 concept device_range = (contiguous<T> && says_on_device<T>) || requires(T& x) {
   typename T::value_type;

@@ -53,7 +53,9 @@ class checkpoint_view {
   /// \throws invalid_call if there is no checkpoint at `position`
   [[nodiscard]] State const& at(step_index position) const {
     if (State const* const found = find(position)) return *found;
-    throw invalid_call{"cairn::checkpoints", "there is no checkpoint at this position", {{"position", position}, {"checkpoints", all_.size()}},
+    throw invalid_call{"cairn::checkpoints",
+                       "there is no checkpoint at this position",
+                       {{"position", position}, {"checkpoints", all_.size()}},
                        "iterate over the view for the positions there are, or call run.at(i) to have any state"};
   }
 

@@ -49,13 +49,15 @@ template <class P, class Count, class Seed, class Adjoint, class S>
 
 template <class Step, class X0, class Seed>
 auto refuse_gradient() {
-  return refuse<typename refused_bar<Seed, typename refused_state<std::remove_cvref_t<Step>, std::remove_cvref_t<X0>>::type>::type>();
+  return refuse<typename refused_bar<
+      Seed, typename refused_state<std::remove_cvref_t<Step>, std::remove_cvref_t<X0>>::type>::type>();
 }
 
 /// The frames that a sweep needs; the initial state stands apart from the slots where these may not hold it to the end.
 template <class State, class Store, class Plan>
 [[nodiscard]] sweep_setup setup_for(Plan const& plan, sweep_form form) {
-  bool const apart = may_lose<Store> || (copied_state<State> ? initial_stands_apart(plan) || !keeps_frames<Store> : initial_is_free(plan) || tapes_of(plan) > 0);
+  bool const apart = may_lose<Store> || (copied_state<State> ? initial_stands_apart(plan) || !keeps_frames<Store>
+                                                             : initial_is_free(plan) || tapes_of(plan) > 0);
   bool const pinned = apart && (form.keeps_run || !copied_state<State>);
   form.snapshots = !copied_state<State>;
   slot_index const least = working_frames(form, plan.leaf());
@@ -66,26 +68,32 @@ template <class State, class Store, class Plan>
 
 template <class State, class Bar, class Seed>
 void fill_bar(std::optional<Bar>& bar, Seed&& seed, State const& final_state) {
-  if constexpr (seed_function<std::remove_reference_t<Seed>, State>) emplace_by(bar, [&] { return taken_out_by([&]() -> decltype(auto) { return call_lending(seed, final_state); }); });
+  if constexpr (seed_function<std::remove_reference_t<Seed>, State>)
+    emplace_by(bar, [&] { return taken_out_by([&]() -> decltype(auto) { return call_lending(seed, final_state); }); });
   else emplace_by(bar, [&] { return taken(std::forward<Seed>(seed)); });
 }
 
-template <class State, class Bar, class Plan, class Step, class X0, class Seed, class Adjoint, class Engine, class Observer>
+template <class State, class Bar, class Plan, class Step, class X0, class Seed, class Adjoint, class Engine,
+          class Observer>
 Bar one_sweep(Engine& run, Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Observer& observer) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   sweep_form const form{shape_of_step<Step, State>().form, shape.form};
   using way_back = reversal<State, Step, Adjoint, Bar, true>;
-  check_adjoint_fits("cairn::gradient", plan.leaf(), tapes_of(plan), shape.form, tapes_restart(plan), way_back::can_restart);
+  check_adjoint_fits("cairn::gradient", plan.leaf(), tapes_of(plan), shape.form, tapes_restart(plan),
+                     way_back::can_restart);
   in_use const mark{run.busy, "cairn::gradient"};
   begin_loop(step);
   run.begin(plan);
   run.begin_check(plan, false, true);
-  noting_failure(run.status, phase::forward, 0, [&] { run.states.begin(std::forward<X0>(x0), setup_for<State, typename Engine::store_type>(plan, form)); });
+  noting_failure(run.status, phase::forward, 0, [&] {
+    run.states.begin(std::forward<X0>(x0), setup_for<State, typename Engine::store_type>(plan, form));
+  });
   stopped_note<Engine> note{run};
   way_back user{step, adjoint, run.tapes, tapes_of(plan)};
   run.check_initial_state();
   run.run_plan(step, user, observer);
-  noting_failure(run.status, phase::reverse, run.steps, [&] { fill_bar<State>(user.bar, std::forward<Seed>(seed), run.states.final_state()); });
+  noting_failure(run.status, phase::reverse, run.steps,
+                 [&] { fill_bar<State>(user.bar, std::forward<Seed>(seed), run.states.final_state()); });
   if constexpr (shape.form == adjoint_form::with_next) run.states.final_becomes_next();
   run.states.forget_final();
   run.run_plan(step, user, observer);
@@ -98,46 +106,59 @@ Bar one_sweep(Engine& run, Step& step, X0&& x0, Plan const& plan, Seed&& seed, A
 /// The adjoint of the initial state of the loop `x = step(x, i)`, i = 0..n-1.
 ///
 /// Runs exactly the plan's steps (`estimate(plan).step_calls`) and is bit for bit the same for every plan and store.
-/// \param step  `step(x, i)` in place, `x1 = step(x, i)`, or `step(x, x1, i)`, which writes all of x1 (what it holds before the call is not
-///        specified); i may be left out. A function of x and i alone: it is run more than once; see `sweep_options`
+/// \param step  `step(x, i)` in place, `x1 = step(x, i)`, or `step(x, x1, i)`, which writes all of x1 (what it holds
+///        before the call is not specified); i may be left out. A function of x and i alone: it is run more than once;
+///        see `sweep_options`
 /// \param x0  the initial state; an rvalue is moved from
 /// \param plan  a schedule, or the number of steps n >= 0: then `uniform{n}`, floor(sqrt n) checkpoints
 /// \param seed  the adjoint of the final state, or `seed(final_state)` that makes it, called once; n = 0 gives it back
-/// \param adjoint  `adjoint(x, bar, i)` in place or by value, `adjoint(x, x1, bar, i)`, `adjoint(x, bar, first, last)` for plans with
-///        leaves, or `recorded{record, reverse}` (and `restart`, for plans that restart from tapes); bar belongs to state i+1 before and to state i after
+/// \param adjoint  `adjoint(x, bar, i)` in place or by value, `adjoint(x, x1, bar, i)`, `adjoint(x, bar, first, last)`
+///        for plans with leaves, or `recorded{record, reverse}` (and `restart`, for plans that restart from tapes); bar
+///        belongs to state i+1 before and to state i after
 /// \param work  a `workspace` to be reused, or a store; by default memory of its own
 /// \param observer  called with an `event` around every action
 /// \param options  `sweep_options`, the last argument: also behind the adjoint, or in the observer's place
-/// \throws invalid_plan before any step runs; nondeterminism_error where options ask for a replay check; what step, adjoint, seed, copies and observer throw, unchanged, after which `work` can be used again
-template <class Step, class X0, class P, class Seed, class Adjoint, class Work = detail::own_workspace, class Observer = no_observer,
-          class Options = no_options>
-auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoint, Work&& work = {}, Observer&& observer = {}, Options options = {}) {
+/// \throws invalid_plan before any step runs; nondeterminism_error where options ask for a replay check; what step,
+///        adjoint, seed, copies and observer throw, unchanged, after which `work` can be used again
+template <class Step, class X0, class P, class Seed, class Adjoint, class Work = detail::own_workspace,
+          class Observer = no_observer, class Options = no_options>
+auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoint, Work&& work = {},
+              Observer&& observer = {}, Options options = {}) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
   if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_sweep_options<State, Options, detail::options_asked<State, detail::plan_type<P>, Work, Observer, Options>>()) return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_sweep_options<
+                         State, Options, detail::options_asked<State, detail::plan_type<P>, Work, Observer, Options>>())
+    return detail::refuse_gradient<Step, X0, Seed>();
   else {
     using Bar = detail::bar_type<Seed, State>;
     using Plan = detail::plan_type<P>;
     using W = std::remove_cvref_t<Work>;
     constexpr bool counted = detail::counts_checkpoints<P, std::remove_cvref_t<Seed>, Adjoint, Work, State>();
-    static_assert(!counted, "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = count}} as the third argument");
+    static_assert(!counted,
+                  "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = "
+                  "count}} as the third argument");
     if constexpr (counted) return detail::refuse_gradient<Step, X0, Adjoint>();
     else if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refuse_gradient<Step, X0, Seed>();
     else if constexpr (!detail::is_options<Work> && !detail::work_for<W, State, Plan>) {
       constexpr bool fits = std::is_void_v<W>;
-      static_assert(fits, "cairn: the sixth argument must be a workspace for this state and plan, a store, an observer, or cairn::sweep_options");
+      static_assert(fits,
+                    "cairn: the sixth argument must be a workspace for this state and plan, a store, an observer, or "
+                    "cairn::sweep_options");
       return detail::refuse_gradient<Step, X0, Seed>();
     } else {
       decltype(auto) p = detail::as_plan(plan);
       auto const sweep = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching, Asked asked) {
         decltype(auto) held = detail::workspace_from<State, Plan, Asked>(used);
         if constexpr (detail::is_options<Asked>) held.options() = asked;
-        return detail::one_sweep<State, Bar, Plan>(detail::workspace_access::engine_of(held), step, std::forward<X0>(x0), p, std::forward<Seed>(seed), adjoint, watching);
+        return detail::one_sweep<State, Bar, Plan>(detail::workspace_access::engine_of(held), step,
+                                                   std::forward<X0>(x0), p, std::forward<Seed>(seed), adjoint,
+                                                   watching);
       };
-      return detail::in_their_places<State, Plan>(sweep, std::forward<Work>(work), std::forward<Observer>(observer), options);
+      return detail::in_their_places<State, Plan>(sweep, std::forward<Work>(work), std::forward<Observer>(observer),
+                                                  options);
     }
   }
 }
@@ -146,7 +167,9 @@ auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoin
 template <class Step, class X0, class P, class Adjoint>
 auto gradient(Step&&, X0&&, P const&, Adjoint&&) {
   constexpr bool seeded = std::is_void_v<Adjoint>;
-  static_assert(seeded, "cairn: seed and adjoint are two arguments; give the seed, the adjoint of the final state, as 1.0 or as `seed(x)`, before the adjoint");
+  static_assert(seeded,
+                "cairn: seed and adjoint are two arguments; give the seed, the adjoint of the final state, as 1.0 or "
+                "as `seed(x)`, before the adjoint");
   return detail::refuse_gradient<Step, X0, Adjoint>();
 }
 

@@ -28,8 +28,9 @@ struct hooked_adjoint {
 
 }  // namespace detail
 
-/// Adds `hook(x, bar, i)` after the adjoint of each step i, when bar belongs to state i: a running objective adds its own gradient to
-/// bar there, and a sweep that must survive a stop notes (i, bar). For adjoints `(x, bar, i)`; keeps copies of both callables.
+/// Adds `hook(x, bar, i)` after the adjoint of each step i, when bar belongs to state i: a running objective adds its
+/// own gradient to bar there, and a sweep that must survive a stop notes (i, bar). For adjoints `(x, bar, i)`; keeps
+/// copies of both callables.
 template <class Adjoint, class Hook>
 [[nodiscard]] constexpr auto hooked(Adjoint adjoint, Hook hook) {
   return detail::hooked_adjoint<Adjoint, Hook>{std::move(adjoint), std::move(hook)};

@@ -42,20 +42,28 @@ struct forward_by_plan {
 
 }  // namespace detail
 
-/// A loop that has run forward. What user code throws passes through, and the object stays usable: the next call puts back what is gone.
-/// Calls of the step beyond the plan's: none for the first `reverse` or walk backwards; later ones first run again what was given up.
+/// A loop that has run forward. What user code throws passes through, and the object stays usable: the next call puts
+/// back what is gone. Calls of the step beyond the plan's: none for the first `reverse` or walk backwards; later ones
+/// first run again what was given up.
 template <class Step, class State, schedule Plan, class Workspace, class Observer>
 class checkpointed_run {
-  using engine_type = std::remove_cvref_t<decltype(detail::workspace_access::engine_of(std::declval<std::remove_reference_t<Workspace>&>()))>;
+  using engine_type = std::remove_cvref_t<decltype(detail::workspace_access::engine_of(
+      std::declval<std::remove_reference_t<Workspace>&>()))>;
   using store_type = typename engine_type::store_type;
 
  public:
   /// Runs the loop; use `checkpointed_loop` or `checkpointed_while`.
   template <class Forward, class StepArg, class X0, class Options, class... WorkArg>
-  checkpointed_run(Forward forward, StepArg&& step, X0&& x0, Plan const& plan, Options options, Observer observer, WorkArg&&... work)
-      : step_{std::forward<StepArg>(step)}, observer_{std::forward<Observer>(observer)}, work_{std::forward<WorkArg>(work)...} {
+  checkpointed_run(Forward forward, StepArg&& step, X0&& x0, Plan const& plan, Options options, Observer observer,
+                   WorkArg&&... work)
+      : step_{std::forward<StepArg>(step)},
+        observer_{std::forward<Observer>(observer)},
+        work_{std::forward<WorkArg>(work)...} {
     if (tapes_of(plan) > 0)
-      throw invalid_plan{Forward::operation, "the plan keeps tapes, which needs the adjoint from the start", {{"tapes", tapes_of(plan)}}, "use cairn::gradient"};
+      throw invalid_plan{Forward::operation,
+                         "the plan keeps tapes, which needs the adjoint from the start",
+                         {{"tapes", tapes_of(plan)}},
+                         "use cairn::gradient"};
     auto& run = engine();
     detail::in_use const mark{run.busy, Forward::operation};
     if constexpr (detail::is_options<Options>) run.options = options;
@@ -64,7 +72,8 @@ class checkpointed_run {
     user_ = run.users;
     run.begin_check(plan, true, Forward::knows_length);
     detail::noting_failure(run.status, phase::forward, 0, [&] {
-      run.states.begin(std::forward<X0>(x0), detail::setup_for<State, store_type>(plan, {.step = form, .keeps_run = true}));
+      run.states.begin(std::forward<X0>(x0),
+                       detail::setup_for<State, store_type>(plan, {.step = form, .keeps_run = true}));
     });
     run.check_initial_state();
     forward.template run<State>(run, step_, observer_);
@@ -79,7 +88,8 @@ class checkpointed_run {
   [[nodiscard]] step_index steps() const noexcept { return engine().steps; }  ///< loop length n
   /// The state after the last step; good as long as the run.
   [[nodiscard]] State const& final_state() const { return mine("cairn::final_state").states.final_state(); }
-  /// Position -> state of what was kept to restart from; the initial state is not in it. As it stands now: a reverse sweep uses them up.
+  /// Position -> state of what was kept to restart from; the initial state is not in it. As it stands now: a reverse
+  /// sweep uses them up.
   [[nodiscard]] checkpoint_view<State> checkpoints() const {
     constexpr bool in_frames = detail::keeps_frames<store_type> && copied_state<State>;
     static_assert(in_frames, "cairn: checkpoints() needs a state that can be copied, and a store that keeps frames");
@@ -92,14 +102,16 @@ class checkpointed_run {
   /// Phase, action and step of the last exception of user code, if there was one.
   [[nodiscard]] sweep_failure const& failure() const noexcept { return engine().status.failure; }
 
-  /// The adjoint of the initial state for a seed value, or for `seed(final_state)`; forms and exceptions as for `gradient`.
-  /// What a later call runs to put back what was given up is no action of the plan: observers see it in step_calls() only.
-  /// A state that cannot be copied can be reversed once. \throws invalid_plan before any step runs, invalid_call on a second such reverse
+  /// The adjoint of the initial state for a seed value, or for `seed(final_state)`; forms and exceptions as for
+  /// `gradient`. What a later call runs to put back what was given up is no action of the plan: observers see it in
+  /// step_calls() only. A state that cannot be copied can be reversed once. \throws invalid_plan before any step runs,
+  /// invalid_call on a second such reverse
   template <class Seed, class Adjoint>
   auto reverse(Seed&& seed, Adjoint&& adjoint) {
     using AdjointF = std::remove_reference_t<Adjoint>;
     using Bar = detail::bar_type<Seed, State>;
-    if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refuse<typename detail::refused_bar<Seed, State>::type>();
+    if constexpr (!detail::check_adjoint<AdjointF, State, Bar>())
+      return detail::refuse<typename detail::refused_bar<Seed, State>::type>();
     else {
       static constexpr auto shape = detail::shape_of_adjoint<AdjointF, State, Bar>();
       detail::check_adjoint_fits("cairn::reverse", engine().leaf, 0, shape.form);
@@ -108,7 +120,8 @@ class checkpointed_run {
       to_the_turn();
       fresh_ = false;
       detail::reversal<State, Step, AdjointF, Bar, false> user{step_, adjoint, run.tapes, 0};
-      detail::noting_failure(run.status, phase::reverse, steps(), [&] { detail::fill_bar<State>(user.bar, std::forward<Seed>(seed), final_state()); });
+      detail::noting_failure(run.status, phase::reverse, steps(),
+                             [&] { detail::fill_bar<State>(user.bar, std::forward<Seed>(seed), final_state()); });
       if constexpr (shape.form == adjoint_form::with_next) {
         run.states.allow_next();
         run.states.final_becomes_next();
@@ -123,7 +136,9 @@ class checkpointed_run {
   template <class Adjoint>
   auto reverse(Adjoint&&) {
     constexpr bool seeded = std::is_void_v<Adjoint>;
-    static_assert(seeded, "cairn: seed and adjoint are two arguments; give the seed, the adjoint of the final state, as 1.0 or as `seed(x)`, before the adjoint");
+    static_assert(seeded,
+                  "cairn: seed and adjoint are two arguments; give the seed, the adjoint of the final state, as 1.0 or "
+                  "as `seed(x)`, before the adjoint");
     return detail::refuse<typename detail::refused_bar<Adjoint, State>::type>();
   }
 
@@ -180,12 +195,14 @@ class checkpointed_run {
     checkpointed_run* run_;
   };
   class backward_of_its_own;
-  /// x_n, x_(n-1), ... x_0 with their numbers, as an input range; each loop over it is one sweep. \throws invalid_plan for a plan with leaves
+  /// x_n, x_(n-1), ... x_0 with their numbers, as an input range; each loop over it is one sweep. \throws invalid_plan
+  /// for a plan with leaves
   [[nodiscard]] backward_range backward() & {
     check_backward();
     return backward_range{*this};
   }
-  /// The same range of a run that nobody else holds, and which moves into it: `for (auto [i, x] : checkpointed_loop(...).backward())`.
+  /// The same range of a run that nobody else holds, and which moves into it:
+  /// `for (auto [i, x] : checkpointed_loop(...).backward())`.
   [[nodiscard]] backward_of_its_own backward() && {
     check_backward();
     return backward_of_its_own{std::move(*this)};
@@ -211,7 +228,8 @@ class checkpointed_run {
   }
   [[nodiscard]] State state_at(step_index i) {
     if (i < 0 || i > steps())
-      throw invalid_call{"cairn::at", "there is no such state", {{"i", i}, {"steps", steps()}}, "states are numbered 0 to steps()"};
+      throw invalid_call{
+          "cairn::at", "there is no such state", {{"i", i}, {"steps", steps()}}, "states are numbered 0 to steps()"};
     auto& run = mine("cairn::at");
     detail::in_use const mark{run.busy, "cairn::at"};
     auto const& pool = run.states.pool();
@@ -254,16 +272,27 @@ class checkpointed_run {
     constexpr bool copied = copied_state<State>;
     static_assert(copied, "cairn: backward() needs a state that can be copied");
     if (engine().leaf > 1)
-      throw invalid_plan{"cairn::backward", "the plan reverses several steps at once", {{"leaf", engine().leaf}}, "use a plan with leaf 1"};
+      throw invalid_plan{"cairn::backward",
+                         "the plan reverses several steps at once",
+                         {{"leaf", engine().leaf}},
+                         "use a plan with leaf 1"};
   }
   void check_mine(char const* operation) const {
-    if (!here_) throw invalid_call{operation, "this run has been moved to another object", {}, "use the object that it was moved to"};
+    if (!here_)
+      throw invalid_call{
+          operation, "this run has been moved to another object", {}, "use the object that it was moved to"};
     if (engine().users != user_)
-      throw invalid_call{operation, "another sweep has begun in the workspace of this run", {}, "give a run that is kept a workspace of its own"};
+      throw invalid_call{operation,
+                         "another sweep has begun in the workspace of this run",
+                         {},
+                         "give a run that is kept a workspace of its own"};
   }
   [[nodiscard]] auto& walked(std::uint64_t pass) {
     if (pass != pass_)
-      throw invalid_call{"cairn::backward", "the run was reversed or walked anew since this walk began", {}, "end one walk before the next, or use two runs"};
+      throw invalid_call{"cairn::backward",
+                         "the run was reversed or walked anew since this walk began",
+                         {},
+                         "end one walk before the next, or use two runs"};
     return mine("cairn::backward");
   }
 
@@ -277,12 +306,16 @@ class checkpointed_run {
       run.status.open = steps();
       if constexpr (engine_type::checked) run.ledger.rewind();
       auto&& through = run.watched();
-      run.status.ran += detail::noting_failure(run.status, phase::recompute, failed, [&] { return wide(run.states.rewind(through, step_, failed)); });
+      run.status.ran += detail::noting_failure(run.status, phase::recompute, failed,
+                                               [&] { return wide(run.states.rewind(through, step_, failed)); });
       run.resumed = turned_on_rest_;
       if (turned_on_rest_) run.replan_around_held();
       else run.walk = *run.at_turn;
     } else {
-      throw invalid_call{"cairn::reverse", "a state that cannot be copied can be reversed once", {}, "run the loop again from its initial state"};
+      throw invalid_call{"cairn::reverse",
+                         "a state that cannot be copied can be reversed once",
+                         {},
+                         "run the loop again from its initial state"};
     }
   }
   [[nodiscard]] walk_back start_backward() {
@@ -324,43 +357,61 @@ class checkpointed_run<Step, State, Plan, Workspace, Observer>::backward_of_its_
 namespace detail {
 
 /// The run, in a workspace of its own, in the caller's, or over the caller's store.
-template <class StepF, class State, class Plan, class Forward, class Step, class X0, class Work, class Observer, class Options>
-[[nodiscard]] auto kept_run(Forward forward, Step&& step, X0&& x0, Plan const& plan, Work&& work, Observer&& observer, Options options) {
+template <class StepF, class State, class Plan, class Forward, class Step, class X0, class Work, class Observer,
+          class Options>
+[[nodiscard]] auto kept_run(Forward forward, Step&& step, X0&& x0, Plan const& plan, Work&& work, Observer&& observer,
+                            Options options) {
   auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching, Asked asked) {
     using Run = checkpointed_run<StepF, State, Plan, typename used_workspace<State, Plan, Asked, Used>::type, Watching>;
     if constexpr (std::is_same_v<Used, own_workspace>)
-      return Run{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, asked, std::forward<Watching>(watching)};
-    else return Run{forward, std::forward<Step>(step), std::forward<X0>(x0), plan, asked, std::forward<Watching>(watching), std::forward<Used>(used)};
+      return Run{forward, std::forward<Step>(step),        std::forward<X0>(x0), plan,
+                 asked,   std::forward<Watching>(watching)};
+    else
+      return Run{forward, std::forward<Step>(step),         std::forward<X0>(x0),    plan,
+                 asked,   std::forward<Watching>(watching), std::forward<Used>(used)};
   };
   return in_their_places<State, Plan>(run, std::forward<Work>(work), std::forward<Observer>(observer), options);
 }
 
 }  // namespace detail
 
-/// Runs `x = step(x, i)`, i = 0..n-1, keeps what `plan` says, and answers a run that can be reversed or walked backwards.
+/// Runs `x = step(x, i)`, i = 0..n-1, keeps what `plan` says, and answers a run that can be reversed or walked
+/// backwards.
 ///
 /// \param step  as for `gradient`; the run keeps a copy   \param x0  the initial state; an rvalue is moved from
 /// \param plan  a schedule, or the number of steps n >= 0: then `uniform{n}`, floor(sqrt n) checkpoints
-/// \param work  a `workspace` or a store to be reused; it must outlive the run, into which a workspace that is an rvalue moves   \param observer  as for `gradient`; an lvalue must outlive the run
-/// \param options  `sweep_options`, the last argument: also behind the plan, or in the observer's place; for the way back, too
+/// \param work  a `workspace` or a store to be reused; it must outlive the run, into which a workspace that is an
+///        rvalue moves   \param observer  as for `gradient`; an lvalue must outlive the run
+/// \param options  `sweep_options`, the last argument: also behind the plan, or in the observer's place; for the way
+///        back, too
 /// Memory: `estimate` with `keeps_run`; initial and final state stay as long as the run.
-template <class Step, class X0, class P, class Work = detail::own_workspace, class Observer = no_observer, class Options = no_options>
-[[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, Work&& work = {}, Observer&& observer = {}, Options options = {}) {
+template <class Step, class X0, class P, class Work = detail::own_workspace, class Observer = no_observer,
+          class Options = no_options>
+[[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, Work&& work = {}, Observer&& observer = {},
+                                     Options options = {}) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::decay_t<Step>;
   if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refuse_run<Step, X0>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Step, X0>();
-  else if constexpr (!detail::check_sweep_options<State, Options, detail::options_asked<State, detail::plan_type<P>, Work, Observer, Options>>()) return detail::refuse_run<Step, X0>();
+  else if constexpr (!detail::check_sweep_options<
+                         State, Options, detail::options_asked<State, detail::plan_type<P>, Work, Observer, Options>>())
+    return detail::refuse_run<Step, X0>();
   else {
     using Plan = detail::plan_type<P>;
     decltype(auto) p = detail::as_plan(plan);
     constexpr bool fits = detail::is_options<Work> || detail::work_for<std::remove_cvref_t<Work>, State, Plan>;
     constexpr bool number = std::is_integral_v<std::remove_cvref_t<Work>>;
-    static_assert(!number, "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = count}} as the third argument");
-    static_assert(fits || number, "cairn: the fourth argument must be a workspace for this state and plan, a store, an observer, or cairn::sweep_options");
+    static_assert(!number,
+                  "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = "
+                  "count}} as the third argument");
+    static_assert(fits || number,
+                  "cairn: the fourth argument must be a workspace for this state and plan, a store, an observer, or "
+                  "cairn::sweep_options");
     if constexpr (!fits) return detail::refuse_run<Step, X0>();
     else
-      return detail::kept_run<StepF, State, Plan>(detail::forward_by_plan{}, std::forward<Step>(step), std::forward<X0>(x0), p, std::forward<Work>(work), std::forward<Observer>(observer), options);
+      return detail::kept_run<StepF, State, Plan>(detail::forward_by_plan{}, std::forward<Step>(step),
+                                                  std::forward<X0>(x0), p, std::forward<Work>(work),
+                                                  std::forward<Observer>(observer), options);
   }
 }
 
@@ -368,10 +419,15 @@ template <class Step, class X0, class P, class Work = detail::own_workspace, cla
 
 /// For structured bindings: the final state and the checkpoints.
 template <class Step, class State, class Plan, class Workspace, class Observer>
-struct std::tuple_size<cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>> : std::integral_constant<std::size_t, 2> {};
+struct std::tuple_size<cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>>
+    : std::integral_constant<std::size_t, 2> {};
 /// The final state.
 template <class Step, class State, class Plan, class Workspace, class Observer>
-struct std::tuple_element<0, cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>> { using type = State const&; };
+struct std::tuple_element<0, cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>> {
+  using type = State const&;
+};
 /// The checkpoints.
 template <class Step, class State, class Plan, class Workspace, class Observer>
-struct std::tuple_element<1, cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>> { using type = cairn::checkpoint_view<State>; };
+struct std::tuple_element<1, cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>> {
+  using type = cairn::checkpoint_view<State>;
+};

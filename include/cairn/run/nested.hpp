@@ -12,8 +12,8 @@
 namespace cairn {
 namespace detail {
 
-/// A callable whose index counts from `base`. Forward and backward sweep of an inner loop call the same instantiation of it, and so the
-/// same code of the step: see call.hpp.
+/// A callable whose index counts from `base`. Forward and backward sweep of an inner loop call the same instantiation
+/// of it, and so the same code of the step: see call.hpp.
 template <class Step>
 struct counted_from {
   Step* inner;
@@ -27,8 +27,8 @@ struct counted_from {
   decltype(auto) operator()(State& x, step_index) const { return (*inner)(x); }
 };
 
-/// The adjoint of a loop inside an outer step, whose index counts from `base`. Compares the state in which that loop ends when it is run
-/// again with the outer one, where both sweeps have a replay check.
+/// The adjoint of a loop inside an outer step, whose index counts from `base`. Compares the state in which that loop
+/// ends when it is run again with the outer one, where both sweeps have a replay check.
 template <class Adjoint, bool Compares>
 struct inner_adjoint {
   Adjoint* inner;
@@ -52,12 +52,13 @@ struct inner_adjoint {
 
 }  // namespace detail
 
-/// An outer step made of `plan.steps()` inner ones, and its adjoint; the inner loop keeps what `plan` says while its outer step is reversed.
-/// Inner steps and adjoints see the running index outer * plan.steps() + inner. `step` and `adjoint` are separate members, for one
-/// callable that is both would be read as an out-of-place step. Levels nest: the inner functions may be another `nested`'s.
-/// Both keep copies of the callables; a second sweep over them allocates nothing.
-/// With `sweep_options` every inner sweep compares what it runs again, and where the outer sweep has a replay check, too, the state in
-/// which it ends with the outer one. For that the outer sweep must be given `adjoint` itself, or `hooked(adjoint, hook)`.
+/// An outer step made of `plan.steps()` inner ones, and its adjoint; the inner loop keeps what `plan` says while its
+/// outer step is reversed. Inner steps and adjoints see the running index outer * plan.steps() + inner. `step` and
+/// `adjoint` are separate members, for one callable that is both would be read as an out-of-place step. Levels nest:
+/// the inner functions may be another `nested`'s. Both keep copies of the callables; a second sweep over them allocates
+/// nothing. With `sweep_options` every inner sweep compares what it runs again, and where the outer sweep has a replay
+/// check, too, the state in which it ends with the outer one. For that the outer sweep must be given `adjoint` itself,
+/// or `hooked(adjoint, hook)`.
 template <schedule Plan, class Step, class Adjoint, class Options = no_options>
 class nested {
   // The callables are mutable, so that a const pair of mutable lambdas works.
@@ -88,7 +89,8 @@ class nested {
       auto& work = memory.get<workspace<State, Plan, memory_store, Options>>();
       work.options() = options;
       bar = gradient(detail::counted_from<Step>{detail::address_of(inner), base}, x, plan, std::move(bar),
-                     detail::inner_adjoint<std::remove_const_t<Adjoint>, compares>{detail::address_of(back), base, i, std::exchange(end, {})},
+                     detail::inner_adjoint<std::remove_const_t<Adjoint>, compares>{detail::address_of(back), base, i,
+                                                                                   std::exchange(end, {})},
                      work);
     }
     /// For sweeps with a replay check, before each call.

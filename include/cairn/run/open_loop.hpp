@@ -1,5 +1,6 @@
 #pragma once
-/// \file open_loop.hpp  The forward half of a loop whose length is not known: keeps what an online cursor says, and turns where the loop ends.
+/// \file open_loop.hpp  The forward half of a loop whose length is not known: keeps what an online cursor says, and
+/// turns where the loop ends.
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
@@ -10,19 +11,20 @@
 
 namespace cairn {
 
-/// A cursor that learns only on the way where the loop ends. Until then it speaks as if there were no end: at the start and behind each
-/// `advance` it stands at a *candidate*, state i, and answers drops, then a `save` of it or none, then `advance [i, to)` to the next one.
-/// Where it `lags()` it is asked only once step i has been run ahead and is known not to be the last; else at once.
-/// `stop_at(n, live)`, once, says that the loop has n steps; live, state n - 1 or n, is what there still is. It comes at a candidate in
-/// place of `next()`, or behind an advance [i, to) that was cut: i <= live <= n <= to. The cursor then answers drops, `turn [live, n)`
-/// and the way back.
+/// A cursor that learns only on the way where the loop ends. Until then it speaks as if there were no end: at the start
+/// and behind each `advance` it stands at a *candidate*, state i, and answers drops, then a `save` of it or none, then
+/// `advance [i, to)` to the next one. Where it `lags()` it is asked only once step i has been run ahead and is known
+/// not to be the last; else at once. `stop_at(n, live)`, once, says that the loop has n steps; live, state n - 1 or n,
+/// is what there still is. It comes at a candidate in place of `next()`, or behind an advance [i, to) that was cut: i
+/// <= live <= n <= to. The cursor then answers drops, `turn [live, n)` and the way back.
 template <class C>
 concept open_cursor = cursor<C> && requires(C cursor, C const& asked, step_index i) {
   cursor.stop_at(i, i);
   { asked.lags() } -> std::same_as<bool>;
 };
 
-/// A plan that does not know how many steps there will be: `slots()`, and `walk()` that gives an `open_cursor`; see `online`.
+/// A plan that does not know how many steps there will be: `slots()`, and `walk()` that gives an `open_cursor`; see
+/// `online`.
 template <class P>
 concept open_schedule = std::copyable<P> && !schedule<P> && requires(P const& plan) {
   { plan.slots() } -> std::same_as<slot_index>;
@@ -55,14 +57,15 @@ template <class Step, class State> inline constexpr bool is_stoppable<stoppable<
 /// Asks the user whether the loop goes on from state i.
 template <class KeepGoing, class State>
 [[nodiscard]] bool ask(KeepGoing& keep_going, State const& x, step_index const i) {
-  if constexpr (calls<KeepGoing, State const&, step_index const&>) return static_cast<bool>(call_lending(keep_going, x, i));
+  if constexpr (calls<KeepGoing, State const&, step_index const&>)
+    return static_cast<bool>(call_lending(keep_going, x, i));
   else return static_cast<bool>(call_lending(keep_going, x));
 }
 
-/// One run forward to the turn. It is not run by `execute`: whether an action goes on is known only behind each of its steps, and the
-/// turn may have been made before the cursor says so. A step whose frame must outlive it is run *ahead*, into a frame beside live,
-/// until the loop is known to go on behind it; then that frame becomes live, and nothing is run twice. If the loop ends there, the
-/// turn has been made.
+/// One run forward to the turn. It is not run by `execute`: whether an action goes on is known only behind each of its
+/// steps, and the turn may have been made before the cursor says so. A step whose frame must outlive it is run *ahead*,
+/// into a frame beside live, until the loop is known to go on behind it; then that frame becomes live, and nothing is
+/// run twice. If the loop ends there, the turn has been made.
 template <class State, class Engine, class Step, class KeepGoing, class Observer>
 class open_sweep {
   static constexpr bool in_place = shape_of_step<Step, State>().form == step_form::in_place;
@@ -91,7 +94,8 @@ class open_sweep {
   }
   /// Runs the step behind live ahead; whether the loop goes on there.
   [[nodiscard]] bool runs_ahead() {
-    perform({action_kind::advance, tier::memory, content::state, no_slot, at_, at_ + 1}, [&](step_index& failed) { states_.turn(step_, at_, at_ + 1, failed); });
+    perform({action_kind::advance, tier::memory, content::state, no_slot, at_, at_ + 1},
+            [&](step_index& failed) { states_.turn(step_, at_, at_ + 1, failed); });
     ++run_.status.ran;
     ahead_ = true;
     return goes_on(states_.final_state(), at_ + 1);
@@ -145,8 +149,11 @@ class open_sweep {
   }
   void drop(action const& a) {
     if (a.kind != action_kind::drop || a.what != content::state)
-      throw invalid_schedule{"cairn::checkpointed_while", "the cursor answered an action that cannot be obeyed here", {{"state", at_}, {"from", a.from}, {"to", a.to}},
-                             "before the stop it may drop and save, and then advances from the state where it stands; behind it, it may drop, and then turns"};
+      throw invalid_schedule{"cairn::checkpointed_while",
+                             "the cursor answered an action that cannot be obeyed here",
+                             {{"state", at_}, {"from", a.from}, {"to", a.to}},
+                             "before the stop it may drop and save, and then advances from the state where it stands; "
+                             "behind it, it may drop, and then turns"};
     obey(a, [&] { states_.drop({a.slot, a.where}); });
   }
 
@@ -168,7 +175,8 @@ class open_sweep {
     }
   }
   void tell([[maybe_unused]] action const& a, [[maybe_unused]] moment when) {
-    if constexpr (observed<Observer>) perform(a, [&](step_index&) { show(states_, a, phase::forward, when, observer_); });
+    if constexpr (observed<Observer>)
+      perform(a, [&](step_index&) { show(states_, a, phase::forward, when, observer_); });
   }
 
   Engine& run_;

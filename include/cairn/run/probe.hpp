@@ -105,7 +105,8 @@ struct loop_measures {
   }
   /// \param taken  by a tape and by what the state took as it was recorded
   void note_tape(wide taken, wide state_before, wide state_after) {
-    wide const grown = state_after > state_before ? state_after - state_before : 0, shrunk = state_before > state_after ? state_before - state_after : 0;
+    wide const grown = state_after > state_before ? state_after - state_before : 0,
+               shrunk = state_before > state_after ? state_before - state_after : 0;
     wide const bytes = taken > grown ? taken + shrunk - grown : 0;
     if (bytes > work.tape_bytes) work.tape_bytes = bytes;
   }
@@ -178,7 +179,8 @@ template <class State, class Bar, class Adjoint, class Measures>
                       if constexpr (std::move_constructible<tape>) {
                         wide const state = sized_state<tape> ? 0 : all.scale.weigh(x), before = all.scale.held();
                         tape kept = all.timed(all.records, [&]() -> tape { return record_step(adjoint.record, x, i); });
-                        if constexpr (!sized_state<tape>) all.note_tape(sizeof(tape) + all.scale.above(before), state, all.scale.weigh(x));
+                        if constexpr (!sized_state<tape>)
+                          all.note_tape(sizeof(tape) + all.scale.above(before), state, all.scale.weigh(x));
                         all.note(all.work.state_bytes, x);
                         return kept;
                       } else return all.timed(all.records, [&]() -> tape { return record_step(adjoint.record, x, i); });
@@ -188,18 +190,23 @@ template <class State, class Bar, class Adjoint, class Measures>
                       reverse(bar, [&] { reverse_tape(adjoint, bar, kept, i); });
                     }};
   } else
-    return [&adjoint, reverse](State const& x, Bar& bar, step_index const i) { reverse(bar, [&] { reverse_step(adjoint, bar, x, x, i); }); };
+    return [&adjoint, reverse](State const& x, Bar& bar, step_index const i) {
+      reverse(bar, [&] { reverse_step(adjoint, bar, x, x, i); });
+    };
 }
 
 /// Times of single calls where they are long enough for the clock, else of many.
 template <class State, class Bar, class Clock, class Held, class Step, class Seed, class Adjoint>
-void time_calls(loop_measures<Clock, Held>& all, Step& step, State const& x0, Seed& seed, Adjoint& adjoint, step_index tried) {
+void time_calls(loop_measures<Clock, Held>& all, Step& step, State const& x0, Seed& seed, Adjoint& adjoint,
+                step_index tried) {
   constexpr bool records = shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::recorded;
   timings steps, records_alone, reversals;
-  bool const short_steps = !all.clock.tells(all.steps.median()), short_reversals = !all.clock.tells(all.reversals.median());
+  bool const short_steps = !all.clock.tells(all.steps.median()),
+             short_reversals = !all.clock.tells(all.reversals.median());
   bool const short_records = records && !all.clock.tells(all.records.median());
   if (tried > 0 && (short_steps || short_records || short_reversals)) {
-    short_calls<Clock, State, Bar, Step, Seed, Adjoint> calls{step, seed, adjoint, all.clock, all.work.state_bytes + all.work.adjoint_bytes + all.work.tape_bytes};
+    short_calls<Clock, State, Bar, Step, Seed, Adjoint> calls{
+        step, seed, adjoint, all.clock, all.work.state_bytes + all.work.adjoint_bytes + all.work.tape_bytes};
     calls.each_step(x0, tried, [&] {
       if (short_steps) steps.add(calls.step_seconds());
       if (short_reversals) reversals.add(calls.adjoint_seconds());
@@ -209,11 +216,13 @@ void time_calls(loop_measures<Clock, Held>& all, Step& step, State const& x0, Se
   }
   all.work.step_seconds = short_steps ? steps.median() : all.clock.net(all.steps.median());
   all.work.adjoint_seconds = short_reversals ? reversals.median() : all.clock.net(all.reversals.median());
-  if constexpr (records) all.work.record_seconds = short_records ? records_alone.median() : all.clock.net(all.records.median());
+  if constexpr (records)
+    all.work.record_seconds = short_records ? records_alone.median() : all.clock.net(all.records.median());
 }
 
 template <class Clock, class State, class Step, class Seed, class Adjoint, class Held>
-[[nodiscard]] workload probed(Step& step, State const& x0, step_index steps, Seed& seed, Adjoint& adjoint, step_index tried, Held& held) {
+[[nodiscard]] workload probed(Step& step, State const& x0, step_index steps, Seed& seed, Adjoint& adjoint,
+                              step_index tried, Held& held) {
   using Bar = bar_type<Seed, State>;
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   workload work;
@@ -254,23 +263,29 @@ template <class State, class Bar, class Adjoint, class Held>
 
 }  // namespace detail
 
-/// What the loop `x = step(x, i)` of `steps` steps weighs on this machine: sizes of states, adjoint and recorded tapes as `bytes_of` counts
-/// them, the largest that were seen in the steps tried, median times of single calls, and how step and adjoint are written. A state that is
-/// kept costs a copy where the step is in place: that is `tiers.memory.write_seconds`. New memory costs `frame_seconds` a state: set that to 0
-/// for sweeps that use a workspace again.
+/// What the loop `x = step(x, i)` of `steps` steps weighs on this machine: sizes of states, adjoint and recorded tapes
+/// as `bytes_of` counts them, the largest that were seen in the steps tried, median times of single calls, and how step
+/// and adjoint are written. A state that is kept costs a copy where the step is in place: that is
+/// `tiers.memory.write_seconds`. New memory costs `frame_seconds` a state: set that to 0 for sweeps that use a
+/// workspace again.
 ///
-/// Runs the first `tried` steps and their adjoints, as `gradient` does, on a copy of `x0`. A call that is too short for the clock is timed by
-/// up to 65,536 of its kind in a row, each on a copy of the state before it, some times for each of these steps. What step, adjoint and seed
-/// change beside their states is changed as often. What an adjoint call holds for its own use cannot be seen: set `tape_bytes` for that, for
-/// leaves `tape_step_bytes`, and `tiers` where states may be kept elsewhere.
-/// \tparam Clock  has now() as the clocks of the standard library do: `probe<std::chrono::steady_clock>(step, x0, n, seed, adjoint)`
+/// Runs the first `tried` steps and their adjoints, as `gradient` does, on a copy of `x0`. A call that is too short for
+/// the clock is timed by up to 65,536 of its kind in a row, each on a copy of the state before it, some times for each
+/// of these steps. What step, adjoint and seed change beside their states is changed as often. What an adjoint call
+/// holds for its own use cannot be seen: set `tape_bytes` for that, for leaves `tape_step_bytes`, and `tiers` where
+/// states may be kept elsewhere.
+/// \tparam Clock  has now() as the clocks of the standard library do:
+///        `probe<std::chrono::steady_clock>(step, x0, n, seed, adjoint)`
 /// \param steps  loop length, >= 0   \param seed, adjoint  as of `gradient`   \param tried  steps that are run, >= 1
-/// \param held  `held()` answers the bytes that the program holds now, as an allocator that counts knows them: of types whose bytes cannot be
-///        told, states and adjoints are weighed by a copy, tapes as they are recorded. What their own `=` leaves in memory used again is not seen
-/// Cost: about twice `tried` calls of the step, short ones beside; memory for 2 sqrt(tried) states, and for 4 copies or 8 MiB of them
+/// \param held  `held()` answers the bytes that the program holds now, as an allocator that counts knows them: of types
+///        whose bytes cannot be told, states and adjoints are weighed by a copy, tapes as they are recorded. What their
+///        own `=` leaves in memory used again is not seen
+/// Cost: about twice `tried` calls of the step, short ones beside; memory for 2 sqrt(tried) states, and for 4 copies or
+/// 8 MiB of them
 /// \throws invalid_plan; what step, adjoint, seed and held throw
 template <class Clock, class Step, class X0, class Seed, class Adjoint, class Held = detail::nothing_told>
-[[nodiscard]] workload probe(Step&& step, X0 const& x0, step_index steps, Seed&& seed, Adjoint&& adjoint, step_index tried = 16, Held&& held = {}) {
+[[nodiscard]] workload probe(Step&& step, X0 const& x0, step_index steps, Seed&& seed, Adjoint&& adjoint,
+                             step_index tried = 16, Held&& held = {}) {
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
   static_assert(copied_state<X0>, "cairn: probe runs a copy of the initial state, and this state cannot be copied");
@@ -279,12 +294,17 @@ template <class Clock, class Step, class X0, class Seed, class Adjoint, class He
   else {
     constexpr bool told = detail::can_weigh<X0, detail::bar_type<Seed, X0>, AdjointF, Held>();
     static_assert(told,
-                  "cairn: probe cannot tell how many bytes a state, adjoint or tape of this loop holds; give its type a member bytes(), specialise "
-                  "cairn::state_traits with bytes(x), or give probe a function that answers the bytes that the program holds now");
+                  "cairn: probe cannot tell how many bytes a state, adjoint or tape of this loop holds; give its type "
+                  "a member bytes(), specialise "
+                  "cairn::state_traits with bytes(x), or give probe a function that answers the bytes that the program "
+                  "holds now");
     if constexpr (!told) return {};
     else {
-      if (steps < 0) throw invalid_plan{"cairn::probe", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
-      if (tried < 1) throw invalid_plan{"cairn::probe", "at least one step has to be tried", {{"tried", tried}}, "give 1 or more"};
+      if (steps < 0)
+        throw invalid_plan{
+            "cairn::probe", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+      if (tried < 1)
+        throw invalid_plan{"cairn::probe", "at least one step has to be tried", {{"tried", tried}}, "give 1 or more"};
       return detail::probed<Clock>(step, x0, steps, seed, adjoint, tried, held);
     }
   }

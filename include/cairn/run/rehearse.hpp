@@ -1,5 +1,6 @@
 #pragma once
-/// \file rehearse.hpp  The peak of a sweep whose states change their size on the way: the executor itself, on states of nothing but a size.
+/// \file rehearse.hpp  The peak of a sweep whose states change their size on the way: the executor itself, on states of
+/// nothing but a size.
 #include <type_traits>
 #include <utility>
 #include <cairn/core/replay_check.hpp>
@@ -48,14 +49,16 @@ struct phantom_bar {};
 
 }  // namespace detail
 
-/// The exact peak in bytes of one `gradient` over a store in memory whose state i holds `size_of(i)` bytes; with states of one size
-/// it is `sweep_bytes`. What a step needs for a moment while it makes its result is not in it.
+/// The exact peak in bytes of one `gradient` over a store in memory whose state i holds `size_of(i)` bytes; with states
+/// of one size it is `sweep_bytes`. What a step needs for a moment while it makes its result is not in it.
 /// Exact where states have no room to spare as the step leaves them; else a bound, if size_of counts that room, too.
-/// \param size_of  bytes of state i, 0 <= i <= n, as `bytes_of` counts them   \param sizes  of everything else; `state` is not read
+/// \param size_of  bytes of state i, 0 <= i <= n, as `bytes_of` counts them   \param sizes  of everything else; `state`
+///        is not read
 /// \param options  of the sweep: the bytes of a replay check, and of the states that it makes on its way, are counted
 /// Cost: one call of size_of a step, as many as the plan's step calls; no state is made. That of the check beside.
 template <schedule Plan, class SizeOf>
-[[nodiscard]] wide rehearse(Plan const& plan, SizeOf size_of, sweep_form form, sweep_sizes const& sizes, sweep_options options = {}) {
+[[nodiscard]] wide rehearse(Plan const& plan, SizeOf size_of, sweep_form form, sweep_sizes const& sizes,
+                            sweep_options options = {}) {
   using detail::phantom;
   detail::phantom_account account;
   auto const heap_of = [&](step_index i) { return wide(size_of(i)) - sizes.state_inline; };
@@ -63,16 +66,23 @@ template <schedule Plan, class SizeOf>
   auto const sweep = [&](auto step) {
     auto const bar = [](phantom const&) { return detail::phantom_bar{}; };
     auto const adjoint_of = [&](auto adjoint) { (void)gradient(step, x0, plan, bar, adjoint, options); };
-    if (form.adjoint == adjoint_form::with_next) adjoint_of([](phantom const&, phantom const&, detail::phantom_bar&, step_index) {});
+    if (form.adjoint == adjoint_form::with_next)
+      adjoint_of([](phantom const&, phantom const&, detail::phantom_bar&, step_index) {});
     else if (form.adjoint == adjoint_form::recorded)
-      adjoint_of(recorded{[&](phantom& x, step_index i) { x.resize(heap_of(i + 1)); return detail::no_tape{}; }, [](detail::no_tape&, detail::phantom_bar&) {}});
+      adjoint_of(recorded{[&](phantom& x, step_index i) {
+                            x.resize(heap_of(i + 1));
+                            return detail::no_tape{};
+                          },
+                          [](detail::no_tape&, detail::phantom_bar&) {}});
     else adjoint_of(leaf([](phantom const&, detail::phantom_bar&, step_index, step_index) {}));
   };
   if (form.step == step_form::in_place) sweep([&](phantom& x, step_index i) { x.resize(heap_of(i + 1)); });
-  else if (form.step == step_form::by_value) sweep([&](phantom const&, step_index i) { return phantom{account, heap_of(i + 1)}; });
+  else if (form.step == step_form::by_value)
+    sweep([&](phantom const&, step_index i) { return phantom{account, heap_of(i + 1)}; });
   else sweep([&](phantom const&, phantom& x1, step_index i) { x1.resize(heap_of(i + 1)); });
 
-  sweep_needs needs{plan.slots(), 0, tapes_of(plan), plan.leaf(), initial_is_free(plan), table_bytes_of(plan), plan.steps() > 0};
+  sweep_needs needs{plan.slots(),    0, tapes_of(plan), plan.leaf(), initial_is_free(plan), table_bytes_of(plan),
+                    plan.steps() > 0};
   needs.hashes = replay_check_bytes(options.verify, {plan.steps(), plan.slots(), tapes_of(plan)});
   sweep_sizes rest = sizes;
   rest.state = sizes.state_inline;  // frames that stand are in the account

@@ -1,5 +1,6 @@
 #pragma once
-/// \file while.hpp  A loop whose length is not known before it has run: solvers with adaptive steps, iterations to a tolerance, early stops.
+/// \file while.hpp  A loop whose length is not known before it has run: solvers with adaptive steps, iterations to a
+/// tolerance, early stops.
 #include <type_traits>
 #include <utility>
 #include <cairn/run/loop.hpp>
@@ -17,12 +18,15 @@ template <class State, open_schedule Plan, class Store>
 }
 /// A workspace whose loops have options.
 template <class State, open_schedule Plan>
-[[nodiscard]] workspace<State, detail::open_plan<Plan>, memory_store, sweep_options> workspace_for(Plan const& plan, sweep_options options) {
+[[nodiscard]] workspace<State, detail::open_plan<Plan>, memory_store, sweep_options> workspace_for(
+    Plan const& plan, sweep_options options) {
   return workspace_for<State>(detail::open_plan<Plan>{plan}, options);
 }
 /// The same with checkpoints in the caller's store, which must outlive the workspace.
 template <class State, open_schedule Plan, class Store>
-[[nodiscard]] workspace<State, detail::open_plan<Plan>, Store&, sweep_options> workspace_for(Plan const& plan, Store& store, sweep_options options) {
+[[nodiscard]] workspace<State, detail::open_plan<Plan>, Store&, sweep_options> workspace_for(Plan const& plan,
+                                                                                             Store& store,
+                                                                                             sweep_options options) {
   return workspace_for<State>(detail::open_plan<Plan>{plan}, store, options);
 }
 
@@ -30,71 +34,89 @@ namespace detail {
 
 /// True or false, and not a number that converts to it.
 template <class R>
-inline constexpr bool answers_bool = std::is_convertible_v<R, bool> && !std::is_pointer_v<std::decay_t<R>> && !std::is_floating_point_v<std::remove_cvref_t<R>>;
+inline constexpr bool answers_bool = std::is_convertible_v<R, bool> && !std::is_pointer_v<std::decay_t<R>> &&
+                                     !std::is_floating_point_v<std::remove_cvref_t<R>>;
 
 /// What the public verb asks of the plan, and of the function that ends the loop.
 template <class State, class P, class KeepGoing>
 [[nodiscard]] consteval bool check_while() {
   constexpr bool open = open_schedule<P>, fixed = plan_or_steps<P>;
   static_assert(!fixed,
-                "cairn: this plan is for a loop of known length; run it with cairn::checkpointed_loop, or give cairn::online{slots} and let "
+                "cairn: this plan is for a loop of known length; run it with cairn::checkpointed_loop, or give "
+                "cairn::online{slots} and let "
                 "the loop end when it ends");
-  static_assert(open || fixed, "cairn: the plan of checkpointed_while must be cairn::online{slots}, or have slots() and walk(), which gives an open_cursor");
+  static_assert(open || fixed,
+                "cairn: the plan of checkpointed_while must be cairn::online{slots}, or have slots() and walk(), which "
+                "gives an open_cursor");
   if constexpr (!open) return false;
   else {
-    constexpr bool indexed = calls<KeepGoing, State const&, step_index const&>, asks = indexed || calls<KeepGoing, State const&>;
+    constexpr bool indexed = calls<KeepGoing, State const&, step_index const&>,
+                   asks = indexed || calls<KeepGoing, State const&>;
     constexpr bool answers = [] {
       if constexpr (indexed) return answers_bool<call_result<KeepGoing, State const&, step_index const&>>;
       else if constexpr (asks) return answers_bool<call_result<KeepGoing, State const&>>;
       else return false;
     }();
-    static_assert(answers, "cairn: keep_going must be `keep_going(x)` or `keep_going(x, i)`, with x const&, and return bool");
+    static_assert(answers,
+                  "cairn: keep_going must be `keep_going(x)` or `keep_going(x, i)`, with x const&, and return bool");
     return answers;
   }
 }
 
 }  // namespace detail
 
-/// Runs `x = step(x, i)`, i = 0, 1, ... as long as `keep_going` answers true, keeps what an online plan says, and answers a run that can be
-/// reversed or walked backwards, as that of `checkpointed_loop`; `steps()` is the number of steps that it took.
+/// Runs `x = step(x, i)`, i = 0, 1, ... as long as `keep_going` answers true, keeps what an online plan says, and
+/// answers a run that can be reversed or walked backwards, as that of `checkpointed_loop`; `steps()` is the number of
+/// steps that it took.
 ///
-/// \param step  as for `checkpointed_loop`. In place it may also return bool: false ends the loop behind this step, whatever `keep_going` says
+/// \param step  as for `checkpointed_loop`. In place it may also return bool: false ends the loop behind this step,
+///        whatever `keep_going` says
 /// \param x0  the initial state; an rvalue is moved from
-/// \param keep_going  `keep_going(x)` or `keep_going(x, i)`, x const&: called once for each state 0..n in order, and never again
+/// \param keep_going  `keep_going(x)` or `keep_going(x, i)`, x const&: called once for each state 0..n in order, and
+///        never again
 /// \param plan  `online{slots}`, or another `open_schedule`
 /// \param work  a workspace of `workspace_for<State>(plan)`, or a store, to be reused; it must outlive the run
-/// \param observer  as for `gradient`; an lvalue must outlive the run. A step ahead of a candidate runs before the candidate's own actions,
-///        and an advance that the loop's end cuts short is told as far as it came
-/// \param options  `sweep_options`, the last argument: also behind the plan, or in the observer's place. A replay check looks at every state of
-///        the way forward, since each may be the last but one; an object hands out a snapshot for each
-/// Step calls: each step once on the way forward, and with the first reverse `estimate(online.stopping_at(n, last_is_at_hand)).step_calls`,
-/// where the last state but one is at hand unless the step is in place. Memory: `peak_states` and `peak_bytes` of that estimate, with
-/// `form.keeps_run`; before the length is known, no more than `slots() + working_frames(form, 1)` states.
-template <class Step, class X0, class KeepGoing, class P, class Work = detail::own_workspace, class Observer = no_observer,
-          class Options = no_options>
-[[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, P const& plan, Work&& work = {}, Observer&& observer = {},
-                                      Options options = {}) {
+/// \param observer  as for `gradient`; an lvalue must outlive the run. A step ahead of a candidate runs before the
+///        candidate's own actions, and an advance that the loop's end cuts short is told as far as it came
+/// \param options  `sweep_options`, the last argument: also behind the plan, or in the observer's place. A replay check
+///        looks at every state of the way forward, since each may be the last but one; an object hands out a snapshot
+///        for each
+/// Step calls: each step once on the way forward, and with the first reverse
+/// `estimate(online.stopping_at(n, last_is_at_hand)).step_calls`, where the last state but one is at hand unless the
+/// step is in place. Memory: `peak_states` and `peak_bytes` of that estimate, with `form.keeps_run`; before the length
+/// is known, no more than `slots() + working_frames(form, 1)` states.
+template <class Step, class X0, class KeepGoing, class P, class Work = detail::own_workspace,
+          class Observer = no_observer, class Options = no_options>
+[[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, P const& plan, Work&& work = {},
+                                      Observer&& observer = {}, Options options = {}) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::decay_t<Step>;
   using Asked = std::remove_reference_t<KeepGoing>;
   if constexpr (!detail::check_forward<StepF, State, step_index, true>()) return detail::refuse_run<Step, X0>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Step, X0>();
   else if constexpr (!detail::check_while<State, P, Asked>()) return detail::refuse_run<Step, X0>();
-  else if constexpr (!detail::check_sweep_options<State, Options, detail::options_asked<State, detail::open_plan<P>, Work, Observer, Options>>()) return detail::refuse_run<Step, X0>();
+  else if constexpr (!detail::check_sweep_options<
+                         State, Options, detail::options_asked<State, detail::open_plan<P>, Work, Observer, Options>>())
+    return detail::refuse_run<Step, X0>();
   else {
     using Plan = detail::open_plan<P>;
     constexpr bool fits = detail::is_options<Work> || detail::work_for<std::remove_cvref_t<Work>, State, Plan>;
-    static_assert(fits, "cairn: the fifth argument must be a workspace for this state and plan, a store, an observer, or cairn::sweep_options");
+    static_assert(fits,
+                  "cairn: the fifth argument must be a workspace for this state and plan, a store, an observer, or "
+                  "cairn::sweep_options");
     if constexpr (!fits) return detail::refuse_run<Step, X0>();
     else {
       detail::forward_until<Asked> const forward{keep_going};
       Plan const open{plan};
       if constexpr (detail::shape_of_step<StepF, State>().stops) {
         using Noted = detail::stoppable<StepF, State>;
-        return detail::kept_run<Noted, State, Plan>(forward, Noted{std::forward<Step>(step)}, std::forward<X0>(x0), open, std::forward<Work>(work),
-                                                    std::forward<Observer>(observer), options);
+        return detail::kept_run<Noted, State, Plan>(forward, Noted{std::forward<Step>(step)}, std::forward<X0>(x0),
+                                                    open, std::forward<Work>(work), std::forward<Observer>(observer),
+                                                    options);
       } else {
-        return detail::kept_run<StepF, State, Plan>(forward, std::forward<Step>(step), std::forward<X0>(x0), open, std::forward<Work>(work), std::forward<Observer>(observer), options);
+        return detail::kept_run<StepF, State, Plan>(forward, std::forward<Step>(step), std::forward<X0>(x0), open,
+                                                    std::forward<Work>(work), std::forward<Observer>(observer),
+                                                    options);
       }
     }
   }

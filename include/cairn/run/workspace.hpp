@@ -1,5 +1,6 @@
 #pragma once
-/// \file workspace.hpp  The memory of a sweep, which may outlive it: with a kept workspace a warm sweep allocates nothing.
+/// \file workspace.hpp  The memory of a sweep, which may outlive it: with a kept workspace a warm sweep allocates
+/// nothing.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,7 +39,8 @@ struct kept_plan<Plan, true> {
 /// What a sweep has that compares nothing.
 struct no_ledger {};
 
-/// What one sweep needs: states, cursor, and where it stands. A lost checkpoint or a resumed sweep puts `rest` in the cursor's place.
+/// What one sweep needs: states, cursor, and where it stands. A lost checkpoint or a resumed sweep puts `rest` in the
+/// cursor's place.
 /// \tparam Options  whether there is a replay check; which one is told when the sweep runs
 template <class State, schedule Plan, class Store, class Options>
 struct engine {
@@ -88,10 +90,12 @@ struct engine {
     else return (states);
   }
   /// Before the states of a sweep take their memory. \throws out_of_memory
-  void begin_check([[maybe_unused]] Plan const& adopted, [[maybe_unused]] bool keeps_run, [[maybe_unused]] bool knows_length) {
+  void begin_check([[maybe_unused]] Plan const& adopted, [[maybe_unused]] bool keeps_run,
+                   [[maybe_unused]] bool knows_length) {
     if constexpr (checked) ledger.begin(check_setup(adopted, keeps_run, knows_length));
   }
-  /// The same for a sweep that goes on. Frames that stand hold what this workspace hashed; a store that outlives them may hold anything.
+  /// The same for a sweep that goes on. Frames that stand hold what this workspace hashed; a store that outlives them
+  /// may hold anything.
   void begin_check_again([[maybe_unused]] Plan const& adopted) {
     if constexpr (checked) ledger.begin_again(check_setup(adopted, false, true), status.open, keeps_frames<store_type>);
   }
@@ -105,17 +109,20 @@ struct engine {
     if constexpr (checked)
       if (ledger.on() && !ledger.kept(ledger.initial_place(), 0, hash)) ledger.fail_brought_back(0);
   }
-  /// Replans what is left of the sweep around the states that are still there: `state_in(slot)` says which, -1 for none, `tier_in(slot)` where.
+  /// Replans what is left of the sweep around the states that are still there: `state_in(slot)` says which, -1 for
+  /// none, `tier_in(slot)` where.
   template <class StateIn, class TierIn>
   void replan(StateIn state_in, TierIn tier_in) {
     remaining const left{{steps, status.open, status.turned, slots, leaf}, state_in, tier_in};
     rest = left.walk();
     resumed = true;
   }
-  /// The same around what this sweep has kept, where it kept it: a plan may use tiers and not say which slot lies where.
+  /// The same around what this sweep has kept, where it kept it: a plan may use tiers and not say which slot lies
+  /// where.
   void replan_around_held() {
     auto const held = [this](slot_index slot) -> auto const& { return states.held()[std::size_t(slot)]; };
-    replan([&](slot_index slot) { return held(slot).at; }, [&](slot_index slot) { return held(slot).at < 0 ? tier_of(slot) : held(slot).where; });
+    replan([&](slot_index slot) { return held(slot).at; },
+           [&](slot_index slot) { return held(slot).at < 0 ? tier_of(slot) : held(slot).where; });
   }
   /// Obeys actions until something other than a lost checkpoint stops the sweep.
   template <class Step, class User, class Observer>
@@ -154,11 +161,14 @@ struct engine {
 
  private:
   [[nodiscard]] replay_ledger::setup check_setup(Plan const& adopted, bool keeps_run, bool knows_length) const {
-    return {options.verify, knows_length ? adopted.steps() : replay_ledger::unknown, adopted.leaf(), adopted.slots(), tapes_of(adopted), keeps_run};
+    return {options.verify,    knows_length ? adopted.steps() : replay_ledger::unknown,
+            adopted.leaf(),    adopted.slots(),
+            tapes_of(adopted), keeps_run};
   }
 };
 
-/// Notes the hash of the initial state if the sweep stops before `ended`, so that `resume` knows it again; a sweep that ends pays nothing.
+/// Notes the hash of the initial state if the sweep stops before `ended`, so that `resume` knows it again; a sweep that
+/// ends pays nothing.
 template <class Engine>
 struct stopped_note {
   Engine& run;
@@ -182,7 +192,11 @@ struct stopped_note {
 struct in_use {
   bool& busy;
   in_use(bool& flag, char const* operation) : busy{flag} {
-    if (busy) throw reentrancy_error{operation, "this workspace is in use by a sweep that has not ended", {}, "give each nested sweep a workspace of its own"};
+    if (busy)
+      throw reentrancy_error{operation,
+                             "this workspace is in use by a sweep that has not ended",
+                             {},
+                             "give each nested sweep a workspace of its own"};
     busy = true;
   }
   in_use(in_use const&) = delete;
@@ -193,10 +207,10 @@ struct workspace_access;
 
 }  // namespace detail
 
-/// The memory of a sweep: frames, tables and cursor. Keep one and hand it to every sweep, and a warm sweep allocates nothing.
-/// One workspace serves one sweep at a time. What its states took stays with it until it is destroyed or a plan of another size comes.
-/// `Store` is where checkpoints live; a reference type leaves it with the caller. `Options` is `sweep_options` for sweeps that compare
-/// what they run again, whose hashes it keeps, too.
+/// The memory of a sweep: frames, tables and cursor. Keep one and hand it to every sweep, and a warm sweep allocates
+/// nothing. One workspace serves one sweep at a time. What its states took stays with it until it is destroyed or a
+/// plan of another size comes. `Store` is where checkpoints live; a reference type leaves it with the caller. `Options`
+/// is `sweep_options` for sweeps that compare what they run again, whose hashes it keeps, too.
 template <class State, schedule Plan, class Store = memory_store, class Options = no_options>
 class workspace {
  public:
@@ -230,7 +244,9 @@ template <class State, schedule Plan>
 [[nodiscard]] workspace<State, Plan> workspace_for(Plan const&) { return {}; }
 /// The same with checkpoints in the caller's store, which must outlive the workspace.
 template <class State, schedule Plan, class Store>
-[[nodiscard]] workspace<State, Plan, Store&> workspace_for(Plan const&, Store& store) { return workspace<State, Plan, Store&>{store}; }
+[[nodiscard]] workspace<State, Plan, Store&> workspace_for(Plan const&, Store& store) {
+  return workspace<State, Plan, Store&>{store};
+}
 /// A workspace whose sweeps have options.
 template <class State, schedule Plan>
 [[nodiscard]] workspace<State, Plan, memory_store, sweep_options> workspace_for(Plan const&, sweep_options options) {
@@ -240,7 +256,8 @@ template <class State, schedule Plan>
 }
 /// The same with checkpoints in the caller's store, which must outlive the workspace.
 template <class State, schedule Plan, class Store>
-[[nodiscard]] workspace<State, Plan, Store&, sweep_options> workspace_for(Plan const&, Store& store, sweep_options options) {
+[[nodiscard]] workspace<State, Plan, Store&, sweep_options> workspace_for(Plan const&, Store& store,
+                                                                          sweep_options options) {
   workspace<State, Plan, Store&, sweep_options> work{store};
   work.options() = options;
   return work;

@@ -51,14 +51,19 @@ class any_cursor_of final : public any_cursor {
 }  // namespace detail
 
 /// A plan whose kind is known at run time only: made of any schedule, for example of one that a condition chooses.
-/// Copies share the plan.   Cost: some 28 instructions an action beside those of the plan's own cursor (measured), one virtual call in 32 actions.
+/// Copies share the plan.   Cost: some 28 instructions an action beside those of the plan's own cursor (measured), one
+/// virtual call in 32 actions.
 class any_schedule {
  public:
   /// Hands out the actions of the cursor inside, which is up to 32 actions ahead; copies continue on their own.
   class cursor {
    public:
-    cursor(cursor const& other) : cursor_{other.cursor_ ? other.cursor_->clone() : nullptr} { copy_unread(other); }  ///< stands where `other` does
-    cursor(cursor&& other) noexcept : cursor_{std::exchange(other.cursor_, nullptr)} { copy_unread(other); }  ///< takes the place of `other`
+    cursor(cursor const& other) : cursor_{other.cursor_ ? other.cursor_->clone() : nullptr} {
+      copy_unread(other);
+    }  ///< stands where `other` does
+    cursor(cursor&& other) noexcept : cursor_{std::exchange(other.cursor_, nullptr)} {
+      copy_unread(other);
+    }  ///< takes the place of `other`
     /// Reuses the memory of a cursor over the same kind of plan.
     cursor& operator=(cursor const& other) {
       if (this == &other) return *this;
@@ -118,9 +123,15 @@ class any_schedule {
   [[nodiscard]] bool has_slot_tiers() const noexcept { return plan_->slot_tiers; }  ///< see `cairn::has_slot_tiers`
   [[nodiscard]] tier slot_tier(slot_index slot) const { return plan_->slot_tier(slot); }  ///< see `cairn::slot_tier`
   [[nodiscard]] bool initial_is_free() const noexcept { return plan_->free_initial; }  ///< see `cairn::initial_is_free`
-  [[nodiscard]] bool is_checkpoint(step_index i) const { return plan_->is_checkpoint(i); }  ///< see `cairn::is_checkpoint`
-  [[nodiscard]] wide shared_table_bytes() const noexcept { return plan_->shared_table_bytes; }  ///< see `shared_table_bytes_of`
-  [[nodiscard]] wide table_bytes() const noexcept { return plan_->table_bytes; }  ///< see `table_bytes_of`; the cursor itself included
+  [[nodiscard]] bool is_checkpoint(step_index i) const {
+    return plan_->is_checkpoint(i);
+  }  ///< see `cairn::is_checkpoint`
+  [[nodiscard]] wide shared_table_bytes() const noexcept {
+    return plan_->shared_table_bytes;
+  }  ///< see `shared_table_bytes_of`
+  [[nodiscard]] wide table_bytes() const noexcept {
+    return plan_->table_bytes;
+  }  ///< see `table_bytes_of`; the cursor itself included
   [[nodiscard]] char const* remark() const noexcept { return plan_->remark; }  ///< see `remark_of`
   /// The plan's own totals; by a walk unless `is_counted()`.
   [[nodiscard]] schedule_counts counts() const { return plan_->counts(); }
@@ -137,7 +148,8 @@ class any_schedule {
     [[nodiscard]] virtual schedule_counts counts() const = 0;
     step_index steps = 0, leaf = 1;
     slot_index slots = 0, tapes = 0;
-    bool free_initial = false, tapes_restart = false, slot_tiers = false, runs_ahead = false, learns_length = false, counted = false;
+    bool free_initial = false, tapes_restart = false, slot_tiers = false, runs_ahead = false, learns_length = false,
+         counted = false;
     unit_budget budget;
     char const* remark = "";
     wide table_bytes = 0, shared_table_bytes = 0;

@@ -1,13 +1,14 @@
 #pragma once
 /// \file binomial.hpp  The numbers of binomial checkpointing, exact for every loop of up to 2^63-1 steps.
-/// Notation of Griewank & Walther (2000): beta(s, t) = C(s + t, s) is the longest loop that s slots reverse while no step is
-/// run more than t times unrecorded; beta of a negative argument is 0.
+/// Notation of Griewank & Walther (2000): beta(s, t) = C(s + t, s) is the longest loop that s slots reverse while no
+/// step is run more than t times unrecorded; beta of a negative argument is 0.
 #include <cstdint>
 #include <cairn/core/action.hpp>
 
 namespace cairn {
 
-/// States beyond steps - 1 are never of use at once: those in front of the last step and of the final state need no slot.
+/// States beyond steps - 1 are never of use at once: those in front of the last step and of the final state need no
+/// slot.
 [[nodiscard]] constexpr slot_index useful_slots(step_index steps) noexcept { return steps > 2 ? steps - 1 : 1; }
 /// Of these slots, those that are of use.
 [[nodiscard]] constexpr slot_index useful_slots(step_index steps, slot_index slots) noexcept {
@@ -27,7 +28,8 @@ namespace cairn {
   return product < wide(cap) ? step_index(product) : cap;
 }
 
-/// The repetition number: the least t with beta(slots, t) >= steps. Doubles t, then halves the interval: O(log t) evaluations of beta.
+/// The repetition number: the least t with beta(slots, t) >= steps. Doubles t, then halves the interval: O(log t)
+/// evaluations of beta.
 /// \pre steps >= 0, slots >= 1
 [[nodiscard]] constexpr step_index repetitions(step_index steps, slot_index slots) noexcept {
   if (steps <= 1) return 0;
@@ -74,9 +76,11 @@ template <class Unsigned>
 /// The rule is optimal in advances and, among those, in saves (Griewank & Walther 2000, section 3, as a clamp):
 /// y = clamp(steps - beta(s-1, t-1) - beta(s-2, t-1), max(1, beta(s, t-1) - beta(s-1, t-1)), beta(s, t-1)).
 /// \param below  q_below(slots, own)
-/// \param own    becomes the bracket of the first y steps   \param right  becomes that of the others, with one slot fewer
+/// \param own    becomes the bracket of the first y steps   \param right  becomes that of the others, with one slot
+///        fewer
 /// \pre steps >= 2, slots >= 2
-[[nodiscard]] constexpr step_index take_split(step_index steps, step_index below, bracket& own, bracket& right) noexcept {
+[[nodiscard]] constexpr step_index take_split(step_index steps, step_index below, bracket& own,
+                                              bracket& right) noexcept {
   auto const [p, q, t] = own;
   right = {q, below, t};
   own = {p - q, q - below, t - 1};
@@ -87,7 +91,8 @@ template <class Unsigned>
 
 }  // namespace detail
 
-/// The fewest advances that reverse `steps` steps with `slots` slots, the initial state's included: t n - beta(s+1, t-1).
+/// The fewest advances that reverse `steps` steps with `slots` slots, the initial state's included: t n - beta(s+1,
+/// t-1).
 /// \pre steps >= 0, slots >= 1
 [[nodiscard]] constexpr wide fewest_advances(step_index steps, slot_index slots) noexcept {
   auto const [p, q, t] = detail::bracket_of(steps, slots);
@@ -95,7 +100,8 @@ template <class Unsigned>
   return wide(t) * wide(steps) - wide(p) * sum / (wide(slots) + 1);
 }
 
-/// The fewest saves that the fewest advances allow, the initial state's included (Griewank & Walther 2000, equation for q).
+/// The fewest saves that the fewest advances allow, the initial state's included (Griewank & Walther 2000, equation for
+/// q).
 /// \pre steps >= 0, 1 <= slots <= max(1, steps - 1)
 [[nodiscard]] constexpr wide fewest_saves(step_index steps, slot_index slots) noexcept {
   auto const [p, q, t] = detail::bracket_of(steps, slots);

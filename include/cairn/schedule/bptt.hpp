@@ -1,5 +1,6 @@
 #pragma once
-/// \file bptt.hpp  Backpropagation through time in bounded memory: hidden states and internal states of a recurrent network.
+/// \file bptt.hpp  Backpropagation through time in bounded memory: hidden states and internal states of a recurrent
+/// network.
 #include <cstdint>
 #include <cairn/schedule/detail/table_limit.hpp>
 #include <cairn/schedule/unit_plan.hpp>
@@ -18,11 +19,12 @@ struct bptt_options {
   work_limit limit = {};  ///< how much work it may be
 };
 
-/// Backpropagation through time (Gruslys et al. 2016): states take one unit, tapes `tape_units`, and a tape brings back the state behind
-/// its step (`recorded{record, reverse, restart}`). The initial state and the tape in work take none.
-/// Keeping states is `revolve` with a unit more. Keeping both takes fewer steps than the paper's recurrence where a tape takes 3 units or
-/// more, as states are given up before all steps behind them are reversed: 13 instead of 14 for 7 steps, 3 units and tapes of 3.
-/// Cost: see `mixed`; a table of 8 steps x units bytes, divided by `tape_units` for tapes alone, none for states alone.
+/// Backpropagation through time (Gruslys et al. 2016): states take one unit, tapes `tape_units`, and a tape brings back
+/// the state behind its step (`recorded{record, reverse, restart}`). The initial state and the tape in work take none.
+/// Keeping states is `revolve` with a unit more. Keeping both takes fewer steps than the paper's recurrence where a
+/// tape takes 3 units or more, as states are given up before all steps behind them are reversed: 13 instead of 14 for 7
+/// steps, 3 units and tapes of 3. Cost: see `mixed`; a table of 8 steps x units bytes, divided by `tape_units` for
+/// tapes alone, none for states alone.
 class bptt : public detail::unit_plan {
  public:
   /// \param steps  loop length, >= 0   \param units  beside the initial state, >= 0; more than of use are not used

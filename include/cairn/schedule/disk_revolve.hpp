@@ -15,7 +15,8 @@
 
 namespace cairn {
 
-/// The numbers of a `disk_revolve` by their names: `disk_revolve{{.steps = 1000, .ram_slots = 20}, {.disk_write = 5, .disk_read = 5}}`.
+/// The numbers of a `disk_revolve` by their names:
+/// `disk_revolve{{.steps = 1000, .ram_slots = 20}, {.disk_write = 5, .disk_read = 5}}`.
 struct disk_revolve_shape {
   step_index steps = -1;      ///< loop length; has to be given
   slot_index ram_slots = -1;  ///< in memory; has to be given
@@ -31,31 +32,42 @@ struct disk_revolve_options {
   work_limit limit = {};  ///< how much work that may be
 };
 
-/// The schedule of least cost with `ram_slots` free slots in memory and any number on disk, each of which may be read as often as it pays
-/// (Aupy, Herrmann, Hovland & Robert 2016, Disk-Revolve, without its condition that a state on disk is read once only).
-/// The initial state takes a slot. With u the cost of an advance and T(x, c) the fewest advances in memory, low(x) = T(x, c) u and
+/// The schedule of least cost with `ram_slots` free slots in memory and any number on disk, each of which may be read
+/// as often as it pays (Aupy, Herrmann, Hovland & Robert 2016, Disk-Revolve, without its condition that a state on disk
+/// is read once only). The initial state takes a slot. With u the cost of an advance and T(x, c) the fewest advances in
+/// memory, low(x) = T(x, c) u and
 ///   P(x) = min(low(x), min over 1 <= y < x of y u + O(x-y) + read + P(y)),   O(x) = min(low(x), write + P(x)).
-/// One row: O(n^2) time at worst, 4 n bytes for the plan and 24 n more while it is made. A cursor allocates `table_bytes()` at its first
-/// action; an action is O(1).
+/// One row: O(n^2) time at worst, 4 n bytes for the plan and 24 n more while it is made. A cursor allocates
+/// `table_bytes()` at its first action; an action is O(1).
 class disk_revolve {
  public:
   using cursor = detail::tier_cursor;  ///< the cursor
 
   /// \param steps  loop length, >= 0   \param ram_slots  in memory, >= 0, their numbers come first
-  /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws too_much_work   \throws overflow_error   for a cost beyond a double
+  /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws too_much_work
+  ///        \throws overflow_error   for a cost beyond a double
   disk_revolve(step_index steps, slot_index ram_slots, disk_revolve_options const& options)
       : disk_revolve{made(steps, ram_slots, options), detail::remark_on_slots(steps, ram_slots)} {}
   /// The same by names.   \throws invalid_plan, overflow_error
-  disk_revolve(disk_revolve_shape const& of, disk_revolve_options const& options) : disk_revolve{of.steps, of.ram_slots, options} {}
+  disk_revolve(disk_revolve_shape const& of, disk_revolve_options const& options)
+      : disk_revolve{of.steps, of.ram_slots, options} {}
 
   [[nodiscard]] step_index steps() const noexcept { return table_->of.steps; }  ///< loop length
   /// In memory, and the most that are in use on disk at once.
   [[nodiscard]] slot_index slots() const noexcept { return table_->of.slots(); }
   [[nodiscard]] step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
-  [[nodiscard]] tier slot_tier(slot_index slot) const noexcept { return table_->of.tier_of(slot); }  ///< memory, then disk
-  [[nodiscard]] wide table_bytes() const noexcept { return cursor::bytes(table_->of); }  ///< bytes that a cursor allocates
-  [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }  ///< of the table that copies and cursors share
-  [[nodiscard]] char const* remark() const noexcept { return remark_; }  ///< see `remark_of`; more slots than states may be numbers swapped
+  [[nodiscard]] tier slot_tier(slot_index slot) const noexcept {
+    return table_->of.tier_of(slot);
+  }  ///< memory, then disk
+  [[nodiscard]] wide table_bytes() const noexcept {
+    return cursor::bytes(table_->of);
+  }  ///< bytes that a cursor allocates
+  [[nodiscard]] wide shared_table_bytes() const noexcept {
+    return table_->bytes();
+  }  ///< of the table that copies and cursors share
+  [[nodiscard]] char const* remark() const noexcept {
+    return remark_;
+  }  ///< see `remark_of`; more slots than states may be numbers swapped
   [[nodiscard]] cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
   /// What a sweep costs: its advances, saves and loads on disk, and turns, each times its cost.
@@ -69,16 +81,22 @@ class disk_revolve {
     double cost = 0, turns = 0;
   };
   disk_revolve(parts&& of, char const* remark)
-      : table_{new detail::shared_tier_table{std::move(of.table)}}, start_{table_}, cost_{of.cost}, turns_{of.turns}, remark_{remark} {}
+      : table_{new detail::shared_tier_table{std::move(of.table)}},
+        start_{table_},
+        cost_{of.cost},
+        turns_{of.turns},
+        remark_{remark} {}
 
   static constexpr char const* who = "cairn::disk_revolve";
   static constexpr wide work = 2 * sizeof(double) + 2 * sizeof(std::uint32_t);
 
   [[nodiscard]] CAIRN_DECL static parts made(step_index steps, slot_index ram, disk_revolve_options const& options);
 
-  /// Returns the cost. `disk` becomes the most states on disk at once: as a state that is given up leaves the rest to memory, these are, for O
-  /// its own slot and for P beside it, the more of what the part behind the next state needs and the part before it.
-  [[nodiscard]] CAIRN_DECL static double fill(detail::tier_table& into, slot_index ram, disk_revolve_options const& options, slot_index& disk);
+  /// Returns the cost. `disk` becomes the most states on disk at once: as a state that is given up leaves the rest to
+  /// memory, these are, for O its own slot and for P beside it, the more of what the part behind the next state needs
+  /// and the part before it.
+  [[nodiscard]] CAIRN_DECL static double fill(detail::tier_table& into, slot_index ram,
+                                              disk_revolve_options const& options, slot_index& disk);
 
   detail::shared<detail::shared_tier_table> table_;
   cursor start_;

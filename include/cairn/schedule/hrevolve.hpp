@@ -22,24 +22,26 @@ struct hrevolve_options {
   work_limit limit = {};  ///< how much work that may be
 };
 
-/// The schedule of least cost over up to four tiers, each with slots and costs of writing and reading a state (Herrmann & Pallez 2020,
-/// H-Revolve; the recurrence is in hrevolve_table.hpp). The initial state takes a slot.
+/// The schedule of least cost over up to four tiers, each with slots and costs of writing and reading a state (Herrmann
+/// & Pallez 2020, H-Revolve; the recurrence is in hrevolve_table.hpp). The initial state takes a slot.
 ///
-/// Tiers may be given in any order. Where of every two one is no dearer than the other, be it to write or to read, they are used in this
-/// order, and the cost is the least of any schedule: so says exhaustive search in each of 10,000 small cases. Where one of two is
-/// cheaper to write and the other to read, all orders that the other pairs allow are tried and the cheapest plan taken; `tiers_are_ordered()` is
-/// false then. A plan that nests the two now in one order and now in the other may be cheaper: 3 of 1,388 were, with 8 to 12 steps, by 1 % or less.
-/// Tiers that cannot lower the cost are left out, see `dropped_tiers()`.
+/// Tiers may be given in any order. Where of every two one is no dearer than the other, be it to write or to read, they
+/// are used in this order, and the cost is the least of any schedule: so says exhaustive search in each of 10,000 small
+/// cases. Where one of two is cheaper to write and the other to read, all orders that the other pairs allow are tried
+/// and the cheapest plan taken; `tiers_are_ordered()` is false then. A plan that nests the two now in one order and now
+/// in the other may be cheaper: 3 of 1,388 were, with 8 to 12 steps, by 1 % or less. Tiers that cannot lower the cost
+/// are left out, see `dropped_tiers()`.
 ///
-/// With n steps and c slots: O(n^2 c) time at worst, in practice some 1,400 sums for each of the n c numbers at n = 10,000; 4 n c bytes for the
-/// plan and 32 n more while it is made. A first tier that costs nothing needs no table. A cursor allocates `table_bytes()` at its first
-/// action; an action is O(1).
+/// With n steps and c slots: O(n^2 c) time at worst, in practice some 1,400 sums for each of the n c numbers at n =
+/// 10,000; 4 n c bytes for the plan and 32 n more while it is made. A first tier that costs nothing needs no table. A
+/// cursor allocates `table_bytes()` at its first action; an action is O(1).
 class hrevolve {
  public:
   using cursor = detail::tier_cursor;  ///< the cursor
 
   /// \param steps  loop length, >= 0   \param tiers  1 to 4
-  /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws too_much_work   \throws overflow_error   for a cost beyond a double
+  /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws too_much_work
+  ///        \throws overflow_error   for a cost beyond a double
   hrevolve(step_index steps, std::initializer_list<storage_tier> tiers, hrevolve_options const& options = {})
       : hrevolve{steps, tiers.begin(), tiers.size(), options} {}
   /// The same for tiers in an array.   \throws invalid_plan   \throws overflow_error
@@ -47,12 +49,18 @@ class hrevolve {
       : hrevolve{made(steps, tiers, count, options)} {}
 
   [[nodiscard]] step_index steps() const noexcept { return table_->of.steps; }  ///< loop length
-  [[nodiscard]] slot_index slots() const noexcept { return table_->of.slots(); }  ///< on all tiers, those of no use left out
+  [[nodiscard]] slot_index slots() const noexcept {
+    return table_->of.slots();
+  }                                                             ///< on all tiers, those of no use left out
   [[nodiscard]] step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
   /// The tier of a slot; the slots of the cheapest tier come first, in `tier_order()`.
   [[nodiscard]] tier slot_tier(slot_index slot) const noexcept { return table_->of.tier_of(slot); }
-  [[nodiscard]] wide table_bytes() const noexcept { return cursor::bytes(table_->of); }  ///< bytes that a cursor allocates
-  [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }  ///< of the table that copies and cursors share
+  [[nodiscard]] wide table_bytes() const noexcept {
+    return cursor::bytes(table_->of);
+  }  ///< bytes that a cursor allocates
+  [[nodiscard]] wide shared_table_bytes() const noexcept {
+    return table_->bytes();
+  }                                                                     ///< of the table that copies and cursors share
   [[nodiscard]] cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
   /// What a sweep costs: its advances, saves, loads and turns, each times its cost.
@@ -62,22 +70,26 @@ class hrevolve {
 
   /// The tiers in use from the cheapest on, by their places among those given.
   [[nodiscard]] tier_positions const& tier_order() const noexcept { return order_; }
-  /// The tiers that are not used: without slots, or none of them can lower the cost, as no dearer tiers have slots for every state.
+  /// The tiers that are not used: without slots, or none of them can lower the cost, as no dearer tiers have slots for
+  /// every state.
   [[nodiscard]] tier_positions const& dropped_tiers() const noexcept { return dropped_; }
-  /// Whether the tiers in use can be put in an order in which none is cheaper to write or to read than one before it: then no schedule at all
-  /// costs less, else a plan that nests them in no fixed order may.
+  /// Whether the tiers in use can be put in an order in which none is cheaper to write or to read than one before it:
+  /// then no schedule at all costs less, else a plan that nests them in no fixed order may.
   [[nodiscard]] bool tiers_are_ordered() const noexcept { return ordered_; }
-  /// What became of the tiers as they were given, in a sentence with static storage; empty where they are used as given.
+  /// What became of the tiers as they were given, in a sentence with static storage; empty where they are used as
+  /// given.
   [[nodiscard]] char const* remark() const noexcept {
     bool const dropped = !dropped_.empty();
     if (!ordered_) {
       if (!dropped) return "one tier is cheaper to write and one to read: the best order is taken";
-      return "a tier that cannot lower the cost is not used; of the others, one is cheaper to write and one to read: the best order is taken";
+      return "a tier that cannot lower the cost is not used; of the others, one is cheaper to write and one to read: "
+             "the best order is taken";
     }
     for (std::size_t k = 1; k < order_.size(); ++k)
       if (order_[k] < order_[k - 1])
-        return dropped ? "a tier that cannot lower the cost is not used; the others are used in the order of their costs"
-                       : "the tiers are used in the order of their costs, not in the order given";
+        return dropped
+                   ? "a tier that cannot lower the cost is not used; the others are used in the order of their costs"
+                   : "the tiers are used in the order of their costs, not in the order given";
     return dropped ? "a tier that cannot lower the cost is not used" : "";
   }
 
@@ -89,13 +101,20 @@ class hrevolve {
     bool ordered = true;
   };
   explicit hrevolve(parts&& of)
-      : table_{new detail::shared_tier_table{std::move(of.table)}}, start_{table_}, cost_{of.cost}, turns_{of.turns}, order_{of.order},
-        dropped_{of.dropped}, ordered_{of.ordered} {}
+      : table_{new detail::shared_tier_table{std::move(of.table)}},
+        start_{table_},
+        cost_{of.cost},
+        turns_{of.turns},
+        order_{of.order},
+        dropped_{of.dropped},
+        ordered_{of.ordered} {}
 
   static constexpr char const* who = "cairn::hrevolve";
 
-  [[nodiscard]] CAIRN_DECL static parts made(step_index steps, storage_tier const* given, std::size_t count, hrevolve_options const& options);
-  CAIRN_DECL static void lay_out(detail::tier_table& table, step_index steps, detail::tier_set const& tiers, tier_positions const& order);
+  [[nodiscard]] CAIRN_DECL static parts made(step_index steps, storage_tier const* given, std::size_t count,
+                                             hrevolve_options const& options);
+  CAIRN_DECL static void lay_out(detail::tier_table& table, step_index steps, detail::tier_set const& tiers,
+                                 tier_positions const& order);
 
   detail::shared<detail::shared_tier_table> table_;
   cursor start_;

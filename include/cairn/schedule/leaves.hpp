@@ -9,8 +9,9 @@
 
 namespace cairn {
 
-/// A loop of `steps` steps as leaves of `size` steps, the last one as long as is left, scheduled by a plan over whole leaves:
-/// `leaves{n, k, revolve{(n + k - 1) / k, s}}`. The inner plan may itself have leaves.   Cost: that of the inner plan.
+/// A loop of `steps` steps as leaves of `size` steps, the last one as long as is left, scheduled by a plan over whole
+/// leaves: `leaves{n, k, revolve{(n + k - 1) / k, s}}`. The inner plan may itself have leaves.   Cost: that of the
+/// inner plan.
 template <schedule Plan>
 class leaves {
  public:
@@ -19,7 +20,10 @@ class leaves {
   /// \param size  steps of a leaf, >= 1; more than `steps` is one leaf
   /// \throws invalid_plan   unless `over` has ceil(steps / size) steps
   constexpr leaves(step_index steps, step_index size, Plan over)
-      : steps_{steps}, size_{size}, over_{checked(steps, size, std::move(over))}, start_{over_.walk(), over_.steps(), steps, size} {}
+      : steps_{steps},
+        size_{size},
+        over_{checked(steps, size, std::move(over))},
+        start_{over_.walk(), over_.steps(), steps, size} {}
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return steps_; }  ///< loop length
   [[nodiscard]] constexpr slot_index slots() const { return over_.slots(); }  ///< states kept at once
@@ -29,16 +33,30 @@ class leaves {
     return longest < wide(steps_) ? step_index(longest) : steps_ < 1 ? 1 : steps_;
   }
   [[nodiscard]] constexpr slot_index tapes() const { return tapes_of(over_); }  ///< see `tapes_of`
-  [[nodiscard]] constexpr bool initial_is_free() const { return cairn::initial_is_free(over_); }  ///< see `cairn::initial_is_free`
-  [[nodiscard]] constexpr bool tapes_restart() const { return cairn::tapes_restart(over_); }  ///< see `cairn::tapes_restart`
+  [[nodiscard]] constexpr bool initial_is_free() const {
+    return cairn::initial_is_free(over_);
+  }  ///< see `cairn::initial_is_free`
+  [[nodiscard]] constexpr bool tapes_restart() const {
+    return cairn::tapes_restart(over_);
+  }                                                                                     ///< see `cairn::tapes_restart`
   [[nodiscard]] constexpr bool runs_ahead() const { return cairn::runs_ahead(over_); }  ///< see `cairn::runs_ahead`
   [[nodiscard]] constexpr wide units() const { return units_of(over_).units; }  ///< see `units_of`
-  [[nodiscard]] constexpr wide tape_units() const { return units_of(over_).tape_units; }  ///< see `units_of`; of the tape of a leaf
-  [[nodiscard]] constexpr bool has_slot_tiers() const { return cairn::has_slot_tiers(over_); }  ///< see `cairn::has_slot_tiers`
-  [[nodiscard]] constexpr tier slot_tier(slot_index slot) const { return cairn::slot_tier(over_, slot); }  ///< see `cairn::slot_tier`
+  [[nodiscard]] constexpr wide tape_units() const {
+    return units_of(over_).tape_units;
+  }  ///< see `units_of`; of the tape of a leaf
+  [[nodiscard]] constexpr bool has_slot_tiers() const {
+    return cairn::has_slot_tiers(over_);
+  }  ///< see `cairn::has_slot_tiers`
+  [[nodiscard]] constexpr tier slot_tier(slot_index slot) const {
+    return cairn::slot_tier(over_, slot);
+  }  ///< see `cairn::slot_tier`
   /// See `cairn::is_checkpoint`; only the first state of a leaf can be one.
-  [[nodiscard]] constexpr bool is_checkpoint(step_index i) const { return i % size_ == 0 && cairn::is_checkpoint(over_, i / size_); }
-  [[nodiscard]] constexpr wide shared_table_bytes() const { return shared_table_bytes_of(over_); }  ///< see `shared_table_bytes_of`
+  [[nodiscard]] constexpr bool is_checkpoint(step_index i) const {
+    return i % size_ == 0 && cairn::is_checkpoint(over_, i / size_);
+  }
+  [[nodiscard]] constexpr wide shared_table_bytes() const {
+    return shared_table_bytes_of(over_);
+  }                                                                                ///< see `shared_table_bytes_of`
   [[nodiscard]] constexpr char const* remark() const { return remark_of(over_); }  ///< see `remark_of`
   [[nodiscard]] constexpr wide table_bytes() const { return table_bytes_of(over_); }  ///< see `table_bytes_of`
   [[nodiscard]] constexpr Plan const& inner() const noexcept { return over_; }  ///< the plan over whole leaves
@@ -49,20 +67,24 @@ class leaves {
   {
     if (!is_counted()) return walked_counts(*this);
     schedule_counts sum = over_.counts();
-    for (wide* const steps : {&sum.advances, &sum.turned, &sum.recorded, &sum.reversals, &sum.taped}) *steps *= wide(size_);
+    for (wide* const steps : {&sum.advances, &sum.turned, &sum.recorded, &sum.reversals, &sum.taped})
+      *steps *= wide(size_);
     wide const missing = steps_ == 0 ? 0 : wide(over_.steps()) * wide(size_) - wide(steps_);
     sum.reversals -= missing;
     (sum.turned > 0 ? sum.turned : sum.advances) -= missing;
     return sum;
   }
-  /// Whether the inner plan's totals tell these. A short last leaf is run once before the turn or in it, except by plans with tapes.
+  /// Whether the inner plan's totals tell these. A short last leaf is run once before the turn or in it, except by
+  /// plans with tapes.
   [[nodiscard]] constexpr bool is_counted() const
     requires counted_schedule<Plan>
   {
     return knows_counts(over_) && (steps_ % size_ == 0 || tapes_of(over_) == 0);
   }
 
-  [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
+  [[nodiscard]] constexpr cursor const& walk() const noexcept {
+    return start_;
+  }  ///< the start; good as long as the plan
 
   /// Stretches the ranges of the inner cursor's actions; copies continue on their own.
   class cursor {
@@ -90,12 +112,15 @@ class leaves {
  private:
   [[nodiscard]] static constexpr Plan checked(step_index steps, step_index size, Plan over) {
     if (steps < 0 || size < 1)
-      throw invalid_plan{"cairn::leaves", "a loop has 0 or more steps, a leaf has 1 or more", {{"steps", steps}, {"leaf", size}}, ""};
+      throw invalid_plan{
+          "cairn::leaves", "a loop has 0 or more steps, a leaf has 1 or more", {{"steps", steps}, {"leaf", size}}, ""};
     step_index const needed = steps / size + (steps % size != 0 ? 1 : 0);
     if (over.steps() != needed)
-      throw invalid_plan{"cairn::leaves", "the inner plan is not over the leaves of this loop",
-                         {{"steps", steps}, {"leaf", size}, {"steps of the inner plan", over.steps()}, {"leaves", needed}},
-                         "give it one step for each leaf"};
+      throw invalid_plan{
+          "cairn::leaves",
+          "the inner plan is not over the leaves of this loop",
+          {{"steps", steps}, {"leaf", size}, {"steps of the inner plan", over.steps()}, {"leaves", needed}},
+          "give it one step for each leaf"};
     return over;
   }
 

@@ -34,15 +34,15 @@ struct multistage_options {
   work_limit limit = {};  ///< how much work that may be
 };
 
-/// Slots in memory and on disk (Stumm & Walther 2009): the fewest advances that all of them together allow; of the schedules with these,
-/// those with the fewest saves and loads on disk; and of these, those with the fewest saves on disk. Memory costs nothing.
-/// The initial state takes a slot. Where a state is kept is chosen anew each time that it is loaded, which moves less than a fixed
-/// place for each slot of the stack does.
+/// Slots in memory and on disk (Stumm & Walther 2009): the fewest advances that all of them together allow; of the
+/// schedules with these, those with the fewest saves and loads on disk; and of these, those with the fewest saves on
+/// disk. Memory costs nothing. The initial state takes a slot. Where a state is kept is chosen anew each time that it
+/// is loaded, which moves less than a fixed place for each slot of the stack does.
 ///
-/// Advances are least where each part splits within the interval of `revolve`'s optimal splits (Griewank & Walther 2000), so the table,
-/// n rows for each disk slot, counts traffic only. With c slots in memory and d on disk: O(n d w) time, w the width of these intervals; 4 n d
-/// bytes for the plan and 24 n more while it is made. No table where c + d >= n - 1 or d = 0. A cursor allocates `table_bytes()` at its first
-/// action; an action is O(1).
+/// Advances are least where each part splits within the interval of `revolve`'s optimal splits (Griewank & Walther
+/// 2000), so the table, n rows for each disk slot, counts traffic only. With c slots in memory and d on disk: O(n d w)
+/// time, w the width of these intervals; 4 n d bytes for the plan and 24 n more while it is made. No table where c + d
+/// >= n - 1 or d = 0. A cursor allocates `table_bytes()` at its first action; an action is O(1).
 class multistage {
  public:
   using cursor = detail::tier_cursor;  ///< the cursor
@@ -51,35 +51,51 @@ class multistage {
   /// \param disk_slots  on disk, >= 0; `unlimited_slots` is allowed   \pre together >= 1
   /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws too_much_work
   multistage(step_index steps, slot_index ram_slots, slot_index disk_slots, multistage_options const& options = {})
-      : table_{new detail::shared_tier_table{made(steps, ram_slots, disk_slots, options)}}, start_{table_}, remark_{remark_on(steps, ram_slots, disk_slots)} {}
+      : table_{new detail::shared_tier_table{made(steps, ram_slots, disk_slots, options)}},
+        start_{table_},
+        remark_{remark_on(steps, ram_slots, disk_slots)} {}
   /// The same by names.   \throws invalid_plan
-  multistage(multistage_shape const& of, multistage_options const& options = {}) : multistage{of.steps, of.ram_slots, of.disk_slots, options} {}
+  multistage(multistage_shape const& of, multistage_options const& options = {})
+      : multistage{of.steps, of.ram_slots, of.disk_slots, options} {}
 
   [[nodiscard]] step_index steps() const noexcept { return table_->of.steps; }  ///< loop length
-  [[nodiscard]] slot_index slots() const noexcept { return table_->of.slots(); }  ///< in memory and on disk, no more than are of use
+  [[nodiscard]] slot_index slots() const noexcept {
+    return table_->of.slots();
+  }                                                             ///< in memory and on disk, no more than are of use
   [[nodiscard]] step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
-  [[nodiscard]] tier slot_tier(slot_index slot) const noexcept { return table_->of.tier_of(slot); }  ///< memory, then disk
-  [[nodiscard]] wide table_bytes() const noexcept { return cursor::bytes(table_->of); }  ///< bytes that a cursor allocates
-  [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }  ///< of the table that copies and cursors share
-  [[nodiscard]] char const* remark() const noexcept { return remark_; }  ///< see `remark_of`; more slots than states may be numbers swapped
+  [[nodiscard]] tier slot_tier(slot_index slot) const noexcept {
+    return table_->of.tier_of(slot);
+  }  ///< memory, then disk
+  [[nodiscard]] wide table_bytes() const noexcept {
+    return cursor::bytes(table_->of);
+  }  ///< bytes that a cursor allocates
+  [[nodiscard]] wide shared_table_bytes() const noexcept {
+    return table_->bytes();
+  }  ///< of the table that copies and cursors share
+  [[nodiscard]] char const* remark() const noexcept {
+    return remark_;
+  }  ///< see `remark_of`; more slots than states may be numbers swapped
   [[nodiscard]] cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
  private:
   static constexpr char const* who = "cairn::multistage";
   static constexpr wide work = wide{3} * sizeof(std::uint64_t);
 
-  /// Saves and loads on disk, then saves: in one number, as a sweep of less than 2^31 steps has less than 2^31 saves and as many loads.
+  /// Saves and loads on disk, then saves: in one number, as a sweep of less than 2^31 steps has less than 2^31 saves
+  /// and as many loads.
   static constexpr std::uint64_t one_load = std::uint64_t{1} << 32;
   static constexpr std::uint64_t one_save = one_load + 1;
 
   [[nodiscard]] static constexpr char const* remark_on(step_index steps, slot_index ram, slot_index disk) noexcept {
     return detail::remark_on_slots(steps, disk == unlimited_slots || ram > disk ? ram : disk);
   }
-  [[nodiscard]] CAIRN_DECL static detail::tier_table made(step_index steps, slot_index ram, slot_index disk, multistage_options const& options);
+  [[nodiscard]] CAIRN_DECL static detail::tier_table made(step_index steps, slot_index ram, slot_index disk,
+                                                          multistage_options const& options);
 
-  /// With T(x, s) the fewest advances for s slots in all: as T(x, s + 1) < T(x, s) while s < x - 1, the slots on disk can be done without only
-  /// where x - 1 <= c, and there nothing of the disk is needed. Else
-  ///   P(x, m) = min over the optimal splits y of T(x, c + m) of O(x-y, m-1) + one load + P(y, m);   O(x, m) = one save + P(x, m);   O(x, 0) = 0
+  /// With T(x, s) the fewest advances for s slots in all: as T(x, s + 1) < T(x, s) while s < x - 1, the slots on disk
+  /// can be done without only where x - 1 <= c, and there nothing of the disk is needed. Else
+  ///   P(x, m) = min over the optimal splits y of T(x, c + m) of O(x-y, m-1) + one load + P(y, m);   O(x, m) = one save
+  ///   + P(x, m);   O(x, 0) = 0
   CAIRN_DECL static void fill(detail::tier_table& into, slot_index ram, slot_index disk, work_limit const& limit);
 
   /// The splits y with y + T(x-y, s-1) + T(y, s) = T(x, s), for x that does not decrease (Griewank & Walther 2000):

@@ -18,19 +18,21 @@ struct all_in_memory {
 
 }  // namespace detail
 
-/// Reverses what is left from the last gap between kept states to the first, each gap by `revolve` with the slots that are free by then.
-/// The initial state is free: executors bring it back by a load of `no_slot`. The first actions drop what is of no use (states behind
-/// the open steps, inside a leaf, kept twice, and the initial state); then comes a load, as nothing is live. No slot at all is enough.
-/// Fewest advances gap by gap; for arbitrary kept states moving one of them can be cheaper still (exact: a dynamic program over
-/// (checkpoint, slots, end), up to 1.88 times fewer), which does not pay for what happens once in a while.
-/// Cost: O(kept^1.5 + slots of use) to make, O(1) an action.
+/// Reverses what is left from the last gap between kept states to the first, each gap by `revolve` with the slots that
+/// are free by then. The initial state is free: executors bring it back by a load of `no_slot`. The first actions drop
+/// what is of no use (states behind the open steps, inside a leaf, kept twice, and the initial state); then comes a
+/// load, as nothing is live. No slot at all is enough. Fewest advances gap by gap; for arbitrary kept states moving one
+/// of them can be cheaper still (exact: a dynamic program over (checkpoint, slots, end), up to 1.88 times fewer), which
+/// does not pay for what happens once in a while. Cost: O(kept^1.5 + slots of use) to make, O(1) an action.
 class remaining {
  public:
   class cursor;
 
-  /// \param state_in  state_in(slot) answers which state a slot holds, a negative number for none; asked for 0 .. slots - 1
+  /// \param state_in  state_in(slot) answers which state a slot holds, a negative number for none; asked for 0 .. slots
+  ///        - 1
   /// \param tier_of   tier_of(slot) answers where a slot lies; in memory where this is not given
-  /// \throws invalid_plan   unless 0 <= open <= steps, open = steps before the turn and a multiple of leaf or steps after it,
+  /// \throws invalid_plan   unless 0 <= open <= steps, open = steps before the turn and a multiple of leaf or steps
+  ///        after it,
   ///                        slots >= 0, leaf >= 1, and every kept state is one of the loop
   template <class StateIn, class TierOf = detail::all_in_memory>
     requires requires(StateIn& state_in) { step_index(state_in(slot_index{})); }
@@ -54,12 +56,14 @@ class remaining {
     start_.kept_.assign(count, {});
     count = 0;
     for (slot_index slot = 0; slot < sweep.slots && count < start_.kept_.size(); ++slot)
-      if (step_index const state = step_index(state_in(slot)); state >= 0) start_.kept_[count++] = {slot, state, tier_of(slot)};
+      if (step_index const state = step_index(state_in(slot)); state >= 0)
+        start_.kept_[count++] = {slot, state, tier_of(slot)};
     arrange(sweep, tier_of);
   }
   /// \throws invalid_plan
   template <class TierOf = detail::all_in_memory>
-  constexpr void assign(stopped_sweep const& sweep, kept_state const* kept, std::size_t kept_count, TierOf tier_of = {}) {
+  constexpr void assign(stopped_sweep const& sweep, kept_state const* kept, std::size_t kept_count,
+                        TierOf tier_of = {}) {
     detail::check_stop(sweep);
     start_.kept_.assign(kept_count, {});
     for (std::size_t k = 0; k < kept_count; ++k) start_.kept_[k] = kept[k];
@@ -68,7 +72,9 @@ class remaining {
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return start_.steps_; }  ///< length of the whole loop
   [[nodiscard]] constexpr slot_index slots() const noexcept { return slots_; }  ///< all slots, full or empty
-  [[nodiscard]] constexpr step_index leaf() const noexcept { return start_.leaf_; }  ///< the most steps of one `reverse`
+  [[nodiscard]] constexpr step_index leaf() const noexcept {
+    return start_.leaf_;
+  }                                                                               ///< the most steps of one `reverse`
   [[nodiscard]] constexpr bool initial_is_free() const noexcept { return true; }  ///< always
   /// Exact for a cursor that is a copy; one that is assigned keeps what it had if that was more.
   [[nodiscard]] constexpr wide table_bytes() const noexcept {
@@ -78,7 +84,9 @@ class remaining {
     });
     return start_.kept_.size() * sizeof(kept_state) + start_.free_.size() * sizeof(kept_state) + widest;
   }
-  [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
+  [[nodiscard]] constexpr cursor const& walk() const noexcept {
+    return start_;
+  }  ///< the start; good as long as the plan
   /// Whether all slots are in memory, so that there is a closed form for the totals.
   [[nodiscard]] constexpr bool is_counted() const noexcept { return one_tier_; }
   /// The totals of what is left. Cost: O(kept) if `is_counted()`, else a walk.
@@ -90,7 +98,8 @@ class remaining {
     sum.peak_slots = slot_index(start_.kept_.size());
     each_gap([&](std::size_t gap, step_index base, step_index open, revolve const& inside) {
       auto const inner = inside.counts();
-      if (!std::exchange(turned, true) && open > 0) sum.turned = wide(open - base) - wide(inside.steps() - 1) * wide(start_.leaf_);
+      if (!std::exchange(turned, true) && open > 0)
+        sum.turned = wide(open - base) - wide(inside.steps() - 1) * wide(start_.leaf_);
       sum.advances += inner.advances * wide(start_.leaf_);
       sum.saves += inner.saves;
       sum.loads += inner.loads + 1;
@@ -143,7 +152,9 @@ class remaining {
       return revolve{steps / leaf + (steps % leaf != 0 ? 1 : 0), slot_index(empty), {.free_initial = true}};
     }
     /// The state in front of leaf i of the gap, of the end behind the last one.
-    [[nodiscard]] constexpr step_index place(step_index i) const noexcept { return i < inside_leaves_ ? base() + i * leaf_ : end_; }
+    [[nodiscard]] constexpr step_index place(step_index i) const noexcept {
+      return i < inside_leaves_ ? base() + i * leaf_ : end_;
+    }
 
     constexpr action enter() {
       enter_ = false;

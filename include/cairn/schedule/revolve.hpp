@@ -12,18 +12,21 @@ namespace cairn {
 
 /// How a `revolve` treats the initial state.
 struct revolve_options {
-  bool free_initial = false;  ///< it stands outside the slots and is loaded from `no_slot`; then even 0 slots are enough
+  bool free_initial =
+      false;  ///< it stands outside the slots and is loaded from `no_slot`; then even 0 slots are enough
 };
 
-/// The numbers of a `revolve` by their names, so that none is taken for the other: `revolve{{.steps = 1'000'000, .slots = 20}}`.
+/// The numbers of a `revolve` by their names, so that none is taken for the other:
+/// `revolve{{.steps = 1'000'000, .slots = 20}}`.
 struct revolve_shape {
   step_index steps = -1;  ///< loop length; has to be given
   slot_index slots = -1;  ///< states kept at once; has to be given
 };
 
-/// The binomial schedule (Griewank & Walther 2000, Algorithm 799): the fewest advances that `slots` kept states allow, and among
-/// those the fewest saves. A plan holds no memory; a cursor allocates `table_bytes()` at its first action and nothing later.
-/// Cost: construction O(log of the repetition number), an action O(1) with at most one division. Exact up to 2^63-1 steps.
+/// The binomial schedule (Griewank & Walther 2000, Algorithm 799): the fewest advances that `slots` kept states allow,
+/// and among those the fewest saves. A plan holds no memory; a cursor allocates `table_bytes()` at its first action and
+/// nothing later. Cost: construction O(log of the repetition number), an action O(1) with at most one division. Exact
+/// up to 2^63-1 steps.
 class revolve {
  public:
   class cursor;
@@ -32,16 +35,24 @@ class revolve {
   /// \param slots  states kept at once, >= 1, the initial one included unless it is free; more than of use are not used
   /// \throws invalid_plan
   constexpr revolve(step_index steps, slot_index slots, revolve_options options = {})
-      : steps_{steps}, free_{options.free_initial}, total_{total(steps, slots, options)}, remark_{detail::remark_on_slots(steps, slots)}, start_{steps_, total_, free_} {}
+      : steps_{steps},
+        free_{options.free_initial},
+        total_{total(steps, slots, options)},
+        remark_{detail::remark_on_slots(steps, slots)},
+        start_{steps_, total_, free_} {}
   /// The same by names.   \throws invalid_plan
   constexpr revolve(revolve_shape const& of, revolve_options options = {}) : revolve{of.steps, of.slots, options} {}
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return steps_; }  ///< loop length
-  [[nodiscard]] constexpr slot_index slots() const noexcept { return free_ ? total_ - 1 : total_; }  ///< states kept at once
+  [[nodiscard]] constexpr slot_index slots() const noexcept {
+    return free_ ? total_ - 1 : total_;
+  }                                                                       ///< states kept at once
   [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
   [[nodiscard]] constexpr bool initial_is_free() const noexcept { return free_; }  ///< see `cairn::initial_is_free`
   [[nodiscard]] constexpr wide table_bytes() const noexcept;  ///< bytes that a cursor allocates
-  [[nodiscard]] constexpr char const* remark() const noexcept { return remark_; }  ///< see `remark_of`; more slots than states may be steps and slots swapped
+  [[nodiscard]] constexpr char const* remark() const noexcept {
+    return remark_;
+  }  ///< see `remark_of`; more slots than states may be steps and slots swapped
   /// The start; good as long as the plan.
   [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 
@@ -77,9 +88,13 @@ class revolve {
   /// The slots in use, that of the initial state counted whether it is free or not.
   [[nodiscard]] static constexpr slot_index total(step_index steps, slot_index slots, revolve_options options) {
     slot_index const least = options.free_initial ? 0 : 1;
-    if (steps < 0) throw invalid_plan{"cairn::revolve", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    if (steps < 0)
+      throw invalid_plan{
+          "cairn::revolve", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
     if (slots < least)
-      throw invalid_plan{"cairn::revolve", "too few slots", {{"steps", steps}, {"slots", slots}, {"least slots", least}},
+      throw invalid_plan{"cairn::revolve",
+                         "too few slots",
+                         {{"steps", steps}, {"slots", slots}, {"least slots", least}},
                          options.free_initial ? "" : "with {.free_initial = true} the initial state needs none"};
     slot_index const useful = useful_slots(steps);
     return slots >= useful ? useful : slots + (1 - least);
@@ -89,7 +104,8 @@ class revolve {
   /// Stands at the first action; copies continue on their own.
   class cursor {
    public:
-    /// The next action. Always inlined, with `advance`: an executor can then go from the making of an action straight to its obeying.
+    /// The next action. Always inlined, with `advance`: an executor can then go from the making of an action straight
+    /// to its obeying.
     [[nodiscard, gnu::always_inline]] constexpr action next() {
       for (;;) {
         switch (phase_) {
@@ -112,10 +128,14 @@ class revolve {
     struct kept { step_index at; detail::bracket ahead; };
 
     constexpr cursor(step_index steps, slot_index total, bool free) noexcept
-        : end_{steps}, total_{total}, first_{detail::bracket_of(steps, total)}, unslotted_{free ? 1 : 0}, narrow_{detail::is_narrow(total, first_)} {}
+        : end_{steps},
+          total_{total},
+          first_{detail::bracket_of(steps, total)},
+          unslotted_{free ? 1 : 0},
+          narrow_{detail::is_narrow(total, first_)} {}
 
-    /// Out of line, as is `split_far`: what they call would cost every action of `next` its registers. Neither answers an action, which
-    /// would have to lie in memory.
+    /// Out of line, as is `split_far`: what they call would cost every action of `next` its registers. Neither answers
+    /// an action, which would have to lie in memory.
     [[gnu::noinline]] constexpr void begin() {
       if (end_ > 1) {
         kept_.assign(std::size_t(total_), {});
@@ -138,12 +158,14 @@ class revolve {
         return advance_by(1);
       }
       if (!narrow_) return advance_by(split_far());
-      return advance_by(detail::take_split(end_ - live_, detail::q_below<std::uint64_t>(slots, own->ahead), own[0].ahead, own[1].ahead));
+      return advance_by(detail::take_split(end_ - live_, detail::q_below<std::uint64_t>(slots, own->ahead),
+                                           own[0].ahead, own[1].ahead));
     }
     /// For numbers that need the division of 128 bits.
     [[gnu::noinline]] constexpr step_index split_far() noexcept {
       kept* const own = &kept_[std::size_t(top_)];
-      return detail::take_split(end_ - live_, detail::q_below<wide>(total_ - top_, own->ahead), own[0].ahead, own[1].ahead);
+      return detail::take_split(end_ - live_, detail::q_below<wide>(total_ - top_, own->ahead), own[0].ahead,
+                                own[1].ahead);
     }
     constexpr action advance_by(step_index length) noexcept {
       step_index const from = live_;

@@ -20,20 +20,25 @@ namespace detail {
 
 }  // namespace detail
 
-/// The fewest slots with which `revolve{steps, slots}` runs the steps no more than `slowdown` times as often as the loop has steps, each
-/// step's recorded run counted: (advances + steps) / steps <= slowdown. In step calls that is about one less: 2 means no step is run twice.
-/// Cost: O(log steps) evaluations of the closed form t n - beta(s+1, t-1) (Griewank & Walther 2000).
+/// The fewest slots with which `revolve{steps, slots}` runs the steps no more than `slowdown` times as often as the
+/// loop has steps, each step's recorded run counted: (advances + steps) / steps <= slowdown. In step calls that is
+/// about one less: 2 means no step is run twice. Cost: O(log steps) evaluations of the closed form t n - beta(s+1, t-1)
+/// (Griewank & Walther 2000).
 /// \param steps  0 .. 2^63-1   \param slowdown  at least 2 - 1 / steps, which the slots of store-all reach
 /// \throws invalid_plan
 [[nodiscard]] constexpr slot_index slots_for_slowdown(step_index steps, double slowdown) {
   constexpr char const* who = "cairn::slots_for_slowdown";
-  if (steps < 0) throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
-  if (!(slowdown >= 1)) throw invalid_plan{who, "no sweep is faster than its loop", {{"steps", steps}}, "give a slow-down of 2 or more"};
+  if (steps < 0)
+    throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+  if (!(slowdown >= 1))
+    throw invalid_plan{who, "no sweep is faster than its loop", {{"steps", steps}}, "give a slow-down of 2 or more"};
   if (steps < 2) return 1;
   slot_index const useful = useful_slots(steps);
   wide const advances = detail::floor_product(slowdown - 1, steps, ~wide{0} >> 1);
   if (fewest_advances(steps, useful) > advances)
-    throw invalid_plan{who, "no number of slots reaches this slow-down", {{"steps", steps}, {"least advances", fewest_advances(steps, useful)}},
+    throw invalid_plan{who,
+                       "no number of slots reaches this slow-down",
+                       {{"steps", steps}, {"least advances", fewest_advances(steps, useful)}},
                        "give a slow-down of 2 or more"};
   slot_index enough = useful, below = 0;
   while (enough - below > 1) {

@@ -14,19 +14,25 @@ struct stages_options {
   work_limit limit = {};  ///< how much work it may be
 };
 
-/// The fewest extra steps for a multistage method (Zhang & Constantinescu 2023, CAMS): a unit holds one vector, a solution or a stage.
-/// The tape of a step is its stage values. Where the method is stiffly accurate they restart the loop
-/// (`recorded{record, reverse, restart}`), and the initial solution may be given up as soon as they are kept; this takes
-/// fewer steps than the published recurrence from 2 stages on (43 instead of 47 extra steps for 40 steps, 10 units, 2 stages).
-/// Otherwise a step that restarts takes stages + 1 units, its values and the solution behind it, kept and dropped one by one: as the
-/// exhaustive search of the tests finds for all small loops, `mixed` with tapes of `stages` units is then the optimum.
-/// Cost: see `mixed`.
+/// The fewest extra steps for a multistage method (Zhang & Constantinescu 2023, CAMS): a unit holds one vector, a
+/// solution or a stage. The tape of a step is its stage values. Where the method is stiffly accurate they restart the
+/// loop (`recorded{record, reverse, restart}`), and the initial solution may be given up as soon as they are kept; this
+/// takes fewer steps than the published recurrence from 2 stages on (43 instead of 47 extra steps for 40 steps, 10
+/// units, 2 stages). Otherwise a step that restarts takes stages + 1 units, its values and the solution behind it, kept
+/// and dropped one by one: as the exhaustive search of the tests finds for all small loops, `mixed` with tapes of
+/// `stages` units is then the optimum. Cost: see `mixed`.
 class stages : public detail::unit_plan {
  public:
-  /// \param steps  loop length, >= 0   \param units  vectors kept at once, >= 1, the initial solution's included; more than of use are not used
+  /// \param steps  loop length, >= 0   \param units  vectors kept at once, >= 1, the initial solution's included; more
+  ///        than of use are not used
   /// \throws invalid_plan   also where the table does not fit   \throws too_much_work
   stages(step_index steps, slot_index units, stages_options options = {})
-      : unit_plan{"cairn::stages", steps, units, {.tape_units = options.stages, .restarts = options.stiffly_accurate}, options.most_table_bytes, options.limit} {}
+      : unit_plan{"cairn::stages",
+                  steps,
+                  units,
+                  {.tape_units = options.stages, .restarts = options.stiffly_accurate},
+                  options.most_table_bytes,
+                  options.limit} {}
   /// The same by names.   \throws invalid_plan
   stages(units_shape const& of, stages_options options = {}) : stages{of.steps, of.units, options} {}
 };

@@ -7,7 +7,8 @@
 
 namespace cairn {
 
-/// The sweep of an `online` plan over a loop that stops after `steps()` steps: a schedule like any other, to verify, count or draw.
+/// The sweep of an `online` plan over a loop that stops after `steps()` steps: a schedule like any other, to verify,
+/// count or draw.
 class stopped_online {
  public:
   /// Stops the cursor where the loop ends; copies continue on their own.
@@ -43,26 +44,38 @@ class stopped_online {
   };
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return start_.steps_; }  ///< where the loop stops
-  [[nodiscard]] constexpr slot_index slots() const noexcept { return slots_; }  ///< states kept at once at most, the initial one included
+  [[nodiscard]] constexpr slot_index slots() const noexcept {
+    return slots_;
+  }  ///< states kept at once at most, the initial one included
   [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
-  [[nodiscard]] constexpr bool runs_ahead() const noexcept { return start_.inside_.lags(); }  ///< see `cairn::runs_ahead`
+  [[nodiscard]] constexpr bool runs_ahead() const noexcept {
+    return start_.inside_.lags();
+  }                                                                              ///< see `cairn::runs_ahead`
   [[nodiscard]] static constexpr bool learns_length() noexcept { return true; }  ///< see `cairn::learns_length`
   /// Bytes that a cursor allocates.
   [[nodiscard]] constexpr wide table_bytes() const noexcept { return keeps() ? start_.inside_.table_bytes() : 0; }
-  [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
+  [[nodiscard]] constexpr cursor const& walk() const noexcept {
+    return start_;
+  }  ///< the start; good as long as the plan
 
-  /// The totals: the forward run is played, the way back counted in closed form. Cost: O(slots) for each state that is kept on the way forward;
-  /// seconds for 10^8 steps.   \throws too_much_work   where that is more than `online_options::limit` allows
+  /// The totals: the forward run is played, the way back counted in closed form. Cost: O(slots) for each state that is
+  /// kept on the way forward; seconds for 10^8 steps.   \throws too_much_work   where that is more than
+  /// `online_options::limit` allows
   [[nodiscard]] constexpr schedule_counts counts() const {
     schedule_counts sum;
     detail::kept_counts now;
-    detail::work_meter meter{"cairn::online", {"steps", steps()}, limit_, "allow more, or give fewer steps or slots",
-                             detail::work_words{"the totals of this plan take too much work", "the counting of this plan was stopped", "percent of the steps"}};
+    detail::work_meter meter{"cairn::online",
+                             {"steps", steps()},
+                             limit_,
+                             "allow more, or give fewer steps or slots",
+                             detail::work_words{"the totals of this plan take too much work",
+                                                "the counting of this plan was stopped", "percent of the steps"}};
     cursor play = start_;
     for (action a; !play.inside_.stopped();) {
       if (!play.forward(a)) continue;
       detail::add_to(sum, now, a);
-      if (a.kind == action_kind::advance) meter.add(play.inside_.sums_of_decision(), [&] { return double(a.to) / double(steps()); });
+      if (a.kind == action_kind::advance)
+        meter.add(play.inside_.sums_of_decision(), [&] { return double(a.to) / double(steps()); });
     }
     play.inside_.add_rest(sum);
     sum.on(tier::memory) = {sum.saves, sum.loads, sum.peak_slots};
@@ -71,8 +84,11 @@ class stopped_online {
 
  private:
   friend online;
-  constexpr stopped_online(step_index steps, slot_index slots, bool eager, bool last_is_at_hand, work_limit const& limit) noexcept
-      : slots_{fewer(slots, eager ? steps : steps - 1)}, start_{{fewer(slots, steps), eager}, steps, last_is_at_hand}, limit_{limit} {}
+  constexpr stopped_online(step_index steps, slot_index slots, bool eager, bool last_is_at_hand,
+                           work_limit const& limit) noexcept
+      : slots_{fewer(slots, eager ? steps : steps - 1)},
+        start_{{fewer(slots, steps), eager}, steps, last_is_at_hand},
+        limit_{limit} {}
 
   [[nodiscard]] static constexpr slot_index fewer(slot_index slots, step_index useful) noexcept {
     return slots < useful ? slots : useful > 1 ? useful : 1;

@@ -1,5 +1,6 @@
 #pragma once
-/// \file storage_tier.hpp  Tiers with costs: what they may be, which are of use, and from which to which a plan counts them.
+/// \file storage_tier.hpp  Tiers with costs: what they may be, which are of use, and from which to which a plan counts
+/// them.
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -14,7 +15,8 @@ struct storage_tier {
   slot_index slots = 0;  ///< states kept there at once, >= 0
   double write = 0;  ///< of one save, finite and >= 0
   double read = 0;  ///< of one load, finite and >= 0
-  /// What it is called. Without it, by the place among the tiers given: memory; memory, disk; memory, host, disk; memory, device, host, disk.
+  /// What it is called. Without it, by the place among the tiers given: memory; memory, disk; memory, host, disk;
+  /// memory, device, host, disk.
   std::optional<tier> where = {};
 };
 
@@ -32,7 +34,9 @@ struct tier_positions {
 
 namespace detail {
 
-[[nodiscard]] constexpr bool is_cost(double cost) noexcept { return cost >= 0 && cost <= (std::numeric_limits<double>::max)(); }
+[[nodiscard]] constexpr bool is_cost(double cost) noexcept {
+  return cost >= 0 && cost <= (std::numeric_limits<double>::max)();
+}
 
 /// Tiers as given, checked, each with its label and no more slots than are of use.
 struct tier_set {
@@ -54,7 +58,8 @@ struct tier_set {
       if (std::size_t(*of[k].where) >= tier_count) throw invalid_plan{who, "there is no such tier", {{"tier", k}}, ""};
       for (std::size_t j = 0; j < k; ++j)
         if (of[j].where == of[k].where)
-          throw invalid_plan{who, "two tiers have the same label", {{"tier", j}, {"tier", k}}, "say by `where` what each of them is"};
+          throw invalid_plan{
+              who, "two tiers have the same label", {{"tier", j}, {"tier", k}}, "say by `where` what each of them is"};
       of[k].slots = useful_slots(steps, of[k].slots);
       any = any || of[k].slots > 0;
     }
@@ -67,8 +72,9 @@ struct tier_set {
     bool const cheaper = of[j].write < of[k].write || of[j].read < of[k].read;
     return j != k && no_dearer && (cheaper || j < k);
   }
-  /// Whether tier k can lower the cost of any plan over so many steps. It cannot if tiers that precede it have slots for all states of use:
-  /// whenever a state would be kept on k, one of these has a slot free, and keeping it there costs no more.
+  /// Whether tier k can lower the cost of any plan over so many steps. It cannot if tiers that precede it have slots
+  /// for all states of use: whenever a state would be kept on k, one of these has a slot free, and keeping it there
+  /// costs no more.
   [[nodiscard]] constexpr bool is_of_use(std::size_t k, step_index steps) const noexcept {
     slot_index missing = useful_slots(steps);
     for (std::size_t j = 0; j < count; ++j)
@@ -76,8 +82,8 @@ struct tier_set {
     return of[k].slots > 0 && missing > 0;
   }
 
-  /// Calls use(positions) with every order of the tiers of use in which none follows a tier that it precedes. Where all can be compared
-  /// this is one order, that of the costs.
+  /// Calls use(positions) with every order of the tiers of use in which none follows a tier that it precedes. Where all
+  /// can be compared this is one order, that of the costs.
   template <class Use>
   constexpr void each_order(step_index steps, Use use) const {
     bool left[tier_count] = {};
@@ -88,7 +94,9 @@ struct tier_set {
 
  private:
   constexpr void check(char const* who, std::size_t k) const {
-    if (of[k].slots < 0) throw invalid_plan{who, "a tier has no negative number of slots", {{"tier", k}, {"slots", of[k].slots}}, "give 0 or more"};
+    if (of[k].slots < 0)
+      throw invalid_plan{
+          who, "a tier has no negative number of slots", {{"tier", k}, {"slots", of[k].slots}}, "give 0 or more"};
     if (!is_cost(of[k].write) || !is_cost(of[k].read))
       throw invalid_plan{who, "a cost is a finite number that is not negative", {{"tier", k}}, ""};
   }

@@ -26,9 +26,10 @@ struct two_level_options {
 
 namespace detail {
 
-/// How often `revolve` loads the first of `steps` states, in slots that count its own: as often as its range is cut until one step is left.
-/// With P = beta(s, t-1) and Q = beta(s-1, t-1) each cut lowers t by one and makes e of P + e steps
-/// clamp(e - beta(s-2, t-1), 0, Q); these sum up to Q - 1 down to t = 1, where steps are left over iff e was at least Q.
+/// How often `revolve` loads the first of `steps` states, in slots that count its own: as often as its range is cut
+/// until one step is left. With P = beta(s, t-1) and Q = beta(s-1, t-1) each cut lowers t by one and makes e of P + e
+/// steps clamp(e - beta(s-2, t-1), 0, Q); these sum up to Q - 1 down to t = 1, where steps are left over iff e was at
+/// least Q.
 /// \pre steps >= 0, slots >= 1
 [[nodiscard]] constexpr step_index loads_of_first(step_index steps, slot_index slots) noexcept {
   auto const [p, q, t] = bracket_of(steps, slots);
@@ -37,31 +38,38 @@ namespace detail {
 
 }  // namespace detail
 
-/// Keeps every `period`-th state on the way forward and runs to the end; then reverses period after period, from the last to the first,
-/// each by `revolve` from its kept start with `extra_slots` states more. A period's start is given up with the period's last load, and
-/// its slot is used for nothing else, so that a run kept in memory is reversed again without a new forward sweep.
-/// Advances: n + the sum over periods of Revolve's minimum for extra_slots + 1 slots; the turn runs no step.
-/// (Pringle, Jones, Goswami, Narayanan, Goldberg 2016: periodic checkpoints, binomial inside.)   Cost: O(1) memory and O(log of the
-/// repetition number) to make; a cursor allocates what one of `revolve` over a period does, and an action is O(1).
+/// Keeps every `period`-th state on the way forward and runs to the end; then reverses period after period, from the
+/// last to the first, each by `revolve` from its kept start with `extra_slots` states more. A period's start is given
+/// up with the period's last load, and its slot is used for nothing else, so that a run kept in memory is reversed
+/// again without a new forward sweep. Advances: n + the sum over periods of Revolve's minimum for extra_slots + 1
+/// slots; the turn runs no step. (Pringle, Jones, Goswami, Narayanan, Goldberg 2016: periodic checkpoints, binomial
+/// inside.)   Cost: O(1) memory and O(log of the repetition number) to make; a cursor allocates what one of `revolve`
+/// over a period does, and an action is O(1).
 class two_level {
  public:
   class cursor;
 
-  /// \param steps  loop length, 0 .. 2^63-1   \param period  steps from one kept start to the next, >= 1; more than `steps` is one period
+  /// \param steps  loop length, 0 .. 2^63-1   \param period  steps from one kept start to the next, >= 1; more than
+  ///        `steps` is one period
   /// \param extra_slots  states kept inside a period beside its first, >= 0; more than of use are not used
   /// \throws invalid_plan
   constexpr two_level(step_index steps, step_index period, slot_index extra_slots, two_level_options options = {})
       : start_{checked(steps, period, extra_slots, options), period, extra_slots, options},
         inside_{cursor::over(start_.whole_length(), extra_slots)} {}
   /// The same by names.   \throws invalid_plan
-  constexpr two_level(two_level_shape const& of, two_level_options options = {}) : two_level{of.steps, of.period, of.extra_slots, options} {}
+  constexpr two_level(two_level_shape const& of, two_level_options options = {})
+      : two_level{of.steps, of.period, of.extra_slots, options} {}
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return start_.steps_; }  ///< loop length
   /// States kept at once: those of the periods first, then those inside a period.
   [[nodiscard]] constexpr slot_index slots() const noexcept { return periods() + extra_slots(); }
   [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
-  [[nodiscard]] constexpr step_index period() const noexcept { return start_.period_; }  ///< steps from one kept start to the next
-  [[nodiscard]] constexpr step_index periods() const noexcept { return start_.count_; }  ///< how many there are, the last one as long as is left
+  [[nodiscard]] constexpr step_index period() const noexcept {
+    return start_.period_;
+  }  ///< steps from one kept start to the next
+  [[nodiscard]] constexpr step_index periods() const noexcept {
+    return start_.count_;
+  }  ///< how many there are, the last one as long as is left
   /// States kept inside a period beside its first; those without a use are left out.
   [[nodiscard]] constexpr slot_index extra_slots() const noexcept { return inside_.slots(); }
   /// Where a slot lies.   \pre 0 <= slot < slots()
@@ -71,8 +79,12 @@ class two_level {
   /// See `remark_of`; a period longer than the loop may be numbers swapped.
   [[nodiscard]] constexpr char const* remark() const noexcept { return detail::remark_on_period(steps(), period()); }
   /// Whether state i is the first of a period.
-  [[nodiscard]] constexpr bool is_checkpoint(step_index i) const noexcept { return i >= 0 && i < steps() && i % period() == 0; }
-  [[nodiscard]] constexpr wide table_bytes() const noexcept { return inside_.table_bytes(); }  ///< bytes that a cursor allocates
+  [[nodiscard]] constexpr bool is_checkpoint(step_index i) const noexcept {
+    return i >= 0 && i < steps() && i % period() == 0;
+  }
+  [[nodiscard]] constexpr wide table_bytes() const noexcept {
+    return inside_.table_bytes();
+  }  ///< bytes that a cursor allocates
   /// The start; good as long as the plan.
   [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 
@@ -92,7 +104,8 @@ class two_level {
     sum.saves = wide(periods()) + inner_saves;
     sum.loads = wide(steps());
     sum.peak_slots = periods() + in_last.peak_slots;
-    if (whole > 0 && periods() - 1 + in_whole.peak_slots > sum.peak_slots) sum.peak_slots = periods() - 1 + in_whole.peak_slots;
+    if (whole > 0 && periods() - 1 + in_whole.peak_slots > sum.peak_slots)
+      sum.peak_slots = periods() - 1 + in_whole.peak_slots;
     starts.saves += wide(periods());
     starts.loads += starts_loaded;
     starts.peak = periods();
@@ -127,7 +140,9 @@ class two_level {
           phase_{steps > 0 ? phase::save : phase::turn} {}
 
     /// The schedule of a period, whose start it takes for the initial state.
-    [[nodiscard]] static constexpr revolve over(step_index length, slot_index extra) { return {length, extra, {.free_initial = true}}; }
+    [[nodiscard]] static constexpr revolve over(step_index length, slot_index extra) {
+      return {length, extra, {.free_initial = true}};
+    }
     /// Of all periods but the last, or of the only one.
     [[nodiscard]] constexpr step_index whole_length() const noexcept { return period_ < steps_ ? period_ : steps_; }
     [[nodiscard]] constexpr step_index first(step_index j) const noexcept { return j > 0 ? j * period_ : 0; }
@@ -194,15 +209,20 @@ class two_level {
   };
 
  private:
-  [[nodiscard]] static constexpr step_index checked(step_index steps, step_index period, slot_index extra, two_level_options const& options) {
-    if (steps < 0) throw invalid_plan{"cairn::two_level", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
-    if (period < 1) throw invalid_plan{"cairn::two_level", "a period has at least 1 step", {{"period", period}}, "give 1 or more"};
+  [[nodiscard]] static constexpr step_index checked(step_index steps, step_index period, slot_index extra,
+                                                    two_level_options const& options) {
+    if (steps < 0)
+      throw invalid_plan{
+          "cairn::two_level", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    if (period < 1)
+      throw invalid_plan{"cairn::two_level", "a period has at least 1 step", {{"period", period}}, "give 1 or more"};
     if (extra < 0)
       throw invalid_plan{"cairn::two_level", "too few slots", {{"extra slots", extra}, {"least extra slots", 0}},
                          "a period's first state has a slot of its own"};
     for (tier const where : {options.periods_on, options.extra_on})
       if (std::size_t(where) >= tier_count)
-        throw invalid_plan{"cairn::two_level", "there is no such tier", {{"tier", int(where)}}, "give memory, device, host or disk"};
+        throw invalid_plan{
+            "cairn::two_level", "there is no such tier", {{"tier", int(where)}}, "give memory, device, host or disk"};
     return steps;
   }
   /// The first load of a period and those of its schedule.

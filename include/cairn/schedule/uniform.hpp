@@ -10,7 +10,8 @@ namespace cairn {
 
 /// How `uniform` places its checkpoints; at most one is given, none means floor(sqrt(steps)) checkpoints.
 struct uniform_options {
-  /// This many beside the initial state, in blocks that differ by one step at most, the short ones first; the final state is never one.
+  /// This many beside the initial state, in blocks that differ by one step at most, the short ones first; the final
+  /// state is never one.
   std::optional<step_index> checkpoints = {};
   /// One every so many steps; the last block is as long as is left.
   std::optional<step_index> block = {};
@@ -18,14 +19,16 @@ struct uniform_options {
   std::optional<slot_index> slots = {};
 };
 
-/// Keeps the first state of every block on the way forward; then, from the last block to the first, keeps the states inside the
-/// block, running it a second time unless it is the last, and reverses it. No step is run more than twice unrecorded.
-/// With B blocks, the last of L steps: 2 n - B - L advances and about B + L - 2 states kept; with sqrt(n) blocks 2 sqrt(n) - 2.
-/// (Griewank 1992 calls this one-level checkpointing; Chen et al. 2016, section 4.)   Cost: O(1) memory, O(1) an action.
+/// Keeps the first state of every block on the way forward; then, from the last block to the first, keeps the states
+/// inside the block, running it a second time unless it is the last, and reverses it. No step is run more than twice
+/// unrecorded. With B blocks, the last of L steps: 2 n - B - L advances and about B + L - 2 states kept; with sqrt(n)
+/// blocks 2 sqrt(n) - 2. (Griewank 1992 calls this one-level checkpointing; Chen et al. 2016, section 4.)   Cost: O(1)
+/// memory, O(1) an action.
 class uniform {
  public:
   /// \param steps  loop length, 0 .. 2^63-1
-  /// \throws invalid_plan   for checkpoints outside 0 .. steps, a block < 1, too few slots (says the least), or two options at once
+  /// \throws invalid_plan   for checkpoints outside 0 .. steps, a block < 1, too few slots (says the least), or two
+  ///        options at once
   constexpr explicit uniform(step_index steps, uniform_options options = {}) : layout_{layout(steps, options)} {}
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return layout_.steps; }  ///< loop length
@@ -46,7 +49,9 @@ class uniform {
     if (layout_.steps == 0) return sum;
     auto const last = wide(layout_.length(layout_.count - 1));
     auto const again = wide(layout_.steps) - last - (wide(layout_.count) - 1);
-    wide const lone = layout_.front_length > 1 ? 0 : layout_.front < layout_.count ? wide(layout_.front) : wide(layout_.count) - 1;
+    wide const lone = layout_.front_length > 1        ? 0
+                      : layout_.front < layout_.count ? wide(layout_.front)
+                                                      : wide(layout_.count) - 1;
     sum.advances = wide(layout_.steps) - 1 + again;
     sum.turned = 1;
     sum.reversals = wide(layout_.steps);
@@ -121,7 +126,8 @@ class uniform {
       phase_ = phase::reverse;
       return {action_kind::drop, tier::memory, content::state, slot(), 0, 0};
     }
-    /// The first states of blocks 0 .. j fill slots 0 .. j; the inner states of block j follow, as the blocks after it are done.
+    /// The first states of blocks 0 .. j fill slots 0 .. j; the inner states of block j follow, as the blocks after it
+    /// are done.
     [[nodiscard]] constexpr slot_index slot() const noexcept { return block_ + (live_ - first_); }
 
     detail::block_layout layout_;
@@ -136,28 +142,37 @@ class uniform {
 
  private:
   [[nodiscard]] static constexpr detail::block_layout layout(step_index steps, uniform_options const& options) {
-    if (steps < 0) throw invalid_plan{"cairn::uniform", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    if (steps < 0)
+      throw invalid_plan{
+          "cairn::uniform", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
     if (options.checkpoints.has_value() + options.block.has_value() + options.slots.has_value() > 1)
       throw invalid_plan{"cairn::uniform", "more than one of checkpoints, block and slots", {}, "give one of them"};
     if (options.block) return by_block(steps, *options.block);
     if (options.slots) return by_slots(steps, *options.slots);
-    return by_checkpoints(steps, options.checkpoints ? *options.checkpoints : step_index(detail::floor_sqrt(wide(steps))));
+    return by_checkpoints(steps,
+                          options.checkpoints ? *options.checkpoints : step_index(detail::floor_sqrt(wide(steps))));
   }
   [[nodiscard]] static constexpr detail::block_layout by_checkpoints(step_index steps, step_index checkpoints) {
     if (checkpoints < 0 || checkpoints > steps)
-      throw invalid_plan{"cairn::uniform", "no such number of checkpoints", {{"steps", steps}, {"checkpoints", checkpoints}}, "give 0 to steps"};
+      throw invalid_plan{"cairn::uniform",
+                         "no such number of checkpoints",
+                         {{"steps", steps}, {"checkpoints", checkpoints}},
+                         "give 0 to steps"};
     step_index const most = steps < 1 ? 0 : steps - 1;
     return detail::balanced_blocks(steps, 1 + (checkpoints < most ? checkpoints : most));
   }
   [[nodiscard]] static constexpr detail::block_layout by_block(step_index steps, step_index block) {
-    if (block < 1) throw invalid_plan{"cairn::uniform", "a block has at least 1 step", {{"block", block}}, "give 1 or more"};
+    if (block < 1)
+      throw invalid_plan{"cairn::uniform", "a block has at least 1 step", {{"block", block}}, "give 1 or more"};
     return detail::equal_blocks(steps, block);
   }
   [[nodiscard]] static constexpr detail::block_layout by_slots(step_index steps, slot_index slots) {
     slot_index const least = detail::least_block_peak(steps);
     if (slots < least)
-      throw invalid_plan{"cairn::uniform", "too few slots for evenly spaced checkpoints",
-                         {{"steps", steps}, {"slots", slots}, {"least slots", least}}, "cairn::revolve needs one slot only"};
+      throw invalid_plan{"cairn::uniform",
+                         "too few slots for evenly spaced checkpoints",
+                         {{"steps", steps}, {"slots", slots}, {"least slots", least}},
+                         "cairn::revolve needs one slot only"};
     return detail::blocks_within(steps, slots);
   }
 

@@ -13,7 +13,8 @@
 
 namespace cairn {
 
-/// The numbers of a `mixed`, `bptt` or `stages` by their names: `mixed{{.steps = 1000, .units = 20}, {.tape_units = 2}}`.
+/// The numbers of a `mixed`, `bptt` or `stages` by their names:
+/// `mixed{{.steps = 1000, .units = 20}, {.tape_units = 2}}`.
 struct units_shape {
   step_index steps = -1;  ///< loop length; has to be given
   slot_index units = -1;  ///< what states and tapes may take together; has to be given
@@ -23,8 +24,9 @@ struct units_shape {
 
 namespace cairn::detail {
 
-/// What `mixed`, `bptt` and `stages` have in common. The fewest runs by `unit_rows`; where no tape fits or none may be kept it is
-/// `revolve`, and where the tapes of all steps fit nothing is run twice: both without a table, for any number of steps.
+/// What `mixed`, `bptt` and `stages` have in common. The fewest runs by `unit_rows`; where no tape fits or none may be
+/// kept it is `revolve`, and where the tapes of all steps fit nothing is run twice: both without a table, for any
+/// number of steps.
 class unit_plan {
  public:
   /// Stands at the first action; copies continue on their own.
@@ -53,15 +55,36 @@ class unit_plan {
    private:
     friend unit_plan;
     enum class phase : std::uint8_t {
-      start, without_tapes, save, advance, record, drop_state, turn, reverse, load_initial, load_state, restart, reverse_tape, drop_tape, done
+      start,
+      without_tapes,
+      save,
+      advance,
+      record,
+      drop_state,
+      turn,
+      reverse,
+      load_initial,
+      load_state,
+      restart,
+      reverse_tape,
+      drop_tape,
+      done
     };
-    /// What keeps the live state: nothing, the slot that was filled last, or whatever is kept below all that may be dropped.
+    /// What keeps the live state: nothing, the slot that was filled last, or whatever is kept below all that may be
+    /// dropped.
     enum class keeper : std::uint8_t { none, slot, below };
 
-    cursor(step_index steps, slot_index units, unit_rules const& rules, revolve const& states_only, bool without_tapes, std::size_t depth,
-           shared<unit_table> const& table)
-        : table_{table}, states_only_{states_only.walk()}, depth_{depth}, open_{steps}, free_{units}, tape_units_{rules.tape_units},
-          restarts_{rules.restarts}, holds_initial_{rules.holds_initial}, phase_{without_tapes ? phase::without_tapes : phase::start} {}
+    cursor(step_index steps, slot_index units, unit_rules const& rules, revolve const& states_only, bool without_tapes,
+           std::size_t depth, shared<unit_table> const& table)
+        : table_{table},
+          states_only_{states_only.walk()},
+          depth_{depth},
+          open_{steps},
+          free_{units},
+          tape_units_{rules.tape_units},
+          restarts_{rules.restarts},
+          holds_initial_{rules.holds_initial},
+          phase_{without_tapes ? phase::without_tapes : phase::start} {}
 
     action begin() {
       kept_.assign(depth_, 0);
@@ -157,7 +180,8 @@ class unit_plan {
     [[nodiscard]] static constexpr step_index step_of(step_index tape) noexcept { return ~tape; }
 
     shared<unit_table> table_;
-    table<step_index> kept_;        // from the lowest step on: states by their number, tapes by that of their step, made negative
+    table<step_index>
+        kept_;  // from the lowest step on: states by their number, tapes by that of their step, made negative
     revolve::cursor states_only_;
     std::size_t depth_;             // of kept_
     std::size_t top_ = 0;           // how much of it is in use
@@ -178,35 +202,57 @@ class unit_plan {
   [[nodiscard]] step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
   [[nodiscard]] slot_index units() const noexcept { return units_; }  ///< what states and tapes may take together
   [[nodiscard]] slot_index tape_units() const noexcept { return tape_units_; }  ///< what a tape takes; a state takes 1
-  [[nodiscard]] bool tapes_restart() const noexcept { return counts_.restarts > 0; }  ///< whether a state is brought back from a tape
-  [[nodiscard]] bool initial_is_free() const noexcept { return rules_.holds_initial; }  ///< see `cairn::initial_is_free`
+  [[nodiscard]] bool tapes_restart() const noexcept {
+    return counts_.restarts > 0;
+  }  ///< whether a state is brought back from a tape
+  [[nodiscard]] bool initial_is_free() const noexcept {
+    return rules_.holds_initial;
+  }                                                                          ///< see `cairn::initial_is_free`
   [[nodiscard]] wide table_bytes() const noexcept { return cursor_bytes_; }  ///< bytes that a cursor allocates
-  [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }  ///< bytes that the plan, its copies and its cursors share
+  [[nodiscard]] wide shared_table_bytes() const noexcept {
+    return table_->bytes();
+  }  ///< bytes that the plan, its copies and its cursors share
   /// See `remark_of`; more units than all there is takes may be numbers swapped.
   [[nodiscard]] char const* remark() const noexcept { return remark_on_units(steps_, units_, tape_units_); }
-  [[nodiscard]] schedule_counts counts() const noexcept { return counts_; }  ///< the totals of a sweep, known since the plan was made
+  [[nodiscard]] schedule_counts counts() const noexcept {
+    return counts_;
+  }  ///< the totals of a sweep, known since the plan was made
   /// Advances, and the recorded run of each step: what the plan keeps lowest.
-  [[nodiscard]] wide forward_steps() const noexcept { return counts_.advances + counts_.recorded + counts_.reversals - counts_.taped; }
+  [[nodiscard]] wide forward_steps() const noexcept {
+    return counts_.advances + counts_.recorded + counts_.reversals - counts_.taped;
+  }
   [[nodiscard]] cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
  protected:
   /// \param who  the public name that is made   \param most  bytes of the table   \throws invalid_plan, too_much_work
-  unit_plan(char const* who, step_index steps, slot_index units, unit_rules const& rules, wide most, work_limit const& limit)
-      : steps_{checked(who, steps, units, rules)}, units_{units}, tape_units_{rules.tape_units}, free_{units}, rules_{rules},
-        table_{make_table(who, most, limit)}, start_{start(std::size_t(most_kept()))} {
+  unit_plan(char const* who, step_index steps, slot_index units, unit_rules const& rules, wide most,
+            work_limit const& limit)
+      : steps_{checked(who, steps, units, rules)},
+        units_{units},
+        tape_units_{rules.tape_units},
+        free_{units},
+        rules_{rules},
+        table_{make_table(who, most, limit)},
+        start_{start(std::size_t(most_kept()))} {
     count();
   }
 
  private:
-  [[nodiscard]] static step_index checked(char const* who, step_index steps, slot_index units, unit_rules const& rules) {
-    if (steps < 0) throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
-    if (rules.tape_units < 1) throw invalid_plan{who, "a tape takes 1 unit or more", {{"tape units", rules.tape_units}}, "give 1 or more"};
+  [[nodiscard]] static step_index checked(char const* who, step_index steps, slot_index units,
+                                          unit_rules const& rules) {
+    if (steps < 0)
+      throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    if (rules.tape_units < 1)
+      throw invalid_plan{who, "a tape takes 1 unit or more", {{"tape units", rules.tape_units}}, "give 1 or more"};
     slot_index const least = rules.holds_initial || steps < 2 ? 0 : 1;
-    if (units < least) throw invalid_plan{who, "too few units", {{"steps", steps}, {"units", units}, {"least units", least}}, ""};
+    if (units < least)
+      throw invalid_plan{who, "too few units", {{"steps", steps}, {"units", units}, {"least units", least}}, ""};
     return steps;
   }
   [[nodiscard]] bool no_tape_fits() const noexcept { return !rules_.keeps_tapes || rules_.tape_units > free_; }
-  [[nodiscard]] bool all_tapes_fit() const noexcept { return steps_ < 2 || wide(free_) >= wide(rules_.tape_units) * wide(steps_ - 1); }
+  [[nodiscard]] bool all_tapes_fit() const noexcept {
+    return steps_ < 2 || wide(free_) >= wide(rules_.tape_units) * wide(steps_ - 1);
+  }
   [[nodiscard]] bool has_table() const noexcept { return !no_tape_fits() && !all_tapes_fit(); }
   /// States and tapes at once, at most.
   [[nodiscard]] slot_index most_kept() const noexcept {

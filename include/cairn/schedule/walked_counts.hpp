@@ -69,10 +69,12 @@ constexpr void add_to(schedule_counts& sum, kept_counts& now, action const& a) n
 
 }  // namespace detail
 
-/// The totals of a schedule, by a walk that trusts every action; `verify` is for plans that may be wrong.   Cost: one walk
+/// The totals of a schedule, by a walk that trusts every action; `verify` is for plans that may be wrong.   Cost: one
+/// walk
 /// \param kept  what slots hold at the start   \pre the walk ends
 template <schedule Plan>
-[[nodiscard]] constexpr schedule_counts walked_counts(Plan const& plan, kept_state const* kept = nullptr, std::size_t kept_count = 0) {
+[[nodiscard]] constexpr schedule_counts walked_counts(Plan const& plan, kept_state const* kept = nullptr,
+                                                      std::size_t kept_count = 0) {
   schedule_counts sum;
   detail::kept_counts now;
   for (std::size_t k = 0; k < kept_count; ++k) {

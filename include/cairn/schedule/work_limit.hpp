@@ -7,11 +7,13 @@
 
 namespace cairn {
 
-/// How much work the making of a plan may be, in sums of two entries of a table, of which a second has some 10^9; other work counts as the sums that take as long. The same limit
-/// stops at the same place everywhere; who wants seconds looks at a clock in `stop`.
+/// How much work the making of a plan may be, in sums of two entries of a table, of which a second has some 10^9; other
+/// work counts as the sums that take as long. The same limit stops at the same place everywhere; who wants seconds
+/// looks at a clock in `stop`.
 struct work_limit {
   wide most_sums = ~wide{0};  ///< more are not made; no limit by default
-  /// Asked every 2^24 sums or so with `context` and the share of the table that is made, 0 .. 1, below 0 where nobody knows: whether to give up. Never where it is null. May throw.
+  /// Asked every 2^24 sums or so with `context` and the share of the table that is made, 0 .. 1, below 0 where nobody
+  /// knows: whether to give up. Never where it is null. May throw.
   bool (*stop)(void* context, double share) = nullptr;
   void* context = nullptr;  ///< for `stop`
 };
@@ -29,10 +31,12 @@ struct work_words {
 class work_meter {
  public:
   /// \param who  the public name that makes the plan   \param what  how long it is   \param advice  what would work
-  constexpr work_meter(char const* who, named_value what, work_limit const& limit, char const* advice, work_words const& words = {})
+  constexpr work_meter(char const* who, named_value what, work_limit const& limit, char const* advice,
+                       work_words const& words = {})
       : who_{who}, advice_{advice}, words_{words}, what_{what}, limit_{limit}, next_{first_look(limit)} {}
 
-  /// After so many sums.   \param share  answers how much of the table is made, 0 .. 1, below 0 where nobody knows   \throws too_much_work   or what `stop` throws
+  /// After so many sums.   \param share  answers how much of the table is made, 0 .. 1, below 0 where nobody knows
+  /// \throws too_much_work   or what `stop` throws
   template <class Share>
   constexpr void add(wide sums, Share const& share) {
     done_ += sums;
@@ -47,7 +51,9 @@ class work_meter {
  private:
   static constexpr wide between_looks = wide{1} << 24;
 
-  [[nodiscard]] static constexpr wide first_look(work_limit const& limit) noexcept { return limit.most_sums < between_looks ? limit.most_sums : between_looks; }
+  [[nodiscard]] static constexpr wide first_look(work_limit const& limit) noexcept {
+    return limit.most_sums < between_looks ? limit.most_sums : between_looks;
+  }
   [[gnu::noinline]] constexpr void look(double share) {
     bool const is_out = done_ > limit_.most_sums;
     if (is_out || has_stopped_ || (limit_.stop && limit_.stop(limit_.context, share < 1 ? share : 1))) {
@@ -80,11 +86,16 @@ void count_work(work_meter* meter, wide sums, Share const&... share) {
 /// Counts the work of one table row by row.
 class row_meter {
  public:
-  /// \param who  the public name that makes the plan   \param rows  that the table has   \param least  sums that it takes at least
+  /// \param who  the public name that makes the plan   \param rows  that the table has   \param least  sums that it
+  ///        takes at least
   /// \throws too_much_work   before the first sum where `least` are too many
-  row_meter(char const* who, step_index steps, wide rows, work_limit const& limit, wide least = 0) : meter_{who, {"steps", steps}, limit, advice}, steps_{steps}, rows_{rows} {
+  row_meter(char const* who, step_index steps, wide rows, work_limit const& limit, wide least = 0)
+      : meter_{who, {"steps", steps}, limit, advice}, steps_{steps}, rows_{rows} {
     if (least > limit.most_sums)
-      throw too_much_work{who, "the table of this plan takes too much work", {{"steps", steps}, {"least sums", least}, {"most sums", limit.most_sums}}, advice};
+      throw too_much_work{who,
+                          "the table of this plan takes too much work",
+                          {{"steps", steps}, {"least sums", least}, {"most sums", limit.most_sums}},
+                          advice};
   }
   /// After the number for x steps of a row.   \throws too_much_work   or what `stop` throws
   void add(step_index sums, step_index x) {

@@ -1,12 +1,14 @@
 #pragma once
-/// \file memory.hpp  The store in memory: a checkpoint is a frame that is kept, so that saving and loading copy nothing.
+/// \file memory.hpp  The store in memory: a checkpoint is a frame that is kept, so that saving and loading copy
+/// nothing.
 #include <utility>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn {
 
-/// Keeps checkpoints as frames of the sweep. Costs 8 bytes a slot beside the states themselves; every operation is O(1).
+/// Keeps checkpoints as frames of the sweep. Costs 8 bytes a slot beside the states themselves; every operation is
+/// O(1).
 class memory_store {
  public:
   /// See `store_of`.

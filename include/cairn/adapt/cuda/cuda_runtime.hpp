@@ -9,9 +9,9 @@
 
 namespace cairn {
 
-/// The `device_runtime`, `checking_runtime` and `capturing_runtime` of CUDA. Its copies are the same device. Each call makes that device current and then the one
-/// that was current before. Streams may be the user's own; the legacy default stream (null) is one like any other, ordered by events only, but
-/// that it cannot be captured.
+/// The `device_runtime`, `checking_runtime` and `capturing_runtime` of CUDA. Its copies are the same device. Each call
+/// makes that device current and then the one that was current before. Streams may be the user's own; the legacy
+/// default stream (null) is one like any other, ordered by events only, but that it cannot be captured.
 class cuda_runtime {
  public:
   using stream = cudaStream_t;  ///< see `device_runtime`
@@ -24,23 +24,27 @@ class cuda_runtime {
     detail::need(cudaGetDevice(&device_), "cairn::cuda_runtime", 0);
   }
   /// \param device  its number, from 0
-  /// \param pinning_threads  0: the driver takes and pins memory of the host; else so many threads touch it first and it is pinned where it is. That
-  ///        may be faster for many gigabytes. What one runtime has pinned, only one with the same choice may free
+  /// \param pinning_threads  0: the driver takes and pins memory of the host; else so many threads touch it first and
+  ///        it is pinned where it is. That may be faster for many gigabytes. What one runtime has pinned, only one with
+  ///        the same choice may free
   /// \throws device_error where there is no driver, no device, or none of that number
   explicit cuda_runtime(int device, unsigned pinning_threads = 0) : device_{device}, pinning_threads_{pinning_threads} {
     int const devices = count("cairn::cuda_runtime");
     if (device < 0 || device >= devices)
-      detail::refuse_call({"cairn::cuda_runtime", device, int(cudaErrorInvalidDevice), cudaGetErrorName(cudaErrorInvalidDevice)},
-                          detail::device_failure::no_such_device);
+      detail::refuse_call(
+          {"cairn::cuda_runtime", device, int(cudaErrorInvalidDevice), cudaGetErrorName(cudaErrorInvalidDevice)},
+          detail::device_failure::no_such_device);
   }
 
   /// Devices that this program may see, at least one.   \throws device_error where there is no driver or no device
   [[nodiscard]] static int device_count() { return count("cairn::cuda_runtime::device_count"); }
   [[nodiscard]] int device() const noexcept { return device_; }  ///< its number
-  /// Copies to or from the host that the device can do beside kernels: with 1, both directions share an engine.   \throws device_error
+  /// Copies to or from the host that the device can do beside kernels: with 1, both directions share an engine.
+  /// \throws device_error
   [[nodiscard]] int copy_engines() const {
     int engines = 0;
-    detail::need(cudaDeviceGetAttribute(&engines, cudaDevAttrAsyncEngineCount, device_), "cairn::cuda_runtime::copy_engines", device_);
+    detail::need(cudaDeviceGetAttribute(&engines, cudaDevAttrAsyncEngineCount, device_),
+                 "cairn::cuda_runtime::copy_engines", device_);
     return engines;
   }
   /// Bytes of device memory that are free now, for all programs.   \throws device_error
@@ -83,7 +87,8 @@ class cuda_runtime {
       answer = cudaHostRegister(at, detail::whole_pages(bytes), cudaHostRegisterPortable);
       if (answer != cudaSuccess) detail::give_pages_back(at);
     }
-    if (answer == cudaErrorMemoryAllocation) detail::refuse_pinned_memory(detail::failed("cairn::cuda_runtime::pinned_alloc", device_, answer), bytes);
+    if (answer == cudaErrorMemoryAllocation)
+      detail::refuse_pinned_memory(detail::failed("cairn::cuda_runtime::pinned_alloc", device_, answer), bytes);
     detail::need(answer, "cairn::cuda_runtime::pinned_alloc", device_);
     return at;
   }
@@ -124,9 +129,13 @@ class cuda_runtime {
   }
 
   /// See `device_runtime`.   \throws device_error
-  void record(event which, stream in) const { call("cairn::cuda_runtime::record", [&] { return cudaEventRecord(which, in); }); }
+  void record(event which, stream in) const {
+    call("cairn::cuda_runtime::record", [&] { return cudaEventRecord(which, in); });
+  }
   /// See `device_runtime`.   \throws device_error
-  void wait(stream which, event until) const { call("cairn::cuda_runtime::wait", [&] { return cudaStreamWaitEvent(which, until, 0); }); }
+  void wait(stream which, event until) const {
+    call("cairn::cuda_runtime::wait", [&] { return cudaStreamWaitEvent(which, until, 0); });
+  }
   /// See `device_runtime`.   \throws device_error
   void sync(event until) const { call("cairn::cuda_runtime::sync", [&] { return cudaEventSynchronize(until); }); }
   /// See `device_runtime`.   \throws device_error
@@ -152,18 +161,23 @@ class cuda_runtime {
     call("cairn::cuda_runtime::copy", [&] { return cudaMemcpyAsync(to, from, bytes, direction, in); });
   }
 
-  /// See `checking_runtime`. What it tells of is forgotten: cudaGetLastError() answers cudaSuccess then. Cost: nanoseconds
+  /// See `checking_runtime`. What it tells of is forgotten: cudaGetLastError() answers cudaSuccess then. Cost:
+  /// nanoseconds
   /// \throws device_error, out_of_memory
   void check() const {
-    if (cudaError_t const last = cudaPeekAtLastError(); detail::is_refusal(last)) detail::need(last, "cairn::cuda_runtime::check", device_);
+    if (cudaError_t const last = cudaPeekAtLastError(); detail::is_refusal(last))
+      detail::need(last, "cairn::cuda_runtime::check", device_);
   }
 
-  /// See `capturing_runtime`. Other threads may use the device meanwhile.   \throws device_error   for the legacy default stream, too
+  /// See `capturing_runtime`. Other threads may use the device meanwhile.   \throws device_error   for the legacy
+  /// default stream, too
   void begin_capture(stream in) const {
     device_guard const current{device_, "cairn::cuda_runtime::begin_capture"};
     cudaError_t const answer = cudaStreamBeginCapture(in, cudaStreamCaptureModeThreadLocal);
-    if (answer == cudaErrorStreamCaptureUnsupported || answer == cudaErrorStreamCaptureImplicit || answer == cudaErrorIllegalState)
-      detail::refuse_call(detail::failed("cairn::cuda_runtime::begin_capture", device_, answer), detail::device_failure::not_capturable);
+    if (answer == cudaErrorStreamCaptureUnsupported || answer == cudaErrorStreamCaptureImplicit ||
+        answer == cudaErrorIllegalState)
+      detail::refuse_call(detail::failed("cairn::cuda_runtime::begin_capture", device_, answer),
+                          detail::device_failure::not_capturable);
     detail::need(answer, "cairn::cuda_runtime::begin_capture", device_);
   }
   /// See `capturing_runtime`. Cost: some microseconds a kernel or copy.   \throws device_error, out_of_memory
@@ -186,7 +200,9 @@ class cuda_runtime {
     forget(drawn);
   }
   /// See `capturing_runtime`.   \throws device_error
-  void launch(graph which, stream in) const { call("cairn::cuda_runtime::launch", [&] { return cudaGraphLaunch(which, in); }); }
+  void launch(graph which, stream in) const {
+    call("cairn::cuda_runtime::launch", [&] { return cudaGraphLaunch(which, in); });
+  }
   /// See `capturing_runtime`.
   void destroy(graph which) const noexcept {
     if (which == nullptr) return;
@@ -206,7 +222,8 @@ class cuda_runtime {
     device_guard const current{device_, operation};
     detail::need(what(), operation, device_);
   }
-  /// Clean-up goes on whatever the device says: at the end of the process its driver may be gone, and after an error its context.
+  /// Clean-up goes on whatever the device says: at the end of the process its driver may be gone, and after an error
+  /// its context.
   static void ignore(cudaError_t answer) noexcept {
     if (answer != cudaSuccess) detail::forget_cuda_error();
   }

@@ -12,7 +12,8 @@
 
 namespace cairn {
 
-/// A share of the memory that is free, "80%" or "87.5%", or a size as `byte_size` takes it. Usable in constant expressions.
+/// A share of the memory that is free, "80%" or "87.5%", or a size as `byte_size` takes it. Usable in constant
+/// expressions.
 class device_budget {
  public:
   /// A size: 4_GB, or a whole number of bytes.   \throws invalid_size, overflow_error
@@ -30,14 +31,19 @@ class device_budget {
   constexpr device_budget(char const* text) : device_budget{text, length_of(text)} {}
   /// From anything with data() and size(): std::string, std::string_view.
   template <class Text>
-    requires requires(Text const& text) { { text.data() } -> std::same_as<char const*>; { text.size() } -> std::convertible_to<std::size_t>; }
+  requires requires(Text const& text) {
+    { text.data() } -> std::same_as<char const*>;
+    { text.size() } -> std::convertible_to<std::size_t>;
+  }
   constexpr device_budget(Text const& text) : device_budget{text.data(), std::size_t(text.size())} {}
 
   /// Bytes, where `free` are free; a share is rounded down.   \throws out_of_memory where a size is more than is free
   [[nodiscard]] constexpr std::size_t of(std::size_t free) const {
     if (share_ > 0) return std::size_t(wide(free) * share_ / whole);
     if (size_ > free)
-      throw out_of_memory{"cairn::device_budget", "the budget is more than the device has free", {{"budget", size_}, {"bytes free", free}},
+      throw out_of_memory{"cairn::device_budget",
+                          "the budget is more than the device has free",
+                          {{"budget", size_}, {"bytes free", free}},
                           "give a smaller one, or a share of what is free, as in 80%"};
     return std::size_t(size_);
   }
@@ -56,14 +62,17 @@ class device_budget {
   /// \param text  what stands before the percent sign
   static constexpr std::uint64_t read_share(char const* text, std::size_t length) {
     auto const number = detail::read_size(text, length);
-    bool const plain = number.unit == number.end && (number.fault == detail::size_fault::none || number.fault == detail::size_fault::not_whole);
+    bool const plain = number.unit == number.end &&
+                       (number.fault == detail::size_fault::none || number.fault == detail::size_fault::not_whole);
     detail::size_reading share{detail::size_fault::shape};
     if (plain) share = detail::scaled_number(text + number.number, number.end - number.number, {1000, 2});
     if (share.fault == detail::size_fault::none && share.value > 0 && share.value <= whole) return share.value;
     detail::text<160> advice;
     advice.add("write 80%, 87.5%, or a size like 4GB, not \"");
     for (std::size_t k = 0; k < length && k < 40; ++k) advice.put(text[k] >= ' ' && text[k] <= '~' ? text[k] : '?');
-    throw invalid_size{"cairn::device_budget", "a share of memory is more than 0% and at most 100%, with six places at most", {},
+    throw invalid_size{"cairn::device_budget",
+                       "a share of memory is more than 0% and at most 100%, with six places at most",
+                       {},
                        advice.add(length > 40 ? "...%\"" : "%\"").c_str()};
   }
 

@@ -5,7 +5,8 @@
 
 namespace cairn {
 
-/// Makes a CUDA device current in this thread as long as it lives, and then the one that was current before. Cost: one query where it already is.
+/// Makes a CUDA device current in this thread as long as it lives, and then the one that was current before. Cost: one
+/// query where it already is.
 class device_guard {
  public:
   /// \throws device_error

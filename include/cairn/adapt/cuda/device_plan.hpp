@@ -1,5 +1,6 @@
 #pragma once
-/// \file device_plan.hpp  The plan of the fewest seconds for a loop on a device: frames there, and pinned slots on the host.
+/// \file device_plan.hpp  The plan of the fewest seconds for a loop on a device: frames there, and pinned slots on the
+/// host.
 #include <algorithm>
 #include <cstddef>
 #include <initializer_list>
@@ -45,7 +46,8 @@ struct device_candidate {
 /// Collects plans, then asks for their times, the most promising first.
 class device_search {
  public:
-  device_search(workload const& work, step_index steps, slot_index frames, slot_index host_slots, planning_options const& options)
+  device_search(workload const& work, step_index steps, slot_index frames, slot_index host_slots,
+                planning_options const& options)
       : work_{work}, steps_{steps}, frames_{frames}, host_slots_{host_slots}, options_{options} {
     on_device();
     if (host_slots_ == 0 || steps_ < 2) return;
@@ -74,10 +76,12 @@ class device_search {
   void add(planner by, Plan&& plan) {
     counted how{};
     schedule_counts const counts = counts_of(plan, how);
-    double const bound = double(step_calls(counts, adjoint_form::one_step)) * work_.step_seconds + double(counts.reversals) * work_.adjoint_seconds;
+    double const bound = double(step_calls(counts, adjoint_form::one_step)) * work_.step_seconds +
+                         double(counts.reversals) * work_.adjoint_seconds;
     found_.push_back({any_schedule{std::forward<Plan>(plan)}, by, bound});
   }
-  /// How many slots there may be on the device, beside the frames spared for states in work and for those that come from the host.
+  /// How many slots there may be on the device, beside the frames spared for states in work and for those that come
+  /// from the host.
   template <class Use>
   void each_extra(int least_spared, int most_spared, Use use) const {
     for (int spared = least_spared; spared <= most_spared; ++spared)
@@ -93,7 +97,8 @@ class device_search {
     double const copy = (std::max)(work_.tiers.host.write_seconds, work_.tiers.host.read_seconds);
     return work_.step_seconds > 0 ? (std::min)(copy / work_.step_seconds, double(steps_)) : 0;
   }
-  /// Periods about as long as a copy takes, and the shortest that there are slots for. A copy is hidden behind a period that is longer.
+  /// Periods about as long as a copy takes, and the shortest that there are slots for. A copy is hidden behind a period
+  /// that is longer.
   void periods() {
     step_index const shortest = (steps_ - 1) / host_slots_ + 1;
     std::vector<step_index> lengths{shortest};
@@ -106,7 +111,9 @@ class device_search {
     std::sort(lengths.begin(), lengths.end());
     lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
     for (step_index const length : lengths)
-      each_extra(1, 5, [&](slot_index extra) { add(planner::two_level, two_level{steps_, length, (std::min)(extra, length), {tier::host, tier::device}}); });
+      each_extra(1, 5, [&](slot_index extra) {
+        add(planner::two_level, two_level{steps_, length, (std::min)(extra, length), {tier::host, tier::device}});
+      });
   }
   /// A copy costs H-Revolve all of its time, where steps go on meanwhile: fractions of it make plans that copy more.
   void tables() {
@@ -117,7 +124,8 @@ class device_search {
     for (double const part : {1.0, 0.4, 0.1})
       each_extra(1, 4, [&](slot_index extra) {
         storage_tier const tiers[] = {{extra, 0, 0, tier::device},
-                                      {slots, part * work_.tiers.host.write_seconds / unit, part * work_.tiers.host.read_seconds / unit, tier::host}};
+                                      {slots, part * work_.tiers.host.write_seconds / unit,
+                                       part * work_.tiers.host.read_seconds / unit, tier::host}};
         add(planner::hrevolve, hrevolve{steps_, tiers, 2, {.most_table_bytes = options_.most_table_bytes}});
       });
   }
@@ -132,8 +140,12 @@ class device_search {
 inline constexpr char const* planning_for_device = "cairn::plan_for_device";
 
 [[nodiscard]] inline step_index steps_on_device(workload const& work) {
-  if (!work.steps) throw invalid_plan{planning_for_device, "the workload does not say how many steps the loop has", {}, "give workload::steps"};
-  if (*work.steps < 0) throw invalid_plan{planning_for_device, "a loop has no negative number of steps", {{"steps", *work.steps}}, "give 0 or more"};
+  if (!work.steps)
+    throw invalid_plan{
+        planning_for_device, "the workload does not say how many steps the loop has", {}, "give workload::steps"};
+  if (*work.steps < 0)
+    throw invalid_plan{
+        planning_for_device, "a loop has no negative number of steps", {{"steps", *work.steps}}, "give 0 or more"};
   return *work.steps;
 }
 [[nodiscard]] inline slot_index least_device_frames(workload const& work) {
@@ -141,28 +153,36 @@ inline constexpr char const* planning_for_device = "cairn::plan_for_device";
 }
 /// \param room  at least the least frames
 template <class Forecast>
-[[nodiscard]] device_plan best_in_room(workload const& work, device_room room, Forecast& forecast, planning_options const& options) {
+[[nodiscard]] device_plan best_in_room(workload const& work, device_room room, Forecast& forecast,
+                                       planning_options const& options) {
   auto best = device_search{work, *work.steps, room.frames, room.host_slots, options}.best(forecast);
   auto& [plan, seconds] = best.front();
   auto const sizes = sizes_of(work);
   device_room const needed{room.frames, device_room_for(plan.plan, work.form.step).host_slots};
   wide const frame_bytes = wide(room.frames) * sizes.state, host_bytes = wide(needed.host_slots) * sizes.state;
-  return {std::move(plan.plan), needed, plan.by, seconds, plan.bound, sizes.adjoint + sizes.tape + frame_bytes, host_bytes};
+  return {
+      std::move(plan.plan), needed, plan.by, seconds, plan.bound, sizes.adjoint + sizes.tape + frame_bytes, host_bytes};
 }
 
 }  // namespace detail
 
-/// The plan of the fewest seconds in `device` bytes of a device and `work.tiers.host.bytes` of pinned memory, over Revolve on the device
-/// alone, two levels with periods on the host, and H-Revolve. Before the first step, and before anything is allocated.
+/// The plan of the fewest seconds in `device` bytes of a device and `work.tiers.host.bytes` of pinned memory, over
+/// Revolve on the device alone, two levels with periods on the host, and H-Revolve. Before the first step, and before
+/// anything is allocated.
 ///
-/// \param work  `steps`, `state_bytes`, `adjoint_bytes`, `step_seconds`, `adjoint_seconds`, `form.step`, and of `tiers.host` the bytes and the
-///        seconds of one copy each way; in place also `tiers.device.write_seconds`, a copy within the device. Best measured
-/// \param device  for frames and the adjoint   \param forecast  `forecast(plan, room, work)` answers seconds: `device_forecast` does the sweep on
-///        a virtual clock, which is how copies that nobody waits for cost nothing here   \param options  `most_table_cells` and `most_table_bytes` are read
-/// Cost: forecasts of the plans that could be the best, some 20 ns a step of each   \throws infeasible_budget   that says the least bytes
-/// \throws invalid_plan, overflow_error   for a workload that cannot be, or that lacks its steps or the bytes of a state
+/// \param work  `steps`, `state_bytes`, `adjoint_bytes`, `step_seconds`, `adjoint_seconds`, `form.step`, and of
+///        `tiers.host` the bytes and the seconds of one copy each way; in place also `tiers.device.write_seconds`, a
+///        copy within the device. Best measured
+/// \param device  for frames and the adjoint   \param forecast  `forecast(plan, room, work)` answers seconds:
+///        `device_forecast` does the sweep on a virtual clock, which is how copies that nobody waits for cost nothing
+///        here   \param options  `most_table_cells` and `most_table_bytes` are read
+/// Cost: forecasts of the plans that could be the best, some 20 ns a step of each   \throws infeasible_budget   that
+/// says the least bytes
+/// \throws invalid_plan, overflow_error   for a workload that cannot be, or that lacks its steps or the bytes of a
+///        state
 template <class Forecast>
-[[nodiscard]] device_plan plan_for_device(workload const& work, byte_size device, Forecast forecast, planning_options const& options = {}) {
+[[nodiscard]] device_plan plan_for_device(workload const& work, byte_size device, Forecast forecast,
+                                          planning_options const& options = {}) {
   step_index const steps = detail::steps_on_device(work);
   auto const sizes = detail::sizes_of(work);
   detail::check_state_bytes(work, detail::planning_for_device);
@@ -173,25 +193,32 @@ template <class Forecast>
   slot_index const frames = slot_index(room / sizes.state > of_use ? of_use : room / sizes.state);
   slot_index const least = detail::least_device_frames(work);
   if (frames < least)
-    throw infeasible_budget{detail::planning_for_device, "no plan fits the budget",
-                            {{"budget", device.count()}, {"least bytes", beside + wide(least) * sizes.state}, {"state bytes", sizes.state}},
-                            "give the least bytes, or more"};
+    throw infeasible_budget{
+        detail::planning_for_device,
+        "no plan fits the budget",
+        {{"budget", device.count()}, {"least bytes", beside + wide(least) * sizes.state}, {"state bytes", sizes.state}},
+        "give the least bytes, or more"};
   wide const host = work.tiers.host.bytes;
   slot_index const host_slots = slot_index(host / sizes.state > wide(steps) ? wide(steps) : host / sizes.state);
   return detail::best_in_room(work, {frames, host_slots}, forecast, options);
 }
-/// The same in a room that is there, for example what a `device_sweep` could get: `plan_for_device(work, sweep.room(), device_forecast{})`. Bytes
-/// are not read, but to answer how many there are.   \throws infeasible_budget   that says the least frames
+/// The same in a room that is there, for example what a `device_sweep` could get:
+/// `plan_for_device(work, sweep.room(), device_forecast{})`. Bytes are not read, but to answer how many there are.
+/// \throws infeasible_budget   that says the least frames
 template <class Forecast>
-[[nodiscard]] device_plan plan_for_device(workload const& work, device_room room, Forecast forecast, planning_options const& options = {}) {
+[[nodiscard]] device_plan plan_for_device(workload const& work, device_room room, Forecast forecast,
+                                          planning_options const& options = {}) {
   step_index const steps = detail::steps_on_device(work);
   static_cast<void>(detail::sizes_of(work));
   slot_index const least = detail::least_device_frames(work);
   if (room.frames < least || room.host_slots < 0)
-    throw infeasible_budget{detail::planning_for_device, "no plan fits the room",
-                            {{"frames", room.frames}, {"least frames", least}, {"host slots", room.host_slots}}, "give the least frames, or more"};
+    throw infeasible_budget{detail::planning_for_device,
+                            "no plan fits the room",
+                            {{"frames", room.frames}, {"least frames", least}, {"host slots", room.host_slots}},
+                            "give the least frames, or more"};
   slot_index const of_use = steps < 1 ? 1 : steps;
-  return detail::best_in_room(work, {room.frames, room.host_slots < of_use ? room.host_slots : of_use}, forecast, options);
+  return detail::best_in_room(work, {room.frames, room.host_slots < of_use ? room.host_slots : of_use}, forecast,
+                              options);
 }
 
 }  // namespace cairn

@@ -33,8 +33,8 @@ class stream_stopwatch {
     }
   }
 
-  /// Seconds of one of those that `put(count)` puts into the stream, behind `prepare()`: so many at once that the host's part in the beginning and
-  /// the wait at the end count for little.   \param most  of them at once, >= 1
+  /// Seconds of one of those that `put(count)` puts into the stream, behind `prepare()`: so many at once that the
+  /// host's part in the beginning and the wait at the end count for little.   \param most  of them at once, >= 1
   template <class Prepare, class Put>
   [[nodiscard]] double seconds_of_one(step_index most, Prepare prepare, Put put) {
     auto const timed = [&](step_index count) {
@@ -72,8 +72,16 @@ class device_measurement {
   using stream = typename R::stream;
 
   template <class Make>
-  device_measurement(R& runtime, stream in, Make& make, Step& step, Start& start, Seed& seed, Adjoint& adjoint, Bar& bar)
-      : runtime_{runtime}, stream_{in}, step_{step}, start_{start}, seed_{seed}, adjoint_{adjoint}, bar_{bar}, watch_{runtime, in} {
+  device_measurement(R& runtime, stream in, Make& make, Step& step, Start& start, Seed& seed, Adjoint& adjoint,
+                     Bar& bar)
+      : runtime_{runtime},
+        stream_{in},
+        step_{step},
+        start_{start},
+        seed_{seed},
+        adjoint_{adjoint},
+        bar_{bar},
+        watch_{runtime, in} {
     frames_.reserve(2);
     frames_.push_back(make());
     frames_.push_back(make());
@@ -159,50 +167,67 @@ class device_measurement {
 };
 
 template <class Clock, device_runtime R, class Make, class Step, class Start, class Seed, class Adjoint, class Bar>
-[[nodiscard]] workload probed_on_device(R& runtime, typename R::stream stream, Make& make, Step& step, Start& start, step_index steps, Seed& seed,
-                                        Adjoint& adjoint, Bar& bar, std::optional<wide> bar_bytes) {
-  if (steps < 0) throw invalid_plan{"cairn::device_probe", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
-  using measurement = device_measurement<Clock, R, std::remove_cvref_t<decltype(make())>, Step, Start, Seed, Adjoint, Bar>;
+[[nodiscard]] workload probed_on_device(R& runtime, typename R::stream stream, Make& make, Step& step, Start& start,
+                                        step_index steps, Seed& seed, Adjoint& adjoint, Bar& bar,
+                                        std::optional<wide> bar_bytes) {
+  if (steps < 0)
+    throw invalid_plan{
+        "cairn::device_probe", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+  using measurement =
+      device_measurement<Clock, R, std::remove_cvref_t<decltype(make())>, Step, Start, Seed, Adjoint, Bar>;
   return measurement{runtime, stream, make, step, start, seed, adjoint, bar}.measure(steps, bar_bytes);
 }
 template <class Make> using probed_state = std::remove_cvref_t<decltype(std::declval<Make&>()())>;
 
 }  // namespace detail
 
-/// What a loop of `steps` steps weighs on this device: seconds of a step, of an adjoint and of one copy of a state to the host, from there, and within the
-/// device, bytes of a state and of `bar` in device memory, and how the step is written. Give it `tiers.host.bytes`, the pinned memory that there may
-/// be, and then to `plan_for_device`.
+/// What a loop of `steps` steps weighs on this device: seconds of a step, of an adjoint and of one copy of a state to
+/// the host, from there, and within the device, bytes of a state and of `bar` in device memory, and how the step is
+/// written. Give it `tiers.host.bytes`, the pinned memory that there may be, and then to `plan_for_device`.
 ///
-/// Runs the first steps of the loop a few times, and the adjoint of its first step many times in a row. What step, seed and adjoint write beside
-/// their states they write here, too, and bar is left with numbers that mean nothing: sums over all steps are to be set to 0 behind this.
-/// Calls are put into the stream one after the other, so many that they take 0.02 s or are as many as the loop has; of three such runs the
-/// fastest counts. One launch and one wait of the host are among what each run takes. A step that takes the host longer to put there than the
-/// device to run counts as the host's time, as it does in the sweep.
+/// Runs the first steps of the loop a few times, and the adjoint of its first step many times in a row. What step, seed
+/// and adjoint write beside their states they write here, too, and bar is left with numbers that mean nothing: sums
+/// over all steps are to be set to 0 behind this. Calls are put into the stream one after the other, so many that they
+/// take 0.02 s or are as many as the loop has; of three such runs the fastest counts. One launch and one wait of the
+/// host are among what each run takes. A step that takes the host longer to put there than the device to run counts as
+/// the host's time, as it does in the sweep.
 /// \tparam Clock  has now() as the clocks of the standard library do
-/// \param make, step, start, seed, adjoint, bar  as of `device_sweep`; bar is of a type that `visit_buffers` takes apart
+/// \param make, step, start, seed, adjoint, bar  as of `device_sweep`; bar is of a type that `visit_buffers` takes
+///        apart
 /// \param steps  loop length, >= 0; with 0 only copies are timed
-/// Cost: two states on the device and one pinned, freed at the end; about 0.15 s for each of five figures, or 4 calls of what takes longer
-/// \throws invalid_plan   before anything is made   \throws out_of_memory, device_error, and what the functions throw, when the stream is done
-template <class Clock = std::chrono::steady_clock, device_runtime R, class Make, class Step, class Start, class Seed, class Adjoint, class Bar>
-[[nodiscard]] workload device_probe(R& runtime, typename R::stream stream, Make&& make, Step&& step, Start&& start, step_index steps, Seed&& seed,
-                                    Adjoint&& adjoint, Bar& bar) {
-  if constexpr (!detail::check_device_sweep<detail::probed_state<Make>, typename R::stream, std::remove_reference_t<Step>, std::remove_reference_t<Start>,
-                                            detail::no_plan, std::remove_reference_t<Seed>, std::remove_reference_t<Adjoint>, Bar>())
+/// Cost: two states on the device and one pinned, freed at the end; about 0.15 s for each of five figures, or 4 calls
+/// of what takes longer
+/// \throws invalid_plan   before anything is made   \throws out_of_memory, device_error, and what the functions throw,
+///        when the stream is done
+template <class Clock = std::chrono::steady_clock, device_runtime R, class Make, class Step, class Start, class Seed,
+          class Adjoint, class Bar>
+[[nodiscard]] workload device_probe(R& runtime, typename R::stream stream, Make&& make, Step&& step, Start&& start,
+                                    step_index steps, Seed&& seed, Adjoint&& adjoint, Bar& bar) {
+  if constexpr (!detail::check_device_sweep<detail::probed_state<Make>, typename R::stream,
+                                            std::remove_reference_t<Step>, std::remove_reference_t<Start>,
+                                            detail::no_plan, std::remove_reference_t<Seed>,
+                                            std::remove_reference_t<Adjoint>, Bar>())
     return {};
   else {
     constexpr bool told = detail::can_visit<Bar>();
-    static_assert(told, "cairn: device_probe cannot tell how many bytes of device memory this adjoint holds; give its type a member visit_buffers(f), "
-                        "specialise cairn::state_traits with visit_buffers(x, f), or give device_probe these bytes behind bar");
+    static_assert(
+        told,
+        "cairn: device_probe cannot tell how many bytes of device memory this adjoint holds; give its type a member "
+        "visit_buffers(f), "
+        "specialise cairn::state_traits with visit_buffers(x, f), or give device_probe these bytes behind bar");
     if constexpr (!told) return {};
     else return detail::probed_on_device<Clock>(runtime, stream, make, step, start, steps, seed, adjoint, bar, {});
   }
 }
 /// The same for an adjoint of any type.   \param bar_bytes  of device memory that `bar` holds
-template <class Clock = std::chrono::steady_clock, device_runtime R, class Make, class Step, class Start, class Seed, class Adjoint, class Bar>
-[[nodiscard]] workload device_probe(R& runtime, typename R::stream stream, Make&& make, Step&& step, Start&& start, step_index steps, Seed&& seed,
-                                    Adjoint&& adjoint, Bar& bar, wide bar_bytes) {
-  if constexpr (!detail::check_device_sweep<detail::probed_state<Make>, typename R::stream, std::remove_reference_t<Step>, std::remove_reference_t<Start>,
-                                            detail::no_plan, std::remove_reference_t<Seed>, std::remove_reference_t<Adjoint>, Bar>())
+template <class Clock = std::chrono::steady_clock, device_runtime R, class Make, class Step, class Start, class Seed,
+          class Adjoint, class Bar>
+[[nodiscard]] workload device_probe(R& runtime, typename R::stream stream, Make&& make, Step&& step, Start&& start,
+                                    step_index steps, Seed&& seed, Adjoint&& adjoint, Bar& bar, wide bar_bytes) {
+  if constexpr (!detail::check_device_sweep<detail::probed_state<Make>, typename R::stream,
+                                            std::remove_reference_t<Step>, std::remove_reference_t<Start>,
+                                            detail::no_plan, std::remove_reference_t<Seed>,
+                                            std::remove_reference_t<Adjoint>, Bar>())
     return {};
   else return detail::probed_on_device<Clock>(runtime, stream, make, step, start, steps, seed, adjoint, bar, bar_bytes);
 }

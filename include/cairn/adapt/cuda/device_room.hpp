@@ -10,9 +10,12 @@ namespace cairn {
 namespace detail {
 
 /// Slots that are frames of the device; those on the host are copies, and there are no others.
-[[nodiscard]] constexpr bool on_device_frames(tier where) noexcept { return where == tier::memory || where == tier::device; }
+[[nodiscard]] constexpr bool on_device_frames(tier where) noexcept {
+  return where == tier::memory || where == tier::device;
+}
 
-/// Counts the frames that states are in while actions are obeyed. Where live was saved twice, it may count one too many.
+/// Counts the frames that states are in while actions are obeyed. Where live was saved twice, it may count one too
+/// many.
 class frames_held {
  public:
   constexpr frames_held(step_form form, bool initial_is_free) noexcept
@@ -68,7 +71,8 @@ struct device_room {
   friend constexpr bool operator==(device_room const&, device_room const&) = default;  ///< member by member
 };
 
-/// A room, or less where memory runs out: `device_sweep{runtime, stream, room_up_to{room}, make}` takes what there is, and its `room()` tells.
+/// A room, or less where memory runs out: `device_sweep{runtime, stream, room_up_to{room}, make}` takes what there is,
+/// and its `room()` tells.
 struct room_up_to {
   device_room most;  ///< no more than this
   constexpr explicit room_up_to(device_room room) noexcept : most{room} {}  ///< `room` with one frame or more
@@ -78,7 +82,8 @@ namespace detail {
 
 /// What a plan needs, by a walk.   \param slots  memory for one entry a slot   \throws invalid_plan, invalid_schedule
 template <schedule Plan>
-[[nodiscard]] device_room rehearse_device(char const* who, Plan const& plan, step_form form, table<unsigned char>& slots) {
+[[nodiscard]] device_room rehearse_device(char const* who, Plan const& plan, step_form form,
+                                          table<unsigned char>& slots) {
   slots.assign(std::size_t(plan.slots()), 0);
   frames_held held{form, initial_is_free(plan)};
   device_room most{1, 0};
@@ -88,14 +93,20 @@ template <schedule Plan>
     action const a = cursor.next();
     if (a.kind == action_kind::done) return most;
     if (a.kind == action_kind::record || a.what == content::tape)
-      throw invalid_plan{who, "the plan keeps tapes, which are not kept on a device", {{"step", a.from}}, "use a plan without record actions"};
-    if (a.kind == action_kind::save || a.kind == action_kind::drop || (a.kind == action_kind::load && a.slot != no_slot)) {
+      throw invalid_plan{who,
+                         "the plan keeps tapes, which are not kept on a device",
+                         {{"step", a.from}},
+                         "use a plan without record actions"};
+    if (a.kind == action_kind::save || a.kind == action_kind::drop ||
+        (a.kind == action_kind::load && a.slot != no_slot)) {
       if (!on_device_frames(a.where) && a.where != tier::host)
         throw invalid_plan{who, "the plan keeps states on a tier that a device does not reach",
                            {{"tier", int(a.where)}, {"slot", a.slot}}, "use memory, device and host"};
       bool const saves = a.kind == action_kind::save;
       if (a.slot < 0 || a.slot >= plan.slots() || (slots[std::size_t(a.slot)] != 0) == saves)
-        throw invalid_schedule{who, "a slot that is full is saved to, or one that is empty is loaded or dropped", {{"slot", a.slot}, {"slots", plan.slots()}},
+        throw invalid_schedule{who,
+                               "a slot that is full is saved to, or one that is empty is loaded or dropped",
+                               {{"slot", a.slot}, {"slots", plan.slots()}},
                                "check the plan with cairn::verify"};
       if (a.kind != action_kind::load) {
         slots[std::size_t(a.slot)] = saves ? 1 : 0;
@@ -109,13 +120,16 @@ template <schedule Plan>
 
 }  // namespace detail
 
-/// The least room in which a `device_sweep` can obey the plan. With one frame more it fetches states from the host ahead of time, with two
-/// it also keeps one there that is loaded several times in a row.
-/// \param form  out of place, or in place   \param options  of the sweep: a replay check takes one host slot more, for the state that it looks at
+/// The least room in which a `device_sweep` can obey the plan. With one frame more it fetches states from the host
+/// ahead of time, with two it also keeps one there that is loaded several times in a row.
+/// \param form  out of place, or in place   \param options  of the sweep: a replay check takes one host slot more, for
+///        the state that it looks at
 /// Cost: one walk
-/// \throws invalid_plan   for plans with tapes, or with states on a tier that a device does not reach   \throws invalid_schedule
+/// \throws invalid_plan   for plans with tapes, or with states on a tier that a device does not reach
+///        \throws invalid_schedule
 template <schedule Plan>
-[[nodiscard]] device_room device_room_for(Plan const& plan, step_form form = step_form::out_of_place, sweep_options options = {}) {
+[[nodiscard]] device_room device_room_for(Plan const& plan, step_form form = step_form::out_of_place,
+                                          sweep_options options = {}) {
   detail::table<unsigned char> slots;
   device_room const needed = detail::rehearse_device("cairn::device_room_for", plan, form, slots);
   return {needed.frames, needed.host_slots + (options.verify == replay_check::off ? 0 : 1)};

@@ -6,26 +6,31 @@
 
 namespace cairn {
 
-/// A piece of work for a device, captured into a graph: the steps of a segment, or a whole `device_sweep::gradient`. Pays where steps are so short
-/// that putting them into a stream takes longer than running them; see `graph_pays`.
+/// A piece of work for a device, captured into a graph: the steps of a segment, or a whole `device_sweep::gradient`.
+/// Pays where steps are so short that putting them into a stream takes longer than running them; see `graph_pays`.
 ///
-///   cairn::device_graph segment{device, compute, [&](cudaStream_t s) { for (i = 0; i < 8; ++i) step(x[i % 2], x[(i + 1) % 2], i, s); }};
+///   cairn::device_graph segment{device, compute, [&](cudaStream_t s) { for (i = 0; i < 8; ++i) step(x[i % 2], x[(i +
+///   1) % 2], i, s); }};
 ///   for (...) segment.launch();
 ///
-/// The device's work is kept, and nothing of what the host did beside it: addresses, sizes, the numbers of steps and all that a kernel was given by
-/// value are frozen. What lies in memory when a launch runs may differ from launch to launch. All that was captured, a sweep with its frames
-/// included, must live as long as the graph is launched. Kernels that never ran in this process may need to be loaded, which some drivers
-/// refuse within a capture: run the work once before.
-/// One owner: moved, not copied. Waits for its launches when it ends; runtime and stream must outlive it. One thread at a time.
+/// The device's work is kept, and nothing of what the host did beside it: addresses, sizes, the numbers of steps and
+/// all that a kernel was given by value are frozen. What lies in memory when a launch runs may differ from launch to
+/// launch. All that was captured, a sweep with its frames included, must live as long as the graph is launched. Kernels
+/// that never ran in this process may need to be loaded, which some drivers refuse within a capture: run the work once
+/// before. One owner: moved, not copied. Waits for its launches when it ends; runtime and stream must outlive it. One
+/// thread at a time.
 template <capturing_runtime R>
 class device_graph {
  public:
-  /// Calls `work(in)` once and keeps what it puts into `in`, and into streams that wait for events of `in`; nothing of that runs.
+  /// Calls `work(in)` once and keeps what it puts into `in`, and into streams that wait for events of `in`; nothing of
+  /// that runs.
   /// \param in  a stream that can be captured: not the legacy default stream
-  /// \param work  lets `in` wait for all other streams that it uses, and does not allocate, free, query or wait on the host
-  /// \throws device_error   for a call that cannot be captured: where it is made, or, where `work` looks at no answers, in the end; and for a launch
-  ///         that failed, where the runtime is a `checking_runtime`
-  /// \throws what `work` throws, unchanged; `in` can be used again, and nothing of the work has run   Cost: some microseconds a kernel or copy
+  /// \param work  lets `in` wait for all other streams that it uses, and does not allocate, free, query or wait on the
+  ///        host
+  /// \throws device_error   for a call that cannot be captured: where it is made, or, where `work` looks at no answers,
+  ///        in the end; and for a launch that failed, where the runtime is a `checking_runtime`
+  /// \throws what `work` throws, unchanged; `in` can be used again, and nothing of the work has run   Cost: some
+  ///        microseconds a kernel or copy
   template <class Work>
   device_graph(R& runtime, typename R::stream in, Work&& work) : runtime_{&runtime}, stream_{in} {
     detail::check_earlier_launches(runtime, "cairn::device_graph");
@@ -41,7 +46,10 @@ class device_graph {
   }
   /// Takes it over; the other must not be launched any more.
   device_graph(device_graph&& other) noexcept
-      : runtime_{std::exchange(other.runtime_, nullptr)}, stream_{other.stream_}, graph_{other.graph_}, launched_{other.launched_} {}
+      : runtime_{std::exchange(other.runtime_, nullptr)},
+        stream_{other.stream_},
+        graph_{other.graph_},
+        launched_{other.launched_} {}
   /// Takes it over, and gives up what it had.
   device_graph& operator=(device_graph other) noexcept {
     std::swap(runtime_, other.runtime_);
@@ -56,7 +64,8 @@ class device_graph {
     runtime_->destroy(graph_);
   }
 
-  /// Puts all of the work into the stream that it was captured from: when the stream is done, so is the work. The host does not wait.
+  /// Puts all of the work into the stream that it was captured from: when the stream is done, so is the work. The host
+  /// does not wait.
   /// \throws device_error
   void launch() {
     runtime_->launch(graph_, stream_);

@@ -6,7 +6,8 @@
 
 namespace cairn {
 
-/// What `graph_pays` goes by. The defaults are of a host that needs some 2 us to launch a kernel and a device that needs some 1 us a node.
+/// What `graph_pays` goes by. The defaults are of a host that needs some 2 us to launch a kernel and a device that
+/// needs some 1 us a node.
 struct graph_rule {
   double longest_step_seconds = 10e-6;  ///< longer steps hide what launching them takes
   wide most_nodes = 100'000;            ///< each takes memory, and time to capture
@@ -43,16 +44,19 @@ template <schedule Plan>
 
 }  // namespace detail
 
-/// The most nodes that `device_sweep::capture` makes of a plan: exact out of place and without slots on the host; else copies that the sweep finds
-/// it can do without are counted.   Cost: one walk
+/// The most nodes that `device_sweep::capture` makes of a plan: exact out of place and without slots on the host; else
+/// copies that the sweep finds it can do without are counted.   Cost: one walk
 template <schedule Plan>
-[[nodiscard]] wide graph_nodes(Plan const& plan, step_form form = step_form::out_of_place, graph_rule const& rule = {}) {
+[[nodiscard]] wide graph_nodes(Plan const& plan, step_form form = step_form::out_of_place,
+                               graph_rule const& rule = {}) {
   return detail::count_nodes(plan, form, rule, ~wide{0});
 }
 
-/// Whether a sweep that is run many times gains by being captured into a graph: where a step is so short that the host cannot launch steps as fast
-/// as they run, and the graph is not too large. To capture costs about as much as one sweep, so a loop reversed once gains nothing.
-/// \param work  `step_seconds`, as measured in a stream, and `form.step`; 0 seconds, not measured, is false   Cost: at most one walk
+/// Whether a sweep that is run many times gains by being captured into a graph: where a step is so short that the host
+/// cannot launch steps as fast as they run, and the graph is not too large. To capture costs about as much as one
+/// sweep, so a loop reversed once gains nothing.
+/// \param work  `step_seconds`, as measured in a stream, and `form.step`; 0 seconds, not measured, is false   Cost: at
+///        most one walk
 template <schedule Plan>
 [[nodiscard]] bool graph_pays(workload const& work, Plan const& plan, graph_rule const& rule = {}) {
   if (!(work.step_seconds > 0 && work.step_seconds < rule.longest_step_seconds)) return false;

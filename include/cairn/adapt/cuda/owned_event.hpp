@@ -5,7 +5,8 @@
 
 namespace cairn {
 
-/// An event with one owner: moved, not copied. The runtime must outlive it, and whoever gives it up has waited for the streams that it was used on.
+/// An event with one owner: moved, not copied. The runtime must outlive it, and whoever gives it up has waited for the
+/// streams that it was used on.
 template <device_runtime R>
 class owned_event {
  public:

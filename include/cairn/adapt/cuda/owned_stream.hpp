@@ -13,7 +13,8 @@ class owned_stream {
   /// Makes one.   \throws device_error, out_of_memory
   explicit owned_stream(R& runtime) : runtime_{&runtime}, stream_{runtime.make_stream()} {}
   /// Takes it over; the other owns nothing then.
-  owned_stream(owned_stream&& other) noexcept : runtime_{std::exchange(other.runtime_, nullptr)}, stream_{other.stream_} {}
+  owned_stream(owned_stream&& other) noexcept
+      : runtime_{std::exchange(other.runtime_, nullptr)}, stream_{other.stream_} {}
   /// Takes it over, and gives up what it had.
   owned_stream& operator=(owned_stream other) noexcept {
     std::swap(runtime_, other.runtime_);

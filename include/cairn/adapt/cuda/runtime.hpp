@@ -11,9 +11,10 @@ enum class copy_kind : std::uint8_t { device_to_device, device_to_host, host_to_
 
 /// One device, as a policy: `cuda_runtime` is the real one.
 ///
-/// A *stream* is a queue: what is put into it runs in that order, and in no order with other streams and the host but the one that events make.
-/// A *stream* and an *event* are handles, copied freely; the runtime object must outlive them and may be used by one thread at a time.
-/// An *event* stands for one place in one stream, the latest it was recorded at.
+/// A *stream* is a queue: what is put into it runs in that order, and in no order with other streams and the host but
+/// the one that events make. A *stream* and an *event* are handles, copied freely; the runtime object must outlive them
+/// and may be used by one thread at a time. An *event* stands for one place in one stream, the latest it was recorded
+/// at.
 ///
 /// | call | returns | what it orders |
 /// |---|---|---|
@@ -29,31 +30,37 @@ enum class copy_kind : std::uint8_t { device_to_device, device_to_host, host_to_
 /// | `free_bytes()` | bytes of device memory that are free now | |
 /// | `device()` | the number of the device | |
 ///
-/// Errors: `device_error`, and `out_of_memory` where memory runs out; a call that throws has done nothing. What goes wrong on the device later is
-/// thrown by a later call: then the device's context is lost, and every call throws from there on. Frees and destroys never throw.
-/// Calls leave the device that is current in the thread as they found it.
+/// Errors: `device_error`, and `out_of_memory` where memory runs out; a call that throws has done nothing. What goes
+/// wrong on the device later is thrown by a later call: then the device's context is lost, and every call throws from
+/// there on. Frees and destroys never throw. Calls leave the device that is current in the thread as they found it.
 template <class R>
 concept device_runtime = std::copyable<typename R::stream> && std::copyable<typename R::event> &&
-    requires(R& runtime, typename R::stream stream, typename R::event event, void* to, void const* from, std::size_t bytes, copy_kind kind) {
-      { runtime.device_alloc(bytes) } -> std::same_as<void*>;
-      { runtime.device_free(to) } noexcept;
-      { runtime.pinned_alloc(bytes) } -> std::same_as<void*>;
-      { runtime.pinned_free(to) } noexcept;
-      { runtime.make_stream() } -> std::same_as<typename R::stream>;
-      { runtime.destroy(stream) } noexcept;
-      { runtime.make_event() } -> std::same_as<typename R::event>;
-      { runtime.destroy(event) } noexcept;
-      runtime.record(event, stream);
-      runtime.wait(stream, event);
-      runtime.sync(event);
-      runtime.sync(stream);
-      { runtime.done(event) } -> std::same_as<bool>;
-      runtime.copy(to, from, bytes, kind, stream);
-      { runtime.free_bytes() } -> std::same_as<std::size_t>;
-      { runtime.device() } -> std::same_as<int>;
-    };
+    requires(R& runtime, typename R::stream stream, typename R::event event, void* to, void const* from,
+             std::size_t bytes, copy_kind kind) {
+  { runtime.device_alloc(bytes) } -> std::same_as<void*>;
+  { runtime.device_free(to) }
+  noexcept;
+  { runtime.pinned_alloc(bytes) } -> std::same_as<void*>;
+  { runtime.pinned_free(to) }
+  noexcept;
+  { runtime.make_stream() } -> std::same_as<typename R::stream>;
+  { runtime.destroy(stream) }
+  noexcept;
+  { runtime.make_event() } -> std::same_as<typename R::event>;
+  { runtime.destroy(event) }
+  noexcept;
+  runtime.record(event, stream);
+  runtime.wait(stream, event);
+  runtime.sync(event);
+  runtime.sync(stream);
+  { runtime.done(event) } -> std::same_as<bool>;
+  runtime.copy(to, from, bytes, kind, stream);
+  { runtime.free_bytes() } -> std::same_as<std::size_t>;
+  { runtime.device() } -> std::same_as<int>;
+};
 
-/// A device that tells of launches which failed, though whoever made them did not look: `kernel<<<...>>>` answers nothing. Optional.
+/// A device that tells of launches which failed, though whoever made them did not look: `kernel<<<...>>>` answers
+/// nothing. Optional.
 ///
 /// | call | what it does |
 /// |---|---|
@@ -73,8 +80,9 @@ concept checking_runtime = device_runtime<R> && requires(R& runtime) { runtime.c
 /// | `launch(g, s)` | | puts all of the graph into `s`, ordered within as it was captured, and behind its own launch before |
 /// | `destroy(g)` | | all launches must be known to be done |
 ///
-/// Meanwhile this thread may not allocate, free, sync or query, nor wait in a captured stream for an event from before; and the end of the capture
-/// must be behind all that was captured. Each is a `device_error`, of the call or of `end_capture`.
+/// Meanwhile this thread may not allocate, free, sync or query, nor wait in a captured stream for an event from before;
+/// and the end of the capture must be behind all that was captured. Each is a `device_error`, of the call or of
+/// `end_capture`.
 template <class R>
 concept capturing_runtime = device_runtime<R> && std::copyable<typename R::graph> &&
     requires(R& runtime, typename R::stream stream, typename R::graph graph) {

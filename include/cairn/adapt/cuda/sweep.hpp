@@ -1,5 +1,6 @@
 #pragma once
-/// \file sweep.hpp  The adjoint of a loop whose states live on a device: frames that are kept, and pinned slots of the host.
+/// \file sweep.hpp  The adjoint of a loop whose states live on a device: frames that are kept, and pinned slots of the
+/// host.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -27,64 +28,84 @@
 
 namespace cairn {
 
-/// Reverses loops on a device: `x1 = step(x, i)` is put into a stream, and so is the adjoint; the host waits for neither.
+/// Reverses loops on a device: `x1 = step(x, i)` is put into a stream, and so is the adjoint; the host waits for
+/// neither.
 ///
-/// Slots of the tiers memory and device are frames that are kept: nothing is copied. Slots of the tier host are pinned memory: states go there
-/// and come back on two streams of the sweep's own, while steps run. What comes back next is known from a copy of the plan's cursor and
-/// fetched as soon as there is a frame for it. Frames and slots are made once; within a sweep nothing is allocated, pinned or freed
-/// on the device or waited for by the host, so that a sweep can be captured into a graph: see `capture`.
+/// Slots of the tiers memory and device are frames that are kept: nothing is copied. Slots of the tier host are pinned
+/// memory: states go there and come back on two streams of the sweep's own, while steps run. What comes back next is
+/// known from a copy of the plan's cursor and fetched as soon as there is a frame for it. Frames and slots are made
+/// once; within a sweep nothing is allocated, pinned or freed on the device or waited for by the host, so that a sweep
+/// can be captured into a graph: see `capture`.
 ///
 /// In place, a step on a frame that is kept, or that is on its way to the host, copies it first, within the device.
-/// Not to be copied or moved. Waits for its streams when it ends; runtime and stream must outlive it. One thread at a time.
+/// Not to be copied or moved. Waits for its streams when it ends; runtime and stream must outlive it. One thread at a
+/// time.
 template <device_runtime R, class State>
 class device_sweep {
  public:
   using stream = typename R::stream;  ///< where steps and adjoints go
 
-  /// \param compute  the stream that steps and adjoints are put into   \param room  frames >= 1, host slots >= 0; see `device_room_for`
-  /// \param make  `make()` gives a full state of the size that all states have; called once a frame. What it puts into streams must be in
-  ///        `compute`, or be done
+  /// \param compute  the stream that steps and adjoints are put into   \param room  frames >= 1, host slots >= 0; see
+  ///        `device_room_for`
+  /// \param make  `make()` gives a full state of the size that all states have; called once a frame. What it puts into
+  ///        streams must be in `compute`, or be done
   /// \throws invalid_plan   for a room that is none   \throws out_of_memory, device_error   \throws what `make` throws
   template <class Make>
-  device_sweep(R& runtime, stream compute, device_room room, Make make) : device_sweep{runtime, compute, checked(room), false, make} {}
-  /// The same with a replay check: each state that is compared is copied to a host slot, one of the room's, and the host waits for it. What runs
-  /// again runs as slowly as that. Out of place, x1 is a copy of x when a step runs first, and all zeros when it runs again.
-  /// `device_room_for(plan, form, options)` counts the slot.
+  device_sweep(R& runtime, stream compute, device_room room, Make make)
+      : device_sweep{runtime, compute, checked(room), false, make} {}
+  /// The same with a replay check: each state that is compared is copied to a host slot, one of the room's, and the
+  /// host waits for it. What runs again runs as slowly as that. Out of place, x1 is a copy of x when a step runs first,
+  /// and all zeros when it runs again. `device_room_for(plan, form, options)` counts the slot.
   template <class Make>
-  device_sweep(R& runtime, stream compute, device_room room, Make make, sweep_options options) : device_sweep{runtime, compute, checked(room), false, make} {
+  device_sweep(R& runtime, stream compute, device_room room, Make make, sweep_options options)
+      : device_sweep{runtime, compute, checked(room), false, make} {
     constexpr bool told = detail::visits_values_only<State>();
-    static_assert(told, "cairn: the replay check cannot tell the bytes of this state on a device from padding; give it a member visit_buffers(f) "
-                        "or specialise cairn::state_traits with visit_buffers(state, f)");
+    static_assert(told,
+                  "cairn: the replay check cannot tell the bytes of this state on a device from padding; give it a "
+                  "member visit_buffers(f) "
+                  "or specialise cairn::state_traits with visit_buffers(state, f)");
     options_ = options;
   }
-  /// The same with less than that where memory runs out; then one frame's memory is left free. `room()` tells what there is.
+  /// The same with less than that where memory runs out; then one frame's memory is left free. `room()` tells what
+  /// there is.
   /// \throws out_of_memory   where no frame can be made
   template <class Make>
-  device_sweep(R& runtime, stream compute, room_up_to room, Make make) : device_sweep{runtime, compute, checked(room.most), true, make} {}
+  device_sweep(R& runtime, stream compute, room_up_to room, Make make)
+      : device_sweep{runtime, compute, checked(room.most), true, make} {}
   device_sweep(device_sweep const&) = delete;
   device_sweep& operator=(device_sweep const&) = delete;
   /// Waits for all that is under way before frames and slots are freed.
   ~device_sweep() { streams_.settle(); }
 
   [[nodiscard]] device_room room() const noexcept { return {frames_.count(), slots_.count()}; }  ///< what was made
-  [[nodiscard]] std::size_t frame_bytes() const noexcept { return copier_.layout().device_bytes(); }  ///< of one state in device memory
+  [[nodiscard]] std::size_t frame_bytes() const noexcept {
+    return copier_.layout().device_bytes();
+  }  ///< of one state in device memory
 
-  /// Puts the whole loop and its adjoint into the stream: when this returns they are under way, and when the stream is done, so are they.
-  /// The gradient has the same bits for every plan and room.
+  /// Puts the whole loop and its adjoint into the stream: when this returns they are under way, and when the stream is
+  /// done, so are they. The gradient has the same bits for every plan and room.
   /// \param step  `step(x, x1, i, stream)`, which writes x1 from x, or in place `step(x, i, stream)`
-  /// \param start  `start(x, stream)`, which writes the initial state, or a state that is copied, within the device, before the first step
-  /// \param plan  a schedule with leaf 1 and without tapes   \param seed  `seed(x, bar, stream)` writes the adjoint of the final state x
-  /// \param adjoint  `adjoint(x, bar, i, stream)`: bar belongs to state i+1 before and to state i after   \param bar  of any type
-  /// \param observer  called with an `event` around every action when it is put into streams; it sees no bytes of states
-  /// \throws invalid_plan, invalid_schedule   before any step   \throws reentrancy_error   \throws nondeterminism_error   by a replay check
-  /// \throws device_error and whatever the functions throw, unchanged, after all streams are done; the sweep can be used again. A launch of theirs
-  ///         that fails is a device_error, too, that names function and step, where the runtime is a `checking_runtime`
+  /// \param start  `start(x, stream)`, which writes the initial state, or a state that is copied, within the device,
+  ///        before the first step
+  /// \param plan  a schedule with leaf 1 and without tapes   \param seed  `seed(x, bar, stream)` writes the adjoint of
+  ///        the final state x
+  /// \param adjoint  `adjoint(x, bar, i, stream)`: bar belongs to state i+1 before and to state i after   \param bar
+  ///        of any type
+  /// \param observer  called with an `event` around every action when it is put into streams; it sees no bytes of
+  ///        states
+  /// \throws invalid_plan, invalid_schedule   before any step   \throws reentrancy_error   \throws nondeterminism_error
+  ///        by a replay check
+  /// \throws device_error and whatever the functions throw, unchanged, after all streams are done; the sweep can be
+  ///        used again. A launch of theirs that fails is a device_error, too, that names function and step, where the
+  ///        runtime is a `checking_runtime`
   template <class Step, class Start, class P, class Seed, class Adjoint, class Bar, class Observer = no_observer>
-  void gradient(Step&& step, Start&& start, P const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar, Observer&& observer = {}) {
+  void gradient(Step&& step, Start&& start, P const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar,
+                Observer&& observer = {}) {
     using StepF = std::remove_reference_t<Step>;
     using SeedF = std::remove_reference_t<Seed>;
     using AdjointF = std::remove_reference_t<Adjoint>;
-    if constexpr (detail::check_device_sweep<State, stream, StepF, std::remove_reference_t<Start>, P, SeedF, AdjointF, Bar>()) {
+    if constexpr (detail::check_device_sweep<State, stream, StepF, std::remove_reference_t<Start>, P, SeedF, AdjointF,
+                                             Bar>()) {
       static constexpr step_form form = detail::device_step_form<StepF, State, stream>();
       detail::in_use const mark{busy_, who};
       check_room(plan, form);
@@ -107,20 +128,27 @@ class device_sweep {
     }
   }
 
-  /// Captures the whole of `gradient(step, start, plan, seed, adjoint, bar)` into a graph, which runs only when it is launched: as often as one likes,
-  /// and each time for one call of the host. The functions are called once, here, and what they do on the host is not done again; see `device_graph`,
-  /// and `graph_pays` for when. Give new input in the state `start`, or in what the function `start` copies from.
-  /// Sweep and `bar` must outlive the graph, which may take turns with sweeps that are not captured and with other graphs of the same sweep.
-  /// \throws invalid_plan, invalid_schedule, reentrancy_error   as `gradient`   \throws invalid_call   for a sweep with a replay check
-  /// \throws device_error   for a function that cannot be captured, and where `compute` is the legacy default stream; the sweep can be used again
+  /// Captures the whole of `gradient(step, start, plan, seed, adjoint, bar)` into a graph, which runs only when it is
+  /// launched: as often as one likes, and each time for one call of the host. The functions are called once, here, and
+  /// what they do on the host is not done again; see `device_graph`, and `graph_pays` for when. Give new input in the
+  /// state `start`, or in what the function `start` copies from. Sweep and `bar` must outlive the graph, which may take
+  /// turns with sweeps that are not captured and with other graphs of the same sweep.
+  /// \throws invalid_plan, invalid_schedule, reentrancy_error   as `gradient`   \throws invalid_call   for a sweep with
+  ///        a replay check
+  /// \throws device_error   for a function that cannot be captured, and where `compute` is the legacy default stream;
+  ///        the sweep can be used again
   template <class Step, class Start, class P, class Seed, class Adjoint, class Bar>
   [[nodiscard]] auto capture(Step&& step, Start&& start, P const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar) {
-    static_assert(capturing_runtime<R>, "cairn: this runtime captures no graphs: it must be a cairn::capturing_runtime");
+    static_assert(capturing_runtime<R>,
+                  "cairn: this runtime captures no graphs: it must be a cairn::capturing_runtime");
     if (options_.verify != replay_check::off)
-      throw invalid_call{"cairn::device_sweep::capture", "a replay check lets the host wait, which a captured stream does not allow", {},
+      throw invalid_call{"cairn::device_sweep::capture",
+                         "a replay check lets the host wait, which a captured stream does not allow",
+                         {},
                          "check with gradient, and capture with a sweep that has no replay check"};
     if constexpr (capturing_runtime<R>)
-      return device_graph<R>{streams_.runtime(), streams_.of(detail::lane::compute), [&](stream) { gradient(step, start, plan, seed, adjoint, bar); }};
+      return device_graph<R>{streams_.runtime(), streams_.of(detail::lane::compute),
+                             [&](stream) { gradient(step, start, plan, seed, adjoint, bar); }};
   }
 
  private:
@@ -146,20 +174,28 @@ class device_sweep {
   }
   [[nodiscard]] detail::state_layout state_layout_of_all() const {
     detail::state_layout layout{frames_.state(0)};
-    for (frame_id k = 1; k < frames_.count(); ++k) layout.each(frames_.state(k), [](void const*, detail::state_layout::run const&) {});
+    for (frame_id k = 1; k < frames_.count(); ++k)
+      layout.each(frames_.state(k), [](void const*, detail::state_layout::run const&) {});
     return layout;
   }
   template <class P>
   void check_room(P const& plan, step_form form) {
     if (plan.leaf() > 1)
-      throw invalid_plan{who, "the plan reverses several steps at once, but the adjoint takes one", {{"leaf", plan.leaf()}}, "use a plan with leaf 1"};
+      throw invalid_plan{who,
+                         "the plan reverses several steps at once, but the adjoint takes one",
+                         {{"leaf", plan.leaf()}},
+                         "use a plan with leaf 1"};
     device_room needed = detail::rehearse_device(who, plan, form, filled_);
     if (options_.verify != replay_check::off) ++needed.host_slots;
     if (needed.frames > frames_.count())
-      throw invalid_plan{who, "the plan needs more frames than were made", {{"frames", frames_.count()}, {"needed", needed.frames}},
+      throw invalid_plan{who,
+                         "the plan needs more frames than were made",
+                         {{"frames", frames_.count()}, {"needed", needed.frames}},
                          "make more, or use a plan with fewer slots on the device"};
     if (needed.host_slots > slots_.count())
-      throw invalid_plan{who, "the plan needs more host slots than were pinned", {{"host slots", slots_.count()}, {"needed", needed.host_slots}},
+      throw invalid_plan{who,
+                         "the plan needs more host slots than were pinned",
+                         {{"host slots", slots_.count()}, {"needed", needed.host_slots}},
                          "pin more, or use a plan with fewer slots on the host"};
   }
   template <class P>
@@ -178,7 +214,8 @@ class device_sweep {
   template <class Start>
   void start_from(Start& start, bool stands_apart) {
     live_ = frame_to_write();
-    if constexpr (std::is_same_v<std::remove_cv_t<Start>, State>) copier_.copy(streams_.runtime(), start, frames_.state(live_), streams_.of(detail::lane::compute));
+    if constexpr (std::is_same_v<std::remove_cv_t<Start>, State>)
+      copier_.copy(streams_.runtime(), start, frames_.state(live_), streams_.of(detail::lane::compute));
     else start(frames_.state(live_), streams_.of(detail::lane::compute));
     streams_.put(detail::lane::compute);
     check_launches("a launch of the start failed", {"state", 0});
@@ -186,8 +223,8 @@ class device_sweep {
     if (stands_apart) frames_.keep(initial_ = live_);
     if (ledger_.on() && !ledger_.kept(ledger_.initial_place(), 0, hash_of(live_, 0))) ledger_.fail_brought_back(0);
   }
-  /// What `execute` asks for: the states of this sweep, and its way back. The host waits for nothing, so before each action it looks
-  /// whether the next state from the host can be fetched.
+  /// What `execute` asks for: the states of this sweep, and its way back. The host waits for nothing, so before each
+  /// action it looks whether the next state from the host can be fetched.
   template <step_form Form, class Cursor, class Step, class Seed, class Adjoint, class Bar>
   class obeyed : public detail::no_hooks {
    public:
@@ -251,7 +288,10 @@ class device_sweep {
     return true;
   }
   [[noreturn]] void refuse_schedule() const {
-    throw invalid_schedule{who, "the schedule needs more states at once than it said", {{"frames", frames_.count()}}, "check the plan with cairn::verify"};
+    throw invalid_schedule{who,
+                           "the schedule needs more states at once than it said",
+                           {{"frames", frames_.count()}},
+                           "check the plan with cairn::verify"};
   }
   /// What `take()` gives as soon as there is one.
   template <class Take>
@@ -292,15 +332,18 @@ class device_sweep {
     return hash_;
   }
 
-  /// What an out-of-place step finds in its x1: a copy of x, or zeros where it runs again, so that it gives another state if it does not write all
-  /// of x1. Zeros, for of bytes on a device nobody knows which are floating-point numbers, and no other pattern is harmless as a whole number.
+  /// What an out-of-place step finds in its x1: a copy of x, or zeros where it runs again, so that it gives another
+  /// state if it does not write all of x1. Zeros, for of bytes on a device nobody knows which are floating-point
+  /// numbers, and no other pattern is harmless as a whole number.
   void fill(frame_id x1, frame_id x, bool again) {
     if (again) return slots_.fill(looked_at_, frames_.state(x1), streams_, looked_at_is_blank_);
-    copier_.copy(streams_.runtime(), std::as_const(frames_.state(x)), frames_.state(x1), streams_.of(detail::lane::compute));
+    copier_.copy(streams_.runtime(), std::as_const(frames_.state(x)), frames_.state(x1),
+                 streams_.of(detail::lane::compute));
     streams_.put(detail::lane::compute);
   }
 
-  /// Leads `handle` to state `to`. A frame that has another owner stays as it is. The one place that a step is called from.
+  /// Leads `handle` to state `to`. A frame that has another owner stays as it is. The one place that a step is called
+  /// from.
   template <step_form Form, class Step>
   void advance(Step& step, frame_id& handle, step_index from, step_index to) {
     auto const compute = streams_.of(detail::lane::compute);
@@ -323,9 +366,13 @@ class device_sweep {
   }
   void put_by_step(step_index i) {
     streams_.put(detail::lane::compute);
-    check_launches(turned_ ? "a launch of the step failed where it runs again" : "a launch of the step failed on the way forward", {"step", i});
+    check_launches(
+        turned_ ? "a launch of the step failed where it runs again" : "a launch of the step failed on the way forward",
+        {"step", i});
   }
-  void check_launches(char const* problem, named_value which) { detail::check_launches(streams_.runtime(), who, problem, which); }
+  void check_launches(char const* problem, named_value which) {
+    detail::check_launches(streams_.runtime(), who, problem, which);
+  }
   /// Makes `handle` a frame that may be changed: of one owner, and none that a copy to the host still reads.
   void own(frame_id& handle) {
     frame_id target = no_frame;
@@ -336,7 +383,8 @@ class device_sweep {
     // To wait for the oldest copy is to wait less than for this one, which was put last.
     if (target == no_frame && frames_.is_held(handle, detail::lane::down, streams_)) target = frames_.take(streams_);
     if (target == no_frame) return frames_.after_copy(handle, streams_);
-    copier_.copy(streams_.runtime(), std::as_const(frames_.state(handle)), frames_.state(target), streams_.of(detail::lane::compute));
+    copier_.copy(streams_.runtime(), std::as_const(frames_.state(handle)), frames_.state(target),
+                 streams_.of(detail::lane::compute));
     streams_.put(detail::lane::compute);
     release(handle);
     handle = target;
@@ -426,7 +474,9 @@ class device_sweep {
   detail::table<place_record> places_;
   detail::table<unsigned char> filled_;
   frame_id live_ = no_frame, initial_ = no_frame;
-  frame_id next_ = no_frame, current_ = no_frame;  // stand by for the next state from the host, and for the current one, which comes again
+  frame_id next_ = no_frame,
+           current_ =
+               no_frame;  // stand by for the next state from the host, and for the current one, which comes again
   sweep_options options_;
   detail::replay_ledger ledger_;
   slot_index looked_at_ = no_slot;   // the host slot through which states are looked at, and filled

@@ -15,15 +15,17 @@
 namespace cairn {
 namespace detail {
 
-/// Streams as queues of seconds. The host takes no time, and each stream has an engine of its own, so that at most one copy goes each way; or
-/// all copies to and from the host share one, which takes what can start first, and of several what was put first.
+/// Streams as queues of seconds. The host takes no time, and each stream has an engine of its own, so that at most one
+/// copy goes each way; or all copies to and from the host share one, which takes what can start first, and of several
+/// what was put first.
 class virtual_device {
  public:
   using stream = std::size_t;
   using event = std::size_t;
 
   virtual_device(workload const& work, bool one_copy_engine)
-      : seconds_of_{work.tiers.device.write_seconds, work.tiers.host.write_seconds, work.tiers.host.read_seconds}, one_copy_engine_{one_copy_engine} {}
+      : seconds_of_{work.tiers.device.write_seconds, work.tiers.host.write_seconds, work.tiers.host.read_seconds},
+        one_copy_engine_{one_copy_engine} {}
 
   void spend(stream in, double seconds) {
     auto& mine = streams_[in];
@@ -82,7 +84,8 @@ class virtual_device {
     double seconds = 0;
     std::size_t mark = no_mark, number = 0;
   };
-  /// What waits begins with a copy on the shared engine, or with a wait for something behind one; without such an engine nothing ever does.
+  /// What waits begins with a copy on the shared engine, or with a wait for something behind one; without such an
+  /// engine nothing ever does.
   struct queue {
     double time = 0;
     std::deque<item> waiting;
@@ -110,7 +113,9 @@ class virtual_device {
     for (auto& mine : streams_) {
       if (mine.waiting.empty() || mine.waiting.front().what != kind::copy) continue;
       double const at = mine.time > engine_free_ ? mine.time : engine_free_;
-      if (first == nullptr || at < start || (at == start && mine.waiting.front().number < first->waiting.front().number)) first = &mine, start = at;
+      if (first == nullptr || at < start ||
+          (at == start && mine.waiting.front().number < first->waiting.front().number))
+        first = &mine, start = at;
     }
     if (first == nullptr) return false;
     engine_free_ = first->time = start + first->waiting.front().seconds;
@@ -138,18 +143,20 @@ struct virtual_state {
 
 /// Tells how many seconds a `device_sweep` takes, by doing one on a virtual clock: give it to `plan_for_device`.
 ///
-/// It waits where the sweep waits, and copies what the sweep copies. Launches cost nothing, and copies and steps do not slow each other down.
-/// With one copy engine, states of several buffers may take turns that differ by a buffer.
+/// It waits where the sweep waits, and copies what the sweep copies. Launches cost nothing, and copies and steps do not
+/// slow each other down. With one copy engine, states of several buffers may take turns that differ by a buffer.
 struct device_forecast {
   int copy_engines = 2;  ///< with 1 or less, copies to and from the host share one: see `cuda_runtime::copy_engines`
 
-  /// \param work  `step_seconds`, `adjoint_seconds`, `form.step`; `tiers.host` for copies of one state, `tiers.device.write_seconds` for one
-  ///        within the device   Cost: some 20 ns a step and action   \throws invalid_plan, invalid_schedule   as `device_sweep::gradient`
+  /// \param work  `step_seconds`, `adjoint_seconds`, `form.step`; `tiers.host` for copies of one state,
+  ///        `tiers.device.write_seconds` for one within the device   Cost: some 20 ns a step and action
+  ///        \throws invalid_plan, invalid_schedule   as `device_sweep::gradient`
   template <schedule Plan>
   [[nodiscard]] double operator()(Plan const& plan, device_room room, workload const& work) const {
     detail::virtual_device device{work, copy_engines < 2};
     std::size_t const c = device.make_stream();
-    device_sweep<detail::virtual_device, detail::virtual_state> sweep{device, c, room, [] { return detail::virtual_state{}; }};
+    device_sweep<detail::virtual_device, detail::virtual_state> sweep{device, c, room,
+                                                                      [] { return detail::virtual_state{}; }};
     using state = detail::virtual_state;
     auto const none = [](state&, std::size_t) {};
     auto const seed = [](state const&, state&, std::size_t) {};

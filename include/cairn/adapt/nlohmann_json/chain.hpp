@@ -3,9 +3,10 @@
 ///
 ///     {"L": 2, "x": [8, 8, 8], "s": [20, 20], "f": [0, 0], "b": [4, 4, 8], "uf": [10, 10], "ub": [20, 20, 0]}
 ///
-/// `u` may be written for `uf` and `v` for `ub`. `g`, `f`, `b`, `ub` and `self_contained_tape` may be left out, as in a `chain`; so may `L`, which is
-/// checked where it is there. Other members are passed over. An object with a member `chain` is read as that member. Numbers are whole, from 0 to
-/// 2^63-1, and exact; a text of decimal digits is a number, too.
+/// `u` may be written for `uf` and `v` for `ub`. `g`, `f`, `b`, `ub` and `self_contained_tape` may be left out, as in a
+/// `chain`; so may `L`, which is checked where it is there. Other members are passed over. An object with a member
+/// `chain` is read as that member. Numbers are whole, from 0 to 2^63-1, and exact; a text of decimal digits is a
+/// number, too.
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +29,8 @@ namespace cairn {
 namespace detail {
 
 /// Not in the reader itself, where the name of the exception is hidden by that of a function.
-[[noreturn]] inline void refuse_chain(char const* who, char const* problem, std::initializer_list<named_value> values, char const* advice) {
+[[noreturn]] inline void refuse_chain(char const* who, char const* problem, std::initializer_list<named_value> values,
+                                      char const* advice) {
   throw parse_error{who, problem, values, advice};
 }
 
@@ -39,11 +41,13 @@ struct chain_member {
   std::vector<std::int64_t> chain::*numbers;
 };
 inline constexpr chain_member chain_members[]{
-    {"x", "x", "position in x", &chain::x}, {"g", "g", "position in g", &chain::g}, {"s", "s", "position in s", &chain::s},      {"f", "f", "position in f", &chain::f},
-    {"b", "b", "position in b", &chain::b}, {"uf", "u", "position in uf", &chain::u}, {"ub", "v", "position in ub", &chain::v}};
+    {"x", "x", "position in x", &chain::x},  {"g", "g", "position in g", &chain::g},
+    {"s", "s", "position in s", &chain::s},  {"f", "f", "position in f", &chain::f},
+    {"b", "b", "position in b", &chain::b},  {"uf", "u", "position in uf", &chain::u},
+    {"ub", "v", "position in ub", &chain::v}};
 
-/// Takes a chain out of the events of a JSON reader, without a tree in between: numbers go where they belong, and what is passed over takes
-/// no memory, however deep it is nested. Members beside the chain are handed to `outer`.
+/// Takes a chain out of the events of a JSON reader, without a tree in between: numbers go where they belong, and what
+/// is passed over takes no memory, however deep it is nested. Members beside the chain are handed to `outer`.
 class chain_events : public nlohmann::json::json_sax_t {
  public:
   using json = nlohmann::json;
@@ -68,7 +72,8 @@ class chain_events : public nlohmann::json::json_sax_t {
   bool end_array() override { return close(); }
   bool parse_error(std::size_t position, std::string const&, json::exception const& found) override {
     constexpr int number_out_of_range = 406;
-    if (found.id == number_out_of_range) refuse_chain(who_, "a number that is too large for any type", {{"byte", position}}, "");
+    if (found.id == number_out_of_range)
+      refuse_chain(who_, "a number that is too large for any type", {{"byte", position}}, "");
     refuse_chain(who_, "this is not JSON", {{"byte", position}}, "");
   }
   /// A text, a number, a truth value or null.
@@ -84,7 +89,9 @@ class chain_events : public nlohmann::json::json_sax_t {
     } else if (key_ == "L") {
       stages_ = whole(is).value_or(-1);
     } else if (key_ == "self_contained_tape") {
-      if (!is.is_boolean()) refuse_chain(who_, "self_contained_tape is neither true nor false", {}, "it says of all tapes that adjoints need nothing beside them");
+      if (!is.is_boolean())
+        refuse_chain(who_, "self_contained_tape is neither true nor false", {},
+                     "it says of all tapes that adjoints need nothing beside them");
       chain_.self_contained_tape = is.get<bool>();
     } else if (auto const* const known = list_called(key_); known && !is.is_null()) {
       refuse_list(*known);
@@ -95,7 +102,8 @@ class chain_events : public nlohmann::json::json_sax_t {
   [[nodiscard]] chain take() {
     if (!is_given(chain_members[0])) refuse_shape();
     if (stages_ && *stages_ != chain_.stages())
-      refuse_chain(who_, "L is not the number of stages that x has", {{"numbers in x", chain_.x.size()}}, "give one less than x has numbers, or leave L out");
+      refuse_chain(who_, "L is not the number of stages that x has", {{"numbers in x", chain_.x.size()}},
+                   "give one less than x has numbers, or leave L out");
     check_chain(chain_, who_);
     return std::move(chain_);
   }
@@ -120,7 +128,9 @@ class chain_events : public nlohmann::json::json_sax_t {
   }
   /// Whether what stands in that many containers is a member of the chain.
   [[nodiscard]] bool in_chain(int depth) const noexcept { return nested_ ? depth == 2 : bare_ && depth == 1; }
-  [[nodiscard]] bool is_given(chain_member const& list) const noexcept { return (given_ >> (&list - chain_members) & 1u) != 0; }
+  [[nodiscard]] bool is_given(chain_member const& list) const noexcept {
+    return (given_ >> (&list - chain_members) & 1u) != 0;
+  }
 
   bool open(json const& empty) {
     ++depth_;
@@ -137,7 +147,9 @@ class chain_events : public nlohmann::json::json_sax_t {
       ignored_ = depth_;
     } else if (auto const* const known = list_called(key_)) {
       if (!empty.is_array()) refuse_list(*known);
-      if (is_given(*known)) refuse_chain(who_, "a list of this chain is given twice", {{known->place, (chain_.*known->numbers).size()}}, "give it once; u is uf, and v is ub");
+      if (is_given(*known))
+        refuse_chain(who_, "a list of this chain is given twice", {{known->place, (chain_.*known->numbers).size()}},
+                     "give it once; u is uf, and v is ub");
       given_ |= 1u << (known - chain_members);
       list_ = known;
     } else {
@@ -161,20 +173,26 @@ class chain_events : public nlohmann::json::json_sax_t {
       if (problem == std::errc{} && end == digits.data() + digits.size() && number >= 0) return number;
     }
     if (is.is_number_unsigned() || (is.is_number_float() && is.get<double>() >= 0x1p63))
-      refuse_chain(who_, "a number of this chain is larger than 2^63-1", {{place, position}}, "give sizes in KiB, or times in a larger unit");
+      refuse_chain(who_, "a number of this chain is larger than 2^63-1", {{place, position}},
+                   "give sizes in KiB, or times in a larger unit");
     if (is.is_number_integer())
-      refuse_chain(who_, "a number of this chain is negative", {{place, position}, {"value", is.get<std::int64_t>()}}, "sizes and times are 0 or more");
-    if (is.is_number_float()) refuse_chain(who_, "a number of this chain is not written as a whole one", {{place, position}}, "give whole bytes, and times in a unit that makes them whole");
+      refuse_chain(who_, "a number of this chain is negative", {{place, position}, {"value", is.get<std::int64_t>()}},
+                   "sizes and times are 0 or more");
+    if (is.is_number_float())
+      refuse_chain(who_, "a number of this chain is not written as a whole one", {{place, position}},
+                   "give whole bytes, and times in a unit that makes them whole");
     refuse_entry(place, position);
   }
   [[noreturn]] void refuse_entry(char const* place, std::size_t position) const {
     refuse_chain(who_, "an entry of this chain is no number", {{place, position}}, "lists of a chain hold numbers");
   }
   [[noreturn]] void refuse_list(chain_member const& list) const {
-    refuse_chain(who_, "a member of this chain is no list of numbers", {{list.place, 0}}, "x, g, s, f, b, uf and ub are lists, as in \"x\": [8, 8, 8]");
+    refuse_chain(who_, "a member of this chain is no list of numbers", {{list.place, 0}},
+                 "x, g, s, f, b, uf and ub are lists, as in \"x\": [8, 8, 8]");
   }
   [[noreturn]] void refuse_shape() const {
-    refuse_chain(who_, "this is no chain", {}, "give an object with lists x, s and uf, or one whose member chain is that, once");
+    refuse_chain(who_, "this is no chain", {},
+                 "give an object with lists x, s and uf, or one whose member chain is that, once");
   }
 
   char const* who_;
@@ -201,7 +219,8 @@ class chain_events : public nlohmann::json::json_sax_t {
 }
 
 /// The chain that a JSON object describes, checked.
-/// \throws parse_error   with the list and the position in it, from 0   \throws invalid_plan, overflow_error   for numbers that no chain has, as lists of other lengths
+/// \throws parse_error   with the list and the position in it, from 0   \throws invalid_plan, overflow_error   for
+///        numbers that no chain has, as lists of other lengths
 [[nodiscard]] inline chain chain_from_json(nlohmann::json const& object) {
   detail::chain_events events{"cairn::chain_from_json", true};
   auto const& work = object.is_object() && object.contains("chain") ? object["chain"] : object;
@@ -230,15 +249,18 @@ class chain_events : public nlohmann::json::json_sax_t {
   return events.take();
 }
 
-/// The chain that a JSON text describes, checked; no tree is made of the text.   Cost: O(its length), 8 bytes of memory a number
-/// \throws parse_error   with the number of the byte, or the list and the position in it   \throws invalid_plan, overflow_error   for numbers that no chain has
+/// The chain that a JSON text describes, checked; no tree is made of the text.   Cost: O(its length), 8 bytes of memory
+/// a number
+/// \throws parse_error   with the number of the byte, or the list and the position in it   \throws invalid_plan,
+///        overflow_error   for numbers that no chain has
 [[nodiscard]] inline chain read_chain_json(std::string_view text) {
   detail::chain_events events{"cairn::read_chain_json", true};
   nlohmann::json::sax_parse(text, &events);
   return events.take();
 }
 
-/// What a plan costs and how far it is from the best, as a JSON object; `plan` is its actions as `chain_words` writes them.
+/// What a plan costs and how far it is from the best, as a JSON object; `plan` is its actions as `chain_words` writes
+/// them.
 [[nodiscard]] inline nlohmann::json chain_plan_json(chain_plan const& plan) {
   return {{"planner", name_of(plan.by)},
           {"budget", plan.budget},

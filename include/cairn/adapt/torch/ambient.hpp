@@ -22,9 +22,9 @@ namespace cairn {
 
 /// Whether what is run again draws the random numbers that it drew before.
 enum class Rng {
-  Preserve,  ///< yes: the states of the generators are kept beside each checkpoint, 5 KB for the CPU's, 16 bytes for a CUDA
-             ///< device's. A region keeps 2.5 KB for the CPU's, and only where it drew some of its numbers
-  Ignore     ///< no: nothing random is run, or its numbers do not matter
+  Preserve,  ///< yes: the states of the generators are kept beside each checkpoint, 5 KB for the CPU's, 16 bytes for a
+             ///< CUDA device's. A region keeps 2.5 KB for the CPU's, and only where it drew some of its numbers
+  Ignore  ///< no: nothing random is run, or its numbers do not matter
 };
 
 namespace detail {
@@ -53,7 +53,8 @@ class generator_states {
       auto generator = default_generator(device);
       std::lock_guard const lock{generator.mutex()};
       auto const now = generator.get_state();
-      if (now.nbytes() != state.nbytes() || std::memcmp(now.data_ptr(), state.data_ptr(), now.nbytes()) != 0) return false;
+      if (now.nbytes() != state.nbytes() || std::memcmp(now.data_ptr(), state.data_ptr(), now.nbytes()) != 0)
+        return false;
     }
     return true;
   }
@@ -80,9 +81,9 @@ class cpu_generator_mark {
   }
   [[nodiscard]] bool is_now() const {
     cpu_generator_mark const now;
-    return engine_.seed_ == now.engine_.seed_ && engine_.left_ == now.engine_.left_ && engine_.next_ == now.engine_.next_ &&
-           engine_.state_ == now.engine_.state_ && float_.has_value() == now.float_.has_value() &&
-           double_.has_value() == now.double_.has_value();
+    return engine_.seed_ == now.engine_.seed_ && engine_.left_ == now.engine_.left_ &&
+           engine_.next_ == now.engine_.next_ && engine_.state_ == now.engine_.state_ &&
+           float_.has_value() == now.float_.has_value() && double_.has_value() == now.double_.has_value();
   }
 
  private:
@@ -129,8 +130,8 @@ class first_numbers {
   bool drew_ = false;
 };
 
-/// A run that reads the states of generators, to draw the same numbers again. The generators are the process's, so two threads that do so at once
-/// would draw each other's numbers.
+/// A run that reads the states of generators, to draw the same numbers again. The generators are the process's, so two
+/// threads that do so at once would draw each other's numbers.
 class generator_use {
  public:
   /// \param draws  whether it may draw some: if not, it leaves generators alone as soon as another thread is at it
@@ -193,7 +194,8 @@ class autocast_state {
  public:
   [[nodiscard]] static autocast_state now() {
     autocast_state all;
-    for (std::size_t k = 0; k < devices.size(); ++k) all.of_[k] = {autocast_is_on(devices[k]), autocast_type(devices[k])};
+    for (std::size_t k = 0; k < devices.size(); ++k)
+      all.of_[k] = {autocast_is_on(devices[k]), autocast_type(devices[k])};
     all.cache_ = at::autocast::is_autocast_cache_enabled();
     return all;
   }
@@ -204,7 +206,8 @@ class autocast_state {
     }
     at::autocast::set_autocast_cache_enabled(cache_);
   }
-  /// The same without the cache of casts. What is run without a graph must not leave a cast there: the caller would find it, without a gradient.
+  /// The same without the cache of casts. What is run without a graph must not leave a cast there: the caller would
+  /// find it, without a gradient.
   [[nodiscard]] autocast_state without_cache() const {
     auto other = *this;
     other.cache_ = false;
@@ -227,7 +230,8 @@ class autocast_state {
 /// What a computation reads from around it.
 class ambient_state {
  public:
-  /// \param tensors  those that it starts from: the generators of their devices count   \param rng  Ignore leaves the generators out
+  /// \param tensors  those that it starts from: the generators of their devices count   \param rng  Ignore leaves the
+  ///        generators out
   [[nodiscard]] static ambient_state now(at::TensorList tensors, Rng rng) {
     ambient_state all;
     if (rng == Rng::Preserve) all.generators = generator_states::now(tensors);

@@ -27,15 +27,20 @@ class byte_reporter final : public c10::MemoryReportingInfoBase {
 
  public:
   /// \param before  the debug information of this thread, kept since it owns `next`
-  byte_reporter(c10::Device device, std::shared_ptr<c10::ThreadLocalDebugInfo> before, c10::MemoryReportingInfoBase* next)
+  byte_reporter(c10::Device device, std::shared_ptr<c10::ThreadLocalDebugInfo> before,
+                c10::MemoryReportingInfoBase* next)
       : device_{device}, before_{std::move(before)}, next_{next} {}
 
-  void reportMemoryUsage(void* block, std::int64_t bytes, total allocated, total reserved, c10::Device device) override {
-    if (device.type() == device_.type() && (!device_.has_index() || device.index() == device_.index())) count(block, bytes);
-    if (next_ != nullptr && next_->memoryProfilingEnabled()) next_->reportMemoryUsage(block, bytes, allocated, reserved, device);
+  void reportMemoryUsage(void* block, std::int64_t bytes, total allocated, total reserved,
+                         c10::Device device) override {
+    if (device.type() == device_.type() && (!device_.has_index() || device.index() == device_.index()))
+      count(block, bytes);
+    if (next_ != nullptr && next_->memoryProfilingEnabled())
+      next_->reportMemoryUsage(block, bytes, allocated, reserved, device);
   }
   void reportOutOfMemory(std::int64_t bytes, total allocated, total reserved, c10::Device device) override {
-    if (next_ != nullptr && next_->memoryProfilingEnabled()) next_->reportOutOfMemory(bytes, allocated, reserved, device);
+    if (next_ != nullptr && next_->memoryProfilingEnabled())
+      next_->reportOutOfMemory(bytes, allocated, reserved, device);
   }
   [[nodiscard]] bool memoryProfilingEnabled() const override { return true; }
 
@@ -60,8 +65,8 @@ class byte_reporter final : public c10::MemoryReportingInfoBase {
   }
 
  private:
-  /// Blocks are known by their address: LibTorch reports the end of blocks that began elsewhere, and says nothing of an end in a thread without a
-  /// meter.
+  /// Blocks are known by their address: LibTorch reports the end of blocks that began elsewhere, and says nothing of an
+  /// end in a thread without a meter.
   void count(void* block, std::int64_t bytes) {
     std::lock_guard const lock{access_};
     if (bytes > 0) {
@@ -86,20 +91,23 @@ class byte_reporter final : public c10::MemoryReportingInfoBase {
 
 /// Whether a profiler of LibTorch's takes the reports of this thread: its callbacks would take our object for theirs.
 [[nodiscard]] inline bool profiler_is_on() {
-  return dynamic_cast<torch::profiler::impl::ProfilerStateBase*>(c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE)) != nullptr;
+  return dynamic_cast<torch::profiler::impl::ProfilerStateBase*>(
+             c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE)) != nullptr;
 }
 /// One that stands before those that there are in this thread.   \pre no profiler is on
 [[nodiscard]] inline std::shared_ptr<byte_reporter> reporter_for(c10::Device device) {
   auto* const next = c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
-  return std::make_shared<byte_reporter>(device, c10::ThreadLocalDebugInfo::current(), dynamic_cast<c10::MemoryReportingInfoBase*>(next));
+  return std::make_shared<byte_reporter>(device, c10::ThreadLocalDebugInfo::current(),
+                                         dynamic_cast<c10::MemoryReportingInfoBase*>(next));
 }
 
 }  // namespace detail
 
-/// Counts the bytes of the tensors that are made while it lives, in this thread and in those that LibTorch hands its work to: the autograd
-/// engine's, and at::launch's. What was made before counts nothing, also when it is freed. Meters nest, and each counts for itself; one ends
-/// in the thread that made it, the last made first. What is freed in a thread of your own still counts as held, until its address is used again.
-/// Bytes are those that the allocator was asked for. Cost: a lock and a look-up in a table for each allocation.
+/// Counts the bytes of the tensors that are made while it lives, in this thread and in those that LibTorch hands its
+/// work to: the autograd engine's, and at::launch's. What was made before counts nothing, also when it is freed. Meters
+/// nest, and each counts for itself; one ends in the thread that made it, the last made first. What is freed in a
+/// thread of your own still counts as held, until its address is used again. Bytes are those that the allocator was
+/// asked for. Cost: a lock and a look-up in a table for each allocation.
 class byte_meter {
  public:
   /// \param device  whose tensors; one without an index counts all devices of its type
@@ -113,13 +121,18 @@ class byte_meter {
   [[nodiscard]] static bool possible() { return !detail::profiler_is_on(); }
 
   [[nodiscard]] std::int64_t allocated() const { return reporter_->allocated(); }  ///< bytes held now, >= 0
-  [[nodiscard]] std::int64_t peak() const { return reporter_->peak(); }  ///< the most bytes held at once, since it began or since `reset_peak`
+  [[nodiscard]] std::int64_t peak() const {
+    return reporter_->peak();
+  }                                               ///< the most bytes held at once, since it began or since `reset_peak`
   void reset_peak() { reporter_->reset_peak(); }  ///< from now on the peak is what is held now, or more
 
  private:
   [[nodiscard]] static std::shared_ptr<detail::byte_reporter> checked_reporter(c10::Device device) {
     if (!possible())
-      throw invalid_call{"cairn::byte_meter", "a profiler of LibTorch is on in this thread", {}, "end it first, or read the memory from it"};
+      throw invalid_call{"cairn::byte_meter",
+                         "a profiler of LibTorch is on in this thread",
+                         {},
+                         "end it first, or read the memory from it"};
     return detail::reporter_for(device);
   }
 

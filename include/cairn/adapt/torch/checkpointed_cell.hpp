@@ -67,16 +67,18 @@ template <class Cell>
 using cell_state = decltype(cell_result(&Cell::ContainedType::forward));
 /// A module holder whose module has `forward(input, state)`, which returns the next state.
 template <class Cell>
-concept recurrent_cell = tensor_state<cell_state<Cell>> && requires(Cell& cell, at::Tensor const& x, cell_state<Cell> const& state) {
+concept recurrent_cell = tensor_state<cell_state<Cell>> &&
+    requires(Cell& cell, at::Tensor const& x, cell_state<Cell> const& state) {
   { cell->forward(x, state) } -> std::same_as<cell_state<Cell>>;
 };
 
 }  // namespace detail
 
-/// Runs a cell along a sequence by `checkpointed_scan`. It has the cell's parameter names: what one saves, the other loads. Parameters are shared
-/// with the cell that it was made of. For the layers of `torch::nn::LSTM`, `GRU` and `RNN` see `CheckpointedLSTM`.
-/// \tparam Cell  a module holder, as `torch::nn::LSTMCell`, whose module has `forward(input, state)`, which returns the next state. The output of a
-///        step is the first tensor of that
+/// Runs a cell along a sequence by `checkpointed_scan`. It has the cell's parameter names: what one saves, the other
+/// loads. Parameters are shared with the cell that it was made of. For the layers of `torch::nn::LSTM`, `GRU` and `RNN`
+/// see `CheckpointedLSTM`.
+/// \tparam Cell  a module holder, as `torch::nn::LSTMCell`, whose module has `forward(input, state)`, which returns the
+///        next state. The output of a step is the first tensor of that
 template <detail::recurrent_cell Cell>
 class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Cell>> {
  public:
@@ -84,16 +86,19 @@ class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Ce
   using State = detail::cell_state<Cell>;  ///< what the cell returns
 
   /// \param cell  is not copied
-  explicit CheckpointedCellImpl(Cell cell, CheckpointedCellOptions const& options = {}) : options_{options}, cell_{std::move(cell)} {
+  explicit CheckpointedCellImpl(Cell cell, CheckpointedCellOptions const& options = {})
+      : options_{options}, cell_{std::move(cell)} {
     torch::nn::Module::train(cell_->is_training());  // before the children are there, which keep modes of their own
-    for (auto const& item : cell_->named_parameters(false)) this->register_parameter(item.key(), item.value(), item.value().requires_grad());
+    for (auto const& item : cell_->named_parameters(false))
+      this->register_parameter(item.key(), item.value(), item.value().requires_grad());
     for (auto const& item : cell_->named_buffers(false)) this->register_buffer(item.key(), item.value());
     for (auto const& item : cell_->named_children()) this->register_module(item.key(), item.value());
   }
 
   /// The outputs of all steps, and the last state.
   /// \param xs  [T, batch, features], or [batch, T, features] where that is chosen; the outputs have the same order
-  /// \param start  the initial state; zeros, in the type and on the device of xs, where there is none and the cell's options say the size
+  /// \param start  the initial state; zeros, in the type and on the device of xs, where there is none and the cell's
+  ///        options say the size
   /// \throws invalid_call, and what `checkpointed_scan` throws
   [[nodiscard]] std::tuple<at::Tensor, State> forward(at::Tensor const& xs, std::optional<State> const& start = {}) {
     auto const along = lengthwise(xs);
@@ -103,15 +108,18 @@ class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Ce
     return {options_.batch_first() ? ys.transpose(0, 1) : ys, std::move(last)};
   }
 
-  /// What a forward along xs and its backward will take: `cairn::estimate` of the scan.   \param xs, start  as of `forward`
+  /// What a forward along xs and its backward will take: `cairn::estimate` of the scan.   \param xs, start  as of
+  /// `forward`
   [[nodiscard]] LoopEstimate estimate(at::Tensor const& xs, std::optional<State> const& start = {}) {
     auto const along = lengthwise(xs);
     return cairn::estimate(step(), start ? *start : zero_state(along), along, loop());
   }
 
-  /// A copy with parameters of its own, also as a child of a module that is cloned. `rnn->cell()` is then the copy's cell.
+  /// A copy with parameters of its own, also as a child of a module that is cloned. `rnn->cell()` is then the copy's
+  /// cell.
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
-    return std::make_shared<CheckpointedCellImpl>(Cell{std::dynamic_pointer_cast<CellImpl>(cell_->clone(device))}, options_);
+    return std::make_shared<CheckpointedCellImpl>(Cell{std::dynamic_pointer_cast<CellImpl>(cell_->clone(device))},
+                                                  options_);
   }
   void reset() override {}  ///< does nothing: the cell has the parameters
   void train(bool on = true) override {  ///< of the cell, too
@@ -188,14 +196,17 @@ struct refused_module : torch::nn::Module {
 template <class Cell>
 class CheckpointedCell {
   static constexpr bool is_cell = detail::recurrent_cell<Cell>;
-  static_assert(is_cell, "cairn: the cell must be a module holder, as torch::nn::LSTMCell, with forward(input, state) that returns the next state");
+  static_assert(is_cell,
+                "cairn: the cell must be a module holder, as torch::nn::LSTMCell, with forward(input, state) that "
+                "returns the next state");
 
  public:
   /// Cell is deduced from it.
   explicit CheckpointedCell(Cell const& cell, CheckpointedCellOptions const& options = {});
   detail::refused_module* operator->() const;  ///< never called
 };
-/// Holds a `CheckpointedCellImpl`, as LibTorch's modules are held: `cairn::CheckpointedCell rnn{torch::nn::LSTMCell(64, 256), cairn::CheckpointedCellOptions()...}`.
+/// Holds a `CheckpointedCellImpl`, as LibTorch's modules are held:
+/// `cairn::CheckpointedCell rnn{torch::nn::LSTMCell(64, 256), cairn::CheckpointedCellOptions()...}`.
 template <detail::recurrent_cell Cell>
 class CheckpointedCell<Cell> : public torch::nn::ModuleHolder<CheckpointedCellImpl<Cell>> {
  public:

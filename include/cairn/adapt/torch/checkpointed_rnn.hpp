@@ -48,13 +48,15 @@ using recurrent_state = typename decltype(recurrent_types(&Layer::forward))::sec
 
 }  // namespace detail
 
-/// A `torch::nn::LSTM`, `GRU` or `RNN` that runs by `checkpointed_scan`: it has their options, shapes and parameter names, so that what one saves the
-/// other loads. See `CheckpointedLSTM`, `CheckpointedGRU` and `CheckpointedRNN`. Bits are those of a plain loop over the cells; nn::LSTM multiplies all inputs
-/// by their weights at once, and so rounds in another way.
+/// A `torch::nn::LSTM`, `GRU` or `RNN` that runs by `checkpointed_scan`: it has their options, shapes and parameter
+/// names, so that what one saves the other loads. See `CheckpointedLSTM`, `CheckpointedGRU` and `CheckpointedRNN`. Bits
+/// are those of a plain loop over the cells; nn::LSTM multiplies all inputs by their weights at once, and so rounds in
+/// another way.
 ///
-/// Layers of one direction run together, in one scan, and nothing of the layers between is kept. Where a module has both directions, each layer and
-/// direction is a scan of its own; what a layer gives the next one then stands until backward, outside of a memory limit, of which each scan gets an equal
-/// part. Between layers dropout draws a mask a step. Packed sequences are refused.
+/// Layers of one direction run together, in one scan, and nothing of the layers between is kept. Where a module has
+/// both directions, each layer and direction is a scan of its own; what a layer gives the next one then stands until
+/// backward, outside of a memory limit, of which each scan gets an equal part. Between layers dropout draws a mask a
+/// step. Packed sequences are refused.
 /// \tparam Layer  `torch::nn::LSTMImpl`, `GRUImpl` or `RNNImpl`
 template <class Layer>
 class CheckpointedLayersImpl : public Layer {
@@ -65,10 +67,12 @@ class CheckpointedLayersImpl : public Layer {
 
   /// One layer, one direction.
   CheckpointedLayersImpl(std::int64_t input_size, std::int64_t hidden_size) : Layer(input_size, hidden_size) {}
-  /// \param of  sizes, layers, directions ...   \param loop  how the loops along the sequence run; the weights need not be named
+  /// \param of  sizes, layers, directions ...   \param loop  how the loops along the sequence run; the weights need not
+  ///        be named
   explicit CheckpointedLayersImpl(Options const& of, LoopOptions loop = {}) : Layer(of), loop_{std::move(loop)} {}
   /// \param of  whose parameters it shares
-  explicit CheckpointedLayersImpl(torch::nn::ModuleHolder<Layer> const& of, LoopOptions loop = {}) : Layer(*of), loop_{std::move(loop)} {
+  explicit CheckpointedLayersImpl(torch::nn::ModuleHolder<Layer> const& of, LoopOptions loop = {})
+      : Layer(*of), loop_{std::move(loop)} {
     torch::nn::Module::operator=(*of);  // LibTorch 1 has it as a virtual base, which Layer's constructor leaves out
   }
 
@@ -97,8 +101,8 @@ class CheckpointedLayersImpl : public Layer {
   /// What a forward along xs and its backward will take, as `cairn::estimate` says it of a scan. Where a module has
   /// both directions, counts and seconds are those of all scans together, `checkpoints` and `block_size` the most of
   /// one, and `costs` those of the first layer's. `caller_bytes` has all that no limit counts: outputs, last states,
-  /// gradients of xs, and what one layer of both directions gives the next. Cost: the first steps of the first two layers,
-  /// run forward and back.
+  /// gradients of xs, and what one layer of both directions gives the next. Cost: the first steps of the first two
+  /// layers, run forward and back.
   /// \param xs, start  as of `forward`
   /// \throws as `forward`, and `invalid_call` where a profiler of LibTorch's is on in this thread
   [[nodiscard]] LoopEstimate estimate(at::Tensor const& xs, Start start = {}) {
@@ -116,13 +120,16 @@ class CheckpointedLayersImpl : public Layer {
   template <class... Arguments>
   auto forward_with_packed_input(Arguments const&...) {
     constexpr bool is_padded = sizeof...(Arguments) > 1000;
-    static_assert(is_padded, "cairn: a packed sequence cannot run under checkpoints here; give a padded tensor to forward");
+    static_assert(is_padded,
+                  "cairn: a packed sequence cannot run under checkpoints here; give a padded tensor to forward");
     return detail::refuse<std::tuple<torch::nn::utils::rnn::PackedSequence, State>>();
   }
 
-  /// A copy with parameters of its own, also as a child of a module that is cloned; there the loop's options are those that its reset() gives.
+  /// A copy with parameters of its own, also as a child of a module that is cloned; there the loop's options are those
+  /// that its reset() gives.
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
-    return std::make_shared<CheckpointedLayersImpl>(torch::nn::ModuleHolder<Layer>{std::dynamic_pointer_cast<Layer>(Layer::clone(device))}, loop_);
+    return std::make_shared<CheckpointedLayersImpl>(
+        torch::nn::ModuleHolder<Layer>{std::dynamic_pointer_cast<Layer>(Layer::clone(device))}, loop_);
   }
   void pretty_print(std::ostream& stream) const override {  ///< its name and the options that the plain module prints
     std::ostringstream text;
@@ -154,7 +161,9 @@ class CheckpointedLayersImpl : public Layer {
       throw invalid_call{step::who, "the input is no sequence of vectors", {{"dimensions", dimensions}},
                          "give [T, batch, features], or [batch, T, features] with batch_first(true)"};
     if (xs.size(2) != this->options.input_size())
-      throw invalid_call{step::who, "the input has another number of features than the module", {{"features", xs.size(2)}, {"input_size", this->options.input_size()}},
+      throw invalid_call{step::who,
+                         "the input has another number of features than the module",
+                         {{"features", xs.size(2)}, {"input_size", this->options.input_size()}},
                          "give [T, batch, features], or [batch, T, features] with batch_first(true)"};
     return this->options.batch_first() ? xs.transpose(0, 1) : xs;
   }
@@ -176,8 +185,10 @@ class CheckpointedLayersImpl : public Layer {
       }
       auto const& all = given[part];
       if (!all.defined() || all.sizes() != at::IntArrayRef{count, batch, sizes[part]})
-        throw invalid_call{step::who, "a part of the initial state is not [layers * directions, batch, size]",
-                           {{"part", part}, {"layers * directions", count}, {"batch", batch}, {"size", sizes[part]}}, "leave it out to begin at zero"};
+        throw invalid_call{step::who,
+                           "a part of the initial state is not [layers * directions, batch, size]",
+                           {{"part", part}, {"layers * directions", count}, {"batch", batch}, {"size", sizes[part]}},
+                           "leave it out to begin at zero"};
       auto const rows = all.unbind(0);
       for (std::size_t k = 0; k < states.size(); ++k) states[k].push_back(rows[k]);
     }

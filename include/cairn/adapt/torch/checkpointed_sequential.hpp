@@ -14,8 +14,9 @@
 
 namespace cairn {
 
-/// A Sequential whose `forward` is `checkpoint_sequential`. It has the Sequential's names: what one saves, the other loads. A plan is made at
-/// the first forward, and when children, parameters, training mode, automatic casts or the input's shape are others; the last ones are kept.
+/// A Sequential whose `forward` is `checkpoint_sequential`. It has the Sequential's names: what one saves, the other
+/// loads. A plan is made at the first forward, and when children, parameters, training mode, automatic casts or the
+/// input's shape are others; the last ones are kept.
 class CheckpointedSequentialImpl : public torch::nn::SequentialImpl {
  public:
   /// \param children  modules of one tensor each, as a Sequential takes them
@@ -23,7 +24,9 @@ class CheckpointedSequentialImpl : public torch::nn::SequentialImpl {
   explicit CheckpointedSequentialImpl(CheckpointedSequentialOptions const& options, Modules&&... children)
       : torch::nn::SequentialImpl(std::forward<Modules>(children)...), options_{options} {}
   /// The children of a Sequential, shared with it.
-  explicit CheckpointedSequentialImpl(torch::nn::Sequential const& of, CheckpointedSequentialOptions const& options = {}) : options_{options} {
+  explicit CheckpointedSequentialImpl(torch::nn::Sequential const& of,
+                                      CheckpointedSequentialOptions const& options = {})
+      : options_{options} {
     auto const names = of->named_children();
     std::size_t k = 0;
     for (auto const& child : *of) push_back(names[k++].key(), child);
@@ -36,7 +39,8 @@ class CheckpointedSequentialImpl : public torch::nn::SequentialImpl {
     auto const plan = detail::kept_or_planned(*this, x, options_, *plans_, who);
     return detail::run_chain(plan, x, {options_.rng(), options_.determinism(), who, {}, options_.policy()});
   }
-  /// A copy with parameters of its own, also as a child of a module that is cloned; there the options are those that its reset() gives.
+  /// A copy with parameters of its own, also as a child of a module that is cloned; there the options are those that
+  /// its reset() gives.
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
     auto copy = std::make_shared<CheckpointedSequentialImpl>(options_);
     copy->train(is_training());  // before the children are there, which keep modes of their own

@@ -1,5 +1,6 @@
 #pragma once
-/// \file conversions.hpp  Eigen's matrices as tensors and tensors as Eigen's maps, without a copy where the layouts agree; needs no header of Eigen's.
+/// \file conversions.hpp  Eigen's matrices as tensors and tensors as Eigen's maps, without a copy where the layouts
+/// agree; needs no header of Eigen's.
 #include <array>
 #include <complex>
 #include <concepts>
@@ -67,21 +68,28 @@ template <class M, class End>
 
 }  // namespace detail
 
-/// A tensor over the numbers of a matrix that you keep alive and in place as long as the tensor and its views live. What one writes the other
-/// sees. Vectors give one dimension, matrices rows and columns, column-major ones with the strides that they have.
-/// \param matrix  a Matrix, Array, Map, Ref or Block of Eigen's, of float, double, an integer, bool or std::complex; refused at compile time: what
+/// A tensor over the numbers of a matrix that you keep alive and in place as long as the tensor and its views live.
+/// What one writes the other sees. Vectors give one dimension, matrices rows and columns, column-major ones with the
+/// strides that they have.
+/// \param matrix  a Matrix, Array, Map, Ref or Block of Eigen's, of float, double, an integer, bool or std::complex;
+///        refused at compile time: what
 /// is const, and a Matrix that ends with the call (give it by std::move to `to_tensor`)
 template <class M>
 [[nodiscard]] at::Tensor tensor_view(M&& matrix) {
   using plain = std::remove_cvref_t<M>;
   constexpr bool is_matrix = detail::dense_matrix<plain>;
-  static_assert(is_matrix, "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
+  static_assert(
+      is_matrix,
+      "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
   if constexpr (!is_matrix) return {};
   else {
     constexpr bool writable = !std::is_const_v<detail::matrix_number<std::remove_reference_t<M>>>;
     constexpr bool lasting = std::is_lvalue_reference_v<M> || !detail::owning_matrix<plain>;
-    static_assert(writable, "cairn: a tensor over const numbers could be written to; copy them with cairn::to_tensor(matrix)");
-    static_assert(lasting, "cairn: the matrix would end before the tensor; give it away with cairn::to_tensor(std::move(matrix))");
+    static_assert(writable,
+                  "cairn: a tensor over const numbers could be written to; copy them with cairn::to_tensor(matrix)");
+    static_assert(
+        lasting,
+        "cairn: the matrix would end before the tensor; give it away with cairn::to_tensor(std::move(matrix))");
     if constexpr (writable && lasting) return detail::tensor_over(matrix, [](void*) {});
     else return {};
   }
@@ -91,24 +99,29 @@ template <class M>
 template <class M>
 [[nodiscard]] at::Tensor tensor_view(std::shared_ptr<M> matrix) {
   constexpr bool is_matrix = detail::dense_matrix<M>;
-  static_assert(is_matrix, "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
+  static_assert(
+      is_matrix,
+      "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
   if constexpr (!is_matrix) return {};
   else {
     constexpr bool writable = !std::is_const_v<detail::matrix_number<M>>;
-    static_assert(writable, "cairn: a tensor over const numbers could be written to; copy them with cairn::to_tensor(matrix)");
+    static_assert(writable,
+                  "cairn: a tensor over const numbers could be written to; copy them with cairn::to_tensor(matrix)");
     if (matrix == nullptr) throw invalid_call{"cairn::tensor_view", "there is no matrix", {}, "give a pointer to one"};
     auto& numbers = *matrix;
     return detail::tensor_over(numbers, [kept = std::move(matrix)](void*) mutable { kept.reset(); });
   }
 }
 
-/// A tensor that owns its numbers: those of a matrix that is given away by std::move, without a copy where they lie outside the object, or a
-/// copy, in the same layout where it has no gaps.
+/// A tensor that owns its numbers: those of a matrix that is given away by std::move, without a copy where they lie
+/// outside the object, or a copy, in the same layout where it has no gaps.
 template <class M>
 [[nodiscard]] at::Tensor to_tensor(M&& matrix) {
   using plain = std::remove_cvref_t<M>;
   constexpr bool is_matrix = detail::dense_matrix<plain>;
-  static_assert(is_matrix, "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
+  static_assert(
+      is_matrix,
+      "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
   if constexpr (!is_matrix) return {};
   else if constexpr (!std::is_reference_v<M> && !std::is_const_v<M> && detail::owning_matrix<plain>)
     return tensor_view(std::make_shared<plain>(std::move(matrix)));
@@ -131,7 +144,8 @@ struct map_parts<Map<Plain, Options, Stride>> {
 /// Strides are those of Eigen's types as far as they are not fixed there.
 template <class Stride, class Index>
 [[nodiscard]] Stride make_stride(Index outer, Index inner) {
-  constexpr bool any_outer = int(Stride::OuterStrideAtCompileTime) == -1, any_inner = int(Stride::InnerStrideAtCompileTime) == -1;
+  constexpr bool any_outer = int(Stride::OuterStrideAtCompileTime) == -1,
+                 any_inner = int(Stride::InnerStrideAtCompileTime) == -1;
   if constexpr (any_outer && any_inner) return Stride(outer, inner);
   else if constexpr (any_outer) return Stride(outer);
   else if constexpr (any_inner) return Stride(inner);
@@ -142,14 +156,20 @@ template <class Map>
 [[nodiscard]] Map map_over(at::Tensor const& tensor) {
   using parts = map_parts<Map>;
   using number = typename parts::plain::Scalar;
-  auto const refuse = [](char const* problem, char const* advice) { throw invalid_call{"cairn::eigen_map", problem, {}, advice}; };
+  auto const refuse = [](char const* problem, char const* advice) {
+    throw invalid_call{"cairn::eigen_map", problem, {}, advice};
+  };
   if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.device().is_cpu())
     refuse("the tensor is undefined, sparse or on a device", "give a strided one in host memory");
   if (tensor.scalar_type() != scalar_type_of<number>::value)
     refuse("the tensor holds other numbers than the map", "convert it with tensor.to(type)");
-  if (tensor.is_conj() || tensor.is_neg()) refuse("the tensor is conjugated or negated when it is read", "give tensor.resolve_conj().resolve_neg()");
+  if (tensor.is_conj() || tensor.is_neg())
+    refuse("the tensor is conjugated or negated when it is read", "give tensor.resolve_conj().resolve_neg()");
   if (tensor.dim() > 2)
-    throw invalid_call{"cairn::eigen_map", "a matrix has two dimensions", {{"dimensions", tensor.dim()}}, "choose a part with tensor.select()"};
+    throw invalid_call{"cairn::eigen_map",
+                       "a matrix has two dimensions",
+                       {{"dimensions", tensor.dim()}},
+                       "choose a part with tensor.select()"};
   if (!parts::read_only && tensor.requires_grad())
     refuse("autograd would not see what is written to the map", "give tensor.detach(), or map a const matrix");
 
@@ -163,7 +183,10 @@ template <class Map>
   }
   auto const fits = [](int fixed, std::int64_t given) { return fixed == -1 || fixed == given; };
   if (!fits(parts::plain::RowsAtCompileTime, size[0]) || !fits(parts::plain::ColsAtCompileTime, size[1]))
-    throw invalid_call{"cairn::eigen_map", "the map is for other sizes", {{"rows", size[0]}, {"columns", size[1]}}, "give a tensor of its sizes"};
+    throw invalid_call{"cairn::eigen_map",
+                       "the map is for other sizes",
+                       {{"rows", size[0]}, {"columns", size[1]}},
+                       "give a tensor of its sizes"};
 
   using index = typename Map::Index;
   constexpr bool row_major = bool(Map::IsRowMajor);
@@ -177,25 +200,31 @@ template <class Map>
     refuse("the numbers are not aligned as the map wants", "take an unaligned map");
   auto const outer = index(stride[row_major ? 0 : 1]), inner = index(stride[row_major ? 1 : 0]);
   Map map{data, index(size[0]), index(size[1]), make_stride<typename parts::stride>(outer, inner)};
-  bool const agrees = map.size() == 0 || ((map.innerSize() <= 1 || map.innerStride() == inner) && (map.outerSize() <= 1 || map.outerStride() == outer));
+  bool const agrees = map.size() == 0 || ((map.innerSize() <= 1 || map.innerStride() == inner) &&
+                                          (map.outerSize() <= 1 || map.outerStride() == outer));
   if (!agrees)
-    throw invalid_call{"cairn::eigen_map", "the map cannot have the strides of the tensor", {{"outer", outer}, {"inner", inner}},
+    throw invalid_call{"cairn::eigen_map",
+                       "the map cannot have the strides of the tensor",
+                       {{"outer", outer}, {"inner", inner}},
                        "give the map Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>, or tensor.contiguous()"};
   return map;
 }
 
 }  // namespace detail
 
-/// Eigen's view of the numbers of a tensor, which you keep alive as long as the map. `eigen_map<Eigen::Map<Eigen::MatrixXf, 0,
-/// Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>>(t)` fits each tensor of floats with up to two dimensions; `Eigen::Map<Eigen::VectorXf>` each
-/// contiguous one with one; `Eigen::Map<RowMajorMatrix>` contiguous ones with two. One dimension is a column, or a row where the type is one.
+/// Eigen's view of the numbers of a tensor, which you keep alive as long as the map.
+/// `eigen_map<Eigen::Map<Eigen::MatrixXf, 0, Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>>(t)` fits each tensor of
+/// floats with up to two dimensions; `Eigen::Map<Eigen::VectorXf>` each contiguous one with one;
+/// `Eigen::Map<RowMajorMatrix>` contiguous ones with two. One dimension is a column, or a row where the type is one.
 /// \tparam Map  an Eigen::Map; one of a const matrix reads only
-/// \throws invalid_call  for another type or device, for layouts and sizes that the map cannot have, and, unless it reads only, for a tensor that
+/// \throws invalid_call  for another type or device, for layouts and sizes that the map cannot have, and, unless it
+///        reads only, for a tensor that
 /// requires a gradient (autograd would not see what is written) or whose numbers overlap (an expanded one)
 template <class Map>
 [[nodiscard]] auto eigen_map(at::Tensor const& tensor) {
   constexpr bool is_map = requires { typename detail::map_parts<Map>::plain; };
-  static_assert(is_map, "cairn: a tensor is seen by an Eigen::Map; name one, as eigen_map<Eigen::Map<Eigen::VectorXf>>(tensor)");
+  static_assert(
+      is_map, "cairn: a tensor is seen by an Eigen::Map; name one, as eigen_map<Eigen::Map<Eigen::VectorXf>>(tensor)");
   if constexpr (!is_map) return detail::refuse<typename detail::first_returned<Map>::type>();
   else {
     constexpr bool is_number = detail::tensor_number<typename Map::Scalar>;

@@ -41,17 +41,21 @@ class gradient_hooks {
   std::vector<std::pair<at::Tensor, unsigned>> hooks_;
 };
 
-/// Calls `watcher(name, gradient)` whenever a gradient for a parameter comes in, in backward or in autograd's grad. It is what this backward adds,
-/// not the
+/// Calls `watcher(name, gradient)` whenever a gradient for a parameter comes in, in backward or in autograd's grad. It
+/// is what this backward adds, not the
 /// sum in `.grad()`. What the watcher throws ends the backward.
 /// \param pattern  of the parameters' names, "encoder.*" for a submodule, "*.bias"; `*` stands for any characters
 /// \throws invalid_call  without a watcher, and where no parameter that requires a gradient is called like that
-[[nodiscard]] inline gradient_hooks watch_gradients(torch::nn::Module const& module, std::string_view pattern, tensor_watcher watcher) {
-  if (!watcher) throw invalid_call{"cairn::watch_gradients", "there is no function to call", {}, "give one that takes (name, gradient)"};
+[[nodiscard]] inline gradient_hooks watch_gradients(torch::nn::Module const& module, std::string_view pattern,
+                                                    tensor_watcher watcher) {
+  if (!watcher)
+    throw invalid_call{
+        "cairn::watch_gradients", "there is no function to call", {}, "give one that takes (name, gradient)"};
   gradient_hooks hooks;
   for (auto const& parameter : module.named_parameters()) {
     if (!parameter.value().requires_grad() || !detail::name_matches(pattern, parameter.key())) continue;
-    unsigned const position = parameter.value().register_hook([name = parameter.key(), watcher](at::Tensor const& grad) { watcher(name, grad); });
+    unsigned const position = parameter.value().register_hook(
+        [name = parameter.key(), watcher](at::Tensor const& grad) { watcher(name, grad); });
     hooks.hooks_.emplace_back(parameter.value(), position);
   }
   if (hooks.size() == 0)
@@ -62,7 +66,8 @@ class gradient_hooks {
 
 namespace detail {
 
-/// A child of a Sequential whose output is looked at. The child stays where it is registered, so that parameters have one name.
+/// A child of a Sequential whose output is looked at. The child stays where it is registered, so that parameters have
+/// one name.
 class watched_child final : public torch::nn::Module {
  public:
   watched_child(std::string name, torch::nn::AnyModule child, tensor_watcher watcher)
@@ -81,25 +86,32 @@ class watched_child final : public torch::nn::Module {
 
 }  // namespace detail
 
-/// A Sequential that runs the children of another and calls `watcher(name, output)` after those of a name; LibTorch has no forward hooks in C++. For
-/// children that take one tensor and give one. Run it in place of the other, which keeps the parameters, the training mode and the names of both;
-/// children are shared, not copied. In a loop with checkpoints a child that is run again is seen again.
+/// A Sequential that runs the children of another and calls `watcher(name, output)` after those of a name; LibTorch has
+/// no forward hooks in C++. For children that take one tensor and give one. Run it in place of the other, which keeps
+/// the parameters, the training mode and the names of both; children are shared, not copied. In a loop with checkpoints
+/// a child that is run again is seen again.
 /// \param pattern  of the children's names: "0", "conv*", "*"
 /// \throws invalid_call  without a watcher, and where no child is called like that
-[[nodiscard]] inline torch::nn::Sequential watch_outputs(torch::nn::Sequential const& sequential, std::string_view pattern,
-                                                         tensor_watcher const& watcher) {
-  if (!watcher) throw invalid_call{"cairn::watch_outputs", "there is no function to call", {}, "give one that takes (name, output)"};
+[[nodiscard]] inline torch::nn::Sequential watch_outputs(torch::nn::Sequential const& sequential,
+                                                         std::string_view pattern, tensor_watcher const& watcher) {
+  if (!watcher)
+    throw invalid_call{
+        "cairn::watch_outputs", "there is no function to call", {}, "give one that takes (name, output)"};
   torch::nn::Sequential watched;
   bool any = false;
   auto const children = sequential->named_children();
   std::size_t k = 0;
   for (auto const& child : *sequential) {
     auto const& name = children[k++].key();
-    if (detail::name_matches(pattern, name)) watched->push_back(name, torch::nn::AnyModule(detail::watched_child(name, child, watcher))), any = true;
+    if (detail::name_matches(pattern, name))
+      watched->push_back(name, torch::nn::AnyModule(detail::watched_child(name, child, watcher))), any = true;
     else watched->push_back(name, child);
   }
   if (!any)
-    throw invalid_call{"cairn::watch_outputs", "no child has such a name", {}, "named_children() lists the names; * stands for any characters"};
+    throw invalid_call{"cairn::watch_outputs",
+                       "no child has such a name",
+                       {},
+                       "named_children() lists the names; * stands for any characters"};
   return watched;
 }
 

@@ -28,22 +28,26 @@ namespace detail {
 
 }  // namespace detail
 
-/// Bytes that are free on a device: of the host what Linux says is available, less where a control group leaves less; of another device what its
-/// driver says, and what LibTorch keeps there for later tensors.
+/// Bytes that are free on a device: of the host what Linux says is available, less where a control group leaves less;
+/// of another device what its driver says, and what LibTorch keeps there for later tensors.
 /// \throws device_error  where nobody tells: on another system than Linux, and before LibTorch 2.9 for all but the CPU
 [[nodiscard]] inline std::uint64_t free_memory(c10::Device device = c10::Device(c10::kCPU)) {
   constexpr char const* who = "cairn::free_memory";
   if (device.is_cpu()) {
     std::uint64_t const available = 1024 * detail::number_behind("/proc/meminfo", "MemAvailable:");
-    if (available == 0) throw device_error{who, "this system does not tell how much memory is available", {}, "give a limit in bytes"};
-    auto const most = detail::number_in("/sys/fs/cgroup/memory.max", UINT64_MAX), used = detail::number_in("/sys/fs/cgroup/memory.current", 0);
+    if (available == 0)
+      throw device_error{who, "this system does not tell how much memory is available", {}, "give a limit in bytes"};
+    auto const most = detail::number_in("/sys/fs/cgroup/memory.max", UINT64_MAX),
+               used = detail::number_in("/sys/fs/cgroup/memory.current", 0);
     return (std::min)(available, most - (std::min)(most, used));
   }
   auto const seen = detail::seen_device(device, who);
   std::uint64_t free = 0;
   detail::with_device_allocator(seen.type(), who, [&](auto& allocator) {
-    if constexpr (requires { allocator.getMemoryInfo(seen.index()); }) free = allocator.getMemoryInfo(seen.index()).first;
-    else throw device_error{who, "this LibTorch does not tell how much memory is free there", {}, "give a limit in bytes"};
+    if constexpr (requires { allocator.getMemoryInfo(seen.index()); })
+      free = allocator.getMemoryInfo(seen.index()).first;
+    else
+      throw device_error{who, "this LibTorch does not tell how much memory is free there", {}, "give a limit in bytes"};
   });
   return free + std::uint64_t(memory_stats(seen).cached);
 }

@@ -14,7 +14,8 @@ namespace cairn {
 struct HCConfig {
   /// Nodes of a block; chosen where 0.
   TORCH_ARG(std::int64_t, block_size) = 0;
-  /// Instead: a callable `plan(chain const& work)` that answers a `block_plan`. The chain is what the nodes took on the example inputs.
+  /// Instead: a callable `plan(chain const& work)` that answers a `block_plan`. The chain is what the nodes took on the
+  /// example inputs.
   TORCH_ARG(block_planner, planner) = {};
   /// Told why the model runs without checkpoints, where it does; std::clog where empty.
   TORCH_ARG(std::function<void(char const*)>, notice) = {};

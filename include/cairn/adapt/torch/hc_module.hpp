@@ -1,5 +1,6 @@
 #pragma once
-/// \file hc_module.hpp  Wraps a model so that it trains by blocks of about the square root of its length, as tiny-backprop's HCModule does in Python.
+/// \file hc_module.hpp  Wraps a model so that it trains by blocks of about the square root of its length, as
+/// tiny-backprop's HCModule does in Python.
 #include <cstdint>
 #include <functional>
 #include <iostream>
@@ -31,9 +32,15 @@ class HCExecutor {
   /// The blocks; its `meta()` has num_blocks, the largest block, the predicted peak_bytes and more.
   /// \throws invalid_call   where nothing is planned
   [[nodiscard]] block_plan const& checkpoint_plan() const { return blocks_.plan(); }
-  [[nodiscard]] chain const& work() const noexcept { return work_; }  ///< bytes and nanoseconds of the nodes, measured on the example inputs
-  [[nodiscard]] char const* notice() const noexcept { return blocks_.notice(); }  ///< why everything is one block; empty where a plan was made
-  [[nodiscard]] std::uint64_t plans_made() const noexcept { return blocks_.plans_made(); }  ///< how often a plan was made
+  [[nodiscard]] chain const& work() const noexcept {
+    return work_;
+  }  ///< bytes and nanoseconds of the nodes, measured on the example inputs
+  [[nodiscard]] char const* notice() const noexcept {
+    return blocks_.notice();
+  }  ///< why everything is one block; empty where a plan was made
+  [[nodiscard]] std::uint64_t plans_made() const noexcept {
+    return blocks_.plans_made();
+  }  ///< how often a plan was made
 
  private:
   friend class HCModuleImpl;
@@ -43,10 +50,11 @@ class HCExecutor {
   std::vector<std::int64_t> key_;
 };
 
-/// A model that runs by blocks: forward keeps the first state of each but the last, backward runs the blocks again. The nodes are the children of a
-/// Sequential or a list that is given, since LibTorch cannot look into a module; another model runs as it is, and a notice says so. A child that changes its
-/// input in place, or gives it or a view of it back, is one node with the child before. Gradients have the bits of the model. Parameters have the names of
-/// the model's behind "module.".
+/// A model that runs by blocks: forward keeps the first state of each but the last, backward runs the blocks again. The
+/// nodes are the children of a Sequential or a list that is given, since LibTorch cannot look into a module; another
+/// model runs as it is, and a notice says so. A child that changes its input in place, or gives it or a view of it
+/// back, is one node with the child before. Gradients have the bits of the model. Parameters have the names of the
+/// model's behind "module.".
 class HCModuleImpl : public torch::nn::Module {
  public:
   /// What lists the nodes of a model.
@@ -58,12 +66,13 @@ class HCModuleImpl : public torch::nn::Module {
     sequential_ = register_module("module", std::move(model));
   }
   /// \param model  a module of one tensor, which runs as it is
-  explicit HCModuleImpl(torch::nn::AnyModule model, HCConfig config = {}) : config_{std::move(config)}, model_{std::move(model)} {
+  explicit HCModuleImpl(torch::nn::AnyModule model, HCConfig config = {})
+      : config_{std::move(config)}, model_{std::move(model)} {
     torch::nn::Module::train(model_.ptr()->is_training());
     register_module("module", model_.ptr());
   }
-  /// \param model  whose parameters and modes count   \param nodes  modules of one tensor each, which one after the other are the model. A module
-  ///        that is made of such a list cannot be cloned
+  /// \param model  whose parameters and modes count   \param nodes  modules of one tensor each, which one after the
+  ///        other are the model. A module that is made of such a list cannot be cloned
   HCModuleImpl(torch::nn::AnyModule model, std::vector<torch::nn::AnyModule> nodes, HCConfig config = {})
       : HCModuleImpl(std::move(model), std::move(config)) {
     nodes_ = std::move(nodes);
@@ -76,7 +85,8 @@ class HCModuleImpl : public torch::nn::Module {
   }
 
   /// The model's output. The first call measures the nodes on `x` and plans; so does one behind a change of the model.
-  /// \throws as `checkpoint_sequential`; invalid_plan   for a block size that cannot be, and for blocks of the planner's that are none
+  /// \throws as `checkpoint_sequential`; invalid_plan   for a block size that cannot be, and for blocks of the
+  ///        planner's that are none
   [[nodiscard]] at::Tensor forward(at::Tensor const& x) {
     if (!at::GradMode::is_enabled()) return plainly(x);
     configure(x);
@@ -88,8 +98,9 @@ class HCModuleImpl : public torch::nn::Module {
   }
   /// `loss.backward()`.
   void backward(at::Tensor const& loss) { loss.backward(); }
-  /// The same, and tells when blocks are run again and reversed: `run_forward(first, last)` before the nodes [first, last) run again, `run_backward` before their adjoints.
-  /// A block whose tapes forward has kept, such as the last, is only reversed. What a callback throws ends the backward pass.
+  /// The same, and tells when blocks are run again and reversed: `run_forward(first, last)` before the nodes [first,
+  /// last) run again, `run_backward` before their adjoints. A block whose tapes forward has kept, such as the last, is
+  /// only reversed. What a callback throws ends the backward pass.
   void backward(at::Tensor const& loss, execution_callbacks const& callbacks) {
     struct telling {
       execution_callbacks& to;
@@ -106,14 +117,20 @@ class HCModuleImpl : public torch::nn::Module {
   }
   /// \throws invalid_call   before the first forward and `configure_executor`
   [[nodiscard]] HCExecutor const& executor() const {
-    if (executor_.key_.empty()) throw invalid_call{who, "nothing is configured", {}, "call forward or configure_executor first"};
+    if (executor_.key_.empty())
+      throw invalid_call{who, "nothing is configured", {}, "call forward or configure_executor first"};
     return executor_;
   }
-  /// A copy of the model under the same config, also as a child of a module that is cloned. It plans at its own first forward.
-  /// \throws invalid_call   where the nodes were given as a list: which modules of the copied model they are is not known
+  /// A copy of the model under the same config, also as a child of a module that is cloned. It plans at its own first
+  /// forward.
+  /// \throws invalid_call   where the nodes were given as a list: which modules of the copied model they are is not
+  ///        known
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
     if (!nodes_.empty() && !nodes_of_)
-      throw invalid_call{who, "the nodes of a copied model are not known", {{"nodes", nodes_.size()}}, "give a function that lists the nodes of a model, in place of the list"};
+      throw invalid_call{who,
+                         "the nodes of a copied model are not known",
+                         {{"nodes", nodes_.size()}},
+                         "give a function that lists the nodes of a model, in place of the list"};
     if (sequential_) {
       auto const model = std::dynamic_pointer_cast<torch::nn::SequentialImpl>(sequential_->clone(device));
       return std::make_shared<HCModuleImpl>(torch::nn::Sequential{model}, config_);
@@ -129,7 +146,11 @@ class HCModuleImpl : public torch::nn::Module {
   /// Becomes a copy of `other`, as LibTorch asks a child of a module that is cloned.
   void clone_(torch::nn::Module& other, detail::device_choice const& device) override {
     auto const copy = std::dynamic_pointer_cast<HCModuleImpl>(other.clone(device));
-    if (!copy) throw invalid_call{who, "the module to be copied is of another type", {}, "let reset() of the module around make the same children each time"};
+    if (!copy)
+      throw invalid_call{who,
+                         "the module to be copied is of another type",
+                         {},
+                         "let reset() of the module around make the same children each time"};
     torch::nn::Module::operator=(*copy);
     config_ = copy->config_;
     sequential_ = copy->sequential_;
@@ -139,7 +160,9 @@ class HCModuleImpl : public torch::nn::Module {
     executor_.plan_ = {};
     executor_.key_.clear();
   }
-  [[nodiscard]] at::Tensor plainly(at::Tensor const& x) { return sequential_ ? sequential_->forward(x) : model_.forward(x); }
+  [[nodiscard]] at::Tensor plainly(at::Tensor const& x) {
+    return sequential_ ? sequential_->forward(x) : model_.forward(x);
+  }
   void configure(at::Tensor const& x) {
     auto key = detail::sequential_key(*this, x);
     if (key == executor_.key_) return;
@@ -182,7 +205,8 @@ class HCModuleImpl : public torch::nn::Module {
   std::vector<torch::nn::AnyModule> nodes_;
   list_of_nodes nodes_of_;
   HCExecutor executor_;
-  std::shared_ptr<execution_callbacks> callbacks_ = std::make_shared<execution_callbacks>();  ///< those of the backward under way
+  std::shared_ptr<execution_callbacks> callbacks_ =
+      std::make_shared<execution_callbacks>();  ///< those of the backward under way
 };
 /// Holds an `HCModuleImpl`, as LibTorch's modules are held.
 TORCH_MODULE(HCModule);

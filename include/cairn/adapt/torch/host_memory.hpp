@@ -1,5 +1,6 @@
 #pragma once
-/// \file host_memory.hpp  The process's tensors in host memory, counted by an allocator that stands before LibTorch's own.
+/// \file host_memory.hpp  The process's tensors in host memory, counted by an allocator that stands before LibTorch's
+/// own.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,8 @@
 
 namespace cairn {
 
-/// Called with a device, and the bytes of a block that was allocated there and 0, or 0 and the bytes of one that was freed.
+/// Called with a device, and the bytes of a block that was allocated there and 0, or 0 and the bytes of one that was
+/// freed.
 using memory_hook = std::function<void(c10::Device, std::int64_t allocated, std::int64_t freed)>;
 
 namespace detail {
@@ -41,7 +43,8 @@ class hook_entry {
   bool open_ = true;
 };
 
-/// What is known of the blocks of host memory that tensors hold. There is one in a process, and it is never destroyed: tensors may outlive all else.
+/// What is known of the blocks of host memory that tensors hold. There is one in a process, and it is never destroyed:
+/// tensors may outlive all else.
 class host_memory {
  public:
   /// From the first call on, the blocks of the CPU's tensors are counted.
@@ -89,13 +92,15 @@ class host_memory {
     std::uint64_t told = 0;  ///< registrations at its beginning: later hooks do not hear of its end
   };
 
-  /// Stands before the allocator that was there. Blocks stay plain addresses with one deleter, which oneDNN's tensors need.
+  /// Stands before the allocator that was there. Blocks stay plain addresses with one deleter, which oneDNN's tensors
+  /// need.
   class allocator final : public allocator_base<allocator_root> {
    public:
     explicit allocator(host_memory& memory) : memory_{memory} {}
     [[nodiscard]] c10::DataPtr take(std::size_t bytes) const override {
       auto data = memory_.behind_->allocate(bytes);
-      if (data.get() == nullptr || !data.compare_exchange_deleter(memory_.behind_->raw_deleter(), &free_counted)) return data;
+      if (data.get() == nullptr || !data.compare_exchange_deleter(memory_.behind_->raw_deleter(), &free_counted))
+        return data;
       memory_.begin_block(data.get(), std::int64_t(bytes));
       return data;
     }
@@ -114,7 +119,10 @@ class host_memory {
   [[nodiscard]] static host_memory& begin() {
     auto* const behind = c10::GetCPUAllocator();
     if (behind->raw_deleter() == nullptr)
-      throw invalid_call{"cairn::memory_stats", "the CPU allocator that this program set cannot be counted", {}, "give it a raw_deleter()"};
+      throw invalid_call{"cairn::memory_stats",
+                         "the CPU allocator that this program set cannot be counted",
+                         {},
+                         "give it a raw_deleter()"};
     only() = new host_memory{behind};
     c10::SetCPUAllocator(new allocator{*only()}, 255);
     return *only();
@@ -156,7 +164,8 @@ class host_memory {
     std::lock_guard const lock{access_};
     return hooks_;
   }
-  /// All hooks up to a registration hear of it, then the first exception of theirs goes on: what they hear stays in balance.
+  /// All hooks up to a registration hear of it, then the first exception of theirs goes on: what they hear stays in
+  /// balance.
   static void tell(hook_list const& hooks, std::uint64_t up_to, std::int64_t allocated, std::int64_t freed) {
     bool const before = std::exchange(telling(), true);
     std::exception_ptr first;

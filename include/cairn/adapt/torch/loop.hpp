@@ -24,17 +24,23 @@
 namespace cairn {
 namespace detail {
 
-/// A holder of a module, such as `torch::nn::Linear`. Whether its forward takes some arguments can be asked; its call operator ends the compilation
-/// where forward does not.
+/// A holder of a module, such as `torch::nn::Linear`. Whether its forward takes some arguments can be asked; its call
+/// operator ends the compilation where forward does not.
 template <class Step>
 concept module_step = torch::detail::is_module_holder<Step>::value;
 template <class Step, class State>
-concept numbered_step = !module_step<Step> && requires(Step& step, State const& x, step_index i) { { step(x, i) } -> std::convertible_to<State>; };
+concept numbered_step = !module_step<Step> && requires(Step & step, State const& x, step_index i) {
+  { step(x, i) } -> std::convertible_to<State>;
+};
 /// `x1 = step(x, i)` or `x1 = step(x)`.
 template <class Step, class State>
 concept tensor_step = numbered_step<Step, State> ||
-                      (module_step<Step> && requires(std::remove_const_t<Step> step, State const& x) { { step->forward(x) } -> std::convertible_to<State>; }) ||
-                      (!module_step<Step> && requires(Step& step, State const& x) { { step(x) } -> std::convertible_to<State>; });
+                      (module_step<Step>&& requires(std::remove_const_t<Step> step, State const& x) {
+                        { step->forward(x) } -> std::convertible_to<State>;
+                      }) ||
+                      (!module_step<Step> && requires(Step & step, State const& x) {
+                        { step(x) } -> std::convertible_to<State>;
+                      });
 
 template <class Step, class State>
 [[nodiscard]] State run_tensor_step(Step& step, State const& x, step_index i) {
@@ -42,7 +48,8 @@ template <class Step, class State>
     auto holder = step;  // a const one gives a const module
     return holder->forward(x);
   } else if constexpr (numbered_step<Step, State>) {
-    constexpr bool takes_int = requires { step(x, {int(i)}); } && !requires { step(x, {i}); };  // braces refuse what would narrow
+    constexpr bool takes_int = requires { step(x, {int(i)}); }
+    &&!requires { step(x, {i}); };  // braces refuse what would narrow
     if constexpr (takes_int) return step(x, int(i));
     else return step(x, i);
   } else {
@@ -69,8 +76,8 @@ struct loop_results {
   series_list outputs;
 };
 /// What a loop that has run gives, as results of a node of the autograd graph where anything requires a gradient.
-[[nodiscard]] inline loop_results hand_out(std::shared_ptr<loop_body> const& body, loop_sweep sweep, tensor_list const& last, at::TensorList initial,
-                                           series_list const& inputs) {
+[[nodiscard]] inline loop_results hand_out(std::shared_ptr<loop_body> const& body, loop_sweep sweep,
+                                           tensor_list const& last, at::TensorList initial, series_list const& inputs) {
   body->check_captures();
   loop_results given{{}, body->take_outputs()};
   sweep.hands_out(last);
@@ -80,7 +87,8 @@ struct loop_results {
   return given;
 }
 /// Runs the loop and answers the last state.
-[[nodiscard]] inline tensor_list run_loop(list_step step, step_index steps, tensor_list const& initial, LoopOptions options) {
+[[nodiscard]] inline tensor_list run_loop(list_step step, step_index steps, tensor_list const& initial,
+                                          LoopOptions options) {
   refuse_tangents(loop_name, initial);
   options = within_limit(loop_name, step, steps, initial, std::move(options));
   auto const plan = loop_schedule(loop_name, steps, options);
@@ -92,37 +100,44 @@ struct loop_results {
 
 }  // namespace detail
 
-/// `x = step(x, i)` for i = 0..T-1, as one node of the autograd graph: forward keeps a few states, backward runs the rest again. Gradients have the
-/// bits of the plain loop where its steps are all that uses the captured tensors.
+/// `x = step(x, i)` for i = 0..T-1, as one node of the autograd graph: forward keeps a few states, backward runs the
+/// rest again. Gradients have the bits of the plain loop where its steps are all that uses the captured tensors.
 ///
-/// \param step  `x1 = step(x, i)`, `x1 = step(x)`, or a module holder such as `torch::nn::Linear`; the graph keeps a copy, so what it refers to must
-///        live until backward. It must not change x in place
-/// \param x  the initial state, see `tensor_state`   \param steps  T >= 0   \param options  at least `LoopOptions()`: it tells this loop from the
-///        core's
-/// Where grad mode is off, or nothing requires a gradient, this is the plain loop and keeps nothing. Memory: the states kept, and in backward the
-/// tapes of one block. Autocast is that of the call. A step may run loops of its own.
-/// \throws invalid_plan  before any step runs   \throws infeasible_budget  that says the least limit, after the first steps were measured
+/// \param step  `x1 = step(x, i)`, `x1 = step(x)`, or a module holder such as `torch::nn::Linear`; the graph keeps a
+///        copy, so what it refers to must live until backward. It must not change x in place
+/// \param x  the initial state, see `tensor_state`   \param steps  T >= 0   \param options  at least `LoopOptions()`:
+///        it tells this loop from the core's
+/// Where grad mode is off, or nothing requires a gradient, this is the plain loop and keeps nothing. Memory: the states
+/// kept, and in backward the tapes of one block. Autocast is that of the call. A step may run loops of its own.
+/// \throws invalid_plan  before any step runs   \throws infeasible_budget  that says the least limit, after the first
+///        steps were measured
 /// \throws invalid_call, recompute_mismatch  while it runs or in backward; what the step throws passes through
 template <class Step, class X0, class Count>
 [[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x, Count const& steps, LoopOptions options) {
   using State = std::remove_cvref_t<X0>;
   constexpr bool is_count = std::is_integral_v<Count> && !std::is_same_v<Count, bool>;
-  static_assert(is_count, "cairn: the third argument must be the number of steps; a schedule goes into LoopOptions().schedule(...)");
+  static_assert(
+      is_count,
+      "cairn: the third argument must be the number of steps; a schedule goes into LoopOptions().schedule(...)");
   constexpr bool is_state = tensor_state<State>;
-  static_assert(is_state, "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with cairn::tensor_traits");
+  static_assert(is_state,
+                "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with "
+                "cairn::tensor_traits");
   if constexpr (!is_count || !is_state) return detail::refuse<typename detail::first_returned<State>::type>();
   else {
     constexpr bool is_step = detail::tensor_step<std::remove_reference_t<Step>, State>;
-    static_assert(is_step, "cairn: the step must be callable as `x1 = step(x, i)` or `x1 = step(x)`, and return the state");
+    static_assert(is_step,
+                  "cairn: the step must be callable as `x1 = step(x, i)` or `x1 = step(x)`, and return the state");
     if constexpr (!is_step) return detail::refuse<typename detail::first_returned<State>::type>();
     else {
       State const& x0 = x;
       auto const count = step_index(steps);
       if (count > 0 && at::GradMode::is_enabled())
-        return detail::state_of(
-            x0, detail::run_loop(detail::listed(std::forward<Step>(step), x0), count, detail::tensors_of(x0), std::move(options)));
+        return detail::state_of(x0, detail::run_loop(detail::listed(std::forward<Step>(step), x0), count,
+                                                     detail::tensors_of(x0), std::move(options)));
       (void)detail::loop_schedule(detail::loop_name, count, options);
-      detail::loop_watch::scope const watched{detail::loop_watch::over(options.stats(), detail::tensors_of(x0)), detail::loop_watch::half::forward};
+      detail::loop_watch::scope const watched{detail::loop_watch::over(options.stats(), detail::tensors_of(x0)),
+                                              detail::loop_watch::half::forward};
       State last = detail::own_state(x0);
       for (step_index i = 0; i < count; ++i) {
         last = detail::own_state<State>(detail::run_tensor_step(step, std::as_const(last), i));
@@ -136,7 +151,8 @@ template <class Step, class X0, class Count>
 template <class Step, tensor_state State, class Count>
 auto checkpointed_loop(Step&&, State const&, Count const&) {
   constexpr bool has_options = std::is_void_v<State>;
-  static_assert(has_options, "cairn: a loop over tensors is called with its options at the end, at least LoopOptions()");
+  static_assert(has_options,
+                "cairn: a loop over tensors is called with its options at the end, at least LoopOptions()");
   return detail::refuse<typename detail::first_returned<State>::type>();
 }
 

@@ -17,10 +17,12 @@ struct loop_costs {
   wide state_bytes = 0;  ///< of one state
   wide generator_bytes = 0;  ///< that are kept beside each state
   wide step_bytes = 0;  ///< the most that a step takes at once in the forward sweep, its result included
-  wide block_bytes = 0;  ///< the most that is taken at once where one step is differentiated: its tape, and what it works with
+  wide block_bytes =
+      0;  ///< the most that is taken at once where one step is differentiated: its tape, and what it works with
   wide pair_bytes = 0;  ///< the same of two steps together
   wide tape_bytes = 0;  ///< the same for each further step
-  wide third_bytes = 0;  ///< and once for all further ones: where LibTorch sums the gradients of a cast anew, two of them stand beside their sum
+  wide third_bytes = 0;     ///< and once for all further ones: where LibTorch sums the gradients of a cast anew, two of
+                            ///< them stand beside their sum
   wide gradient_bytes = 0;  ///< the gradients of captured tensors, which end up with the caller
   wide probe_bytes = 0;  ///< the least limit with which these can be measured
   wide other_bytes = 0;  ///< what stands in backward whatever is chosen: the last state and its adjoint, buffers
@@ -32,13 +34,16 @@ struct loop_costs {
 struct loop_choice {
   slot_index checkpoints = 1;  ///< states kept at once
   step_index block_size = 1;  ///< steps differentiated together
-  wide peak_bytes = 0;  ///< of everything: states, those in work and the initial one included, the tapes of a block, and the rest
+  wide peak_bytes =
+      0;  ///< of everything: states, those in work and the initial one included, the tapes of a block, and the rest
   double seconds = 0;  ///< of forward and backward together
 };
 
 namespace detail {
 
-[[nodiscard]] constexpr step_index blocks_of(step_index steps, step_index size) noexcept { return steps / size + (steps % size != 0 ? 1 : 0); }
+[[nodiscard]] constexpr step_index blocks_of(step_index steps, step_index size) noexcept {
+  return steps / size + (steps % size != 0 ? 1 : 0);
+}
 [[nodiscard]] constexpr step_index whole_square_root(step_index n) noexcept {
   step_index root = 0;
   while ((root + 1) <= n / (root + 1)) ++root;
@@ -50,24 +55,28 @@ namespace detail {
   if (size < 2) return costs.block_bytes;
   return costs.pair_bytes + wide(size - 2) * costs.tape_bytes + (size > 2 ? costs.third_bytes : 0);
 }
-/// The most that a loop holds at once, by a `revolve` over its blocks. At the worst moment all slots are full, and live stands beside them.
+/// The most that a loop holds at once, by a `revolve` over its blocks. At the worst moment all slots are full, and live
+/// stands beside them.
 [[nodiscard]] constexpr wide bytes_of_loop(loop_costs const& costs, step_index size, slot_index slots) noexcept {
   step_index const blocks = blocks_of(costs.steps, size);
   wide const kept = wide(slots) * costs.generator_bytes;
   wide const states = wide(slots < blocks ? slots + 1 : blocks);
-  wide const backward = costs.other_bytes + costs.gradient_bytes + bytes_of_block(costs, size) + states * costs.state_bytes + kept;
+  wide const backward =
+      costs.other_bytes + costs.gradient_bytes + bytes_of_block(costs, size) + states * costs.state_bytes + kept;
   wide const forward = costs.step_bytes + (states + 1) * costs.state_bytes + kept;
   return forward < backward ? backward : forward;
 }
-/// The seconds of a loop by a `revolve` over its blocks: forward, and again from checkpoints. The turn runs the last block, each other advance a whole
-/// one.
+/// The seconds of a loop by a `revolve` over its blocks: forward, and again from checkpoints. The turn runs the last
+/// block, each other advance a whole one.
 [[nodiscard]] constexpr double seconds_of_loop(loop_costs const& costs, step_index size, slot_index slots) noexcept {
   step_index const blocks = blocks_of(costs.steps, size), useful = useful_slots(blocks);
-  double const runs = double(fewest_advances(blocks, slots < useful ? slots : useful)) * double(size) + double(costs.steps - (blocks - 1) * size);
+  double const runs = double(fewest_advances(blocks, slots < useful ? slots : useful)) * double(size) +
+                      double(costs.steps - (blocks - 1) * size);
   return runs * costs.step_seconds + double(costs.steps) * costs.vjp_seconds + double(blocks) * costs.call_seconds;
 }
 /// The cheapest way with blocks of `size` steps, and none where even one slot is too many.
-[[nodiscard]] constexpr std::optional<loop_choice> with_blocks_of(step_index size, loop_costs const& costs, wide limit) noexcept {
+[[nodiscard]] constexpr std::optional<loop_choice> with_blocks_of(step_index size, loop_costs const& costs,
+                                                                  wide limit) noexcept {
   if (bytes_of_loop(costs, size, 1) > limit) return {};
   step_index const blocks = blocks_of(costs.steps, size);
   slot_index slots = 1, too_many = useful_slots(blocks) + 1;
@@ -107,10 +116,14 @@ constexpr void each_block_size(step_index steps, Visit visit) {
   std::optional<loop_choice> best;
   detail::each_block_size(costs.steps, [&](step_index size) {
     auto const found = detail::with_blocks_of(size, costs, limit);
-    if (found && (!best || found->seconds < best->seconds || (found->seconds == best->seconds && found->peak_bytes < best->peak_bytes))) best = found;
+    if (found && (!best || found->seconds < best->seconds ||
+                  (found->seconds == best->seconds && found->peak_bytes < best->peak_bytes)))
+      best = found;
   });
   if (!best)
-    throw infeasible_budget{"cairn::choose_loop", "the limit is below what any plan takes", {{"bytes", limit}, {"least bytes", least_bytes(costs)}},
+    throw infeasible_budget{"cairn::choose_loop",
+                            "the limit is below what any plan takes",
+                            {{"bytes", limit}, {"least bytes", least_bytes(costs)}},
                             "allow that much, or make the state or the step smaller"};
   return *best;
 }
@@ -121,9 +134,15 @@ namespace detail {
 inline void check_sizes(char const* who, LoopOptions const& options) {
   auto const slots = options.checkpoints(), size = options.block_size();
   if (slots < 0 || size < 0)
-    throw invalid_plan{who, "checkpoints and block sizes are 1 or more, or 0 for the default", {{"checkpoints", slots}, {"block size", size}}, ""};
+    throw invalid_plan{who,
+                       "checkpoints and block sizes are 1 or more, or 0 for the default",
+                       {{"checkpoints", slots}, {"block size", size}},
+                       ""};
   if (options.has_memory_limit() && (slots > 0 || size > 0 || options.schedule()))
-    throw invalid_plan{who, "a memory limit chooses checkpoints and blocks itself", {{"checkpoints", slots}, {"block size", size}}, "give either"};
+    throw invalid_plan{who,
+                       "a memory limit chooses checkpoints and blocks itself",
+                       {{"checkpoints", slots}, {"block size", size}},
+                       "give either"};
 }
 /// The schedule that the options mean for a loop of `steps` steps.   \throws invalid_plan, invalid_schedule
 [[nodiscard]] inline any_schedule loop_schedule(char const* who, step_index steps, LoopOptions const& options) {
@@ -132,9 +151,14 @@ inline void check_sizes(char const* who, LoopOptions const& options) {
   auto const slots = options.checkpoints(), size = options.block_size();
   if (auto const& given = options.schedule()) {
     if (slots > 0 || size > 0)
-      throw invalid_plan{who, "a schedule brings its own checkpoints and blocks", {{"checkpoints", slots}, {"block size", size}}, "give either"};
+      throw invalid_plan{who,
+                         "a schedule brings its own checkpoints and blocks",
+                         {{"checkpoints", slots}, {"block size", size}},
+                         "give either"};
     if (given->steps() != steps)
-      throw invalid_plan{who, "the schedule is for another number of steps", {{"its steps", given->steps()}, {"steps", steps}},
+      throw invalid_plan{who,
+                         "the schedule is for another number of steps",
+                         {{"its steps", given->steps()}, {"steps", steps}},
                          "make one for this loop"};
     if (given->tapes() > 0)
       throw invalid_plan{who, "the schedule keeps tapes", {{"tapes", given->tapes()}},

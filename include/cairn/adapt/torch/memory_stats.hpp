@@ -10,21 +10,27 @@ namespace cairn {
 
 /// Bytes of one device.
 struct MemoryStats {
-  std::int64_t allocated = 0;  ///< in tensors now. On the CPU of those that were made since the first call of memory_stats or register_memory_hook
-  std::int64_t cached = 0;  ///< that LibTorch keeps for later tensors; clear_cache gives them back. On the CPU always 0: it keeps none
+  std::int64_t allocated = 0;  ///< in tensors now. On the CPU of those that were made since the first call of
+                               ///< memory_stats or register_memory_hook
+  std::int64_t cached =
+      0;  ///< that LibTorch keeps for later tensors; clear_cache gives them back. On the CPU always 0: it keeps none
   std::int64_t peak = 0;  ///< the most that was allocated at once, since the start or since reset_peak_memory
 };
 
 namespace detail {
 
-/// The allocator of a kind of devices, asked for by a name that only LibTorch 2.9 and later have; `type` is a template parameter for that.
+/// The allocator of a kind of devices, asked for by a name that only LibTorch 2.9 and later have; `type` is a template
+/// parameter for that.
 template <class DeviceType, class Use>
 void with_device_allocator(DeviceType type, char const* operation, Use use) {
   if constexpr (requires { getDeviceAllocator(type); }) {
     auto* const allocator = getDeviceAllocator(type);
     if (allocator->initialized()) use(*allocator);
   } else {
-    throw device_error{operation, "this LibTorch does not tell the memory of devices without its CUDA headers", {}, "take 2.9 or later"};
+    throw device_error{operation,
+                       "this LibTorch does not tell the memory of devices without its CUDA headers",
+                       {},
+                       "take 2.9 or later"};
   }
 }
 
@@ -33,9 +39,10 @@ void with_device_allocator(DeviceType type, char const* operation, Use use) {
 
 }  // namespace detail
 
-/// What tensors hold on a device now, and held at most, in all threads. On the CPU it counts from its first call on: an allocator is put before
-/// LibTorch's own for good, which costs each block a lock and a look-up in a table; make that call before there are other threads. An allocator that
-/// the program wants to set must be there before. For one piece of a program take a byte_meter.
+/// What tensors hold on a device now, and held at most, in all threads. On the CPU it counts from its first call on: an
+/// allocator is put before LibTorch's own for good, which costs each block a lock and a look-up in a table; make that
+/// call before there are other threads. An allocator that the program wants to set must be there before. For one piece
+/// of a program take a byte_meter.
 /// \param device  one without an index is the current one of its type
 /// \throws device_error  for a device that LibTorch does not see, and for all but the CPU before LibTorch 2.9
 /// \throws invalid_call  for a CPU allocator of the program's own without a raw_deleter()
@@ -59,13 +66,16 @@ void with_device_allocator(DeviceType type, char const* operation, Use use) {
 inline void reset_peak_memory(c10::Device device = c10::Device(c10::kCPU)) {
   if (device.is_cpu()) return detail::host_memory::counted().reset_peak();
   auto const seen = detail::seen_device(device, "cairn::reset_peak_memory");
-  detail::with_device_allocator(seen.type(), "cairn::reset_peak_memory", [&](auto& allocator) { allocator.resetPeakStats(seen.index()); });
+  detail::with_device_allocator(seen.type(), "cairn::reset_peak_memory",
+                                [&](auto& allocator) { allocator.resetPeakStats(seen.index()); });
 }
 
-/// Gives back to the system what LibTorch keeps of CUDA devices' memory for later tensors. On the CPU there is nothing to give back.
+/// Gives back to the system what LibTorch keeps of CUDA devices' memory for later tensors. On the CPU there is nothing
+/// to give back.
 /// \throws device_error  before LibTorch 2.9 where there is a CUDA device
 inline void clear_cache() {
-  if (at::globalContext().hasCUDA()) detail::with_device_allocator(c10::kCUDA, "cairn::clear_cache", [](auto& allocator) { allocator.emptyCache(); });
+  if (at::globalContext().hasCUDA())
+    detail::with_device_allocator(c10::kCUDA, "cairn::clear_cache", [](auto& allocator) { allocator.emptyCache(); });
 }
 
 }  // namespace cairn

@@ -7,7 +7,8 @@
 
 namespace cairn {
 
-/// Bytes of this process in the machine's memory. Tensors are a part of them: graph nodes and what allocators keep are others.
+/// Bytes of this process in the machine's memory. Tensors are a part of them: graph nodes and what allocators keep are
+/// others.
 struct ProcessMemory {
   std::uint64_t resident = 0;  ///< now
   std::uint64_t peak = 0;  ///< the most since the process began
@@ -32,7 +33,10 @@ namespace detail {
 [[nodiscard]] inline ProcessMemory process_memory() {
   auto const found = detail::memory_of_process();
   if (found.resident == 0)
-    throw device_error{"cairn::process_memory", "this system does not tell how much memory a process takes", {}, "count tensors with byte_meter"};
+    throw device_error{"cairn::process_memory",
+                       "this system does not tell how much memory a process takes",
+                       {},
+                       "count tensors with byte_meter"};
   return found;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-/// \file region.hpp  A part of a computation that keeps its inputs instead of what autograd saves, and runs again when backward asks for that.
+/// \file region.hpp  A part of a computation that keeps its inputs instead of what autograd saves, and runs again when
+/// backward asks for that.
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
@@ -27,13 +28,15 @@ namespace cairn {
 
 /// How a region is checkpointed.
 struct CheckpointOptions {
-  /// Whether a second run ends with the last tensor that backward wants. What the function does behind that is then done once only.
+  /// Whether a second run ends with the last tensor that backward wants. What the function does behind that is then
+  /// done once only.
   TORCH_ARG(bool, early_stop) = true;
   /// Whether the second run draws the random numbers of the first.
   TORCH_ARG(Rng, rng) = Rng::Preserve;
   /// How closely what the second run saves is compared with the first.
   TORCH_ARG(Check, determinism) = Check::Metadata;
-  /// Whether an error of a second run that differs lists the operations of both runs; each operation then costs some microseconds more.
+  /// Whether an error of a second run that differs lists the operations of both runs; each operation then costs some
+  /// microseconds more.
   TORCH_ARG(bool, debug) = false;
   /// Whether what a backward pass has computed again and not used stays for the next one, instead of going at its end.
   TORCH_ARG(bool, keep_leftovers) = false;
@@ -63,19 +66,24 @@ inline constexpr char const* region_name = "cairn::checkpoint";
 
 /// Where the options stand among the arguments behind the function: last, or nowhere.
 template <class... Arguments>
-inline constexpr bool ends_in_options = std::is_same_v<std::tuple_element_t<sizeof...(Arguments) - 1, std::tuple<Arguments...>>, CheckpointOptions>;
+inline constexpr bool ends_in_options =
+    std::is_same_v<std::tuple_element_t<sizeof...(Arguments) - 1, std::tuple<Arguments...>>, CheckpointOptions>;
 
 template <class F, class... Arguments>
 auto run_region(F f, CheckpointOptions const& options, Arguments const&... arguments) {
   constexpr bool is_function = !std::is_base_of_v<torch::nn::Module, F>;
-  static_assert(is_function, "cairn: the function is a module itself, which would be copied; give its holder, such as torch::nn::Linear, or a std::shared_ptr to it");
+  static_assert(is_function,
+                "cairn: the function is a module itself, which would be copied; give its holder, such as "
+                "torch::nn::Linear, or a std::shared_ptr to it");
   constexpr bool are_inputs = (region_argument<Arguments> && ...);
   static_assert(!is_function || are_inputs,
-                "cairn: the inputs must be tensors, tuples, vectors, dictionaries or optionals of tensors, types with cairn::tensor_traits, or scalars; let the function capture what else it needs");
+                "cairn: the inputs must be tensors, tuples, vectors, dictionaries or optionals of tensors, types with "
+                "cairn::tensor_traits, or scalars; let the function capture what else it needs");
   if constexpr (!is_function || !are_inputs) return refuse<refused_region<F, Arguments...>>();
   else {
     constexpr bool is_called = is_unpacked<F, Arguments...> || calls_with<F, Arguments...>;
-    static_assert(is_called, "cairn: the function must be callable with its inputs, or with the elements of a tuple of inputs");
+    static_assert(is_called,
+                  "cairn: the function must be callable with its inputs, or with the elements of a tuple of inputs");
     if constexpr (!is_called) return refuse<refused_region<F, Arguments...>>();
     else {
       if (!at::GradMode::is_enabled()) return call_region(f, arguments...);
@@ -102,8 +110,10 @@ auto run_region(F f, CheckpointOptions const& options, Arguments const&... argum
         }
       };
       auto const frame = std::make_shared<region_frame>(
-          std::move(again), parts, region_frame::settings{options.early_stop(), options.rng(), options.determinism(), std::move(buffers), region_name, options.debug(), options.keep_leftovers(), options.kept_names(),
-                                                                 options.policy()});
+          std::move(again), parts,
+          region_frame::settings{options.early_stop(), options.rng(), options.determinism(), std::move(buffers),
+                                 region_name, options.debug(), options.keep_leftovers(), options.kept_names(),
+                                 options.policy()});
       region_frame::first_run const first{frame, parts};
       if constexpr (copies) return call_region(f, arguments...);
       else return call_region(*held, arguments...);
@@ -113,16 +123,21 @@ auto run_region(F f, CheckpointOptions const& options, Arguments const&... argum
 
 }  // namespace detail
 
-/// Calls `f(inputs...)` and keeps nothing of what autograd saves in it but the inputs; backward runs it again, when it first asks, under the generators and
-/// automatic casts of the first time. Regions nest, and retain_graph, autograd::grad and double backward work as without. Gradients have the same bits.
-/// What f captures by reference counts as in the plain call. Without grad mode it is the plain call.
-/// \param f  a function of its inputs alone, or a module: a holder such as `torch::nn::Linear`, a Sequential, a std::shared_ptr to a module, an AnyModule. It
-///        must not catch what it does not know. It is copied, or moved where it cannot be. A module's buffers, such as running means, change once
-/// \param first, more  f's arguments: a `tensor_state` each, such as a tensor or an optional one, or a number, enumerator, string, at::Scalar or at::Device.
-///        One tuple, pair or array is taken apart where f takes its elements. Tensors may be undefined. A type with `tensor_traits` of your own is put together
-///        again from a `like` that holds undefined tensors. A last argument of the type `CheckpointOptions` is for the region, not for f
+/// Calls `f(inputs...)` and keeps nothing of what autograd saves in it but the inputs; backward runs it again, when it
+/// first asks, under the generators and automatic casts of the first time. Regions nest, and retain_graph,
+/// autograd::grad and double backward work as without. Gradients have the same bits. What f captures by reference
+/// counts as in the plain call. Without grad mode it is the plain call.
+/// \param f  a function of its inputs alone, or a module: a holder such as `torch::nn::Linear`, a Sequential, a
+///        std::shared_ptr to a module, an AnyModule. It must not catch what it does not know. It is copied, or moved
+///        where it cannot be. A module's buffers, such as running means, change once
+/// \param first, more  f's arguments: a `tensor_state` each, such as a tensor or an optional one, or a number,
+///        enumerator, string, at::Scalar or at::Device. One tuple, pair or array is taken apart where f takes its
+///        elements. Tensors may be undefined. A type with `tensor_traits` of your own is put together again from a
+///        `like` that holds undefined tensors. A last argument of the type `CheckpointOptions` is for the region, not
+///        for f
 /// \returns what f returns
-/// \throws invalid_call   under an engine that is not LibTorch's own, and in backward where an input, a parameter or a saved tensor was changed in place
+/// \throws invalid_call   under an engine that is not LibTorch's own, and in backward where an input, a parameter or a
+///        saved tensor was changed in place
 /// \throws recompute_mismatch   in backward where the second run saves other tensors
 template <class F, class First, class... More>
 auto checkpoint(F f, First const& first, More const&... more) {

@@ -9,7 +9,8 @@
 
 namespace cairn {
 
-/// The states of default generators, each with its device: byte tensors on the CPU, as `at::Generator::get_state` gives them.
+/// The states of default generators, each with its device: byte tensors on the CPU, as `at::Generator::get_state` gives
+/// them.
 using device_states = std::vector<std::pair<c10::Device, at::Tensor>>;
 
 namespace detail {
@@ -28,7 +29,8 @@ inline void add_device_states(at::TensorList tensors, device_states& all) {
 }
 }  // namespace detail
 
-/// The states of the CPU's default generator, which comes first, and of those of the CUDA devices on which the tensors lie.
+/// The states of the CPU's default generator, which comes first, and of those of the CUDA devices on which the tensors
+/// lie.
 /// \param tensors  undefined ones do not matter
 /// Bytes: 5,056 for the CPU's, 16 for a CUDA device's.
 [[nodiscard]] inline device_states get_device_states(at::TensorList tensors) {

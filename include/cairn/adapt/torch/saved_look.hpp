@@ -14,7 +14,8 @@
 
 namespace cairn {
 
-/// What is run again saves other tensors for backward than it saved at first; the values say which tensor, counted from 0.
+/// What is run again saves other tensors for backward than it saved at first; the values say which tensor, counted from
+/// 0.
 class recompute_mismatch : public error {
  public:
   using error::error;
@@ -52,10 +53,14 @@ struct saved_look {
   saved_origin origin = {};
 
   /// \param buffers  whose bits differ between runs, and are not compared
-  [[nodiscard]] static saved_look of(at::Tensor const& t, Check check, std::vector<at::Tensor> const& buffers, saved_origin origin = {}) {
+  [[nodiscard]] static saved_look of(at::Tensor const& t, Check check, std::vector<at::Tensor> const& buffers,
+                                     saved_origin origin = {}) {
     for (auto const& b : buffers)
       if (check == Check::Bits && b.is_alias_of(t)) check = Check::Metadata;
-    return {t.sizes().vec(), t.scalar_type(), t.device(), std::int64_t(t._version()), check, check == Check::Bits ? hash_of_bits(t) : 0, origin};
+    return {t.sizes().vec(), t.scalar_type(),
+            t.device(),      std::int64_t(t._version()),
+            check,           check == Check::Bits ? hash_of_bits(t) : 0,
+            origin};
   }
   [[nodiscard]] std::string text() const {
     std::ostringstream text;
@@ -71,34 +76,55 @@ struct saved_tensor {
   saved_origin origin = {};
 
   saved_tensor() = default;
-  explicit saved_tensor(at::Tensor t, saved_origin from = {}) : value{std::move(t)}, version{std::int64_t(value._version())}, origin{from} {}
+  explicit saved_tensor(at::Tensor t, saved_origin from = {})
+      : value{std::move(t)}, version{std::int64_t(value._version())}, origin{from} {}
   [[nodiscard]] bool unchanged() const { return std::int64_t(value._version()) == version; }
 };
 
-inline constexpr char const* recompute_advice = "make the computation a function of its inputs alone: no counters, no global state, no other random generators";
+inline constexpr char const* recompute_advice =
+    "make the computation a function of its inputs alone: no counters, no global state, no other random generators";
 
 /// Whether it is, as far as is known without its bits, what was saved at first.
 [[nodiscard]] inline bool same_saved(saved_look const& first, saved_tensor const& again) {
   auto const& t = again.value;
   if (!(again.origin == first.origin)) return false;
-  return first.check == Check::Off || (t.sizes() == first.sizes && t.scalar_type() == first.type && t.device() == first.device);
+  return first.check == Check::Off ||
+         (t.sizes() == first.sizes && t.scalar_type() == first.type && t.device() == first.device);
 }
-/// \param number  of the tensor, in the order of saving   \param place  what its first value of the error says, with its value
-/// \throws recompute_mismatch   where it does not look as `first`   \throws invalid_call   where it was changed in place
-inline void check_saved(saved_look const& first, saved_tensor const& again, char const* who, std::size_t number, named_value place, char const* advice = recompute_advice) {
+/// \param number  of the tensor, in the order of saving   \param place  what its first value of the error says, with
+///        its value
+/// \throws recompute_mismatch   where it does not look as `first`   \throws invalid_call   where it was changed in
+///        place
+inline void check_saved(saved_look const& first, saved_tensor const& again, char const* who, std::size_t number,
+                        named_value place, char const* advice = recompute_advice) {
   if (!again.unchanged())
-    throw invalid_call{who, "a tensor saved for backward was changed in place afterwards", {place, {"tensor", number}}, "change a copy of it, or change it before it is used"};
+    throw invalid_call{who,
+                       "a tensor saved for backward was changed in place afterwards",
+                       {place, {"tensor", number}},
+                       "change a copy of it, or change it before it is used"};
   auto const now = saved_look::of(again.value, first.check, {}, again.origin);
   if (!same_saved(first, again)) {
     bool const metadata = now.text() == first.text();  // then the operations differ
-    auto const text = [&](saved_look const& look) { return metadata ? look.text() + " " + look.origin.text() : look.text(); };
-    throw recompute_mismatch{who, ("a tensor saved for backward is " + text(now) + " when it is computed again, and was " + text(first)).c_str(), {place, {"tensor", number}}, advice};
+    auto const text = [&](saved_look const& look) {
+      return metadata ? look.text() + " " + look.origin.text() : look.text();
+    };
+    throw recompute_mismatch{
+        who,
+        ("a tensor saved for backward is " + text(now) + " when it is computed again, and was " + text(first)).c_str(),
+        {place, {"tensor", number}},
+        advice};
   }
   if (first.check == Check::Off) return;
   if (again.version != first.version)
-    throw invalid_call{who, "a tensor that was read was changed in place before backward", {place, {"tensor", number}}, "run backward first, for example before the optimiser's step"};
+    throw invalid_call{who,
+                       "a tensor that was read was changed in place before backward",
+                       {place, {"tensor", number}},
+                       "run backward first, for example before the optimiser's step"};
   if (now.bits != first.bits)
-    throw recompute_mismatch{who, "a tensor saved for backward has other bits when it is computed again", {place, {"tensor", number}}, advice};
+    throw recompute_mismatch{who,
+                             "a tensor saved for backward has other bits when it is computed again",
+                             {place, {"tensor", number}},
+                             advice};
 }
 
 }  // namespace detail

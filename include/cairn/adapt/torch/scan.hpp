@@ -1,5 +1,6 @@
 #pragma once
-/// \file scan.hpp  A loop over tensors that reads an input and gives an output in each step, as one node of the autograd graph.
+/// \file scan.hpp  A loop over tensors that reads an input and gives an output in each step, as one node of the
+/// autograd graph.
 #include <concepts>
 #include <cstddef>
 #include <memory>
@@ -36,7 +37,8 @@ template <class Step, class State, class Input>
     auto holder = step;  // a const one gives a const module
     return holder->forward(x, input);
   } else if constexpr (requires { step(x, input, i); }) {
-    constexpr bool takes_int = requires { step(x, input, {int(i)}); } && !requires { step(x, input, {i}); };  // braces refuse what would narrow
+    constexpr bool takes_int = requires { step(x, input, {int(i)}); }
+    &&!requires { step(x, input, {i}); };  // braces refuse what would narrow
     if constexpr (takes_int) return step(x, input, int(i));
     else return step(x, input, i);
   } else {
@@ -45,9 +47,12 @@ template <class Step, class State, class Input>
 }
 /// `step(x, input, i)` or `step(x, input)`.
 template <class Step, class State, class Input>
-concept calls_scan_step = (module_step<Step> && requires(std::remove_const_t<Step> step, State const& x, Input const& input) { step->forward(x, input); }) ||
-                          (!module_step<Step> && requires(Step& step, State const& x, Input const& input, step_index i) { step(x, input, i); }) ||
-                          (!module_step<Step> && requires(Step& step, State const& x, Input const& input) { step(x, input); });
+concept calls_scan_step = (module_step<Step> && requires(std::remove_const_t<Step> step, State const& x,
+                                                         Input const& input) { step->forward(x, input); }) ||
+                          (!module_step<Step> && requires(Step & step, State const& x, Input const& input,
+                                                          step_index i) { step(x, input, i); }) ||
+                          (!module_step<Step> &&
+                           requires(Step & step, State const& x, Input const& input) { step(x, input); });
 template <class Step, class State, class Input>
 using scan_step_result = std::remove_cvref_t<decltype(
     run_scan_step(std::declval<Step&>(), std::declval<State const&>(), std::declval<Input const&>(), step_index{}))>;
@@ -71,11 +76,13 @@ using refused_scan = std::pair<typename first_returned<State>::type, typename re
 
 /// The step on lists. `output` becomes the structure of an output, of undefined tensors, with the first step.
 template <class State, class Input, class Output, class Step>
-[[nodiscard]] list_step listed_scan(Step&& step, State const& like, Input const& input_like, std::shared_ptr<std::optional<Output>> output) {
+[[nodiscard]] list_step listed_scan(Step&& step, State const& like, Input const& input_like,
+                                    std::shared_ptr<std::optional<Output>> output) {
   auto const count = tensors_of(like).size();
   return [step = std::decay_t<Step>(std::forward<Step>(step)), like = own_state(like), input_like, output, count](
              at::TensorList parts, step_index i) mutable {
-    auto const given = run_scan_step(step, state_of(like, parts.slice(0, count)), state_of(input_like, parts.slice(count)), i);
+    auto const given =
+        run_scan_step(step, state_of(like, parts.slice(0, count)), state_of(input_like, parts.slice(count)), i);
     State const next = std::get<0>(given);
     auto list = tensors_of(next);
     if (list.size() != count || !alike(like, next))
@@ -94,7 +101,8 @@ template <class State, class Input, class Output, class Step>
   };
 }
 /// Runs a scan of at least one step.
-[[nodiscard]] inline loop_results run_scan(list_step step, step_index steps, tensor_list const& initial, loop_data const& data, LoopOptions options) {
+[[nodiscard]] inline loop_results run_scan(list_step step, step_index steps, tensor_list const& initial,
+                                           loop_data const& data, LoopOptions options) {
   if (at::GradMode::is_enabled()) {
     refuse_tangents(scan_name, initial);
     refuse_tangents(scan_name, tensors_of_series(data.inputs));
@@ -138,36 +146,44 @@ template <class Output>
 
 }  // namespace detail
 
-/// `(x, y_i) = step(x, xs_i, i)` for i = 0..T-1, as one node of the autograd graph, and answers the pair (x, ys). States are kept and run again as by
-/// `checkpointed_loop`; the gradients of xs are written step by step, each into its place. Bits: as a plain loop over `xs.unbind(0)` that stacks what
-/// it gets.
+/// `(x, y_i) = step(x, xs_i, i)` for i = 0..T-1, as one node of the autograd graph, and answers the pair (x, ys).
+/// States are kept and run again as by `checkpointed_loop`; the gradients of xs are written step by step, each into its
+/// place. Bits: as a plain loop over `xs.unbind(0)` that stacks what it gets.
 ///
-/// \param step  `step(x, input, i)`, `step(x, input)`, or a module holder whose forward takes both; answers a pair or tuple of the next state and of an
-///        output, which is made of tensors as a state is. It must change neither in place, nor keep them; the graph keeps a copy of the step
-/// \param x  the initial state, see `tensor_state`   \param xs  a `tensor_sequence`: a tensor [T, ...], a vector of T tensors, or a tuple of such of
-///        one length
+/// \param step  `step(x, input, i)`, `step(x, input)`, or a module holder whose forward takes both; answers a pair or
+///        tuple of the next state and of an output, which is made of tensors as a state is. It must change neither in
+///        place, nor keep them; the graph keeps a copy of the step
+/// \param x  the initial state, see `tensor_state`   \param xs  a `tensor_sequence`: a tensor [T, ...], a vector of T
+///        tensors, or a tuple of such of one length
 /// \param options  as for `checkpointed_loop`
-/// ys are as xs, or the first of xs in a tuple: where that is a tensor, each tensor of y becomes one [T, ...], of no step one of size [0]; where it
-/// is a vector, they are a vector of T. Outputs are the caller's, and so are the gradients of xs: they stand in memory beside what a memory limit is
-/// for. A stacked output is filled as the loop runs. xs are not copied.
-/// \throws invalid_plan  before any step runs   \throws invalid_call, recompute_mismatch  while it runs or in backward; what the step throws passes
-///        through
+/// ys are as xs, or the first of xs in a tuple: where that is a tensor, each tensor of y becomes one [T, ...], of no
+/// step one of size [0]; where it is a vector, they are a vector of T. Outputs are the caller's, and so are the
+/// gradients of xs: they stand in memory beside what a memory limit is for. A stacked output is filled as the loop
+/// runs. xs are not copied.
+/// \throws invalid_plan  before any step runs   \throws invalid_call, recompute_mismatch  while it runs or in backward;
+///        what the step throws passes through
 template <class Step, class X0, class Xs>
 [[nodiscard]] auto checkpointed_scan(Step&& step, X0&& x, Xs const& xs, LoopOptions options) {
   using State = std::remove_cvref_t<X0>;
   constexpr bool is_state = tensor_state<State>, is_sequence = tensor_sequence<Xs>;
-  static_assert(is_state, "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with cairn::tensor_traits");
-  static_assert(is_sequence, "cairn: the third argument must be a tensor [T, ...], a vector of T tensors, or a tuple of such");
+  static_assert(is_state,
+                "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with "
+                "cairn::tensor_traits");
+  static_assert(is_sequence,
+                "cairn: the third argument must be a tensor [T, ...], a vector of T tensors, or a tuple of such");
   if constexpr (!is_state || !is_sequence) return detail::refuse<detail::refused_scan<State, Xs>>();
   else {
     using sequence = detail::sequence_traits<Xs>;
-    constexpr bool is_called = detail::calls_scan_step<std::remove_reference_t<Step>, State, typename sequence::element>;
+    constexpr bool is_called =
+        detail::calls_scan_step<std::remove_reference_t<Step>, State, typename sequence::element>;
     static_assert(is_called, "cairn: the step of a scan must be callable as `step(x, input, i)` or `step(x, input)`");
     if constexpr (!is_called) return detail::refuse<detail::refused_scan<State, Xs>>();
     else {
       using Result = detail::scan_step_result<std::remove_reference_t<Step>, State, typename sequence::element>;
       constexpr bool is_result = detail::scan_result<Result, State>;
-      static_assert(is_result, "cairn: the step of a scan must return a pair of the next state and of an output, both made of tensors");
+      static_assert(
+          is_result,
+          "cairn: the step of a scan must return a pair of the next state and of an output, both made of tensors");
       if constexpr (!is_result) return detail::refuse<detail::refused_scan<State, Xs>>();
       else {
         using Output = std::tuple_element_t<1, Result>;
@@ -199,7 +215,8 @@ template <class Step, class X0, class Xs>
 template <class Step, tensor_state State, class Xs>
 auto checkpointed_scan(Step&&, State const&, Xs const&) {
   constexpr bool has_options = std::is_void_v<State>;
-  static_assert(has_options, "cairn: a loop over tensors is called with its options at the end, at least LoopOptions()");
+  static_assert(has_options,
+                "cairn: a loop over tensors is called with its options at the end, at least LoopOptions()");
   return detail::refuse<detail::refused_scan<State, Xs>>();
 }
 

@@ -25,8 +25,8 @@ namespace detail {
   return sum;
 }
 /// \pre one step or more
-[[nodiscard]] inline LoopEstimate estimate_scan(list_step const& step, step_index steps, at::TensorList initial, LoopOptions options,
-                                                loop_data const& data) {
+[[nodiscard]] inline LoopEstimate estimate_scan(list_step const& step, step_index steps, at::TensorList initial,
+                                                LoopOptions options, loop_data const& data) {
   wide of_outputs = 0;
   list_step const weighed = [&](at::TensorList parts, step_index i) {
     auto given = step(parts, i);
@@ -42,11 +42,12 @@ namespace detail {
 
 }  // namespace detail
 
-/// What `checkpointed_scan` with the same arguments will take, as `estimate` says it of a loop: its first steps are run forward and back, eight of
-/// them at most; nothing stays. Outputs and the gradients of inputs are the caller's: `caller_bytes` says what they take, and `peak_bytes` and
-/// `least_bytes`, as a limit, do not count them.
+/// What `checkpointed_scan` with the same arguments will take, as `estimate` says it of a loop: its first steps are run
+/// forward and back, eight of them at most; nothing stays. Outputs and the gradients of inputs are the caller's:
+/// `caller_bytes` says what they take, and `peak_bytes` and `least_bytes`, as a limit, do not count them.
 /// \param step, x, xs, options  as of `checkpointed_scan`
-/// \throws invalid_plan; invalid_call as the scan, and where a profiler of LibTorch's is on in this thread; what the step throws passes through
+/// \throws invalid_plan; invalid_call as the scan, and where a profiler of LibTorch's is on in this thread; what the
+///        step throws passes through
 template <class Step, tensor_state State, tensor_sequence Xs>
 [[nodiscard]] LoopEstimate estimate(Step&& step, State const& x, Xs const& xs, LoopOptions options) {
   using sequence = detail::sequence_traits<Xs>;
@@ -56,7 +57,9 @@ template <class Step, tensor_state State, tensor_sequence Xs>
   else {
     using Result = detail::scan_step_result<std::remove_reference_t<Step>, State, typename sequence::element>;
     constexpr bool is_result = detail::scan_result<Result, State>;
-    static_assert(is_result, "cairn: the step of a scan must return a pair of the next state and of an output, both made of tensors");
+    static_assert(
+        is_result,
+        "cairn: the step of a scan must return a pair of the next state and of an output, both made of tensors");
     if constexpr (!is_result) return {};
     else {
       using Output = std::tuple_element_t<1, Result>;
@@ -64,7 +67,8 @@ template <class Step, tensor_state State, tensor_sequence Xs>
       detail::loop_data data{{}, sequence::form};
       sequence::flatten(detail::scan_name, xs, data.inputs);
       if (steps < 1) return detail::estimate_loop({}, steps, detail::tensors_of(x), std::move(options));
-      auto listed = detail::listed_scan(std::forward<Step>(step), x, sequence::like(xs), std::make_shared<std::optional<Output>>());
+      auto listed = detail::listed_scan(std::forward<Step>(step), x, sequence::like(xs),
+                                        std::make_shared<std::optional<Output>>());
       return detail::estimate_scan(std::move(listed), steps, detail::tensors_of(x), std::move(options), data);
     }
   }

@@ -38,7 +38,8 @@ template <chain_element F>
       chain->push_back(one);
     } else {
       auto const held = std::make_shared<F>(std::move(one));  // std::function copies
-      chain->push_back(torch::nn::Functional([held](at::Tensor const& x) -> at::Tensor { return std::invoke(*held, x); }));
+      chain->push_back(
+          torch::nn::Functional([held](at::Tensor const& x) -> at::Tensor { return std::invoke(*held, x); }));
     }
   }
   return chain;
@@ -55,8 +56,11 @@ template <class... Modules>
   std::size_t number = 0;
   for (auto const& one : *list) {
     if (!(push_as<typename module_inside<Modules>::type>(chain, one) || ...))
-      throw invalid_call{"cairn::checkpoint_sequential", "a module of the list is of none of the types that were named", {{"module", number}},
-                         "name the types of all, as in checkpoint_sequential<torch::nn::Linear, torch::nn::Tanh>(list, segments, x)"};
+      throw invalid_call{
+          "cairn::checkpoint_sequential",
+          "a module of the list is of none of the types that were named",
+          {{"module", number}},
+          "name the types of all, as in checkpoint_sequential<torch::nn::Linear, torch::nn::Tanh>(list, segments, x)"};
     ++number;
   }
   return chain;
@@ -64,22 +68,28 @@ template <class... Modules>
 
 }  // namespace detail
 
-/// The same for a list of modules, or of functions, that take a tensor and return one: holders, std::shared_ptr to modules, AnyModule, std::function ...
+/// The same for a list of modules, or of functions, that take a tensor and return one: holders, std::shared_ptr to
+/// modules, AnyModule, std::function ...
 /// \param list  is copied, or moved. Buffers that functions change in place change in each run
 template <class F>
-[[nodiscard]] at::Tensor checkpoint_sequential(std::vector<F> list, std::int64_t segments, at::Tensor const& x, CheckpointedSequentialOptions const& options = {}) {
+[[nodiscard]] at::Tensor checkpoint_sequential(std::vector<F> list, std::int64_t segments, at::Tensor const& x,
+                                               CheckpointedSequentialOptions const& options = {}) {
   constexpr bool is_chain = detail::chain_element<F>;
   static_assert(is_chain, "cairn: the list must be of modules or functions that take a tensor and return one");
   if constexpr (!is_chain) return {};
   else return checkpoint_sequential(detail::sequential_of(std::move(list)), segments, x, options);
 }
-/// The same for a ModuleList, which does not know what its modules take: `checkpoint_sequential<torch::nn::Linear, Block>(list, segments, x)`.
+/// The same for a ModuleList, which does not know what its modules take:
+/// `checkpoint_sequential<torch::nn::Linear, Block>(list, segments, x)`.
 /// \tparam Modules  the types of all modules in it, by their holders or by themselves; the first that fits one is taken
 /// \throws invalid_call   where a module is of none of them
 template <class... Modules>
-[[nodiscard]] at::Tensor checkpoint_sequential(torch::nn::ModuleList const& list, std::int64_t segments, at::Tensor const& x, CheckpointedSequentialOptions const& options = {}) {
+[[nodiscard]] at::Tensor checkpoint_sequential(torch::nn::ModuleList const& list, std::int64_t segments,
+                                               at::Tensor const& x, CheckpointedSequentialOptions const& options = {}) {
   constexpr bool has_types = sizeof...(Modules) > 0;
-  static_assert(has_types, "cairn: a ModuleList does not know what its modules take; name their types, as in checkpoint_sequential<torch::nn::Linear>(list, segments, x)");
+  static_assert(has_types,
+                "cairn: a ModuleList does not know what its modules take; name their types, as in "
+                "checkpoint_sequential<torch::nn::Linear>(list, segments, x)");
   if constexpr (!has_types) return {};
   else return checkpoint_sequential(detail::sequential_of<Modules...>(list), segments, x, options);
 }

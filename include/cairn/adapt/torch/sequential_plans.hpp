@@ -1,5 +1,6 @@
 #pragma once
-/// \file sequential_plans.hpp  Keeps the plans of Sequentials, so that the children are measured once and not at each call.
+/// \file sequential_plans.hpp  Keeps the plans of Sequentials, so that the children are measured once and not at each
+/// call.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -31,9 +32,10 @@ struct stored_plan {
 
 }  // namespace detail
 
-/// Plans of `checkpoint_sequential`, each kept for the children, parameters, training mode, automatic casts, options and input (sizes, strides, type,
-/// device) that it was made for. It refers to modules weakly and keeps none alive; the plan of a module that is gone is dropped. The plan that was
-/// used least recently goes when there are too many. Several threads may use one.
+/// Plans of `checkpoint_sequential`, each kept for the children, parameters, training mode, automatic casts, options
+/// and input (sizes, strides, type, device) that it was made for. It refers to modules weakly and keeps none alive; the
+/// plan of a module that is gone is dropped. The plan that was used least recently goes when there are too many.
+/// Several threads may use one.
 class SequentialPlans {
  public:
   /// \param most  plans that it keeps, >= 1   \throws invalid_call   for less
@@ -61,7 +63,8 @@ class SequentialPlans {
   [[nodiscard]] std::optional<detail::stored_plan> find(std::vector<std::int64_t> const& key) {
     std::lock_guard const lock{access_};
     plans_.remove_if([](detail::stored_plan const& one) { return one.expired(); });
-    auto const found = std::find_if(plans_.begin(), plans_.end(), [&](detail::stored_plan const& one) { return one.key == key; });
+    auto const found =
+        std::find_if(plans_.begin(), plans_.end(), [&](detail::stored_plan const& one) { return one.key == key; });
     if (found == plans_.end()) return {};
     plans_.splice(plans_.begin(), plans_, found);
     return plans_.front();
@@ -77,7 +80,9 @@ class SequentialPlans {
 
  private:
   [[nodiscard]] static std::int64_t checked(std::int64_t most) {
-    if (most < 1) throw invalid_call{"cairn::SequentialPlans", "it must be able to keep a plan", {{"most", most}}, "give one or more"};
+    if (most < 1)
+      throw invalid_call{
+          "cairn::SequentialPlans", "it must be able to keep a plan", {{"most", most}}, "give one or more"};
     return most;
   }
 

@@ -19,15 +19,21 @@ struct TorchSettings {
   TORCH_ARG(std::optional<at::ScalarType>, dtype) = std::nullopt;  ///< of new tensors: float, double, half or bfloat16
   TORCH_ARG(c10::Device, device) = c10::Device(c10::kCPU);  ///< of new tensors
   TORCH_ARG(bool, requires_grad) = false;  ///< of new tensors
-  TORCH_ARG(std::optional<bool>, deterministic) = std::nullopt;  ///< only algorithms that give the same bits each time; operations that have none throw
-  TORCH_ARG(std::optional<bool>, benchmark) = std::nullopt;  ///< whether cuDNN tries its algorithms and takes the fastest
+  TORCH_ARG(std::optional<bool>, deterministic) =
+      std::nullopt;  ///< only algorithms that give the same bits each time; operations that have none throw
+  TORCH_ARG(std::optional<bool>,
+            benchmark) = std::nullopt;                    ///< whether cuDNN tries its algorithms and takes the fastest
   TORCH_ARG(std::optional<int>, threads) = std::nullopt;  ///< of one operation on the CPU, >= 1
-  TORCH_ARG(std::optional<at::ScalarType>, autocast) = std::nullopt;  ///< operations that are safe in it run in this type, on the settings' device
+  TORCH_ARG(std::optional<at::ScalarType>,
+            autocast) = std::nullopt;  ///< operations that are safe in it run in this type, on the settings' device
 
  public:
   /// For torch::zeros and its like.
   [[nodiscard]] at::TensorOptions tensor_options() const {
-    return at::TensorOptions().dtype(dtype_.value_or(c10::get_default_dtype_as_scalartype())).device(device_).requires_grad(requires_grad_);
+    return at::TensorOptions()
+        .dtype(dtype_.value_or(c10::get_default_dtype_as_scalartype()))
+        .device(device_)
+        .requires_grad(requires_grad_);
   }
 };
 
@@ -49,13 +55,14 @@ class restored {
 
 }  // namespace detail
 
-/// Puts settings into force, and what was before back at the end of the scope; guards nest. Automatic casts hold for this thread, and in the
-/// backward of what it runs as LibTorch has it; the others for the whole process. The default device and requires_grad are no settings of
-/// LibTorch's: take them by
+/// Puts settings into force, and what was before back at the end of the scope; guards nest. Automatic casts hold for
+/// this thread, and in the backward of what it runs as LibTorch has it; the others for the whole process. The default
+/// device and requires_grad are no settings of LibTorch's: take them by
 /// `tensor_options()`.
 class settings_guard {
  public:
-  /// \throws invalid_call  for a default type that is not float, double, half or bfloat16, for an automatic cast to anything but half and bfloat16,
+  /// \throws invalid_call  for a default type that is not float, double, half or bfloat16, for an automatic cast to
+  ///        anything but half and bfloat16,
   /// and for less than one thread; device_error  for a device that LibTorch does not see. Nothing has changed then.
   explicit settings_guard(TorchSettings const& settings) {
     check(settings);
@@ -65,8 +72,9 @@ class settings_guard {
       set_dtype(*settings.dtype());
     }
     if (settings.deterministic()) {
-      deterministic_.emplace(&set_determinism, determinism{context.deterministicAlgorithms(), context.deterministicAlgorithmsWarnOnly(),
-                                                           context.deterministicCuDNN()});
+      deterministic_.emplace(&set_determinism,
+                             determinism{context.deterministicAlgorithms(), context.deterministicAlgorithmsWarnOnly(),
+                                         context.deterministicCuDNN()});
       set_determinism({*settings.deterministic(), false, *settings.deterministic()});
     }
     if (settings.benchmark()) {
@@ -107,9 +115,11 @@ class settings_guard {
       throw invalid_call{"cairn::settings_guard", "the default type of tensors must be a real floating-point type", {},
                          "take float, double, half or bfloat16"};
     if (!is_one_of(settings.autocast(), {at::kHalf, at::kBFloat16}))
-      throw invalid_call{"cairn::settings_guard", "automatic casts go to a type of 16 bits", {}, "take half or bfloat16"};
+      throw invalid_call{
+          "cairn::settings_guard", "automatic casts go to a type of 16 bits", {}, "take half or bfloat16"};
     if (settings.threads() && *settings.threads() < 1)
-      throw invalid_call{"cairn::settings_guard", "there must be a thread", {{"threads", *settings.threads()}}, "take one or more"};
+      throw invalid_call{
+          "cairn::settings_guard", "there must be a thread", {{"threads", *settings.threads()}}, "take one or more"};
     if (!settings.device().is_cpu()) (void)detail::seen_device(settings.device(), "cairn::settings_guard");
   }
   static void set_dtype(at::ScalarType type) { c10::set_default_dtype(c10::scalarTypeToTypeMeta(type)); }
@@ -119,7 +129,8 @@ class settings_guard {
   }
   static void set_benchmark(bool to) { at::globalContext().setBenchmarkCuDNN(to); }
   static void set_autocast(casts to) {
-    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();  // casts of parameters must not outlive the region
+    if (at::autocast::decrement_nesting() == 0)
+      at::autocast::clear_cache();  // casts of parameters must not outlive the region
     detail::switch_autocast(to.device, to.on);
     detail::set_autocast_type(to.device, to.type);
   }

@@ -8,26 +8,32 @@
 
 namespace cairn {
 
-/// What a loop has done so far, and what it took: counts, bytes copied and seconds are sums to which forward adds and so does each backward, the
-/// others are the most of any of these. They are measured only where a loop is given one, by `LoopOptions::stats`; without, nothing is.
-/// Cost: a look-up in a table for each allocation, and the resident memory, some 20 microseconds, before and after and at most 1 % of the time between.
+/// What a loop has done so far, and what it took: counts, bytes copied and seconds are sums to which forward adds and
+/// so does each backward, the others are the most of any of these. They are measured only where a loop is given one, by
+/// `LoopOptions::stats`; without, nothing is. Cost: a look-up in a table for each allocation, and the resident memory,
+/// some 20 microseconds, before and after and at most 1 % of the time between.
 struct StepStats {
   std::int64_t forward = 0;  ///< steps run forward, = T
   std::int64_t recompute = 0;  ///< steps run again without a tape, to get from a checkpoint to a block
   std::int64_t vjp = 0;  ///< steps run again with a tape and differentiated, T in each backward
   std::int64_t slots_peak = 0;  ///< the most states kept at once
-  std::int64_t bytes_peak = 0;  ///< the most bytes of tensors in these; a tensor that several states share counts in each
+  std::int64_t bytes_peak =
+      0;  ///< the most bytes of tensors in these; a tensor that several states share counts in each
   std::int64_t engine_calls = 0;  ///< calls of the autograd engine, one for each block
-  /// The most bytes of tensors that the loop has made and that stood at once, on the device of the state: kept states, tapes, what steps work with,
-  /// gradients; the last state and the outputs of a scan as long as the caller has them. `LoopEstimate::peak_bytes`, with what stands beside, bounds
-  /// it. What the loop is given counts nothing: the initial state, inputs, captured tensors, the gradients with which backward begins.
+  /// The most bytes of tensors that the loop has made and that stood at once, on the device of the state: kept states,
+  /// tapes, what steps work with, gradients; the last state and the outputs of a scan as long as the caller has them.
+  /// `LoopEstimate::peak_bytes`, with what stands beside, bounds it. What the loop is given counts nothing: the initial
+  /// state, inputs, captured tensors, the gradients with which backward begins.
   std::int64_t tensor_bytes = 0;
-  std::int64_t uncounted = 0;  ///< forwards and backwards that `tensor_bytes` knows nothing of, since a profiler of LibTorch's was on
-  /// How far the resident memory of the process rose, whoever took it; a backward begins with what its forward left. Exact where it was the most that
-  /// the process ever had, else the most of some looks, among them one at the first block, with its tapes. 0 on another system than Linux.
+  std::int64_t uncounted =
+      0;  ///< forwards and backwards that `tensor_bytes` knows nothing of, since a profiler of LibTorch's was on
+  /// How far the resident memory of the process rose, whoever took it; a backward begins with what its forward left.
+  /// Exact where it was the most that the process ever had, else the most of some looks, among them one at the first
+  /// block, with its tapes. 0 on another system than Linux.
   std::int64_t resident_bytes = 0;
   std::int64_t offload_bytes = 0;  ///< of kept states, copied to pinned memory and back
-  double forward_seconds = 0;  ///< of the caller's time; a device may still be at work. Measuring for a memory limit comes before
+  double forward_seconds =
+      0;  ///< of the caller's time; a device may still be at work. Measuring for a memory limit comes before
   double backward_seconds = 0;  ///< the same, of all backwards
 
   /// For people, a line for each number.
@@ -48,7 +54,8 @@ class stats_table {
     count("states kept", &StepStats::slots_peak);
     add("bytes in them", bytes(ran.bytes_peak), "-");
     bool const counted = ran.tensor_bytes > 0 || ran.uncounted == 0;
-    add("bytes of tensors", counted ? bytes(ran.tensor_bytes) : "not counted", expected_ ? bytes(expected_->tensor_bytes) : "-");
+    add("bytes of tensors", counted ? bytes(ran.tensor_bytes) : "not counted",
+        expected_ ? bytes(expected_->tensor_bytes) : "-");
     if (counted && ran.uncounted > 0) add("  not counted in", std::to_string(ran.uncounted), "-");
     add("resident memory", bytes(ran.resident_bytes), "-");
     add("bytes offloaded", bytes(ran.offload_bytes), "-");
@@ -67,7 +74,9 @@ class stats_table {
   void count(char const* name, std::int64_t StepStats::*what) {
     add(name, std::to_string(ran_.*what), expected_ ? std::to_string(expected_->*what) : "-");
   }
-  void seconds(char const* name, double StepStats::*what) { add(name, seconds(ran_.*what), expected_ ? seconds(expected_->*what) : "-"); }
+  void seconds(char const* name, double StepStats::*what) {
+    add(name, seconds(ran_.*what), expected_ ? seconds(expected_->*what) : "-");
+  }
   void add(char const* name, std::string const& ran, std::string const& expected) {
     char line[128];
     std::snprintf(line, sizeof line, "%-22s%12s", name, ran.c_str());

@@ -31,10 +31,13 @@ struct sequence_traits<at::Tensor> {
   static constexpr series_form form = series_form::stacked;
   [[nodiscard]] static step_index steps(char const* who, at::Tensor const& xs) {
     if (!xs.defined() || xs.dim() == 0)
-      throw invalid_call{who, "an input has no first dimension to go along", {}, "give a tensor [T, ...], or a vector of T tensors"};
+      throw invalid_call{
+          who, "an input has no first dimension to go along", {}, "give a tensor [T, ...], or a vector of T tensors"};
     return xs.size(0);
   }
-  static void flatten(char const*, at::Tensor const& xs, series_list& all) { all.emplace_back(form, xs.size(0), tensor_list{xs}); }
+  static void flatten(char const*, at::Tensor const& xs, series_list& all) {
+    all.emplace_back(form, xs.size(0), tensor_list{xs});
+  }
   [[nodiscard]] static element like(at::Tensor const&) { return {}; }
 };
 /// The elements of a vector.
@@ -50,7 +53,9 @@ struct sequence_traits<std::vector<Element>> {
     for (std::size_t i = 0; i < xs.size(); ++i) {
       auto const parts = tensors_of(xs[i]);
       if (parts.size() != count || !alike(xs.front(), xs[i]))
-        throw invalid_call{who, "the inputs of two steps have other parts", {{"step", i}, {"its parts", parts.size()}, {"parts of step 0", count}},
+        throw invalid_call{who,
+                           "the inputs of two steps have other parts",
+                           {{"step", i}, {"its parts", parts.size()}, {"parts of step 0", count}},
                            "give each step as many tensors under the same keys; leave some undefined if need be"};
       for (std::size_t q = 0; q < count; ++q) all[before + q].put(step_index(i), parts[q]);
     }
@@ -63,9 +68,13 @@ struct sequences_traits {
   using element = Element;
   static constexpr series_form form = sequence_traits<First>::form;
   template <class Xs>
-  [[nodiscard]] static step_index steps_of(char const* who, Xs const& xs) { return sequence_traits<Xs>::steps(who, xs); }
+  [[nodiscard]] static step_index steps_of(char const* who, Xs const& xs) {
+    return sequence_traits<Xs>::steps(who, xs);
+  }
   template <class Xs>
-  static void flatten_one(char const* who, Xs const& xs, series_list& all) { sequence_traits<Xs>::flatten(who, xs, all); }
+  static void flatten_one(char const* who, Xs const& xs, series_list& all) {
+    sequence_traits<Xs>::flatten(who, xs, all);
+  }
   template <class Xs>
   [[nodiscard]] static auto like_one(Xs const& xs) { return sequence_traits<Xs>::like(xs); }
 
@@ -73,7 +82,10 @@ struct sequences_traits {
     auto const first = steps_of(who, std::get<0>(xs));
     auto const check = [&](step_index other) {
       if (other != first)
-        throw invalid_call{who, "the inputs are of different lengths", {{"steps of the first", first}, {"steps of another", other}}, ""};
+        throw invalid_call{who,
+                           "the inputs are of different lengths",
+                           {{"steps of the first", first}, {"steps of another", other}},
+                           ""};
     };
     std::apply([&](auto const&... one) { (check(steps_of(who, one)), ...); }, xs);
     return first;
@@ -94,7 +106,8 @@ struct sequence_traits<std::pair<First, Second>>
 
 }  // namespace detail
 
-/// What `checkpointed_scan` goes along: a tensor [T, ...], a vector of T tensors or of T states, or a tuple or pair of such.
+/// What `checkpointed_scan` goes along: a tensor [T, ...], a vector of T tensors or of T states, or a tuple or pair of
+/// such.
 template <class Sequence>
 concept tensor_sequence = requires { typename detail::sequence_traits<Sequence>::element; };
 

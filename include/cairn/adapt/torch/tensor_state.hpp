@@ -29,15 +29,15 @@ class tensor_reader {
   std::size_t next_ = 0;
 };
 
-/// Specialise it for a state type of your own: `static void flatten(State const& x, tensor_list& parts)` appends the tensors of x, and
-/// `static State unflatten(State const& like, tensor_reader& from)` makes a state of the next ones, with everything that is no tensor as in `like`,
-/// which is the initial state. `append_tensors` and `read_tensors` do the same for a part. `static bool alike(State const&, State const&)`
-/// may say whether two states name the same parts.
+/// Specialise it for a state type of your own: `static void flatten(State const& x, tensor_list& parts)` appends the
+/// tensors of x, and `static State unflatten(State const& like, tensor_reader& from)` makes a state of the next ones,
+/// with everything that is no tensor as in `like`, which is the initial state. `append_tensors` and `read_tensors` do
+/// the same for a part. `static bool alike(State const&, State const&)` may say whether two states name the same parts.
 template <class State>
 struct tensor_traits {};
 
-/// What `checkpointed_loop` runs on: a tensor, or tuples, pairs, arrays, vectors, optionals and ordered dictionaries of such, nested as one likes, or a type with
-/// `tensor_traits`.
+/// What `checkpointed_loop` runs on: a tensor, or tuples, pairs, arrays, vectors, optionals and ordered dictionaries of
+/// such, nested as one likes, or a type with `tensor_traits`.
 template <class State>
 concept tensor_state = requires(State const& x, tensor_list& parts, tensor_reader& from) {
   tensor_traits<State>::flatten(x, parts);
@@ -59,7 +59,10 @@ namespace detail {
 
 template <class State>
 [[nodiscard]] bool alike(State const& x, State const& y) {
-  if constexpr (requires { { tensor_traits<State>::alike(x, y) } -> std::convertible_to<bool>; }) return tensor_traits<State>::alike(x, y);
+  if constexpr (requires {
+                  { tensor_traits<State>::alike(x, y) } -> std::convertible_to<bool>;
+                })
+    return tensor_traits<State>::alike(x, y);
   else return true;
 }
 
@@ -71,10 +74,14 @@ struct tuple_tensor_traits {
     std::apply([&](auto const&... part) { (append_tensors(part, parts), ...); }, x);
   }
   static Tuple unflatten(Tuple const& like, tensor_reader& from) {
-    return std::apply([&](auto const&... part) { return Tuple{read_tensors(part, from)...}; }, like);  // braces: from left to right
+    return std::apply([&](auto const&... part) { return Tuple{read_tensors(part, from)...}; },
+                      like);  // braces: from left to right
   }
   static bool alike(Tuple const& x, Tuple const& y) {
-    return [&]<std::size_t... Place>(std::index_sequence<Place...>) { return (detail::alike(std::get<Place>(x), std::get<Place>(y)) && ...); }(places);
+    return [&]<std::size_t... Place>(std::index_sequence<Place...>) {
+      return (detail::alike(std::get<Place>(x), std::get<Place>(y)) && ...);
+    }
+    (places);
   }
 };
 
@@ -101,13 +108,15 @@ struct tensor_traits<std::vector<Part>> {
   static void flatten(std::vector<Part> const& x, tensor_list& parts) {  ///< appends the tensors of each
     for (auto const& part : x) append_tensors(part, parts);
   }
-  static std::vector<Part> unflatten(std::vector<Part> const& like, tensor_reader& from) {  ///< as many as there are in `like`
+  static std::vector<Part> unflatten(std::vector<Part> const& like,
+                                     tensor_reader& from) {  ///< as many as there are in `like`
     std::vector<Part> x;
     x.reserve(like.size());
     for (auto const& part : like) x.push_back(read_tensors(part, from));
     return x;
   }
-  static bool alike(std::vector<Part> const& x, std::vector<Part> const& y) {  ///< whether they have the same length, and equal parts
+  static bool alike(std::vector<Part> const& x,
+                    std::vector<Part> const& y) {  ///< whether they have the same length, and equal parts
     bool same = x.size() == y.size();
     for (std::size_t k = 0; same && k < x.size(); ++k) same = detail::alike(x[k], y[k]);
     return same;
@@ -154,7 +163,8 @@ struct tensor_traits<torch::OrderedDict<Key, Part>> {
   }
   static bool alike(dictionary const& x, dictionary const& y) {  ///< whether they have the same keys in the same order
     bool same = x.size() == y.size();
-    for (std::size_t k = 0; same && k < x.size(); ++k) same = x[k].key() == y[k].key() && detail::alike(x[k].value(), y[k].value());
+    for (std::size_t k = 0; same && k < x.size(); ++k)
+      same = x[k].key() == y[k].key() && detail::alike(x[k].value(), y[k].value());
     return same;
   }
 };
@@ -183,7 +193,8 @@ template <tensor_state State>
   while (!parts[first].is_same(parts[place])) ++first;
   return first;
 }
-/// The same values without a history. What was one tensor at two places is one tensor again: its gradients are then summed as without a loop of ours.
+/// The same values without a history. What was one tensor at two places is one tensor again: its gradients are then
+/// summed as without a loop of ours.
 [[nodiscard]] inline tensor_list detached(at::TensorList parts) {
   tensor_list plain;
   plain.reserve(parts.size());

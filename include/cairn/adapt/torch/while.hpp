@@ -29,8 +29,12 @@ namespace detail {
 
 /// `keep_going(x, i)` or `keep_going(x)`.
 template <class KeepGoing, class State>
-concept asks_of_state = requires(KeepGoing& keep_going, State const& x, step_index i) { { keep_going(x, i) } -> std::convertible_to<bool>; } ||
-                        requires(KeepGoing& keep_going, State const& x) { { keep_going(x) } -> std::convertible_to<bool>; };
+concept asks_of_state = requires(KeepGoing& keep_going, State const& x, step_index i) {
+  { keep_going(x, i) } -> std::convertible_to<bool>;
+}
+|| requires(KeepGoing& keep_going, State const& x) {
+  { keep_going(x) } -> std::convertible_to<bool>;
+};
 
 template <class KeepGoing, class State>
 [[nodiscard]] bool goes_on(KeepGoing& keep_going, State const& x, step_index i) {
@@ -56,33 +60,42 @@ class asked_once {
 
 }  // namespace detail
 
-/// `x = step(x, i)` for i = 0, 1, ... as long as `keep_going(x, i)` answers true, as one node of the autograd graph, and answers the last state.
-/// States are kept as they come, by cairn's `online` schedule, and steps run again as by `checkpointed_loop`; gradients have the bits of the plain
-/// loop.
+/// `x = step(x, i)` for i = 0, 1, ... as long as `keep_going(x, i)` answers true, as one node of the autograd graph,
+/// and answers the last state. States are kept as they come, by cairn's `online` schedule, and steps run again as by
+/// `checkpointed_loop`; gradients have the bits of the plain loop.
 ///
-/// \param keep_going  `keep_going(x, i)` or `keep_going(x)`, answers bool: called once for each state 0..T in order, without grad mode, and never in
-///        backward. It must not change x, and must draw no random numbers
-/// \param step  `x1 = step(x, i)` or `x1 = step(x)`, as for `checkpointed_loop`   \param x  the initial state, see `tensor_state`
-/// \param options  `checkpoints(c)` is what is kept at most, 0 is 32. `block_size(k)`: steps are differentiated k at a time, the last ones as many as
-///        are left, and only each k-th state is a candidate; 0 is 1. A schedule needs a number of steps and is refused. With `memory_limit` the first
-///        five steps, or all where they are fewer, are run before the loop, and then measured as by `checkpointed_loop`; the loop does not ask
-///        about their states again. It takes the checkpoints and the block size within the limit that suit loops of 10 .. 1,000,000 steps best, at
-///        most 4,096 and 1,024, and what `keep_going` works with counts
-/// Where grad mode is off this is the plain loop. With `Rng::Preserve` the generators are read before each block of the forward sweep.
-/// Memory: on the way forward the states kept, the one at which the block began, and what its steps work with; in backward as `checkpointed_loop`.
-/// \throws invalid_plan  before any step runs   \throws infeasible_budget  that says the least limit, after the first steps were measured
+/// \param keep_going  `keep_going(x, i)` or `keep_going(x)`, answers bool: called once for each state 0..T in order,
+///        without grad mode, and never in backward. It must not change x, and must draw no random numbers
+/// \param step  `x1 = step(x, i)` or `x1 = step(x)`, as for `checkpointed_loop`   \param x  the initial state, see
+///        `tensor_state`
+/// \param options  `checkpoints(c)` is what is kept at most, 0 is 32. `block_size(k)`: steps are differentiated k at a
+///        time, the last ones as many as are left, and only each k-th state is a candidate; 0 is 1. A schedule needs a
+///        number of steps and is refused. With `memory_limit` the first five steps, or all where they are fewer, are
+///        run before the loop, and then measured as by `checkpointed_loop`; the loop does not ask about their states
+///        again. It takes the checkpoints and the block size within the limit that suit loops of 10 .. 1,000,000 steps
+///        best, at most 4,096 and 1,024, and what `keep_going` works with counts
+/// Where grad mode is off this is the plain loop. With `Rng::Preserve` the generators are read before each block of the
+/// forward sweep. Memory: on the way forward the states kept, the one at which the block began, and what its steps work
+/// with; in backward as `checkpointed_loop`.
+/// \throws invalid_plan  before any step runs   \throws infeasible_budget  that says the least limit, after the first
+///        steps were measured
 /// \throws invalid_call, recompute_mismatch  while it runs or in backward; what functions throw passes through
 template <class KeepGoing, class Step, class X0>
 [[nodiscard]] auto checkpointed_while(KeepGoing&& keep_going, Step&& step, X0&& x, LoopOptions options) {
   using State = std::remove_cvref_t<X0>;
   constexpr bool is_state = tensor_state<State>;
-  static_assert(is_state, "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with cairn::tensor_traits");
+  static_assert(is_state,
+                "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with "
+                "cairn::tensor_traits");
   if constexpr (!is_state) return detail::refuse<typename detail::first_returned<State>::type>();
   else {
     constexpr bool asks = detail::asks_of_state<std::remove_reference_t<KeepGoing>, State>;
-    static_assert(asks, "cairn: keep_going comes first, `keep_going(x, i)` or `keep_going(x)`, and must return bool; of a tensor, .item<bool>()");
+    static_assert(asks,
+                  "cairn: keep_going comes first, `keep_going(x, i)` or `keep_going(x)`, and must return bool; of a "
+                  "tensor, .item<bool>()");
     constexpr bool is_step = detail::tensor_step<std::remove_reference_t<Step>, State>;
-    static_assert(is_step || !asks, "cairn: the step must be callable as `x1 = step(x, i)` or `x1 = step(x)`, and return the state");
+    static_assert(is_step || !asks,
+                  "cairn: the step must be callable as `x1 = step(x, i)` or `x1 = step(x)`, and return the state");
     if constexpr (!asks || !is_step) return detail::refuse<typename detail::first_returned<State>::type>();
     else {
       State const& x0 = x;
@@ -105,13 +118,14 @@ template <class KeepGoing, class Step, class X0>
         auto listed = detail::listed(std::forward<Step>(step), x0, detail::while_name);
         options = detail::while_within_limit(listed, initial, std::move(options), std::ref(asked));
         auto const plan = detail::plan_of_while(options);
-        auto const body =
-            std::make_shared<detail::loop_body>(std::move(listed), 0, initial, std::move(options), detail::loop_data{}, detail::while_name);
+        auto const body = std::make_shared<detail::loop_body>(std::move(listed), 0, initial, std::move(options),
+                                                              detail::loop_data{}, detail::while_name);
         detail::loop_sweep sweep{*body};
         auto const last = sweep.run_while(*body, online{plan.checkpoints}, plan.block_size, std::ref(asked));
         return detail::state_of(x0, detail::hand_out(body, std::move(sweep), last, initial, {}).last);
       }
-      detail::loop_watch::scope const watched{detail::loop_watch::over(options.stats(), initial), detail::loop_watch::half::forward};
+      detail::loop_watch::scope const watched{detail::loop_watch::over(options.stats(), initial),
+                                              detail::loop_watch::half::forward};
       State last = detail::own_state(x0);
       step_index i = 0;
       do {
@@ -126,7 +140,8 @@ template <class KeepGoing, class Step, class X0>
 template <class KeepGoing, class Step, tensor_state State>
 auto checkpointed_while(KeepGoing&&, Step&&, State const&) {
   constexpr bool has_options = std::is_void_v<State>;
-  static_assert(has_options, "cairn: a loop over tensors is called with its options at the end, at least LoopOptions()");
+  static_assert(has_options,
+                "cairn: a loop over tensors is called with its options at the end, at least LoopOptions()");
   return detail::refuse<typename detail::first_returned<State>::type>();
 }
 

@@ -12,7 +12,8 @@ inline constexpr std::size_t most_members = 24;
 
 /// Initialises only what takes anything at all, like std::any.
 struct nothing {};
-/// Initialises anything but an array or a whole `T`. Never called: defined for members whose constructors are templates.
+/// Initialises anything but an array or a whole `T`. Never called: defined for members whose constructors are
+/// templates.
 template <class T, std::size_t = 0>
 struct anything {
   template <class U>
@@ -27,7 +28,8 @@ struct any_base {
   operator U() const { throw nothing{}; }
 };
 
-/// `T` can be made from N empty braces, and then from the tail. Braces stand for one member each, be it an array or an aggregate itself.
+/// `T` can be made from N empty braces, and then from the tail. Braces stand for one member each, be it an array or an
+/// aggregate itself.
 template <class T, std::size_t N, class... Tail>
 [[nodiscard]] consteval bool takes_braces() {
   // clang-format off
@@ -67,7 +69,9 @@ template <class T, std::size_t... Place, std::size_t... J>
   return requires { T{anything<T, Place>{}..., {anything<T>{}}, anything<T, J>{}...}; };
 }
 template <class T, class First, std::size_t... Place>
-[[nodiscard]] consteval bool takes_first(std::index_sequence<Place...>) { return requires { T{First{}, anything<T, Place>{}...}; }; }
+[[nodiscard]] consteval bool takes_first(std::index_sequence<Place...>) {
+  return requires { T{First{}, anything<T, Place>{}...}; };
+}
 
 /// Members that `T` has beside N that empty braces can make; more than `most_members` where it cannot be told.
 template <class T, std::size_t N = 0>
@@ -75,16 +79,19 @@ template <class T, std::size_t N = 0>
   if constexpr (N > most_members || (takes_braces<T, N>() && !takes_braces<T, N, anything<T>>())) return N;
   else return count_braces<T, N + 1>();
 }
-/// The same for types with a member that empty braces cannot make. An array takes as many initialisers as it has elements.
+/// The same for types with a member that empty braces cannot make. An array takes as many initialisers as it has
+/// elements.
 template <class T, std::size_t N = most_members>
 [[nodiscard]] consteval std::size_t count_initialisers() {
   if constexpr (N == 0 || takes<T>(std::make_index_sequence<N>{})) return N;
   else return count_initialisers<T, N - 1>();
 }
-/// How many of `All` initialisers the member that begins with initialiser `At` takes: those that braces around one of them leave over.
+/// How many of `All` initialisers the member that begins with initialiser `At` takes: those that braces around one of
+/// them leave over.
 template <class T, std::size_t All, std::size_t At, std::size_t After = All - At - 1>
 [[nodiscard]] consteval std::size_t width() {
-  if constexpr (takes_nested<T>(std::make_index_sequence<At>{}, std::make_index_sequence<After>{})) return All - At - After;
+  if constexpr (takes_nested<T>(std::make_index_sequence<At>{}, std::make_index_sequence<After>{}))
+    return All - At - After;
   else if constexpr (After == 0) return 1;
   else return width<T, All, At, After - 1>();
 }
@@ -172,11 +179,13 @@ template <class T>
 extern unmade<T> const nowhere;
 template <class T>
 [[nodiscard]] consteval bool binds_all() {
-  return with_members<member_count<T>()>(nowhere<T>.made, [](auto const&... member) { return ((alignof(decltype(member)) <= alignof(T)) && ... && true); });
+  return with_members<member_count<T>()>(nowhere<T>.made, [](auto const&... member) {
+    return ((alignof(decltype(member)) <= alignof(T)) && ... && true);
+  });
 }
 #pragma GCC diagnostic pop
-/// References reach every member. A bit-field is read into a temporary instead, which is no constant expression; a packed member lies
-/// where its type may not.
+/// References reach every member. A bit-field is read into a temporary instead, which is no constant expression; a
+/// packed member lies where its type may not.
 template <class T>
 concept binds_members = requires { requires std::bool_constant<binds_all<T>()>::value; };
 
@@ -190,8 +199,8 @@ template <class T, class At, std::size_t... Place, std::size_t... J>
 [[nodiscard]] consteval bool takes_at(std::index_sequence<Place...>, std::index_sequence<J...>) {
   return requires { T{anything<T, Place>{}..., At{}, anything<T, J>{}...}; };
 }
-/// The initialiser `At` of `All` goes to a union. The members of an anonymous one would be named by the structured binding, which is no error
-/// that could be asked about.
+/// The initialiser `At` of `All` goes to a union. The members of an anonymous one would be named by the structured
+/// binding, which is no error that could be asked about.
 template <class T, std::size_t All, std::size_t At>
 [[nodiscard]] consteval bool has_union_at() {
   using before = std::make_index_sequence<At>;
@@ -203,7 +212,8 @@ template <class T, std::size_t All, std::size_t At>
 template <class T>
 [[nodiscard]] consteval bool has_union() {
   constexpr std::size_t all = count_braces<T>() <= most_members ? count_braces<T>() : count_initialisers<T>();
-  return []<std::size_t... At>(std::index_sequence<At...>) { return (has_union_at<T, all, At>() || ...); }(std::make_index_sequence<all>{});
+  return []<std::size_t... At>(std::index_sequence<At...>) { return (has_union_at<T, all, At>() || ...); }
+  (std::make_index_sequence<all>{});
 }
 /// A plain aggregate of up to `most_members` members that references do not reach one by one.
 template <class T>
@@ -215,7 +225,8 @@ template <class T>
 
 template <class T>
 concept tuple_like = requires { std::tuple_size<T>::value; };
-/// What `members_of` takes apart: arrays are no tuples here, and aggregates only where `tuple_size` does not speak for them.
+/// What `members_of` takes apart: arrays are no tuples here, and aggregates only where `tuple_size` does not speak for
+/// them.
 template <class T>
 [[nodiscard]] consteval std::size_t parts() {
   using U = std::remove_cv_t<T>;

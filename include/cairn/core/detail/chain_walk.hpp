@@ -1,5 +1,6 @@
 #pragma once
-/// \file chain_walk.hpp  Which states and tapes are there while a plan for a chain is obeyed, and what may be done next.
+/// \file chain_walk.hpp  Which states and tapes are there while a plan for a chain is obeyed, and what may be done
+/// next.
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
@@ -20,7 +21,9 @@ class named_tiers {
     for (std::size_t k = 0; k < tier_count; ++k) all.add(tier(k));
     return all;
   }
-  [[nodiscard]] static constexpr unsigned bit(tier where) noexcept { return std::size_t(where) < tier_count ? 1u << unsigned(where) : 0; }
+  [[nodiscard]] static constexpr unsigned bit(tier where) noexcept {
+    return std::size_t(where) < tier_count ? 1u << unsigned(where) : 0;
+  }
 
  private:
   unsigned bits_ = bit(tier::memory);
@@ -51,14 +54,17 @@ class named_tiers {
   return {action_kind::done, tier::memory, content::state, no_slot, -1, -1};
 }
 
-/// The rules of `chain_actions` on numbers alone. `check(a)`, then `apply(a)`, action by action, then `finish()`; one object, one
-/// sweep.
+/// The rules of `chain_actions` on numbers alone. `check(a)`, then `apply(a)`, action by action, then `finish()`; one
+/// object, one sweep.
 /// Cost: a byte a stage; O(1) an action.
 class chain_walk {
  public:
-  /// \param elsewhere  tiers that saves and loads may name   \param who  the public name that refuses, with static storage
+  /// \param elsewhere  tiers that saves and loads may name   \param who  the public name that refuses, with static
+  ///        storage
   chain_walk(step_index stages, named_tiers elsewhere, char const* who)
-      : stages_{stages}, far_{elsewhere}, who_{who}, held_(std::size_t(stages) + 2), adjoint_{stages + 1} { held_[0] = in_memory; }
+      : stages_{stages}, far_{elsewhere}, who_{who}, held_(std::size_t(stages) + 2), adjoint_{stages + 1} {
+    held_[0] = in_memory;
+  }
 
   /// \param adjoint_needs_state  whether the adjoint of the action's stage needs its state beside its tape
   /// \throws invalid_schedule   where `a` asks for what is not there
@@ -67,11 +73,14 @@ class chain_walk {
     bool const of_stage = runs_stage(a) || a.kind == reverse || (a.kind == drop && a.what == content::tape);
     if (a.from < 0 || a.from > stages_ - (of_stage ? 1 : 0)) refuse("an action names a stage that is not there", a);
     if (a != as_chain_action(a))
-      throw invalid_schedule{who_, "an action is none that a chain has",
-                             {{"action", played_}, {"kind", int(a.kind)}, {"slot", a.slot}, {"from", a.from}, {"to", a.to}},
-                             "make it by cairn::chain_actions"};
+      throw invalid_schedule{
+          who_,
+          "an action is none that a chain has",
+          {{"action", played_}, {"kind", int(a.kind)}, {"slot", a.slot}, {"from", a.from}, {"to", a.to}},
+          "make it by cairn::chain_actions"};
     bool const elsewhere = a.kind == save || a.kind == load || (a.kind == drop && a.where != tier::memory);
-    if (elsewhere && (a.where == tier::memory || !far_.holds(a.where))) refuse("an action names a tier that is not there", a);
+    if (elsewhere && (a.where == tier::memory || !far_.holds(a.where)))
+      refuse("an action names a tier that is not there", a);
     step_index const i = a.from;
     switch (a.kind) {
       case advance: need(at_hand(i), "a stage is run on a state that is not at hand", a); break;
@@ -85,7 +94,8 @@ class chain_walk {
           break;
         }
         need(elsewhere || i > 0, "state 0, which is the caller's, is dropped", a);
-        need(holds_state(i, a.where), elsewhere ? "a state is dropped that is not kept on that tier" : "a state is dropped that is not kept", a);
+        need(holds_state(i, a.where),
+             elsewhere ? "a state is dropped that is not kept on that tier" : "a state is dropped that is not kept", a);
         break;
       case turn:
         need(i == stages_, "the loss is not the last stage", a);
@@ -133,21 +143,31 @@ class chain_walk {
   }
   /// \throws invalid_schedule   where an adjoint is missing
   void finish() const {
-    if (adjoint_ != 0) throw invalid_schedule{who_, "the plan ends before the adjoint of state 0 is made", {{"actions", played_}, {"open adjoints", adjoint_}}, ""};
+    if (adjoint_ != 0)
+      throw invalid_schedule{who_,
+                             "the plan ends before the adjoint of state 0 is made",
+                             {{"actions", played_}, {"open adjoints", adjoint_}},
+                             ""};
   }
 
-  [[nodiscard]] bool holds_state(step_index i, tier where = tier::memory) const noexcept { return (held_[std::size_t(i)] & named_tiers::bit(where)) != 0; }
+  [[nodiscard]] bool holds_state(step_index i, tier where = tier::memory) const noexcept {
+    return (held_[std::size_t(i)] & named_tiers::bit(where)) != 0;
+  }
   [[nodiscard]] bool holds_tape(step_index i) const noexcept { return (held_[std::size_t(i)] & taped) != 0; }
   [[nodiscard]] bool at_hand(step_index i) const noexcept { return holds_state(i) || (i > 0 && holds_tape(i - 1)); }
   [[nodiscard]] std::size_t played() const noexcept { return played_; }  ///< actions applied so far
-  [[noreturn]] void refuse(char const* problem, action const& a) const { throw invalid_schedule{who_, problem, {{"action", played_}, {"stage", a.from}}, ""}; }
+  [[noreturn]] void refuse(char const* problem, action const& a) const {
+    throw invalid_schedule{who_, problem, {{"action", played_}, {"stage", a.from}}, ""};
+  }
 
  private:
   static constexpr unsigned in_memory = named_tiers::bit(tier::memory), taped = 1u << tier_count;
   void need(bool holds, char const* problem, action const& a) const {
     if (!holds) refuse(problem, a);
   }
-  void set(step_index i, unsigned bit) noexcept { held_[std::size_t(i)] = static_cast<unsigned char>(held_[std::size_t(i)] | bit); }
+  void set(step_index i, unsigned bit) noexcept {
+    held_[std::size_t(i)] = static_cast<unsigned char>(held_[std::size_t(i)] | bit);
+  }
   /// State 0 is the caller's and stays.
   void clear(step_index i, unsigned bit) noexcept {
     if (i > 0 || bit != in_memory) held_[std::size_t(i)] = static_cast<unsigned char>(held_[std::size_t(i)] & ~bit);
@@ -156,7 +176,8 @@ class chain_walk {
   step_index stages_;
   named_tiers far_;
   char const* who_;
-  table<unsigned char> held_;  ///< of stages 0..L+1: tiers that hold the state, and whether the tape lives; i + 1 is never out of it
+  table<unsigned char>
+      held_;  ///< of stages 0..L+1: tiers that hold the state, and whether the tape lives; i + 1 is never out of it
   step_index adjoint_;  ///< number of the state whose adjoint lives; L+1 before the loss
   std::size_t played_ = 0;
 };

@@ -48,81 +48,116 @@ concept has_schedule = requires(P const& p) { requires schedule<std::remove_cvre
                        requires(P const& p) { requires schedule<std::remove_cvref_t<decltype(p.best.schedule)>>; };
 
 /// Everything that is known before the loop has run.
-/// \tparam S  the state   \tparam Plan  what was given for it; both without const and reference   \tparam MayStop  the step may return bool
+/// \tparam S  the state   \tparam Plan  what was given for it; both without const and reference   \tparam MayStop  the
+///        step may return bool
 template <class Step, class S, class Plan, bool MayStop = false>
 [[nodiscard]] consteval bool check_forward() {
   if constexpr (swapped<std::remove_cv_t<Step>, S>()) {
     constexpr bool turned = swapped<std::remove_cv_t<Step>, S>();
-    static_assert(!turned, "cairn: the step stands where the initial state is due; the step comes first, and then the initial state");
+    static_assert(
+        !turned,
+        "cairn: the step stands where the initial state is due; the step comes first, and then the initial state");
     return false;
   } else if constexpr (!state<S>) {
     constexpr auto found = why_shared<S>();
-    constexpr auto why = !shares_snapshot<S> && (std::copyable<S> || traited_copy<S> || found == sharing::expression) ? found : sharing::none;
-    constexpr bool stays = why != sharing::none || owning_pointer<S> || shares_snapshot<S>, pointer = owning_pointer<S>, tensor = why == sharing::tensor,
-                   expression = why == sharing::expression;
-    constexpr bool handle = why == sharing::handle, many = why == sharing::too_many_members, no_default = why == sharing::no_default,
-                   container = why == sharing::container, hidden = why == sharing::hidden_members;
+    constexpr auto why = !shares_snapshot<S> && (std::copyable<S> || traited_copy<S> || found == sharing::expression)
+                             ? found
+                             : sharing::none;
+    constexpr bool stays = why != sharing::none || owning_pointer<S> || shares_snapshot<S>, pointer = owning_pointer<S>,
+                   tensor = why == sharing::tensor, expression = why == sharing::expression;
+    constexpr bool handle = why == sharing::handle, many = why == sharing::too_many_members,
+                   no_default = why == sharing::no_default, container = why == sharing::container,
+                   hidden = why == sharing::hidden_members;
     constexpr bool snapshot = shares_snapshot<S>;
-    static_assert(stays, "cairn: the state must be copyable, or have save() and restore(snapshot), because checkpoints are made from it");
+    static_assert(stays,
+                  "cairn: the state must be copyable, or have save() and restore(snapshot), because checkpoints are "
+                  "made from it");
     static_assert(!snapshot,
-                  "cairn: what save() returns would share its data with the object (it is or holds a pointer, a reference, a counted handle, a "
+                  "cairn: what save() returns would share its data with the object (it is or holds a pointer, a "
+                  "reference, a counted handle, a "
                   "view or an expression); return a snapshot that owns its data");
     static_assert(!pointer,
-                  "cairn: a std::unique_ptr cannot be copied into a checkpoint; let the state hold the object itself, or give it save() "
+                  "cairn: a std::unique_ptr cannot be copied into a checkpoint; let the state hold the object itself, "
+                  "or give it save() "
                   "and restore(snapshot)");
     static_assert(!tensor,
-                  "cairn: copies of a torch::Tensor share its data; include <cairn/adapt/torch.hpp> and call the loop with its options");
+                  "cairn: copies of a torch::Tensor share its data; include <cairn/adapt/torch.hpp> and call the loop "
+                  "with its options");
     static_assert(!expression,
-                  "cairn: this state is a view or an expression of Eigen, not a matrix; use its PlainObject, as x.eval() gives it");
+                  "cairn: this state is a view or an expression of Eigen, not a matrix; use its PlainObject, as "
+                  "x.eval() gives it");
     static_assert(!handle,
-                  "cairn: copying this state would share its data (it is or holds a pointer, a reference, a counted handle or a view); "
+                  "cairn: copying this state would share its data (it is or holds a pointer, a reference, a counted "
+                  "handle or a view); "
                   "use an owning type or specialise cairn::state_traits with copy(from, into)");
     static_assert(!many,
-                  "cairn: this state has more than 24 members, too many to look for pointers in it; group them in nested structs or "
+                  "cairn: this state has more than 24 members, too many to look for pointers in it; group them in "
+                  "nested structs or "
                   "specialise cairn::state_traits with copy(from, into)");
     static_assert(!hidden,
-                  "cairn: this state has bit-fields, packed members or a union, which cannot be looked into; use plain members or specialise "
+                  "cairn: this state has bit-fields, packed members or a union, which cannot be looked into; use plain "
+                  "members or specialise "
                   "cairn::state_traits with copy(from, into)");
     static_assert(!container,
-                  "cairn: parts that state_traits copies can stand in vectors, arrays, tuples, optionals and aggregates without base classes; for another "
+                  "cairn: parts that state_traits copies can stand in vectors, arrays, tuples, optionals and "
+                  "aggregates without base classes; for another "
                   "container specialise cairn::state_traits, too");
     static_assert(!no_default,
-                  "cairn: a state with state_traits::copy(from, into) needs a default constructor, because new copies are made empty and "
+                  "cairn: a state with state_traits::copy(from, into) needs a default constructor, because new copies "
+                  "are made empty and "
                   "then copied into");
     return false;
   } else if constexpr (!plan_or_steps<Plan>) {
     constexpr bool part = has_schedule<Plan>, plan = plan_or_steps<Plan> || part;
-    static_assert(!part, "cairn: this is a plan with its costs; hand over the schedule in it, `plan.schedule`, or of an advice `advice.best.schedule`");
-    static_assert(plan, "cairn: the plan must be a whole number of steps, or a schedule with steps(), slots(), leaf() and walk()");
+    static_assert(!part,
+                  "cairn: this is a plan with its costs; hand over the schedule in it, `plan.schedule`, or of an "
+                  "advice `advice.best.schedule`");
+    static_assert(
+        plan,
+        "cairn: the plan must be a whole number of steps, or a schedule with steps(), slots(), leaf() and walk()");
     return false;
   } else {
     constexpr auto shape = shape_of_step<Step, S>();
-    constexpr bool whole = shape.wrong == fault::shape && has_step<Step>, two = shape.wrong == fault::shape && has_both_ways<Step>;
+    constexpr bool whole = shape.wrong == fault::shape && has_step<Step>,
+                   two = shape.wrong == fault::shape && has_both_ways<Step>;
     constexpr bool stops = shape.stops && !MayStop,
                    moves = shape.form != step_form::none && !copied_state<S> && shape.form != step_form::in_place;
-    constexpr bool fits = (shape.wrong != fault::shape && shape.wrong != fault::tape) || whole || two, result = shape.wrong == fault::result,
-                   unchanged = shape.wrong == fault::unchanged;
+    constexpr bool fits = (shape.wrong != fault::shape && shape.wrong != fault::tape) || whole || two,
+                   result = shape.wrong == fault::result, unchanged = shape.wrong == fault::unchanged;
     constexpr bool both = shape.wrong == fault::both, floating = shape.wrong == fault::floating,
                    two_readings = shape.wrong == fault::two_readings, narrow = shape.wrong == fault::narrow;
-    static_assert(!whole, "cairn: this object has a step and is none; hand over what its member step() gives, `loop.step()`");
-    static_assert(!two, "cairn: this object has a step and an adjoint and is neither; hand over its members, `loop.step` and `loop.adjoint`, each in its place");
+    static_assert(!whole,
+                  "cairn: this object has a step and is none; hand over what its member step() gives, `loop.step()`");
+    static_assert(!two,
+                  "cairn: this object has a step and an adjoint and is neither; hand over its members, `loop.step` and "
+                  "`loop.adjoint`, each in its place");
     static_assert(fits,
-                  "cairn: the step must be `step(x, i)` in place, `x1 = step(x, i)` or `step(x, x1, i)`, with x const& in the last two; i "
+                  "cairn: the step must be `step(x, i)` in place, `x1 = step(x, i)` or `step(x, x1, i)`, with x const& "
+                  "in the last two; i "
                   "may be left out");
     static_assert(!result,
-                  "cairn: the step must return nothing, or the state itself (by value, and not an expression or another type that "
+                  "cairn: the step must return nothing, or the state itself (by value, and not an expression or "
+                  "another type that "
                   "converts to it; a lambda says so by `-> State`)");
-    static_assert(!unchanged, "cairn: a step that returns nothing must take the state that it changes by non-const reference");
+    static_assert(!unchanged,
+                  "cairn: a step that returns nothing must take the state that it changes by non-const reference");
     static_assert(!both,
-                  "cairn: a step that returns the next state must take x by value or by const reference; one that changes x must return "
+                  "cairn: a step that returns the next state must take x by value or by const reference; one that "
+                  "changes x must return "
                   "nothing (an error code is not looked at; throw instead)");
-    static_assert(!narrow, "cairn: the step takes its state as a number of a narrower type, which would cut it; take the state's own type");
-    static_assert(!floating, "cairn: the step would get its index as a floating-point number; take `cairn::step_index i`, or leave it out");
-    static_assert(!two_readings,
-                  "cairn: this step can be read as (x, i) and as (x, x1); take the index as `auto i`, or wrap the step in "
-                  "cairn::in_place(...), by_value(...) or out_of_place(...)");
+    static_assert(!narrow,
+                  "cairn: the step takes its state as a number of a narrower type, which would cut it; take the "
+                  "state's own type");
+    static_assert(
+        !floating,
+        "cairn: the step would get its index as a floating-point number; take `cairn::step_index i`, or leave it out");
+    static_assert(
+        !two_readings,
+        "cairn: this step can be read as (x, i) and as (x, x1); take the index as `auto i`, or wrap the step in "
+        "cairn::in_place(...), by_value(...) or out_of_place(...)");
     static_assert(!stops,
-                  "cairn: this step returns bool, to end the loop early; run it with cairn::checkpointed_while, or let it return nothing");
+                  "cairn: this step returns bool, to end the loop early; run it with cairn::checkpointed_while, or let "
+                  "it return nothing");
     static_assert(!moves, "cairn: a state that cannot be copied needs a step in place, `step(x, i)`");
     return shape.wrong == fault::none && !stops && !moves;
   }
@@ -131,73 +166,93 @@ template <class Step, class S, class Plan, bool MayStop = false>
 /// The initial state as it was handed over, with its reference.
 template <class X0>
 [[nodiscard]] consteval bool check_initial() {
-  constexpr bool good =
-      copied_state<std::remove_cvref_t<X0>> || (std::is_lvalue_reference_v<X0> && !std::is_const_v<std::remove_reference_t<X0>>);
+  constexpr bool good = copied_state<std::remove_cvref_t<X0>> ||
+                        (std::is_lvalue_reference_v<X0> && !std::is_const_v<std::remove_reference_t<X0>>);
   static_assert(good,
-                "cairn: a state that cannot be copied is advanced where it stands; hand over a variable, not a temporary or a const "
+                "cairn: a state that cannot be copied is advanced where it stands; hand over a variable, not a "
+                "temporary or a const "
                 "object");
   return good;
 }
 
-/// Everything that is known before the way back. \tparam Bar  what the seed is, or what it makes of the final state, without const and reference
+/// Everything that is known before the way back. \tparam Bar  what the seed is, or what it makes of the final state,
+/// without const and reference
 template <class Adjoint, class S, class Bar>
 [[nodiscard]] consteval bool check_adjoint() {
   if constexpr (std::is_void_v<Bar> || function_like<Bar> || adjoint_like<Bar, S>) {
     constexpr bool nothing = std::is_void_v<Bar>, function = !nothing;
     static_assert(!nothing, "cairn: seed(x) must return the adjoint of the final state");
     static_assert(!function,
-                  "cairn: the seed must be the adjoint of the final state, or `seed(x)` that takes the final state by const reference and "
+                  "cairn: the seed must be the adjoint of the final state, or `seed(x)` that takes the final state by "
+                  "const reference and "
                   "returns it");
     return false;
   } else if constexpr (!copied_state<Bar>) {
     constexpr bool owns = std::is_void_v<Bar>;
     static_assert(owns,
-                  "cairn: the seed must give an adjoint that owns its data and can be copied (not an expression, a view, a pointer or a "
+                  "cairn: the seed must give an adjoint that owns its data and can be copied (not an expression, a "
+                  "view, a pointer or a "
                   "handle)");
     return false;
   } else if constexpr (whole_for<Bar, S>) {
     constexpr bool whole = whole_for<Bar, S>;
     static_assert(!whole,
-                  "cairn: the seed is a whole number, and every adjoint would be cut to one; write 1.0 instead of 1, or let seed(x) return a "
+                  "cairn: the seed is a whole number, and every adjoint would be cut to one; write 1.0 instead of 1, "
+                  "or let seed(x) return a "
                   "floating-point number");
     return false;
   } else {
     constexpr auto shape = shape_of_adjoint<Adjoint, S, Bar>();
     constexpr bool whole = shape.wrong == fault::shape && has_both_ways<Adjoint>;
-    constexpr bool fits = shape.wrong != fault::shape || whole, result = shape.wrong == fault::result, unchanged = shape.wrong == fault::unchanged,
-                   both = shape.wrong == fault::both;
+    constexpr bool fits = shape.wrong != fault::shape || whole, result = shape.wrong == fault::result,
+                   unchanged = shape.wrong == fault::unchanged, both = shape.wrong == fault::both;
     constexpr bool floating = shape.wrong == fault::floating, two_readings = shape.wrong == fault::two_readings,
-                   tape = shape.wrong == fault::tape, refers = shape.wrong == fault::refers, narrow = shape.wrong == fault::narrow;
+                   tape = shape.wrong == fault::tape, refers = shape.wrong == fault::refers,
+                   narrow = shape.wrong == fault::narrow;
     constexpr bool anew = !copied_state<S> && reverses_loop<Adjoint>;
-    constexpr bool second = !copied_state<S> && (shape.form == adjoint_form::with_next || shape.form == adjoint_form::recorded);
-    static_assert(!whole, "cairn: this object has a step and an adjoint and is neither; hand over its members, `loop.step` and `loop.adjoint`, each in its place");
-    static_assert(fits,
-                  "cairn: the adjoint must be `adjoint(x, bar, i)`, `adjoint(x, bar, first, last)`, `adjoint(x, x1, bar, i)` or "
-                  "cairn::recorded{record, reverse}, where x is const& and bar what the seed gives");
+    constexpr bool second =
+        !copied_state<S> && (shape.form == adjoint_form::with_next || shape.form == adjoint_form::recorded);
+    static_assert(!whole,
+                  "cairn: this object has a step and an adjoint and is neither; hand over its members, `loop.step` and "
+                  "`loop.adjoint`, each in its place");
+    static_assert(
+        fits,
+        "cairn: the adjoint must be `adjoint(x, bar, i)`, `adjoint(x, bar, first, last)`, `adjoint(x, x1, bar, i)` or "
+        "cairn::recorded{record, reverse}, where x is const& and bar what the seed gives");
     static_assert(!result,
-                  "cairn: the adjoint must change bar and return nothing, or return the new bar by value, in bar's own type (a lambda says "
+                  "cairn: the adjoint must change bar and return nothing, or return the new bar by value, in bar's own "
+                  "type (a lambda says "
                   "so by `-> Bar`)");
     static_assert(!both,
-                  "cairn: an adjoint that changes bar must return nothing (an error code is not looked at; throw instead); one that "
+                  "cairn: an adjoint that changes bar must return nothing (an error code is not looked at; throw "
+                  "instead); one that "
                   "returns the new bar must take bar by value or by const reference");
     static_assert(!narrow,
-                  "cairn: the adjoint takes the state, a tape or bar as a number of a narrower type, which would cut it; take its own type");
+                  "cairn: the adjoint takes the state, a tape or bar as a number of a narrower type, which would cut "
+                  "it; take its own type");
     static_assert(!unchanged, "cairn: an adjoint that returns nothing must take bar by non-const reference");
     static_assert(!floating,
-                  "cairn: the adjoint would get an index as a floating-point number; take `cairn::step_index i`, or leave it out");
+                  "cairn: the adjoint would get an index as a floating-point number; take `cairn::step_index i`, or "
+                  "leave it out");
     static_assert(!two_readings,
-                  "cairn: this adjoint can be read as (x, bar, first, last) and as (x, x1, bar, i); wrap it in cairn::leaf(...) or "
+                  "cairn: this adjoint can be read as (x, bar, first, last) and as (x, x1, bar, i); wrap it in "
+                  "cairn::leaf(...) or "
                   "cairn::with_next(...)");
     static_assert(!tape,
-                  "cairn: cairn::recorded needs `tape = record(x, i)` that moves x one step on, and `reverse(tape, bar, i)`; i may be "
+                  "cairn: cairn::recorded needs `tape = record(x, i)` that moves x one step on, and `reverse(tape, "
+                  "bar, i)`; i may be "
                   "left out of both");
     static_assert(!refers,
-                  "cairn: the tape that record returns is a pointer, a view or an expression of data that goes on to change; return one that "
+                  "cairn: the tape that record returns is a pointer, a view or an expression of data that goes on to "
+                  "change; return one that "
                   "owns its data, as x.eval() gives it");
     static_assert(!second,
-                  "cairn: there is only one object of a state that cannot be copied, and none for x1 or for recording; use `adjoint(x, "
+                  "cairn: there is only one object of a state that cannot be copied, and none for x1 or for recording; "
+                  "use `adjoint(x, "
                   "bar, i)` or `adjoint(x, bar, first, last)`");
-    static_assert(!anew, "cairn: a nested loop begins anew from a copy of its state, and this state cannot be copied; use one that can, or one loop over all steps");
+    static_assert(!anew,
+                  "cairn: a nested loop begins anew from a copy of its state, and this state cannot be copied; use one "
+                  "that can, or one loop over all steps");
     return shape.wrong == fault::none && !second && !anew;
   }
 }

@@ -11,7 +11,8 @@ namespace cairn::detail {
 
 /// Where two values that should be equal differ first.
 struct first_difference {
-  std::int64_t number = -1;     ///< which floating-point number, in the order of `visit_numbers`; -1 if none differs or it is not known
+  std::int64_t number =
+      -1;  ///< which floating-point number, in the order of `visit_numbers`; -1 if none differs or it is not known
   double first = 0, again = 0;  ///< its values, where it is known
 };
 
@@ -41,7 +42,8 @@ template <class T>
     each(first, [&](bits const& one) { all[k++] = one; });
     k = 0;
     each(again, [&](bits const& one) {
-      if (found.number < 0 && k < all.size() && std::memcmp(all[k].bytes, one.bytes, sizeof one.bytes) != 0) found = {std::int64_t(k), all[k].value, one.value};
+      if (found.number < 0 && k < all.size() && std::memcmp(all[k].bytes, one.bytes, sizeof one.bytes) != 0)
+        found = {std::int64_t(k), all[k].value, one.value};
       ++k;
     });
   }

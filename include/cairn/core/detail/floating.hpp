@@ -1,5 +1,6 @@
 #pragma once
-/// \file floating.hpp  Which types hold floating-point numbers, as far as can be seen: what has an adjoint that whole numbers cannot be.
+/// \file floating.hpp  Which types hold floating-point numbers, as far as can be seen: what has an adjoint that whole
+/// numbers cannot be.
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/sharing.hpp>
@@ -14,14 +15,18 @@ template <class T, class... Seen>
   using seen = types<Seen..., T>;
   if constexpr (std::is_floating_point_v<T>) return true;
   else if constexpr (is_one_of<T, Seen...>) return false;
-  else if constexpr (std::is_array_v<T>) return holds_floating<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
+  else if constexpr (std::is_array_v<T>)
+    return holds_floating<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
   else if constexpr (!std::is_class_v<T>) return false;
-  else if constexpr (requires { typename T::value_type; }) return any_holds_floating(types<typename T::value_type>{}, seen{});
+  else if constexpr (requires { typename T::value_type; })
+    return any_holds_floating(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return any_holds_floating(member_types<T>{}, seen{});
   else return false;
 }
 template <class... T, class... Seen>
-[[nodiscard]] consteval bool any_holds_floating(types<T...>, types<Seen...>) { return (holds_floating<std::remove_cvref_t<T>, Seen...>() || ...); }
+[[nodiscard]] consteval bool any_holds_floating(types<T...>, types<Seen...>) {
+  return (holds_floating<std::remove_cvref_t<T>, Seen...>() || ...);
+}
 
 /// A whole number where an adjoint of `T` is due.
 template <class R, class T>

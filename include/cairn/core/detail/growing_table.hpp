@@ -7,8 +7,8 @@
 
 namespace cairn::detail {
 
-/// Entries that are 0 at first. Begins with so many as asked for; each time it grows it gets a block as long as all that there is, so
-/// that no two copies of it ever stand side by side. Blocks stay for the next `begin` that may grow.
+/// Entries that are 0 at first. Begins with so many as asked for; each time it grows it gets a block as long as all
+/// that there is, so that no two copies of it ever stand side by side. Blocks stay for the next `begin` that may grow.
 class growing_table {
  public:
   growing_table() = default;

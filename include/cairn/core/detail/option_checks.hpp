@@ -6,8 +6,8 @@
 
 namespace cairn::detail {
 
-/// \tparam Options  the last argument   \tparam Asked  says whether the verb was `given` options in any place, and whether its `workspace` has
-///         some, which are `kept` there
+/// \tparam Options  the last argument   \tparam Asked  says whether the verb was `given` options in any place, and
+///        whether its `workspace` has some, which are `kept` there
 template <class State, class Options, class Asked>
 [[nodiscard]] consteval bool check_sweep_options() {
   constexpr bool known = is_options<Options> || std::is_same_v<Options, no_options>;
@@ -15,10 +15,12 @@ template <class State, class Options, class Asked>
   constexpr bool told = !known || !room || !(Asked::given || Asked::kept) || hashable<hashed_part_t<State>>;
   static_assert(known, "cairn: the last argument must be cairn::sweep_options");
   static_assert(room,
-                "cairn: this workspace keeps no hashes; make it for sweeps with options, by `cairn::workspace_for<State>(plan, options)`");
-  static_assert(told,
-                "cairn: the replay check cannot tell the bytes of this state, or of its snapshot, from padding; give it a member "
-                "visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
+                "cairn: this workspace keeps no hashes; make it for sweeps with options, by "
+                "`cairn::workspace_for<State>(plan, options)`");
+  static_assert(
+      told,
+      "cairn: the replay check cannot tell the bytes of this state, or of its snapshot, from padding; give it a member "
+      "visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
   return known && room && told;
 }
 

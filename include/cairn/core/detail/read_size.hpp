@@ -53,7 +53,8 @@ struct size_reading {
   }
   for (int times = 0; times < unit.power; ++times) {
     unsigned carry = 0;
-    for (std::size_t d = count; d-- > 0; carry = digits[d] / 10, digits[d] %= 10) digits[d] = digits[d] * unit.base + carry;
+    for (std::size_t d = count; d-- > 0; carry = digits[d] / 10, digits[d] %= 10)
+      digits[d] = digits[d] * unit.base + carry;
     value = value * unit.base + carry;  // below 2^68 before the first of six, and so below 2^128
   }
   if (value > most) return {size_fault::overflow};
@@ -89,7 +90,8 @@ struct size_reading {
 [[noreturn]] inline void refuse_size(char const* written, std::size_t length, size_reading const& at) {
   text<160> problem, advice;
   auto const quote = [&](auto& into, std::size_t from, std::size_t to) {
-    for (std::size_t k = from; k < to && k < from + 40; ++k) into.put(written[k] >= ' ' && written[k] <= '~' ? written[k] : '?');
+    for (std::size_t k = from; k < to && k < from + 40; ++k)
+      into.put(written[k] >= ' ' && written[k] <= '~' ? written[k] : '?');
     if (to > from + 40) into.add("...");
   };
   problem.put('"');
@@ -98,8 +100,11 @@ struct size_reading {
               : at.fault == size_fault::not_whole ? "\" is not a whole number of bytes"
                                                   : "\" is no size in bytes");
   if (at.fault == size_fault::overflow)
-    throw overflow_error{"cairn::byte_size", problem.c_str(), {}, "the largest size is 18446744073709551615B, a little less than 16EiB"};
-  auto const unit_at = [&](std::size_t k) { return at.fault == size_fault::unit && at.unit + k < at.end ? written[at.unit + k] : '\0'; };
+    throw overflow_error{
+        "cairn::byte_size", problem.c_str(), {}, "the largest size is 18446744073709551615B, a little less than 16EiB"};
+  auto const unit_at = [&](std::size_t k) {
+    return at.fault == size_fault::unit && at.unit + k < at.end ? written[at.unit + k] : '\0';
+  };
   char const first = is_digit(unit_at(1)) ? '\0' : unit_at(0);
   int const power = power_of(first >= 'a' && first <= 'z' ? char(first - 'a' + 'A') : first);
   std::size_t stop = at.unit;
@@ -117,7 +122,8 @@ struct size_reading {
 }
 [[noreturn]] inline void refuse_number(char const* problem, bool too_large) {
   if (too_large)
-    throw overflow_error{"cairn::byte_size", problem, {}, "the largest size is 18446744073709551615B, a little less than 16EiB"};
+    throw overflow_error{
+        "cairn::byte_size", problem, {}, "the largest size is 18446744073709551615B, a little less than 16EiB"};
   throw invalid_size{"cairn::byte_size", problem, {}, "sizes begin at 0"};
 }
 

@@ -16,6 +16,7 @@ concept can_be_returned = std::is_object_v<T> && !std::is_array_v<T> && !std::is
 /// The first of `T` that a function can return.
 template <class... T> struct first_returned { using type = refused; };
 template <class T, class... Rest>
-struct first_returned<T, Rest...> : std::conditional_t<can_be_returned<T>, std::type_identity<T>, first_returned<Rest...>> {};
+struct first_returned<T, Rest...>
+    : std::conditional_t<can_be_returned<T>, std::type_identity<T>, first_returned<Rest...>> {};
 
 }  // namespace cairn::detail

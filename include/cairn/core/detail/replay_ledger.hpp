@@ -1,5 +1,6 @@
 #pragma once
-/// \file replay_ledger.hpp  What the replay check knows of the states of one sweep: hashes by the number of the state. Knows no state and no executor.
+/// \file replay_ledger.hpp  What the replay check knows of the states of one sweep: hashes by the number of the state.
+/// Knows no state and no executor.
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -14,17 +15,18 @@
 
 namespace cairn::detail {
 
-/// Remembers hashes of states as a sweep makes them for the first time, and compares those of states that are made again.
+/// Remembers hashes of states as a sweep makes them for the first time, and compares those of states that are made
+/// again.
 ///
-/// With `checkpoints`, of every run over steps [s, t) it wants to see the state that stands before the last step, t - 1; with leaves, the
-/// state where the last leaf begins. Step t - 1 is reversed before any earlier one, so whoever runs again what lies before it stops exactly
-/// there, and is compared with the run before. In each gap between the states that are kept one hash is all that later runs need: memory is
-/// bounded by the number of places where states are kept. It looks at no action ahead.
-/// With `every_step` it wants every state.
+/// With `checkpoints`, of every run over steps [s, t) it wants to see the state that stands before the last step, t -
+/// 1; with leaves, the state where the last leaf begins. Step t - 1 is reversed before any earlier one, so whoever runs
+/// again what lies before it stops exactly there, and is compared with the run before. In each gap between the states
+/// that are kept one hash is all that later runs need: memory is bounded by the number of places where states are kept.
+/// It looks at no action ahead. With `every_step` it wants every state.
 ///
 /// An executor moves live by `along`, and notes there the hash of each state that it is shown.
-/// `note`, `kept` and `brought_back` answer false where a state differs; `fail` then throws. Allocates in `begin` alone, and there only what
-/// is missing; a loop of unknown length also where its table grows.
+/// `note`, `kept` and `brought_back` answer false where a state differs; `fail` then throws. Allocates in `begin`
+/// alone, and there only what is missing; a loop of unknown length also where its table grows.
 class replay_ledger {
  public:
   /// What must be known before a sweep.
@@ -59,15 +61,16 @@ class replay_ledger {
       begin_table(given.steps);
     }
   }
-  /// For a sweep that goes on where one of the same setup stopped: what is known stays, all of the loop has been run before. A ledger of
-  /// another setup, and one that belongs to other states, begins anew.
+  /// For a sweep that goes on where one of the same setup stopped: what is known stays, all of the loop has been run
+  /// before. A ledger of another setup, and one that belongs to other states, begins anew.
   void begin_again(setup const& given, step_index open, bool same_states) {
-    bool const known = same_states && given.mode == setup_.mode && given.steps == setup_.steps && given.leaf == setup_.leaf &&
-                       given.slots == setup_.slots && given.tapes == setup_.tapes;
+    bool const known = same_states && given.mode == setup_.mode && given.steps == setup_.steps &&
+                       given.leaf == setup_.leaf && given.slots == setup_.slots && given.tapes == setup_.tapes;
     if (!known) begin(given);
     farthest_ = given.steps;
     if (end_.at != open) end_ = {};
-    if (given.mode == replay_check::every_step && std::size_t(open) < hashes_.size()) end_ = {open, hashes_[std::size_t(open)]};
+    if (given.mode == replay_check::every_step && std::size_t(open) < hashes_.size())
+      end_ = {open, hashes_[std::size_t(open)]};
     reversed(open);
   }
   [[nodiscard]] bool on() const noexcept { return setup_.mode != replay_check::off; }
@@ -95,7 +98,8 @@ class replay_ledger {
     return at <= last && last < known ? last : known;
   }
 
-  /// Leads live from state `from` to state `to` by run(at, reach), stretch by stretch, and shows each state that is wanted to look(i).
+  /// Leads live from state `from` to state `to` by run(at, reach), stretch by stretch, and shows each state that is
+  /// wanted to look(i).
   template <class Run, class Look>
   void along(step_index from, step_index to, Run run, Look look) {
     step_index at = from;
@@ -120,7 +124,8 @@ class replay_ledger {
     insert(k, {i, hash});
     return true;
   }
-  /// State i is kept in a place: a slot, or slots + a tape slot. False if it was another one when it was last kept there.
+  /// State i is kept in a place: a slot, or slots + a tape slot. False if it was another one when it was last kept
+  /// there.
   [[nodiscard]] bool kept(slot_index place, step_index i, std::uint64_t hash) {
     if (setup_.mode == replay_check::every_step) return note(i, hash);
     entry& there = kept_[std::size_t(place)];
@@ -139,7 +144,9 @@ class replay_ledger {
   /// State i, made beside the sweep by a run from state `from`. False if it is known to be another one.
   [[nodiscard]] bool matches(step_index from, step_index i, std::uint64_t hash) noexcept {
     agreed_ = from;
-    if (setup_.mode == replay_check::every_step) return std::size_t(i) >= hashes_.size() || hashes_[std::size_t(i)] == 0 || agrees(i, hashes_[std::size_t(i)], hash);
+    if (setup_.mode == replay_check::every_step)
+      return std::size_t(i) >= hashes_.size() || hashes_[std::size_t(i)] == 0 ||
+             agrees(i, hashes_[std::size_t(i)], hash);
     for (std::size_t k = 0; k < remembered_; ++k)
       if (noted_then_[k].at == i) return agrees(i, noted_then_[k].hash, hash);
     return true;
@@ -149,7 +156,9 @@ class replay_ledger {
   /// The hash of state i if it was noted last, else 0.
   [[nodiscard]] std::uint64_t end_at(step_index i) const noexcept { return end_.at == i ? end_.hash : 0; }
   /// State i was run again for an adjoint that takes it as x1. False if it is known to be another one.
-  [[nodiscard]] bool ends(step_index i, std::uint64_t hash) noexcept { return end_at(i) == 0 || agrees(i, end_.hash, hash); }
+  [[nodiscard]] bool ends(step_index i, std::uint64_t hash) noexcept {
+    return end_at(i) == 0 || agrees(i, end_.hash, hash);
+  }
   /// Where the initial state is, as a place.
   [[nodiscard]] slot_index initial_place() const noexcept { return setup_.slots + setup_.tapes; }
   [[nodiscard]] slot_index place_of_tape(slot_index tape) const noexcept { return setup_.slots + tape; }
@@ -170,7 +179,9 @@ class replay_ledger {
   }
 
   /// State i was run again and differs. \throws nondeterminism_error
-  [[noreturn]] void fail(step_index i, first_difference const& where = {}) const { fail(i, setup_.mode == replay_check::every_step ? i - 1 : agreed_, where); }
+  [[noreturn]] void fail(step_index i, first_difference const& where = {}) const {
+    fail(i, setup_.mode == replay_check::every_step ? i - 1 : agreed_, where);
+  }
   /// The same where the first step that can have made the difference is known. \throws nondeterminism_error
   [[noreturn]] static void fail(step_index i, step_index first_step, first_difference const& where = {}) {
     fail("a state that was run again is not what it was at first", {i, first_step, i - 1}, where, advice_to_steps);
@@ -180,9 +191,11 @@ class replay_ledger {
     fail("a state that was brought back is not what was kept", {i, i, i}, where,
          "a copy must own all its data, restore(snapshot) bring back all that save() gives, and a store all bytes");
   }
-  /// The loop inside step i of nested loops was run again for its adjoint and ended in another state. \throws nondeterminism_error
+  /// The loop inside step i of nested loops was run again for its adjoint and ended in another state.
+  /// \throws nondeterminism_error
   [[noreturn]] static void fail_inside(step_index i) {
-    fail("an inner loop that was run again does not end in the outer state behind it", {i + 1, i, i}, {}, advice_to_steps);
+    fail("an inner loop that was run again does not end in the outer state behind it", {i + 1, i, i}, {},
+         advice_to_steps);
   }
 
  private:
@@ -193,7 +206,8 @@ class replay_ledger {
   };
   static_assert(sizeof(entry) == bytes_a_noted_state && sizeof(std::uint64_t) == bytes_a_hash);
   static constexpr char const* advice_to_steps =
-      "put all that the step reads and changes into the state (members, statics, random generators), and write all of x1";
+      "put all that the step reads and changes into the state (members, statics, random generators), and write all of "
+      "x1";
   static constexpr step_index none_reversed = (std::numeric_limits<step_index>::max)();
 
   [[nodiscard]] bool agrees(step_index i, std::uint64_t first, std::uint64_t again) noexcept {
@@ -203,7 +217,9 @@ class replay_ledger {
     return true;
   }
   /// Where the last leaf of a run to state `to` begins.
-  [[nodiscard]] step_index last_leaf(step_index to) const noexcept { return setup_.leaf == 1 ? to - 1 : (to - 1) / setup_.leaf * setup_.leaf; }
+  [[nodiscard]] step_index last_leaf(step_index to) const noexcept {
+    return setup_.leaf == 1 ? to - 1 : (to - 1) / setup_.leaf * setup_.leaf;
+  }
   /// The first entry of state `at` or a later one. Runs end near the last entries: they are looked at first.
   [[nodiscard]] std::size_t not_before(step_index at) const noexcept {
     if (count_ == 0 || noted_[count_ - 1].at < at) return count_;
@@ -223,8 +239,8 @@ class replay_ledger {
     for (std::size_t j = count_++; j > k; --j) noted_[j] = noted_[j - 1];
     noted_[k] = next;
   }
-  /// Keeps the last entry of each gap between states that are kept, or were when their places were last filled: there are fewer gaps than
-  /// entries. A gap begins with an entry that is marked by a complement.
+  /// Keeps the last entry of each gap between states that are kept, or were when their places were last filled: there
+  /// are fewer gaps than entries. A gap begins with an entry that is marked by a complement.
   void sort_out(step_index next) noexcept {
     auto const mark = [this](step_index kept) {
       std::size_t low = 0, high = count_;
@@ -237,7 +253,8 @@ class replay_ledger {
     };
     for (std::size_t place = 0; place < kept_.size(); ++place) {
       bool const tape = place >= std::size_t(setup_.slots) && place < std::size_t(initial_place());
-      if (step_index const at = kept_[place].at; at >= 0) mark(tape ? at - 1 : at);  // what is run again stops before a tape
+      if (step_index const at = kept_[place].at; at >= 0)
+        mark(tape ? at - 1 : at);  // what is run again stops before a tape
     }
     mark(next);
     std::size_t left = 0;
@@ -247,12 +264,15 @@ class replay_ledger {
     }
     count_ = left;
   }
-  [[nodiscard]] static step_index number_of(entry const& noted) noexcept { return noted.at >= 0 ? noted.at : ~noted.at; }
+  [[nodiscard]] static step_index number_of(entry const& noted) noexcept {
+    return noted.at >= 0 ? noted.at : ~noted.at;
+  }
   static void copy(table<entry> const& from, table<entry>& to, std::size_t count) noexcept {
     for (std::size_t k = 0; k < count; ++k) to[k] = from[k];
   }
 
-  [[noreturn]] static void fail(char const* problem, replay_difference found, first_difference const& where, char const* advice) {
+  [[noreturn]] static void fail(char const* problem, replay_difference found, first_difference const& where,
+                                char const* advice) {
     found.number = where.number;
     found.first = where.first;
     found.again = where.again;
@@ -270,7 +290,9 @@ class replay_ledger {
       }
     }
     if (!held)
-      throw out_of_memory{"cairn: replay check", "there is no memory for a hash of every state", {{"steps", steps}, {"bytes", bytes_a_hash * (wide(steps) + 1)}},
+      throw out_of_memory{"cairn: replay check",
+                          "there is no memory for a hash of every state",
+                          {{"steps", steps}, {"bytes", bytes_a_hash * (wide(steps) + 1)}},
                           "use replay_check::checkpoints, which needs no more than the slots say"};
   }
   [[nodiscard]] bool note_in_table(step_index i, std::uint64_t hash) {

@@ -52,13 +52,14 @@ template <bool Itself, class T>
     }(std::make_index_sequence<parts<T>()>{});
   }
   else if constexpr (contiguous<T>) return range_has_same_room<Itself>(from, into);
-  else if constexpr (optional_like<T>) return !into.has_value() || !from.has_value() || room_agrees<Itself>(*from, *into);
+  else if constexpr (optional_like<T>)
+    return !into.has_value() || !from.has_value() || room_agrees<Itself>(*from, *into);
   else return true;
 }
 
-/// Whether `into`, assigned from `from`, takes no memory for that and then holds none beside what a fresh copy of `from` would: each container
-/// in it has room for exactly as many elements. A part that says its bytes itself is compared by these; of one that nothing is known of, its
-/// own assignment decides.
+/// Whether `into`, assigned from `from`, takes no memory for that and then holds none beside what a fresh copy of
+/// `from` would: each container in it has room for exactly as many elements. A part that says its bytes itself is
+/// compared by these; of one that nothing is known of, its own assignment decides.
 template <class T>
 [[nodiscard]] constexpr bool same_room(T const& from, T const& into) { return room_agrees<false>(from, into); }
 /// No container in `x` has room to spare, as far as can be seen.
@@ -67,7 +68,9 @@ template <class T>
 
 template <class T, class... Seen> [[nodiscard]] consteval bool says_bytes();
 template <class... T, class... Seen>
-[[nodiscard]] consteval bool any_says_bytes(types<T...>, types<Seen...>) { return (says_bytes<std::remove_cvref_t<T>, Seen...>() || ...); }
+[[nodiscard]] consteval bool any_says_bytes(types<T...>, types<Seen...>) {
+  return (says_bytes<std::remove_cvref_t<T>, Seen...>() || ...);
+}
 /// Whether `T` or a part of it says its bytes itself, so that nobody sees what they are made of.
 template <class T, class... Seen>
 [[nodiscard]] consteval bool says_bytes() {

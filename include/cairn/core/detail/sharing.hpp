@@ -18,7 +18,8 @@ enum class sharing : std::uint8_t {
   expression,        ///< a map, block or expression of Eigen
   tensor,            ///< of LibTorch
   too_many_members,  ///< an aggregate that cannot be taken apart, so that handles in it would not be found
-  hidden_members,    ///< a union, of which nobody can tell which member to look at, or an aggregate with one, or with bit-fields or packed members
+  hidden_members,    ///< a union, of which nobody can tell which member to look at, or an aggregate with one, or with
+                     ///< bit-fields or packed members
   container,         ///< of parts that traits copy, and not one that they can be copied in one by one
   no_default         ///< copied by traits, but without a default constructor for a new copy
 };
@@ -49,11 +50,20 @@ template <class T> using by_begin = decltype(*std::declval<T&>().begin());
 template <class T>
 [[nodiscard]] consteval bool is_handle() {
   constexpr bool light = std::is_trivially_copyable_v<T>;
-  bool found = requires(T const& x) { x.use_count(); } || requires(T const& x) { x.data_handle(); };  // counted handles; mdspan
-  if constexpr (requires(T& x, T const& c) { x.data(); c.data(); }) found = found || leads_elsewhere<by_data<T>, by_data<T const>>(light);
+  bool found = requires(T const& x) { x.use_count(); }
+  || requires(T const& x) { x.data_handle(); };  // counted handles; mdspan
+  if constexpr (requires(T & x, T const& c) {
+                  x.data();
+                  c.data();
+                })
+    found = found || leads_elsewhere<by_data<T>, by_data<T const>>(light);
   if constexpr (requires(T& x, T const& c) { x.get(); c.get(); })
     found = found || leads_elsewhere<by_get<T>, by_get<T const>>(!std::is_reference_v<by_get<T>>);
-  if constexpr (requires(T& x, T const& c) { *x; *c; }) found = found || leads_elsewhere<by_star<T>, by_star<T const>>(light);
+  if constexpr (requires(T & x, T const& c) {
+                  *x;
+                  *c;
+                })
+    found = found || leads_elsewhere<by_star<T>, by_star<T const>>(light);
   if constexpr (requires(T& x, T const& c) { *x.begin(); *c.begin(); })
     found = found || leads_elsewhere<by_begin<T>, by_begin<T const>>(false);
   return found;
@@ -73,21 +83,29 @@ inline constexpr bool refers<Tuple<T...>> = tuple_like<Tuple<T...>> && (std::is_
 
 /// Holds another container, and shows only an end of it: std::stack, std::queue, std::priority_queue.
 template <class T>
-concept adaptor_like = !range_like<T> && requires { typename T::container_type; typename T::value_type; requires std::is_object_v<typename T::value_type>; };
+concept adaptor_like = !range_like<T> && requires {
+  typename T::container_type;
+  typename T::value_type;
+  requires std::is_object_v<typename T::value_type>;
+};
 
 template <class T, class... Seen> [[nodiscard]] consteval bool copied_by_traits();
 template <class... T, class... Seen>
-[[nodiscard]] consteval bool any_by_traits(types<T...>, types<Seen...>) { return (copied_by_traits<std::remove_cvref_t<T>, Seen...>() || ...); }
+[[nodiscard]] consteval bool any_by_traits(types<T...>, types<Seen...>) {
+  return (copied_by_traits<std::remove_cvref_t<T>, Seen...>() || ...);
+}
 /// Copies of `T`, or of a part of it, are made by `state_traits<...>::copy`, so that `=` will not do.
 template <class T, class... Seen>
 [[nodiscard]] consteval bool copied_by_traits() {
   using seen = types<Seen..., T>;
   if constexpr (is_one_of<T, Seen...>) return false;
   else if constexpr (traited_copy_itself<T>) return true;
-  else if constexpr (std::is_array_v<T>) return copied_by_traits<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
+  else if constexpr (std::is_array_v<T>)
+    return copied_by_traits<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
   else if constexpr (!std::is_class_v<T>) return false;
   else if constexpr (variant_like<T>) return any_by_traits(typename alternatives<T>::type{}, seen{});
-  else if constexpr (range_like<T> || optional_like<T> || adaptor_like<T>) return any_by_traits(types<typename T::value_type>{}, seen{});
+  else if constexpr (range_like<T> || optional_like<T> || adaptor_like<T>)
+    return any_by_traits(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return any_by_traits(member_types<T>{}, seen{});
   else return false;
 }
@@ -95,7 +113,9 @@ template <class T>
 concept traited_copy = copied_by_traits<T>();
 /// The containers whose parts can be copied one by one.
 template <class T>
-concept copied_in_parts = std::is_array_v<T> || tuple_like<T> || optional_like<T> || requires(T& x) { x.resize(x.size()); };
+concept copied_in_parts = std::is_array_v<T> || tuple_like<T> || optional_like<T> || requires(T& x) {
+  x.resize(x.size());
+};
 
 template <class T, class... Seen> [[nodiscard]] consteval sharing why_shared();
 
@@ -112,8 +132,9 @@ template <class U, class T>
 concept part_of = !std::is_same_v<std::remove_cvref_t<U>, T>;
 template <class U, bool Assigned, class... Seen>
 concept copied_well = why_shared<U, Seen...>() == sharing::none && !(Assigned && copied_by_traits<U>());
-/// Makes a part that is copied well. One that is not is found, too, but cannot be made: were it not found, its own first member would be tried
-/// in its place. For clang a conversion is found where it is private, for nvcc where it is deleted, for g++ in both cases.
+/// Makes a part that is copied well. One that is not is found, too, but cannot be made: were it not found, its own
+/// first member would be tried in its place. For clang a conversion is found where it is private, for nvcc where it is
+/// deleted, for g++ in both cases.
 template <class T, bool Assigned, class... Seen>
 struct private_unless {
   private_unless() = default;
@@ -136,7 +157,9 @@ struct deleted_unless {
   operator U() const = delete;
 };
 template <class T, class Part, std::size_t... Place>
-[[nodiscard]] consteval bool made_of(std::index_sequence<Place...>) { return requires { T{(void(Place), Part{})...}; }; }
+[[nodiscard]] consteval bool made_of(std::index_sequence<Place...>) {
+  return requires { T{(void(Place), Part{})...}; };
+}
 /// Every base class and every member of an aggregate is as `Part` wants it.
 template <class T, class Part, std::size_t At = 0>
 [[nodiscard]] consteval bool all_made_of() {
@@ -151,8 +174,12 @@ template <class T, class... Seen>
 [[nodiscard]] consteval sharing why_bases_shared() {
   constexpr bool counted = count_braces<T>() <= most_members || count_initialisers<T>() < most_members;
   if constexpr (!counted) return sharing::too_many_members;
-  else if constexpr (!all_made_of<T, private_unless<T, false, Seen...>>() || !all_made_of<T, deleted_unless<T, false, Seen...>>()) return sharing::handle;
-  else if constexpr (!all_made_of<T, private_unless<T, true, Seen...>>() || !all_made_of<T, deleted_unless<T, true, Seen...>>()) return sharing::container;
+  else if constexpr (!all_made_of<T, private_unless<T, false, Seen...>>() ||
+                     !all_made_of<T, deleted_unless<T, false, Seen...>>())
+    return sharing::handle;
+  else if constexpr (!all_made_of<T, private_unless<T, true, Seen...>>() ||
+                     !all_made_of<T, deleted_unless<T, true, Seen...>>())
+    return sharing::container;
   else return sharing::none;
 }
 /// The same of a type's parts. `Seen...` are the types that it is a part of.
@@ -160,24 +187,29 @@ template <class T, class... Seen>
 [[nodiscard]] consteval sharing why_parts_shared() {
   using seen = types<Seen..., T>;
   if constexpr (std::is_array_v<T>) return why_shared<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
-  else if constexpr (std::is_union_v<T>) return std::is_trivially_copyable_v<T> ? sharing::hidden_members : sharing::none;
+  else if constexpr (std::is_union_v<T>)
+    return std::is_trivially_copyable_v<T> ? sharing::hidden_members : sharing::none;
   else if constexpr (!std::is_class_v<T>) return sharing::none;
   else if constexpr (derived_aggregate<T>()) return why_bases_shared<T, Seen...>();
-  else if constexpr ((adaptor_like<T> || variant_like<T> || range_like<T>) && traited_copy<T> && !copied_in_parts<T>) return sharing::container;
+  else if constexpr ((adaptor_like<T> || variant_like<T> || range_like<T>)&&traited_copy<T> && !copied_in_parts<T>)
+    return sharing::container;
   else if constexpr (variant_like<T>) return worst_of(typename alternatives<T>::type{}, seen{});
   else if constexpr (adaptor_like<T>) return worst_of(types<typename T::container_type>{}, seen{});
   else if constexpr (range_like<T> || optional_like<T>) return worst_of(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return worst_of(member_types<T>{}, seen{});
   else if constexpr (tuple_like<T>) return sharing::too_many_members;
-  else if constexpr (plain_aggregate<T>()) return hides_members<T>() ? sharing::hidden_members : sharing::too_many_members;
+  else if constexpr (plain_aggregate<T>())
+    return hides_members<T>() ? sharing::hidden_members : sharing::too_many_members;
   else return sharing::none;
 }
 /// Whether copies of a `T` share what they refer to, and why. `T` is not const.
 template <class T, class... Seen>
 [[nodiscard]] consteval sharing why_shared() {
   if constexpr (is_one_of<T, Seen...>) return sharing::none;
-  else if constexpr (traited_copy_itself<T>) return std::is_default_constructible_v<T> ? sharing::none : sharing::no_default;
-  else if constexpr (std::is_pointer_v<T>) return std::is_function_v<std::remove_pointer_t<T>> ? sharing::none : sharing::handle;
+  else if constexpr (traited_copy_itself<T>)
+    return std::is_default_constructible_v<T> ? sharing::none : sharing::no_default;
+  else if constexpr (std::is_pointer_v<T>)
+    return std::is_function_v<std::remove_pointer_t<T>> ? sharing::none : sharing::handle;
   else if constexpr (requires(T const& x) { x.unsafeGetTensorImpl(); }) return sharing::tensor;
   else if constexpr (expression<T> || made_of_expression<T>) return sharing::expression;
   else if constexpr (is_handle_of_list<T> || refers<T>) return sharing::handle;
@@ -187,9 +219,11 @@ template <class T, class... Seen>
 
 template <class T>
 concept shallow = why_shared<T>() != sharing::none;
-/// What can be kept by itself: an object that does not look into another one. Counted handles keep alive what they refer to.
+/// What can be kept by itself: an object that does not look into another one. Counted handles keep alive what they
+/// refer to.
 template <class T>
-concept kept_alone = std::is_object_v<T> && !std::is_array_v<T> && !std::is_const_v<T> && why_shared<T>() != sharing::expression &&
-                     !(std::is_trivially_copyable_v<T> && why_shared<T>() == sharing::handle);
+concept kept_alone =
+    std::is_object_v<T> && !std::is_array_v<T> && !std::is_const_v<T> && why_shared<T>() != sharing::expression &&
+    !(std::is_trivially_copyable_v<T> && why_shared<T>() == sharing::handle);
 
 }  // namespace cairn::detail

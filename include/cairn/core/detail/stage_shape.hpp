@@ -71,26 +71,45 @@ template <class... T> struct stage_arguments {};
 
 template <class Stage, class All> inline constexpr bool runs_forward = false;
 template <class Stage, class... A>
-inline constexpr bool runs_forward<Stage, stage_arguments<A...>> = requires(Stage& s) { s.forward(std::declval<A>()...); };
+inline constexpr bool runs_forward<Stage, stage_arguments<A...>> = requires(Stage& s) {
+  s.forward(std::declval<A>()...);
+};
 template <class Stage, class All> inline constexpr bool runs_record = false;
 template <class Stage, class... A>
-inline constexpr bool runs_record<Stage, stage_arguments<A...>> = requires(Stage& s) { s.record(std::declval<A>()...); };
+inline constexpr bool runs_record<Stage, stage_arguments<A...>> = requires(Stage& s) {
+  s.record(std::declval<A>()...);
+};
 template <class Stage, class All> inline constexpr bool runs_backward = false;
 template <class Stage, class... A>
-inline constexpr bool runs_backward<Stage, stage_arguments<A...>> = requires(Stage& s) { s.backward(std::declval<A>()...); };
+inline constexpr bool runs_backward<Stage, stage_arguments<A...>> = requires(Stage& s) {
+  s.backward(std::declval<A>()...);
+};
 
 /// Forward takes a number as one of a narrower type.
 template <class Stage, class X, class... Index>
-concept cuts_state = told_forward<Stage> && std::is_arithmetic_v<X> && runs_forward<Stage, stage_arguments<narrowed<X>, Index...>>;
+concept cuts_state =
+    told_forward<Stage> && std::is_arithmetic_v<X> && runs_forward<Stage, stage_arguments<narrowed<X>, Index...>>;
 
-template <class Stage, class... A> auto forward_result(stage_arguments<A...>) -> decltype(std::declval<Stage&>().forward(std::declval<A>()...));
-template <class Stage, class... A> auto record_result(stage_arguments<A...>) -> decltype(std::declval<Stage&>().record(std::declval<A>()...));
-template <class Stage, class... A> auto backward_result(stage_arguments<A...>) -> decltype(std::declval<Stage&>().backward(std::declval<A>()...));
+template <class Stage, class... A>
+auto forward_result(stage_arguments<A...>) -> decltype(std::declval<Stage&>().forward(std::declval<A>()...));
+template <class Stage, class... A>
+auto record_result(stage_arguments<A...>) -> decltype(std::declval<Stage&>().record(std::declval<A>()...));
+template <class Stage, class... A>
+auto backward_result(stage_arguments<A...>) -> decltype(std::declval<Stage&>().backward(std::declval<A>()...));
 
 template <class Stage, class All, bool Runs = runs_forward<Stage, All>> struct next_state { using type = no_result; };
-template <class Stage, class All> struct next_state<Stage, All, true> { using type = decltype(forward_result<Stage>(All{})); };
-template <class Stage, class All, bool Runs = runs_record<Stage, All>> struct tape_of_stage { using type = typename next_state<Stage, All>::type; };
-template <class Stage, class All> struct tape_of_stage<Stage, All, true> { using type = decltype(record_result<Stage>(All{})); };
+template <class Stage, class All>
+struct next_state<Stage, All, true> {
+  using type = decltype(forward_result<Stage>(All{}));
+};
+template <class Stage, class All, bool Runs = runs_record<Stage, All>>
+struct tape_of_stage {
+  using type = typename next_state<Stage, All>::type;
+};
+template <class Stage, class All>
+struct tape_of_stage<Stage, All, true> {
+  using type = decltype(record_result<Stage>(All{}));
+};
 
 /// `output(tape)` refers to a state Y.
 template <class Stage, class Tape, class Y>
@@ -112,7 +131,8 @@ template <class Stage, class Bar, class Before, class Index> struct backward_rea
 template <class Stage, class Bar, class... Before, class... Index>
 struct backward_read<Stage, Bar, stage_arguments<Before...>, stage_arguments<Index...>> {
   template <class Old> using with = stage_arguments<Before..., Old, Index...>;
-  static constexpr bool by_reference = runs_backward<Stage, with<Bar&>>, by_move = runs_backward<Stage, with<Bar&&>>, fits = by_reference || by_move;
+  static constexpr bool by_reference = runs_backward<Stage, with<Bar&>>, by_move = runs_backward<Stage, with<Bar&&>>,
+                        fits = by_reference || by_move;
 
   template <class Old>
   static consteval auto as(stage_shape found) {
@@ -144,7 +164,8 @@ struct backward_read<Stage, Bar, stage_arguments<Before...>, stage_arguments<Ind
   }
   static consteval auto get(stage_shape found) {
     if constexpr (!by_reference) return as<Bar&&>(found);
-    else if constexpr (by_move && !std::is_void_v<decltype(backward_result<Stage>(with<Bar&>{}))>) return as<Bar&&>(found);
+    else if constexpr (by_move && !std::is_void_v<decltype(backward_result<Stage>(with<Bar&>{}))>)
+      return as<Bar&&>(found);
     else return as<Bar&>(found);
   }
 };
@@ -155,7 +176,8 @@ template <class Stage, class X, class Bar, class... Index>
   using tape = typename tape_of_stage<Stage, all>::type;
   constexpr auto fault = [](stage_fault wrong) { return stage_read<Bar>{{.wrong = wrong}}; };
   if constexpr (!kept_alone<tape>) return fault(stage_fault::tape);
-  else if constexpr (!refers_to_output<Stage, tape, typename next_state<Stage, all>::type>) return fault(stage_fault::output);
+  else if constexpr (!refers_to_output<Stage, tape, typename next_state<Stage, all>::type>)
+    return fault(stage_fault::output);
   else {
     using alone = backward_read<Stage, Bar, stage_arguments<tape&>, stage_arguments<Index...>>;
     using with_state = backward_read<Stage, Bar, stage_arguments<X const&, tape&>, stage_arguments<Index...>>;
@@ -193,7 +215,8 @@ struct stage_reading {
   static constexpr auto read = read_stage<Stage, X, Bar, Index...>();
   static constexpr stage_shape shape = read.shape;
   using next = typename next_state<Stage, stage_arguments<X const&, Index...>>::type;     ///< the state that it gives
-  using tape = typename tape_of_stage<Stage, stage_arguments<X const&, Index...>>::type;  ///< without record: the state that it gives
+  using tape = typename tape_of_stage<Stage, stage_arguments<X const&, Index...>>::type;  ///< without record: the state
+                                                                                          ///< that it gives
   using adjoint = typename decltype(read)::adjoint;                                       ///< of the state before it
 };
 

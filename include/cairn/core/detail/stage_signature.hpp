@@ -13,7 +13,8 @@ struct parameter_ends {
 };
 template <class... A> struct ends_of_list : parameter_ends<void, void> {};
 template <class A> struct ends_of_list<A> : parameter_ends<std::remove_cvref_t<A>, std::remove_cvref_t<A>> {};
-template <class A, class... Rest> struct ends_of_list<A, Rest...> : parameter_ends<std::remove_cvref_t<A>, typename ends_of_list<Rest...>::last> {};
+template <class A, class... Rest>
+struct ends_of_list<A, Rest...> : parameter_ends<std::remove_cvref_t<A>, typename ends_of_list<Rest...>::last> {};
 
 /// Of what `parameters_of` lists.
 template <class List> struct ends_of_parameters : parameter_ends<void, void> {};
@@ -26,13 +27,15 @@ template <class F>
 /// The state that a stage takes; void where it cannot be told.
 template <class Stage>
 [[nodiscard]] consteval auto told_state() {
-  if constexpr (requires { &Stage::forward; }) return std::type_identity<typename decltype(ends_of<decltype(&Stage::forward)>())::first>{};
+  if constexpr (requires { &Stage::forward; })
+    return std::type_identity<typename decltype(ends_of<decltype(&Stage::forward)>())::first>{};
   else return std::type_identity<void>{};
 }
 /// The adjoint that its way back takes; void where it cannot be told.
 template <class Stage>
 [[nodiscard]] consteval auto told_adjoint() {
-  if constexpr (requires { &Stage::backward; }) return std::type_identity<typename decltype(ends_of<decltype(&Stage::backward)>())::last>{};
+  if constexpr (requires { &Stage::backward; })
+    return std::type_identity<typename decltype(ends_of<decltype(&Stage::backward)>())::last>{};
   else return std::type_identity<void>{};
 }
 /// What a seed takes; void where it cannot be told.

@@ -1,5 +1,6 @@
 #pragma once
-/// \file state_hash.hpp  64 bits that stand for the bytes of a state: how a sweep tells whether a state that is run again is the same.
+/// \file state_hash.hpp  64 bits that stand for the bytes of a state: how a sweep tells whether a state that is run
+/// again is the same.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -10,9 +11,9 @@
 
 namespace cairn::detail {
 
-/// Takes runs of bytes and their sizes, and answers 64 bits. One that differs in a single word of 8 bytes always has another hash; two that
-/// differ otherwise have the same one with probability 2^-64. Good within one process; no defence against runs that are made to collide.
-/// Cost: three instructions for 8 bytes of a long run.
+/// Takes runs of bytes and their sizes, and answers 64 bits. One that differs in a single word of 8 bytes always has
+/// another hash; two that differ otherwise have the same one with probability 2^-64. Good within one process; no
+/// defence against runs that are made to collide. Cost: three instructions for 8 bytes of a long run.
 class state_hash {
  public:
   /// One run; a visitor of `visit_buffers`.
@@ -36,8 +37,8 @@ class state_hash {
   static constexpr std::size_t word = 8, lanes = 4, block = word * lanes;
   static constexpr std::uint64_t factor = 0x9e3779b97f4a7c15;
 
-  /// For a fixed sum each word gives another one, and the other way round. The rotation carries the sign bit of a number to where the product
-  /// spreads it: without it two changed signs would cancel.
+  /// For a fixed sum each word gives another one, and the other way round. The rotation carries the sign bit of a
+  /// number to where the product spreads it: without it two changed signs would cancel.
   static void mix(std::uint64_t& sum, std::uint64_t next) noexcept {
     sum ^= next;
     sum = (sum << 29 | sum >> 35) * factor;
@@ -68,20 +69,25 @@ class state_hash {
 
 template <class T, class... Seen> [[nodiscard]] consteval bool visits_values_only();
 template <class... T, class... Seen>
-[[nodiscard]] consteval bool all_visit_values_only(types<T...>, types<Seen...>) { return (visits_values_only<T, Seen...>() && ...); }
-/// Whether `visit_buffers` hands out no byte that is padding. Of a class that is one run to it nobody can tell where its padding lies,
-/// so it must be known to have none.
+[[nodiscard]] consteval bool all_visit_values_only(types<T...>, types<Seen...>) {
+  return (visits_values_only<T, Seen...>() && ...);
+}
+/// Whether `visit_buffers` hands out no byte that is padding. Of a class that is one run to it nobody can tell where
+/// its padding lies, so it must be known to have none.
 template <class T, class... Seen>
 [[nodiscard]] consteval bool visits_values_only() {
   using seen = types<Seen..., T>;
-  if constexpr (is_one_of<T, Seen...> || traited_buffers<T> || member_buffers<T> || number<T> || is_bit_vector<T> || is_dense<T>()) return true;
+  if constexpr (is_one_of<T, Seen...> || traited_buffers<T> || member_buffers<T> || number<T> || is_bit_vector<T> ||
+                is_dense<T>())
+    return true;
   else if constexpr (device_range<T>) {  // one run, whatever its elements are
     using element = typename T::value_type;
     return is_dense<element>() || complex_like<element> || std::has_unique_object_representations_v<element>;
   }
   else if constexpr (std::is_array_v<T>) return visits_values_only<std::remove_all_extents_t<T>, Seen...>();
   else if constexpr (complex_like<T>) return visits_values_only<typename T::value_type>();
-  else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>) return all_visit_values_only(types<typename T::value_type>{}, seen{});
+  else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>)
+    return all_visit_values_only(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return all_visit_values_only(member_types<T>{}, seen{});
   else return std::has_unique_object_representations_v<T>;
 }
@@ -103,7 +109,9 @@ template <class T>
 template <class State, bool = copied_state<State>>
 struct hashed_part { using type = State; };
 template <class State>
-struct hashed_part<State, false> { using type = std::remove_cvref_t<decltype(save_state(std::declval<State const&>()))>; };
+struct hashed_part<State, false> {
+  using type = std::remove_cvref_t<decltype(save_state(std::declval<State const&>()))>;
+};
 template <class State> using hashed_part_t = typename hashed_part<State>::type;
 template <class State>
 [[nodiscard]] std::uint64_t hash_of_state(State const& x) {

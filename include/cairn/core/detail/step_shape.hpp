@@ -107,7 +107,8 @@ template <class F, class S, class... Index>
   else if constexpr (indexed && floating_index<F, S const&, S&>) return no_step(fault::floating);
   else if constexpr (narrows<F, S, arguments<>, S&, Index...>) return no_step(fault::narrow);
   else if constexpr (!calls_void<F, S const&, S&, Index...>) return no_step(fault::both);
-  else if constexpr (only_reads<F, void, S, arguments<S const&>, Index...> && !forwards<F, S, arguments<S const&>, Index...>)
+  else if constexpr (only_reads<F, void, S, arguments<S const&>, Index...> &&
+                     !forwards<F, S, arguments<S const&>, Index...>)
     return no_step(fault::unchanged);
   else return {step_form::out_of_place, indexed, false, fault::none};
 }
@@ -120,8 +121,8 @@ template <class F>
 }
 
 enum class second_parameter : std::uint8_t { plain, next_state, anything };
-/// `[](auto const& x, auto&& y)` can only mean y for the next state, `[](auto& x, auto&& y)` may mean anything; both accept an index, and
-/// on a scalar state they would pass for (x, i), silently. Selective function objects are plain.
+/// `[](auto const& x, auto&& y)` can only mean y for the next state, `[](auto& x, auto&& y)` may mean anything; both
+/// accept an index, and on a scalar state they would pass for (x, i), silently. Selective function objects are plain.
 template <class F, class S>
 [[nodiscard]] consteval second_parameter second_of() {
   using enum second_parameter;
@@ -130,9 +131,11 @@ template <class F, class S>
     constexpr auto who = winner<rival<F, S&, step_index const&>, S&, step_index>();
     if constexpr (who == contest::rival) return plain;
     else if constexpr (who == contest::function) {  // without a const call operator: a mutable lambda
-      if constexpr (winner<const_rival<F, S&, step_index const&> const, S&, step_index>() == contest::rival) return anything;
+      if constexpr (winner<const_rival<F, S&, step_index const&> const, S&, step_index>() == contest::rival)
+        return anything;
       else return selective<F>() ? plain : anything;
-    } else if constexpr (winner<rival<F, S&&, step_index const&>, S, step_index>() == contest::rival) return anything;  // `auto& x`
+    } else if constexpr (winner<rival<F, S&&, step_index const&>, S, step_index>() == contest::rival)
+      return anything;  // `auto& x`
     else if constexpr (!forwards<F, S, arguments<>, step_index>) return next_state;
     else return selective<F>() ? plain : anything;
   }

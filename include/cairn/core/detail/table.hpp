@@ -6,8 +6,8 @@
 
 namespace cairn::detail {
 
-/// Holds `size()` values; asks for exactly that much memory, so that plans can count it, and keeps it when a smaller or equal
-/// size is assigned, so that a warm sweep allocates nothing. Usable in constant expressions.
+/// Holds `size()` values; asks for exactly that much memory, so that plans can count it, and keeps it when a smaller or
+/// equal size is assigned, so that a warm sweep allocates nothing. Usable in constant expressions.
 template <class T>
 class table {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
@@ -15,12 +15,16 @@ class table {
  public:
   constexpr table() = default;
   /// `size` value-initialised elements.
-  constexpr explicit table(std::size_t size) : data_{size > 0 ? new T[size]{} : nullptr}, size_{size}, capacity_{size} {}
-  constexpr table(table const& other) : data_{other.size_ > 0 ? new T[other.size_] : nullptr}, size_{other.size_}, capacity_{other.size_} {
+  constexpr explicit table(std::size_t size)
+      : data_{size > 0 ? new T[size]{} : nullptr}, size_{size}, capacity_{size} {}
+  constexpr table(table const& other)
+      : data_{other.size_ > 0 ? new T[other.size_] : nullptr}, size_{other.size_}, capacity_{other.size_} {
     copy(other);
   }
   constexpr table(table&& other) noexcept
-      : data_{std::exchange(other.data_, nullptr)}, size_{std::exchange(other.size_, 0)}, capacity_{std::exchange(other.capacity_, 0)} {}
+      : data_{std::exchange(other.data_, nullptr)},
+        size_{std::exchange(other.size_, 0)},
+        capacity_{std::exchange(other.capacity_, 0)} {}
   constexpr table& operator=(table const& other) {
     if (this == &other) return *this;
     if (other.size_ > capacity_) allocate(other.size_);

@@ -6,7 +6,8 @@
 namespace cairn::detail {
 
 /// Up to `Capacity` characters, always terminated; what does not fit is cut and ends in "...".
-/// Nothing is inlined: every program holds the constructor of errors, and nine copies of these loops in it are a third of what it takes to compile.
+/// Nothing is inlined: every program holds the constructor of errors, and nine copies of these loops in it are a third
+/// of what it takes to compile.
 template <std::size_t Capacity>
 class text {
  public:

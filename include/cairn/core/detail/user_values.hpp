@@ -1,7 +1,9 @@
 #pragma once
-/// \file user_values.hpp  How values of the user's become objects of ours, and how ours are lent to the user's functions: the one rule of every copy.
-/// A value that is given away, a non-const rvalue, is moved. Every other one is copied as `copy_state` copies it, so that the constructor of a
-/// type that `state_traits` copies, which may share, is never asked. What a function returns by value is taken as its own.
+/// \file user_values.hpp  How values of the user's become objects of ours, and how ours are lent to the user's
+/// functions: the one rule of every copy.
+/// A value that is given away, a non-const rvalue, is moved. Every other one is copied as `copy_state` copies it, so
+/// that the constructor of a type that `state_traits` copies, which may share, is never asked. What a function returns
+/// by value is taken as its own.
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -37,8 +39,8 @@ template <class Make>
   if constexpr (std::is_reference_v<decltype(make())>) return taken<decltype(make())>(make());
   else return make();
 }
-/// The same of functions that hand out what there is, as seeds do that return the state: of a type that `state_traits` copies, `return x` has
-/// asked the constructor.
+/// The same of functions that hand out what there is, as seeds do that return the state: of a type that `state_traits`
+/// copies, `return x` has asked the constructor.
 template <class Make>
 [[nodiscard]] constexpr auto taken_out_by(Make&& make) -> std::remove_cvref_t<decltype(make())> {
   using T = std::remove_cvref_t<decltype(make())>;
@@ -48,7 +50,8 @@ template <class Make>
 
 /// An argument of type A is a const object of ours that only `state_traits` copies.
 template <class A>
-concept lent = std::is_lvalue_reference_v<A> && std::is_const_v<std::remove_reference_t<A>> && traited_copy<std::remove_cvref_t<A>>;
+concept lent = std::is_lvalue_reference_v<A> && std::is_const_v<std::remove_reference_t<A>> &&
+    traited_copy<std::remove_cvref_t<A>>;
 /// x itself, or for a parameter that is no reference a copy by the rule above, and not one by the constructor.
 template <bool ByValue, class A>
 [[nodiscard]] constexpr decltype(auto) lend(A&& x) {
@@ -63,7 +66,8 @@ constexpr decltype(auto) call_lending_each(std::index_sequence<Place...>, F& f, 
 template <class F, class... A>
 constexpr decltype(auto) call_lending(F& f, A&&... args) {
   if constexpr (!(lent<A&&> || ...)) return f(std::forward<A>(args)...);
-  else return call_lending_each<typename untagged<F>::type>(std::index_sequence_for<A...>{}, f, std::forward<A>(args)...);
+  else
+    return call_lending_each<typename untagged<F>::type>(std::index_sequence_for<A...>{}, f, std::forward<A>(args)...);
 }
 
 }  // namespace cairn::detail

@@ -4,8 +4,8 @@
 
 namespace cairn::detail {
 
-/// A cursor for as long as somebody walks it. A small plain value is walked as a local object, which the compiler keeps in registers, and goes
-/// home however the walk ends.
+/// A cursor for as long as somebody walks it. A small plain value is walked as a local object, which the compiler keeps
+/// in registers, and goes home however the walk ends.
 template <class Cursor, bool = std::is_trivially_copyable_v<Cursor> && sizeof(Cursor) <= 128>
 struct walked_cursor {
   Cursor& now;

@@ -13,14 +13,15 @@
 
 namespace cairn {
 
-/// What an engine does when it is told to, over stages [first, last). Each forward run begins at a state that the engine has: that of the run
-/// before it, or the first state of an earlier run. It keeps the first state of each run until `run_backward` has been over that stage.
-/// Every run whose tapes are wanted is followed at once by `run_backward` of the same stages; before the first of these the engine makes the
-/// adjoint of the last state.
+/// What an engine does when it is told to, over stages [first, last). Each forward run begins at a state that the
+/// engine has: that of the run before it, or the first state of an earlier run. It keeps the first state of each run
+/// until `run_backward` has been over that stage. Every run whose tapes are wanted is followed at once by
+/// `run_backward` of the same stages; before the first of these the engine makes the adjoint of the last state.
 struct execution_callbacks {
   std::function<void(step_index first, step_index last)> run_forward;   ///< runs the stages
   std::function<void(step_index first, step_index last)> run_backward;  ///< runs their adjoints, the last stage first
-  std::function<void(step_index first, step_index last)> run_recorded = {};  ///< runs the stages and keeps their tapes; where empty, `run_forward` is called
+  std::function<void(step_index first, step_index last)> run_recorded =
+      {};  ///< runs the stages and keeps their tapes; where empty, `run_forward` is called
 };
 
 /// Where a sweep over blocks failed.
@@ -30,10 +31,11 @@ struct block_failure {
   std::uint64_t returned = 0;  ///< callbacks that had come back before
 };
 
-/// Runs a chain or a loop forward and backward by callbacks into the user's own engine, in the order of a block plan, which it makes, keeps and makes
-/// anew when the chain is another one. Where no plan can be made, everything is run forward once and backward once, as one block, and a
-/// notice says why. Exceptions of the callbacks pass through; `failure()` says where, and the executor can be used again.
-/// It is no sweep of `run/`: states, adjoints and the turn are the engine's, and it holds none of them.
+/// Runs a chain or a loop forward and backward by callbacks into the user's own engine, in the order of a block plan,
+/// which it makes, keeps and makes anew when the chain is another one. Where no plan can be made, everything is run
+/// forward once and backward once, as one block, and a notice says why. Exceptions of the callbacks pass through;
+/// `failure()` says where, and the executor can be used again. It is no sweep of `run/`: states, adjoints and the turn
+/// are the engine's, and it holds none of them.
 class block_executor {
  public:
   block_executor() = default;
@@ -44,17 +46,27 @@ class block_executor {
 
   /// Plans a loop of which only the number of stages is known, also where it is the same as before.
   /// \throws as `plan_blocks`; then nothing has changed
-  block_plan const& configure(step_index stages, block_options options = {}) { return replan(stages, std::move(options)); }
+  block_plan const& configure(step_index stages, block_options options = {}) {
+    return replan(stages, std::move(options));
+  }
   /// Plans a chain, also where it is the same as before.
   /// \throws as `plan_blocks`, but where no plan can be made only without `plain_fallback`; then nothing has changed
-  block_plan const& configure(chain work, block_options options = {}) { return replan(std::move(work), std::move(options)); }
-  /// The plan of a loop: the one there is if it was made for as many stages, else a new one by the options last given.   \throws as `configure`
+  block_plan const& configure(chain work, block_options options = {}) {
+    return replan(std::move(work), std::move(options));
+  }
+  /// The plan of a loop: the one there is if it was made for as many stages, else a new one by the options last given.
+  /// \throws as `configure`
   block_plan const& plan_for(step_index stages) { return is_for(stages) ? plan_ : replan(stages, options_); }
-  /// The plan of a chain: the one there is if it was made for an equal chain, else a new one by the options last given.   \throws as `configure`
+  /// The plan of a chain: the one there is if it was made for an equal chain, else a new one by the options last given.
+  /// \throws as `configure`
   block_plan const& plan_for(chain const& work) { return is_for(work) ? plan_ : replan(work, options_); }
   /// The plan there is.   \throws invalid_call   where there is none
   [[nodiscard]] block_plan const& plan() const {
-    if (!planned_) throw invalid_call{"cairn::block_executor", "nothing is planned", {}, "call configure with a chain or a number of stages, or hand it to backward"};
+    if (!planned_)
+      throw invalid_call{"cairn::block_executor",
+                         "nothing is planned",
+                         {},
+                         "call configure with a chain or a number of stages, or hand it to backward"};
     return plan_;
   }
   /// Forgets the plan; options and workload stay, and the next `backward` plans anew.
@@ -64,7 +76,8 @@ class block_executor {
   }
 
   /// Forward and backward over what was configured.
-  /// \throws invalid_call   before anything runs, where nothing was configured or a callback is missing   \throws whatever a callback throws
+  /// \throws invalid_call   before anything runs, where nothing was configured or a callback is missing
+  ///        \throws whatever a callback throws
   void backward(execution_callbacks const& callbacks) {
     check_idle();
     if (!planned_ && std::holds_alternative<chain>(work_)) replan(std::get<chain>(work_), options_);
@@ -94,14 +107,18 @@ class block_executor {
   using workload = std::variant<std::monostate, step_index, chain>;
 
   void check_idle() const {
-    if (running_) throw reentrancy_error{who, "this executor is in the middle of a sweep", {}, "give each nested sweep an executor of its own"};
+    if (running_)
+      throw reentrancy_error{
+          who, "this executor is in the middle of a sweep", {}, "give each nested sweep an executor of its own"};
   }
   template <class Work>
   [[nodiscard]] bool is_for(Work const& work) const {
     auto const* const planned_for = std::get_if<Work>(&work_);
     return planned_ && planned_for != nullptr && *planned_for == work;
   }
-  [[nodiscard]] static block_plan plan_of(step_index stages, block_options const& options, std::string&) { return detail::plan_blocks(stages, options, who); }
+  [[nodiscard]] static block_plan plan_of(step_index stages, block_options const& options, std::string&) {
+    return detail::plan_blocks(stages, options, who);
+  }
   [[nodiscard]] static block_plan plan_of(chain const& work, block_options const& options, std::string& notice) {
     detail::chain_model const model{work, who};
     bool asking = false;
@@ -149,7 +166,9 @@ class block_executor {
     auto cursor = plan.walk();
     std::uint64_t returned = 0;
     for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next(), ++returned) {
-      auto const& run = a.kind == action_kind::advance ? callbacks.run_forward : a.kind == action_kind::record ? recorded : callbacks.run_backward;
+      auto const& run = a.kind == action_kind::advance  ? callbacks.run_forward
+                        : a.kind == action_kind::record ? recorded
+                                                        : callbacks.run_backward;
       try {
         run(a.from, a.to);
       } catch (...) {

@@ -1,5 +1,6 @@
 #pragma once
-/// \file block_plan.hpp  A chain or loop cut into blocks that follow each other, and the order in which they are run and reversed.
+/// \file block_plan.hpp  A chain or loop cut into blocks that follow each other, and the order in which they are run
+/// and reversed.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -57,12 +58,14 @@ struct block_meta {
   step_index largest = 0;      ///< stages of the largest block: the most tapes at once
   step_index kept_states = 0;  ///< the most first states of blocks kept at once, without state 0
   wide extra_runs = 0;         ///< stages run again
-  std::optional<std::int64_t> peak_bytes;     ///< predicted, by `replay`, state 0 not counted; nothing where sizes are not known
+  std::optional<std::int64_t>
+      peak_bytes;  ///< predicted, by `replay`, state 0 not counted; nothing where sizes are not known
   std::optional<std::int64_t> extra_forward;  ///< time of the stages run again; nothing where times are not known
 };
 
-/// The actions of block plans, over stages [first, last). States stand as the engine keeps them; the tapes of one block live at a time,
-/// in tape slot 0. There is no turn: the engine makes the adjoint of the last state before the first `reverse`.
+/// The actions of block plans, over stages [first, last). States stand as the engine keeps them; the tapes of one block
+/// live at a time, in tape slot 0. There is no turn: the engine makes the adjoint of the last state before the first
+/// `reverse`.
 namespace block_actions {
 
 /// Run the stages without keeping tapes; the first state stays.
@@ -103,10 +106,11 @@ namespace detail {
 class block_cursor;
 namespace detail { struct block_notes; }
 
-/// Contiguous half-open blocks over stages 0..n-1. The forward sweep keeps the first state of each; on the way back each block but the last is
-/// run again, now with its tapes, and reversed (Chen, Xu, Zhang, Guestrin 2016). With `levels` > 1, blocks are gathered in groups of about
-/// count^(1/levels), these in groups of groups, and so on: the first states inside a group are kept only while that group is reversed.
-/// Equal blocks take no memory, whatever their number.
+/// Contiguous half-open blocks over stages 0..n-1. The forward sweep keeps the first state of each; on the way back
+/// each block but the last is run again, now with its tapes, and reversed (Chen, Xu, Zhang, Guestrin 2016). With
+/// `levels` > 1, blocks are gathered in groups of about count^(1/levels), these in groups of groups, and so on: the
+/// first states inside a group are kept only while that group is reversed. Equal blocks take no memory, whatever their
+/// number.
 class block_plan {
  public:
   /// No blocks, of no stages.
@@ -129,11 +133,21 @@ class block_plan {
   [[nodiscard]] static block_plan equal(step_index stages, step_index size, int levels = 1) {
     constexpr char const* who = "cairn::block_plan::equal";
     check_stages(stages, who);
-    if (size < 1) throw invalid_plan{who, "a block has at least 1 stage", {{"block_size", size}}, "leave it out for blocks of about sqrt(n) stages"};
+    if (size < 1)
+      throw invalid_plan{who,
+                         "a block has at least 1 stage",
+                         {{"block_size", size}},
+                         "leave it out for blocks of about sqrt(n) stages"};
     if (levels < 0 || levels > 62)
-      throw invalid_plan{who, "blocks have 0 to 62 levels", {{"levels", levels}}, "1 keeps the first states of all blocks, more keep fewer"};
+      throw invalid_plan{who,
+                         "blocks have 0 to 62 levels",
+                         {{"levels", levels}},
+                         "1 keeps the first states of all blocks, more keep fewer"};
     if (levels == 0 && size < stages)
-      throw invalid_plan{who, "no level, but more than one block", {{"stages", stages}, {"block_size", size}}, "give 1 level or more, or no block size"};
+      throw invalid_plan{who,
+                         "no level, but more than one block",
+                         {{"stages", stages}, {"block_size", size}},
+                         "give 1 level or more, or no block size"};
     return of(detail::equal_blocks(stages, size), levels);
   }
   /// `count` blocks that differ by one stage at most, the short ones first.
@@ -142,7 +156,10 @@ class block_plan {
     constexpr char const* who = "cairn::block_plan::balanced";
     check_stages(stages, who);
     if (stages > 0 && (count < 1 || count > stages))
-      throw invalid_plan{who, "there is no such number of blocks", {{"stages", stages}, {"blocks", count}}, "give 1 to as many as there are stages"};
+      throw invalid_plan{who,
+                         "there is no such number of blocks",
+                         {{"stages", stages}, {"blocks", count}},
+                         "give 1 to as many as there are stages"};
     return of(detail::balanced_blocks(stages, stages > 0 ? count : 1), 1);
   }
 
@@ -155,7 +172,9 @@ class block_plan {
   [[nodiscard]] stage_range operator[](step_index j) const noexcept { return {start(j), start(j + 1)}; }
   /// The first state of block j; n where j is size().   \pre 0 <= j <= size(), and there is a block
   [[nodiscard]] step_index start(step_index j) const noexcept {
-    std::size_t const k = (std::min)(meta_.sizes.size() - 1, std::size_t(std::upper_bound(before_.begin() + 1, before_.end(), j) - before_.begin() - 1));
+    std::size_t const k =
+        (std::min)(meta_.sizes.size() - 1,
+                   std::size_t(std::upper_bound(before_.begin() + 1, before_.end(), j) - before_.begin() - 1));
     return meta_.sizes[k].first + (j - before_[k]) * meta_.sizes[k].size;
   }
   /// Blocks of one group of the next level; those of a plan of one level are one group.
@@ -174,7 +193,8 @@ class block_plan {
     block_plan plan;
     if (layout.steps > 0) {
       plan.add({0, layout.front, layout.front_length});
-      if (layout.count > layout.front) plan.add({layout.start(layout.front), layout.count - layout.front, layout.back_length});
+      if (layout.count > layout.front)
+        plan.add({layout.start(layout.front), layout.count - layout.front, layout.back_length});
     }
     plan.finish(levels);
     return plan;
@@ -201,7 +221,9 @@ class block_plan {
     meta_.extra_runs = extra_runs();
   }
   /// One group of a level is `group` blocks; of the next, `fan_out_` such groups, or all blocks.
-  [[nodiscard]] step_index next_group(step_index group) const noexcept { return group > size() / fan_out_ ? size() : group * fan_out_; }
+  [[nodiscard]] step_index next_group(step_index group) const noexcept {
+    return group > size() / fan_out_ ? size() : group * fan_out_;
+  }
   /// A stage is run without its tape once in each level where its group is not the last child of the group around it.
   [[nodiscard]] wide extra_runs() const noexcept {
     wide sum = 0;
@@ -223,7 +245,9 @@ class block_plan {
     return sum;
   }
   /// Blocks in the last of the groups that `blocks` are made of.
-  [[nodiscard]] static step_index last_child(step_index blocks, step_index group) noexcept { return (blocks - 1) % group + 1; }
+  [[nodiscard]] static step_index last_child(step_index blocks, step_index group) noexcept {
+    return (blocks - 1) % group + 1;
+  }
   /// Down the way to the last block, and at each level down the one beside it, whose groups are all full.
   [[nodiscard]] step_index kept_states() const noexcept {
     std::vector<step_index> groups;
@@ -274,7 +298,8 @@ class block_cursor {
 
  private:
   friend class block_plan;
-  explicit block_cursor(block_plan const& plan) noexcept : plan_{plan.size() > 0 ? &plan : nullptr}, open_{plan.size() - 1} {}
+  explicit block_cursor(block_plan const& plan) noexcept
+      : plan_{plan.size() > 0 ? &plan : nullptr}, open_{plan.size() - 1} {}
   [[nodiscard]] step_index fan_out() const noexcept { return plan_->fan_out(); }
   /// On to the block in front, from the largest group that ends there: its first state is the one that is kept.
   void close() noexcept {

@@ -19,7 +19,8 @@
 
 namespace cairn {
 
-/// A planner of the user's: `plan(work)` or `plan(work, budget)`, which answers a `block_plan`. It may throw; what it answers is checked.
+/// A planner of the user's: `plan(work)` or `plan(work, budget)`, which answers a `block_plan`. It may throw; what it
+/// answers is checked.
 class block_planner {
  public:
   /// The budget that a planner gets where none was given.
@@ -34,9 +35,11 @@ class block_planner {
     constexpr bool takes_budget = std::is_invocable_r_v<block_plan, Planner&, chain const&, std::int64_t>;
     constexpr bool takes_chain = std::is_invocable_r_v<block_plan, Planner&, chain const&>;
     static_assert(takes_budget || takes_chain,
-                  "cairn: a planner of blocks must be `plan(work)` or `plan(work, budget)`, with chain const& work, and return a block_plan");
+                  "cairn: a planner of blocks must be `plan(work)` or `plan(work, budget)`, with chain const& work, "
+                  "and return a block_plan");
     if constexpr (takes_budget) plan_ = std::move(plan);
-    else if constexpr (takes_chain) plan_ = [plan = std::move(plan)](chain const& work, std::int64_t) mutable -> block_plan { return plan(work); };
+    else if constexpr (takes_chain)
+      plan_ = [plan = std::move(plan)](chain const& work, std::int64_t) mutable -> block_plan { return plan(work); };
   }
   [[nodiscard]] explicit operator bool() const noexcept { return bool(plan_); }  ///< whether there is one
   /// Its blocks, unchecked.   \pre there is one
@@ -50,10 +53,13 @@ class block_planner {
 struct block_options {
   step_index block_size = 0;  ///< stages of a block; where 0, ceil(n^(1/(levels+1))), or chosen for the budget
   int levels = 1;             ///< 0 to 62: how often a stage may be run forward again; 0 stores everything
-  bool balanced = false;      ///< blocks that differ by one stage at most, instead of a last one that is as long as is left; for one level
-  std::optional<std::int64_t> budget = {};  ///< bytes that must do, state 0 not counted; alone it cuts blocks for the fewest runs within it
+  bool balanced = false;      ///< blocks that differ by one stage at most, instead of a last one that is as long as is
+                              ///< left; for one level
+  std::optional<std::int64_t> budget =
+      {};  ///< bytes that must do, state 0 not counted; alone it cuts blocks for the fewest runs within it
   block_planner planner = {};  ///< instead of all this but the budget
-  bool plain_fallback = true;  ///< of `block_executor`: where no plan can be made, run everything once and say so, instead of throwing
+  bool plain_fallback =
+      true;  ///< of `block_executor`: where no plan can be made, run everything once and say so, instead of throwing
   std::function<void(char const*)> notice = {};  ///< of `block_executor`: told why there is no plan
 };
 
@@ -61,15 +67,19 @@ namespace detail {
 
 inline void check_block_options(block_options const& options, char const* who) {
   if (options.planner && (options.block_size != 0 || options.balanced || options.levels != 1))
-    throw invalid_plan{who, "a planner is given, and a shape of the blocks too", {{"block_size", options.block_size}, {"levels", options.levels}},
+    throw invalid_plan{who,
+                       "a planner is given, and a shape of the blocks too",
+                       {{"block_size", options.block_size}, {"levels", options.levels}},
                        "give a planner, or block_size, levels and balanced"};
   if (options.balanced && options.levels != 1)
-    throw invalid_plan{who, "balanced blocks have one level", {{"levels", options.levels}}, "leave balanced out for more levels"};
+    throw invalid_plan{
+        who, "balanced blocks have one level", {{"levels", options.levels}}, "leave balanced out for more levels"};
 }
 [[nodiscard]] inline block_plan shaped_blocks(step_index stages, block_options const& options) {
   step_index const root = options.levels < 1 ? stages : ceil_root(stages, (std::min)(options.levels, 62) + 1);
   step_index const size = options.block_size != 0 ? options.block_size : std::max<step_index>(root, 1);
-  auto plan = options.balanced && size > 0 && stages > 0 ? block_plan::balanced(stages, (stages - 1) / size + 1) : block_plan::equal(stages, size, options.levels);
+  auto plan = options.balanced && size > 0 && stages > 0 ? block_plan::balanced(stages, (stages - 1) / size + 1)
+                                                         : block_plan::equal(stages, size, options.levels);
   block_notes::of(plan).by = options.block_size != 0 ? block_method::block_size : block_method::square_root;
   return plan;
 }
@@ -90,16 +100,23 @@ inline void weigh_blocks(block_plan& plan, chain_model const& work, char const* 
   check_block_options(options, who);
   if (stages < 0) throw invalid_plan{who, "the number of stages is negative", {{"stages", stages}}, "give 0 or more"};
   if (options.budget || options.planner)
-    throw invalid_plan{who, "a budget or a planner is given, but no sizes", {{"stages", stages}}, "give a cairn::chain, which says what each stage takes"};
+    throw invalid_plan{who,
+                       "a budget or a planner is given, but no sizes",
+                       {{"stages", stages}},
+                       "give a cairn::chain, which says what each stage takes"};
   return shaped_blocks(stages, options);
 }
 /// \param asking  true while the user's planner is at work
-[[nodiscard]] inline block_plan plan_blocks(chain const& work, chain_model const& model, block_options const& options, char const* who, bool& asking) {
+[[nodiscard]] inline block_plan plan_blocks(chain const& work, chain_model const& model, block_options const& options,
+                                            char const* who, bool& asking) {
   check_block_options(options, who);
   std::int64_t const least = least_peak_bound(model), budget = options.budget.value_or(block_planner::no_budget);
-  bool const by_bytes = options.budget && !options.planner && options.block_size == 0 && options.levels == 1 && !options.balanced;
+  bool const by_bytes =
+      options.budget && !options.planner && options.block_size == 0 && options.levels == 1 && !options.balanced;
   if (budget < least)
-    throw infeasible_budget{who, "no schedule of any kind fits the budget", {{"budget", budget}, {"least of any schedule", least}},
+    throw infeasible_budget{who,
+                            "no schedule of any kind fits the budget",
+                            {{"budget", budget}, {"least of any schedule", least}},
                             "give more, or make the stage smaller that needs the most"};
   block_plan plan;
   if (options.planner) {
@@ -111,9 +128,11 @@ inline void weigh_blocks(block_plan& plan, chain_model const& work, char const* 
   } else if (by_bytes) {
     auto const blocks = block_cuts{model}.within(budget);
     if (!blocks)
-      throw infeasible_budget{who, "no blocks of one level fit the budget",
-                              {{"budget", budget}, {"least of blocks", block_cuts{model}.least_budget()}, {"least of any schedule", least}},
-                              "give the least of blocks, or let cairn::chain_planner plan the chain: it may run stages more often"};
+      throw infeasible_budget{
+          who,
+          "no blocks of one level fit the budget",
+          {{"budget", budget}, {"least of blocks", block_cuts{model}.least_budget()}, {"least of any schedule", least}},
+          "give the least of blocks, or let cairn::chain_planner plan the chain: it may run stages more often"};
     plan = block_plan{*blocks};
     block_notes::of(plan).by = block_method::bytes;
   } else {
@@ -130,7 +149,9 @@ inline void weigh_blocks(block_plan& plan, chain_model const& work, char const* 
     throw invalid_plan{who, "the planner's blocks take more than the budget", {{"peak", peak}, {"budget", budget}},
                        "let the planner throw cairn::infeasible_budget where it finds none"};
   if (peak > budget)
-    throw infeasible_budget{who, "blocks of this shape do not fit the budget", {{"budget", budget}, {"peak", peak}, {"least of any schedule", least}},
+    throw infeasible_budget{who,
+                            "blocks of this shape do not fit the budget",
+                            {{"budget", budget}, {"peak", peak}, {"least of any schedule", least}},
                             "leave block_size, levels and balanced out, and blocks are cut for the budget"};
   return plan;
 }
@@ -142,9 +163,11 @@ inline void weigh_blocks(block_plan& plan, chain_model const& work, char const* 
 [[nodiscard]] inline block_plan plan_blocks(step_index stages, block_options const& options = {}) {
   return detail::plan_blocks(stages, options, "cairn::plan_blocks");
 }
-/// Blocks for a chain, with predicted peak and time. What a planner of the user's answers is checked: blocks that hold each stage once, in order, a
-/// replayed peak within the budget, and no promise below it.   Cost: that of one replay; with a budget alone O(stages * stages that fit into it)
-/// \throws invalid_plan   for options, chains and answers of a planner that cannot be   \throws infeasible_budget   that says the least
+/// Blocks for a chain, with predicted peak and time. What a planner of the user's answers is checked: blocks that hold
+/// each stage once, in order, a replayed peak within the budget, and no promise below it.   Cost: that of one replay;
+/// with a budget alone O(stages * stages that fit into it)
+/// \throws invalid_plan   for options, chains and answers of a planner that cannot be   \throws infeasible_budget
+///        that says the least
 /// \throws overflow_error   as `replay`
 [[nodiscard]] inline block_plan plan_blocks(chain const& work, block_options const& options = {}) {
   constexpr char const* who = "cairn::plan_blocks";

@@ -16,10 +16,15 @@ inline void check_blocks(block_plan const& plan, step_index stages, char const* 
   step_index end = 0;
   for (auto const& run : plan.meta().sizes) {
     if (run.first != end)
-      throw invalid_plan{who, "a block does not begin where the one in front of it ends", {{"begins at", run.first}, {"wanted", end}},
+      throw invalid_plan{who,
+                         "a block does not begin where the one in front of it ends",
+                         {{"begins at", run.first}, {"wanted", end}},
                          "give blocks in order, without gaps and without stages that are in two"};
     if (run.size < 1)
-      throw invalid_plan{who, "a block has no stages", {{"begins at", run.first}}, "give each block 1 stage or more: last is one past its last stage"};
+      throw invalid_plan{who,
+                         "a block has no stages",
+                         {{"begins at", run.first}},
+                         "give each block 1 stage or more: last is one past its last stage"};
     end += run.count * run.size;
   }
   if (end != stages)
@@ -51,8 +56,8 @@ inline void check_blocks(block_plan const& plan, step_index stages, char const* 
 
 }  // namespace detail
 
-/// What a block plan does, stage by stage, for `replay` and for the executor of chains. Where tapes are self-contained, the first state of a block
-/// goes as soon as its first tape is there.   Cost: O(stages * (levels + 2)) time and memory
+/// What a block plan does, stage by stage, for `replay` and for the executor of chains. Where tapes are self-contained,
+/// the first state of a block goes as soon as its first tape is there.   Cost: O(stages * (levels + 2)) time and memory
 /// \throws invalid_plan   where the blocks are not those of this chain   \throws overflow_error   as `replay`
 [[nodiscard]] inline std::vector<action> actions_of(block_plan const& plan, chain const& work) {
   constexpr char const* who = "cairn::actions_of";

@@ -69,14 +69,21 @@ struct chain_plan {
   std::int64_t budget = 0;            ///< bytes it was made for, state 0 not counted
   chain_method by = chain_method::automatic;  ///< what found it; never `automatic`
   chain_certificate proof;            ///< how far it is from the best
-  std::int64_t left_out = 0;          ///< of a curve: budgets from the plan before it on, and behind the last plan, that the limit of work left without a plan
+  std::int64_t left_out = 0;  ///< of a curve: budgets from the plan before it on, and behind the last plan, that the
+                              ///< limit of work left without a plan
 
   /// The larger of the two bounds on the makespan.
-  [[nodiscard]] std::int64_t bound() const noexcept { return (std::max)(proof.lower_bound_time, proof.class_bound_time); }
+  [[nodiscard]] std::int64_t bound() const noexcept {
+    return (std::max)(proof.lower_bound_time, proof.class_bound_time);
+  }
   /// The class that `bound` holds for.
-  [[nodiscard]] chain_class bound_class() const noexcept { return proof.class_bound_time > proof.lower_bound_time ? proof.of : chain_class::every_schedule; }
+  [[nodiscard]] chain_class bound_class() const noexcept {
+    return proof.class_bound_time > proof.lower_bound_time ? proof.of : chain_class::every_schedule;
+  }
   /// (makespan - bound) / bound; 0 where the plan is the best of its class.
-  [[nodiscard]] double gap() const noexcept { return bound() > 0 ? double(cost.makespan - bound()) / double(bound()) : 0; }
+  [[nodiscard]] double gap() const noexcept {
+    return bound() > 0 ? double(cost.makespan - bound()) / double(bound()) : 0;
+  }
   /// Whether nothing of `bound_class` is faster.
   [[nodiscard]] bool exact() const noexcept { return cost.makespan <= bound(); }
 };

@@ -28,12 +28,14 @@ struct chain_infeasibility {
   std::int64_t work = 0;         ///< of `lower_bound`: working bytes
 };
 
-/// Plans one chain, for as many budgets as one likes: what is found for one helps the next. Not for several threads at once.
+/// Plans one chain, for as many budgets as one likes: what is found for one helps the next. Not for several threads at
+/// once.
 class chain_planner {
  public:
   /// \throws invalid_plan, overflow_error   for a chain or options that cannot be
   CAIRN_DECL explicit chain_planner(chain work, chain_options options = {});
-  chain_planner(chain_planner&& from) noexcept : search_{std::exchange(from.search_, nullptr)} {}  ///< takes the place of `from`
+  chain_planner(chain_planner&& from) noexcept
+      : search_{std::exchange(from.search_, nullptr)} {}     ///< takes the place of `from`
   chain_planner& operator=(chain_planner&& from) noexcept {  ///< changes places with `from`
     std::swap(search_, from.search_);
     return *this;
@@ -41,28 +43,35 @@ class chain_planner {
   CAIRN_DECL ~chain_planner();
 
   /// The fastest plan that the method finds whose peak is at most `budget` bytes, state 0 not counted.
-  /// Cost: see `chain_options::effort`, `chain_options::limit` and the methods. Where the limit is passed, the best plan found by then: its gap says what is proven.
-  /// \throws infeasible_budget   that says the least feasible bytes   \throws too_much_work   where no plan was found before the limit was passed
+  /// Cost: see `chain_options::effort`, `chain_options::limit` and the methods. Where the limit is passed, the best
+  /// plan found by then: its gap says what is proven.
+  /// \throws infeasible_budget   that says the least feasible bytes   \throws too_much_work   where no plan was found
+  ///        before the limit was passed
   [[nodiscard]] CAIRN_DECL chain_plan plan(std::int64_t budget);
 
-  /// The plan of the smallest budget at which the method's makespan is at most `time`; where the optimum is not exact, to 1/1000 of that budget.
-  /// Where the limit of work is passed, the smallest found by then.
-  /// \throws infeasible_budget   where `time` is less than storing everything takes, and where the method finds no plan so fast, saying its fastest
+  /// The plan of the smallest budget at which the method's makespan is at most `time`; where the optimum is not exact,
+  /// to 1/1000 of that budget. Where the limit of work is passed, the smallest found by then.
+  /// \throws infeasible_budget   where `time` is less than storing everything takes, and where the method finds no plan
+  ///        so fast, saying its fastest
   /// \throws too_much_work   where no plan so fast was found before the limit was passed
   [[nodiscard]] CAIRN_DECL chain_plan min_memory(std::int64_t time);
 
-  /// Plans from the least feasible budget to that of storing everything, each faster than all that are smaller, at budgets of equal ratios.
-  /// Where the limit of work is passed, those found by then and that of storing everything; `chain_plan::left_out` says how many are missing where.
-  /// Cost: that of one plan in all, or a little more   \param most_points  >= 2
-  /// \throws infeasible_budget   where the method finds no plan at any budget   \throws too_much_work   where no plan was found before the limit was passed
+  /// Plans from the least feasible budget to that of storing everything, each faster than all that are smaller, at
+  /// budgets of equal ratios. Where the limit of work is passed, those found by then and that of storing everything;
+  /// `chain_plan::left_out` says how many are missing where. Cost: that of one plan in all, or a little more
+  /// \param most_points  >= 2
+  /// \throws infeasible_budget   where the method finds no plan at any budget   \throws too_much_work   where no plan
+  ///        was found before the limit was passed
   [[nodiscard]] CAIRN_DECL std::vector<chain_plan> pareto(std::size_t most_points = 40);
 
   /// What binds where no plan keeps within the budget; nothing where one does.
-  /// \throws infeasible_budget   where the method finds no plan at any budget   \throws too_much_work   where the limit is passed before that is known
+  /// \throws infeasible_budget   where the method finds no plan at any budget   \throws too_much_work   where the limit
+  ///        is passed before that is known
   [[nodiscard]] CAIRN_DECL std::optional<chain_infeasibility> why_infeasible(std::int64_t budget);
 
   /// The least budget for which the method finds a plan. Where it works in slots or tries segments, to 1/1000.
-  /// \throws infeasible_budget   where the method finds no plan at any budget   \throws too_much_work   where the limit is passed before that is known
+  /// \throws infeasible_budget   where the method finds no plan at any budget   \throws too_much_work   where the limit
+  ///        is passed before that is known
   [[nodiscard]] CAIRN_DECL std::int64_t least_bytes();
   /// The budget from which on everything is stored; more buys nothing.
   [[nodiscard]] CAIRN_DECL std::int64_t store_all_peak() const noexcept;
@@ -81,8 +90,9 @@ class chain_planner {
   [[nodiscard]] CAIRN_DECL std::int64_t proven_least();
   /// A plan of a call that has others to answer with: nothing where the limit is passed first.
   [[nodiscard]] CAIRN_DECL std::optional<chain_plan> planned_so_far(std::int64_t budget, double effort);
-  /// A plan within `time`, from the budget of storing everything on: slots round up, and some methods never store everything. Few slots may fit the sizes of a smaller budget better,
-  /// so these come last.   \throws infeasible_budget, too_much_work
+  /// A plan within `time`, from the budget of storing everything on: slots round up, and some methods never store
+  /// everything. Few slots may fit the sizes of a smaller budget better, so these come last.
+  /// \throws infeasible_budget, too_much_work
   [[nodiscard]] CAIRN_DECL chain_plan fast_enough(std::int64_t time);
   [[nodiscard]] CAIRN_DECL chain_infeasibility reason(std::int64_t budget);
 

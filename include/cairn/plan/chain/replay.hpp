@@ -29,7 +29,10 @@ class chain_player {
  public:
   /// \param elsewhere  tiers that saves and loads may name   \param model, far  must outlive the player
   chain_player(chain_model const& model, std::span<chain_tier const> elsewhere, char const* who)
-      : model_{model}, far_{elsewhere}, walk_{model.stages, checked(model, elsewhere, who), who}, far_bytes_(elsewhere.size()) {}
+      : model_{model},
+        far_{elsewhere},
+        walk_{model.stages, checked(model, elsewhere, who), who},
+        far_bytes_(elsewhere.size()) {}
 
   /// \throws invalid_schedule   where the plan asks for what is not there
   void obey(action const& a) {
@@ -92,18 +95,26 @@ class chain_player {
 
  private:
   /// The names of the tiers.   \throws invalid_plan   for tiers that cannot be
-  [[nodiscard]] static named_tiers checked(chain_model const& model, std::span<chain_tier const> elsewhere, char const* who) {
+  [[nodiscard]] static named_tiers checked(chain_model const& model, std::span<chain_tier const> elsewhere,
+                                           char const* who) {
     named_tiers named;
     for (auto const& one : elsewhere) {
       for (auto const* list : {&one.write, &one.read}) {
         if (list->empty()) continue;
         if (std::int64_t(list->size()) != model.stages + 1)
-          throw invalid_plan{who, "a tier's times are not one a state", {{"states", model.stages + 1}, {"numbers given", list->size()}}, "give write and read for states 0..L, or none"};
+          throw invalid_plan{who,
+                             "a tier's times are not one a state",
+                             {{"states", model.stages + 1}, {"numbers given", list->size()}},
+                             "give write and read for states 0..L, or none"};
         for (auto const time : *list)
-          if (time < 0) throw invalid_plan{who, "a tier's time is negative", {{"value", time}}, "give times of 0 or more"};
+          if (time < 0)
+            throw invalid_plan{who, "a tier's time is negative", {{"value", time}}, "give times of 0 or more"};
       }
       if (named.holds(one.where))
-        throw invalid_plan{who, "a tier is named twice, or is the working memory", {{"tier", int(one.where)}}, "name each of device, host and disk at most once"};
+        throw invalid_plan{who,
+                           "a tier is named twice, or is the working memory",
+                           {{"tier", int(one.where)}},
+                           "name each of device, host and disk at most once"};
       named.add(one.where);
     }
     return named;
@@ -144,7 +155,8 @@ class chain_player {
   chain_cost cost_;
 };
 
-[[nodiscard]] inline chain_cost replay(chain_model const& model, std::span<action const> actions, std::span<chain_tier const> elsewhere, char const* who) {
+[[nodiscard]] inline chain_cost replay(chain_model const& model, std::span<action const> actions,
+                                       std::span<chain_tier const> elsewhere, char const* who) {
   chain_player player{model, elsewhere, who};
   for (auto const& a : actions) player.obey(a);
   return player.finish();
@@ -154,8 +166,10 @@ class chain_player {
 
 /// Plays a plan for a chain and answers what it costs.   Cost: O(1) an action.
 /// \param elsewhere  tiers beside memory that the plan saves to
-/// \throws invalid_schedule   at the first action that cannot be obeyed, or where the plan ends early   \throws invalid_plan, overflow_error   for a chain that cannot be
-[[nodiscard]] inline chain_cost replay(chain const& work, std::span<action const> actions, std::span<chain_tier const> elsewhere = {}) {
+/// \throws invalid_schedule   at the first action that cannot be obeyed, or where the plan ends early
+///        \throws invalid_plan, overflow_error   for a chain that cannot be
+[[nodiscard]] inline chain_cost replay(chain const& work, std::span<action const> actions,
+                                       std::span<chain_tier const> elsewhere = {}) {
   constexpr char const* who = "cairn::replay";
   return detail::replay(detail::chain_model{work, who}, actions, elsewhere, who);
 }

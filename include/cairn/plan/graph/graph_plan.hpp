@@ -9,9 +9,11 @@ namespace cairn {
 
 /// How a graph is planned.
 struct graph_options {
-  step_index exact_operations = 16;  ///< graphs of up to so many operations are planned by search over all plans, 0..18: some 30 ms and 10 MB for 16
+  step_index exact_operations = 16;  ///< graphs of up to so many operations are planned by search over all plans,
+                                     ///< 0..18: some 30 ms and 10 MB for 16
   step_index block_operations = 7;   ///< of longer graphs, blocks between cuts of up to so many are searched, 1..10
-  std::int64_t effort = 20'000'000;  ///< actions that the search for faster plans looks at, >= 0: some tenths of a second for 200 operations
+  std::int64_t effort = 20'000'000;  ///< actions that the search for faster plans looks at, >= 0: some tenths of a
+                                     ///< second for 200 operations
 };
 
 /// A plan for a graph at a budget.

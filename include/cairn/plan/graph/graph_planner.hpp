@@ -13,14 +13,15 @@ namespace detail {
 class graph_search;
 }  // namespace detail
 
-/// Plans one graph, for as many budgets as one likes. Small graphs are planned exactly. In longer ones the gaps that few values cross divide
-/// the operations into blocks; a dynamic program chooses among the options of each block and which boundaries to keep; then plans are
-/// shortened by search. The same answers for the same arguments.
+/// Plans one graph, for as many budgets as one likes. Small graphs are planned exactly. In longer ones the gaps that
+/// few values cross divide the operations into blocks; a dynamic program chooses among the options of each block and
+/// which boundaries to keep; then plans are shortened by search. The same answers for the same arguments.
 class graph_planner {
  public:
   /// \throws invalid_plan, overflow_error   for a graph or options that cannot be
   CAIRN_DECL explicit graph_planner(operation_graph const& graph, graph_options options = {});
-  graph_planner(graph_planner&& from) noexcept : search_{std::exchange(from.search_, nullptr)} {}  ///< takes the place of `from`
+  graph_planner(graph_planner&& from) noexcept
+      : search_{std::exchange(from.search_, nullptr)} {}     ///< takes the place of `from`
   graph_planner& operator=(graph_planner&& from) noexcept {  ///< changes places with `from`
     std::swap(search_, from.search_);
     return *this;
@@ -32,7 +33,8 @@ class graph_planner {
   [[nodiscard]] CAIRN_DECL graph_plan plan(std::int64_t budget);
   /// The least budget for which `plan` finds one; of all plans where the graph is planned exactly.
   [[nodiscard]] CAIRN_DECL std::int64_t least_budget();
-  /// Plans from the least budget to that of storing everything, at budgets in equal steps, each faster than all that are smaller.
+  /// Plans from the least budget to that of storing everything, at budgets in equal steps, each faster than all that
+  /// are smaller.
   /// \param most_points  >= 2
   [[nodiscard]] CAIRN_DECL std::vector<graph_plan> pareto(std::size_t most_points = 20);
 

@@ -37,16 +37,19 @@ namespace detail {
 class graph_player {
  public:
   /// \param model  must outlive the player
-  graph_player(graph_model const& model, char const* who) : model_{model}, who_{who}, kept_(model.count), remaining_{model.count + 1} {}
+  graph_player(graph_model const& model, char const* who)
+      : model_{model}, who_{who}, kept_(model.count), remaining_{model.count + 1} {}
 
   /// \throws invalid_schedule   where the plan asks for what is not there
   void obey(action const& a) {
     std::size_t const most = a.kind == action_kind::turn ? model_.count + 1 : model_.count;
     if (a.from < 0 || std::size_t(a.from) >= most) refuse("an action names an operation that is not there", a);
     if (a != as_graph_action(a))
-      throw invalid_schedule{who_, "an action is none that a graph has",
-                             {{"action", played_}, {"kind", int(a.kind)}, {"slot", a.slot}, {"from", a.from}, {"to", a.to}},
-                             "make it by cairn::graph_actions"};
+      throw invalid_schedule{
+          who_,
+          "an action is none that a graph has",
+          {{"action", played_}, {"kind", int(a.kind)}, {"slot", a.slot}, {"from", a.from}, {"to", a.to}},
+          "make it by cairn::graph_actions"};
     std::size_t const v = std::size_t(a.from);
     switch (a.kind) {
       case action_kind::advance:
@@ -81,7 +84,11 @@ class graph_player {
   }
   /// \throws invalid_schedule   where an adjoint is missing
   [[nodiscard]] graph_cost finish() {
-    if (remaining_ != 0) throw invalid_schedule{who_, "the plan ends before the adjoint of operation 0 has run", {{"actions", played_}, {"adjoints left", remaining_}}, ""};
+    if (remaining_ != 0)
+      throw invalid_schedule{who_,
+                             "the plan ends before the adjoint of operation 0 has run",
+                             {{"actions", played_}, {"adjoints left", remaining_}},
+                             ""};
     cost_.extra_forward = cost_.makespan - model_.least_time();
     return cost_;
   }
@@ -126,7 +133,8 @@ class graph_player {
 }  // namespace detail
 
 /// Plays a plan for a graph and answers what it costs.   Cost: O(reads) an action.
-/// \throws invalid_schedule   at the first action that cannot be obeyed, or where the plan ends early   \throws invalid_plan, overflow_error   for a graph that cannot be
+/// \throws invalid_schedule   at the first action that cannot be obeyed, or where the plan ends early
+///        \throws invalid_plan, overflow_error   for a graph that cannot be
 [[nodiscard]] inline graph_cost replay(operation_graph const& graph, std::span<action const> actions) {
   constexpr char const* who = "cairn::replay";
   return detail::replay(detail::graph_model{graph, who}, actions, who);

@@ -8,8 +8,9 @@
 
 namespace cairn {
 
-/// What a plan costs, and for each figure a bound that holds for every plan: of those within the same bytes of memory for calls and
-/// seconds, and of those with as few calls for bytes. The comments of `plan/loop/detail/lower_bound.hpp` prove them.
+/// What a plan costs, and for each figure a bound that holds for every plan: of those within the same bytes of memory
+/// for calls and seconds, and of those with as few calls for bytes. The comments of `plan/loop/detail/lower_bound.hpp`
+/// prove them.
 struct certificate {
   wide step_calls = 0;        ///< of the plan
   wide least_step_calls = 0;  ///< of any plan
@@ -19,7 +20,9 @@ struct certificate {
   wide least_bytes = 0;       ///< of any plan
 
   /// By which part of the bound the plan has more step calls; 0.05 is five percent.
-  [[nodiscard]] constexpr double step_calls_gap() const noexcept { return gap(double(step_calls), double(least_step_calls)); }
+  [[nodiscard]] constexpr double step_calls_gap() const noexcept {
+    return gap(double(step_calls), double(least_step_calls));
+  }
   /// By which part of the bound the plan takes longer.
   [[nodiscard]] constexpr double seconds_gap() const noexcept { return gap(seconds, least_seconds); }
   /// By which part of the bound the plan takes more memory.
@@ -46,6 +49,8 @@ struct certificate {
   return proof;
 }
 /// The same within the bytes that the plan itself takes.
-[[nodiscard]] constexpr certificate certify(cost const& sum, workload const& work) { return certify(sum, work, sum.memory_bytes); }
+[[nodiscard]] constexpr certificate certify(cost const& sum, workload const& work) {
+  return certify(sum, work, sum.memory_bytes);
+}
 
 }  // namespace cairn

@@ -32,16 +32,17 @@ struct cost {
   wide loads = 0;  ///< states brought back
   slot_index peak_slots = 0;                ///< most checkpoints at once
   slot_index peak_states = 0;               ///< most states at once, those in work included
-  bool peak_is_exact = false;               ///< of peak_states and peak_bytes; else they may be one or two states too high
+  bool peak_is_exact = false;  ///< of peak_states and peak_bytes; else they may be one or two states too high
   wide stored_bytes = 0;                    ///< of the checkpoints, at most
-  wide peak_bytes = 0;                      ///< of everything: states, adjoint, tapes, tables, and the caller's initial state
-  wide memory_bytes = 0;                    ///< of these, what is in memory where the states of other tiers live elsewhere
+  wide peak_bytes = 0;    ///< of everything: states, adjoint, tapes, tables, and the caller's initial state
+  wide memory_bytes = 0;  ///< of these, what is in memory where the states of other tiers live elsewhere
   wide tier_bytes[tier_count] = {};         ///< of the checkpoints on each tier, at most
   double forward_evaluations_per_step = 0;  ///< step_calls / steps; 1 for store-all, 0 for no steps
   double transfer_seconds = 0;              ///< of saves and loads on all tiers
   double seconds = 0;                       ///< of calls, reversals, transfers and new frames at the workload's times
   cairn::counted counted = cairn::counted::by_walk;  ///< where the counts come from
-  char const* remark = "";                  ///< what the plan says of what it was asked for, as "more slots than the loop has states: are steps and slots swapped?"
+  char const* remark = "";  ///< what the plan says of what it was asked for, as "more slots than the loop has states:
+                            ///< are steps and slots swapped?"
 };
 
 /// The longest loop whose schedule `estimate` is willing to walk, for counts that the plan does not know.
@@ -58,27 +59,35 @@ template <schedule Plan>
     if constexpr (counted_schedule<Plan>) return plan.counts();
   }
   if (plan.steps() > most_walked_steps)
-    throw invalid_plan{"cairn::estimate", "the plan does not know its totals and is too long to walk",
-                       {{"steps", plan.steps()}, {"most steps walked", most_walked_steps}}, "give it a member counts(), or walk it with cairn::verify"};
+    throw invalid_plan{"cairn::estimate",
+                       "the plan does not know its totals and is too long to walk",
+                       {{"steps", plan.steps()}, {"most steps walked", most_walked_steps}},
+                       "give it a member counts(), or walk it with cairn::verify"};
   how = counted::by_walk;
   return verify(plan);
 }
 
-/// The hashes of a replay check. That of an object is taken of one more snapshot, whose heap stands for as long. The kept run of a plan that learns
-/// its length is taken for that of `checkpointed_while`.
+/// The hashes of a replay check. That of an object is taken of one more snapshot, whose heap stands for as long. The
+/// kept run of a plan that learns its length is taken for that of `checkpointed_while`.
 template <schedule Plan>
 [[nodiscard]] constexpr wide check_bytes_of(Plan const& plan, workload const& work) {
   if (work.verify == replay_check::off) return 0;
   wide const snapshot = work.form.snapshots ? work.state_bytes - work.state_inline_bytes : 0;
-  return snapshot + replay_check_bytes(work.verify, {plan.steps(), plan.slots(), tapes_of(plan), work.form.keeps_run, work.form.keeps_run && learns_length(plan)});
+  return snapshot + replay_check_bytes(work.verify, {plan.steps(), plan.slots(), tapes_of(plan), work.form.keeps_run,
+                                                     work.form.keeps_run && learns_length(plan)});
 }
 
 template <schedule Plan>
-[[nodiscard]] constexpr sweep_needs needs_of(Plan const& plan, schedule_counts const& counts, workload const& work = {}) {
+[[nodiscard]] constexpr sweep_needs needs_of(Plan const& plan, schedule_counts const& counts,
+                                             workload const& work = {}) {
   constexpr slot_index most_slots = INT64_MAX - 16;  // room for the states in work
   if (plan.slots() > most_slots)
-    throw overflow_error{"cairn::estimate", "more states than 63 bits can count", {{"slots", plan.slots()}, {"most slots", most_slots}}, ""};
-  return {plan.slots(), counts.peak_slots, tapes_of(plan), plan.leaf(), initial_stands_apart(plan), table_bytes_of(plan),
+    throw overflow_error{"cairn::estimate",
+                         "more states than 63 bits can count",
+                         {{"slots", plan.slots()}, {"most slots", most_slots}},
+                         ""};
+  return {plan.slots(),         counts.peak_slots,           tapes_of(plan),
+          plan.leaf(),          initial_stands_apart(plan),  table_bytes_of(plan),
           counts.reversals > 0, shared_table_bytes_of(plan), check_bytes_of(plan, work)};
 }
 
@@ -95,13 +104,15 @@ struct sweep_peak {
   slot_index states = 0;
   heaviest_moment heaviest;
 };
-/// To the byte by a walk, or one or two states more. Without tapes to keep, states and the tape of an adjoint call are taken to meet.
+/// To the byte by a walk, or one or two states more. Without tapes to keep, states and the tape of an adjoint call are
+/// taken to meet.
 template <schedule Plan>
-[[nodiscard]] constexpr sweep_peak peak_of(Plan const& plan, sweep_form form, sweep_needs const& needs, sweep_sizes const& sizes, bool by_walk,
-                                           bool other_tiers_apart) {
+[[nodiscard]] constexpr sweep_peak peak_of(Plan const& plan, sweep_form form, sweep_needs const& needs,
+                                           sweep_sizes const& sizes, bool by_walk, bool other_tiers_apart) {
   wide const all_tapes = wide(needs.tapes) + (needs.calls_adjoint ? 1 : 0);
   if (!by_walk) return {most_states(needs, form), {most_states(needs, form), all_tapes, 0}};
-  frame_tally const tally = tallied(plan, form, {sizes.state - sizes.state_inline, sizes.tape - sizes.tape_inline, other_tiers_apart});
+  frame_tally const tally =
+      tallied(plan, form, {sizes.state - sizes.state_inline, sizes.tape - sizes.tape_inline, other_tiers_apart});
   if (needs.tapes == 0 && !other_tiers_apart) return {tally.peak(), {tally.peak(), all_tapes, 0}};
   return {tally.peak(), tally.heaviest()};
 }
@@ -110,14 +121,17 @@ template <schedule Plan>
 [[nodiscard]] constexpr double transfer_seconds_of(schedule_counts const& counts, workload const& work) noexcept {
   double sum = 0;
   for (tier const where : all_tiers)
-    sum += double(counts.on(where).saves) * work.tiers[where].write_seconds + double(counts.on(where).loads) * work.tiers[where].read_seconds;
+    sum += double(counts.on(where).saves) * work.tiers[where].write_seconds +
+           double(counts.on(where).loads) * work.tiers[where].read_seconds;
   return sum;
 }
 /// Seconds of a sweep that does what `counts` says.   \param frames  states that stand at once
 [[nodiscard]] constexpr double seconds_of(schedule_counts const& counts, workload const& work, wide frames) noexcept {
-  wide const records = work.form.adjoint == adjoint_form::recorded ? counts.recorded + counts.reversals - counts.taped : 0;
-  return double(step_calls(counts, work.form.adjoint) - records) * work.step_seconds + double(records) * record_seconds(work) +
-         double(counts.reversals) * work.adjoint_seconds + transfer_seconds_of(counts, work) + double(frames) * work.frame_seconds;
+  wide const records =
+      work.form.adjoint == adjoint_form::recorded ? counts.recorded + counts.reversals - counts.taped : 0;
+  return double(step_calls(counts, work.form.adjoint) - records) * work.step_seconds +
+         double(records) * record_seconds(work) + double(counts.reversals) * work.adjoint_seconds +
+         transfer_seconds_of(counts, work) + double(frames) * work.frame_seconds;
 }
 
 /// A plan's cost, and what its bytes in memory are for.
@@ -131,7 +145,10 @@ template <schedule Plan>
 [[nodiscard]] constexpr itemised_cost itemised(Plan const& plan, workload const& work, step_index most_tallied) {
   sweep_sizes const sizes = sizes_of(work, plan.leaf());
   if (work.steps && *work.steps != plan.steps())
-    throw invalid_plan{"cairn::estimate", "plan and workload have different numbers of steps", {{"plan", plan.steps()}, {"workload", *work.steps}}, ""};
+    throw invalid_plan{"cairn::estimate",
+                       "plan and workload have different numbers of steps",
+                       {{"plan", plan.steps()}, {"workload", *work.steps}},
+                       ""};
   itemised_cost answer;
   cost& sum = answer.sum;
   sum.counts = counts_of(plan, sum.counted);
@@ -169,17 +186,22 @@ template <schedule Plan>
   sum.transfer_seconds = transfer_seconds_of(sum.counts, work);
   sum.seconds = seconds_of(sum.counts, work, frames);
   if (!(sum.seconds <= (std::numeric_limits<double>::max)()))
-    throw overflow_error{"cairn::estimate", "the seconds of this plan are too many for a double", {{"steps", sum.steps}}, "give the times in a larger unit"};
+    throw overflow_error{"cairn::estimate",
+                         "the seconds of this plan are too many for a double",
+                         {{"steps", sum.steps}},
+                         "give the times in a larger unit"};
   return answer;
 }
 
 }  // namespace detail
 
 /// The cost of `plan` on `work`; counts alone where no sizes and times are given.
-/// Cost: one walk for up to `most_tallied_steps` steps; for longer loops O(1) where the plan has `counts()`, else one walk.
-/// \throws invalid_plan   for a plan without `counts()` of more than `most_walked_steps` steps, and where work.steps is another number
-/// \throws invalid_schedule   where the walk finds a flaw   \throws overflow_error   for sizes of 2^62 bytes or more, for seconds beyond a double, and where the
-///         slots and the states in work together are 2^63 or more
+/// Cost: one walk for up to `most_tallied_steps` steps; for longer loops O(1) where the plan has `counts()`, else one
+/// walk.
+/// \throws invalid_plan   for a plan without `counts()` of more than `most_walked_steps` steps, and where work.steps is
+///        another number
+/// \throws invalid_schedule   where the walk finds a flaw   \throws overflow_error   for sizes of 2^62 bytes or more,
+///        for seconds beyond a double, and where the slots and the states in work together are 2^63 or more
 template <schedule Plan>
 [[nodiscard]] constexpr cost estimate(Plan const& plan, workload const& work = {}) {
   return detail::itemised(plan, work, most_tallied_steps).sum;

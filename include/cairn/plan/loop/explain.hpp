@@ -1,5 +1,6 @@
 #pragma once
-/// \file explain.hpp  What a plan's memory buys: how far it is from the least possible, and what half and twice as much would do.
+/// \file explain.hpp  What a plan's memory buys: how far it is from the least possible, and what half and twice as much
+/// would do.
 #include <optional>
 #include <cairn/core/wide.hpp>
 #include <cairn/core/workload.hpp>
@@ -19,7 +20,8 @@ struct explanation {
 
 /// Compares a plan with the best ones of half and of twice its memory, over all planners and tiers.
 /// Cost: that of `advise`, twice.   \throws invalid_plan, overflow_error   for a workload that cannot be
-[[nodiscard]] CAIRN_DECL explanation explain(planned const& plan, workload const& work, planning_options const& options = {});
+[[nodiscard]] CAIRN_DECL explanation explain(planned const& plan, workload const& work,
+                                             planning_options const& options = {});
 
 }  // namespace cairn
 

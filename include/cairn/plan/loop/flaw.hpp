@@ -36,7 +36,8 @@ enum class flaw : std::uint8_t {
 [[nodiscard]] constexpr char const* describe(flaw reason) noexcept {
   switch (reason) {
     case flaw::none: return "no flaw";
-    case flaw::impossible_plan: return "steps, slots, tapes or leaf are out of range, or the position does not belong to the plan";
+    case flaw::impossible_plan:
+      return "steps, slots, tapes or leaf are out of range, or the position does not belong to the plan";
     case flaw::unknown_action: return "an action of no known kind";
     case flaw::nothing_live: return "an action needs a live state, but none has been loaded since the last reverse";
     case flaw::wrong_live: return "an action starts from another state than the live one";

@@ -30,7 +30,8 @@ class interpreter {
     misplaced_ = open_ < 0 || open_ > limits.steps || (!turned_ && open_ != limits.steps);
     for (std::size_t k = 0; k < position.kept_count && !misplaced_; ++k) {
       auto const& kept = position.kept[k];
-      misplaced_ = kept.slot < 0 || kept.slot >= limits.slots || states_.find(kept.slot) || kept.state < 0 || kept.state > limits.steps;
+      misplaced_ = kept.slot < 0 || kept.slot >= limits.slots || states_.find(kept.slot) || kept.state < 0 ||
+                   kept.state > limits.steps;
       if (!misplaced_) states_.insert(kept.slot, {kept.state, kept.state, kept.where});
     }
     for (std::size_t k = 0; k < position.kept_count && !misplaced_; ++k) {
@@ -81,7 +82,8 @@ class interpreter {
   [[nodiscard]] static constexpr bool known(tier where) noexcept { return std::size_t(where) < tier_count; }
   [[nodiscard]] constexpr bool over_budget() const noexcept {
     return wide(states_.size()) > limits_.budget.units ||
-           (tapes_.size() > 0 && limits_.budget.tape_units > (limits_.budget.units - wide(states_.size())) / wide(tapes_.size()));
+           (tapes_.size() > 0 &&
+            limits_.budget.tape_units > (limits_.budget.units - wide(states_.size())) / wide(tapes_.size()));
   }
   static constexpr void raise(slot_index& peak, slot_index now) noexcept {
     if (now > peak) peak = now;

@@ -17,8 +17,8 @@ struct slot_fit {
 };
 
 /// The most slots for which `make(slots)` fits the budget.
-/// \param make  a kind of plan: `make(slots)` is a schedule, `make.least()` and `make.most()` are the fewest and the most slots that it takes;
-///        more slots never take fewer bytes
+/// \param make  a kind of plan: `make(slots)` is a schedule, `make.least()` and `make.most()` are the fewest and the
+///        most slots that it takes; more slots never take fewer bytes
 /// Cost: about five plans and estimates of them.   \throws what `make` and `estimate` throw
 template <class Make>
 [[nodiscard]] slot_fit most_slots_within(byte_size budget, workload const& work, Make const& make) {
@@ -34,10 +34,12 @@ template <class Make>
   if (high <= low) return {true, low, low_bytes};
   wide high_bytes = bytes_with(high);
   if (high_bytes <= most) return {true, high, high_bytes};
-  // Bytes are nearly proportional to slots, so a guess by proportion is nearly right; halving every third time bounds what it takes.
+  // Bytes are nearly proportional to slots, so a guess by proportion is nearly right; halving every third time bounds
+  // what it takes.
   for (int round = 0; high - low > 1; ++round) {
     slot_index const wide_apart = high - low;
-    auto guess = round % 3 == 2 ? wide_apart / 2 : slot_index((most - low_bytes) * wide(wide_apart) / (high_bytes - low_bytes));
+    auto guess =
+        round % 3 == 2 ? wide_apart / 2 : slot_index((most - low_bytes) * wide(wide_apart) / (high_bytes - low_bytes));
     guess = low + (guess < 1 ? 1 : guess > wide_apart - 1 ? wide_apart - 1 : guess);
     wide const bytes = bytes_with(guess);
     if (bytes <= most) low = guess, low_bytes = bytes;

@@ -41,8 +41,11 @@ struct plan_parameters {
   wide units = 0;             ///< of `mixed`
   wide tape_units = 0;        ///< of `mixed`, for one tape
   bool free_initial = false;  ///< the initial state stands outside the slots
-  /// The slots with that of the initial state among them, as texts and tables say it: those of `revolve{steps, slots_said()}`.
-  [[nodiscard]] constexpr slot_index slots_said() const noexcept { return slots + (free_initial && units == 0 ? 1 : 0); }
+  /// The slots with that of the initial state among them, as texts and tables say it: those of
+  /// `revolve{steps, slots_said()}`.
+  [[nodiscard]] constexpr slot_index slots_said() const noexcept {
+    return slots + (free_initial && units == 0 ? 1 : 0);
+  }
 };
 
 /// A plan and its predicted cost, the parts of its memory, and how far it is from any other.
@@ -55,8 +58,8 @@ struct planned {
   certificate proof;        ///< how far it is from the least possible
 };
 
-/// Whether a sweep that costs `a` is the better one: fewer seconds where the workload has times, else fewer step calls; then fewer bytes
-/// in memory, then fewer bytes elsewhere.
+/// Whether a sweep that costs `a` is the better one: fewer seconds where the workload has times, else fewer step calls;
+/// then fewer bytes in memory, then fewer bytes elsewhere.
 [[nodiscard]] constexpr bool is_cheaper(cost const& a, cost const& b, workload const& work) noexcept {
   if (detail::has_times(work) && a.seconds != b.seconds) return a.seconds < b.seconds;
   if (!detail::has_times(work) && a.step_calls != b.step_calls) return a.step_calls < b.step_calls;
@@ -68,7 +71,8 @@ namespace detail {
 
 /// \param most_tallied  as of `itemised`
 template <schedule Plan>
-[[nodiscard]] planned plan_of(Plan&& made, workload const& work, planner by, plan_parameters const& with, step_index most_tallied = most_tallied_steps) {
+[[nodiscard]] planned plan_of(Plan&& made, workload const& work, planner by, plan_parameters const& with,
+                              step_index most_tallied = most_tallied_steps) {
   auto const known = itemised(made, work, most_tallied);
   return {std::forward<Plan>(made), by, with, known.sum, known.memory, {}};
 }

@@ -12,8 +12,8 @@
 namespace cairn {
 
 /// What k checkpoints save against keeping every state of an n-step loop.
-/// `recomputation_factor` is n / k, the steps between two checkpoints: it counts no recomputed step and is kept because people know the
-/// number (32.3 for n = 1000). What is really run is `forward_evaluations_per_step`, 1.94 there.
+/// `recomputation_factor` is n / k, the steps between two checkpoints: it counts no recomputed step and is kept because
+/// people know the number (32.3 for n = 1000). What is really run is `forward_evaluations_per_step`, 1.94 there.
 struct memory_savings {
   wide without_checkpointing = 0;           ///< n states, or their bytes
   wide with_checkpointing = 0;              ///< k states, or their bytes
@@ -29,7 +29,8 @@ struct memory_savings {
 /// The states that `uniform` keeps as checkpoints, in order: 31, 62, 93 ... for 1000 and 31.
 /// \param num_checkpoints  0 .. seq_length, floor(sqrt(seq_length)) where not given; the final state is never one
 /// \throws invalid_plan
-[[nodiscard]] inline std::vector<step_index> compute_checkpoint_positions(step_index seq_length, std::optional<step_index> num_checkpoints = {}) {
+[[nodiscard]] inline std::vector<step_index> compute_checkpoint_positions(
+    step_index seq_length, std::optional<step_index> num_checkpoints = {}) {
   uniform const plan{seq_length, {.checkpoints = num_checkpoints}};
   std::vector<step_index> positions;
   positions.reserve(std::size_t(plan.checkpoints()));
@@ -40,11 +41,13 @@ struct memory_savings {
 /// \param num_checkpoints  0 .. seq_length, floor(sqrt(seq_length)) where not given
 /// \param state_bytes      the size of one state; with 1, memory is counted in states
 /// \throws invalid_plan   \throws overflow_error   where state_bytes is 2^62 or more
-[[nodiscard]] constexpr memory_savings get_memory_savings(step_index seq_length, std::optional<step_index> num_checkpoints = {},
+[[nodiscard]] constexpr memory_savings get_memory_savings(step_index seq_length,
+                                                          std::optional<step_index> num_checkpoints = {},
                                                           wide state_bytes = 1) {
   uniform const plan{seq_length, {.checkpoints = num_checkpoints}};
   if (state_bytes >= detail::most_bytes)
-    throw overflow_error{"cairn::get_memory_savings", "a state of 2^62 bytes or more", {{"state bytes", state_bytes}}, ""};
+    throw overflow_error{
+        "cairn::get_memory_savings", "a state of 2^62 bytes or more", {{"state bytes", state_bytes}}, ""};
   memory_savings sum;
   sum.num_checkpoints = num_checkpoints ? *num_checkpoints : step_index(detail::floor_sqrt(wide(seq_length)));
   sum.without_checkpointing = wide(seq_length) * state_bytes;

@@ -13,14 +13,17 @@ struct verdict {
   wide number = 0;         ///< of the action last played, counted from 0
   action culprit;          ///< that action; `done` for a sound schedule
   schedule_counts counts;  ///< up to there
-  [[nodiscard]] constexpr explicit operator bool() const noexcept { return reason == flaw::none; }  ///< whether the schedule is sound
+  [[nodiscard]] constexpr explicit operator bool() const noexcept {
+    return reason == flaw::none;
+  }  ///< whether the schedule is sound
 };
 
 namespace detail {
 
 template <schedule Plan>
 [[nodiscard]] constexpr schedule_limits limits_of(Plan const& plan) {
-  return {plan.steps(), plan.slots(), tapes_of(plan), plan.leaf(), initial_is_free(plan), tapes_restart(plan), units_of(plan)};
+  return {plan.steps(),          plan.slots(),        tapes_of(plan), plan.leaf(),
+          initial_is_free(plan), tapes_restart(plan), units_of(plan)};
 }
 
 /// Whether the action names the tier on which the plan says that the slot lies; a plan that does not say may use any.
@@ -29,8 +32,8 @@ template <schedule Plan>
   return a.kind != action_kind::save || !has_slot_tiers(plan) || slot_tier(plan, a.slot) == a.where;
 }
 
-/// Plays a plan: the one walk with an interpreter. Whoever writes, draws or counts on the way folds by `see(number, action)`, which is
-/// called for each action that can be obeyed, `done` included.
+/// Plays a plan: the one walk with an interpreter. Whoever writes, draws or counts on the way folds by
+/// `see(number, action)`, which is called for each action that can be obeyed, `done` included.
 template <schedule Plan, class See>
 [[nodiscard]] constexpr verdict interpret(Plan const& plan, interpreter machine, See see) {
   cursor_of<Plan> cursor = plan.walk();
@@ -54,7 +57,10 @@ template <schedule Plan>
 constexpr schedule_counts accepted(verdict const& found, char const* who, char const* advice = "") {
   if (found) return found.counts;
   action const& a = found.culprit;
-  throw invalid_schedule{who, describe(found.reason), {{"action", found.number}, {"step", a.from}, {"to", a.to}, {"slot", a.slot}}, advice};
+  throw invalid_schedule{who,
+                         describe(found.reason),
+                         {{"action", found.number}, {"step", a.from}, {"to", a.to}, {"slot", a.slot}},
+                         advice};
 }
 
 }  // namespace detail
@@ -70,7 +76,8 @@ template <schedule Plan>
   return detail::interpret(plan, interpreter{detail::limits_of(plan), position});
 }
 
-/// The totals of the plan.   \throws invalid_schedule   with the number, range and slot of the first action that cannot be obeyed
+/// The totals of the plan.   \throws invalid_schedule   with the number, range and slot of the first action that cannot
+/// be obeyed
 template <schedule Plan>
 schedule_counts constexpr verify(Plan const& plan) {
   return detail::accepted(check(plan), "cairn::verify");

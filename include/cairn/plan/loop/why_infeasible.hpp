@@ -12,11 +12,14 @@ namespace cairn {
 struct infeasibility {
   wide budget = 0;  ///< that was given
   planned least;    ///< the plan that takes the fewest bytes: `least.memory` says what they are for
-  [[nodiscard]] wide least_bytes() const noexcept { return least.cost.memory_bytes; }  ///< the least budget that is feasible
-  [[nodiscard]] wide missing() const noexcept { return least_bytes() - budget; }       ///< how many bytes the budget lacks
+  [[nodiscard]] wide least_bytes() const noexcept {
+    return least.cost.memory_bytes;
+  }                                                                               ///< the least budget that is feasible
+  [[nodiscard]] wide missing() const noexcept { return least_bytes() - budget; }  ///< how many bytes the budget lacks
 };
 
-/// Why no plan keeps within the budget; nothing where one does.   \throws invalid_plan, overflow_error   for a workload that cannot be, or that lacks its steps or the bytes of a state
+/// Why no plan keeps within the budget; nothing where one does.   \throws invalid_plan, overflow_error   for a workload
+/// that cannot be, or that lacks its steps or the bytes of a state
 [[nodiscard]] CAIRN_DECL std::optional<infeasibility> why_infeasible(byte_size budget, workload const& work);
 
 }  // namespace cairn

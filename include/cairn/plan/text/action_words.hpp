@@ -9,7 +9,8 @@
 namespace cairn {
 namespace detail {
 
-inline constexpr std::array<std::string_view, 8> kind_words{"advance", "save", "load", "drop", "record", "turn", "reverse", "done"};
+inline constexpr std::array<std::string_view, 8> kind_words{"advance", "save", "load",    "drop",
+                                                            "record",  "turn", "reverse", "done"};
 inline constexpr std::array<std::string_view, tier_count> tier_words{"memory", "device", "host", "disk"};
 inline constexpr std::array<std::string_view, 2> content_words{"state", "tape"};
 
@@ -19,25 +20,38 @@ template <class Enum, std::size_t N>
   return std::size_t(value) < N ? words[std::size_t(value)] : std::string_view{};
 }
 template <class Enum, std::size_t N>
-[[nodiscard]] constexpr std::optional<Enum> value_in(std::array<std::string_view, N> const& words, std::string_view word) noexcept {
+[[nodiscard]] constexpr std::optional<Enum> value_in(std::array<std::string_view, N> const& words,
+                                                     std::string_view word) noexcept {
   for (std::size_t k = 0; k < N; ++k)
     if (words[k] == word) return Enum(k);
   return {};
 }
 
 /// Whether an action of this kind says something by its `from`, or by its `to`.
-[[nodiscard]] constexpr bool has_from(action_kind kind) noexcept { return kind != action_kind::drop && kind != action_kind::done; }
-[[nodiscard]] constexpr bool has_to(action_kind kind) noexcept { return has_from(kind) && kind != action_kind::save && kind != action_kind::load; }
+[[nodiscard]] constexpr bool has_from(action_kind kind) noexcept {
+  return kind != action_kind::drop && kind != action_kind::done;
+}
+[[nodiscard]] constexpr bool has_to(action_kind kind) noexcept {
+  return has_from(kind) && kind != action_kind::save && kind != action_kind::load;
+}
 /// What an action of this kind is about where a file does not say.
-[[nodiscard]] constexpr content usual_content(action_kind kind) noexcept { return kind == action_kind::record ? content::tape : content::state; }
+[[nodiscard]] constexpr content usual_content(action_kind kind) noexcept {
+  return kind == action_kind::record ? content::tape : content::state;
+}
 
 }  // namespace detail
 
 /// The word for a kind of action: "advance", "save" ...; empty for none that is declared.
-[[nodiscard]] constexpr std::string_view word_of(action_kind kind) noexcept { return detail::word_in(detail::kind_words, kind); }
+[[nodiscard]] constexpr std::string_view word_of(action_kind kind) noexcept {
+  return detail::word_in(detail::kind_words, kind);
+}
 /// The word for a tier: "memory", "device", "host" or "disk"; empty for none that is declared.
-[[nodiscard]] constexpr std::string_view word_of(tier where) noexcept { return detail::word_in(detail::tier_words, where); }
+[[nodiscard]] constexpr std::string_view word_of(tier where) noexcept {
+  return detail::word_in(detail::tier_words, where);
+}
 /// The word for what a slot holds: "state" or "tape"; empty for none that is declared.
-[[nodiscard]] constexpr std::string_view word_of(content what) noexcept { return detail::word_in(detail::content_words, what); }
+[[nodiscard]] constexpr std::string_view word_of(content what) noexcept {
+  return detail::word_in(detail::content_words, what);
+}
 
 }  // namespace cairn

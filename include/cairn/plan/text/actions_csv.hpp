@@ -9,9 +9,10 @@
 ///     ...
 ///     done,,,,,
 ///
-/// The first line holds the plan's numbers: steps and slots, and where they are not the usual ones leaf, tapes, free_initial,
-/// tapes_restart, units, tape_units. A cell is empty where it says nothing: `what` for a state (and for a `record`), `tier` for memory, the
-/// slot of a load that brings back a free initial state. A save or load names its state in `from`.
+/// The first line holds the plan's numbers: steps and slots, and where they are not the usual ones leaf, tapes,
+/// free_initial, tapes_restart, units, tape_units. A cell is empty where it says nothing: `what` for a state (and for a
+/// `record`), `tier` for memory, the slot of a load that brings back a free initial state. A save or load names its
+/// state in `from`.
 #include <string>
 #include <string_view>
 #include <cairn/core/action.hpp>
@@ -45,7 +46,8 @@ template <schedule Plan>
 [[nodiscard]] CAIRN_DECL std::string actions_csv_row(action const& a);
 
 /// All of a schedule as text that `read_actions_csv` reads.   Cost: one walk, about 25 bytes an action.
-/// \throws invalid_plan   for more than `most_written_actions`   \throws invalid_schedule   at the first action that cannot be obeyed
+/// \throws invalid_plan   for more than `most_written_actions`   \throws invalid_schedule   at the first action that
+///        cannot be obeyed
 template <class Schedule>
 [[nodiscard]] std::string actions_csv(Schedule const& plan) {
   static_assert(schedule<Schedule>, "cairn: actions are written of a schedule, for example cairn::revolve{n, slots}");
@@ -54,9 +56,11 @@ template <class Schedule>
   return text;
 }
 
-/// The schedule that a text lists: what `actions_csv` writes, or other programs in the same form (columns in any order, those without
-/// a say left out; lines that begin with # are for people). The actions are read, not played: `custom{read_actions_csv(text)}` checks them.
-/// \throws parse_error   with the number of the line, from 1   \throws invalid_plan   for numbers that no plan has, as leaf=0
+/// The schedule that a text lists: what `actions_csv` writes, or other programs in the same form (columns in any order,
+/// those without a say left out; lines that begin with # are for people). The actions are read, not played:
+/// `custom{read_actions_csv(text)}` checks them.
+/// \throws parse_error   with the number of the line, from 1   \throws invalid_plan   for numbers that no plan has, as
+///        leaf=0
 [[nodiscard]] CAIRN_DECL listed read_actions_csv(std::string_view text);
 
 }  // namespace cairn

@@ -14,7 +14,8 @@ namespace cairn {
 /// What is proven of a plan's makespan, as "no schedule of any kind is faster".
 [[nodiscard]] CAIRN_DECL std::string chain_gap_text(chain_plan const& plan);
 
-/// A plan in one line: how it was found, its time over that of storing everything, its peak, and how far it is from the best.
+/// A plan in one line: how it was found, its time over that of storing everything, its peak, and how far it is from the
+/// best.
 [[nodiscard]] CAIRN_DECL std::string chain_plan_text(chain_plan const& plan);
 
 /// How many budgets of a curve the limit of work left without a plan.
@@ -24,18 +25,19 @@ namespace cairn {
   return sum;
 }
 
-/// A table for people: peak memory, makespan, its multiple of storing everything, how far that is above what is proven, and the planner.
-/// A last line says how many budgets the limit of work left without a plan, where it did.
+/// A table for people: peak memory, makespan, its multiple of storing everything, how far that is above what is proven,
+/// and the planner. A last line says how many budgets the limit of work left without a plan, where it did.
 /// \param beside  bytes that are added to each peak, as those of state 0
 [[nodiscard]] CAIRN_DECL std::string chain_pareto_text(std::span<chain_plan const> front, std::int64_t beside = 0);
 
-/// One line a plan: peak, budget, makespan, extra_forward, lower_bound_time, bound_time, bound, gap, planner, left_out. Numbers in full, state 0 not
-/// counted.
+/// One line a plan: peak, budget, makespan, extra_forward, lower_bound_time, bound_time, bound, gap, planner, left_out.
+/// Numbers in full, state 0 not counted.
 [[nodiscard]] CAIRN_DECL std::string chain_pareto_csv(std::span<chain_plan const> front);
 
 /// Why no plan keeps within a budget: the least that would do, and the stage that needs the most at once.
 /// \param work  the chain   \param beside  bytes that the budget and the least are told with, as those of state 0
-[[nodiscard]] CAIRN_DECL std::string chain_infeasibility_text(chain_infeasibility const& why, chain const& work, std::int64_t beside = 0);
+[[nodiscard]] CAIRN_DECL std::string chain_infeasibility_text(chain_infeasibility const& why, chain const& work,
+                                                              std::int64_t beside = 0);
 
 }  // namespace cairn
 

@@ -12,7 +12,8 @@
 /// | `Dropi`, `DropTapei` | state i, or the tape of stage i, is forgotten |
 /// | `Savei:tier`, `Loadi:tier`, `Dropi:tier` | state i is copied to `device`, `host` or `disk`, back to memory, forgotten there |
 ///
-/// The first five are the words of the literature, and mean there what they mean here; a state i that they forget is a `drop` of its own among the actions.
+/// The first five are the words of the literature, and mean there what they mean here; a state i that they forget is a
+/// `drop` of its own among the actions.
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,7 +27,8 @@ namespace cairn {
 /// \pre each is one of `chain_actions`, of stages 0 .. 2^31, as in every plan that `replay` takes
 [[nodiscard]] CAIRN_DECL std::string chain_words(std::span<action const> actions);
 
-/// The actions that such a line says, separated by spaces. They are read, not played: `replay` checks them.   Cost: O(length)
+/// The actions that such a line says, separated by spaces. They are read, not played: `replay` checks them.   Cost:
+/// O(length)
 /// \throws parse_error   with the number of the word, from 0
 [[nodiscard]] CAIRN_DECL std::vector<action> read_chain_words(std::string_view line);
 

@@ -14,13 +14,16 @@ inline constexpr std::size_t most_drawn_actions = 200'000;
 namespace detail {
 
 [[noreturn]] inline void refuse_to_draw(char const* who, step_index steps, char const* name, wide actions) {
-  throw invalid_plan{who, "too many actions for a picture", {{"steps", steps}, {name, actions}, {"most actions drawn", most_drawn_actions}},
+  throw invalid_plan{who,
+                     "too many actions for a picture",
+                     {{"steps", steps}, {name, actions}, {"most actions drawn", most_drawn_actions}},
                      "draw a shorter loop within the same slots: its pattern is the same"};
 }
 
 /// The actions of the plan, `done` left out.   \param who  the public name that draws them
 /// Cost: one walk; O(1) for a loop of more leaves than may be drawn, for each takes one `reverse` at least.
-/// \throws invalid_plan   for more than `most_drawn_actions`   \throws invalid_schedule   at the first action that cannot be obeyed
+/// \throws invalid_plan   for more than `most_drawn_actions`   \throws invalid_schedule   at the first action that
+///        cannot be obeyed
 template <schedule Plan>
 [[nodiscard]] std::vector<action> drawn_actions(Plan const& plan, char const* who) {
   constexpr wide most_counted = 50 * wide{most_drawn_actions};

@@ -46,8 +46,8 @@ template <schedule Plan>
     if (a.kind == action_kind::save) ++in_slots;
     if (a.kind == action_kind::drop && a.what == content::state) --in_slots;
     curve.held.push_back(!curve.in_bytes ? wide(tally.standing())
-                         : tapes         ? sweep_parts_of(needs, work.form, sizes, tally.peak(), tally.standing_tapes()).total()
-                                         : sweep_bytes(needs, work.form, sizes, tally.standing()));
+                         : tapes ? sweep_parts_of(needs, work.form, sizes, tally.peak(), tally.standing_tapes()).total()
+                                 : sweep_bytes(needs, work.form, sizes, tally.standing()));
     curve.kept.push_back(curve.in_bytes ? in_slots * sizes.state : in_slots);
     if (curve.held.back() > curve.peak) {
       curve.peak = curve.held.back();
@@ -63,7 +63,8 @@ template <schedule Plan>
   return curve.peak < 1024 ? exact : exact + " (" + to_short_text(curve.peak).c_str() + ")";
 }
 [[nodiscard]] inline std::string peak_words(memory_curve const& curve) {
-  return "peak " + amount(curve) + ", first at action " + digits_of(curve.summit) + " of " + digits_of(curve.held.size());
+  return "peak " + amount(curve) + ", first at action " + digits_of(curve.summit) + " of " +
+         digits_of(curve.held.size());
 }
 [[nodiscard]] inline axis memory_axis(memory_curve const& curve) {
   if (!curve.in_bytes) return {"states", curve.peak, {}};
@@ -73,32 +74,36 @@ template <schedule Plan>
 
 }  // namespace detail
 
-/// The curve that the pictures show. Its peak is `estimate(plan, work).peak_bytes`, or its `peak_states` where the workload has no sizes,
-/// wherever that estimate is exact (`cost::peak_is_exact`); elsewhere the curve is, and the estimate may be one or two states higher.
-/// Cost: one walk, and what `estimate` takes; 32 bytes an action.
-/// \throws invalid_plan   for more than `most_drawn_actions` actions, and as `estimate` does   \throws invalid_schedule, overflow_error
+/// The curve that the pictures show. Its peak is `estimate(plan, work).peak_bytes`, or its `peak_states` where the
+/// workload has no sizes, wherever that estimate is exact (`cost::peak_is_exact`); elsewhere the curve is, and the
+/// estimate may be one or two states higher. Cost: one walk, and what `estimate` takes; 32 bytes an action.
+/// \throws invalid_plan   for more than `most_drawn_actions` actions, and as `estimate` does
+///        \throws invalid_schedule, overflow_error
 template <class Schedule>
 [[nodiscard]] memory_curve memory_over(Schedule const& plan, workload const& work = {}) {
   static_assert(schedule<Schedule>, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
   return detail::measured(plan, work, "cairn::memory_over");
 }
 
-/// Memory over actions as an SVG: a line for everything that is held, an area for the checkpoints of it, and the peak. In bytes where
-/// `work` has sizes, else in states; see `memory_over` for what they are equal to.
+/// Memory over actions as an SVG: a line for everything that is held, an area for the checkpoints of it, and the peak.
+/// In bytes where `work` has sizes, else in states; see `memory_over` for what they are equal to.
 /// \param title  of the picture; what it shows where it is empty
-/// \throws invalid_plan   for more than `most_drawn_actions` actions, and as `estimate` does   \throws invalid_schedule, overflow_error
+/// \throws invalid_plan   for more than `most_drawn_actions` actions, and as `estimate` does
+///        \throws invalid_schedule, overflow_error
 template <class Schedule>
 [[nodiscard]] std::string memory_svg(Schedule const& plan, workload const& work = {}, std::string_view title = {}) {
   static_assert(schedule<Schedule>, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
   auto const curve = detail::measured(plan, work, "cairn::memory_svg");
   wide const count = curve.held.size();
-  std::string const loop = detail::plan_words(plan), what = "Memory of a sweep over " + loop, peak = detail::peak_words(curve);
+  std::string const loop = detail::plan_words(plan), what = "Memory of a sweep over " + loop,
+                    peak = detail::peak_words(curve);
   std::vector<detail::legend_entry> const legend{
       {curve.in_bytes ? "all that is held" : "all states", "held", detail::line_sample},
       {curve.in_bytes ? "checkpoints" : "states in slots", "kept", detail::area_sample},
       {"peak", "peak", detail::line_sample}};
   detail::svg_chart chart{title.empty() ? what : title, title.empty() ? peak : loop + ": " + peak,
-                          what + ": " + peak + ". Across: actions in the order of time; up: what is held.", 32'000, legend};
+                          what + ": " + peak + ". Across: actions in the order of time; up: what is held.", 32'000,
+                          legend};
   chart.axes({"action", count, {}}, detail::memory_axis(curve), false);
 
   auto const steps = [&](std::vector<wide> const& values, detail::svg_path& path) {
@@ -113,7 +118,8 @@ template <class Schedule>
   steps(curve.kept, kept.move(chart.across(0, count), chart.bottom()));
   kept.down(chart.bottom()).close();
   steps(curve.held, held.move(chart.across(0, count), chart.bottom()));
-  detail::hundredths const summit = chart.across(2 * wide(curve.summit) + 1, 2 * std::max<wide>(count, 1)), top = chart.up(curve.peak, curve.peak);
+  detail::hundredths const summit = chart.across(2 * wide(curve.summit) + 1, 2 * std::max<wide>(count, 1)),
+                           top = chart.up(curve.peak, curve.peak);
   chart.open_group("marks");
   chart.draw("kept", kept);
   chart.draw("held", held, count > 1'000 ? 80 : 0);
@@ -123,13 +129,15 @@ template <class Schedule>
   return std::move(chart).finish();
 }
 
-/// The same picture for a terminal: lines of at most `columns` characters, at most `rows` of them for the curve and some for words and
-/// axes. Where there are more actions than columns a column shows the most that its actions hold, and the picture says so.
+/// The same picture for a terminal: lines of at most `columns` characters, at most `rows` of them for the curve and
+/// some for words and axes. Where there are more actions than columns a column shows the most that its actions hold,
+/// and the picture says so.
 /// \param columns  24 .. 1000   \param rows  1 .. 10000
 /// \throws invalid_plan   for another size, for more than `most_drawn_actions` actions, and as `estimate` does
 /// \throws invalid_schedule, overflow_error
 template <class Schedule>
-[[nodiscard]] std::string memory_text(Schedule const& plan, workload const& work = {}, int columns = 80, int rows = 20, glyphs set = glyphs::utf8) {
+[[nodiscard]] std::string memory_text(Schedule const& plan, workload const& work = {}, int columns = 80, int rows = 20,
+                                      glyphs set = glyphs::utf8) {
   static_assert(schedule<Schedule>, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
   detail::check_text_size("cairn::memory_text", columns, rows);
   auto const curve = detail::measured(plan, work, "cairn::memory_text");
@@ -153,19 +161,28 @@ template <class Schedule>
   };
   for (std::size_t column = 0; column < width && count > 0; ++column) {
     std::size_t const first = column * count / width, end = (std::max)(first + 1, (column + 1) * count / width);
-    fill(column, *std::max_element(curve.held.begin() + std::ptrdiff_t(first), curve.held.begin() + std::ptrdiff_t(end)), held);
-    fill(column, *std::max_element(curve.kept.begin() + std::ptrdiff_t(first), curve.kept.begin() + std::ptrdiff_t(end)), kept);
+    fill(column,
+         *std::max_element(curve.held.begin() + std::ptrdiff_t(first), curve.held.begin() + std::ptrdiff_t(end)), held);
+    fill(column,
+         *std::max_element(curve.kept.begin() + std::ptrdiff_t(first), curve.kept.begin() + std::ptrdiff_t(end)), kept);
   }
   for (auto const& tick : ticks)
-    if (tick.at > 0) chart.label(lines - std::max<std::size_t>(1, std::size_t(detail::place_on(tick.at, curve.peak, std::int64_t(lines)))), tick.label);
+    if (tick.at > 0)
+      chart.label(
+          lines - std::max<std::size_t>(1, std::size_t(detail::place_on(tick.at, curve.peak, std::int64_t(lines)))),
+          tick.label);
 
   std::string words = "Memory of a sweep over " + detail::plan_words(plan) + ": " + detail::peak_words(curve) + ".";
-  if (count > width) words += " Downsampled: a column shows the most of up to " + detail::digits_of((count + width - 1) / width) + " actions.";
+  if (count > width)
+    words += " Downsampled: a column shows the most of up to " + detail::digits_of((count + width - 1) / width) +
+             " actions.";
   std::vector<std::string> const key{chart.look(held) + (curve.in_bytes ? " all that is held" : " all states"),
                                      chart.look(kept) + (curve.in_bytes ? " checkpoints" : " states in slots")};
-  auto const column_of = [&](detail::tick const& tick) { return std::size_t(detail::place_on(tick.at, count, std::int64_t(width) - 1)); };
-  return detail::wrapped(words, std::size_t(columns)) + detail::flowed(key, "  ", std::size_t(columns)) + y.name + "\n" +
-         chart.drawn(detail::ticks_to(count, 10), column_of, "action");
+  auto const column_of = [&](detail::tick const& tick) {
+    return std::size_t(detail::place_on(tick.at, count, std::int64_t(width) - 1));
+  };
+  return detail::wrapped(words, std::size_t(columns)) + detail::flowed(key, "  ", std::size_t(columns)) + y.name +
+         "\n" + chart.drawn(detail::ticks_to(count, 10), column_of, "action");
 }
 
 }  // namespace cairn

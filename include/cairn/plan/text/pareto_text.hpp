@@ -8,7 +8,8 @@
 
 namespace cairn {
 
-/// One line a plan: bytes, seconds, step_calls, least_step_calls, schedule, slots, far_bytes, leaf, period, units. Numbers in full; slots count the initial state.
+/// One line a plan: bytes, seconds, step_calls, least_step_calls, schedule, slots, far_bytes, leaf, period, units.
+/// Numbers in full; slots count the initial state.
 [[nodiscard]] CAIRN_DECL std::string pareto_csv(std::vector<planned> const& front);
 
 /// A table for people: memory, time, step calls for each step of the loop, and the plan. Slots count the initial state.

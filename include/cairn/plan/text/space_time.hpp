@@ -25,14 +25,16 @@ struct kept_life {
   std::size_t born = 0, ended = 0;
 };
 
-/// In the order in which they end, that of the drops. A tape lies in the middle of its steps. \pre the actions were checked
+/// In the order in which they end, that of the drops. A tape lies in the middle of its steps. \pre the actions were
+/// checked
 [[nodiscard]] inline std::vector<kept_life> lives_of(std::vector<action> const& actions) {
   std::map<std::pair<content, slot_index>, kept_life> now;
   std::vector<kept_life> all;
   for (std::size_t k = 0; k < actions.size(); ++k) {
     action const& a = actions[k];
     if (a.kind == action_kind::save) now[{content::state, a.slot}] = {a.what, a.where, 2 * wide(a.from), k, k};
-    if (a.kind == action_kind::record) now[{content::tape, a.slot}] = {content::tape, a.where, wide(a.from) + wide(a.to), k, k};
+    if (a.kind == action_kind::record)
+      now[{content::tape, a.slot}] = {content::tape, a.where, wide(a.from) + wide(a.to), k, k};
     if (a.kind == action_kind::drop) {
       all.push_back(now[{a.what, a.slot}]);
       all.back().ended = k;
@@ -42,7 +44,9 @@ struct kept_life {
 }
 
 /// Whether it is a state that is kept elsewhere than in memory.
-[[nodiscard]] inline bool is_far(kept_life const& life) noexcept { return life.what == content::state && life.where != tier::memory; }
+[[nodiscard]] inline bool is_far(kept_life const& life) noexcept {
+  return life.what == content::state && life.where != tier::memory;
+}
 
 /// One path for each kind of action, and for the lives of states and tapes.
 class space_time_marks {
@@ -51,7 +55,11 @@ class space_time_marks {
       : chart_{chart}, count_{actions.size()}, steps_{wide(steps)} {
     auto const lives = lives_of(actions);
     for (auto const& life : lives)
-      (life.what == content::tape ? tapes : is_far(life) ? far_states : states).move(half(life.twice_at), row(life.born)).down(row(life.ended));
+      (life.what == content::tape ? tapes
+       : is_far(life)             ? far_states
+                                  : states)
+          .move(half(life.twice_at), row(life.born))
+          .down(row(life.ended));
     std::size_t drops = 0;
     for (std::size_t k = 0; k < count_; ++k) {
       action const& a = actions[k];
@@ -83,12 +91,13 @@ class space_time_marks {
 
 }  // namespace detail
 
-/// The schedule as an SVG: steps 0 .. n across, actions downwards. A mark for each action: lines over the steps that are run or
-/// reversed, a dot where a state is saved, a ring where one is loaded, a bar where one is dropped; a thin line while a slot is full, a thicker one where
-/// that is on another tier than memory.
+/// The schedule as an SVG: steps 0 .. n across, actions downwards. A mark for each action: lines over the steps that
+/// are run or reversed, a dot where a state is saved, a ring where one is loaded, a bar where one is dropped; a thin
+/// line while a slot is full, a thicker one where that is on another tier than memory.
 /// \param title  of the picture; what it shows where it is empty
 /// Cost: one walk, some 20 bytes an action. The same bytes on every machine; no fonts or other files are asked for.
-/// \throws invalid_plan   for more than `most_drawn_actions` actions   \throws invalid_schedule   where the plan cannot be obeyed
+/// \throws invalid_plan   for more than `most_drawn_actions` actions   \throws invalid_schedule   where the plan cannot
+///        be obeyed
 template <class Schedule>
 [[nodiscard]] std::string space_time_svg(Schedule const& plan, std::string_view title = {}) {
   static_assert(schedule<Schedule>, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
@@ -96,11 +105,13 @@ template <class Schedule>
   auto const count = detail::hundredths(actions.size());
   detail::hundredths const height = std::clamp<detail::hundredths>(320 * count, 20'000, 90'000);
   detail::hundredths const row = height / std::max<detail::hundredths>(count, 1);
-  detail::hundredths const line = std::clamp<detail::hundredths>(row * 7 / 10, 60, 400), thin = std::clamp<detail::hundredths>(row / 2, 40, 130);
+  detail::hundredths const line = std::clamp<detail::hundredths>(row * 7 / 10, 60, 400),
+                           thin = std::clamp<detail::hundredths>(row / 2, 40, 130);
   detail::hundredths const radius = std::clamp<detail::hundredths>(row * 9 / 10, 60, 300);
 
   bool const has_tapes = tapes_of(plan) > 0;
-  std::vector<detail::legend_entry> legend{{"advance", "advance", detail::line_sample}, {"turn", "turn", detail::line_sample}};
+  std::vector<detail::legend_entry> legend{{"advance", "advance", detail::line_sample},
+                                           {"turn", "turn", detail::line_sample}};
   if (has_tapes) legend.push_back({"record", "record", detail::line_sample});
   legend.push_back({"reverse", "reverse", detail::line_sample});
   legend.push_back({"save", "save", detail::dot_sample});
@@ -108,11 +119,14 @@ template <class Schedule>
   legend.push_back({"drop", "drop", detail::cap_sample});
   auto const lives = detail::lives_of(actions);
   legend.push_back({"a state is kept", "state-life", detail::pole_sample});
-  if (std::any_of(lives.begin(), lives.end(), detail::is_far)) legend.push_back({"on a slower tier", "far-life", detail::pole_sample});
+  if (std::any_of(lives.begin(), lives.end(), detail::is_far))
+    legend.push_back({"on a slower tier", "far-life", detail::pole_sample});
   if (has_tapes) legend.push_back({"a tape is kept", "tape-life", detail::pole_sample});
 
-  std::string const loop = detail::plan_words(plan), what = "Schedule of " + loop, size = detail::plural(actions.size(), "action");
-  detail::svg_chart chart{title.empty() ? what : title, title.empty() ? size + ", one mark each; time goes down" : loop + ": " + size,
+  std::string const loop = detail::plan_words(plan), what = "Schedule of " + loop,
+                    size = detail::plural(actions.size(), "action");
+  detail::svg_chart chart{title.empty() ? what : title,
+                          title.empty() ? size + ", one mark each; time goes down" : loop + ": " + size,
                           what + ", " + size + ". Across: steps; down: actions in the order of time.", height, legend};
   chart.axes({"step", wide(plan.steps()), {}}, {"action", actions.size(), {}}, true);
   detail::space_time_marks const marks{chart, actions, plan.steps(), radius};
@@ -131,12 +145,14 @@ template <class Schedule>
   return std::move(chart).finish();
 }
 
-/// The same picture for a terminal: lines of at most `columns` characters, at most `rows` of them for the actions and some for words and
-/// axes. Where there are more actions than rows, or more steps than columns, several share a cell, and the picture says so.
+/// The same picture for a terminal: lines of at most `columns` characters, at most `rows` of them for the actions and
+/// some for words and axes. Where there are more actions than rows, or more steps than columns, several share a cell,
+/// and the picture says so.
 /// \param columns  24 .. 1000   \param rows  1 .. 10000
 /// \throws invalid_plan   for another size and for more than `most_drawn_actions` actions   \throws invalid_schedule
 template <class Schedule>
-[[nodiscard]] std::string space_time_text(Schedule const& plan, int columns = 80, int rows = 40, glyphs set = glyphs::utf8) {
+[[nodiscard]] std::string space_time_text(Schedule const& plan, int columns = 80, int rows = 40,
+                                          glyphs set = glyphs::utf8) {
   static_assert(schedule<Schedule>, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
   detail::check_text_size("cairn::space_time_text", columns, rows);
   auto const actions = detail::drawn_actions(plan, "cairn::space_time_text");
@@ -144,18 +160,33 @@ template <class Schedule>
   std::size_t const count = actions.size(), height = std::max<std::size_t>(1, (std::min)(count, std::size_t(rows)));
   std::string const last = detail::digits_of(count);
   enum : unsigned char { kept = 1, kept_far, advance, record, turn, drop, load, save, reverse };
-  detail::text_chart chart{std::size_t(columns), height, std::max<std::size_t>(last.size(), 6) + 1, set,
-                           {{" ", " "}, {"┊", ":"}, {"║", "|"}, {"─", "-"}, {"━", "="}, {"═", "~"}, {"×", "x"}, {"○", "o"}, {"●", "*"}, {"◄", "<"}}};
+  detail::text_chart chart{std::size_t(columns),
+                           height,
+                           std::max<std::size_t>(last.size(), 6) + 1,
+                           set,
+                           {{" ", " "},
+                            {"┊", ":"},
+                            {"║", "|"},
+                            {"─", "-"},
+                            {"━", "="},
+                            {"═", "~"},
+                            {"×", "x"},
+                            {"○", "o"},
+                            {"●", "*"},
+                            {"◄", "<"}}};
 
   wide const twice_steps = 2 * wide(plan.steps());
-  auto const column = [&](wide twice) { return std::size_t(detail::place_on(twice, twice_steps, std::int64_t(chart.width()) - 1)); };
+  auto const column = [&](wide twice) {
+    return std::size_t(detail::place_on(twice, twice_steps, std::int64_t(chart.width()) - 1));
+  };
   auto const at = [&](step_index i) { return column(2 * wide(i)); };
   auto const row = [&](std::size_t k) { return k * height / count; };
   auto const line = [&](std::size_t k, step_index from, step_index to, unsigned char rank) {
     for (std::size_t x = at(from); x <= at(to); ++x) chart.put(row(k), x, rank);
   };
   for (auto const& life : lives)
-    for (std::size_t y = row(life.born); y <= row(life.ended); ++y) chart.put(y, column(life.twice_at), detail::is_far(life) ? kept_far : kept);
+    for (std::size_t y = row(life.born); y <= row(life.ended); ++y)
+      chart.put(y, column(life.twice_at), detail::is_far(life) ? kept_far : kept);
   std::size_t drops = 0;
   for (std::size_t k = 0; k < count; ++k) {
     action const& a = actions[k];
@@ -173,10 +204,13 @@ template <class Schedule>
   wide const step = detail::tick_step(count, std::max<std::size_t>(height / 4, 1));
   for (wide k = 0; k < count; k += step) chart.label(row(std::size_t(k)), detail::digits_of(k));
 
-  std::string words = "Schedule of " + detail::plan_words(plan) + ": " + detail::plural(count, "action") + ", time goes down.";
-  if (count > height) words += " Downsampled: a row stands for up to " + detail::digits_of((count + height - 1) / height) + " actions.";
+  std::string words =
+      "Schedule of " + detail::plan_words(plan) + ": " + detail::plural(count, "action") + ", time goes down.";
+  if (count > height)
+    words += " Downsampled: a row stands for up to " + detail::digits_of((count + height - 1) / height) + " actions.";
   if (wide(plan.steps()) >= chart.width())
-    words += " Downsampled: a column stands for up to " + detail::digits_of((wide(plan.steps()) + chart.width() - 2) / (chart.width() - 1)) + " steps.";
+    words += " Downsampled: a column stands for up to " +
+             detail::digits_of((wide(plan.steps()) + chart.width() - 2) / (chart.width() - 1)) + " steps.";
   std::vector<std::string> key;
   auto const explain = [&](unsigned char rank, char const* name) { key.push_back(chart.look(rank) + " " + name); };
   explain(reverse, "reverse");
@@ -189,7 +223,9 @@ template <class Schedule>
   explain(kept, "kept");
   if (std::any_of(lives.begin(), lives.end(), detail::is_far)) explain(kept_far, "kept on a slower tier");
   return detail::wrapped(words, std::size_t(columns)) + detail::flowed(key, "  ", std::size_t(columns)) + "action\n" +
-         chart.drawn(detail::ticks_to(wide(plan.steps()), 10), [&](detail::tick const& tick) { return column(2 * tick.at); }, "step");
+         chart.drawn(
+             detail::ticks_to(wide(plan.steps()), 10), [&](detail::tick const& tick) { return column(2 * tick.at); },
+             "step");
 }
 
 }  // namespace cairn

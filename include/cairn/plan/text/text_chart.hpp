@@ -1,5 +1,6 @@
 #pragma once
-/// \file text_chart.hpp  What the pictures for a terminal have in common: a grid of cells, its axes, and words that keep to the width.
+/// \file text_chart.hpp  What the pictures for a terminal have in common: a grid of cells, its axes, and words that
+/// keep to the width.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -31,11 +32,15 @@ inline constexpr int least_columns = 24, most_columns = 1'000, most_rows = 10'00
 
 inline void check_text_size(char const* who, int columns, int rows) {
   if (columns < least_columns || columns > most_columns || rows < 1 || rows > most_rows)
-    throw invalid_plan{who, "no picture has this size", {{"columns", columns}, {"rows", rows}}, "give 24 to 1000 columns and 1 to 10000 rows"};
+    throw invalid_plan{who,
+                       "no picture has this size",
+                       {{"columns", columns}, {"rows", rows}},
+                       "give 24 to 1000 columns and 1 to 10000 rows"};
 }
 
 /// Lines of at most `columns` characters that hold the parts in order. \pre no part is longer
-[[nodiscard]] inline std::string flowed(std::vector<std::string> const& parts, std::string_view between, std::size_t columns) {
+[[nodiscard]] inline std::string flowed(std::vector<std::string> const& parts, std::string_view between,
+                                        std::size_t columns) {
   std::string lines;
   std::size_t used = 0;
   for (auto const& part : parts) {
@@ -63,7 +68,13 @@ class text_chart {
  public:
   /// \param ranks  what a rank looks like, that of 0 first
   text_chart(std::size_t columns, std::size_t rows, std::size_t gutter, glyphs set, std::initializer_list<glyph> ranks)
-      : gutter_{gutter}, width_{columns - gutter - 1}, rows_{rows}, set_{set}, ranks_{ranks}, cells_(width_ * rows), labels_(rows) {}
+      : gutter_{gutter},
+        width_{columns - gutter - 1},
+        rows_{rows},
+        set_{set},
+        ranks_{ranks},
+        cells_(width_ * rows),
+        labels_(rows) {}
 
   [[nodiscard]] std::size_t width() const noexcept { return width_; }
   void put(std::size_t row, std::size_t column, unsigned char rank) {
@@ -81,7 +92,8 @@ class text_chart {
     std::string lines;
     for (std::size_t row = 0; row < rows_; ++row) {
       bool const named = !labels_[row].empty();
-      std::string line = std::string(gutter_ - labels_[row].size(), ' ') + labels_[row] + look(named ? glyph{"┤", "+"} : glyph{"│", "|"});
+      std::string line = std::string(gutter_ - labels_[row].size(), ' ') + labels_[row] +
+                         look(named ? glyph{"┤", "+"} : glyph{"│", "|"});
       std::size_t end = width_;
       while (end > 0 && cells_[row * width_ + end - 1] == 0) --end;
       for (std::size_t column = 0; column < end; ++column) line += look(cells_[row * width_ + column]);
@@ -91,7 +103,8 @@ class text_chart {
   }
 
  private:
-  /// Labels stand below their ticks; of two that would touch the later one wins, and the first of all is kept before the others.
+  /// Labels stand below their ticks; of two that would touch the later one wins, and the first of all is kept before
+  /// the others.
   template <class ColumnOf>
   [[nodiscard]] std::string ruler(std::vector<tick> const& ticks, ColumnOf column_of, std::string const& x_name) const {
     std::size_t const columns = gutter_ + 1 + width_;
@@ -111,7 +124,8 @@ class text_chart {
     std::string line = std::string(gutter_, ' ') + look(glyph{"└", "+"});
     for (bool const here : marked) line += look(here ? glyph{"┬", "+"} : glyph{"─", "-"});
     below.erase(below.find_last_not_of(' ') + 1);
-    return line + '\n' + below + '\n' + std::string(gutter_ + 1 + (width_ - (std::min)(width_, x_name.size())) / 2, ' ') + x_name + '\n';
+    return line + '\n' + below + '\n' +
+           std::string(gutter_ + 1 + (width_ - (std::min)(width_, x_name.size())) / 2, ' ') + x_name + '\n';
   }
 
   std::size_t gutter_, width_, rows_;

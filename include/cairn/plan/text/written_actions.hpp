@@ -12,11 +12,14 @@ inline constexpr step_index most_written_actions = 10'000'000;
 namespace detail {
 
 [[noreturn]] inline void refuse_to_write(char const* who, step_index steps) {
-  throw invalid_plan{who, "too many actions for a text", {{"steps", steps}, {"most actions written", most_written_actions}},
+  throw invalid_plan{who,
+                     "too many actions for a text",
+                     {{"steps", steps}, {"most actions written", most_written_actions}},
                      "walk the plan in a program of your own"};
 }
 
-/// Calls write(action) for every action, `done` included.   Cost: one walk; O(1) for a loop of more leaves than may be written.
+/// Calls write(action) for every action, `done` included.   Cost: one walk; O(1) for a loop of more leaves than may be
+/// written.
 /// \throws invalid_plan   for too many   \throws invalid_schedule   at the first action that cannot be obeyed
 template <schedule Plan, class Write>
 void each_written_action(Plan const& plan, char const* who, Write write) {

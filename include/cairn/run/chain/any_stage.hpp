@@ -69,7 +69,8 @@ class any_stage {
       if constexpr (read.needs_state) state = detail::address_of(x.get<X>());
       tape& used = kept.get<tape>();
       Bar& old = bar.get<Bar>();
-      if constexpr (read.gives_adjoint) return stage_value::made_by([&]() -> adjoint { return detail::stage_backward(stage, state, used, old); });
+      if constexpr (read.gives_adjoint)
+        return stage_value::made_by([&]() -> adjoint { return detail::stage_backward(stage, state, used, old); });
       else {
         detail::stage_backward(stage, state, used, old);
         return std::move(bar);
@@ -84,7 +85,9 @@ class any_stage {
       if constexpr (detail::tells_work<Stage>) return std::int64_t(stage.work_bytes());
       else return 0;
     }
-    void* get(detail::type_mark type) noexcept override { return type == detail::mark_of<Stage>() ? static_cast<void*>(detail::address_of(stage)) : nullptr; }
+    void* get(detail::type_mark type) noexcept override {
+      return type == detail::mark_of<Stage>() ? static_cast<void*>(detail::address_of(stage)) : nullptr;
+    }
 
     mutable Stage stage;
   };
@@ -104,26 +107,31 @@ class any_stage {
     static consteval detail::stage_fault fault() { return detail::stage_fault::untold; }
   };
   template <class Stage>
-  using told_reading = reading_of<Stage, typename decltype(detail::told_state<Stage>())::type, typename decltype(detail::told_adjoint<Stage>())::type>;
+  using told_reading = reading_of<Stage, typename decltype(detail::told_state<Stage>())::type,
+                                  typename decltype(detail::told_adjoint<Stage>())::type>;
   explicit any_stage(model* of) noexcept : stage_{of} {}
 
  public:
-  /// Keeps `stage`, whose forward and backward say by their parameters which state and which adjoint they take; an adjoint that is not told
-  /// is of the type of the state behind the stage.
+  /// Keeps `stage`, whose forward and backward say by their parameters which state and which adjoint they take; an
+  /// adjoint that is not told is of the type of the state behind the stage.
   template <class Stage>
     requires(!std::is_same_v<std::remove_cvref_t<Stage>, any_stage>)
   any_stage(Stage&& stage) {
     using reading = told_reading<std::remove_cvref_t<Stage>>;
-    if constexpr (detail::check_stages<reading::fault()>()) stage_ = new typename reading::model(std::forward<Stage>(stage));
+    if constexpr (detail::check_stages<reading::fault()>())
+      stage_ = new typename reading::model(std::forward<Stage>(stage));
   }
-  /// The same for a stage that does not say it: X is the state before it, Bar the adjoint of the state behind it, that state itself where left out.
+  /// The same for a stage that does not say it: X is the state before it, Bar the adjoint of the state behind it, that
+  /// state itself where left out.
   template <class X, class Bar = void, class Stage>
   [[nodiscard]] static any_stage taking(Stage&& stage) {
     using reading = reading_of<std::remove_cvref_t<Stage>, X, Bar>;
-    if constexpr (detail::check_stages<reading::fault()>()) return any_stage{static_cast<model*>(new typename reading::model(std::forward<Stage>(stage)))};
+    if constexpr (detail::check_stages<reading::fault()>())
+      return any_stage{static_cast<model*>(new typename reading::model(std::forward<Stage>(stage)))};
     else return any_stage{static_cast<model*>(nullptr)};
   }
-  any_stage(any_stage&& other) noexcept : stage_{std::exchange(other.stage_, nullptr)} {}  ///< takes the stage of `other`
+  any_stage(any_stage&& other) noexcept
+      : stage_{std::exchange(other.stage_, nullptr)} {}  ///< takes the stage of `other`
   any_stage& operator=(any_stage&& other) noexcept {  ///< takes the stage of `other`
     std::swap(stage_, other.stage_);
     return *this;
@@ -144,12 +152,19 @@ class any_stage {
   [[nodiscard]] stage_value record(stage_view x) { return stage_->record(x); }
   /// The state behind the stage, inside its tape.
   [[nodiscard]] stage_view output(stage_value const& tape) const { return stage_->output(tape); }
-  /// The adjoint before the stage; x may be left empty where it is not needed.   \throws invalid_call   where a value is of another type
-  [[nodiscard]] stage_value backward(stage_view x, stage_value& tape, stage_value& bar) { return stage_->backward(x, tape, bar); }
-  [[nodiscard]] bool needs_state() const noexcept { return stage_->shape().needs_state; }  ///< whether backward needs x beside the tape
+  /// The adjoint before the stage; x may be left empty where it is not needed.   \throws invalid_call   where a value
+  /// is of another type
+  [[nodiscard]] stage_value backward(stage_view x, stage_value& tape, stage_value& bar) {
+    return stage_->backward(x, tape, bar);
+  }
+  [[nodiscard]] bool needs_state() const noexcept {
+    return stage_->shape().needs_state;
+  }  ///< whether backward needs x beside the tape
   /// What the stage tells of itself, see `chain_probe`.
   [[nodiscard]] std::int64_t work_bytes() { return stage_->work_bytes(); }
-  [[nodiscard]] bool gives_adjoint() const noexcept { return stage_->shape().gives_adjoint; }  ///< whether backward makes a new adjoint beside the old one
+  [[nodiscard]] bool gives_adjoint() const noexcept {
+    return stage_->shape().gives_adjoint;
+  }  ///< whether backward makes a new adjoint beside the old one
   /// The types that it takes and gives.
   [[nodiscard]] detail::types_of_stage types() const noexcept { return stage_->types(); }
 

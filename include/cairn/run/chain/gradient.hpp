@@ -1,5 +1,6 @@
 #pragma once
-/// \file gradient.hpp  The adjoint of a chain of stages that differ, by a plan within a memory budget. Not in <cairn/cairn.hpp>.
+/// \file gradient.hpp  The adjoint of a chain of stages that differ, by a plan within a memory budget. Not in
+/// <cairn/cairn.hpp>.
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
@@ -23,8 +24,9 @@ inline constexpr bool is_failure = std::is_same_v<std::remove_reference_t<T>, sw
 template <class T>
 inline constexpr bool is_chain_store = keeps_chain_states<std::remove_reference_t<T>>;
 template <class T>
-inline constexpr bool is_observer = !is_failure<T> && !is_chain_store<T> && !is_options<T> &&
-                                    (std::is_same_v<std::remove_cvref_t<T>, no_observer> || std::is_invocable_v<T&, event const&>);
+inline constexpr bool is_observer =
+    !is_failure<T> && !is_chain_store<T> && !is_options<T> &&
+    (std::is_same_v<std::remove_cvref_t<T>, no_observer> || std::is_invocable_v<T&, event const&>);
 
 /// The one of `rest` that `Is` holds for, or `otherwise`.
 template <bool... Is, class Otherwise, class... Rest>
@@ -49,8 +51,8 @@ template <class... Rest>
   constexpr bool known = ((is_failure<Rest> || is_chain_store<Rest> || is_observer<Rest> || is_options<Rest>)&&...);
   if constexpr (!known) return stage_fault::extra;
   else {
-    constexpr int failures = (int(is_failure<Rest>) + ... + 0), stores = (int(is_chain_store<Rest>) + ... + 0), observers = (int(is_observer<Rest>) + ... + 0),
-                  options = (int(is_options<Rest>) + ... + 0);
+    constexpr int failures = (int(is_failure<Rest>) + ... + 0), stores = (int(is_chain_store<Rest>) + ... + 0),
+                  observers = (int(is_observer<Rest>) + ... + 0), options = (int(is_options<Rest>) + ... + 0);
     return failures < 2 && stores < 2 && observers < 2 && options < 2 ? stage_fault::none : stage_fault::twice;
   }
 }
@@ -66,40 +68,48 @@ template <class Stages, class X0, class Bar, std::size_t... Place, class Store>
 inline constexpr bool stores_all<chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>>, Store> =
     (chain_store<Store, typename state_in<Stages, X0, Place + 1>::type> && ...);
 template <class Stages, class X0, class Bar, class Store>
-  requires(!std::is_same_v<Store, no_chain_store>)
-inline constexpr bool stores_all<chain_list<Stages, X0, Bar>, Store> = chain_store<Store, typename list_types<Stages, X0, Bar>::state>;
+requires(!std::is_same_v<Store, no_chain_store>) inline constexpr bool stores_all<chain_list<Stages, X0, Bar>, Store> =
+    chain_store<Store, typename list_types<Stages, X0, Bar>::state>;
 
 }  // namespace detail
 
 /// The adjoint of the initial state of a chain of stages.
 ///
-/// Obeys the plan action by action, as `replay` counts it: the same stage runs, and the same bytes at the peak, where the plan's chain
-/// has the sizes of these states, tapes and adjoints (see `chain_probe`). Beside them a vector of stages takes 8 (2 L + 1) bytes of pointers,
-/// and a store L + 1 bytes of notes.
-/// States are made in place and never copied or moved; x0 stays where it is. The result has the same bits for every plan if record
-/// gives the bits that forward gives. Gradients by parameters are summed up by the stages in objects of their own: each way back runs once.
-/// \param stages  a std::tuple of stages, each with types of its own, or of references to them; a std::vector of stages, for example of
-///        `any_stage`; or `indexed_stages{count, stage}`. See `stage` and `taped_stage` for what a stage is
+/// Obeys the plan action by action, as `replay` counts it: the same stage runs, and the same bytes at the peak, where
+/// the plan's chain has the sizes of these states, tapes and adjoints (see `chain_probe`). Beside them a vector of
+/// stages takes 8 (2 L + 1) bytes of pointers, and a store L + 1 bytes of notes.
+/// States are made in place and never copied or moved; x0 stays where it is. The result has the same bits for every
+/// plan if record gives the bits that forward gives. Gradients by parameters are summed up by the stages in objects of
+/// their own: each way back runs once.
+/// \param stages  a std::tuple of stages, each with types of its own, or of references to them; a std::vector of
+///        stages, for example of `any_stage`; or `indexed_stages{count, stage}`. See `stage` and `taped_stage` for what
+///        a stage is
 /// \param x0  the initial state
 /// \param plan  a list of `chain_actions`, or what has one called actions: a `chain_plan`
-/// \param seed  the adjoint of the last state, or `seed(x)` that makes it, called once. Of `any_stage`, seed(x) must name the type of x, or take a stage_view
-/// \param rest  in any order: an observer, called with an `event` around every action and `done`, in which stages are steps, and each
-///        state and tape has its number for a slot; a `chain_store`, for plans that save; a variable `sweep_failure`, which says where an exception came from;
-///        `sweep_options`: with a `replay_check`, states that are made again or loaded are compared with what they were at first, `checkpoints` where
-///        each stretch of stages that is run again ends, `every_step` all of them; 8 to 9 bytes a state
+/// \param seed  the adjoint of the last state, or `seed(x)` that makes it, called once. Of `any_stage`, seed(x) must
+///        name the type of x, or take a stage_view
+/// \param rest  in any order: an observer, called with an `event` around every action and `done`, in which stages are
+///        steps, and each state and tape has its number for a slot; a `chain_store`, for plans that save; a variable
+///        `sweep_failure`, which says where an exception came from; `sweep_options`: with a `replay_check`, states that
+///        are made again or loaded are compared with what they were at first, `checkpoints` where each stretch of
+///        stages that is run again ends, `every_step` all of them; 8 to 9 bytes a state
 /// \returns the adjoint of x0; of `any_stage` in a stage_value
-/// \throws invalid_schedule, invalid_plan  before any stage runs, for a plan that these stages cannot obey; what stages, seed, store and observer throw,
-///         unchanged, when all that was held is released; nondeterminism_error from a replay check, in which stages are steps
+/// \throws invalid_schedule, invalid_plan  before any stage runs, for a plan that these stages cannot obey; what
+///        stages, seed, store and observer throw, unchanged, when all that was held is released; nondeterminism_error
+///        from a replay check, in which stages are steps
 template <class Stages, class X0, class Plan, class Seed, class... Rest>
 auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed, Rest&&... rest) {
   using S = std::remove_reference_t<Stages>;
-  if constexpr (!detail::check_stages<detail::fault_of_chain_forward<S, X0, Plan>()>()) return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
+  if constexpr (!detail::check_stages<detail::fault_of_chain_forward<S, X0, Plan>()>())
+    return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
   else {
     using types = detail::chain_types<S, X0>;
     using Seeded = detail::seed_result<Seed, typename types::last>;
     using Bar = typename detail::bar_from<Seed, typename types::last>::type;
-    if constexpr (!detail::check_stages<detail::fault_of_chain_backward<S, X0, Seed, Seeded, Bar>()>()) return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
-    else if constexpr (!detail::check_stages<detail::fault_of_extras<Rest...>()>()) return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
+    if constexpr (!detail::check_stages<detail::fault_of_chain_backward<S, X0, Seed, Seeded, Bar>()>())
+      return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
+    else if constexpr (!detail::check_stages<detail::fault_of_extras<Rest...>()>())
+      return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
     else {
       using memory = typename types::template memory<Bar>;
       detail::no_chain_store nowhere;
@@ -109,7 +119,9 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
       auto& observer = detail::one_of<detail::is_observer<Rest>...>(nobody, rest...);
       sweep_failure& failure = detail::one_of<detail::is_failure<Rest>...>(unasked, rest...);
       using Store = std::remove_reference_t<decltype(store)>;
-      if constexpr (!detail::check_stages<detail::stores_all<memory, Store> ? detail::stage_fault::none : detail::stage_fault::store>()) return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
+      if constexpr (!detail::check_stages < detail::stores_all<memory, Store> ? detail::stage_fault::none
+                                                                              : detail::stage_fault::store > ())
+        return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
       else {
         constexpr char const* who = "cairn::chain_gradient";
         auto const& actions = detail::actions_in(plan);
@@ -123,10 +135,13 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
         };
         constexpr bool checks = (detail::is_options<Rest> || ... || false);
         if constexpr (!checks) return sweep(detail::no_chain_replay{});
-        else if constexpr (!detail::check_stages<memory::states_may_be_hashed ? detail::stage_fault::none : detail::stage_fault::unhashed>()) return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
+        else if constexpr (!detail::check_stages < memory::states_may_be_hashed ? detail::stage_fault::none
+                                                                                : detail::stage_fault::unhashed > ())
+          return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
         else {
           sweep_options none;
-          return sweep(detail::chain_replay{detail::one_of<detail::is_options<Rest>...>(none, rest...).verify, actions, memory::count_of(stages), who});
+          return sweep(detail::chain_replay{detail::one_of<detail::is_options<Rest>...>(none, rest...).verify, actions,
+                                            memory::count_of(stages), who});
         }
       }
     }

@@ -19,8 +19,8 @@
 namespace cairn {
 namespace detail {
 
-/// Runs each stage once to the end, and once more, recorded, in segments of about sqrt(L) stages from the last one: room for as many
-/// states and tapes.
+/// Runs each stage once to the end, and once more, recorded, in segments of about sqrt(L) stages from the last one:
+/// room for as many states and tapes.
 [[nodiscard]] inline std::vector<action> probing_plan(step_index stages) {
   using namespace chain_actions;
   step_index segment = 1;
@@ -48,10 +48,12 @@ struct stage_times {
 };
 
 /// Nanoseconds, rounded.
-[[nodiscard]] constexpr std::int64_t nanoseconds(double seconds) noexcept { return seconds > 0 ? std::int64_t(seconds * 1e9 + 0.5) : 0; }
+[[nodiscard]] constexpr std::int64_t nanoseconds(double seconds) noexcept {
+  return seconds > 0 ? std::int64_t(seconds * 1e9 + 0.5) : 0;
+}
 
-/// Plays the plan of a probe for one run of the chain, or for many side by side: each call then on states and tapes of its own. To
-/// `execute` it is the states and the way back; around each call it reads the clock.
+/// Plays the plan of a probe for one run of the chain, or for many side by side: each call then on states and tapes of
+/// its own. To `execute` it is the states and the way back; around each call it reads the clock.
 template <class Clock, class Memory, class Stages, class X0, class Seed>
 class chain_measurement : public no_hooks {
  public:
@@ -59,7 +61,8 @@ class chain_measurement : public no_hooks {
   chain_measurement(Stages& stages, X0 const& x0, Seed& seed, step_index steps)
       : stages_{stages}, x0_{x0}, seed_{seed}, plan_{probing_plan(steps)}, times_(std::size_t(steps) + 1) {}
 
-  /// Plays the plan `again` times for `count` runs of the chain; `look(action, run)` sees one of them behind each action.
+  /// Plays the plan `again` times for `count` runs of the chain; `look(action, run)` sees one of them behind each
+  /// action.
   template <class Look>
   void play(std::size_t count, int again, Look look) {
     times_.assign(times_.size(), {});
@@ -77,7 +80,8 @@ class chain_measurement : public no_hooks {
     }
     count_ = count;
   }
-  /// Whether a call is long enough for the clock, on average: what is much shorter then is too little of the chain to matter.
+  /// Whether a call is long enough for the clock, on average: what is much shorter then is too little of the chain to
+  /// matter.
   [[nodiscard]] bool told() const {
     double sum = 0;
     for (auto const& of : times_) sum += of.forward.median() + of.record.median() + of.backward.median();
@@ -134,7 +138,8 @@ class chain_measurement : public no_hooks {
   std::size_t count_ = 1;
 };
 
-/// Bytes of one run of a probe: of the states and tapes of a segment, of a state a segment, and of what it has a pointer for.
+/// Bytes of one run of a probe: of the states and tapes of a segment, of a state a segment, and of what it has a
+/// pointer for.
 [[nodiscard]] inline wide probing_bytes(chain const& c) {
   auto const largest = [](std::vector<std::int64_t> const& all) {
     std::int64_t most = 0;
@@ -149,14 +154,19 @@ class chain_measurement : public no_hooks {
 template <class Clock, class Memory, class Stages, class X0, class Seed>
 [[nodiscard]] chain probed_chain(Stages& stages, X0 const& x0, Seed& seed, int tried) {
   step_index const count = Memory::count_of(stages);
-  if (count < 0) throw invalid_plan{"cairn::chain_probe", "the number of stages is negative", {{"stages", count}}, "give 0 or more"};
-  if (tried < 1) throw invalid_plan{"cairn::chain_probe", "the chain has to be tried once at least", {{"tried", tried}}, "give 1 or more"};
+  if (count < 0)
+    throw invalid_plan{"cairn::chain_probe", "the number of stages is negative", {{"stages", count}}, "give 0 or more"};
+  if (tried < 1)
+    throw invalid_plan{
+        "cairn::chain_probe", "the chain has to be tried once at least", {{"tried", tried}}, "give 1 or more"};
   std::size_t const size = std::size_t(count);
   chain c;
-  c.x.resize(size + 1), c.g.resize(size + 1), c.s.resize(size), c.f.resize(size), c.b.resize(size + 1), c.u.resize(size), c.v.resize(size + 1);
+  c.x.resize(size + 1), c.g.resize(size + 1), c.s.resize(size), c.f.resize(size), c.b.resize(size + 1),
+      c.u.resize(size), c.v.resize(size + 1);
   c.x[0] = std::int64_t(bytes_of(x0));
   c.self_contained_tape = count > 0;
-  for (step_index i = 0; i < count; ++i) c.self_contained_tape = c.self_contained_tape && !Memory::needs_state(stages, i);
+  for (step_index i = 0; i < count; ++i)
+    c.self_contained_tape = c.self_contained_tape && !Memory::needs_state(stages, i);
   chain_measurement<Clock, Memory, Stages, X0, Seed> measured{stages, x0, seed, count};
   measured.play(1, tried, [&](action const& taken, Memory const& run) {
     std::size_t const i = std::size_t(taken.from);
@@ -185,7 +195,8 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
     double const back = measured.seconds(i, &stage_times::backward);
     double more = 0;
     if (i < size) {
-      double const run = measured.seconds(i, &stage_times::forward), recorded = measured.seconds(i, &stage_times::record);
+      double const run = measured.seconds(i, &stage_times::forward),
+                   recorded = measured.seconds(i, &stage_times::record);
       c.u[i] = nanoseconds(run);
       more = recorded > run ? recorded - run : 0;
     }
@@ -198,27 +209,31 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
 template <class Memory> inline constexpr bool weighs_all = true;
 template <class Stages, class X0, class Bar, std::size_t... Place>
 inline constexpr bool weighs_all<chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>>> =
-    sized_state<X0> && sized_state<Bar> && ((sized_state<typename state_in<Stages, X0, Place + 1>::type> && sized_state<typename stage_at<Stages, X0, Bar, Place, sizeof...(Place)>::reading::tape> &&
-                          sized_state<typename stage_at<Stages, X0, Bar, Place, sizeof...(Place)>::adjoint>)&&...);
+    sized_state<X0>&& sized_state<Bar> &&
+    ((sized_state<typename state_in<Stages, X0, Place + 1>::type> &&
+      sized_state<typename stage_at<Stages, X0, Bar, Place, sizeof...(Place)>::reading::tape> &&
+      sized_state<typename stage_at<Stages, X0, Bar, Place, sizeof...(Place)>::adjoint>)&&...);
 template <class Stages, class X0, class Bar>
-inline constexpr bool weighs_all<chain_list<Stages, X0, Bar>> =
-    sized_state<Bar> && sized_state<typename list_types<Stages, X0, Bar>::state> && sized_state<typename list_types<Stages, X0, Bar>::tape>;
+inline constexpr bool weighs_all<chain_list<Stages, X0, Bar>> = sized_state<Bar>&&
+    sized_state<typename list_types<Stages, X0, Bar>::state>&& sized_state<typename list_types<Stages, X0, Bar>::tape>;
 
 }  // namespace detail
 
-/// What a chain of stages weighs on this machine, for `chain_planner` and `replay`: bytes of states, tapes and adjoints as `bytes_of` counts
-/// them, and median times of single calls in nanoseconds. A plan made for it has a peak of exactly what `chain_gradient` then holds, if
-/// stages take no memory beside these. One that does says how much by a member `work_bytes()`, of indexed_stages `work_bytes(i)`: it becomes
-/// f, and is added to b. b also holds the new adjoint where backward returns one. What record takes longer than forward is in v: each stage
-/// is recorded once, mostly.
+/// What a chain of stages weighs on this machine, for `chain_planner` and `replay`: bytes of states, tapes and adjoints
+/// as `bytes_of` counts them, and median times of single calls in nanoseconds. A plan made for it has a peak of exactly
+/// what `chain_gradient` then holds, if stages take no memory beside these. One that does says how much by a member
+/// `work_bytes()`, of indexed_stages `work_bytes(i)`: it becomes f, and is added to b. b also holds the new adjoint
+/// where backward returns one. What record takes longer than forward is in v: each stage is recorded once, mostly.
 ///
-/// Where the calls of the chain are too short for the clock on average, up to 65,536 runs of it go side by side, each with states and tapes
-/// of its own, and what is timed is all calls of one stage. A stage far shorter than that average may be off by a part of the average.
-/// What stages sum up for their parameters is summed up as often.
-/// \tparam Clock  has now() as the clocks of the standard library do: `chain_probe<std::chrono::steady_clock>(stages, x0, seed)`
-/// \param stages, x0, seed  as of `chain_gradient`; a seed value is copied   \param tried  times that the chain is run, >= 1
-/// Cost: 2 `tried` calls of each stage and `tried` of each way back; memory for about sqrt(L) states and as many tapes, and
-/// for short calls up to 8 MiB of them
+/// Where the calls of the chain are too short for the clock on average, up to 65,536 runs of it go side by side, each
+/// with states and tapes of its own, and what is timed is all calls of one stage. A stage far shorter than that average
+/// may be off by a part of the average. What stages sum up for their parameters is summed up as often.
+/// \tparam Clock  has now() as the clocks of the standard library do:
+///        `chain_probe<std::chrono::steady_clock>(stages, x0, seed)`
+/// \param stages, x0, seed  as of `chain_gradient`; a seed value is copied   \param tried  times that the chain is run,
+///        >= 1
+/// Cost: 2 `tried` calls of each stage and `tried` of each way back; memory for about sqrt(L) states and as many tapes,
+/// and for short calls up to 8 MiB of them
 /// \throws invalid_plan, invalid_call; what stages and seed throw
 template <class Clock, class Stages, class X0, class Seed>
 [[nodiscard]] chain chain_probe(Stages&& stages, X0 const& x0, Seed&& seed, int tried = 3) {
@@ -232,13 +247,17 @@ template <class Clock, class Stages, class X0, class Seed>
     if constexpr (!detail::check_stages<detail::fault_of_chain_backward<S, X0, SeedF&, Seeded, Bar>()>()) return {};
     else {
       using memory = typename types::template memory<Bar>;
-      if constexpr (!detail::check_stages<detail::weighs_all<memory> ? detail::stage_fault::none : detail::stage_fault::unsized>()) return {};
+      if constexpr (!detail::check_stages < detail::weighs_all<memory> ? detail::stage_fault::none
+                                                                       : detail::stage_fault::unsized > ())
+        return {};
       else {
         if constexpr (detail::of_any_stages<S>) {
           detail::check_any_stages<X0, Seeded>(stages, "cairn::chain_probe");
           for (std::size_t i = 0; i < stages.size(); ++i)
             if (!stages[i].types().sized)
-              throw invalid_call{"cairn::chain_probe", "the bytes of a state, tape or adjoint of a stage cannot be told", {{"stage", i}},
+              throw invalid_call{"cairn::chain_probe",
+                                 "the bytes of a state, tape or adjoint of a stage cannot be told",
+                                 {{"stage", i}},
                                  "give its type a member bytes() or specialise cairn::state_traits with bytes(x)"};
         }
         return detail::probed_chain<Clock, memory>(stages, x0, seed, tried);

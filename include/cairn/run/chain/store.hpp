@@ -11,15 +11,20 @@ namespace cairn {
 namespace detail {
 
 template <class Store, class State>
-concept loads_by_type = requires(Store& store, tier where, step_index i) { { store.template load<State>(where, i) } -> std::same_as<State>; };
+concept loads_by_type = requires(Store& store, tier where, step_index i) {
+  { store.template load<State>(where, i) } -> std::same_as<State>;
+};
 template <class Store, class State>
-concept loads_one_type = requires(Store& store, tier where, step_index i) { { store.load(where, i) } -> std::same_as<State>; };
+concept loads_one_type = requires(Store& store, tier where, step_index i) {
+  { store.load(where, i) } -> std::same_as<State>;
+};
 
 }  // namespace detail
 
-/// Keeps copies of states X of a chain beside the working memory, on the tiers that plans name: `save(where, i, x)` keeps state i,
-/// `load(where, i)` or `load<X>(where, i)` makes it again, any number of times, and `drop(where, i)` forgets it. What a sweep leaves there is
-/// dropped at its end. States of `any_stage` are saved as a stage_view and loaded as a stage_value.
+/// Keeps copies of states X of a chain beside the working memory, on the tiers that plans name: `save(where, i, x)`
+/// keeps state i, `load(where, i)` or `load<X>(where, i)` makes it again, any number of times, and `drop(where, i)`
+/// forgets it. What a sweep leaves there is dropped at its end. States of `any_stage` are saved as a stage_view and
+/// loaded as a stage_value.
 template <class Store, class X>
 concept chain_store = (detail::loads_by_type<Store, X> || detail::loads_one_type<Store, X>) &&
                       requires(Store& store, tier where, step_index i) { store.drop(where, i); };
@@ -48,8 +53,12 @@ class saved_in {
       for (std::size_t k = 0; k < tier_count; ++k)
         if ((unsigned{held_[i]} >> k & 1u) != 0) drop_quietly(tier(k), step_index(i));
   }
-  void note(tier where, step_index i) noexcept { held_[std::size_t(i)] = static_cast<unsigned char>(held_[std::size_t(i)] | bit(where)); }
-  void forget(tier where, step_index i) noexcept { held_[std::size_t(i)] = static_cast<unsigned char>(held_[std::size_t(i)] & ~bit(where)); }
+  void note(tier where, step_index i) noexcept {
+    held_[std::size_t(i)] = static_cast<unsigned char>(held_[std::size_t(i)] | bit(where));
+  }
+  void forget(tier where, step_index i) noexcept {
+    held_[std::size_t(i)] = static_cast<unsigned char>(held_[std::size_t(i)] & ~bit(where));
+  }
 
  private:
   [[nodiscard]] static unsigned bit(tier where) noexcept { return 1u << unsigned(where); }

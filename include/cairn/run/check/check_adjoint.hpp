@@ -1,5 +1,6 @@
 #pragma once
-/// \file check_adjoint.hpp  Whether an adjoint is the adjoint of its step, told before it is believed. For tests, and not in <cairn/cairn.hpp>.
+/// \file check_adjoint.hpp  Whether an adjoint is the adjoint of its step, told before it is believed. For tests, and
+/// not in <cairn/cairn.hpp>.
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -17,14 +18,15 @@ namespace cairn {
 
 /// How much `check_adjoint` does.
 struct check_options {
-  step_index most_steps = 64;     ///< steps tested: all of a loop of no more, else as many spread over it, the first and the last among them
+  step_index most_steps =
+      64;  ///< steps tested: all of a loop of no more, else as many spread over it, the first and the last among them
   int directions = 2;             ///< random directions at each tested step
   std::uint64_t random_seed = 1;  ///< the same directions for the same seed
   bool whole = true;              ///< whether the Taylor remainder of the whole gradient is tested, too
 };
 
-/// A step with its tangent, to be checked with: `tangent(x, dx, i)` makes of dx, a State that holds a direction, the step's derivative at
-/// x times it.
+/// A step with its tangent, to be checked with: `tangent(x, dx, i)` makes of dx, a State that holds a direction, the
+/// step's derivative at x times it.
 template <class Step, class Tangent>
 struct with_tangent {
   Step step;        ///< in any form
@@ -56,15 +58,20 @@ class adjoint_check {
   using loop_type = checked_loop<State, Bar, Step, Adjoint, Seed, Which>;
 
  public:
-  adjoint_check(Step& step, Tangent& tangent, Adjoint& adjoint, Seed& seed, Which const& which, check_options const& options)
-      : options_{options}, loop_{step, adjoint, seed, which, options.random_seed}, steps_{loop_, tangent, options.directions} {}
+  adjoint_check(Step& step, Tangent& tangent, Adjoint& adjoint, Seed& seed, Which const& which,
+                check_options const& options)
+      : options_{options},
+        loop_{step, adjoint, seed, which, options.random_seed},
+        steps_{loop_, tangent, options.directions} {}
   adjoint_check(adjoint_check const&) = delete;
 
   adjoint_report run(State const& x0, step_index n) {
     loop_.report().steps = n;
-    if constexpr (requires { requires Which::has_part; } && numbered<State>) loop_.which().part = n > 0 && numbers_of(loop_.made_bar(x0)).size() < numbers_of(x0).size();
+    if constexpr (requires { requires Which::has_part; } && numbered<State>)
+      loop_.which().part = n > 0 && numbers_of(loop_.made_bar(x0)).size() < numbers_of(x0).size();
     if (numbers_of(x0, loop_.which()).empty())
-      throw invalid_call{"cairn::check_adjoint", "the initial state has no floating-point numbers", {}, "there is nothing to vary"};
+      throw invalid_call{
+          "cairn::check_adjoint", "the initial state has no floating-point numbers", {}, "there is nothing to vary"};
     loop_.list_undifferentiated(x0);
     State x = copy_of(x0);
     step_index const tested = n < options_.most_steps ? n : options_.most_steps;
@@ -72,7 +79,8 @@ class adjoint_check {
     for (step_index i = 0; i < n && loop_.report().passed(); ++i) {
       // The k-th tested step is floor(k (n - 1) / (tested - 1)).
       step_index const k = loop_.report().steps_tested;
-      bool const due = k < tested && (tested == n || wide(k) * wide(n - 1) / wide(tested > 1 ? tested - 1 : 1) == wide(i));
+      bool const due =
+          k < tested && (tested == n || wide(k) * wide(n - 1) / wide(tested > 1 ? tested - 1 : 1) == wide(i));
       if (due) steps_.run(x, i);
       else loop_.advance(x, i);
       visit(x, i + 1);
@@ -94,7 +102,9 @@ class adjoint_check {
   void visit(State const& x, step_index i) {
     loop_.which()(x, [&](auto const* run, std::size_t count) {
       using T = std::remove_cvref_t<decltype(*run)>;
-      constexpr int bits = std::numeric_limits<T>::digits < std::numeric_limits<double>::digits ? std::numeric_limits<T>::digits : std::numeric_limits<double>::digits;
+      constexpr int bits = std::numeric_limits<T>::digits < std::numeric_limits<double>::digits
+                               ? std::numeric_limits<T>::digits
+                               : std::numeric_limits<double>::digits;
       double const normal = underflow_of<T>() * power_of_two(bits);
       for (std::size_t k = 0; k < count; ++k) {
         double const size = magnitude(double(run[k]));
@@ -115,55 +125,71 @@ class adjoint_check {
 
 }  // namespace detail
 
-/// Whether `adjoint` is the adjoint of `step` along the loop from x0: the first wrong step, and how wrong it is, without a word of trust.
+/// Whether `adjoint` is the adjoint of `step` along the loop from x0: the first wrong step, and how wrong it is,
+/// without a word of trust.
 ///
-/// At every tested step: the step gives the same bits twice, also where a step (x, x1, i) finds other numbers in x1; what the adjoint
-/// makes of bar is linear in it; and <adjoint(w), v> is <w, derivative times v> for random v and w, by central differences with an error
-/// estimate, or by the tangent of `with_tangent{step, tangent}`. Then the Taylor remainder of the whole gradient must fall with the square
-/// of the distance. What the adjoint adds to bar by itself (the derivative of a running objective) is taken out first, and parameters are
-/// not varied: see `check_gradient` for both. Adjoints that sum into an object of the user's do so here, too.
+/// At every tested step: the step gives the same bits twice, also where a step (x, x1, i) finds other numbers in x1;
+/// what the adjoint makes of bar is linear in it; and <adjoint(w), v> is <w, derivative times v> for random v and w, by
+/// central differences with an error estimate, or by the tangent of `with_tangent{step, tangent}`. Then the Taylor
+/// remainder of the whole gradient must fall with the square of the distance. What the adjoint adds to bar by itself
+/// (the derivative of a running objective) is taken out first, and parameters are not varied: see `check_gradient` for
+/// both. Adjoints that sum into an object of the user's do so here, too.
 ///
-/// Varied are all numbers of the state that `visit_numbers` hands out, and the adjoint's first numbers are theirs, in the same order. An
-/// adjoint with fewer numbers, of the type of one member of the state, belongs to that member. Constants of the loop are named in
-/// `with_constants{x0, &state::t}`. What is not varied is listed in `report.undifferentiated`; no derivative goes through it.
+/// Varied are all numbers of the state that `visit_numbers` hands out, and the adjoint's first numbers are theirs, in
+/// the same order. An adjoint with fewer numbers, of the type of one member of the state, belongs to that member.
+/// Constants of the loop are named in `with_constants{x0, &state::t}`. What is not varied is listed in
+/// `report.undifferentiated`; no derivative goes through it.
 ///
-/// Numbers too tiny to have all their bits, or to be told from 0, are judged by what arithmetic may be off by there: a right adjoint is not
-/// called wrong for it. Where neither their own distances nor larger ones decide, the step is undecided, as it is at a kink, and the check
-/// goes on. The whole gradient is then that by the last state with a number that has all its bits.
+/// Numbers too tiny to have all their bits, or to be told from 0, are judged by what arithmetic may be off by there: a
+/// right adjoint is not called wrong for it. Where neither their own distances nor larger ones decide, the step is
+/// undecided, as it is at a kink, and the check goes on. The whole gradient is then that by the last state with a
+/// number that has all its bits.
 /// \param x0  the initial state, or `with_constants{x0, ...}`
-/// \param n  steps, 0 or more   \param seed  an adjoint or `seed(x)`, for its type and shape. By default the adjoint is a State
-/// Cost: n steps in the loop, and n for each of about 20 distances (9 for floats; twice with constants) and a `gradient` twice if
-/// `options.whole`; at each tested step and direction about 20 steps and 3 adjoints; about 6 states of memory beside those of `gradient`.
-/// \throws invalid_plan  for n < 0   \throws invalid_call  where there is nothing to vary or the adjoint is too tiny; and what user code throws
+/// \param n  steps, 0 or more   \param seed  an adjoint or `seed(x)`, for its type and shape. By default the adjoint is
+///        a State
+/// Cost: n steps in the loop, and n for each of about 20 distances (9 for floats; twice with constants) and a
+/// `gradient` twice if `options.whole`; at each tested step and direction about 20 steps and 3 adjoints; about 6 states
+/// of memory beside those of `gradient`.
+/// \throws invalid_plan  for n < 0   \throws invalid_call  where there is nothing to vary or the adjoint is too tiny;
+///        and what user code throws
 template <class Step, class Adjoint, class X0, class Seed>
-[[nodiscard]] adjoint_report check_adjoint(Step&& step, Adjoint&& adjoint, X0 const& x0, step_index n, Seed&& seed, check_options const& options) {
+[[nodiscard]] adjoint_report check_adjoint(Step&& step, Adjoint&& adjoint, X0 const& x0, step_index n, Seed&& seed,
+                                           check_options const& options) {
   using State = typename detail::state_within<X0>::type;
   using StepF = std::remove_reference_t<decltype(detail::step_within(step))>;
   using AdjointF = std::remove_reference_t<Adjoint>;
   using SeedF = std::remove_reference_t<Seed>;
   constexpr bool copies = copied_state<State> || !state<State>;
-  static_assert(copies, "cairn: check_adjoint varies copies of the state, and this state cannot be copied; check the step on a state that can");
+  static_assert(copies,
+                "cairn: check_adjoint varies copies of the state, and this state cannot be copied; check the step on a "
+                "state that can");
   constexpr bool on_host = !detail::numbers_on_device<State>;
   static_assert(on_host,
-                "cairn: check_adjoint varies the numbers of states on the host, and those of this one lie in device memory; let step and adjoint take a "
+                "cairn: check_adjoint varies the numbers of states on the host, and those of this one lie in device "
+                "memory; let step and adjoint take a "
                 "state in host memory, too, and check them there");
   constexpr bool in_members = !detail::has_constants<X0> || detail::named_in_members<State>;
   static_assert(in_members,
-                "cairn: with_constants names members of an aggregate, and this state cannot be taken apart into members; let its visit_numbers(f) hand "
+                "cairn: with_constants names members of an aggregate, and this state cannot be taken apart into "
+                "members; let its visit_numbers(f) hand "
                 "out what is differentiated");
   if constexpr (!copies || !on_host || !in_members || !detail::check_forward<StepF, State, step_index>()) return {};
   else {
-    using Bar = typename std::conditional_t<std::is_same_v<std::remove_const_t<SeedF>, detail::state_is_bar>, std::type_identity<State>, detail::bar_of<SeedF, State>>::type;
+    using Bar = typename std::conditional_t<std::is_same_v<std::remove_const_t<SeedF>, detail::state_is_bar>,
+                                            std::type_identity<State>, detail::bar_of<SeedF, State>>::type;
     constexpr bool bar_on_host = !detail::numbers_on_device<Bar>;
     static_assert(bar_on_host,
-                  "cairn: check_adjoint reads the numbers of adjoints on the host, and those of this one lie in device memory; let step and adjoint "
+                  "cairn: check_adjoint reads the numbers of adjoints on the host, and those of this one lie in device "
+                  "memory; let step and adjoint "
                   "take adjoints in host memory, too, and check them there");
     if constexpr (!bar_on_host || !detail::check_adjoint<AdjointF, State, Bar>()) return {};
     else {
-      if (n < 0) throw invalid_plan{"cairn::check_adjoint", "the number of steps is negative", {{"steps", n}}, "use 0 or more"};
+      if (n < 0)
+        throw invalid_plan{"cairn::check_adjoint", "the number of steps is negative", {{"steps", n}}, "use 0 or more"};
       auto const check = [&](auto& tangent) {
         auto const run = [&](auto which, State const& initial) {
-          using check_type = detail::adjoint_check<State, Bar, StepF, std::remove_reference_t<decltype(tangent)>, AdjointF, SeedF, decltype(which)>;
+          using check_type = detail::adjoint_check<State, Bar, StepF, std::remove_reference_t<decltype(tangent)>,
+                                                   AdjointF, SeedF, decltype(which)>;
           return check_type{detail::step_within(step), tangent, adjoint, seed, which, options}.run(initial, n);
         };
         if constexpr (detail::has_constants<X0>) return run(detail::numbers_but{x0.constants}, x0.x0);
@@ -179,14 +205,17 @@ template <class Step, class Adjoint, class X0, class Seed>
 }
 /// The same for an adjoint that is a State.
 template <class Step, class Adjoint, class X0>
-[[nodiscard]] adjoint_report check_adjoint(Step&& step, Adjoint&& adjoint, X0 const& x0, step_index n, check_options const& options = {}) {
-  return check_adjoint(std::forward<Step>(step), std::forward<Adjoint>(adjoint), x0, n, detail::state_is_bar{}, options);
+[[nodiscard]] adjoint_report check_adjoint(Step&& step, Adjoint&& adjoint, X0 const& x0, step_index n,
+                                           check_options const& options = {}) {
+  return check_adjoint(std::forward<Step>(step), std::forward<Adjoint>(adjoint), x0, n, detail::state_is_bar{},
+                       options);
 }
 /// The same with `check_options{}`.
 template <class Step, class Adjoint, class X0, class Seed>
   requires(!std::is_same_v<std::remove_cvref_t<Seed>, check_options>)
 [[nodiscard]] adjoint_report check_adjoint(Step&& step, Adjoint&& adjoint, X0 const& x0, step_index n, Seed&& seed) {
-  return check_adjoint(std::forward<Step>(step), std::forward<Adjoint>(adjoint), x0, n, std::forward<Seed>(seed), check_options{});
+    return check_adjoint(std::forward<Step>(step), std::forward<Adjoint>(adjoint), x0, n, std::forward<Seed>(seed),
+                         check_options{});
 }
 
 }  // namespace cairn

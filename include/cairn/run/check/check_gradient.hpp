@@ -71,23 +71,25 @@ template <class X, class Which = every_number>
   });
   return all;
 }
-/// The first values.size() numbers of x become `values`, rounded to the numbers' type and brought into its range; what they are then is
-/// written back.
+/// The first values.size() numbers of x become `values`, rounded to the numbers' type and brought into its range; what
+/// they are then is written back.
 template <class X, class Which = every_number>
 void set_numbers(X& x, std::vector<double>& values, Which const& which = {}) {
   std::size_t next = 0;
   which(x, [&](auto* run, std::size_t count) {
     using T = std::remove_cvref_t<decltype(*run)>;
-    constexpr double most = std::numeric_limits<T>::max_exponent < std::numeric_limits<double>::max_exponent ? double((std::numeric_limits<T>::max)())
-                                                                                                             : (std::numeric_limits<double>::max)();
+    constexpr double most = std::numeric_limits<T>::max_exponent < std::numeric_limits<double>::max_exponent
+                                ? double((std::numeric_limits<T>::max)())
+                                : (std::numeric_limits<double>::max)();
     for (std::size_t k = 0; k < count && next < values.size(); ++k, ++next) {
       double const value = values[next] > most ? most : values[next] < -most ? -most : values[next];
       values[next] = double(run[k] = T(value));
     }
   });
 }
-/// The magnitude that each number may be varied by: halfway, in powers of two, between its own and the largest of its run, because one run
-/// may hold quantities of several units; the largest where a number is 0, and 1 where all of a run is.
+/// The magnitude that each number may be varied by: halfway, in powers of two, between its own and the largest of its
+/// run, because one run may hold quantities of several units; the largest where a number is 0, and 1 where all of a run
+/// is.
 template <class X, class Which = every_number>
 [[nodiscard]] std::vector<double> scales_of(X const& x, Which const& which = {}) {
   std::vector<double> all;
@@ -102,11 +104,13 @@ template <class X, class Which = every_number>
   });
   return all;
 }
-/// What arithmetic may be off by however small the result is, beside its relative error: a subnormal number has no bits below the smallest
-/// one, and a processor that is told to, as -ffast-math does, makes 0 of what is below the smallest normal one.
+/// What arithmetic may be off by however small the result is, beside its relative error: a subnormal number has no bits
+/// below the smallest one, and a processor that is told to, as -ffast-math does, makes 0 of what is below the smallest
+/// normal one.
 template <class T>
 [[nodiscard]] double underflow_of() noexcept {
-  using narrow = std::conditional_t<(std::numeric_limits<T>::digits < std::numeric_limits<double>::digits), T, double>;  // they are read as doubles
+  using narrow = std::conditional_t<(std::numeric_limits<T>::digits < std::numeric_limits<double>::digits), T,
+                                    double>;  // they are read as doubles
   narrow const volatile least = (std::numeric_limits<narrow>::min)();
   narrow const volatile half = least / 2;
   return double(half > 0 ? std::numeric_limits<narrow>::denorm_min() : (std::numeric_limits<narrow>::min)());
@@ -115,7 +119,9 @@ template <class T>
 template <class X, class Which = every_number>
 [[nodiscard]] std::vector<double> underflows_of(X const& x, Which const& which = {}) {
   std::vector<double> all;
-  which(x, [&](auto const* run, std::size_t count) { all.resize(all.size() + count, underflow_of<std::remove_cvref_t<decltype(*run)>>()); });
+  which(x, [&](auto const* run, std::size_t count) {
+    all.resize(all.size() + count, underflow_of<std::remove_cvref_t<decltype(*run)>>());
+  });
   return all;
 }
 /// Binary digits of the least precise number of x.
@@ -139,7 +145,8 @@ template <class X, class Which = every_number>
   return sum;
 }
 /// from + h * direction
-[[nodiscard]] inline std::vector<double> moved(std::vector<double> const& from, double h, std::vector<double> const& direction) {
+[[nodiscard]] inline std::vector<double> moved(std::vector<double> const& from, double h,
+                                               std::vector<double> const& direction) {
   std::vector<double> to(from.size());
   for (std::size_t k = 0; k < from.size(); ++k) to[k] = from[k] + h * direction[k];
   return to;
@@ -153,9 +160,10 @@ template <class X, class Which = every_number>
   return scales;
 }
 
-/// Halves the distance twice a time and follows the remainder |J(x + h v) - J(x) - h <g, v>| until rounding takes over; how much that is,
-/// the shorter half of the distances tells.
-/// Errors of the gradient below the root of the machine's precision are none: in rounding there are slopes of every kind.
+/// Halves the distance twice a time and follows the remainder |J(x + h v) - J(x) - h <g, v>| until rounding takes over;
+/// how much that is, the shorter half of the distances tells.
+/// Errors of the gradient below the root of the machine's precision are none: in rounding there are slopes of every
+/// kind.
 /// \param remainder  the remainder at a distance h   \param rounding  of the terms of J, the least to be expected
 /// \param rate  errors of <g, v> up to this are none
 template <class Remainder>
@@ -189,18 +197,21 @@ void taylor_test(adjoint_report& report, int bits, double rounding, double rate,
 
 }  // namespace detail
 
-/// Whether `gradient` is the derivative of `objective` at p: the Taylor remainder along a random direction must fall with the square of
-/// the distance. For gradients with respect to anything: parameters, controls, the initial state.
+/// Whether `gradient` is the derivative of `objective` at p: the Taylor remainder along a random direction must fall
+/// with the square of the distance. For gradients with respect to anything: parameters, controls, the initial state.
 /// \param objective  `objective(p)` gives a floating-point number, called about 20 times for doubles and 9 for floats
 /// \param p  where   \param gradient  as many floating-point numbers as p has, in the same order
 /// \throws invalid_call   where p has no floating-point numbers, or gradient not as many; and what objective throws
 template <class Objective, class P, class G>
-[[nodiscard]] adjoint_report check_gradient(Objective&& objective, P const& p, G const& gradient, std::uint64_t random_seed = 1) {
+[[nodiscard]] adjoint_report check_gradient(Objective&& objective, P const& p, G const& gradient,
+                                            std::uint64_t random_seed = 1) {
   adjoint_report report;
   auto const from = detail::numbers_of(p), slope = detail::numbers_of(gradient);
   if (from.empty() || slope.size() != from.size())
-    throw invalid_call{"cairn::check_gradient", "the gradient must have as many floating-point numbers as the point, and at least one",
-                       {{"gradient", slope.size()}, {"point", from.size()}}, ""};
+    throw invalid_call{"cairn::check_gradient",
+                       "the gradient must have as many floating-point numbers as the point, and at least one",
+                       {{"gradient", slope.size()}, {"point", from.size()}},
+                       ""};
   detail::random_numbers random{random_seed};
   auto const direction = detail::random_direction(random, detail::scales_of(p));
   using value = std::remove_cvref_t<decltype(objective(p))>;
@@ -209,12 +220,14 @@ template <class Objective, class P, class G>
   int bits = detail::bits_of(p) < detail::bits_of(gradient) ? detail::bits_of(p) : detail::bits_of(gradient);
   if (std::numeric_limits<value>::digits < bits) bits = std::numeric_limits<value>::digits;
   double const rounding = detail::magnitude(start) * detail::power_of_two(1 - bits) + 2 * detail::underflow_of<value>();
-  double const rate = detail::sum_of_terms(slope, direction) * detail::power_of_two(-bits / 2) + 2 * detail::sum_of_terms(detail::underflows_of(gradient), direction);
+  double const rate = detail::sum_of_terms(slope, direction) * detail::power_of_two(-bits / 2) +
+                      2 * detail::sum_of_terms(detail::underflows_of(gradient), direction);
   detail::taylor_test(report, bits, rounding, rate, [&](double h) {
     P moved = detail::copy_of(p);
     auto to = detail::moved(from, h, direction);
     detail::set_numbers(moved, to);
-    return detail::magnitude(double(detail::call_lending(objective, std::as_const(moved))) - start - detail::dot(slope, detail::less(std::move(to), from)));
+    return detail::magnitude(double(detail::call_lending(objective, std::as_const(moved))) - start -
+                             detail::dot(slope, detail::less(std::move(to), from)));
   });
   report.put_in_words("cairn::check_gradient");
   return report;

@@ -1,5 +1,6 @@
 #pragma once
-/// \file differentiated.hpp  Which numbers of a state `check_adjoint` varies: all, those of the part that the adjoint belongs to, or all but named constants.
+/// \file differentiated.hpp  Which numbers of a state `check_adjoint` varies: all, those of the part that the adjoint
+/// belongs to, or all but named constants.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13,15 +14,17 @@
 
 namespace cairn {
 
-/// An initial state for `check_adjoint` with the members that are constants of the loop, as `with_constants{x0, &state::t, &state::dt}`:
-/// times, coefficients, whatever nobody wants a derivative by. Their numbers are neither varied nor read from adjoints; a member of any
-/// type can be named. The state is an aggregate of at most 24 members; other types hand out what is differentiated in `visit_numbers`.
+/// An initial state for `check_adjoint` with the members that are constants of the loop, as
+/// `with_constants{x0, &state::t, &state::dt}`: times, coefficients, whatever nobody wants a derivative by. Their
+/// numbers are neither varied nor read from adjoints; a member of any type can be named. The state is an aggregate of
+/// at most 24 members; other types hand out what is differentiated in `visit_numbers`.
 template <class State, class... Members>
 struct with_constants {
   State x0;                                   ///< a copy of the initial state
   std::tuple<Members State::*...> constants;  ///< pointers to its members
   /// Copies the initial state. \param members  pointers to members of it
-  explicit with_constants(State const& initial, Members State::*... members) : x0{detail::copy_of(initial)}, constants{members...} {}
+  explicit with_constants(State const& initial, Members State::*... members)
+      : x0{detail::copy_of(initial)}, constants{members...} {}
 };
 
 namespace detail {
@@ -34,7 +37,8 @@ template <class State, class... Members> struct state_within<with_constants<Stat
 template <class Part, class T> [[nodiscard]] consteval std::size_t count_of_parts();
 template <class Part, class... T>
 [[nodiscard]] consteval std::size_t count_among(types<T...>) {
-  return (std::size_t{0} + ... + (std::is_same_v<std::remove_const_t<T>, Part> ? 1 : count_of_parts<Part, std::remove_const_t<T>>()));
+  return (std::size_t{0} + ... +
+          (std::is_same_v<std::remove_const_t<T>, Part> ? 1 : count_of_parts<Part, std::remove_const_t<T>>()));
 }
 /// How many members of `T`, and members of members, are of type `Part`.
 template <class Part, class T>
@@ -90,7 +94,8 @@ struct numbers_but {
   void operator()(X& x, F&& f) const {
     for_each_part(x, [&](auto& part) {
       using T = std::remove_cvref_t<decltype(part)>;
-      bool const named = std::apply([&](auto... members) { return ((place_of(x.*members) == place_of(part)) || ...); }, constants);
+      bool const named =
+          std::apply([&](auto... members) { return ((place_of(x.*members) == place_of(part)) || ...); }, constants);
       if constexpr (numbered<T> || !is_one_of<T, Members...>)
         if (!named) visit_numbers(part, f);
     });
@@ -106,7 +111,8 @@ template <class X, class Which = every_number>
 [[nodiscard]] std::vector<number_at> numbers_at(X const& x, Which const& which = {}) {
   std::vector<number_at> all;
   which(x, [&](auto const* run, std::size_t count) {
-    for (std::size_t k = 0; k < count; ++k) all.push_back({&run[k], value_bytes<std::remove_cvref_t<decltype(*run)>>()});
+    for (std::size_t k = 0; k < count; ++k)
+      all.push_back({&run[k], value_bytes<std::remove_cvref_t<decltype(*run)>>()});
   });
   return all;
 }
@@ -119,7 +125,8 @@ template <class X, class Which>
     if (std::memcmp(ours[k].at, theirs[k].at, ours[k].bytes) != 0) return std::int64_t(k);
   return ours.size() == theirs.size() ? -1 : std::int64_t(shared);
 }
-/// Which numbers of x, as `visit_numbers` counts them, `which` hands out; these alone are counted where x has parts without known numbers.
+/// Which numbers of x, as `visit_numbers` counts them, `which` hands out; these alone are counted where x has parts
+/// without known numbers.
 template <class X, class Which>
 [[nodiscard]] std::vector<std::int64_t> places_of(X const& x, Which const& which) {
   auto const chosen = numbers_at(x, which);

@@ -20,11 +20,13 @@ enum class adjoint_fault : std::uint8_t {
   undecided                ///< differences are too rough to tell; a tangent would
 };
 
-/// Numbers of a state that follow one another, counted as `visit_numbers` does, and the members of an aggregate that they are in.
+/// Numbers of a state that follow one another, counted as `visit_numbers` does, and the members of an aggregate that
+/// they are in.
 struct number_range {
   std::int64_t first = 0;         ///< the first number
   std::int64_t size = 0;          ///< how many there are
-  std::int64_t first_member = -1; ///< the member that holds the first one, counted from 0; -1 if the state is no aggregate
+  std::int64_t first_member =
+      -1;  ///< the member that holds the first one, counted from 0; -1 if the state is no aggregate
   std::int64_t last_member = -1;  ///< the member that holds the last one
 };
 
@@ -37,16 +39,20 @@ struct adjoint_report {
   double by_adjoint = 0;             ///< <adjoint(w), v> at that step
   double by_differences = 0;         ///< <w, derivative times v> at that step
   double relative_error = 0;         ///< their difference over the sum of the terms' magnitudes
-  double resolution = 0;             ///< relative errors below this were not seen at the tested step where least could be seen
-  std::int64_t number = -1;          ///< which number of the state is worst at that step, or differs first, counted as `visit_numbers` does; -1 if not known
-  std::int64_t member = -1;          ///< the member of the state, an aggregate, that this number is in, counted from 0; -1 if not known
+  double resolution = 0;     ///< relative errors below this were not seen at the tested step where least could be seen
+  std::int64_t number = -1;  ///< which number of the state is worst at that step, or differs first, counted as
+                             ///< `visit_numbers` does; -1 if not known
+  std::int64_t member =
+      -1;  ///< the member of the state, an aggregate, that this number is in, counted from 0; -1 if not known
   double number_by_adjoint = 0;      ///< its adjoint
   double number_by_differences = 0;  ///< what it should be
   bool left_alone = false;           ///< the adjoint makes nothing of that number: it may be a constant of the loop
   std::int64_t numbers = 0;          ///< floating-point numbers of the initial state
-  std::vector<number_range> undifferentiated;  ///< those of them that no derivative is taken by: of members without an adjoint, of named constants
-  bool linear = false;               ///< the Taylor remainder of the whole is nothing but rounding, so that it has no slope
-  double slope = 0;                  ///< of the Taylor remainder of the whole gradient: 2 where it is right, 1 where it is not; 0 if linear or not measured
+  std::vector<number_range> undifferentiated;  ///< those of them that no derivative is taken by: of members without an
+                                               ///< adjoint, of named constants
+  bool linear = false;  ///< the Taylor remainder of the whole is nothing but rounding, so that it has no slope
+  double slope = 0;     ///< of the Taylor remainder of the whole gradient: 2 where it is right, 1 where it is not; 0 if
+                        ///< linear or not measured
   std::uint64_t step_calls = 0;      ///< that the check made, those of `gradient` left out
 
   [[nodiscard]] bool passed() const noexcept { return fault == adjoint_fault::none; }  ///< nothing is wrong
@@ -80,7 +86,10 @@ void add_real(text<Capacity>& into, double x) {
     into.put(char('0' + rest / place));
     rest %= place;
   }
-  if (exponent != 0) into.add(exponent < 0 ? "e-" : "e+").add(exponent > -10 && exponent < 10 ? "0" : "").add(wide(exponent < 0 ? -exponent : exponent));
+  if (exponent != 0)
+    into.add(exponent < 0 ? "e-" : "e+")
+        .add(exponent > -10 && exponent < 10 ? "0" : "")
+        .add(wide(exponent < 0 ? -exponent : exponent));
 }
 
 }  // namespace detail
@@ -121,7 +130,11 @@ inline void adjoint_report::say_fault() {
   switch (fault) {
     case adjoint_fault::none:
       if (steps_tested > 0) {
-        text_.add("the adjoint agrees with the step: ").add(wide(steps_tested)).add(" of ").add(wide(steps)).add(steps == 1 ? " step tested" : " steps tested");
+        text_.add("the adjoint agrees with the step: ")
+            .add(wide(steps_tested))
+            .add(" of ")
+            .add(wide(steps))
+            .add(steps == 1 ? " step tested" : " steps tested");
         say(", errors above ", resolution);
         text_.add(" would have shown");
       }
@@ -159,7 +172,8 @@ inline void adjoint_report::say_fault() {
         where("; worst for number ");
         say(", where it should be ", number_by_differences);
         say(" and is ", number_by_adjoint);
-        if (left_alone) text_.add("; the adjoint leaves that number alone: a constant of the loop is named in cairn::with_constants");
+        if (left_alone)
+          text_.add("; the adjoint leaves that number alone: a constant of the loop is named in cairn::with_constants");
       }
       return;
     case adjoint_fault::wrong_gradient:

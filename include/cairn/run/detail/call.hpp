@@ -6,8 +6,8 @@
 namespace cairn::detail {
 
 /// Runs steps [from, to) on x; on an exception `failed` says which step threw.
-/// Never inlined: a compiler that optimised the same step once for the forward sweep and once for the recomputation could contract it
-/// (fused multiply-add) in two ways, and the recomputed states would differ in bits.
+/// Never inlined: a compiler that optimised the same step once for the forward sweep and once for the recomputation
+/// could contract it (fused multiply-add) in two ways, and the recomputed states would differ in bits.
 template <class Step, class State>
 [[gnu::noinline]] void run_in_place(Step& step, State& x, step_index from, step_index to, step_index& failed) {
   static constexpr auto shape = shape_of_step<Step, State>();

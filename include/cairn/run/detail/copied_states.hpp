@@ -17,8 +17,9 @@ namespace cairn::detail {
 struct sweep_setup {
   slot_index slots = 0;
   slot_index working = 0;        ///< frames beside those of the store; see `working_frames`
-  slot_index held_back = 0;      ///< of these, frames that only `allow_next` hands out: the loop runs before its adjoint is known
-  bool keeps_run = false;        ///< initial and final state stay to the end, and what stood at the turn can be had again
+  slot_index held_back =
+      0;  ///< of these, frames that only `allow_next` hands out: the loop runs before its adjoint is known
+  bool keeps_run = false;  ///< initial and final state stay to the end, and what stood at the turn can be had again
   bool initial_is_free = false;  ///< the plan may load the initial state, which is in none of its slots
 };
 
@@ -45,7 +46,9 @@ template <class Store>
 void need_frame(frame_id found, place where, step_index i) {
   if constexpr (!loses_nothing<Store>)
     if (found == no_frame)
-      throw invalid_call{"cairn: sweep", "the store has lost a state, and does not say that it may", {{"state", i}, {"slot", where.slot}, {"tier", int(where.where)}},
+      throw invalid_call{"cairn: sweep",
+                         "the store has lost a state, and does not say that it may",
+                         {{"state", i}, {"slot", where.slot}, {"tier", int(where.where)}},
                          "give it `static constexpr bool may_lose = true`: then the sweep runs the state again"};
 }
 
@@ -55,7 +58,8 @@ void settle([[maybe_unused]] void* store, [[maybe_unused]] frames<Value>& pool) 
   if constexpr (requires(Store& s) { s.settle(pool); }) static_cast<Store*>(store)->settle(pool);
 }
 
-/// Before frames are taken from their owners, what is under way is finished, or forgotten where the store cannot tell what it holds.
+/// Before frames are taken from their owners, what is under way is finished, or forgotten where the store cannot tell
+/// what it holds.
 /// \param anew  the frames themselves are made anew
 template <class Store, class Value>
 void let_go_of_frames(Store& store, frames<Value>& pool, slot_index slots, bool anew) {
@@ -102,8 +106,8 @@ template <class Store, class Value>
 }
 
 /// Frames and store of one sweep. `Store` may be a reference to the user's own.
-/// The initial state is read again where a plan keeps it free or a checkpoint was lost: a run has it in a frame, `gradient` in the
-/// caller's object, which outlives the call.
+/// The initial state is read again where a plan keeps it free or a checkpoint was lost: a run has it in a frame,
+/// `gradient` in the caller's object, which outlives the call.
 template <class State, class Store>
 class copied_states {
   using store_type = std::remove_reference_t<Store>;
@@ -142,7 +146,8 @@ class copied_states {
   /// Notes what the slots hold before a sweep goes on, so that a loss on its way is planned around all of it.
   void note_held([[maybe_unused]] auto const& tier_in) {
     if constexpr (may_lose<store_type>)
-      for (slot_index slot = 0; slot < slots_; ++slot) held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, tier_in(slot)};
+      for (slot_index slot = 0; slot < slots_; ++slot)
+        held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, tier_in(slot)};
   }
 
   template <class Step>
@@ -208,7 +213,8 @@ class copied_states {
   void turn_on(Step& step, step_index from, step_index to, step_index& failed) {
     pool_.run(step, final_, from, to, failed);
   }
-  /// The turn of an adjoint that runs the last step itself and records it: `record` makes a copy of live the final state `n`.
+  /// The turn of an adjoint that runs the last step itself and records it: `record` makes a copy of live the final
+  /// state `n`.
   template <class Record>
   void turn_by(step_index n, Record record) {
     pool_.keep(final_ = live_);
@@ -264,7 +270,8 @@ class copied_states {
   /// What f makes of the live state.
   template <class F>
   [[nodiscard]] auto look(F f) const { return f(live()); }
-  /// f(another, live) for live, which is state i, and a frame in which state i still stands from before, if there is one.
+  /// f(another, live) for live, which is state i, and a frame in which state i still stands from before, if there is
+  /// one.
   template <class F>
   void look_at_another(step_index i, F f) const {
     for (frame_id k = 0; k < pool_.limit(); ++k)
@@ -291,12 +298,14 @@ class copied_states {
   /// What slots hold, if that is tracked; else what they held at the turn.
   [[nodiscard]] table<kept_frame> const& held() const noexcept { return held_; }
 
-  /// Notes what stands at the turn, before which live is state `from`; `is_checkpoint(i)` tells which of it to restart from.
+  /// Notes what stands at the turn, before which live is state `from`; `is_checkpoint(i)` tells which of it to restart
+  /// from.
   template <class IsCheckpoint>
   void remember(step_index from, IsCheckpoint is_checkpoint) {
     anchor_count_ = 0;
     if (!tracked())
-      for (slot_index slot = 0; slot < slot_index(held_.size()); ++slot) held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, held_[std::size_t(slot)].where};
+      for (slot_index slot = 0; slot < slot_index(held_.size()); ++slot)
+        held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, held_[std::size_t(slot)].where};
     for (auto& kept : held_) kept.checkpoint = kept.at > 0 && is_checkpoint(kept.at);
     for (auto const& kept : held_)
       if (kept.at >= 0) anchors_[anchor_count_++] = {kept.at, kept.slot, frame_of(kept), kept.where, kept.checkpoint};
@@ -306,7 +315,8 @@ class copied_states {
     pool_.anchor(live_);
     turn_live_ = {from, no_slot, live_};
   }
-  /// Puts slots and live back to what they were at the turn; runs only the steps whose states are gone and says how many.
+  /// Puts slots and live back to what they were at the turn; runs only the steps whose states are gone and says how
+  /// many.
   /// \param through  these states, or who watches what they do
   template <class Through, class Step>
   step_index rewind(Through& through, Step& step, step_index& failed) {
@@ -367,11 +377,14 @@ class copied_states {
     if constexpr (keeps_frames<store_type> && !may_lose<store_type>) return false;
     else return may_lose<store_type> || keeps_run_;
   }
-  /// Over a store that keeps no frames all of them are for work, which may need each: none is held for what stood at the turn.
+  /// Over a store that keeps no frames all of them are for work, which may need each: none is held for what stood at
+  /// the turn.
   [[nodiscard]] bool stands(kept_frame const& kept) const noexcept {
     return keeps_frames<store_type> && kept.frame != no_frame && pool_.at(kept.frame) == kept.at;
   }
-  [[nodiscard]] slot_index limit(sweep_setup const& setup) const { return frames_in(store_, setup.slots) + setup.working; }
+  [[nodiscard]] slot_index limit(sweep_setup const& setup) const {
+    return frames_in(store_, setup.slots) + setup.working;
+  }
   void prepare(sweep_setup const& setup) {
     store_.begin(setup.slots);
     begin_empty(setup);

@@ -39,7 +39,10 @@ template <class Observer> inline constexpr bool observed = !std::is_same_v<std::
 
 template <class Observer>
 [[nodiscard]] constexpr event::clock clock_of() {
-  if constexpr (requires { { Observer::clock_now() } -> std::convertible_to<std::int64_t>; }) return [] { return std::int64_t(Observer::clock_now()); };
+  if constexpr (requires {
+                  { Observer::clock_now() } -> std::convertible_to<std::int64_t>;
+                })
+    return [] { return std::int64_t(Observer::clock_now()); };
   else return nullptr;
 }
 
@@ -56,12 +59,13 @@ struct shown_states {
   action const& what;
   moment when;
 };
-/// Hands out the bytes of the state that an observer sees. `states` answer `seen(after_turn)`, a pointer to the live state or the
-/// final one, or null; where many are there, as in a chain, they visit the one that the action is about.
+/// Hands out the bytes of the state that an observer sees. `states` answer `seen(after_turn)`, a pointer to the live
+/// state or the final one, or null; where many are there, as in a chain, they visit the one that the action is about.
 template <class States>
 bool visit_shown(void const* shown, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) {
   auto const& at = *static_cast<shown_states<States> const*>(shown);
-  if constexpr (requires { at.states.visit(at.what, at.when, sink, context); }) return at.states.visit(at.what, at.when, sink, context);
+  if constexpr (requires { at.states.visit(at.what, at.when, sink, context); })
+    return at.states.visit(at.what, at.when, sink, context);
   else {
     auto const* const x = at.states.seen(at.when == moment::after && at.what.kind == action_kind::turn);
     constexpr bool tells = buffered<std::remove_cvref_t<decltype(*x)>>;
@@ -77,7 +81,8 @@ void show([[maybe_unused]] States const& states, [[maybe_unused]] action const& 
   if constexpr (observed<Observer>) {
     using shown_type = shown_states<States>;
     shown_type const shown{states, a, when};
-    event::source const source{&shown, [](void const* of) { return static_cast<shown_type const*>(of)->states.bytes(); },
+    event::source const source{&shown,
+                               [](void const* of) { return static_cast<shown_type const*>(of)->states.bytes(); },
                                &visit_shown<States>, clock_of<Observer>()};
     observer(event{a, where, when, source});
   }
@@ -99,11 +104,12 @@ struct no_hooks {
   [[nodiscard]] static constexpr bool pauses() noexcept { return false; }
 };
 
-/// Obeys actions until the turn has been made, `user` wants to pause at a reverse, a load finds nothing, or all is done.
-/// `states` bring what states and places are: advance(step, from, to, failed), save(place, i), load(place, i), which is false where
-/// state i is lost, load_initial(), drop(place); for observers bytes(), and seen(after_turn) or visit(a, moment, sink, context).
-/// `user` brings what depends on the adjoint: turn(states, a, failed) and record(states, a), which answer how many steps they ran,
-/// restart(states, a) where it can_restart, drop_tape(states, slot), pauses(), reverse(states, a).
+/// Obeys actions until the turn has been made, `user` wants to pause at a reverse, a load finds nothing, or all is
+/// done. `states` bring what states and places are: advance(step, from, to, failed), save(place, i), load(place, i),
+/// which is false where state i is lost, load_initial(), drop(place); for observers bytes(), and seen(after_turn) or
+/// visit(a, moment, sink, context). `user` brings what depends on the adjoint: turn(states, a, failed) and
+/// record(states, a), which answer how many steps they ran, restart(states, a) where it can_restart, drop_tape(states,
+/// slot), pauses(), reverse(states, a).
 template <class Cursor, class States, class Step, class User, class Observer>
 stop_reason execute(Cursor& cursor, States& states, Step& step, User& user, Observer& observer, sweep_status& status) {
   struct counter {  // a sum in a register, added to the total however this ends

@@ -1,5 +1,6 @@
 #pragma once
-/// \file frames.hpp  The states of a sweep in one pool: a checkpoint in memory is a frame that is kept, to load is to look at one.
+/// \file frames.hpp  The states of a sweep in one pool: a checkpoint in memory is a frame that is kept, to load is to
+/// look at one.
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -23,14 +24,16 @@ struct frame_record {
   frame_id next = no_frame;  // the next frame in the list of free or of lapsed ones
   std::int32_t owners = 0;
   bool constructed = false;
-  bool anchored = false;  // held a checkpoint at the turn: as long as it stands, a second reverse sweep need not run it again
+  bool anchored =
+      false;  // held a checkpoint at the turn: as long as it stands, a second reverse sweep need not run it again
 };
 
 static_assert(sizeof(frame_record) == bytes_a_frame);
 
-/// Frames of a state, or of a snapshot of one. A frame without an owner keeps its memory, and its state until the frame is needed. Room to
-/// spare, which containers get as steps resize them, stays with the states in work: what is kept or free has none that can be seen.
-/// Never more than `limit()` frames; allocates in begin() only, and there only when that changes.
+/// Frames of a state, or of a snapshot of one. A frame without an owner keeps its memory, and its state until the frame
+/// is needed. Room to spare, which containers get as steps resize them, stays with the states in work: what is kept or
+/// free has none that can be seen. Never more than `limit()` frames; allocates in begin() only, and there only when
+/// that changes.
 template <class T>
 class frames {
  public:
@@ -122,7 +125,8 @@ class frames {
   [[nodiscard]] frame_record const& record(frame_id k) const noexcept { return records_[std::size_t(k)]; }
   void anchor(frame_id k) noexcept { record(k).anchored = true; }
 
-  /// Takes every frame from its owners, save those that `claimed` holds once each; what the others hold stays readable until they are taken.
+  /// Takes every frame from its owners, save those that `claimed` holds once each; what the others hold stays readable
+  /// until they are taken.
   template <class Claimed>
   void reclaim(Claimed claimed) noexcept {
     free_ = lapsed_ = last_lapsed_ = no_frame;
@@ -158,7 +162,8 @@ class frames {
       run_between_frames(step, handle, from, to, failed);
     }
   }
-  /// Makes `handle` the only owner of its state: copies it if somebody else keeps it. The caller changes it, and says what it is then.
+  /// Makes `handle` the only owner of its state: copies it if somebody else keeps it. The caller changes it, and says
+  /// what it is then.
   void own(frame_id& handle) {
     if (!shared(handle)) {
       record(handle).anchored = false;  // what it holds will be gone
@@ -168,7 +173,8 @@ class frames {
     holder guard{*this, target};
     copy(handle, target);
     if constexpr (!is_flat<T>())
-      if (!is_snug(std::as_const(state(handle)))) std::swap(state(handle), state(target));  // the copy has no room to spare: it is kept
+      if (!is_snug(std::as_const(state(handle))))
+        std::swap(state(handle), state(target));  // the copy has no room to spare: it is kept
     release(handle);
     handle = std::exchange(guard.held, no_frame);
   }
@@ -220,11 +226,15 @@ class frames {
       if (free_ != no_frame) return std::exchange(free_, record(free_).next);
     }
     if (lapsed_ == no_frame)
-      throw invalid_schedule{"cairn: sweep", "the schedule needs more states at once than it said", {{"frames", limit()}}, "check the plan with cairn::verify"};
+      throw invalid_schedule{"cairn: sweep",
+                             "the schedule needs more states at once than it said",
+                             {{"frames", limit()}},
+                             "check the plan with cairn::verify"};
     record(lapsed_).anchored = false;
     return std::exchange(lapsed_, record(lapsed_).next);
   }
-  /// A state that is kept while another goes on changes places with a copy where it has room to spare.   \param target  a frame to be written
+  /// A state that is kept while another goes on changes places with a copy where it has room to spare.   \param target
+  /// a frame to be written
   void leave_snug([[maybe_unused]] frame_id kept, [[maybe_unused]] frame_id target) {
     if constexpr (!is_flat<T>()) {
       if (is_snug(std::as_const(state(kept)))) return;
@@ -232,7 +242,9 @@ class frames {
       std::swap(state(kept), state(target));
     }
   }
-  [[nodiscard]] bool has_room_of(T const& from, frame_id target) const { return record(target).constructed && same_room(from, state(target)); }
+  [[nodiscard]] bool has_room_of(T const& from, frame_id target) const {
+    return record(target).constructed && same_room(from, state(target));
+  }
   void copy_anew(T const& from, frame_id target) {
     if constexpr (traited_copy<T>) {
       emplace(target);
@@ -241,7 +253,8 @@ class frames {
   }
 
   template <class Step>
-  [[gnu::noinline]] void run_between_frames(Step& step, frame_id& handle, step_index from, step_index to, step_index& failed) {
+  [[gnu::noinline]] void run_between_frames(Step& step, frame_id& handle, step_index from, step_index to,
+                                            step_index& failed) {
     static constexpr auto shape = shape_of_step<Step, T>();
     frame_id spare = no_frame;
     step_index i = from;
@@ -259,7 +272,8 @@ class frames {
             else return call_lending(step, x);
           });
         } else {
-          if (!has_room_of(x, target)) copy_anew(x, target);  // else containers would keep the most that any state in this frame had
+          if (!has_room_of(x, target))
+            copy_anew(x, target);  // else containers would keep the most that any state in this frame had
           if constexpr (shape.indexed) call_lending(step, x, state(target), std::as_const(i));
           else call_lending(step, x, state(target));
         }

@@ -1,5 +1,6 @@
 #pragma once
-/// \file last_arguments.hpp  The last arguments of a verb: a workspace or a store, an observer, and options. Each may be left out.
+/// \file last_arguments.hpp  The last arguments of a verb: a workspace or a store, an observer, and options. Each may
+/// be left out.
 #include <concepts>
 #include <type_traits>
 #include <utility>
@@ -20,7 +21,8 @@ concept workspace_or_store = std::is_same_v<W, own_workspace> || is_workspace_fo
 template <class W, class State, class Plan>
 concept work_for = workspace_or_store<W, State, Plan> || std::is_invocable_v<W&, event const&>;
 
-/// The workspace of a sweep, for what a caller gave in its place: a reference to it, if it is the caller's, else one over the caller's store.
+/// The workspace of a sweep, for what a caller gave in its place: a reference to it, if it is the caller's, else one
+/// over the caller's store.
 template <class State, class Plan, class Options, class Work>
 struct used_workspace { using type = workspace<State, Plan, std::remove_reference_t<Work>&, Options>; };
 template <class State, class Plan, class Options, class Work>
@@ -39,12 +41,14 @@ template <class State, class Plan, class Options, class Work>
   else return type{work};
 }
 
-/// Calls `then(work, observer, options)` with each argument in its own place. A caller may give options behind any other argument, and an
-/// observer where the workspace would be.
+/// Calls `then(work, observer, options)` with each argument in its own place. A caller may give options behind any
+/// other argument, and an observer where the workspace would be.
 template <class State, class Plan, class Then, class Work, class Observer, class Options>
 decltype(auto) in_their_places(Then const& then, Work&& work, Observer&& observer, Options options) {
-  if constexpr (is_options<Work>) return in_their_places<State, Plan>(then, own_workspace{}, std::forward<Observer>(observer), work);
-  else if constexpr (is_options<Observer>) return in_their_places<State, Plan>(then, std::forward<Work>(work), no_observer{}, observer);
+  if constexpr (is_options<Work>)
+    return in_their_places<State, Plan>(then, own_workspace{}, std::forward<Observer>(observer), work);
+  else if constexpr (is_options<Observer>)
+    return in_their_places<State, Plan>(then, std::forward<Work>(work), no_observer{}, observer);
   else if constexpr (workspace_or_store<std::remove_cvref_t<Work>, State, Plan>)
     return then(std::forward<Work>(work), std::forward<Observer>(observer), options);
   else return then(own_workspace{}, std::forward<Work>(work), options);

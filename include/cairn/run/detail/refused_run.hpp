@@ -1,5 +1,6 @@
 #pragma once
-/// \file refused_run.hpp  What is left of a loop that was refused at compile time: what can be asked of a run, without an error of its own.
+/// \file refused_run.hpp  What is left of a loop that was refused at compile time: what can be asked of a run, without
+/// an error of its own.
 #include <cstddef>
 #include <tuple>
 #include <type_traits>

@@ -1,5 +1,6 @@
 #pragma once
-/// \file replayed_states.hpp  The states of a sweep that compares what it runs again: looks at them on their way, and leaves the work to others.
+/// \file replayed_states.hpp  The states of a sweep that compares what it runs again: looks at them on their way, and
+/// leaves the work to others.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -14,13 +15,14 @@
 
 namespace cairn::detail {
 
-/// The members of `copied_states` or `saved_states` that a sweep uses. Splits what is run where the ledger wants to see a state. An
-/// out-of-place step gets as x1 a copy of x when it runs first and no numbers at all when it runs again, so that it gives another state
-/// where it does not write all of x1.
+/// The members of `copied_states` or `saved_states` that a sweep uses. Splits what is run where the ledger wants to see
+/// a state. An out-of-place step gets as x1 a copy of x when it runs first and no numbers at all when it runs again, so
+/// that it gives another state where it does not write all of x1.
 template <class State, class States>
 class replayed_states {
  public:
-  replayed_states(States& states, replay_ledger& ledger, sweep_status const& status) noexcept : states_{states}, ledger_{ledger}, status_{status} {}
+  replayed_states(States& states, replay_ledger& ledger, sweep_status const& status) noexcept
+      : states_{states}, ledger_{ledger}, status_{status} {}
 
   template <class Step>
   void advance(Step& step, step_index from, step_index to, step_index& failed) {
@@ -62,7 +64,8 @@ class replayed_states {
         states_.turn_on(step, at, reach, failed);
       }
       ledger_.reached(at = reach);
-      if (next <= to && !ledger_.note(next, begun && at > from ? hash_of_final() : hash_of_live(next))) ledger_.fail(next);
+      if (next <= to && !ledger_.note(next, begun && at > from ? hash_of_final() : hash_of_live(next)))
+        ledger_.fail(next);
       if (next >= to) return;
     }
   }
@@ -72,7 +75,8 @@ class replayed_states {
     states_.turn_by(n, record);
     ledger_.reached(n);
   }
-  /// \param tape  where the tape of this step is kept; `no_slot` in front of its adjoint, behind which nobody needs the state
+  /// \param tape  where the tape of this step is kept; `no_slot` in front of its adjoint, behind which nobody needs the
+  ///        state
   template <class Record>
   void change_live(step_index i, Record record, slot_index tape) {
     if (!ledger_.on() || tape == no_slot) return states_.change_live(i, record, tape);

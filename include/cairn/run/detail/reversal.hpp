@@ -27,14 +27,18 @@ decltype(auto) record_step(Record& record, State& x, step_index const i) {
 struct no_tape {};
 /// Whether the adjoint brings a state back from a tape.
 template <class Adjoint, class State, class Tape>
-inline constexpr bool restarts = requires(Adjoint& adjoint, Tape const& tape) { { adjoint.restart(tape) } -> std::convertible_to<State const&>; };
+inline constexpr bool restarts = requires(Adjoint& adjoint, Tape const& tape) {
+  { adjoint.restart(tape) } -> std::convertible_to<State const&>;
+};
 template <class Adjoint, class State, bool Records>
 struct tape_of { using type = no_tape; };
 template <class Adjoint, class State>
-struct tape_of<Adjoint, State, true> { using type = std::remove_cvref_t<decltype(record_step(std::declval<Adjoint&>().record, std::declval<State&>(), 0))>; };
+struct tape_of<Adjoint, State, true> {
+  using type = std::remove_cvref_t<decltype(record_step(std::declval<Adjoint&>().record, std::declval<State&>(), 0))>;
+};
 
-/// Numbered places for tapes, which need not be movable. They take the same bytes whether or not a tape has a destructor, which new[] does
-/// not: it notes how many to destroy.
+/// Numbered places for tapes, which need not be movable. They take the same bytes whether or not a tape has a
+/// destructor, which new[] does not: it notes how many to destroy.
 template <class Tape>
 class tape_slots {
  public:
@@ -89,14 +93,16 @@ class reversal {
   static constexpr bool records = shape.form == adjoint_form::recorded;
   static constexpr bool records_turn = records && MakesTurn;
   static constexpr bool tells_ends = shape.form == adjoint_form::one_step && takes_end_hash<Adjoint>;
-  static constexpr bool needs_ends = tells_ends || shape.form == adjoint_form::with_next;  // a resumed sweep runs x1 again
+  static constexpr bool needs_ends =
+      tells_ends || shape.form == adjoint_form::with_next;  // a resumed sweep runs x1 again
   using tape = typename tape_of<Adjoint, State, records>::type;
 
  public:
   static constexpr bool can_restart = restarts<Adjoint, State, tape>;
 
   /// \param memory  what tapes leave behind for the next sweep   \param tapes  tape slots of the plan
-  reversal(Step& step, Adjoint& adjoint, [[maybe_unused]] kept_object& memory, [[maybe_unused]] slot_index tapes) : step_{step}, adjoint_{adjoint} {
+  reversal(Step& step, Adjoint& adjoint, [[maybe_unused]] kept_object& memory, [[maybe_unused]] slot_index tapes)
+      : step_{step}, adjoint_{adjoint} {
     if constexpr (records) {
       if (tapes == 0) return;
       tapes_ = &memory.get<tape_slots<tape>>();
@@ -133,7 +139,9 @@ class reversal {
   template <class States>
   void restart([[maybe_unused]] States& states, [[maybe_unused]] action const& a) {
     if constexpr (can_restart)
-      states.load_made(a.from, [&]() -> decltype(auto) { return call_lending(adjoint_.restart, std::as_const(*(*tapes_)[a.slot])); }, a.slot);
+      states.load_made(
+          a.from, [&]() -> decltype(auto) { return call_lending(adjoint_.restart, std::as_const(*(*tapes_)[a.slot])); },
+          a.slot);
   }
   template <class States>
   void drop_tape(States&, [[maybe_unused]] slot_index slot) noexcept {
@@ -186,11 +194,13 @@ class reversal {
  private:
   void fill(std::optional<tape>& into, State& x, step_index i) {
     into.reset();
-    emplace_by(into, [&] { return taken_from([&]() -> decltype(auto) { return record_step(adjoint_.record, x, i); }); });
+    emplace_by(into,
+               [&] { return taken_from([&]() -> decltype(auto) { return record_step(adjoint_.record, x, i); }); });
   }
   void apply(std::optional<tape>& from, step_index i) {
     using reverse_type = std::remove_reference_t<decltype((adjoint_.reverse))>;
-    if constexpr (calls<reverse_type, tape&, Bar&, step_index>) pull_back(adjoint_.reverse, *bar, *from, *bar, std::as_const(i));
+    if constexpr (calls<reverse_type, tape&, Bar&, step_index>)
+      pull_back(adjoint_.reverse, *bar, *from, *bar, std::as_const(i));
     else pull_back(adjoint_.reverse, *bar, *from, *bar);
   }
 
@@ -201,16 +211,22 @@ class reversal {
 };
 
 /// Refuses what types cannot tell: a plan that asks of the adjoint what its form cannot do.
-inline void check_adjoint_fits(char const* operation, step_index leaf, slot_index tapes, adjoint_form form, bool restarts_wanted = false, bool restarts = false) {
+inline void check_adjoint_fits(char const* operation, step_index leaf, slot_index tapes, adjoint_form form,
+                               bool restarts_wanted = false, bool restarts = false) {
   if (leaf > 1 && form != adjoint_form::leaf)
-    throw invalid_plan{operation, "the plan reverses several steps at once, but the adjoint takes one", {{"leaf", leaf}},
+    throw invalid_plan{operation,
+                       "the plan reverses several steps at once, but the adjoint takes one",
+                       {{"leaf", leaf}},
                        "write adjoint(x, bar, first, last), or use a plan with leaf 1"};
   if (tapes > 0 && form != adjoint_form::recorded)
     throw invalid_plan{operation, "the plan keeps tapes, but the adjoint records none", {{"tapes", tapes}},
                        "use cairn::recorded{record, reverse}, or a plan without record actions"};
   if (tapes > 0 && restarts_wanted && !restarts)
-    throw invalid_plan{operation, "the plan restarts from tapes, but the adjoint does not say how", {{"tapes", tapes}},
-                       "give cairn::recorded a third part, x1 = restart(tape), or use a plan whose tapes do not restart"};
+    throw invalid_plan{
+        operation,
+        "the plan restarts from tapes, but the adjoint does not say how",
+        {{"tapes", tapes}},
+        "give cairn::recorded a third part, x1 = restart(tape), or use a plan whose tapes do not restart"};
 }
 
 }  // namespace cairn::detail

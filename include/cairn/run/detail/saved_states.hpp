@@ -1,5 +1,6 @@
 #pragma once
-/// \file saved_states.hpp  The states of a sweep whose state is an object that stays where it is and hands out snapshots.
+/// \file saved_states.hpp  The states of a sweep whose state is an object that stays where it is and hands out
+/// snapshots.
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -7,7 +8,8 @@
 
 namespace cairn::detail {
 
-/// The same members as `copied_states` as far as a sweep uses them: the caller's object is live, frames hold snapshots of it.
+/// The same members as `copied_states` as far as a sweep uses them: the caller's object is live, frames hold snapshots
+/// of it.
 template <class State, class Store>
 class saved_states {
   using store_type = std::remove_reference_t<Store>;
@@ -46,7 +48,8 @@ class saved_states {
   /// Notes what the slots hold before a sweep goes on, so that a loss on its way is planned around all of it.
   void note_held([[maybe_unused]] auto const& tier_in) {
     if constexpr (may_lose<store_type>)
-      for (slot_index slot = 0; slot < slots_; ++slot) held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, tier_in(slot)};
+      for (slot_index slot = 0; slot < slots_; ++slot)
+        held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, tier_in(slot)};
   }
 
   template <class Step>
@@ -109,7 +112,8 @@ class saved_states {
   template <class F>
   void look_at_another(step_index i, F f) const {
     for (frame_id k = 0; k < pool_.limit(); ++k)
-      if (k != parked_ && pool_.at(k) == i && pool_.record(k).constructed) return look([&](snapshot const& now) { f(pool_.state(k), now); });
+      if (k != parked_ && pool_.at(k) == i && pool_.record(k).constructed)
+        return look([&](snapshot const& now) { f(pool_.state(k), now); });
   }
 
   [[nodiscard]] State const& live() {
@@ -120,7 +124,9 @@ class saved_states {
     return *x_;
   }
   /// What an observer sees: after the turn the object is the final state, and no live state until the first reverse.
-  [[nodiscard]] State const* seen(bool after_turn) const noexcept { return after_turn || parked_ == no_frame ? x_ : nullptr; }
+  [[nodiscard]] State const* seen(bool after_turn) const noexcept {
+    return after_turn || parked_ == no_frame ? x_ : nullptr;
+  }
   [[nodiscard]] State const& final_state() const noexcept { return *x_; }
   void forget_final() noexcept {}
   /// The loop goes on behind what `turn` made.
@@ -146,10 +152,13 @@ class saved_states {
     if (k != no_frame) pool_.release(std::exchange(k, no_frame));
   }
   void store_snapshot(frame_id k, step_index i) {
-    pool_.emplace_made(k, [this] { return taken_out_by([this]() -> decltype(auto) { return save_state(std::as_const(*x_)); }); });
+    pool_.emplace_made(
+        k, [this] { return taken_out_by([this]() -> decltype(auto) { return save_state(std::as_const(*x_)); }); });
     pool_.set_at(k, i);
   }
-  [[nodiscard]] slot_index limit(sweep_setup const& setup) const { return frames_in(store_, setup.slots) + setup.working; }
+  [[nodiscard]] slot_index limit(sweep_setup const& setup) const {
+    return frames_in(store_, setup.slots) + setup.working;
+  }
   void begin_empty(State& x0, sweep_setup const& setup) {
     x_ = address_of(x0);
     parked_ = initial_ = no_frame;

@@ -14,7 +14,8 @@ namespace cairn::detail {
 
 /// One step's adjoint by itself. x1 is read by the form that takes it.
 template <class State, class Bar, class Adjoint>
-void reverse_step(Adjoint& adjoint, Bar& bar, State const& x, [[maybe_unused]] State const& x1, [[maybe_unused]] step_index const i) {
+void reverse_step(Adjoint& adjoint, Bar& bar, State const& x, [[maybe_unused]] State const& x1,
+                  [[maybe_unused]] step_index const i) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   if constexpr (shape.form == adjoint_form::leaf) {
     step_index const last = i + 1;
@@ -25,7 +26,8 @@ void reverse_step(Adjoint& adjoint, Bar& bar, State const& x, [[maybe_unused]] S
 }
 template <class Bar, class Adjoint, class Tape>
 void reverse_tape(Adjoint& adjoint, Bar& bar, Tape& kept, [[maybe_unused]] step_index const i) {
-  if constexpr (calls<std::remove_reference_t<decltype(adjoint.reverse)>, Tape&, Bar&, step_index>) pull_back(adjoint.reverse, bar, kept, bar, i);
+  if constexpr (calls<std::remove_reference_t<decltype(adjoint.reverse)>, Tape&, Bar&, step_index>)
+    pull_back(adjoint.reverse, bar, kept, bar, i);
   else pull_back(adjoint.reverse, bar, kept, bar);
 }
 
@@ -36,12 +38,14 @@ void reverse_tape(Adjoint& adjoint, Bar& bar, Tape& kept, [[maybe_unused]] step_
   return std::size_t(fit < 1 ? 1 : fit > most ? most : fit);
 }
 /// As many calls at once as are tried after `count` were too short for the clock.
-[[nodiscard]] constexpr std::size_t next_count(std::size_t count, std::size_t most) noexcept { return count > most / 2 ? most : 2 * count; }
+[[nodiscard]] constexpr std::size_t next_count(std::size_t count, std::size_t most) noexcept {
+  return count > most / 2 ? most : 2 * count;
+}
 /// Measurements of one kind, of which the median counts.
 inline constexpr int runs_of_short_calls = 5;
 
-/// Each step of the beginning of a loop is called so often at once that the clock can tell: on copies of the state before it, made while the
-/// clock is not looked at, so that no call sees what another one left.
+/// Each step of the beginning of a loop is called so often at once that the clock can tell: on copies of the state
+/// before it, made while the clock is not looked at, so that no call sees what another one left.
 template <class Clock, class State, class Bar, class Step, class Seed, class Adjoint>
 class short_calls {
   static constexpr auto step_shape = shape_of_step<Step, State>();
@@ -79,7 +83,8 @@ class short_calls {
                           });
   }
   [[nodiscard]] double record_seconds() {
-    return seconds_of_one([this](std::size_t count) { copy_states(count), clear_tapes(count); }, [this](std::size_t count) { record(count); });
+    return seconds_of_one([this](std::size_t count) { copy_states(count), clear_tapes(count); },
+                          [this](std::size_t count) { record(count); });
   }
   [[nodiscard]] double adjoint_seconds() {
     auto const prepare = [this](std::size_t count) {
@@ -134,7 +139,8 @@ class short_calls {
   void record(std::size_t count) {
     if constexpr (records)
       for (std::size_t k = 0; k < count; ++k)
-        emplace_by(tapes_[slot_index(k)], [&]() -> tape { return record_step(adjoint_.record, copies_.state(frame_id(k)), i_); });
+        emplace_by(tapes_[slot_index(k)],
+                   [&]() -> tape { return record_step(adjoint_.record, copies_.state(frame_id(k)), i_); });
   }
   /// Of the state behind the step. Copies of one, where it can be copied: a seed may take longer than all the rest.
   void make_bar(std::optional<Bar>& bar) {

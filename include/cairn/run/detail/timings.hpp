@@ -70,7 +70,9 @@ class clock_precision {
     if (seconds > 0 && (tick_ == 0 || seconds < tick_)) tick_ = seconds;
   }
   /// So long that what the clock cannot tell is a small part of it.
-  [[nodiscard]] bool tells(double seconds) const noexcept { return tick_ > 0 && seconds >= 64 * tick_ && seconds >= 64 * reading_; }
+  [[nodiscard]] bool tells(double seconds) const noexcept {
+    return tick_ > 0 && seconds >= 64 * tick_ && seconds >= 64 * reading_;
+  }
   /// A measured time without the reading of the clock.
   [[nodiscard]] double net(double seconds) const noexcept { return seconds > reading_ ? seconds - reading_ : 0; }
 

@@ -14,7 +14,9 @@ struct block_layout {
   step_index back_length = 0;
 
   /// The number of steps of block j.   \pre 0 <= j < count
-  [[nodiscard]] constexpr step_index length(step_index j) const noexcept { return j < front ? front_length : back_length; }
+  [[nodiscard]] constexpr step_index length(step_index j) const noexcept {
+    return j < front ? front_length : back_length;
+  }
   /// The state in front of block j.   \pre 0 <= j <= count
   [[nodiscard]] constexpr step_index start(step_index j) const noexcept {
     return j <= front ? j * front_length : front * front_length + (j - front) * back_length;
@@ -25,11 +27,13 @@ struct block_layout {
     step_index const behind = i - front * front_length;
     return behind > 0 ? behind % back_length == 0 : i % front_length == 0;
   }
-  /// The most states kept at once: the first ones of all blocks up to the one being reversed, and its inner ones but the last.
+  /// The most states kept at once: the first ones of all blocks up to the one being reversed, and its inner ones but
+  /// the last.
   [[nodiscard]] constexpr slot_index peak() const noexcept {
     if (steps < 2) return 0;
     slot_index const at_turn = count - 1 + (length(count - 1) - 1);
-    step_index const last_front = front < count ? front - 1 : front - 2;  // the last front block that has to be filled again
+    step_index const last_front =
+        front < count ? front - 1 : front - 2;  // the last front block that has to be filled again
     slot_index const at_front = last_front < 0 ? 0 : last_front + 1 + (front_length > 2 ? front_length - 2 : 0);
     return at_turn > at_front ? at_turn : at_front;
   }
@@ -46,19 +50,21 @@ struct block_layout {
   if (length >= steps) return {steps, 1, 1, steps, 0};
   step_index const count = (steps - 1) / length + 1;
   step_index const rest = steps - (count - 1) * length;
-  return rest == length ? block_layout{steps, count, count, length, 0} : block_layout{steps, count, count - 1, length, rest};
+  return rest == length ? block_layout{steps, count, count, length, 0}
+                        : block_layout{steps, count, count - 1, length, rest};
 }
 
-/// The least peak of any `balanced_blocks` or `equal_blocks`. With c = ceil(2 sqrt n), the least of B + ceil(n / B), balanced blocks
-/// need c - 2 slots; a short last block saves one more where B (c - B) exceeds n for some B.
+/// The least peak of any `balanced_blocks` or `equal_blocks`. With c = ceil(2 sqrt n), the least of B + ceil(n / B),
+/// balanced blocks need c - 2 slots; a short last block saves one more where B (c - B) exceeds n for some B.
 [[nodiscard]] constexpr slot_index least_block_peak(step_index steps) noexcept {
   if (steps < 2) return 0;
   auto const c = wide(ceil_sqrt(4 * wide(steps)));
   return slot_index(c * c >= 4 * (wide(steps) + 1) ? c - 3 : c - 2);
 }
 
-/// The blocks with the fewest advances, 2 n - (blocks + length of the last one), whose peak is at most `slots`. As the peak is at least
-/// blocks + length of the last one - 2, no block plan can do with fewer where this reaches it, and it does wherever balanced blocks fit.
+/// The blocks with the fewest advances, 2 n - (blocks + length of the last one), whose peak is at most `slots`. As the
+/// peak is at least blocks + length of the last one - 2, no block plan can do with fewer where this reaches it, and it
+/// does wherever balanced blocks fit.
 /// \pre slots >= least_block_peak(steps)
 [[nodiscard]] constexpr block_layout blocks_within(step_index steps, slot_index slots) noexcept {
   if (slots >= steps - 1) return balanced_blocks(steps, steps < 1 ? 1 : steps);

@@ -1,5 +1,6 @@
 #pragma once
-/// \file hrevolve_table.hpp  The table of H-Revolve: the least cost over tiers of which each is no cheaper than the one before.
+/// \file hrevolve_table.hpp  The table of H-Revolve: the least cost over tiers of which each is no cheaper than the one
+/// before.
 #include <cstddef>
 #include <utility>
 #include <cairn/core/action.hpp>
@@ -12,7 +13,8 @@
 
 namespace cairn::detail {
 
-/// With u the cost of an advance, w and r those of level k, c(k) its slots, and O, P as in tier_table.hpp (Herrmann & Pallez 2020):
+/// With u the cost of an advance, w and r those of level k, c(k) its slots, and O, P as in tier_table.hpp (Herrmann &
+/// Pallez 2020):
 ///   low(k, x)  = O(k-1, x, c(k-1)), which level 0 has not;   O(k, x, 0) = low(k, x);   O = P = 0 for x <= 1
 ///   P(k, x, m) = min(low(k, x), min over 1 <= y < x of y u + O(k, x-y, m-1) + r + P(k, y, m))
 ///   O(k, x, m) = min(low(k, x), w + P(k, x, m))
@@ -25,11 +27,14 @@ class hrevolve_table {
   static constexpr wide work = wide{4} * sizeof(double);
 
   /// Whether the choices on the cheapest tier are those of `revolve`, and need no table.
-  [[nodiscard]] static constexpr bool is_free(storage_tier const& cheapest) noexcept { return !(cheapest.write > 0) && !(cheapest.read > 0); }
+  [[nodiscard]] static constexpr bool is_free(storage_tier const& cheapest) noexcept {
+    return !(cheapest.write > 0) && !(cheapest.read > 0);
+  }
   /// Rows of choices that a table over these tiers needs.
   [[nodiscard]] static constexpr wide rows(tier_set const& tiers, tier_positions const& order) noexcept {
     wide sum = 0;
-    for (std::size_t k = is_free(tiers.of[order[0]]) ? 1 : 0; k < order.size(); ++k) sum += wide(tiers.of[order[k]].slots);
+    for (std::size_t k = is_free(tiers.of[order[0]]) ? 1 : 0; k < order.size(); ++k)
+      sum += wide(tiers.of[order[k]].slots);
     return sum;
   }
 
@@ -59,7 +64,8 @@ class hrevolve_table {
     before_ = low_;
     ahead_[1] = advance + costs.read;
     for (slot_index m = 1; m <= into.level[k].slots; ++m) {
-      tier_choice* const choices = into.choices.begin() + into.level[k].choices + std::size_t(m - 1) * into.level[k].stride;
+      tier_choice* const choices =
+          into.choices.begin() + into.level[k].choices + std::size_t(m - 1) * into.level[k].stride;
       step_index hint = 1;
       for (step_index x = 2; x <= steps; ++x) {
         auto const own = std::size_t(x);

@@ -12,7 +12,8 @@ namespace cairn::detail {
 
 /// \throws invalid_plan   unless a sweep can have stopped there
 constexpr void check_stop(stopped_sweep const& sweep) {
-  bool const possible = sweep.steps >= 0 && sweep.slots >= 0 && sweep.leaf >= 1 && sweep.open >= 0 && sweep.open <= sweep.steps;
+  bool const possible =
+      sweep.steps >= 0 && sweep.slots >= 0 && sweep.leaf >= 1 && sweep.open >= 0 && sweep.open <= sweep.steps;
   if (possible && (sweep.open == sweep.steps || (sweep.turned && sweep.open % sweep.leaf == 0))) return;
   throw invalid_plan{"cairn::remaining", "a sweep cannot have stopped there",
                      {{"steps", sweep.steps}, {"open steps", sweep.open}, {"slots", sweep.slots}, {"leaf", sweep.leaf}},
@@ -26,10 +27,12 @@ constexpr void sort(table<T>& values, Before before) noexcept {
   while (stride < values.size() / 3) stride = 3 * stride + 1;
   for (; stride > 0; stride /= 3)
     for (std::size_t k = stride; k < values.size(); ++k)
-      for (std::size_t j = k; j >= stride && before(values[j], values[j - stride]); j -= stride) std::swap(values[j], values[j - stride]);
+      for (std::size_t j = k; j >= stride && before(values[j], values[j - stride]); j -= stride)
+        std::swap(values[j], values[j - stride]);
 }
 
-/// \throws invalid_plan   for a slot that is named twice, and for slots and states that do not exist; leaves `kept` in the order of slots
+/// \throws invalid_plan   for a slot that is named twice, and for slots and states that do not exist; leaves `kept` in
+///        the order of slots
 constexpr void check_kept(table<kept_state>& kept, stopped_sweep const& sweep) {
   sort(kept, [](kept_state const& a, kept_state const& b) { return a.slot < b.slot; });
   for (std::size_t k = 0; k < kept.size(); ++k) {
@@ -41,11 +44,14 @@ constexpr void check_kept(table<kept_state>& kept, stopped_sweep const& sweep) {
   }
 }
 
-/// Puts the states from which open leaves can be run again in front, in order, and returns how many these are. Behind them come the
-/// others: the initial state, states behind the open steps or inside a leaf, and copies.   \throws invalid_plan   as `check_kept`
+/// Puts the states from which open leaves can be run again in front, in order, and returns how many these are. Behind
+/// them come the others: the initial state, states behind the open steps or inside a leaf, and copies.
+/// \throws invalid_plan   as `check_kept`
 constexpr std::size_t put_useful_first(table<kept_state>& kept, stopped_sweep const& sweep) {
   check_kept(kept, sweep);
-  sort(kept, [](kept_state const& a, kept_state const& b) { return a.state < b.state || (a.state == b.state && a.slot < b.slot); });
+  sort(kept, [](kept_state const& a, kept_state const& b) {
+    return a.state < b.state || (a.state == b.state && a.slot < b.slot);
+  });
   std::size_t useful = 0;
   for (std::size_t k = 0; k < kept.size(); ++k) {
     step_index const state = kept[k].state;
@@ -55,9 +61,10 @@ constexpr std::size_t put_useful_first(table<kept_state>& kept, stopped_sweep co
   return useful;
 }
 
-/// Lists the lowest slots that hold nothing useful, no more than the open leaves can fill, and returns how many these are.
-/// `empty` has room for the slots of the useful states behind them.
-constexpr std::size_t list_empty_slots(table<kept_state> const& kept, std::size_t useful, stopped_sweep const& sweep, table<kept_state>& empty) {
+/// Lists the lowest slots that hold nothing useful, no more than the open leaves can fill, and returns how many these
+/// are. `empty` has room for the slots of the useful states behind them.
+constexpr std::size_t list_empty_slots(table<kept_state> const& kept, std::size_t useful, stopped_sweep const& sweep,
+                                       table<kept_state>& empty) {
   auto const there = std::uint64_t(sweep.slots) - useful;
   auto const leaves = std::uint64_t(sweep.open / sweep.leaf) + 1;
   auto const count = std::size_t(there < leaves ? there : leaves);

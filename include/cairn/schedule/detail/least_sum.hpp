@@ -43,19 +43,23 @@ template <class Cost>
   return lower(lower(least_of[0], least_of[1]), lower(least_of[2], least_of[3]));
 }
 
-/// The least of `before` and of f[y] + g[x - y], 1 <= y < x, exactly as comparing all of them would give it; `at` is the y of a sum
-/// that is less than `before` and least, or 0.
+/// The least of `before` and of f[y] + g[x - y], 1 <= y < x, exactly as comparing all of them would give it; `at` is
+/// the y of a sum that is less than `before` and least, or 0.
 ///
-/// f and g are nondecreasing on 1 .. x-1, so that in a block a <= y < b no sum is below f[a] + g[x - b + 1]: rounding keeps the order of
-/// sums, so this holds for double, too. Most blocks are skipped by it once a good sum is known, which is why `hint` comes first.
-/// A table whose rows are made by P(x) = min(low(x), least_sum(f, g, x)) with f(y) = y u + r + P(y) and nondecreasing low and g is itself
-/// nondecreasing, in any arithmetic whose + and * keep the order: for y >= 2, f(y) + g(x + 1 - y) >= f(y - 1) + g(x - (y - 1)), which P(x)
-/// has seen, as P and so f is nondecreasing up to y <= x; for y = 1, f(1) + g(x) >= f(1) + g(x - 1); and P(1) = 0.
-/// \param f, g  indexed by y and by x - y; g[0] is never read   \param hint  where the least may be, e.g. that of x - 1; may be out of range
+/// f and g are nondecreasing on 1 .. x-1, so that in a block a <= y < b no sum is below f[a] + g[x - b + 1]: rounding
+/// keeps the order of sums, so this holds for double, too. Most blocks are skipped by it once a good sum is known,
+/// which is why `hint` comes first. A table whose rows are made by P(x) = min(low(x), least_sum(f, g, x)) with f(y) = y
+/// u + r + P(y) and nondecreasing low and g is itself nondecreasing, in any arithmetic whose + and * keep the order:
+/// for y >= 2, f(y) + g(x + 1 - y) >= f(y - 1) + g(x - (y - 1)), which P(x) has seen, as P and so f is nondecreasing up
+/// to y <= x; for y = 1, f(1) + g(x) >= f(1) + g(x - 1); and P(1) = 0.
+/// \param f, g  indexed by y and by x - y; g[0] is never read   \param hint  where the least may be, e.g. that of x -
+///        1; may be out of range
 /// \param before  a value to stay below, `impossible<Cost>` where there is none
-/// Cost: x / 64 comparisons and the blocks that hold nearly least sums; measured on H-Revolve's tables, 1,400 sums for x up to 10,000.
+/// Cost: x / 64 comparisons and the blocks that hold nearly least sums; measured on H-Revolve's tables, 1,400 sums for
+/// x up to 10,000.
 template <class Cost>
-[[nodiscard]] constexpr least<Cost> least_sum(Cost const* f, Cost const* g, step_index x, step_index hint, Cost before = impossible<Cost>) noexcept {
+[[nodiscard]] constexpr least<Cost> least_sum(Cost const* f, Cost const* g, step_index x, step_index hint,
+                                              Cost before = impossible<Cost>) noexcept {
   least<Cost> best{before, 0, 2 + x / sums_in_block};
   for (step_index y = hint; y <= hint + 1; ++y)
     if (y >= 1 && y < x && f[y] + g[x - y] < best.value) best.value = f[y] + g[x - y], best.at = y;

@@ -15,10 +15,11 @@ class stopped_online;
 
 namespace detail {
 
-/// Speaks as if the loop never ended until `stop_at` says where it did. At the start and after each `advance` it stands at a *candidate*.
-/// With lag, `next` is called there only when the loop is known to go on beyond the state behind the candidate; without, at once. It answers
-/// `drop` (where a state makes room), `save` of the candidate and `advance` to the next one, up to 2^63-1 where there will be none.
-/// After the stop: the turn, and the way back gap by gap from the last, each by the binomial rule with the slots that are free by then.
+/// Speaks as if the loop never ended until `stop_at` says where it did. At the start and after each `advance` it stands
+/// at a *candidate*. With lag, `next` is called there only when the loop is known to go on beyond the state behind the
+/// candidate; without, at once. It answers `drop` (where a state makes room), `save` of the candidate and `advance` to
+/// the next one, up to 2^63-1 where there will be none. After the stop: the turn, and the way back gap by gap from the
+/// last, each by the binomial rule with the slots that are free by then.
 class online_cursor {
  public:
   /// The next action. Cost: O(slots) where it answers an `advance` on the way forward, else O(1).
@@ -42,17 +43,22 @@ class online_cursor {
     return {};
   }
 
-  /// The loop turned out to have `steps` steps, and `live`, state steps or steps - 1 (0 of no steps), is the state that there still is.
-  /// It is called at a candidate instead of `next`, or after an `advance` that has been cut at `live`.
+  /// The loop turned out to have `steps` steps, and `live`, state steps or steps - 1 (0 of no steps), is the state that
+  /// there still is. It is called at a candidate instead of `next`, or after an `advance` that has been cut at `live`.
   /// \throws invalid_call   where the loop cannot have stopped there, and for a second stop
   constexpr void stop_at(step_index steps, step_index live) {
     bool const begun = phase_ == phase::take || phase_ == phase::leave;
     if (stopped() || begun)
-      throw invalid_call{"cairn::online", stopped() ? "the loop has been stopped before" : "a loop cannot stop between a save and its advance",
-                         {{"steps", steps}, {"live state", live}}, "stop it once, at a candidate or where an advance was cut"};
+      throw invalid_call{
+          "cairn::online",
+          stopped() ? "the loop has been stopped before" : "a loop cannot stop between a save and its advance",
+          {{"steps", steps}, {"live state", live}},
+          "stop it once, at a candidate or where an advance was cut"};
     bool const last = live == steps || (live < steps && live == steps - 1);
     if (!last || live < from_ || live > at_)
-      throw invalid_call{"cairn::online", "the loop cannot have stopped there", {{"steps", steps}, {"live state", live}, {"from", from_}, {"to", at_}},
+      throw invalid_call{"cairn::online",
+                         "the loop cannot have stopped there",
+                         {{"steps", steps}, {"live state", live}, {"from", from_}, {"to", at_}},
                          "the live state is the last or the last but one, and within the last advance"};
     steps_ = end_ = steps;
     live_ = live;
@@ -61,8 +67,12 @@ class online_cursor {
   }
 
   [[nodiscard]] constexpr bool stopped() const noexcept { return steps_ >= 0; }  ///< whether `stop_at` has been called
-  [[nodiscard]] constexpr bool lags() const noexcept { return !eager_; }  ///< whether candidates wait until the state behind them is known
-  [[nodiscard]] constexpr slot_index slots() const noexcept { return slots_; }  ///< states kept at once, the initial one included
+  [[nodiscard]] constexpr bool lags() const noexcept {
+    return !eager_;
+  }  ///< whether candidates wait until the state behind them is known
+  [[nodiscard]] constexpr slot_index slots() const noexcept {
+    return slots_;
+  }  ///< states kept at once, the initial one included
   /// The state at which the cursor stands before the stop; 2^63-1 where the last advance has no end of its own.
   [[nodiscard]] constexpr step_index candidate() const noexcept { return at_; }
   /// Bytes allocated by the first `next`, all that there ever are.
@@ -71,7 +81,21 @@ class online_cursor {
  private:
   friend online;
   friend stopped_online;
-  enum class phase : std::uint8_t { candidate, take, leave, idle, turn, reverse, load, drop, advance, save, lift, move, done };
+  enum class phase : std::uint8_t {
+    candidate,
+    take,
+    leave,
+    idle,
+    turn,
+    reverse,
+    load,
+    drop,
+    advance,
+    save,
+    lift,
+    move,
+    done
+  };
 
   constexpr online_cursor(slot_index slots, bool eager) noexcept : slots_{slots}, eager_{eager} {}
 
@@ -79,7 +103,10 @@ class online_cursor {
   /// Empty slots stand behind those in use, so that the table is always a permutation of the slots.
   constexpr action decide() {
     if (at_ == no_state)
-      throw invalid_call{"cairn::online", "the loop has run out of step numbers", {{"steps", at_}}, "it has to stop within 2^63-1 steps"};
+      throw invalid_call{"cairn::online",
+                         "the loop has run out of step numbers",
+                         {{"steps", at_}},
+                         "it has to stop within 2^63-1 steps"};
     if (top_ < 0) {
       kept_.assign(std::size_t(slots_), {});
       for (std::size_t k = 0; k < kept_.size(); ++k) kept_[k].slot = slot_index(k);
@@ -115,7 +142,8 @@ class online_cursor {
     return {action_kind::advance, tier::memory, content::state, no_slot, from_, at_};
   }
 
-  /// Work of the next decision, in the unit of `work_limit`; as that of the last one where no slot is empty: of the entries behind the one that gives way.
+  /// Work of the next decision, in the unit of `work_limit`; as that of the last one where no slot is empty: of the
+  /// entries behind the one that gives way.
   [[nodiscard]] constexpr wide sums_of_decision() const noexcept {
     constexpr wide sums_of_a_choice = 512, sums_of_an_entry = 4;
     return sums_of_a_choice + (top_ + 1 == slots_ ? sums_of_an_entry * (wide(slots_) - victim_) : 0);
@@ -177,7 +205,8 @@ class online_cursor {
   [[nodiscard]] constexpr step_index split() noexcept {
     online_slot* const own = &top();
     slot_index const slots = slots_ - top_;
-    step_index const below = is_narrow(slots, own->ahead) ? q_below<std::uint64_t>(slots, own->ahead) : q_below<wide>(slots, own->ahead);
+    step_index const below =
+        is_narrow(slots, own->ahead) ? q_below<std::uint64_t>(slots, own->ahead) : q_below<wide>(slots, own->ahead);
     return take_split(end_ - live_, below, own[0].ahead, own[1].ahead);
   }
   constexpr action save() noexcept {
@@ -187,7 +216,8 @@ class online_cursor {
     return {action_kind::save, tier::memory, content::state, top().slot, live_, 0};
   }
 
-  /// Adds what follows the turn, and the turn, in closed form: gap by gap from the last.   \pre `stopped()`, and no action since
+  /// Adds what follows the turn, and the turn, in closed form: gap by gap from the last.   \pre `stopped()`, and no
+  /// action since
   constexpr void add_rest(schedule_counts& sum) const noexcept {
     sum.turned += wide(steps_ - live_);
     sum.reversals += wide(steps_);

@@ -19,8 +19,8 @@ struct online_slot {
   step_index at = 0;
   slot_index slot = 0;
   bracket ahead = {};  ///< of the steps behind the state, on the way back
-  /// On the way forward, see `online_decision`: of p_1 .. p_j the oldest that is missed least; the sum over the gaps 1 .. j of what each loses
-  /// by a slot more; and the least of what a p_i costs where only the gaps before it count.
+  /// On the way forward, see `online_decision`: of p_1 .. p_j the oldest that is missed least; the sum over the gaps 1
+  /// .. j of what each loses by a slot more; and the least of what a p_i costs where only the gaps before it count.
   std::size_t inner = 0;
   wide_difference gained = 0;
   wide_difference inner_loss = 0;
@@ -34,7 +34,8 @@ struct online_slot {
   return step_index(t);
 }
 
-/// `fewest_advances`, quickly where the repetition number is small or the slots are one or two: a decision asks for it three times a slot.
+/// `fewest_advances`, quickly where the repetition number is small or the slots are one or two: a decision asks for it
+/// three times a slot.
 /// \pre steps >= 0, slots >= 1
 [[nodiscard]] constexpr wide gap_advances(step_index steps, slot_index slots) noexcept {
   if (steps <= 1) return 0;
@@ -62,18 +63,22 @@ struct online_choice {
   std::size_t victim = 0;  ///< 0 where a slot is empty
 };
 
-/// Decides on the next state to keep once all slots are full. With the kept states p_0 = 0 < p_1 < ..., gaps L_i of which gap i owns s - i slots,
-/// and T(n, m) the fewest advances, forgetting p_j for a new state g steps behind the last one costs
-///   D_j = T(L_{j-1} + L_j, s-j+1) - T(L_{j-1}, s-j+1) - T(L_j, s-j) + sum_{i > j} [T(L_i, s-i+1) - T(L_i, s-i)],   L_{s-1} = g.
-/// The oldest p_j, j >= 1, of the least D_j is forgotten as soon as D_j <= g with lag (what a loop longer by one step costs without
-/// the new state), or 2 D_j <= g - 1 without. For j < s-1, D_j depends on g by T(g, 2) - T(g, 1) alone, and both conditions, once
-/// true, stay true as g grows: the next state to keep is known as soon as one has been kept.
+/// Decides on the next state to keep once all slots are full. With the kept states p_0 = 0 < p_1 < ..., gaps L_i of
+/// which gap i owns s - i slots, and T(n, m) the fewest advances, forgetting p_j for a new state g steps behind the
+/// last one costs
+///   D_j = T(L_{j-1} + L_j, s-j+1) - T(L_{j-1}, s-j+1) - T(L_j, s-j) + sum_{i > j} [T(L_i, s-i+1) - T(L_i, s-i)],
+///   L_{s-1} = g. The oldest p_j, j >= 1, of the least D_j is forgotten as soon as D_j <= g with lag (what a loop
+///   longer by one step costs without the new state), or 2 D_j <= g - 1 without. For j < s-1, D_j depends on g by T(g,
+///   2) - T(g, 1) alone, and both conditions, once true, stay true as g grows: the next state to keep is known as soon
+///   as one has been kept.
 class online_decision {
  public:
   /// \param kept  the entries, all in use, in the order of their states; brings what they know of the rule up to date
-  /// \param changed  the first entry that is new or has another one behind it   \param eager  decide without knowing the next state
+  /// \param changed  the first entry that is new or has another one behind it   \param eager  decide without knowing
+  ///        the next state
   /// Cost: O(entries from `changed` on), and these are few where there are few slots for a long loop.
-  constexpr online_decision(table<online_slot>& kept, std::size_t changed, bool eager) noexcept : eager_{eager}, top_{kept.size() - 1} {
+  constexpr online_decision(table<online_slot>& kept, std::size_t changed, bool eager) noexcept
+      : eager_{eager}, top_{kept.size() - 1} {
     last_ = kept[top_].at;
     if (top_ == 0) return;
     last_gap_ = last_ - kept[top_ - 1].at;
@@ -111,7 +116,8 @@ class online_decision {
 
  private:
   static constexpr void weigh(table<online_slot>& kept, std::size_t j) noexcept {
-    slot_index const before = slot_index(kept.size()) - slot_index(j) + 1;  // slots of the gap in front of p_j; the one behind has one fewer
+    slot_index const before =
+        slot_index(kept.size()) - slot_index(j) + 1;  // slots of the gap in front of p_j; the one behind has one fewer
     step_index const front = kept[j].at - kept[j - 1].at;
     step_index const gap = kept[j + 1].at - kept[j].at;
     kept[j].gained = kept[j - 1].gained;
@@ -127,7 +133,9 @@ class online_decision {
     kept[j].inner_loss = least ? loss : kept[j - 1].inner_loss;
   }
   /// D_j + T(g, 1) for the best entry in front of the last one, and for the last one.
-  [[nodiscard]] constexpr wide_difference inner_loss(step_index g) const noexcept { return inner_constant_ + wide_difference(gap_advances(g, 2)); }
+  [[nodiscard]] constexpr wide_difference inner_loss(step_index g) const noexcept {
+    return inner_constant_ + wide_difference(gap_advances(g, 2));
+  }
   [[nodiscard]] constexpr wide_difference last_loss(step_index g) const noexcept {
     return wide_difference(gap_advances(last_gap_ + g, 2) - last_gap_advances_);
   }
@@ -146,11 +154,15 @@ class online_decision {
   wide_difference inner_constant_ = 0;
 };
 
-/// Where the kept state `last` had better be when the steps behind it, up to `end`, are next to be reversed with `slots` slots, its own included:
-/// moving it forward to y costs y - last + T(end - y, slots) + T(y - before, slots + 1) up to the kept state before, which is convex in y; the
-/// first minimum is taken.   Cost: O(log^2), less where it stays.   \pre before < last < end
-[[nodiscard]] constexpr step_index moved_forward(step_index before, step_index last, step_index end, slot_index slots) noexcept {
-  auto const grows = [&](step_index y) { return repetitions(y + 1 - before, slots + 1) + 1 >= repetitions(end - y, slots); };
+/// Where the kept state `last` had better be when the steps behind it, up to `end`, are next to be reversed with
+/// `slots` slots, its own included: moving it forward to y costs y - last + T(end - y, slots) + T(y - before, slots +
+/// 1) up to the kept state before, which is convex in y; the first minimum is taken.   Cost: O(log^2), less where it
+/// stays.   \pre before < last < end
+[[nodiscard]] constexpr step_index moved_forward(step_index before, step_index last, step_index end,
+                                                 slot_index slots) noexcept {
+  auto const grows = [&](step_index y) {
+    return repetitions(y + 1 - before, slots + 1) + 1 >= repetitions(end - y, slots);
+  };
   if (grows(last)) return last;
   step_index y = last + 1;
   for (step_index most = end - 1; y < most;) {

@@ -4,12 +4,14 @@
 
 namespace cairn::detail {
 
-/// Such numbers are obeyed: more slots than of use are no error, and a program that shortens its loop must not stop for them.
+/// Such numbers are obeyed: more slots than of use are no error, and a program that shortens its loop must not stop for
+/// them.
 [[nodiscard]] constexpr char const* remark_on_slots(step_index steps, slot_index slots) noexcept {
   return slots > (steps > 1 ? steps : 1) ? "more slots than the loop has states: are steps and slots swapped?" : "";
 }
 /// The same for units, of which the tape of every step takes some.
-[[nodiscard]] constexpr char const* remark_on_units(step_index steps, slot_index units, slot_index tape_units) noexcept {
+[[nodiscard]] constexpr char const* remark_on_units(step_index steps, slot_index units,
+                                                    slot_index tape_units) noexcept {
   wide const all = wide(steps > 1 ? steps : 1) * wide(tape_units);
   return wide(units) > all ? "more units than all states and tapes of the loop take: are steps and units swapped?" : "";
 }

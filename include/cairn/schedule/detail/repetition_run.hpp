@@ -5,8 +5,9 @@
 
 namespace cairn::detail {
 
-/// `repetitions(x, slots)` for x that does not decrease, at one comparison each: it rises where x passes beta(slots, t). It is also what
-/// one step more adds to the fewest advances, which are the sum of max(0, x - beta(slots, t)) over all t >= 0.   \pre slots >= 1
+/// `repetitions(x, slots)` for x that does not decrease, at one comparison each: it rises where x passes beta(slots,
+/// t). It is also what one step more adds to the fewest advances, which are the sum of max(0, x - beta(slots, t)) over
+/// all t >= 0.   \pre slots >= 1
 class repetition_run {
  public:
   /// \param longest  the largest x that will be asked for

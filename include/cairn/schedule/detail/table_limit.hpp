@@ -12,7 +12,9 @@ inline constexpr wide most_table_bytes = wide{1} << 31;
 /// \throws invalid_plan   unless bytes <= most
 constexpr void check_table(char const* who, step_index steps, wide bytes, wide most) {
   if (bytes > most)
-    throw invalid_plan{who, "the table of this plan does not fit", {{"steps", steps}, {"table bytes", bytes}, {"most table bytes", most}},
+    throw invalid_plan{who,
+                       "the table of this plan does not fit",
+                       {{"steps", steps}, {"table bytes", bytes}, {"most table bytes", most}},
                        "allow more by most_table_bytes, or give fewer steps or slots"};
 }
 

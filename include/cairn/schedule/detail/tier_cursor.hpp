@@ -10,8 +10,9 @@
 
 namespace cairn::detail {
 
-/// Stands at the first action; copies continue on their own. The kept states are a stack, and those of a higher level lie below those of a
-/// lower one, so that the numbers of kept states on each level tell the level of the last one and its slot.
+/// Stands at the first action; copies continue on their own. The kept states are a stack, and those of a higher level
+/// lie below those of a lower one, so that the numbers of kept states on each level tell the level of the last one and
+/// its slot.
 class tier_cursor {
  public:
   explicit tier_cursor(shared<shared_tier_table> const& made) noexcept : made_{made}, end_{made->of.steps} {}
@@ -31,7 +32,9 @@ class tier_cursor {
   }
 
   /// Bytes that a cursor over these choices allocates, all of them at its first action.
-  [[nodiscard]] static wide bytes(tier_table const& of) noexcept { return of.steps < 2 ? 0 : wide(of.most_kept) * sizeof(kept); }
+  [[nodiscard]] static wide bytes(tier_table const& of) noexcept {
+    return of.steps < 2 ? 0 : wide(of.most_kept) * sizeof(kept);
+  }
 
  private:
   enum class phase : std::uint8_t { start, save, advance, turn, reverse, load, drop, done };
@@ -61,7 +64,8 @@ class tier_cursor {
       return;
     }
     while (plan().passes_down(level_, steps, free_slots())) --level_;
-    if (level().kind == level_kind::binomial && used_[level_] == 0) kept_[top_].ahead = bracket_of(steps, level().slots);
+    if (level().kind == level_kind::binomial && used_[level_] == 0)
+      kept_[top_].ahead = bracket_of(steps, level().slots);
     phase_ = phase::save;
   }
   action save() noexcept {
@@ -81,7 +85,8 @@ class tier_cursor {
   }
   step_index binomial_split(step_index steps, slot_index slots) noexcept {
     kept* const own = &kept_[top_ - 1];
-    step_index const below = is_narrow(slots, own->ahead) ? q_below<std::uint64_t>(slots, own->ahead) : q_below<wide>(slots, own->ahead);
+    step_index const below =
+        is_narrow(slots, own->ahead) ? q_below<std::uint64_t>(slots, own->ahead) : q_below<wide>(slots, own->ahead);
     return take_split(steps, below, own[0].ahead, own[1].ahead);
   }
   action turn() noexcept {
@@ -99,7 +104,8 @@ class tier_cursor {
     level_ = 0;
     while (used_[level_] == 0) ++level_;
     step_index const steps = end_ - live_;
-    bool const last = steps < 2 || (level().kind != level_kind::binomial && plan().split(level_, steps, free_slots() + 1) == 0);
+    bool const last =
+        steps < 2 || (level().kind != level_kind::binomial && plan().split(level_, steps, free_slots() + 1) == 0);
     phase_ = last ? phase::drop : phase::advance;
     return {action_kind::load, level().where, content::state, last_slot(), live_, 0};
   }

@@ -1,7 +1,9 @@
 #pragma once
-/// \file tier_table.hpp  Where a plan over several tiers keeps its states: one choice for every number of steps and of free slots.
-/// O(k, x, m) brings back x steps whose first state is live and not kept, with m free slots on level k and all slots below it;
-/// P(k, x, m) the same where that state is kept on level k, in one of these m slots (Herrmann & Pallez 2020, algorithm H-Revolve).
+/// \file tier_table.hpp  Where a plan over several tiers keeps its states: one choice for every number of steps and of
+/// free slots.
+/// O(k, x, m) brings back x steps whose first state is live and not kept, with m free slots on level k and all slots
+/// below it; P(k, x, m) the same where that state is kept on level k, in one of these m slots (Herrmann & Pallez 2020,
+/// algorithm H-Revolve).
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -30,8 +32,8 @@ struct tier_level {
   std::size_t stride = 0;   ///< from the choices for m slots to those for m + 1; 0 where they do not depend on m
 };
 
-/// A choice in one number: the steps from the kept state to the next one to keep, 0 where its slot is given up for the levels below;
-/// and by the highest bit, whether a state that is not kept yet is left to the levels below.
+/// A choice in one number: the steps from the kept state to the next one to keep, 0 where its slot is given up for the
+/// levels below; and by the highest bit, whether a state that is not kept yet is left to the levels below.
 using tier_choice = std::uint32_t;
 inline constexpr tier_choice left_below = tier_choice{1} << 31;
 
@@ -43,7 +45,8 @@ struct tier_table {
   tier_level level[tier_count];
   table<tier_choice> choices;
 
-  /// Whether level k, `free` slots of which are free, is left out: the state in front of x >= 2 steps is not kept there.
+  /// Whether level k, `free` slots of which are free, is left out: the state in front of x >= 2 steps is not kept
+  /// there.
   [[nodiscard]] bool passes_down(std::size_t k, step_index x, slot_index free) const noexcept {
     switch (level[k].kind) {
       case level_kind::binomial: return false;
@@ -52,7 +55,8 @@ struct tier_table {
     }
     return free == 0 || (choice(k, x, free) & left_below) != 0;
   }
-  /// From the state kept on level k, which is no binomial one, to the next one to keep, or 0 where the levels below do the rest.
+  /// From the state kept on level k, which is no binomial one, to the next one to keep, or 0 where the levels below do
+  /// the rest.
   /// \param free  its own slot included   \pre x >= 2
   [[nodiscard]] step_index split(std::size_t k, step_index x, slot_index free) const noexcept {
     return level[k].kind == level_kind::chain ? 1 : step_index(choice(k, x, free) & ~left_below);
@@ -78,10 +82,13 @@ struct tier_table {
 struct shared_tier_table : shared_object {
   explicit shared_tier_table(tier_table&& made) noexcept : of{std::move(made)} {}
   tier_table of;
-  [[nodiscard]] wide bytes() const noexcept { return sizeof(shared_tier_table) + wide(of.choices.size()) * sizeof(tier_choice); }
+  [[nodiscard]] wide bytes() const noexcept {
+    return sizeof(shared_tier_table) + wide(of.choices.size()) * sizeof(tier_choice);
+  }
 };
 
-/// Before a table with `rows` choices for each number of steps 0 .. steps is made, and `work` bytes for each of these while it is.
+/// Before a table with `rows` choices for each number of steps 0 .. steps is made, and `work` bytes for each of these
+/// while it is.
 /// \throws invalid_plan
 constexpr void check_choices(char const* who, step_index steps, wide rows, wide work, wide most) {
   constexpr wide all = ~wide{0};
@@ -89,7 +96,10 @@ constexpr void check_choices(char const* who, step_index steps, wide rows, wide 
   wide const lengths = wide(steps) + 1;
   check_table(who, steps, each > all / lengths ? all : each * lengths, most);
   if (rows > 0 && wide(steps) >= left_below)
-    throw invalid_plan{who, "the table of this plan is for loops of less than 2^31 steps", {{"steps", steps}}, "cairn::revolve needs no table"};
+    throw invalid_plan{who,
+                       "the table of this plan is for loops of less than 2^31 steps",
+                       {{"steps", steps}},
+                       "cairn::revolve needs no table"};
 }
 
 }  // namespace cairn::detail

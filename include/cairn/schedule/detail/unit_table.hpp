@@ -21,17 +21,20 @@ struct unit_rules {
   bool holds_initial = false;  ///< the initial state can be brought back and takes nothing
 };
 
-/// Two numbers for every length n and every number m of free units: the runs it takes to reverse n steps, recorded ones included, when
+/// Two numbers for every length n and every number m of free units: the runs it takes to reverse n steps, recorded ones
+/// included, when
 ///     alone(n, m): the first of their states is live, but nothing keeps it;
 ///     held(n, m):  it can be brought back until all n are reversed, and whoever keeps it has paid for that.
-/// The first step is recorded, or the loop runs on to another state, y steps further, which is alone there. With a = tape_units:
+/// The first step is recorded, or the loop runs on to another state, y steps further, which is alone there. With a =
+/// tape_units:
 ///     alone(n, m) = min { 1 + behind(n-1, m-a),  min over 0 < y < n of  y + alone(n-y, m-1) + alone(y, m) },
 ///     held(n, m)  = min { 1 + behind(n-1, m-a),  min over 0 < y < n of  y + alone(n-y, m)   + held(y, m) },
 /// behind = held where tapes restart, otherwise alone; both are n for n <= 1, and alone(n, 0) is infinite for n > 1.
 /// A kept state is paid for by `alone`, which may therefore give it up as soon as the first step is recorded.
-/// alone is the recurrence of Maddison (2024) where tapes do not restart. Where they do, Gruslys et al. (2016) and Zhang & Constantinescu
-/// (2023) have held in place of alone: they keep a state until all behind it is reversed, longer than is of use.
-/// Cost: O(n^2 m) at worst; all sums rise with n, and blocks of y whose ends show that they cannot win are skipped.
+/// alone is the recurrence of Maddison (2024) where tapes do not restart. Where they do, Gruslys et al. (2016) and
+/// Zhang & Constantinescu (2023) have held in place of alone: they keep a state until all behind it is reversed, longer
+/// than is of use. Cost: O(n^2 m) at worst; all sums rise with n, and blocks of y whose ends show that they cannot win
+/// are skipped.
 template <class Number>
 class unit_rows {
  public:
@@ -43,7 +46,10 @@ class unit_rows {
   unit_rows() = default;
   /// \pre 1 < steps <= most_steps   \throws too_much_work
   unit_rows(char const* who, step_index steps, slot_index units, unit_rules const& rules, work_limit const& limit)
-      : width_{std::size_t(steps) + 1}, units_{std::size_t(units)}, rules_{rules}, cells_(std::size_t(cells(steps, units, rules))) {
+      : width_{std::size_t(steps) + 1},
+        units_{std::size_t(units)},
+        rules_{rules},
+        cells_(std::size_t(cells(steps, units, rules))) {
     table<std::uint64_t> left(width_), right(width_);
     row_meter meter{who, steps, cells(steps, units, rules) / wide(width_), limit};
     for (std::size_t m = 0; m <= units_; ++m) {
@@ -58,7 +64,8 @@ class unit_rows {
   }
 
   [[nodiscard]] bool is_empty() const noexcept { return width_ == 0; }  ///< without rows
-  /// 0 to record the first of n steps, else how far to run. Where tapes do not restart, `held` is known for the whole budget only.
+  /// 0 to record the first of n steps, else how far to run. Where tapes do not restart, `held` is known for the whole
+  /// budget only.
   /// \pre n > 1, the runs are finite
   [[nodiscard]] std::size_t choice(std::size_t n, std::size_t m, bool held) const noexcept {
     Number const* const left = row(m, held);
@@ -70,7 +77,9 @@ class unit_rows {
   static constexpr auto block = std::size_t(sums_in_block);
 
   [[nodiscard]] std::size_t paid() const noexcept { return std::size_t(rules_.tape_units); }
-  [[nodiscard]] bool has_held(std::size_t m) const noexcept { return rules_.restarts || (rules_.holds_initial && m == units_); }
+  [[nodiscard]] bool has_held(std::size_t m) const noexcept {
+    return rules_.restarts || (rules_.holds_initial && m == units_);
+  }
   [[nodiscard]] std::size_t start(std::size_t m, bool held) const noexcept {
     return (!held ? m : rules_.restarts ? units_ + 1 + m : units_ + 1) * width_;
   }
@@ -78,7 +87,8 @@ class unit_rows {
 
   /// Runs where the first step is recorded.
   [[nodiscard]] std::uint64_t recorded(std::size_t n, std::size_t m) const noexcept {
-    return rules_.keeps_tapes && m >= paid() ? std::uint64_t{1} + row(m - paid(), rules_.restarts)[n - 1] : impossible<std::uint64_t>;
+    return rules_.keeps_tapes && m >= paid() ? std::uint64_t{1} + row(m - paid(), rules_.restarts)[n - 1]
+                                             : impossible<std::uint64_t>;
   }
   /// \param left, right  room for one row each
   void fill(std::size_t m, bool held, std::uint64_t* left, std::uint64_t* right, row_meter& meter) {
@@ -106,7 +116,8 @@ class unit_rows {
     meter.end_row();
   }
 
-  /// How far to run for `left[n]` runs in all: the farthest of what is equal, which brings states back least often. Blocks as in `least_sum`.
+  /// How far to run for `left[n]` runs in all: the farthest of what is equal, which brings states back least often.
+  /// Blocks as in `least_sum`.
   [[nodiscard]] static std::size_t split_of(Number const* right, Number const* left, std::size_t n) noexcept {
     for (std::size_t first = (n - 2) / block * block + 1;; first -= block) {
       std::size_t const last = first + block <= n ? first + block - 1 : n - 1;
@@ -127,7 +138,8 @@ class unit_table : public shared_object {
  public:
   unit_table() = default;
   /// \pre 1 < steps   \throws invalid_plan   where the rows take more than `most` bytes   \throws too_much_work
-  unit_table(char const* who, step_index steps, slot_index units, unit_rules const& rules, wide most, work_limit const& limit) {
+  unit_table(char const* who, step_index steps, slot_index units, unit_rules const& rules, wide most,
+             work_limit const& limit) {
     check_table(who, steps, row_bytes(steps, units, rules), most < addressable ? most : addressable);
     if (steps <= narrow::most_steps) narrow_ = narrow{who, steps, units, rules, limit};
     else broad_ = broad{who, steps, units, rules, limit};

@@ -11,9 +11,12 @@
 
 namespace cairn {
 
-CAIRN_DECL disk_revolve::parts disk_revolve::made(step_index steps, slot_index ram, disk_revolve_options const& options) {
-  if (steps < 0) throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
-  if (ram < 0) throw invalid_plan{who, "a tier has no negative number of slots", {{"ram slots", ram}}, "give 0 or more"};
+CAIRN_DECL disk_revolve::parts disk_revolve::made(step_index steps, slot_index ram,
+                                                  disk_revolve_options const& options) {
+  if (steps < 0)
+    throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+  if (ram < 0)
+    throw invalid_plan{who, "a tier has no negative number of slots", {{"ram slots", ram}}, "give 0 or more"};
   for (double const cost : {options.disk_write, options.disk_read, options.advance_cost, options.turn_cost})
     if (!detail::is_cost(cost)) throw invalid_plan{who, "a cost is a finite number that is not negative", {}, ""};
   ram = useful_slots(steps, ram);
@@ -34,11 +37,13 @@ CAIRN_DECL disk_revolve::parts disk_revolve::made(step_index steps, slot_index r
   table.most_kept = useful_slots(steps, ram + disk);
   all.turns = double(steps) * options.turn_cost;
   if (!detail::is_cost(all.cost + all.turns))
-    throw overflow_error{who, "the cost of this plan is too large for a double", {{"steps", steps}}, "give the costs in a larger unit"};
+    throw overflow_error{
+        who, "the cost of this plan is too large for a double", {{"steps", steps}}, "give the costs in a larger unit"};
   return all;
 }
 
-CAIRN_DECL double disk_revolve::fill(detail::tier_table& into, slot_index ram, disk_revolve_options const& options, slot_index& disk) {
+CAIRN_DECL double disk_revolve::fill(detail::tier_table& into, slot_index ram, disk_revolve_options const& options,
+                                     slot_index& disk) {
   step_index const steps = into.steps;
   std::size_t const lengths = std::size_t(steps) + 1;
   detail::row_meter meter{who, steps, 1, options.limit, detail::least_sums_of_row(steps)};

@@ -10,8 +10,10 @@
 
 namespace cairn {
 
-CAIRN_DECL hrevolve::parts hrevolve::made(step_index steps, storage_tier const* given, std::size_t count, hrevolve_options const& options) {
-  if (steps < 0) throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+CAIRN_DECL hrevolve::parts hrevolve::made(step_index steps, storage_tier const* given, std::size_t count,
+                                          hrevolve_options const& options) {
+  if (steps < 0)
+    throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
   if (!detail::is_cost(options.advance_cost) || !detail::is_cost(options.turn_cost))
     throw invalid_plan{who, "a cost is a finite number that is not negative", {}, ""};
   detail::tier_set const tiers{who, steps, given, count};
@@ -25,9 +27,11 @@ CAIRN_DECL hrevolve::parts hrevolve::made(step_index steps, storage_tier const* 
     all_rows += its;
   });
   if (steps < 2) rows = all_rows = 0;
-  detail::check_choices(who, steps, orders > 1 ? 2 * rows : rows, rows > 0 ? detail::hrevolve_table::work : 0, options.most_table_bytes);
+  detail::check_choices(who, steps, orders > 1 ? 2 * rows : rows, rows > 0 ? detail::hrevolve_table::work : 0,
+                        options.most_table_bytes);
   wide const least = all_rows > 0 ? detail::least_sums_of_row(steps) : 0;
-  detail::row_meter meter{who, steps, all_rows, options.limit, least > 0 && all_rows > ~wide{0} / least ? ~wide{0} : all_rows * least};
+  detail::row_meter meter{who, steps, all_rows, options.limit,
+                          least > 0 && all_rows > ~wide{0} / least ? ~wide{0} : all_rows * least};
   detail::hrevolve_table work{rows > 0 ? std::size_t(steps) + 1 : 0};
   detail::tier_table next;
   best.cost = std::numeric_limits<double>::infinity();
@@ -41,14 +45,16 @@ CAIRN_DECL hrevolve::parts hrevolve::made(step_index steps, storage_tier const* 
   });
   best.turns = double(steps) * options.turn_cost;
   if (!detail::is_cost(best.cost + best.turns))
-    throw overflow_error{who, "the cost of this plan is too large for a double", {{"steps", steps}}, "give the costs in a larger unit"};
+    throw overflow_error{
+        who, "the cost of this plan is too large for a double", {{"steps", steps}}, "give the costs in a larger unit"};
   best.ordered = orders == 1;
   for (std::size_t k = 0; k < count; ++k)
     if (!tiers.is_of_use(k, steps)) best.dropped.at[best.dropped.count++] = k;
   return best;
 }
 
-CAIRN_DECL void hrevolve::lay_out(detail::tier_table& table, step_index steps, detail::tier_set const& tiers, tier_positions const& order) {
+CAIRN_DECL void hrevolve::lay_out(detail::tier_table& table, step_index steps, detail::tier_set const& tiers,
+                                  tier_positions const& order) {
   table.steps = steps;
   table.levels = order.size();
   std::size_t const lengths = steps < 2 ? 0 : std::size_t(steps) + 1;
@@ -57,7 +63,9 @@ CAIRN_DECL void hrevolve::lay_out(detail::tier_table& table, step_index steps, d
   for (std::size_t k = 0; k < order.size(); ++k) {
     auto const& own = tiers.of[order[k]];
     bool const binomial = k == 0 && detail::hrevolve_table::is_free(own);
-    table.level[k] = {own.slots, first, *own.where, binomial ? detail::level_kind::binomial : detail::level_kind::chosen, choices, lengths};
+    table.level[k] = {own.slots,  first,
+                      *own.where, binomial ? detail::level_kind::binomial : detail::level_kind::chosen,
+                      choices,    lengths};
     if (!binomial) choices += std::size_t(own.slots) * lengths;
     first += own.slots;
   }

@@ -10,11 +10,15 @@
 
 namespace cairn {
 
-CAIRN_DECL detail::tier_table multistage::made(step_index steps, slot_index ram, slot_index disk, multistage_options const& options) {
-  if (steps < 0) throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+CAIRN_DECL detail::tier_table multistage::made(step_index steps, slot_index ram, slot_index disk,
+                                               multistage_options const& options) {
+  if (steps < 0)
+    throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
   if (ram < 0 || disk < 0)
-    throw invalid_plan{who, "a tier has no negative number of slots", {{"ram slots", ram}, {"disk slots", disk}}, "give 0 or more"};
-  if (ram == 0 && disk == 0) throw invalid_plan{who, "too few slots", {{"steps", steps}, {"slots", 0}, {"least slots", 1}}, ""};
+    throw invalid_plan{
+        who, "a tier has no negative number of slots", {{"ram slots", ram}, {"disk slots", disk}}, "give 0 or more"};
+  if (ram == 0 && disk == 0)
+    throw invalid_plan{who, "too few slots", {{"steps", steps}, {"slots", 0}, {"least slots", 1}}, ""};
   slot_index const all = useful_slots(steps);
   ram = useful_slots(steps, ram);
   disk = disk < all - ram ? disk : all - ram;
@@ -27,7 +31,8 @@ CAIRN_DECL detail::tier_table multistage::made(step_index steps, slot_index ram,
   std::size_t const lengths = std::size_t(steps) + 1;
   if (ram > 0) table.level[table.levels++] = {ram, 0, tier::memory, detail::level_kind::binomial, 0, 0};
   if (disk > 0)
-    table.level[table.levels++] = {disk, ram, tier::disk, chosen ? detail::level_kind::chosen : detail::level_kind::chain, 0, lengths};
+    table.level[table.levels++] = {
+        disk, ram, tier::disk, chosen ? detail::level_kind::chosen : detail::level_kind::chain, 0, lengths};
   if (chosen) fill(table, ram, disk, options.limit);
   return table;
 }
@@ -35,7 +40,8 @@ CAIRN_DECL detail::tier_table multistage::made(step_index steps, slot_index ram,
 CAIRN_DECL void multistage::fill(detail::tier_table& into, slot_index ram, slot_index disk, work_limit const& limit) {
   step_index const steps = into.steps;
   std::size_t const lengths = std::size_t(steps) + 1;
-  detail::row_meter meter{who, steps, wide(disk), limit, wide(disk) * wide(steps - 1 - ram)};  // one for each number that is made
+  detail::row_meter meter{who, steps, wide(disk), limit,
+                          wide(disk) * wide(steps - 1 - ram)};  // one for each number that is made
   into.choices.assign(lengths * std::size_t(disk), 0);
   detail::table<std::uint64_t> before(lengths);  // O(x, m - 1)
   detail::table<std::uint64_t> own(lengths);     // P(x, m)

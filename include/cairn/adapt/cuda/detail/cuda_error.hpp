@@ -1,5 +1,6 @@
 #pragma once
-/// \file cuda_error.hpp  Answers of the CUDA runtime as errors. The one place that includes CUDA's own header of the host.
+/// \file cuda_error.hpp  Answers of the CUDA runtime as errors. The one place that includes CUDA's own header of the
+/// host.
 #include <cuda_runtime_api.h>
 #include <cairn/adapt/cuda/detail/device_failure.hpp>
 
@@ -59,8 +60,8 @@ inline void forget_cuda_error() noexcept { static_cast<void>(cudaGetLastError())
   return {operation, device, int(answer), cudaGetErrorName(answer)};
 }
 
-/// Whether the answer means that a call, the launch of a kernel for one, was refused at once. Not so where something has not run yet, or where what
-/// was started earlier failed: every later call tells of that.
+/// Whether the answer means that a call, the launch of a kernel for one, was refused at once. Not so where something
+/// has not run yet, or where what was started earlier failed: every later call tells of that.
 [[nodiscard]] inline bool is_refusal(cudaError_t answer) noexcept {
   return answer != cudaSuccess && answer != cudaErrorNotReady && meaning_of(answer) != device_failure::context_lost;
 }

@@ -1,5 +1,6 @@
 #pragma once
-/// \file device_forms.hpp  The shapes in which a step, an adjoint, a seed and an initial state on a device may be written.
+/// \file device_forms.hpp  The shapes in which a step, an adjoint, a seed and an initial state on a device may be
+/// written.
 #include <type_traits>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/callable.hpp>
@@ -7,12 +8,14 @@
 
 namespace cairn::detail {
 
-/// Whether `f(Before..., x, After...)` can write to x, a State. One that is trivially copyable may be a handle, which a copy writes through.
+/// Whether `f(Before..., x, After...)` can write to x, a State. One that is trivially copyable may be a handle, which a
+/// copy writes through.
 template <class F, class State, class Before, class... After>
-inline constexpr bool writes_to =
-    std::is_trivially_copyable_v<State> || !only_reads<F, void, State, Before, After...> || forwards<F, State, Before, After...>;
+inline constexpr bool writes_to = std::is_trivially_copyable_v<State> ||
+                                  !only_reads<F, void, State, Before, After...> || forwards<F, State, Before, After...>;
 
-/// `step(in, out, i, stream)`, or `step(x, i, stream)`, which changes x. What a step returns would be lost: it returns nothing.
+/// `step(in, out, i, stream)`, or `step(x, i, stream)`, which changes x. What a step returns would be lost: it returns
+/// nothing.
 template <class Step, class State, class Stream>
 [[nodiscard]] consteval step_form device_step_form() {
   using index = step_index const&;
@@ -40,11 +43,19 @@ template <class State, class Stream, class Step, class Start, class Plan, class 
   constexpr bool plans = std::is_same_v<Plan, no_plan> || schedule<Plan>;
   constexpr bool seeds = calls_void<Seed, State const&, Bar&, Stream>;
   constexpr bool reverses = calls_void<Adjoint, State const&, Bar&, step_index const&, Stream>;
-  static_assert(steps, "cairn: the step on a device must be `step(x, x1, i, stream)` with x const& or, in place, `step(x, i, stream)`");
-  static_assert(starts, "cairn: the initial state on a device must be a state like the frames, or `start(x, stream)` that writes it");
+  static_assert(
+      steps,
+      "cairn: the step on a device must be `step(x, x1, i, stream)` with x const& or, in place, `step(x, i, stream)`");
+  static_assert(
+      starts,
+      "cairn: the initial state on a device must be a state like the frames, or `start(x, stream)` that writes it");
   static_assert(plans, "cairn: the plan must be a schedule with steps(), slots(), leaf() and walk()");
-  static_assert(seeds, "cairn: the seed on a device must be `seed(x, bar, stream)`, which writes bar, the adjoint of the final state x");
-  static_assert(reverses, "cairn: the adjoint on a device must be `adjoint(x, bar, i, stream)`, where x is const& and bar is changed");
+  static_assert(
+      seeds,
+      "cairn: the seed on a device must be `seed(x, bar, stream)`, which writes bar, the adjoint of the final state x");
+  static_assert(
+      reverses,
+      "cairn: the adjoint on a device must be `adjoint(x, bar, i, stream)`, where x is const& and bar is changed");
   return steps && starts && plans && seeds && reverses;
 }
 

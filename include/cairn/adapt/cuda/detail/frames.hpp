@@ -1,5 +1,6 @@
 #pragma once
-/// \file frames.hpp  Full states on a device, made once: a checkpoint is a frame that is kept, to load is to look at one.
+/// \file frames.hpp  Full states on a device, made once: a checkpoint is a frame that is kept, to load is to look at
+/// one.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,16 +16,19 @@
 
 namespace cairn::detail {
 
-/// The states of a sweep. A frame without an owner is free; where a copy engine may still be at it, it waits in a queue of its own.
+/// The states of a sweep. A frame without an owner is free; where a copy engine may still be at it, it waits in a queue
+/// of its own.
 ///
-/// Steps take the newest free frame that no copy engine holds, so that a stream meets its own frames again and waits for nobody. Held ones
-/// are taken in the order in which they were freed, and first by copies to the device, which run ahead of their time anyway.
+/// Steps take the newest free frame that no copy engine holds, so that a stream meets its own frames again and waits
+/// for nobody. Held ones are taken in the order in which they were freed, and first by copies to the device, which run
+/// ahead of their time anyway.
 template <device_runtime R, class State>
 class device_frames {
  public:
   using stamp = lane_stamp<R>;
 
-  /// \param make  `make()` gives a full state; called `count` times   \param or_fewer  whether less than `count` will do, but 1
+  /// \param make  `make()` gives a full state; called `count` times   \param or_fewer  whether less than `count` will
+  ///        do, but 1
   /// \throws out_of_memory   that says how many frames could be made, where `make` throws that or std::bad_alloc
   /// \throws what else `make` throws
   template <class Make>
@@ -51,7 +55,9 @@ class device_frames {
   /// A copy that uses the frame: to be said as soon as it has been recorded.
   void set_copy(frame_id k, stamp const& copy) noexcept { record(k).copy = {&copy, copy.where, copy.number()}; }
   /// Whether a copy of that lane may still be at the frame when what `compute` gets next runs.
-  [[nodiscard]] bool is_held(frame_id k, lane by, lanes<R> const& streams) const noexcept { return record(k).copy.where == by && is_held(k, streams); }
+  [[nodiscard]] bool is_held(frame_id k, lane by, lanes<R> const& streams) const noexcept {
+    return record(k).copy.where == by && is_held(k, streams);
+  }
   /// What `compute` gets next runs after the copy that used the frame last.
   void after_copy(frame_id k, lanes<R>& streams) {
     if (is_held(k, streams)) streams.after(lane::compute, *record(k).copy.made);
@@ -62,14 +68,16 @@ class device_frames {
     if (record(k).copy.where == lane::up) after_copy(k, streams);
   }
 
-  /// A copy to the host may read the frame: behind the steps, and behind the copy that filled it. Steps that wait for that copy bring it with them,
-  /// but one that is saved as soon as it is loaded has none behind it yet.
+  /// A copy to the host may read the frame: behind the steps, and behind the copy that filled it. Steps that wait for
+  /// that copy bring it with them, but one that is saved as soon as it is loaded has none behind it yet.
   void order_read(frame_id k, lanes<R>& streams) {
     streams.after_all(lane::down, lane::compute);
-    if (auto const& copy = record(k).copy; copy.where == lane::up && !streams.knows(lane::down, lane::up, copy.number)) streams.after(lane::down, *copy.made);
+    if (auto const& copy = record(k).copy; copy.where == lane::up && !streams.knows(lane::down, lane::up, copy.number))
+      streams.after(lane::down, *copy.made);
   }
 
-  /// Forgets every owner, every use and every copy: what `compute` gets next comes after all of them, and so does what is saved then.
+  /// Forgets every owner, every use and every copy: what `compute` gets next comes after all of them, and so does what
+  /// is saved then.
   void free_all() noexcept {
     clean_ = held_ = last_held_ = no_frame;
     for (frame_id k = count(); k-- > 0;) {
@@ -94,13 +102,15 @@ class device_frames {
   }
   /// A frame for a copy to the device, which is not ordered yet; or no_frame.
   [[nodiscard]] frame_id take_for_copy() noexcept { return held_ != no_frame ? take_held() : take_clean(); }
-  /// A copy to the device may fill the frame from what `stored` says is in a host slot: behind that, behind the copy that used the frame last,
-  /// and behind the steps that did, by one event recorded now if the others do not come after these anyway.
+  /// A copy to the device may fill the frame from what `stored` says is in a host slot: behind that, behind the copy
+  /// that used the frame last, and behind the steps that did, by one event recorded now if the others do not come after
+  /// these anyway.
   void order_copy(frame_id k, stamp const& stored, lanes<R>& streams) {
     auto const& f = record(k);
     bool const read = f.copy.where == lane::down && !streams.knows(lane::up, lane::down, f.copy.number);
     bool const sent = !streams.knows(lane::up, stored);
-    std::uint64_t const after_these = (std::max)(read ? f.copy.made->behind[lane::compute] : 0, sent ? stored.behind[lane::compute] : 0);
+    std::uint64_t const after_these =
+        (std::max)(read ? f.copy.made->behind[lane::compute] : 0, sent ? stored.behind[lane::compute] : 0);
     if (f.used > after_these) streams.after(lane::up, lane::compute, f.used);
     // Of two places in one stream the later one is behind the other.
     bool const read_last = read && f.copy.made->number() > stored.number();
@@ -111,7 +121,8 @@ class device_frames {
 
  private:
   struct frame_copy {
-    stamp const* made = nullptr;  // a later copy from or to the same host slot may have taken the stamp over: to wait for it is to wait too long
+    stamp const* made = nullptr;  // a later copy from or to the same host slot may have taken the stamp over: to wait
+                                  // for it is to wait too long
     lane where = lane::compute;
     std::uint64_t number = 0;
   };
@@ -126,8 +137,11 @@ class device_frames {
   void settle_for_fewer(lanes<R>& streams, slot_index wanted, bool or_fewer) {
     if (count() == 0 || !or_fewer) {
       std::size_t const bytes = count() == 0 ? 0 : state_layout{states_[0]}.device_bytes();
-      throw out_of_memory{"cairn::device_sweep", "not all frames could be made", {{"frames", wanted}, {"made", count()}, {"bytes a frame", bytes}},
-                          "plan for fewer bytes, say room_up_to{room} to take what there is, or let states go to the host"};
+      throw out_of_memory{
+          "cairn::device_sweep",
+          "not all frames could be made",
+          {{"frames", wanted}, {"made", count()}, {"bytes a frame", bytes}},
+          "plan for fewer bytes, say room_up_to{room} to take what there is, or let states go to the host"};
     }
     if (count() == 1) return;
     streams.settle();

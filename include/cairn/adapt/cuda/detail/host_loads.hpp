@@ -1,23 +1,29 @@
 #pragma once
-/// \file host_loads.hpp  Looks ahead on a copy of the cursor: which state comes back from the host next, and from when on there is a frame for it.
+/// \file host_loads.hpp  Looks ahead on a copy of the cursor: which state comes back from the host next, and from when
+/// on there is a frame for it.
 #include <cstdint>
 #include <cairn/adapt/cuda/device_room.hpp>
 #include <cairn/core/action.hpp>
 
 namespace cairn::detail {
 
-/// Walks to the next load from the host that is not one of the state that came last: a period's start may be loaded several times in a row.
-/// Actions are numbered from 0. One walk more in all.
+/// Walks to the next load from the host that is not one of the state that came last: a period's start may be loaded
+/// several times in a row. Actions are numbered from 0. One walk more in all.
 template <class Cursor>
 class host_loads {
  public:
   /// \param frames  there are
-  host_loads(Cursor const& start, frames_held held, slot_index frames) : cursor_{start}, held_{held}, frames_{frames} { look(); }
+  host_loads(Cursor const& start, frames_held held, slot_index frames) : cursor_{start}, held_{held}, frames_{frames} {
+    look();
+  }
 
-  [[nodiscard]] bool is_next(slot_index slot, step_index state) const noexcept { return !ended_ && slot == next_slot_ && state == next_state_; }
+  [[nodiscard]] bool is_next(slot_index slot, step_index state) const noexcept {
+    return !ended_ && slot == next_slot_ && state == next_state_;
+  }
   [[nodiscard]] slot_index next_slot() const noexcept { return next_slot_; }
   [[nodiscard]] step_index next_state() const noexcept { return next_state_; }
-  /// Whether a frame can be given to the next state from action `now` on: until it is loaded no action needs all of them.
+  /// Whether a frame can be given to the next state from action `now` on: until it is loaded no action needs all of
+  /// them.
   /// \param keeps_current  one frame more stands by for the loads of the current state that are still to come
   [[nodiscard]] bool has_room(std::int64_t now, bool keeps_current) const noexcept {
     return !ended_ && now > full_ && (!keeps_current || now > nearly_full_for_current_);

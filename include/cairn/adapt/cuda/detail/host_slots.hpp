@@ -12,8 +12,8 @@
 
 namespace cairn::detail {
 
-/// Slots that states go to and come back from on streams of their own. Each takes what the state's runs in device memory take, and nothing is
-/// rounded up but where a run begins; many small ones share an allocation.
+/// Slots that states go to and come back from on streams of their own. Each takes what the state's runs in device
+/// memory take, and nothing is rounded up but where a run begins; many small ones share an allocation.
 template <device_runtime R, class State>
 class host_slots {
  public:
@@ -29,11 +29,14 @@ class host_slots {
       slot_index const left = count - this->count(), now = left < together ? left : together;
       if (!pin(runtime, std::size_t(now - 1) * stride + size)) {
         if (or_fewer) break;
-        throw out_of_memory{"cairn::device_sweep", "not all host slots could be pinned", {{"slots", count}, {"pinned", this->count()}, {"bytes a slot", size}},
+        throw out_of_memory{"cairn::device_sweep",
+                            "not all host slots could be pinned",
+                            {{"slots", count}, {"pinned", this->count()}, {"bytes a slot", size}},
                             "give fewer host slots, or say room_up_to{room} to take what there is"};
       }
       for (slot_index k = 0; k < now; ++k)
-        slots_.push_back({static_cast<unsigned char*>(memory_.back().data()) + std::size_t(k) * stride, stamp{runtime}, stamp{runtime}});
+        slots_.push_back({static_cast<unsigned char*>(memory_.back().data()) + std::size_t(k) * stride, stamp{runtime},
+                          stamp{runtime}});
     }
     host_parts_.resize(slots_.size() * layout_.host_bytes());
     free_.resize(slots_.size());
@@ -58,30 +61,37 @@ class host_slots {
     ++free_count_;
   }
 
-  /// Copies a state from a frame for which `down` has been ordered. The frame may be read meanwhile, but not written before the stamp that this answers.
+  /// Copies a state from a frame for which `down` has been ordered. The frame may be read meanwhile, but not written
+  /// before the stamp that this answers.
   stamp const& save(slot_index slot, State const& x, lanes<R>& streams) {
     auto& mine = slots_[std::size_t(slot)];
     streams.after(lane::down, mine.loaded);  // nothing to wait for where compute has seen what was loaded
     unsigned char* const host_part = part(slot);
     layout_.each(x, [&](void const* at, state_layout::run const& run) {
       if (run.bytes == 0) return;
-      if (run.on_device) streams.runtime().copy(mine.bytes + run.offset, at, run.bytes, copy_kind::device_to_host, streams.of(lane::down));
+      if (run.on_device)
+        streams.runtime().copy(mine.bytes + run.offset, at, run.bytes, copy_kind::device_to_host,
+                               streams.of(lane::down));
       else std::memcpy(host_part + run.offset, at, run.bytes);
     });
     streams.put(lane::down);
     streams.record(mine.stored, lane::down);
     return mine.stored;
   }
-  /// Shows a state that `compute` has made: visit(run, bytes), each run in memory of the host, for which this slot serves. The host waits.
+  /// Shows a state that `compute` has made: visit(run, bytes), each run in memory of the host, for which this slot
+  /// serves. The host waits.
   template <class Visit>
   void look(slot_index slot, State const& x, lanes<R>& streams, Visit&& visit) {
     unsigned char* const bytes = slots_[std::size_t(slot)].bytes;
     layout_.each(x, [&](void const* at, state_layout::run const& run) {
-      if (run.on_device && run.bytes > 0) streams.runtime().copy(bytes + run.offset, at, run.bytes, copy_kind::device_to_host, streams.of(lane::compute));
+      if (run.on_device && run.bytes > 0)
+        streams.runtime().copy(bytes + run.offset, at, run.bytes, copy_kind::device_to_host, streams.of(lane::compute));
     });
     streams.put(lane::compute);
     streams.runtime().sync(streams.of(lane::compute));
-    layout_.each(x, [&](void const* at, state_layout::run const& run) { visit(run.on_device ? bytes + run.offset : at, run.bytes); });
+    layout_.each(x, [&](void const* at, state_layout::run const& run) {
+      visit(run.on_device ? bytes + run.offset : at, run.bytes);
+    });
   }
   /// Fills a state with zeros in `compute`, through the memory of a slot that is looked through and holds no state.
   /// \param blank  whether the slot is all zeros from the last time; it is afterwards
@@ -90,20 +100,23 @@ class host_slots {
     if (!std::exchange(blank, true) && layout_.device_bytes() > 0) std::memset(zeros, 0, layout_.device_bytes());
     layout_.each(x, [&](void* at, state_layout::run const& run) {
       if (run.bytes == 0) return;
-      if (run.on_device) streams.runtime().copy(at, zeros + run.offset, run.bytes, copy_kind::host_to_device, streams.of(lane::compute));
+      if (run.on_device)
+        streams.runtime().copy(at, zeros + run.offset, run.bytes, copy_kind::host_to_device, streams.of(lane::compute));
       else std::memset(at, 0, run.bytes);
     });
     streams.put(lane::compute);
   }
   /// What stands for the state being there.
   [[nodiscard]] stamp const& stored(slot_index slot) const noexcept { return slots_[std::size_t(slot)].stored; }
-  /// Copies a state into a frame for which `up` has been ordered. The frame may be used after the stamp that this answers.
+  /// Copies a state into a frame for which `up` has been ordered. The frame may be used after the stamp that this
+  /// answers.
   stamp const& load(slot_index slot, State& into, lanes<R>& streams) {
     auto& mine = slots_[std::size_t(slot)];
     unsigned char const* const host_part = part(slot);
     layout_.each(into, [&](void* at, state_layout::run const& run) {
       if (run.bytes == 0) return;
-      if (run.on_device) streams.runtime().copy(at, mine.bytes + run.offset, run.bytes, copy_kind::host_to_device, streams.of(lane::up));
+      if (run.on_device)
+        streams.runtime().copy(at, mine.bytes + run.offset, run.bytes, copy_kind::host_to_device, streams.of(lane::up));
       else std::memcpy(at, host_part + run.offset, run.bytes);
     });
     streams.put(lane::up);
@@ -118,7 +131,9 @@ class host_slots {
     unsigned char* bytes;
     stamp stored, loaded;
   };
-  [[nodiscard]] unsigned char* part(slot_index slot) noexcept { return host_parts_.data() + std::size_t(slot) * layout_.host_bytes(); }
+  [[nodiscard]] unsigned char* part(slot_index slot) noexcept {
+    return host_parts_.data() + std::size_t(slot) * layout_.host_bytes();
+  }
   /// False where there is no memory for that.
   [[nodiscard]] bool pin(R& runtime, std::size_t bytes) {
     try {

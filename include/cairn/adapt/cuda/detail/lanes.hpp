@@ -35,8 +35,8 @@ struct lane_stamp {
   [[nodiscard]] std::uint64_t number() const noexcept { return behind[where]; }
 };
 
-/// The user's stream and two more. Every order that a sweep needs between them is asked for by `after`; what follows from earlier waits is
-/// not waited for again, so that each wait that is made is needed.
+/// The user's stream and two more. Every order that a sweep needs between them is asked for by `after`; what follows
+/// from earlier waits is not waited for again, so that each wait that is made is needed.
 template <device_runtime R>
 class lanes {
  public:
@@ -44,10 +44,13 @@ class lanes {
   using stamp = lane_stamp<R>;
 
   /// \throws device_error
-  lanes(R& runtime, stream compute) : runtime_{&runtime}, compute_{compute}, down_{runtime}, up_{runtime}, fork_{runtime} {}
+  lanes(R& runtime, stream compute)
+      : runtime_{&runtime}, compute_{compute}, down_{runtime}, up_{runtime}, fork_{runtime} {}
 
   [[nodiscard]] R& runtime() const noexcept { return *runtime_; }
-  [[nodiscard]] stream of(lane where) const noexcept { return where == lane::compute ? compute_ : where == lane::down ? down_.get() : up_.get(); }
+  [[nodiscard]] stream of(lane where) const noexcept {
+    return where == lane::compute ? compute_ : where == lane::down ? down_.get() : up_.get();
+  }
 
   /// To be called behind whatever is put into a lane.
   void put(lane where) noexcept { ++clock(where)[where]; }
@@ -59,16 +62,21 @@ class lanes {
     into.where = where;
     into.behind = clock(where);
   }
-  [[nodiscard]] bool knows(lane later, stamp const& earlier) const noexcept { return knows(later, earlier.where, earlier.number()); }
+  [[nodiscard]] bool knows(lane later, stamp const& earlier) const noexcept {
+    return knows(later, earlier.where, earlier.number());
+  }
   /// Whether `later` is known to come after the first `number` things that were put into `earlier`.
-  [[nodiscard]] bool knows(lane later, lane earlier, std::uint64_t number) const noexcept { return clock(later)[earlier] >= number; }
+  [[nodiscard]] bool knows(lane later, lane earlier, std::uint64_t number) const noexcept {
+    return clock(later)[earlier] >= number;
+  }
   /// What is put into `later` from here on runs after the stamp.
   void after(lane later, stamp const& earlier) {
     if (knows(later, earlier)) return;
     runtime_->wait(of(later), earlier.event.get());
     clock(later).join(earlier.behind);
   }
-  /// The same for the first `number` things that were put into `earlier`, by one event: recorded now, where the last one is not late enough.
+  /// The same for the first `number` things that were put into `earlier`, by one event: recorded now, where the last
+  /// one is not late enough.
   void after(lane later, lane earlier, std::uint64_t number) {
     if (knows(later, earlier, number)) return;
     if (fork_.where != earlier || fork_.number() < number) record(fork_, earlier);

@@ -5,10 +5,12 @@
 
 namespace cairn::detail {
 
-/// To be called behind a user's function: throws where something that it put into a stream was refused. Nothing where the runtime cannot tell.
+/// To be called behind a user's function: throws where something that it put into a stream was refused. Nothing where
+/// the runtime cannot tell.
 /// \param where  named values that say which call of the function it was
 template <device_runtime R, class... Where>
-void check_launches([[maybe_unused]] R& runtime, [[maybe_unused]] char const* operation, [[maybe_unused]] char const* problem, [[maybe_unused]] Where... where) {
+void check_launches([[maybe_unused]] R& runtime, [[maybe_unused]] char const* operation,
+                    [[maybe_unused]] char const* problem, [[maybe_unused]] Where... where) {
   if constexpr (checking_runtime<R>) try {
       runtime.check();
     } catch (error const& refused) {

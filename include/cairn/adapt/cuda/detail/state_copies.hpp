@@ -1,5 +1,6 @@
 #pragma once
-/// \file state_copies.hpp  A state's runs of bytes: device memory is copied in a stream, what lies in host memory at once.
+/// \file state_copies.hpp  A state's runs of bytes: device memory is copied in a stream, what lies in host memory at
+/// once.
 #include <cstddef>
 #include <cstring>
 #include <vector>
@@ -9,8 +10,8 @@
 
 namespace cairn::detail {
 
-/// Where a state's runs lie in memory that holds a copy of it: those of device memory each from a multiple of 64 bytes on, and those of the
-/// host beside them.
+/// Where a state's runs lie in memory that holds a copy of it: those of device memory each from a multiple of 64 bytes
+/// on, and those of the host beside them.
 class state_layout {
  public:
   struct run {
@@ -34,15 +35,18 @@ class state_layout {
   /// From one copy to the next, where there are many.
   [[nodiscard]] std::size_t stride() const noexcept { return (device_bytes_ + alignment - 1) / alignment * alignment; }
 
-  /// f(address, run) for each run of a state, as void const* where it is const.   \throws invalid_call   where it has other runs than these
+  /// f(address, run) for each run of a state, as void const* where it is const.   \throws invalid_call   where it has
+  /// other runs than these
   template <class State, class F>
   void each(State& x, F f) const {
     std::size_t k = 0;
     each_raw(x, [&](auto* address, std::size_t bytes, bool on_device) {
       if (k == runs_.size() || runs_[k].bytes != bytes || runs_[k].on_device != on_device)
-        throw invalid_call{"cairn::device_sweep", "a state has other buffers than the first frame",
-                           {{"buffer", k}, {"bytes", bytes}, {"bytes of the first frame's", k < runs_.size() ? runs_[k].bytes : 0}},
-                           "make all frames alike, and let no step change the sizes of what a state holds"};
+        throw invalid_call{
+            "cairn::device_sweep",
+            "a state has other buffers than the first frame",
+            {{"buffer", k}, {"bytes", bytes}, {"bytes of the first frame's", k < runs_.size() ? runs_[k].bytes : 0}},
+            "make all frames alike, and let no step change the sizes of what a state holds"};
       f(address, runs_[k++]);
     });
   }
@@ -69,7 +73,8 @@ class state_layout {
 template <device_runtime R, class State>
 class state_copier {
  public:
-  explicit state_copier(state_layout layout) : layout_{static_cast<state_layout&&>(layout)}, source_(layout_.runs().size()), host_(layout_.host_bytes()) {}
+  explicit state_copier(state_layout layout)
+      : layout_{static_cast<state_layout&&>(layout)}, source_(layout_.runs().size()), host_(layout_.host_bytes()) {}
 
   [[nodiscard]] state_layout const& layout() const noexcept { return layout_; }
 

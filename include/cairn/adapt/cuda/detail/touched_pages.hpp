@@ -1,5 +1,6 @@
 #pragma once
-/// \file touched_pages.hpp  Memory of the host in whole pages that several threads touch first, which is most of the time that pinning takes.
+/// \file touched_pages.hpp  Memory of the host in whole pages that several threads touch first, which is most of the
+/// time that pinning takes.
 #include <cstddef>
 #include <exception>
 #include <new>
@@ -13,11 +14,15 @@ inline constexpr std::size_t page_bytes = 4096;
   return (bytes / page_bytes + (bytes % page_bytes != 0 ? 1 : 0)) * page_bytes;
 }
 
-/// f(first, last) for [0, count) in parts of about the same size, by at most so many threads; by fewer where the system gives fewer.
+/// f(first, last) for [0, count) in parts of about the same size, by at most so many threads; by fewer where the system
+/// gives fewer.
 /// \param f  must not throw
 template <class F>
 void in_parts_of(std::size_t count, unsigned threads, F f) {
-  std::size_t const parts = threads < 2 ? 1 : threads < count ? threads : count, size = parts == 0 ? 0 : count / parts, larger = parts == 0 ? 0 : count % parts;
+  std::size_t const parts = threads < 2       ? 1
+                            : threads < count ? threads
+                                              : count,
+                    size = parts == 0 ? 0 : count / parts, larger = parts == 0 ? 0 : count % parts;
   auto const begin_of = [=](std::size_t part) { return part * size + (part < larger ? part : larger); };
   auto const run = [&](std::size_t part) { f(begin_of(part), begin_of(part + 1)); };
   std::vector<std::thread> others;

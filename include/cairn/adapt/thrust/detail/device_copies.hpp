@@ -1,5 +1,6 @@
 #pragma once
-/// \file device_copies.hpp  Copies within the memory of Thrust's device system, in order with the steps on a stream where that has streams.
+/// \file device_copies.hpp  Copies within the memory of Thrust's device system, in order with the steps on a stream
+/// where that has streams.
 #include <cstddef>
 #include <type_traits>
 #include <thrust/copy.h>
@@ -17,9 +18,10 @@ namespace cairn::detail {
 class device_copies {
  public:
   template <class Where>
-  static constexpr bool can_follow = std::is_convertible_v<Where const&, cudaStream_t> ||
-                                     requires(Where policy) { requires std::is_convertible_v<decltype(get_stream(policy)), cudaStream_t>; } ||
-                                     requires(Where const& where) { requires std::is_convertible_v<decltype(where.get()), cudaStream_t>; };
+  static constexpr bool can_follow = std::is_convertible_v<Where const&, cudaStream_t> || requires(Where policy) {
+    requires std::is_convertible_v<decltype(get_stream(policy)), cudaStream_t>;
+  }
+  || requires(Where const& where) { requires std::is_convertible_v<decltype(where.get()), cudaStream_t>; };
 
   /// Waits for everything.
   device_copies() = default;
@@ -52,7 +54,9 @@ class device_copies {
     if (code == cudaSuccess) return;
     int device = -1;
     (void)cudaGetDevice(&device);
-    throw device_error{"cairn::copy_state", "a call of the device's runtime failed", {{"device", device}, {"code", int(code)}},
+    throw device_error{"cairn::copy_state",
+                       "a call of the device's runtime failed",
+                       {{"device", device}, {"code", int(code)}},
                        cudaGetErrorName(code)};
   }
 

@@ -7,8 +7,8 @@
 
 namespace cairn::detail {
 
-/// Puts back at the end of a scope what stands in tensors at its start, such as the running means of a batch norm. Their versions stay: a graph outside
-/// may have saved them.
+/// Puts back at the end of a scope what stands in tensors at its start, such as the running means of a batch norm.
+/// Their versions stay: a graph outside may have saved them.
 class buffers_guard {
  public:
   /// \param buffers  undefined ones do not matter
@@ -21,7 +21,8 @@ class buffers_guard {
   buffers_guard& operator=(buffers_guard const&) = delete;
   ~buffers_guard() {
     at::NoGradGuard const no_grad;
-    for (auto const& [buffer, values] : kept_) buffer.variable_data().copy_(values);  // under a version counter of its own
+    for (auto const& [buffer, values] : kept_)
+      buffer.variable_data().copy_(values);  // under a version counter of its own
   }
 
  private:

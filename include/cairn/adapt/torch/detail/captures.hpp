@@ -25,8 +25,9 @@ using torch::autograd::Edge;
 using torch::autograd::edge_list;
 using torch::autograd::Node;
 
-/// Where a graph of ours ends: collects gradients for the engine to hand out, and is never run. Steps are differentiated up to gates instead of up to the
-/// tensors themselves, so that the hooks of those tensors run once, when the gradient of the whole loop reaches them.
+/// Where a graph of ours ends: collects gradients for the engine to hand out, and is never run. Steps are
+/// differentiated up to gates instead of up to the tensors themselves, so that the hooks of those tensors run once,
+/// when the gradient of the whole loop reaches them.
 class gate final : public Node {
  public:
   /// \param owner  the loop whose state the gate stands before, if any
@@ -47,9 +48,10 @@ class gate final : public Node {
   void const* owner_ = nullptr;
 };
 
-/// The tensors without a history, each that `wanted` names as the result of a gate's place of the same number. What was one tensor at several places stays
-/// one; `wanted` then names the first.
-[[nodiscard]] inline tensor_list behind_gate(at::TensorList parts, part_flags& wanted, std::shared_ptr<Node> const& behind) {
+/// The tensors without a history, each that `wanted` names as the result of a gate's place of the same number. What was
+/// one tensor at several places stays one; `wanted` then names the first.
+[[nodiscard]] inline tensor_list behind_gate(at::TensorList parts, part_flags& wanted,
+                                             std::shared_ptr<Node> const& behind) {
   tensor_list fresh;
   fresh.reserve(parts.size());
   for (std::size_t k = 0; k < parts.size(); ++k) {
@@ -63,7 +65,9 @@ class gate final : public Node {
 }
 
 struct edge_hash {
-  [[nodiscard]] std::size_t operator()(Edge const& edge) const noexcept { return std::hash<Node*>{}(edge.function.get()) * 31 + edge.input_nr; }
+  [[nodiscard]] std::size_t operator()(Edge const& edge) const noexcept {
+    return std::hash<Node*>{}(edge.function.get()) * 31 + edge.input_nr;
+  }
 };
 /// A leaf that autocast casts once for all of its uses: its gradients are then summed in the type of the cast.
 struct cached_cast {
@@ -82,7 +86,8 @@ struct cached_cast {
     return found.result().grad_fn().get() == &node ? found : cached_cast{};
   }
 };
-/// Tensors from outside that steps differentiate with respect to, by the edges that lead to their gradients, in the order in which they were found.
+/// Tensors from outside that steps differentiate with respect to, by the edges that lead to their gradients, in the
+/// order in which they were found.
 class capture_list {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return edges_.size(); }
@@ -121,7 +126,8 @@ class capture_list {
   std::unordered_map<Edge, std::size_t, edge_hash> number_;
 };
 
-/// The casts of captured leaves that stand in the cache while steps are taped, by the numbers of the captures that they stand for.
+/// The casts of captured leaves that stand in the cache while steps are taped, by the numbers of the captures that they
+/// stand for.
 class standing_casts {
  public:
   void add(std::size_t capture, at::Tensor cast) { all_.emplace_back(capture, std::move(cast)); }
@@ -170,7 +176,8 @@ struct graph_moment {
   }
 };
 
-/// Calls `visit(edge)`, which may lead it elsewhere, for each edge out of a graph. `inside(node)` says which nodes belong to it.
+/// Calls `visit(edge)`, which may lead it elsewhere, for each edge out of a graph. `inside(node)` says which nodes
+/// belong to it.
 template <class Inside, class Visit>
 void visit_edges_out(edge_list& roots, Inside inside, Visit visit) {
   std::vector<Node*> open;
@@ -185,7 +192,8 @@ void visit_edges_out(edge_list& roots, Inside inside, Visit visit) {
     auto* const node = open.back();
     open.pop_back();
     for (auto& edge : node->next_edges()) follow(edge);
-    if (auto* const slices = dynamic_cast<torch::autograd::CopySlices*>(node))  // asks the node inside which gradients are wanted
+    if (auto* const slices =
+            dynamic_cast<torch::autograd::CopySlices*>(node))  // asks the node inside which gradients are wanted
       for (auto& edge : slices->fn->next_edges()) follow(edge);
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
-/// \file chain_frame.hpp  A chain of tensors that runs by a plan: what is kept between its forward run and backward, and what is run again.
+/// \file chain_frame.hpp  A chain of tensors that runs by a plan: what is kept between its forward run and backward,
+/// and what is run again.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -33,7 +34,8 @@
 
 namespace cairn::detail {
 
-/// Whether the state that a tape was recorded from is at hand, and is the same tensor, for as long as the tape lives: tapes refer to it.
+/// Whether the state that a tape was recorded from is at hand, and is the same tensor, for as long as the tape lives:
+/// tapes refer to it.
 /// \pre no stage is out of range
 [[nodiscard]] inline bool keeps_states_of_tapes(std::vector<action> const& plan, step_index stages) {
   chain_walk walk{stages, {}, ""};
@@ -46,7 +48,8 @@ namespace cairn::detail {
   return true;
 }
 
-/// Of each stage, whether the plan runs it behind something else than the stage before it, so that the generators have to be set back for it.
+/// Of each stage, whether the plan runs it behind something else than the stage before it, so that the generators have
+/// to be set back for it.
 /// \pre no stage is out of range
 [[nodiscard]] inline std::vector<bool> begins_of(std::vector<action> const& plan, step_index stages) {
   std::vector<bool> begins(static_cast<std::size_t>(stages));
@@ -62,10 +65,11 @@ namespace cairn::detail {
   return begins;
 }
 
-/// One forward run of a chain, and what its backward needs. It is not run by `execute`: the hooks of the engine say how far the plan
-/// is obeyed, and may ask for what it has passed; then it begins anew.
+/// One forward run of a chain, and what its backward needs. It is not run by `execute`: the hooks of the engine say how
+/// far the plan is obeyed, and may ask for what it has passed; then it begins anew.
 /// The graph is the plain one; only what its nodes save is kept, forgotten and made again as
-/// the plan says. So gradients, hooks, retain_graph and double backward are those of the plain graph. The hooks of what was saved own the frame.
+/// the plan says. So gradients, hooks, retain_graph and double backward are those of the plain graph. The hooks of what
+/// was saved own the frame.
 class chain_frame : public std::enable_shared_from_this<chain_frame> {
  public:
   /// How it runs.
@@ -79,8 +83,14 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
 
   /// \throws invalid_schedule   where the stages could not obey the plan
   chain_frame(std::vector<tensor_stage> stages, std::vector<action> plan, settings how)
-      : stages_{std::move(stages)}, plan_{std::move(plan)}, how_{std::move(how)}, states_(stages_.size() + 1), tapes_(stages_.size()),
-        firsts_(stages_.size()), places_(stages_.size()), reversed_{step_index(stages_.size())} {
+      : stages_{std::move(stages)},
+        plan_{std::move(plan)},
+        how_{std::move(how)},
+        states_(stages_.size() + 1),
+        tapes_(stages_.size()),
+        firsts_(stages_.size()),
+        places_(stages_.size()),
+        reversed_{step_index(stages_.size())} {
     if (how_.policy) need_watched_kernel(how_.who);
     chain_walk walk{reversed_, {}, how_.who};
     std::vector<bool> runs(stages_.size());
@@ -147,7 +157,8 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     std::optional<operator_run> operators_;
   };
   struct first_hooks final : torch::autograd::SavedVariableHooks {
-    first_hooks(std::shared_ptr<chain_frame> of, step_index i, std::shared_ptr<origin_notes> notes) : frame{std::move(of)}, origins{std::move(notes)}, stage{i} {}
+    first_hooks(std::shared_ptr<chain_frame> of, step_index i, std::shared_ptr<origin_notes> notes)
+        : frame{std::move(of)}, origins{std::move(notes)}, stage{i} {}
     ~first_hooks() override { if (!origins) frame->release(stage, number); }
     void call_pack_hook(at::Tensor const& t) override {
       watched_scope const unwatched{false};
@@ -161,7 +172,8 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     std::size_t number = 0;
   };
   struct second_hooks final : torch::autograd::SavedVariableHooks {
-    second_hooks(std::size_t& count, tape* into, origin_notes& notes, char const* name) : saved{count}, keeps{into}, origins{notes}, who{name} {}
+    second_hooks(std::size_t& count, tape* into, origin_notes& notes, char const* name)
+        : saved{count}, keeps{into}, origins{notes}, who{name} {}
     void call_pack_hook(at::Tensor const& t) override {
       ++saved;
       if (keeps == nullptr) return;
@@ -181,7 +193,11 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
   };
 
   [[noreturn]] static void refuse_inner(char const* who) {
-    throw invalid_call{who, "a saved tensor is wanted while a stage runs", {}, "a stage must not differentiate inside itself here; make it a region of its own by cairn::checkpoint"};
+    throw invalid_call{
+        who,
+        "a saved tensor is wanted while a stage runs",
+        {},
+        "a stage must not differentiate inside itself here; make it a region of its own by cairn::checkpoint"};
   }
   [[nodiscard]] first_run& first_of(step_index i) { return firsts_[std::size_t(i)]; }
   [[nodiscard]] std::optional<tape>& tape_of(step_index i) { return tapes_[std::size_t(i)]; }
@@ -200,7 +216,8 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
       read_watch const watch;
       auto const notes = std::make_shared<origin_notes>();
       policy_run const policy{*this, first, *notes, false};
-      saved_hooks_scope const hooks{[frame = shared_from_this(), i, notes] { return std::make_unique<first_hooks>(frame, i, notes); }};
+      saved_hooks_scope const hooks{
+          [frame = shared_from_this(), i, notes] { return std::make_unique<first_hooks>(frame, i, notes); }};
       out = stages_[std::size_t(i)].run(in);
       auto given = stages_[std::size_t(i)].buffers;
       given.push_back(in);
@@ -208,7 +225,11 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
       first.scripts = watch.saw_script();
     }
     if (in._version() != version && needs_again(i))
-      throw invalid_call{how_.who, "a stage changes its input in place, and the plan needs that again", {{"stage", i}}, "make it not in place, leave the number of segments out, or give a memory limit: then it runs as one with the stage before"};
+      throw invalid_call{how_.who,
+                         "a stage changes its input in place, and the plan needs that again",
+                         {{"stage", i}},
+                         "make it not in place, leave the number of segments out, or give a memory limit: then it runs "
+                         "as one with the stage before"};
     (keeps ? tape_of(i)->output : state_of(i + 1)) = saved_tensor{out.detach()};
     if (out.requires_grad() && out.grad_fn() && out.grad_fn() != in.grad_fn())
       out.register_hook([frame = shared_from_this(), i](at::Tensor const&) { frame->begin(i); });
@@ -220,7 +241,8 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     for (std::size_t k = next_; k < plan_.size(); ++k) {
       auto const& a = plan_[k];
       if (runs_stage(a) && a.from == i) return true;
-      if (i > 0 && ((runs_stage(a) && a.from == i - 1) || (a.kind == action_kind::reverse && a.from == i - 1))) return false;
+      if (i > 0 && ((runs_stage(a) && a.from == i - 1) || (a.kind == action_kind::reverse && a.from == i - 1)))
+        return false;
     }
     return false;
   }
@@ -239,7 +261,8 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     auto& first = first_of(i);
     first.wanted[number] = false;
     places_[std::size_t(i)].release(number);
-    if (ran_ > i && std::find(first.wanted.begin(), first.wanted.end(), true) == first.wanted.end()) first.operations.clear();
+    if (ran_ > i && std::find(first.wanted.begin(), first.wanted.end(), true) == first.wanted.end())
+      first.operations.clear();
   }
   /// Where the tensors of stage i are while a group is in force; none without one.
   [[nodiscard]] std::shared_ptr<saved_tensors> place_in_group(step_index i) {
@@ -269,7 +292,9 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     std::lock_guard const lock{access_};
     if (auto const place = place_in_group(i)) return take_from(*place, i, number);
     reach(i);
-    auto const is_there = [&] { return tape_of(i) && number < tape_of(i)->saved.size() && tape_of(i)->saved[number].value.defined(); };
+    auto const is_there = [&] {
+      return tape_of(i) && number < tape_of(i)->saved.size() && tape_of(i)->saved[number].value.defined();
+    };
     if (!is_there()) {  // taken before: by an earlier backward that retained the graph
       restart();
       reach(i);
@@ -289,14 +314,17 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
       hand_over(i, place);
     }
     if (!place[number].value.defined())
-      throw invalid_call{how_.who, "a backward pass wants a saved tensor that another one of its group has taken", {{"stage", i}, {"tensor", number}},
+      throw invalid_call{how_.who,
+                         "a backward pass wants a saved tensor that another one of its group has taken",
+                         {{"stage", i}, {"tensor", number}},
                          "let the passes of a group run different nodes, or run this one without a group"};
     auto const taken = std::exchange(place[number], {});
     check(i, number, taken);
     return taken.value;
   }
   void check(step_index i, std::size_t number, saved_tensor const& again) {
-    check_saved(first_of(i).looks[number], again, how_.who, number, {"stage", i}, first_of(i).scripts ? script_advice : recompute_advice);
+    check_saved(first_of(i).looks[number], again, how_.who, number, {"stage", i},
+                first_of(i).scripts ? script_advice : recompute_advice);
   }
   /// Obeys the plan up to the adjoint of stage i.
   void reach(step_index i) {
@@ -328,7 +356,9 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     how_.told(plan_[number]);
     told_ = number + 1;
   }
-  [[nodiscard]] bool is_at(step_index i) const { return plan_[next_].kind == action_kind::reverse && plan_[next_].from == i; }
+  [[nodiscard]] bool is_at(step_index i) const {
+    return plan_[next_].kind == action_kind::reverse && plan_[next_].from == i;
+  }
   void restart() {
     next_ = told_ = 0;
     turned_ = false;
@@ -379,13 +409,18 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
       plain_scripts const scripts{first.scripts};
       origin_notes notes;
       policy_run const policy{*this, first, notes, true};
-      saved_hooks_scope const hooks{[&] { return std::make_unique<second_hooks>(saved, keeps ? &*tape_of(i) : nullptr, notes, how_.who); }};
+      saved_hooks_scope const hooks{
+          [&] { return std::make_unique<second_hooks>(saved, keeps ? &*tape_of(i) : nullptr, notes, how_.who); }};
       running_now const now{running_};
       out = stages_[std::size_t(i)].run(in).detach();
     }
     if (saved != first.looks.size())
-      throw recompute_mismatch{how_.who, "a stage saves another number of tensors for backward when it is run again", {{"stage", i}, {"saved", saved}, {"saved at first", first.looks.size()}},
-                               first.scripts ? script_advice : "make the stages functions of their inputs alone, and change nothing in them between forward and backward"};
+      throw recompute_mismatch{how_.who,
+                               "a stage saves another number of tensors for backward when it is run again",
+                               {{"stage", i}, {"saved", saved}, {"saved at first", first.looks.size()}},
+                               first.scripts ? script_advice
+                                             : "make the stages functions of their inputs alone, and change nothing in "
+                                               "them between forward and backward"};
     for (std::size_t k = 0; keeps && k < saved; ++k)
       if (!same_saved(first.looks[k], tape_of(i)->saved[k])) check(i, k, tape_of(i)->saved[k]);
     (keeps ? tape_of(i)->output : state_of(i + 1)) = saved_tensor{out};
@@ -397,7 +432,10 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     if (i == 0) return result_tensor(input_->leaf(how_.who, 0), requires_grad);
     auto const& state = state_of(i).value.defined() ? state_of(i) : tape_of(i - 1)->output;
     if (!state.unchanged())
-      throw invalid_call{how_.who, "a state was changed in place before it was read again", {{"state", i}}, "leave the tensors alone that go from stage to stage"};
+      throw invalid_call{how_.who,
+                         "a state was changed in place before it was read again",
+                         {{"state", i}},
+                         "leave the tensors alone that go from stage to stage"};
     return result_tensor(state.value, requires_grad);
   }
   struct running_now {

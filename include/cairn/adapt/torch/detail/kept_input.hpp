@@ -16,7 +16,8 @@
 
 namespace cairn::detail {
 
-/// An input, kept without the graph behind it. Where saved tensors have hooks, as inside another region, these decide who keeps it.
+/// An input, kept without the graph behind it. Where saved tensors have hooks, as inside another region, these decide
+/// who keeps it.
 class kept_input {
  public:
   explicit kept_input(at::Tensor const& t) {
@@ -34,7 +35,11 @@ class kept_input {
   [[nodiscard]] at::Tensor leaf(char const* who, std::size_t number) const {
     if (!hooks_ && !kept_.value.defined()) return {};
     if (!hooks_ && !kept_.unchanged())
-      throw invalid_call{who, "an input was changed in place before backward", {{"input", number}}, "change a copy of it, also in the region itself, and run backward before the optimiser's step"};
+      throw invalid_call{
+          who,
+          "an input was changed in place before backward",
+          {{"input", number}},
+          "change a copy of it, also in the region itself, and run backward before the optimiser's step"};
     auto const values = (hooks_ ? hooks_->call_unpack_hook() : kept_.value).detach();
     // A copy counts changes of its own, and what saves it again looks at the number.
     if (hooks_ && version_of(values) != version_)

@@ -1,5 +1,6 @@
 #pragma once
-/// \file loop_body.hpp  The steps of a loop over tensors: run, run again and differentiated, with everything checked that can go wrong.
+/// \file loop_body.hpp  The steps of a loop over tensors: run, run again and differentiated, with everything checked
+/// that can go wrong.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -23,7 +24,8 @@
 
 namespace cairn::detail {
 
-/// The automatic casts for steps that are taped. Their own cache is emptied at the end: a later user would find casts that lead to our gates.
+/// The automatic casts for steps that are taped. Their own cache is emptied at the end: a later user would find casts
+/// that lead to our gates.
 class taping_scope {
  public:
   explicit taping_scope(autocast_state const& inside) : clears_{inside.caches()}, scope_{inside} {}
@@ -36,12 +38,14 @@ class taping_scope {
   autocast_scope scope_;
 };
 
-/// The step on lists of tensors: from the parts of a state and what the step reads beside it to the parts of the next state and its outputs.
+/// The step on lists of tensors: from the parts of a state and what the step reads beside it to the parts of the next
+/// state and its outputs.
 using list_step = std::function<tensor_list(at::TensorList, step_index)>;
 
 /// Steps with their tape, from a gate to the results.
 struct taped_steps {
-  std::shared_ptr<gate> start;  ///< gathers the gradients of the state that they start from, and then, step by step, of their inputs
+  std::shared_ptr<gate>
+      start;  ///< gathers the gradients of the state that they start from, and then, step by step, of their inputs
   part_flags gathers;  ///< at which of its places
   tensor_list results;
   edge_list outputs;  ///< where the gradients of the outputs enter, step by step, an invalid one where there is none
@@ -59,10 +63,17 @@ inline constexpr char const* loop_name = "cairn::checkpointed_loop";
 /// A loop's step, and what was learned about it while it ran forward.
 class loop_body {
  public:
-  /// \param count  the number of steps, or 0 where `steps` is set at the end   \param name  that errors speak of, with static storage
-  loop_body(list_step step, step_index count, at::TensorList x0, LoopOptions given, loop_data const& data = {}, char const* name = loop_name)
-      : who{name}, steps{count}, options{std::move(given)}, initial_flags{require_gradients(x0)}, step_{std::move(step)},
-        output_form_{data.outputs}, looks_{options.determinism(), options.verify()} {
+  /// \param count  the number of steps, or 0 where `steps` is set at the end   \param name  that errors speak of, with
+  ///        static storage
+  loop_body(list_step step, step_index count, at::TensorList x0, LoopOptions given, loop_data const& data = {},
+            char const* name = loop_name)
+      : who{name},
+        steps{count},
+        options{std::move(given)},
+        initial_flags{require_gradients(x0)},
+        step_{std::move(step)},
+        output_form_{data.outputs},
+        looks_{options.determinism(), options.verify()} {
     around = ambient_state::now(x0, options.rng());
     for (auto const& t : detached(x0)) initial.push_back(saved(t));
     for (auto const& series : data.inputs) {
@@ -79,7 +90,9 @@ class loop_body {
   }
 
   /// A tensor without history, and its version.
-  [[nodiscard]] static saved_tensor saved(at::Tensor const& t) { return t.defined() ? saved_tensor{t} : saved_tensor{}; }
+  [[nodiscard]] static saved_tensor saved(at::Tensor const& t) {
+    return t.defined() ? saved_tensor{t} : saved_tensor{};
+  }
 
   /// One step for the first time, without a tape.
   [[nodiscard]] tensor_list run_first(tensor_list const& x, step_index i) {
@@ -88,8 +101,8 @@ class loop_body {
     auto const given = slices_at(inputs, i);
     return noted(i, without_history(watches(i) ? watched_step(x, given, i) : checked_step(x, given, i)));
   }
-  /// One step for the first time, with a tape that is looked at and thrown away: notes what it captures, and which parts of its result are
-  /// differentiable.
+  /// One step for the first time, with a tape that is looked at and thrown away: notes what it captures, and which
+  /// parts of its result are differentiable.
   /// \param flags  which parts of x are
   [[nodiscard]] tensor_list discover(tensor_list const& x, step_index i, part_flags flags) {
     at::AutoGradMode const with_grad{true};
@@ -107,7 +120,8 @@ class loop_body {
       return around.autocast.caches() ? cached_cast::behind(node) : cached_cast{};
     };
     auto const leads_to_state = [&](Node const& node) {
-      return leads_to(node.next_edges(), [](Node const&) { return true; }, [&](Node const& end) { return &end == behind.get(); });
+      return leads_to(
+          node.next_edges(), [](Node const&) { return true; }, [&](Node const& end) { return &end == behind.get(); });
     };
     auto const inside = [&](Node const& node) {
       bool const made = moment.precedes(node) || (moment.is_foreign(node) && leads_to_state(node));
@@ -121,7 +135,8 @@ class loop_body {
       }
       if (!moment.is_foreign(*edge.function)) return add_capture(edge, i, true);
       if (captures.find(edge) < captures.size()) return;
-      // It was there before the loop, or a thread of the step has made it and will make another one: then what that leads to counts.
+      // It was there before the loop, or a thread of the step has made it and will make another one: then what that
+      // leads to counts.
       edge_list roots_there{edge};
       if (options.capture() != Capture::Explicit) add_capture(edge, i, false);
       visit_edges_out(roots_there, [&](Node const& node) { return moment.is_foreign(node); },
@@ -143,8 +158,10 @@ class loop_body {
     }
     return x;
   }
-  /// Steps [from, to) again, with a tape that ends at gates: one of its own for state and inputs, `outside` for captured tensors.
-  [[nodiscard]] taped_steps record(at::TensorList x, step_index from, step_index to, std::shared_ptr<gate> const& outside) const {
+  /// Steps [from, to) again, with a tape that ends at gates: one of its own for state and inputs, `outside` for
+  /// captured tensors.
+  [[nodiscard]] taped_steps record(at::TensorList x, step_index from, step_index to,
+                                   std::shared_ptr<gate> const& outside) const {
     at::AutoGradMode const with_grad{true};
     taping_scope const casts{around.autocast};
     standing_casts standing;
@@ -167,7 +184,8 @@ class loop_body {
         return moment.precedes(node) || (moment.is_foreign(node) && !captures.holds(node) && !standing.holds(node));
       };
       visit_edges_out(roots, inside, [&](Edge& edge) {
-        if (edge.function != behind && edge.function != outside && !start.precedes(*edge.function)) lead_to(edge, i, outside, standing);
+        if (edge.function != behind && edge.function != outside && !start.precedes(*edge.function))
+          lead_to(edge, i, outside, standing);
       });
       check_flags(y, i);
       for (std::size_t k = initial.size(); k < y.size(); ++k) ends.push_back(root_of(y[k], standing, outside));
@@ -184,25 +202,32 @@ class loop_body {
     return roots;
   }
   /// The number of the captured tensor to which an edge leads, or captures.size().
-  [[nodiscard]] std::size_t capture_behind(Edge const& edge, standing_casts const& casts) const { return casts.find(edge, captures.find(edge)); }
+  [[nodiscard]] std::size_t capture_behind(Edge const& edge, standing_casts const& casts) const {
+    return casts.find(edge, captures.find(edge));
+  }
 
   /// \throws invalid_call   where a tensor that steps read, or an input, is no longer what it was when the loop ran, or
   /// was an earlier state then
   void check_captures() const {
     if (reads_state_ >= 0 && is_differentiable()) throw_reads_state(reads_state_);
     if (auto const k = reads_.first_changed(); k < reads_.size())
-      throw invalid_call{who, (std::string{"a captured tensor was changed in place since the loop used it"} + reads_.text(k)).c_str(),
-                         {{"step", reads_.step(k)}, {"captured tensor", k}, {"of", reads_.size()}},
-                         "run backward before the optimiser's step, and change nothing that the step uses from within it"};
+      throw invalid_call{
+          who,
+          (std::string{"a captured tensor was changed in place since the loop used it"} + reads_.text(k)).c_str(),
+          {{"step", reads_.step(k)}, {"captured tensor", k}, {"of", reads_.size()}},
+          "run backward before the optimiser's step, and change nothing that the step uses from within it"};
     for (std::size_t k = 0; k < kept_inputs_.size(); ++k)
       if (kept_inputs_[k].value.defined() && !kept_inputs_[k].unchanged())
         throw invalid_call{who, "an input of the steps was changed in place since the loop used it",
                            {{"input tensor", k}, {"of", kept_inputs_.size()}},
                            "run backward first, or give the loop a clone"};
   }
-  void count(std::int64_t StepStats::*what, std::int64_t much = 1) const { if (options.stats()) (*options.stats()).*what += much; }
+  void count(std::int64_t StepStats::*what, std::int64_t much = 1) const {
+    if (options.stats()) (*options.stats()).*what += much;
+  }
 
-  /// \param size  how many steps are reversed together   \param end  the number of steps, or -1 where `note_end` tells it
+  /// \param size  how many steps are reversed together   \param end  the number of steps, or -1 where `note_end` tells
+  ///        it
   void set_blocks(step_index size, step_index end) noexcept { looks_.set_blocks(size, end); }
   /// The loop has ended with state i.
   void note_end(step_index i, at::TensorList parts) { looks_.note_last(i, parts); }
@@ -227,7 +252,9 @@ class loop_body {
   /// What steps gave beside states.   \post there is nothing any more
   [[nodiscard]] series_list take_outputs() { return std::exchange(outputs_, {}); }
   /// Undefined tensors in the form of the outputs.
-  [[nodiscard]] series_list like_outputs() const { return series_list(output_flags.size(), tensor_series{output_form_, steps}); }
+  [[nodiscard]] series_list like_outputs() const {
+    return series_list(output_flags.size(), tensor_series{output_form_, steps});
+  }
 
   char const* who;
   step_index steps;
@@ -236,7 +263,8 @@ class loop_body {
   series_list inputs;  ///< without history
   std::vector<part_flags> input_flags;  ///< which tensors of the inputs require a gradient
   ambient_state around;  ///< where step 0 began; casts are not shared between what is run now and what is run again
-  part_flags initial_flags, inner_flags, last_flags;  ///< which parts are differentiable in state 0, in any state between, in the last
+  part_flags initial_flags, inner_flags,
+      last_flags;           ///< which parts are differentiable in state 0, in any state between, in the last
   part_flags output_flags;  ///< which outputs are differentiable
   bool draws = true;  ///< random numbers, as far as is known
   bool knows_all_steps = false;  ///< no step can bring anything new
@@ -258,7 +286,8 @@ class loop_body {
     }
     return edges;
   }
-  [[nodiscard]] Edge root_of(at::Tensor const& t, standing_casts const& casts, std::shared_ptr<gate> const& outside) const {
+  [[nodiscard]] Edge root_of(at::Tensor const& t, standing_casts const& casts,
+                             std::shared_ptr<gate> const& outside) const {
     if (!t.defined() || !t.requires_grad()) return {};
     auto const edge = torch::autograd::impl::gradient_edge(t);
     auto const k = capture_behind(edge, casts);
@@ -279,8 +308,14 @@ class loop_body {
     for (std::size_t k = 0; k < all.size(); ++k) {
       if (!all[k].defined() || std::int64_t(all[k]._version()) == versions[k]) continue;
       if (k < x.size())
-        throw invalid_call{who, "the step changed its state in place", {{"step", i}, {"part", k}}, "make a new tensor, or clone that part first"};
-      throw invalid_call{who, "the step changed its input in place", {{"step", i}, {"part", k - x.size()}}, "make a new tensor, or clone it first"};
+        throw invalid_call{who,
+                           "the step changed its state in place",
+                           {{"step", i}, {"part", k}},
+                           "make a new tensor, or clone that part first"};
+      throw invalid_call{who,
+                         "the step changed its input in place",
+                         {{"step", i}, {"part", k - x.size()}},
+                         "make a new tensor, or clone it first"};
     }
     return y;
   }
@@ -320,7 +355,8 @@ class loop_body {
     y.resize(initial.size());
     return y;
   }
-  /// Which outputs are differentiable, and which are always a part of the state: their gradients are added before those of the step behind.
+  /// Which outputs are differentiable, and which are always a part of the state: their gradients are added before those
+  /// of the step behind.
   void learn_outputs(at::TensorList y) {
     auto const parts = initial.size();
     output_flags.resize(y.size() - parts);
@@ -372,7 +408,9 @@ class loop_body {
     auto const k = capture_behind(edge, casts);
     if (k == captures.size()) check_is_no_state(edge, i, false);
     if (k == captures.size())
-      throw invalid_call{who, "the step uses a differentiable tensor that the first steps did not use", {{"step", i}, {"captured tensors known", k}},
+      throw invalid_call{who,
+                         "the step uses a differentiable tensor that the first steps did not use",
+                         {{"step", i}, {"captured tensors known", k}},
                          "name it in captures(...), or find all with Capture::EveryStep"};
     edge = Edge{outside, std::uint32_t(k)};
   }
@@ -381,11 +419,15 @@ class loop_body {
     auto const& known = i + 1 == steps ? last_flags : inner_flags;
     for (std::size_t q = 0; q < output_flags.size(); ++q)
       if (auto const& t = y[known.size() + q]; t.defined() && t.requires_grad() && !output_flags[q])
-        throw invalid_call{who, "an output of the step becomes differentiable later than in the first steps", {{"step", i}, {"output", q}},
+        throw invalid_call{who,
+                           "an output of the step becomes differentiable later than in the first steps",
+                           {{"step", i}, {"output", q}},
                            "use Capture::EveryStep"};
     for (std::size_t k = 0; k < known.size(); ++k)
       if (y[k].defined() && y[k].requires_grad() && !known[k])
-        throw invalid_call{who, "a part of the state becomes differentiable later than in the first steps", {{"step", i}, {"part", k}},
+        throw invalid_call{who,
+                           "a part of the state becomes differentiable later than in the first steps",
+                           {{"step", i}, {"part", k}},
                            "use Capture::EveryStep"};
   }
 
@@ -394,7 +436,8 @@ class loop_body {
   list_step step_;
   series_form output_form_;
   series_list outputs_;
-  std::vector<std::size_t> part_of_output_;  ///< of each output: the part that it is, as many as there are parts where it is none, or `unknown`
+  std::vector<std::size_t> part_of_output_;  ///< of each output: the part that it is, as many as there are parts where
+                                             ///< it is none, or `unknown`
   std::vector<bool> is_part_;  ///< of each output of each step
   std::vector<saved_tensor> kept_inputs_;
   read_list reads_;

@@ -18,17 +18,20 @@
 
 namespace cairn::detail {
 
-/// Its inputs are the gradients of a loop's gradients; its outputs those of the initial state's parts, of the captured tensors, of the steps' inputs
-/// and of the bars that the loop was differentiated with. Runs the loop again with the tapes of all steps at once.
+/// Its inputs are the gradients of a loop's gradients; its outputs those of the initial state's parts, of the captured
+/// tensors, of the steps' inputs and of the bars that the loop was differentiated with. Runs the loop again with the
+/// tapes of all steps at once.
 class loop_grad_node final : public Node {
  public:
-  /// \param bars  of the last state   \param outputs  bars of the outputs   \param ends  where the loop's own node leads to
-  [[nodiscard]] static std::shared_ptr<loop_grad_node> make(std::shared_ptr<loop_body const> body, tensor_list bars, series_list const& outputs,
-                                                            edge_list ends) {
+  /// \param bars  of the last state   \param outputs  bars of the outputs   \param ends  where the loop's own node
+  ///        leads to
+  [[nodiscard]] static std::shared_ptr<loop_grad_node> make(std::shared_ptr<loop_body const> body, tensor_list bars,
+                                                            series_list const& outputs, edge_list ends) {
     auto const more = tensors_of_series(outputs);
     bars.insert(bars.end(), more.begin(), more.end());
     std::shared_ptr<loop_grad_node> node{new loop_grad_node{std::move(body), bars}, torch::autograd::deleteNode};
-    for (auto const& bar : bars) ends.push_back(bar.defined() && bar.requires_grad() ? torch::autograd::impl::gradient_edge(bar) : Edge{});
+    for (auto const& bar : bars)
+      ends.push_back(bar.defined() && bar.requires_grad() ? torch::autograd::impl::gradient_edge(bar) : Edge{});
     node->set_next_edges(std::move(ends));
     return node;
   }
@@ -46,9 +49,14 @@ class loop_grad_node final : public Node {
 
  protected:
   torch::autograd::variable_list apply(torch::autograd::variable_list&& outer) override {
-    if (!body_) throw invalid_call{who_, "the checkpoints were used up by an earlier backward", {}, "give that one retain_graph = true"};
+    if (!body_)
+      throw invalid_call{
+          who_, "the checkpoints were used up by an earlier backward", {}, "give that one retain_graph = true"};
     if (at::GradMode::is_enabled())
-      throw invalid_call{who_, "the loop can be differentiated twice, not three times", {}, "leave create_graph away in the second backward"};
+      throw invalid_call{who_,
+                         "the loop can be differentiated twice, not three times",
+                         {},
+                         "leave create_graph away in the second backward"};
     auto const& body = *body_;
     body.check_captures();
     for (std::size_t k = 0; k < bars_.size(); ++k)
@@ -101,8 +109,10 @@ class loop_grad_node final : public Node {
     auto const outer_inputs = series_from(like_series(body.inputs), outer, parts + captured);
     gradient_roots second_roots;
     for (std::size_t k = 0; k < first.size(); ++k) {
-      auto const seed = places[k].series < read ? outer_inputs[places[k].series].at(places[k].step) : outer[places[k].number];
-      if (first[k].defined() && first[k].requires_grad()) second_roots.enter(torch::autograd::impl::gradient_edge(first[k]), seed);
+      auto const seed =
+          places[k].series < read ? outer_inputs[places[k].series].at(places[k].step) : outer[places[k].number];
+      if (first[k].defined() && first[k].requires_grad())
+        second_roots.enter(torch::autograd::impl::gradient_edge(first[k]), seed);
     }
     auto const inside = [&](Node const& node) {
       bool const is_gate = &node == taped.start.get() || &node == outside.get() || &node == of_bars.get();
@@ -128,7 +138,8 @@ class loop_grad_node final : public Node {
   }
 
  private:
-  loop_grad_node(std::shared_ptr<loop_body const> body, tensor_list const& bars) : who_{body->who}, body_{std::move(body)} {
+  loop_grad_node(std::shared_ptr<loop_body const> body, tensor_list const& bars)
+      : who_{body->who}, body_{std::move(body)} {
     for (auto const& bar : bars) {
       bars_.push_back(bar.defined() ? bar.detach() : at::Tensor{});
       versions_.push_back(version_of(bars_.back()));
@@ -142,7 +153,8 @@ class loop_grad_node final : public Node {
       bool const whole = outputs[q].form() == series_form::stacked && outputs[q].tensors().front().defined();
       auto const each = whole ? outputs[q].tensors().front().unbind(0) : tensor_list{};
       for (step_index i = 0; i < body_->steps; ++i)
-        roots.enter(taped.outputs[std::size_t(i) * outputs.size() + q], whole ? each[std::size_t(i)] : outputs[q].at(i));
+        roots.enter(taped.outputs[std::size_t(i) * outputs.size() + q],
+                    whole ? each[std::size_t(i)] : outputs[q].at(i));
     }
   }
 

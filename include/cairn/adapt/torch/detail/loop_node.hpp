@@ -13,17 +13,19 @@
 
 namespace cairn::detail {
 
-/// Its inputs are the gradients of the last state's parts and of the steps' outputs, its outputs those of the initial state's parts, of the captured
-/// tensors and of the steps' inputs.
+/// Its inputs are the gradients of the last state's parts and of the steps' outputs, its outputs those of the initial
+/// state's parts, of the captured tensors and of the steps' inputs.
 class loop_node final : public Node {
  public:
   /// \param initial  the caller's tensors, with their history   \param inputs  the same
-  [[nodiscard]] static std::shared_ptr<loop_node> make(std::shared_ptr<loop_body> body, loop_sweep sweep, at::TensorList initial,
-                                                       series_list const& inputs) {
+  [[nodiscard]] static std::shared_ptr<loop_node> make(std::shared_ptr<loop_body> body, loop_sweep sweep,
+                                                       at::TensorList initial, series_list const& inputs) {
     std::shared_ptr<loop_node> node{new loop_node{std::move(body), std::move(sweep)}, torch::autograd::deleteNode};
     edge_list ends;
     for (std::size_t k = 0; k < initial.size(); ++k)
-      ends.push_back(node->body_->initial_flags[k] && first_place(initial, k) == k ? torch::autograd::impl::gradient_edge(initial[k]) : Edge{});
+      ends.push_back(node->body_->initial_flags[k] && first_place(initial, k) == k
+                         ? torch::autograd::impl::gradient_edge(initial[k])
+                         : Edge{});
     auto const& captured = node->body_->captures.edges();
     ends.insert(ends.end(), captured.begin(), captured.end());
     for (auto const& t : tensors_of_series(inputs))
@@ -59,7 +61,8 @@ class loop_node final : public Node {
   torch::autograd::variable_list apply(torch::autograd::variable_list&& bars) override {
     std::lock_guard const lock{mutex_};
     if (!sweep_)
-      throw invalid_call{who_, "the checkpoints were used up by an earlier backward", {}, "give that one retain_graph = true"};
+      throw invalid_call{
+          who_, "the checkpoints were used up by an earlier backward", {}, "give that one retain_graph = true"};
     body_->check_captures();
     auto const& body = *body_;
     auto const parts = body.initial.size();
@@ -78,20 +81,27 @@ class loop_node final : public Node {
     bars.clear();  // the sweep lets them go
     bool const twice = at::GradMode::is_enabled();
     if (twice && !body.options.double_backward())
-      throw invalid_call{body.who, "the loop is not to be differentiated twice", {}, "leave double_backward(true), or create_graph away"};
-    if (releasing_ && !twice) return listed(std::exchange(sweep_, std::nullopt)->reverse(body, std::move(state), outputs, wanted));
+      throw invalid_call{body.who,
+                         "the loop is not to be differentiated twice",
+                         {},
+                         "leave double_backward(true), or create_graph away"};
+    if (releasing_ && !twice)
+      return listed(std::exchange(sweep_, std::nullopt)->reverse(body, std::move(state), outputs, wanted));
     auto copy = *sweep_;
     if (!twice) return listed(copy.reverse(body, std::move(state), outputs, wanted));
     at::AutoGradMode const without_grad{false};
-    return loop_grad_node::make(body_, state, outputs, next_edges())->results(listed(copy.reverse(body, state, outputs, wanted)));
+    return loop_grad_node::make(body_, state, outputs, next_edges())
+        ->results(listed(copy.reverse(body, state, outputs, wanted)));
   }
 
  private:
-  loop_node(std::shared_ptr<loop_body> body, loop_sweep sweep) : who_{body->who}, body_{std::move(body)}, sweep_{std::move(sweep)} {}
+  loop_node(std::shared_ptr<loop_body> body, loop_sweep sweep)
+      : who_{body->who}, body_{std::move(body)}, sweep_{std::move(sweep)} {}
 
   [[nodiscard]] static tensor_list listed(loop_gradients gradients) {
     auto list = std::move(gradients.state);
-    for (auto const& more : {gradients.captures, tensors_of_series(gradients.inputs)}) list.insert(list.end(), more.begin(), more.end());
+    for (auto const& more : {gradients.captures, tensors_of_series(gradients.inputs)})
+      list.insert(list.end(), more.begin(), more.end());
     return list;
   }
 

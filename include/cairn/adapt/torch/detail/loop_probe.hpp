@@ -1,5 +1,6 @@
 #pragma once
-/// \file loop_probe.hpp  Measures the steps of a loop over tensors by the first few of them, with the code that runs the loop.
+/// \file loop_probe.hpp  Measures the steps of a loop over tensors by the first few of them, with the code that runs
+/// the loop.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -36,7 +37,8 @@ class storage_watch {
   explicit storage_watch(at::TensorList parts) {
     for (auto const& part : parts) {
       bool const stored = part.defined() && part.has_storage();
-      watched_.push_back(stored ? part.storage().getWeakStorageImpl() : weak_storage{c10::intrusive_ptr<c10::StorageImpl>{}});
+      watched_.push_back(stored ? part.storage().getWeakStorageImpl()
+                                : weak_storage{c10::intrusive_ptr<c10::StorageImpl>{}});
       bytes_.push_back(stored ? wide(part.storage().nbytes()) : 0);
       address_.push_back(stored ? part.storage().unsafeGetStorageImpl() : nullptr);
     }
@@ -47,7 +49,8 @@ class storage_watch {
     wide sum = 0;
     std::unordered_set<void*> seen;
     for (std::size_t k = 0; k < address_.size(); ++k)
-      if (address_[k] != nullptr && address_[k] != before.address_[k] && seen.insert(address_[k]).second) sum += bytes_[k];
+      if (address_[k] != nullptr && address_[k] != before.address_[k] && seen.insert(address_[k]).second)
+        sum += bytes_[k];
     return sum;
   }
   /// Of all storages that do not stand in `other`; each counts once.
@@ -74,19 +77,28 @@ class storage_watch {
   std::vector<void*> address_;
 };
 
-/// Runs the first steps of a loop forward and back, in blocks of one and of two. Generators, automatic casts and buffers are afterwards as before,
-/// and no gradient is written anywhere. It never holds more than the least that the loop itself takes, or than the limit where that is more.
+/// Runs the first steps of a loop forward and back, in blocks of one and of two. Generators, automatic casts and
+/// buffers are afterwards as before, and no gradient is written anywhere. It never holds more than the least that the
+/// loop itself takes, or than the limit where that is more.
 class loop_probe {
  public:
-  /// \param initial  the caller's tensors   \param data  what else the steps read; the first of their inputs and outputs count as held by the loop
+  /// \param initial  the caller's tensors   \param data  what else the steps read; the first of their inputs and
+  ///        outputs count as held by the loop
   /// \param who  that errors speak of
-  loop_probe(list_step const& step, step_index steps, at::TensorList initial, LoopOptions const& options, loop_data const& data = {},
-             char const* who = loop_name)
-      : who_{who}, step_{step}, initial_{initial.vec()}, data_{data}, options_{quiet(options)}, meter_{device_of(initial)},
-        around_{initial, options.rng() == Rng::Ignore ? Rng::Preserve : Rng::Ignore}, buffers_{options_.restored_buffers()} {
+  loop_probe(list_step const& step, step_index steps, at::TensorList initial, LoopOptions const& options,
+             loop_data const& data = {}, char const* who = loop_name)
+      : who_{who},
+        step_{step},
+        initial_{initial.vec()},
+        data_{data},
+        options_{quiet(options)},
+        meter_{device_of(initial)},
+        around_{initial, options.rng() == Rng::Ignore ? Rng::Preserve : Rng::Ignore},
+        buffers_{options_.restored_buffers()} {
     costs_.steps = steps;
   }
-  /// For a loop of unknown length, before `run`: runs its first steps as long as `goes_on` says so of the state in front, five at most.
+  /// For a loop of unknown length, before `run`: runs its first steps as long as `goes_on` says so of the state in
+  /// front, five at most.
   /// \pre goes on at state 0
   void count_steps(state_question const& goes_on) {
     ambient_guard const around{initial_, options_.rng()};
@@ -102,7 +114,9 @@ class loop_probe {
     }
   }
   [[nodiscard]] wide asked_bytes() const noexcept { return asked_bytes_; }  ///< the most that `goes_on` took
-  [[nodiscard]] wide carried_bytes() const noexcept { return carried_bytes_; }  ///< of the initial state beyond those that each state has of its own
+  [[nodiscard]] wide carried_bytes() const noexcept {
+    return carried_bytes_;
+  }  ///< of the initial state beyond those that each state has of its own
   /// \param limit  in bytes: blocks of two steps are run where they fit
   [[nodiscard]] loop_costs run(wide limit) {
     if (costs_.steps < 1) return costs_;
@@ -117,15 +131,18 @@ class loop_probe {
     costs_.other_bytes += carried_bytes_;
     costs_.probe_bytes = wide((std::max)(most_, meter_.peak())) + initial_bytes;
     costs_.block_bytes = single.block_bytes;
-    // while the second step is recorded the state between stands whole; while it is differentiated, so do sums of gradients made after the first
-    costs_.pair_bytes = single.block_bytes + (std::max)(costs_.tape_bytes + costs_.state_bytes, costs_.gradient_bytes) + shared_bytes_;
+    // while the second step is recorded the state between stands whole; while it is differentiated, so do sums of
+    // gradients made after the first
+    costs_.pair_bytes =
+        single.block_bytes + (std::max)(costs_.tape_bytes + costs_.state_bytes, costs_.gradient_bytes) + shared_bytes_;
     costs_.probe_bytes = least_bytes(costs_);  // what is learned from pairs needs room for them
     costs_.vjp_seconds = single.block_seconds;
     if (costs_.steps < 5 || !single.differentiable || bytes_of_loop(costs_, 2, 1) > limit) return costs_;
     auto const pair = sweep(5, 2);
     costs_.pair_bytes = (std::max)(pair.block_bytes, costs_.block_bytes) + shared_bytes_;
     // two blocks of one step call the engine once more than one block of two
-    costs_.vjp_seconds = (std::max)(pair.block_seconds - single.block_seconds, (std::min)(costs_.step_seconds, single.block_seconds));
+    costs_.vjp_seconds =
+        (std::max)(pair.block_seconds - single.block_seconds, (std::min)(costs_.step_seconds, single.block_seconds));
     costs_.call_seconds = (std::max)(0.0, single.block_seconds - costs_.vjp_seconds);
     return costs_;
   }
@@ -151,7 +168,9 @@ class loop_probe {
       }
     return clock::now();
   }
-  [[nodiscard]] static double seconds(clock::time_point from, clock::time_point to) { return std::chrono::duration<double>(to - from).count(); }
+  [[nodiscard]] static double seconds(clock::time_point from, clock::time_point to) {
+    return std::chrono::duration<double>(to - from).count();
+  }
 
   /// Begins to look for what is taken from here on.
   void mark() {
@@ -190,7 +209,8 @@ class loop_probe {
     x.clear();
     taped.results.clear();
     wide const saved = wide(meter_.allocated()) - held_before;
-    return saved - (std::min)(saved, before.bytes_alive_with(after) + casts);  // a state that both steps save is saved once
+    return saved -
+           (std::min)(saved, before.bytes_alive_with(after) + casts);  // a state that both steps save is saved once
   }
 
   /// Runs the first `count` steps forward and back, with one slot and blocks of `size`.
@@ -227,7 +247,8 @@ class loop_probe {
     look.run_backward = [&](step_index from, step_index to) {
       mark();
       if (to < count || count == 1) {  // gradients of captured tensors stand
-        wide const kept = from > 0 ? costs_.generator_bytes + second_apart : 0;  // the slot, and live apart from the initial state
+        wide const kept =
+            from > 0 ? costs_.generator_bytes + second_apart : 0;  // the slot, and live apart from the initial state
         if (!adjusted) beside_states = wide(marked_) - (std::min)(wide(marked_), kept);
         adjusted = true;
       }
@@ -242,7 +263,8 @@ class loop_probe {
     auto options = options_;
     options.callbacks(look);
 
-    loop_body body{timed_step, count, initial_, std::move(options), {first_of(data_.inputs, count), data_.outputs}, who_};
+    loop_body body{timed_step, count, initial_, std::move(options), {first_of(data_.inputs, count), data_.outputs},
+                   who_};
     body.watches_later = false;  // which would count as time of the step
     struct put_back {
       generator_states const& generators;
@@ -296,7 +318,8 @@ class loop_probe {
   buffers_guard buffers_;
   std::int64_t marked_ = 0, most_ = 0;
   wide asked_bytes_ = 0, carried_bytes_ = 0;
-  wide shared_bytes_ = 0;  ///< that a state has in common with the next one, at another place: it has none with the one after that
+  wide shared_bytes_ =
+      0;  ///< that a state has in common with the next one, at another place: it has none with the one after that
   loop_costs costs_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-/// \file loop_slot.hpp  A slot of a loop over tensors: by reference, in tensors of its own, or in pinned memory of the host.
+/// \file loop_slot.hpp  A slot of a loop over tensors: by reference, in tensors of its own, or in pinned memory of the
+/// host.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,7 +24,8 @@ struct slot_place {
   Offload offload = Offload::Off;
 };
 
-/// A tensor of a kept state. A copy shares the memory, which is not written again while both have it: the next `put` takes new memory.
+/// A tensor of a kept state. A copy shares the memory, which is not written again while both have it: the next `put`
+/// takes new memory.
 class slot_part {
  public:
   /// Keeps a tensor. Where that makes a copy on the same device, t becomes the copy, so that it does not stand twice.
@@ -54,15 +56,17 @@ class slot_part {
   }
 
  private:
-  /// Whether a copy has the same layout, and so gives the same bits: not where there are gaps or overlaps in memory, or no plain memory at all.
+  /// Whether a copy has the same layout, and so gives the same bits: not where there are gaps or overlaps in memory, or
+  /// no plain memory at all.
   [[nodiscard]] static bool can_be_copied(at::Tensor const& t) {
-    return t.layout() == at::kStrided && t.has_storage() && !t.is_nested() && !t.is_quantized() && !t.is_conj() && !t.is_neg() &&
-           t.is_non_overlapping_and_dense();
+    return t.layout() == at::kStrided && t.has_storage() && !t.is_nested() && !t.is_quantized() && !t.is_conj() &&
+           !t.is_neg() && t.is_non_overlapping_and_dense();
   }
   /// A copy in memory that nobody else looks at.   \pre nothing is kept
   [[nodiscard]] at::Tensor own_copy(at::Tensor const& t) {
-    bool const fits = own_.defined() && own_.use_count() == 1 && own_.storage().use_count() == 1 && own_.device() == t.device() &&
-                      own_.scalar_type() == t.scalar_type() && own_.sizes() == t.sizes() && own_.strides() == t.strides();
+    bool const fits = own_.defined() && own_.use_count() == 1 && own_.storage().use_count() == 1 &&
+                      own_.device() == t.device() && own_.scalar_type() == t.scalar_type() &&
+                      own_.sizes() == t.sizes() && own_.strides() == t.strides();
     if (!fits) {
       own_.reset();
       own_ = at::empty_strided(t.sizes(), t.strides(), t.options());
@@ -80,8 +84,10 @@ class slot_part {
 /// Keeps a state, and where its step begins in the generators' numbers. A copy shares the tensors.
 class loop_slot {
  public:
-  /// \param state  becomes the slot's own tensors where these are on the same device   \param initial  stays in any case, and is not copied
-  void put(tensor_list& state, std::vector<saved_tensor> const& initial, generator_states const& around, slot_place place, copies_to_host& copies) {
+  /// \param state  becomes the slot's own tensors where these are on the same device   \param initial  stays in any
+  ///        case, and is not copied
+  void put(tensor_list& state, std::vector<saved_tensor> const& initial, generator_states const& around,
+           slot_place place, copies_to_host& copies) {
     at::NoGradGuard const no_grad;
     drop();
     copies.finish();
@@ -135,7 +141,9 @@ class loop_slot {
  private:
   [[nodiscard]] static bool stands_in(at::Tensor const& t, std::vector<saved_tensor> const& state) {
     for (auto const& part : state)
-      if (part.value.defined() && (part.value.is_same(t) || (part.value.has_storage() && t.has_storage() && part.value.is_alias_of(t)))) return true;
+      if (part.value.defined() &&
+          (part.value.is_same(t) || (part.value.has_storage() && t.has_storage() && part.value.is_alias_of(t))))
+        return true;
     return false;
   }
 

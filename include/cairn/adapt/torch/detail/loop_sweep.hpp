@@ -58,7 +58,8 @@ class stopped_loop {
 /// What stands between the forward and the backward half of a loop. A copy shares the tensors.
 class loop_sweep {
  public:
-  loop_sweep(any_schedule const& plan, loop_body const& body) : plan_{plan}, cursor_{plan_.walk()}, generators_{body.around.generators} {
+  loop_sweep(any_schedule const& plan, loop_body const& body)
+      : plan_{plan}, cursor_{plan_.walk()}, generators_{body.around.generators} {
     for (auto const& part : body.initial) live_.push_back(part.value);
     watch_ = loop_watch::over(body.options.stats(), live_);
   }
@@ -82,9 +83,11 @@ class loop_sweep {
     return std::move(half.last);
   }
 
-  /// The same as long as `goes_on` says so of the state behind a step, with a plan over blocks of `size` steps. Each block runs before it is known
-  /// whether that is the last one; the walk is then told what it would have said of it before.   \pre goes on at state 0
-  [[nodiscard]] tensor_list run_while(loop_body& body, online const& plan, step_index size, state_question const& goes_on) {
+  /// The same as long as `goes_on` says so of the state behind a step, with a plan over blocks of `size` steps. Each
+  /// block runs before it is known whether that is the last one; the walk is then told what it would have said of it
+  /// before.   \pre goes on at state 0
+  [[nodiscard]] tensor_list run_while(loop_body& body, online const& plan, step_index size,
+                                      state_question const& goes_on) {
     auto const watched = watch_forward(body);
     generator_use const drawing{body.options.rng()};
     drawing_ = &drawing;
@@ -116,7 +119,8 @@ class loop_sweep {
   void hands_out(at::TensorList parts) { if (watch_) watch_->hands_out(parts); }
 
   /// \param bars  the gradients with respect to the parts of the last state   \param outputs  to the outputs
-  [[nodiscard]] loop_gradients reverse(loop_body const& body, tensor_list bars, series_list const& outputs, wanted_gradients const& wanted) {
+  [[nodiscard]] loop_gradients reverse(loop_body const& body, tensor_list bars, series_list const& outputs,
+                                       wanted_gradients const& wanted) {
     check_live(body.who);
     loop_watch::scope const watched{watch_, loop_watch::half::backward, watch_ ? kept_tensors(body) : tensor_list{}};
     generator_use const drawing{body.options.rng(), body.draws};
@@ -213,8 +217,10 @@ class loop_sweep {
     learning_ = !settled || body.options.capture() == Capture::EveryStep;
     return next;
   }
-  /// Runs the block that starts at live, state i, as far as the loop goes; whether it goes on behind.   \post state i is the one ahead
-  [[nodiscard]] bool runs_ahead(loop_body& body, step_index& i, step_index size, tensor_list& ahead, state_question const& goes_on) {
+  /// Runs the block that starts at live, state i, as far as the loop goes; whether it goes on behind.   \post state i
+  /// is the one ahead
+  [[nodiscard]] bool runs_ahead(loop_body& body, step_index& i, step_index size, tensor_list& ahead,
+                                state_question const& goes_on) {
     remember_generators(body);
     ahead = live_;
     for (step_index left = size; left > 0; --left) {
@@ -228,11 +234,12 @@ class loop_sweep {
     live_ = body.run_again(std::move(live_), from, to);
     body.count(&StepStats::recompute, to - from);
   }
-  /// Gradients with respect to state a.to become those to state a.from. The sums so far enter the engine as roots: gradients are added in the order
-  /// of a plain loop. An output that is a part of state a.from enters with the step behind it, for the same reason; `entered` says so to the next
-  /// call.
-  void pull_back(loop_body const& body, action const& a, std::shared_ptr<gate> const& outside, wanted_gradients const& wanted,
-                 series_list const& outputs, part_flags& entered, loop_gradients& sums) {
+  /// Gradients with respect to state a.to become those to state a.from. The sums so far enter the engine as roots:
+  /// gradients are added in the order of a plain loop. An output that is a part of state a.from enters with the step
+  /// behind it, for the same reason; `entered` says so to the next call.
+  void pull_back(loop_body const& body, action const& a, std::shared_ptr<gate> const& outside,
+                 wanted_gradients const& wanted, series_list const& outputs, part_flags& entered,
+                 loop_gradients& sums) {
     if (auto const& look = body.options.callbacks().run_backward) look(a.from, a.to);
     auto taped = body.record(std::move(live_), a.from, a.to, outside);
     live_.clear();
@@ -244,14 +251,16 @@ class loop_sweep {
     for (std::size_t k = 0; k < results.size(); ++k) roots.enter(results[k], bars[k]);
     for (auto i = a.from; i < a.to; ++i)
       for (std::size_t q = 0; q < outputs.size(); ++q)
-        if (i + 1 < a.to || !entered[q]) roots.enter(taped.outputs[std::size_t(i - a.from) * outputs.size() + q], outputs[q].at(i));
+        if (i + 1 < a.to || !entered[q])
+          roots.enter(taped.outputs[std::size_t(i - a.from) * outputs.size() + q], outputs[q].at(i));
     for (std::size_t q = 0; a.from > 0 && q < outputs.size(); ++q) {
       auto const k = body.part_shared(a.from - 1, q);
       entered[q] = k < bars.size() && taped.gathers[k];
       if (entered[q]) roots.enter(Edge{taped.start, std::uint32_t(k)}, outputs[q].at(a.from - 1));
     }
     bool const connected = !roots.edges.empty();
-    for (std::size_t k = 0; k < sums.captures.size(); ++k) roots.enter(Edge{outside, std::uint32_t(k)}, sums.captures[k]);
+    for (std::size_t k = 0; k < sums.captures.size(); ++k)
+      roots.enter(Edge{outside, std::uint32_t(k)}, sums.captures[k]);
     std::vector<std::function<void(at::Tensor&&)>> targets;
     auto const ask = [&](std::shared_ptr<gate> const& at, std::size_t place, std::function<void(at::Tensor&&)> target) {
       ends.emplace_back(at, std::uint32_t(place));
@@ -259,7 +268,8 @@ class loop_sweep {
     };
     std::fill(bars.begin(), bars.end(), at::Tensor{});
     for (std::size_t k = 0; k < bars.size(); ++k)
-      if (taped.gathers[k] && (a.from > 0 || wanted.state[k])) ask(taped.start, k, [&bars, k](at::Tensor&& t) { bars[k] = std::move(t); });
+      if (taped.gathers[k] && (a.from > 0 || wanted.state[k]))
+        ask(taped.start, k, [&bars, k](at::Tensor&& t) { bars[k] = std::move(t); });
     for (std::size_t k = 0; k < sums.captures.size(); ++k)
       if (wanted.captures[k]) ask(outside, k, [&sums, k](at::Tensor&& t) { sums.captures[k] = std::move(t); });
     for (std::size_t place = bars.size(); place < taped.gathers.size(); ++place) {
@@ -273,7 +283,8 @@ class loop_sweep {
     taped.casts.clear();
     if (watch_) watch_->look();
     if (connected && !ends.empty()) {
-      auto gradients = torch::autograd::Engine::get_default_engine().execute(roots.edges, roots.seeds, false, false, false, ends);
+      auto gradients =
+          torch::autograd::Engine::get_default_engine().execute(roots.edges, roots.seeds, false, false, false, ends);
       body.count(&StepStats::engine_calls);
       for (std::size_t k = 0; k < targets.size(); ++k)
         if (gradients[k].defined()) targets[k](std::move(gradients[k]));

@@ -12,10 +12,12 @@
 
 namespace cairn::detail {
 
-/// Made by one walk over the schedule. States are told apart by their numbers: one that is live and kept, or kept and initial, stands once.
+/// Made by one walk over the schedule. States are told apart by their numbers: one that is live and kept, or kept and
+/// initial, stands once.
 class loop_tally {
  public:
-  loop_tally(loop_costs const& costs, any_schedule const& plan) : costs_{costs}, slots_(std::size_t(plan.slots()), none) {
+  loop_tally(loop_costs const& costs, any_schedule const& plan)
+      : costs_{costs}, slots_(std::size_t(plan.slots()), none) {
     each_action(plan, [&](action const& a) {
       switch (a.kind) {
         case action_kind::advance:
@@ -38,7 +40,9 @@ class loop_tally {
     });
   }
   /// The most bytes at once.
-  [[nodiscard]] wide peak() const noexcept { return (std::max)(forward_, backward_ + costs_.other_bytes + costs_.gradient_bytes); }
+  [[nodiscard]] wide peak() const noexcept {
+    return (std::max)(forward_, backward_ + costs_.other_bytes + costs_.gradient_bytes);
+  }
   /// The bytes at the turn, without what the turn itself works with.
   [[nodiscard]] wide kept() const noexcept { return at_turn_ + costs_.other_bytes; }
 
@@ -55,7 +59,8 @@ class loop_tally {
     // after its first step a run holds a state that is neither kept nor where it started; a turn keeps that, too
     bool const moves = a.to - a.from > 1;
     (turned_ ? recompute : forward) += a.to - a.from;
-    if (a.from < a.to) note(turned_ ? backward_ : forward_, costs_.step_bytes, turns && moves ? 1 : moves && is_kept(live_) ? 1 : 0);
+    if (a.from < a.to)
+      note(turned_ ? backward_ : forward_, costs_.step_bytes, turns && moves ? 1 : moves && is_kept(live_) ? 1 : 0);
     if (turns) at_turn_ = states_now() * costs_.state_bytes + wide(kept_) * costs_.generator_bytes;
     turned_ = turned_ || turns;
     if (!turns) live_ = a.to;

@@ -24,7 +24,8 @@ class loop_watch {
   enum class half : bool { forward, backward };
 
   /// \param state  on whose device tensors are counted
-  loop_watch(std::shared_ptr<StepStats> stats, at::TensorList state) : stats_{std::move(stats)}, device_{device_of(state)} {}
+  loop_watch(std::shared_ptr<StepStats> stats, at::TensorList state)
+      : stats_{std::move(stats)}, device_{device_of(state)} {}
   /// None where there are no stats.
   [[nodiscard]] static std::shared_ptr<loop_watch> over(std::shared_ptr<StepStats> const& stats, at::TensorList state) {
     return stats ? std::make_shared<loop_watch>(stats, state) : nullptr;
@@ -47,9 +48,10 @@ class loop_watch {
   /// Measures as long as it lives.
   class scope {
    public:
-    /// \param watch  may be none: then nothing is measured   \param kept  what the loop has already: in forward all of it counts, in backward what
-    ///        forward made
-    scope(std::shared_ptr<loop_watch> watch, half which, at::TensorList kept = {}) : watch_{std::move(watch)}, which_{which} {
+    /// \param watch  may be none: then nothing is measured   \param kept  what the loop has already: in forward all of
+    ///        it counts, in backward what forward made
+    scope(std::shared_ptr<loop_watch> watch, half which, at::TensorList kept = {})
+        : watch_{std::move(watch)}, which_{which} {
       if (watch_ == nullptr) return;
       if (profiler_is_on()) ++watch_->stats_->uncounted;
       else reporter_ = reporter_for(watch_->device_);
@@ -93,7 +95,8 @@ class loop_watch {
       if (storage.device_type() != device_.type()) return;
       auto* const address = storage.data_ptr().get();
       if (in.which_ == half::forward) in.reporter_->begin_with(address, std::int64_t(storage.nbytes()));
-      else if (auto const block = made_.find(address); block != made_.end()) in.reporter_->begin_with(address, block->second);
+      else if (auto const block = made_.find(address); block != made_.end())
+        in.reporter_->begin_with(address, block->second);
     };
     for (auto const& t : kept) if (t.defined() && t.has_storage()) count(*t.storage().unsafeGetStorageImpl());
     for (auto const& handed : handed_) if (auto const storage = handed.lock()) count(*storage);

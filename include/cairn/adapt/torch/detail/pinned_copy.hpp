@@ -1,5 +1,6 @@
 #pragma once
-/// \file pinned_copy.hpp  Tensors of a device that stand in pinned memory of the host, copied there and back beside the computation.
+/// \file pinned_copy.hpp  Tensors of a device that stand in pinned memory of the host, copied there and back beside the
+/// computation.
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -13,17 +14,22 @@
 namespace cairn::detail {
 
 /// The stream that the calling thread computes on.
-[[nodiscard]] inline c10::Stream stream_of(c10::Device device) { return c10::impl::VirtualGuardImpl{device.type()}.getStream(device); }
+[[nodiscard]] inline c10::Stream stream_of(c10::Device device) {
+  return c10::impl::VirtualGuardImpl{device.type()}.getStream(device);
+}
 
 /// Pinned memory for a tensor of a device, in the same layout.
 class pinned_tensor {
  public:
   explicit pinned_tensor(at::Tensor const& like)
-      : device_{like.device()}, values_{at::empty_strided(like.sizes(), like.strides(), like.options().device(at::kCPU).pinned_memory(true))},
-        written_{device_.type()}, read_{device_.type()} {}
+      : device_{like.device()},
+        values_{at::empty_strided(like.sizes(), like.strides(), like.options().device(at::kCPU).pinned_memory(true))},
+        written_{device_.type()},
+        read_{device_.type()} {}
 
   [[nodiscard]] bool fits(at::Tensor const& t) const {
-    return t.device() == device_ && t.scalar_type() == values_.scalar_type() && t.sizes() == values_.sizes() && t.strides() == values_.strides();
+    return t.device() == device_ && t.scalar_type() == values_.scalar_type() && t.sizes() == values_.sizes() &&
+           t.strides() == values_.strides();
   }
   [[nodiscard]] std::int64_t bytes() const { return std::int64_t(values_.nbytes()); }
   /// Copies t here on the stream `side`, behind what its own stream has to do so far and behind the last read.
@@ -43,7 +49,8 @@ class pinned_tensor {
   [[nodiscard]] at::Tensor read() {
     auto const stream = stream_of(device_);
     wait_written(stream);
-    auto t = at::empty_strided(values_.sizes(), values_.strides(), values_.options().device(device_).pinned_memory(false));
+    auto t =
+        at::empty_strided(values_.sizes(), values_.strides(), values_.options().device(device_).pinned_memory(false));
     t.copy_(values_, true);
     read_.record(stream);
     return t;
@@ -55,8 +62,9 @@ class pinned_tensor {
   c10::Event written_, read_;
 };
 
-/// Copies to the host that may still be under way. What is copied stands until its stream waits for the copy: then it may go, and its memory serves
-/// that stream again at once. So one state more stands on the device at most, however far the host runs ahead of it.
+/// Copies to the host that may still be under way. What is copied stands until its stream waits for the copy: then it
+/// may go, and its memory serves that stream again at once. So one state more stands on the device at most, however far
+/// the host runs ahead of it.
 class copies_to_host {
  public:
   copies_to_host() = default;

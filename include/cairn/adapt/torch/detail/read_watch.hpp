@@ -1,5 +1,6 @@
 #pragma once
-/// \file read_watch.hpp  What the operations of a thread read from outside, whether it was changed in place since, and which operations they are.
+/// \file read_watch.hpp  What the operations of a thread read from outside, whether it was changed in place since, and
+/// which operations they are.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +25,8 @@ namespace cairn::detail {
 #ifdef NDEBUG
 [[nodiscard]] inline c10::ArrayRef<const c10::IValue> inputs_of(at::RecordFunction const& f) { return f.inputs(); }
 #else
-// LibTorch's own builds leave out the flag that `inputs()` asserts in a program built without NDEBUG, so that it would fail at every call. The member
-// itself stands at the same place; an explicit instantiation may name it.
+// LibTorch's own builds leave out the flag that `inputs()` asserts in a program built without NDEBUG, so that it would
+// fail at every call. The member itself stands at the same place; an explicit instantiation may name it.
 [[nodiscard]] c10::ArrayRef<const c10::IValue> inputs_of(at::RecordFunction const& f);
 template <auto Member>
 struct names_inputs {
@@ -35,7 +36,9 @@ template struct names_inputs<&at::RecordFunction::inputs_>;
 #endif
 
 /// How often a tensor and all that share its memory were changed in place; 0 where nobody counts.
-[[nodiscard]] inline std::int64_t version_of(at::Tensor const& t) { return t.defined() && !t.is_inference() ? std::int64_t(t._version()) : 0; }
+[[nodiscard]] inline std::int64_t version_of(at::Tensor const& t) {
+  return t.defined() && !t.is_inference() ? std::int64_t(t._version()) : 0;
+}
 
 /// The same of each.
 [[nodiscard]] inline std::vector<std::int64_t> versions_of(at::TensorList parts) {
@@ -61,15 +64,18 @@ struct tensor_read {
   }
 };
 
-/// Sees the operations of the calling thread as long as it lives, and the tensors that they read. It keeps none of them alive. What other threads do,
-/// and what reads memory without an operation of LibTorch, is not seen. Watches nest: each sees all.
+/// Sees the operations of the calling thread as long as it lives, and the tensors that they read. It keeps none of them
+/// alive. What other threads do, and what reads memory without an operation of LibTorch, is not seen. Watches nest:
+/// each sees all.
 class read_watch {
  public:
   /// \param names  whether operations are noted by their names
   explicit read_watch(bool names = false) : names_{names} {
     if (active().empty()) {
-      auto callback = at::RecordFunctionCallback(&read_watch::at_start, &read_watch::at_end).needsInputs(true).needsOutputs(true);
-      handle() = at::addThreadLocalCallback(callback.scopes({at::RecordScope::FUNCTION, at::RecordScope::TORCHSCRIPT_FUNCTION}));
+      auto callback =
+          at::RecordFunctionCallback(&read_watch::at_start, &read_watch::at_end).needsInputs(true).needsOutputs(true);
+      handle() = at::addThreadLocalCallback(
+          callback.scopes({at::RecordScope::FUNCTION, at::RecordScope::TORCHSCRIPT_FUNCTION}));
     }
     active().push_back(this);
   }
@@ -101,8 +107,8 @@ class read_watch {
     auto const found = memory_.find(key_of(t));
     return found != memory_.end() && found->second.what == use::made;
   }
-  /// The tensors that were read before anything wrote to them, that were there before, and are there still, in the order of reading. What was written
-  /// first, such as a buffer or a counter, reads no value from before.
+  /// The tensors that were read before anything wrote to them, that were there before, and are there still, in the
+  /// order of reading. What was written first, such as a buffer or a counter, reads no value from before.
   /// \param given  these, and what shares their memory, are left out
   [[nodiscard]] std::vector<tensor_read> reads(at::TensorList given) const {
     std::vector<tensor_read> all;
@@ -164,7 +170,8 @@ class read_watch {
     auto const* const key = key_of(t);
     auto found = memory_.find(key);
     if (found == memory_.end()) {
-      auto storage = t.has_storage() ? t.storage().getWeakStorageImpl() : weak_storage{c10::intrusive_ptr<c10::StorageImpl>{}};
+      auto storage =
+          t.has_storage() ? t.storage().getWeakStorageImpl() : weak_storage{c10::intrusive_ptr<c10::StorageImpl>{}};
       found = memory_.emplace(key, seen{key, std::move(storage), 0, use::unknown, order_.size()}).first;
       order_.push_back(&found->second);
     }
@@ -214,7 +221,8 @@ class read_watch {
     reading_.emplace_back(&one, weak_tensor{t.getIntrusivePtr()});
   }
   void ends(at::RecordFunction const& f) {
-    if (f.scope() == at::RecordScope::TORCHSCRIPT_FUNCTION || begun_.empty()) return;  // empty: it began before the watch
+    if (f.scope() == at::RecordScope::TORCHSCRIPT_FUNCTION || begun_.empty())
+      return;  // empty: it began before the watch
     auto const known = begun_.back();
     begun_.pop_back();
     for (auto const& output : f.outputs())
@@ -222,7 +230,8 @@ class read_watch {
         if (auto& one = memory_of(t); one.number >= known) one.what = use::made;
       });
     if (!begun_.empty()) return;
-    for (auto const& [one, weak] : reading_) {  // an operation that is made of others may write at its end to what it reads
+    for (auto const& [one, weak] :
+         reading_) {  // an operation that is made of others may write at its end to what it reads
       auto const pointer = weak.lock();
       if (one->what != use::reading) continue;
       one->what = pointer && version_of(at::Tensor{pointer}) != one->version ? use::written : use::read;
@@ -292,7 +301,8 @@ class read_list {
   /// ": " and its type, size and device; empty where it is gone.
   [[nodiscard]] std::string text(std::size_t k) const {
     std::ostringstream text;
-    if (auto const t = all_[k].read.lock(); t.defined()) text << ": " << at::toString(t.scalar_type()) << t.sizes() << " on " << t.device();
+    if (auto const t = all_[k].read.lock(); t.defined())
+      text << ": " << at::toString(t.scalar_type()) << t.sizes() << " on " << t.device();
     return text.str();
   }
 
@@ -303,10 +313,12 @@ class read_list {
   };
 
   std::vector<noted> all_;
-  std::unordered_map<c10::TensorImpl const*, std::size_t> known_;  ///< an address is not used again while its weak reference stands
+  std::unordered_map<c10::TensorImpl const*, std::size_t>
+      known_;  ///< an address is not used again while its weak reference stands
 };
 
-/// Before what read these tensors runs again.   \param where  what read them   \throws invalid_call   where one was changed in place since
+/// Before what read these tensors runs again.   \param where  what read them   \throws invalid_call   where one was
+/// changed in place since
 inline void check_reads(read_list const& reads, char const* who, named_value where) {
   if (std::size_t const k = reads.first_changed(); k < reads.size())
     throw invalid_call{who, "a tensor that was read was changed in place before backward", {where, {"tensor read", k}},

@@ -20,8 +20,8 @@ struct recurrent_weights {
   at::Tensor ih, hh, bias_ih, bias_hh, projection;
 };
 
-/// The state of such a layer and how it steps. `next` takes the state's tensors, the output first, and gives the next ones, by the kernel of the
-/// cell module.
+/// The state of such a layer and how it steps. `next` takes the state's tensors, the output first, and gives the next
+/// ones, by the kernel of the cell module.
 template <class Layer>
 struct recurrent_step;
 
@@ -55,7 +55,8 @@ struct recurrent_step<torch::nn::RNNImpl> {
   static constexpr char const* who = "cairn::CheckpointedRNN";
   static constexpr std::size_t parts = 1;
   explicit recurrent_step(torch::nn::RNNImpl const& layer)
-      : relu_{get_if<torch::enumtype::kReLU>(&layer.options.nonlinearity()) != nullptr} {}  // of std or c10, as LibTorch has it
+      : relu_{get_if<torch::enumtype::kReLU>(&layer.options.nonlinearity()) != nullptr} {
+  }  // of std or c10, as LibTorch has it
   [[nodiscard]] tensor_list next(at::Tensor const& x, at::TensorList state, recurrent_weights const& w) const {
     if (relu_) return {at::rnn_relu_cell(x, state[0], w.ih, w.hh, w.bias_ih, w.bias_hh)};
     return {at::rnn_tanh_cell(x, state[0], w.ih, w.hh, w.bias_ih, w.bias_hh)};

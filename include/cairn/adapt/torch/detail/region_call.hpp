@@ -24,13 +24,17 @@ namespace cairn::detail {
 
 /// A module that is called by its forward: a holder such as `torch::nn::Linear`, or a std::shared_ptr to a module.
 template <class F>
-concept pointed_module = torch::detail::is_module_holder<F>::value ||
-                         requires { requires std::same_as<F, std::shared_ptr<typename F::element_type>>; requires std::derived_from<typename F::element_type, torch::nn::Module>; };
+concept pointed_module = torch::detail::is_module_holder<F>::value || requires {
+  requires std::same_as<F, std::shared_ptr<typename F::element_type>>;
+  requires std::derived_from<typename F::element_type, torch::nn::Module>;
+};
 template <class F>
 concept callable_module = pointed_module<F> || std::same_as<F, torch::nn::AnyModule>;
 
 template <class F, class... Arguments>
-concept calls_with = (pointed_module<F> && requires(F& f, Arguments const&... arguments) { f->forward(arguments...); }) || std::same_as<F, torch::nn::AnyModule> ||
+concept calls_with = (pointed_module<F> &&
+                      requires(F & f, Arguments const&... arguments) { f->forward(arguments...); }) ||
+                     std::same_as<F, torch::nn::AnyModule> ||
                      (!callable_module<F> && std::is_invocable_v<F&, Arguments const&...>);
 template <class F, class... Arguments>
 decltype(auto) call_with(F& f, Arguments const&... arguments) {
@@ -54,14 +58,16 @@ inline constexpr bool is_unpacked<F, Tuple> = takes_elements<F, Tuple> && !(call
 
 template <class F, class... Arguments>
 decltype(auto) call_region(F& f, Arguments const&... arguments) {
-  if constexpr (is_unpacked<F, Arguments...>) return std::apply([&](auto const&... element) -> decltype(auto) { return call_with(f, element...); }, arguments...);
+  if constexpr (is_unpacked<F, Arguments...>)
+    return std::apply([&](auto const&... element) -> decltype(auto) { return call_with(f, element...); }, arguments...);
   else return call_with(f, arguments...);
 }
 
 /// What an argument may be that has no tensors: a second run gets a copy.
 template <class T>
-concept plain_constant = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::same_as<T, at::Scalar> || std::same_as<T, at::Device> || std::same_as<T, std::string> || std::same_as<T, std::nullopt_t> ||
-                         (std::is_empty_v<T> && std::convertible_to<T, device_choice> && !std::default_initializable<T>);  // c10's nullopt
+concept plain_constant = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::same_as<T, at::Scalar> ||
+    std::same_as<T, at::Device> || std::same_as<T, std::string> || std::same_as<T, std::nullopt_t> ||
+    (std::is_empty_v<T>&& std::convertible_to<T, device_choice> && !std::default_initializable<T>);  // c10's nullopt
 template <class T>
 concept region_constant = plain_constant<T> || (optional_value<T> && plain_constant<typename T::value_type>);
 template <class T>
@@ -80,7 +86,8 @@ template <region_argument T>
 template <class... T>
 [[nodiscard]] std::tuple<T...> read_arguments(std::tuple<T...> const& like, at::TensorList parts) {
   tensor_reader from{parts};
-  return std::apply([&](auto const&... one) { return std::tuple<T...>{read_argument(one, from)...}; }, like);  // braces: from left to right
+  return std::apply([&](auto const&... one) { return std::tuple<T...>{read_argument(one, from)...}; },
+                    like);  // braces: from left to right
 }
 
 template <class Result, class... P>

@@ -51,7 +51,8 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   };
 
   /// \param run  called with inputs like the first ones; what it returns is not needed
-  region_frame(std::function<void(std::vector<at::Tensor> const&)> run, std::vector<at::Tensor> const& inputs, settings how)
+  region_frame(std::function<void(std::vector<at::Tensor> const&)> run, std::vector<at::Tensor> const& inputs,
+               settings how)
       : run_{std::move(run)}, how_{std::move(how)}, numbers_{inputs, how_.rng} {
     auto const& set = checkpoint_overrides::of_thread();
     how_.early_stop = set.early_stop.value_or(how_.early_stop);
@@ -84,7 +85,8 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
    private:
     std::shared_ptr<region_frame> frame_;
     std::vector<at::Tensor> const& given_;
-    std::optional<cpu_generator_mark> start_;  ///< here, because most runs draw nothing, and memory for it takes its time
+    std::optional<cpu_generator_mark>
+        start_;  ///< here, because most runs draw nothing, and memory for it takes its time
     read_watch watch_;
     std::shared_ptr<origin_notes> notes_ = std::make_shared<origin_notes>();
     region_now now_;
@@ -94,7 +96,8 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
 
  private:
   struct forgotten final : torch::autograd::SavedVariableHooks {
-    forgotten(std::shared_ptr<region_frame> of, std::shared_ptr<origin_notes> notes) : frame{std::move(of)}, origins{std::move(notes)} {}
+    forgotten(std::shared_ptr<region_frame> of, std::shared_ptr<origin_notes> notes)
+        : frame{std::move(of)}, origins{std::move(notes)} {}
     ~forgotten() override { if (!origins) frame->release(number); }
     void call_pack_hook(at::Tensor const& t) override {
       watched_scope const unwatched{false};
@@ -116,7 +119,8 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     origin_notes origins = {};
     std::vector<std::string> operations = {};
   };
-  /// Hooks for the second run. Its graph has the tensors at hand, for functions that differentiate something themselves.
+  /// Hooks for the second run. Its graph has the tensors at hand, for functions that differentiate something
+  /// themselves.
   struct recorded final : torch::autograd::SavedVariableHooks {
     explicit recorded(recording& list) : into{&list} {}
     void call_pack_hook(at::Tensor const& t) override {
@@ -162,7 +166,9 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     std::lock_guard const lock{access_};
     auto const in_group = place_in_group();
     if (in_group && number < in_group->size() && !(*in_group)[number].value.defined())
-      throw invalid_call{how_.who, "a backward pass wants a saved tensor that another one of its group has taken", {{"tensor", number}, {"tensors", first_.size()}},
+      throw invalid_call{how_.who,
+                         "a backward pass wants a saved tensor that another one of its group has taken",
+                         {{"tensor", number}, {"tensors", first_.size()}},
                          "let the passes of a group run different nodes, or run this one without a group"};
     auto& again = in_group ? *in_group : again_;
     if (number >= again.size() || !again[number].value.defined()) {
@@ -194,14 +200,19 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     }
   }
   void check(std::size_t number, saved_tensor const& again) const {
-    check_saved(first_[number].look, again, how_.who, number, {"tensors", first_.size()}, scripts_ ? script_advice : recompute_advice);
+    check_saved(first_[number].look, again, how_.who, number, {"tensors", first_.size()},
+                scripts_ ? script_advice : recompute_advice);
   }
   /// A function that differentiates something itself asks for saved tensors while the first run has not saved all.
   void check_count(recording const& seen) const {
     auto const count = seen.tensors.size();
     if (count == seen.wanted || (count > seen.wanted && (seen.stops || !first_is_over_))) return;
-    throw recompute_mismatch{how_.who, "the second run saves another number of tensors for backward", {{"saved", count}, {"saved at first", seen.wanted}},
-                             scripts_ ? script_advice : "make the computation a function of its inputs alone, and change nothing in it between forward and backward"};
+    throw recompute_mismatch{how_.who,
+                             "the second run saves another number of tensors for backward",
+                             {{"saved", count}, {"saved at first", seen.wanted}},
+                             scripts_ ? script_advice
+                                      : "make the computation a function of its inputs alone, and change nothing in it "
+                                        "between forward and backward"};
   }
   /// Adds the operations to what `checks` says.
   template <class Checks>

@@ -64,10 +64,12 @@ class region_now {
   [[nodiscard]] std::vector<kept_result>& kept() const noexcept { return *kept_; }
   [[nodiscard]] origin_notes& origins() const noexcept { return *origins_; }
 
-  /// While it lives, what is saved is kept as outside the region, and no region runs. Hooks that the region itself has set keep what is theirs.
+  /// While it lives, what is saved is kept as outside the region, and no region runs. Hooks that the region itself has
+  /// set keep what is theirs.
   class outside {
    public:
-    explicit outside(region_now const& of) : hooks_{[maker = of.maker_outside()] { return maker == nullptr ? nullptr : (*maker)(); }} {}
+    explicit outside(region_now const& of)
+        : hooks_{[maker = of.maker_outside()] { return maker == nullptr ? nullptr : (*maker)(); }} {}
     outside(outside const&) = delete;
     outside& operator=(outside const&) = delete;
     ~outside() { innermost() = inside_; }

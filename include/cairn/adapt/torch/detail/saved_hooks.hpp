@@ -18,7 +18,8 @@ using saved_hooks_maker = std::function<std::unique_ptr<torch::autograd::SavedVa
 /// The makers in force in one thread, the innermost last.
 using saved_hooks_makers = std::vector<saved_hooks_maker const*>;
 
-/// The namespace is part of the name by which libraries of one program know each other's engine: another layout of the class takes another number.
+/// The namespace is part of the name by which libraries of one program know each other's engine: another layout of the
+/// class takes another number.
 inline namespace hook_engine_1 {
 
 /// LibTorch's engine, which besides asks this thread's innermost `saved_hooks_scope` for the hooks of what is saved.
@@ -29,8 +30,8 @@ class hook_engine final : public torch::autograd::Engine {
     static auto* const engine = new hook_engine;
     return *engine;
   }
-  /// The engine as this class, where it is one of this or of another library; else null. Names are compared, because each library with hidden
-  /// visibility has a class and a type_info of its own.
+  /// The engine as this class, where it is one of this or of another library; else null. Names are compared, because
+  /// each library with hidden visibility has a class and a type_info of its own.
   [[nodiscard]] static hook_engine* among_ours(torch::autograd::Engine& engine) {
     auto const& type = typeid(engine);
     return std::strcmp(type.name(), typeid(hook_engine).name()) == 0 ? static_cast<hook_engine*>(&engine) : nullptr;
@@ -51,8 +52,8 @@ class hook_engine final : public torch::autograd::Engine {
     static thread_local saved_hooks_makers list;
     return list;
   }
-  /// By it the other libraries reach the list of the library whose engine this is. A virtual function would not do: a compiler that knows no class
-  /// derived from this one calls the function of its own library.
+  /// By it the other libraries reach the list of the library whose engine this is. A virtual function would not do: a
+  /// compiler that knows no class derived from this one calls the function of its own library.
   saved_hooks_makers& (*in_force_)() = &in_force;
 };
 
@@ -72,7 +73,9 @@ inline void need_saved_hooks(char const* who) {
 /// What the calling thread saves for its backward passes while this lives gets hooks of this maker.
 class saved_hooks_scope {
  public:
-  explicit saved_hooks_scope(saved_hooks_maker maker) : maker_{std::move(maker)}, into_{&hook_engine::makers()} { into_->push_back(&maker_); }
+  explicit saved_hooks_scope(saved_hooks_maker maker) : maker_{std::move(maker)}, into_{&hook_engine::makers()} {
+    into_->push_back(&maker_);
+  }
   saved_hooks_scope(saved_hooks_scope const&) = delete;
   saved_hooks_scope& operator=(saved_hooks_scope const&) = delete;
   ~saved_hooks_scope() { into_->pop_back(); }

@@ -10,9 +10,13 @@ namespace cairn::detail {
 /// With the index of the current one where there is none.   \throws device_error  where LibTorch sees no such device
 [[nodiscard]] inline c10::Device seen_device(c10::Device device, char const* operation) {
   int count = 0;
-  if (c10::impl::hasDeviceGuardImpl(device.type())) count = int(c10::impl::VirtualGuardImpl(device.type()).deviceCount());
+  if (c10::impl::hasDeviceGuardImpl(device.type()))
+    count = int(c10::impl::VirtualGuardImpl(device.type()).deviceCount());
   if (count == 0 || device.index() >= count)
-    throw device_error{operation, "LibTorch sees no such device", {{"index", int(device.index())}, {"devices", count}}, "link LibTorch's library for it"};
+    throw device_error{operation,
+                       "LibTorch sees no such device",
+                       {{"index", int(device.index())}, {"devices", count}},
+                       "link LibTorch's library for it"};
   return device.has_index() ? device : c10::impl::VirtualGuardImpl(device.type()).getDevice();
 }
 

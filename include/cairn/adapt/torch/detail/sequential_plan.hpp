@@ -28,12 +28,14 @@ namespace cairn::detail {
 struct sequential_plan {
   std::vector<tensor_stage> stages;
   std::vector<action> actions;  ///< none: the plain call
-  std::vector<bool> joins = {};  ///< of each child, whether it runs as one with the child before; empty where each is a stage
+  std::vector<bool> joins =
+      {};  ///< of each child, whether it runs as one with the child before; empty where each is a stage
 };
 
-/// A stage that changes its input in place, or whose output is its input or a view of it, runs as one with the stage before it. So no state is kept that
-/// changes, and none that would keep the memory of the one before.
-[[nodiscard]] inline std::vector<tensor_stage> joined_stages(std::vector<tensor_stage> const& stages, std::vector<bool> const& joins) {
+/// A stage that changes its input in place, or whose output is its input or a view of it, runs as one with the stage
+/// before it. So no state is kept that changes, and none that would keep the memory of the one before.
+[[nodiscard]] inline std::vector<tensor_stage> joined_stages(std::vector<tensor_stage> const& stages,
+                                                             std::vector<bool> const& joins) {
   std::vector<tensor_stage> joined;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     if (i == 0 || joins.empty() || !joins[i]) {
@@ -62,7 +64,9 @@ struct measured_stages : stage_measures {
 
 /// Blocks for stages that were not measured.
 [[nodiscard]] inline sequential_plan plan_segments(std::vector<tensor_stage> stages, block_plan const& blocks) {
-  chain const unmeasured{.x = std::vector<std::int64_t>(stages.size() + 1), .s = std::vector<std::int64_t>(stages.size()), .u = std::vector<std::int64_t>(stages.size())};
+  chain const unmeasured{.x = std::vector<std::int64_t>(stages.size() + 1),
+                         .s = std::vector<std::int64_t>(stages.size()),
+                         .u = std::vector<std::int64_t>(stages.size())};
   return {std::move(stages), actions_of(blocks, unmeasured)};
 }
 
@@ -78,11 +82,13 @@ struct measured_stages : stage_measures {
     if (a.kind == action_kind::advance) peak = (std::max)(peak, player.live() + measured.bare[std::size_t(a.from)]);
   }
   auto const begins = begins_of(actions, step_index(measured.stages.size()));
-  std::int64_t const generators = std::count(begins.begin(), begins.end(), true) + 1;  // and those outside, while stages run again
+  std::int64_t const generators =
+      std::count(begins.begin(), begins.end(), true) + 1;  // and those outside, while stages run again
   return (std::max)(peak, player.peak()) + generators * measured.generator;
 }
-/// Finds plans within a limit for measured stages. Planners know one number of working bytes a stage, but a recorded run and one that keeps nothing
-/// differ. So a first planner takes too few for the latter, and what its plan holds is found by playing it; a second planner takes too many.
+/// Finds plans within a limit for measured stages. Planners know one number of working bytes a stage, but a recorded
+/// run and one that keeps nothing differ. So a first planner takes too few for the latter, and what its plan holds is
+/// found by playing it; a second planner takes too many.
 class limit_planner {
  public:
   explicit limit_planner(measured_stages const& measured) : measured_{measured}, works_{measured.work, measured.work} {
@@ -104,7 +110,8 @@ class limit_planner {
         chain_planner planner{std::move(work), {.by = chain_method::persistent}};
         auto const fewest = planner.least_bytes();
         if (fewest >= least_) continue;
-        for (auto const budget : {fewest, fewest + fewest / 32, fewest + fewest / 16}) {  // a few more bytes may save states of generators
+        for (auto const budget :
+             {fewest, fewest + fewest / 32, fewest + fewest / 16}) {  // a few more bytes may save states of generators
           auto actions = planner.plan(budget).actions;
           auto const held = usable(actions) ? bytes_held(measured_, actions) : endless;
           if (held >= least_) continue;
@@ -147,20 +154,25 @@ class limit_planner {
 
 /// The plain call where it fits a limit, or else a fast plan within that.
 /// \throws infeasible_budget   that says the least
-[[nodiscard]] inline sequential_plan plan_within_limit(std::vector<tensor_stage> given, at::Tensor const& x, std::int64_t limit, Rng rng, char const* who) {
+[[nodiscard]] inline sequential_plan plan_within_limit(std::vector<tensor_stage> given, at::Tensor const& x,
+                                                       std::int64_t limit, Rng rng, char const* who) {
   measured_stages measured{std::move(given), x, rng};
   std::int64_t const plain = (std::max)(measured.plain_peak, measured.measuring_peak);
   if (limit >= plain) return {std::move(measured.stages), {}, std::move(measured.joined)};
   limit_planner planner{measured};
   std::int64_t const least = (std::min)(plain, (std::max)(planner.least(), measured.measuring_peak));
   if (limit < least)
-    throw infeasible_budget{who, "the stages do not fit the memory limit", {{"limit", limit}, {"least", least}, {"stages", measured.stages.size()}},
-                            "give the least, or more; parameters, the input, the output and the gradients of these are not counted"};
+    throw infeasible_budget{
+        who,
+        "the stages do not fit the memory limit",
+        {{"limit", limit}, {"least", least}, {"stages", measured.stages.size()}},
+        "give the least, or more; parameters, the input, the output and the gradients of these are not counted"};
   auto actions = planner.within(limit);
   return {std::move(measured.stages), std::move(actions), std::move(measured.joined)};
 }
 
-/// What a plan of a module's children was made for, as numbers to be compared: modules, modes, parameters, input, and automatic casts.
+/// What a plan of a module's children was made for, as numbers to be compared: modules, modes, parameters, input, and
+/// automatic casts.
 [[nodiscard]] inline std::vector<std::int64_t> sequential_key(torch::nn::Module const& module, at::Tensor const& x) {
   std::vector<std::int64_t> key;
   auto const add = [&](auto const& value) { key.push_back(std::int64_t(value)); };

@@ -32,7 +32,8 @@ struct measured_stage {
   std::int64_t restoring = 0;     ///< of its buffers, which a second run keeps
   std::int64_t adjoint = 0;       ///< of its input's gradient
   std::int64_t reversing = 0;     ///< beside the tape and the output's gradient, while its adjoint runs
-  std::vector<std::pair<std::size_t, std::int64_t>> repeated;  ///< of gradients of leaves that a stage before it, the last such, reads as well
+  std::vector<std::pair<std::size_t, std::int64_t>>
+      repeated;                   ///< of gradients of leaves that a stage before it, the last such, reads as well
   std::int64_t seed = 0;          ///< of the gradient of its output that measuring made
   std::int64_t copying = 0;       ///< that measuring took while there was a copy of the input
   std::int64_t time = 0;
@@ -44,12 +45,13 @@ struct measured_stage {
   bool passes_adjoint = false;  ///< its input's gradient lies in the memory of its output's
 };
 
-/// Runs stage after stage, each forward twice and backward once. Buffers and x are as before afterwards, gradients of leaves are not touched, and at no
-/// time is more held than a plan needs for the stage, or `copying`.
+/// Runs stage after stage, each forward twice and backward once. Buffers and x are as before afterwards, gradients of
+/// leaves are not touched, and at no time is more held than a plan needs for the stage, or `copying`.
 class stage_probe {
  public:
   /// \param stages  that there are
-  stage_probe(at::Tensor const& x, std::size_t stages) : x_{x}, left_{stages}, state_{x.detach()}, requires_grad_{x.requires_grad()} {}
+  stage_probe(at::Tensor const& x, std::size_t stages)
+      : x_{x}, left_{stages}, state_{x.detach()}, requires_grad_{x.requires_grad()} {}
 
   /// \pre called for each stage in order, with grad mode on
   [[nodiscard]] measured_stage next(tensor_stage const& stage) {
@@ -60,7 +62,9 @@ class stage_probe {
     auto const copied = run_bare(stage, found);
     run_recorded(stage, found);
     ++number_;
-    if (copied > 0) found.copying = (std::max)(found.copying, copied + found.tape + (std::max)(found.running, found.seed + found.reversing));
+    if (copied > 0)
+      found.copying =
+          (std::max)(found.copying, copied + found.tape + (std::max)(found.running, found.seed + found.reversing));
     return found;
   }
 
@@ -72,10 +76,13 @@ class stage_probe {
   };
 
   [[nodiscard]] static std::int64_t since(clock::time_point start, at::Tensor const& result) {
-    if (!result.is_cpu()) (void)result.detach().as_strided({std::min<std::int64_t>(1, result.numel())}, {1}).cpu();  // waits for the device
-    return std::max<std::int64_t>(1, std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start).count());
+    if (!result.is_cpu())
+      (void)result.detach().as_strided({std::min<std::int64_t>(1, result.numel())}, {1}).cpu();  // waits for the device
+    return std::max<std::int64_t>(1,
+                                  std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start).count());
   }
-  /// The leaves other than `leaf` that a result depends on, each once; those with hooks left out, since a measurement must not call these.
+  /// The leaves other than `leaf` that a result depends on, each once; those with hooks left out, since a measurement
+  /// must not call these.
   [[nodiscard]] static std::vector<at::Tensor> leaves_behind(at::Tensor const& result, at::Tensor const& leaf) {
     std::vector<at::Tensor> leaves;
     std::unordered_set<torch::autograd::Node*> seen;
@@ -95,14 +102,16 @@ class stage_probe {
 
   /// \param leaf  where its gradient goes, if it requires one
   [[nodiscard]] at::Tensor input_from(at::Tensor const& values, at::Tensor const& leaf) const {
-    return result_tensor(values, requires_grad_, requires_grad_ ? torch::autograd::impl::gradient_edge(leaf) : torch::autograd::Edge{});
+    return result_tensor(values, requires_grad_,
+                         requires_grad_ ? torch::autograd::impl::gradient_edge(leaf) : torch::autograd::Edge{});
   }
   /// A run that keeps its output alone.
   /// \returns bytes of the copy of x that is the state from now on, if any
   [[nodiscard]] std::int64_t run_bare(tensor_stage const& stage, measured_stage& found) {
     byte_meter const meter{x_.device()};
     saved_hooks_scope const hooks{[] { return std::make_unique<forgets>(); }};
-    auto in = state_.is_alias_of(x_) ? state_.clone() : state_;  // x is the caller's, and must not be changed by each run
+    auto in =
+        state_.is_alias_of(x_) ? state_.clone() : state_;  // x is the caller's, and must not be changed by each run
     auto copied = meter.allocated();
     auto const version = in._version();
     auto const start = clock::now();
@@ -141,7 +150,8 @@ class stage_probe {
     found.saves_output = state_.storage().use_count() > 1;
     reverse(std::move(edge), std::move(leaves), leaf, meter, found);
   }
-  void reverse(torch::autograd::Edge edge, std::vector<at::Tensor> inputs, at::Tensor const& leaf, byte_meter& meter, measured_stage& found) {
+  void reverse(torch::autograd::Edge edge, std::vector<at::Tensor> inputs, at::Tensor const& leaf, byte_meter& meter,
+               measured_stage& found) {
     for (auto const& one : inputs)
       if (auto const [before, is_new] = read_by_.try_emplace(one.unsafeGetTensorImpl(), number_); !is_new)
         found.repeated.emplace_back(std::exchange(before->second, number_), std::int64_t(one.nbytes()));

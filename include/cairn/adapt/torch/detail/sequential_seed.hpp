@@ -9,8 +9,8 @@
 
 namespace cairn::detail {
 
-/// Sends a gradient into the graph behind a tensor and lets go of it, as a stage does with an adjoint: it ends when the graph has read it. What is given to
-/// LibTorch's own `grad` stands until that returns.
+/// Sends a gradient into the graph behind a tensor and lets go of it, as a stage does with an adjoint: it ends when the
+/// graph has read it. What is given to LibTorch's own `grad` stands until that returns.
 class seed_node final : public torch::autograd::Node {
  public:
   /// A tensor without elements whose gradient sends `seed` along an edge, for one backward pass.

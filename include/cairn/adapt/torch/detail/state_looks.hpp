@@ -26,7 +26,9 @@ struct part_look {
     if (!t.defined()) return {};
     return {t.sizes().vec(), t.scalar_type(), t.device(), with_bits ? hash_of_bits(t) : 0};
   }
-  [[nodiscard]] bool is_like(part_look const& other) const { return type == other.type && device == other.device && sizes == other.sizes; }
+  [[nodiscard]] bool is_like(part_look const& other) const {
+    return type == other.type && device == other.device && sizes == other.sizes;
+  }
   [[nodiscard]] std::string text() const {
     std::ostringstream text;
     text << at::toString(type) << at::IntArrayRef{sizes} << " on " << device;
@@ -34,13 +36,16 @@ struct part_look {
   }
 };
 
-/// The looks of all states. Consecutive states that look alike are kept once: a few bytes for a loop, or where bits count some for each state that is
-/// compared: each one, or those between blocks.
+/// The looks of all states. Consecutive states that look alike are kept once: a few bytes for a loop, or where bits
+/// count some for each state that is compared: each one, or those between blocks.
 class state_looks {
  public:
-  state_looks(Check check, replay_check verify) : verify_{check == Check::Bits ? replay_check::every_step : verify}, compares_{check != Check::Off || verify != replay_check::off} {}
+  state_looks(Check check, replay_check verify)
+      : verify_{check == Check::Bits ? replay_check::every_step : verify},
+        compares_{check != Check::Off || verify != replay_check::off} {}
 
-  /// For `replay_check::checkpoints`: the steps that are reversed together, and where the loop ends, -1 where that is not known yet.
+  /// For `replay_check::checkpoints`: the steps that are reversed together, and where the loop ends, -1 where that is
+  /// not known yet.
   void set_blocks(step_index size, step_index end) noexcept { block_ = size, last_ = end; }
 
   /// \pre states come in order
@@ -59,17 +64,26 @@ class state_looks {
     for (std::size_t k = 0; k < parts.size() && k < first.size(); ++k) {
       auto const now = part_look::of(parts[k], wants_bits(i));
       if (!first[k].is_like(now))
-        throw recompute_mismatch{who, ("a step gives " + now.text() + " when it is run again, and gave " + first[k].text()).c_str(),
-                                 {{"step", i - 1}, {"part", k}}, advice};
+        throw recompute_mismatch{
+            who,
+            ("a step gives " + now.text() + " when it is run again, and gave " + first[k].text()).c_str(),
+            {{"step", i - 1}, {"part", k}},
+            advice};
       if (first[k].bits == now.bits) continue;
-      if (verify_ == replay_check::every_step) throw recompute_mismatch{who, "a step gives other bits when it is run again", {{"step", i - 1}, {"part", k}}, advice};
-      throw recompute_mismatch{who, "steps give other bits when they are run again", {{"first step", (i - 1) / block_ * block_}, {"last step", i - 1}, {"part", k}}, advice};
+      if (verify_ == replay_check::every_step)
+        throw recompute_mismatch{
+            who, "a step gives other bits when it is run again", {{"step", i - 1}, {"part", k}}, advice};
+      throw recompute_mismatch{who,
+                               "steps give other bits when they are run again",
+                               {{"first step", (i - 1) / block_ * block_}, {"last step", i - 1}, {"part", k}},
+                               advice};
     }
   }
 
  private:
   [[nodiscard]] bool wants_bits(step_index i) const noexcept {
-    return verify_ == replay_check::every_step || (verify_ == replay_check::checkpoints && (i % block_ == 0 || i == last_));
+    return verify_ == replay_check::every_step ||
+           (verify_ == replay_check::checkpoints && (i % block_ == 0 || i == last_));
   }
   void note(step_index i, at::TensorList parts, bool with_bits) {
     if (!compares_) return;

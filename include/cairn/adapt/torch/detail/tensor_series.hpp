@@ -19,16 +19,20 @@ enum class series_form : bool { stacked, listed };
 class tensor_series {
  public:
   /// Undefined ones.
-  tensor_series(series_form form, step_index steps) : form_{form}, steps_{steps}, tensors_(form == series_form::stacked ? 1 : std::size_t(steps)) {}
+  tensor_series(series_form form, step_index steps)
+      : form_{form}, steps_{steps}, tensors_(form == series_form::stacked ? 1 : std::size_t(steps)) {}
   /// \pre one tensor [steps, ...] or none where it is stacked, else one for each step
-  tensor_series(series_form form, step_index steps, tensor_list tensors) : form_{form}, steps_{steps}, tensors_{std::move(tensors)} {}
+  tensor_series(series_form form, step_index steps, tensor_list tensors)
+      : form_{form}, steps_{steps}, tensors_{std::move(tensors)} {}
 
   [[nodiscard]] series_form form() const noexcept { return form_; }
   [[nodiscard]] step_index steps() const noexcept { return steps_; }
   /// All that it consists of.
   [[nodiscard]] tensor_list const& tensors() const noexcept { return tensors_; }
   /// The number in `tensors()` of the one that holds that of step i.
-  [[nodiscard]] std::size_t number(step_index i) const noexcept { return form_ == series_form::stacked ? 0 : std::size_t(i); }
+  [[nodiscard]] std::size_t number(step_index i) const noexcept {
+    return form_ == series_form::stacked ? 0 : std::size_t(i);
+  }
   [[nodiscard]] at::Tensor at(step_index i) const {
     auto const& t = tensors_[number(i)];
     return form_ == series_form::stacked && t.defined() ? t.select(0, i) : t;
@@ -68,8 +72,11 @@ using series_list = std::vector<tensor_series>;
 inline void keep_outputs(char const* who, series_list& outputs, at::TensorList given, step_index i) {
   for (std::size_t q = 0; q < outputs.size(); ++q) {
     if (!outputs[q].takes(i, given[q]))
-      throw invalid_call{who, "an output of the step is not like that of the first step", {{"step", i}, {"output", q}},
-                         "return outputs of one size, type and device, or give the inputs in a vector: the outputs then come in one"};
+      throw invalid_call{
+          who,
+          "an output of the step is not like that of the first step",
+          {{"step", i}, {"output", q}},
+          "return outputs of one size, type and device, or give the inputs in a vector: the outputs then come in one"};
     outputs[q].put(i, given[q]);
   }
 }
@@ -84,7 +91,8 @@ inline void keep_outputs(char const* who, series_list& outputs, at::TensorList g
   series_list filled;
   for (auto const& series : forms) {
     auto const begin = list.begin() + std::ptrdiff_t(place);
-    filled.emplace_back(series.form(), series.steps(), tensor_list{begin, begin + std::ptrdiff_t(series.tensors().size())});
+    filled.emplace_back(series.form(), series.steps(),
+                        tensor_list{begin, begin + std::ptrdiff_t(series.tensors().size())});
     place += series.tensors().size();
   }
   return filled;

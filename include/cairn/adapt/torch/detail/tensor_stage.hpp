@@ -31,7 +31,8 @@ template <class Modules>
 
 /// These values as the result of something: unlike a leaf, it may be changed in place.
 /// \param behind  where its gradient goes, if anywhere
-[[nodiscard]] inline at::Tensor result_tensor(at::Tensor const& values, bool requires_grad, torch::autograd::Edge behind = {}) {
+[[nodiscard]] inline at::Tensor result_tensor(at::Tensor const& values, bool requires_grad,
+                                              torch::autograd::Edge behind = {}) {
   auto t = values.detach();
   if (!requires_grad) return t;
   auto const node = std::make_shared<torch::autograd::Identity>();

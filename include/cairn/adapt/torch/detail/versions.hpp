@@ -1,5 +1,6 @@
 #pragma once
-/// \file versions.hpp  The names that LibTorch 1.13 and 2.x spell differently, by one spelling, and what they do differently.
+/// \file versions.hpp  The names that LibTorch 1.13 and 2.x spell differently, by one spelling, and what they do
+/// differently.
 #include <ATen/autocast_mode.h>
 #include <torch/version.h>
 
@@ -9,8 +10,12 @@ namespace cairn::detail {
 
 [[nodiscard]] inline bool autocast_is_on(at::DeviceType device) { return at::autocast::is_autocast_enabled(device); }
 inline void switch_autocast(at::DeviceType device, bool on) { at::autocast::set_autocast_enabled(device, on); }
-[[nodiscard]] inline at::ScalarType autocast_type(at::DeviceType device) { return at::autocast::get_autocast_dtype(device); }
-inline void set_autocast_type(at::DeviceType device, at::ScalarType type) { at::autocast::set_autocast_dtype(device, type); }
+[[nodiscard]] inline at::ScalarType autocast_type(at::DeviceType device) {
+  return at::autocast::get_autocast_dtype(device);
+}
+inline void set_autocast_type(at::DeviceType device, at::ScalarType type) {
+  at::autocast::set_autocast_dtype(device, type);
+}
 
 #else
 
@@ -29,7 +34,9 @@ inline void set_autocast_type(at::DeviceType device, at::ScalarType type) {
 
 #endif
 
-/// Whether a third gradient of the same cast is added in place. 2.11 does, 1.13 makes a new sum; between them nobody has looked.
-inline constexpr bool sums_casts_in_place = TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 11);
+/// Whether a third gradient of the same cast is added in place. 2.11 does, 1.13 makes a new sum; between them nobody
+/// has looked.
+inline constexpr bool sums_casts_in_place = TORCH_VERSION_MAJOR > 2 ||
+                                            (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 11);
 
 }  // namespace cairn::detail

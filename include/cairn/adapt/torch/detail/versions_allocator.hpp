@@ -1,5 +1,6 @@
 #pragma once
-/// \file versions_allocator.hpp  An allocator for all LibTorch versions: 1.13 declares `allocate` const, 2.x does not, and wants `copy_data`, too.
+/// \file versions_allocator.hpp  An allocator for all LibTorch versions: 1.13 declares `allocate` const, 2.x does not,
+/// and wants `copy_data`, too.
 #include <cstddef>
 #include <type_traits>
 #include <c10/core/Allocator.h>
@@ -21,11 +22,14 @@ struct allocates : Root {
 };
 template <class Base>
 struct copies_data : Base {
-  void copy_data(void* into, void const* from, std::size_t bytes) const override { this->default_copy_data(into, from, bytes); }
+  void copy_data(void* into, void const* from, std::size_t bytes) const override {
+    this->default_copy_data(into, from, bytes);
+  }
 };
 
 template <class Root>
-inline constexpr bool wants_const = std::is_same_v<decltype(&Root::allocate), c10::DataPtr (c10::Allocator::*)(std::size_t) const>;
+inline constexpr bool wants_const =
+    std::is_same_v<decltype(&Root::allocate), c10::DataPtr (c10::Allocator::*)(std::size_t) const>;
 template <class Root>
 inline constexpr bool wants_copy_data = requires { &Root::copy_data; };
 

@@ -11,9 +11,10 @@
 
 namespace cairn::detail {
 
-/// The best blocks of one level, exact in bytes. What is run again is all in front of the last block, so the earliest last block that fits is the best.
-/// A block [a, b) needs bytes of its own besides the kept first states of all blocks up to it, whose least sum K(b) = x_b + min K(a) is found
-/// over the a from which [a, b) fits. The same model as `replay`; the tests compare with all cuts there are.
+/// The best blocks of one level, exact in bytes. What is run again is all in front of the last block, so the earliest
+/// last block that fits is the best. A block [a, b) needs bytes of its own besides the kept first states of all blocks
+/// up to it, whose least sum K(b) = x_b + min K(a) is found over the a from which [a, b) fits. The same model as
+/// `replay`; the tests compare with all cuts there are.
 class block_cuts {
  public:
   /// \param c  must outlive this
@@ -21,7 +22,8 @@ class block_cuts {
     std::int64_t need = c.b[std::size_t(c.stages)], first_run = 0;
     last_need_[std::size_t(c.stages)] = need;
     for (std::size_t i = std::size_t(c.stages); i-- > 0;) {
-      // What the record of the rest and all adjoints need beside state i, and what the record of stage i needs while state i must stand.
+      // What the record of the rest and all adjoints need beside state i, and what the record of stage i needs while
+      // state i must stand.
       need = (std::max)({c.s[i] + c.f[i], c.s[i] + c.g[i + 1] + c.b[i], c.s[i] + need});
       first_run = c.s[i] + c.f[i];
       last_need_[i] = (std::max)(need - given_up(i), first_run);
@@ -59,10 +61,13 @@ class block_cuts {
 
  private:
   /// What a self-contained first tape frees: the state that it was made from.
-  [[nodiscard]] std::int64_t given_up(std::size_t first) const noexcept { return c_.self_contained_tape && first > 0 ? c_.x[first] : 0; }
+  [[nodiscard]] std::int64_t given_up(std::size_t first) const noexcept {
+    return c_.self_contained_tape && first > 0 ? c_.x[first] : 0;
+  }
 
   /// All blocks [a, b) that fit, b < stages.
-  void extend(std::size_t a, std::int64_t budget, std::vector<std::int64_t>& kept, std::vector<std::size_t>& from) const {
+  void extend(std::size_t a, std::int64_t budget, std::vector<std::int64_t>& kept,
+              std::vector<std::size_t>& from) const {
     std::int64_t const room = budget - kept[a], given_up_later = given_up(a);
     std::int64_t tapes = 0, forward = 0, record = 0, backward = 0;
     for (std::size_t i = a; i + 1 < kept.size(); ++i) {

@@ -12,7 +12,8 @@ namespace cairn::detail {
 /// More than any sum of a chain, and four of it still fit.
 inline constexpr std::int64_t endless = (std::numeric_limits<std::int64_t>::max)() / 4;
 
-/// A chain with its usual values filled in; stage L is the loss, with u = s = f = 0. State L+1 and its adjoint have no bytes.
+/// A chain with its usual values filled in; stage L is the loss, with u = s = f = 0. State L+1 and its adjoint have no
+/// bytes.
 struct chain_model {
   std::int64_t stages;  ///< L
   std::vector<std::int64_t> x, g, s, f, b, u, v;  ///< x and g of 0..L+1, the others of 0..L
@@ -20,7 +21,8 @@ struct chain_model {
   bool self_contained_tape;
 
   /// \throws invalid_plan, overflow_error   as `check_chain`
-  chain_model(chain const& from, char const* who) : stages{(check_chain(from, who), from.stages())}, self_contained_tape{from.self_contained_tape} {
+  chain_model(chain const& from, char const* who)
+      : stages{(check_chain(from, who), from.stages())}, self_contained_tape{from.self_contained_tape} {
     auto const filled = [](std::vector<std::int64_t> const& given, std::size_t size) {
       std::vector<std::int64_t> list = given;
       list.resize(size, 0);
@@ -38,7 +40,9 @@ struct chain_model {
     for (std::size_t i = 0; i < count; ++i) sum_u[i + 1] = sum_u[i] + u[i];
   }
   /// Time of stages [from, to), each run once.
-  [[nodiscard]] std::int64_t run(std::int64_t from, std::int64_t to) const noexcept { return sum_u[std::size_t(to)] - sum_u[std::size_t(from)]; }
+  [[nodiscard]] std::int64_t run(std::int64_t from, std::int64_t to) const noexcept {
+    return sum_u[std::size_t(to)] - sum_u[std::size_t(from)];
+  }
   /// Time of a sweep that stores everything: each stage and each adjoint once.
   [[nodiscard]] std::int64_t store_all_time() const noexcept {
     std::int64_t sum = sum_u.back();

@@ -32,15 +32,31 @@ namespace cairn::detail {
 /// What several budgets of one chain share, and how each method is asked.
 class chain_search {
  public:
-  chain_search(chain work, chain_options options) : work_{std::move(work)}, options_{std::move(options)}, model_{std::make_unique<chain_model>(work_, who)},
+  chain_search(chain work, chain_options options)
+      : work_{std::move(work)},
+        options_{std::move(options)},
+        model_{std::make_unique<chain_model>(work_, who)},
         meter_{std::make_unique<work_meter>(who, named_value{"stages", model_->stages}, options_.limit, advice)} {
-    if (!(options_.gap >= 0)) throw invalid_plan{who, "the wanted gap is negative", {}, "give 0 for the optimum, or a small number such as 0.01"};
-    if (!(options_.effort > 0)) throw invalid_plan{who, "the effort is not above 0", {}, "leave it out, or give a number such as 1e10"};
-    if (options_.slots < 0) throw invalid_plan{who, "the number of slots is negative", {{"slots", options_.slots}}, "give 1 or more, or 0 to leave the choice to the planner"};
+    if (!(options_.gap >= 0))
+      throw invalid_plan{
+          who, "the wanted gap is negative", {}, "give 0 for the optimum, or a small number such as 0.01"};
+    if (!(options_.effort > 0))
+      throw invalid_plan{who, "the effort is not above 0", {}, "leave it out, or give a number such as 1e10"};
+    if (options_.slots < 0)
+      throw invalid_plan{who,
+                         "the number of slots is negative",
+                         {{"slots", options_.slots}},
+                         "give 1 or more, or 0 to leave the choice to the planner"};
     if (!options_.tiers.empty() && options_.by != chain_method::tiers)
-      throw invalid_plan{who, "tiers are given for a method that does not use them", {{"tiers", options_.tiers.size()}}, "plan by chain_method::tiers, or leave them out"};
+      throw invalid_plan{who,
+                         "tiers are given for a method that does not use them",
+                         {{"tiers", options_.tiers.size()}},
+                         "plan by chain_method::tiers, or leave them out"};
     if (options_.by == chain_method::revolve && !is_uniform(*model_))
-      throw invalid_plan{who, "the stages of this chain differ, so that no closed form fits", {{"stages", model_->stages}}, "plan by chain_method::automatic"};
+      throw invalid_plan{who,
+                         "the stages of this chain differ, so that no closed form fits",
+                         {{"stages", model_->stages}},
+                         "plan by chain_method::automatic"};
   }
 
   [[nodiscard]] chain const& work() const noexcept { return work_; }
@@ -60,11 +76,13 @@ class chain_search {
     auto found = attempt(budget, effort, true);
     if (found) return found;
     // Slots of one budget may fit the sizes worse than those of a smaller one.
-    if (auto const least = least_bytes(); least && budget > *least && (found = attempt(*least, effort, true))) found->budget = budget;
+    if (auto const least = least_bytes(); least && budget > *least && (found = attempt(*least, effort, true)))
+      found->budget = budget;
     return found;
   }
 
-  /// The least budget for which `plan` finds one; nothing where it finds none at any. Where the limit is passed, one that is known to do.
+  /// The least budget for which `plan` finds one; nothing where it finds none at any. Where the limit is passed, one
+  /// that is known to do.
   /// \throws too_much_work   where none was found before the limit was passed
   [[nodiscard]] std::optional<std::int64_t> least_bytes() {
     if (knows_least_) return least_;
@@ -78,11 +96,14 @@ class chain_search {
   }
   /// Whether the last answer of `least_bytes` is the least.
   [[nodiscard]] bool knows_least() const noexcept { return knows_least_; }
-  /// No larger budget gives the method a plan that this one does not. With k slots nothing changes from the budget on at which each item takes one, so that k times all bytes
-  /// are enough; where a method takes more slots for more bytes, rounding is a few percent.
+  /// No larger budget gives the method a plan that this one does not. With k slots nothing changes from the budget on
+  /// at which each item takes one, so that k times all bytes are enough; where a method takes more slots for more
+  /// bytes, rounding is a few percent.
   [[nodiscard]] std::int64_t most_bytes(std::int64_t first) const noexcept {
-    bool const few_slots = options_.by == chain_method::own_tapes || options_.by == chain_method::tiers;  // 501 at most, however many bytes there are
-    return std::int64_t((std::min)(wide(first) * wide(std::max<std::int64_t>(options_.slots, few_slots ? 512 : 4)), wide(endless)));
+    bool const few_slots = options_.by == chain_method::own_tapes ||
+                           options_.by == chain_method::tiers;  // 501 at most, however many bytes there are
+    return std::int64_t(
+        (std::min)(wide(first) * wide(std::max<std::int64_t>(options_.slots, few_slots ? 512 : 4)), wide(endless)));
   }
 
  private:
@@ -98,7 +119,8 @@ class chain_search {
     try {
       search(budget, effort, with_proof);
     } catch (too_much_work const&) {
-      if (!best_ && (options_.by == chain_method::automatic || options_.by == chain_method::persistent)) take_the_nearest(budget);
+      if (!best_ && (options_.by == chain_method::automatic || options_.by == chain_method::persistent))
+        take_the_nearest(budget);
       if (!best_) throw;
     }
     if (best_ && with_proof) certify(budget);
@@ -121,7 +143,8 @@ class chain_search {
         break;
       }
       case chain_method::tiers: {
-        tier_chain_table const table{*model_, at_least_0(budget), options_.tiers, {.slots = options_.slots}, 0, meter_.get()};
+        tier_chain_table const table{*model_, at_least_0(budget), options_.tiers, {.slots = options_.slots},
+                                     0,       meter_.get()};
         if (budget >= 0 && table.feasible()) consider(table.actions(), chain_method::tiers, budget);
         break;
       }
@@ -132,7 +155,9 @@ class chain_search {
   }
   /// Some persistent plan, once the limit is passed: little work, which nobody counts.
   void take_the_nearest(std::int64_t budget) {
-    if (auto plan = chen_greedy(*model_, budget, std::size_t(std::clamp<std::int64_t>(few_plays / (model_->stages + 1), 2, 64)))) consider(std::move(*plan), chain_method::greedy, budget);
+    if (auto plan = chen_greedy(*model_, budget,
+                                std::size_t(std::clamp<std::int64_t>(few_plays / (model_->stages + 1), 2, 64))))
+      consider(std::move(*plan), chain_method::greedy, budget);
     if (model_->stages > most_stages_at_once) return;
     single_level const found{*model_, budget, 16};
     if (found.feasible()) consider(found.actions(), chain_method::single_level, budget);
@@ -140,10 +165,12 @@ class chain_search {
   /// Lowers `high` to the least budget that does; leaves it below 0 where none does. Answers whether it came to an end.
   bool find_least(std::int64_t& high) {
     std::int64_t const all = model_->store_all_peak();
-    bool const stores_all = options_.by == chain_method::store_all || options_.by == chain_method::persistent || options_.by == chain_method::automatic;
+    bool const stores_all = options_.by == chain_method::store_all || options_.by == chain_method::persistent ||
+                            options_.by == chain_method::automatic;
     if (stores_all) high = all;
     if (options_.by == chain_method::store_all) return true;
-    if (options_.by == chain_method::persistent || (options_.by == chain_method::automatic && model_->stages <= persistent_optimum::most_stages)) {
+    if (options_.by == chain_method::persistent ||
+        (options_.by == chain_method::automatic && model_->stages <= persistent_optimum::most_stages)) {
       high = optimum().least_budget();
       if (options_.by == chain_method::automatic && is_small()) high = (std::min)(high, free_optimum().least_budget());
       return true;
@@ -163,7 +190,9 @@ class chain_search {
     return !has_stopped();
   }
 
-  [[nodiscard]] static std::int64_t at_least_0(std::int64_t budget) noexcept { return std::max<std::int64_t>(0, budget); }
+  [[nodiscard]] static std::int64_t at_least_0(std::int64_t budget) noexcept {
+    return std::max<std::int64_t>(0, budget);
+  }
   [[nodiscard]] persistent_optimum& optimum() {
     if (!optimum_) optimum_ = std::make_unique<persistent_optimum>(*model_, meter_.get());
     return *optimum_;
@@ -175,7 +204,9 @@ class chain_search {
   /// Takes a plan that keeps within the budget, if it is faster than what there is, or as fast with a lower peak.
   void consider(std::vector<action> actions, chain_method by, std::int64_t budget) {
     chain_cost const cost = replay(*model_, actions, options_.tiers, who);
-    if (cost.peak > budget || (best_ && (best_->cost.makespan < cost.makespan || (best_->cost.makespan == cost.makespan && best_->cost.peak <= cost.peak)))) return;
+    if (cost.peak > budget || (best_ && (best_->cost.makespan < cost.makespan ||
+                                         (best_->cost.makespan == cost.makespan && best_->cost.peak <= cost.peak))))
+      return;
     best_ = chain_plan{std::move(actions), cost, budget, by, {}};
   }
   void try_store_all(std::int64_t budget) {
@@ -187,7 +218,11 @@ class chain_search {
     auto const found = uniform_plan(*model_, budget);
     if (!found) return true;
     if (found->runs_again() > most_runs_listed)
-      throw too_much_work{who, "the plan of this chain has too many actions to be listed", {{"stages", model_->stages}, {"stages run again", found->runs_again()}, {"most", most_runs_listed}}, "give more bytes"};
+      throw too_much_work{
+          who,
+          "the plan of this chain has too many actions to be listed",
+          {{"stages", model_->stages}, {"stages run again", found->runs_again()}, {"most", most_runs_listed}},
+          "give more bytes"};
     consider(found->actions(), chain_method::revolve, budget);
     if (found->is_exact()) prove_persistent(found->extra_forward());
     return found->is_exact();
@@ -239,14 +274,18 @@ class chain_search {
     if (!table.feasible()) return;
     consider(table.actions(), chain_method::non_persistent, budget);
     if (!with_bound || !best_ || best_->by != chain_method::non_persistent) return;
-    non_persistent_table const bound{*model_, budget, {.slots = slots}, rounding::down, usual_table_bytes, meter_.get()};
+    non_persistent_table const bound{*model_,           budget,      {.slots = slots}, rounding::down,
+                                     usual_table_bytes, meter_.get()};
     prove_non_persistent(bound.extra_forward());
   }
   void try_greedy(std::int64_t budget) {
-    if (auto plan = chen_greedy(*model_, budget, 64, meter_.get())) consider(std::move(*plan), chain_method::greedy, budget);
+    if (auto plan = chen_greedy(*model_, budget, 64, meter_.get()))
+      consider(std::move(*plan), chain_method::greedy, budget);
   }
   /// Choices at a state for which the best single level takes so many sums.
-  [[nodiscard]] std::size_t choices_for(double effort) const noexcept { return std::size_t(std::clamp(effort / double(model_->stages) / double(model_->stages), 16.0, 1024.0)); }
+  [[nodiscard]] std::size_t choices_for(double effort) const noexcept {
+    return std::size_t(std::clamp(effort / double(model_->stages) / double(model_->stages), 16.0, 1024.0));
+  }
   void try_single_level(std::int64_t budget, std::size_t choices = 4096) {
     single_level const found{*model_, budget, choices, meter_.get()};
     if (found.feasible()) consider(found.actions(), chain_method::single_level, budget);
@@ -267,7 +306,9 @@ class chain_search {
     if (options_.by == chain_method::tiers) return 0;
     if (any_bound_ >= 0) return any_bound_;
     try {
-      if (!has_stopped()) return any_bound_ = extra_forward_bound(*model_, budget, usual_visits, window_bound::usual_windows, meter_.get());
+      if (!has_stopped())
+        return any_bound_ =
+                   extra_forward_bound(*model_, budget, usual_visits, window_bound::usual_windows, meter_.get());
     } catch (too_much_work const&) {}
     return any_bound_ = model_->stages > most_stages_bounded ? 0 : extra_forward_bound(*model_, budget, 0, few_windows);
   }
@@ -287,7 +328,8 @@ class chain_search {
     }
     if (!done && !try_exact(budget, (std::min)(1e6, effort * looks_for_effort))) refine(budget, effort);
     // Eight sums a split, for the plan and for its bound.
-    if (is_small() || 16 * sums((std::max)(500.0, 8 * double(model_->stages))) <= effort) try_non_persistent(budget, 0, true);
+    if (is_small() || 16 * sums((std::max)(500.0, 8 * double(model_->stages))) <= effort)
+      try_non_persistent(budget, 0, true);
   }
   [[nodiscard]] bool is_small() const noexcept { return model_->stages <= most_exact_non_persistent; }
   /// Tables of more and more slots until the gap is as wanted, then the exact search behind one of them.
@@ -297,7 +339,8 @@ class chain_search {
     try_single_level(budget, choices_for(effort / 8));
     if (is_good(budget)) return;
     double spent = 0;
-    for (double slots = (std::min)(500.0, most_slots); !best_ || (spent + 2 * sums(slots) <= effort && slots <= most_slots); slots *= 4) {
+    for (double slots = (std::min)(500.0, most_slots);
+         !best_ || (spent + 2 * sums(slots) <= effort && slots <= most_slots); slots *= 4) {
       spent += 2 * sums(slots);
       try_slots(budget, std::int64_t(slots), true);
       if (is_good(budget)) return;
@@ -314,15 +357,19 @@ class chain_search {
   }
 
   void prove_persistent(std::int64_t extra) noexcept { persistent_bound_ = (std::max)(persistent_bound_, extra); }
-  void prove_non_persistent(std::int64_t extra) noexcept { non_persistent_bound_ = (std::max)(non_persistent_bound_, extra); }
+  void prove_non_persistent(std::int64_t extra) noexcept {
+    non_persistent_bound_ = (std::max)(non_persistent_bound_, extra);
+  }
   void certify(std::int64_t budget) {
     std::int64_t const all = model_->store_all_time();
     auto& proof = best_->proof;
     proof.lower_bound_time = all + any_bound(budget);
     proof.lower_bound_peak = least_peak_bound(*model_);
     std::int64_t const extra = best_->cost.extra_forward;
-    if (persistent_bound_ >= 0 && extra >= persistent_bound_) proof.class_bound_time = all + persistent_bound_, proof.of = chain_class::persistent;
-    else if (non_persistent_bound_ >= 0 && extra >= non_persistent_bound_) proof.class_bound_time = all + non_persistent_bound_, proof.of = chain_class::non_persistent;
+    if (persistent_bound_ >= 0 && extra >= persistent_bound_)
+      proof.class_bound_time = all + persistent_bound_, proof.of = chain_class::persistent;
+    else if (non_persistent_bound_ >= 0 && extra >= non_persistent_bound_)
+      proof.class_bound_time = all + non_persistent_bound_, proof.of = chain_class::non_persistent;
     is_exact_ = best_->exact();
   }
 
@@ -333,7 +380,8 @@ class chain_search {
   static constexpr std::int64_t most_stages_at_once = 500;
   static constexpr std::int64_t most_runs_listed = usual_table_bytes / std::int64_t(2 * sizeof(action));
   static constexpr std::int64_t most_exact_non_persistent = 64;
-  static constexpr double most_table_slots = double(std::int64_t{1} << 30);  // of two gigabytes, divided by the square of the stages
+  static constexpr double most_table_slots =
+      double(std::int64_t{1} << 30);                      // of two gigabytes, divided by the square of the stages
   static constexpr std::size_t most_free_steps = 50'000;  // some tenths of a second
 
   chain work_;
@@ -343,7 +391,8 @@ class chain_search {
   std::unique_ptr<persistent_optimum> optimum_;
   std::unique_ptr<non_persistent_optimum> free_optimum_;
   std::optional<chain_plan> best_;
-  std::int64_t persistent_bound_ = -1, non_persistent_bound_ = -1, any_bound_ = -1;  ///< on the extra forward time at the budget at hand; -1 where nothing is proven
+  std::int64_t persistent_bound_ = -1, non_persistent_bound_ = -1,
+               any_bound_ = -1;  ///< on the extra forward time at the budget at hand; -1 where nothing is proven
   std::optional<std::int64_t> least_;
   bool knows_least_ = false;
   double rows_ = 0;  ///< of tables; 0 until they are counted

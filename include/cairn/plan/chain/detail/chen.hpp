@@ -1,5 +1,6 @@
 #pragma once
-/// \file chen.hpp  The plans of Chen, Xu, Zhang and Guestrin (2016), to compare with: segments of equal length, and of about equal bytes.
+/// \file chen.hpp  The plans of Chen, Xu, Zhang and Guestrin (2016), to compare with: segments of equal length, and of
+/// about equal bytes.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -16,7 +17,8 @@
 
 namespace cairn::detail {
 
-/// Segments of ceil(sqrt(L)) stages, balanced: their lengths differ by 1 at most. The last one keeps its tapes on the first way.
+/// Segments of ceil(sqrt(L)) stages, balanced: their lengths differ by 1 at most. The last one keeps its tapes on the
+/// first way.
 [[nodiscard]] inline std::vector<action> chen_sqrt(chain_model const& c) {
   std::vector<chain_segment> again;
   std::int64_t length = std::int64_t(std::sqrt(double(c.stages)));
@@ -40,11 +42,14 @@ namespace cairn::detail {
   return segments_plan(c, again);
 }
 
-/// The fastest of `chen_greedy_at` that keeps within the budget, and of those the one with the lowest peak; nothing where none does.
-/// Segments change only where the bytes at which they are closed are a sum of neighbouring tapes: all such sums are tried, or where there are more than
-/// `most_tries` so many of them, from the smallest tape to all tapes in equal ratios.
-/// Cost: O(L) for each, by playing it   \param meter  counts the work; null for no limit   \throws too_much_work
-[[nodiscard]] inline std::optional<std::vector<action>> chen_greedy(chain_model const& c, std::int64_t budget, std::size_t most_tries = 64, work_meter* meter = nullptr) {
+/// The fastest of `chen_greedy_at` that keeps within the budget, and of those the one with the lowest peak; nothing
+/// where none does. Segments change only where the bytes at which they are closed are a sum of neighbouring tapes: all
+/// such sums are tried, or where there are more than `most_tries` so many of them, from the smallest tape to all tapes
+/// in equal ratios. Cost: O(L) for each, by playing it   \param meter  counts the work; null for no limit
+/// \throws too_much_work
+[[nodiscard]] inline std::optional<std::vector<action>> chen_greedy(chain_model const& c, std::int64_t budget,
+                                                                    std::size_t most_tries = 64,
+                                                                    work_meter* meter = nullptr) {
   std::size_t const stages = std::size_t(c.stages);
   // Below every sum, segments are single stages; it is the candidate before the first.
   std::vector<std::int64_t> closings{-1};
@@ -55,7 +60,9 @@ namespace cairn::detail {
     std::int64_t all = 0, least = endless;
     for (std::size_t i = 0; i < stages; ++i) all += c.s[i], least = (std::min)(least, c.s[i]);
     double const from = (std::max)(1.0, double(least)), ratio = (std::max)(1.0, double(all) / from);
-    for (std::size_t k = 0; k < most_tries; ++k) closings.push_back(std::int64_t(from * std::pow(ratio, double(k) / double(std::max<std::size_t>(1, most_tries - 1)))));
+    for (std::size_t k = 0; k < most_tries; ++k)
+      closings.push_back(
+          std::int64_t(from * std::pow(ratio, double(k) / double(std::max<std::size_t>(1, most_tries - 1)))));
     closings.push_back(all);
   }
   std::sort(closings.begin(), closings.end());
@@ -66,7 +73,8 @@ namespace cairn::detail {
     auto plan = chen_greedy_at(c, most);
     count_work(meter, 64 * wide(stages + 1));
     chain_cost const cost = replay(c, plan, {}, "cairn::chain_planner");
-    if (cost.peak > budget || (best && std::tie(least.makespan, least.peak) <= std::tie(cost.makespan, cost.peak))) continue;
+    if (cost.peak > budget || (best && std::tie(least.makespan, least.peak) <= std::tie(cost.makespan, cost.peak)))
+      continue;
     best = std::move(plan);
     least = cost;
   }

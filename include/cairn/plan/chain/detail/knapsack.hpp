@@ -33,7 +33,8 @@ class knapsack {
       value_before_.push_back(value_before_.back() + item.value);
     }
   }
-  /// What no choice is worth more than: the densest items that fit and the part of the next one, rounded down (Dantzig 1957).
+  /// What no choice is worth more than: the densest items that fit and the part of the next one, rounded down (Dantzig
+  /// 1957).
   [[nodiscard]] std::int64_t relaxed() const noexcept { return relaxed(0, room_); }
   /// The most that any choice is worth, by branch and bound (Horowitz and Sahni 1974).
   /// Where `effort` is spent before that is proven, `relaxed()`.   \param effort  visits left, is counted down
@@ -68,7 +69,10 @@ class knapsack {
   [[nodiscard]] std::int64_t worth(std::size_t i) const noexcept { return value_before_[i + 1] - value_before_[i]; }
   [[nodiscard]] std::int64_t relaxed(std::size_t from, std::int64_t room) const noexcept {
     std::int64_t const reach = weight_before_[from] + room;
-    std::size_t const cut = std::size_t(std::upper_bound(weight_before_.begin() + std::ptrdiff_t(from), weight_before_.end(), reach) - weight_before_.begin()) - 1;
+    std::size_t const cut =
+        std::size_t(std::upper_bound(weight_before_.begin() + std::ptrdiff_t(from), weight_before_.end(), reach) -
+                    weight_before_.begin()) -
+        1;
     std::int64_t const whole = value_before_[cut] - value_before_[from];
     if (cut == items()) return whole;
     return whole + std::int64_t(wide(worth(cut)) * wide(reach - weight_before_[cut]) / wide(weight(cut)));
@@ -78,11 +82,13 @@ class knapsack {
   std::vector<std::int64_t> weight_before_, value_before_;
 };
 
-/// Items that come one by one, each with its place in an order by density that is known before; `relaxed` in O(log items).
+/// Items that come one by one, each with its place in an order by density that is known before; `relaxed` in O(log
+/// items).
 class growing_knapsack {
  public:
   /// \param order  all items that may come, by `denser`; must outlive this
-  explicit growing_knapsack(std::vector<knapsack_item> const& order) : order_{order}, weights_(order.size() + 1), values_(order.size() + 1) {
+  explicit growing_knapsack(std::vector<knapsack_item> const& order)
+      : order_{order}, weights_(order.size() + 1), values_(order.size() + 1) {
     while (2 * top_ <= order.size()) top_ *= 2;
   }
   /// Forgets what came.
@@ -95,7 +101,8 @@ class growing_knapsack {
   /// \param place  of the item in the order, not yet added
   void add(std::size_t place) {
     auto const& item = order_[place];
-    for (std::size_t k = place + 1; k < weights_.size(); k += k & (0 - k)) weights_[k] += item.weight, values_[k] += item.value;
+    for (std::size_t k = place + 1; k < weights_.size(); k += k & (0 - k))
+      weights_[k] += item.weight, values_[k] += item.value;
     places_.insert(std::lower_bound(places_.begin(), places_.end(), place), place);
     largest_ = (std::max)(largest_, item.value);
   }

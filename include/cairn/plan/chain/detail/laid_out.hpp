@@ -8,8 +8,9 @@
 
 namespace cairn::detail {
 
-/// Makes `table` so many equal entries long, piece by piece: memory that is used for the first time takes as long as half a sum a byte,
-/// which is seconds for gigabytes.   \param meter  counts that; null for no limit   \throws too_much_work
+/// Makes `table` so many equal entries long, piece by piece: memory that is used for the first time takes as long as
+/// half a sum a byte, which is seconds for gigabytes.   \param meter  counts that; null for no limit
+/// \throws too_much_work
 template <class T>
 void lay_out(std::vector<T>& table, std::size_t count, work_meter* meter, T const& value = {}) {
   constexpr std::size_t piece = (std::size_t{1} << 20) / sizeof(T);

@@ -1,5 +1,6 @@
 #pragma once
-/// \file lower_bounds.hpp  What no schedule of a chain goes below, whatever it keeps: bytes, and times of stages run again.
+/// \file lower_bounds.hpp  What no schedule of a chain goes below, whatever it keeps: bytes, and times of stages run
+/// again.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,11 +25,12 @@ struct peak_need {
   std::int64_t bytes = 0;    ///< all of them
 };
 
-/// The moment that needs the most: the loss, or the recorded run or the adjoint of a stage, the first of those that need as much.
-/// A state that is not kept by itself is at hand in the tape before it, which is no smaller.   Cost: O(L)
+/// The moment that needs the most: the loss, or the recorded run or the adjoint of a stage, the first of those that
+/// need as much. A state that is not kept by itself is at hand in the tape before it, which is no smaller.   Cost: O(L)
 [[nodiscard]] inline peak_need binding_need(chain_model const& c) {
   peak_need most{.stage = -1, .bytes = -1};
-  auto const consider = [&](std::int64_t stage, bool is_backward, std::int64_t state, std::int64_t tape, std::int64_t adjoint, std::int64_t work) {
+  auto const consider = [&](std::int64_t stage, bool is_backward, std::int64_t state, std::int64_t tape,
+                            std::int64_t adjoint, std::int64_t work) {
     std::int64_t const bytes = state + tape + adjoint + work;
     if (bytes > most.bytes) most = {stage, is_backward, state, tape, adjoint, work, bytes};
   };
@@ -48,28 +50,42 @@ struct peak_need {
 
 /// Bounds from below what is run again, window by window.
 ///
-/// Let T_L be the start of the loss, and T_a that of the adjoint of stage a. Before T_L every stage ran once, or state L were not there. So
-/// whatever runs after T_L runs again, and for L = a_0 > a_1 > ... > a_n = 0 the windows [T_a_0, T_a_1), [T_a_1, T_a_2), ... have nothing in
-/// common: bounds on what runs in each of them add up. Let W(a, b) bound window [T_a, T_b), b < a. The adjoints of a-1, ..., b+1 run in it,
-/// and tape b stands at its end, so each stage in [b, a) runs in it unless its tape stands at T_a. What stands then shares
-///   R = budget - (tape a, adjoint a+1, working bytes of the adjoint of a), or budget - (working bytes of the loss) for a = L,
-/// and state a is part of it (not so for self-contained tapes and a < L): by itself, x_a, or in tape a-1, s_a-1. Both are tried; in the
-/// second, stage a-1 need not run. With the rest of R,
+/// Let T_L be the start of the loss, and T_a that of the adjoint of stage a. Before T_L every stage ran once, or state
+/// L were not there. So whatever runs after T_L runs again, and for L = a_0 > a_1 > ... > a_n = 0 the windows [T_a_0,
+/// T_a_1), [T_a_1, T_a_2), ... have nothing in common: bounds on what runs in each of them add up. Let W(a, b) bound
+/// window [T_a, T_b), b < a. The adjoints of a-1, ..., b+1 run in it, and tape b stands at its end, so each stage in
+/// [b, a) runs in it unless its tape stands at T_a. What stands then shares
+///   R = budget - (tape a, adjoint a+1, working bytes of the adjoint of a), or budget - (working bytes of the loss) for
+///   a = L, and state a is part of it (not so for self-contained tapes and a < L): by itself, x_a, or in tape a-1,
+///   s_a-1. Both are tried; in the second, stage a-1 need not run. With the rest of R,
 ///   - tape b stands: the stages after b run, less those whose tapes fit into R - s_b;
-///   - or it does not: stage b runs, and needs state b. Let k <= b be the last state at hand at T_a: no stage from k to b-1 can be spared.
+///   - or it does not: stage b runs, and needs state b. Let k <= b be the last state at hand at T_a: no stage from k to
+///   b-1 can be spared.
 ///     It stands by itself, or in tape k-1, which has no fewer bytes and is none of [b, a); state 0 is free. So k..b run, and the stages
 ///     after b, less those whose tapes fit into R - x_k. Of the states k only those smaller than all between them and b matter.
-/// The least of these cases is W; where none fits the budget is infeasible for all, and anything is true. What fits is a knapsack with times
-/// as values, bytes as weights, taken from above. So D(a) = max over b < a of W(a, b) + D(b), D(0) = 0, bounds all that is run again from T_a on.
+/// The least of these cases is W; where none fits the budget is infeasible for all, and anything is true. What fits is
+/// a knapsack with times as values, bytes as weights, taken from above. So D(a) = max over b < a of W(a, b) + D(b),
+/// D(0) = 0, bounds all that is run again from T_a on.
 class window_bound {
  public:
   static constexpr std::size_t usual_windows = 4'000'000;  ///< a second or so
 
   /// \param effort  visits of knapsacks in all, after which they are relaxed; the bound then is lower, and still one
-  /// \param most_windows  that are looked at; fewer make a lower bound   \param meter  counts the work; null for no limit
-  window_bound(chain_model const& c, std::int64_t budget, std::int64_t effort, std::size_t most_windows = usual_windows, work_meter* meter = nullptr)
-      : c_{c}, budget_{budget}, effort_{effort}, most_windows_{most_windows}, meter_{meter}, place_(std::size_t(c.stages)), order_{by_density()}, lighter_(std::size_t(c.stages) + 1),
-        again_(std::size_t(c.stages) + 1), alone_{growing_knapsack{order_}}, in_tape_{growing_knapsack{order_}} {
+  /// \param most_windows  that are looked at; fewer make a lower bound   \param meter  counts the work; null for no
+  ///        limit
+  window_bound(chain_model const& c, std::int64_t budget, std::int64_t effort, std::size_t most_windows = usual_windows,
+               work_meter* meter = nullptr)
+      : c_{c},
+        budget_{budget},
+        effort_{effort},
+        most_windows_{most_windows},
+        meter_{meter},
+        place_(std::size_t(c.stages)),
+        order_{by_density()},
+        lighter_(std::size_t(c.stages) + 1),
+        again_(std::size_t(c.stages) + 1),
+        alone_{growing_knapsack{order_}},
+        in_tape_{growing_knapsack{order_}} {
     for (std::size_t k = 1; k < lighter_.size(); ++k) {
       lighter_[k] = k - 1;
       while (lighter_[k] > 0 && bytes_of(lighter_[k]) >= bytes_of(k)) lighter_[k] = lighter_[lighter_[k]];
@@ -77,7 +93,8 @@ class window_bound {
   }
 
   /// D(L). Of long chains only from some states on: what is run again from T_a on is no less than from a later T on.
-  /// Cost: O(min(L^2, most_windows) log L) for each of the states that matter as sources, and the effort; O(L) memory   \throws too_much_work
+  /// Cost: O(min(L^2, most_windows) log L) for each of the states that matter as sources, and the effort; O(L) memory
+  /// \throws too_much_work
   [[nodiscard]] std::int64_t extra_forward() {
     std::size_t const stages = again_.size() - 1, stride = stages * stages / 2 / most_windows_ + 1;
     for (std::size_t a = 1; a <= stages; ++a)
@@ -100,7 +117,8 @@ class window_bound {
     auto const item = [&](std::size_t i) { return knapsack_item{c_.u[i], c_.s[i]}; };
     std::vector<std::size_t> stages(place_.size());
     std::iota(stages.begin(), stages.end(), std::size_t{0});
-    std::stable_sort(stages.begin(), stages.end(), [&](std::size_t i, std::size_t j) { return denser(item(i), item(j)); });
+    std::stable_sort(stages.begin(), stages.end(),
+                     [&](std::size_t i, std::size_t j) { return denser(item(i), item(j)); });
     std::vector<knapsack_item> order;
     for (std::size_t const i : stages) {
       place_[i] = order.size();
@@ -128,7 +146,8 @@ class window_bound {
         if (b + 1 < one->end) one->tapes.add(place_[b + 1]);
       sources_ = 0;
       std::int64_t const gain_wanted = again_[a] - again_[b];
-      std::int64_t const roughly = window(a, b, [](shelf const& one, std::int64_t free) { return one.tapes.relaxed(free); });
+      std::int64_t const roughly =
+          window(a, b, [](shelf const& one, std::int64_t free) { return one.tapes.relaxed(free); });
       std::int64_t least = roughly;
       // A knapsack is worth at least its relaxation less one item: where even that does not help, do not look closer.
       if (allowance > 0 && roughly + alone_.tapes.largest() + 1 > gain_wanted)
@@ -161,7 +180,8 @@ class window_bound {
         std::int64_t const way = c_.run(std::int64_t(k), std::int64_t(b));
         if (way + at_best >= least) break;
         ++sources_;
-        if (bytes_of(k) <= one->room) least = (std::min)(least, way + from_b - one->spared - kept(*one, one->room - bytes_of(k)));
+        if (bytes_of(k) <= one->room)
+          least = (std::min)(least, way + from_b - one->spared - kept(*one, one->room - bytes_of(k)));
         if (k == 0) break;
       }
     }
@@ -183,10 +203,14 @@ class window_bound {
   shelf alone_, in_tape_;
 };
 
-/// No schedule of any kind within `budget` bytes runs stages again for less time than this (`window_bound` says why): with
-/// `store_all_time` a bound on every makespan. 0 where the budget is below `least_peak_bound`: nothing then is to be bounded.
-/// \param effort  visits of knapsacks   \param most_windows, meter  as of `window_bound`   Cost: O(min(L^2, most_windows) log L) and the effort   \throws too_much_work
-[[nodiscard]] inline std::int64_t extra_forward_bound(chain_model const& c, std::int64_t budget, std::int64_t effort = 4'000'000, std::size_t most_windows = window_bound::usual_windows,
+/// No schedule of any kind within `budget` bytes runs stages again for less time than this (`window_bound` says why):
+/// with `store_all_time` a bound on every makespan. 0 where the budget is below `least_peak_bound`: nothing then is to
+/// be bounded.
+/// \param effort  visits of knapsacks   \param most_windows, meter  as of `window_bound`   Cost: O(min(L^2,
+///        most_windows) log L) and the effort   \throws too_much_work
+[[nodiscard]] inline std::int64_t extra_forward_bound(chain_model const& c, std::int64_t budget,
+                                                      std::int64_t effort = 4'000'000,
+                                                      std::size_t most_windows = window_bound::usual_windows,
                                                       work_meter* meter = nullptr) {
   if (budget >= c.store_all_peak() || budget < least_peak_bound(c)) return 0;
   return window_bound{c, budget, effort, most_windows, meter}.extra_forward();

@@ -20,18 +20,28 @@
 
 namespace cairn::detail {
 
-/// Times of all segments of a chain for all budgets that can come up, in slots. Rounded up, its plan keeps within the budget in bytes; rounded
-/// down, its time bounds that of every plan of the class from below. Where the unit divides all x_1.. and s_i both are exact in bytes.
-/// Cost: O(L^3 slots) time, eight sums of rows for each two ends and a middle (two where tapes are self-contained) against one of persistent
-/// plans; O(L^2 slots) memory in four tables (two). Stages that are alike share rows.
+/// Times of all segments of a chain for all budgets that can come up, in slots. Rounded up, its plan keeps within the
+/// budget in bytes; rounded down, its time bounds that of every plan of the class from below. Where the unit divides
+/// all x_1.. and s_i both are exact in bytes. Cost: O(L^3 slots) time, eight sums of rows for each two ends and a
+/// middle (two where tapes are self-contained) against one of persistent plans; O(L^2 slots) memory in four tables
+/// (two). Stages that are alike share rows.
 class non_persistent_table {
  public:
-  /// \param model  must outlive the table   \param budget  bytes, state 0 not counted   \param table_limit_bytes  that the table may take
+  /// \param model  must outlive the table   \param budget  bytes, state 0 not counted   \param table_limit_bytes  that
+  ///        the table may take
   /// \param meter  counts the work; null for no limit
-  /// \throws invalid_plan   for a division that cannot be, and where the table would take more than it may   \throws too_much_work
-  non_persistent_table(chain_model const& model, std::int64_t budget, slot_division division, rounding by, std::int64_t table_limit_bytes = usual_table_bytes, work_meter* meter = nullptr)
-      : model_{model}, rules_{model}, most_bytes_{table_limit_bytes}, meter_{meter}, is_possible_{budget >= 0},
-        scale_{std::max<std::int64_t>(budget, 0), unit_of(division, model, std::max<std::int64_t>(budget, 0), by, who), by, who}, classes_{std::size_t{0}} {
+  /// \throws invalid_plan   for a division that cannot be, and where the table would take more than it may
+  ///        \throws too_much_work
+  non_persistent_table(chain_model const& model, std::int64_t budget, slot_division division, rounding by,
+                       std::int64_t table_limit_bytes = usual_table_bytes, work_meter* meter = nullptr)
+      : model_{model},
+        rules_{model},
+        most_bytes_{table_limit_bytes},
+        meter_{meter},
+        is_possible_{budget >= 0},
+        scale_{std::max<std::int64_t>(budget, 0), unit_of(division, model, std::max<std::int64_t>(budget, 0), by, who),
+               by, who},
+        classes_{std::size_t{0}} {
     if (!is_possible_) return;
     for (std::size_t i = 0; i <= std::size_t(model.stages); ++i) {
       sizes_.x.push_back(i == 0 ? 0 : scale_.size(model.x[i]));
@@ -39,7 +49,8 @@ class non_persistent_table {
     }
     fill(most_quanta);
     // A plan has fewer than 2 L splits, each of which runs the whole chain once at most.
-    if (feasible() && time_of(rules_.whole(), scale_.slots()) >= most_time) fill(std::max<std::int64_t>(1, most_time / (2 * (model.stages + 1))));
+    if (feasible() && time_of(rules_.whole(), scale_.slots()) >= most_time)
+      fill(std::max<std::int64_t>(1, most_time / (2 * (model.stages + 1))));
     if (!feasible()) return;
     if (by == rounding::down) {
       extra_forward_ = std::int64_t{time_of(rules_.whole(), scale_.slots())} * quantum_;
@@ -50,10 +61,11 @@ class non_persistent_table {
     }
   }
 
-  /// Whether a plan exists in slots. Rounded up: one does in bytes. Rounded down: where not, no plan of the class exists in bytes.
+  /// Whether a plan exists in slots. Rounded up: one does in bytes. Rounded down: where not, no plan of the class
+  /// exists in bytes.
   [[nodiscard]] bool feasible() const noexcept { return is_possible_ && at(rules_.whole()).first <= scale_.slots(); }
-  /// Time of stages run more than once; `endless` where nothing is feasible. Rounded up: of `actions`. Rounded down: no plan of the class takes
-  /// less.
+  /// Time of stages run more than once; `endless` where nothing is feasible. Rounded up: of `actions`. Rounded down: no
+  /// plan of the class takes less.
   [[nodiscard]] std::int64_t extra_forward() const noexcept { return extra_forward_; }
   /// The plan, where sizes were rounded up; its peak is at most the budget, in bytes. Empty where nothing is feasible.
   [[nodiscard]] std::vector<action> const& actions() const noexcept { return actions_; }
@@ -71,20 +83,25 @@ class non_persistent_table {
     std::int32_t best = 0;  ///< the least of them
     std::int32_t const* times = nullptr;  ///< of first, first + 1, ..
 
-    [[nodiscard]] std::int32_t at(std::int32_t free) const noexcept { return free < first ? never : free >= zero ? 0 : times[free - first]; }
+    [[nodiscard]] std::int32_t at(std::int32_t free) const noexcept {
+      return free < first ? never : free >= zero ? 0 : times[free - first];
+    }
   };
   /// A row while it is made.
   struct draft {
     bool open = false;  ///< whether further splits may lower it
-    std::int32_t low = never, top = -1, zero = never;  ///< times of low..top are known; no split is looked for from zero on
+    std::int32_t low = never, top = -1,
+                 zero = never;  ///< times of low..top are known; no split is looked for from zero on
     std::int64_t base = 0;   ///< bytes that stand through a forward run
     std::int32_t held = 0;   ///< slots of a first state that is its own
     std::int32_t need = 0;   ///< slots that the run to the state at hand takes
     std::vector<std::int32_t> times;
   };
   static constexpr char const* who = "cairn::chain_planner";
-  static constexpr std::int32_t never = std::int32_t{1} << 30;      ///< more than any number of slots, and with one of them still in range
-  static constexpr std::int32_t most_time = std::int32_t{1} << 29;  ///< times stop there; two of these and all stages once are below 2^31
+  static constexpr std::int32_t never = std::int32_t{1}
+                                        << 30;  ///< more than any number of slots, and with one of them still in range
+  static constexpr std::int32_t most_time =
+      std::int32_t{1} << 29;  ///< times stop there; two of these and all stages once are below 2^31
   static constexpr std::int64_t most_quanta = std::int64_t{1} << 26;
   static constexpr std::size_t block_numbers = std::size_t{1} << 18;
 
@@ -93,12 +110,22 @@ class non_persistent_table {
     std::size_t const i = std::size_t(from), j = std::size_t(to);
     return classes_.shared() ? classes_.of(i, j) : i * (2 * classes_.stages() - i + 1) / 2 + (j - i);
   }
-  [[nodiscard]] row const& at(segment const& of) const noexcept { return rows_[4 * place(of.from, of.to) + std::size_t(of.kind)]; }
-  [[nodiscard]] std::int32_t time_of(segment const& of, std::int64_t free) const noexcept { return free < 0 ? never : at(of).at(std::int32_t(free)); }
-  [[nodiscard]] std::int32_t run(std::int64_t from, std::int64_t to) const noexcept { return sum_u_[std::size_t(to)] - sum_u_[std::size_t(from)]; }
-  [[nodiscard]] std::int32_t held(segment const& of) const noexcept { return is_released(of.kind) ? std::int32_t(sizes_.x[std::size_t(of.from)]) : 0; }
+  [[nodiscard]] row const& at(segment const& of) const noexcept {
+    return rows_[4 * place(of.from, of.to) + std::size_t(of.kind)];
+  }
+  [[nodiscard]] std::int32_t time_of(segment const& of, std::int64_t free) const noexcept {
+    return free < 0 ? never : at(of).at(std::int32_t(free));
+  }
+  [[nodiscard]] std::int32_t run(std::int64_t from, std::int64_t to) const noexcept {
+    return sum_u_[std::size_t(to)] - sum_u_[std::size_t(from)];
+  }
+  [[nodiscard]] std::int32_t held(segment const& of) const noexcept {
+    return is_released(of.kind) ? std::int32_t(sizes_.x[std::size_t(of.from)]) : 0;
+  }
   /// Slots besides the first state in which so many bytes fit, those of a first state of its own included.
-  [[nodiscard]] std::int32_t need(std::int64_t bytes, std::int32_t held) const noexcept { return (std::max)(0, scale_.need(bytes) - held); }
+  [[nodiscard]] std::int32_t need(std::int64_t bytes, std::int32_t held) const noexcept {
+    return (std::max)(0, scale_.need(bytes) - held);
+  }
 
   /// \param quanta  most that all stages run once may take
   void fill(std::int64_t quanta) {
@@ -130,7 +157,8 @@ class non_persistent_table {
       lay_out(least, classes_.count(), meter_);
       lay_out(done, classes_.count(), meter_);
       for (std::size_t from = 0; from < count; ++from) {
-        for (std::size_t to = from; to < count; ++to) least[place(std::int64_t(from), std::int64_t(to))] = least_from[from];
+        for (std::size_t to = from; to < count; ++to)
+          least[place(std::int64_t(from), std::int64_t(to))] = least_from[from];
         count_work(meter_, 4 * wide(count - from));
       }
     }
@@ -164,7 +192,8 @@ class non_persistent_table {
       d.held = held(of);
       if (from == to) {
         auto& made = rows_[4 * place(from, to) + std::size_t(kind)];
-        if (std::int32_t const least = (std::max)(low, need(rules_.last_need(of), d.held)); least <= high) made.first = made.zero = least;
+        if (std::int32_t const least = (std::max)(low, need(rules_.last_need(of), d.held)); least <= high)
+          made.first = made.zero = least;
         continue;
       }
       start(d, of, low, high);
@@ -178,7 +207,8 @@ class non_persistent_table {
   /// Records the first stage where that is possible.
   void start(draft& d, segment const& of, std::int32_t low, std::int32_t high) {
     row const& rest = at(rules_.rest(of));
-    std::int32_t const shift = std::int32_t(sizes_.after_record(of, 0)), least = (std::max)(low, need(rules_.record_need(of), d.held));
+    std::int32_t const shift = std::int32_t(sizes_.after_record(of, 0)),
+                       least = (std::max)(low, need(rules_.record_need(of), d.held));
     d.zero = (std::max)(least, rest.zero - shift);
     d.top = (std::min)(high, d.zero - 1);
     d.low = (std::max)(least, rest.first - shift);
@@ -186,7 +216,8 @@ class non_persistent_table {
     d.open = d.top >= low;
     std::int32_t const known = (std::min)(d.low, d.top + 1);
     std::fill(d.times.begin() + low, d.times.begin() + (std::max)(low, known), most_time);
-    if (d.low <= d.top) std::copy_n(rest.times + (d.low + shift - rest.first), d.top - d.low + 1, d.times.begin() + d.low);
+    if (d.low <= d.top)
+      std::copy_n(rest.times + (d.low + shift - rest.first), d.top - d.low + 1, d.times.begin() + d.low);
   }
   void split(std::int64_t from, std::int64_t to, std::int32_t low, std::array<draft, 4>& drafts) {
     std::int64_t run_need = rules_.first_need({segment_kind::pinned, from, to}), last_need = -1;
@@ -225,13 +256,18 @@ class non_persistent_table {
     std::int32_t const most = d.times[std::size_t(low)];
     if (time + left.best + right.best >= most || time + left.at(d.top) + right.at(d.top - size) >= most) return;
     sums_ += wide(d.top - low + 1);
-    std::int32_t const left_end = std::clamp(left.zero, low, d.top + 1), right_end = std::clamp(right.zero + size, low, d.top + 1);
+    std::int32_t const left_end = std::clamp(left.zero, low, d.top + 1),
+                       right_end = std::clamp(right.zero + size, low, d.top + 1);
     std::int32_t const both_end = (std::min)(left_end, right_end);
     std::int32_t* const out = d.times.data();
     auto const count = [](std::int32_t begin, std::int32_t end) { return std::size_t(end - begin); };
-    if (low < both_end) kernel_.both(out + low, left.times + (low - left.first), right.times + (low - size - right.first), time, count(low, both_end));
-    if (both_end < left_end) kernel_.one(out + both_end, left.times + (both_end - left.first), time, count(both_end, left_end));
-    if (both_end < right_end) kernel_.one(out + both_end, right.times + (both_end - size - right.first), time, count(both_end, right_end));
+    if (low < both_end)
+      kernel_.both(out + low, left.times + (low - left.first), right.times + (low - size - right.first), time,
+                   count(low, both_end));
+    if (both_end < left_end)
+      kernel_.one(out + both_end, left.times + (both_end - left.first), time, count(both_end, left_end));
+    if (both_end < right_end)
+      kernel_.one(out + both_end, right.times + (both_end - size - right.first), time, count(both_end, right_end));
     for (std::int32_t m = (std::max)(left_end, right_end); m <= d.top && out[m] > time; ++m) out[m] = time;
   }
   /// Puts a finished row away.
@@ -256,7 +292,8 @@ class non_persistent_table {
   [[nodiscard]] segment_choice choice_of(segment const& of, std::int32_t free) const {
     if (of.from == of.to) return {};
     std::int32_t const time = time_of(of, free), held_slots = held(of);
-    if (free >= need(rules_.record_need(of), held_slots) && time_of(rules_.rest(of), sizes_.after_record(of, free)) == time)
+    if (free >= need(rules_.record_need(of), held_slots) &&
+        time_of(rules_.rest(of), sizes_.after_record(of, free)) == time)
       return {segment_choice::what::record, 0};
     std::int64_t run_need = rules_.first_need(of);
     for (std::int64_t k = of.from + 1; k <= of.to; ++k) {

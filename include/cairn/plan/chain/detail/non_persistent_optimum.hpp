@@ -1,5 +1,6 @@
 #pragma once
-/// \file non_persistent_optimum.hpp  The fastest plan that may give states up early, exact in bytes; for chains of few stages or few sizes.
+/// \file non_persistent_optimum.hpp  The fastest plan that may give states up early, exact in bytes; for chains of few
+/// stages or few sizes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,14 +14,21 @@
 
 namespace cairn::detail {
 
-/// Times of segments as step functions of their budgets, found where they are asked for; what one budget takes serves the next.
-/// Cost: O(L^3) to construct; then as many pieces as the sizes make different sums, each O(L): milliseconds for 10 stages, minutes for 100 whose
-/// sizes all differ.
+/// Times of segments as step functions of their budgets, found where they are asked for; what one budget takes serves
+/// the next. Cost: O(L^3) to construct; then as many pieces as the sizes make different sums, each O(L): milliseconds
+/// for 10 stages, minutes for 100 whose sizes all differ.
 class non_persistent_optimum {
  public:
-  /// \param model  must outlive the optimum   \param meter  counts the work of all searches, must outlive them; null for no limit
+  /// \param model  must outlive the optimum   \param meter  counts the work of all searches, must outlive them; null
+  ///        for no limit
   explicit non_persistent_optimum(chain_model const& model, work_meter* meter = nullptr)
-      : model_{model}, meter_{meter}, rules_{model}, sizes_{model.x, model.s}, count_{std::size_t(model.stages) + 1}, pieces_(4 * count_ * count_), least_(pieces_.size(), endless) {
+      : model_{model},
+        meter_{meter},
+        rules_{model},
+        sizes_{model.x, model.s},
+        count_{std::size_t(model.stages) + 1},
+        pieces_(4 * count_ * count_),
+        least_(pieces_.size(), endless) {
     for (std::int64_t to = 0; to <= model.stages; ++to)
       for (std::int64_t from = to; from >= 0; --from)
         for (int kind = 0; kind < 4; ++kind)
@@ -34,7 +42,8 @@ class non_persistent_optimum {
   /// Whether the last search was stopped by the limit.
   [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
 
-  /// Time of stages run again by the fastest plan; nothing where there is none, or where the limit of effort is hit.   \throws too_much_work
+  /// Time of stages run again by the fastest plan; nothing where there is none, or where the limit of effort is hit.
+  /// \throws too_much_work
   [[nodiscard]] std::optional<std::int64_t> extra_forward(std::int64_t budget) {
     begin();
     piece const found = time_of(rules_.whole(), budget);
@@ -45,7 +54,9 @@ class non_persistent_optimum {
   [[nodiscard]] std::vector<action> actions(std::int64_t budget) {
     std::vector<action> plan;
     if (!extra_forward(budget)) return plan;
-    write_plan(rules_, sizes_, rules_.whole(), budget, [this](segment const& of, std::int64_t free) { return choice_of(of, free); }, plan);
+    write_plan(
+        rules_, sizes_, rules_.whole(), budget,
+        [this](segment const& of, std::int64_t free) { return choice_of(of, free); }, plan);
     return plan;
   }
 
@@ -57,15 +68,20 @@ class non_persistent_optimum {
   static constexpr std::int64_t any = -endless;
   static constexpr wide sums_of_a_choice = 64;  ///< that take as long
 
-  [[nodiscard]] std::size_t place(segment const& of) const noexcept { return (std::size_t(of.kind) * count_ + std::size_t(of.from)) * count_ + std::size_t(of.to); }
+  [[nodiscard]] std::size_t place(segment const& of) const noexcept {
+    return (std::size_t(of.kind) * count_ + std::size_t(of.from)) * count_ + std::size_t(of.to);
+  }
   /// Of a budget besides the first state.
   [[nodiscard]] std::int64_t least_of(segment const& of) const {
     std::int64_t const held = rules_.held(of);
     if (of.from == of.to) return rules_.last_need(of) - held;
-    std::int64_t least = (std::max)(rules_.record_need(of) - held, least_[place(rules_.rest(of))] - sizes_.after_record(of, 0));
+    std::int64_t least =
+        (std::max)(rules_.record_need(of) - held, least_[place(rules_.rest(of))] - sizes_.after_record(of, 0));
     each_split(of, [&](segment_choice const& by, std::int64_t need) {
       auto const [right, left] = rules_.parts(of, by);
-      if (need < least) least = (std::min)(least, (std::max)({need, least_[place(right)] - sizes_.after_run(by.k, 0), least_[place(left)]}));
+      if (need < least)
+        least = (std::min)(least,
+                           (std::max)({need, least_[place(right)] - sizes_.after_run(by.k, 0), least_[place(left)]}));
       return need < least;
     });
     return least;
@@ -88,7 +104,10 @@ class non_persistent_optimum {
   [[nodiscard]] piece time_of(segment const& of, std::int64_t free) {
     if (free < least_[place(of)]) return {any, least_[place(of)], endless};
     auto& known = pieces_[place(of)];
-    auto const after = [&] { return std::upper_bound(known.begin(), known.end(), free, [](std::int64_t bytes, piece const& p) { return bytes < p.low; }); };
+    auto const after = [&] {
+      return std::upper_bound(known.begin(), known.end(), free,
+                              [](std::int64_t bytes, piece const& p) { return bytes < p.low; });
+    };
     if (auto const next = after(); next != known.begin() && free < std::prev(next)->high) return *std::prev(next);
     piece const found = of.from == of.to ? piece{least_[place(of)], endless, 0} : searched(of, free);
     if (gave_up_) return found;
@@ -126,7 +145,8 @@ class non_persistent_optimum {
       if (run + right.time >= best.time) return true;
       piece const left = time_of(parts.second, free);
       best.high = (std::min)(best.high, left.high);
-      if (std::int64_t const time = run + right.time + left.time; time < best.time) best.time = time, best.low = (std::max)({need, right.low - shift, left.low});
+      if (std::int64_t const time = run + right.time + left.time; time < best.time)
+        best.time = time, best.low = (std::max)({need, right.low - shift, left.low});
       return true;
     });
     return best;
@@ -134,12 +154,17 @@ class non_persistent_optimum {
   [[nodiscard]] segment_choice choice_of(segment const& of, std::int64_t free) {
     if (of.from == of.to) return {};
     std::int64_t const time = time_of(of, free).time;
-    if (free >= rules_.record_need(of) - rules_.held(of) && time_of(rules_.rest(of), sizes_.after_record(of, free)).time == time) return {segment_choice::what::record, 0};
+    if (free >= rules_.record_need(of) - rules_.held(of) &&
+        time_of(rules_.rest(of), sizes_.after_record(of, free)).time == time)
+      return {segment_choice::what::record, 0};
     segment_choice found;
     each_split(of, [&](segment_choice const& by, std::int64_t need) {
       if (free < need) return false;
       auto const parts = rules_.parts(of, by);
-      if (model_.run(of.from, by.k) + time_of(parts.first, sizes_.after_run(by.k, free)).time + time_of(parts.second, free).time != time) return true;
+      if (model_.run(of.from, by.k) + time_of(parts.first, sizes_.after_run(by.k, free)).time +
+              time_of(parts.second, free).time !=
+          time)
+        return true;
       found = by;
       return false;
     });

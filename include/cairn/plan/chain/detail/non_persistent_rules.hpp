@@ -1,5 +1,6 @@
 #pragma once
-/// \file non_persistent_rules.hpp  How segments of a chain are reversed when states may be given up early, and what that needs in bytes.
+/// \file non_persistent_rules.hpp  How segments of a chain are reversed when states may be given up early, and what
+/// that needs in bytes.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -12,8 +13,8 @@
 
 namespace cairn::detail {
 
-/// What a segment finds and leaves: bit 1, its first state is its own and is given up on the way; bit 0, the tape of its last stage stands
-/// already, and that stage's state does not.
+/// What a segment finds and leaves: bit 1, its first state is its own and is given up on the way; bit 0, the tape of
+/// its last stage stands already, and that stage's state does not.
 enum class segment_kind : std::uint8_t { pinned = 0, pinned_pending = 1, released = 2, released_pending = 3 };
 
 /// Whether the first state is given up on the way.
@@ -21,11 +22,14 @@ enum class segment_kind : std::uint8_t { pinned = 0, pinned_pending = 1, release
 /// Whether the tape of the last stage stands already.
 [[nodiscard]] constexpr bool is_pending(segment_kind of) noexcept { return (int(of) & 1) != 0; }
 /// The kind with these two properties.
-[[nodiscard]] constexpr segment_kind kind_of(bool released, bool pending) noexcept { return segment_kind((released ? 2 : 0) + (pending ? 1 : 0)); }
+[[nodiscard]] constexpr segment_kind kind_of(bool released, bool pending) noexcept {
+  return segment_kind((released ? 2 : 0) + (pending ? 1 : 0));
+}
 
-/// Stages from..to between the adjoint of state to+1, which is there, and that of state `from`, which is wanted. State `from` is there. A
-/// `pinned` state `from` belongs to the caller, in a tape or apart, and still stands at the end. A `released` one is gone at the end; where tapes
-/// are not self-contained, the segment then stops one adjoint earlier, with the tape of stage `from` standing for a `pending` segment to use.
+/// Stages from..to between the adjoint of state to+1, which is there, and that of state `from`, which is wanted. State
+/// `from` is there. A `pinned` state `from` belongs to the caller, in a tape or apart, and still stands at the end. A
+/// `released` one is gone at the end; where tapes are not self-contained, the segment then stops one adjoint earlier,
+/// with the tape of stage `from` standing for a `pending` segment to use.
 struct segment {
   segment_kind kind = segment_kind::pinned;  ///< what it finds and leaves
   std::int64_t from = 0, to = 0;             ///< its stages, both included
@@ -34,20 +38,22 @@ struct segment {
 /// The first thing done with a segment.
 struct segment_choice {
   enum class what : std::uint8_t {
-    last,     ///< one stage is left: record it, run its adjoint
-    record,   ///< record stage `from`, then the segment from the next stage on
-    keep,     ///< run to state k, reverse from it as `pinned`, drop it, then reverse from..k-1
-    release   ///< run to state k, reverse from it as `released`, then reverse the rest: up to k-1, or up to k with its tape pending
+    last,    ///< one stage is left: record it, run its adjoint
+    record,  ///< record stage `from`, then the segment from the next stage on
+    keep,    ///< run to state k, reverse from it as `pinned`, drop it, then reverse from..k-1
+    release  ///< run to state k, reverse from it as `released`, then reverse the rest: up to k-1, or up to k with its
+             ///< tape pending
   };
   what does = what::last;  ///< what is done
   std::int64_t k = 0;      ///< the state run to, of `keep` and `release`
 };
 
-/// The recurrences of plans that may give states up early, in bytes (extends Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova 2019, section 4, by
-/// starts that are released and tapes that are pending). Four kinds of segments, or the two that are not pending where tapes are self-contained.
-/// What a segment holds is counted against its budget with the adjoint at its right end, a pending tape and a released first state, but without a
-/// pinned one. The time of a segment is that of forward runs beyond one of each stage that it is there to record; it splits as time(from..k) +
-/// time of the two parts.
+/// The recurrences of plans that may give states up early, in bytes (extends Beaumont, Eyraud-Dubois, Herrmann, Joly,
+/// Shilova 2019, section 4, by starts that are released and tapes that are pending). Four kinds of segments, or the two
+/// that are not pending where tapes are self-contained. What a segment holds is counted against its budget with the
+/// adjoint at its right end, a pending tape and a released first state, but without a pinned one. The time of a segment
+/// is that of forward runs beyond one of each stage that it is there to record; it splits as time(from..k) + time of
+/// the two parts.
 class non_persistent_rules {
  public:
   /// \param model  must outlive the rules
@@ -57,10 +63,13 @@ class non_persistent_rules {
   /// The whole chain; the loss is its last stage.
   [[nodiscard]] segment whole() const noexcept { return {segment_kind::pinned, 0, model_.stages}; }
 
-  /// Whether such a segment can come up: state 0 is never released, the loss has no tape, and a pending stage is not recorded again.
+  /// Whether such a segment can come up: state 0 is never released, the loss has no tape, and a pending stage is not
+  /// recorded again.
   [[nodiscard]] bool exists(segment const& of) const noexcept {
-    if (is_released(of.kind) && (of.from == 0 || (!model_.self_contained_tape && of.from == model_.stages))) return false;
-    return !is_pending(of.kind) || (!model_.self_contained_tape && of.to < model_.stages && !(is_released(of.kind) && of.from == of.to));
+    if (is_released(of.kind) && (of.from == 0 || (!model_.self_contained_tape && of.from == model_.stages)))
+      return false;
+    return !is_pending(of.kind) ||
+           (!model_.self_contained_tape && of.to < model_.stages && !(is_released(of.kind) && of.from == of.to));
   }
   /// Bytes of a first state that the segment's budget pays for.
   [[nodiscard]] std::int64_t held(segment const& of) const noexcept { return is_released(of.kind) ? x(of.from) : 0; }
@@ -70,29 +79,39 @@ class non_persistent_rules {
     std::int64_t const forward = held(of) + f(of.from), backward = runs_adjoint(of) ? b(of.from) : 0;
     return right_end(of) + (is_pending(of.kind) ? backward : s(of.from) + (std::max)(forward, backward));
   }
-  /// Least budget for recording the first stage and for its adjoint; the rest then has what its tape leaves.   \pre from < to
+  /// Least budget for recording the first stage and for its adjoint; the rest then has what its tape leaves.
+  /// \pre from < to
   [[nodiscard]] std::int64_t record_need(segment const& of) const noexcept {
     std::int64_t const forward = right_end(of) + held(of) + s(of.from) + f(of.from);
-    return runs_adjoint(of) ? (std::max)(forward, model_.g[std::size_t(of.from) + 1] + s(of.from) + b(of.from)) : forward;
+    return runs_adjoint(of) ? (std::max)(forward, model_.g[std::size_t(of.from) + 1] + s(of.from) + b(of.from))
+                            : forward;
   }
-  /// What a run from state `from` to state k needs beside `forward_base`: of k = from + 1 at first, then step by step by `further_need`.
+  /// What a run from state `from` to state k needs beside `forward_base`: of k = from + 1 at first, then step by step
+  /// by `further_need`.
   [[nodiscard]] std::int64_t first_need(segment const& of) const noexcept { return x(of.from + 1) + f(of.from); }
   /// The same to state k, from that to state k-1.
-  [[nodiscard]] std::int64_t further_need(std::int64_t need, std::int64_t k) const noexcept { return (std::max)(need, x(k - 1) + x(k) + f(k - 1)); }
+  [[nodiscard]] std::int64_t further_need(std::int64_t need, std::int64_t k) const noexcept {
+    return (std::max)(need, x(k - 1) + x(k) + f(k - 1));
+  }
   /// Bytes that stand through such a run: the adjoint at the right end, a pending tape, a released first state.
   [[nodiscard]] std::int64_t forward_base(segment const& of) const noexcept { return right_end(of) + held(of); }
 
   /// What is left after recording the first stage; `b` bytes become b + held - s.
-  [[nodiscard]] static segment rest(segment const& of) noexcept { return {kind_of(false, is_pending(of.kind)), of.from + 1, of.to}; }
-  /// Both parts of a split, the right one first; the left one has all bytes, the right one what the first state and, where it is not released,
-  /// state k leave.
+  [[nodiscard]] static segment rest(segment const& of) noexcept {
+    return {kind_of(false, is_pending(of.kind)), of.from + 1, of.to};
+  }
+  /// Both parts of a split, the right one first; the left one has all bytes, the right one what the first state and,
+  /// where it is not released, state k leave.
   [[nodiscard]] std::pair<segment, segment> parts(segment const& of, segment_choice const& by) const noexcept {
-    bool const gives_up = by.does == segment_choice::what::release, pending = is_pending(of.kind), leaves_tape = gives_up && !model_.self_contained_tape;
-    return {{kind_of(gives_up, pending), by.k, of.to}, {kind_of(is_released(of.kind), leaves_tape), of.from, leaves_tape ? by.k : by.k - 1}};
+    bool const gives_up = by.does == segment_choice::what::release, pending = is_pending(of.kind),
+               leaves_tape = gives_up && !model_.self_contained_tape;
+    return {{kind_of(gives_up, pending), by.k, of.to},
+            {kind_of(is_released(of.kind), leaves_tape), of.from, leaves_tape ? by.k : by.k - 1}};
   }
   /// Whether a split at k of this sort exists. Self-contained tapes always release: that is never worse.
   [[nodiscard]] bool may_split(segment const& of, segment_choice const& by) const noexcept {
-    return model_.self_contained_tape ? by.does == segment_choice::what::release : by.does == segment_choice::what::keep || by.k < of.to;
+    return model_.self_contained_tape ? by.does == segment_choice::what::release
+                                      : by.does == segment_choice::what::keep || by.k < of.to;
   }
 
  private:
@@ -100,9 +119,13 @@ class non_persistent_rules {
   [[nodiscard]] std::int64_t s(std::int64_t i) const noexcept { return model_.s[std::size_t(i)]; }
   [[nodiscard]] std::int64_t f(std::int64_t i) const noexcept { return model_.f[std::size_t(i)]; }
   [[nodiscard]] std::int64_t b(std::int64_t i) const noexcept { return model_.b[std::size_t(i)]; }
-  [[nodiscard]] std::int64_t right_end(segment const& of) const noexcept { return model_.g[std::size_t(of.to) + 1] + (is_pending(of.kind) ? s(of.to) : 0); }
+  [[nodiscard]] std::int64_t right_end(segment const& of) const noexcept {
+    return model_.g[std::size_t(of.to) + 1] + (is_pending(of.kind) ? s(of.to) : 0);
+  }
   /// Whether the adjoint of stage `from` is the segment's own, and not left to a pending one.
-  [[nodiscard]] bool runs_adjoint(segment const& of) const noexcept { return model_.self_contained_tape || !is_released(of.kind); }
+  [[nodiscard]] bool runs_adjoint(segment const& of) const noexcept {
+    return model_.self_contained_tape || !is_released(of.kind);
+  }
 
   chain_model const& model_;
 };
@@ -116,13 +139,16 @@ struct held_sizes {
     return free + (is_released(of.kind) ? x[std::size_t(of.from)] : 0) - s[std::size_t(of.from)];
   }
   /// Budget, besides state k, of the right part of a split.
-  [[nodiscard]] std::int64_t after_run(std::int64_t k, std::int64_t free) const noexcept { return free - x[std::size_t(k)]; }
+  [[nodiscard]] std::int64_t after_run(std::int64_t k, std::int64_t free) const noexcept {
+    return free - x[std::size_t(k)];
+  }
 };
 
 /// Writes the plan of a segment.
 /// \param choose  called as choose(segment, free) with the budget besides the first state, answers the segment_choice
 template <class Choose>
-void write_plan(non_persistent_rules const& rules, held_sizes const& sizes, segment const& of, std::int64_t free, Choose const& choose, std::vector<action>& plan) {
+void write_plan(non_persistent_rules const& rules, held_sizes const& sizes, segment const& of, std::int64_t free,
+                Choose const& choose, std::vector<action>& plan) {
   chain_model const& model = rules.model();
   bool const released = is_released(of.kind), runs_adjoint = model.self_contained_tape || !released;
   segment_choice const by = choose(of, free);

@@ -1,5 +1,6 @@
 #pragma once
-/// \file own_tapes.hpp  The fastest plan of a chain whose tapes live only during their own adjoint, with a budget in slots.
+/// \file own_tapes.hpp  The fastest plan of a chain whose tapes live only during their own adjoint, with a budget in
+/// slots.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -16,38 +17,51 @@
 
 namespace cairn::detail {
 
-/// What Griewank and Walther (2000) and their followers plan with, for stages that differ: states are kept, and a stage is recorded only when its
-/// adjoint comes next. With E(s, t, m) the least time that stages s..t run more than once, state s kept by others and m slots free:
+/// What Griewank and Walther (2000) and their followers plan with, for stages that differ: states are kept, and a stage
+/// is recorded only when its adjoint comes next. With E(s, t, m) the least time that stages s..t run more than once,
+/// state s kept by others and m slots free:
 ///
 ///     E(s, s, m) = 0  if its tape and the working bytes of its run and its adjoint fit
 ///     E(s, t, m) = min over j of  u_s + .. + u_(j-1) + E(j, t, m - x_j) + E(s, j-1, m)  if the runs from s to j fit
 ///
-/// Only states are kept, so that slots are exact in bytes where the unit divides the x alone; then it is chosen if it gives no more slots than allowed.
-/// Rounded up, the plan keeps within the budget in bytes; rounded down, its time bounds that of every such plan from below. Times are exact.
-/// Cost: O(L^3 slots) time, 8 L^2 slots / 2 bytes at most.
+/// Only states are kept, so that slots are exact in bytes where the unit divides the x alone; then it is chosen if it
+/// gives no more slots than allowed. Rounded up, the plan keeps within the budget in bytes; rounded down, its time
+/// bounds that of every such plan from below. Times are exact. Cost: O(L^3 slots) time, 8 L^2 slots / 2 bytes at most.
 class own_tape_table {
  public:
-  /// \param model  must outlive the table   \param budget  bytes, state 0 not counted   \param meter  counts the work; null for no limit
-  /// \throws invalid_plan   for a division that cannot be, and where the table takes more than 2 GiB   \throws too_much_work
-  own_tape_table(chain_model const& model, std::int64_t budget, slot_division division = {}, rounding by = rounding::up, work_meter* meter = nullptr)
-      : model_{model}, ends_{model.stages + 1}, scale_{std::max<std::int64_t>(budget, 0), unit(model, std::max<std::int64_t>(budget, 0), division, by), by, who} {
+  /// \param model  must outlive the table   \param budget  bytes, state 0 not counted   \param meter  counts the work;
+  ///        null for no limit
+  /// \throws invalid_plan   for a division that cannot be, and where the table takes more than 2 GiB
+  ///        \throws too_much_work
+  own_tape_table(chain_model const& model, std::int64_t budget, slot_division division = {}, rounding by = rounding::up,
+                 work_meter* meter = nullptr)
+      : model_{model},
+        ends_{model.stages + 1},
+        scale_{std::max<std::int64_t>(budget, 0), unit(model, std::max<std::int64_t>(budget, 0), division, by), by,
+               who} {
     for (std::int64_t i = 0; i < ends_; ++i) x_.push_back(i == 0 ? 0 : scale_.size(model.x[std::size_t(i)]));
     if (budget < 0) return;
     wide bytes = 0;
-    for (std::int64_t i = 0; i < ends_; ++i) bytes += wide(ends_ - i) * wide(top(i) - bottom(i) + 1) * sizeof(std::int64_t);
+    for (std::int64_t i = 0; i < ends_; ++i)
+      bytes += wide(ends_ - i) * wide(top(i) - bottom(i) + 1) * sizeof(std::int64_t);
     check_chain_table(model, scale_, bytes, usual_table_bytes, who);
     rows_.resize(std::size_t(ends_ * (ends_ + 1) / 2));
     for (std::int64_t s = ends_; s-- > 0;)
-      for (std::int64_t t = s; t < ends_; ++t) count_work(meter, fill(s, t), [&] { return double(ends_ - s) / double(ends_); });
+      for (std::int64_t t = s; t < ends_; ++t)
+        count_work(meter, fill(s, t), [&] { return double(ends_ - s) / double(ends_); });
   }
 
   /// Whether there is a plan; rounded down, whether one is not excluded.
   [[nodiscard]] bool feasible() const noexcept { return extra_forward() < endless; }
-  /// Time of stages run again; `endless` where nothing is feasible. Rounded up: of the plan. Rounded down: no plan of the kind takes less.
-  [[nodiscard]] std::int64_t extra_forward() const noexcept { return rows_.empty() ? endless : time(0, ends_ - 1, scale_.slots()); }
+  /// Time of stages run again; `endless` where nothing is feasible. Rounded up: of the plan. Rounded down: no plan of
+  /// the kind takes less.
+  [[nodiscard]] std::int64_t extra_forward() const noexcept {
+    return rows_.empty() ? endless : time(0, ends_ - 1, scale_.slots());
+  }
   /// Whether no plan of the kind is faster.
   [[nodiscard]] bool is_exact() const noexcept {
-    return std::all_of(model_.x.begin() + 1, model_.x.end(), [this](std::int64_t bytes) { return bytes % scale_.unit() == 0; });
+    return std::all_of(model_.x.begin() + 1, model_.x.end(),
+                       [this](std::int64_t bytes) { return bytes % scale_.unit() == 0; });
   }
   /// The plan; empty where there is none.   \pre rounded up
   [[nodiscard]] std::vector<action> actions() const {
@@ -92,7 +106,8 @@ class own_tape_table {
     std::vector<std::int64_t> times;
   };
 
-  [[nodiscard]] static std::int64_t unit(chain_model const& c, std::int64_t budget, slot_division division, rounding by) {
+  [[nodiscard]] static std::int64_t unit(chain_model const& c, std::int64_t budget, slot_division division,
+                                         rounding by) {
     if (division.unit != 0 || division.slots < 0) return unit_of(division, c, budget, by, who);
     if (division.slots == 0) {
       wide const intervals = wide(c.stages + 1) * wide(c.stages + 2) / 2;
@@ -105,9 +120,15 @@ class own_tape_table {
   }
   /// The slots that can be free where state s is the first one, least and most.
   [[nodiscard]] std::int64_t bottom(std::int64_t s) const noexcept { return s == 0 ? scale_.slots() : 0; }
-  [[nodiscard]] std::int64_t top(std::int64_t s) const noexcept { return std::int64_t{scale_.slots()} - x_[std::size_t(s)]; }
-  [[nodiscard]] row& at(std::int64_t s, std::int64_t t) noexcept { return rows_[std::size_t(s * (2 * ends_ - s - 1) / 2 + t)]; }
-  [[nodiscard]] row const& at(std::int64_t s, std::int64_t t) const noexcept { return rows_[std::size_t(s * (2 * ends_ - s - 1) / 2 + t)]; }
+  [[nodiscard]] std::int64_t top(std::int64_t s) const noexcept {
+    return std::int64_t{scale_.slots()} - x_[std::size_t(s)];
+  }
+  [[nodiscard]] row& at(std::int64_t s, std::int64_t t) noexcept {
+    return rows_[std::size_t(s * (2 * ends_ - s - 1) / 2 + t)];
+  }
+  [[nodiscard]] row const& at(std::int64_t s, std::int64_t t) const noexcept {
+    return rows_[std::size_t(s * (2 * ends_ - s - 1) / 2 + t)];
+  }
   [[nodiscard]] std::int64_t time(std::int64_t s, std::int64_t t, std::int64_t slots) const noexcept {
     row const& of = at(s, t);
     return slots < of.least ? endless : of.times[std::size_t(slots - of.least)];
@@ -132,20 +153,24 @@ class own_tape_table {
     if (high < low) return sums_made;
     std::vector<std::int64_t> times(std::size_t(high - low + 1), endless);
     if (s == t) {
-      for (std::int64_t m = std::max<std::int64_t>(low, scale_.need(own_need(s))); m <= high; ++m) times[std::size_t(m - low)] = 0;
+      for (std::int64_t m = std::max<std::int64_t>(low, scale_.need(own_need(s))); m <= high; ++m)
+        times[std::size_t(m - low)] = 0;
     } else {
       std::int64_t run = 0;
       for (std::int64_t j = s + 1; j <= t; ++j) {
         run = (std::max)(run, run_need(j - 1, s));
         row const &right = at(j, t), &left = at(s, j - 1);
-        std::int64_t const x = x_[std::size_t(j)], need = scale_.need(model_.g[std::size_t(t) + 1] + run), time = model_.run(s, j);
+        std::int64_t const x = x_[std::size_t(j)], need = scale_.need(model_.g[std::size_t(t) + 1] + run),
+                           time = model_.run(s, j);
         if (need > high) break;
         std::int64_t const from = (std::max)({low, need, x + right.least, left.least});
         if (from > high) continue;
         sums_made += wide(high - from + 1);
         std::int64_t* const sums = times.data() + (from - low);
-        std::int64_t const *const a = left.times.data() + (from - left.least), *const b = right.times.data() + (from - x - right.least);
-        for (std::size_t m = 0; m < std::size_t(high - from + 1); ++m) sums[m] = (std::min)(sums[m], time + a[m] + b[m]);
+        std::int64_t const *const a = left.times.data() + (from - left.least), *const b = right.times.data() +
+                                                                                          (from - x - right.least);
+        for (std::size_t m = 0; m < std::size_t(high - from + 1); ++m)
+          sums[m] = (std::min)(sums[m], time + a[m] + b[m]);
       }
     }
     auto const first = std::find_if(times.begin(), times.end(), [](std::int64_t one) { return one < endless; });
@@ -160,7 +185,9 @@ class own_tape_table {
       run = (std::max)(run, run_need(j - 1, s));
       std::int64_t const x = x_[std::size_t(j)];
       if (slots < scale_.need(model_.g[std::size_t(t) + 1] + run)) break;
-      if (slots - x >= at(j, t).least && slots >= at(s, j - 1).least && model_.run(s, j) + time(s, j - 1, slots) + time(j, t, slots - x) == wanted) return j;
+      if (slots - x >= at(j, t).least && slots >= at(s, j - 1).least &&
+          model_.run(s, j) + time(s, j - 1, slots) + time(j, t, slots - x) == wanted)
+        return j;
     }
     return t;
   }

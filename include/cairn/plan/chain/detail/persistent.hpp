@@ -18,32 +18,38 @@
 
 namespace cairn::detail {
 
-/// The optimum among persistent plans: those that keep a state, or a tape, until its adjoint is made (Beaumont, Eyraud-Dubois, Herrmann,
-/// Joly, Shilova 2019, theorem 1, with needs that are exact in bytes). With E(s, t, m) the least time that stages s..t run more than once, where
-/// state s is kept by others and m bytes are free for all else, the adjoint of state t+1 among it:
+/// The optimum among persistent plans: those that keep a state, or a tape, until its adjoint is made (Beaumont,
+/// Eyraud-Dubois, Herrmann, Joly, Shilova 2019, theorem 1, with needs that are exact in bytes). With E(s, t, m) the
+/// least time that stages s..t run more than once, where state s is kept by others and m bytes are free for all else,
+/// the adjoint of state t+1 among it:
 ///
 ///     E(s, t, m) = min( E(s+1, t, m - s_s)  if `record_need` fits in m,
 ///                       min over s < j <= t of  u_s + .. + u_(j-1) + E(s, j-1, m) + E(j, t, m - x_j)  if each run and adjoint t+1 fit in m )
 ///
-/// The second need is one of the stretch and of no choice: whatever is chosen, each stage from s to t-1 runs while adjoint t+1 lives, beside its
-/// own state or a tape that holds it. `sub_chains::least` covers it, and below that nothing is asked for. E falls in steps as m grows. What is
-/// found at one m is kept for all bytes between which it cannot change, and serves every later budget. Choices are evaluated only where
-/// bounds on their parts, from steps known at more bytes and from a table of slots, leave room for an improvement.
-/// Cost: O(L) a question; how many there are depends on the sizes, and is far below their number for chains whose sizes repeat. No recursion.
+/// The second need is one of the stretch and of no choice: whatever is chosen, each stage from s to t-1 runs while
+/// adjoint t+1 lives, beside its own state or a tape that holds it. `sub_chains::least` covers it, and below that
+/// nothing is asked for. E falls in steps as m grows. What is found at one m is kept for all bytes between which it
+/// cannot change, and serves every later budget. Choices are evaluated only where bounds on their parts, from steps
+/// known at more bytes and from a table of slots, leave room for an improvement. Cost: O(L) a question; how many there
+/// are depends on the sizes, and is far below their number for chains whose sizes repeat. No recursion.
 class persistent_optimum {
  public:
   static constexpr std::int64_t most_stages = 2000;  ///< memory grows with their square: about 100 MB
 
-  /// \param c  must outlive this   \param meter  counts the work of this and of all searches, must outlive them; null for no limit
-  /// \throws invalid_plan   for more than `most_stages` stages   \throws too_much_work   as searches do, which may be asked again then
-  explicit persistent_optimum(chain_model const& c, work_meter* meter = nullptr) : c_{c}, meter_{meter}, parts_{checked(c), meter}, known_(parts_.count()) {}
+  /// \param c  must outlive this   \param meter  counts the work of this and of all searches, must outlive them; null
+  ///        for no limit
+  /// \throws invalid_plan   for more than `most_stages` stages   \throws too_much_work   as searches do, which may be
+  ///        asked again then
+  explicit persistent_optimum(chain_model const& c, work_meter* meter = nullptr)
+      : c_{c}, meter_{meter}, parts_{checked(c), meter}, known_(parts_.count()) {}
 
   /// The fewest bytes for which there is a plan.
   [[nodiscard]] std::int64_t least_budget() const noexcept { return parts_.least(parts_.number(0, c_.stages)); }
   /// Bytes from which on nothing runs again: those of storing everything.
   [[nodiscard]] std::int64_t enough_budget() const noexcept { return parts_.enough(parts_.number(0, c_.stages)); }
 
-  /// Ends every later search after so many looks at a state that could be kept; a second sees some 10 to 30 million of them.
+  /// Ends every later search after so many looks at a state that could be kept; a second sees some 10 to 30 million of
+  /// them.
   void limit_effort(std::size_t looks) noexcept { limit_ = looks; }
   /// Whether the last search ended that way. What it found serves the next one.
   [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
@@ -55,16 +61,19 @@ class persistent_optimum {
     for (auto const& one : known_) sum += one.size();
     return sum;
   }
-  /// Bounds from below what stretches cost, for later searches. \param table  of the same chain, rounded down; null for none; must outlive them
+  /// Bounds from below what stretches cost, for later searches. \param table  of the same chain, rounded down; null for
+  /// none; must outlive them
   void prune_by(slot_table const* table) noexcept { table_ = table; }
 
-  /// The least time that is run again within `budget` bytes; nothing where there is no plan, or where the search gave up.
+  /// The least time that is run again within `budget` bytes; nothing where there is no plan, or where the search gave
+  /// up.
   [[nodiscard]] std::optional<std::int64_t> extra_forward(std::int64_t budget) {
     auto const found = plateau_at(budget);
     if (!found) return {};
     return found->cost;
   }
-  /// The same with the bytes [from, end) around the budget for which it was proven; the plan of `actions` needs `from` bytes.
+  /// The same with the bytes [from, end) around the budget for which it was proven; the plan of `actions` needs `from`
+  /// bytes.
   [[nodiscard]] std::optional<plateau> plateau_at(std::int64_t budget) {
     gave_up_ = false;
     if (budget < least_budget()) return {};
@@ -72,7 +81,8 @@ class persistent_optimum {
     if (gave_up_) return {};
     return found(0, c_.stages, budget);
   }
-  /// A plan of that time, whose peak is at most `budget`; empty where there is none.   Cost: O(1) an action after `extra_forward`
+  /// A plan of that time, whose peak is at most `budget`; empty where there is none.   Cost: O(1) an action after
+  /// `extra_forward`
   [[nodiscard]] std::vector<action> actions(std::int64_t budget) {
     std::vector<action> plan;
     if (!plateau_at(budget)) return plan;
@@ -128,7 +138,10 @@ class persistent_optimum {
 
   [[nodiscard]] static chain_model const& checked(chain_model const& c) {
     if (c.stages > most_stages)
-      throw invalid_plan{"cairn::chain_planner", "the chain has too many stages for the exact optimum", {{"stages", c.stages}, {"most", most_stages}}, "plan in slots, or join stages into blocks"};
+      throw invalid_plan{"cairn::chain_planner",
+                         "the chain has too many stages for the exact optimum",
+                         {{"stages", c.stages}, {"most", most_stages}},
+                         "plan in slots, or join stages into blocks"};
     return c;
   }
 
@@ -170,7 +183,8 @@ class persistent_optimum {
     if (above.exact) return;
     question one{of, number, above.cost, above.end, {of.bytes, above.end, none, -1}, of.from};
     // The step below is possible here, too.
-    if (auto const* below = known_[number].last(of.bytes)) one.best.from = below->from, one.best.cost = below->cost, one.best.choice = below->choice;
+    if (auto const* below = known_[number].last(of.bytes))
+      one.best.from = below->from, one.best.cost = below->cost, one.best.choice = below->choice;
     open_.push_back(one);
   }
 
@@ -221,7 +235,8 @@ class persistent_optimum {
       if (table_ && (!before.exact || !behind.exact) && pruned(q, j, good_until, run, before, behind)) continue;
       if (!before.exact) return stretch{from, j - 1, bytes};
       if (!behind.exact) return stretch{j, to, bytes - state};
-      improve(q, run + before.cost + behind.cost, j - from, (std::max)(found(from, j - 1, bytes).from, found(j, to, bytes - state).from + state));
+      improve(q, run + before.cost + behind.cost, j - from,
+              (std::max)(found(from, j - 1, bytes).from, found(j, to, bytes - state).from + state));
       q.best.end = good_until;
     }
     if (q.best.cost == q.floor) q.best.end = q.floor_end;
@@ -235,10 +250,13 @@ class persistent_optimum {
     q.best.choice = std::int32_t(choice);
   }
   /// Whether the table shows that state j is no better than the best so far, and up to which bytes.
-  [[nodiscard]] bool pruned(question& q, std::int64_t j, std::int64_t good_until, std::int64_t run, cost_bound const& before, cost_bound const& behind) const noexcept {
+  [[nodiscard]] bool pruned(question& q, std::int64_t j, std::int64_t good_until, std::int64_t run,
+                            cost_bound const& before, cost_bound const& behind) const noexcept {
     auto const [from, to, bytes] = q.of;
     auto const no_better = [&, from = from, to = to](std::int64_t m) {
-      return run + (std::max)(before.cost, table_->bound(from, j - 1, m)) + (std::max)(behind.cost, table_->bound(j, to, m - c_.x[std::size_t(j)])) >= q.best.cost;
+      return run + (std::max)(before.cost, table_->bound(from, j - 1, m)) +
+                 (std::max)(behind.cost, table_->bound(j, to, m - c_.x[std::size_t(j)])) >=
+             q.best.cost;
     };
     if (!no_better(bytes)) return false;
     std::int64_t step = good_until - 1 - bytes;
@@ -246,7 +264,9 @@ class persistent_optimum {
     q.best.end = bytes + step + 1;
     return true;
   }
-  [[nodiscard]] static std::int64_t shifted(std::int64_t end, std::int64_t bytes) noexcept { return end == no_end ? no_end : end + bytes; }
+  [[nodiscard]] static std::int64_t shifted(std::int64_t end, std::int64_t bytes) noexcept {
+    return end == no_end ? no_end : end + bytes;
+  }
 
   static constexpr wide sums_of_a_look = 256;  // that take as long
   static constexpr std::size_t none_left = (std::numeric_limits<std::size_t>::max)();

@@ -26,7 +26,8 @@ struct cost_bound {
   bool exact = false;     ///< is the least cost
 };
 
-/// The plateaus found so far of a cost that never rises with bytes and is 0 from some bytes on. They lie apart, and each costs less than those below.
+/// The plateaus found so far of a cost that never rises with bytes and is 0 from some bytes on. They lie apart, and
+/// each costs less than those below.
 class plateaus {
  public:
   /// \param enough  bytes from which on the cost is 0   \pre bytes < enough   Cost: O(log size)
@@ -44,7 +45,8 @@ class plateaus {
   /// Adds what was found. Plateaus of one cost are one: between them the cost is the same.
   void add(plateau found) {
     if (found.cost == 0) found.end = no_end;
-    auto const at = std::partition_point(known_.begin(), known_.end(), [&](plateau const& one) { return one.cost > found.cost; });
+    auto const at =
+        std::partition_point(known_.begin(), known_.end(), [&](plateau const& one) { return one.cost > found.cost; });
     if (at == known_.end() || at->cost != found.cost) {
       known_.insert(at, found);
       return;
@@ -56,7 +58,8 @@ class plateaus {
 
  private:
   [[nodiscard]] std::vector<plateau>::const_iterator first_above(std::int64_t bytes) const noexcept {
-    return std::upper_bound(known_.begin(), known_.end(), bytes, [](std::int64_t b, plateau const& one) { return b < one.from; });
+    return std::upper_bound(known_.begin(), known_.end(), bytes,
+                            [](std::int64_t b, plateau const& one) { return b < one.from; });
   }
 
   std::vector<plateau> known_;

@@ -1,5 +1,6 @@
 #pragma once
-/// \file single_level.hpp  The best plan in which no stage is run more than once again: which segments give up their tapes.
+/// \file single_level.hpp  The best plan in which no stage is run more than once again: which segments give up their
+/// tapes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,15 +12,20 @@
 
 namespace cairn::detail {
 
-/// On the first way each stage either keeps its tape or lies in a segment of which only the first state is kept, and which is recorded when its adjoint
-/// comes. Of all choices that keep within a budget, the one with the least time of stages in segments.
+/// On the first way each stage either keeps its tape or lies in a segment of which only the first state is kept, and
+/// which is recorded when its adjoint comes. Of all choices that keep within a budget, the one with the least time of
+/// stages in segments.
 ///
-/// At each state, what was chosen so far matters only by the bytes it holds and the time that will be run again; choices with more of both are dropped.
-/// Cost: O(L^2 n) time and O(L n) memory for at most n choices a state. Where there are more, n spread over them are kept, and `is_exact` says so.
+/// At each state, what was chosen so far matters only by the bytes it holds and the time that will be run again;
+/// choices with more of both are dropped. Cost: O(L^2 n) time and O(L n) memory for at most n choices a state. Where
+/// there are more, n spread over them are kept, and `is_exact` says so.
 class single_level {
  public:
-  /// \param model  must outlive the object   \param most_choices  kept at each state, >= 2   \param meter  counts the work; null for no limit   \throws too_much_work
-  single_level(chain_model const& model, std::int64_t budget, std::size_t most_choices = 4096, work_meter* meter = nullptr) : model_{model}, budget_{budget}, most_choices_{most_choices}, fronts_(std::size_t(model.stages) + 1) {
+  /// \param model  must outlive the object   \param most_choices  kept at each state, >= 2   \param meter  counts the
+  ///        work; null for no limit   \throws too_much_work
+  single_level(chain_model const& model, std::int64_t budget, std::size_t most_choices = 4096,
+               work_meter* meter = nullptr)
+      : model_{model}, budget_{budget}, most_choices_{most_choices}, fronts_(std::size_t(model.stages) + 1) {
     if (budget >= 0) fronts_[0].push_back({0, 0, -1, 0});
     for (std::int64_t at = 0; at < model.stages; ++at) {
       thin(fronts_[std::size_t(at)]);
@@ -39,7 +45,8 @@ class single_level {
   [[nodiscard]] std::vector<action> actions() const {
     std::vector<chain_segment> again;
     std::int64_t at = model_.stages;
-    for (auto const* one = &fronts_.back().back(); one->from >= 0; one = &fronts_[std::size_t(one->from)][one->number]) {
+    for (auto const* one = &fronts_.back().back(); one->from >= 0;
+         one = &fronts_[std::size_t(one->from)][one->number]) {
       bool const is_tape = one->is_tape;
       if (!is_tape) again.emplace_back(one->from, at);
       at = one->from;
@@ -64,8 +71,8 @@ class single_level {
     if (front.empty()) return;
     std::int64_t const tape = model_.s[a] + (std::max)(model_.f[a], model_.g[a + 1] + model_.b[a]);
     extend(a, a + 1, tape, model_.s[a], 0, true);
-    // Of the segment from `at` to e: bytes of its tapes, of its recorded run without the adjoint of state e, and of its adjoints. The first way takes no
-    // more than the recorded run, since tapes hold the states.
+    // Of the segment from `at` to e: bytes of its tapes, of its recorded run without the adjoint of state e, and of its
+    // adjoints. The first way takes no more than the recorded run, since tapes hold the states.
     std::int64_t tapes = 0, recorded = 0, adjoints = 0;
     for (std::size_t e = a + 1; e < fronts_.size(); ++e) {
       std::size_t const i = e - 1;
@@ -79,12 +86,15 @@ class single_level {
   }
   void extend(std::size_t at, std::size_t to, std::int64_t need, std::int64_t held, std::int64_t again, bool is_tape) {
     auto const& front = fronts_[at];
-    for (std::size_t k = 0; k < front.size() && front[k].held + need <= budget_; ++k) fronts_[to].push_back({front[k].held + held, front[k].again + again, std::int64_t(at), k, is_tape});
+    for (std::size_t k = 0; k < front.size() && front[k].held + need <= budget_; ++k)
+      fronts_[to].push_back({front[k].held + held, front[k].again + again, std::int64_t(at), k, is_tape});
     if (fronts_[to].size() > 4 * most_choices_) sift(fronts_[to]);
   }
   /// Leaves the choices that no other beats: the more bytes, the less time.
   static void sift(std::vector<choice>& front) {
-    std::sort(front.begin(), front.end(), [](choice const& one, choice const& other) { return one.held != other.held ? one.held < other.held : one.again < other.again; });
+    std::sort(front.begin(), front.end(), [](choice const& one, choice const& other) {
+      return one.held != other.held ? one.held < other.held : one.again < other.again;
+    });
     std::size_t count = 0;
     for (auto const& one : front)
       if (count == 0 || one.again < front[count - 1].again) front[count++] = one;

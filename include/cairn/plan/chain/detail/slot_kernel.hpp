@@ -1,15 +1,18 @@
 #pragma once
-/// \file slot_kernel.hpp  The inner loop of tables in slots: the least sum of two rows, in AVX2 where the processor has it.
+/// \file slot_kernel.hpp  The inner loop of tables in slots: the least sum of two rows, in AVX2 where the processor has
+/// it.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 namespace cairn::detail {
 
-/// Functions that lower `row` to what one choice costs, for `count` slots. All give the same bits; `row` overlaps no part.
+/// Functions that lower `row` to what one choice costs, for `count` slots. All give the same bits; `row` overlaps no
+/// part.
 struct slot_kernel {
   /// row[k] = min(row[k], time + left[k] + right[k])
-  void (*both)(std::int32_t* row, std::int32_t const* left, std::int32_t const* right, std::int32_t time, std::size_t count);
+  void (*both)(std::int32_t* row, std::int32_t const* left, std::int32_t const* right, std::int32_t time,
+               std::size_t count);
   /// row[k] = min(row[k], time + part[k])
   void (*one)(std::int32_t* row, std::int32_t const* part, std::int32_t time, std::size_t count);
 };
@@ -32,14 +35,16 @@ inline constexpr slot_kernel plain_kernel{
 #if defined(__x86_64__) && defined(__GNUC__)
 using eight_slots __attribute__((vector_size(32))) = std::int32_t;
 
-__attribute__((target("avx2"))) inline void lower_eight(std::int32_t* row, std::int32_t const* left, std::int32_t const* right, std::int32_t time) {
+__attribute__((target("avx2"))) inline void lower_eight(std::int32_t* row, std::int32_t const* left,
+                                                        std::int32_t const* right, std::int32_t time) {
   eight_slots a, b, before;
   std::memcpy(&a, left, sizeof a), std::memcpy(&b, right, sizeof b), std::memcpy(&before, row, sizeof before);
   a = a + b + time;
   before = a < before ? a : before;
   std::memcpy(row, &before, sizeof before);
 }
-__attribute__((target("avx2"))) inline void lower_eight(std::int32_t* row, std::int32_t const* part, std::int32_t time) {
+__attribute__((target("avx2"))) inline void lower_eight(std::int32_t* row, std::int32_t const* part,
+                                                        std::int32_t time) {
   eight_slots a, before;
   std::memcpy(&a, part, sizeof a), std::memcpy(&before, row, sizeof before);
   a = a + time;
@@ -47,14 +52,18 @@ __attribute__((target("avx2"))) inline void lower_eight(std::int32_t* row, std::
   std::memcpy(row, &before, sizeof before);
 }
 // The last eight slots overlap those before: to lower twice is to lower once.
-__attribute__((target("avx2"))) inline void lower_by_both_avx2(std::int32_t* row, std::int32_t const* left, std::int32_t const* right, std::int32_t time, std::size_t count) {
+__attribute__((target("avx2"))) inline void lower_by_both_avx2(std::int32_t* row, std::int32_t const* left,
+                                                               std::int32_t const* right, std::int32_t time,
+                                                               std::size_t count) {
   if (count < 8) return plain_kernel.both(row, left, right, time, count);
   std::size_t k = 0;
-  for (; k + 16 <= count; k += 16) lower_eight(row + k, left + k, right + k, time), lower_eight(row + k + 8, left + k + 8, right + k + 8, time);
+  for (; k + 16 <= count; k += 16)
+    lower_eight(row + k, left + k, right + k, time), lower_eight(row + k + 8, left + k + 8, right + k + 8, time);
   if (k + 8 <= count) lower_eight(row + k, left + k, right + k, time);
   lower_eight(row + count - 8, left + count - 8, right + count - 8, time);
 }
-__attribute__((target("avx2"))) inline void lower_by_one_avx2(std::int32_t* row, std::int32_t const* part, std::int32_t time, std::size_t count) {
+__attribute__((target("avx2"))) inline void lower_by_one_avx2(std::int32_t* row, std::int32_t const* part,
+                                                              std::int32_t time, std::size_t count) {
   if (count < 8) return plain_kernel.one(row, part, time, count);
   std::size_t k = 0;
   for (; k + 16 <= count; k += 16) lower_eight(row + k, part + k, time), lower_eight(row + k + 8, part + k + 8, time);

@@ -1,5 +1,6 @@
 #pragma once
-/// \file slot_table.hpp  The fastest persistent plan of a chain in slots: sizes rounded up for a plan, down for a bound on all plans.
+/// \file slot_table.hpp  The fastest persistent plan of a chain in slots: sizes rounded up for a plan, down for a bound
+/// on all plans.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -25,10 +26,11 @@ struct slot_table_options {
   std::int64_t most_bytes = usual_table_bytes;  ///< that the table may take
   bool share_rows = true;                           ///< one row for all intervals of stages that read the same
   slot_kernel const* kernel = nullptr;              ///< that of this processor where null
-  work_meter* meter = nullptr;                      ///< counts the work, as if no choice could be skipped; null for no limit
+  work_meter* meter = nullptr;  ///< counts the work, as if no choice could be skipped; null for no limit
 };
 
-/// What is known of an interval of stages from..to with m slots free, its right adjoint among them, its first state kept by others.
+/// What is known of an interval of stages from..to with m slots free, its right adjoint among them, its first state
+/// kept by others.
 struct slot_row {
   std::int32_t least = 0;   ///< below so many slots nothing is possible
   std::int32_t enough = 0;  ///< from so many on every tape is kept, and nothing runs twice
@@ -36,33 +38,45 @@ struct slot_row {
   std::ptrdiff_t at = 0;    ///< where m = 0 would stand in the table
 };
 
-/// The table of Beaumont, Eyraud-Dubois, Herrmann, Joly and Shilova (2019, theorem 1) with needs that are exact in bytes. With E(s, t, m) the least time
-/// that stages s..t run more than once:
+/// The table of Beaumont, Eyraud-Dubois, Herrmann, Joly and Shilova (2019, theorem 1) with needs that are exact in
+/// bytes. With E(s, t, m) the least time that stages s..t run more than once:
 ///
 ///     E(s, t, m) = min( E(s+1, t, m - s_s)  if the tape of s and the working bytes of its run and its adjoint fit,
 ///                       min over j of  u_s + .. + u_(j-1) + E(j, t, m - x_j) + E(s, j-1, m) )
 ///
-/// where it is possible at all. Whatever is kept, the first pass runs each stage k of s..t-1 beside the right adjoint, state k and state k+1: if these
-/// fit for all k, they fit for every choice of j, so that runs are checked once an interval and not once a choice.
-/// Rows are kept where they are reached and neither impossible nor 0. Times are whole quanta, each stage's rounded down, so that costs bound
-/// those of every plan from below whichever way sizes go; a plan's own time is told as it is.
-/// Cost: O(L^3 K) at worst, in blocks that stay in the cache; 4 bytes an interval and slot that is reached. See `stage_classes.hpp` for chains that repeat.
+/// where it is possible at all. Whatever is kept, the first pass runs each stage k of s..t-1 beside the right adjoint,
+/// state k and state k+1: if these fit for all k, they fit for every choice of j, so that runs are checked once an
+/// interval and not once a choice. Rows are kept where they are reached and neither impossible nor 0. Times are whole
+/// quanta, each stage's rounded down, so that costs bound those of every plan from below whichever way sizes go; a
+/// plan's own time is told as it is. Cost: O(L^3 K) at worst, in blocks that stay in the cache; 4 bytes an interval and
+/// slot that is reached. See `stage_classes.hpp` for chains that repeat.
 class slot_table {
  public:
   /// \param launch  runs parts of the table at once; one after the other where empty
-  /// \throws invalid_plan   where the table takes more than it may; nothing is allocated for it then   \throws too_much_work
+  /// \throws invalid_plan   where the table takes more than it may; nothing is allocated for it then
+  ///        \throws too_much_work
   /// \pre budget >= 0; the model outlives the table
-  slot_table(chain_model const& c, std::int64_t budget, slot_division division, rounding by, chain_launcher const& launch = {}, slot_table_options options = {})
-      : c_{c}, count_{std::size_t(c.stages) + 1}, scale_{(std::min)(budget, c.store_all_peak()), unit_of(division, c, (std::min)(budget, c.store_all_peak()), by, who), by, who},
-        kernel_{options.kernel ? *options.kernel : usual_kernel()}, meter_{options.meter}, classes_{std::size_t{0}}, stores_all_{budget >= c.store_all_peak()} {
+  slot_table(chain_model const& c, std::int64_t budget, slot_division division, rounding by,
+             chain_launcher const& launch = {}, slot_table_options options = {})
+      : c_{c},
+        count_{std::size_t(c.stages) + 1},
+        scale_{(std::min)(budget, c.store_all_peak()),
+               unit_of(division, c, (std::min)(budget, c.store_all_peak()), by, who), by, who},
+        kernel_{options.kernel ? *options.kernel : usual_kernel()},
+        meter_{options.meter},
+        classes_{std::size_t{0}},
+        stores_all_{budget >= c.store_all_peak()} {
     if (!stores_all_) {
       check_bytes(wide(count_) * wide(count_) * 8, options);
       std::int64_t unit = 0;
       for (auto const time : c.u) unit = std::gcd(unit, time);
       unit = std::max<std::int64_t>(unit, 1);
-      auto const quantum = [unit](std::int64_t times, std::int64_t most) { return unit * (times / unit / most + (times / unit % most != 0)); };
+      auto const quantum = [unit](std::int64_t times, std::int64_t most) {
+        return unit * (times / unit / most + (times / unit % most != 0));
+      };
       make((std::max)(unit, quantum(c.sum_u.back(), most_quanta)), launch, options);
-      // Costs stop at `never`, which a plan of little memory may pass: then in quanta for which no plan can. No stage runs more than L times.
+      // Costs stop at `never`, which a plan of little memory may pass: then in quanta for which no plan can. No stage
+      // runs more than L times.
       if (feasible() && cost() == never) {
         std::int64_t most = 0;
         for (std::size_t i = 0; i < count_; ++i) most += c.u[i] * (c.stages - std::int64_t(i));
@@ -73,14 +87,17 @@ class slot_table {
     else find_plan();
   }
 
-  /// Whether a plan exists in slots. Rounded up: one does in bytes. Rounded down: where not, no persistent plan exists in bytes.
+  /// Whether a plan exists in slots. Rounded up: one does in bytes. Rounded down: where not, no persistent plan exists
+  /// in bytes.
   [[nodiscard]] bool feasible() const noexcept { return stores_all_ || row(0, count_ - 1).least <= scale_.slots(); }
-  /// Time of stages run more than once; `endless` where nothing is feasible. Rounded up: of `actions`. Rounded down: no persistent plan takes less.
+  /// Time of stages run more than once; `endless` where nothing is feasible. Rounded up: of `actions`. Rounded down: no
+  /// persistent plan takes less.
   [[nodiscard]] std::int64_t extra_forward() const noexcept { return extra_forward_; }
   /// The plan, where sizes were rounded up; its peak is at most the budget, in bytes. Empty where nothing is feasible.
   [[nodiscard]] std::vector<action> const& actions() const noexcept { return actions_; }
-  /// Where sizes were rounded down: no persistent plan of stages from..to runs stages again for less time with so many bytes free, its right adjoint
-  /// among them and its first state not; `endless` where none exists, 0 where the table knows nothing. The same for all bytes above those of `scale().bytes(k - 1)` up to `scale().bytes(k)`.
+  /// Where sizes were rounded down: no persistent plan of stages from..to runs stages again for less time with so many
+  /// bytes free, its right adjoint among them and its first state not; `endless` where none exists, 0 where the table
+  /// knows nothing. The same for all bytes above those of `scale().bytes(k - 1)` up to `scale().bytes(k)`.
   /// \pre 0 <= from <= to <= L
   [[nodiscard]] std::int64_t bound(std::int64_t from, std::int64_t to, std::int64_t bytes) const noexcept {
     if (stores_all_) return 0;
@@ -89,14 +106,18 @@ class slot_table {
     std::int64_t const slots = above <= 0 ? 0 : above / scale_.unit() + (above % scale_.unit() != 0);
     if (slots < of.least) return endless;
     std::int64_t const nearest = std::max<std::int64_t>(slots, of.first);
-    return slots >= of.enough || nearest > of.last || costs_.empty() ? 0 : std::int64_t{costs_[std::size_t(of.at + nearest)]} * quantum_;
+    return slots >= of.enough || nearest > of.last || costs_.empty()
+               ? 0
+               : std::int64_t{costs_[std::size_t(of.at + nearest)]} * quantum_;
   }
   /// How the budget is divided.
   [[nodiscard]] slot_scale const& scale() const noexcept { return scale_; }
   /// Time that costs are counted in; bounds lose less than that for each stage run.
   [[nodiscard]] std::int64_t quantum() const noexcept { return quantum_; }
   /// Bytes that the table holds.
-  [[nodiscard]] std::size_t bytes() const noexcept { return costs_.size() * sizeof(std::int32_t) + rows_.size() * sizeof(slot_row); }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return costs_.size() * sizeof(std::int32_t) + rows_.size() * sizeof(slot_row);
+  }
   /// Rows that it has: one an interval of stages, fewer where stages repeat.
   [[nodiscard]] std::size_t rows() const noexcept { return rows_.size(); }
   /// All costs, for comparison of tables.
@@ -109,9 +130,13 @@ class slot_table {
   static constexpr std::size_t tile = 8;           ///< starts and ends of intervals that are done together
   static constexpr std::int32_t slots_at_once = 512;
 
-  void check_bytes(wide bytes, slot_table_options const& options) const { check_chain_table(c_, scale_, bytes, options.most_bytes, who); }
+  void check_bytes(wide bytes, slot_table_options const& options) const {
+    check_chain_table(c_, scale_, bytes, options.most_bytes, who);
+  }
 
-  [[nodiscard]] slot_row const& row(std::size_t from, std::size_t to) const noexcept { return rows_[classes_.of(from, to)]; }
+  [[nodiscard]] slot_row const& row(std::size_t from, std::size_t to) const noexcept {
+    return rows_[classes_.of(from, to)];
+  }
   [[nodiscard]] std::int32_t value(std::size_t from, std::size_t to, std::int32_t slots) const noexcept {
     slot_row const& of = row(from, to);
     return slots < of.least ? never : slots >= of.enough ? 0 : costs_[std::size_t(of.at + slots)];
@@ -151,7 +176,8 @@ class slot_table {
     std::vector<std::int32_t> by_start, by_end;
     detail::lay_out(by_start, count_ * count_, meter_);
     detail::lay_out(by_end, count_ * count_, meter_);
-    std::vector<std::int64_t> widest(count_, 0);  // bytes of the run from a start to the stages so far that takes the most
+    std::vector<std::int64_t> widest(count_,
+                                     0);  // bytes of the run from a start to the stages so far that takes the most
     // Free slots at a start: what is kept before it is at most all tapes, and at least its own state.
     std::vector<std::int32_t> fewest(count_), most(count_);
     std::int64_t tapes = 0;
@@ -173,7 +199,8 @@ class slot_table {
           of.least = rest ? (std::min)(beyond, (std::max)(tape, s_[s] + rest->least)) : tape;
           std::int32_t const runs = rest ? scale_.need(c_.g[t + 1] + widest[s]) : 0;
           std::int32_t const *const left = by_start.data() + s * count_, *const right = by_end.data() + t * count_;
-          for (std::size_t j = s + 1; j <= t && of.least > runs; ++j, ++choices) of.least = (std::min)(of.least, (std::max)(x_[j] + right[j], left[j - 1]));
+          for (std::size_t j = s + 1; j <= t && of.least > runs; ++j, ++choices)
+            of.least = (std::min)(of.least, (std::max)(x_[j] + right[j], left[j - 1]));
           of.least = (std::max)(of.least, runs);
           of.first = fewest[s], of.last = most[s];
         } else {
@@ -193,7 +220,9 @@ class slot_table {
     wide entries = 0;
     for (slot_row const& of : rows_)
       if (of.first <= of.last) entries += wide(of.last - of.first + 1);
-    check_bytes(entries * sizeof(std::int32_t) + wide(rows_.size()) * sizeof(slot_row) + wide(count_) * wide(count_) * 8, options);
+    check_bytes(
+        entries * sizeof(std::int32_t) + wide(rows_.size()) * sizeof(slot_row) + wide(count_) * wide(count_) * 8,
+        options);
     std::ptrdiff_t next = 0;
     auto const place = [&](slot_row& of) {
       if (of.first > of.last) return;
@@ -209,23 +238,31 @@ class slot_table {
     }
     detail::lay_out(costs_, std::size_t(next), meter_, never);
   }
-  /// Lowers the costs of `out` from slot `from` to `to` by those of keeping state j: `left` and, with `size` slots less, `right`.
-  void lower(slot_row const& out, std::int32_t time, slot_row const& left, slot_row const& right, std::int32_t size, std::int32_t from, std::int32_t to) noexcept {
+  /// Lowers the costs of `out` from slot `from` to `to` by those of keeping state j: `left` and, with `size` slots
+  /// less, `right`.
+  void lower(slot_row const& out, std::int32_t time, slot_row const& left, slot_row const& right, std::int32_t size,
+             std::int32_t from, std::int32_t to) noexcept {
     from = (std::max)({from, left.least, right.least + size});
     if (from > to) return;
     std::int32_t* const costs = costs_.data();
     // Costs fall with slots: the most that is there now against the least that can come.
     std::int32_t const dearest = costs[out.at + from];
     if (time >= dearest) return;
-    std::int32_t const cheapest = time + (to >= left.enough ? 0 : costs[left.at + to]) + (to - size >= right.enough ? 0 : costs[right.at + to - size]);
+    std::int32_t const cheapest = time + (to >= left.enough ? 0 : costs[left.at + to]) +
+                                  (to - size >= right.enough ? 0 : costs[right.at + to - size]);
     if (cheapest >= dearest) return;
-    std::int32_t const end = to + 1, left_end = std::clamp(left.enough, from, end), right_end = std::clamp(right.enough + size, from, end);
+    std::int32_t const end = to + 1, left_end = std::clamp(left.enough, from, end),
+                       right_end = std::clamp(right.enough + size, from, end);
     std::int32_t const both_end = (std::min)(left_end, right_end), one_end = (std::max)(left_end, right_end);
-    if (both_end > from && time + costs[left.at + both_end - 1] + costs[right.at + both_end - 1 - size] < costs[out.at + from])
-      kernel_.both(costs + (out.at + from), costs + (left.at + from), costs + (right.at + from - size), time, std::size_t(both_end - from));
+    if (both_end > from &&
+        time + costs[left.at + both_end - 1] + costs[right.at + both_end - 1 - size] < costs[out.at + from])
+      kernel_.both(costs + (out.at + from), costs + (left.at + from), costs + (right.at + from - size), time,
+                   std::size_t(both_end - from));
     if (one_end > both_end) {
-      std::int32_t const* const part = left_end > right_end ? costs + (left.at + both_end) : costs + (right.at + both_end - size);
-      if (time + part[one_end - both_end - 1] < costs[out.at + both_end]) kernel_.one(costs + (out.at + both_end), part, time, std::size_t(one_end - both_end));
+      std::int32_t const* const part =
+          left_end > right_end ? costs + (left.at + both_end) : costs + (right.at + both_end - size);
+      if (time + part[one_end - both_end - 1] < costs[out.at + both_end])
+        kernel_.one(costs + (out.at + both_end), part, time, std::size_t(one_end - both_end));
     }
     for (std::int32_t m = one_end; m < end && costs[out.at + m] > time; ++m) costs[out.at + m] = time;
   }
@@ -234,14 +271,19 @@ class slot_table {
     slot_row const& out = row(s, t);
     if (out.first > out.last) return;
     slot_row const& rest = row(s + 1, t);
-    std::int32_t const from = (std::max)({out.first, tape_need(s, t), rest.least + s_[s]}), end = (std::min)(out.last + 1, rest.enough + s_[s]);
-    if (from < end) kernel_.one(costs_.data() + (out.at + from), costs_.data() + (rest.at + from - s_[s]), 0, std::size_t(end - from));
+    std::int32_t const from = (std::max)({out.first, tape_need(s, t), rest.least + s_[s]}),
+                       end = (std::min)(out.last + 1, rest.enough + s_[s]);
+    if (from < end)
+      kernel_.one(costs_.data() + (out.at + from), costs_.data() + (rest.at + from - s_[s]), 0,
+                  std::size_t(end - from));
   }
   /// The same by those of keeping state j, j0 <= j < j1, for slots from..to.
-  void keep_state(std::size_t s, std::size_t t, std::size_t j0, std::size_t j1, std::int32_t from, std::int32_t to) noexcept {
+  void keep_state(std::size_t s, std::size_t t, std::size_t j0, std::size_t j1, std::int32_t from,
+                  std::int32_t to) noexcept {
     slot_row const& out = row(s, t);
     from = (std::max)(from, out.first), to = (std::min)(to, out.last);
-    for (std::size_t j = j0; j < j1 && from <= to; ++j) lower(out, run(s, j), row(s, j - 1), row(j, t), x_[j], from, to);
+    for (std::size_t j = j0; j < j1 && from <= to; ++j)
+      lower(out, run(s, j), row(s, j - 1), row(j, t), x_[j], from, to);
   }
 
   /// All tiles of a diagonal at once: they need only those nearer the main one.
@@ -249,7 +291,9 @@ class slot_table {
     std::size_t const tiles = (count_ + tile - 1) / tile;
     for (std::size_t d = 0; d < tiles; ++d) {
       auto const one = [&](std::size_t k) { d == 0 ? fill_corner(k * tile) : fill_tile(k * tile, (k + d) * tile); };
-      each(tiles - d, one, launch, [&](std::size_t k) { return sums_of_tile(k * tile, (k + d) * tile); }, (double(d) + 1) / double(tiles));
+      each(
+          tiles - d, one, launch, [&](std::size_t k) { return sums_of_tile(k * tile, (k + d) * tile); },
+          (double(d) + 1) / double(tiles));
     }
   }
   /// Intervals that start and end in one tile.
@@ -261,15 +305,17 @@ class slot_table {
         keep_state(s, t, s + 1, t + 1, 0, scale_.slots());
       }
   }
-  /// Intervals that start in s0.. and end in t0..: first all states between the two tiles, whose parts are done, so many slots at a time that the rows
-  /// stay in the cache; then those inside them, interval by interval.
+  /// Intervals that start in s0.. and end in t0..: first all states between the two tiles, whose parts are done, so
+  /// many slots at a time that the rows stay in the cache; then those inside them, interval by interval.
   void fill_tile(std::size_t s0, std::size_t t0) noexcept {
     std::size_t const s1 = s0 + tile, t1 = (std::min)(t0 + tile, count_);
     std::int32_t low = scale_.slots() + 1, high = -1;
     for (std::size_t s = s0; s < s1; ++s)
       for (std::size_t t = t0; t < t1; ++t)
-        if (slot_row const& of = row(s, t); of.first <= of.last) low = (std::min)(low, of.first), high = (std::max)(high, of.last);
-    for (std::int32_t from = low; from <= high; from += slots_at_once) between(s0, t0, from, (std::min)(high, from + slots_at_once - 1));
+        if (slot_row const& of = row(s, t); of.first <= of.last)
+          low = (std::min)(low, of.first), high = (std::max)(high, of.last);
+    for (std::int32_t from = low; from <= high; from += slots_at_once)
+      between(s0, t0, from, (std::min)(high, from + slots_at_once - 1));
     for (std::size_t t = t0; t < t1; ++t)
       for (std::size_t s = s1; s-- > s0;) {
         keep_tape(s, t);
@@ -301,16 +347,22 @@ class slot_table {
         std::size_t const s = classes_.from(first + k, length), t = s + length;
         slot_row const& out = rows_[first + k];
         keep_tape(s, t);
-        for (std::int32_t from = out.first; from <= out.last; from += slots_at_once) keep_state(s, t, s + 1, t + 1, from, (std::min)(out.last, from + slots_at_once - 1));
+        for (std::int32_t from = out.first; from <= out.last; from += slots_at_once)
+          keep_state(s, t, s + 1, t + 1, from, (std::min)(out.last, from + slots_at_once - 1));
       };
-      each(classes_.first(length + 1) - first, one, launch, [&](std::size_t k) { return sums_of_row(rows_[first + k], length); }, double(length + 1) / double(count_));
+      each(
+          classes_.first(length + 1) - first, one, launch,
+          [&](std::size_t k) { return sums_of_row(rows_[first + k], length); }, double(length + 1) / double(count_));
     }
   }
-  [[nodiscard]] static wide sums_of_row(slot_row const& of, std::size_t length) noexcept { return of.first > of.last ? 1 : wide(of.last - of.first + 1) * length + 1; }
+  [[nodiscard]] static wide sums_of_row(slot_row const& of, std::size_t length) noexcept {
+    return of.first > of.last ? 1 : wide(of.last - of.first + 1) * length + 1;
+  }
   [[nodiscard]] wide sums_of_tile(std::size_t s0, std::size_t t0) const noexcept {
     wide sums = 0;
     for (std::size_t s = s0; s < (std::min)(s0 + tile, count_); ++s)
-      for (std::size_t t = (std::max)(s, t0); t < (std::min)(t0 + tile, count_); ++t) sums += sums_of_row(row(s, t), t - s);
+      for (std::size_t t = (std::max)(s, t0); t < (std::min)(t0 + tile, count_); ++t)
+        sums += sums_of_row(row(s, t), t - s);
     return sums;
   }
   /// \param sums  of f(k)   \param length  of the rows, of the longest
@@ -368,7 +420,8 @@ class slot_table {
   [[nodiscard]] std::size_t kept_state(std::size_t from, std::size_t to, std::int32_t slots) const noexcept {
     if (stores_all_ || from == to || slots >= row(from, to).enough) return from;
     std::int32_t const wanted = value(from, to, slots);
-    if (slots >= tape_need(from, to) && slots >= s_[from] && value(from + 1, to, slots - s_[from]) == wanted) return from;
+    if (slots >= tape_need(from, to) && slots >= s_[from] && value(from + 1, to, slots - s_[from]) == wanted)
+      return from;
     for (std::size_t j = from + 1; j <= to; ++j) {
       if (slots < x_[j] || slots < row(from, j - 1).least || slots - x_[j] < row(j, to).least) continue;
       if (run(from, j) + value(from, j - 1, slots) + value(j, to, slots - x_[j]) == wanted) return j;

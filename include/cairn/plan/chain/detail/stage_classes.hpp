@@ -14,25 +14,29 @@
 
 namespace cairn::detail {
 
-/// A number for each stage 0..L, equal where stages are: in tape, working bytes, time, the state and adjoint that they make, and whether they are the
-/// loss. What a persistent plan of stages from..to costs depends on these alone.
-/// \param times  of stages 0..L, as the table counts them   \param with_inputs  stages differ also where the states they run on do, state 0 from all others;
+/// A number for each stage 0..L, equal where stages are: in tape, working bytes, time, the state and adjoint that they
+/// make, and whether they are the loss. What a persistent plan of stages from..to costs depends on these alone.
+/// \param times  of stages 0..L, as the table counts them   \param with_inputs  stages differ also where the states
+///        they run on do, state 0 from all others;
 /// for tables whose states may be released   Cost: O(L log L).
-[[nodiscard]] inline std::vector<std::int32_t> stage_types(chain_model const& c, std::span<std::int32_t const> times, bool with_inputs) {
+[[nodiscard]] inline std::vector<std::int32_t> stage_types(chain_model const& c, std::span<std::int32_t const> times,
+                                                           bool with_inputs) {
   std::size_t const count = std::size_t(c.stages) + 1;
   auto const features = [&](std::size_t i) {
-    return std::array<std::int64_t, 8>{c.s[i], c.f[i], c.b[i], times[i], c.x[i + 1], c.g[i + 1], i + 1 == count, !with_inputs ? 0 : i == 0 ? -1 : c.x[i]};
+    return std::array<std::int64_t, 8>{c.s[i],     c.f[i],     c.b[i],         times[i],
+                                       c.x[i + 1], c.g[i + 1], i + 1 == count, !with_inputs ? 0 : i == 0 ? -1 : c.x[i]};
   };
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return features(a) < features(b); });
   std::vector<std::int32_t> types(count, 0);
-  for (std::size_t k = 1; k < count; ++k) types[order[k]] = types[order[k - 1]] + (features(order[k]) != features(order[k - 1]));
+  for (std::size_t k = 1; k < count; ++k)
+    types[order[k]] = types[order[k - 1]] + (features(order[k]) != features(order[k - 1]));
   return types;
 }
 
-/// Which intervals of stages read the same. Classes are numbered by length, those of one length by where they first stand, so that a class's
-/// parts always have lower numbers than itself.
+/// Which intervals of stages read the same. Classes are numbered by length, those of one length by where they first
+/// stand, so that a class's parts always have lower numbers than itself.
 /// Cost: O(n^2) time; 4 bytes an interval where there are equal ones, else O(n).
 class interval_classes {
  public:
@@ -41,7 +45,8 @@ class interval_classes {
     for (std::size_t d = 0; d <= stages; ++d) first_of_length_[d] = start(d);
   }
   /// \param types  one a stage   \param meter  counts the work; null for no limit   \throws too_much_work
-  explicit interval_classes(std::span<std::int32_t const> types, work_meter* meter = nullptr) : interval_classes{types.size()} {
+  explicit interval_classes(std::span<std::int32_t const> types, work_meter* meter = nullptr)
+      : interval_classes{types.size()} {
     // Each start: the longest run that also stands before it, and where.
     std::vector<std::size_t> alike(stages_ + 1, 0), longest(stages_, 0), at(stages_, 0);
     for (std::size_t s = stages_; s-- > 0;) {
@@ -75,14 +80,19 @@ class interval_classes {
   [[nodiscard]] bool shared() const noexcept { return !numbers_.empty(); }
   /// How many stages there are.
   [[nodiscard]] std::size_t stages() const noexcept { return stages_; }
-  /// The first class of intervals of so many stages and one; those up to first(more + 1) are of the same length. \pre more <= stages
+  /// The first class of intervals of so many stages and one; those up to first(more + 1) are of the same length.
+  /// \pre more <= stages
   [[nodiscard]] std::size_t first(std::size_t more) const noexcept { return first_of_length_[more]; }
   /// Where a class of intervals of so many stages and one first stands.
-  [[nodiscard]] std::size_t from(std::size_t number, std::size_t more) const noexcept { return starts_.empty() ? number - start(more) : std::size_t(starts_[number]); }
+  [[nodiscard]] std::size_t from(std::size_t number, std::size_t more) const noexcept {
+    return starts_.empty() ? number - start(more) : std::size_t(starts_[number]);
+  }
 
  private:
   /// Intervals of at most so many stages.
-  [[nodiscard]] std::size_t start(std::size_t length) const noexcept { return length * stages_ - length * (length - 1) / 2; }
+  [[nodiscard]] std::size_t start(std::size_t length) const noexcept {
+    return length * stages_ - length * (length - 1) / 2;
+  }
 
   std::size_t stages_;
   std::vector<std::size_t> first_of_length_;

@@ -1,5 +1,6 @@
 #pragma once
-/// \file sub_chains.hpp  The stretches of a chain that persistent plans are made of: which are alike, and what they need.
+/// \file sub_chains.hpp  The stretches of a chain that persistent plans are made of: which are alike, and what they
+/// need.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,16 +11,20 @@
 
 namespace cairn::detail {
 
-/// Stages [from, to] of a chain, the loss being stage L, with a caller that holds state `from`. What a persistent plan does with them in so
-/// many bytes does not depend on where they lie, so that stretches of the same stages share one number.
-/// All bytes are those free for everything but state `from`; the adjoint of state to+1 lives within them on the way back.
+/// Stages [from, to] of a chain, the loss being stage L, with a caller that holds state `from`. What a persistent plan
+/// does with them in so many bytes does not depend on where they lie, so that stretches of the same stages share one
+/// number. All bytes are those free for everything but state `from`; the adjoint of state to+1 lives within them on the
+/// way back.
 class sub_chains {
  public:
   /// \param c  must outlive this   \param meter  counts the work; null for no limit
-  /// Cost: 20 bytes a stretch; O(L^2) time, and O(L^3) where the least bytes are often above `floor`   \throws too_much_work
-  explicit sub_chains(chain_model const& c, work_meter* meter = nullptr) : c_{c}, classes_{stage_types(c, ranks(c.u), false), meter}, least_(classes_.count()), enough_(classes_.count()) {
+  /// Cost: 20 bytes a stretch; O(L^2) time, and O(L^3) where the least bytes are often above `floor`
+  /// \throws too_much_work
+  explicit sub_chains(chain_model const& c, work_meter* meter = nullptr)
+      : c_{c}, classes_{stage_types(c, ranks(c.u), false), meter}, least_(classes_.count()), enough_(classes_.count()) {
     std::size_t const count = classes_.stages();
-    // Of the stretches of one length, by where they start: bytes of the widest run before the last stage, and of what every stage after the first one needs.
+    // Of the stretches of one length, by where they start: bytes of the widest run before the last stage, and of what
+    // every stage after the first one needs.
     std::vector<std::int64_t> widest(count, 0), later(count, 0);
     for (std::size_t more = 0; more < count; ++more) {
       for (std::size_t s = 0; more > 0 && s + more < count; ++s) {
@@ -36,7 +41,9 @@ class sub_chains {
   }
 
   /// The number of stages [from, to].
-  [[nodiscard]] std::size_t number(std::int64_t from, std::int64_t to) const noexcept { return classes_.of(std::size_t(from), std::size_t(to)); }
+  [[nodiscard]] std::size_t number(std::int64_t from, std::int64_t to) const noexcept {
+    return classes_.of(std::size_t(from), std::size_t(to));
+  }
   [[nodiscard]] std::size_t count() const noexcept { return classes_.count(); }  ///< how many numbers there are
   /// The fewest bytes in which a persistent plan reverses the stretch.
   [[nodiscard]] std::int64_t least(std::size_t number) const noexcept { return least_[number]; }
@@ -55,12 +62,16 @@ class sub_chains {
     std::sort(sorted.begin(), sorted.end());
     std::vector<std::int32_t> answer;
     answer.reserve(times.size());
-    for (auto const time : times) answer.push_back(std::int32_t(std::lower_bound(sorted.begin(), sorted.end(), time) - sorted.begin()));
+    for (auto const time : times)
+      answer.push_back(std::int32_t(std::lower_bound(sorted.begin(), sorted.end(), time) - sorted.begin()));
     return answer;
   }
   /// Bytes of the recorded run of a stage and of its adjoint, whatever else lives.
-  [[nodiscard]] std::int64_t own_need(std::size_t i) const noexcept { return c_.s[i] + (std::max)(c_.f[i], c_.g[i + 1] + c_.b[i]); }
-  /// \param floor  what no plan of the stretch goes below: each stage but the last one runs while adjoint to+1 lives, beside its own state or a tape that holds
+  [[nodiscard]] std::int64_t own_need(std::size_t i) const noexcept {
+    return c_.s[i] + (std::max)(c_.f[i], c_.g[i + 1] + c_.b[i]);
+  }
+  /// \param floor  what no plan of the stretch goes below: each stage but the last one runs while adjoint to+1 lives,
+  ///        beside its own state or a tape that holds
   /// it, and each is recorded and has its adjoint made once
   void find_needs(std::size_t here, std::int64_t from, std::int64_t to, std::int64_t floor) {
     std::int64_t low = record_need(from, to), high = low;
@@ -70,7 +81,8 @@ class sub_chains {
       high = (std::max)(high, c_.s[std::size_t(from)] + enough_[behind]);
     }
     for (std::int64_t j = to; j > from && low > floor; --j)
-      low = (std::min)(low, (std::max)({floor, c_.x[std::size_t(j)] + least_[number(j, to)], least_[number(from, j - 1)]}));
+      low = (std::min)(low,
+                       (std::max)({floor, c_.x[std::size_t(j)] + least_[number(j, to)], least_[number(from, j - 1)]}));
     least_[here] = low;
     enough_[here] = high;
   }

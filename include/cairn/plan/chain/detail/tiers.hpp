@@ -1,5 +1,6 @@
 #pragma once
-/// \file tiers.hpp  The fastest plan of a chain whose states may also be kept on tiers beside the memory, with budgets in slots.
+/// \file tiers.hpp  The fastest plan of a chain whose states may also be kept on tiers beside the memory, with budgets
+/// in slots.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -17,30 +18,41 @@
 
 namespace cairn::detail {
 
-/// Persistent plans in which a state that is kept lives in memory or on a tier until its adjoint is made. Tapes live in memory.
+/// Persistent plans in which a state that is kept lives in memory or on a tier until its adjoint is made. Tapes live in
+/// memory.
 ///
-/// E(s, t, m) is the least time of runs, saves and loads beyond those of storing everything, for stages s..t with m slots free and state s in memory, kept by others. H_k(s, t, m)
-/// is the same where state s is kept on tier k, and a copy that counts within m stands in memory at the beginning. With R(j, t, m), what remains to the right of a state j that
-/// was just made, and r, w the times to load and save,
+/// E(s, t, m) is the least time of runs, saves and loads beyond those of storing everything, for stages s..t with m
+/// slots free and state s in memory, kept by others. H_k(s, t, m) is the same where state s is kept on tier k, and a
+/// copy that counts within m stands in memory at the beginning. With R(j, t, m), what remains to the right of a state j
+/// that was just made, and r, w the times to load and save,
 ///
 ///     R(j, t, m)   = min( E(j, t, m - x_j),  min over k of  w_k(j) + H_k(j, t, m) )
 ///     E(s, t, m)   = min( E(s+1, t, m - s_s),  min over j of  u_s + .. + u_(j-1) + R(j, t, m) + E(s, j-1, m) )
 ///     H_k(s, t, m) = min( E(s, t, m - x_s),  E(s+1, t, m - s_s) + r_k(s),  min over j of  u_s + .. + u_(j-1) + R(j, t, m) + r_k(s) + H_k(s, j-1, m) )
 ///
-/// each choice if its bytes fit. In the second choice of H the copy goes while the tape stays, and state s is loaded once more for its adjoint. Beaumont, Herrmann, Pallez and
-/// Shilova (2020) plan so for stages that are alike. A tier with a limit adds its free slots to the arguments, and its states are rounded up as those in memory are.
-/// Transfers are not overlapped with runs. Plans keep within all limits in bytes; times are exact.
-/// Cost: O(L^3 (1 + tiers) cells) time and 4 L^2 (2 + tiers) cells bytes, of slots in memory times slots of each tier with a limit as many cells.
+/// each choice if its bytes fit. In the second choice of H the copy goes while the tape stays, and state s is loaded
+/// once more for its adjoint. Beaumont, Herrmann, Pallez and Shilova (2020) plan so for stages that are alike. A tier
+/// with a limit adds its free slots to the arguments, and its states are rounded up as those in memory are. Transfers
+/// are not overlapped with runs. Plans keep within all limits in bytes; times are exact. Cost: O(L^3 (1 + tiers) cells)
+/// time and 4 L^2 (2 + tiers) cells bytes, of slots in memory times slots of each tier with a limit as many cells.
 class tier_chain_table {
  public:
-  /// \param model  must outlive the table   \param budget  bytes of memory, state 0 not counted   \param tiers  any number, limited or not
-  /// \param tier_slots  at most so many of each tier with a limit; chosen where 0: 15 for one of them, 7 each for two, 3 each for more
+  /// \param model  must outlive the table   \param budget  bytes of memory, state 0 not counted   \param tiers  any
+  ///        number, limited or not
+  /// \param tier_slots  at most so many of each tier with a limit; chosen where 0: 15 for one of them, 7 each for two,
+  ///        3 each for more
   /// \param meter  counts the work; null for no limit
-  /// \throws invalid_plan   for tiers and divisions that cannot be, and where the table takes more than 2 GiB   \throws too_much_work
-  tier_chain_table(chain_model const& model, std::int64_t budget, std::vector<chain_tier> tiers, slot_division division = {}, std::int64_t tier_slots = 0, work_meter* meter = nullptr)
+  /// \throws invalid_plan   for tiers and divisions that cannot be, and where the table takes more than 2 GiB
+  ///        \throws too_much_work
+  tier_chain_table(chain_model const& model, std::int64_t budget, std::vector<chain_tier> tiers,
+                   slot_division division = {}, std::int64_t tier_slots = 0, work_meter* meter = nullptr)
       : model_{model}, tiers_{std::move(tiers)}, ends_{model.stages + 1}, scale_{0, 1, rounding::up, who} {
     (void)chain_player{model, tiers_, who};  // refuses tiers that cannot be
-    if (tier_slots < 0) throw invalid_plan{who, "a number of slots or bytes a slot is negative", {{"slots of a tier", tier_slots}}, "give 1 or more, or 0 to leave the choice to the planner"};
+    if (tier_slots < 0)
+      throw invalid_plan{who,
+                         "a number of slots or bytes a slot is negative",
+                         {{"slots of a tier", tier_slots}},
+                         "give 1 or more, or 0 to leave the choice to the planner"};
     if (budget < 0) return;
     for (auto& one : tiers_) {
       one.write.resize(std::size_t(ends_), 0);
@@ -59,7 +71,8 @@ class tier_chain_table {
     for (std::int64_t s = ends_; s-- > 0;)
       for (std::int64_t t = s; t < ends_; ++t) {
         fill(s, t);
-        count_work(meter, wide(t - s + 1) * wide(tiers_.size() + 1) * wide(cells_) * wide(width_), [&] { return double(ends_ - s) / double(ends_); });
+        count_work(meter, wide(t - s + 1) * wide(tiers_.size() + 1) * wide(cells_) * wide(width_),
+                   [&] { return double(ends_ - s) / double(ends_); });
       }
   }
 
@@ -83,22 +96,30 @@ class tier_chain_table {
   static constexpr char const* who = "cairn::chain_planner";
   static constexpr std::int64_t usual_bytes = std::int64_t{1} << 28;  ///< of a table whose slots are chosen here
 
-  /// Times by cell and, within a cell, by slots free in memory. A cell is one choice of the slots free on each tier with a limit.
+  /// Times by cell and, within a cell, by slots free in memory. A cell is one choice of the slots free on each tier
+  /// with a limit.
   using row = std::vector<std::int64_t>;
-  /// A tier with a limit: a state takes so many cells' numbers, and there is room for it while the tier's slots free are as many.
+  /// A tier with a limit: a state takes so many cells' numbers, and there is room for it while the tier's slots free
+  /// are as many.
   struct limit {
     std::size_t stride = 0, slots = 0;  ///< 0 slots' stride where there is no limit
     std::vector<std::size_t> sizes;     ///< slots of each state
   };
 
   [[nodiscard]] wide intervals() const noexcept { return wide(ends_) * wide(ends_ + 1) / 2; }
-  [[nodiscard]] std::int64_t added() const noexcept { return rows_.empty() ? endless : kept_in_memory(0, ends_ - 1).back(); }
+  [[nodiscard]] std::int64_t added() const noexcept {
+    return rows_.empty() ? endless : kept_in_memory(0, ends_ - 1).back();
+  }
   [[nodiscard]] std::size_t number(std::int64_t s, std::int64_t t, std::size_t which) const noexcept {
     return std::size_t(s * (2 * ends_ - s - 1) / 2 + t) * (tiers_.size() + 2) + which;
   }
-  [[nodiscard]] row const& kept_in_memory(std::int64_t s, std::int64_t t) const noexcept { return rows_[number(s, t, 0)]; }
+  [[nodiscard]] row const& kept_in_memory(std::int64_t s, std::int64_t t) const noexcept {
+    return rows_[number(s, t, 0)];
+  }
   [[nodiscard]] row const& just_made(std::int64_t s, std::int64_t t) const noexcept { return rows_[number(s, t, 1)]; }
-  [[nodiscard]] row const& kept_on(std::size_t k, std::int64_t s, std::int64_t t) const noexcept { return rows_[number(s, t, 2 + k)]; }
+  [[nodiscard]] row const& kept_on(std::size_t k, std::int64_t s, std::int64_t t) const noexcept {
+    return rows_[number(s, t, 2 + k)];
+  }
 
   void divide_tiers(std::int64_t wanted) {
     std::int64_t all = 0, common = 0;
@@ -121,7 +142,9 @@ class tier_chain_table {
   }
   [[nodiscard]] std::int64_t unit(std::int64_t budget, slot_division division) const {
     if (division.unit == 0 && division.slots == 0)
-      division.slots = std::int64_t(std::clamp<wide>(wide(usual_bytes) / (8 * intervals() * wide(tiers_.size() + 2) * wide(cells_)), 17, 501)) - 1;
+      division.slots = std::int64_t(std::clamp<wide>(
+                           wide(usual_bytes) / (8 * intervals() * wide(tiers_.size() + 2) * wide(cells_)), 17, 501)) -
+                       1;
     return unit_of(division, model_, budget, rounding::up, who);
   }
   /// The cell after state i was saved to tier k; `cells_` where it does not fit.
@@ -133,17 +156,28 @@ class tier_chain_table {
   }
 
   /// Bytes for the recorded run of stage s beside the adjoint of state t+1, and for its adjoint, without state s.
-  [[nodiscard]] std::int64_t record_bytes(std::int64_t s, std::int64_t t) const noexcept { return model_.g[std::size_t(t) + 1] + model_.s[std::size_t(s)] + model_.f[std::size_t(s)]; }
-  [[nodiscard]] std::int64_t adjoint_bytes(std::int64_t s) const noexcept { return model_.g[std::size_t(s) + 1] + model_.s[std::size_t(s)] + model_.b[std::size_t(s)]; }
-  [[nodiscard]] std::size_t tape_need(std::int64_t s, std::int64_t t) const noexcept { return std::size_t(scale_.need((std::max)(record_bytes(s, t), adjoint_bytes(s)))); }
+  [[nodiscard]] std::int64_t record_bytes(std::int64_t s, std::int64_t t) const noexcept {
+    return model_.g[std::size_t(t) + 1] + model_.s[std::size_t(s)] + model_.f[std::size_t(s)];
+  }
+  [[nodiscard]] std::int64_t adjoint_bytes(std::int64_t s) const noexcept {
+    return model_.g[std::size_t(s) + 1] + model_.s[std::size_t(s)] + model_.b[std::size_t(s)];
+  }
+  [[nodiscard]] std::size_t tape_need(std::int64_t s, std::int64_t t) const noexcept {
+    return std::size_t(scale_.need((std::max)(record_bytes(s, t), adjoint_bytes(s))));
+  }
   /// The same with the copy of state s, which is loaded again for the adjoint if that needs it.
   [[nodiscard]] std::size_t reloaded_tape_need(std::int64_t s, std::int64_t t) const noexcept {
     std::int64_t const x = model_.x[std::size_t(s)];
-    return std::size_t(scale_.need((std::max)(x + record_bytes(s, t), (model_.self_contained_tape ? 0 : x) + adjoint_bytes(s))));
+    return std::size_t(
+        scale_.need((std::max)(x + record_bytes(s, t), (model_.self_contained_tape ? 0 : x) + adjoint_bytes(s))));
   }
-  [[nodiscard]] std::int64_t reload_time(std::size_t k, std::int64_t s) const noexcept { return model_.self_contained_tape ? 0 : tiers_[k].read[std::size_t(s)]; }
-  /// Bytes of the runs from state s to state j, without the adjoint; grows with j. \param before  that of j-1   \param first  bytes of state s that count
-  [[nodiscard]] std::int64_t run_bytes(std::int64_t before, std::int64_t s, std::int64_t j, std::int64_t first) const noexcept {
+  [[nodiscard]] std::int64_t reload_time(std::size_t k, std::int64_t s) const noexcept {
+    return model_.self_contained_tape ? 0 : tiers_[k].read[std::size_t(s)];
+  }
+  /// Bytes of the runs from state s to state j, without the adjoint; grows with j. \param before  that of j-1
+  /// \param first  bytes of state s that count
+  [[nodiscard]] std::int64_t run_bytes(std::int64_t before, std::int64_t s, std::int64_t j,
+                                       std::int64_t first) const noexcept {
     std::size_t const i = std::size_t(j) - 1;
     return (std::max)(before, (j - 1 == s ? first : model_.x[i]) + model_.x[i + 1] + model_.f[i]);
   }
@@ -197,7 +231,8 @@ class tier_chain_table {
       for (std::size_t cell = 0; cell < cells_; ++cell) {
         std::size_t const after = after_save(cell, k, s);
         if (after == cells_) continue;
-        for (std::size_t m = 0; m < width_; ++m) made[cell * width_ + m] = (std::min)(made[cell * width_ + m], tiers_[k].write[i] + there[after * width_ + m]);
+        for (std::size_t m = 0; m < width_; ++m)
+          made[cell * width_ + m] = (std::min)(made[cell * width_ + m], tiers_[k].write[i] + there[after * width_ + m]);
       }
       rows_[number(s, t, 2 + k)] = std::move(there);
     }
@@ -205,7 +240,8 @@ class tier_chain_table {
     rows_[number(s, t, 1)] = std::move(made);
   }
 
-  /// What is left to write: an action, or stages from..to. `on` is the tier that keeps state `from`, or that many tiers where memory does.
+  /// What is left to write: an action, or stages from..to. `on` is the tier that keeps state `from`, or that many tiers
+  /// where memory does.
   struct part {
     bool is_action = false;
     action then = {};
@@ -216,7 +252,9 @@ class tier_chain_table {
     std::size_t const in_memory = tiers_.size();
     std::vector<part> open{{false, {}, 0, ends_ - 1, cells_ - 1, width_ - 1, in_memory}};
     auto const later = [&](action const& then) { open.push_back({true, then}); };
-    auto const stages = [&](std::int64_t from, std::int64_t to, std::size_t cell, std::size_t slots, std::size_t on) { open.push_back({false, {}, from, to, cell, slots, on}); };
+    auto const stages = [&](std::int64_t from, std::int64_t to, std::size_t cell, std::size_t slots, std::size_t on) {
+      open.push_back({false, {}, from, to, cell, slots, on});
+    };
     while (!open.empty()) {
       part const now = open.back();
       open.pop_back();
@@ -237,8 +275,9 @@ class tier_chain_table {
         stages(s, t, now.cell, now.slots - x_[i], in_memory);
         continue;
       }
-      bool const records = s == t || (now.slots >= (std::max)(s_[i], elsewhere ? reloaded_tape_need(s, t) : tape_need(s, t)) &&
-                                      kept_in_memory(s + 1, t)[at - s_[i]] + (elsewhere ? reload_time(now.on, s) : 0) == wanted);
+      bool const records =
+          s == t || (now.slots >= (std::max)(s_[i], elsewhere ? reloaded_tape_need(s, t) : tape_need(s, t)) &&
+                     kept_in_memory(s + 1, t)[at - s_[i]] + (elsewhere ? reload_time(now.on, s) : 0) == wanted);
       if (records) {
         plan.push_back(chain_actions::record(s));
         bool const reloads = elsewhere && !model_.self_contained_tape;
@@ -270,7 +309,8 @@ class tier_chain_table {
       std::size_t k = 0, after = 0;
       for (;; ++k) {
         after = after_save(now.cell, k, j);
-        if (after != cells_ && tiers_[k].write[std::size_t(j)] + kept_on(k, j, t)[after * width_ + now.slots] == right) break;
+        if (after != cells_ && tiers_[k].write[std::size_t(j)] + kept_on(k, j, t)[after * width_ + now.slots] == right)
+          break;
       }
       plan.push_back(chain_actions::save(j, tiers_[k].where));
       later(chain_actions::drop(j, tiers_[k].where));
@@ -284,7 +324,9 @@ class tier_chain_table {
     for (std::int64_t j = now.from + 1; j < now.to; ++j) {
       run = run_bytes(run, now.from, j, elsewhere ? model_.x[std::size_t(now.from)] : 0);
       if (now.slots < std::size_t(scale_.need(model_.g[std::size_t(now.to) + 1] + run))) break;
-      std::int64_t const left = elsewhere ? tiers_[now.on].read[std::size_t(now.from)] + kept_on(now.on, now.from, j - 1)[at] : kept_in_memory(now.from, j - 1)[at];
+      std::int64_t const left = elsewhere
+                                    ? tiers_[now.on].read[std::size_t(now.from)] + kept_on(now.on, now.from, j - 1)[at]
+                                    : kept_in_memory(now.from, j - 1)[at];
       if (model_.run(now.from, j) + left + just_made(j, now.to)[at] == wanted) return j;
     }
     return now.to;

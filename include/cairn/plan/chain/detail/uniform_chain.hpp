@@ -13,25 +13,30 @@
 
 namespace cairn::detail {
 
-/// Whether all stages have the same sizes and times, states 1..L and their adjoints too. The loss, state 0 and the times of adjoints may be anything.
+/// Whether all stages have the same sizes and times, states 1..L and their adjoints too. The loss, state 0 and the
+/// times of adjoints may be anything.
 [[nodiscard]] inline bool is_uniform(chain_model const& c) noexcept {
   for (std::size_t i = 1; i < std::size_t(c.stages); ++i)
-    if (c.x[i + 1] != c.x[1] || c.g[i + 1] != c.g[1] || c.s[i] != c.s[0] || c.f[i] != c.f[0] || c.b[i] != c.b[0] || c.u[i] != c.u[0]) return false;
+    if (c.x[i + 1] != c.x[1] || c.g[i + 1] != c.g[1] || c.s[i] != c.s[0] || c.f[i] != c.f[0] || c.b[i] != c.b[0] ||
+        c.u[i] != c.u[0])
+      return false;
   return true;
 }
 
-/// The fewest items that are worth `wanted` together, where item i is worth `worth[i]` and chains of items begin at `heads[i]` places: a chain that
-/// begins at i takes items i, i+1, .. for as long as one likes.
+/// The fewest items that are worth `wanted` together, where item i is worth `worth[i]` and chains of items begin at
+/// `heads[i]` places: a chain that begins at i takes items i, i+1, .. for as long as one likes.
 ///
-/// Takes stretches of the best worth an item, and then a shorter one that is just enough. If that is not as few items as the fractional optimum proves, the choices
-/// are searched in which each item is taken up to `reach` times more or less often.
-/// Cost: O(items log items), and O(items * length of a stretch) for the last one
+/// Takes stretches of the best worth an item, and then a shorter one that is just enough. If that is not as few items
+/// as the fractional optimum proves, the choices are searched in which each item is taken up to `reach` times more or
+/// less often. Cost: O(items log items), and O(items * length of a stretch) for the last one
 class chain_cover {
  public:
   /// \param worth  each > 0
-  chain_cover(std::vector<std::int64_t> const& worth, std::vector<std::int64_t> const& heads, std::int64_t wanted) : worth_{worth}, heads_{heads}, wanted_{wanted}, taken_(worth.size()), open_{heads} {
+  chain_cover(std::vector<std::int64_t> const& worth, std::vector<std::int64_t> const& heads, std::int64_t wanted)
+      : worth_{worth}, heads_{heads}, wanted_{wanted}, taken_(worth.size()), open_{heads} {
     std::size_t const count = worth.size();
-    // The stretch that begins at an item goes on while that raises its mean worth: the concave hull of the worths from there on.
+    // The stretch that begins at an item goes on while that raises its mean worth: the concave hull of the worths from
+    // there on.
     std::vector<stretch> from(count);
     for (std::size_t i = count; i-- > 0;) {
       from[i] = {i, i + 1, worth[i]};
@@ -57,7 +62,9 @@ class chain_cover {
   }
 
   [[nodiscard]] std::vector<std::int64_t> const& taken() const noexcept { return taken_; }  ///< how often each item is
-  [[nodiscard]] bool is_enough() const noexcept { return wanted_ <= 0; }  ///< whether they are worth what was wanted; if not, all are taken
+  [[nodiscard]] bool is_enough() const noexcept {
+    return wanted_ <= 0;
+  }  ///< whether they are worth what was wanted; if not, all are taken
   [[nodiscard]] bool is_least() const noexcept { return is_least_; }      ///< whether they are proven to be the fewest
 
  private:
@@ -69,13 +76,16 @@ class chain_cover {
   static constexpr std::int64_t reach = 3;
   static constexpr std::int64_t most_cells = std::int64_t{1} << 22;
 
-  [[nodiscard]] static bool is_better(stretch const& one, stretch const& other) noexcept { return wide(one.worth) * wide(other.items()) > wide(other.worth) * wide(one.items()); }
+  [[nodiscard]] static bool is_better(stretch const& one, stretch const& other) noexcept {
+    return wide(one.worth) * wide(other.items()) > wide(other.worth) * wide(one.items());
+  }
   void take(std::size_t first, std::size_t end, std::int64_t times) {
     for (std::size_t i = first; i < end; ++i) taken_[i] += times;
   }
   /// \param best  stretches of this kind are open and each worth more than what is still wanted
   void complete(stretch const& best) {
-    std::int64_t const least = std::int64_t((wide(wanted_) * wide(best.items()) + wide(best.worth) - 1) / wide(best.worth));
+    std::int64_t const least =
+        std::int64_t((wide(wanted_) * wide(best.items()) + wide(best.worth) - 1) / wide(best.worth));
     stretch last = best;
     for (std::size_t i = 0; i < worth_.size(); ++i) {
       if (open_[i] <= 0) continue;
@@ -90,7 +100,8 @@ class chain_cover {
     take(last.first, last.end, 1);
     wanted_ -= last.worth;
   }
-  /// Looks for `least` to `most` items more by which what is wanted is reached, those taken being changed by `reach` each.
+  /// Looks for `least` to `most` items more by which what is wanted is reached, those taken being changed by `reach`
+  /// each.
   [[nodiscard]] bool search(std::int64_t least, std::int64_t most) {
     constexpr std::int64_t ways = 2 * reach + 1, none = -endless;
     std::int64_t const side = most + 4 * reach, sums = 2 * side + 1, count = std::int64_t(worth_.size());
@@ -98,7 +109,9 @@ class chain_cover {
     // By the last item's change and the sum of all: the most worth, and the change before.
     std::vector<std::int64_t> now(std::size_t(ways * sums), none), next;
     std::vector<std::int8_t> before(std::size_t(count * ways * sums));
-    auto const at = [&](std::int64_t change, std::int64_t sum) { return std::size_t((change + reach) * sums + sum + side); };
+    auto const at = [&](std::int64_t change, std::int64_t sum) {
+      return std::size_t((change + reach) * sums + sum + side);
+    };
     now[at(0, 0)] = 0;
     for (std::int64_t i = 0; i < count; ++i) {
       std::size_t const k = std::size_t(i);
@@ -140,16 +153,23 @@ class chain_cover {
 
 /// The fastest persistent plan of a uniform chain at a budget M.
 ///
-/// A tape that is built before anything is run again can as well be built later: E(n, m), the cost of n stages with m bytes free, is 0 where n <= tapes(m), all
-/// tapes fit, and else min over i of i u + E(i, m) + E(n-i, m-x). (Let the first tape go and run its stage on the way to the next kept state instead. If anything is run
-/// again to the right of that state, its s bytes save a run there; if nothing is, they hold the tape of one more stage on the right, and the way is no longer.)
-/// So m = M - k x with k states kept. A stretch that is split gains tapes(k+1) stages and loses tapes(k) - tapes(k+1), which is 0 or 1 since x <= s: a toll of one run. Splitting
-/// is Griewank and Walther's (2000) binomial tree, grown row by row of equal repetitions, with stretches of tapes for leaves; the last row takes the splits of the fewest tolls.
-/// With tapes that live only during their own adjoint, tapes(m) = 1 and there is no toll: it is Revolve.
+/// A tape that is built before anything is run again can as well be built later: E(n, m), the cost of n stages with m
+/// bytes free, is 0 where n <= tapes(m), all tapes fit, and else min over i of i u + E(i, m) + E(n-i, m-x). (Let the
+/// first tape go and run its stage on the way to the next kept state instead. If anything is run again to the right of
+/// that state, its s bytes save a run there; if nothing is, they hold the tape of one more stage on the right, and the
+/// way is no longer.) So m = M - k x with k states kept. A stretch that is split gains tapes(k+1) stages and loses
+/// tapes(k) - tapes(k+1), which is 0 or 1 since x <= s: a toll of one run. Splitting is Griewank and Walther's (2000)
+/// binomial tree, grown row by row of equal repetitions, with stretches of tapes for leaves; the last row takes the
+/// splits of the fewest tolls. With tapes that live only during their own adjoint, tapes(m) = 1 and there is no toll:
+/// it is Revolve.
 class uniform_chain {
  public:
   /// \param keeps_tapes  whether tapes may outlive their own adjoint   \pre is_uniform(model)
-  uniform_chain(chain_model const& c, std::int64_t budget, bool keeps_tapes) : stages_{c.stages}, budget_{std::clamp(budget, std::int64_t{-1}, most_bytes)}, keeps_tapes_{keeps_tapes}, loss_need_{c.b[std::size_t(c.stages)]} {
+  uniform_chain(chain_model const& c, std::int64_t budget, bool keeps_tapes)
+      : stages_{c.stages},
+        budget_{std::clamp(budget, std::int64_t{-1}, most_bytes)},
+        keeps_tapes_{keeps_tapes},
+        loss_need_{c.b[std::size_t(c.stages)]} {
     if (stages_ > 0) {
       x_ = c.x[1], s_ = c.s[0], u_ = c.u[0];
       need_ = c.g[1] + s_ + (std::max)(c.f[0], c.b[0]);
@@ -162,7 +182,8 @@ class uniform_chain {
   [[nodiscard]] bool feasible() const noexcept { return best_.runs >= 0; }  ///< whether any persistent plan is
   /// Time of stages run more than once.   \pre feasible()
   [[nodiscard]] std::int64_t extra_forward() const noexcept { return best_.runs * u_; }
-  /// Whether no persistent plan is faster; where tapes are not kept, no plan of that kind. Else it is one toll, or few, from the least.
+  /// Whether no persistent plan is faster; where tapes are not kept, no plan of that kind. Else it is one toll, or few,
+  /// from the least.
   [[nodiscard]] bool is_exact() const noexcept { return best_.is_least || u_ == 0; }
   /// Stages run more than once.   \pre feasible()
   [[nodiscard]] std::int64_t runs_again() const noexcept { return best_.runs; }
@@ -170,7 +191,8 @@ class uniform_chain {
   [[nodiscard]] std::vector<action> actions() const { return written(); }
 
  private:
-  static constexpr std::int64_t most_bytes = std::int64_t{1} << 62;  ///< no chain has more, so that larger budgets buy nothing and would overflow sums
+  static constexpr std::int64_t most_bytes =
+      std::int64_t{1} << 62;  ///< no chain has more, so that larger budgets buy nothing and would overflow sums
 
   /// The tree of splits: `kept` states on the first way to the loss, each with a binomial tree to its left.
   struct shape {
@@ -179,7 +201,8 @@ class uniform_chain {
     std::int64_t rest = 0;   ///< stages of the row that is not full
     std::int64_t runs = -1;  ///< stages run again; below 0 where there is no such plan
     bool is_least = true;
-    std::vector<std::int64_t> splits;  ///< of the row that is not full: how many with k states kept, where they have a toll
+    std::vector<std::int64_t>
+        splits;  ///< of the row that is not full: how many with k states kept, where they have a toll
   };
   struct node {
     std::int64_t stages = 0;
@@ -201,8 +224,9 @@ class uniform_chain {
     return s_ == 0 ? stages_ : (std::min)({stages_, 1 + (room(kept) - tail_need_) / s_, above / s_});
   }
 
-  /// How many states to keep on the first way. Each more is a toll or none and gives another stretch to the left; it pays while stages are run more than
-  /// once more, but for a stretch of one tape and a toll of one. So few numbers come into question.
+  /// How many states to keep on the first way. Each more is a toll or none and gives another stretch to the left; it
+  /// pays while stages are run more than once more, but for a stretch of one tape and a toll of one. So few numbers
+  /// come into question.
   void choose() {
     if (tail(0) < 0) return;
     if (tail(0) >= stages_) {
@@ -247,7 +271,8 @@ class uniform_chain {
       for (std::size_t k = 0; k < places; ++k) {
         split = (std::min)(stages_, split + heads[k]);
         next[k] = split;
-        gained = std::min<std::int64_t>(stages_, gained + std::int64_t((std::min)(wide(split) * wide(tapes(std::int64_t(k) + 1)), wide(stages_))));
+        gained = std::min<std::int64_t>(
+            stages_, gained + std::int64_t((std::min)(wide(split) * wide(tapes(std::int64_t(k) + 1)), wide(stages_))));
         tolls += split * toll(std::int64_t(k));
       }
       // A stage that is found room by the splits of row r is run r + 1 times again, of which `all` counts one.
@@ -260,7 +285,8 @@ class uniform_chain {
       heads = std::move(next);
     }
   }
-  /// The splits of the last row. Those without a toll come first; each toll opens a stretch of further splits without one.
+  /// The splits of the last row. Those without a toll come first; each toll opens a stretch of further splits without
+  /// one.
   void finish(shape& tree, std::vector<std::int64_t> const& heads, std::int64_t runs) const {
     std::vector<std::int64_t> worth, starts;
     std::vector<std::size_t> places;
@@ -330,7 +356,8 @@ class uniform_chain {
     std::int64_t rest = best_.rest, left = best_.kept == 0 ? 0 : stages_ - tail(best_.kept), at = 0;
     for (std::int64_t k = 0; k < best_.kept; ++k) {
       roots.push_back(tree.size());
-      if (splits.empty()) tree.push_back({(std::min)(tapes(k), left - (best_.kept - 1 - k)), 0}), left -= tree.back().stages;
+      if (splits.empty())
+        tree.push_back({(std::min)(tapes(k), left - (best_.kept - 1 - k)), 0}), left -= tree.back().stages;
       else grow(k, splits, rest, tree);
       append_run(plan, at, at + tree[roots.back()].stages);
       at += tree[roots.back()].stages;
@@ -377,10 +404,11 @@ class uniform_chain {
   shape best_;
 };
 
-/// The fastest persistent plan of a uniform chain; nothing where none keeps within the budget. See `uniform_chain`.   \pre is_uniform(model)
-/// Cost: O(L); its actions are written when they are asked for
+/// The fastest persistent plan of a uniform chain; nothing where none keeps within the budget. See `uniform_chain`.
+/// \pre is_uniform(model) Cost: O(L); its actions are written when they are asked for
 /// \param keeps_tapes  whether tapes may outlive their own adjoint
-[[nodiscard]] inline std::optional<uniform_chain> uniform_plan(chain_model const& model, std::int64_t budget, bool keeps_tapes = true) {
+[[nodiscard]] inline std::optional<uniform_chain> uniform_plan(chain_model const& model, std::int64_t budget,
+                                                               bool keeps_tapes = true) {
   uniform_chain plan{model, budget, keeps_tapes};
   if (!plan.feasible()) return {};
   return plan;

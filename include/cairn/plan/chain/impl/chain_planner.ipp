@@ -14,14 +14,20 @@
 
 namespace cairn {
 
-CAIRN_DECL chain_planner::chain_planner(chain work, chain_options options) : search_{new detail::chain_search{std::move(work), std::move(options)}} {}
+CAIRN_DECL chain_planner::chain_planner(chain work, chain_options options)
+    : search_{new detail::chain_search{std::move(work), std::move(options)}} {}
 CAIRN_DECL chain_planner::~chain_planner() { delete search_; }
 
 CAIRN_DECL chain_plan chain_planner::plan(std::int64_t budget) {
   search_->start();
   if (auto found = search_->plan(budget, search_->options().effort)) return std::move(*found);
   auto const why = reason(budget);
-  throw infeasible_budget{who, "no plan of this chain keeps within the budget", {{"budget", budget}, {"least bytes", why.least_bytes}, {"stage that needs the most", why.stage}, {"its bytes", why.lower_bound}},
+  throw infeasible_budget{who,
+                          "no plan of this chain keeps within the budget",
+                          {{"budget", budget},
+                           {"least bytes", why.least_bytes},
+                           {"stage that needs the most", why.stage},
+                           {"its bytes", why.lower_bound}},
                           "give the least bytes, or more; chain_planner::why_infeasible says what they are for"};
 }
 
@@ -29,7 +35,10 @@ CAIRN_DECL chain_plan chain_planner::min_memory(std::int64_t time) {
   search_->start();
   auto const& model = search_->model();
   if (time < model.store_all_time())
-    throw infeasible_budget{who, "no plan of this chain is so fast", {{"time", time}, {"time of storing everything", model.store_all_time()}}, "give that time, or more"};
+    throw infeasible_budget{who,
+                            "no plan of this chain is so fast",
+                            {{"time", time}, {"time of storing everything", model.store_all_time()}},
+                            "give that time, or more"};
   chain_plan best = fast_enough(time);
   std::int64_t low = detail::least_peak_bound(model) - 1, high = (std::max)(best.cost.peak, low + 1);
   double effort = search_->options().effort / 8;
@@ -49,16 +58,21 @@ CAIRN_DECL chain_plan chain_planner::min_memory(std::int64_t time) {
 
 CAIRN_DECL std::vector<chain_plan> chain_planner::pareto(std::size_t most_points) {
   search_->start();
-  if (most_points < 2) throw invalid_plan{who, "too few points for a curve", {{"points", most_points}}, "give 2 or more"};
+  if (most_points < 2)
+    throw invalid_plan{who, "too few points for a curve", {{"points", most_points}}, "give 2 or more"};
   std::vector<chain_plan> front;
   std::int64_t const least = least_budget(), most = (std::max)(least, search_->model().store_all_peak());
   double const ratio = std::pow(double(most) / double(std::max<std::int64_t>(1, least)), 1 / double(most_points - 1));
   // Behind a plan as fast as storing everything no budget has a faster one.
-  auto const may_lack = [&] { return search_->has_stopped() && (front.empty() || front.back().cost.makespan > store_all_time()); };
+  auto const may_lack = [&] {
+    return search_->has_stopped() && (front.empty() || front.back().cost.makespan > store_all_time());
+  };
   std::int64_t before = -1, left_out = search_->knows_least() ? 0 : 1;
   for (std::size_t k = 0; k < most_points; ++k) {
     double const wanted = double(least) * std::pow(ratio, double(k));
-    std::int64_t const budget = k == 0 ? least : k + 1 == most_points ? most : std::clamp(std::int64_t(wanted), least, most);
+    std::int64_t const budget = k == 0                 ? least
+                                : k + 1 == most_points ? most
+                                                       : std::clamp(std::int64_t(wanted), least, most);
     if (budget == before) continue;
     before = budget;
     double const effort = search_->options().effort / double(most_points);
@@ -97,13 +111,18 @@ CAIRN_DECL std::int64_t chain_planner::least_budget() {
 }
 
 CAIRN_DECL void chain_planner::refuse_all() const {
-  throw infeasible_budget{who, "this method finds no plan, whatever the budget", {{"slots", search_->options().slots}}, "give more slots, or plan by chain_method::automatic"};
+  throw infeasible_budget{who,
+                          "this method finds no plan, whatever the budget",
+                          {{"slots", search_->options().slots}},
+                          "give more slots, or plan by chain_method::automatic"};
 }
 
 CAIRN_DECL std::int64_t chain_planner::proven_least() {
   std::int64_t const least = least_budget();
   if (!search_->knows_least())
-    throw too_much_work{who, "the least bytes of this chain were not found with the work that is allowed", {{"stages", search_->model().stages}, {"bytes that do", least}},
+    throw too_much_work{who,
+                        "the least bytes of this chain were not found with the work that is allowed",
+                        {{"stages", search_->model().stages}, {"bytes that do", least}},
                         "allow more by chain_options::limit, or give the bytes that do"};
   return least;
 }
@@ -115,7 +134,8 @@ CAIRN_DECL std::optional<chain_plan> chain_planner::planned_so_far(std::int64_t 
 }
 
 CAIRN_DECL chain_plan chain_planner::fast_enough(std::int64_t time) {
-  std::int64_t const least = least_budget(), first = (std::max)(search_->model().store_all_peak(), least), most = search_->most_bytes(first);
+  std::int64_t const least = least_budget(), first = (std::max)(search_->model().store_all_peak(), least),
+                     most = search_->most_bytes(first);
   std::optional<chain_plan> fastest;
   auto const is_enough_at = [&](std::int64_t budget) {
     auto found = search_->plan(budget, search_->options().effort);
@@ -130,15 +150,20 @@ CAIRN_DECL chain_plan chain_planner::fast_enough(std::int64_t time) {
     if (is_enough_at(budget)) return std::move(*fastest);
   if (!fastest) refuse_all();
   if (search_->has_stopped())
-    throw too_much_work{who, "no plan so fast was found with the work that is allowed", {{"time", time}, {"time of the fastest found", fastest->cost.makespan}},
+    throw too_much_work{who,
+                        "no plan so fast was found with the work that is allowed",
+                        {{"time", time}, {"time of the fastest found", fastest->cost.makespan}},
                         "allow more by chain_options::limit, or give that time"};
-  throw infeasible_budget{who, "this method finds no plan so fast", {{"time", time}, {"time of the fastest found", fastest->cost.makespan}},
+  throw infeasible_budget{who,
+                          "this method finds no plan so fast",
+                          {{"time", time}, {"time of the fastest found", fastest->cost.makespan}},
                           "give that time, or more, or plan by chain_method::automatic"};
 }
 
 CAIRN_DECL chain_infeasibility chain_planner::reason(std::int64_t budget) {
   auto const most = detail::binding_need(search_->model());
-  return {budget, proven_least(), most.bytes, most.stage, most.is_backward, most.state, most.tape, most.adjoint, most.work};
+  return {budget,     proven_least(), most.bytes,   most.stage, most.is_backward,
+          most.state, most.tape,      most.adjoint, most.work};
 }
 
 }  // namespace cairn

@@ -1,5 +1,6 @@
 #pragma once
-/// \file block_options.hpp  What a few operations in a row can keep for their adjoints, and what each choice costs: all that is worth having.
+/// \file block_options.hpp  What a few operations in a row can keep for their adjoints, and what each choice costs: all
+/// that is worth having.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -14,7 +15,8 @@
 
 namespace cairn::detail {
 
-/// One way to run operations [from, to) and, later, their adjoints. Values read from before are held by somebody else and not counted here.
+/// One way to run operations [from, to) and, later, their adjoints. Values read from before are held by somebody else
+/// and not counted here.
 struct block_option {
   std::size_t from = 0, to = 0;
   std::uint32_t keep = 0;          ///< bit k: value from + k stays for the adjoints
@@ -30,19 +32,22 @@ struct block_choice {
   std::vector<block_option> closing;  ///< for a block after whose operations nothing runs but its adjoints
 };
 
-/// All ways through a block of a few operations. For each set of kept values: one forward pass in order, which drops what nobody reads any
-/// more, and the fastest way back under each limit on its peak, by search over every set of kept values.   Cost: some 2^w w a limit for w operations.
+/// All ways through a block of a few operations. For each set of kept values: one forward pass in order, which drops
+/// what nobody reads any more, and the fastest way back under each limit on its peak, by search over every set of kept
+/// values.   Cost: some 2^w w a limit for w operations.
 class block_search {
  public:
   static constexpr std::size_t most_operations = 10;
   static constexpr std::int64_t most_limits = 64;
 
   /// \pre from < to <= model.count + 1, to - from <= most_operations   \param model  must outlive the search
-  block_search(graph_model const& model, std::size_t from, std::size_t to) : model_{model}, from_{from}, to_{to}, width_{to - from}, inputs_(width_), needs_(width_) {
+  block_search(graph_model const& model, std::size_t from, std::size_t to)
+      : model_{model}, from_{from}, to_{to}, width_{to - from}, inputs_(width_), needs_(width_) {
     // The loss makes no value: it has a place in the order back, but no bit.
     values_ = (std::min)(to, model.count) - from;
     bytes_.assign(std::size_t{1} << values_, 0);
-    for (std::size_t k = 1; k < bytes_.size(); ++k) bytes_[k] = bytes_[k & (k - 1)] + model.bytes[from + std::size_t(std::countr_zero(k))];
+    for (std::size_t k = 1; k < bytes_.size(); ++k)
+      bytes_[k] = bytes_[k & (k - 1)] + model.bytes[from + std::size_t(std::countr_zero(k))];
     for (std::size_t k = 0; k < width_; ++k) {
       for (std::size_t const read : model.inputs[from + k])
         if (read >= from) inputs_[k] |= 1u << (read - from);
@@ -58,7 +63,8 @@ class block_search {
     for (std::size_t k = 0; k < values_; ++k)
       if (model_.last_reader[from_ + k] >= to_) behind |= set{1} << k;
     std::vector<block_option> opens(sets), closings(sets);
-    for (set keep = 0; keep < sets; ++keep) opens[keep] = forward(keep, sets - 1), closings[keep] = forward(keep, needed_for(keep));
+    for (set keep = 0; keep < sets; ++keep)
+      opens[keep] = forward(keep, sets - 1), closings[keep] = forward(keep, needed_for(keep));
     std::int64_t limit = unreachable, step = 1;
     for (std::int64_t tries = 0; tries <= most_limits; ++tries) {
       go_back_within(limit);
@@ -136,7 +142,8 @@ class block_search {
     }
     return of;
   }
-  /// For every number of adjoints left and every set of kept values the least time to the end whose peak is at most `limit`, and of those the least peak.
+  /// For every number of adjoints left and every set of kept values the least time to the end whose peak is at most
+  /// `limit`, and of those the least peak.
   void go_back_within(std::int64_t limit) {
     time_.assign((width_ + 1) << values_, unreachable), peak_ = time_;
     move_.assign(time_.size(), goes_back);
@@ -154,7 +161,8 @@ class block_search {
       for (set kept = 0; kept < set{1} << here; ++kept) {
         if ((needs_[k] & ~kept) != 0) continue;
         std::size_t const after = place(k, k < values_ ? kept & ~(set{1} << k) : kept);
-        if (time_[after] < unreachable) reach(kept, time_[after], (std::max)(peak_[after], bytes_[kept] + model_.back_work[from_ + k]), goes_back);
+        if (time_[after] < unreachable)
+          reach(kept, time_[after], (std::max)(peak_[after], bytes_[kept] + model_.back_work[from_ + k]), goes_back);
       }
       while (!next.empty()) {
         auto const [time, peak, kept] = next.top();
@@ -165,18 +173,23 @@ class block_search {
           set const bit = set{1} << v;
           if (!(kept & bit)) reach(kept | bit, time, peak, std::uint8_t(drops + v));
           else if ((inputs_[v] & ~kept) == 0)
-            reach(kept & ~bit, time + model_.time[from_ + v], (std::max)(peak, bytes_[kept] + model_.work[from_ + v] + model_.open[from_ + left]), std::uint8_t(computes + v));
+            reach(kept & ~bit, time + model_.time[from_ + v],
+                  (std::max)(peak, bytes_[kept] + model_.work[from_ + v] + model_.open[from_ + left]),
+                  std::uint8_t(computes + v));
         }
       }
     }
   }
   static void keep_the_best(std::vector<block_option>& options) {
-    auto const order = [](block_option const& o) { return std::tuple{o.time, o.kept, o.backward_peak, o.forward_peak}; };
+    auto const order = [](block_option const& o) {
+      return std::tuple{o.time, o.kept, o.backward_peak, o.forward_peak};
+    };
     std::sort(options.begin(), options.end(), [&](auto const& a, auto const& b) { return order(a) < order(b); });
     std::vector<block_option> best;
     for (auto const& o : options) {
       bool const is_worse = std::any_of(best.begin(), best.end(), [&](block_option const& p) {
-        return p.time <= o.time && p.kept <= o.kept && p.backward_peak <= o.backward_peak && p.forward_peak <= o.forward_peak;
+        return p.time <= o.time && p.kept <= o.kept && p.backward_peak <= o.backward_peak &&
+               p.forward_peak <= o.forward_peak;
       });
       if (!is_worse) best.push_back(o);
     }

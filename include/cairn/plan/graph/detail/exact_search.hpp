@@ -14,8 +14,8 @@
 
 namespace cairn::detail {
 
-/// Shortest paths between places (adjoints still to run, set of kept values), guided by the time of values that are yet to be read and are not
-/// kept.   Cost: up to (n + 2) 2^n places and n steps from each; loose budgets take few of them.
+/// Shortest paths between places (adjoints still to run, set of kept values), guided by the time of values that are yet
+/// to be read and are not kept.   Cost: up to (n + 2) 2^n places and n steps from each; loose budgets take few of them.
 class exact_search {
  public:
   static constexpr std::size_t most_operations = 18;
@@ -24,7 +24,8 @@ class exact_search {
   explicit exact_search(graph_model const& model) : model_{model}, count_{model.count} {
     std::size_t const sets = std::size_t{1} << count_;
     bytes_.assign(sets, 0);
-    for (std::size_t k = 1; k < sets; ++k) bytes_[k] = bytes_[k & (k - 1)] + model.bytes[std::size_t(std::countr_zero(k))];
+    for (std::size_t k = 1; k < sets; ++k)
+      bytes_[k] = bytes_[k & (k - 1)] + model.bytes[std::size_t(std::countr_zero(k))];
     inputs_.resize(count_ + 1), needs_.resize(count_ + 1), to_read_.assign(count_ + 2, 0);
     for (std::size_t v = 0; v <= count_; ++v) {
       for (std::size_t const read : model.inputs[v]) inputs_[v] |= 1u << read;
@@ -53,8 +54,11 @@ class exact_search {
   /// How a place was reached: an adjoint, whose value was kept or not, or drops + v, or computes + v.
   static constexpr std::uint8_t goes_back = 0, goes_back_kept = 1, drops = 2, computes = 34;
 
-  [[nodiscard]] std::size_t place(std::size_t remaining, set kept) const noexcept { return (remaining << count_) | kept; }
-  /// No plan takes less time from here: values that adjoints are yet to read must be made where they are not kept, and so must what these are made of.
+  [[nodiscard]] std::size_t place(std::size_t remaining, set kept) const noexcept {
+    return (remaining << count_) | kept;
+  }
+  /// No plan takes less time from here: values that adjoints are yet to read must be made where they are not kept, and
+  /// so must what these are made of.
   [[nodiscard]] std::int64_t still(std::size_t remaining, set kept) const noexcept {
     if (by_peak_) return 0;
     std::int64_t sum = 0;
@@ -66,7 +70,8 @@ class exact_search {
     }
     return sum;
   }
-  void reach(std::size_t remaining, set kept, std::int64_t from_cost, std::int64_t time, std::int64_t peak, std::uint8_t step) {
+  void reach(std::size_t remaining, set kept, std::int64_t from_cost, std::int64_t time, std::int64_t peak,
+             std::uint8_t step) {
     std::int64_t const cost = by_peak_ ? (std::max)(from_cost, peak) : from_cost + time;
     std::size_t const number = place(remaining, kept);
     if (cost >= cost_[number]) return;

@@ -12,18 +12,21 @@ namespace cairn::detail {
 /// More than any sum of a graph, and four of it still fit.
 inline constexpr std::int64_t unreachable = (std::numeric_limits<std::int64_t>::max)() / 4;
 
-/// The graph with the loss as operation `count`, whose value has no bytes, which takes no time forward, and whose adjoint is the loss.
+/// The graph with the loss as operation `count`, whose value has no bytes, which takes no time forward, and whose
+/// adjoint is the loss.
 struct graph_model {
   std::size_t count;  ///< n
   std::vector<std::vector<std::size_t>> inputs;  ///< of 0..n, each once, ascending
   std::vector<std::vector<std::size_t>> needs;   ///< values that the adjoint of 0..n reads, ascending
   std::vector<std::size_t> last_reader;          ///< the last operation that reads value v, n for the loss; of 0..n-1
   std::vector<std::int64_t> bytes, time, work, adjoint, adjoint_time, adjoint_work;  ///< of 0..n
-  std::vector<std::int64_t> open;       ///< open[p], 0..n+1: bytes of the adjoints that are there once those of p..n have run
+  std::vector<std::int64_t>
+      open;  ///< open[p], 0..n+1: bytes of the adjoints that are there once those of p..n have run
   std::vector<std::int64_t> back_work;  ///< of 0..n: bytes beside values while the adjoint of v runs
 
   /// \throws invalid_plan, overflow_error   as `check_graph`
-  graph_model(operation_graph const& graph, char const* who) : count{(check_graph(graph, who), graph.operations.size())} {
+  graph_model(operation_graph const& graph, char const* who)
+      : count{(check_graph(graph, who), graph.operations.size())} {
     std::size_t const all = count + 1;
     inputs.resize(all), needs.resize(all);
     for (auto* list : {&bytes, &time, &work, &adjoint, &adjoint_time, &adjoint_work, &back_work}) list->assign(all, 0);

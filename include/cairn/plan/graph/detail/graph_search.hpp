@@ -24,12 +24,19 @@ namespace cairn::detail {
 class graph_search {
  public:
   /// \throws invalid_plan, overflow_error   for a graph or options that cannot be
-  explicit graph_search(operation_graph const& graph, graph_options options = {}) : model_{graph, who_}, options_{options}, bound_{least_peak_bound(model_)} {
+  explicit graph_search(operation_graph const& graph, graph_options options = {})
+      : model_{graph, who_}, options_{options}, bound_{least_peak_bound(model_)} {
     auto const check = [](bool holds, step_index value) {
-      if (!holds) throw invalid_plan{who_, "an option of the graph planner is out of range", {{"value", value}}, "exact_operations is 0..18, block_operations 1..10, effort 0 or more"};
+      if (!holds)
+        throw invalid_plan{who_,
+                           "an option of the graph planner is out of range",
+                           {{"value", value}},
+                           "exact_operations is 0..18, block_operations 1..10, effort 0 or more"};
     };
-    check(options.exact_operations >= 0 && options.exact_operations <= step_index(exact_search::most_operations), options.exact_operations);
-    check(options.block_operations >= 1 && options.block_operations <= step_index(block_search::most_operations), options.block_operations);
+    check(options.exact_operations >= 0 && options.exact_operations <= step_index(exact_search::most_operations),
+          options.exact_operations);
+    check(options.block_operations >= 1 && options.block_operations <= step_index(block_search::most_operations),
+          options.block_operations);
     check(options.effort >= 0, options.effort);
   }
 
@@ -38,7 +45,10 @@ class graph_search {
   [[nodiscard]] graph_plan plan(std::int64_t budget) {
     std::int64_t const least = least_budget();
     if (budget < least)
-      throw infeasible_budget{who_, "no plan for this graph fits the budget", {{"budget", budget}, {"least bytes", least}, {"lower bound", bound_}}, "give the least bytes, or more"};
+      throw infeasible_budget{who_,
+                              "no plan for this graph fits the budget",
+                              {{"budget", budget}, {"least bytes", least}, {"lower bound", bound_}},
+                              "give the least bytes, or more"};
     run_measure measure{model_};
     run_order runs = store_all_runs(model_);
     bool const is_enough = measure.cost(runs).peak <= budget;
@@ -78,10 +88,13 @@ class graph_search {
     least_ = least;
     return least;
   }
-  /// Plans from the least budget to that of storing everything, at budgets in equal steps, each faster than all that are smaller.
+  /// Plans from the least budget to that of storing everything, at budgets in equal steps, each faster than all that
+  /// are smaller.
   /// \param most_points  >= 2
   [[nodiscard]] std::vector<graph_plan> pareto(std::size_t most_points = 20) {
-    if (most_points < 2) throw invalid_plan{"cairn::graph_planner::pareto", "too few points for a curve", {{"points", most_points}}, "give 2 or more"};
+    if (most_points < 2)
+      throw invalid_plan{
+          "cairn::graph_planner::pareto", "too few points for a curve", {{"points", most_points}}, "give 2 or more"};
     std::int64_t const least = least_budget(), all = run_measure{model_}.cost(store_all_runs(model_)).peak;
     std::vector<graph_plan> curve;
     std::int64_t last = -1;
@@ -108,7 +121,8 @@ class graph_search {
   /// \pre budget >= least_budget()
   [[nodiscard]] run_order near_best(std::int64_t budget) {
     run_search search{model_, budget, std::uint64_t(options_.effort)};
-    for (std::int64_t const slots : {std::int64_t{0}, std::int64_t{512}, std::int64_t{128}}) {  // exact in bytes where that is no great effort
+    for (std::int64_t const slots :
+         {std::int64_t{0}, std::int64_t{512}, std::int64_t{128}}) {  // exact in bytes where that is no great effort
       std::int64_t const unit = slots == 0 ? 1 : std::max<std::int64_t>(1, budget / slots);
       lower_set_table table{model_, blocks(), unit, table_effort};
       bool const is_planned = table.time(budget).has_value();

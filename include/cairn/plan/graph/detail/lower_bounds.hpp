@@ -26,14 +26,18 @@ namespace cairn::detail {
 }
 
 /// Time that every plan within the budget spends on operations run again.
-/// When the adjoint of a starts, every operation below it has run. Values that the adjoints a-1..b read, a's own aside, are then kept, in what
-/// room there is, or run again before b's adjoint; the fractional knapsack bounds the time kept. Such spans follow one another, so their bounds add.
-/// Cost: O(n^3) for up to 256 operations, beyond them one span to the end for each a. \pre the budget is feasible
+/// When the adjoint of a starts, every operation below it has run. Values that the adjoints a-1..b read, a's own aside,
+/// are then kept, in what room there is, or run again before b's adjoint; the fractional knapsack bounds the time kept.
+/// Such spans follow one another, so their bounds add. Cost: O(n^3) for up to 256 operations, beyond them one span to
+/// the end for each a. \pre the budget is feasible
 [[nodiscard]] inline std::int64_t least_extra_time(graph_model const& model, std::int64_t budget) {
   std::size_t const count = model.count;
   std::vector<std::size_t> by_worth(count);  // most time a byte first
   std::iota(by_worth.begin(), by_worth.end(), std::size_t{0});
-  auto const worth = [&](std::size_t v) { return model.bytes[v] == 0 ? std::numeric_limits<double>::infinity() : double(model.time[v]) / double(model.bytes[v]); };
+  auto const worth = [&](std::size_t v) {
+    return model.bytes[v] == 0 ? std::numeric_limits<double>::infinity()
+                               : double(model.time[v]) / double(model.bytes[v]);
+  };
   std::stable_sort(by_worth.begin(), by_worth.end(), [&](std::size_t v, std::size_t w) { return worth(v) > worth(w); });
   std::vector<std::int64_t> most(count + 1, 0);  // of all spans from the loss to here
   for (std::size_t a = count; a > 0; --a) {
@@ -50,7 +54,10 @@ namespace cairn::detail {
         if (read[v] != 1) continue;
         if (model.bytes[v] <= left) left -= model.bytes[v];
         else if (left == 0) again += model.time[v];
-        else again += std::max<std::int64_t>(0, std::int64_t(double(model.time[v]) * (1 - double(left) / double(model.bytes[v])) * (1 - 1e-9))), left = 0;
+        else
+          again += std::max<std::int64_t>(
+              0, std::int64_t(double(model.time[v]) * (1 - double(left) / double(model.bytes[v])) * (1 - 1e-9))),
+              left = 0;
       }
       most[b] = (std::max)(most[b], most[a] + again);
     }

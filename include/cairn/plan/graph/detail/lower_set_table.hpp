@@ -1,5 +1,6 @@
 #pragma once
-/// \file lower_set_table.hpp  The best plan for a graph among those that keep, of a range already run, what is read behind it.
+/// \file lower_set_table.hpp  The best plan for a graph among those that keep, of a range already run, what is read
+/// behind it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,15 +13,16 @@
 
 namespace cairn::detail {
 
-/// The places between which a graph is planned, and the options of its blocks. A place is a number of operations run, a lower set in the
-/// words of Kusumoto, Inoue, Watanabe, Akiba, Koyama (2019); its boundary is what is read behind it. Where the boundary is one value, the
-/// place is a cut, and between two cuts lies a block.
+/// The places between which a graph is planned, and the options of its blocks. A place is a number of operations run, a
+/// lower set in the words of Kusumoto, Inoue, Watanabe, Akiba, Koyama (2019); its boundary is what is read behind it.
+/// Where the boundary is one value, the place is a cut, and between two cuts lies a block.
 struct graph_blocks {
   std::vector<std::size_t> places;          ///< 0 = first < ... < n, the place before the loss, and n + 1
   std::vector<std::vector<block_option>> open, closing;  ///< by the place they begin at; `to` is an operation
   std::size_t cuts = 0;                     ///< places that are cuts
 
-  /// \param most_block  operations of a block that is searched   \param most_places  beyond which some places are left out
+  /// \param most_block  operations of a block that is searched   \param most_places  beyond which some places are left
+  ///        out
   graph_blocks(graph_model const& model, std::size_t most_block, std::size_t most_places) {
     std::size_t const count = model.count;
     std::vector<std::int64_t> boundary(count + 1);
@@ -75,15 +77,17 @@ struct graph_blocks {
   }
 };
 
-/// Sub-problem (s, t, m) of the dynamic program: the boundary of place s is held by somebody else; m bytes are free, in which the adjoints
-/// count that are there before those of ranges t..s run. The least time to run them, over
+/// Sub-problem (s, t, m) of the dynamic program: the boundary of place s is held by somebody else; m bytes are free, in
+/// which the adjoints count that are there before those of ranges t..s run. The least time to run them, over
 ///   an option of a block from s:   its time + (to, t, m - kept);
-///   a place j, s < j <= t:   the ranges s..j-1 run once, with the boundary of j kept: their time + (j, t, m - new boundary) + (s, j-1, m).
-/// That is the recurrence of Beaumont et al. (2019) for chains, with boundaries for states; one level of it is the dynamic program
-/// over lower sets. Time is a step function of m, kept as its steps, found as asked for: exact in bytes.
+///   a place j, s < j <= t:   the ranges s..j-1 run once, with the boundary of j kept: their time + (j, t, m - new
+///   boundary) + (s, j-1, m). That is the recurrence of Beaumont et al. (2019) for chains, with boundaries for states;
+///   one level of it is the dynamic program over lower sets. Time is a step function of m, kept as its steps, found as
+///   asked for: exact in bytes.
 class lower_set_table {
  public:
-  /// \param unit  bytes that sizes are rounded up to; 1 for none   \param effort  choices looked at, after which it gives up   \param model, blocks  must outlive the table
+  /// \param unit  bytes that sizes are rounded up to; 1 for none   \param effort  choices looked at, after which it
+  ///        gives up   \param model, blocks  must outlive the table
   lower_set_table(graph_model const& model, graph_blocks const& blocks, std::int64_t unit, std::uint64_t effort)
       : model_{model}, blocks_{blocks}, unit_{unit}, effort_{effort}, ranges_{blocks.places.size() - 1},
         steps_(ranges_ * ranges_), least_(ranges_ * ranges_), quick_(ranges_ * ranges_), boundary_(least_),
@@ -92,7 +96,8 @@ class lower_set_table {
       for (auto& options : *side)
         for (auto& o : options) {
           o.kept = units(o.kept), o.forward_peak = units(o.forward_peak), o.backward_peak = units(o.backward_peak);
-          o.to = std::size_t(std::lower_bound(blocks.places.begin(), blocks.places.end(), o.to) - blocks.places.begin());
+          o.to =
+              std::size_t(std::lower_bound(blocks.places.begin(), blocks.places.end(), o.to) - blocks.places.begin());
         }
     measure();
     for (std::size_t t = 0; t < ranges_; ++t)
@@ -154,12 +159,14 @@ class lower_set_table {
       }
     }
   }
-  /// The least m that is feasible, the least time there is, and an m that is enough for it. Calls for smaller ranges come first.
+  /// The least m that is feasible, the least time there is, and an m that is enough for it. Calls for smaller ranges
+  /// come first.
   void bound(std::size_t s, std::size_t t) {
     std::int64_t least = unreachable;
     found quick{unreachable, unreachable, unreachable};
     auto const offer = [&](std::int64_t time, std::int64_t bytes, std::size_t choice) {
-      if (std::pair{time, bytes} < std::pair{quick.time, quick.low}) quick = {time, bytes, unreachable, std::int32_t(choice)};
+      if (std::pair{time, bytes} < std::pair{quick.time, quick.low})
+        quick = {time, bytes, unreachable, std::int32_t(choice)};
     };
     for (std::size_t k = 0; k < closing_[s].size(); ++k) {
       block_option const& o = closing_[s][k];
@@ -173,17 +180,22 @@ class lower_set_table {
       if (o.to > t) continue;
       std::int64_t const need = (std::max)(behind_[t] + o.forward_peak, o.backward_peak);
       least = (std::min)(least, (std::max)(need, o.kept + least_[at(o.to, t)]));
-      offer(o.time + quick_[at(o.to, t)].time, (std::max)(need, o.kept + quick_[at(o.to, t)].low), closing_[s].size() + k);
+      offer(o.time + quick_[at(o.to, t)].time, (std::max)(need, o.kept + quick_[at(o.to, t)].low),
+            closing_[s].size() + k);
     }
     for (std::size_t j = s + 1; j <= t; ++j)
-      least = (std::min)(least, (std::max)({behind_[t] + through_[at(s, j)], boundary_[at(s, j)] + least_[at(j, t)], least_[at(s, j - 1)]}));
+      least = (std::min)(least, (std::max)({behind_[t] + through_[at(s, j)], boundary_[at(s, j)] + least_[at(j, t)],
+                                            least_[at(s, j - 1)]}));
     least_[at(s, t)] = least, quick_[at(s, t)] = quick;
   }
   [[nodiscard]] found find(std::size_t s, std::size_t t, std::int64_t m) {
     std::size_t const cell = at(s, t);
     if (m < least_[cell]) return {unreachable, 0, least_[cell]};
     if (m >= quick_[cell].low) return quick_[cell];
-    auto const place_of = [&] { return std::upper_bound(steps_[cell].begin(), steps_[cell].end(), m, [](std::int64_t bytes, found const& step) { return bytes < step.low; }); };
+    auto const place_of = [&] {
+      return std::upper_bound(steps_[cell].begin(), steps_[cell].end(), m,
+                              [](std::int64_t bytes, found const& step) { return bytes < step.low; });
+    };
     auto const next = place_of();
     if (next != steps_[cell].begin() && m < std::prev(next)->high) return *std::prev(next);
     found const best = choose(s, t, m);
@@ -208,7 +220,8 @@ class lower_set_table {
       block_option const& o = open_[s][k];
       if (o.to > t || o.time + quick_[at(o.to, t)].time >= best.time) continue;
       if (!spend()) return {unreachable, m, m + 1};
-      std::int64_t const need = (std::max)({behind_[t] + o.forward_peak, o.backward_peak, o.kept + least_[at(o.to, t)]});
+      std::int64_t const need =
+          (std::max)({behind_[t] + o.forward_peak, o.backward_peak, o.kept + least_[at(o.to, t)]});
       if (m < need) {
         refuse(need);
         continue;
@@ -221,7 +234,8 @@ class lower_set_table {
       std::int64_t const passed = run(s, j), here = boundary_[at(s, j)];
       if (passed + quick_[at(j, t)].time + quick_[at(s, j - 1)].time >= best.time) continue;
       if (!spend()) return {unreachable, m, m + 1};
-      std::int64_t const need = (std::max)({behind_[t] + through_[at(s, j)], here + least_[at(j, t)], least_[at(s, j - 1)]});
+      std::int64_t const need =
+          (std::max)({behind_[t] + through_[at(s, j)], here + least_[at(j, t)], least_[at(s, j - 1)]});
       if (m < need) {
         refuse(need);
         continue;
@@ -244,7 +258,8 @@ class lower_set_table {
     std::int32_t const choice = find(s, t, m).choice;
     if (choice < 0) {
       std::size_t const j = std::size_t(-choice);
-      for (std::size_t v = blocks_.places[s]; v < blocks_.places[j]; ++v) order.push_back(graph_actions::advance(step_index(v)));
+      for (std::size_t v = blocks_.places[s]; v < blocks_.places[j]; ++v)
+        order.push_back(graph_actions::advance(step_index(v)));
       write(j, t, m - boundary_[at(s, j)], order);
       write(s, j - 1, m, order);
       return;

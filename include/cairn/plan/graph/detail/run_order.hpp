@@ -9,7 +9,8 @@
 
 namespace cairn::detail {
 
-/// Actions but drops, of a whole sweep. Dropping each value after its last reader before it is made again is best for any such order.
+/// Actions but drops, of a whole sweep. Dropping each value after its last reader before it is made again is best for
+/// any such order.
 using run_order = std::vector<action>;
 
 /// Bytes and time of an order.
@@ -64,7 +65,8 @@ class run_measure {
     }
     return sum;
   }
-  /// The plan: each value is dropped as soon as nobody reads it before it is made again. \pre all that is read is made before
+  /// The plan: each value is dropped as soon as nobody reads it before it is made again. \pre all that is read is made
+  /// before
   [[nodiscard]] std::vector<action> with_drops(run_order runs) {
     strip(runs);
     (void)find_last_reads(runs);
@@ -90,7 +92,8 @@ class run_measure {
   [[nodiscard]] std::vector<std::int64_t> const& reached() const noexcept { return reached_; }
 
  private:
-  /// For each run of an order the last action that reads its value, the run itself where there is none; false where a value is read that is not made.
+  /// For each run of an order the last action that reads its value, the run itself where there is none; false where a
+  /// value is read that is not made.
   [[nodiscard]] bool find_last_reads(run_order const& runs) {
     constexpr std::size_t nowhere = std::size_t(-1);
     std::fill(at_.begin(), at_.end(), nowhere);  // where the value was made last

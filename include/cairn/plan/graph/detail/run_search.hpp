@@ -1,5 +1,6 @@
 #pragma once
-/// \file run_search.hpp  Makes plans for a graph fit a budget, and faster, by making a value again in place of keeping it, or the other way round.
+/// \file run_search.hpp  Makes plans for a graph fit a budget, and faster, by making a value again in place of keeping
+/// it, or the other way round.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,13 +13,15 @@
 
 namespace cairn::detail {
 
-/// A search by small changes from given orders; every order it answers keeps within the budget. The same answers for the same arguments.
-/// Where the budget is passed, a value that nobody reads at that moment is made again before its next reader; which one is drawn, with a
-/// liking for many bytes and little time. Then runs are left out whose value can stay instead. The best order is disturbed and mended again and again.
+/// A search by small changes from given orders; every order it answers keeps within the budget. The same answers for
+/// the same arguments. Where the budget is passed, a value that nobody reads at that moment is made again before its
+/// next reader; which one is drawn, with a liking for many bytes and little time. Then runs are left out whose value
+/// can stay instead. The best order is disturbed and mended again and again.
 class run_search {
  public:
   /// \param effort  actions looked at   \param model  must outlive the search
-  run_search(graph_model const& model, std::int64_t budget, std::uint64_t effort) : model_{model}, budget_{budget}, effort_{effort}, measure_{model} {}
+  run_search(graph_model const& model, std::int64_t budget, std::uint64_t effort)
+      : model_{model}, budget_{budget}, effort_{effort}, measure_{model} {}
 
   /// Starts from an order, too, which need not keep within the budget. Answers whether one was found that does.
   bool offer(run_order runs) {
@@ -27,11 +30,13 @@ class run_search {
     take(std::move(runs));
     return true;
   }
-  /// Changes the best order until the effort is spent, or many changes in a row, more in longer graphs, led to nothing faster.
+  /// Changes the best order until the effort is spent, or many changes in a row, more in longer graphs, led to nothing
+  /// faster.
   void search() {
     std::size_t const patience = 300 + 50 * model_.count;
     std::int64_t fastest = cost_.time;
-    for (std::size_t vain = 0; has_found() && effort_ > 0 && vain < patience && cost_.time > model_.least_time(); ++vain) {
+    for (std::size_t vain = 0; has_found() && effort_ > 0 && vain < patience && cost_.time > model_.least_time();
+         ++vain) {
       if (cost_.time < fastest) fastest = cost_.time, vain = 0;
       run_order runs = best_;
       disturb(runs);
@@ -82,7 +87,8 @@ class run_search {
       if (std::find(now.begin(), now.end(), v) == now.end()) at_moment_.push_back({v, next_reader_[v], 0});
     }
   }
-  /// What must run before action `reader` to have value v, which was dropped before `moment`: the inputs that do not wait through it first.
+  /// What must run before action `reader` to have value v, which was dropped before `moment`: the inputs that do not
+  /// wait through it first.
   void remake(std::size_t v, std::vector<char>& there, run_order& made) const {
     for (std::size_t const input : model_.inputs[v])
       if (!there[input]) remake(input, there, made);
@@ -111,7 +117,9 @@ class run_search {
       if (cost.peak <= budget_) return true;
       if (cost.peak >= unreachable || runs.size() > 4 * most || effort_ == 0) return false;
       auto const& reached = measure_.reached();
-      std::size_t const moment = std::size_t(std::find_if(reached.begin(), reached.end(), [this](std::int64_t bytes) { return bytes > budget_; }) - reached.begin());
+      std::size_t const moment = std::size_t(
+          std::find_if(reached.begin(), reached.end(), [this](std::int64_t bytes) { return bytes > budget_; }) -
+          reached.begin());
       find_waiting(runs, moment);
       if (at_moment_.empty()) {  // nothing waits: what runs here must have run before, and stayed
         if (runs[moment].kind != action_kind::advance || made_[std::size_t(runs[moment].from)] < 2) return false;
@@ -119,10 +127,12 @@ class run_search {
         continue;
       }
       auto const weight = [this](waiting const& one) {
-        return double(model_.bytes[one.value]) / (double(model_.time[one.value]) + 1e-3) * (0.25 + double(numbers_() % 1024) / 1024);
+        return double(model_.bytes[one.value]) / (double(model_.time[one.value]) + 1e-3) *
+               (0.25 + double(numbers_() % 1024) / 1024);
       };
       for (auto& one : at_moment_) one.score = weight(one);
-      waiting const chosen = *std::max_element(at_moment_.begin(), at_moment_.end(), [](auto const& a, auto const& b) { return a.score < b.score; });
+      waiting const chosen = *std::max_element(at_moment_.begin(), at_moment_.end(),
+                                               [](auto const& a, auto const& b) { return a.score < b.score; });
       split(runs, moment, chosen);
     }
     return false;

@@ -19,7 +19,11 @@ CAIRN_DECL std::vector<value_liveness> liveness_of(operation_graph const& graph,
   std::size_t const count = model.count;
   std::vector<char> is_dropped(count, 0);
   for (step_index const v : dropped) {
-    if (v < 0 || std::size_t(v) >= count) throw invalid_plan{who, "a dropped value is no operation of the graph", {{"value", v}, {"operations", count}}, "give numbers of operations"};
+    if (v < 0 || std::size_t(v) >= count)
+      throw invalid_plan{who,
+                         "a dropped value is no operation of the graph",
+                         {{"value", v}, {"operations", count}},
+                         "give numbers of operations"};
     is_dropped[std::size_t(v)] = 1;
   }
   std::vector<value_liveness> values(count);
@@ -29,7 +33,8 @@ CAIRN_DECL std::vector<value_liveness> liveness_of(operation_graph const& graph,
     values[v].last_forward_use = step_index(model.last_reader[v]);
   }
   std::vector<std::int64_t> before(2 * count + 2, 0);  // time before the action of a rank
-  for (std::size_t rank = 0; rank <= 2 * count; ++rank) before[rank + 1] = before[rank] + (rank < count ? model.time[rank] : model.adjoint_time[2 * count - rank]);
+  for (std::size_t rank = 0; rank <= 2 * count; ++rank)
+    before[rank + 1] = before[rank] + (rank < count ? model.time[rank] : model.adjoint_time[2 * count - rank]);
   for (std::size_t w = count; w-- > 0;)
     for (std::size_t const v : model.needs[w]) {
       step_index const rank = step_index(2 * count - w);

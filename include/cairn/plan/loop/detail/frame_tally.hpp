@@ -1,5 +1,6 @@
 #pragma once
-/// \file frame_tally.hpp  How many states and tapes stand at once in a sweep, counted action by action as executors over a store in memory do.
+/// \file frame_tally.hpp  How many states and tapes stand at once in a sweep, counted action by action as executors
+/// over a store in memory do.
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/frames_needed.hpp>
@@ -29,9 +30,10 @@ struct tallied_plan {
   slot_index frames_back = 0;  ///< and from its first adjoint on
 };
 
-/// Follows the frames of one sweep: those in slots, live, the final state, x1 and a run's initial state, each counted once where
-/// two of them are the same frame. A step that is not in place, or whose frame is kept, writes into a frame of its own.
-/// In a kept run the frames that hold states at the turn lapse when they are given up: they stay as they are until no other is left.
+/// Follows the frames of one sweep: those in slots, live, the final state, x1 and a run's initial state, each counted
+/// once where two of them are the same frame. A step that is not in place, or whose frame is kept, writes into a frame
+/// of its own. In a kept run the frames that hold states at the turn lapse when they are given up: they stay as they
+/// are until no other is left.
 class frame_tally {
  public:
   constexpr frame_tally(sweep_form form, tallied_plan const& plan, tally_weights weights = {}) noexcept
@@ -92,7 +94,8 @@ class frame_tally {
         live_is_shared_ = false;
         live_ = !form_.snapshots;
         live_slot_ = a.what == content::tape || apart ? no_slot : a.slot;
-        live_is_pinned_ = a.what == content::state && !apart && pinned_ && !form_.snapshots && (a.slot == no_slot || a.slot == initial_slot_);
+        live_is_pinned_ = a.what == content::state && !apart && pinned_ && !form_.snapshots &&
+                          (a.slot == no_slot || a.slot == initial_slot_);
         demand(0);
         break;
       case action_kind::drop:
@@ -122,7 +125,9 @@ class frame_tally {
       case action_kind::done: break;
     }
   }
-  [[nodiscard]] constexpr bool live_is_alone() const noexcept { return live_ && live_slot_ == no_slot && !live_is_pinned_ && !live_is_shared_; }
+  [[nodiscard]] constexpr bool live_is_alone() const noexcept {
+    return live_ && live_slot_ == no_slot && !live_is_pinned_ && !live_is_shared_;
+  }
   /// Frames that have an owner other than live.
   [[nodiscard]] constexpr slot_index others() const noexcept {
     return kept_ + (pinned_ ? 1 : 0) + (final_ ? 1 : 0) + (next_ && next_slot_ == no_slot ? 1 : 0);

@@ -25,18 +25,21 @@ namespace cairn::detail {
   wide sum = 0;
   for (tier const where : all_tiers) {
     if (where == tier::memory) continue;
-    wide const room = work.state_bytes > 0 ? work.tiers[where].bytes / work.state_bytes : work.tiers[where].bytes > 0 ? wide{1} << 63 : 0;
+    wide const room = work.state_bytes > 0          ? work.tiers[where].bytes / work.state_bytes
+                      : work.tiers[where].bytes > 0 ? wide{1} << 63
+                                                    : 0;
     sum += least_of(room, wide{1} << 63);
   }
   return sum;
 }
 
-/// Most states that matter, the initial one included, to a sweep of one-step adjoints that never holds more than `bytes` in memory.
-/// What matters is what stands while an adjoint is called: the states it needs later, live, the adjoint, its tape, and the caller's own
-/// initial state, in whose place no other can be. (Between two calls the shortest way to the next live state is a straight run, so that
-/// states which come and go between them help nobody; nor do those that come and go before the seed.) Live is none of those needed later;
-/// the initial state is needed, and stands outside. So as many states as fit beside adjoint, tape and initial state matter; where live is
-/// the user's own object, one more.
+/// Most states that matter, the initial one included, to a sweep of one-step adjoints that never holds more than
+/// `bytes` in memory. What matters is what stands while an adjoint is called: the states it needs later, live, the
+/// adjoint, its tape, and the caller's own initial state, in whose place no other can be. (Between two calls the
+/// shortest way to the next live state is a straight run, so that states which come and go between them help nobody;
+/// nor do those that come and go before the seed.) Live is none of those needed later; the initial state is needed, and
+/// stands outside. So as many states as fit beside adjoint, tape and initial state matter; where live is the user's own
+/// object, one more.
 [[nodiscard]] constexpr wide states_that_matter(workload const& work, wide bytes, step_index leaf) noexcept {
   wide const initial = work.initial_bytes ? *work.initial_bytes : work.state_bytes;
   wide const room = beyond(bytes, initial + work.adjoint_bytes + tape_of_leaf(work, leaf));
@@ -44,19 +47,22 @@ namespace cairn::detail {
   return room / work.state_bytes + (work.form.snapshots ? 1 : 0);
 }
 
-/// For recording adjoints, which may keep tapes. Let each kept tape be a kept state instead: that in front of its step and, where a tape
-/// brings back the state behind it, that one, too. Then every step is recorded once more at most, and the sweep is one that keeps states
-/// only, of which none has fewer than T + n calls. So no sweep with tapes has fewer than T, nor fewer than n.
-[[nodiscard]] constexpr wide fewest_recorded_calls(workload const& work, step_index steps, wide bytes, wide elsewhere) noexcept {
+/// For recording adjoints, which may keep tapes. Let each kept tape be a kept state instead: that in front of its step
+/// and, where a tape brings back the state behind it, that one, too. Then every step is recorded once more at most, and
+/// the sweep is one that keeps states only, of which none has fewer than T + n calls. So no sweep with tapes has fewer
+/// than T, nor fewer than n.
+[[nodiscard]] constexpr wide fewest_recorded_calls(workload const& work, step_index steps, wide bytes,
+                                                   wide elsewhere) noexcept {
   wide const initial = work.initial_bytes ? *work.initial_bytes : work.state_bytes;
   wide const item = least_of(work.state_bytes, work.tape_bytes);
   wide const items = item == 0 ? wide{1} << 63 : beyond(bytes, initial + work.adjoint_bytes) / item;
   return most_of(wide(steps), fewest_runs(steps, 1 + (work.tapes_restart ? 2 : 1) * (items + elsewhere)));
 }
 
-/// For leaves of `longest` steps at most. Count the runs of the steps i with i = r modulo `longest`: an adjoint call reverses one of these
-/// at most, and where the steps between them are counted as nothing, the sweep is one over those steps alone. So it runs them T + 1 times at
-/// least: T for the way back, and the last one for the final state. These are the sums of that over all r.
+/// For leaves of `longest` steps at most. Count the runs of the steps i with i = r modulo `longest`: an adjoint call
+/// reverses one of these at most, and where the steps between them are counted as nothing, the sweep is one over those
+/// steps alone. So it runs them T + 1 times at least: T for the way back, and the last one for the final state. These
+/// are the sums of that over all r.
 [[nodiscard]] constexpr wide fewest_leaf_calls(step_index steps, step_index longest, wide slots) noexcept {
   step_index const each = steps / longest, more = steps % longest;
   wide const usual = each > 0 ? fewest_runs(each, slots) + 1 : 0;
@@ -67,7 +73,8 @@ namespace cairn::detail {
 [[nodiscard]] constexpr wide fewest_calls(workload const& work, step_index steps, wide bytes, wide elsewhere) noexcept {
   if (steps < 1) return 0;
   if (work.form.adjoint == adjoint_form::recorded) return fewest_recorded_calls(work, steps, bytes, elsewhere);
-  if (work.form.adjoint != adjoint_form::leaf) return fewest_runs(steps, states_that_matter(work, bytes, 1) + elsewhere) + 1;
+  if (work.form.adjoint != adjoint_form::leaf)
+    return fewest_runs(steps, states_that_matter(work, bytes, 1) + elsewhere) + 1;
   if (work.tape_step_bytes == 0) return wide(steps);
   // Of the plans whose longest leaf has a to b steps none has more states than leaves of a steps leave room for.
   wide least = ~wide{0};
@@ -85,8 +92,10 @@ namespace cairn::detail {
 
 /// Less memory than this is not enough for so few calls, to a thousandth.
 /// \param enough  bytes with which a plan is known to do with that many
-[[nodiscard]] constexpr wide least_memory(workload const& work, step_index steps, wide calls, wide elsewhere, wide enough) noexcept {
-  wide const always = least_of((work.initial_bytes ? *work.initial_bytes : work.state_bytes) + work.adjoint_bytes, enough);
+[[nodiscard]] constexpr wide least_memory(workload const& work, step_index steps, wide calls, wide elsewhere,
+                                          wide enough) noexcept {
+  wide const always =
+      least_of((work.initial_bytes ? *work.initial_bytes : work.state_bytes) + work.adjoint_bytes, enough);
   if (fewest_calls(work, steps, always, elsewhere) <= calls) return always;
   wide below = always;
   while (enough - below > 1 + enough / 1024) {
@@ -96,8 +105,9 @@ namespace cairn::detail {
   return below + 1;
 }
 
-/// The fewest seconds of any plan within `bytes`. Where no more than h states stand at once on other tiers, each of them that is of use has
-/// been written and read once, and the steps are run as often as with that many states more at least; the least over all h is what remains.
+/// The fewest seconds of any plan within `bytes`. Where no more than h states stand at once on other tiers, each of
+/// them that is of use has been written and read once, and the steps are run as often as with that many states more at
+/// least; the least over all h is what remains.
 [[nodiscard]] constexpr double least_seconds(workload const& work, step_index steps, wide bytes) noexcept {
   if (steps < 1) return 0;
   double const adjoints = double(steps) * work.adjoint_seconds;
@@ -108,7 +118,8 @@ namespace cairn::detail {
     wide const more = fewest_calls(work, steps, bytes, elsewhere) - wide(steps);
     return adjoints + double(steps) * recording + double(more) * (call < recording ? call : recording);
   }
-  if (work.form.adjoint == adjoint_form::leaf) return adjoints + double(fewest_calls(work, steps, bytes, elsewhere)) * call;
+  if (work.form.adjoint == adjoint_form::leaf)
+    return adjoints + double(fewest_calls(work, steps, bytes, elsewhere)) * call;
   double trip = -1;
   for (tier const where : all_tiers) {
     if (where == tier::memory || work.tiers[where].bytes == 0) continue;

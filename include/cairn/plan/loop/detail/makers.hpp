@@ -17,7 +17,9 @@
 
 namespace cairn::detail {
 
-[[nodiscard]] constexpr step_index leaves_in(step_index steps, step_index leaf) noexcept { return steps / leaf + (steps % leaf != 0 ? 1 : 0); }
+[[nodiscard]] constexpr step_index leaves_in(step_index steps, step_index leaf) noexcept {
+  return steps / leaf + (steps % leaf != 0 ? 1 : 0);
+}
 /// A plan over leaves as one over steps.
 template <schedule Plan>
 [[nodiscard]] any_schedule over_leaves(step_index steps, step_index leaf, Plan const& over) {
@@ -46,7 +48,9 @@ struct store_all_maker {
   step_index steps, leaf = 1;
   [[nodiscard]] slot_index least() const { return useful_slots(leaves_in(steps, leaf)); }
   [[nodiscard]] slot_index most() const { return least(); }
-  [[nodiscard]] any_schedule operator()(slot_index) const { return over_leaves(steps, leaf, store_all(leaves_in(steps, leaf))); }
+  [[nodiscard]] any_schedule operator()(slot_index) const {
+    return over_leaves(steps, leaf, store_all(leaves_in(steps, leaf)));
+  }
 };
 struct two_level_maker {
   step_index steps, period;
@@ -64,7 +68,8 @@ struct hrevolve_maker {
   wide most_table_bytes;
   work_limit limit;
   [[nodiscard]] slot_index far_slots(tier where) const {
-    wide const room = work.state_bytes > 0 ? work.tiers[where].bytes / work.state_bytes : wide(work.tiers[where].bytes > 0 ? most_far : 0);
+    wide const room = work.state_bytes > 0 ? work.tiers[where].bytes / work.state_bytes
+                                           : wide(work.tiers[where].bytes > 0 ? most_far : 0);
     return room < wide(most_far) ? slot_index(room) : most_far;
   }
   [[nodiscard]] slot_index least() const {
@@ -80,7 +85,8 @@ struct hrevolve_maker {
       slot_index const there = where == tier::memory ? slots : far_slots(where);
       if (there > 0) tiers[count++] = {there, work.tiers[where].write_seconds, work.tiers[where].read_seconds, where};
     }
-    return hrevolve{steps, tiers, count, {.advance_cost = work.step_seconds, .most_table_bytes = most_table_bytes, .limit = limit}};
+    return hrevolve{
+        steps, tiers, count, {.advance_cost = work.step_seconds, .most_table_bytes = most_table_bytes, .limit = limit}};
   }
 };
 struct multistage_maker {
@@ -90,7 +96,9 @@ struct multistage_maker {
   work_limit limit;
   [[nodiscard]] slot_index least() const { return disk_slots > 0 ? 0 : 1; }
   [[nodiscard]] slot_index most() const { return most_slots; }
-  [[nodiscard]] any_schedule operator()(slot_index slots) const { return multistage{steps, slots, disk_slots, {.most_table_bytes = most_table_bytes, .limit = limit}}; }
+  [[nodiscard]] any_schedule operator()(slot_index slots) const {
+    return multistage{steps, slots, disk_slots, {.most_table_bytes = most_table_bytes, .limit = limit}};
+  }
 };
 struct disk_revolve_maker {
   workload const& work;
@@ -101,7 +109,13 @@ struct disk_revolve_maker {
   [[nodiscard]] slot_index most() const { return useful_slots(steps); }
   [[nodiscard]] any_schedule operator()(slot_index slots) const {
     tier_cost const& disk = work.tiers.disk;
-    return disk_revolve{steps, slots, {.disk_write = disk.write_seconds, .disk_read = disk.read_seconds, .advance_cost = work.step_seconds, .most_table_bytes = most_table_bytes, .limit = limit}};
+    return disk_revolve{steps,
+                        slots,
+                        {.disk_write = disk.write_seconds,
+                         .disk_read = disk.read_seconds,
+                         .advance_cost = work.step_seconds,
+                         .most_table_bytes = most_table_bytes,
+                         .limit = limit}};
   }
 };
 struct mixed_maker {
@@ -113,7 +127,13 @@ struct mixed_maker {
   [[nodiscard]] slot_index least() const { return 0; }
   [[nodiscard]] slot_index most() const { return most_units; }
   [[nodiscard]] any_schedule operator()(slot_index units) const {
-    return mixed{steps, units, {.tape_units = tape_units, .tapes_restart = tapes_restart, .free_initial = true, .most_table_bytes = most_table_bytes, .limit = limit}};
+    return mixed{steps,
+                 units,
+                 {.tape_units = tape_units,
+                  .tapes_restart = tapes_restart,
+                  .free_initial = true,
+                  .most_table_bytes = most_table_bytes,
+                  .limit = limit}};
   }
 };
 

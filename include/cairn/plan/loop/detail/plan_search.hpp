@@ -17,8 +17,10 @@
 namespace cairn::detail {
 
 [[nodiscard]] constexpr step_index steps_of(workload const& work, char const* who) {
-  if (!work.steps) throw invalid_plan{who, "the workload does not say how many steps the loop has", {}, "give workload::steps"};
-  if (*work.steps < 0) throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", *work.steps}}, "give 0 or more"};
+  if (!work.steps)
+    throw invalid_plan{who, "the workload does not say how many steps the loop has", {}, "give workload::steps"};
+  if (*work.steps < 0)
+    throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", *work.steps}}, "give 0 or more"};
   check_state_bytes(work, who);
   return *work.steps;
 }
@@ -26,9 +28,11 @@ namespace cairn::detail {
 /// Asks one planner after the other for its cheapest plan that fits.
 class plan_search {
  public:
-  plan_search(workload const& work, byte_size budget, planning_options const& options, bool other_tiers, char const* who)
+  plan_search(workload const& work, byte_size budget, planning_options const& options, bool other_tiers,
+              char const* who)
       : work_{work}, steps_{steps_of(work, who)}, budget_{budget}, options_{options}, other_tiers_{other_tiers} {
-    if (options.leaf && *options.leaf < 1) throw invalid_plan{who, "a leaf has at least 1 step", {{"leaf", *options.leaf}}, "give 1 or more"};
+    if (options.leaf && *options.leaf < 1)
+      throw invalid_plan{who, "a leaf has at least 1 step", {{"leaf", *options.leaf}}, "give 1 or more"};
     in_memory<store_all_maker>(planner::store_all);
     in_memory<uniform_maker>(planner::uniform);
     in_memory<revolve_maker>(planner::revolve);
@@ -57,7 +61,8 @@ class plan_search {
     enter(so_far, plan_of(make(fit.slots), work_, by, with));
     return true;
   }
-  /// Where it takes time to keep a state in memory, fewer of them may be faster than as many as fit.   \pre make(slots) knows its totals
+  /// Where it takes time to keep a state in memory, fewer of them may be faster than as many as fit.   \pre make(slots)
+  /// knows its totals
   template <class Make>
   void try_narrower(contest& so_far, planner by, plan_parameters with, Make const& make) {
     slot_index const most = most_slots_within(budget_, work_, make).slots;
@@ -86,23 +91,27 @@ class plan_search {
     return fit;
   }
   void close(contest&& so_far, planner by, skip_reason reason = skip_reason::budget) {
-    if (so_far.best.empty()) skipped.push_back({by, reason, reason == skip_reason::budget && so_far.least != ~wide{0} ? so_far.least : 0});
+    if (so_far.best.empty())
+      skipped.push_back({by, reason, reason == skip_reason::budget && so_far.least != ~wide{0} ? so_far.least : 0});
     else enlist(std::move(so_far.best[0]));
   }
   /// Among equal ones the first stays in front. By hand, because a compiler takes long for a standard sort of plans.
   void enlist(planned&& plan) {
     found.push_back(std::move(plan));
-    for (std::size_t k = found.size() - 1; k > 0 && is_cheaper(found[k].cost, found[k - 1].cost, work_); --k) std::swap(found[k], found[k - 1]);
+    for (std::size_t k = found.size() - 1; k > 0 && is_cheaper(found[k].cost, found[k - 1].cost, work_); --k)
+      std::swap(found[k], found[k - 1]);
   }
 
-  /// Leaves of all lengths that fit: each up to 64 steps, above that some of them, and then all those near the best one.
+  /// Leaves of all lengths that fit: each up to 64 steps, above that some of them, and then all those near the best
+  /// one.
   template <class Maker>
   void in_memory(planner by) {
     if (!is_wanted(by)) return;
     contest so_far;
     auto const with_leaf = [&](step_index leaf) {
       plan_parameters with{.leaf = leaf, .free_initial = by == planner::revolve};
-      if (try_widest(so_far, by, with, Maker{steps_, leaf}) && memory_costs()) try_narrower(so_far, by, with, Maker{steps_, leaf});
+      if (try_widest(so_far, by, with, Maker{steps_, leaf}) && memory_costs())
+        try_narrower(so_far, by, with, Maker{steps_, leaf});
     };
     step_index const longest = steps_ < 1 ? 1 : steps_;
     if (options_.leaf || !is_leaf_form()) {
@@ -114,7 +123,8 @@ class plan_search {
     if (has_room(longest)) with_leaf(longest);
     if (!so_far.best.empty()) {
       step_index const best = so_far.best[0].with.leaf, around = std::min<step_index>(best / 16, 100);
-      for (step_index leaf = std::max<step_index>(65, best - around); best > 64 && leaf <= (std::min)(best + around, longest) && has_room(leaf); ++leaf)
+      for (step_index leaf = std::max<step_index>(65, best - around);
+           best > 64 && leaf <= (std::min)(best + around, longest) && has_room(leaf); ++leaf)
         with_leaf(leaf);
     }
     close(std::move(so_far), by);
@@ -126,8 +136,8 @@ class plan_search {
     return slot_index((std::min)(rows, wide(useful_slots(steps_))));
   }
   [[nodiscard]] bool is_walkable() const { return steps_ <= most_walked_steps; }
-  /// What makes a plan by a table: there is none where it has no room. `make_with(far)` is the planner with that many slots elsewhere, of
-  /// which fewer leave more room for slots in memory.
+  /// What makes a plan by a table: there is none where it has no room. `make_with(far)` is the planner with that many
+  /// slots elsewhere, of which fewer leave more room for slots in memory.
   template <class MakeWith>
   void by_table(planner by, slot_index most_far, MakeWith const& make_with) {
     contest so_far;
@@ -147,13 +157,17 @@ class plan_search {
 
   /// A unit is a state; tapes take as many of them as they need.
   void by_units() {
-    if (work_.form.adjoint != adjoint_form::recorded || work_.form.keeps_run || work_.form.snapshots || !is_wanted(planner::mixed)) return;
+    if (work_.form.adjoint != adjoint_form::recorded || work_.form.keeps_run || work_.form.snapshots ||
+        !is_wanted(planner::mixed))
+      return;
     if (!is_walkable()) return skipped.push_back({planner::mixed, skip_reason::length});
     wide const share = work_.state_bytes > 0 ? (work_.tape_bytes + work_.state_bytes - 1) / work_.state_bytes : 1;
     auto const tape_units = slot_index(std::clamp<wide>(share, 1, wide{1} << 31));
     plan_parameters with{.tape_units = wide(tape_units), .free_initial = true};
     contest so_far;
-    auto const make = [&](slot_index most) { return mixed_maker{steps_, tape_units, most, work_.tapes_restart, options_.most_table_bytes, options_.limit}; };
+    auto const make = [&](slot_index most) {
+      return mixed_maker{steps_, tape_units, most, work_.tapes_restart, options_.most_table_bytes, options_.limit};
+    };
     auto const all = slot_index(std::min<wide>(wide(steps_) * wide(tape_units), wide{1} << 40));
     enter_units(so_far, with, make(all), all);  // the tapes of all steps need no table
     skip_reason reason = most_in_table() > 0 ? skip_reason::budget : skip_reason::table;
@@ -197,15 +211,20 @@ class plan_search {
     slot_index const half = elsewhere ? (rows + 1) / 2 : 0;
     wide const allowed = options_.most_table_bytes;
     if (!refused(planner::hrevolve))
-      by_table(planner::hrevolve, half, [&](slot_index there) { return hrevolve_maker{work_, steps_, std::max<slot_index>(rows - there, 1), there, allowed, options_.limit}; });
+      by_table(planner::hrevolve, half, [&](slot_index there) {
+        return hrevolve_maker{work_, steps_, std::max<slot_index>(rows - there, 1), there, allowed, options_.limit};
+      });
     if (!elsewhere || work_.tiers.disk.bytes == 0) return;
     if (!refused(planner::multistage)) {
       wide const room = work_.state_bytes > 0 ? work_.tiers.disk.bytes / work_.state_bytes : wide(half);
-      by_table(planner::multistage, slot_index((std::min)(room, wide(half))),
-               [&](slot_index there) { return multistage_maker{steps_, there, useful_slots(steps_), allowed, options_.limit}; });
+      by_table(planner::multistage, slot_index((std::min)(room, wide(half))), [&](slot_index there) {
+        return multistage_maker{steps_, there, useful_slots(steps_), allowed, options_.limit};
+      });
     }
     if (!refused(planner::disk_revolve))
-      by_table(planner::disk_revolve, unlimited_slots, [&](slot_index) { return disk_revolve_maker{work_, steps_, allowed, options_.limit}; });
+      by_table(planner::disk_revolve, unlimited_slots, [&](slot_index) {
+        return disk_revolve_maker{work_, steps_, allowed, options_.limit};
+      });
   }
 
   /// Periods from the shortest that there is room for; each with as many states inside as fit.
@@ -222,7 +241,8 @@ class plan_search {
       if (!fit.fits) continue;
       auto const seconds = [&](step_index period) {
         auto const counts = two_level_maker{steps_, period, where}.as_is(fit.slots).counts();
-        return has_times(work_) ? seconds_of(counts, work_, wide(counts.on(tier::memory).peak)) : double(step_calls(counts, work_.form.adjoint));
+        return has_times(work_) ? seconds_of(counts, work_, wide(counts.on(tier::memory).peak))
+                                : double(step_calls(counts, work_.form.adjoint));
       };
       step_index best = shortest;
       double least = seconds(best);
@@ -230,7 +250,9 @@ class plan_search {
         double const now = seconds(period);
         if (now < least) least = now, best = period;
       }
-      while (!try_widest(so_far, planner::two_level, {.far_slots = leaves_in(steps_, best), .period = best}, two_level_maker{steps_, best, where}) && best < steps_)
+      while (!try_widest(so_far, planner::two_level, {.far_slots = leaves_in(steps_, best), .period = best},
+                         two_level_maker{steps_, best, where}) &&
+             best < steps_)
         best = best > steps_ / 2 ? steps_ : 2 * best;  // fewer slots to be numbered
     }
     close(std::move(so_far), planner::two_level);
@@ -258,7 +280,9 @@ class plan_search {
   if (work.form.adjoint == adjoint_form::leaf && steps > 1)
     compare(made(planner::revolve, {.leaf = steps, .free_initial = true}, revolve_maker{steps, steps}));
   for (tier const where : all_tiers) {
-    wide const room = where == tier::memory || steps < 1 ? 0 : work.state_bytes > 0 ? work.tiers[where].bytes / work.state_bytes : wide(steps);
+    wide const room = where == tier::memory || steps < 1 ? 0
+                      : work.state_bytes > 0             ? work.tiers[where].bytes / work.state_bytes
+                                                         : wide(steps);
     if (work.tiers[where].bytes == 0 || room < 1) continue;
     compare(made(planner::two_level, {.far_slots = 1, .period = steps}, two_level_maker{steps, steps, where}));
   }
@@ -272,15 +296,21 @@ class plan_search {
 
 /// \param least  that the planners asked could do with
 [[noreturn]] inline void refuse_budget(char const* who, workload const& work, byte_size budget, wide least) {
-  throw infeasible_budget{who, "no plan fits the budget", {{"budget", budget.count()}, {"least bytes", least}, {"state bytes", work.state_bytes}},
+  throw infeasible_budget{who,
+                          "no plan fits the budget",
+                          {{"budget", budget.count()}, {"least bytes", least}, {"state bytes", work.state_bytes}},
                           "give the least bytes, or more; cairn::why_infeasible says what they are for"};
 }
-/// The least that any of the planners asked could do with.   \throws too_much_work   where one was left out for its work: it may have had a plan
+/// The least that any of the planners asked could do with.   \throws too_much_work   where one was left out for its
+/// work: it may have had a plan
 [[nodiscard]] inline wide least_asked(plan_search const& search, workload const& work, char const* who) {
   wide least = ~wide{0};
   for (auto const& skipped : search.skipped)
     if (skipped.reason == skip_reason::work)
-      throw too_much_work{who, "no plan was found with the work that is allowed", {{"state bytes", work.state_bytes}}, "allow more by planning_options::limit, or give a larger budget"};
+      throw too_much_work{who,
+                          "no plan was found with the work that is allowed",
+                          {{"state bytes", work.state_bytes}},
+                          "allow more by planning_options::limit, or give a larger budget"};
   for (auto const& skipped : search.skipped)
     if (skipped.reason == skip_reason::budget && skipped.least_bytes < least) least = skipped.least_bytes;
   return least != ~wide{0} ? least : smallest_plan(work, who).cost.memory_bytes;

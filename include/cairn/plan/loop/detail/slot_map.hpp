@@ -38,7 +38,8 @@ class slot_map {
     std::size_t const mask = entries_.size() - 1;
     for (std::size_t k = (hole + 1) & mask; entries_[k].slot != no_slot; k = (k + 1) & mask) {
       std::size_t const home = hash(entries_[k].slot) & mask;
-      if (((k - home) & mask) < ((k - hole) & mask)) continue;  // its home lies behind the hole: it is found without moving
+      if (((k - home) & mask) < ((k - hole) & mask))
+        continue;  // its home lies behind the hole: it is found without moving
       entries_[hole] = entries_[k];
       hole = k;
     }

@@ -14,23 +14,31 @@ inline constexpr tier all_tiers[tier_count] = {tier::memory, tier::device, tier:
 inline constexpr wide most_bytes = wide{1} << 62;
 
 constexpr void check_times(workload const& work) {
-  bool sound = work.step_seconds >= 0 && work.frame_seconds >= 0 && work.adjoint_seconds >= 0 && (!work.record_seconds || *work.record_seconds >= 0);
-  for (tier const where : all_tiers) sound = sound && work.tiers[where].write_seconds >= 0 && work.tiers[where].read_seconds >= 0;
+  bool sound = work.step_seconds >= 0 && work.frame_seconds >= 0 && work.adjoint_seconds >= 0 &&
+               (!work.record_seconds || *work.record_seconds >= 0);
+  for (tier const where : all_tiers)
+    sound = sound && work.tiers[where].write_seconds >= 0 && work.tiers[where].read_seconds >= 0;
   if (!sound) throw invalid_plan{"cairn::workload", "a time is negative or not a number", {}, ""};
 }
 
 /// Of states whose bytes are not told any number would fit a budget.
 constexpr void check_state_bytes(workload const& work, char const* who) {
   if (work.state_bytes == 0)  // an object without members has a byte, too
-    throw invalid_plan{who, "the workload does not say how many bytes a state holds", {{"state bytes", work.state_bytes}},
-                       "give workload::state_bytes, as cairn::bytes_of counts or cairn::probe measures them; 1 for a state that holds nothing"};
+    throw invalid_plan{who,
+                       "the workload does not say how many bytes a state holds",
+                       {{"state bytes", work.state_bytes}},
+                       "give workload::state_bytes, as cairn::bytes_of counts or cairn::probe measures them; 1 for a "
+                       "state that holds nothing"};
 }
 
 /// What one adjoint call keeps, or one `record`: that of a leaf grows with its length.   \throws overflow_error
 [[nodiscard]] constexpr wide tape_of_leaf(workload const& work, step_index leaf) {
   if (work.form.adjoint != adjoint_form::leaf || work.tape_step_bytes == 0) return work.tape_bytes;
   if (work.tape_step_bytes >= most_bytes)
-    throw overflow_error{"cairn::workload", "a tape of 2^62 bytes or more", {{"leaf", leaf}, {"bytes a step", work.tape_step_bytes}}, ""};
+    throw overflow_error{"cairn::workload",
+                         "a tape of 2^62 bytes or more",
+                         {{"leaf", leaf}, {"bytes a step", work.tape_step_bytes}},
+                         ""};
   return work.tape_bytes + wide(leaf) * work.tape_step_bytes;
 }
 
@@ -38,29 +46,39 @@ constexpr void check_state_bytes(workload const& work, char const* who) {
 [[nodiscard]] constexpr sweep_sizes sizes_of(workload const& work, step_index leaf = 1) {
   wide const initial = work.initial_bytes ? *work.initial_bytes : work.state_bytes;
   if ((work.state_bytes | initial | work.adjoint_bytes | work.tape_bytes) >= most_bytes)
-    throw overflow_error{
-        "cairn::workload",
-        "a size of 2^62 bytes or more",
-        {{"state bytes", work.state_bytes}, {"initial bytes", initial}, {"adjoint bytes", work.adjoint_bytes}, {"tape bytes", work.tape_bytes}},
-        ""};
-  sweep_sizes const sizes{work.state_bytes, work.state_inline_bytes, initial, work.adjoint_bytes, tape_of_leaf(work, leaf), work.tape_inline_bytes};
+    throw overflow_error{"cairn::workload",
+                         "a size of 2^62 bytes or more",
+                         {{"state bytes", work.state_bytes},
+                          {"initial bytes", initial},
+                          {"adjoint bytes", work.adjoint_bytes},
+                          {"tape bytes", work.tape_bytes}},
+                         ""};
+  sweep_sizes const sizes{work.state_bytes,   work.state_inline_bytes,  initial,
+                          work.adjoint_bytes, tape_of_leaf(work, leaf), work.tape_inline_bytes};
   if (sizes.state_inline > sizes.state)
-    throw invalid_plan{"cairn::workload", "the inline part of a state is larger than the state",
-                       {{"state bytes", sizes.state}, {"inline bytes", sizes.state_inline}}, "state_bytes counts both parts"};
+    throw invalid_plan{"cairn::workload",
+                       "the inline part of a state is larger than the state",
+                       {{"state bytes", sizes.state}, {"inline bytes", sizes.state_inline}},
+                       "state_bytes counts both parts"};
   if (sizes.tape_inline > sizes.tape)
-    throw invalid_plan{"cairn::workload", "the inline part of a tape is larger than the tape",
-                       {{"tape bytes", sizes.tape}, {"inline bytes", sizes.tape_inline}}, "tape_bytes counts both parts"};
+    throw invalid_plan{"cairn::workload",
+                       "the inline part of a tape is larger than the tape",
+                       {{"tape bytes", sizes.tape}, {"inline bytes", sizes.tape_inline}},
+                       "tape_bytes counts both parts"};
   check_times(work);
   return sizes;
 }
 
 /// Seconds of one call of `record`.
-[[nodiscard]] constexpr double record_seconds(workload const& work) noexcept { return work.record_seconds ? *work.record_seconds : work.step_seconds; }
+[[nodiscard]] constexpr double record_seconds(workload const& work) noexcept {
+  return work.record_seconds ? *work.record_seconds : work.step_seconds;
+}
 
 /// Whether there is anything that takes time beside adjoints, which every plan runs alike.
 [[nodiscard]] constexpr bool has_times(workload const& work) noexcept {
   bool told = work.step_seconds > 0 || record_seconds(work) > 0 || work.frame_seconds > 0;
-  for (tier const where : all_tiers) told = told || work.tiers[where].write_seconds > 0 || work.tiers[where].read_seconds > 0;
+  for (tier const where : all_tiers)
+    told = told || work.tiers[where].write_seconds > 0 || work.tiers[where].read_seconds > 0;
   return told;
 }
 

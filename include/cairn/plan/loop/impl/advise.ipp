@@ -12,7 +12,8 @@ CAIRN_DECL advice advise(byte_size budget, workload const& work, planning_option
   detail::plan_search search{work, budget, options, true, who};
   if (search.found.empty()) detail::refuse_budget(who, work, budget, detail::least_asked(search, work, who));
   std::vector<planned> others;
-  for (std::size_t k = 1; k < search.found.size(); ++k) others.push_back(detail::certified(std::move(search.found[k]), work));
+  for (std::size_t k = 1; k < search.found.size(); ++k)
+    others.push_back(detail::certified(std::move(search.found[k]), work));
   return {detail::certified(std::move(search.found.front()), work), std::move(others), std::move(search.skipped)};
 }
 

@@ -16,7 +16,8 @@ CAIRN_DECL explanation explain(planned const& plan, workload const& work, planni
     return detail::certified(std::move(search.found.front()), work);
   };
   wide const bytes = plan.cost.memory_bytes;
-  return {detail::certified(plan, work), best_within(bytes / 2), best_within(2 * bytes), detail::smallest_plan(work, who).cost.memory_bytes};
+  return {detail::certified(plan, work), best_within(bytes / 2), best_within(2 * bytes),
+          detail::smallest_plan(work, who).cost.memory_bytes};
 }
 
 }  // namespace cairn

@@ -14,9 +14,11 @@
 namespace cairn {
 namespace detail {
 
-/// The best plans of budgets that fall by `ratio`, or to below the last plan's bytes where that is less; the smallest is the last.
+/// The best plans of budgets that fall by `ratio`, or to below the last plan's bytes where that is less; the smallest
+/// is the last.
 /// \param most  no more than these; fewer than there are only where they are not enough
-[[nodiscard]] inline std::vector<planned> plans_downward(workload const& work, planning_options const& options, wide least, double ratio, std::size_t most) {
+[[nodiscard]] inline std::vector<planned> plans_downward(workload const& work, planning_options const& options,
+                                                         wide least, double ratio, std::size_t most) {
   std::vector<planned> plans;
   wide budget = ~std::uint64_t{0};
   while (plans.size() < most) {
@@ -35,7 +37,8 @@ namespace detail {
 
 CAIRN_DECL std::vector<planned> pareto(workload const& work, std::size_t most_points, planning_options const& options) {
   constexpr char const* who = "cairn::pareto";
-  if (most_points < 2) throw invalid_plan{who, "too few points for a curve", {{"points", most_points}}, "give 2 or more"};
+  if (most_points < 2)
+    throw invalid_plan{who, "too few points for a curve", {{"points", most_points}}, "give 2 or more"};
   step_index const steps = detail::steps_of(work, who);
   wide const least = detail::smallest_plan(work, who).cost.memory_bytes;
   std::vector<planned> plans;
@@ -43,12 +46,14 @@ CAIRN_DECL std::vector<planned> pareto(workload const& work, std::size_t most_po
   if (plans.empty() || plans.size() > most_points) {
     plans = detail::plans_downward(work, options, least, 1, 1);
     double const range = plans.empty() || least == 0 ? 1 : double(plans[0].cost.memory_bytes) / double(least);
-    plans = detail::plans_downward(work, options, least, std::pow((std::max)(range, 1.0), 1 / double(most_points - 1)), most_points);
+    plans = detail::plans_downward(work, options, least, std::pow((std::max)(range, 1.0), 1 / double(most_points - 1)),
+                                   most_points);
   }
   std::vector<planned> front;
   for (std::size_t k = plans.size(); k-- > 0;) {
     cost const& sum = plans[k].cost;
-    bool const is_faster = front.empty() || (detail::has_times(work) ? sum.seconds < front.back().cost.seconds : sum.step_calls < front.back().cost.step_calls);
+    bool const is_faster = front.empty() || (detail::has_times(work) ? sum.seconds < front.back().cost.seconds
+                                                                     : sum.step_calls < front.back().cost.step_calls);
     if (is_faster) front.push_back(detail::certified(std::move(plans[k]), work));
   }
   return front;

@@ -12,7 +12,9 @@
 namespace cairn::detail {
 
 /// Of a chain's times, which are whole numbers in a unit that nobody says.
-[[nodiscard]] inline std::int64_t store_all_time(chain_plan const& plan) noexcept { return plan.cost.makespan - plan.cost.extra_forward - plan.cost.transfer; }
+[[nodiscard]] inline std::int64_t store_all_time(chain_plan const& plan) noexcept {
+  return plan.cost.makespan - plan.cost.extra_forward - plan.cost.transfer;
+}
 /// Its makespan over that of storing everything; 1 where nothing takes time.
 [[nodiscard]] inline double slowdown(chain_plan const& plan) noexcept {
   auto const all = store_all_time(plan);

@@ -6,7 +6,9 @@
 
 namespace cairn::detail {
 
-[[nodiscard]] inline std::string plural(wide count, char const* noun) { return digits_of(count) + " " + noun + (count == 1 ? "" : "s"); }
+[[nodiscard]] inline std::string plural(wide count, char const* noun) {
+  return digits_of(count) + " " + noun + (count == 1 ? "" : "s");
+}
 
 template <schedule Plan>
 [[nodiscard]] std::string plan_words(Plan const& plan) {

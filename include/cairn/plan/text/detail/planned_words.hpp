@@ -11,7 +11,8 @@ namespace cairn::detail {
   std::string words;
   auto const add = [&](std::string const& more) { words += (words.empty() ? " with " : ", ") + more; };
   if (plan.by == planner::mixed) add(plural(with.units, "unit") + " (a tape takes " + digits_of(with.tape_units) + ")");
-  else if (plan.by != planner::store_all) add(plural(wide(with.slots_said()), "slot") + (plan.by == planner::two_level ? " inside a period" : " in memory"));
+  else if (plan.by != planner::store_all)
+    add(plural(wide(with.slots_said()), "slot") + (plan.by == planner::two_level ? " inside a period" : " in memory"));
   if (with.period > 0) add("a period of " + plural(wide(with.period), "step"));
   else if (slot_index const here = plan.cost.counts.on(tier::memory).peak; plan.cost.peak_slots > here)
     add("up to " + plural(wide(plan.cost.peak_slots - here), "state") + " elsewhere");

@@ -1,5 +1,6 @@
 #pragma once
-/// \file read_actions.hpp  What the readers of action files share: the texts of a plan's numbers and of an action, and what they mean.
+/// \file read_actions.hpp  What the readers of action files share: the texts of a plan's numbers and of an action, and
+/// what they mean.
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -27,7 +28,8 @@ struct reading_at {
     whole = whole && c >= '0' && c <= '9';
     wide const digit = wide(c - '0');
     if (!whole || value > (~wide{0} - digit) / 10)
-      throw parse_error{at.who, "not a whole number, or too large", {at.place}, "numbers are written in decimal digits"};
+      throw parse_error{
+          at.who, "not a whole number, or too large", {at.place}, "numbers are written in decimal digits"};
     value = 10 * value + digit;
   }
   if (!whole) throw parse_error{at.who, "a number is missing", {at.place}, ""};
@@ -37,7 +39,8 @@ struct reading_at {
 [[nodiscard]] inline step_index read_index(std::string_view digits, reading_at const& at) {
   wide const value = read_wide(digits, at);
   if (value > wide((std::numeric_limits<step_index>::max)()))
-    throw parse_error{at.who, "a number of 2^63 or more", {at.place, {"number", value}}, "steps and slots have 63 bits"};
+    throw parse_error{
+        at.who, "a number of 2^63 or more", {at.place, {"number", value}}, "steps and slots have 63 bits"};
   return step_index(value);
 }
 /// \throws parse_error
@@ -55,7 +58,9 @@ struct action_text {
 /// \throws parse_error
 [[nodiscard]] inline action read_action(action_text const& said, reading_at const& at) {
   auto const kind = value_in<action_kind>(kind_words, said.kind);
-  if (!kind) throw parse_error{at.who, "no such action", {at.place}, "actions are advance, save, load, drop, record, turn, reverse, done"};
+  if (!kind)
+    throw parse_error{
+        at.who, "no such action", {at.place}, "actions are advance, save, load, drop, record, turn, reverse, done"};
   auto const what = said.what.empty() ? usual_content(*kind) : value_in<content>(content_words, said.what);
   if (!what) throw parse_error{at.who, "no such content", {at.place}, "a slot holds a state or a tape"};
   auto const where = said.where.empty() ? tier::memory : value_in<tier>(tier_words, said.where);
@@ -63,11 +68,16 @@ struct action_text {
   bool const from_tape = *kind == action_kind::reverse && *what == content::tape;
   bool const fills = *kind == action_kind::save || *kind == action_kind::record;
   bool const uses_slot = from_tape || fills || *kind == action_kind::load || *kind == action_kind::drop;
-  bool const needs_slot = uses_slot && (*kind != action_kind::load || *what == content::tape);  // a load of no slot is one of the initial state
+  bool const needs_slot = uses_slot && (*kind != action_kind::load ||
+                                        *what == content::tape);  // a load of no slot is one of the initial state
   if ((has_from(*kind) && said.from.empty()) || (has_to(*kind) && said.to.empty()) || (needs_slot && said.slot.empty()))
-    throw parse_error{at.who, "the action lacks a number", {at.place},
-                      "advance, record, turn and reverse need from and to; save and load a from; save, drop, record and what is about a tape a slot"};
-  if ((!has_from(*kind) && !said.from.empty()) || (!has_to(*kind) && !said.to.empty()) || (!uses_slot && !said.slot.empty()))
+    throw parse_error{at.who,
+                      "the action lacks a number",
+                      {at.place},
+                      "advance, record, turn and reverse need from and to; save and load a from; save, drop, record "
+                      "and what is about a tape a slot"};
+  if ((!has_from(*kind) && !said.from.empty()) || (!has_to(*kind) && !said.to.empty()) ||
+      (!uses_slot && !said.slot.empty()))
     throw parse_error{at.who, "the action has a number too many", {at.place},
                       "save and load have no to, drop has a slot alone, advance and turn have no slot"};
   action a{*kind, *where, *what, no_slot, 0, 0};
@@ -85,7 +95,10 @@ class listed_reader {
     std::size_t k = 0;
     while (k < names && name != name_of[k]) ++k;
     if (k == names)
-      throw parse_error{at.who, "no such name", {at.place}, "a plan has steps, slots, leaf, tapes, free_initial, tapes_restart, units, tape_units"};
+      throw parse_error{at.who,
+                        "no such name",
+                        {at.place},
+                        "a plan has steps, slots, leaf, tapes, free_initial, tapes_restart, units, tape_units"};
     if (seen_[k]) throw parse_error{at.who, "a name twice", {at.place}, ""};
     seen_[k] = true;
     switch (k) {
@@ -106,16 +119,20 @@ class listed_reader {
     done_ = a.kind == action_kind::done;
     if (!done_) actions_.push_back(a);
   }
-  /// \throws parse_error   where steps, slots or `done` are missing   \throws invalid_plan   for numbers that no plan has
+  /// \throws parse_error   where steps, slots or `done` are missing   \throws invalid_plan   for numbers that no plan
+  ///        has
   [[nodiscard]] listed result(reading_at const& at) const {
-    if (!seen_[0] || !seen_[1]) throw parse_error{at.who, "steps or slots are missing", {at.place}, "both must be there before the actions"};
-    if (!done_) throw parse_error{at.who, "the text ends before done", {at.place}, "the last action of a whole file is done"};
+    if (!seen_[0] || !seen_[1])
+      throw parse_error{at.who, "steps or slots are missing", {at.place}, "both must be there before the actions"};
+    if (!done_)
+      throw parse_error{at.who, "the text ends before done", {at.place}, "the last action of a whole file is done"};
     return {steps_, slots_, actions_.data(), actions_.size(), options_};
   }
 
  private:
   static constexpr std::size_t names = 8;
-  static constexpr std::string_view name_of[names]{"steps", "slots", "leaf", "tapes", "free_initial", "tapes_restart", "units", "tape_units"};
+  static constexpr std::string_view name_of[names]{"steps",        "slots",         "leaf",  "tapes",
+                                                   "free_initial", "tapes_restart", "units", "tape_units"};
   bool seen_[names] = {};
   bool done_ = false;
   step_index steps_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
-/// \file svg_chart.hpp  What the pictures have in common: page, heading, legend, axes, and colours for light and dark screens.
+/// \file svg_chart.hpp  What the pictures have in common: page, heading, legend, axes, and colours for light and dark
+/// screens.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -23,7 +24,9 @@ struct legend_entry {
 [[nodiscard]] inline svg_path dot_sample(hundredths x, hundredths y) { return svg_path{}.move(x + 800, y).dot(); }
 [[nodiscard]] inline svg_path ring_sample(hundredths x, hundredths y) { return svg_path{}.move(x + 800, y).ring(300); }
 [[nodiscard]] inline svg_path cap_sample(hundredths x, hundredths y) { return svg_path{}.move(x + 800, y).cap(400); }
-[[nodiscard]] inline svg_path pole_sample(hundredths x, hundredths y) { return svg_path{}.move(x + 800, y - 600).down(y + 600); }
+[[nodiscard]] inline svg_path pole_sample(hundredths x, hundredths y) {
+  return svg_path{}.move(x + 800, y - 600).down(y + 600);
+}
 [[nodiscard]] inline svg_path area_sample(hundredths x, hundredths y) {
   return svg_path{}.move(x, y - 500).across(x + 1600).down(y + 500).across(x).close();
 }
@@ -90,15 +93,17 @@ class svg_chart {
  public:
   static constexpr hundredths width = 80'000, left = 8'000, right = 77'000;
 
-  /// \param heading  drawn above and read out   \param note  one line below it   \param told  read out: all that the picture shows, in words
+  /// \param heading  drawn above and read out   \param note  one line below it   \param told  read out: all that the
+  ///        picture shows, in words
   svg_chart(std::string_view heading, std::string const& note, std::string const& told, hundredths plot_height,
             std::vector<legend_entry> const& legend)
       : height_{plot_height} {
     std::string const entries = lay_out(legend);
     std::string const size = pixels(width), tall = pixels(bottom() + 5'000);
-    text_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"cairn\" role=\"img\" viewBox=\"0 0 " + size + " " + tall + "\" width=\"" + size +
-            "\" height=\"" + tall + "\">\n<title>" + xml_text(heading) + "</title>\n<desc>" + xml_text(told) + "</desc>\n<style>" +
-            std::string{chart_style} + "</style>\n<rect class=\"paper\" width=\"" + size + "\" height=\"" + tall + "\"/>\n";
+    text_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"cairn\" role=\"img\" viewBox=\"0 0 " + size + " " +
+            tall + "\" width=\"" + size + "\" height=\"" + tall + "\">\n<title>" + xml_text(heading) +
+            "</title>\n<desc>" + xml_text(told) + "</desc>\n<style>" + std::string{chart_style} +
+            "</style>\n<rect class=\"paper\" width=\"" + size + "\" height=\"" + tall + "\"/>\n";
     write("heading", "start", left, 2'800, shortened(heading, 72));
     write("note", "start", left, 4'700, shortened(note, 96));
     text_ += "<g class=\"legend\">\n" + entries + "</g>\n";
@@ -106,9 +111,15 @@ class svg_chart {
 
   [[nodiscard]] hundredths top() const noexcept { return top_; }
   [[nodiscard]] hundredths bottom() const noexcept { return top_ + height_; }
-  [[nodiscard]] hundredths across(wide value, wide range) const noexcept { return left + place_on(value, range, right - left); }
-  [[nodiscard]] hundredths down(wide value, wide range) const noexcept { return top_ + place_on(value, range, height_); }
-  [[nodiscard]] hundredths up(wide value, wide range) const noexcept { return bottom() - place_on(value, range, height_); }
+  [[nodiscard]] hundredths across(wide value, wide range) const noexcept {
+    return left + place_on(value, range, right - left);
+  }
+  [[nodiscard]] hundredths down(wide value, wide range) const noexcept {
+    return top_ + place_on(value, range, height_);
+  }
+  [[nodiscard]] hundredths up(wide value, wide range) const noexcept {
+    return bottom() - place_on(value, range, height_);
+  }
 
   void axes(axis const& x, axis const& y, bool y_runs_down) {
     svg_path grid;
@@ -120,7 +131,8 @@ class svg_chart {
     text_ = "<g class=\"x-axis\">\n";
     auto const ticks = ticks_to(x.most, fit < 10 ? fit : 10, x.in.unit);
     auto const half = [](tick const& at) { return 350 * hundredths(at.label.size()); };
-    hundredths const last = (std::min)(right, width - 200 - half(ticks.back()));  // where a long label is still on the page
+    hundredths const last =
+        (std::min)(right, width - 200 - half(ticks.back()));  // where a long label is still on the page
     for (tick const& at : ticks) {
       bool const is_last = &at == &ticks.back();
       hundredths const here = across(at.at, x.most);
@@ -139,7 +151,8 @@ class svg_chart {
       write("", "end", left - 900, here + 400, at.label);
     }
     std::string const middle = pixels((top() + bottom()) / 2);
-    text_ += "<text transform=\"translate(20 " + middle + ") rotate(-90)\" text-anchor=\"middle\">" + xml_text(y.name) + "</text>\n</g>\n";
+    text_ += "<text transform=\"translate(20 " + middle + ") rotate(-90)\" text-anchor=\"middle\">" + xml_text(y.name) +
+             "</text>\n</g>\n";
     labels.swap(text_);
     frame.move(left, top()).down(bottom()).across(right);
     draw("grid", grid);

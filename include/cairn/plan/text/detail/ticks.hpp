@@ -11,7 +11,8 @@ namespace cairn::detail {
 
 [[nodiscard]] inline std::string digits_of(wide number) { return text<40>{}.add(number).c_str(); }
 
-/// Where `value` of 0 .. `range` lies on a line of `length` units, to the nearest; 0 for an empty range. 0 <= length < 2^31
+/// Where `value` of 0 .. `range` lies on a line of `length` units, to the nearest; 0 for an empty range. 0 <= length <
+/// 2^31
 [[nodiscard]] constexpr std::int64_t place_on(wide value, wide range, std::int64_t length) noexcept {
   while (range >> 96 != 0) range >>= 1, value >>= 1;
   return range == 0 ? 0 : std::int64_t((value * wide(length) + range / 2) / range);

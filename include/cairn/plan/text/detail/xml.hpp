@@ -6,7 +6,8 @@
 
 namespace cairn::detail {
 
-/// How many bytes the UTF-8 character at the start of `text` takes; 0 where there is none that XML 1.0 allows. text is not empty
+/// How many bytes the UTF-8 character at the start of `text` takes; 0 where there is none that XML 1.0 allows. text is
+/// not empty
 [[nodiscard]] inline std::size_t xml_character(std::string_view text) noexcept {
   auto const byte = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
   unsigned const first = byte(0);

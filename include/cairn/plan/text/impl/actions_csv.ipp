@@ -61,14 +61,17 @@ class csv_actions_reader {
   void head() {
     constexpr std::string_view title = "# cairn schedule:", between = " \t,";
     if (!next_line() || !line_.starts_with(title))
-      throw parse_error{who, "this is no list of actions", {here().place}, "the first line begins with \"# cairn schedule:\""};
+      throw parse_error{
+          who, "this is no list of actions", {here().place}, "the first line begins with \"# cairn schedule:\""};
     for (line_.remove_prefix(title.size());;) {
       std::size_t const first = line_.find_first_not_of(between);
       if (first == line_.npos) break;
       line_.remove_prefix(first);
       std::string_view const pair = line_.substr(0, line_.find_first_of(between));
       std::size_t const equals = pair.find('=');
-      if (equals == pair.npos) throw parse_error{who, "not a name with a value", {here().place}, "numbers of the plan are written as steps=10"};
+      if (equals == pair.npos)
+        throw parse_error{
+            who, "not a name with a value", {here().place}, "numbers of the plan are written as steps=10"};
       plan_.set(pair.substr(0, equals), pair.substr(equals + 1), here());
       line_.remove_prefix(pair.size());
     }
@@ -104,7 +107,9 @@ class csv_actions_reader {
       if (k < width_) cells[column_[k]] = cell;
     });
     if (count != width_)
-      throw parse_error{who, "a line with too few or too many cells", {here().place, {"cells", count}, {"columns", width_}},
+      throw parse_error{who,
+                        "a line with too few or too many cells",
+                        {here().place, {"cells", count}, {"columns", width_}},
                         "each line has one cell for each column"};
     plan_.add({cells[0], cells[1], cells[2], cells[3], cells[4], cells[5]}, here());
   }

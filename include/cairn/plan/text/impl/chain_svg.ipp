@@ -48,14 +48,16 @@ namespace detail {
 
 }  // namespace detail
 
-CAIRN_DECL chain_memory chain_memory_over(chain const& work, std::span<action const> actions, std::span<chain_tier const> elsewhere) {
+CAIRN_DECL chain_memory chain_memory_over(chain const& work, std::span<action const> actions,
+                                          std::span<chain_tier const> elsewhere) {
   using enum action_kind;
   constexpr char const* who = "cairn::chain_memory_over";
   detail::chain_model const model{work, who};
   detail::chain_player player{model, elsewhere, who};
   auto const time_there = [&](action const& a) {
     for (auto const& place : elsewhere)
-      if (auto const& times = a.kind == save ? place.write : place.read; place.where == a.where && !times.empty()) return times[std::size_t(a.from)];
+      if (auto const& times = a.kind == save ? place.write : place.read; place.where == a.where && !times.empty())
+        return times[std::size_t(a.from)];
     return std::int64_t{0};
   };
   chain_memory curve;
@@ -67,9 +69,13 @@ CAIRN_DECL chain_memory chain_memory_over(chain const& work, std::span<action co
     player.obey(a);  // a stage that is not there is refused here
     std::size_t const i = std::size_t(a.from);
     bool const runs = detail::runs_stage(a), reverses = a.kind == turn || a.kind == reverse;
-    at.held = (std::max)({before, player.live(), runs ? player.live() + model.f[i] : 0, reverses ? before + model.b[i] : 0});
+    at.held =
+        (std::max)({before, player.live(), runs ? player.live() + model.f[i] : 0, reverses ? before + model.b[i] : 0});
     if (reverses) adjoint = i > 0 ? model.g[i] : 0;
-    std::int64_t const time = runs ? model.u[i] : reverses ? model.v[i] : a.kind == save || a.kind == load ? time_there(a) : 0;
+    std::int64_t const time = runs                               ? model.u[i]
+                              : reverses                         ? model.v[i]
+                              : a.kind == save || a.kind == load ? time_there(a)
+                                                                 : 0;
     at.end = now += wide(time);
     if (at.held > curve.peak) curve.peak = at.held, curve.summit = curve.moments.size();
     curve.moments.push_back(at);
@@ -78,9 +84,12 @@ CAIRN_DECL chain_memory chain_memory_over(chain const& work, std::span<action co
   return curve;
 }
 
-CAIRN_DECL std::string chain_memory_svg(chain const& work, std::span<action const> actions, std::string_view title, std::span<chain_tier const> elsewhere) {
+CAIRN_DECL std::string chain_memory_svg(chain const& work, std::span<action const> actions, std::string_view title,
+                                        std::span<chain_tier const> elsewhere) {
   if (actions.size() > most_drawn_actions)
-    throw invalid_plan{"cairn::chain_memory_svg", "too many actions for a picture", {{"actions", actions.size()}, {"most actions drawn", most_drawn_actions}},
+    throw invalid_plan{"cairn::chain_memory_svg",
+                       "too many actions for a picture",
+                       {{"actions", actions.size()}, {"most actions drawn", most_drawn_actions}},
                        "draw a shorter chain of the same kind, or a larger budget"};
   chain_memory curve = chain_memory_over(work, actions, elsewhere);
   bool const timed = curve.moments.back().end > 0;
@@ -88,10 +97,13 @@ CAIRN_DECL std::string chain_memory_svg(chain const& work, std::span<action cons
     for (std::size_t k = 0; k < curve.moments.size(); ++k) curve.moments[k].begin = k, curve.moments[k].end = k + 1;
   wide const all = curve.moments.back().end, most = wide(curve.peak);
   std::string const what = "Memory of a plan for a chain of " + detail::plural(wide(work.stages()), "stage");
-  std::string const peak = "peak " + detail::exact_bytes(curve.peak) + " in " + detail::chain_action_words(actions[curve.summit], work.stages());
-  std::vector<detail::legend_entry> const legend{
-      {"all that is held", "held", detail::line_sample}, {"states and tapes that stand", "kept", detail::area_sample}, {"peak", "peak", detail::line_sample}};
-  detail::svg_chart chart{title.empty() ? what : title, peak, what + ": " + peak + ". Across: time; up: what is held beside state 0.", 32'000, legend};
+  std::string const peak = "peak " + detail::exact_bytes(curve.peak) + " in " +
+                           detail::chain_action_words(actions[curve.summit], work.stages());
+  std::vector<detail::legend_entry> const legend{{"all that is held", "held", detail::line_sample},
+                                                 {"states and tapes that stand", "kept", detail::area_sample},
+                                                 {"peak", "peak", detail::line_sample}};
+  detail::svg_chart chart{title.empty() ? what : title, peak,
+                          what + ": " + peak + ". Across: time; up: what is held beside state 0.", 32'000, legend};
   chart.axes(detail::count_axis(timed ? "time" : "action", all), detail::chain_bytes_axis(most), false);
 
   detail::svg_path held, kept;
@@ -123,21 +135,25 @@ CAIRN_DECL std::string chain_memory_svg(chain const& work, std::span<action cons
   return std::move(chart).finish();
 }
 
-CAIRN_DECL std::string chain_pareto_svg(std::span<chain_plan const> front, std::string_view title, std::int64_t beside) {
+CAIRN_DECL std::string chain_pareto_svg(std::span<chain_plan const> front, std::string_view title,
+                                        std::int64_t beside) {
   wide most_bytes = 0, most = 0;
   auto const memory = [&](std::int64_t bytes) { return wide(bytes) + wide(beside); };
-  for (auto const& plan : front) most_bytes = (std::max)({most_bytes, memory(plan.cost.peak)}), most = (std::max)(most, wide(plan.cost.makespan));
+  for (auto const& plan : front)
+    most_bytes = (std::max)({most_bytes, memory(plan.cost.peak)}), most = (std::max)(most, wide(plan.cost.makespan));
   std::string note = "no plan";
   if (!front.empty()) {
     auto const part = [&](chain_plan const& plan) {
-      return detail::number_text(detail::slowdown(plan)) + " times store-all's time in " + detail::bytes_text(memory(plan.cost.peak));
+      return detail::number_text(detail::slowdown(plan)) + " times store-all's time in " +
+             detail::bytes_text(memory(plan.cost.peak));
     };
     note = detail::plural(front.size(), "plan") + ", from " + part(front.front()) + " to " + part(front.back());
   }
   std::string const what = "Makespan over memory";
-  std::vector<detail::legend_entry> const legend{{"plans", "save", detail::dot_sample},
-                                                 {"the fastest of them within that memory", "held", detail::line_sample},
-                                                 {"no schedule is below", "peak", detail::line_sample}};
+  std::vector<detail::legend_entry> const legend{
+      {"plans", "save", detail::dot_sample},
+      {"the fastest of them within that memory", "held", detail::line_sample},
+      {"no schedule is below", "peak", detail::line_sample}};
   detail::svg_chart chart{title.empty() ? what : title, note, what + ": " + note + ".", 32'000, legend};
   chart.axes(detail::chain_bytes_axis(most_bytes), detail::count_axis("makespan", most), false);
   detail::svg_path line, dots, bound;
@@ -147,7 +163,8 @@ CAIRN_DECL std::string chain_pareto_svg(std::span<chain_plan const> front, std::
     else line.across(x).down(y);
     dots.move(x, y).dot();
     // What is proven at a budget holds for all smaller ones, too.
-    auto const until = chart.across((std::min)(memory(plan.budget), most_bytes), most_bytes), low = chart.up(wide(plan.proof.lower_bound_time), most);
+    auto const until = chart.across((std::min)(memory(plan.budget), most_bytes), most_bytes),
+               low = chart.up(wide(plan.proof.lower_bound_time), most);
     if (bound.empty()) bound.move(x, low);
     else bound.down(low);
     bound.across(until);

@@ -20,7 +20,8 @@
 namespace cairn {
 namespace detail {
 
-// Which states are kept beside tapes, action by action. No `chain_walk`, which takes a byte a stage: words may name any stage.
+// Which states are kept beside tapes, action by action. No `chain_walk`, which takes a byte a stage: words may name any
+// stage.
 class kept_states {
  public:
   [[nodiscard]] bool holds(step_index i) const { return i > 0 && kept_.contains(i); }
@@ -46,7 +47,8 @@ CAIRN_DECL std::string chain_words(std::span<action const> actions) {
   std::string line;
   for (std::size_t k = 0; k < actions.size(); ++k) {
     action const& a = actions[k];
-    bool const forgets = states.holds(a.from) && k + 1 < actions.size() && actions[k + 1] == chain_actions::drop(a.from);
+    bool const forgets =
+        states.holds(a.from) && k + 1 < actions.size() && actions[k + 1] == chain_actions::drop(a.from);
     bool const joined = forgets && (a.kind == advance || a.kind == reverse);
     char const* word = "";
     switch (a.kind) {
@@ -100,22 +102,36 @@ CAIRN_DECL std::vector<action> read_chain_words(std::string_view line) {
     auto const whole = line.substr(0, line.find_first_of(" \t\r\n"));
     line.remove_prefix(whole.size());
     auto const colon = whole.find(':');
-    auto const before = whole.substr(0, colon), tier_word = colon == whole.npos ? std::string_view{} : whole.substr(colon + 1);
+    auto const before = whole.substr(0, colon),
+               tier_word = colon == whole.npos ? std::string_view{} : whole.substr(colon + 1);
     auto const name = before.substr(0, before.find_first_of("0123456789")), digits = before.substr(name.size());
     meaning const* found = nullptr;
     for (auto const& one : meanings)
       if (one.word == name) found = &one;
-    if (!found) throw parse_error{who, "no such action of a chain", {{"word", count}}, "words are Fck, Fn, Fall, Loss, B, Bck, Drop, DropTape, Save and Load with a number behind, as in Fck0"};
+    if (!found)
+      throw parse_error{
+          who,
+          "no such action of a chain",
+          {{"word", count}},
+          "words are Fck, Fn, Fall, Loss, B, Bck, Drop, DropTape, Save and Load with a number behind, as in Fck0"};
     std::int64_t stage = -1;
     auto const [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), stage);
     if (problem != std::errc{} || end != digits.data() + digits.size() || stage > most_stage)
-      throw parse_error{who, "an action of a chain lacks the number of its stage", {{"word", count}}, "write the number behind the word, as in Fck0"};
-    auto const where = tier_word.empty() ? std::optional{tier::memory} : detail::value_in<tier>(detail::tier_words, tier_word);
+      throw parse_error{who,
+                        "an action of a chain lacks the number of its stage",
+                        {{"word", count}},
+                        "write the number behind the word, as in Fck0"};
+    auto const where =
+        tier_word.empty() ? std::optional{tier::memory} : detail::value_in<tier>(detail::tier_words, tier_word);
     bool const named = colon != whole.npos;
     action const made = found->make(stage, where.value_or(tier::memory));
     bool const moves = made.kind == action_kind::save || made.kind == action_kind::load;
     if (!where || made.where != *where || named != (*where != tier::memory) || (moves && !named))
-      throw parse_error{who, "an action of a chain names no place, or a wrong one", {{"word", count}}, "saves, loads and drops elsewhere name device, host or disk, as in Save3:disk; others name none"};
+      throw parse_error{
+          who,
+          "an action of a chain names no place, or a wrong one",
+          {{"word", count}},
+          "saves, loads and drops elsewhere name device, host or disk, as in Save3:disk; others name none"};
     add(made);
     if (found->forgets && states.holds(stage)) add(chain_actions::drop(stage));
   }

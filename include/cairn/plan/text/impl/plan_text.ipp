@@ -51,12 +51,14 @@ CAIRN_DECL std::string plan_text(planned const& plan) {
 
 CAIRN_DECL std::string reason_text(advice const& given) {
   std::string const best = name_of(given.best.by);
-  std::string const what = detail::is_timed(given.best) ? "predicted to be the fastest" : "predicted to have the fewest step calls";
+  std::string const what =
+      detail::is_timed(given.best) ? "predicted to be the fastest" : "predicted to have the fewest step calls";
   if (given.runners_up.empty()) return best + " is the only plan that fits.";
   planned const& next = given.runners_up.front();
   double const more = detail::excess(next, given.best);
   if (more <= 0) return best + " and " + name_of(next.by) + " are equally good, and " + best + " takes no more memory.";
-  return best + " is " + what + ": " + name_of(next.by) + ", the next one, takes " + detail::percent_text(more) + " more.";
+  return best + " is " + what + ": " + name_of(next.by) + ", the next one, takes " + detail::percent_text(more) +
+         " more.";
 }
 
 CAIRN_DECL std::string advice_text(advice const& given) {
@@ -66,7 +68,8 @@ CAIRN_DECL std::string advice_text(advice const& given) {
     text += std::string{"  "} + name_of(skipped.by) + ": ";
     switch (skipped.reason) {
       case skip_reason::budget:
-        text += skipped.least_bytes > 0 ? "needs " + detail::bytes_text(skipped.least_bytes) + " at least" : "does not fit";
+        text +=
+            skipped.least_bytes > 0 ? "needs " + detail::bytes_text(skipped.least_bytes) + " at least" : "does not fit";
         break;
       case skip_reason::table: text += "its table would be too large"; break;
       case skip_reason::work: text += "its table would take too much work"; break;
@@ -81,7 +84,10 @@ CAIRN_DECL std::string explanation_text(explanation const& of) {
   std::string text = plan_text(of.plan) + "\n" + detail::gap_words(of.plan) + "\n";
   auto const compared = [&](planned const& other) {
     double const more = detail::excess(other, of.plan);
-    std::string const change = more > 0 ? detail::percent_text(more) + " more" : more < 0 ? detail::percent_text(-more) + (detail::is_timed(of.plan) ? " less" : " fewer") : "the same";
+    std::string const change = more > 0 ? detail::percent_text(more) + " more"
+                               : more < 0
+                                   ? detail::percent_text(-more) + (detail::is_timed(of.plan) ? " less" : " fewer")
+                                   : "the same";
     return plan_text(other) + ", " + change + (detail::is_timed(of.plan) ? " time" : " step calls");
   };
   text += of.half ? "Half the memory: " + compared(*of.half) + "\n"
@@ -92,8 +98,9 @@ CAIRN_DECL std::string explanation_text(explanation const& of) {
 }
 
 CAIRN_DECL std::string infeasibility_text(infeasibility const& of) {
-  return "The budget is " + detail::bytes_text(of.budget) + ", and the least that any plan takes is " + detail::bytes_text(of.least_bytes()) + " (" +
-         detail::plural(of.least_bytes(), "byte") + "): " + detail::parts_words(of.least.memory) + ".";
+  return "The budget is " + detail::bytes_text(of.budget) + ", and the least that any plan takes is " +
+         detail::bytes_text(of.least_bytes()) + " (" + detail::plural(of.least_bytes(), "byte") +
+         "): " + detail::parts_words(of.least.memory) + ".";
 }
 
 }  // namespace cairn

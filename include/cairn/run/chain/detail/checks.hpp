@@ -1,5 +1,6 @@
 #pragma once
-/// \file checks.hpp  What `chain_gradient` asks of its arguments: one error for each misuse, and for any_stage one exception.
+/// \file checks.hpp  What `chain_gradient` asks of its arguments: one error for each misuse, and for any_stage one
+/// exception.
 #include <concepts>
 #include <cstddef>
 #include <tuple>
@@ -36,7 +37,8 @@ template <class Stages, class X0, class Bar, std::size_t Place>
 [[nodiscard]] consteval stage_fault fault_of_tuple_backward() {
   if constexpr (Place == 0) return stage_fault::none;
   else {
-    constexpr auto found = stage_at<Stages, X0, Bar, Place - 1, std::tuple_size_v<std::remove_const_t<Stages>>>::reading::shape.wrong;
+    constexpr auto found =
+        stage_at<Stages, X0, Bar, Place - 1, std::tuple_size_v<std::remove_const_t<Stages>>>::reading::shape.wrong;
     if constexpr (found != stage_fault::none) return found;
     else return fault_of_tuple_backward<Stages, X0, Bar, Place - 1>();
   }
@@ -68,7 +70,9 @@ struct chain_types {
   template <class Bar> using memory = chain_tuple<Stages, X0, Bar>;
   static consteval stage_fault fault_forward() { return fault_of_tuple_forward<Stages, X0>(); }
   template <class Bar>
-  static consteval stage_fault fault_backward() { return fault_of_tuple_backward<Stages, X0, Bar, std::tuple_size_v<std::remove_const_t<Stages>>>(); }
+  static consteval stage_fault fault_backward() {
+    return fault_of_tuple_backward<Stages, X0, Bar, std::tuple_size_v<std::remove_const_t<Stages>>>();
+  }
 };
 template <class Stages, class X0>
 struct chain_types<Stages, X0, true> {
@@ -86,7 +90,8 @@ template <class Stages, class X0, class Plan>
   else if constexpr (!chain_plan_like<Plan>) return stage_fault::plan;
   else return chain_types<Stages, X0>::fault_forward();
 }
-/// Of the seed and the way back. \tparam Seeded  what the seed is, or makes of the last state   \tparam Bar  the adjoint
+/// Of the seed and the way back. \tparam Seeded  what the seed is, or makes of the last state   \tparam Bar  the
+/// adjoint
 template <class Stages, class X0, class Seed, class Seeded, class Bar>
 [[nodiscard]] consteval stage_fault fault_of_chain_backward() {
   if constexpr (std::is_void_v<Seeded>) return stage_fault::seed_nothing;
@@ -105,7 +110,9 @@ void check_any_stages(Stages& stages, char const* who) {
   type_mark state = mark_of<X0>();
   for (std::size_t i = 0; i < count; ++i) {
     if (stages[i].types().state != state)
-      throw invalid_plan{who, "a stage takes another type of state than the one that it is given", {{"stage", i}, {"stages", count}},
+      throw invalid_plan{who,
+                         "a stage takes another type of state than the one that it is given",
+                         {{"stage", i}, {"stages", count}},
                          "its forward must take what the stage before it returns, the first one x0"};
     state = stages[i].types().next;
   }
@@ -113,7 +120,9 @@ void check_any_stages(Stages& stages, char const* who) {
     bool const last = i + 1 == count;
     if (last && std::is_same_v<Seeded, stage_value>) continue;  // known when the seed has run
     if (stages[i].types().bar != (last ? mark_of<Seeded>() : stages[i + 1].types().adjoint))
-      throw invalid_plan{who, "a stage takes another type of adjoint than the one that it is given", {{"stage", i}, {"stages", count}},
+      throw invalid_plan{who,
+                         "a stage takes another type of adjoint than the one that it is given",
+                         {{"stage", i}, {"stages", count}},
                          "its backward must take what the stage behind it returns, the last one what the seed gives"};
   }
 }

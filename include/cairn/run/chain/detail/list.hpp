@@ -1,5 +1,6 @@
 #pragma once
-/// \file list.hpp  The states, tapes and adjoint of a chain whose stages are of one type: those of a vector, or one for all numbers.
+/// \file list.hpp  The states, tapes and adjoint of a chain whose stages are of one type: those of a vector, or one for
+/// all numbers.
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +33,8 @@ concept stage_vector = requires(Stages& all) {
 template <class Stages>
 concept stage_list = is_indexed<std::remove_const_t<Stages>> || stage_vector<Stages>;
 
-/// The stage of number i, and how many there are. `with_index(f)` calls f with i for stages that are told their number, else without.
+/// The stage of number i, and how many there are. `with_index(f)` calls f with i for stages that are told their number,
+/// else without.
 template <stage_list Stages, bool Indexed = is_indexed<std::remove_const_t<Stages>>>
 struct stage_access {
   using stage = std::remove_reference_t<decltype(std::declval<Stages&>()[0])>;
@@ -106,7 +108,8 @@ class chain_list {
  public:
   using adjoint_type = Bar;  ///< of state 0
 
-  chain_list(Stages& stages, X0 const& x0) : stages_{stages}, x0_{x0}, states_(std::size_t(count()) + 1), tapes_(std::size_t(count())) {}
+  chain_list(Stages& stages, X0 const& x0)
+      : stages_{stages}, x0_{x0}, states_(std::size_t(count()) + 1), tapes_(std::size_t(count())) {}
   chain_list(chain_list const&) = delete;
 
   static step_index count_of(Stages const& stages) { return access::count(stages); }
@@ -116,7 +119,8 @@ class chain_list {
 
   void forward(step_index i) {
     decltype(auto) x = look(i);
-    states_[std::size_t(i) + 1].make([&] { return access::with_index(i, [&](auto... index) { return stage_forward(stage(i), x, index...); }); });
+    states_[std::size_t(i) + 1].make(
+        [&] { return access::with_index(i, [&](auto... index) { return stage_forward(stage(i), x, index...); }); });
   }
   void record(step_index i) {
     decltype(auto) x = look(i);
@@ -140,7 +144,8 @@ class chain_list {
     auto& tape = *tapes_[std::size_t(i)];
     auto const pull = [&](auto const* x) {
       if constexpr (std::is_same_v<state_type, stage_value>) return stage(i).backward(*x, tape, *bar_);
-      else return access::with_index(i, [&](auto... index) { return stage_backward(stage(i), x, tape, *bar_, index...); });
+      else
+        return access::with_index(i, [&](auto... index) { return stage_backward(stage(i), x, tape, *bar_, index...); });
     };
     auto const pull_at_state = [&] {
       if constexpr (types::shape.needs_state) {
@@ -168,7 +173,9 @@ class chain_list {
   [[nodiscard]] std::size_t state_bytes(step_index i) const { return states_[std::size_t(i)].bytes(); }
   [[nodiscard]] std::size_t tape_bytes(step_index i) const { return tapes_[std::size_t(i)].bytes(); }
   [[nodiscard]] std::size_t adjoint_bytes() const { return bar_.bytes(); }
-  [[nodiscard]] std::int64_t adjoint_work(step_index i, std::int64_t made, std::int64_t old) const { return types::adjoint_work(stage(i), made, old); }
+  [[nodiscard]] std::int64_t adjoint_work(step_index i, std::int64_t made, std::int64_t old) const {
+    return types::adjoint_work(stage(i), made, old);
+  }
   [[nodiscard]] std::int64_t work_bytes([[maybe_unused]] step_index i) const {
     static constexpr bool indexed = is_indexed<std::remove_const_t<Stages>>;
     using stage_type = typename access::stage;
@@ -190,14 +197,17 @@ class chain_list {
   bool visit(step_index i, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) const {
     if (!at_hand(i)) return false;
     if constexpr (std::is_same_v<state_type, stage_value>) return look(i).visit(sink, context);
-    else if constexpr (buffered<state_type>) visit_buffers(look(i), [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
+    else if constexpr (buffered<state_type>)
+      visit_buffers(look(i), [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
     return buffered<state_type>;
   }
 
  private:
   [[nodiscard]] step_index count() const { return access::count(stages_); }
   [[nodiscard]] auto& stage(step_index i) const { return access::at(stages_, i); }
-  [[nodiscard]] bool at_hand(step_index i) const { return i == 0 || states_[std::size_t(i)] || tapes_[std::size_t(i) - 1]; }
+  [[nodiscard]] bool at_hand(step_index i) const {
+    return i == 0 || states_[std::size_t(i)] || tapes_[std::size_t(i) - 1];
+  }
   /// State i. A stage_view of nothing where it is not at hand.
   [[nodiscard]] typename types::view look(step_index i) const {
     if (i == 0) return types::of(x0_);

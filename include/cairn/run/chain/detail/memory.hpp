@@ -6,8 +6,8 @@
 
 namespace cairn::detail {
 
-/// One object or none, by itself on the heap: a chain holds what its plan says, and never room for all its states at once.
-/// The object is made in place and stays where it is, so that it need be neither copied nor moved.
+/// One object or none, by itself on the heap: a chain holds what its plan says, and never room for all its states at
+/// once. The object is made in place and stays where it is, so that it need be neither copied nor moved.
 template <class T>
 class kept {
  public:

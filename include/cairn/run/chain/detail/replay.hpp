@@ -1,5 +1,6 @@
 #pragma once
-/// \file replay.hpp  The replay check of chains: states that a plan makes again, or brings back, against what they were at first.
+/// \file replay.hpp  The replay check of chains: states that a plan makes again, or brings back, against what they were
+/// at first.
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/chain.hpp>
@@ -20,9 +21,9 @@ struct no_chain_replay {
   void kept(Chain const&, step_index) const noexcept {}
 };
 
-/// Compares each state that is made again with `every_step`. With `checkpoints` those at which a stretch of stages that is run again ends: what
-/// differs before and lasts is seen there. The list of actions says beforehand which these are, so that no other state is looked at.
-/// Memory: 8 bytes a state, with `checkpoints` 9.
+/// Compares each state that is made again with `every_step`. With `checkpoints` those at which a stretch of stages that
+/// is run again ends: what differs before and lasts is seen there. The list of actions says beforehand which these are,
+/// so that no other state is looked at. Memory: 8 bytes a state, with `checkpoints` 9.
 class chain_replay {
  public:
   /// \pre the stages can obey the plan
@@ -34,7 +35,8 @@ class chain_replay {
   }
 
   /// State i has been made, by a run of the stage before it.
-  /// \throws nondeterminism_error   where a state is not what it was at first   \throws invalid_call   where its bytes cannot be told
+  /// \throws nondeterminism_error   where a state is not what it was at first   \throws invalid_call   where its bytes
+  ///        cannot be told
   template <class Chain>
   void made(Chain const& run, step_index i) {
     if (mode_ == replay_check::off) return;
@@ -56,9 +58,15 @@ class chain_replay {
   template <class Chain>
   [[nodiscard]] bool agrees(Chain const& run, step_index i) {
     state_hash hash;
-    if (!run.is_hashable(i) || !run.visit(i, [](void* sum, void const* bytes, std::size_t size) { (*static_cast<state_hash*>(sum))(bytes, size); }, &hash))
-      throw invalid_call{who_, "the replay check cannot tell the bytes of a state", {{"state", i}},
-                         "give its type a member visit_buffers(f), specialise cairn::state_traits with visit_buffers(state, f), or leave the check out"};
+    if (!run.is_hashable(i) ||
+        !run.visit(
+            i, [](void* sum, void const* bytes, std::size_t size) { (*static_cast<state_hash*>(sum))(bytes, size); },
+            &hash))
+      throw invalid_call{who_,
+                         "the replay check cannot tell the bytes of a state",
+                         {{"state", i}},
+                         "give its type a member visit_buffers(f), specialise cairn::state_traits with "
+                         "visit_buffers(state, f), or leave the check out"};
     if (!ledger_.note(i, hash.value())) return false;
     from_ = i;
     return true;

@@ -19,17 +19,20 @@ template <class Seed, class X>
 concept made_by_seed = (std::is_same_v<X, stage_view> && told_seed<Seed>) || seed_function<Seed, X>;
 /// Copied from the caller's, it would refer to the same data, which the way back changes.
 template <class Seed, class X>
-concept shared_seed = !made_by_seed<std::remove_reference_t<Seed>, X> && !given_away<Seed> && shallow<std::remove_cvref_t<Seed>>;
+concept shared_seed =
+    !made_by_seed<std::remove_reference_t<Seed>, X> && !given_away<Seed> && shallow<std::remove_cvref_t<Seed>>;
 
 /// What the seed gives for a last state X; for X = stage_view before it is put into a stage_value.
 template <class Seed, class X>
 [[nodiscard]] decltype(auto) call_seed(Seed&& seed, X const& x) {
   using S = std::remove_reference_t<Seed>;
-  if constexpr (std::is_same_v<X, stage_view> && told_seed<S>) return call_lending(seed, x.template get<typename decltype(told_argument<S>())::type>());
+  if constexpr (std::is_same_v<X, stage_view> && told_seed<S>)
+    return call_lending(seed, x.template get<typename decltype(told_argument<S>())::type>());
   else if constexpr (seed_function<S, X>) return call_lending(seed, x);
   else return std::forward<Seed>(seed);
 }
-template <class Seed, class X> using seed_result = std::remove_cvref_t<decltype(call_seed(std::declval<Seed>(), std::declval<X const&>()))>;
+template <class Seed, class X>
+using seed_result = std::remove_cvref_t<decltype(call_seed(std::declval<Seed>(), std::declval<X const&>()))>;
 
 /// The adjoint's type: what the seed gives, or a stage_value that holds it.
 template <class Seed, class X>
@@ -44,7 +47,8 @@ template <class Bar, class Seed, class X>
       return taken_out_by([&]() -> decltype(auto) { return call_seed(std::forward<Seed>(seed), x); });
     else return taken(std::forward<Seed>(seed));
   };
-  if constexpr (std::is_same_v<X, stage_view> && !std::is_same_v<decltype(make()), stage_value>) return stage_value::made_by(make);
+  if constexpr (std::is_same_v<X, stage_view> && !std::is_same_v<decltype(make()), stage_value>)
+    return stage_value::made_by(make);
   else return make();
 }
 

@@ -57,16 +57,18 @@ void check_chain_plan(Actions const& actions, Stages& stages, char const* who) {
     walk.check(a, reverses && Chain::needs_state(stages, a.from));
     if constexpr (std::is_same_v<Store, no_chain_store>)
       if (a.kind == action_kind::save)
-        throw invalid_plan{who, "the plan saves states to another tier, and there is no store for them",
-                           {{"action", k}, {"state", a.from}, {"tier", int(a.where)}},
-                           "hand over a store with save, load and drop behind the seed, or use a plan for memory alone"};
+        throw invalid_plan{
+            who,
+            "the plan saves states to another tier, and there is no store for them",
+            {{"action", k}, {"state", a.from}, {"tier", int(a.where)}},
+            "hand over a store with save, load and drop behind the seed, or use a plan for memory alone"};
     walk.apply(a);
   }
   walk.finish();
 }
 
-/// The states of one sweep over a chain, each in the place of its number: those on other tiers in the caller's store. A replay check
-/// looks at each one that is made, saved or brought back.   \tparam Memory  `chain_list` or `chain_tuple`
+/// The states of one sweep over a chain, each in the place of its number: those on other tiers in the caller's store. A
+/// replay check looks at each one that is made, saved or brought back.   \tparam Memory  `chain_list` or `chain_tuple`
 template <class Memory, class Store, class Replay>
 class chain_states {
   static constexpr bool stores = !std::is_same_v<Store, no_chain_store>;
@@ -150,8 +152,8 @@ struct chain_way_back : no_hooks {
 
 /// One sweep; what throws leaves through here, and is noted in `failure`.
 template <class Memory, class Stages, class Actions, class Seed, class Store, class Observer, class Replay>
-void obey_chain_plan(Memory& memory, Stages& stages, Actions const& actions, Seed&& seed, Store& store, Observer& observer,
-                     sweep_failure& failure, Replay& replay) {
+void obey_chain_plan(Memory& memory, Stages& stages, Actions const& actions, Seed&& seed, Store& store,
+                     Observer& observer, sweep_failure& failure, Replay& replay) {
   chain_states<Memory, Store, Replay> states{memory, store, Memory::count_of(stages), replay};
   chain_way_back<Seed> user{std::forward<Seed>(seed)};
   list_cursor walk{actions};

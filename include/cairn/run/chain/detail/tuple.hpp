@@ -1,5 +1,6 @@
 #pragma once
-/// \file tuple.hpp  The states, tapes and adjoint of a chain whose stages are the elements of a tuple, each with types of its own.
+/// \file tuple.hpp  The states, tapes and adjoint of a chain whose stages are the elements of a tuple, each with types
+/// of its own.
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -24,11 +25,15 @@ template <class Stages>
 concept stage_tuple = !stage_list<Stages> && requires { std::tuple_size<std::remove_const_t<Stages>>::value; };
 
 /// Stage Place; of a tuple of references what it refers to.
-template <class Stages, std::size_t Place> using stage_in = std::remove_reference_t<decltype(std::get<Place>(std::declval<Stages&>()))>;
+template <class Stages, std::size_t Place>
+using stage_in = std::remove_reference_t<decltype(std::get<Place>(std::declval<Stages&>()))>;
 
 /// The type of state Place.
 template <class Stages, class X0, std::size_t Place>
-struct state_in { using type = typename next_state<stage_in<Stages, Place - 1>, stage_arguments<typename state_in<Stages, X0, Place - 1>::type const&>>::type; };
+struct state_in {
+  using type = typename next_state<stage_in<Stages, Place - 1>,
+                                   stage_arguments<typename state_in<Stages, X0, Place - 1>::type const&>>::type;
+};
 template <class Stages, class X0>
 struct state_in<Stages, X0, 0> { using type = X0; };
 
@@ -47,7 +52,8 @@ struct stage_at<Stages, X0, Bar, L, L> {
 };
 
 /// What a tuple of stages holds during a sweep; the pointers to it are members.
-template <class Stages, class X0, class Bar, class Numbers = std::make_index_sequence<std::tuple_size_v<std::remove_const_t<Stages>>>>
+template <class Stages, class X0, class Bar,
+          class Numbers = std::make_index_sequence<std::tuple_size_v<std::remove_const_t<Stages>>>>
 class chain_tuple;
 template <class Stages, class X0, class Bar, std::size_t... Place>
 class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
@@ -63,7 +69,8 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
   chain_tuple(chain_tuple const&) = delete;
 
   static step_index count_of(Stages const&) noexcept { return step_index(size); }
-  static constexpr bool states_may_be_hashed = (hashable<typename at<Place>::state> && ... && hashable<typename at<size>::state>);
+  static constexpr bool states_may_be_hashed =
+      (hashable<typename at<Place>::state> && ... && hashable<typename at<size>::state>);
   static bool needs_state(Stages&, step_index i) noexcept {
     bool needs = false;
     with_stage(i, [&](auto k) { needs = shape<k()>.needs_state; });
@@ -154,7 +161,8 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
   [[nodiscard]] std::int64_t work_bytes(step_index i) const {
     std::int64_t work = 0;
     with_stage(i, [&](auto k) {
-      if constexpr (tells_work<stage_in<Stages, decltype(k)::value>>) work = std::int64_t(std::get<k()>(stages_).work_bytes());
+      if constexpr (tells_work<stage_in<Stages, decltype(k)::value>>)
+        work = std::int64_t(std::get<k()>(stages_).work_bytes());
     });
     return work;
   }
@@ -169,7 +177,8 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
     with_state(i, [&](auto k) {
       if constexpr (buffered<typename at<decltype(k)::value>::state>) {
         if (!at_hand<k()>()) return;
-        visit_buffers(look<k()>(), [&](void const* bytes, std::size_t bytes_size) { sink(context, bytes, bytes_size); });
+        visit_buffers(look<k()>(),
+                      [&](void const* bytes, std::size_t bytes_size) { sink(context, bytes, bytes_size); });
         visited = true;
       }
     });
@@ -205,7 +214,8 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
 
   Stages& stages_;
   X0 const& x0_;
-  std::tuple<kept<typename at<Place>::state>..., kept<typename at<size>::state>> states_;  ///< that of state 0 stays empty
+  std::tuple<kept<typename at<Place>::state>..., kept<typename at<size>::state>>
+      states_;  ///< that of state 0 stays empty
   std::tuple<kept<tape<Place>>...> tapes_;
   std::tuple<kept<typename at<Place>::adjoint>..., kept<Bar>> bars_;  ///< one at a time
 };

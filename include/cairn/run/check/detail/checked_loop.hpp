@@ -19,8 +19,8 @@ namespace cairn::detail {
 struct state_is_bar {};
 
 /// Runs steps and adjoints one by one, reads and writes their numbers, and keeps the report.
-/// \tparam Which  which numbers of a state are differentiated; the same of an adjoint that is a State, and of others the first
-///         ones
+/// \tparam Which  which numbers of a state are differentiated; the same of an adjoint that is a State, and of others
+///        the first ones
 template <class State, class Bar, class Step, class Adjoint, class Seed, class Which>
 class checked_loop {
   static constexpr bool bar_is_state = std::is_same_v<Bar, State>;
@@ -55,7 +55,8 @@ class checked_loop {
     report_.numbers = std::int64_t(numbers_at(x0, all_which()).size());
     std::int64_t next = 0;
     auto const leave_out = [&](std::int64_t end) {
-      if (next < end) report_.undifferentiated.push_back({next, end - next, member_with(x0, next), member_with(x0, end - 1)});
+      if (next < end)
+        report_.undifferentiated.push_back({next, end - next, member_with(x0, next), member_with(x0, end - 1)});
     };
     for (std::int64_t const place : places) {
       leave_out(place);
@@ -100,7 +101,8 @@ class checked_loop {
   Bar made_bar(State const& x) {
     std::optional<Bar> bar;
     if constexpr (std::is_same_v<Seed const, state_is_bar const>) bar.emplace(copy_of(x));
-    else if constexpr (seed_function<Seed, State>) emplace_by(bar, [&] { return taken_out_by([&]() -> decltype(auto) { return call_lending(seed_, x); }); });
+    else if constexpr (seed_function<Seed, State>)
+      emplace_by(bar, [&] { return taken_out_by([&]() -> decltype(auto) { return call_lending(seed_, x); }); });
     else bar.emplace(copy_of(seed_));
     return std::move(*bar);
   }
@@ -125,8 +127,11 @@ class checked_loop {
   std::vector<double> cut(Bar const& bar, std::size_t size) const {
     auto all = numbers_of(bar, bar_which());
     if (all.size() < size)
-      throw invalid_call{"cairn::check_adjoint", "the adjoint has fewer floating-point numbers than the state", {{"adjoint", all.size()}, {"state", size}},
-                         "its first ones must be those of the state's adjoint, in the state's order; name the state's constants in cairn::with_constants{x0, &state::t}"};
+      throw invalid_call{"cairn::check_adjoint",
+                         "the adjoint has fewer floating-point numbers than the state",
+                         {{"adjoint", all.size()}, {"state", size}},
+                         "its first ones must be those of the state's adjoint, in the state's order; name the state's "
+                         "constants in cairn::with_constants{x0, &state::t}"};
     all.resize(size);
     return all;
   }
@@ -138,7 +143,8 @@ class checked_loop {
     if constexpr (numbered<State>) return {};
     else return which_;
   }
-  /// An adjoint for numbers of these scales, all of its terms of one magnitude. \param reach  magnitudes of the states that it is led through
+  /// An adjoint for numbers of these scales, all of its terms of one magnitude. \param reach  magnitudes of the states
+  /// that it is led through
   std::vector<double> random_weights(State const& x, std::vector<double> scales, magnitudes const& reach) {
     int range = most_terms_exponent;
     Bar const sample = made_bar(x);

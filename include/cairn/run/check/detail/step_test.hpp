@@ -22,7 +22,8 @@ class step_test {
 
  public:
   /// \param directions  random ones, at each tested step
-  step_test(Loop& loop, Tangent& tangent, int directions) noexcept : loop_{loop}, tangent_{tangent}, directions_{directions} {}
+  step_test(Loop& loop, Tangent& tangent, int directions) noexcept
+      : loop_{loop}, tangent_{tangent}, directions_{directions} {}
 
   /// The first step that differences could not decide about; -1 where there is none.
   [[nodiscard]] step_index undecided() const noexcept { return undecided_; }
@@ -34,11 +35,13 @@ class step_test {
     loop_.advance(x1, i);
     State again = copy_of(x);
     loop_.advance(again, i);
-    if (auto const first = first_other_number(x1, again, loop_.all_which()); first >= 0) return loop_.name(x1, first), loop_.fail(adjoint_fault::step_not_deterministic, i);
+    if (auto const first = first_other_number(x1, again, loop_.all_which()); first >= 0)
+      return loop_.name(x1, first), loop_.fail(adjoint_fault::step_not_deterministic, i);
     if constexpr (shape_of_step<Step, State>().form == step_form::out_of_place) {
       loop_.refill(again);
       loop_.run_out_of_place(x, again, i);
-      if (auto const first = first_other_number(x1, again, loop_.all_which()); first >= 0) return loop_.name(x1, first), loop_.fail(adjoint_fault::stale_next_state, i);
+      if (auto const first = first_other_number(x1, again, loop_.all_which()); first >= 0)
+        return loop_.name(x1, first), loop_.fail(adjoint_fault::stale_next_state, i);
     }
     auto const from = numbers_of(x, loop_.which()), to = numbers_of(x1, loop_.which());
     for (double number : to)
@@ -67,23 +70,26 @@ class step_test {
       std::vector<double> none(w.size()), twice = w;
       for (double& number : twice) number *= 2;
       // What it adds by itself, as the derivative of a running objective, is no part of the step's derivative.
-      auto const alone = loop_.pulled(x, x1, std::move(none), i), doubled = less(loop_.pulled(x, x1, std::move(twice), i), alone);
+      auto const alone = loop_.pulled(x, x1, std::move(none), i),
+                 doubled = less(loop_.pulled(x, x1, std::move(twice), i), alone);
       auto const once = loop_.pulled(x, x1, w, i), adjoint = less(once, alone);
       auto terms = once;  // of which the adjoint is the difference
       for (std::size_t m = 0; m < terms.size(); ++m) terms[m] = magnitude(once[m]) + magnitude(alone[m]);
       double off = 0, most = 0;
       for (std::size_t m = 0; m < from.size(); ++m) {
         off += magnitude(doubled[m] - 2 * adjoint[m]) * magnitude(v[m]);
-        most += 64 * ((magnitude(doubled[m]) + 2 * terms[m]) * power_of_two(-bar_bits) + 2 * bar_small[m]) * magnitude(v[m]);
+        most += 64 * ((magnitude(doubled[m]) + 2 * terms[m]) * power_of_two(-bar_bits) + 2 * bar_small[m]) *
+                magnitude(v[m]);
       }
       if (!finite(most)) return loop_.fail(adjoint_fault::not_finite, i);
       if (off > most) return loop_.fail(adjoint_fault::adjoint_not_linear, i);
-      for (std::size_t m = 0; m < terms.size(); ++m) terms[m] = terms[m] * power_of_two(2 - bar_bits) + 2 * bar_small[m];
+      for (std::size_t m = 0; m < terms.size(); ++m)
+        terms[m] = terms[m] * power_of_two(2 - bar_bits) + 2 * bar_small[m];
       tested_step const here{x, x1, from, to, w, adjoint, terms, i};
       if constexpr (std::is_same_v<Tangent const, no_tangent const>) {
         auto const found = by_differences(here, v);
-        // Numbers too tiny for their own magnitude to tell are varied like a number that is 0: that can clear an adjoint, and never accuse
-        // it, for between such a number and 0 the step may have a kink.
+        // Numbers too tiny for their own magnitude to tell are varied like a number that is 0: that can clear an
+        // adjoint, and never accuse it, for between such a number and 0 the step may have a kink.
         if (found.fault == adjoint_fault::undecided)
           if (auto const wide_v = raised(scales, tiny, 2 * bits); wide_v != scales)
             if (auto const farther = by_differences(here, along(wide_v)); farther.fault == adjoint_fault::none) {
@@ -91,14 +97,16 @@ class step_test {
               continue;
             }
         take(found, here);
-        if (found.fault == adjoint_fault::wrong_adjoint && from.size() <= most_numbers) find_number(here, v, found.at.h);
+        if (found.fault == adjoint_fault::wrong_adjoint && from.size() <= most_numbers)
+          find_number(here, v, found.at.h);
       } else take(by_tangent(here, along(raised(scales, tiny, bits))), here);
     }
     x = std::move(x1);
   }
 
  private:
-  /// Step i from state x to x1, with w pulled back through it. `drift` is what rounding may make of each number of the adjoint.
+  /// Step i from state x to x1, with w pulled back through it. `drift` is what rounding may make of each number of the
+  /// adjoint.
   struct tested_step {
     State const& x;
     State const& x1;
@@ -129,11 +137,12 @@ class step_test {
     loop_.report().relative_error = found.relative_error;
   }
 
-  /// Central differences at distances from eps^(1/6) to eps^(1/2): between truncation and rounding there is a distance where the error
-  /// changes least, and what it changes by there is what cannot be trusted.
+  /// Central differences at distances from eps^(1/6) to eps^(1/2): between truncation and rounding there is a distance
+  /// where the error changes least, and what it changes by there is what cannot be trusted.
   verdict by_differences(tested_step const& here, std::vector<double> const& v) {
     int const bits = bits_of(here.x, loop_.which());
-    double const rounding = sum_of_terms(here.w, here.to) * power_of_two(2 - bits) + 2 * sum_of_terms(here.w, underflows_of(here.x1, loop_.which()));
+    double const rounding = sum_of_terms(here.w, here.to) * power_of_two(2 - bits) +
+                            2 * sum_of_terms(here.w, underflows_of(here.x1, loop_.which()));
     std::vector<difference> all;
     for (int level = bits / 6; level <= bits / 2; level += 2) {
       auto const found = difference_at(here, v, power_of_two(-level));
@@ -142,25 +151,31 @@ class step_test {
     if (all.size() < 5) return {adjoint_fault::undecided, {}, 1, 0};
     auto const change = [&](std::size_t k) { return magnitude(all[k].error() - all[k - 1].error()); };
     double noise = rounding;  // times 1/h: what the shortest distances tell, where nothing else is left
-    for (std::size_t k = all.size() - 4; k < all.size(); ++k) noise = change(k) * all[k].h > noise ? change(k) * all[k].h : noise;
-    auto const doubt = [&](std::size_t k) { return change(k) * all[k].h > 2 * noise ? change(k) : 2 * noise / all[k].h; };
+    for (std::size_t k = all.size() - 4; k < all.size(); ++k)
+      noise = change(k) * all[k].h > noise ? change(k) * all[k].h : noise;
+    auto const doubt = [&](std::size_t k) {
+      return change(k) * all[k].h > 2 * noise ? change(k) : 2 * noise / all[k].h;
+    };
     double least = doubt(1);
     for (std::size_t k = 2; k < all.size(); ++k) least = doubt(k) < least ? doubt(k) : least;
-    // Any distance nearly as good as the best may speak for the adjoint: rounding that is the same at several distances looks like an error.
+    // Any distance nearly as good as the best may speak for the adjoint: rounding that is the same at several distances
+    // looks like an error.
     std::size_t best = 0;
     for (std::size_t k = 1; k < all.size(); ++k) {
       if (doubt(k) > 16 * least) continue;
       if (best == 0 || magnitude(all[k].error()) < magnitude(all[best].error())) best = k;
     }
     auto found = judged(all[best], 64 * (least + sum_of_terms(here.drift, v)), rounding * power_of_two(bits / 2));
-    // Where the slopes to both sides differ by the same at every short distance, the step has a kink at x, and any slope between them is right.
+    // Where the slopes to both sides differ by the same at every short distance, the step has a kink at x, and any
+    // slope between them is right.
     double sharp = 0, blunt = 0;
     for (std::size_t k = all.size() / 2; k < all.size(); ++k) {
       double const turn = magnitude(all[k].bend) / (2 * all[k].h);
       sharp = turn > sharp ? turn : sharp;
       blunt = k == all.size() / 2 || turn < blunt ? turn : blunt;
     }
-    if (found.fault == adjoint_fault::wrong_adjoint && sharp < 2 * blunt && magnitude(found.at.error()) < 2 * sharp) found.fault = adjoint_fault::undecided;
+    if (found.fault == adjoint_fault::wrong_adjoint && sharp < 2 * blunt && magnitude(found.at.error()) < 2 * sharp)
+      found.fault = adjoint_fault::undecided;
     return found;
   }
   verdict by_tangent(tested_step const& here, std::vector<double> direction) {
@@ -175,8 +190,12 @@ class step_test {
     found.terms = sum_of_terms(here.w, forward);
     found.adjoint = dot(here.adjoint, direction);
     if (!finite(found.error())) return {adjoint_fault::not_finite, found, 0, 0};
-    double const rounding = (found.terms + sum_of_terms(here.adjoint, direction)) * power_of_two(-bits_of(here.x, loop_.which()));
-    return judged(found, 1024 * (rounding + sum_of_terms(here.w, underflows_of(here.x1, loop_.which())) + sum_of_terms(here.drift, direction)), 0);
+    double const rounding =
+        (found.terms + sum_of_terms(here.adjoint, direction)) * power_of_two(-bits_of(here.x, loop_.which()));
+    return judged(found,
+                  1024 * (rounding + sum_of_terms(here.w, underflows_of(here.x1, loop_.which())) +
+                          sum_of_terms(here.drift, direction)),
+                  0);
   }
 
   difference difference_at(tested_step const& here, std::vector<double> const& v, double h) {
@@ -189,7 +208,8 @@ class step_test {
     auto const high = numbers_of(ahead, loop_.which()), low = numbers_of(behind, loop_.which());
     if (high.size() != here.w.size() || low.size() != here.w.size()) return {h, 0, 1 / (h - h), 0, 0};
     auto const apart = less(high, low);
-    return {h, dot(here.w, apart), dot(here.adjoint, less(std::move(up), down)), sum_of_terms(here.w, apart), dot(here.w, less(less(high, here.to), less(here.to, low)))};
+    return {h, dot(here.w, apart), dot(here.adjoint, less(std::move(up), down)), sum_of_terms(here.w, apart),
+            dot(here.w, less(less(high, here.to), less(here.to, low)))};
   }
   /// \param doubt  errors up to this mean nothing   \param least  magnitude below which a sum of terms counts as 0
   static verdict judged(difference const& found, double doubt, double least) {
@@ -215,7 +235,8 @@ class step_test {
       loop_.report().number_by_differences = found.forward / (2 * h * v[k]);
     }
     loop_.name(here.x, places_of(here.x, loop_.which())[found_at]);
-    loop_.report().left_alone = here.adjoint[found_at] == 0 || (found_at < here.w.size() && here.adjoint[found_at] == here.w[found_at]);
+    loop_.report().left_alone =
+        here.adjoint[found_at] == 0 || (found_at < here.w.size() && here.adjoint[found_at] == here.w[found_at]);
   }
 
   static constexpr std::size_t most_numbers = 4096;  // of a state whose worst number is looked for, two steps a number

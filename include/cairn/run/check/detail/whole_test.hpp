@@ -9,8 +9,8 @@
 
 namespace cairn::detail {
 
-/// The Taylor test of the first n steps: all, or where nothing is left in the end but numbers too tiny to have all their bits, those
-/// before.
+/// The Taylor test of the first n steps: all, or where nothing is left in the end but numbers too tiny to have all
+/// their bits, those before.
 /// \param last  the state behind them   \param reach  magnitudes of the states that they go through
 template <class Loop>
 void test_whole(Loop& loop, typename Loop::state_type const& x0, typename Loop::state_type const& last, step_index n,
@@ -20,12 +20,14 @@ void test_whole(Loop& loop, typename Loop::state_type const& x0, typename Loop::
   int bits = bits_of(x0, loop.which());
   auto const from = numbers_of(x0, loop.which()), final_numbers = numbers_of(last, loop.which());
   auto const scales = scales_of(x0, loop.which()), v = random_direction(loop.random(), scales);
-  auto w = loop.random_weights(last, raised(scales_of(last, loop.which()), underflows_of(last, loop.which()), bits), reach);
+  auto w =
+      loop.random_weights(last, raised(scales_of(last, loop.which()), underflows_of(last, loop.which()), bits), reach);
   Bar const probe = loop.bar_with(last, w);
   w = loop.cut(probe, w.size());
   int const bar_bits = bits_of(probe, loop.bar_which());
   bits = bar_bits < bits ? bar_bits : bits;
-  // What numbers too tiny to have all their bits may be off by, on the way there and back, changes the sum and its derivative by this.
+  // What numbers too tiny to have all their bits may be off by, on the way there and back, changes the sum and its
+  // derivative by this.
   double lost = 2 * sum_of_terms(w, underflows_of(last, loop.which())), lost_rate = 0;
   auto const noting = [&](State const& x, Bar& bar, step_index i) {
     loop.pull(x, bar, i);
@@ -34,7 +36,9 @@ void test_whole(Loop& loop, typename Loop::state_type const& x0, typename Loop::
     lost_rate += 2 * sum_of_terms(underflows_of(bar, loop.bar_which()), scales_of(x, loop.which()));
   };
   auto const once = loop.cut(gradient(loop.begun_step(), copy_of(x0), n, loop.bar_with(last, w), noting), from.size());
-  auto const alone = loop.cut(gradient(loop.begun_step(), copy_of(x0), n, loop.bar_with(last, std::vector<double>(w.size())), loop.adjoint()), from.size());
+  auto const alone = loop.cut(
+      gradient(loop.begun_step(), copy_of(x0), n, loop.bar_with(last, std::vector<double>(w.size())), loop.adjoint()),
+      from.size());
   auto const slope = less(once, alone);
   double const rate = (sum_of_terms(once, v) + sum_of_terms(alone, v)) * power_of_two(-bits / 2) + lost_rate;
   taylor_test(loop.report(), bits, sum_of_terms(w, final_numbers) * power_of_two(1 - bits) + lost, rate, [&](double h) {
