@@ -28,8 +28,8 @@
 #include <cairn/adapt/torch/process_memory.hpp>
 #include <cairn/adapt/torch/resident_memory.hpp>
 #include <cairn/adapt/torch/rng_states.hpp>
-#include <cairn/adapt/torch/save_on_cpu.hpp>
 #include <cairn/adapt/torch/saved_tensors_hooks.hpp>
+#include <cairn/adapt/torch/save_on_cpu.hpp>
 #include <cairn/adapt/torch/sequential_forms.hpp>
 #include <cairn/adapt/torch/settings.hpp>
 #include <cairn/adapt/torch/slot_pool.hpp>

@@ -5,6 +5,22 @@
 #include <cairn/adapt/torch/detail/saved_hooks.hpp>
 
 namespace cairn {
+namespace detail {
+
+template <class Pack, class Unpack>
+[[nodiscard]] consteval bool unpacks_what_is_packed() {
+  if constexpr (packs_tensor<Pack>) return unpacks_tensor<Unpack, typename result_of_pack<Pack>::type>;
+  else return true;
+}
+/// Refuses functions that are no such pair, at the place of the call: a constructor's body comes behind all else.
+template <class Pack, class Unpack>
+struct hooks_check {
+  static constexpr bool packs = packs_tensor<Pack>, unpacks = unpacks_what_is_packed<Pack, Unpack>();
+  static_assert(packs, "cairn: the pack function must take a tensor and return what stands for it until backward");
+  static_assert(unpacks, "cairn: the unpack function must take what the pack function returns, and return the tensor");
+};
+
+}  // namespace detail
 
 /// While it lives, each tensor that an operation of this thread saves for backward goes through `pack`, and what that
 /// returns is kept in its place; when backward wants the tensor, `unpack` makes it again. Scopes nest, and the
@@ -20,7 +36,8 @@ class saved_tensors_hooks {
   ///        off and there are no hooks. What they throw passes through the operation or through backward
   /// \throws invalid_call  under an engine that is not LibTorch's own
   template <class Pack, class Unpack>
-  saved_tensors_hooks(Pack pack, Unpack unpack) : scope_{detail::packing_maker(std::move(pack), std::move(unpack))} {}
+  saved_tensors_hooks(Pack pack, Unpack unpack, detail::hooks_check<Pack, Unpack> = {})
+      : scope_{detail::packing_maker(std::move(pack), std::move(unpack))} {}
   saved_tensors_hooks(saved_tensors_hooks const&) = delete;
   saved_tensors_hooks& operator=(saved_tensors_hooks const&) = delete;
 

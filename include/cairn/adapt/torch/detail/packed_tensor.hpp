@@ -102,21 +102,14 @@ class packed_tensor final : public torch::autograd::SavedVariableHooks {
 /// \throws invalid_call   where another engine than LibTorch's own is at work
 template <class Pack, class Unpack>
 [[nodiscard]] saved_hooks_maker packing_maker(Pack pack, Unpack unpack) {
-  constexpr bool packs = packs_tensor<Pack>;
-  static_assert(packs, "cairn: the pack function must take a tensor and return what stands for it until backward");
-  if constexpr (!packs) return {};
+  if constexpr (!packs_tensor<Pack>) return {};
+  else if constexpr (!unpacks_tensor<Unpack, typename result_of_pack<Pack>::type>) return {};
   else {
-    constexpr bool unpacks = unpacks_tensor<Unpack, typename result_of_pack<Pack>::type>;
-    static_assert(unpacks,
-                  "cairn: the unpack function must take what the pack function returns, and return the tensor");
-    if constexpr (!unpacks) return {};
-    else {
-      need_saved_hooks(saved_hooks_name);
-      using hooks = packed_tensor<Pack, Unpack>;
-      using functions = typename hooks::functions;
-      auto const both = std::make_shared<functions>(functions{std::move(pack), std::move(unpack)});
-      return [both] { return std::make_unique<hooks>(both); };
-    }
+    need_saved_hooks(saved_hooks_name);
+    using hooks = packed_tensor<Pack, Unpack>;
+    using functions = typename hooks::functions;
+    auto const both = std::make_shared<functions>(functions{std::move(pack), std::move(unpack)});
+    return [both] { return std::make_unique<hooks>(both); };
   }
 }
 
