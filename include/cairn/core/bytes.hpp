@@ -128,62 +128,48 @@ template <unsigned Base, int Power, char... C>
 
 /// `using namespace cairn::literals;` for 4_GB, 1.5_GiB.
 inline namespace literals {
+/// Times 1.
 template <char... C>
-[[nodiscard]] consteval byte_size operator""_B() {
-  return detail::literal_size<1000, 0, C...>();
-}  ///< times 1
+[[nodiscard]] consteval byte_size operator""_B() { return detail::literal_size<1000, 0, C...>(); }
+/// Times 1000.
 template <char... C>
-[[nodiscard]] consteval byte_size operator""_kB() {
-  return detail::literal_size<1000, 1, C...>();
-}  ///< times 1000
+[[nodiscard]] consteval byte_size operator""_kB() { return detail::literal_size<1000, 1, C...>(); }
+/// Times 1000, as kB.
 template <char... C>
-[[nodiscard]] consteval byte_size operator""_KB() {
-  return detail::literal_size<1000, 1, C...>();
-}  ///< times 1000, as kB
+[[nodiscard]] consteval byte_size operator""_KB() { return detail::literal_size<1000, 1, C...>(); }
+/// Times 10^6.
 template <char... C>
-[[nodiscard]] consteval byte_size operator""_MB() {
-  return detail::literal_size<1000, 2, C...>();
-}  ///< times 10^6
+[[nodiscard]] consteval byte_size operator""_MB() { return detail::literal_size<1000, 2, C...>(); }
+/// Times 10^9.
 template <char... C>
-[[nodiscard]] consteval byte_size operator""_GB() {
-  return detail::literal_size<1000, 3, C...>();
-}  ///< times 10^9
+[[nodiscard]] consteval byte_size operator""_GB() { return detail::literal_size<1000, 3, C...>(); }
+/// Times 10^12.
 template <char... C>
-[[nodiscard]] consteval byte_size operator""_TB() {
-  return detail::literal_size<1000, 4, C...>();
-}  ///< times 10^12
+[[nodiscard]] consteval byte_size operator""_TB() { return detail::literal_size<1000, 4, C...>(); }
+/// Times 10^15.
 template <char... C>
-[[nodiscard]] consteval byte_size operator""_PB() {
-  return detail::literal_size<1000, 5, C...>();
-}  ///< times 10^15
+[[nodiscard]] consteval byte_size operator""_PB() { return detail::literal_size<1000, 5, C...>(); }
+/// Times 10^18.
 template <char... C>
-[[nodiscard]] consteval byte_size operator""_EB() {
-  return detail::literal_size<1000, 6, C...>();
-}  ///< times 10^18
+[[nodiscard]] consteval byte_size operator""_EB() { return detail::literal_size<1000, 6, C...>(); }
+/// Times 1024.
 template <char... C>
-[[nodiscard]] consteval byte_size operator""_KiB() {
-  return detail::literal_size<1024, 1, C...>();
-}  ///< times 1024
+[[nodiscard]] consteval byte_size operator""_KiB() { return detail::literal_size<1024, 1, C...>(); }
+/// Times 2^20.
 template <char... C>
-[[nodiscard]] consteval byte_size operator""_MiB() {
-  return detail::literal_size<1024, 2, C...>();
-}  ///< times 2^20
+[[nodiscard]] consteval byte_size operator""_MiB() { return detail::literal_size<1024, 2, C...>(); }
+/// Times 2^30.
 template <char... C>
-[[nodiscard]] consteval byte_size operator""_GiB() {
-  return detail::literal_size<1024, 3, C...>();
-}  ///< times 2^30
+[[nodiscard]] consteval byte_size operator""_GiB() { return detail::literal_size<1024, 3, C...>(); }
+/// Times 2^40.
 template <char... C>
-[[nodiscard]] consteval byte_size operator""_TiB() {
-  return detail::literal_size<1024, 4, C...>();
-}  ///< times 2^40
+[[nodiscard]] consteval byte_size operator""_TiB() { return detail::literal_size<1024, 4, C...>(); }
+/// Times 2^50.
 template <char... C>
-[[nodiscard]] consteval byte_size operator""_PiB() {
-  return detail::literal_size<1024, 5, C...>();
-}  ///< times 2^50
+[[nodiscard]] consteval byte_size operator""_PiB() { return detail::literal_size<1024, 5, C...>(); }
+/// Times 2^60.
 template <char... C>
-[[nodiscard]] consteval byte_size operator""_EiB() {
-  return detail::literal_size<1024, 6, C...>();
-}  ///< times 2^60
+[[nodiscard]] consteval byte_size operator""_EiB() { return detail::literal_size<1024, 6, C...>(); }
 }  // namespace literals
 
 }  // namespace cairn

@@ -56,9 +56,8 @@ class error : public std::exception {
     text_.add(advice);
   }
 
-  [[nodiscard]] char const* what() const noexcept override {
-    return text_.c_str();
-  }  ///< "operation: problem (values); advice"
+  /// "operation: problem (values); advice".
+  [[nodiscard]] char const* what() const noexcept override { return text_.c_str(); }
   /// The public name that refused, for example "cairn::revolve".
   [[nodiscard]] char const* operation() const noexcept { return operation_; }
   /// What would work instead.

@@ -168,15 +168,12 @@ class adaptive {
   template <class F>
   [[nodiscard]] auto with_record(F f) const { return detail::recalling<F, Record>{std::move(f), &records_}; }
 
-  [[nodiscard]] std::vector<Record> const& records() const noexcept {
-    return records_.all;
-  }  ///< one for each step that has run
-  [[nodiscard]] std::size_t record_bytes() const noexcept {
-    return records_.all.capacity() * sizeof(Record);
-  }  ///< that the array of records takes
-  void reserve(std::size_t steps) {
-    records_.all.reserve(steps);
-  }  ///< room for so many steps, so that the array need not grow
+  /// One for each step that has run.
+  [[nodiscard]] std::vector<Record> const& records() const noexcept { return records_.all; }
+  /// That the array of records takes.
+  [[nodiscard]] std::size_t record_bytes() const noexcept { return records_.all.capacity() * sizeof(Record); }
+  /// Room for so many steps, so that the array need not grow.
+  void reserve(std::size_t steps) { records_.all.reserve(steps); }
 
  private:
   void check_loop(std::uint64_t loop, step_index i) const {

@@ -58,12 +58,10 @@ class any_schedule {
   /// Hands out the actions of the cursor inside, which is up to 32 actions ahead; copies continue on their own.
   class cursor {
    public:
-    cursor(cursor const& other) : cursor_{other.cursor_ ? other.cursor_->clone() : nullptr} {
-      copy_unread(other);
-    }  ///< stands where `other` does
-    cursor(cursor&& other) noexcept : cursor_{std::exchange(other.cursor_, nullptr)} {
-      copy_unread(other);
-    }  ///< takes the place of `other`
+    /// Stands where `other` does.
+    cursor(cursor const& other) : cursor_{other.cursor_ ? other.cursor_->clone() : nullptr} { copy_unread(other); }
+    /// Takes the place of `other`.
+    cursor(cursor&& other) noexcept : cursor_{std::exchange(other.cursor_, nullptr)} { copy_unread(other); }
     /// Reuses the memory of a cursor over the same kind of plan.
     cursor& operator=(cursor const& other) {
       if (this == &other) return *this;
@@ -123,15 +121,12 @@ class any_schedule {
   [[nodiscard]] bool has_slot_tiers() const noexcept { return plan_->slot_tiers; }  ///< see `cairn::has_slot_tiers`
   [[nodiscard]] tier slot_tier(slot_index slot) const { return plan_->slot_tier(slot); }  ///< see `cairn::slot_tier`
   [[nodiscard]] bool initial_is_free() const noexcept { return plan_->free_initial; }  ///< see `cairn::initial_is_free`
-  [[nodiscard]] bool is_checkpoint(step_index i) const {
-    return plan_->is_checkpoint(i);
-  }  ///< see `cairn::is_checkpoint`
-  [[nodiscard]] wide shared_table_bytes() const noexcept {
-    return plan_->shared_table_bytes;
-  }  ///< see `shared_table_bytes_of`
-  [[nodiscard]] wide table_bytes() const noexcept {
-    return plan_->table_bytes;
-  }  ///< see `table_bytes_of`; the cursor itself included
+  /// See `cairn::is_checkpoint`.
+  [[nodiscard]] bool is_checkpoint(step_index i) const { return plan_->is_checkpoint(i); }
+  /// See `shared_table_bytes_of`.
+  [[nodiscard]] wide shared_table_bytes() const noexcept { return plan_->shared_table_bytes; }
+  /// See `table_bytes_of`; the cursor itself included.
+  [[nodiscard]] wide table_bytes() const noexcept { return plan_->table_bytes; }
   [[nodiscard]] char const* remark() const noexcept { return plan_->remark; }  ///< see `remark_of`
   /// The plan's own totals; by a walk unless `is_counted()`.
   [[nodiscard]] schedule_counts counts() const { return plan_->counts(); }

@@ -56,18 +56,14 @@ class disk_revolve {
   /// In memory, and the most that are in use on disk at once.
   [[nodiscard]] slot_index slots() const noexcept { return table_->of.slots(); }
   [[nodiscard]] step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
-  [[nodiscard]] tier slot_tier(slot_index slot) const noexcept {
-    return table_->of.tier_of(slot);
-  }  ///< memory, then disk
-  [[nodiscard]] wide table_bytes() const noexcept {
-    return cursor::bytes(table_->of);
-  }  ///< bytes that a cursor allocates
-  [[nodiscard]] wide shared_table_bytes() const noexcept {
-    return table_->bytes();
-  }  ///< of the table that copies and cursors share
-  [[nodiscard]] char const* remark() const noexcept {
-    return remark_;
-  }  ///< see `remark_of`; more slots than states may be numbers swapped
+  /// Memory, then disk.
+  [[nodiscard]] tier slot_tier(slot_index slot) const noexcept { return table_->of.tier_of(slot); }
+  /// Bytes that a cursor allocates.
+  [[nodiscard]] wide table_bytes() const noexcept { return cursor::bytes(table_->of); }
+  /// Of the table that copies and cursors share.
+  [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }
+  /// See `remark_of`; more slots than states may be numbers swapped.
+  [[nodiscard]] char const* remark() const noexcept { return remark_; }
   [[nodiscard]] cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
   /// What a sweep costs: its advances, saves and loads on disk, and turns, each times its cost.

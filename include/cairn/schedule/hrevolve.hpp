@@ -49,18 +49,15 @@ class hrevolve {
       : hrevolve{made(steps, tiers, count, options)} {}
 
   [[nodiscard]] step_index steps() const noexcept { return table_->of.steps; }  ///< loop length
-  [[nodiscard]] slot_index slots() const noexcept {
-    return table_->of.slots();
-  }                                                             ///< on all tiers, those of no use left out
+  /// On all tiers, those of no use left out.
+  [[nodiscard]] slot_index slots() const noexcept { return table_->of.slots(); }
   [[nodiscard]] step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
   /// The tier of a slot; the slots of the cheapest tier come first, in `tier_order()`.
   [[nodiscard]] tier slot_tier(slot_index slot) const noexcept { return table_->of.tier_of(slot); }
-  [[nodiscard]] wide table_bytes() const noexcept {
-    return cursor::bytes(table_->of);
-  }  ///< bytes that a cursor allocates
-  [[nodiscard]] wide shared_table_bytes() const noexcept {
-    return table_->bytes();
-  }                                                                     ///< of the table that copies and cursors share
+  /// Bytes that a cursor allocates.
+  [[nodiscard]] wide table_bytes() const noexcept { return cursor::bytes(table_->of); }
+  /// Of the table that copies and cursors share.
+  [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }
   [[nodiscard]] cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
   /// What a sweep costs: its advances, saves, loads and turns, each times its cost.

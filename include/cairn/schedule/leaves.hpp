@@ -33,30 +33,24 @@ class leaves {
     return longest < wide(steps_) ? step_index(longest) : steps_ < 1 ? 1 : steps_;
   }
   [[nodiscard]] constexpr slot_index tapes() const { return tapes_of(over_); }  ///< see `tapes_of`
-  [[nodiscard]] constexpr bool initial_is_free() const {
-    return cairn::initial_is_free(over_);
-  }  ///< see `cairn::initial_is_free`
-  [[nodiscard]] constexpr bool tapes_restart() const {
-    return cairn::tapes_restart(over_);
-  }                                                                                     ///< see `cairn::tapes_restart`
+  /// See `cairn::initial_is_free`.
+  [[nodiscard]] constexpr bool initial_is_free() const { return cairn::initial_is_free(over_); }
+  /// See `cairn::tapes_restart`.
+  [[nodiscard]] constexpr bool tapes_restart() const { return cairn::tapes_restart(over_); }
   [[nodiscard]] constexpr bool runs_ahead() const { return cairn::runs_ahead(over_); }  ///< see `cairn::runs_ahead`
   [[nodiscard]] constexpr wide units() const { return units_of(over_).units; }  ///< see `units_of`
-  [[nodiscard]] constexpr wide tape_units() const {
-    return units_of(over_).tape_units;
-  }  ///< see `units_of`; of the tape of a leaf
-  [[nodiscard]] constexpr bool has_slot_tiers() const {
-    return cairn::has_slot_tiers(over_);
-  }  ///< see `cairn::has_slot_tiers`
-  [[nodiscard]] constexpr tier slot_tier(slot_index slot) const {
-    return cairn::slot_tier(over_, slot);
-  }  ///< see `cairn::slot_tier`
+  /// See `units_of`; of the tape of a leaf.
+  [[nodiscard]] constexpr wide tape_units() const { return units_of(over_).tape_units; }
+  /// See `cairn::has_slot_tiers`.
+  [[nodiscard]] constexpr bool has_slot_tiers() const { return cairn::has_slot_tiers(over_); }
+  /// See `cairn::slot_tier`.
+  [[nodiscard]] constexpr tier slot_tier(slot_index slot) const { return cairn::slot_tier(over_, slot); }
   /// See `cairn::is_checkpoint`; only the first state of a leaf can be one.
   [[nodiscard]] constexpr bool is_checkpoint(step_index i) const {
     return i % size_ == 0 && cairn::is_checkpoint(over_, i / size_);
   }
-  [[nodiscard]] constexpr wide shared_table_bytes() const {
-    return shared_table_bytes_of(over_);
-  }                                                                                ///< see `shared_table_bytes_of`
+  /// See `shared_table_bytes_of`.
+  [[nodiscard]] constexpr wide shared_table_bytes() const { return shared_table_bytes_of(over_); }
   [[nodiscard]] constexpr char const* remark() const { return remark_of(over_); }  ///< see `remark_of`
   [[nodiscard]] constexpr wide table_bytes() const { return table_bytes_of(over_); }  ///< see `table_bytes_of`
   [[nodiscard]] constexpr Plan const& inner() const noexcept { return over_; }  ///< the plan over whole leaves
@@ -82,9 +76,8 @@ class leaves {
     return knows_counts(over_) && (steps_ % size_ == 0 || tapes_of(over_) == 0);
   }
 
-  [[nodiscard]] constexpr cursor const& walk() const noexcept {
-    return start_;
-  }  ///< the start; good as long as the plan
+  /// The start; good as long as the plan.
+  [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 
   /// Stretches the ranges of the inner cursor's actions; copies continue on their own.
   class cursor {

@@ -34,15 +34,13 @@ class listed {
   [[nodiscard]] slot_index slots() const noexcept { return slots_; }  ///< states kept at once
   [[nodiscard]] step_index leaf() const noexcept { return options_.leaf; }  ///< the most steps of one `reverse`
   [[nodiscard]] slot_index tapes() const noexcept { return options_.tapes; }  ///< see `tapes_of`
-  [[nodiscard]] bool initial_is_free() const noexcept {
-    return options_.free_initial;
-  }  ///< see `cairn::initial_is_free`
+  /// See `cairn::initial_is_free`.
+  [[nodiscard]] bool initial_is_free() const noexcept { return options_.free_initial; }
   [[nodiscard]] bool tapes_restart() const noexcept { return options_.tapes_restart; }  ///< see `cairn::tapes_restart`
   [[nodiscard]] wide units() const noexcept { return options_.budget.units; }  ///< see `units_of`
   [[nodiscard]] wide tape_units() const noexcept { return options_.budget.tape_units; }  ///< see `units_of`
-  [[nodiscard]] wide shared_table_bytes() const noexcept {
-    return sizeof(list) + wide(size()) * sizeof(action);
-  }  ///< bytes of the list
+  /// Bytes of the list.
+  [[nodiscard]] wide shared_table_bytes() const noexcept { return sizeof(list) + wide(size()) * sizeof(action); }
   /// The number of actions, `done` not counted.
   [[nodiscard]] std::size_t size() const noexcept { return list_->actions.size(); }
 

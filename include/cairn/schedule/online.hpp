@@ -39,19 +39,15 @@ class online {
   constexpr explicit online(slot_index slots, online_options options = {})
       : start_{checked(slots), options.eager}, limit_{options.limit} {}
 
-  [[nodiscard]] constexpr slot_index slots() const noexcept {
-    return start_.slots();
-  }  ///< states kept at once, the initial one included
-  [[nodiscard]] constexpr bool lags() const noexcept {
-    return start_.lags();
-  }  ///< whether a candidate waits until the step behind it has run
+  /// States kept at once, the initial one included.
+  [[nodiscard]] constexpr slot_index slots() const noexcept { return start_.slots(); }
+  /// Whether a candidate waits until the step behind it has run.
+  [[nodiscard]] constexpr bool lags() const noexcept { return start_.lags(); }
   [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
-  [[nodiscard]] constexpr wide table_bytes() const noexcept {
-    return start_.table_bytes();
-  }  ///< bytes that a cursor allocates
-  [[nodiscard]] constexpr cursor const& walk() const noexcept {
-    return start_;
-  }  ///< the start; good as long as the plan
+  /// Bytes that a cursor allocates.
+  [[nodiscard]] constexpr wide table_bytes() const noexcept { return start_.table_bytes(); }
+  /// The start; good as long as the plan.
+  [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 
   /// The sweep over a loop that stops after `steps` steps.
   /// \param last_is_at_hand  whether the executor still has the last state but one when the loop stops: with steps in

@@ -72,9 +72,8 @@ class remaining {
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return start_.steps_; }  ///< length of the whole loop
   [[nodiscard]] constexpr slot_index slots() const noexcept { return slots_; }  ///< all slots, full or empty
-  [[nodiscard]] constexpr step_index leaf() const noexcept {
-    return start_.leaf_;
-  }                                                                               ///< the most steps of one `reverse`
+  /// The most steps of one `reverse`.
+  [[nodiscard]] constexpr step_index leaf() const noexcept { return start_.leaf_; }
   [[nodiscard]] constexpr bool initial_is_free() const noexcept { return true; }  ///< always
   /// Exact for a cursor that is a copy; one that is assigned keeps what it had if that was more.
   [[nodiscard]] constexpr wide table_bytes() const noexcept {
@@ -84,9 +83,8 @@ class remaining {
     });
     return start_.kept_.size() * sizeof(kept_state) + start_.free_.size() * sizeof(kept_state) + widest;
   }
-  [[nodiscard]] constexpr cursor const& walk() const noexcept {
-    return start_;
-  }  ///< the start; good as long as the plan
+  /// The start; good as long as the plan.
+  [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
   /// Whether all slots are in memory, so that there is a closed form for the totals.
   [[nodiscard]] constexpr bool is_counted() const noexcept { return one_tier_; }
   /// The totals of what is left. Cost: O(kept) if `is_counted()`, else a walk.

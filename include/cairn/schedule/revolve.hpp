@@ -44,15 +44,13 @@ class revolve {
   constexpr revolve(revolve_shape const& of, revolve_options options = {}) : revolve{of.steps, of.slots, options} {}
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return steps_; }  ///< loop length
-  [[nodiscard]] constexpr slot_index slots() const noexcept {
-    return free_ ? total_ - 1 : total_;
-  }                                                                       ///< states kept at once
+  /// States kept at once.
+  [[nodiscard]] constexpr slot_index slots() const noexcept { return free_ ? total_ - 1 : total_; }
   [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
   [[nodiscard]] constexpr bool initial_is_free() const noexcept { return free_; }  ///< see `cairn::initial_is_free`
   [[nodiscard]] constexpr wide table_bytes() const noexcept;  ///< bytes that a cursor allocates
-  [[nodiscard]] constexpr char const* remark() const noexcept {
-    return remark_;
-  }  ///< see `remark_of`; more slots than states may be steps and slots swapped
+  /// See `remark_of`; more slots than states may be steps and slots swapped.
+  [[nodiscard]] constexpr char const* remark() const noexcept { return remark_; }
   /// The start; good as long as the plan.
   [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 

@@ -44,19 +44,16 @@ class stopped_online {
   };
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return start_.steps_; }  ///< where the loop stops
-  [[nodiscard]] constexpr slot_index slots() const noexcept {
-    return slots_;
-  }  ///< states kept at once at most, the initial one included
+  /// States kept at once at most, the initial one included.
+  [[nodiscard]] constexpr slot_index slots() const noexcept { return slots_; }
   [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
-  [[nodiscard]] constexpr bool runs_ahead() const noexcept {
-    return start_.inside_.lags();
-  }                                                                              ///< see `cairn::runs_ahead`
+  /// See `cairn::runs_ahead`.
+  [[nodiscard]] constexpr bool runs_ahead() const noexcept { return start_.inside_.lags(); }
   [[nodiscard]] static constexpr bool learns_length() noexcept { return true; }  ///< see `cairn::learns_length`
   /// Bytes that a cursor allocates.
   [[nodiscard]] constexpr wide table_bytes() const noexcept { return keeps() ? start_.inside_.table_bytes() : 0; }
-  [[nodiscard]] constexpr cursor const& walk() const noexcept {
-    return start_;
-  }  ///< the start; good as long as the plan
+  /// The start; good as long as the plan.
+  [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 
   /// The totals: the forward run is played, the way back counted in closed form. Cost: O(slots) for each state that is
   /// kept on the way forward; seconds for 10^8 steps.   \throws too_much_work   where that is more than

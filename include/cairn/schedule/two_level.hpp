@@ -64,12 +64,10 @@ class two_level {
   /// States kept at once: those of the periods first, then those inside a period.
   [[nodiscard]] constexpr slot_index slots() const noexcept { return periods() + extra_slots(); }
   [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
-  [[nodiscard]] constexpr step_index period() const noexcept {
-    return start_.period_;
-  }  ///< steps from one kept start to the next
-  [[nodiscard]] constexpr step_index periods() const noexcept {
-    return start_.count_;
-  }  ///< how many there are, the last one as long as is left
+  /// Steps from one kept start to the next.
+  [[nodiscard]] constexpr step_index period() const noexcept { return start_.period_; }
+  /// How many there are, the last one as long as is left.
+  [[nodiscard]] constexpr step_index periods() const noexcept { return start_.count_; }
   /// States kept inside a period beside its first; those without a use are left out.
   [[nodiscard]] constexpr slot_index extra_slots() const noexcept { return inside_.slots(); }
   /// Where a slot lies.   \pre 0 <= slot < slots()
@@ -82,9 +80,8 @@ class two_level {
   [[nodiscard]] constexpr bool is_checkpoint(step_index i) const noexcept {
     return i >= 0 && i < steps() && i % period() == 0;
   }
-  [[nodiscard]] constexpr wide table_bytes() const noexcept {
-    return inside_.table_bytes();
-  }  ///< bytes that a cursor allocates
+  /// Bytes that a cursor allocates.
+  [[nodiscard]] constexpr wide table_bytes() const noexcept { return inside_.table_bytes(); }
   /// The start; good as long as the plan.
   [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 

@@ -202,21 +202,17 @@ class unit_plan {
   [[nodiscard]] step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
   [[nodiscard]] slot_index units() const noexcept { return units_; }  ///< what states and tapes may take together
   [[nodiscard]] slot_index tape_units() const noexcept { return tape_units_; }  ///< what a tape takes; a state takes 1
-  [[nodiscard]] bool tapes_restart() const noexcept {
-    return counts_.restarts > 0;
-  }  ///< whether a state is brought back from a tape
-  [[nodiscard]] bool initial_is_free() const noexcept {
-    return rules_.holds_initial;
-  }                                                                          ///< see `cairn::initial_is_free`
+  /// Whether a state is brought back from a tape.
+  [[nodiscard]] bool tapes_restart() const noexcept { return counts_.restarts > 0; }
+  /// See `cairn::initial_is_free`.
+  [[nodiscard]] bool initial_is_free() const noexcept { return rules_.holds_initial; }
   [[nodiscard]] wide table_bytes() const noexcept { return cursor_bytes_; }  ///< bytes that a cursor allocates
-  [[nodiscard]] wide shared_table_bytes() const noexcept {
-    return table_->bytes();
-  }  ///< bytes that the plan, its copies and its cursors share
+  /// Bytes that the plan, its copies and its cursors share.
+  [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }
   /// See `remark_of`; more units than all there is takes may be numbers swapped.
   [[nodiscard]] char const* remark() const noexcept { return remark_on_units(steps_, units_, tape_units_); }
-  [[nodiscard]] schedule_counts counts() const noexcept {
-    return counts_;
-  }  ///< the totals of a sweep, known since the plan was made
+  /// The totals of a sweep, known since the plan was made.
+  [[nodiscard]] schedule_counts counts() const noexcept { return counts_; }
   /// Advances, and the recorded run of each step: what the plan keeps lowest.
   [[nodiscard]] wide forward_steps() const noexcept {
     return counts_.advances + counts_.recorded + counts_.reversals - counts_.taped;

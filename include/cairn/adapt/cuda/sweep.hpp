@@ -78,9 +78,8 @@ class device_sweep {
   ~device_sweep() { streams_.settle(); }
 
   [[nodiscard]] device_room room() const noexcept { return {frames_.count(), slots_.count()}; }  ///< what was made
-  [[nodiscard]] std::size_t frame_bytes() const noexcept {
-    return copier_.layout().device_bytes();
-  }  ///< of one state in device memory
+  /// Of one state in device memory.
+  [[nodiscard]] std::size_t frame_bytes() const noexcept { return copier_.layout().device_bytes(); }
 
   /// Puts the whole loop and its adjoint into the stream: when this returns they are under way, and when the stream is
   /// done, so are they. The gradient has the same bits for every plan and room.

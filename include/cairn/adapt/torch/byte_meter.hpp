@@ -121,9 +121,8 @@ class byte_meter {
   [[nodiscard]] static bool possible() { return !detail::profiler_is_on(); }
 
   [[nodiscard]] std::int64_t allocated() const { return reporter_->allocated(); }  ///< bytes held now, >= 0
-  [[nodiscard]] std::int64_t peak() const {
-    return reporter_->peak();
-  }                                               ///< the most bytes held at once, since it began or since `reset_peak`
+  /// The most bytes held at once, since it began or since `reset_peak`.
+  [[nodiscard]] std::int64_t peak() const { return reporter_->peak(); }
   void reset_peak() { reporter_->reset_peak(); }  ///< from now on the peak is what is held now, or more
 
  private:

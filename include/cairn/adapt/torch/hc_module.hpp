@@ -32,15 +32,12 @@ class HCExecutor {
   /// The blocks; its `meta()` has num_blocks, the largest block, the predicted peak_bytes and more.
   /// \throws invalid_call   where nothing is planned
   [[nodiscard]] block_plan const& checkpoint_plan() const { return blocks_.plan(); }
-  [[nodiscard]] chain const& work() const noexcept {
-    return work_;
-  }  ///< bytes and nanoseconds of the nodes, measured on the example inputs
-  [[nodiscard]] char const* notice() const noexcept {
-    return blocks_.notice();
-  }  ///< why everything is one block; empty where a plan was made
-  [[nodiscard]] std::uint64_t plans_made() const noexcept {
-    return blocks_.plans_made();
-  }  ///< how often a plan was made
+  /// Bytes and nanoseconds of the nodes, measured on the example inputs.
+  [[nodiscard]] chain const& work() const noexcept { return work_; }
+  /// Why everything is one block; empty where a plan was made.
+  [[nodiscard]] char const* notice() const noexcept { return blocks_.notice(); }
+  /// How often a plan was made.
+  [[nodiscard]] std::uint64_t plans_made() const noexcept { return blocks_.plans_made(); }
 
  private:
   friend class HCModuleImpl;

@@ -110,15 +110,12 @@ struct LoopOptions {
     memory_limit_.reset();
     return *this;
   }
-  [[nodiscard]] std::optional<byte_size> memory_limit() const noexcept {
-    return memory_limit_;
-  }  ///< nothing where it is a share, or there is none
-  [[nodiscard]] double memory_share() const noexcept {
-    return memory_share_;
-  }  ///< 0 where it is in bytes, or there is none
-  [[nodiscard]] bool has_memory_limit() const noexcept {
-    return memory_limit_ || memory_share_ > 0;
-  }  ///< of either kind
+  /// Nothing where it is a share, or there is none.
+  [[nodiscard]] std::optional<byte_size> memory_limit() const noexcept { return memory_limit_; }
+  /// 0 where it is in bytes, or there is none.
+  [[nodiscard]] double memory_share() const noexcept { return memory_share_; }
+  /// Of either kind.
+  [[nodiscard]] bool has_memory_limit() const noexcept { return memory_limit_ || memory_share_ > 0; }
   /// None any more.
   LoopOptions& no_memory_limit() noexcept {
     memory_limit_.reset();

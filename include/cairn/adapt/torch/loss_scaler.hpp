@@ -85,12 +85,10 @@ class LossScaler {
     if (std::isfinite(float(grown))) scale_ = grown;  // losses are scaled in float
   }
 
-  [[nodiscard]] double scale() const noexcept {
-    return options_.enabled() ? scale_ : 1;
-  }  ///< the factor of this iteration
-  [[nodiscard]] std::int64_t good_updates() const noexcept {
-    return good_;
-  }  ///< in a row, since the scale last changed
+  /// The factor of this iteration.
+  [[nodiscard]] double scale() const noexcept { return options_.enabled() ? scale_ : 1; }
+  /// In a row, since the scale last changed.
+  [[nodiscard]] std::int64_t good_updates() const noexcept { return good_; }
   [[nodiscard]] LossScalerOptions const& options() const noexcept { return options_; }  ///< as given or read
 
   /// Writes scale, counter and options, not what stands between an unscale and its update.

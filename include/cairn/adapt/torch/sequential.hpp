@@ -49,9 +49,8 @@ struct CheckpointedSequentialOptions {
     memory_limit_ = limit;
     return *this;
   }
-  [[nodiscard]] std::optional<byte_size> memory_limit() const {
-    return memory_limit_;
-  }  ///< nothing where there is none
+  /// Nothing where there is none.
+  [[nodiscard]] std::optional<byte_size> memory_limit() const { return memory_limit_; }
 
  private:
   std::optional<byte_size> memory_limit_;

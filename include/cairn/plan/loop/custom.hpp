@@ -29,39 +29,30 @@ class custom {
   [[nodiscard]] constexpr slot_index slots() const { return plan_.slots(); }  ///< states kept at once
   [[nodiscard]] constexpr step_index leaf() const { return plan_.leaf(); }  ///< the most steps of one `reverse`
   [[nodiscard]] constexpr slot_index tapes() const { return tapes_of(plan_); }  ///< see `tapes_of`
-  [[nodiscard]] constexpr bool tapes_restart() const {
-    return cairn::tapes_restart(plan_);
-  }                                                                                     ///< see `cairn::tapes_restart`
+  /// See `cairn::tapes_restart`.
+  [[nodiscard]] constexpr bool tapes_restart() const { return cairn::tapes_restart(plan_); }
   [[nodiscard]] constexpr bool runs_ahead() const { return cairn::runs_ahead(plan_); }  ///< see `cairn::runs_ahead`
-  [[nodiscard]] constexpr bool learns_length() const {
-    return cairn::learns_length(plan_);
-  }                                                                             ///< see `cairn::learns_length`
+  /// See `cairn::learns_length`.
+  [[nodiscard]] constexpr bool learns_length() const { return cairn::learns_length(plan_); }
   [[nodiscard]] constexpr wide units() const { return units_of(plan_).units; }  ///< see `units_of`
   [[nodiscard]] constexpr wide tape_units() const { return units_of(plan_).tape_units; }  ///< see `units_of`
-  [[nodiscard]] constexpr bool initial_is_free() const {
-    return cairn::initial_is_free(plan_);
-  }  ///< see `cairn::initial_is_free`
-  [[nodiscard]] constexpr bool is_checkpoint(step_index i) const {
-    return cairn::is_checkpoint(plan_, i);
-  }  ///< see `cairn::is_checkpoint`
-  [[nodiscard]] constexpr bool has_slot_tiers() const {
-    return cairn::has_slot_tiers(plan_);
-  }  ///< see `cairn::has_slot_tiers`
-  [[nodiscard]] constexpr tier slot_tier(slot_index slot) const {
-    return cairn::slot_tier(plan_, slot);
-  }                                                                                   ///< see `cairn::slot_tier`
+  /// See `cairn::initial_is_free`.
+  [[nodiscard]] constexpr bool initial_is_free() const { return cairn::initial_is_free(plan_); }
+  /// See `cairn::is_checkpoint`.
+  [[nodiscard]] constexpr bool is_checkpoint(step_index i) const { return cairn::is_checkpoint(plan_, i); }
+  /// See `cairn::has_slot_tiers`.
+  [[nodiscard]] constexpr bool has_slot_tiers() const { return cairn::has_slot_tiers(plan_); }
+  /// See `cairn::slot_tier`.
+  [[nodiscard]] constexpr tier slot_tier(slot_index slot) const { return cairn::slot_tier(plan_, slot); }
   [[nodiscard]] constexpr wide table_bytes() const { return table_bytes_of(plan_); }  ///< see `table_bytes_of`
   [[nodiscard]] constexpr char const* remark() const { return remark_of(plan_); }  ///< see `remark_of`
-  [[nodiscard]] constexpr wide shared_table_bytes() const {
-    return shared_table_bytes_of(plan_);
-  }  ///< see `shared_table_bytes_of`
-  [[nodiscard]] constexpr schedule_counts counts() const noexcept {
-    return counts_;
-  }                                                                             ///< what the walk of the check counted
+  /// See `shared_table_bytes_of`.
+  [[nodiscard]] constexpr wide shared_table_bytes() const { return shared_table_bytes_of(plan_); }
+  /// What the walk of the check counted.
+  [[nodiscard]] constexpr schedule_counts counts() const noexcept { return counts_; }
   [[nodiscard]] constexpr Plan const& inner() const noexcept { return plan_; }  ///< the plan inside
-  [[nodiscard]] constexpr decltype(auto) walk() const {
-    return plan_.walk();
-  }  ///< the start, as the plan inside gives it
+  /// The start, as the plan inside gives it.
+  [[nodiscard]] constexpr decltype(auto) walk() const { return plan_.walk(); }
 
  private:
   [[nodiscard]] static constexpr schedule_counts checked(Plan const& plan) {

@@ -13,9 +13,8 @@ struct verdict {
   wide number = 0;         ///< of the action last played, counted from 0
   action culprit;          ///< that action; `done` for a sound schedule
   schedule_counts counts;  ///< up to there
-  [[nodiscard]] constexpr explicit operator bool() const noexcept {
-    return reason == flaw::none;
-  }  ///< whether the schedule is sound
+  /// Whether the schedule is sound.
+  [[nodiscard]] constexpr explicit operator bool() const noexcept { return reason == flaw::none; }
 };
 
 namespace detail {

@@ -12,9 +12,8 @@ namespace cairn {
 struct infeasibility {
   wide budget = 0;  ///< that was given
   planned least;    ///< the plan that takes the fewest bytes: `least.memory` says what they are for
-  [[nodiscard]] wide least_bytes() const noexcept {
-    return least.cost.memory_bytes;
-  }                                                                               ///< the least budget that is feasible
+  /// The least budget that is feasible.
+  [[nodiscard]] wide least_bytes() const noexcept { return least.cost.memory_bytes; }
   [[nodiscard]] wide missing() const noexcept { return least_bytes() - budget; }  ///< how many bytes the budget lacks
 };
 

@@ -157,14 +157,12 @@ class any_stage {
   [[nodiscard]] stage_value backward(stage_view x, stage_value& tape, stage_value& bar) {
     return stage_->backward(x, tape, bar);
   }
-  [[nodiscard]] bool needs_state() const noexcept {
-    return stage_->shape().needs_state;
-  }  ///< whether backward needs x beside the tape
+  /// Whether backward needs x beside the tape.
+  [[nodiscard]] bool needs_state() const noexcept { return stage_->shape().needs_state; }
   /// What the stage tells of itself, see `chain_probe`.
   [[nodiscard]] std::int64_t work_bytes() { return stage_->work_bytes(); }
-  [[nodiscard]] bool gives_adjoint() const noexcept {
-    return stage_->shape().gives_adjoint;
-  }  ///< whether backward makes a new adjoint beside the old one
+  /// Whether backward makes a new adjoint beside the old one.
+  [[nodiscard]] bool gives_adjoint() const noexcept { return stage_->shape().gives_adjoint; }
   /// The types that it takes and gives.
   [[nodiscard]] detail::types_of_stage types() const noexcept { return stage_->types(); }
 

@@ -67,12 +67,10 @@ class online_cursor {
   }
 
   [[nodiscard]] constexpr bool stopped() const noexcept { return steps_ >= 0; }  ///< whether `stop_at` has been called
-  [[nodiscard]] constexpr bool lags() const noexcept {
-    return !eager_;
-  }  ///< whether candidates wait until the state behind them is known
-  [[nodiscard]] constexpr slot_index slots() const noexcept {
-    return slots_;
-  }  ///< states kept at once, the initial one included
+  /// Whether candidates wait until the state behind them is known.
+  [[nodiscard]] constexpr bool lags() const noexcept { return !eager_; }
+  /// States kept at once, the initial one included.
+  [[nodiscard]] constexpr slot_index slots() const noexcept { return slots_; }
   /// The state at which the cursor stands before the stop; 2^63-1 where the last advance has no end of its own.
   [[nodiscard]] constexpr step_index candidate() const noexcept { return at_; }
   /// Bytes allocated by the first `next`, all that there ever are.

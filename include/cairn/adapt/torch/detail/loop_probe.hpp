@@ -114,9 +114,8 @@ class loop_probe {
     }
   }
   [[nodiscard]] wide asked_bytes() const noexcept { return asked_bytes_; }  ///< the most that `goes_on` took
-  [[nodiscard]] wide carried_bytes() const noexcept {
-    return carried_bytes_;
-  }  ///< of the initial state beyond those that each state has of its own
+  /// Of the initial state beyond those that each state has of its own.
+  [[nodiscard]] wide carried_bytes() const noexcept { return carried_bytes_; }
   /// \param limit  in bytes: blocks of two steps are run where they fit
   [[nodiscard]] loop_costs run(wide limit) {
     if (costs_.steps < 1) return costs_;

@@ -62,9 +62,8 @@ class chain_cover {
   }
 
   [[nodiscard]] std::vector<std::int64_t> const& taken() const noexcept { return taken_; }  ///< how often each item is
-  [[nodiscard]] bool is_enough() const noexcept {
-    return wanted_ <= 0;
-  }  ///< whether they are worth what was wanted; if not, all are taken
+  /// Whether they are worth what was wanted; if not, all are taken.
+  [[nodiscard]] bool is_enough() const noexcept { return wanted_ <= 0; }
   [[nodiscard]] bool is_least() const noexcept { return is_least_; }      ///< whether they are proven to be the fewest
 
  private:
