@@ -6,9 +6,8 @@
 #include <cairn/core/action.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/schedule/detail/remarks.hpp>
-#include <cairn/schedule/detail/shared.hpp>
 #include <cairn/schedule/detail/table_limit.hpp>
-#include <cairn/schedule/detail/tier_cursor.hpp>
+#include <cairn/schedule/detail/tier_plan.hpp>
 #include <cairn/schedule/detail/tier_table.hpp>
 #include <cairn/schedule/storage_tier.hpp>
 #include <cairn/schedule/work_limit.hpp>
@@ -39,10 +38,8 @@ struct disk_revolve_options {
 ///   P(x) = min(low(x), min over 1 <= y < x of y u + O(x-y) + read + P(y)),   O(x) = min(low(x), write + P(x)).
 /// One row: O(n^2) time at worst, 4 n bytes for the plan and 24 n more while it is made. A cursor allocates
 /// `table_bytes()` at its first action; an action is O(1).
-class disk_revolve {
+class disk_revolve : public detail::tier_plan {
  public:
-  using cursor = detail::tier_cursor;  ///< the cursor
-
   /// \param steps  loop length, >= 0   \param ram_slots  in memory, >= 0, their numbers come first
   /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws too_much_work
   ///        \throws overflow_error   for a cost beyond a double
@@ -52,19 +49,8 @@ class disk_revolve {
   disk_revolve(disk_revolve_shape const& of, disk_revolve_options const& options)
       : disk_revolve{of.steps, of.ram_slots, options} {}
 
-  [[nodiscard]] step_index steps() const noexcept { return table_->of.steps; }  ///< loop length
-  /// In memory, and the most that are in use on disk at once.
-  [[nodiscard]] slot_index slots() const noexcept { return table_->of.slots(); }
-  [[nodiscard]] step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
-  /// Memory, then disk.
-  [[nodiscard]] tier slot_tier(slot_index slot) const noexcept { return table_->of.tier_of(slot); }
-  /// Bytes that a cursor allocates.
-  [[nodiscard]] wide table_bytes() const noexcept { return cursor::bytes(table_->of); }
-  /// Of the table that copies and cursors share.
-  [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }
   /// See `remark_of`; more slots than states may be numbers swapped.
   [[nodiscard]] char const* remark() const noexcept { return remark_; }
-  [[nodiscard]] cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
   /// What a sweep costs: its advances, saves and loads on disk, and turns, each times its cost.
   [[nodiscard]] double cost() const noexcept { return cost_ + turns_; }
@@ -77,8 +63,7 @@ class disk_revolve {
     double cost = 0, turns = 0;
   };
   disk_revolve(parts&& of, char const* remark)
-      : table_{new detail::shared_tier_table{std::move(of.table)}},
-        start_{table_},
+      : tier_plan{std::move(of.table)},
         cost_{of.cost},
         turns_{of.turns},
         remark_{remark} {}
@@ -94,8 +79,6 @@ class disk_revolve {
   [[nodiscard]] CAIRN_DECL static double fill(detail::tier_table& into, slot_index ram,
                                               disk_revolve_options const& options, slot_index& disk);
 
-  detail::shared<detail::shared_tier_table> table_;
-  cursor start_;
   double cost_, turns_;
   char const* remark_;
 };

@@ -5,9 +5,8 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/detail/linkage.hpp>
-#include <cairn/schedule/detail/shared.hpp>
 #include <cairn/schedule/detail/table_limit.hpp>
-#include <cairn/schedule/detail/tier_cursor.hpp>
+#include <cairn/schedule/detail/tier_plan.hpp>
 #include <cairn/schedule/detail/tier_table.hpp>
 #include <cairn/schedule/storage_tier.hpp>
 #include <cairn/schedule/work_limit.hpp>
@@ -35,10 +34,8 @@ struct hrevolve_options {
 /// With n steps and c slots: O(n^2 c) time at worst, in practice some 1,400 sums for each of the n c numbers at n =
 /// 10,000; 4 n c bytes for the plan and 32 n more while it is made. A first tier that costs nothing needs no table. A
 /// cursor allocates `table_bytes()` at its first action; an action is O(1).
-class hrevolve {
+class hrevolve : public detail::tier_plan {
  public:
-  using cursor = detail::tier_cursor;  ///< the cursor
-
   /// \param steps  loop length, >= 0   \param tiers  1 to 4
   /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws too_much_work
   ///        \throws overflow_error   for a cost beyond a double
@@ -47,18 +44,6 @@ class hrevolve {
   /// The same for tiers in an array.   \throws invalid_plan   \throws overflow_error
   hrevolve(step_index steps, storage_tier const* tiers, std::size_t count, hrevolve_options const& options = {})
       : hrevolve{made(steps, tiers, count, options)} {}
-
-  [[nodiscard]] step_index steps() const noexcept { return table_->of.steps; }  ///< loop length
-  /// On all tiers, those of no use left out.
-  [[nodiscard]] slot_index slots() const noexcept { return table_->of.slots(); }
-  [[nodiscard]] step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
-  /// The tier of a slot; the slots of the cheapest tier come first, in `tier_order()`.
-  [[nodiscard]] tier slot_tier(slot_index slot) const noexcept { return table_->of.tier_of(slot); }
-  /// Bytes that a cursor allocates.
-  [[nodiscard]] wide table_bytes() const noexcept { return cursor::bytes(table_->of); }
-  /// Of the table that copies and cursors share.
-  [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }
-  [[nodiscard]] cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
   /// What a sweep costs: its advances, saves, loads and turns, each times its cost.
   [[nodiscard]] double cost() const noexcept { return cost_ + turns_; }
@@ -98,8 +83,7 @@ class hrevolve {
     bool ordered = true;
   };
   explicit hrevolve(parts&& of)
-      : table_{new detail::shared_tier_table{std::move(of.table)}},
-        start_{table_},
+      : tier_plan{std::move(of.table)},
         cost_{of.cost},
         turns_{of.turns},
         order_{of.order},
@@ -113,8 +97,6 @@ class hrevolve {
   CAIRN_DECL static void lay_out(detail::tier_table& table, step_index steps, detail::tier_set const& tiers,
                                  tier_positions const& order);
 
-  detail::shared<detail::shared_tier_table> table_;
-  cursor start_;
   double cost_, turns_;
   tier_positions order_, dropped_;
   bool ordered_;

@@ -9,9 +9,8 @@
 #include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/detail/repetition_run.hpp>
-#include <cairn/schedule/detail/shared.hpp>
 #include <cairn/schedule/detail/table_limit.hpp>
-#include <cairn/schedule/detail/tier_cursor.hpp>
+#include <cairn/schedule/detail/tier_plan.hpp>
 #include <cairn/schedule/detail/tier_table.hpp>
 #include <cairn/schedule/storage_tier.hpp>
 #include <cairn/schedule/work_limit.hpp>
@@ -43,34 +42,19 @@ struct multistage_options {
 /// 2000), so the table, n rows for each disk slot, counts traffic only. With c slots in memory and d on disk: O(n d w)
 /// time, w the width of these intervals; 4 n d bytes for the plan and 24 n more while it is made. No table where c + d
 /// >= n - 1 or d = 0. A cursor allocates `table_bytes()` at its first action; an action is O(1).
-class multistage {
+class multistage : public detail::tier_plan {
  public:
-  using cursor = detail::tier_cursor;  ///< the cursor
-
   /// \param steps  loop length, >= 0   \param ram_slots  in memory, >= 0, their numbers come first
   /// \param disk_slots  on disk, >= 0; `unlimited_slots` is allowed   \pre together >= 1
   /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws too_much_work
   multistage(step_index steps, slot_index ram_slots, slot_index disk_slots, multistage_options const& options = {})
-      : table_{new detail::shared_tier_table{made(steps, ram_slots, disk_slots, options)}},
-        start_{table_},
-        remark_{remark_on(steps, ram_slots, disk_slots)} {}
+      : tier_plan{made(steps, ram_slots, disk_slots, options)}, remark_{remark_on(steps, ram_slots, disk_slots)} {}
   /// The same by names.   \throws invalid_plan
   multistage(multistage_shape const& of, multistage_options const& options = {})
       : multistage{of.steps, of.ram_slots, of.disk_slots, options} {}
 
-  [[nodiscard]] step_index steps() const noexcept { return table_->of.steps; }  ///< loop length
-  /// In memory and on disk, no more than are of use.
-  [[nodiscard]] slot_index slots() const noexcept { return table_->of.slots(); }
-  [[nodiscard]] step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
-  /// Memory, then disk.
-  [[nodiscard]] tier slot_tier(slot_index slot) const noexcept { return table_->of.tier_of(slot); }
-  /// Bytes that a cursor allocates.
-  [[nodiscard]] wide table_bytes() const noexcept { return cursor::bytes(table_->of); }
-  /// Of the table that copies and cursors share.
-  [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }
   /// See `remark_of`; more slots than states may be numbers swapped.
   [[nodiscard]] char const* remark() const noexcept { return remark_; }
-  [[nodiscard]] cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
 
  private:
   static constexpr char const* who = "cairn::multistage";
@@ -120,8 +104,6 @@ class multistage {
     }
   };
 
-  detail::shared<detail::shared_tier_table> table_;
-  cursor start_;
   char const* remark_;
 };
 static_assert(schedule<multistage>);
