@@ -100,11 +100,11 @@ struct out_of_memory : error { using error::error; };
 /// What a replay check found; steps and states by their numbers.
 struct replay_difference {
   std::int64_t state = 0;       ///< the state that differs from what it was at first
-  std::int64_t first_step =
-      0;  ///< the first step that can have made the difference; where every step is compared, the one that made it
+  /// The first step that can have made the difference; where every step is compared, the one that made it.
+  std::int64_t first_step = 0;
   std::int64_t last_step = 0;   ///< the last one. Both are `state` where it was brought back, and not run again
-  std::int64_t number =
-      -1;  ///< which floating-point number differs first, in the order of `visit_numbers`; -1 where that is not known
+  /// Which floating-point number differs first, in the order of `visit_numbers`; -1 where that is not known.
+  std::int64_t number = -1;
   double first = 0;             ///< its value at first, where the number is known
   double again = 0;             ///< its value when it came again
 };

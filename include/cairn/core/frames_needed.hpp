@@ -17,8 +17,8 @@ struct sweep_form {
   adjoint_form adjoint = adjoint_form::one_step;  ///< how the adjoint is written
   bool adjoint_by_value = false;  ///< `bar0 = adjoint(x, bar1, i)`: two adjoints at once
   bool keeps_run = false;         ///< `checkpointed_loop`, which keeps the final state to the end; not `gradient`
-  bool snapshots =
-      false;  ///< the state is an object that stays where it is: frames hold snapshots of it, one beside the slots
+  /// The state is an object that stays where it is: frames hold snapshots of it, one beside the slots.
+  bool snapshots = false;
 };
 
 /// Whether a kept run holds the initial state beside the plan's slots, because these may not hold it to the end or

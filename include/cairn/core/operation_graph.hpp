@@ -14,18 +14,18 @@ namespace cairn {
 /// One operation and the adjoint of its value. Numbers are >= 0; sizes are in bytes, times in any one unit, such as
 /// nanoseconds.
 struct graph_operation {
-  std::vector<step_index> inputs =
-      {};  ///< operations whose values it reads, each before it in the order; one named twice is read once
+  /// Operations whose values it reads, each before it in the order; one named twice is read once.
+  std::vector<step_index> inputs = {};
   std::int64_t bytes = 0;               ///< of its value
   std::int64_t time = 0;                ///< to run it
   std::int64_t work = 0;                ///< bytes it takes while it runs, beside its inputs and its value
   std::int64_t adjoint_bytes = -1;      ///< of the adjoint of its value; as many as the value has where -1
   std::int64_t adjoint_time = 0;        ///< to run its adjoint
   std::int64_t adjoint_work = 0;        ///< bytes its adjoint takes while it runs, beside values and adjoints
-  bool adjoint_needs_inputs =
-      true;  ///< its adjoint reads the values of its inputs, as that of a product does and that of a sum does not
-  bool adjoint_needs_output =
-      true;  ///< its adjoint reads its own value, as that of a softmax does and that of a convolution does not
+  /// Its adjoint reads the values of its inputs, as that of a product does and that of a sum does not.
+  bool adjoint_needs_inputs = true;
+  /// Its adjoint reads its own value, as that of a softmax does and that of a convolution does not.
+  bool adjoint_needs_output = true;
   friend bool operator==(graph_operation const&, graph_operation const&) = default;
 };
 

@@ -7,8 +7,8 @@ namespace cairn {
 /// Sizes of the values of a sweep in bytes, heap included; see `bytes_of`. Where they grow on the way: of the largest.
 struct sweep_sizes {
   wide state = 0;  ///< one state
-  wide state_inline =
-      0;  ///< of these, sizeof(State): frames that are never used hold these alone; 0 counts them as whole states
+  /// Of these, sizeof(State): frames that are never used hold these alone; 0 counts them as whole states.
+  wide state_inline = 0;
   wide initial = 0;       ///< the caller's own initial state
   wide adjoint = 0;  ///< one adjoint
   wide tape = 0;          ///< what one adjoint call, or one `record`, holds beside its adjoint
@@ -21,8 +21,8 @@ struct sweep_needs {
   slot_index peak_slots = 0;  ///< that it fills at once
   slot_index tapes = 0;  ///< tapes that it keeps at once
   step_index leaf = 1;  ///< the most steps of one `reverse`
-  bool initial_apart =
-      false;  ///< kept runs, and sweeps of objects, hold state 0 beside the slots: see `initial_stands_apart`
+  /// Kept runs, and sweeps of objects, hold state 0 beside the slots: see `initial_stands_apart`.
+  bool initial_apart = false;
   wide table = 0;              ///< bytes of one cursor
   bool calls_adjoint = true;   ///< there are steps to be reversed
   wide shared_table = 0;       ///< bytes of tables that the plan, its copies and its cursors share

@@ -14,8 +14,8 @@ inline constexpr wide unlimited_bytes = ~wide{0};
 struct tier_cost {
   double write_seconds = 0;  ///< to save one state there, >= 0
   double read_seconds = 0;   ///< to load one state from there, >= 0
-  wide bytes =
-      0;  ///< that may be kept there; 0 where there is no such tier; not read for memory, of which the budget tells
+  /// That may be kept there; 0 where there is no such tier; not read for memory, of which the budget tells.
+  wide bytes = 0;
 };
 
 /// What states on each tier cost: `{.disk = {.write_seconds = 0.1, .read_seconds = 0.1, .bytes = cairn::unlimited_bytes}}`.
@@ -40,8 +40,8 @@ struct tier_costs {
 struct workload {
   std::optional<step_index> steps = {};    ///< loop length; a plan brings its own, and must agree
   wide state_bytes = 0;                    ///< one state; see `bytes_of`. Who plans within a budget needs 1 or more
-  wide state_inline_bytes =
-      0;  ///< of these, sizeof(State): all that an unused frame holds; 0 counts it as a whole state
+  /// Of these, sizeof(State): all that an unused frame holds; 0 counts it as a whole state.
+  wide state_inline_bytes = 0;
   std::optional<wide> initial_bytes = {};  ///< the caller's own initial state; a state where it is not given
   wide adjoint_bytes = 0;                  ///< one adjoint
   wide tape_bytes = 0;                     ///< what one adjoint call, or one recorded step, keeps
@@ -50,13 +50,13 @@ struct workload {
   double step_seconds = 0;                 ///< one call of the step, >= 0
   std::optional<double> record_seconds = {};  ///< one call of `record`, >= 0; as long as a step where it is not given
   double adjoint_seconds = 0;              ///< the adjoint of one step, >= 0
-  double frame_seconds =
-      0;  ///< to use memory for a state for the first time in a sweep, >= 0; 0 where a workspace is used again
+  /// To use memory for a state for the first time in a sweep, >= 0; 0 where a workspace is used again.
+  double frame_seconds = 0;
   sweep_form form = {};                    ///< how step and adjoint are written, and whether the run is kept
   bool tapes_restart = false;              ///< the recording adjoint can bring back the state behind a tape
   tier_costs tiers = {};                   ///< what states on each tier cost
-  replay_check verify =
-      replay_check::off;  ///< as of `sweep_options`: the bytes of such a check are counted, its time is not
+  /// As of `sweep_options`: the bytes of such a check are counted, its time is not.
+  replay_check verify = replay_check::off;
 };
 
 }  // namespace cairn

@@ -9,10 +9,10 @@ namespace cairn {
 /// What the units of a `mixed` are for.
 struct mixed_options {
   slot_index tape_units = 1;  ///< units that the tape of one step takes, >= 1; a state takes 1
-  bool tapes_restart =
-      false;  ///< a tape also brings back the state behind its step (`recorded{record, reverse, restart}`)
-  bool free_initial =
-      false;  ///< the initial state takes no unit and is loaded from `no_slot`; then even 0 units are enough
+  /// A tape also brings back the state behind its step (`recorded{record, reverse, restart}`).
+  bool tapes_restart = false;
+  /// The initial state takes no unit and is loaded from `no_slot`; then even 0 units are enough.
+  bool free_initial = false;
   wide most_table_bytes = detail::most_table_bytes;  ///< what the table may take
   work_limit limit = {};  ///< how much work it may be
 };

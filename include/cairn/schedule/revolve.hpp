@@ -12,8 +12,8 @@ namespace cairn {
 
 /// How a `revolve` treats the initial state.
 struct revolve_options {
-  bool free_initial =
-      false;  ///< it stands outside the slots and is loaded from `no_slot`; then even 0 slots are enough
+  /// It stands outside the slots and is loaded from `no_slot`; then even 0 slots are enough.
+  bool free_initial = false;
 };
 
 /// The numbers of a `revolve` by their names, so that none is taken for the other:

@@ -202,8 +202,8 @@ class HCModuleImpl : public torch::nn::Module {
   std::vector<torch::nn::AnyModule> nodes_;
   list_of_nodes nodes_of_;
   HCExecutor executor_;
-  std::shared_ptr<execution_callbacks> callbacks_ =
-      std::make_shared<execution_callbacks>();  ///< those of the backward under way
+  /// Those of the backward under way.
+  std::shared_ptr<execution_callbacks> callbacks_ = std::make_shared<execution_callbacks>();
 };
 /// Holds an `HCModuleImpl`, as LibTorch's modules are held.
 TORCH_MODULE(HCModule);

@@ -30,13 +30,13 @@ struct LoopEstimate {
   std::int64_t recompute = 0;  ///< steps run again without a tape
   std::int64_t vjp = 0;  ///< steps differentiated, = T
   std::int64_t engine_calls = 0;  ///< blocks
-  wide peak_bytes =
-      0;  ///< the most bytes of tensors at once, the initial state and the gradients of captured tensors included
-  wide caller_bytes =
-      0;  ///< the outputs of a scan and the gradients of its inputs: beside `peak_bytes`, and no limit counts them
+  /// The most bytes of tensors at once, the initial state and the gradients of captured tensors included.
+  wide peak_bytes = 0;
+  /// The outputs of a scan and the gradients of its inputs: beside `peak_bytes`, and no limit counts them.
+  wide caller_bytes = 0;
   wide kept_bytes = 0;  ///< of `peak_bytes`, those that stand between forward and backward
-  wide least_bytes =
-      0;  ///< that `memory_limit` accepts: of any choice of checkpoints and block size, and of the measurement
+  /// That `memory_limit` accepts: of any choice of checkpoints and block size, and of the measurement.
+  wide least_bytes = 0;
   wide limit_bytes = 0;  ///< that was given, 0 where none was
   double forward_seconds = 0;  ///< of forward
   double seconds = 0;  ///< of forward and backward

@@ -17,8 +17,8 @@ struct loop_costs {
   wide state_bytes = 0;  ///< of one state
   wide generator_bytes = 0;  ///< that are kept beside each state
   wide step_bytes = 0;  ///< the most that a step takes at once in the forward sweep, its result included
-  wide block_bytes =
-      0;  ///< the most that is taken at once where one step is differentiated: its tape, and what it works with
+  /// The most that is taken at once where one step is differentiated: its tape, and what it works with.
+  wide block_bytes = 0;
   wide pair_bytes = 0;  ///< the same of two steps together
   wide tape_bytes = 0;  ///< the same for each further step
   wide third_bytes = 0;     ///< and once for all further ones: where LibTorch sums the gradients of a cast anew, two of
@@ -34,8 +34,8 @@ struct loop_costs {
 struct loop_choice {
   slot_index checkpoints = 1;  ///< states kept at once
   step_index block_size = 1;  ///< steps differentiated together
-  wide peak_bytes =
-      0;  ///< of everything: states, those in work and the initial one included, the tapes of a block, and the rest
+  /// Of everything: states, those in work and the initial one included, the tapes of a block, and the rest.
+  wide peak_bytes = 0;
   double seconds = 0;  ///< of forward and backward together
 };
 

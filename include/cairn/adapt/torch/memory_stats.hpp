@@ -12,8 +12,8 @@ namespace cairn {
 struct MemoryStats {
   std::int64_t allocated = 0;  ///< in tensors now. On the CPU of those that were made since the first call of
                                ///< memory_stats or register_memory_hook
-  std::int64_t cached =
-      0;  ///< that LibTorch keeps for later tensors; clear_cache gives them back. On the CPU always 0: it keeps none
+  /// That LibTorch keeps for later tensors; clear_cache gives them back. On the CPU always 0: it keeps none.
+  std::int64_t cached = 0;
   std::int64_t peak = 0;  ///< the most that was allocated at once, since the start or since reset_peak_memory
 };
 

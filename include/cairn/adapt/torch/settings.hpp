@@ -19,8 +19,8 @@ struct TorchSettings {
   TORCH_ARG(std::optional<at::ScalarType>, dtype) = std::nullopt;  ///< of new tensors: float, double, half or bfloat16
   TORCH_ARG(c10::Device, device) = c10::Device(c10::kCPU);  ///< of new tensors
   TORCH_ARG(bool, requires_grad) = false;  ///< of new tensors
-  TORCH_ARG(std::optional<bool>, deterministic) =
-      std::nullopt;  ///< only algorithms that give the same bits each time; operations that have none throw
+  /// Only algorithms that give the same bits each time; operations that have none throw.
+  TORCH_ARG(std::optional<bool>, deterministic) = std::nullopt;
   TORCH_ARG(std::optional<bool>,
             benchmark) = std::nullopt;                    ///< whether cuDNN tries its algorithms and takes the fastest
   TORCH_ARG(std::optional<int>, threads) = std::nullopt;  ///< of one operation on the CPU, >= 1

@@ -17,23 +17,23 @@ struct StepStats {
   std::int64_t recompute = 0;  ///< steps run again without a tape, to get from a checkpoint to a block
   std::int64_t vjp = 0;  ///< steps run again with a tape and differentiated, T in each backward
   std::int64_t slots_peak = 0;  ///< the most states kept at once
-  std::int64_t bytes_peak =
-      0;  ///< the most bytes of tensors in these; a tensor that several states share counts in each
+  /// The most bytes of tensors in these; a tensor that several states share counts in each.
+  std::int64_t bytes_peak = 0;
   std::int64_t engine_calls = 0;  ///< calls of the autograd engine, one for each block
   /// The most bytes of tensors that the loop has made and that stood at once, on the device of the state: kept states,
   /// tapes, what steps work with, gradients; the last state and the outputs of a scan as long as the caller has them.
   /// `LoopEstimate::peak_bytes`, with what stands beside, bounds it. What the loop is given counts nothing: the initial
   /// state, inputs, captured tensors, the gradients with which backward begins.
   std::int64_t tensor_bytes = 0;
-  std::int64_t uncounted =
-      0;  ///< forwards and backwards that `tensor_bytes` knows nothing of, since a profiler of LibTorch's was on
+  /// Forwards and backwards that `tensor_bytes` knows nothing of, since a profiler of LibTorch's was on.
+  std::int64_t uncounted = 0;
   /// How far the resident memory of the process rose, whoever took it; a backward begins with what its forward left.
   /// Exact where it was the most that the process ever had, else the most of some looks, among them one at the first
   /// block, with its tapes. 0 on another system than Linux.
   std::int64_t resident_bytes = 0;
   std::int64_t offload_bytes = 0;  ///< of kept states, copied to pinned memory and back
-  double forward_seconds =
-      0;  ///< of the caller's time; a device may still be at work. Measuring for a memory limit comes before
+  /// Of the caller's time; a device may still be at work. Measuring for a memory limit comes before.
+  double forward_seconds = 0;
   double backward_seconds = 0;  ///< the same, of all backwards
 
   /// For people, a line for each number.

@@ -11,8 +11,8 @@ namespace cairn::detail {
 
 /// Where two values that should be equal differ first.
 struct first_difference {
-  std::int64_t number =
-      -1;  ///< which floating-point number, in the order of `visit_numbers`; -1 if none differs or it is not known
+  /// Which floating-point number, in the order of `visit_numbers`; -1 if none differs or it is not known.
+  std::int64_t number = -1;
   double first = 0, again = 0;  ///< its values, where it is known
 };
 

@@ -20,8 +20,8 @@ namespace cairn {
 struct execution_callbacks {
   std::function<void(step_index first, step_index last)> run_forward;   ///< runs the stages
   std::function<void(step_index first, step_index last)> run_backward;  ///< runs their adjoints, the last stage first
-  std::function<void(step_index first, step_index last)> run_recorded =
-      {};  ///< runs the stages and keeps their tapes; where empty, `run_forward` is called
+  /// Runs the stages and keeps their tapes; where empty, `run_forward` is called.
+  std::function<void(step_index first, step_index last)> run_recorded = {};
 };
 
 /// Where a sweep over blocks failed.

@@ -55,11 +55,11 @@ struct block_options {
   int levels = 1;             ///< 0 to 62: how often a stage may be run forward again; 0 stores everything
   bool balanced = false;      ///< blocks that differ by one stage at most, instead of a last one that is as long as is
                               ///< left; for one level
-  std::optional<std::int64_t> budget =
-      {};  ///< bytes that must do, state 0 not counted; alone it cuts blocks for the fewest runs within it
+  /// Bytes that must do, state 0 not counted; alone it cuts blocks for the fewest runs within it.
+  std::optional<std::int64_t> budget = {};
   block_planner planner = {};  ///< instead of all this but the budget
-  bool plain_fallback =
-      true;  ///< of `block_executor`: where no plan can be made, run everything once and say so, instead of throwing
+  /// Of `block_executor`: where no plan can be made, run everything once and say so, instead of throwing.
+  bool plain_fallback = true;
   std::function<void(char const*)> notice = {};  ///< of `block_executor`: told why there is no plan
 };
 

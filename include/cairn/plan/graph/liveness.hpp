@@ -19,10 +19,10 @@ struct value_liveness {
   step_index last_forward_use = 0;                ///< rank of the last operation that reads it, or the loss
   std::optional<step_index> first_backward_use;   ///< rank of the first adjoint that reads it; nothing where none does
   std::optional<step_index> last_backward_use;    ///< rank of the last
-  std::int64_t inactive_time =
-      0;  ///< between the end of its last use forward and the start of its first use backward; 0 where there is none
-  std::int64_t recompute_time =
-      0;  ///< of the operations that make it again for its first use backward, of the values that are kept then
+  /// Between the end of its last use forward and the start of its first use backward; 0 where there is none.
+  std::int64_t inactive_time = 0;
+  /// Of the operations that make it again for its first use backward, of the values that are kept then.
+  std::int64_t recompute_time = 0;
   std::int64_t recompute_bytes = 0;  ///< most bytes that this takes at once beside those values, its own included
   /// Bytes freed a unit of time: where it is large, the value is a good one to drop (mu-TWO's recompute ratio).
   /// \pre recompute_time > 0

@@ -12,10 +12,10 @@ namespace cairn {
 /// What `plan_within`, `advise` and `pareto` may try.
 struct planning_options {
   std::optional<planner> only = {};     ///< this planner; all that suit the workload where it is not given
-  std::optional<step_index> leaf =
-      {};  ///< leaves of this length, >= 1; any length where it is not given. Adjoints of one step have 1
-  wide most_table_cells =
-      200'000;  ///< steps times slots of tables; planners with larger ones get fewer slots, or are left out
+  /// Leaves of this length, >= 1; any length where it is not given. Adjoints of one step have 1.
+  std::optional<step_index> leaf = {};
+  /// Steps times slots of tables; planners with larger ones get fewer slots, or are left out.
+  wide most_table_cells = 200'000;
   wide most_table_bytes = detail::most_table_bytes;  ///< what one table may take
   work_limit limit = {};  ///< how much work one table may be; planners with more are left out, unless `stop` throws
 };

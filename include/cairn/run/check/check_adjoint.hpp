@@ -18,8 +18,8 @@ namespace cairn {
 
 /// How much `check_adjoint` does.
 struct check_options {
-  step_index most_steps =
-      64;  ///< steps tested: all of a loop of no more, else as many spread over it, the first and the last among them
+  /// Steps tested: all of a loop of no more, else as many spread over it, the first and the last among them.
+  step_index most_steps = 64;
   int directions = 2;             ///< random directions at each tested step
   std::uint64_t random_seed = 1;  ///< the same directions for the same seed
   bool whole = true;              ///< whether the Taylor remainder of the whole gradient is tested, too

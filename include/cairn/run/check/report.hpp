@@ -25,8 +25,8 @@ enum class adjoint_fault : std::uint8_t {
 struct number_range {
   std::int64_t first = 0;         ///< the first number
   std::int64_t size = 0;          ///< how many there are
-  std::int64_t first_member =
-      -1;  ///< the member that holds the first one, counted from 0; -1 if the state is no aggregate
+  /// The member that holds the first one, counted from 0; -1 if the state is no aggregate.
+  std::int64_t first_member = -1;
   std::int64_t last_member = -1;  ///< the member that holds the last one
 };
 
@@ -42,8 +42,8 @@ struct adjoint_report {
   double resolution = 0;     ///< relative errors below this were not seen at the tested step where least could be seen
   std::int64_t number = -1;  ///< which number of the state is worst at that step, or differs first, counted as
                              ///< `visit_numbers` does; -1 if not known
-  std::int64_t member =
-      -1;  ///< the member of the state, an aggregate, that this number is in, counted from 0; -1 if not known
+  /// The member of the state, an aggregate, that this number is in, counted from 0; -1 if not known.
+  std::int64_t member = -1;
   double number_by_adjoint = 0;      ///< its adjoint
   double number_by_differences = 0;  ///< what it should be
   bool left_alone = false;           ///< the adjoint makes nothing of that number: it may be a constant of the loop

@@ -17,8 +17,8 @@ namespace cairn::detail {
 struct sweep_setup {
   slot_index slots = 0;
   slot_index working = 0;        ///< frames beside those of the store; see `working_frames`
-  slot_index held_back =
-      0;  ///< of these, frames that only `allow_next` hands out: the loop runs before its adjoint is known
+  /// Of these, frames that only `allow_next` hands out: the loop runs before its adjoint is known.
+  slot_index held_back = 0;
   bool keeps_run = false;  ///< initial and final state stay to the end, and what stood at the turn can be had again
   bool initial_is_free = false;  ///< the plan may load the initial state, which is in none of its slots
 };

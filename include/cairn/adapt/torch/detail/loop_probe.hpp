@@ -317,8 +317,8 @@ class loop_probe {
   buffers_guard buffers_;
   std::int64_t marked_ = 0, most_ = 0;
   wide asked_bytes_ = 0, carried_bytes_ = 0;
-  wide shared_bytes_ =
-      0;  ///< that a state has in common with the next one, at another place: it has none with the one after that
+  /// That a state has in common with the next one, at another place: it has none with the one after that.
+  wide shared_bytes_ = 0;
   loop_costs costs_;
 };
 

@@ -28,8 +28,8 @@ namespace cairn::detail {
 struct sequential_plan {
   std::vector<tensor_stage> stages;
   std::vector<action> actions;  ///< none: the plain call
-  std::vector<bool> joins =
-      {};  ///< of each child, whether it runs as one with the child before; empty where each is a stage
+  /// Of each child, whether it runs as one with the child before; empty where each is a stage.
+  std::vector<bool> joins = {};
 };
 
 /// A stage that changes its input in place, or whose output is its input or a view of it, runs as one with the stage

@@ -100,8 +100,8 @@ class non_persistent_table {
   static constexpr char const* who = "cairn::chain_planner";
   static constexpr std::int32_t never = std::int32_t{1}
                                         << 30;  ///< more than any number of slots, and with one of them still in range
-  static constexpr std::int32_t most_time =
-      std::int32_t{1} << 29;  ///< times stop there; two of these and all stages once are below 2^31
+  /// Times stop there; two of these and all stages once are below 2^31.
+  static constexpr std::int32_t most_time = std::int32_t{1} << 29;
   static constexpr std::int64_t most_quanta = std::int64_t{1} << 26;
   static constexpr std::size_t block_numbers = std::size_t{1} << 18;
 

@@ -190,8 +190,8 @@ class uniform_chain {
   [[nodiscard]] std::vector<action> actions() const { return written(); }
 
  private:
-  static constexpr std::int64_t most_bytes =
-      std::int64_t{1} << 62;  ///< no chain has more, so that larger budgets buy nothing and would overflow sums
+  /// No chain has more, so that larger budgets buy nothing and would overflow sums.
+  static constexpr std::int64_t most_bytes = std::int64_t{1} << 62;
 
   /// The tree of splits: `kept` states on the first way to the loss, each with a binomial tree to its left.
   struct shape {
