@@ -200,12 +200,10 @@ constexpr void visit_buffers(T& x, F&& f) {
       !device_buffered<T> || detail::takes_device_runs<std::remove_reference_t<F>, detail::device_run<T>>;
   static_assert(told,
                 "cairn: cannot tell which bytes make this state; give it a member visit_buffers(f) or specialise "
-                "cairn::state_traits with "
-                "visit_buffers(state, f)");
+                "cairn::state_traits with visit_buffers(state, f)");
   static_assert(reached,
                 "cairn: a part of this state lies in device memory, which host code cannot read; copy it to the host, "
-                "or let the visitor "
-                "take (cairn::device_pointer<void const>, std::size_t), too");
+                "or let the visitor take (cairn::device_pointer<void const>, std::size_t), too");
   if constexpr (told && reached) detail::visit_parts(x, f);
 }
 /// The same for a view that is made in the call, as members of classes that own device memory do.

@@ -97,12 +97,10 @@ constexpr void visit_numbers(T& x, F&& f) {
   constexpr bool told = numbered<T>, reached = told || !detail::on_device<std::remove_const_t<T>>();
   static_assert(reached,
                 "cairn: numbers of this type lie in device memory, where host code cannot read or vary them; use a "
-                "type whose numbers lie "
-                "in host memory");
+                "type whose numbers lie in host memory");
   static_assert(told || !reached,
                 "cairn: cannot tell which floating-point numbers this type is made of; give it a member "
-                "visit_numbers(f) or specialise "
-                "cairn::state_traits with visit_numbers(x, f)");
+                "visit_numbers(f) or specialise cairn::state_traits with visit_numbers(x, f)");
   if constexpr (told) detail::list_numbers(x, f);
 }
 

@@ -128,8 +128,7 @@ class adaptive {
                         owns = !returns || detail::kept_alone<Record>;
   static_assert(owns,
                 "cairn: the record that `first` returns is a pointer, a view or an expression of data that goes on to "
-                "change; return one that "
-                "owns its data, as x.eval() gives it");
+                "change; return one that owns its data, as x.eval() gives it");
   static constexpr bool chooses = returns && (!owns || std::movable<Record>);
   static_assert(chooses,
                 "cairn: adaptive{first, again} needs `record = first(x, i)` that returns a value to keep, and whose "

@@ -295,9 +295,8 @@ template <class Clock, class Step, class X0, class Seed, class Adjoint, class He
     constexpr bool told = detail::can_weigh<X0, detail::bar_type<Seed, X0>, AdjointF, Held>();
     static_assert(told,
                   "cairn: probe cannot tell how many bytes a state, adjoint or tape of this loop holds; give its type "
-                  "a member bytes(), specialise "
-                  "cairn::state_traits with bytes(x), or give probe a function that answers the bytes that the program "
-                  "holds now");
+                  "a member bytes(), specialise cairn::state_traits with bytes(x), or give probe a function that "
+                  "answers the bytes that the program holds now");
     if constexpr (!told) return {};
     else {
       if (steps < 0)

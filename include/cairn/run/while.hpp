@@ -43,8 +43,7 @@ template <class State, class P, class KeepGoing>
   constexpr bool open = open_schedule<P>, fixed = plan_or_steps<P>;
   static_assert(!fixed,
                 "cairn: this plan is for a loop of known length; run it with cairn::checkpointed_loop, or give "
-                "cairn::online{slots} and let "
-                "the loop end when it ends");
+                "cairn::online{slots} and let the loop end when it ends");
   static_assert(open || fixed,
                 "cairn: the plan of checkpointed_while must be cairn::online{slots}, or have slots() and walk(), which "
                 "gives an open_cursor");

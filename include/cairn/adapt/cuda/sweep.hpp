@@ -62,8 +62,7 @@ class device_sweep {
     constexpr bool told = detail::visits_values_only<State>();
     static_assert(told,
                   "cairn: the replay check cannot tell the bytes of this state on a device from padding; give it a "
-                  "member visit_buffers(f) "
-                  "or specialise cairn::state_traits with visit_buffers(state, f)");
+                  "member visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
     options_ = options;
   }
   /// The same with less than that where memory runs out; then one frame's memory is left free. `room()` tells what

@@ -74,12 +74,10 @@ template <class Step, class S, class Plan, bool MayStop = false>
                   "made from it");
     static_assert(!snapshot,
                   "cairn: what save() returns would share its data with the object (it is or holds a pointer, a "
-                  "reference, a counted handle, a "
-                  "view or an expression); return a snapshot that owns its data");
+                  "reference, a counted handle, a view or an expression); return a snapshot that owns its data");
     static_assert(!pointer,
                   "cairn: a std::unique_ptr cannot be copied into a checkpoint; let the state hold the object itself, "
-                  "or give it save() "
-                  "and restore(snapshot)");
+                  "or give it save() and restore(snapshot)");
     static_assert(!tensor,
                   "cairn: copies of a torch::Tensor share its data; include <cairn/adapt/torch.hpp> and call the loop "
                   "with its options");
@@ -88,24 +86,19 @@ template <class Step, class S, class Plan, bool MayStop = false>
                   "x.eval() gives it");
     static_assert(!handle,
                   "cairn: copying this state would share its data (it is or holds a pointer, a reference, a counted "
-                  "handle or a view); "
-                  "use an owning type or specialise cairn::state_traits with copy(from, into)");
+                  "handle or a view); use an owning type or specialise cairn::state_traits with copy(from, into)");
     static_assert(!many,
                   "cairn: this state has more than 24 members, too many to look for pointers in it; group them in "
-                  "nested structs or "
-                  "specialise cairn::state_traits with copy(from, into)");
+                  "nested structs or specialise cairn::state_traits with copy(from, into)");
     static_assert(!hidden,
                   "cairn: this state has bit-fields, packed members or a union, which cannot be looked into; use plain "
-                  "members or specialise "
-                  "cairn::state_traits with copy(from, into)");
+                  "members or specialise cairn::state_traits with copy(from, into)");
     static_assert(!container,
                   "cairn: parts that state_traits copies can stand in vectors, arrays, tuples, optionals and "
-                  "aggregates without base classes; for another "
-                  "container specialise cairn::state_traits, too");
+                  "aggregates without base classes; for another container specialise cairn::state_traits, too");
     static_assert(!no_default,
                   "cairn: a state with state_traits::copy(from, into) needs a default constructor, because new copies "
-                  "are made empty and "
-                  "then copied into");
+                  "are made empty and then copied into");
     return false;
   } else if constexpr (!plan_or_steps<Plan>) {
     constexpr bool part = has_schedule<Plan>, plan = plan_or_steps<Plan> || part;
@@ -133,18 +126,15 @@ template <class Step, class S, class Plan, bool MayStop = false>
                   "`loop.adjoint`, each in its place");
     static_assert(fits,
                   "cairn: the step must be `step(x, i)` in place, `x1 = step(x, i)` or `step(x, x1, i)`, with x const& "
-                  "in the last two; i "
-                  "may be left out");
+                  "in the last two; i may be left out");
     static_assert(!result,
                   "cairn: the step must return nothing, or the state itself (by value, and not an expression or "
-                  "another type that "
-                  "converts to it; a lambda says so by `-> State`)");
+                  "another type that converts to it; a lambda says so by `-> State`)");
     static_assert(!unchanged,
                   "cairn: a step that returns nothing must take the state that it changes by non-const reference");
     static_assert(!both,
                   "cairn: a step that returns the next state must take x by value or by const reference; one that "
-                  "changes x must return "
-                  "nothing (an error code is not looked at; throw instead)");
+                  "changes x must return nothing (an error code is not looked at; throw instead)");
     static_assert(!narrow,
                   "cairn: the step takes its state as a number of a narrower type, which would cut it; take the "
                   "state's own type");
@@ -170,8 +160,7 @@ template <class X0>
                         (std::is_lvalue_reference_v<X0> && !std::is_const_v<std::remove_reference_t<X0>>);
   static_assert(good,
                 "cairn: a state that cannot be copied is advanced where it stands; hand over a variable, not a "
-                "temporary or a const "
-                "object");
+                "temporary or a const object");
   return good;
 }
 
@@ -184,22 +173,19 @@ template <class Adjoint, class S, class Bar>
     static_assert(!nothing, "cairn: seed(x) must return the adjoint of the final state");
     static_assert(!function,
                   "cairn: the seed must be the adjoint of the final state, or `seed(x)` that takes the final state by "
-                  "const reference and "
-                  "returns it");
+                  "const reference and returns it");
     return false;
   } else if constexpr (!copied_state<Bar>) {
     constexpr bool owns = std::is_void_v<Bar>;
     static_assert(owns,
                   "cairn: the seed must give an adjoint that owns its data and can be copied (not an expression, a "
-                  "view, a pointer or a "
-                  "handle)");
+                  "view, a pointer or a handle)");
     return false;
   } else if constexpr (whole_for<Bar, S>) {
     constexpr bool whole = whole_for<Bar, S>;
     static_assert(!whole,
                   "cairn: the seed is a whole number, and every adjoint would be cut to one; write 1.0 instead of 1, "
-                  "or let seed(x) return a "
-                  "floating-point number");
+                  "or let seed(x) return a floating-point number");
     return false;
   } else {
     constexpr auto shape = shape_of_adjoint<Adjoint, S, Bar>();
@@ -221,12 +207,10 @@ template <class Adjoint, class S, class Bar>
         "cairn::recorded{record, reverse}, where x is const& and bar what the seed gives");
     static_assert(!result,
                   "cairn: the adjoint must change bar and return nothing, or return the new bar by value, in bar's own "
-                  "type (a lambda says "
-                  "so by `-> Bar`)");
+                  "type (a lambda says so by `-> Bar`)");
     static_assert(!both,
                   "cairn: an adjoint that changes bar must return nothing (an error code is not looked at; throw "
-                  "instead); one that "
-                  "returns the new bar must take bar by value or by const reference");
+                  "instead); one that returns the new bar must take bar by value or by const reference");
     static_assert(!narrow,
                   "cairn: the adjoint takes the state, a tape or bar as a number of a narrower type, which would cut "
                   "it; take its own type");
@@ -236,20 +220,16 @@ template <class Adjoint, class S, class Bar>
                   "leave it out");
     static_assert(!two_readings,
                   "cairn: this adjoint can be read as (x, bar, first, last) and as (x, x1, bar, i); wrap it in "
-                  "cairn::leaf(...) or "
-                  "cairn::with_next(...)");
+                  "cairn::leaf(...) or cairn::with_next(...)");
     static_assert(!tape,
                   "cairn: cairn::recorded needs `tape = record(x, i)` that moves x one step on, and `reverse(tape, "
-                  "bar, i)`; i may be "
-                  "left out of both");
+                  "bar, i)`; i may be left out of both");
     static_assert(!refers,
                   "cairn: the tape that record returns is a pointer, a view or an expression of data that goes on to "
-                  "change; return one that "
-                  "owns its data, as x.eval() gives it");
+                  "change; return one that owns its data, as x.eval() gives it");
     static_assert(!second,
                   "cairn: there is only one object of a state that cannot be copied, and none for x1 or for recording; "
-                  "use `adjoint(x, "
-                  "bar, i)` or `adjoint(x, bar, first, last)`");
+                  "use `adjoint(x, bar, i)` or `adjoint(x, bar, first, last)`");
     static_assert(!anew,
                   "cairn: a nested loop begins anew from a copy of its state, and this state cannot be copied; use one "
                   "that can, or one loop over all steps");

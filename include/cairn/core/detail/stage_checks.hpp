@@ -18,8 +18,7 @@ template <stage_fault Found>
   using enum stage_fault;
   static_assert(Found != forward,
                 "cairn: a stage needs `y = forward(x)` that takes what the stage before it gives, the first one x0, by "
-                "const reference; of "
-                "indexed_stages `forward(x, i)`");
+                "const reference; of indexed_stages `forward(x, i)`");
   static_assert(
       Found != state,
       "cairn: forward must return a state that owns its data, by value: no reference, no view and no expression");
@@ -40,8 +39,7 @@ template <stage_fault Found>
   static_assert(Found != unchanged, "cairn: a backward that returns nothing must take bar by non-const reference");
   static_assert(Found != both,
                 "cairn: a backward that changes bar must return nothing (an error code is not looked at; throw "
-                "instead); one that returns the "
-                "new bar must take bar by value or by const reference");
+                "instead); one that returns the new bar must take bar by value or by const reference");
   static_assert(Found != whole,
                 "cairn: backward returns a whole number as the adjoint of floating-point numbers; return a "
                 "floating-point number");
@@ -59,8 +57,7 @@ template <stage_fault Found>
                 "stages, or a std::vector<cairn::any_stage>");
   static_assert(Found != two_adjoints,
                 "cairn: stages in a vector and indexed_stages must give adjoints of the type that the seed gives; use "
-                "a std::tuple of stages, or "
-                "a std::vector<cairn::any_stage>");
+                "a std::tuple of stages, or a std::vector<cairn::any_stage>");
   static_assert(Found != plan, "cairn: a plan for a chain is a list of cairn::action, or has one called actions");
   static_assert(Found != seed_nothing, "cairn: seed(x) must return the adjoint of the final state");
   static_assert(Found != seed_other,
@@ -71,8 +68,7 @@ template <stage_fault Found>
                 "or a pointer)");
   static_assert(Found != seed_whole,
                 "cairn: the seed is a whole number, and every adjoint would be cut to one; write 1.0 instead of 1, or "
-                "let seed(x) return a "
-                "floating-point number");
+                "let seed(x) return a floating-point number");
   static_assert(Found != seed_shares,
                 "cairn: a copy of this seed would share its data with the caller's, which the way back changes; give "
                 "it away by std::move, or hand over `seed(x)` that makes it");
@@ -91,8 +87,7 @@ template <stage_fault Found>
                 "visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
   static_assert(Found != unsized,
                 "cairn: chain_probe cannot tell how many bytes a state, tape or adjoint of these stages holds; give "
-                "its type a member bytes() or "
-                "specialise cairn::state_traits with bytes(x)");
+                "its type a member bytes() or specialise cairn::state_traits with bytes(x)");
   return Found == none;
 }
 

@@ -166,13 +166,11 @@ template <class Step, class Adjoint, class X0, class Seed>
   constexpr bool on_host = !detail::numbers_on_device<State>;
   static_assert(on_host,
                 "cairn: check_adjoint varies the numbers of states on the host, and those of this one lie in device "
-                "memory; let step and adjoint take a "
-                "state in host memory, too, and check them there");
+                "memory; let step and adjoint take a state in host memory, too, and check them there");
   constexpr bool in_members = !detail::has_constants<X0> || detail::named_in_members<State>;
   static_assert(in_members,
                 "cairn: with_constants names members of an aggregate, and this state cannot be taken apart into "
-                "members; let its visit_numbers(f) hand "
-                "out what is differentiated");
+                "members; let its visit_numbers(f) hand out what is differentiated");
   if constexpr (!copies || !on_host || !in_members || !detail::check_forward<StepF, State, step_index>()) return {};
   else {
     using Bar = typename std::conditional_t<std::is_same_v<std::remove_const_t<SeedF>, detail::state_is_bar>,
@@ -180,8 +178,7 @@ template <class Step, class Adjoint, class X0, class Seed>
     constexpr bool bar_on_host = !detail::numbers_on_device<Bar>;
     static_assert(bar_on_host,
                   "cairn: check_adjoint reads the numbers of adjoints on the host, and those of this one lie in device "
-                  "memory; let step and adjoint "
-                  "take adjoints in host memory, too, and check them there");
+                  "memory; let step and adjoint take adjoints in host memory, too, and check them there");
     if constexpr (!bar_on_host || !detail::check_adjoint<AdjointF, State, Bar>()) return {};
     else {
       if (n < 0)
