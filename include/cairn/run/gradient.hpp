@@ -6,6 +6,7 @@
 #include <cairn/core/detail/checks.hpp>
 #include <cairn/run/detail/last_arguments.hpp>
 #include <cairn/run/detail/reversal.hpp>
+#include <cairn/run/detail/sweep.hpp>
 #include <cairn/run/workspace.hpp>
 #include <cairn/schedule/uniform.hpp>
 
@@ -39,12 +40,25 @@ struct refused_state { using type = S; };
 template <class Step, class S>
 struct refused_state<Step, S, true> { using type = Step; };
 
-/// A number of checkpoints stands behind the number of steps, so that seed and adjoint come one place too late.
+/// No number of checkpoints stands behind the number of steps, with seed and adjoint one place too late.
 template <class P, class Count, class Seed, class Adjoint, class S>
-[[nodiscard]] consteval bool counts_checkpoints() {
-  if constexpr (std::is_integral_v<P> && std::is_integral_v<Count> && !is_options<Adjoint>)
-    return shape_of_adjoint<std::remove_reference_t<Adjoint>, S, bar_type<Seed, S>>().wrong == fault::none;
-  else return false;
+[[nodiscard]] consteval bool check_no_count() {
+  if constexpr (std::is_integral_v<P> && std::is_integral_v<Count> && !is_options<Adjoint>) {
+    constexpr bool counted =
+        shape_of_adjoint<std::remove_reference_t<Adjoint>, S, bar_type<Seed, S>>().wrong == fault::none;
+    static_assert(!counted,
+                  "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = "
+                  "count}} as the third argument");
+    return !counted;
+  } else return true;
+}
+template <class Work, class State, class Plan>
+[[nodiscard]] consteval bool check_sixth_argument() {
+  constexpr bool fits = takes_work<Work, State, Plan>;
+  static_assert(fits,
+                "cairn: the sixth argument must be a workspace for this state and plan, a store, an observer, or "
+                "cairn::sweep_options");
+  return fits;
 }
 
 template <class Step, class X0, class Seed>
@@ -53,51 +67,23 @@ auto refuse_gradient() {
       Seed, typename refused_state<std::remove_cvref_t<Step>, std::remove_cvref_t<X0>>::type>::type>();
 }
 
-/// The frames that a sweep needs; the initial state stands apart from the slots where these may not hold it to the end.
-template <class State, class Store, class Plan>
-[[nodiscard]] sweep_setup setup_for(Plan const& plan, sweep_form form) {
-  bool const apart = may_lose<Store> || (copied_state<State> ? initial_stands_apart(plan) || !keeps_frames<Store>
-                                                             : initial_is_free(plan) || tapes_of(plan) > 0);
-  bool const pinned = apart && (form.keeps_run || !copied_state<State>);
-  form.snapshots = !copied_state<State>;
-  slot_index const least = working_frames(form, plan.leaf());
-  if (form.keeps_run) form.adjoint = adjoint_form::with_next;
-  slot_index const most = working_frames(form, plan.leaf());
-  return {plan.slots(), most + (pinned ? 1 : 0), most - least, form.keeps_run, initial_is_free(plan)};
-}
-
-template <class State, class Bar, class Seed>
-void fill_bar(std::optional<Bar>& bar, Seed&& seed, State const& final_state) {
-  if constexpr (seed_function<std::remove_reference_t<Seed>, State>)
-    emplace_by(bar, [&] { return taken_out_by([&]() -> decltype(auto) { return call_lending(seed, final_state); }); });
-  else emplace_by(bar, [&] { return taken(std::forward<Seed>(seed)); });
-}
-
-template <class State, class Bar, class Plan, class Step, class X0, class Seed, class Adjoint, class Engine,
-          class Observer>
-Bar one_sweep(Engine& run, Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Observer& observer) {
+template <class Bar, class State, class Plan, class Step, class X0, class Seed, class Adjoint, class Work,
+          class Observer, class Options>
+Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Work&& work, Observer& observer,
+              Options options) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
-  sweep_form const form{shape_of_step<Step, State>().form, shape.form};
   using way_back = reversal<State, Step, Adjoint, Bar, true>;
   check_adjoint_fits("cairn::gradient", plan.leaf(), tapes_of(plan), shape.form, tapes_restart(plan),
                      way_back::can_restart);
-  in_use const mark{run.busy, "cairn::gradient"};
-  begin_loop(step);
-  run.begin(plan);
-  run.begin_check(plan, false, true);
-  noting_failure(run.status, phase::forward, 0, [&] {
-    run.states.begin(std::forward<X0>(x0), setup_for<State, typename Engine::store_type>(plan, form));
-  });
-  stopped_note<Engine> note{run};
-  way_back user{step, adjoint, run.tapes, tapes_of(plan)};
-  run.check_initial_state();
+  sweep run{work, "cairn::gradient", options};
+  run.begin(step, std::forward<X0>(x0), plan, {shape_of_step<Step, State>().form, shape.form});
+  way_back user{step, adjoint, run.tapes(), tapes_of(plan)};
   run.run_plan(step, user, observer);
-  noting_failure(run.status, phase::reverse, run.steps,
-                 [&] { fill_bar<State>(user.bar, std::forward<Seed>(seed), run.states.final_state()); });
-  if constexpr (shape.form == adjoint_form::with_next) run.states.final_becomes_next();
-  run.states.forget_final();
+  run.seed(user.bar, std::forward<Seed>(seed));
+  if constexpr (shape.form == adjoint_form::with_next) run.states().final_becomes_next();
+  run.states().forget_final();
   run.run_plan(step, user, observer);
-  note.ended = true;
+  run.ended();
   return std::move(*user.bar);
 }
 
@@ -125,41 +111,29 @@ template <class Step, class X0, class P, class Seed, class Adjoint, class Work =
 auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoint, Work&& work = {},
               Observer&& observer = {}, Options options = {}) {
   using State = std::remove_cvref_t<X0>;
-  using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
-  if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refuse_gradient<Step, X0, Seed>();
+  using Plan = detail::plan_type<P>;
+  using Settings = detail::options_asked<State, Plan, Work, Observer, Options>;
+  if constexpr (!detail::check_forward<std::remove_reference_t<Step>, State, P>())
+    return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_sweep_options<
-                         State, Options, detail::options_asked<State, detail::plan_type<P>, Work, Observer, Options>>())
+  else if constexpr (!detail::check_sweep_options<State, Options, Settings>())
+    return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_no_count<P, std::remove_cvref_t<Seed>, Adjoint, Work, State>())
+    return detail::refuse_gradient<Step, X0, Adjoint>();
+  else if constexpr (!detail::check_adjoint<AdjointF, State, detail::bar_type<Seed, State>>())
+    return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_sixth_argument<Work, State, Plan>())
     return detail::refuse_gradient<Step, X0, Seed>();
   else {
     using Bar = detail::bar_type<Seed, State>;
-    using Plan = detail::plan_type<P>;
-    using W = std::remove_cvref_t<Work>;
-    constexpr bool counted = detail::counts_checkpoints<P, std::remove_cvref_t<Seed>, Adjoint, Work, State>();
-    static_assert(!counted,
-                  "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = "
-                  "count}} as the third argument");
-    if constexpr (counted) return detail::refuse_gradient<Step, X0, Adjoint>();
-    else if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refuse_gradient<Step, X0, Seed>();
-    else if constexpr (!detail::is_options<Work> && !detail::work_for<W, State, Plan>) {
-      constexpr bool fits = std::is_void_v<W>;
-      static_assert(fits,
-                    "cairn: the sixth argument must be a workspace for this state and plan, a store, an observer, or "
-                    "cairn::sweep_options");
-      return detail::refuse_gradient<Step, X0, Seed>();
-    } else {
-      decltype(auto) p = detail::as_plan(plan);
-      auto const sweep = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching, Asked asked) {
-        decltype(auto) held = detail::workspace_from<State, Plan, Asked>(used);
-        if constexpr (detail::is_options<Asked>) held.options() = asked;
-        return detail::one_sweep<State, Bar, Plan>(detail::workspace_access::engine_of(held), step,
-                                                   std::forward<X0>(x0), p, std::forward<Seed>(seed), adjoint,
-                                                   watching);
-      };
-      return detail::in_their_places<State, Plan>(sweep, std::forward<Work>(work), std::forward<Observer>(observer),
-                                                  options);
-    }
+    auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching, Asked asked) {
+      return detail::one_sweep<Bar, State, Plan>(step, std::forward<X0>(x0), detail::as_plan(plan),
+                                                 std::forward<Seed>(seed), adjoint,
+                                                 detail::workspace_from<State, Plan, Asked>(used), watching, asked);
+    };
+    return detail::in_their_places<State, Plan>(run, std::forward<Work>(work), std::forward<Observer>(observer),
+                                                options);
   }
 }
 

@@ -33,10 +33,10 @@ class not_moved {
 struct forward_by_plan {
   static constexpr char const* operation = "cairn::checkpointed_loop";
   static constexpr bool knows_length = true;
-  template <class State, class Engine, class Step, class Observer>
-  void run(Engine& engine, Step& step, Observer& observer) const {
+  template <class State, class Sweep, class Step, class Observer>
+  void run(Sweep& sweep, Step& step, Observer& observer) const {
     turn_only<Step> user{step};
-    engine.run_plan(step, user, observer);
+    sweep.run_plan(step, user, observer);
   }
 };
 
@@ -47,9 +47,8 @@ struct forward_by_plan {
 /// first run again what was given up.
 template <class Step, class State, schedule Plan, class Workspace, class Observer>
 class checkpointed_run {
-  using engine_type = std::remove_cvref_t<decltype(detail::workspace_access::engine_of(
-      std::declval<std::remove_reference_t<Workspace>&>()))>;
-  using store_type = typename engine_type::store_type;
+  using work_type = std::remove_reference_t<Workspace>;
+  static constexpr bool checked = work_type::checked;
 
  public:
   /// Runs the loop; use `checkpointed_loop` or `checkpointed_while`.
@@ -64,43 +63,29 @@ class checkpointed_run {
                          "the plan keeps tapes, which needs the adjoint from the start",
                          {{"tapes", tapes_of(plan)}},
                          "use cairn::gradient"};
-    auto& run = engine();
-    detail::in_use const mark{run.busy, Forward::operation};
-    if constexpr (detail::is_options<Options>) run.options = options;
-    detail::begin_loop(step_);
-    run.begin(plan);
-    user_ = run.users;
-    run.begin_check(plan, true, Forward::knows_length);
-    detail::noting_failure(run.status, phase::forward, 0, [&] {
-      run.states.begin(std::forward<X0>(x0),
-                       detail::setup_for<State, store_type>(plan, {.step = form, .keeps_run = true}));
-    });
-    run.check_initial_state();
+    detail::sweep run{work_, Forward::operation, options};
+    run.begin(step_, std::forward<X0>(x0), plan, {.step = form, .keeps_run = true}, Forward::knows_length);
+    user_ = work_.users_;
     forward.template run<State>(run, step_, observer_);
-    turned_on_rest_ = run.resumed;
-    if constexpr (engine_type::checked) run.ledger.remember();
-    if constexpr (copied_state<State>) {
-      run.states.remember(run.status.turned_at, [&](step_index i) { return is_checkpoint(plan, i); });
-      run.at_turn = *run.walk;
-    }
+    run.remember_turn(plan);
   }
 
-  [[nodiscard]] step_index steps() const noexcept { return engine().steps; }  ///< loop length n
+  [[nodiscard]] step_index steps() const noexcept { return work_.steps_; }  ///< loop length n
   /// The state after the last step; good as long as the run.
-  [[nodiscard]] State const& final_state() const { return mine("cairn::final_state").states.final_state(); }
+  [[nodiscard]] State const& final_state() const { return mine("cairn::final_state").states_.final_state(); }
   /// Position -> state of what was kept to restart from; the initial state is not in it. As it stands now: a reverse
   /// sweep uses them up.
   [[nodiscard]] checkpoint_view<State> checkpoints() const {
-    constexpr bool in_frames = detail::keeps_frames<store_type> && copied_state<State>;
+    constexpr bool in_frames = detail::keeps_frames<typename work_type::store_type> && copied_state<State>;
     static_assert(in_frames, "cairn: checkpoints() needs a state that can be copied, and a store that keeps frames");
     checkpoint_view<State> view;
     if constexpr (in_frames) collect(view.all_);
     return view;
   }
   /// Calls of the step (or of `record`) so far.
-  [[nodiscard]] wide step_calls() const noexcept { return engine().status.ran; }
+  [[nodiscard]] wide step_calls() const noexcept { return work_.step_calls(); }
   /// Phase, action and step of the last exception of user code, if there was one.
-  [[nodiscard]] sweep_failure const& failure() const noexcept { return engine().status.failure; }
+  [[nodiscard]] sweep_failure const& failure() const noexcept { return work_.failure(); }
 
   /// The adjoint of the initial state for a seed value, or for `seed(final_state)`; forms and exceptions as for
   /// `gradient`. What a later call runs to put back what was given up is no action of the plan: observers see it in
@@ -114,19 +99,16 @@ class checkpointed_run {
       return detail::refuse<typename detail::refused_bar<Seed, State>::type>();
     else {
       static constexpr auto shape = detail::shape_of_adjoint<AdjointF, State, Bar>();
-      detail::check_adjoint_fits("cairn::reverse", engine().leaf, 0, shape.form);
-      auto& run = mine("cairn::reverse");
-      detail::in_use const mark{run.busy, "cairn::reverse"};
-      to_the_turn();
-      fresh_ = false;
-      detail::reversal<State, Step, AdjointF, Bar, false> user{step_, adjoint, run.tapes, 0};
-      detail::noting_failure(run.status, phase::reverse, steps(),
-                             [&] { detail::fill_bar<State>(user.bar, std::forward<Seed>(seed), final_state()); });
+      detail::check_adjoint_fits("cairn::reverse", work_.leaf_, 0, shape.form);
+      detail::sweep run{mine("cairn::reverse"), "cairn::reverse"};
+      to_the_turn(run);
+      detail::reversal<State, Step, AdjointF, Bar, false> user{step_, adjoint, run.tapes(), 0};
+      run.seed(user.bar, std::forward<Seed>(seed));
       if constexpr (shape.form == adjoint_form::with_next) {
-        run.states.allow_next();
-        run.states.final_becomes_next();
+        run.states().allow_next();
+        run.states().final_becomes_next();
       }
-      if constexpr (engine_type::checked && detail::takes_end_hash<AdjointF>) run.watched().final_is_end(steps());
+      if constexpr (checked && detail::takes_end_hash<AdjointF>) run.watched().final_is_end(steps());
       run.run_plan(step_, user, observer_);
       return std::move(*user.bar);
     }
@@ -164,8 +146,7 @@ class checkpointed_run {
     using value_type = visited;  ///< what `*` gives
     using difference_type = std::ptrdiff_t;  ///< of iterators
     [[nodiscard]] visited operator*() const {  ///< the state it stands at, and its number
-      auto& run = run_->walked(pass_);
-      return {i_, i_ == run.steps ? run.states.final_state() : run.states.live()};
+      return {i_, run_->state_of_walk(pass_, i_)};
     }
     /// \throws invalid_call if the run was reversed, or walked anew, since this walk began
     walk_back& operator++() {
@@ -219,7 +200,7 @@ class checkpointed_run {
   static constexpr step_form form = detail::shape_of_step<Step, State>().form;
 
   void collect(std::vector<std::pair<step_index, State const*>>& found) const {
-    auto const& states = mine("cairn::checkpoints").states;
+    auto const& states = mine("cairn::checkpoints").states_;
     for (auto const& kept : states.held())
       if (frame_id const k = states.frame_of(kept); kept.checkpoint && k != no_frame && states.pool().at(k) == kept.at)
         found.emplace_back(kept.at, detail::address_of(states.pool().state(k)));
@@ -230,26 +211,25 @@ class checkpointed_run {
     if (i < 0 || i > steps())
       throw invalid_call{
           "cairn::at", "there is no such state", {{"i", i}, {"steps", steps()}}, "states are numbered 0 to steps()"};
-    auto& run = mine("cairn::at");
-    detail::in_use const mark{run.busy, "cairn::at"};
-    auto const& pool = run.states.pool();
-    frame_id const nearest = run.states.before(i);
+    detail::sweep run{mine("cairn::at"), "cairn::at"};
+    auto const& pool = run.states().pool();
+    frame_id const nearest = run.states().before(i);
     detail::frames<State> own;
     own.begin(form == step_form::in_place ? 1 : 2);
     frame_id x = own.take();
     step_index failed = pool.at(nearest);
-    detail::noting_failure(run.status, phase::recompute, failed, [&] {
+    detail::noting_failure(run.status(), phase::recompute, failed, [&] {
       own.copy_in(pool.state(nearest), x);
-      if constexpr (engine_type::checked) run_compared(own, x, pool.at(nearest), i, failed);
+      if constexpr (checked) run_compared(run.ledger(), own, x, pool.at(nearest), i, failed);
       else if (pool.at(nearest) < i) own.run(step_, x, pool.at(nearest), i, failed);
     });
-    run.status.ran += wide(i - pool.at(nearest));
+    run.status().ran += wide(i - pool.at(nearest));
     return std::move(own.state(x));
   }
 
   /// Runs x, state `from`, to state `to`, and compares it with what the sweep knows of the states on the way.
-  void run_compared(detail::frames<State>& own, frame_id& x, step_index from, step_index to, step_index& failed) {
-    auto& ledger = engine().ledger;
+  void run_compared(detail::replay_ledger& ledger, detail::frames<State>& own, frame_id& x, step_index from,
+                    step_index to, step_index& failed) {
     step_index const stride = ledger.mode() == replay_check::every_step ? 1 : to - from;
     for (step_index i = from; i < to;) {
       own.run(step_, x, i, i + stride, failed);
@@ -257,37 +237,35 @@ class checkpointed_run {
       if (ledger.on() && !ledger.matches(from, i, detail::hash_of(std::as_const(own).state(x)))) ledger.fail(i);
     }
   }
-  [[nodiscard]] auto& engine() noexcept { return detail::workspace_access::engine_of(work_); }
-  [[nodiscard]] auto const& engine() const noexcept { return detail::workspace_access::engine_of(work_); }
-  /// The engine, if no other sweep has begun in this run's workspace.
-  [[nodiscard]] auto& mine(char const* operation) {
+  /// The workspace, if no other sweep has begun there.
+  [[nodiscard]] work_type& mine(char const* operation) {
     check_mine(operation);
-    return engine();
+    return work_;
   }
-  [[nodiscard]] auto const& mine(char const* operation) const {
+  [[nodiscard]] work_type const& mine(char const* operation) const {
     check_mine(operation);
-    return engine();
+    return work_;
   }
   void check_backward() const {
     constexpr bool copied = copied_state<State>;
     static_assert(copied, "cairn: backward() needs a state that can be copied");
-    if (engine().leaf > 1)
+    if (work_.leaf_ > 1)
       throw invalid_plan{"cairn::backward",
                          "the plan reverses several steps at once",
-                         {{"leaf", engine().leaf}},
+                         {{"leaf", work_.leaf_}},
                          "use a plan with leaf 1"};
   }
   void check_mine(char const* operation) const {
     if (!here_)
       throw invalid_call{
           operation, "this run has been moved to another object", {}, "use the object that it was moved to"};
-    if (engine().users != user_)
+    if (work_.users_ != user_)
       throw invalid_call{operation,
                          "another sweep has begun in the workspace of this run",
                          {},
                          "give a run that is kept a workspace of its own"};
   }
-  [[nodiscard]] auto& walked(std::uint64_t pass) {
+  [[nodiscard]] work_type& walked(std::uint64_t pass) {
     if (pass != pass_)
       throw invalid_call{"cairn::backward",
                          "the run was reversed or walked anew since this walk began",
@@ -297,36 +275,28 @@ class checkpointed_run {
   }
 
   /// Back to where things stood at the turn, unless they do.
-  void to_the_turn() {
+  template <class Sweep>
+  void to_the_turn(Sweep& run) {
     ++pass_;
-    if (fresh_) return;
-    auto& run = engine();
-    if constexpr (copied_state<State>) {
-      step_index failed = 0;
-      run.status.open = steps();
-      if constexpr (engine_type::checked) run.ledger.rewind();
-      auto&& through = run.watched();
-      run.status.ran += detail::noting_failure(run.status, phase::recompute, failed,
-                                               [&] { return wide(run.states.rewind(through, step_, failed)); });
-      run.resumed = turned_on_rest_;
-      if (turned_on_rest_) run.replan_around_held();
-      else run.walk = *run.at_turn;
-    } else {
+    if (std::exchange(fresh_, false)) return;
+    if constexpr (copied_state<State>) run.rewind(step_);
+    else
       throw invalid_call{"cairn::reverse",
                          "a state that cannot be copied can be reversed once",
                          {},
                          "run the loop again from its initial state"};
-    }
   }
   [[nodiscard]] walk_back start_backward() {
-    detail::in_use const mark{mine("cairn::backward").busy, "cairn::backward"};
-    to_the_turn();
-    fresh_ = false;
+    detail::sweep run{mine("cairn::backward"), "cairn::backward"};
+    to_the_turn(run);
     return walk_back{*this};
   }
+  [[nodiscard]] State const& state_of_walk(std::uint64_t pass, step_index i) {
+    auto& states = walked(pass).states_;
+    return i == steps() ? states.final_state() : states.live();
+  }
   void to_next_reverse(std::uint64_t pass) {
-    auto& run = walked(pass);
-    detail::in_use const mark{run.busy, "cairn::backward"};
+    detail::sweep run{walked(pass), "cairn::backward"};
     detail::turn_only<Step> user{step_};
     run.run_plan(step_, user, observer_);
   }
@@ -337,7 +307,6 @@ class checkpointed_run {
   detail::not_moved here_;
   std::uint64_t user_ = 0, pass_ = 0;
   bool fresh_ = true;
-  bool turned_on_rest_ = false;
 };
 
 /// What `backward()` gives of a run that is a temporary: the run, to be walked.
@@ -373,6 +342,18 @@ template <class StepF, class State, class Plan, class Forward, class Step, class
   return in_their_places<State, Plan>(run, std::forward<Work>(work), std::forward<Observer>(observer), options);
 }
 
+template <class Work, class State, class Plan>
+[[nodiscard]] consteval bool check_fourth_argument() {
+  constexpr bool number = std::is_integral_v<std::remove_cvref_t<Work>>, fits = takes_work<Work, State, Plan>;
+  static_assert(!number,
+                "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = "
+                "count}} as the third argument");
+  static_assert(fits || number,
+                "cairn: the fourth argument must be a workspace for this state and plan, a store, an observer, or "
+                "cairn::sweep_options");
+  return fits;
+}
+
 }  // namespace detail
 
 /// Runs `x = step(x, i)`, i = 0..n-1, keeps what `plan` says, and answers a run that can be reversed or walked
@@ -391,28 +372,16 @@ template <class Step, class X0, class P, class Work = detail::own_workspace, cla
                                      Options options = {}) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::decay_t<Step>;
+  using Plan = detail::plan_type<P>;
+  using Settings = detail::options_asked<State, Plan, Work, Observer, Options>;
   if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refuse_run<Step, X0>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Step, X0>();
-  else if constexpr (!detail::check_sweep_options<
-                         State, Options, detail::options_asked<State, detail::plan_type<P>, Work, Observer, Options>>())
-    return detail::refuse_run<Step, X0>();
-  else {
-    using Plan = detail::plan_type<P>;
-    decltype(auto) p = detail::as_plan(plan);
-    constexpr bool fits = detail::is_options<Work> || detail::work_for<std::remove_cvref_t<Work>, State, Plan>;
-    constexpr bool number = std::is_integral_v<std::remove_cvref_t<Work>>;
-    static_assert(!number,
-                  "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = "
-                  "count}} as the third argument");
-    static_assert(fits || number,
-                  "cairn: the fourth argument must be a workspace for this state and plan, a store, an observer, or "
-                  "cairn::sweep_options");
-    if constexpr (!fits) return detail::refuse_run<Step, X0>();
-    else
-      return detail::kept_run<StepF, State, Plan>(detail::forward_by_plan{}, std::forward<Step>(step),
-                                                  std::forward<X0>(x0), p, std::forward<Work>(work),
-                                                  std::forward<Observer>(observer), options);
-  }
+  else if constexpr (!detail::check_sweep_options<State, Options, Settings>()) return detail::refuse_run<Step, X0>();
+  else if constexpr (!detail::check_fourth_argument<Work, State, Plan>()) return detail::refuse_run<Step, X0>();
+  else
+    return detail::kept_run<StepF, State, Plan>(detail::forward_by_plan{}, std::forward<Step>(step),
+                                                std::forward<X0>(x0), detail::as_plan(plan), std::forward<Work>(work),
+                                                std::forward<Observer>(observer), options);
 }
 
 }  // namespace cairn

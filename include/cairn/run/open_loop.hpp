@@ -53,6 +53,14 @@ struct stoppable {
 };
 template <class Step> inline constexpr bool is_stoppable = false;
 template <class Step, class State> inline constexpr bool is_stoppable<stoppable<Step, State>> = true;
+/// The step as a run keeps it, and the step as it was given for that.
+template <class Step, class State>
+using kept_step = std::conditional_t<shape_of_step<Step, State>().stops, stoppable<Step, State>, Step>;
+template <class Kept, class Step>
+[[nodiscard]] decltype(auto) as_kept(Step&& step) {
+  if constexpr (is_stoppable<Kept>) return Kept{std::forward<Step>(step)};
+  else return std::forward<Step>(step);
+}
 
 /// Asks the user whether the loop goes on from state i.
 template <class KeepGoing, class State>
@@ -66,19 +74,19 @@ template <class KeepGoing, class State>
 /// steps, and the turn may have been made before the cursor says so. A step whose frame must outlive it is run *ahead*,
 /// into a frame beside live, until the loop is known to go on behind it; then that frame becomes live, and nothing is
 /// run twice. If the loop ends there, the turn has been made.
-template <class State, class Engine, class Step, class KeepGoing, class Observer>
+template <class State, class Sweep, class Step, class KeepGoing, class Observer>
 class open_sweep {
   static constexpr bool in_place = shape_of_step<Step, State>().form == step_form::in_place;
-  using watched_states = decltype(std::declval<Engine&>().watched());
+  using watched_states = decltype(std::declval<Sweep&>().watched());
 
  public:
-  open_sweep(Engine& run, Step& step, KeepGoing& keep_going, Observer& observer)
+  open_sweep(Sweep& run, Step& step, KeepGoing& keep_going, Observer& observer)
       : run_{run}, states_{run.watched()}, step_{step}, keep_going_{keep_going}, observer_{observer} {}
 
   void go() {
     if (!goes_on(std::as_const(states_.live()), 0)) return stop(0);
     for (;;) {
-      if (run_.walk->lags() && !runs_ahead()) return stop(at_ + 1);
+      if (run_.cursor().lags() && !runs_ahead()) return stop(at_ + 1);
       step_index const end = advance(to_next_advance());
       if (end != unknown) return stop(end);
     }
@@ -88,7 +96,7 @@ class open_sweep {
   static constexpr step_index unknown = -1;
 
   [[nodiscard]] bool goes_on(State const& x, step_index i) {
-    bool more = noting_failure(run_.status, phase::forward, i, [&] { return ask(keep_going_, x, i); });
+    bool more = noting_failure(run_.status(), phase::forward, i, [&] { return ask(keep_going_, x, i); });
     if constexpr (is_stoppable<Step>) more = more && step_.more;
     return more;
   }
@@ -96,14 +104,14 @@ class open_sweep {
   [[nodiscard]] bool runs_ahead() {
     perform({action_kind::advance, tier::memory, content::state, no_slot, at_, at_ + 1},
             [&](step_index& failed) { states_.turn(step_, at_, at_ + 1, failed); });
-    ++run_.status.ran;
+    ++run_.status().ran;
     ahead_ = true;
     return goes_on(states_.final_state(), at_ + 1);
   }
   /// Obeys what the cursor says at a candidate, up to its advance.
   [[nodiscard]] action to_next_advance() {
     for (;;) {
-      action const a = run_.walk->next();
+      action const a = run_.cursor().next();
       bool const from_here = a.from == at_ && a.what == content::state;
       if (a.kind == action_kind::advance && from_here && a.to > at_) return a;
       if (a.kind == action_kind::save && from_here) obey(a, [&] { states_.save({a.slot, a.where}, a.from); });
@@ -121,7 +129,7 @@ class open_sweep {
       if (in_place && !ahead_) {
         begin();
         perform(a, [&](step_index& failed) { states_.advance(step_, at_, at_ + 1, failed); });
-        ++run_.status.ran;
+        ++run_.status().ran;
         if (++at_; !goes_on(std::as_const(states_.live()), at_)) end = at_;
       } else if (!ahead_ && !runs_ahead()) {
         end = at_ + 1;
@@ -137,14 +145,14 @@ class open_sweep {
     return end;
   }
   void stop(step_index n) {
-    run_.steps = run_.status.open = n;
-    run_.walk->stop_at(n, at_);
-    action a = run_.walk->next();
-    for (; a.kind != action_kind::turn || a.from != at_ || a.to != n; a = run_.walk->next()) drop(a);
+    run_.ends_at(n);
+    run_.cursor().stop_at(n, at_);
+    action a = run_.cursor().next();
+    for (; a.kind != action_kind::turn || a.from != at_ || a.to != n; a = run_.cursor().next()) drop(a);
     tell(a, moment::before);
     if (!ahead_) perform(a, [&](step_index& failed) { states_.turn(step_, n, n, failed); });
-    run_.status.turned = true;
-    run_.status.turned_at = at_;
+    run_.status().turned = true;
+    run_.status().turned_at = at_;
     tell(a, moment::after);
   }
   void drop(action const& a) {
@@ -170,7 +178,7 @@ class open_sweep {
     try {
       f(failed);
     } catch (...) {
-      run_.status.failure = {true, phase::forward, a, failed >= 0 ? failed : a.from};
+      run_.status().failure = {true, phase::forward, a, failed >= 0 ? failed : a.from};
       throw;
     }
   }
@@ -179,7 +187,7 @@ class open_sweep {
       perform(a, [&](step_index&) { show(states_, a, phase::forward, when, observer_); });
   }
 
-  Engine& run_;
+  Sweep& run_;
   watched_states states_;
   Step& step_;
   KeepGoing& keep_going_;
@@ -193,10 +201,11 @@ template <class KeepGoing>
 struct forward_until {
   static constexpr char const* operation = "cairn::checkpointed_while";
   static constexpr bool knows_length = false;
+  explicit forward_until(KeepGoing& asked) noexcept : keep_going{asked} {}
   KeepGoing& keep_going;
-  template <class State, class Engine, class Step, class Observer>
-  void run(Engine& engine, Step& step, Observer& observer) const {
-    open_sweep<State, Engine, Step, KeepGoing, Observer>{engine, step, keep_going, observer}.go();
+  template <class State, class Sweep, class Step, class Observer>
+  void run(Sweep& sweep, Step& step, Observer& observer) const {
+    open_sweep<State, Sweep, Step, KeepGoing, Observer>{sweep, step, keep_going, observer}.go();
   }
 };
 

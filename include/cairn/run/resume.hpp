@@ -1,28 +1,10 @@
 #pragma once
 /// \file resume.hpp  Goes on with a sweep that was stopped, from what its store still holds.
-#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <cairn/run/gradient.hpp>
 
 namespace cairn {
-namespace detail {
-
-[[noreturn]] inline void refuse_initial_state() {
-  throw invalid_call{
-      "cairn::resume",
-      "x0 is not the initial state of the sweep that stopped",
-      {},
-      "hand over the state with which the sweep began; an object that was advanced is put back to it first"};
-}
-/// The hash of the initial state as it was handed over, 0 where no bytes tell all of it.
-template <class State>
-[[nodiscard]] std::uint64_t hash_of_given(State const& x0) {
-  if constexpr (!hashable<hashed_part_t<State>>) return 0;
-  else return hash_of_state(x0);
-}
-
-}  // namespace detail
 
 /// How far a stopped sweep had come: steps [0, open) are still to be reversed, and `bar` belongs to state `open`.
 template <class Bar>
@@ -32,6 +14,44 @@ struct reached {
 };
 /// Its type is that of the adjoint.
 template <class Bar> reached(step_index, Bar) -> reached<Bar>;
+
+namespace detail {
+
+template <class Workspace, class State, class Plan>
+[[nodiscard]] consteval bool check_stopped_workspace() {
+  constexpr bool fits = is_workspace_for<Workspace, State, Plan>;
+  static_assert(fits,
+                "cairn: the sixth argument of resume must be the workspace of the sweep that stopped, or another one "
+                "for the same state and plan");
+  return fits;
+}
+
+template <class Bar, class State>
+auto refuse_rest() {
+  return refuse<typename refused_bar<Bar, State>::type>();
+}
+
+template <class State, class Step, class X0, class Plan, class Bar, class Adjoint, class Work, class Observer,
+          class Options>
+Bar rest_of_sweep(Step& step, X0& x0, Plan const& plan, reached<Bar> position, Adjoint& adjoint, Work& work,
+                  Observer& observer, Options options) {
+  static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
+  if (position.open < 0 || position.open > plan.steps())
+    throw invalid_call{"cairn::resume",
+                       "the position is outside the loop",
+                       {{"open", position.open}, {"steps", plan.steps()}},
+                       "open is the number of steps still to be reversed"};
+  check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
+  sweep run{work, "cairn::resume", options};
+  run.begin_again(x0, plan, position.open, {shape_of_step<Step, State>().form, shape.form});
+  reversal<State, Step, Adjoint, Bar, false> user{step, adjoint, run.tapes(), 0};
+  emplace_by(user.bar, [&] { return taken_out_by([&]() -> Bar&& { return std::move(position.bar); }); });
+  run.run_rest(step, user, observer);
+  run.ended();
+  return std::move(*user.bar);
+}
+
+}  // namespace detail
 
 /// The adjoint of the initial state for a sweep of `plan` that stopped at `position`: by an exception, or in a process
 /// that is gone.
@@ -54,55 +74,18 @@ template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class W
   using State = std::remove_cvref_t<X0>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
-  if constexpr (!detail::check_forward<StepF, State, Plan>())
-    return detail::refuse<typename detail::refused_bar<Bar, State>::type>();
-  else if constexpr (!detail::check_initial<X0>())
-    return detail::refuse<typename detail::refused_bar<Bar, State>::type>();
-  else if constexpr (!detail::check_adjoint<AdjointF, State, Bar>())
-    return detail::refuse<typename detail::refused_bar<Bar, State>::type>();
-  else if constexpr (!detail::check_sweep_options<State, Options,
-                                                  detail::options_asked<State, Plan, Workspace, Observer, Options>>())
-    return detail::refuse<typename detail::refused_bar<Bar, State>::type>();
-  else if constexpr (detail::is_options<Observer>)
-    return resume(step, x0, plan, std::move(position), adjoint, work, no_observer{}, observer);
+  using Settings = detail::options_asked<State, Plan, Workspace, Observer, Options>;
+  if constexpr (!detail::check_forward<StepF, State, Plan>()) return detail::refuse_rest<Bar, State>();
+  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_rest<Bar, State>();
+  else if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refuse_rest<Bar, State>();
+  else if constexpr (!detail::check_sweep_options<State, Options, Settings>()) return detail::refuse_rest<Bar, State>();
+  else if constexpr (!detail::check_stopped_workspace<Workspace, State, Plan>())
+    return detail::refuse_rest<Bar, State>();
   else {
-    static constexpr auto shape = detail::shape_of_adjoint<AdjointF, State, Bar>();
-    if (position.open < 0 || position.open > plan.steps())
-      throw invalid_call{"cairn::resume",
-                         "the position is outside the loop",
-                         {{"open", position.open}, {"steps", plan.steps()}},
-                         "open is the number of steps still to be reversed"};
-    detail::check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
-    auto& run = detail::workspace_access::engine_of(work);
-    detail::in_use const mark{run.busy, "cairn::resume"};
-    if constexpr (detail::is_options<Options>) run.options = options;
-    std::uint64_t const given = detail::hash_of_given<State>(x0), noted = run.initial_hash;
-    if (noted != 0 && noted != given) detail::refuse_initial_state();
-    run.adopt(plan);
-    run.initial_hash = noted;
-    run.status.open = position.open;
-    run.status.turned = true;
-    run.begin_check_again(plan);
-    run.check_initial_state(given);
-    using store_type = typename std::remove_reference_t<decltype(run)>::store_type;
-    run.states.begin_again(
-        x0, detail::setup_for<State, store_type>(plan, {detail::shape_of_step<StepF, State>().form, shape.form}));
-    run.states.note_held(run.tier_of);
-    run.replan([&](slot_index slot) { return run.states.state_in(slot); },
-               [&](slot_index slot) { return run.tier_of(slot); });
-    if constexpr (detail::outliving_store<store_type>)
-      for (slot_index slot = 0; noted == 0 && given != 0 && slot < plan.slots(); ++slot)
-        if (run.states.state_in(slot) == 0)
-          if (std::uint64_t const stored = run.states.hash_of_stored({slot, run.tier_of(slot)});
-              stored != 0 && stored != given)
-            detail::refuse_initial_state();
-    detail::stopped_note<std::remove_reference_t<decltype(run)>> note{run};
-    detail::reversal<State, StepF, AdjointF, Bar, false> user{step, adjoint, run.tapes, 0};
-    detail::emplace_by(user.bar,
-                       [&] { return detail::taken_out_by([&]() -> Bar&& { return std::move(position.bar); }); });
-    run.run_rest(step, user, observer);
-    note.ended = true;
-    return std::move(*user.bar);
+    auto const run = [&](Workspace& used, auto&& watching, auto asked) {
+      return detail::rest_of_sweep<State>(step, x0, plan, std::move(position), adjoint, used, watching, asked);
+    };
+    return detail::in_their_places<State, Plan>(run, work, std::forward<Observer>(observer), options);
   }
 }
 

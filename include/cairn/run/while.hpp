@@ -62,6 +62,15 @@ template <class State, class P, class KeepGoing>
   }
 }
 
+template <class Work, class State, class Plan>
+[[nodiscard]] consteval bool check_fifth_argument() {
+  constexpr bool fits = takes_work<Work, State, Plan>;
+  static_assert(fits,
+                "cairn: the fifth argument must be a workspace for this state and plan, a store, an observer, or "
+                "cairn::sweep_options");
+  return fits;
+}
+
 }  // namespace detail
 
 /// Runs `x = step(x, i)`, i = 0, 1, ... as long as `keep_going` answers true, keeps what an online plan says, and
@@ -90,34 +99,21 @@ template <class Step, class X0, class KeepGoing, class P, class Work = detail::o
                                       Observer&& observer = {}, Options options = {}) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::decay_t<Step>;
-  using Asked = std::remove_reference_t<KeepGoing>;
+  using Settings = detail::options_asked<State, detail::open_plan<P>, Work, Observer, Options>;
   if constexpr (!detail::check_forward<StepF, State, step_index, true>()) return detail::refuse_run<Step, X0>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Step, X0>();
-  else if constexpr (!detail::check_while<State, P, Asked>()) return detail::refuse_run<Step, X0>();
-  else if constexpr (!detail::check_sweep_options<
-                         State, Options, detail::options_asked<State, detail::open_plan<P>, Work, Observer, Options>>())
+  else if constexpr (!detail::check_while<State, P, std::remove_reference_t<KeepGoing>>())
+    return detail::refuse_run<Step, X0>();
+  else if constexpr (!detail::check_sweep_options<State, Options, Settings>()) return detail::refuse_run<Step, X0>();
+  else if constexpr (!detail::check_fifth_argument<Work, State, detail::open_plan<P>>())
     return detail::refuse_run<Step, X0>();
   else {
     using Plan = detail::open_plan<P>;
-    constexpr bool fits = detail::is_options<Work> || detail::work_for<std::remove_cvref_t<Work>, State, Plan>;
-    static_assert(fits,
-                  "cairn: the fifth argument must be a workspace for this state and plan, a store, an observer, or "
-                  "cairn::sweep_options");
-    if constexpr (!fits) return detail::refuse_run<Step, X0>();
-    else {
-      detail::forward_until<Asked> const forward{keep_going};
-      Plan const open{plan};
-      if constexpr (detail::shape_of_step<StepF, State>().stops) {
-        using Noted = detail::stoppable<StepF, State>;
-        return detail::kept_run<Noted, State, Plan>(forward, Noted{std::forward<Step>(step)}, std::forward<X0>(x0),
-                                                    open, std::forward<Work>(work), std::forward<Observer>(observer),
-                                                    options);
-      } else {
-        return detail::kept_run<StepF, State, Plan>(forward, std::forward<Step>(step), std::forward<X0>(x0), open,
-                                                    std::forward<Work>(work), std::forward<Observer>(observer),
-                                                    options);
-      }
-    }
+    using Kept = detail::kept_step<StepF, State>;
+    return detail::kept_run<Kept, State, Plan>(detail::forward_until{keep_going},
+                                               detail::as_kept<Kept>(std::forward<Step>(step)), std::forward<X0>(x0),
+                                               Plan{plan}, std::forward<Work>(work), std::forward<Observer>(observer),
+                                               options);
   }
 }
 

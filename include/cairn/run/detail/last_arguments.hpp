@@ -21,6 +21,10 @@ concept workspace_or_store = std::is_same_v<W, own_workspace> || is_workspace_fo
 template <class W, class State, class Plan>
 concept work_for = workspace_or_store<W, State, Plan> || std::is_invocable_v<W&, event const&>;
 
+/// The same with options, for an argument as it was handed over.
+template <class Work, class State, class Plan>
+inline constexpr bool takes_work = is_options<Work> || work_for<std::remove_cvref_t<Work>, State, Plan>;
+
 /// The workspace of a sweep, for what a caller gave in its place: a reference to it, if it is the caller's, else one
 /// over the caller's store.
 template <class State, class Plan, class Options, class Work>

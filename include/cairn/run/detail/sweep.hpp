@@ -1,0 +1,258 @@
+#pragma once
+/// \file sweep.hpp  A sweep, or a part of one, in the memory of a workspace.
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/detail/state_hash.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/forms.hpp>
+#include <cairn/core/frames_needed.hpp>
+#include <cairn/core/replay_check.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/run/detail/copied_states.hpp>
+#include <cairn/run/detail/execute.hpp>
+#include <cairn/run/detail/replayed_states.hpp>
+#include <cairn/run/workspace.hpp>
+#include <cairn/schedule/remaining.hpp>
+#include <cairn/store/store.hpp>
+
+namespace cairn::detail {
+
+[[noreturn]] inline void refuse_initial_state() {
+  throw invalid_call{
+      "cairn::resume",
+      "x0 is not the initial state of the sweep that stopped",
+      {},
+      "hand over the state with which the sweep began; an object that was advanced is put back to it first"};
+}
+/// The hash of the initial state as it was handed over, 0 where no bytes tell all of it.
+template <class State>
+[[nodiscard]] std::uint64_t hash_of_given(State const& x0) {
+  if constexpr (!hashable<hashed_part_t<State>>) return 0;
+  else return hash_of_state(x0);
+}
+
+/// The adjoint of the final state, as it is given or as `seed(final_state)` makes it.
+template <class State, class Bar, class Seed>
+void fill_bar(std::optional<Bar>& bar, Seed&& seed, State const& final_state) {
+  if constexpr (seed_function<std::remove_reference_t<Seed>, State>)
+    emplace_by(bar, [&] { return taken_out_by([&]() -> decltype(auto) { return call_lending(seed, final_state); }); });
+  else emplace_by(bar, [&] { return taken(std::forward<Seed>(seed)); });
+}
+
+/// What runs in a workspace. As long as it stands no other sweep begins there. The workspace keeps what outlives it:
+/// states, cursor, and where things stand. A lost checkpoint or a resumed sweep puts a cursor over the rest in the
+/// place of the plan's.
+/// \tparam Options  whether there is a replay check; which one is told when the sweep runs
+template <class State, class Plan, class Store, class Options>
+class sweep {
+  using work_type = workspace<State, Plan, Store, Options>;
+  using states_type = typename work_type::states_type;
+  using store_type = typename work_type::store_type;
+  static constexpr bool checked = work_type::checked;
+
+ public:
+  /// \param asked  options that replace those of the workspace, if any   \throws reentrancy_error
+  template <class Asked = no_options>
+  sweep(work_type& work, char const* operation, [[maybe_unused]] Asked asked = {}) : work_{work} {
+    if (work.busy_)
+      throw reentrancy_error{operation,
+                             "this workspace is in use by a sweep that has not ended",
+                             {},
+                             "give each nested sweep a workspace of its own"};
+    work.busy_ = true;
+    if constexpr (is_options<Asked>) work.options_ = asked;
+  }
+  sweep(sweep const&) = delete;
+  ~sweep() {
+    if (notes_stop_) note_stop();
+    work_.busy_ = false;
+  }
+
+  /// Before the first action of a plan.   \throws out_of_memory, and what copies of x0 throw
+  template <class Step, class X0>
+  void begin(Step& step, X0&& x0, Plan const& plan, sweep_form form, [[maybe_unused]] bool knows_length = true) {
+    begin_loop(step);
+    adopt(plan);
+    work_.walk_ = plan.walk();
+    if constexpr (checked) ledger().begin(check_setup(plan, form.keeps_run, knows_length));
+    noting_failure(status(), phase::forward, 0, [&] { states().begin(std::forward<X0>(x0), setup_for(plan, form)); });
+    notes_stop_ = !form.keeps_run;
+    if constexpr (checked)
+      if (ledger().on()) check_initial_state(hash_of_state(states().live()));
+  }
+  /// The same for a sweep that goes on where another one stopped, with what the store still holds; steps [0, open) are
+  /// left.   \throws invalid_call where x0 is not the initial state
+  template <class X0>
+  void begin_again(X0& x0, Plan const& plan, step_index open, sweep_form form) {
+    std::uint64_t const given = hash_of_given<State>(x0), noted = work_.initial_hash_;
+    if (noted != 0 && noted != given) refuse_initial_state();
+    adopt(plan);
+    work_.initial_hash_ = noted;
+    status().open = open;
+    status().turned = true;
+    if constexpr (checked) {
+      // Frames that stand hold what this workspace hashed; a store that outlives them may hold anything.
+      ledger().begin_again(check_setup(plan, false, true), open, keeps_frames<store_type>);
+      check_initial_state(given);
+    }
+    states().begin_again(x0, setup_for(plan, form));
+    states().note_held(work_.tier_of_);
+    replan([this](slot_index slot) { return states().state_in(slot); },
+           [this](slot_index slot) { return work_.tier_of_(slot); });
+    if constexpr (outliving_store<store_type>)
+      if (noted == 0 && given != 0) check_stored_initial_state(given);
+    notes_stop_ = true;
+  }
+  /// Between the turn and the first reverse.
+  template <class Bar, class Seed>
+  void seed(std::optional<Bar>& bar, Seed&& from) {
+    noting_failure(status(), phase::reverse, work_.steps_,
+                   [&] { fill_bar<State>(bar, std::forward<Seed>(from), states().final_state()); });
+  }
+  /// It has not stopped on its way: nobody will resume it.
+  void ended() noexcept { notes_stop_ = false; }
+
+  /// Obeys actions until something other than a lost checkpoint stops the sweep.
+  template <class Step, class User, class Observer>
+  stop_reason run_plan(Step& step, User& user, Observer& observer) {
+    if constexpr (may_lose<store_type>) {
+      if (work_.on_rest_) return run_rest(step, user, observer);
+      auto&& running = watched();
+      stop_reason const answer = execute(*work_.walk_, running, step, user, observer, status());
+      if (answer != stop_reason::lost) return answer;
+      replan_after_loss(user);
+      return run_rest(step, user, observer);
+    } else {
+      auto&& running = watched();
+      return execute(*work_.walk_, running, step, user, observer, status());
+    }
+  }
+  /// The same of a sweep that was replanned.
+  template <class Step, class User, class Observer>
+  stop_reason run_rest(Step& step, User& user, Observer& observer) {
+    auto&& running = watched();
+    for (;;) {
+      stop_reason const answer = execute(*work_.rest_, running, step, user, observer, status());
+      if constexpr (may_lose<store_type>) {
+        if (answer == stop_reason::lost) {
+          replan_after_loss(user);
+          continue;
+        }
+      }
+      return answer;
+    }
+  }
+
+  /// A kept run has turned: what stands now is noted, so that `rewind` comes back to it.
+  void remember_turn([[maybe_unused]] Plan const& plan) {
+    work_.turned_on_rest_ = work_.on_rest_;
+    if constexpr (checked) ledger().remember();
+    if constexpr (copied_state<State>) {
+      states().remember(status().turned_at, [&](step_index i) { return is_checkpoint(plan, i); });
+      work_.at_turn_ = *work_.walk_;
+    }
+  }
+  /// Back to the turn; runs again what was given up.
+  template <class Step>
+  void rewind(Step& step) {
+    step_index failed = 0;
+    status().open = work_.steps_;
+    if constexpr (checked) ledger().rewind();
+    auto&& through = watched();
+    status().ran += noting_failure(status(), phase::recompute, failed,
+                                   [&] { return wide(states().rewind(through, step, failed)); });
+    work_.on_rest_ = work_.turned_on_rest_;
+    if (work_.on_rest_) replan_around_held();
+    else work_.walk_ = *work_.at_turn_;
+  }
+
+  [[nodiscard]] states_type& states() noexcept { return work_.states_; }
+  /// The states, as the actions of a sweep get them.
+  [[nodiscard]] decltype(auto) watched() noexcept {
+    if constexpr (checked) return replayed_states<State, states_type>{states(), ledger(), status()};
+    else return (work_.states_);
+  }
+  [[nodiscard]] auto& ledger() noexcept { return work_.ledger_; }
+  [[nodiscard]] auto& cursor() noexcept { return *work_.walk_; }
+  [[nodiscard]] kept_object& tapes() noexcept { return work_.tapes_; }
+  [[nodiscard]] sweep_status& status() noexcept { return work_.status_; }
+  /// The length of a loop that was not known when it began.
+  void ends_at(step_index steps) noexcept { work_.steps_ = status().open = steps; }
+
+ private:
+  void adopt(Plan const& plan) {
+    ++work_.users_;
+    work_.tier_of_.keep(plan);
+    work_.steps_ = plan.steps();
+    work_.leaf_ = plan.leaf();
+    work_.slots_ = plan.slots();
+    work_.on_rest_ = false;
+    work_.initial_hash_ = 0;
+    status() = {};
+    status().open = work_.steps_;
+  }
+  /// The frames that a sweep needs; the initial state stands apart from the slots where these may not hold it to the
+  /// end.
+  [[nodiscard]] static sweep_setup setup_for(Plan const& plan, sweep_form form) {
+    bool const apart =
+        may_lose<store_type> || (copied_state<State> ? initial_stands_apart(plan) || !keeps_frames<store_type>
+                                                     : initial_is_free(plan) || tapes_of(plan) > 0);
+    bool const pinned = apart && (form.keeps_run || !copied_state<State>);
+    form.snapshots = !copied_state<State>;
+    slot_index const least = working_frames(form, plan.leaf());
+    if (form.keeps_run) form.adjoint = adjoint_form::with_next;
+    slot_index const most = working_frames(form, plan.leaf());
+    return {plan.slots(), most + (pinned ? 1 : 0), most - least, form.keeps_run, initial_is_free(plan)};
+  }
+  [[nodiscard]] replay_ledger::setup check_setup(Plan const& plan, bool keeps_run, bool knows_length) const {
+    return {work_.options_.verify, knows_length ? plan.steps() : replay_ledger::unknown,
+            plan.leaf(),           plan.slots(),
+            tapes_of(plan),        keeps_run};
+  }
+  /// \throws nondeterminism_error where a sweep goes on from another state
+  void check_initial_state(std::uint64_t hash) {
+    if (ledger().on() && !ledger().kept(ledger().initial_place(), 0, hash)) ledger().fail_brought_back(0);
+  }
+  void check_stored_initial_state(std::uint64_t given) {
+    for (slot_index slot = 0; slot < work_.slots_; ++slot)
+      if (states().state_in(slot) == 0)
+        if (std::uint64_t const stored = states().hash_of_stored({slot, work_.tier_of_(slot)});
+            stored != 0 && stored != given)
+          refuse_initial_state();
+  }
+  /// Replans what is left around the states that are still there: `state_in(slot)` says which, -1 for none,
+  /// `tier_in(slot)` where.
+  template <class StateIn, class TierIn>
+  void replan(StateIn state_in, TierIn tier_in) {
+    remaining const left{
+        {work_.steps_, status().open, status().turned, work_.slots_, work_.leaf_}, state_in, tier_in};
+    work_.rest_ = left.walk();
+    work_.on_rest_ = true;
+  }
+  /// The same around what this sweep has kept, where it kept it: a plan may use tiers and not say which slot lies
+  /// where.
+  void replan_around_held() {
+    auto const held = [this](slot_index slot) -> auto const& { return states().held()[std::size_t(slot)]; };
+    replan([&](slot_index slot) { return held(slot).at; },
+           [&](slot_index slot) { return held(slot).at < 0 ? work_.tier_of_(slot) : held(slot).where; });
+  }
+  template <class User>
+  void replan_after_loss(User& user) {
+    user.drop_all_tapes();
+    replan_around_held();
+  }
+  /// Notes the hash of the initial state, so that `resume` knows it again; a sweep that ends pays nothing.
+  [[gnu::noinline, gnu::cold]] void note_stop() noexcept {
+    try {
+      if (std::uint64_t const hash = states().hash_of_initial(); hash != 0) work_.initial_hash_ = hash;
+    } catch (...) {  // what the user's visit_buffers throws: nothing is known then
+    }
+  }
+
+  work_type& work_;
+  bool notes_stop_ = false;
+};
+
+}  // namespace cairn::detail

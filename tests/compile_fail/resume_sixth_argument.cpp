@@ -1,0 +1,14 @@
+// error: the sixth argument of resume must be the workspace of the sweep that stopped
+#include <cairn/cairn.hpp>
+
+int main() {
+  auto const step = [](double& x) { x *= 1.5; };
+  auto const adjoint = [](double, double& bar) { bar *= 1.5; };
+  cairn::uniform const plan{10};
+#ifdef CAIRN_FIXED
+  auto work = cairn::workspace_for<double>(plan);
+#else
+  cairn::memory_store work;
+#endif
+  return cairn::resume(step, 1.0, plan, cairn::reached{4, 2.0}, adjoint, work) > 0 ? 0 : 1;
+}
