@@ -8,6 +8,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/byte_budget.hpp>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/block/block_plan.hpp>
@@ -55,8 +56,9 @@ struct block_options {
   int levels = 1;             ///< 0 to 62: how often a stage may be run forward again; 0 stores everything
   bool balanced = false;      ///< blocks that differ by one stage at most, instead of a last one that is as long as is
                               ///< left; for one level
-  /// Bytes that must do, state 0 not counted; alone it cuts blocks for the fewest runs within it.
-  std::optional<std::int64_t> budget = {};
+  /// What must do, state 0 not counted: "512MiB", or a number in the unit of the chain; alone it cuts blocks for the
+  /// fewest runs within it.
+  std::optional<byte_budget> budget = {};
   block_planner planner = {};  ///< instead of all this but the budget
   /// Of `block_executor`: where no plan can be made, run everything once and say so, instead of throwing.
   bool plain_fallback = true;
@@ -110,7 +112,8 @@ inline void weigh_blocks(block_plan& plan, chain_model const& work, char const* 
 [[nodiscard]] inline block_plan plan_blocks(chain const& work, chain_model const& model, block_options const& options,
                                             char const* who, bool& asking) {
   check_block_options(options, who);
-  std::int64_t const least = least_peak_bound(model), budget = options.budget.value_or(block_planner::no_budget);
+  std::int64_t const least = least_peak_bound(model);
+  std::int64_t const budget = options.budget.value_or(block_planner::no_budget).count();
   bool const by_bytes =
       options.budget && !options.planner && options.block_size == 0 && options.levels == 1 && !options.balanced;
   if (budget < least)

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 #include <vector>
+#include <cairn/core/byte_budget.hpp>
 #include <cairn/core/chain.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/chain/chain_options.hpp>
@@ -42,12 +43,13 @@ class chain_planner {
   }
   CAIRN_DECL ~chain_planner();
 
-  /// The fastest plan that the method finds whose peak is at most `budget` bytes, state 0 not counted.
+  /// The fastest plan that the method finds whose peak is at most `budget`, state 0 not counted.
+  /// \param budget  a size, "512MiB", where the chain is in bytes; or a number in the unit of the chain
   /// Cost: see `chain_options::effort`, `chain_options::limit` and the methods. Where the limit is passed, the best
   /// plan found by then: its gap says what is proven.
   /// \throws infeasible_budget   that says the least feasible bytes   \throws too_much_work   where no plan was found
   ///        before the limit was passed
-  [[nodiscard]] CAIRN_DECL chain_plan plan(std::int64_t budget);
+  [[nodiscard]] CAIRN_DECL chain_plan plan(byte_budget budget);
 
   /// The plan of the smallest budget at which the method's makespan is at most `time`; where the optimum is not exact,
   /// to 1/1000 of that budget. Where the limit of work is passed, the smallest found by then.
@@ -67,7 +69,7 @@ class chain_planner {
   /// What binds where no plan keeps within the budget; nothing where one does.
   /// \throws infeasible_budget   where the method finds no plan at any budget   \throws too_much_work   where the limit
   ///        is passed before that is known
-  [[nodiscard]] CAIRN_DECL std::optional<chain_infeasibility> why_infeasible(std::int64_t budget);
+  [[nodiscard]] CAIRN_DECL std::optional<chain_infeasibility> why_infeasible(byte_budget budget);
 
   /// The least budget for which the method finds a plan. Where it works in slots or tries segments, to 1/1000.
   /// \throws infeasible_budget   where the method finds no plan at any budget   \throws too_much_work   where the limit

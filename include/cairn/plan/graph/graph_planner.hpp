@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 #include <vector>
+#include <cairn/core/byte_budget.hpp>
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/graph/graph_plan.hpp>
@@ -28,9 +29,10 @@ class graph_planner {
   }
   CAIRN_DECL ~graph_planner();
 
-  /// The fastest plan found whose peak is at most `budget` bytes.
+  /// The fastest plan found whose peak is at most `budget`.
+  /// \param budget  a size, "512MiB", where the graph is in bytes; or a number in the unit of the graph
   /// \throws infeasible_budget   below `least_budget`
-  [[nodiscard]] CAIRN_DECL graph_plan plan(std::int64_t budget);
+  [[nodiscard]] CAIRN_DECL graph_plan plan(byte_budget budget);
   /// The least budget for which `plan` finds one; of all plans where the graph is planned exactly.
   [[nodiscard]] CAIRN_DECL std::int64_t least_budget();
   /// Plans from the least budget to that of storing everything, at budgets in equal steps, each faster than all that

@@ -18,13 +18,13 @@ CAIRN_DECL chain_planner::chain_planner(chain work, chain_options options)
     : search_{new detail::chain_search{std::move(work), std::move(options)}} {}
 CAIRN_DECL chain_planner::~chain_planner() { delete search_; }
 
-CAIRN_DECL chain_plan chain_planner::plan(std::int64_t budget) {
+CAIRN_DECL chain_plan chain_planner::plan(byte_budget budget) {
   search_->start();
-  if (auto found = search_->plan(budget, search_->options().effort)) return std::move(*found);
-  auto const why = reason(budget);
+  if (auto found = search_->plan(budget.count(), search_->options().effort)) return std::move(*found);
+  auto const why = reason(budget.count());
   throw infeasible_budget{who,
                           "no plan of this chain keeps within the budget",
-                          {{"budget", budget},
+                          {{"budget", budget.count()},
                            {"least bytes", why.least_bytes},
                            {"stage that needs the most", why.stage},
                            {"its bytes", why.lower_bound}},
@@ -90,10 +90,10 @@ CAIRN_DECL std::vector<chain_plan> chain_planner::pareto(std::size_t most_points
   return front;
 }
 
-CAIRN_DECL std::optional<chain_infeasibility> chain_planner::why_infeasible(std::int64_t budget) {
+CAIRN_DECL std::optional<chain_infeasibility> chain_planner::why_infeasible(byte_budget budget) {
   search_->start();
-  if (search_->plan(budget, search_->options().effort)) return {};
-  return reason(budget);
+  if (search_->plan(budget.count(), search_->options().effort)) return {};
+  return reason(budget.count());
 }
 
 CAIRN_DECL std::int64_t chain_planner::least_bytes() {

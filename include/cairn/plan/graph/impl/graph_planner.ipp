@@ -11,7 +11,7 @@ CAIRN_DECL graph_planner::graph_planner(operation_graph const& graph, graph_opti
     : search_{new detail::graph_search{graph, options}} {}
 CAIRN_DECL graph_planner::~graph_planner() { delete search_; }
 
-CAIRN_DECL graph_plan graph_planner::plan(std::int64_t budget) { return search_->plan(budget); }
+CAIRN_DECL graph_plan graph_planner::plan(byte_budget budget) { return search_->plan(budget.count()); }
 CAIRN_DECL std::int64_t graph_planner::least_budget() { return search_->least_budget(); }
 CAIRN_DECL std::vector<graph_plan> graph_planner::pareto(std::size_t most_points) {
   return search_->pareto(most_points);
