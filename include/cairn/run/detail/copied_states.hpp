@@ -168,7 +168,7 @@ class copied_states {
       if (before != no_frame) pool_.release(before);
       return true;
     }
-    forget(live_);
+    pool_.forget(live_);
     live_ = store_.load(pool_, where, i);
     if constexpr (may_lose<store_type>) {
       if (live_ == no_frame) {
@@ -180,7 +180,7 @@ class copied_states {
     return true;
   }
   void load_initial() {
-    forget(live_);
+    pool_.forget(live_);
     if (initial_ != no_frame) {
       pool_.keep(live_ = initial_);
       return;
@@ -192,7 +192,7 @@ class copied_states {
   /// Live becomes state i, which `make` gives as a value or a reference.
   template <class Make>
   void load_made(step_index i, Make make, slot_index = no_slot) {
-    forget(live_);
+    pool_.forget(live_);
     live_ = pool_.take();
     if constexpr (std::is_reference_v<decltype(make())> || traited_copy<State>) pool_.copy_in(make(), live_);
     else pool_.emplace_made(live_, make);
@@ -240,17 +240,17 @@ class copied_states {
     record(pool_.state(live_));
     pool_.set_at(live_, i);
   }
-  void forget_final() noexcept { forget(final_); }
+  void forget_final() noexcept { pool_.forget(final_); }
   /// The loop goes on behind what `turn` made.
   void final_becomes_live() noexcept {
-    forget(live_);
+    pool_.forget(live_);
     live_ = std::exchange(final_, no_frame);
   }
   /// Before the first adjoint that takes x1.
   void allow_next() noexcept { pool_.allow_all(); }
   /// The state that the next adjoint gets as x1.
   void final_becomes_next() noexcept {
-    forget(next_);
+    pool_.forget(next_);
     pool_.keep(next_ = final_);
   }
   [[nodiscard]] bool has_next() const noexcept { return next_ != no_frame; }
@@ -262,7 +262,7 @@ class copied_states {
     return std::uint64_t(to - from);
   }
   void live_becomes_next() noexcept {
-    forget(next_);
+    pool_.forget(next_);
     next_ = std::exchange(live_, no_frame);
   }
 
@@ -279,13 +279,9 @@ class copied_states {
   }
   /// What the next out-of-place step finds in its x1: a copy of x, or where it runs again no numbers.
   void prepare_next(bool again) {
-    struct owner {
-      frames<State>& pool;
-      frame_id k;
-      ~owner() { pool.release(k); }
-    } const next{pool_, pool_.take()};  // the frame that is taken next, too
-    if (State* const x1 = pool_.reusable(next.k); x1 == nullptr) return;
-    else if (!again) pool_.copy(live_, next.k);
+    typename frames<State>::holder const next{pool_, pool_.take()};  // the frame that is taken next, too
+    if (State* const x1 = pool_.reusable(next.held); x1 == nullptr) return;
+    else if (!again) pool_.copy(live_, next.held);
     else if constexpr (numbered<State>) visit_numbers(*x1, [](auto* numbers, std::size_t count) {
         using number_type = std::remove_pointer_t<decltype(numbers)>;
         for (std::size_t k = 0; k < count; ++k) numbers[k] = std::numeric_limits<number_type>::quiet_NaN();
@@ -369,9 +365,6 @@ class copied_states {
   [[nodiscard]] std::uint64_t hash_of_stored(place where) { return hash_in_store(store_, pool_, where); }
 
  private:
-  void forget(frame_id& k) noexcept {
-    if (k != no_frame) pool_.release(std::exchange(k, no_frame));
-  }
   /// Whether slots are noted as they change; those of a store of frames can be looked at when they are wanted.
   [[nodiscard]] bool tracked() const noexcept {
     if constexpr (keeps_frames<store_type> && !may_lose<store_type>) return false;
@@ -402,7 +395,7 @@ class copied_states {
   template <class Through, class Step>
   step_index go_to(Through& through, Step& step, kept_frame& to, step_index& failed) {
     if (to.frame != no_frame) {
-      forget(live_);
+      pool_.forget(live_);
       live_ = to.frame;
       pool_.anchor(live_);
       return 0;

@@ -40,6 +40,13 @@ class frames {
   using value_type = T;
   using settle_fn = void (*)(void* store, frames&);
 
+  /// Owns a frame as long as it stands, or until what it has held is taken from it.
+  struct holder {
+    frames& all;
+    frame_id held;
+    ~holder() { all.forget(held); }
+  };
+
   frames() = default;
   frames(frames&& other) noexcept { swap(other); }
   frames& operator=(frames&& other) noexcept {
@@ -90,6 +97,10 @@ class frames {
       if (f.anchored) push_lapsed(k);
       else push_free(k);
     }
+  }
+  /// Releases the frame of a handle that has one.
+  void forget(frame_id& handle) noexcept {
+    if (handle != no_frame) release(std::exchange(handle, no_frame));
   }
   [[nodiscard]] frame_id take() {
     frame_id k = free_;
@@ -189,15 +200,6 @@ class frames {
   }
 
  private:
-  /// Gives a frame back when a step or a copy throws.
-  struct holder {
-    frames& all;
-    frame_id held;
-    ~holder() {
-      if (held != no_frame) all.release(held);
-    }
-  };
-
   [[nodiscard]] frame_record& record(frame_id k) noexcept { return records_[std::size_t(k)]; }
   void push_free(frame_id k) noexcept {
     if (record(k).constructed && !is_snug(std::as_const(state(k)))) {

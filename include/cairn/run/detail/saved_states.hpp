@@ -60,13 +60,13 @@ class saved_states {
     bool const has_snapshot = parked_ != no_frame;
     frame_id const k = has_snapshot ? parked_ : pool_.take();
     if (has_snapshot) pool_.keep(k);
-    owner guard{pool_, k};
+    typename frames<snapshot>::holder guard{pool_, k};
     if (!has_snapshot) store_snapshot(k, i);
     store_.save(pool_, where, i, k);
     if constexpr (may_lose<store_type>) held_[std::size_t(where.slot)] = {i, where.slot, no_frame, where.where};
   }
   [[nodiscard]] bool load(place where, step_index i) {
-    forget(parked_);
+    pool_.forget(parked_);
     frame_id k = store_.load(pool_, where, i);
     if constexpr (may_lose<store_type>) {
       if (k == no_frame) {
@@ -74,12 +74,12 @@ class saved_states {
         return false;
       }
     } else need_frame<store_type>(k, where, i);
-    owner guard{pool_, k};
+    typename frames<snapshot>::holder guard{pool_, k};
     restore_state(*x_, std::as_const(pool_).state(k));
     return true;
   }
   void load_initial() {
-    forget(parked_);
+    pool_.forget(parked_);
     restore_state(*x_, std::as_const(pool_).state(initial_));
   }
   void drop(place where) {
@@ -119,7 +119,7 @@ class saved_states {
   [[nodiscard]] State const& live() {
     if (parked_ != no_frame) {
       restore_state(*x_, std::as_const(pool_).state(parked_));
-      forget(parked_);
+      pool_.forget(parked_);
     }
     return *x_;
   }
@@ -130,7 +130,7 @@ class saved_states {
   [[nodiscard]] State const& final_state() const noexcept { return *x_; }
   void forget_final() noexcept {}
   /// The loop goes on behind what `turn` made.
-  void final_becomes_live() noexcept { forget(parked_); }
+  void final_becomes_live() noexcept { pool_.forget(parked_); }
 
   [[nodiscard]] std::size_t bytes() const { return pool_.bytes(); }
   [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
@@ -143,14 +143,6 @@ class saved_states {
   [[nodiscard]] std::uint64_t hash_of_stored(place where) { return hash_in_store(store_, pool_, where); }
 
  private:
-  struct owner {
-    frames<snapshot>& pool;
-    frame_id k;
-    ~owner() { pool.release(k); }
-  };
-  void forget(frame_id& k) noexcept {
-    if (k != no_frame) pool_.release(std::exchange(k, no_frame));
-  }
   void store_snapshot(frame_id k, step_index i) {
     pool_.emplace_made(
         k, [this] { return taken_out_by([this]() -> decltype(auto) { return save_state(std::as_const(*x_)); }); });
