@@ -1,13 +1,16 @@
 #pragma once
 /// \file check_adjoint.hpp  Whether an adjoint is the adjoint of its step, told before it is believed. For tests, and
 /// not in <cairn/cairn.hpp>.
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 #include <utility>
+#include <vector>
 #include <cairn/core/detail/checks.hpp>
 #include <cairn/run/check/check_gradient.hpp>
 #include <cairn/run/check/detail/checked_loop.hpp>
+#include <cairn/run/check/detail/constants_search.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>
 #include <cairn/run/check/detail/step_test.hpp>
 #include <cairn/run/check/detail/whole_test.hpp>
@@ -53,12 +56,13 @@ template <class T>
 inline constexpr bool numbers_on_device = on_device<T>() && !numbered<T>;
 
 /// Walks along the loop, tests steps on the way, and the whole at the end.
-template <class State, class Bar, class Step, class Tangent, class Adjoint, class Seed, class Which>
+/// \tparam All  which numbers are differentiated where none are taken as constants
+template <class State, class Bar, class Step, class Tangent, class Adjoint, class Seed, class All>
 class adjoint_check {
-  using loop_type = checked_loop<State, Bar, Step, Adjoint, Seed, Which>;
+  using loop_type = checked_loop<State, Bar, Step, Adjoint, Seed, numbers_without<All>>;
 
  public:
-  adjoint_check(Step& step, Tangent& tangent, Adjoint& adjoint, Seed& seed, Which const& which,
+  adjoint_check(Step& step, Tangent& tangent, Adjoint& adjoint, Seed& seed, numbers_without<All> const& which,
                 check_options const& options)
       : options_{options},
         loop_{step, adjoint, seed, which, options.random_seed},
@@ -67,8 +71,7 @@ class adjoint_check {
 
   adjoint_report run(State const& x0, step_index n) {
     loop_.report().steps = n;
-    if constexpr (requires { requires Which::has_part; } && numbered<State>)
-      loop_.which().part = n > 0 && numbers_of(loop_.made_bar(x0)).size() < numbers_of(x0).size();
+    find_part(x0, n);
     if (numbers_of(x0, loop_.which()).empty())
       throw invalid_call{
           "cairn::check_adjoint", "the initial state has no floating-point numbers", {}, "there is nothing to vary"};
@@ -96,8 +99,36 @@ class adjoint_check {
     loop_.report().put_in_words("cairn::check_adjoint");
     return loop_.report();
   }
+  /// What was found wrong by `found`, judged anew where constants that nobody named may have been taken for wrong.
+  /// \pre this check has not run
+  adjoint_report without_constants(adjoint_report found, State const& x0, step_index n) {
+    find_part(x0, n);
+    constants_search<loop_type> search{loop_};
+    auto const constants = search.run(x0, n);
+    found.step_calls += loop_.report().step_calls;
+    if (constants.empty()) return found;
+    loop_.report() = {};
+    loop_.report().step_calls = found.step_calls;
+    loop_.which().constants = constants;
+    auto report = run(x0, n);
+    if (!report.passed()) return report;
+    for (std::size_t k = 0; k < constants.size(); ++k) {
+      if (!constants[k] || !search.split(k)) continue;
+      loop_.which().constants = {};
+      loop_.name(x0, loop_.places(x0)[k]);
+      loop_.fail(adjoint_fault::undecided, found.step);
+      loop_.report().left_alone = true;
+      loop_.report().put_in_words("cairn::check_adjoint");
+      return loop_.report();
+    }
+    return report;
+  }
 
  private:
+  void find_part(State const& x0, step_index n) {
+    if constexpr (requires { requires All::has_part; } && numbered<State>)
+      loop_.which().all.part = n > 0 && numbers_of(loop_.made_bar(x0)).size() < numbers_of(x0).size();
+  }
   /// Notes how large and how tiny numbers get along the loop, and the last state that has one with all its bits.
   void visit(State const& x, step_index i) {
     loop_.which()(x, [&](auto const* run, std::size_t count) {
@@ -140,6 +171,13 @@ class adjoint_check {
 /// Constants of the loop are named in `with_constants{x0, &state::t}`. What is not varied is listed in
 /// `report.undifferentiated`; no derivative goes through it.
 ///
+/// An adjoint that leaves a number alone at every step is not called wrong for it where the step makes that number of
+/// no differentiated one: passes it on, adds to it or sets it by what is a constant itself. Such a time, step size or
+/// coefficient, if others depend on it, is taken as a constant and listed in `report.taken_as_constants`, and the line
+/// of text says so; `with_constants{x0}`, with the names of constants or without one, has all others checked. Part of
+/// an array is undecided, because one that is forgotten looks the same. Numbers of types that have a `visit_numbers` of
+/// their own are never taken.
+///
 /// Numbers too tiny to have all their bits, or to be told from 0, are judged by what arithmetic may be off by there: a
 /// right adjoint is not called wrong for it. Where neither their own distances nor larger ones decide, the step is
 /// undecided, as it is at a kink, and the check goes on. The whole gradient is then that by the last state with a
@@ -149,7 +187,8 @@ class adjoint_check {
 ///        a State
 /// Cost: n steps in the loop, and n for each of about 20 distances (9 for floats; twice with constants) and a
 /// `gradient` twice if `options.whole`; at each tested step and direction about 20 steps and 3 adjoints; about 6 states
-/// of memory beside those of `gradient`.
+/// of memory beside those of `gradient`. Where an adjoint is found wrong, constants are looked for by some 15 steps and
+/// 3 adjoints at each of the n as long as there may be any, and with constants left out the check runs once more.
 /// \throws invalid_plan  for n < 0   \throws invalid_call  where there is nothing to vary or the adjoint is too tiny;
 ///        and what user code throws
 template <class Step, class Adjoint, class X0, class Seed>
@@ -167,7 +206,7 @@ template <class Step, class Adjoint, class X0, class Seed>
   static_assert(on_host,
                 "cairn: check_adjoint varies the numbers of states on the host, and those of this one lie in device "
                 "memory; let step and adjoint take a state in host memory, too, and check them there");
-  constexpr bool in_members = !detail::has_constants<X0> || detail::named_in_members<State>;
+  constexpr bool in_members = !detail::names_constants<X0> || detail::named_in_members<State>;
   static_assert(in_members,
                 "cairn: with_constants names members of an aggregate, and this state cannot be taken apart into "
                 "members; let its visit_numbers(f) hand out what is differentiated");
@@ -184,12 +223,19 @@ template <class Step, class Adjoint, class X0, class Seed>
       if (n < 0)
         throw invalid_plan{"cairn::check_adjoint", "the number of steps is negative", {{"steps", n}}, "use 0 or more"};
       auto const check = [&](auto& tangent) {
-        auto const run = [&](auto which, State const& initial) {
+        auto const run = [&]<class All>(All const& all, State const& initial) {
           using check_type = detail::adjoint_check<State, Bar, StepF, std::remove_reference_t<decltype(tangent)>,
-                                                   AdjointF, SeedF, decltype(which)>;
-          return check_type{detail::step_within(step), tangent, adjoint, seed, which, options}.run(initial, n);
+                                                   AdjointF, SeedF, All>;
+          detail::numbers_without<All> const which{all};
+          auto report =
+              check_type{detail::step_within(step), tangent, adjoint, seed, which, options}.run(initial, n);
+          if constexpr (!All::constants_are_named)
+            if (report.fault == adjoint_fault::wrong_adjoint || report.fault == adjoint_fault::wrong_gradient)
+              return check_type{detail::step_within(step), tangent, adjoint, seed, which, options}.without_constants(
+                  std::move(report), initial, n);
+          return report;
         };
-        if constexpr (detail::has_constants<X0>) return run(detail::numbers_but{x0.constants}, x0.x0);
+        if constexpr (detail::has_constants<X0>) return run(detail::numbers_but{x0}, x0.x0);
         else return run(detail::numbers_by_adjoint<State, Bar>{}, x0);
       };
       if constexpr (detail::has_tangent<std::remove_cvref_t<Step>>) return check(step.tangent);

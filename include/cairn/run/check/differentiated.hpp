@@ -1,6 +1,6 @@
 #pragma once
 /// \file differentiated.hpp  Which numbers of a state `check_adjoint` varies: all, those of the part that the adjoint
-/// belongs to, or all but named constants.
+/// belongs to, or all but constants.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,8 +16,9 @@ namespace cairn {
 
 /// An initial state for `check_adjoint` with the members that are constants of the loop, as
 /// `with_constants{x0, &state::t, &state::dt}`: times, coefficients, whatever nobody wants a derivative by. Their
-/// numbers are neither varied nor read from adjoints; a member of any type can be named. The state is an aggregate of
-/// at most 24 members; other types hand out what is differentiated in `visit_numbers`.
+/// numbers are neither varied nor read from adjoints; a member of any type can be named. All other numbers are checked:
+/// none of them is taken as a constant, so that `with_constants{x0}`, of any state, has all of them checked. The state
+/// is an aggregate of at most 24 members; other types hand out what is differentiated in `visit_numbers`.
 template <class State, class... Members>
 struct with_constants {
   State x0;                                   ///< a copy of the initial state
@@ -31,6 +32,9 @@ namespace detail {
 
 template <class X> inline constexpr bool has_constants = false;
 template <class State, class... Members> inline constexpr bool has_constants<with_constants<State, Members...>> = true;
+template <class X> inline constexpr bool names_constants = false;
+template <class State, class First, class... Members>
+inline constexpr bool names_constants<with_constants<State, First, Members...>> = true;
 template <class X> struct state_within { using type = X; };
 template <class State, class... Members> struct state_within<with_constants<State, Members...>> { using type = State; };
 
@@ -69,17 +73,20 @@ struct every_number {
 template <class State, class Bar>
 struct numbers_by_adjoint {
   static constexpr bool has_part = count_of_parts<Bar, State>() == 1;
+  static constexpr bool constants_are_named = false;
   bool part = has_part && !numbered<State>;
 
   template <class X, class F>
   void operator()(X& x, F&& f) const {
+    parts(x, [&](auto& found) { visit_numbers(found, f); });
+  }
+  /// Calls f with each part of x whose numbers they are.
+  template <class X, class F>
+  void parts(X& x, F const& f) const {
     if constexpr (has_part) {
-      if (part) {
-        auto const visit = [&](auto& found) { visit_numbers(found, f); };
-        return for_parts_of_type<Bar>(x, visit);
-      }
+      if (part) return for_parts_of_type<Bar>(x, f);
     }
-    if constexpr (numbered<State> || !has_part) visit_numbers(x, f);
+    if constexpr (numbered<State> || !has_part) f(x);
   }
 };
 template <class X>
@@ -87,17 +94,49 @@ template <class X>
 /// All but those of the named members.
 template <class State, class... Members>
 struct numbers_but {
-  explicit numbers_but(std::tuple<Members State::*...> const& named) : constants{named} {}
+  static constexpr bool constants_are_named = true;
+  explicit numbers_but(with_constants<State, Members...> const& named) : constants{named.constants} {}
   std::tuple<Members State::*...> constants;
 
   template <class X, class F>
   void operator()(X& x, F&& f) const {
-    for_each_part(x, [&](auto& part) {
+    if constexpr (sizeof...(Members) == 0) visit_numbers(x, f);
+    else for_each_part(x, [&](auto& part) {
       using T = std::remove_cvref_t<decltype(part)>;
       bool const named =
           std::apply([&](auto... members) { return ((place_of(x.*members) == place_of(part)) || ...); }, constants);
       if constexpr (numbered<T> || !is_one_of<T, Members...>)
         if (!named) visit_numbers(part, f);
+    });
+  }
+};
+
+/// Of the numbers that `Which` hands out, those that were not taken as constants; or only these.
+template <class Which>
+struct numbers_without {
+  using all_type = Which;
+  Which all{};
+  std::vector<bool> constants{};  // in the order of `all`; numbers behind its end are none
+  bool only_constants = false;
+
+  template <class X, class F>
+  void operator()(X& x, F&& f) const {
+    if (constants.empty()) {
+      if (!only_constants) all(x, f);
+      return;
+    }
+    std::size_t first = 0;
+    all(x, [&](auto* run, std::size_t count) {
+      auto const handed_out = [&](std::size_t k) {
+        return (first + k < constants.size() && constants[first + k]) == only_constants;
+      };
+      for (std::size_t k = 0; k < count;) {
+        std::size_t end = k + 1;
+        while (end < count && handed_out(end) == handed_out(k)) ++end;
+        if (handed_out(k)) f(run + k, end - k);
+        k = end;
+      }
+      first += count;
     });
   }
 };
@@ -125,19 +164,23 @@ template <class X, class Which>
     if (std::memcmp(ours[k].at, theirs[k].at, ours[k].bytes) != 0) return std::int64_t(k);
   return ours.size() == theirs.size() ? -1 : std::int64_t(shared);
 }
-/// Which numbers of x, as `visit_numbers` counts them, `which` hands out; these alone are counted where x has parts
-/// without known numbers.
-template <class X, class Which>
-[[nodiscard]] std::vector<std::int64_t> places_of(X const& x, Which const& which) {
-  auto const chosen = numbers_at(x, which);
+/// Which of the numbers of x that `all` hands out `which` does, too.
+template <class X, class Which, class All>
+[[nodiscard]] std::vector<std::int64_t> places_of(X const& x, Which const& which, All const& all) {
+  auto const chosen = numbers_at(x, which), those = numbers_at(x, all);
   std::vector<std::int64_t> places;
-  if constexpr (numbered<X>) {
-    auto const all = numbers_at(x);
-    for (std::size_t k = 0; k < all.size() && places.size() < chosen.size(); ++k)
-      if (all[k].at == chosen[places.size()].at) places.push_back(std::int64_t(k));
-  } else
-    for (std::size_t k = 0; k < chosen.size(); ++k) places.push_back(std::int64_t(k));
+  for (std::size_t k = 0; k < those.size() && places.size() < chosen.size(); ++k)
+    if (those[k].at == chosen[places.size()].at) places.push_back(std::int64_t(k));
   return places;
+}
+/// Calls f(count, asked) for the numbers of x that belong together, in their order: those of one member, or of one
+/// member's member, which may be an array. `asked`: a type says itself which numbers are differentiated.
+template <class X, class F>
+void for_each_group(X const& x, F const& f) {
+  if constexpr (traited_numbers<X const> || member_numbers<X const>) f(numbers_at(x).size(), true);
+  else if constexpr (named_in_members<X> && !complex_like<X>)
+    for_each_part(x, [&](auto const& part) { for_each_group(part, f); });
+  else f(numbers_at(x).size(), false);
 }
 /// Which member of an aggregate holds a number, -1 where it is none.
 template <class X>

@@ -17,7 +17,9 @@ enum class adjoint_fault : std::uint8_t {
   adjoint_not_linear,      ///< what the adjoint makes of bar is not linear in it, or differs from call to call
   wrong_adjoint,           ///< a step's adjoint is not the transpose of its derivative
   wrong_gradient,          ///< the remainder of the whole gradient does not fall like the square of the distance
-  undecided                ///< differences are too rough to tell; a tangent would
+  /// Differences are too rough to tell, and a tangent would; or, where `left_alone` is true, a part of an array is a
+  /// constant or forgotten by the adjoint, and nothing would.
+  undecided
 };
 
 /// Numbers of a state that follow one another, counted as `visit_numbers` does, and the members of an aggregate that
@@ -49,7 +51,10 @@ struct adjoint_report {
   bool left_alone = false;           ///< the adjoint makes nothing of that number: it may be a constant of the loop
   std::int64_t numbers = 0;          ///< floating-point numbers of the initial state
   std::vector<number_range> undifferentiated;  ///< those of them that no derivative is taken by: of members without an
-                                               ///< adjoint, of named constants
+                                               ///< adjoint, of named constants, and those below
+  /// Those of them that nobody named: an adjoint that leaves them alone was found to differ from the step, and the step
+  /// makes them of no number that is differentiated. If a derivative by them is wanted, that adjoint is wrong.
+  std::vector<number_range> taken_as_constants;
   bool linear = false;  ///< the Taylor remainder of the whole is nothing but rounding, so that it has no slope
   double slope = 0;     ///< of the Taylor remainder of the whole gradient: 2 where it is right, 1 where it is not; 0 if
                         ///< linear or not measured
@@ -64,7 +69,7 @@ struct adjoint_report {
 
  private:
   void say_fault();
-  detail::text<720> text_;
+  detail::text<1400> text_;
 };
 
 namespace detail {
@@ -103,15 +108,21 @@ inline void adjoint_report::put_in_words(char const* who) {
     text_.add(first == last ? one : several).add(wide(first));
     if (first != last) text_.add(" to ").add(wide(last));
   };
-  for (std::size_t k = 0; k < undifferentiated.size() && k < most; ++k) {
-    auto const& part = undifferentiated[k];
-    if (k == 0) text_.add("; undifferentiated: ");
-    else text_.add(", ");
-    range("number ", "numbers ", part.first, part.first + part.size - 1);
-    if (part.first_member >= 0) range(" in member ", " in members ", part.first_member, part.last_member);
-  }
-  if (undifferentiated.size() > most) text_.add(", and more");
+  auto const list = [&](char const* words, std::vector<number_range> const& parts) {
+    for (std::size_t k = 0; k < parts.size() && k < most; ++k) {
+      text_.add(k == 0 ? words : ", ");
+      range("number ", "numbers ", parts[k].first, parts[k].first + parts[k].size - 1);
+      if (parts[k].first_member >= 0)
+        range(" in member ", " in members ", parts[k].first_member, parts[k].last_member);
+    }
+    if (parts.size() > most) text_.add(", and more");
+  };
+  list("; undifferentiated: ", undifferentiated);
   if (!undifferentiated.empty()) text_.add(" of ").add(wide(numbers)).add(numbers == 1 ? " number" : " numbers");
+  if (taken_as_constants.empty()) return;
+  list("; taken as constants of the loop: ", taken_as_constants);
+  text_.add(", because the step makes them of no number that is differentiated and the adjoint leaves them alone; if a "
+            "derivative by them is wanted this adjoint is wrong, and cairn::with_constants{x0} has them checked, too");
 }
 
 inline void adjoint_report::say_fault() {
@@ -130,7 +141,8 @@ inline void adjoint_report::say_fault() {
   switch (fault) {
     case adjoint_fault::none:
       if (steps_tested > 0) {
-        text_.add("the adjoint agrees with the step: ")
+        text_.add("the adjoint agrees with the step")
+            .add(taken_as_constants.empty() ? ": " : ", constants left out: ")
             .add(wide(steps_tested))
             .add(" of ")
             .add(wide(steps))
@@ -182,6 +194,12 @@ inline void adjoint_report::say_fault() {
       if (steps_tested > 0) text_.add("; the tested steps are right by themselves, so look at the others");
       return;
     case adjoint_fault::undecided:
+      if (left_alone) {
+        where("nothing can decide about number ");
+        text_.add(": one part of an array is made of no number that is differentiated, and the adjoint leaves it "
+                  "alone; it is a constant, or its derivative is forgotten; keep constants in members of their own");
+        return;
+      }
       if (step >= 0) at("differences cannot decide about step ");
       else text_.add("differences cannot decide");
       say(": they are good to ", resolution);

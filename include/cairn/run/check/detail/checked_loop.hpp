@@ -19,13 +19,13 @@ namespace cairn::detail {
 struct state_is_bar {};
 
 /// Runs steps and adjoints one by one, reads and writes their numbers, and keeps the report.
-/// \tparam Which  which numbers of a state are differentiated; the same of an adjoint that is a State, and of others
-///        the first ones
+/// \tparam Which  which numbers of a state are differentiated, a `numbers_without`; the same of an adjoint that is a
+///        State, and of others the first ones
 template <class State, class Bar, class Step, class Adjoint, class Seed, class Which>
 class checked_loop {
   static constexpr bool bar_is_state = std::is_same_v<Bar, State>;
-  using which_of_bar = std::conditional_t<bar_is_state, Which, every_number>;
-  using which_of_all = std::conditional_t<numbered<State>, every_number, Which>;
+  using which_of_bar = std::conditional_t<bar_is_state, Which, numbers_without<every_number>>;
+  using which_of_all = std::conditional_t<numbered<State>, every_number, typename Which::all_type>;
 
  public:
   using state_type = State;
@@ -50,19 +50,28 @@ class checked_loop {
     report_.number = number;
     report_.member = number < 0 ? -1 : member_with(x, number);
   }
+  /// Which numbers of x, as the report counts them, are differentiated.
+  [[nodiscard]] std::vector<std::int64_t> places(State const& x) const { return places_of(x, which_, all_which()); }
   void list_undifferentiated(State const& x0) {
-    auto const places = places_of(x0, which_);
     report_.numbers = std::int64_t(numbers_at(x0, all_which()).size());
-    std::int64_t next = 0;
-    auto const leave_out = [&](std::int64_t end) {
-      if (next < end)
-        report_.undifferentiated.push_back({next, end - next, member_with(x0, next), member_with(x0, end - 1)});
+    auto const gaps = [&](std::vector<std::int64_t> const& places, std::vector<number_range>& into) {
+      std::int64_t next = 0;
+      auto const leave_out = [&](std::int64_t end) {
+        if (next < end) into.push_back({next, end - next, member_with(x0, next), member_with(x0, end - 1)});
+      };
+      for (std::int64_t const place : places) {
+        leave_out(place);
+        next = place + 1;
+      }
+      leave_out(report_.numbers);
     };
-    for (std::int64_t const place : places) {
-      leave_out(place);
-      next = place + 1;
-    }
-    leave_out(report_.numbers);
+    gaps(places(x0), report_.undifferentiated);
+    std::vector<std::int64_t> others;
+    auto const taken = places_of(x0, only_constants(which_), all_which());
+    for (std::int64_t place = 0, k = 0; place < report_.numbers; ++place)
+      if (k < std::int64_t(taken.size()) && taken[std::size_t(k)] == place) ++k;
+      else others.push_back(place);
+    gaps(others, report_.taken_as_constants);
     has_constants_ = !numbered<State> || !report_.undifferentiated.empty();
   }
   void advance(State& x, step_index i) {
@@ -106,7 +115,8 @@ class checked_loop {
     else bar.emplace(copy_of(seed_));
     return std::move(*bar);
   }
-  /// An adjoint of state x whose numbers, as many as are differentiated in x, are w. A constant's are 0.
+  /// An adjoint of state x whose numbers, as many as are differentiated in x, are w. Those of named constants are 0;
+  /// those taken as constants get some of w, because no adjoint may read them.
   Bar bar_with(State const& x, std::vector<double> w) {
     Bar bar = made_bar(x);
     (void)cut(bar, w.size());
@@ -115,6 +125,12 @@ class checked_loop {
       set_numbers(bar, none, all_which());
     }
     set_numbers(bar, w, bar_which());
+    if (!which_.constants.empty() && !w.empty()) {
+      auto const constants = only_constants(bar_which());
+      auto beside = numbers_of(bar, constants);
+      for (std::size_t k = 0; k < beside.size(); ++k) beside[k] = w[k % w.size()];
+      set_numbers(bar, beside, constants);
+    }
     return bar;
   }
   /// What the adjoint of step i makes of bar = w, cut to the numbers of x.
@@ -137,11 +153,11 @@ class checked_loop {
   }
   [[nodiscard]] which_of_bar bar_which() const {
     if constexpr (bar_is_state) return which_;
-    else return {};
+    else return {{}, which_.constants};
   }
   [[nodiscard]] which_of_all all_which() const {
     if constexpr (numbered<State>) return {};
-    else return which_;
+    else return which_.all;
   }
   /// An adjoint for numbers of these scales, all of its terms of one magnitude. \param reach  magnitudes of the states
   /// that it is led through
@@ -187,6 +203,12 @@ class checked_loop {
   }
 
  private:
+  template <class All>
+  [[nodiscard]] static numbers_without<All> only_constants(numbers_without<All> which) {
+    which.only_constants = true;
+    return which;
+  }
+
   Step& step_;
   Adjoint& adjoint_;
   Seed& seed_;

@@ -180,6 +180,8 @@ class step_test {
   }
   verdict by_tangent(tested_step const& here, std::vector<double> direction) {
     State dx = copy_of(here.x);
+    std::vector<double> none(numbers_of(dx, loop_.all_which()).size());
+    set_numbers(dx, none, loop_.all_which());
     set_numbers(dx, direction, loop_.which());
     if constexpr (calls<Tangent, State const&, State&, step_index>) tangent_(here.x, dx, here.i);
     else tangent_(here.x, dx);
@@ -234,7 +236,7 @@ class step_test {
       loop_.report().number_by_adjoint = here.adjoint[k];
       loop_.report().number_by_differences = found.forward / (2 * h * v[k]);
     }
-    loop_.name(here.x, places_of(here.x, loop_.which())[found_at]);
+    loop_.name(here.x, loop_.places(here.x)[found_at]);
     loop_.report().left_alone =
         here.adjoint[found_at] == 0 || (found_at < here.w.size() && here.adjoint[found_at] == here.w[found_at]);
   }

@@ -1,0 +1,240 @@
+#pragma once
+/// \file constants_search.hpp  Which numbers of a state are constants of its loop, though nobody named them.
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <cairn/run/check/check_gradient.hpp>
+#include <cairn/run/check/detail/magnitudes.hpp>
+#include <cairn/run/check/differentiated.hpp>
+
+namespace cairn::detail {
+
+/// Looks for numbers that an adjoint may leave alone on purpose, though others depend on them: times, step sizes,
+/// coefficients. At every step of the loop
+/// - the adjoint leaves them as they are, to the bit, whatever the others are, or makes 0 of each;
+/// - the step makes them of each other, and of no number that is differentiated: it passes them on, adds to them what
+///   depends on other constants only (a time), or sets them to what depends on these only.
+/// Nothing differentiated flows into them, so that the derivatives by all others do not go through them. Numbers of one
+/// array are told apart only by the caller: see `split`. Types that say themselves what is differentiated are taken at
+/// their word.
+template <class Loop>
+class constants_search {
+  using State = typename Loop::state_type;
+  using Bar = typename Loop::bar_type;
+
+ public:
+  explicit constants_search(Loop& loop) noexcept : loop_{loop} {}
+
+  /// Which numbers are constants and have a derivative that is not 0; none if empty. \pre nothing is taken in the loop
+  [[nodiscard]] std::vector<bool> run(State const& x0, step_index n) {
+    list_groups(x0);
+    for (auto* const all : {&left_unchanged_, &left_as_0_, &left_alone_, &passes_on_, &is_set_})
+      all->assign(may_be_.size(), true);
+    // Who is found to be none makes others, which depend on it, none at earlier steps.
+    constexpr int most_passes = 8;
+    bool settled = false;
+    for (int pass = 0; pass < most_passes && !settled; ++pass) {
+      settled = true;
+      State x = copy_of(x0);
+      for (step_index i = 0; i < n; ++i) {
+        auto const before = may_be_;
+        if (!narrow(x, i)) return {};
+        settled = settled && (i == 0 || may_be_ == before);
+      }
+    }
+    if (!settled || !count(may_be_)) return {};
+    if (count(left_alone_) == left_alone_.size()) return {};  // an adjoint that makes nothing of anything tells nothing
+    spare_unread(x0, n);
+    if (count(may_be_) == may_be_.size()) return {};
+    return may_be_;
+  }
+  /// Whether they are a part of an array, not all of it: then nobody can tell a constant from what is forgotten.
+  [[nodiscard]] bool split(std::size_t number) const {
+    auto const [first, size] = groups_[group_of(number)];
+    for (std::size_t k = first; k < first + size; ++k)
+      if (!may_be_[k]) return true;
+    return false;
+  }
+
+ private:
+  using mask = std::vector<bool>;
+  struct group {
+    std::size_t first, size;
+  };
+  [[nodiscard]] static std::size_t count(mask const& all) {
+    std::size_t set = 0;
+    for (bool const one : all) set += one ? 1 : 0;
+    return set;
+  }
+  [[nodiscard]] std::size_t group_of(std::size_t number) const {
+    std::size_t g = 0;
+    while (number >= groups_[g].first + groups_[g].size) ++g;
+    return g;
+  }
+  void list_groups(State const& x0) {
+    loop_.which().all.parts(x0, [&](auto const& part) {
+      for_each_group(part, [&](std::size_t size, bool asked) {
+        if (size == 0) return;
+        groups_.push_back({may_be_.size(), size});
+        may_be_.resize(may_be_.size() + size, !asked);
+      });
+    });
+  }
+
+  /// A step from x, and what is needed to vary it.
+  struct one_step {
+    State const& x;
+    std::vector<double> from, to, scales;
+    std::vector<int> digits;
+    step_index i;
+  };
+  [[nodiscard]] one_step step_from(State const& x, State const& x1, step_index i) {
+    auto const& which = loop_.which();
+    one_step here{x, numbers_of(x, which), numbers_of(x1, which), scales_of(x, which), {}, i};
+    which(x, [&](auto const* run, std::size_t size) {
+      constexpr int own = std::numeric_limits<std::remove_cvref_t<decltype(*run)>>::digits;
+      constexpr int most = std::numeric_limits<double>::digits;
+      here.digits.resize(here.digits.size() + size, own < most ? own : most);
+    });
+    return here;
+  }
+  /// Leaves in `may_be_` what step i and its adjoint leave a constant, and moves x one step on. False where none is
+  /// left.
+  [[nodiscard]] bool narrow(State& x, step_index i) {
+    State x1 = copy_of(x);
+    loop_.advance(x1, i);
+    auto const here = step_from(x, x1, i);
+    if (here.from.size() != may_be_.size() || here.to.size() != may_be_.size()) return false;
+    look_at_adjoint(here, x1);
+    if (count(may_be_) == 0) return false;
+    look_at_step(here);
+    if (count(may_be_) == 0) return false;
+    x = std::move(x1);
+    return true;
+  }
+
+  void look_at_adjoint(one_step const& here, State const& x1) {
+    auto const bits = bits_of(x1, loop_.which());
+    auto const scales = raised(scales_of(x1, loop_.which()), underflows_of(x1, loop_.which()), bits);
+    magnitudes reach;
+    for (double const scale : scales) reach.add(scale);
+    auto w = loop_.random_weights(x1, scales, reach);
+    w = loop_.cut(loop_.bar_with(x1, w), w.size());
+    auto const alone = loop_.pulled(here.x, x1, std::vector<double>(w.size()), here.i);
+    auto const keep = [&](std::vector<double> const& weights) {
+      auto const to = loop_.pulled(here.x, x1, weights, here.i);
+      for (std::size_t k = 0; k < to.size(); ++k) {
+        left_unchanged_[k] = left_unchanged_[k] && to[k] == weights[k] && alone[k] == 0;
+        left_as_0_[k] = left_as_0_[k] && to[k] == 0 && alone[k] == 0;
+        left_alone_[k] = left_alone_[k] && (left_unchanged_[k] || left_as_0_[k]);
+        may_be_[k] = may_be_[k] && left_alone_[k];
+      }
+    };
+    keep(w);
+    for (std::size_t k = 0; k < w.size(); ++k)
+      if (may_be_[k]) w[k] = 0;
+    keep(w);  // small terms of the others are seen beside 0
+  }
+
+  /// What the step makes of numbers moved by up to 2^-level of their magnitude, those in `still` left out. False where
+  /// it makes more or fewer.
+  [[nodiscard]] bool vary(one_step const& here, mask const& still, int level, std::vector<double>& from,
+                          std::vector<double>& to) {
+    from = here.from;
+    for (std::size_t k = 0; k < from.size(); ++k)
+      if (!still[k]) from[k] += power_of_two(-level) * here.scales[k] * loop_.random().next();
+    State x = copy_of(here.x);
+    set_numbers(x, from, loop_.which());
+    loop_.advance(x, here.i);
+    to = numbers_of(x, loop_.which());
+    return to.size() == here.to.size();
+  }
+  /// Whether number k moved as far as before the step, but for rounding.
+  [[nodiscard]] static bool moved_along(one_step const& here, std::vector<double> const& from,
+                                        std::vector<double> const& to, std::size_t k) {
+    double const size =
+        magnitude(here.from[k]) + magnitude(from[k]) + magnitude(here.to[k]) + magnitude(to[k]);
+    return magnitude((to[k] - here.to[k]) - (from[k] - here.from[k])) <= size * power_of_two(1 - here.digits[k]);
+  }
+  void look_at_step(one_step const& here) {
+    int const bits = bits_of(here.x, loop_.which());
+    std::vector<double> from, to;
+    mask constants(may_be_.size(), false);
+    // Constants that are made of no number; then those made of these; and so on.
+    for (bool more = true; more && constants != may_be_;) {
+      mask next = may_be_, passes_on = passes_on_, is_set = is_set_;
+      for (int draw = 0; draw < 4; ++draw) {
+        if (!vary(here, constants, draw % 2 == 0 ? bits / 6 : bits / 3, from, to))
+          return may_be_.assign(next.size(), false);
+        for (std::size_t k = 0; k < next.size(); ++k) {
+          passes_on[k] = passes_on[k] && moved_along(here, from, to, k);
+          is_set[k] = is_set[k] && to[k] == here.to[k];
+          next[k] = next[k] && (constants[k] || passes_on[k] || is_set[k]);
+        }
+      }
+      // Rounding hides nothing where the constants themselves stand still.
+      for (int draw = 0; draw < 2; ++draw) {
+        if (!vary(here, next, bits / 6, from, to)) return may_be_.assign(next.size(), false);
+        for (std::size_t k = 0; k < next.size(); ++k) next[k] = next[k] && to[k] == here.to[k];
+      }
+      more = false;
+      for (std::size_t k = 0; k < next.size(); ++k) {
+        if (!next[k] || constants[k]) continue;
+        constants[k] = more = true;
+        passes_on_[k] = passes_on[k];
+        is_set_[k] = is_set[k];
+      }
+    }
+    may_be_ = std::move(constants);
+  }
+
+  /// Leaves out those that no other number depends on: what the adjoint makes of them is right.
+  void spare_unread(State const& x0, step_index n) {
+    constexpr std::size_t most_units = 64;  // one step each at every step of the loop
+    std::vector<mask> unread;
+    for (auto const [first, size] : groups_) {
+      mask unit(may_be_.size(), false);
+      bool fits = true;
+      for (std::size_t k = first; k < first + size; ++k) {
+        unit[k] = may_be_[k];
+        if (may_be_[k]) fits = fits && ((left_unchanged_[k] && passes_on_[k]) || (left_as_0_[k] && is_set_[k]));
+      }
+      if (fits && count(unit) > 0) unread.push_back(std::move(unit));
+      if (unread.size() > most_units) return;
+    }
+    State x = copy_of(x0);
+    std::vector<double> from, to;
+    for (step_index i = 0; i < n && !unread.empty(); ++i) {
+      State x1 = copy_of(x);
+      loop_.advance(x1, i);
+      auto const here = step_from(x, x1, i);
+      int const bits = bits_of(x, loop_.which());
+      std::erase_if(unread, [&](mask const& unit) {
+        mask still = unit;
+        still.flip();
+        if (!vary(here, still, bits / 6, from, to)) return true;
+        for (std::size_t k = 0; k < unit.size(); ++k) {
+          bool const right = unit[k] && left_unchanged_[k] && passes_on_[k] ? moved_along(here, from, to, k)
+                                                                           : to[k] == here.to[k];
+          if (!right) return true;
+        }
+        return false;
+      });
+      x = std::move(x1);
+    }
+    for (mask const& unit : unread)
+      for (std::size_t k = 0; k < unit.size(); ++k)
+        if (unit[k]) may_be_[k] = false;
+  }
+
+  Loop& loop_;
+  std::vector<group> groups_;
+  mask may_be_;                      // not found to be none as yet
+  mask left_unchanged_, left_as_0_;  // by the adjoint, at every step so far
+  mask left_alone_;                  // one of both
+  mask passes_on_, is_set_;          // by the step, from its own number, or from none that may be differentiated
+};
+
+}  // namespace cairn::detail
