@@ -159,7 +159,8 @@ class adjoint_check {
 /// Whether `adjoint` is the adjoint of `step` along the loop from x0: the first wrong step, and how wrong it is,
 /// without a word of trust.
 ///
-/// At every tested step: the step gives the same bits twice, also where a step (x, x1, i) finds other numbers in x1;
+/// At every tested step: the step gives the same bits twice, also where a step (x, x1, i) finds other numbers in x1, or
+/// the first state with its integers;
 /// what the adjoint makes of bar is linear in it; and <adjoint(w), v> is <w, derivative times v> for random v and w, by
 /// central differences with an error estimate, or by the tangent of `with_tangent{step, tangent}`. Then the Taylor
 /// remainder of the whole gradient must fall with the square of the distance. What the adjoint adds to bar by itself

@@ -1,9 +1,12 @@
 #pragma once
 /// \file step_test.hpp  One step against its adjoint: by central differences, or by a tangent.
 #include <cstddef>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
+#include <cairn/core/detail/same_room.hpp>
+#include <cairn/core/detail/state_hash.hpp>
 #include <cairn/run/check/check_gradient.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>
 #include <cairn/run/check/differentiated.hpp>
@@ -42,6 +45,9 @@ class step_test {
       loop_.run_out_of_place(x, again, i);
       if (auto const first = first_other_number(x1, again, loop_.all_which()); first >= 0)
         return loop_.name(x1, first), loop_.fail(adjoint_fault::stale_next_state, i);
+      if (differs_over_first_state(x, x1, again, i))
+        return loop_.name(x1, first_other_number(x1, again, loop_.all_which())),
+               loop_.fail(adjoint_fault::stale_next_state, i);
     }
     auto const from = numbers_of(x, loop_.which()), to = numbers_of(x1, loop_.which());
     for (double number : to)
@@ -105,6 +111,18 @@ class step_test {
   }
 
  private:
+  /// Whether step i makes something else of x than x1 where it finds the first tested state in its target, as it does
+  /// when frames are used again. Unlike numbers, which become any others, integers keep a meaning there: they may be
+  /// sizes. \param again  what it makes then
+  [[nodiscard]] bool differs_over_first_state(State const& x, State const& x1, State& again, step_index i) {
+    if (!first_) return first_.emplace(copy_of(x)), false;
+    if (!same_room(x, *first_)) return false;  // such a frame is not used
+    again = copy_of(*first_);
+    loop_.run_out_of_place(x, again, i);
+    if constexpr (hashable<State>) return hash_of(x1) != hash_of(again);
+    else return first_other_number(x1, again, loop_.all_which()) >= 0;
+  }
+
   /// Step i from state x to x1, with w pulled back through it. `drift` is what rounding may make of each number of the
   /// adjoint.
   struct tested_step {
@@ -247,6 +265,7 @@ class step_test {
   Tangent& tangent_;
   int directions_;
   step_index undecided_ = -1;
+  std::optional<State> first_;  // the first tested state, of out-of-place steps
 };
 
 }  // namespace cairn::detail
