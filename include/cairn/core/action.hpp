@@ -97,8 +97,8 @@ concept counts_steps = std::integral<T> && !std::same_as<T, bool> && requires(T 
 /// `walk()` may return a reference to a cursor that stands at the start: assigning it to an old one reuses that one's
 /// memory. Optional members, each with the default of the function of the same name below:
 /// `tapes()`, `tapes_restart()`, `units()` with `tape_units()`, `initial_is_free()`, `is_checkpoint(i)`,
-/// `slot_tier(slot)`, `table_bytes()`, `shared_table_bytes()`, `runs_ahead()`, `learns_length()`, `counts()`,
-/// `remark()`.
+/// `slot_tier(slot)`, `table_bytes()`, `shared_table_bytes()`, `runs_ahead()`, `learns_length()`,
+/// `reserved()`, `counts()`, `remark()`.
 template <class P>
 concept schedule = std::copyable<P> && requires(P const& plan) {
   { plan.steps() } -> detail::counts_steps;
@@ -224,6 +224,19 @@ template <schedule P>
 [[nodiscard]] constexpr wide table_bytes_of(P const& plan) {
   if constexpr (requires { { plan.table_bytes() } -> std::convertible_to<wide>; }) return plan.table_bytes();
   else return 0;
+}
+
+/// What a sweep takes before it knows how many steps there will be.
+struct reserved_memory {
+  slot_index slots = 0;  ///< that it has places for
+  wide table_bytes = 0;  ///< that one cursor allocates
+};
+/// What a sweep by the plan reserves: that of a loop whose length is not known does so for more slots than it turns out
+/// to need. `slots()` and `table_bytes_of` unless the plan says otherwise.
+template <schedule P>
+[[nodiscard]] constexpr reserved_memory reserved_of(P const& plan) {
+  if constexpr (requires { { plan.reserved() } -> std::same_as<reserved_memory>; }) return plan.reserved();
+  else return {plan.slots(), table_bytes_of(plan)};
 }
 
 }  // namespace cairn

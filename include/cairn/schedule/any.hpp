@@ -127,6 +127,8 @@ class any_schedule {
   [[nodiscard]] wide shared_table_bytes() const noexcept { return plan_->shared_table_bytes; }
   /// See `table_bytes_of`; the cursor itself included.
   [[nodiscard]] wide table_bytes() const noexcept { return plan_->table_bytes; }
+  /// See `reserved_of`; the cursor itself included.
+  [[nodiscard]] reserved_memory reserved() const noexcept { return plan_->reserved; }
   [[nodiscard]] char const* remark() const noexcept { return plan_->remark; }  ///< see `remark_of`
   /// The plan's own totals; by a walk unless `is_counted()`.
   [[nodiscard]] schedule_counts counts() const { return plan_->counts(); }
@@ -148,6 +150,7 @@ class any_schedule {
     unit_budget budget;
     char const* remark = "";
     wide table_bytes = 0, shared_table_bytes = 0;
+    reserved_memory reserved;
     cursor start;
   };
   template <class Plan>
@@ -169,6 +172,8 @@ class any_schedule {
       remark = remark_of(plan);
       counted = knows_counts(plan);
       table_bytes = sizeof(cursor_type) + table_bytes_of(plan);
+      reserved = reserved_of(plan);
+      reserved.table_bytes += sizeof(cursor_type);
     }
     [[nodiscard]] bool is_checkpoint(step_index i) const override { return cairn::is_checkpoint(plan, i); }
     [[nodiscard]] tier slot_tier(slot_index slot) const override { return cairn::slot_tier(plan, slot); }

@@ -52,6 +52,10 @@ class stopped_online {
   [[nodiscard]] static constexpr bool learns_length() noexcept { return true; }  ///< see `cairn::learns_length`
   /// Bytes that a cursor allocates.
   [[nodiscard]] constexpr wide table_bytes() const noexcept { return keeps() ? start_.inside_.table_bytes() : 0; }
+  /// What `checkpointed_while` reserves, which does not know `steps()`: all slots of the `online` plan.
+  [[nodiscard]] constexpr reserved_memory reserved() const noexcept {
+    return {asked_, keeps() ? wide(asked_) * sizeof(detail::online_slot) : 0};
+  }
   /// The start; good as long as the plan.
   [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 
@@ -83,7 +87,8 @@ class stopped_online {
   friend online;
   constexpr stopped_online(step_index steps, slot_index slots, bool eager, bool last_is_at_hand,
                            work_limit const& limit) noexcept
-      : slots_{fewer(slots, eager ? steps : steps - 1)},
+      : asked_{slots},
+        slots_{fewer(slots, eager ? steps : steps - 1)},
         start_{{fewer(slots, steps), eager}, steps, last_is_at_hand},
         limit_{limit} {}
 
@@ -92,7 +97,7 @@ class stopped_online {
   }
   [[nodiscard]] constexpr bool keeps() const noexcept { return steps() > (start_.inside_.lags() ? 1 : 0); }
 
-  slot_index slots_;
+  slot_index asked_, slots_;  // of the plan for any length, and what this length can use of them
   cursor start_;
   work_limit limit_;
 };

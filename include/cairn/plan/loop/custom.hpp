@@ -34,6 +34,7 @@ class custom {
   [[nodiscard]] constexpr bool runs_ahead() const { return cairn::runs_ahead(plan_); }  ///< see `cairn::runs_ahead`
   /// See `cairn::learns_length`.
   [[nodiscard]] constexpr bool learns_length() const { return cairn::learns_length(plan_); }
+  [[nodiscard]] constexpr reserved_memory reserved() const { return reserved_of(plan_); }  ///< see `reserved_of`
   [[nodiscard]] constexpr wide units() const { return units_of(plan_).units; }  ///< see `units_of`
   [[nodiscard]] constexpr wide tape_units() const { return units_of(plan_).tape_units; }  ///< see `units_of`
   /// See `cairn::initial_is_free`.

@@ -67,13 +67,18 @@ template <schedule Plan>
   return verify(plan);
 }
 
-/// The hashes of a replay check. That of an object is taken of one more snapshot, whose heap stands for as long. The
-/// kept run of a plan that learns its length is taken for that of `checkpointed_while`.
+/// The kept run of a plan that learns its length is taken for that of `checkpointed_while`.
 template <schedule Plan>
-[[nodiscard]] constexpr wide check_bytes_of(Plan const& plan, workload const& work) {
+[[nodiscard]] constexpr reserved_memory reserved_for(Plan const& plan, sweep_form form) {
+  if (form.keeps_run && learns_length(plan)) return reserved_of(plan);
+  return {plan.slots(), table_bytes_of(plan)};
+}
+/// The hashes of a replay check. That of an object is taken of one more snapshot, whose heap stands for as long.
+template <schedule Plan>
+[[nodiscard]] constexpr wide check_bytes_of(Plan const& plan, workload const& work, slot_index slots) {
   if (work.verify == replay_check::off) return 0;
   wide const snapshot = work.form.snapshots ? work.state_bytes - work.state_inline_bytes : 0;
-  return snapshot + replay_check_bytes(work.verify, {plan.steps(), plan.slots(), tapes_of(plan), work.form.keeps_run,
+  return snapshot + replay_check_bytes(work.verify, {plan.steps(), slots, tapes_of(plan), work.form.keeps_run,
                                                      work.form.keeps_run && learns_length(plan)});
 }
 
@@ -81,14 +86,15 @@ template <schedule Plan>
 [[nodiscard]] constexpr sweep_needs needs_of(Plan const& plan, schedule_counts const& counts,
                                              workload const& work = {}) {
   constexpr slot_index most_slots = INT64_MAX - 16;  // room for the states in work
-  if (plan.slots() > most_slots)
+  reserved_memory const reserved = reserved_for(plan, work.form);
+  if (reserved.slots > most_slots)
     throw overflow_error{"cairn::estimate",
                          "more states than 63 bits can count",
-                         {{"slots", plan.slots()}, {"most slots", most_slots}},
+                         {{"slots", reserved.slots}, {"most slots", most_slots}},
                          ""};
-  return {plan.slots(),         counts.peak_slots,           tapes_of(plan),
-          plan.leaf(),          initial_stands_apart(plan),  table_bytes_of(plan),
-          counts.reversals > 0, shared_table_bytes_of(plan), check_bytes_of(plan, work)};
+  return {reserved.slots,       counts.peak_slots,           tapes_of(plan),
+          plan.leaf(),          initial_stands_apart(plan),  reserved.table_bytes,
+          counts.reversals > 0, shared_table_bytes_of(plan), check_bytes_of(plan, work, reserved.slots)};
 }
 
 /// The same where only the slots in memory hold frames. A table of all slots stays.
