@@ -2,7 +2,8 @@
 // tiny and gpt of regions.hpp.
 //     loops CASE METHOD FILE
 // METHOD is plain, CHECKPOINTSxBLOCK, e.g. 32x32, or for tiny and gpt region: each step in one;
-// region_returned: the same with return_large_blocks. Of tiny the forward run is timed. Questions and answers are those of benchmarks/peers/peer.hpp.
+// region_returned: the same with return_large_blocks; forward_first: plain behind a forward run without a graph. Of tiny
+// the forward run is timed. Questions and answers are those of benchmarks/peers/peer.hpp.
 #include <sys/resource.h>
 #include <cstdint>
 #include <cstdio>
@@ -105,13 +106,22 @@ problem gpt() {
 
 bool is_region(std::string const& method) { return method == "region" || method == "region_returned"; }
 
+state plain_loop(problem const& p) {
+  state s = p.start;
+  for (std::int64_t i = 0; i < p.steps; ++i) s = p.step(s, i);
+  return s;
+}
+
 /// The whole loop, by a method.
 std::function<state(problem const&)> loop_of(std::string const& method) {
-  if (method == "plain")
+  if (method == "plain") return plain_loop;
+  if (method == "forward_first")
     return [](problem const& p) {
-      state s = p.start;
-      for (std::int64_t i = 0; i < p.steps; ++i) s = p.step(s, i);
-      return s;
+      {
+        at::NoGradGuard const without_graph;
+        (void)plain_loop(p);
+      }
+      return plain_loop(p);
     };
   if (is_region(method))
     return [](problem const& p) {

@@ -6,8 +6,9 @@
 lstm and wave are loops; tiny and gpt have a region around each step, and of tiny, matrices of 8x8, only the forward run is timed. Cases, questions and answers are those of benchmarks/peers: every row is a process of its own, pinned to the same one processor and told to use
 one thread. Its first gradient's rise of resident memory is measured, and the most bytes of tensors at once. Timings are taken in turn, one
 sample of each process a round, and are of user CPU: `us/step` is the median of the rounds, `x plain` the median of each round's ratio to the
-plain loop in C++ in the same round. torch.utils.checkpoint runs in about sqrt(n) segments. FOLDER is what tests/adapt/torch/wheel.sh and
-environment.sh here have made; without it there is no Python side.
+plain loop in C++ in the same round. `forward_first` is the plain loop behind a forward run without a graph: where each step runs forward twice,
+no program takes less on the processor at hand, and what is above it is cairn's. torch.utils.checkpoint runs in about sqrt(n) segments. FOLDER is
+what tests/adapt/torch/wheel.sh and environment.sh here have made; without it there is no Python side.
 Fails where a gradient is not the plain loop's, bit for bit, where it is far from one in float64, and where a figure that is promised is not met.
 """
 import argparse
@@ -26,6 +27,7 @@ import compare  # noqa: E402
 # CHECKPOINTSxBLOCK: sqrt(n) twice, and what less memory costs.
 settings = {"lstm": ("32x32", "10x16"), "wave": ("100x100", "20x20"), "tiny": ("region",), "gpt": ("region", "region_returned")}
 steps = {"lstm": 1000, "wave": 10_000, "tiny": 1000, "gpt": 12}
+twice = ("lstm",)  # each step runs forward twice and back once
 regions = ("tiny", "gpt")  # no reference in float64: the plain program is theirs
 
 
@@ -38,7 +40,7 @@ def methods(case, options):
             peers / "torch_peer.py", ("plain", "checkpoint", "checkpoint_reentrant"))
         for method in ways:
             yield "torch", method, [*python, program, case, method, "FILE", folder / "torch_bytes.so"]
-    for method in ("plain", *settings[case]):
+    for method in ("plain", *(("forward_first",) if case in twice else ()), *settings[case]):
         yield "cairn", method, [options.program, case, method, "FILE"]
 
 
@@ -54,7 +56,8 @@ def promises(case, rows):
         if "failed" not in returned:
             yield "with return_large_blocks resident memory rises by at most 1.25 times these", returned["rss_bytes"] <= 1.25 * returned["bytes"]
     elif case == "lstm":
-        yield "at most 1.3 times the plain loop's time", chosen["to_plain"] <= 1.3
+        ratio = chosen["us_per_step"] / rows["cairn", "forward_first"]["us_per_step"]
+        yield f"at most 1.05 times the plain loop behind a forward run: {ratio:.3f}", ratio <= 1.05
         yield "at most 8 % of its bytes of tensors", chosen["bytes"] <= 0.08 * plain["bytes"]
     else:
         yield "at most 1.05 times the plain loop's time", chosen["to_plain"] <= 1.05

@@ -151,6 +151,45 @@ TEST_CASE("what only later steps read is watched by all verbs", "[torch][version
   }
 }
 
+/// How many of 60 steps are looked at.
+int steps_watched(std::function<Tensor(cairn::step_index)> const& factor) {
+  int watched = 0;
+  auto const f = [&](Tensor const& s, cairn::step_index i) {
+    if (at::hasThreadLocalCallbacks()) ++watched;
+    return (s * factor(i)).sin();
+  };
+  (void)cairn::checkpointed_loop(f, numbers(1, true), 60, LoopOptions().checkpoints(3));
+  return watched;
+}
+
+TEST_CASE("steps that read rows of one tensor are watched as seldom as steps that read the same", "[torch][versions]") {
+  auto const one = numbers(0.5);
+  int const seldom = steps_watched([&](cairn::step_index) { return one; });
+  CHECK(seldom == 13);  // 0, 1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33 and 59
+  auto const table = torch::full({60, 3}, 0.5, torch::kDouble);
+  CHECK(steps_watched([&](cairn::step_index i) { return table[i]; }) == seldom);
+  auto const rows = table.unbind();
+  CHECK(steps_watched([&](cairn::step_index i) { return rows[std::size_t(i)]; }) == seldom);
+  std::vector<Tensor> separate;
+  for (auto const& row : rows) separate.push_back(row.clone());
+  CHECK(steps_watched([&](cairn::step_index i) { return separate[std::size_t(i)]; }) == 60);
+}
+
+TEST_CASE("what only one step of large operations reads is watched", "[torch][versions]") {
+  auto const large = [](double value) { return torch::full({1 << 17}, value, torch::kDouble); };
+  auto const always = large(0.5), once = large(0.25);
+  for (bool const is_large : {false, true}) {
+    auto const part = [&](Tensor const& t) { return is_large ? t : t.slice(0, 0, 3).clone(); };
+    auto const first = part(always), middle = part(once), x = part(once).clone().requires_grad_();
+    auto const f = [&](Tensor const& s, cairn::step_index i) { return (s * (i == 21 ? middle : first)).sin(); };
+    auto const y = cairn::checkpointed_loop(f, x, 30, LoopOptions().checkpoints(3));
+    middle.fill_(9);
+    auto const message = said<cairn::invalid_call>([&] { y.sum().backward(); }, "");
+    if (is_large) CHECK_THAT(message, ContainsSubstring("Double[131072] on cpu (step = 21"));
+    else CHECK(message.empty());
+  }
+}
+
 TEST_CASE("a state that forward stopped at is watched", "[torch][versions]") {
   for (int const steps : {1, 4}) {
     auto const x = numbers(2, true);

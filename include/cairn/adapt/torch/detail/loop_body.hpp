@@ -325,21 +325,26 @@ class loop_body {
     all.insert(all.end(), given.begin(), given.end());
     read_watch const watch;
     auto y = checked_step(x, given, i);
-    auto const known = reads_.size();
-    for (auto const& read : watch.reads(all)) {
-      if (reads_state_ < 0 && states_made_.holds(read.lock())) reads_state_ = i;
-      reads_.add(read, i);
+    auto const reads = watch.reads(all);
+    bool varies = false;
+    for (auto const& read : reads) {
+      auto const t = read.lock();
+      if (reads_state_ < 0 && states_made_.holds(t)) reads_state_ = i;
+      // A view that each step makes anew, such as a row of its input, is nothing new.
+      varies = varies || (i > 0 && !reads_.knows_memory_of(t));
     }
-    varies_ = varies_ || (i > 0 && reads_.size() > known);
+    reads_.add(reads, i);
+    watches_all_ = watches_all_ || varies || watch.costs_little();
     for (std::size_t k = 0; k < x.size() && k < y.size(); ++k)
       if (y[k].defined() && watch.made(y[k])) states_made_.add(y[k]);
     return y;
   }
   /// Whether what step i reads is noted though it is run without a tape: in the last step, in steps 2^k and 2^k + 1,
-  /// and in each one as soon as such a step has read what those before it have not.   \pre i > 0
+  /// and in each one as soon as such a step has read what those before it have not, or as looking costs little.
+  /// \pre i > 0
   [[nodiscard]] bool watches(step_index i) const noexcept {
     auto const is_power = [](step_index k) { return (k & (k - 1)) == 0; };
-    return watches_later && (varies_ || is_power(i) || is_power(i - 1) || i + 1 == steps);
+    return watches_later && (watches_all_ || is_power(i) || is_power(i - 1) || i + 1 == steps);
   }
   /// What a step gave for the first time is noted, its outputs are kept, and the state goes on.
   [[nodiscard]] tensor_list noted(step_index i, tensor_list y) {
@@ -443,7 +448,7 @@ class loop_body {
   read_list reads_;
   memory_notes states_made_;  ///< of states that were made while what is read was noted
   step_index reads_state_ = -1;  ///< the first step that was seen to read one of them
-  bool varies_ = false;  ///< whether a later step has read what the first did not
+  bool watches_all_ = false;  ///< whether what is read is looked for in every step to come
   graph_moment begun_;  ///< before the first step
   state_looks looks_;
 };

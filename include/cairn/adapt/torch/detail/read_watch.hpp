@@ -100,6 +100,8 @@ class read_watch {
 
   /// Whether TorchScript ran.
   [[nodiscard]] bool saw_script() const noexcept { return script_; }
+  /// Whether operations make so much each, 1 MiB on average, that looking at them adds 1 % to a gradient at most.
+  [[nodiscard]] bool costs_little() const noexcept { return made_bytes_ >= seen_ << 20; }
   /// The operations that were not part of another one, in order.
   [[nodiscard]] std::vector<std::string> const& operations() const noexcept { return operations_; }
   /// Whether an operation that was seen made the tensor's memory.
@@ -192,6 +194,7 @@ class read_watch {
       script_ = true;
       return;
     }
+    ++seen_;
     auto const inputs = inputs_of(f);
     if (names_ && begun_.empty() && pauses_ == 0) operations_.push_back(text_of(f.name(), inputs));
     begun_.push_back(order_.size());
@@ -219,7 +222,10 @@ class read_watch {
     begun_.pop_back();
     for (auto const& output : f.outputs())
       visit_tensors(output, [&](at::Tensor const& t) {
-        if (auto& one = memory_of(t); one.number >= known) one.what = use::made;
+        auto& one = memory_of(t);
+        if (one.number < known) return;
+        if (one.what != use::made && t.has_storage()) made_bytes_ += t.storage().nbytes();
+        one.what = use::made;
       });
     if (!begun_.empty()) return;
     for (auto const& [one, weak] :
@@ -236,6 +242,7 @@ class read_watch {
   std::vector<std::size_t> begun_;  ///< of each operation that runs: how much memory had been seen with its arguments
   std::vector<std::pair<seen*, weak_tensor>> reading_;  ///< first read by the outermost operation that runs
   std::vector<std::string> operations_;
+  std::size_t seen_ = 0, made_bytes_ = 0;  ///< operations, those within others, too, and the bytes they made
   bool names_, script_ = false;
   int pauses_ = 0;
 };
@@ -269,6 +276,7 @@ class read_list {
   void add(tensor_read read, step_index step) {
     auto* const key = read.tensor._unsafe_get_target();
     if (!known_.try_emplace(key, all_.size()).second) return;
+    if (auto const t = read.lock(); t.defined()) memory_.add(t);
     all_.push_back({std::move(read), step});
   }
   void add(at::Tensor const& t, step_index step) { if (t.defined()) add(tensor_read{t}, step); }
@@ -279,6 +287,10 @@ class read_list {
   void add_unchanged(std::vector<tensor_read> reads) {
     for (auto& read : reads)
       if (auto const t = read.lock(); t.defined() && version_of(t) == read.version) add(std::move(read), 0);
+  }
+  /// Whether it, or a tensor that shares its memory, is there.
+  [[nodiscard]] bool knows_memory_of(at::Tensor const& t) const {
+    return known_.contains(t.unsafeGetTensorImpl()) || memory_.holds(t);
   }
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
   /// The number of the first one that is not as it was when it was read, or size().
@@ -307,6 +319,7 @@ class read_list {
   std::vector<noted> all_;
   std::unordered_map<c10::TensorImpl const*, std::size_t>
       known_;  ///< an address is not used again while its weak reference stands
+  memory_notes memory_;
 };
 
 /// Before what read these tensors runs again.   \param where  what read them   \throws invalid_call   where one was
