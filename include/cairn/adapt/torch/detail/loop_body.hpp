@@ -94,12 +94,14 @@ class loop_body {
     return t.defined() ? saved_tensor{t} : saved_tensor{};
   }
 
-  /// One step for the first time, without a tape.
-  [[nodiscard]] tensor_list run_first(tensor_list const& x, step_index i) {
+  /// Steps [from, to) for the first time, without a tape.   \post x is state `to`
+  void run_first(tensor_list& x, step_index from, step_index to) {
     at::NoGradGuard const no_grad;
     autocast_scope const casts{around.autocast.without_cache()};
-    auto const given = slices_at(inputs, i);
-    return noted(i, without_history(watches(i) ? watched_step(x, given, i) : checked_step(x, given, i)));
+    for (step_index i = from; i < to; ++i) {
+      auto const given = slices_at(inputs, i);
+      x = noted(i, without_history(watches(i) ? watched_step(x, given, i) : checked_step(x, given, i)));
+    }
   }
   /// One step for the first time, with a tape that is looked at and thrown away: notes what it captures, and which
   /// parts of its result are differentiable.

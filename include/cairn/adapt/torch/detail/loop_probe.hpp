@@ -107,7 +107,8 @@ class loop_probe {
     auto x = detached(initial_);
     bool more = true;
     for (costs_.steps = 0; more;) {
-      x = body.run_first(x, costs_.steps++);
+      body.run_first(x, costs_.steps, costs_.steps + 1);
+      ++costs_.steps;
       mark();
       more = costs_.steps < 5 && goes_on(x, costs_.steps);
       asked_bytes_ = (std::max)(asked_bytes_, taken());

@@ -207,15 +207,14 @@ class loop_sweep {
 
   void run_first(loop_body& body, tensor_list& x, step_index from, step_index to) {
     if (auto const& look = body.options.callbacks().run_forward; look && from < to) look(from, to);
-    for (auto i = from; i < to; ++i) x = first_run(body, x, i);
-  }
-  [[nodiscard]] tensor_list first_run(loop_body& body, tensor_list const& x, step_index i) {
-    if (!learning_) return body.run_first(x, i);
-    auto const before = i == 0 ? body.initial_flags : body.last_flags;
-    auto next = body.discover(x, i, before);
-    bool const settled = body.last_flags == before && body.is_differentiable();
-    learning_ = !settled || body.options.capture() == Capture::EveryStep;
-    return next;
+    auto i = from;
+    for (; learning_ && i < to; ++i) {
+      auto const before = i == 0 ? body.initial_flags : body.last_flags;
+      x = body.discover(x, i, before);
+      bool const settled = body.last_flags == before && body.is_differentiable();
+      learning_ = !settled || body.options.capture() == Capture::EveryStep;
+    }
+    body.run_first(x, i, to);
   }
   /// Runs the block that starts at live, state i, as far as the loop goes; whether it goes on behind.   \post state i
   /// is the one ahead
