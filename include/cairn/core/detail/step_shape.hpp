@@ -46,14 +46,17 @@ concept reference_to = requires(F& f) {
   requires std::is_same_v<decltype(f.get()), typename F::type&>;
   requires std::is_convertible_v<F&, typename F::type&>;
 };
-/// Handed before the first step of a loop to a step that keeps a record of it; see `adaptive`.
-struct loop_begins {};
+/// Handed before the first step of a loop to a step that asks for it: one that keeps a record of the loop, as
+/// `adaptive` does, or that looks whether the loop is long enough, as `with_jumps`.
+struct loop_begins {
+  step_index steps = -1;  ///< of the loop; -1 where it ends when it ends
+};
 template <class Step>
 concept told_of_loops = requires(Step& step) { step.begin(loop_begins{}); };
 template <class Step>
-constexpr void begin_loop([[maybe_unused]] Step& step) {
-  if constexpr (!std::is_same_v<typename untagged<Step>::type, Step>) begin_loop(step.call);
-  else if constexpr (told_of_loops<Step>) step.begin(loop_begins{});
+constexpr void begin_loop([[maybe_unused]] Step& step, [[maybe_unused]] loop_begins loop) {
+  if constexpr (!std::is_same_v<typename untagged<Step>::type, Step>) begin_loop(step.call, loop);
+  else if constexpr (told_of_loops<Step>) step.begin(loop);
 }
 template <class F, class Form>
 concept said_as = std::is_same_v<std::remove_const_t<decltype(form_said<F>)>, Form>;

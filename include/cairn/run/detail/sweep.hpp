@@ -72,8 +72,8 @@ class sweep {
 
   /// Before the first action of a plan.   \throws out_of_memory, and what copies of x0 throw
   template <class Step, class X0>
-  void begin(Step& step, X0&& x0, Plan const& plan, sweep_form form, [[maybe_unused]] bool knows_length = true) {
-    begin_loop(step);
+  void begin(Step& step, X0&& x0, Plan const& plan, sweep_form form, bool knows_length = true) {
+    begin_loop(step, {knows_length ? step_index(plan.steps()) : -1});
     adopt(plan);
     work_.walk_ = plan.walk();
     if constexpr (checked) ledger().begin(check_setup(plan, form.keeps_run, knows_length));

@@ -1,0 +1,175 @@
+#pragma once
+/// \file ring.hpp  The last states of a multi-step method as one state: moving on to the next one copies none of them.
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/bytes_of.hpp>
+#include <cairn/core/detail/user_values.hpp>
+#include <cairn/core/state_traits.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// What `restore` of a ring needs, newest first.
+template <class Kept, std::size_t Count>
+struct ring_snapshot {
+  Kept held[Count];
+};
+
+/// Walks a ring from the newest to the oldest.
+template <class Ring>
+class ring_iterator {
+ public:
+  using difference_type = std::ptrdiff_t;
+  using value_type = typename Ring::value_type;
+  ring_iterator() = default;
+  constexpr ring_iterator(Ring& of, std::size_t age) noexcept : of_{&of}, age_{age} {}
+  [[nodiscard]] constexpr auto& operator*() const noexcept { return (*of_)[age_]; }
+  constexpr ring_iterator& operator++() noexcept {
+    ++age_;
+    return *this;
+  }
+  constexpr ring_iterator operator++(int) noexcept {
+    auto const before = *this;
+    ++age_;
+    return before;
+  }
+  [[nodiscard]] bool operator==(ring_iterator const&) const = default;
+
+ private:
+  Ring* of_ = nullptr;
+  std::size_t age_ = 0;
+};
+
+}  // namespace detail
+
+/// The last `Count` states of a multi-step method (BDF, Adams-Bashforth, leapfrog): `x[0]` is the newest and
+/// `x[Count - 1]` the oldest.
+///
+/// A ring is a state, and a bar, where its elements are: its copy, its bytes, its runs of bytes and its numbers are
+/// theirs, newest first, and rings compare equal however far each has been rotated. A ring of objects that hand out
+/// snapshots hands out `Count` of them. Elements lie in the ring itself, one beside the other, and stay where they are:
+/// `rotate`, `rotate_back` and `push` move an index. Memory: that of the elements, and one std::size_t.
+///
+/// The adjoint of a step reads the step backwards. What `x.rotate()` is to the states, `bar.rotate_back()` is to the
+/// bars: behind it `bar[age]` belongs to `x[age]` of the state before the step, but for the last one, which still is
+/// the bar of the state that the step has made, and is to be overwritten with that of the oldest.
+template <class State, std::size_t Count>
+class ring {
+  static_assert(Count > 0, "cairn: a ring holds one state or more");
+
+ public:
+  using value_type = State;
+
+  /// Of states made by their default constructors; numbers are 0.
+  constexpr ring()
+    requires std::default_initializable<State>
+      : held_{} {}
+  /// Of these states, newest first, moved from where they are given away.
+  template <class... X>
+    requires(sizeof...(X) == Count && (std::same_as<std::remove_cvref_t<X>, State> && ...))
+  constexpr explicit ring(X&&... newest_first) : held_{detail::taken(std::forward<X>(newest_first))...} {}
+  /// Of what `make(age)` returns for the ages 0 (the newest) to Count - 1, made in place: for objects that cannot be
+  /// moved.
+  template <class Make>
+  [[nodiscard]] static constexpr ring made_by(Make&& make) { return {make, std::make_index_sequence<Count>{}}; }
+
+  /// \param age  0 for the newest, < Count
+  [[nodiscard]] constexpr State& operator[](std::size_t age) noexcept { return held_[place_of(age)]; }
+  /// The same of a ring that is only read.
+  [[nodiscard]] constexpr State const& operator[](std::size_t age) const noexcept { return held_[place_of(age)]; }
+  [[nodiscard]] static constexpr std::size_t size() noexcept { return Count; }  ///< Count
+  [[nodiscard]] constexpr auto begin() noexcept { return detail::ring_iterator<ring>{*this, 0}; }  ///< the newest
+  [[nodiscard]] constexpr auto end() noexcept { return detail::ring_iterator<ring>{*this, Count}; }  ///< behind the oldest
+  /// The newest.
+  [[nodiscard]] constexpr auto begin() const noexcept { return detail::ring_iterator<ring const>{*this, 0}; }
+  /// Behind the oldest.
+  [[nodiscard]] constexpr auto end() const noexcept { return detail::ring_iterator<ring const>{*this, Count}; }
+
+  /// Each state becomes one step older, and the place of the oldest is that of the newest. Its old content is still
+  /// there, with its memory: write the new state over it, or change it into that. Copies nothing, allocates nothing.
+  constexpr State& rotate() noexcept {
+    newest_ = newest_ == 0 ? Count - 1 : newest_ - 1;
+    return held_[newest_];
+  }
+  /// Takes `rotate` back, and is its transpose: each bar becomes that of a state one step newer, and that of the newest
+  /// lies in the place of the oldest, which is answered.
+  constexpr State& rotate_back() noexcept {
+    std::size_t const was_newest = newest_;
+    newest_ = newest_ + 1 == Count ? 0 : newest_ + 1;
+    return held_[was_newest];
+  }
+  /// `rotate() = x`; x may be an element of the ring. A copy is written into the memory of the oldest. What its copy
+  /// throws passes through, and the ring is not rotated.
+  constexpr void push(State const& x) {
+    State& oldest = (*this)[Count - 1];
+    if (&oldest != &x) copy_state(x, oldest);
+    (void)rotate();
+  }
+  /// The same of a state that is given away.
+  constexpr void push(State&& x) {
+    State& oldest = (*this)[Count - 1];
+    if (&oldest != &x) oldest = std::move(x);
+    (void)rotate();
+  }
+
+  /// All elements equal, newest to newest.
+  [[nodiscard]] friend constexpr bool operator==(ring const& a, ring const& b)
+    requires std::equality_comparable<State>
+  {
+    for (std::size_t age = 0; age < Count; ++age)
+      if (!(a[age] == b[age])) return false;
+    return true;
+  }
+
+  /// As `bytes_of`.
+  [[nodiscard]] constexpr std::size_t bytes() const
+    requires sized_state<State>
+  {
+    std::size_t all = sizeof(ring);
+    for (State const& x : held_) all += bytes_of(x) - sizeof(State);
+    return all;
+  }
+  /// A snapshot of each element.
+  [[nodiscard]] constexpr auto save() const
+    requires saved_state<State>
+  {
+    return saved(std::make_index_sequence<Count>{});
+  }
+  /// Each element becomes what it was.
+  template <class Kept>
+    requires saved_state<State>
+  constexpr void restore(detail::ring_snapshot<Kept, Count> const& snapshot) {
+    for (std::size_t age = 0; age < Count; ++age) restore_state((*this)[age], snapshot.held[age]);
+  }
+
+ private:
+  template <class Make, std::size_t... Age>
+  constexpr ring(Make& make, std::index_sequence<Age...>) : held_{make(Age)...} {}
+
+  template <std::size_t... Age>
+  [[nodiscard]] constexpr auto saved(std::index_sequence<Age...>) const {
+    using kept = typename detail::snapshot_of<State>::type;
+    return detail::ring_snapshot<kept, Count>{{save_state((*this)[Age])...}};
+  }
+  [[nodiscard]] constexpr std::size_t place_of(std::size_t age) const noexcept {
+    std::size_t const place = newest_ + age;
+    return place < Count ? place : place - Count;
+  }
+
+  State held_[Count];
+  std::size_t newest_ = 0;  // place of x[0]; those of older ones follow, around the end
+};
+
+/// Rings of states that `state_traits` copies are copied element by element.
+template <class State, std::size_t Count>
+  requires(detail::traited_copy<State> && !detail::shallow<State>)
+struct state_traits<ring<State, Count>> {
+  /// `into` becomes a deep copy of `from`.
+  static constexpr void copy(ring<State, Count> const& from, ring<State, Count>& into) {
+    for (std::size_t age = 0; age < Count; ++age) copy_state(from[age], into[age]);
+  }
+};
+
+}  // namespace cairn

@@ -1,0 +1,89 @@
+#pragma once
+/// \file each_bar.hpp  The gradients of several objectives from one sweep.
+#include <type_traits>
+#include <utility>
+#include <cairn/core/forms.hpp>
+#include <cairn/core/replay_check.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// The form of an adjoint on the elements of `Bars`; `Bars` itself is changed, and so is not const.
+template <class Adjoint, class State, class Bars>
+[[nodiscard]] consteval adjoint_shape shape_on_each() {
+  if constexpr (std::is_const_v<Bars> || !range_like<Bars>) return {};
+  else return shape_of_adjoint<Adjoint, State, typename Bars::value_type>();
+}
+template <class Adjoint, class State, class Bars>
+inline constexpr adjoint_form form_on_each = shape_on_each<Adjoint, State, Bars>().form;
+
+template <class Adjoint>
+struct adjoint_of_each {
+  mutable Adjoint adjoint;  // mutable, so that a const copy of a mutable lambda works
+
+  template <class State, class Bars>
+    requires(form_on_each<Adjoint, State, Bars> == adjoint_form::one_step)
+  void operator()(State const& x, Bars& bars, step_index const i) const {
+    for (auto& bar : bars) {
+      if constexpr (shape_on_each<Adjoint, State, Bars>().indexed) pull_back(adjoint, bar, x, bar, i);
+      else pull_back(adjoint, bar, x, bar);
+    }
+  }
+  template <class State, class Bars>
+    requires(form_on_each<Adjoint, State, Bars> == adjoint_form::leaf)
+  void operator()(State const& x, Bars& bars, step_index const first, step_index const last) const {
+    for (auto& bar : bars) pull_back(adjoint, bar, x, bar, first, last);
+  }
+  template <class State, class Bars>
+    requires(form_on_each<Adjoint, State, Bars> == adjoint_form::with_next)
+  void operator()(State const& x, State const& x1, Bars& bars, step_index const i) const {
+    for (auto& bar : bars) pull_back(adjoint, bar, x, x1, bar, i);
+  }
+  void ends_in(end_hash end) const
+    requires takes_end_hash<Adjoint>
+  {
+    adjoint.ends_in(end);
+  }
+};
+
+/// The reversing half of a recording adjoint.
+template <class Reverse>
+struct reverse_of_each {
+  mutable Reverse reverse;
+
+  template <class Tape, class Bars>
+    requires(!std::is_const_v<Bars> && range_like<Bars>)
+  void operator()(Tape& tape, Bars& bars, step_index const i) const {
+    for (auto& bar : bars) {
+      if constexpr (calls_with_index<Reverse, Tape&, decltype(bar)>) pull_back(reverse, bar, tape, bar, i);
+      else pull_back(reverse, bar, tape, bar);
+    }
+  }
+};
+
+}  // namespace detail
+
+/// An adjoint of several bars for one of a single bar: for a seed that is a container of bars (a vector, an array, a
+/// ring), one for each objective. `gradient` then answers the container of their gradients, each with the bits of a
+/// sweep of its own, from one run forward and one recomputation: the step is called as often as for a single one.
+///
+/// \param adjoint  `(x, bar[, i])`, `(x, x1, bar, i)` or `(x, bar, first, last)`, in place or by value; it is called
+///        once for each bar, in their order. What it adds to elsewhere, as to a gradient by parameters, is the sum over
+///        all bars: for one of each, let it be a part of the bar. Keeps a copy
+template <class Adjoint>
+[[nodiscard]] constexpr auto each_bar(Adjoint adjoint) {
+  return detail::adjoint_of_each<Adjoint>{std::move(adjoint)};
+}
+/// The same of a recording adjoint: each step is recorded once, and its tape reversed for each bar.
+template <class Record, class Reverse>
+[[nodiscard]] constexpr auto each_bar(recorded<Record, Reverse> adjoint) {
+  return recorded{std::move(adjoint.record), detail::reverse_of_each<Reverse>{std::move(adjoint.reverse)}};
+}
+/// The same with a way to restart from a tape.
+template <class Record, class Reverse, class Restart>
+[[nodiscard]] constexpr auto each_bar(recorded<Record, Reverse, Restart> adjoint) {
+  return recorded{std::move(adjoint.record), detail::reverse_of_each<Reverse>{std::move(adjoint.reverse)},
+                  std::move(adjoint.restart)};
+}
+
+}  // namespace cairn

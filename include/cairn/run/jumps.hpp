@@ -1,0 +1,339 @@
+#pragma once
+/// \file jumps.hpp  Events of a loop: at a step, or where a condition holds, the state jumps.
+#include <cstddef>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <cairn/core/detail/user_values.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/forms.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/run/detail/kept_object.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// Moves x on by a step or a jump. Forward and backward sweep call the same instantiation of it, and so the same code
+/// of it: see call.hpp. Answers what a step says that may end its loop, else true.
+template <class F, class State>
+[[gnu::noinline]] bool move_on(F& f, State& x, step_index const i) {
+  static constexpr auto shape = shape_of_step<F, State>();
+  if constexpr (shape.form == step_form::by_value) {
+    if constexpr (shape.indexed) x = call_lending(f, std::as_const(x), i);
+    else x = call_lending(f, std::as_const(x));
+  } else if constexpr (shape.stops) {
+    if constexpr (shape.indexed) return f(x, i);
+    else return f(x);
+  } else {
+    if constexpr (shape.indexed) f(x, i);
+    else f(x);
+  }
+  return true;
+}
+
+/// What all jumps have: the map of the state, and what takes a bar back through it.
+template <class Jump, class Adjoint>
+struct jump_maps {
+  mutable Jump jump;  // mutable, so that a const pair of mutable lambdas works
+  mutable Adjoint adjoint;
+
+  template <class State>
+  void run(State& x, step_index i) const {
+    constexpr auto shape = shape_of_step<Jump, State>();
+    constexpr bool jumps =
+        (shape.form == step_form::in_place || shape.form == step_form::by_value) && !shape.stops;
+    static_assert(jumps, "cairn: a jump must be `jump(x)` or `jump(x, i)`, which changes x or returns the new state");
+    if constexpr (jumps) move_on(jump, x, i);
+  }
+  /// \param x  the state before the jump
+  template <class State, class Bar>
+  void reverse(State const& x, Bar& bar, step_index const i) const {
+    constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
+    constexpr bool reverses = shape.form == adjoint_form::one_step;
+    static_assert(reverses,
+                  "cairn: the adjoint of a jump must be `adjoint(x, bar)` or `adjoint(x, bar, i)`, where x is the state "
+                  "before the jump");
+    if constexpr (!reverses) return;
+    else if constexpr (shape.indexed) pull_back(adjoint, bar, x, bar, i);
+    else pull_back(adjoint, bar, x, bar);
+  }
+};
+
+/// A jump before or behind one step.
+template <class Jump, class Adjoint>
+struct jump_of_step : jump_maps<Jump, Adjoint> {
+  step_index step = 0;
+  bool behind = false;
+
+  template <class State>
+  [[nodiscard]] bool due_before(State const&, step_index i) const noexcept { return !behind && i == step; }
+  [[nodiscard]] bool due_behind(step_index i) const noexcept { return behind && i == step; }
+  /// The least step > i before which it may be due, once step i has run; else `none`.
+  [[nodiscard]] step_index next(step_index i, step_index none) const noexcept {
+    return step + (behind ? 1 : 0) > i ? step + (behind ? 1 : 0) : none;
+  }
+  void check(char const* operation) const {
+    if (step < 0)
+      throw invalid_call{operation, "a jump stands at no step", {{"step", step}}, "steps count from 0"};
+  }
+  void check_loop(step_index steps) const {
+    if (step >= steps)
+      throw invalid_call{
+          "cairn::with_jumps",
+          "a jump stands where the loop has no step, and would be lost",
+          {{"step", step}, {"steps", steps}},
+          "the jump of the final state is cairn::jump_behind(n - 1, jump, adjoint), n being the number of steps"};
+  }
+};
+
+/// A jump before every step where a condition holds.
+template <class Condition, class Jump, class Adjoint>
+struct jump_on_condition : jump_maps<Jump, Adjoint> {
+  mutable Condition condition;
+
+  template <class State>
+  [[nodiscard]] bool due_before(State const& x, step_index const i) const {
+    constexpr bool indexed = calls<Condition, State const&, step_index const&>;
+    constexpr bool answers = [] {
+      if constexpr (indexed)
+        return std::is_same_v<std::remove_cvref_t<call_result<Condition, State const&, step_index const&>>, bool>;
+      else if constexpr (calls<Condition, State const&>)
+        return std::is_same_v<std::remove_cvref_t<call_result<Condition, State const&>>, bool>;
+      else return false;
+    }();
+    static_assert(answers,
+                  "cairn: the condition of a jump must be `condition(x)` or `condition(x, i)`, with x const&, and return "
+                  "bool");
+    if constexpr (!answers) return false;
+    else if constexpr (indexed) return call_lending(condition, x, i);
+    else return call_lending(condition, x);
+  }
+  [[nodiscard]] static constexpr bool due_behind(step_index) noexcept { return false; }
+  [[nodiscard]] static constexpr step_index next(step_index i, step_index) noexcept { return i + 1; }
+  static constexpr void check_loop(step_index) noexcept {}
+};
+
+/// What a run through some steps passed, in order: jumps, with the state before each, and runs of steps between them,
+/// with the state where each begins. Memory is kept from call to call.
+template <class State>
+class jump_trail {
+ public:
+  static constexpr std::size_t of_steps = std::size_t(-1);
+  struct mark {
+    std::optional<State> kept;  // may be left from another call
+    State const* x = nullptr;   // null: in `kept`
+    std::size_t jump = of_steps;
+    step_index from = 0, to = 0;
+  };
+
+  /// \param x  where it begins; must outlive the walk
+  void begin(State const& x) noexcept {
+    used_ = 0;
+    start_ = &x;
+    moved_ = false;
+  }
+  /// The state where the walk is.
+  [[nodiscard]] State const& here() const noexcept { return moved_ ? *live_ : *start_; }
+  /// The same, to be moved on.
+  [[nodiscard]] State& live() {
+    if (!std::exchange(moved_, true)) put(live_, *start_);
+    return *live_;
+  }
+  /// Notes that a jump, or a run of steps, begins here.
+  /// \param ends  the walk goes no further, so that the state is kept where it is
+  void note(std::size_t jump, step_index from, bool ends = false) {
+    if (used_ == marks_.size()) marks_.emplace_back();
+    mark& made = marks_[used_++];
+    made.jump = jump;
+    made.from = made.to = from;
+    made.x = nullptr;
+    if (!moved_) made.x = start_;
+    else if (ends) made.x = &*live_;
+    else put(made.kept, *live_);
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return used_; }
+  [[nodiscard]] mark& operator[](std::size_t k) noexcept { return marks_[k]; }
+  [[nodiscard]] static State const& state_of(mark const& m) noexcept { return m.x != nullptr ? *m.x : *m.kept; }
+
+ private:
+  static void put(std::optional<State>& into, State const& x) {
+    if (into) copy_state(x, *into);
+    else emplace_by(into, [&] { return copy_of(x); });
+  }
+
+  std::vector<mark> marks_;
+  std::size_t used_ = 0;
+  State const* start_ = nullptr;
+  std::optional<State> live_;
+  bool moved_ = false;
+};
+
+}  // namespace detail
+
+/// A jump of state i before step i: `x = jump(x[, i])`, in place or by value. For `with_jumps`.
+/// \param adjoint  `adjoint(x, bar[, i])`, in place or by value: x is the state before the jump; bar belongs to the
+///        state behind it before the call, and to the state before it after the call
+/// \throws invalid_call where i < 0
+template <class Jump, class Adjoint>
+[[nodiscard]] auto jump_at(step_index i, Jump jump, Adjoint adjoint) {
+  detail::jump_of_step<Jump, Adjoint> made{{std::move(jump), std::move(adjoint)}, i, false};
+  made.check("cairn::jump_at");
+  return made;
+}
+/// The same behind step i, before anybody sees state i + 1: with n - 1 a jump of the final state. Its adjoint runs step
+/// i once more.
+template <class Jump, class Adjoint>
+[[nodiscard]] auto jump_behind(step_index i, Jump jump, Adjoint adjoint) {
+  detail::jump_of_step<Jump, Adjoint> made{{std::move(jump), std::move(adjoint)}, i, true};
+  made.check("cairn::jump_behind");
+  return made;
+}
+/// A jump before every step i where `condition(x)` or `condition(x, i)` is true of state i. The final state, behind
+/// which there is no step, is not asked.
+template <class Condition, class Jump, class Adjoint>
+[[nodiscard]] auto jump_when(Condition condition, Jump jump, Adjoint adjoint) {
+  return detail::jump_on_condition<Condition, Jump, Adjoint>{{std::move(jump), std::move(adjoint)},
+                                                             std::move(condition)};
+}
+
+/// A loop whose state jumps at some of its steps: a ball that bounces, a dose that is given, an assimilation. `step`
+/// and `adjoint` are those of the loop with its jumps, for any verb and plan; jumps of one step are made in the order
+/// given. Keeps copies of all callables.
+///
+/// The given step is one in place, which may return bool for `checkpointed_while`, or by value; the given adjoint is one
+/// of a step, `(x, bar, i)`, or of a leaf, `(x, bar, first, last)`, which then is called for each run of steps between
+/// two jumps. States are those that can be copied. State i, as checkpoints, hooks and `keep_going` see it, is the one
+/// before the jumps of `jump_at(i)` and `jump_when`, and behind those of `jump_behind(i - 1)`.
+///
+/// A step that has no jump costs what it did. The adjoint of one that has runs its jumps once more, on copies of the
+/// state that are kept for the next time: one, and one more for each further jump; `jump_behind` also runs its step. In
+/// a leaf the steps before its last jump run once more (with `jump_when` all but the last), as do the jumps. No plan
+/// counts these copies and runs.
+///
+/// Jumps at fixed steps are differentiated exactly. Of a condition on the state the derivative is that of the branch
+/// that was taken: at which step it comes true is a whole number, which does not vary. Where the time of an event is to
+/// be differentiated, too (saltation), that time must be a part of the step, found by it as a root within the step.
+/// \throws invalid_call before any step runs where a jump stands at no step of a loop of known length
+template <class Step, class Adjoint, class... Jump>
+class with_jumps {
+  using jumps_type = std::tuple<Jump...>;
+  // The callables are mutable, so that a const pair of mutable lambdas works.
+  struct forward {
+    mutable std::remove_const_t<Step> inner;
+    jumps_type jumps;
+
+    template <class State>
+      requires(detail::shape_of_step<Step, State>().form == step_form::in_place ||
+               detail::shape_of_step<Step, State>().form == step_form::by_value)
+    auto operator()(State& x, step_index i) const
+        -> std::conditional_t<detail::shape_of_step<Step, State>().stops, bool, void> {
+      each([&](auto const& jump) { if (jump.due_before(std::as_const(x), i)) jump.run(x, i); });
+      [[maybe_unused]] bool const more = detail::move_on(inner, x, i);
+      each([&](auto const& jump) { if (jump.due_behind(i)) jump.run(x, i); });
+      if constexpr (detail::shape_of_step<Step, State>().stops) return more;
+    }
+    /// By what runs a loop, once for each.
+    void begin(detail::loop_begins loop) const {
+      if (loop.steps >= 0) each([&](auto const& jump) { jump.check_loop(loop.steps); });
+      detail::begin_loop(inner, loop);
+    }
+
+   private:
+    template <class F>
+    void each(F f) const {
+      std::apply([&](auto const&... jump) { (f(jump), ...); }, jumps);
+    }
+  };
+
+  struct backward {
+    mutable std::remove_const_t<Step> inner;
+    mutable std::remove_const_t<Adjoint> back;
+    jumps_type jumps;
+    mutable detail::kept_object memory;
+
+    template <class State, class Bar>
+      requires(copied_state<State> && detail::shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
+    void operator()(State const& x, Bar& bar, step_index i) const { reverse(x, bar, i, i + 1); }
+    template <class State, class Bar>
+      requires(copied_state<State> && detail::shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::leaf)
+    void operator()(State const& x, Bar& bar, step_index first, step_index last) const { reverse(x, bar, first, last); }
+
+   private:
+    template <class State, class Bar>
+    void reverse(State const& x, Bar& bar, step_index first, step_index last) const {
+      auto& trail = memory.get<detail::jump_trail<State>>();
+      trail.begin(x);
+      walk(trail, first, last);
+      for (std::size_t k = trail.size(); k-- > 0;) {
+        auto const& mark = trail[k];
+        State const& at = trail.state_of(mark);
+        if (mark.jump == trail.of_steps) reverse_steps(at, bar, mark.from, mark.to);
+        else pick(mark.jump, [&](auto const& jump) { jump.reverse(at, bar, mark.from); });
+      }
+    }
+    /// Notes what there is on the way from `first` to `last`; runs no step behind the last jump.
+    template <class State>
+    void walk(detail::jump_trail<State>& trail, step_index first, step_index last) const {
+      bool open = false;  // steps are under way: the last mark is theirs
+      step_index i = first;
+      for (;;) {
+        each([&](auto const& jump, std::size_t k) {
+          if (!jump.due_before(trail.here(), i)) return;
+          trail.note(k, i);
+          jump.run(trail.live(), i);
+          open = false;
+        });
+        step_index const end = next_look(i, last);
+        if (!std::exchange(open, true)) trail.note(trail.of_steps, i, end > last);
+        trail[trail.size() - 1].to = end <= last ? end : last;
+        if (end > last) return;
+        for (; i < end; ++i) detail::move_on(inner, trail.live(), i);
+        each([&](auto const& jump, std::size_t k) {
+          if (!jump.due_behind(end - 1)) return;
+          trail.note(k, end - 1);
+          jump.run(trail.live(), end - 1);
+          open = false;
+        });
+        if (end == last) return;
+      }
+    }
+    /// The next state in (i, last) before whose step a jump may be due, or that one in (i, last] behind whose step one
+    /// is; beyond `last` where there is none.
+    [[nodiscard]] step_index next_look(step_index i, step_index last) const {
+      step_index found = last + 1;
+      each([&](auto const& jump, std::size_t) {
+        step_index const next = jump.next(i, last + 1);
+        if (next < found && (next < last || (next == last && jump.due_behind(last - 1)))) found = next;
+      });
+      return found;
+    }
+    template <class State, class Bar>
+    void reverse_steps(State const& x, Bar& bar, step_index const from, step_index const to) const {
+      constexpr auto shape = detail::shape_of_adjoint<Adjoint, State, Bar>();
+      if constexpr (shape.form == adjoint_form::leaf) detail::pull_back(back, bar, x, bar, from, to);
+      else if constexpr (shape.indexed) detail::pull_back(back, bar, x, bar, from);
+      else detail::pull_back(back, bar, x, bar);
+    }
+    template <class F>
+    void each(F f) const {
+      std::size_t k = 0;
+      std::apply([&](auto const&... jump) { (f(jump, k++), ...); }, jumps);
+    }
+    template <class F>
+    void pick(std::size_t which, F f) const {
+      each([&](auto const& jump, std::size_t k) { if (k == which) f(jump); });
+    }
+  };
+
+ public:
+  /// \param inner  the step between jumps   \param back  its adjoint
+  /// \param jumps  of `jump_at`, `jump_behind`, `jump_when`
+  explicit with_jumps(Step inner, Adjoint back, Jump... jumps)
+      : step{inner, jumps_type{jumps...}}, adjoint{inner, back, jumps_type{jumps...}, {}} {}
+  forward step;  ///< the step with its jumps
+  backward adjoint;  ///< the adjoint of it
+};
+
+}  // namespace cairn
