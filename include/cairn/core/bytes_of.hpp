@@ -37,7 +37,7 @@ template <class T, class... Seen>
   else if constexpr (std::is_trivially_copyable_v<T>) return true;
   else if constexpr (is_bit_vector<T> || device_range<T>) return told_by_size<T>;
   else if constexpr (std::is_array_v<T>) return can_size<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
-  else if constexpr (element_holder<T> || (optional_like<T> && told_by_has_value<T>))
+  else if constexpr (ring_like<T> || element_holder<T> || (optional_like<T> && told_by_has_value<T>))
     return can_size_all(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return can_size_all(member_types<T>{}, seen{});
   else return false;
@@ -51,7 +51,8 @@ template <class T>
 [[nodiscard]] consteval bool is_flat() {
   if constexpr (traited_bytes<T> || member_bytes<T> || !std::is_trivially_copyable_v<T>) return false;
   else if constexpr (std::is_array_v<T>) return is_flat<std::remove_cv_t<std::remove_all_extents_t<T>>>();
-  else if constexpr (contiguous<T> || optional_like<T>) return is_flat<std::remove_cv_t<typename T::value_type>>();
+  else if constexpr (ring_like<T> || contiguous<T> || optional_like<T>)
+    return is_flat<std::remove_cv_t<typename T::value_type>>();
   else if constexpr (has_members<T>) return are_flat(member_types<T>{});
   else return true;
 }
@@ -84,6 +85,7 @@ template <class T>
   if constexpr (traited_bytes<T>) return beyond(std::size_t(state_traits<T>::bytes(x)));
   else if constexpr (member_bytes<T>) return beyond(std::size_t(x.bytes()));
   else if constexpr (is_flat<T>()) return 0;
+  else if constexpr (ring_like<T>) return heap_of(ring_places<T>::of(x));
   else if constexpr (is_bit_vector<T>) {
     constexpr std::size_t bits = 8 * sizeof(unsigned long);
     return (room_of(x) + bits - 1) / bits * sizeof(unsigned long);

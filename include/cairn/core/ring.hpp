@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/core/traits.hpp>
 
 namespace cairn {
 namespace detail {
@@ -123,14 +123,6 @@ class ring {
     return true;
   }
 
-  /// As `bytes_of`.
-  [[nodiscard]] constexpr std::size_t bytes() const
-    requires sized_state<State>
-  {
-    std::size_t all = sizeof(ring);
-    for (State const& x : held_) all += bytes_of(x) - sizeof(State);
-    return all;
-  }
   /// A snapshot of each element.
   [[nodiscard]] constexpr auto save() const
     requires saved_state<State>
@@ -145,6 +137,8 @@ class ring {
   }
 
  private:
+  friend struct detail::ring_places<ring>;
+
   template <class Make, std::size_t... Age>
   constexpr ring(Make& make, std::index_sequence<Age...>) : held_{make(Age)...} {}
 
@@ -162,13 +156,23 @@ class ring {
   std::size_t newest_ = 0;  // place of x[0]; those of older ones follow, around the end
 };
 
+template <class State, std::size_t Count>
+struct detail::ring_places<ring<State, Count>> {
+  static constexpr auto const& of(ring<State, Count> const& x) noexcept { return x.held_; }
+  /// Place by place, as `=` does, so that memory is used again where each has the room; see `same_room`.
+  static constexpr void copy(ring<State, Count> const& from, ring<State, Count>& into) {
+    for (std::size_t place = 0; place < Count; ++place) copy_state(from.held_[place], into.held_[place]);
+    into.newest_ = from.newest_;
+  }
+};
+
 /// Rings of states that `state_traits` copies are copied element by element.
 template <class State, std::size_t Count>
   requires(detail::traited_copy<State> && !detail::shallow<State>)
 struct state_traits<ring<State, Count>> {
   /// `into` becomes a deep copy of `from`.
   static constexpr void copy(ring<State, Count> const& from, ring<State, Count>& into) {
-    for (std::size_t age = 0; age < Count; ++age) copy_state(from[age], into[age]);
+    detail::ring_places<ring<State, Count>>::copy(from, into);
   }
 };
 

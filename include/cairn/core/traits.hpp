@@ -55,6 +55,11 @@ concept says_on_device = requires {
 }
 || requires { requires bool(T::in_device_memory); };
 
+/// Where the elements of a `ring` lie: `of(x)` is their array. Specialised in ring.hpp.
+template <class T> struct ring_places {};
+template <class T>
+concept ring_like = requires(T const& x) { ring_places<T>::of(x); };
+
 template <class T, class... All> inline constexpr bool is_one_of = (std::is_same_v<T, All> || ...);
 
 /// The alternatives of a std::variant, whose header stays out of here.

@@ -37,6 +37,7 @@ template <bool Itself, class T>
 [[nodiscard]] constexpr bool room_agrees(T const& from, T const& into) {
   if constexpr (is_flat<T>()) return true;
   else if constexpr (traited_bytes<T> || member_bytes<T>) return Itself || heap_of(from) == heap_of(into);
+  else if constexpr (ring_like<T>) return room_agrees<Itself>(ring_places<T>::of(from), ring_places<T>::of(into));
   else if constexpr (is_bit_vector<T>) return room_of(into) - from.size() < 8 * sizeof(unsigned long);
   else if constexpr (device_range<T>) return room_of(into) == std::size_t(from.size());
   else if constexpr (std::is_array_v<T>) {
@@ -79,7 +80,8 @@ template <class T, class... Seen>
   else if constexpr (traited_bytes<T> || member_bytes<T>) return true;
   else if constexpr (std::is_array_v<T>) return says_bytes<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
   else if constexpr (has_members<T> && !element_holder<T>) return any_says_bytes(member_types<T>{}, seen{});
-  else if constexpr (contiguous<T> || optional_like<T>) return any_says_bytes(types<typename T::value_type>{}, seen{});
+  else if constexpr (ring_like<T> || contiguous<T> || optional_like<T>)
+    return any_says_bytes(types<typename T::value_type>{}, seen{});
   else return false;
 }
 
