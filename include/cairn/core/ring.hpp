@@ -81,7 +81,8 @@ class ring {
   [[nodiscard]] constexpr State const& operator[](std::size_t age) const noexcept { return held_[place_of(age)]; }
   [[nodiscard]] static constexpr std::size_t size() noexcept { return Count; }  ///< Count
   [[nodiscard]] constexpr auto begin() noexcept { return detail::ring_iterator<ring>{*this, 0}; }  ///< the newest
-  [[nodiscard]] constexpr auto end() noexcept { return detail::ring_iterator<ring>{*this, Count}; }  ///< behind the oldest
+  /// Behind the oldest.
+  [[nodiscard]] constexpr auto end() noexcept { return detail::ring_iterator<ring>{*this, Count}; }
   /// The newest.
   [[nodiscard]] constexpr auto begin() const noexcept { return detail::ring_iterator<ring const>{*this, 0}; }
   /// Behind the oldest.
@@ -152,7 +153,7 @@ class ring {
     return place < Count ? place : place - Count;
   }
 
-  State held_[Count];
+  State held_[Count > 0 ? Count : 1];
   std::size_t newest_ = 0;  // place of x[0]; those of older ones follow, around the end
 };
 

@@ -53,8 +53,8 @@ struct jump_maps {
     constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
     constexpr bool reverses = shape.form == adjoint_form::one_step;
     static_assert(reverses,
-                  "cairn: the adjoint of a jump must be `adjoint(x, bar)` or `adjoint(x, bar, i)`, where x is the state "
-                  "before the jump");
+                  "cairn: the adjoint of a jump must be `adjoint(x, bar)` or `adjoint(x, bar, i)`, where x is the "
+                  "state before the jump");
     if constexpr (!reverses) return;
     else if constexpr (shape.indexed) pull_back(adjoint, bar, x, bar, i);
     else pull_back(adjoint, bar, x, bar);
@@ -104,8 +104,8 @@ struct jump_on_condition : jump_maps<Jump, Adjoint> {
       else return false;
     }();
     static_assert(answers,
-                  "cairn: the condition of a jump must be `condition(x)` or `condition(x, i)`, with x const&, and return "
-                  "bool");
+                  "cairn: the condition of a jump must be `condition(x)` or `condition(x, i)`, with x const&, and "
+                  "return bool");
     if constexpr (!answers) return false;
     else if constexpr (indexed) return call_lending(condition, x, i);
     else return call_lending(condition, x);
@@ -202,10 +202,10 @@ template <class Condition, class Jump, class Adjoint>
 /// and `adjoint` are those of the loop with its jumps, for any verb and plan; jumps of one step are made in the order
 /// given. Keeps copies of all callables.
 ///
-/// The given step is one in place, which may return bool for `checkpointed_while`, or by value; the given adjoint is one
-/// of a step, `(x, bar, i)`, or of a leaf, `(x, bar, first, last)`, which then is called for each run of steps between
-/// two jumps. States are those that can be copied. State i, as checkpoints, hooks and `keep_going` see it, is the one
-/// before the jumps of `jump_at(i)` and `jump_when`, and behind those of `jump_behind(i - 1)`.
+/// The given step is one in place, which may return bool for `checkpointed_while`, or by value; the given adjoint is
+/// one of a step, `(x, bar, i)`, or of a leaf, `(x, bar, first, last)`, which then is called for each run of steps
+/// between two jumps. States are those that can be copied. State i, as checkpoints, hooks and `keep_going` see it, is
+/// the one before the jumps of `jump_at(i)` and `jump_when`, and behind those of `jump_behind(i - 1)`.
 ///
 /// A step that has no jump costs what it did. The adjoint of one that has runs its jumps once more, on copies of the
 /// state that are kept for the next time: one, and one more for each further jump; `jump_behind` also runs its step. In
