@@ -60,7 +60,7 @@ class ring {
   static_assert(Count > 0, "cairn: a ring holds one state or more");
 
  public:
-  using value_type = State;
+  using value_type = State;  ///< of one element
 
   /// Of states made by their default constructors; numbers are 0.
   constexpr ring()
