@@ -20,6 +20,55 @@ macro(cairn_find_json)
   endif()
 endmacro()
 
+# cairn_<tool>_library for each tool for automatic differentiation that is here: by its header, and by its library where it has one. GLOBAL, because they
+# are linked outside of this directory too. ADOL-C's own users bring it by pkg-config, CppAD's by its folder (CAIRN_CPPAD_INCLUDE, or CMAKE_PREFIX_PATH).
+macro(cairn_find_ad_tools)
+  foreach(tool IN ITEMS
+      "adolc|adolc/adolc.h|adolc|ADOL-C|libadolc-dev"
+      "codipack|codi.hpp||CoDiPack|"
+      "cppad|cppad/cppad.hpp|cppad_lib|CppAD|"
+      "sacado|Sacado_trad.hpp||Sacado|libtrilinos-sacado-dev, libtrilinos-kokkos-dev"
+      "xad|XAD/XAD.hpp|xad|XAD|")
+    string(REPLACE "|" ";" tool "${tool}")
+    list(GET tool 0 name)
+    list(GET tool 1 header)
+    list(GET tool 2 library)
+    list(GET tool 3 called)
+    string(TOUPPER ${name} party)
+    if(NOT CAIRN_WITH_${party})
+      continue()
+    endif()
+    find_path(CAIRN_${party}_INCLUDE ${header} PATH_SUFFIXES trilinos)
+    mark_as_advanced(CAIRN_${party}_INCLUDE)
+    set(found ${CAIRN_${party}_INCLUDE})
+    if(library)
+      find_library(CAIRN_${party}_LIBRARY ${library} HINTS "${CAIRN_${party}_INCLUDE}/../lib")
+      mark_as_advanced(CAIRN_${party}_LIBRARY)
+      if(NOT CAIRN_${party}_LIBRARY)
+        set(found "")
+      endif()
+    endif()
+    if(found AND name STREQUAL "sacado")  # Debian has what its header needs in another package
+      find_path(CAIRN_SACADO_KOKKOS Kokkos_Macros.hpp PATH_SUFFIXES trilinos)
+      mark_as_advanced(CAIRN_SACADO_KOKKOS)
+      if(NOT CAIRN_SACADO_KOKKOS)
+        set(found "")
+      endif()
+    endif()
+    if(found)
+      message(STATUS "cairn: ${called} (${CAIRN_${party}_INCLUDE})")
+      add_library(cairn_${name}_library INTERFACE IMPORTED GLOBAL)
+      target_include_directories(cairn_${name}_library INTERFACE "${CAIRN_${party}_INCLUDE}")
+      if(library)
+        target_link_libraries(cairn_${name}_library INTERFACE "${CAIRN_${party}_LIBRARY}")
+      endif()
+    elseif(CAIRN_WITH_${party} STREQUAL "ON")
+      list(GET tool 4 package)
+      message(FATAL_ERROR "cairn: CAIRN_WITH_${party}=ON, but ${called} was not found (Debian: ${package})")
+    endif()
+  endforeach()
+endmacro()
+
 # Threads::Threads, of CMake itself; looking for it writes to the cache, so that a project around this one does that itself where it wants
 # cairn::threads. GLOBAL, because cairn::threads is linked outside of this directory too.
 macro(cairn_find_threads)

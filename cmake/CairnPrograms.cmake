@@ -40,6 +40,11 @@ function(cairn_why_missing result target)
   foreach(known IN ITEMS
       "EIGEN|eigen|no Eigen (Debian: libeigen3-dev)"
       "JSON|nlohmann_json|no nlohmann-json (Debian: nlohmann-json3-dev)"
+      "ADOLC|adolc|no ADOL-C (Debian: libadolc-dev)"
+      "CODIPACK|codipack|no CoDiPack (not in Debian)"
+      "CPPAD|cppad|no CppAD (PyPI: cmeel-cppad, whose cmeel.prefix belongs into CMAKE_PREFIX_PATH)"
+      "SACADO|sacado|no Sacado (Debian: libtrilinos-sacado-dev, libtrilinos-kokkos-dev)"
+      "XAD|xad|no XAD (not in Debian)"
       "CUDA|nvcc|no nvcc 12 or later"
       "CUDA|cuda|no CUDA toolkit 12 or later"
       "CUDA|nvtx|no NVTX, which the CUDA toolkit 12 or later has"
@@ -73,7 +78,7 @@ endfunction()
 
 # cairn_needs_of(<result> <source>): what its name says it needs: *_eigen.cpp, *_eigen_test.cpp, *_eigen_bench.cpp and
 # adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/cuda/cuda_* and what runs on a real
-# device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc.
+# device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc, ad/adolc*, ad/cppad* and ad/sacado* these tools, ad/codipack* and ad/xad* stand-ins for them.
 function(cairn_needs_of result source)
   set(needs "")
   if(source MATCHES "_eigen(_test|_bench)?\\.(cpp|cu)$|/adapt/eigen")
@@ -90,6 +95,11 @@ function(cairn_needs_of result source)
   endif()
   if(source MATCHES "/adapt/thrust/cuda_")
     list(APPEND needs cairn::thrust cairn_thrust_CUDA)
+  endif()
+  if(source MATCHES "/ad/(adolc|cppad|sacado)[^/]*$")
+    list(APPEND needs cairn::${CMAKE_MATCH_1})
+  elseif(source MATCHES "/adapt/ad/[^/]*$")
+    list(APPEND needs cairn_ad_stand_ins)
   endif()
   if(source MATCHES "/adapt/(threads|cuda/pinned_slots)")
     list(APPEND needs cairn::threads)

@@ -11,7 +11,8 @@ import sys
 import tempfile
 
 # What a folder may include besides itself; the longest key that begins a header's path is its layer.
-# An adapter is a layer of its own: adapt/x.hpp and adapt/x/ may not include adapt/y.
+# An adapter is a layer of its own: adapt/x.hpp and adapt/x/ may not include adapt/y. That of tools for automatic differentiation,
+# adapt/ad, needs no third party; each tool is an adapter beside it.
 MAY_INCLUDE = {
     "language.hpp": [],
     "version.hpp": [],
@@ -25,6 +26,12 @@ MAY_INCLUDE = {
     "run/": ["core/", "store/", "schedule/uniform.hpp", "schedule/remaining.hpp"],
     "trace/": ["core/"],
     "adapt/": ["core/", "store/", "run/"],
+    "adapt/ad": ["core/", "schedule/", "plan/", "store/", "run/"],
+    "adapt/adolc": ["core/", "adapt/ad"],
+    "adapt/codipack": ["core/", "adapt/ad"],
+    "adapt/cppad": ["core/", "adapt/ad"],
+    "adapt/sacado": ["core/", "adapt/ad"],
+    "adapt/xad": ["core/", "adapt/ad"],
     "adapt/nlohmann_json": ["core/", "schedule/", "plan/", "plan/text/"],
     "adapt/cuda": ["core/", "schedule/", "plan/", "store/", "run/"],
     "adapt/torch": ["core/", "schedule/", "plan/", "store/", "run/"],
@@ -38,6 +45,10 @@ OPT_IN = ("adapt/", "trace/", "plan/text/", "store/disk", "store/compressed", "s
 # Headers in detail/ are private. The core's own folders use each other's; an adapter uses these of the core, where it extends an executor or
 # speaks as the core does.
 EXTENDS = {
+    "adapt/ad": ["core/detail/aggregate", "run/detail/kept_object"],
+    "adapt/codipack": ["adapt/ad/detail/kept_results"],
+    "adapt/sacado": ["adapt/ad/detail/kept_results"],
+    "adapt/xad": ["adapt/ad/detail/kept_results"],
     "adapt/cuda": ["core/detail/callable", "core/detail/read_size", "core/detail/replay_ledger", "core/detail/state_hash", "core/detail/table",
                    "core/detail/text", "plan/loop/detail/workload", "run/detail/execute", "run/detail/timings"],
     "adapt/nlohmann_json": ["plan/text/detail/read_actions"],
@@ -141,7 +152,7 @@ def extends(path, other):
 
 
 def layer_of(path):
-    layer = max((key for key in MAY_INCLUDE if path.startswith(key)), key=len, default=None)
+    layer = max((key for key in MAY_INCLUDE if path.startswith(key) and (key.endswith(("/", ".hpp")) or path[len(key)] in "/.")), key=len, default=None)
     if layer == "adapt/":
         return "adapt/" + re.split(r"[/.]", path[len(layer):])[0]
     return layer

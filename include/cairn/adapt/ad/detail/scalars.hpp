@@ -1,0 +1,140 @@
+#pragma once
+/// \file scalars.hpp  The scalars of a state over double and of the same state over a tool's number, in one order.
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <cairn/adapt/ad/rebind_scalar.hpp>
+#include <cairn/core/detail/aggregate.hpp>
+#include <cairn/core/state_traits.hpp>
+
+namespace cairn::detail {
+
+struct any_scalar_visitor {
+  template <class T>
+  void operator()(T&) const;
+};
+/// A class that the user has said how to go through.
+template <class A, class To>
+concept visited_by_trait = requires(A const& from, A& a, rebound_scalar<A, To>& b, any_scalar_visitor& f) {
+  rebind_scalar<A, To>::shape(from, b);
+  rebind_scalar<A, To>::visit(a, f);
+  rebind_scalar<A, To>::visit(b, f);
+};
+/// A matrix: rows and columns, and all coefficients at `data()`.
+template <class A>
+concept matrix_like = requires(A& x) {
+  x.resize(x.rows(), x.cols());
+  x.data();
+  x.size();
+};
+template <class A>
+concept element_range = requires(A& x) {
+  typename A::value_type;
+  x.begin();
+  x.end();
+  x.size();
+  requires std::is_lvalue_reference_v<decltype(*x.begin())>;
+} && (tuple_like<A> || requires(A& x) { x.resize(x.size()); });
+
+/// Goes through a state over double, of type A, and through the same state over `To`, of type B. Where A and B are one
+/// type, nothing is differentiated: a member that is double whatever the scalar is, is a constant.
+template <class A, class To, class B = rebound_scalar<A, To>>
+struct scalars_of {
+  static constexpr bool passive = std::is_same_v<A, B>;
+  static constexpr bool is_scalar = std::is_same_v<A, double> && !passive;
+
+  /// Whether every double that is rebound is reached.
+  [[nodiscard]] static consteval bool reached() {
+    if constexpr (passive || is_scalar || visited_by_trait<A, To>) return true;
+    else if constexpr (std::is_array_v<A> || matrix_like<A> || element_range<A> || optional_like<A>)
+      return element::reached();
+    else if constexpr (has_members<A>)
+      return []<std::size_t... Place>(std::index_sequence<Place...>) {
+        return (member<Place>::reached() && ...);
+      }(std::make_index_sequence<parts<A>()>{});
+    else return false;
+  }
+
+  /// `into` gets the sizes of `from`, and everything in it that is not differentiated.
+  static void shape(A const& from, B& into) {
+    if constexpr (passive) copy_state(from, into);
+    else if constexpr (is_scalar) return;
+    else if constexpr (visited_by_trait<A, To>) rebind_scalar<A, To>::shape(from, into);
+    else if constexpr (std::is_array_v<A>)
+      for (std::size_t k = 0; k < std::extent_v<A>; ++k) element::shape(from[k], into[k]);
+    else if constexpr (matrix_like<A>) {
+      into.resize(from.rows(), from.cols());
+      for (std::size_t k = 0; k < std::size_t(from.size()); ++k) element::shape(from.data()[k], into.data()[k]);
+    } else if constexpr (element_range<A>) {
+      if constexpr (requires { into.resize(from.size()); }) into.resize(from.size());
+      auto to = into.begin();
+      for (auto const& each : from) element::shape(each, *to++);
+    } else if constexpr (optional_like<A>) {
+      if (!from.has_value()) return into.reset();
+      if (!into.has_value()) into.emplace();
+      element::shape(*from, *into);
+    } else {
+      auto const source = members_in(from);
+      auto const target = members_in(into);
+      each_member([&]<std::size_t Place>() { member<Place>::shape(std::get<Place>(source), std::get<Place>(target)); });
+    }
+  }
+
+  /// f(scalar) for each scalar that is differentiated; X is A or B, const or not.
+  template <class X, class F>
+  static void visit(X& x, F& f) {
+    if constexpr (passive) return;
+    else if constexpr (is_scalar) f(x);
+    else if constexpr (visited_by_trait<A, To>) rebind_scalar<A, To>::visit(x, f);
+    else if constexpr (matrix_like<A>)
+      for (std::size_t k = 0; k < std::size_t(x.size()); ++k) element::visit(x.data()[k], f);
+    else if constexpr (std::is_array_v<A> || element_range<A>)
+      for (auto& each : x) element::visit(each, f);
+    else if constexpr (optional_like<A>) {
+      if (x.has_value()) element::visit(*x, f);
+    } else {
+      auto const all = members_in(x);
+      each_member([&]<std::size_t Place>() { member<Place>::visit(std::get<Place>(all), f); });
+    }
+  }
+
+  template <class X>
+  [[nodiscard]] static std::size_t count(X const& x) {
+    std::size_t sum = 0;
+    auto const add = [&sum](auto const&) { ++sum; };
+    visit(x, add);
+    return sum;
+  }
+
+ private:
+  /// The same class template has as many members, whatever its scalar is.
+  template <class X>
+  [[nodiscard]] static auto members_in(X& x) {
+    return with_members<parts<A>()>(x, [](auto&... each) { return std::forward_as_tuple(each...); });
+  }
+  template <class X, std::size_t Place>
+  using member_in = std::remove_cvref_t<std::tuple_element_t<Place, decltype(members_in(std::declval<X&>()))>>;
+  template <std::size_t Place>
+  using member = scalars_of<member_in<A, Place>, To, member_in<B, Place>>;
+  template <class F>
+  static void each_member(F f) {
+    [&]<std::size_t... Place>(std::index_sequence<Place...>) {
+      (f.template operator()<Place>(), ...);
+    }(std::make_index_sequence<parts<A>()>{});
+  }
+  template <class X>
+  [[nodiscard]] static auto element_in() {
+    if constexpr (std::is_array_v<X>) return std::type_identity<std::remove_extent_t<X>>{};
+    else if constexpr (matrix_like<X>)
+      return std::type_identity<std::remove_cvref_t<decltype(*std::declval<X&>().data())>>{};
+    else if constexpr (element_range<X> || optional_like<X>) return std::type_identity<typename X::value_type>{};
+    else return std::type_identity<X>{};
+  }
+  using element_of_a = typename decltype(element_in<A>())::type;
+  using element_of_b = typename decltype(element_in<B>())::type;
+  /// Of a class that is no container, nothing: never asked.
+  using element = scalars_of<element_of_a, To, element_of_b>;
+};
+
+}  // namespace cairn::detail

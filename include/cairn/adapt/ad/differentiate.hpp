@@ -1,0 +1,136 @@
+#pragma once
+/// \file differentiate.hpp  The value of an objective of a loop with its gradient by the initial state and by the
+/// parameters, in one call.
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+#include <cairn/adapt/ad/objective.hpp>
+#include <cairn/adapt/ad/plan_for.hpp>
+#include <cairn/adapt/ad/taped.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/bytes.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/run/gradient.hpp>
+
+namespace cairn {
+
+/// What `differentiate` answers: `auto [value, by_state, by_params] = differentiate(...)`.
+template <class State, class Params>
+struct derivatives {
+  double value = 0;  ///< the objective
+  State state{};     ///< its gradient by the initial state; what is not differentiated is a copy
+  Params params{};   ///< its gradient by the parameters; what is not differentiated is a copy
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_taped = false;
+template <class Tool, class Model, class Params, class Objective>
+inline constexpr bool is_taped<taped<Tool, Model, Params, Objective>> = true;
+
+/// What the verb asks of its types, in sentences.
+template <class Tool, class Model, class State, class Params, class Objective>
+[[nodiscard]] consteval bool check_differentiate() {
+  constexpr bool tool = ad_tape<Tool>;
+  static_assert(tool,
+                "cairn: the tool must be a tape that can be recorded and reversed, such as cairn::adolc_tape{}; see "
+                "cairn::ad_tape");
+  if constexpr (!tool) return false;
+  else {
+    using scalar = typename Tool::scalar;
+    using own = typename params_parts<Params>::own;
+    using control = typename params_parts<Params>::control;
+    constexpr bool rebound = differentiable_by<State, scalar>;
+    static_assert(rebound,
+                  "cairn: this state has no double that a tool's number can stand for; make it std::vector<double>, "
+                  "std::array, a matrix of Eigen, a tuple or a class template over its scalar, or specialise "
+                  "cairn::rebind_scalar");
+    if constexpr (!rebound) return false;
+    else {
+      constexpr bool reached = scalars_of<State, scalar>::reached() && scalars_of<own, scalar>::reached() &&
+                               scalars_of<control, scalar>::reached();
+      constexpr bool plain = is_model<Model, State, own, control>();
+      constexpr bool generic_model =
+          is_model<Model, rebound_scalar<State, scalar>, rebound_scalar<own, scalar>, rebound_scalar<control, scalar>>();
+      constexpr bool fits = Objective::template fits<State, own, double> &&
+                            Objective::template fits<rebound_scalar<State, scalar>, rebound_scalar<own, scalar>, scalar>;
+      static_assert(reached,
+                    "cairn: this class template cannot be taken apart to find its scalars; give cairn::rebind_scalar "
+                    "of it the functions shape(from, into) and visit(x, f)");
+      static_assert(!reached || plain,
+                    "cairn: the model must be `model(x, params, i)`, where x is the state and changes; with "
+                    "cairn::with_controls it is `model(x, params, u, i)`, with cairn::no_params `model(x, i)`");
+      static_assert(!reached || !plain || generic_model,
+                    "cairn: the model takes numbers of type double alone; make it a template over its scalar, "
+                    "`template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`");
+      static_assert(!reached || !generic_model || !plain || fits,
+                    "cairn: the objective must be `f(x)`, `f(x, params)` or `f(x, params, i)` for states of any scalar, and "
+                    "return that scalar itself, `[]<class T>(state<T> const& x) -> T`; or cairn::at_end, at_every, "
+                    "at_states of one");
+      return reached && plain && generic_model && fits;
+    }
+  }
+}
+
+/// Refuses, before any step runs, what types cannot tell.
+template <class Params>
+void check_length(step_index steps, step_index last_state, [[maybe_unused]] Params const& params) {
+  if (last_state > steps)
+    throw invalid_call{"cairn::differentiate", "the objective has a term at a state that the loop does not reach",
+                       {{"state", last_state}, {"steps", steps}}, "name states from 0 to the number of steps"};
+  if constexpr (params_parts<Params>::controlled) {
+    if (params.controls.size() != std::size_t(steps))
+      throw invalid_call{"cairn::differentiate", "each step has one control",
+                         {{"controls", params.controls.size()}, {"steps", steps}}, "give as many controls as steps"};
+  }
+}
+
+}  // namespace detail
+
+/// The same over a `taped` with an objective, whose memory and tape stay from call to call: for optimisers. Change
+/// `loop.params()` between calls.
+template <class Tool, class Model, class Params, objective Objective, class X0, class Plan, class... Rest>
+auto differentiate(taped<Tool, Model, Params, Objective>& loop, X0 const& x0, Plan const& plan, Rest&&... rest) {
+  using State = X0;
+  if constexpr (!detail::check_differentiate<std::remove_reference_t<Tool>, Model, State, Params, Objective>())
+    return derivatives<State, Params>{};
+  else if constexpr (std::same_as<Plan, budget_of>) {
+    detail::check_length(plan.steps, loop.objective().last_state(), loop.params());
+    return differentiate(loop, x0, plan_for(loop, x0, plan).schedule, std::forward<Rest>(rest)...);
+  } else {
+    if constexpr (detail::plan_or_steps<Plan>)
+      detail::check_length(detail::as_plan(plan).steps(), loop.objective().last_state(), loop.params());
+    auto all = gradient(loop.step, x0, plan, loop.seed(), loop.adjoint, std::forward<Rest>(rest)...);
+    return derivatives<State, Params>{loop.value(), std::move(all.state), std::move(all.params)};
+  }
+}
+
+/// The value of an objective of the loop `model(x, params, i)`, i = 0..n-1, and its gradient by x0 and by params.
+///
+/// \param tool  a `ad_tape`, such as `adolc_tape{}`; an lvalue keeps its memory for the next call
+/// \param model  `template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`, see `taped`
+/// \param x0  the initial state   \param params  where the gradient is taken; `no_params{}` for none,
+///        `with_controls{params, controls}` where each step has its own
+/// \param plan  a schedule, the number of steps, or `budget_of{steps, "64MiB"}`: then the lengths of leaves are tried
+///        out, and a plan is made that takes no more, tape included
+/// \param f  `f(x)`, `f(x, params)` or `f(x, params, i)` of the final state, or an `objective`: `at_every`, `at_states`
+/// \param rest  workspace or store, observer and options, as of `gradient`
+/// Bits: as of `taped`. \throws invalid_call before any step runs, where the objective names a state behind the loop or
+/// controls are too few or too many; infeasible_budget; what `gradient` throws
+template <class Tool, class Model, class X0, class Params, class Plan, class F, class... Rest>
+  requires(!detail::is_taped<std::remove_cvref_t<Tool>>)
+auto differentiate(Tool&& tool, Model model, X0 const& x0, Params params, Plan const& plan, F f, Rest&&... rest) {
+  using Terms = detail::objective_type<F>;
+  if constexpr (!detail::check_differentiate<std::remove_reference_t<Tool>, Model, X0, Params, Terms>())
+    return derivatives<X0, Params>{};
+  else {
+    taped<Tool, Model, Params, Terms> loop{std::forward<Tool>(tool), std::move(model), std::move(params),
+                                           detail::as_objective(std::move(f))};
+    return differentiate(loop, x0, plan, std::forward<Rest>(rest)...);
+  }
+}
+
+}  // namespace cairn

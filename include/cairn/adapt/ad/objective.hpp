@@ -1,0 +1,180 @@
+#pragma once
+/// \file objective.hpp  What is differentiated: a function of the final state, of every state, or of some.
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// The term `f(x)`, `f(x, params)` or `f(x, params, i)` of a state.
+template <class F, class X, class P>
+decltype(auto) call_term(F const& f, X const& x, P const& p, step_index i) {
+  if constexpr (requires { f(x, p, i); }) return f(x, p, i);
+  else if constexpr (requires { f(x, p); }) return f(x, p);
+  else return f(x);
+}
+template <class F, class X, class P>
+concept has_term = requires(F const& f, X const& x, P const& p, step_index i) { f(x, p, i); } ||
+                   requires(F const& f, X const& x, P const& p) { f(x, p); } || requires(F const& f, X const& x) { f(x); };
+/// The term is a number, and no expression of a tool's, which would refer to what has ended.
+template <class F, class X, class P, class Scalar>
+[[nodiscard]] consteval bool is_term() {
+  if constexpr (!has_term<F, X, P>) return false;
+  else {
+    using term = std::remove_cvref_t<decltype(call_term(std::declval<F const&>(), std::declval<X const&>(),
+                                                        std::declval<P const&>(), step_index{}))>;
+    return std::is_same_v<term, Scalar> || std::is_arithmetic_v<term>;
+  }
+}
+
+struct objective_part {};
+
+}  // namespace detail
+
+/// What is added up over a loop and then differentiated: `at_end`, `at_every`, `at_states`, sums of them by `+`, or
+/// `no_objective`.
+template <class T>
+concept objective = std::is_base_of_v<detail::objective_part, T>;
+
+/// Nothing: the seed of the sweep says what is differentiated.
+struct no_objective : detail::objective_part {
+  /// No state has a term.
+  template <class X, class P, class Emit>
+  void running(X const&, P const&, step_index, Emit&&) const {}
+  /// Nor has the final one.
+  template <class X, class P, class Emit>
+  void ending(X const&, P const&, step_index, Emit&&) const {}
+  /// Terms fit every state.
+  template <class X, class P, class Scalar>
+  static constexpr bool fits = true;
+  /// Every length will do.
+  [[nodiscard]] step_index last_state() const noexcept { return 0; }
+};
+
+/// `f(x)`, `f(x, params)` or `f(x, params, i)` of the final state, with its number i = n.
+template <class F>
+struct at_end : detail::objective_part {
+  explicit at_end(F function) : f{std::move(function)} {}  ///< \param function  generic in the scalar
+  F f;  ///< returns a scalar
+  /// No state but the last has a term.
+  template <class X, class P, class Emit>
+  void running(X const&, P const&, step_index, Emit&&) const {}
+  /// Hands the term of the final state to `emit`.
+  template <class X, class P, class Emit>
+  void ending(X const& x, P const& p, step_index n, Emit&& emit) const { emit(detail::call_term(f, x, p, n)); }
+  /// Whether f takes such states.
+  template <class X, class P, class Scalar>
+  static constexpr bool fits = detail::is_term<F, X, P, Scalar>();
+  /// Every length will do.
+  [[nodiscard]] step_index last_state() const noexcept { return 0; }
+};
+
+/// The sum of `f(x)`, `f(x, params)` or `f(x, params, i)` over the states i = k, 2 k, 3 k ... up to the last; k = 1 is
+/// the state behind every step. \throws invalid_call for k < 1
+template <class F>
+class at_every : public detail::objective_part {
+ public:
+  /// \param k  steps from one term to the next, >= 1   \param f  generic in the scalar
+  at_every(step_index k, F f) : every_{k}, f_{std::move(f)} {
+    if (k < 1)
+      throw invalid_call{"cairn::at_every", "terms come every so many steps", {{"steps", k}}, "give 1 or more"};
+  }
+  /// Hands the term of state i to `emit`, where it has one.
+  template <class X, class P, class Emit>
+  void running(X const& x, P const& p, step_index i, Emit&& emit) const {
+    if (i > 0 && i % every_ == 0) emit(detail::call_term(f_, x, p, i));
+  }
+  /// The final state has no other term.
+  template <class X, class P, class Emit>
+  void ending(X const&, P const&, step_index, Emit&&) const {}
+  /// Whether f takes such states.
+  template <class X, class P, class Scalar>
+  static constexpr bool fits = detail::is_term<F, X, P, Scalar>();
+  /// Every length will do.
+  [[nodiscard]] step_index last_state() const noexcept { return 0; }
+
+ private:
+  step_index every_;
+  F f_;
+};
+
+/// The sum of `f(x)`, `f(x, params)` or `f(x, params, i)` over the states i that are named, 0 and n among those that
+/// may be; one named twice counts twice. \throws invalid_call for a state below 0
+template <class F>
+class at_states : public detail::objective_part {
+ public:
+  /// \param states  their numbers, in any order   \param f  generic in the scalar
+  at_states(std::vector<step_index> states, F f) : states_{std::move(states)}, f_{std::move(f)} {
+    std::sort(states_.begin(), states_.end());
+    if (!states_.empty() && states_.front() < 0)
+      throw invalid_call{"cairn::at_states", "there is no state with such a number", {{"state", states_.front()}},
+                         "name states from 0 to the number of steps"};
+  }
+  /// Hands the terms of state i to `emit`, as often as it is named.
+  template <class X, class P, class Emit>
+  void running(X const& x, P const& p, step_index i, Emit&& emit) const {
+    auto const [from, to] = std::equal_range(states_.begin(), states_.end(), i);
+    for (auto at = from; at != to; ++at) emit(detail::call_term(f_, x, p, i));
+  }
+  /// The final state has no other term.
+  template <class X, class P, class Emit>
+  void ending(X const&, P const&, step_index, Emit&&) const {}
+  /// Whether f takes such states.
+  template <class X, class P, class Scalar>
+  static constexpr bool fits = detail::is_term<F, X, P, Scalar>();
+  /// The largest number that is named.
+  [[nodiscard]] step_index last_state() const noexcept { return states_.empty() ? 0 : states_.back(); }
+
+ private:
+  std::vector<step_index> states_;
+  F f_;
+};
+
+/// The sum of two objectives; `a + b` makes it.
+template <objective First, objective Second>
+struct objective_sum : detail::objective_part {
+  /// The terms of a state are emitted in the order of a, b.
+  objective_sum(First a, Second b) : first{std::move(a)}, second{std::move(b)} {}
+  First first;    ///< emits first
+  Second second;  ///< and then this
+  /// Hands the terms of state i to `emit`.
+  template <class X, class P, class Emit>
+  void running(X const& x, P const& p, step_index i, Emit&& emit) const {
+    first.running(x, p, i, emit);
+    second.running(x, p, i, emit);
+  }
+  /// Hands the terms of the final state to `emit`.
+  template <class X, class P, class Emit>
+  void ending(X const& x, P const& p, step_index n, Emit&& emit) const {
+    first.ending(x, p, n, emit);
+    second.ending(x, p, n, emit);
+  }
+  /// Whether both take such states.
+  template <class X, class P, class Scalar>
+  static constexpr bool fits = First::template fits<X, P, Scalar> && Second::template fits<X, P, Scalar>;
+  /// The largest number that is named.
+  [[nodiscard]] step_index last_state() const noexcept { return std::max(first.last_state(), second.last_state()); }
+};
+/// The sum of two objectives.
+template <objective First, objective Second>
+[[nodiscard]] objective_sum<First, Second> operator+(First a, Second b) { return {std::move(a), std::move(b)}; }
+
+namespace detail {
+
+/// A function stands for `at_end`.
+template <class T>
+[[nodiscard]] auto as_objective(T given) {
+  if constexpr (objective<T>) return given;
+  else return at_end<T>{std::move(given)};
+}
+template <class T>
+using objective_type = decltype(as_objective(std::declval<T>()));
+
+}  // namespace detail
+}  // namespace cairn

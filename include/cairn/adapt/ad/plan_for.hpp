@@ -1,0 +1,97 @@
+#pragma once
+/// \file plan_for.hpp  A plan for a loop with a tape: the length of leaves and the slots are chosen together.
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <cairn/adapt/ad/taped.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/bytes.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/workload.hpp>
+#include <cairn/plan/loop/plan_within.hpp>
+#include <cairn/run/probe.hpp>
+
+namespace cairn {
+
+/// A loop of so many steps in so much memory: checkpoints, adjoint, and the tape of a leaf.
+struct budget_of {
+  step_index steps = 0;  ///< loop length, >= 0
+  byte_size bytes = {};  ///< as of `plan_within`
+};
+
+/// What a leaf of a length weighs.
+struct leaf_weight {
+  step_index steps = 1;  ///< its length
+  wide bytes = 0;        ///< the tool's tape, and the state over the tool's number
+  double seconds = 0;    ///< to record and reverse it
+};
+
+/// What a leaf of the first `steps` steps from x0 weighs, tried out three times. \pre x0 is a state of the loop, steps
+/// >= 1
+template <class Tool, class Model, class Params, class Objective, class State>
+[[nodiscard]] leaf_weight weigh_leaf(taped<Tool, Model, Params, Objective>& loop, State const& x0, step_index steps) {
+  using clock = std::chrono::steady_clock;
+  leaf_weight found{steps, 0, 0};
+  for (int tried = 0; tried < 3; ++tried) {
+    auto bar = loop.bar(x0);
+    if (tried == 2) loop.forget_tape_bytes();  // buffers have grown by now
+    auto const begin = clock::now();
+    loop.adjoint(x0, bar, step_index{0}, steps);
+    double const seconds = std::chrono::duration<double>(clock::now() - begin).count();
+    if (tried == 0 || seconds < found.seconds) found.seconds = seconds;
+  }
+  found.bytes = loop.tape_bytes();
+  return found;
+}
+
+/// The workload of a loop over `taped`, by `probe` and by leaves of one and two steps: sizes and times of states and
+/// steps, `tape_bytes` and `tape_step_bytes` of the tape. \param tried  steps that are run, >= 1
+template <class Tool, class Model, class Params, class Objective, class State>
+[[nodiscard]] workload workload_of(taped<Tool, Model, Params, Objective>& loop, State const& x0, step_index steps,
+                                   step_index tried = 8) {
+  workload work = probe<std::chrono::steady_clock>(loop.step, x0, steps, loop.bar(x0), loop.adjoint,
+                                                   steps > 0 ? std::min(steps, tried) : tried);
+  if (steps == 0) return work;
+  leaf_weight const one = weigh_leaf(loop, x0, 1);
+  work.adjoint_seconds = one.seconds;
+  work.tape_bytes = one.bytes;
+  if (steps > 1) {
+    leaf_weight const two = weigh_leaf(loop, x0, 2);
+    work.tape_step_bytes = two.bytes > one.bytes ? two.bytes - one.bytes : 0;
+    work.tape_bytes = one.bytes > work.tape_step_bytes ? one.bytes - work.tape_step_bytes : 0;
+  }
+  return work;
+}
+
+/// The plan of the fewest predicted seconds within a budget, over leaves of 1, 2, 4 ... steps, each weighed and timed
+/// on the first steps of the loop, and over all that `plan_within` tries. Cost: a leaf of each length three times, at
+/// most 1/8 of the loop's steps and 64.
+/// \throws infeasible_budget; what the model throws
+template <class Tool, class Model, class Params, class Objective, class State>
+[[nodiscard]] planned plan_for(taped<Tool, Model, Params, Objective>& loop, State const& x0, budget_of budget) {
+  workload work = workload_of(loop, x0, budget.steps);
+  planning_options options;
+  options.leaf = 1;
+  planned best = plan_within(budget.bytes, work, options);
+  for (step_index length = 2; length <= std::min<step_index>(budget.steps / 8, 64); length *= 2) {
+    leaf_weight const leaf = weigh_leaf(loop, x0, length);
+    if (leaf.bytes > budget.bytes.count()) break;
+    workload of_leaf = work;
+    of_leaf.adjoint_seconds = leaf.seconds / double(length);
+    of_leaf.tape_bytes = leaf.bytes;
+    of_leaf.tape_step_bytes = 0;
+    options.leaf = length;
+    try {
+      planned other = plan_within(budget.bytes, of_leaf, options);
+      if (is_cheaper(other.cost, best.cost, work)) best = std::move(other);
+    } catch (infeasible_budget const&) {
+      break;
+    }
+  }
+  loop.begin();
+  return best;
+}
+
+}  // namespace cairn

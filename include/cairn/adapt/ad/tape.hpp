@@ -1,0 +1,42 @@
+#pragma once
+/// \file tape.hpp  What cairn asks of a tool for automatic differentiation: one tape that is recorded, reversed and
+/// recorded anew.
+#include <concepts>
+#include <cstddef>
+#include <cairn/core/wide.hpp>
+
+namespace cairn {
+
+/// A tool that records what is computed with its own scalar, and runs the record backwards. One recording is
+/// `begin(n)`, n times `independent`, `record()`, the computation, `dependent` for each result, `end()`; then `reverse`,
+/// once or more. What the members mean:
+/// - `scalar`: stands for double in the user's function; default-constructible, copyable, made from double
+/// - `begin(count)`: forgets the recording before, and starts one with `count` independent variables
+/// - `independent(v, value)`: v, which stays where it is up to `record()`, is the next independent variable
+/// - `record()`: from here on, what is computed with independent variables is recorded
+/// - `dependent(v)`: the value that v has now is the next result; one variable may be several results, and may be an
+///   independent variable; v may change or end behind the call
+/// - `end()`: nothing more is recorded
+/// - `reverse(seeds, bars)`: bars[k], of independent variable k, becomes the sum over all results j of seeds[j] times
+///   the derivative of result j by variable k. The seed of a result is added up before what the recording adds to it
+/// - `abandon()`: ends a recording that an exception has left, at any point behind `begin`; throws nothing
+/// - `clear()`: gives back the memory that the tool gives back
+/// - `bytes()`: that the last recording takes with what its reverse needed, as the tool counts them
+template <class Tape>
+concept ad_tape =
+    std::default_initializable<typename Tape::scalar> && std::copyable<typename Tape::scalar> &&
+    std::constructible_from<typename Tape::scalar, double> &&
+    requires(Tape& tape, Tape const& told, typename Tape::scalar& v, std::size_t count, double const* seeds,
+             double* bars) {
+      tape.begin(count);
+      tape.independent(v, 1.0);
+      tape.record();
+      tape.dependent(v);
+      tape.end();
+      tape.reverse(seeds, bars);
+      { tape.abandon() } noexcept;
+      tape.clear();
+      { told.bytes() } -> std::convertible_to<wide>;
+    };
+
+}  // namespace cairn

@@ -1,0 +1,389 @@
+#pragma once
+/// \file taped.hpp  A step written once for any scalar, and its adjoint by a tape of a few steps.
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/ad/detail/scalars.hpp>
+#include <cairn/adapt/ad/objective.hpp>
+#include <cairn/adapt/ad/rebind_scalar.hpp>
+#include <cairn/adapt/ad/tape.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/forms.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/run/detail/kept_object.hpp>
+
+namespace cairn {
+
+/// The model has no parameters: it is `model(x, i)`.
+struct no_params {};
+
+/// Parameters of the whole loop, and for each step its own control: the model is `model(x, params, u, i)` with u =
+/// controls[i], or `model(x, u, i)` over `no_params`. A leaf differentiates by the controls of its own steps alone.
+template <class Params, class Control>
+struct with_controls {
+  Params params;                  ///< of all steps
+  std::vector<Control> controls;  ///< of each step one, as many as steps
+};
+
+/// An adjoint of the state together with the gradient by the parameters: what a sweep over `taped` carries backwards.
+template <class State, class Params>
+struct state_and_params {
+  State state;    ///< the adjoint of the state
+  Params params;  ///< the gradient by the parameters so far; what is not differentiated in them is a copy
+};
+
+namespace detail {
+
+template <class Params>
+struct params_parts {
+  using own = Params;
+  using control = no_params;
+  static constexpr bool controlled = false;
+};
+template <class Params, class Control>
+struct params_parts<with_controls<Params, Control>> {
+  using own = Params;
+  using control = Control;
+  static constexpr bool controlled = true;
+};
+
+/// The model's step, in the form that its parameters say.
+template <class Model, class X, class P, class U>
+decltype(auto) call_model(Model const& model, X& x, P const& p, [[maybe_unused]] U const& u, step_index i) {
+  if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>) return model(x, i);
+  else if constexpr (std::is_same_v<P, no_params>) return model(x, u, i);
+  else if constexpr (std::is_same_v<U, no_params>) return model(x, p, i);
+  else return model(x, p, u, i);
+}
+/// Asked with the return type alone, so that the body of a model that names its types is not compiled.
+template <class Model, class X, class P, class U>
+[[nodiscard]] consteval bool is_model() {
+  if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>)
+    return requires(Model const& model, X& x, step_index i) { model(x, i); };
+  else if constexpr (std::is_same_v<P, no_params>)
+    return requires(Model const& model, X& x, U const& u, step_index i) { model(x, u, i); };
+  else if constexpr (std::is_same_v<U, no_params>)
+    return requires(Model const& model, X& x, P const& p, step_index i) { model(x, p, i); };
+  else return requires(Model const& model, X& x, P const& p, U const& u, step_index i) { model(x, p, u, i); };
+}
+
+/// Ends a recording that an exception leaves.
+template <class Tool>
+class open_recording {
+ public:
+  explicit open_recording(Tool& tool) noexcept : tool_{&tool} {}
+  open_recording(open_recording const&) = delete;
+  open_recording& operator=(open_recording const&) = delete;
+  ~open_recording() {
+    if (tool_ != nullptr) tool_->abandon();
+  }
+  void ended() noexcept { tool_ = nullptr; }
+
+ private:
+  Tool* tool_;
+};
+
+}  // namespace detail
+
+/// A step that is written once, as a template over its scalar, with its adjoint by a tool for automatic
+/// differentiation: `step` is the model over double, `adjoint` records the steps of a leaf on the tool's tape and
+/// reverses them. Both are for `gradient`, `checkpointed_loop`, `checkpointed_while` and `adaptive`, with any plan
+/// without kept tapes, any store and observer. The object must outlive what it is handed to, and serves one sweep at a
+/// time.
+///
+/// The model is `template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`. The seed is
+/// an adjoint of the final state, for the gradient by the initial state alone, or what `bar` makes of one, for that by
+/// the parameters, too; or it is `seed()`, for the gradient of the objective.
+///
+/// Gradients are bit for bit the same for every plan, store and number of slots; also for every length of leaves where
+/// the tool's arithmetic has the bits of double (ADOL-C multiplies by 1 / c where the model divides by a constant c).
+/// Memory: states, tape and seeds stay from leaf to leaf, so that a warm sweep allocates what the tool allocates.
+/// \tparam Tool  a `ad_tape`, or a reference to one   \tparam Model  called as const   \tparam Params  a value,
+///        `with_controls`, or `no_params`   \tparam Objective  an `objective`
+template <class Tool, class Model, class Params = no_params, class Objective = no_objective>
+class taped {
+  using tool_type = std::remove_reference_t<Tool>;
+  static constexpr bool has_tape = ad_tape<tool_type>;
+  static_assert(has_tape,
+                "cairn: the tool must be a tape that can be recorded and reversed, such as cairn::adolc_tape{}; see "
+                "cairn::ad_tape");
+  using scalar = typename tool_type::scalar;
+  using parts = detail::params_parts<Params>;
+  using own_params = typename parts::own;
+  using control = typename parts::control;
+  template <class T> using all = detail::scalars_of<T, scalar>;
+  template <class T> using active = rebound_scalar<T, scalar>;
+
+ public:
+  /// States that the model can step, and that the tool can differentiate.
+  template <class State>
+  static constexpr bool steps = differentiable_by<State, scalar> &&
+                                detail::is_model<Model, State, own_params, control>();
+
+  /// \param tool  an rvalue is moved in; an lvalue must outlive the object   \param model  the step, for any scalar
+  /// \param params  where the model is taken and differentiated   \param objective  terms, by default none
+  explicit taped(Tool&& tool, Model model, Params params = {}, Objective objective = {})
+      : tool_{std::forward<Tool>(tool)},
+        model_{std::move(model)},
+        params_{std::move(params)},
+        objective_{std::move(objective)} {}
+  taped(taped const&) = delete;
+  taped& operator=(taped const&) = delete;
+
+  /// The model over double, in place.
+  struct stepper {
+    taped* owner;  ///< whose model it is
+    /// `step(x, i)`.
+    template <class State>
+      requires(taped::steps<State>)
+    void operator()(State& x, step_index i) const { owner->run(x, i); }
+    /// By what runs a loop, once for each.
+    void begin(detail::loop_begins) const noexcept { owner->begin(); }
+  };
+  /// The adjoint of the steps [first, last); the bar is a State, or a `state_and_params<State, Params>`.
+  struct leaf_reverser {
+    taped* owner;  ///< whose tape it is
+    /// `adjoint(x, bar, first, last)`, without the gradient by the parameters.
+    template <class State>
+      requires(taped::steps<State>)
+    void operator()(State const& x, State& bar, step_index first, step_index last) const {
+      owner->reverse(x, bar, nullptr, first, last, false);
+    }
+    /// `adjoint(x, bar, first, last)` with it.
+    template <class State>
+      requires(taped::steps<State>)
+    void operator()(State const& x, state_and_params<State, Params>& bar, step_index first, step_index last) const {
+      owner->reverse(x, bar.state, &bar.params, first, last, false);
+    }
+  };
+  /// The adjoint of one step, for `nested` and `adaptive`.
+  struct step_reverser {
+    taped* owner;  ///< whose tape it is
+    /// `adjoint(x, bar, i)`, without the gradient by the parameters.
+    template <class State>
+      requires(taped::steps<State>)
+    void operator()(State const& x, State& bar, step_index i) const {
+      owner->reverse(x, bar, nullptr, i, i + 1, false);
+    }
+    /// `adjoint(x, bar, i)` with it.
+    template <class State>
+      requires(taped::steps<State>)
+    void operator()(State const& x, state_and_params<State, Params>& bar, step_index i) const {
+      owner->reverse(x, bar.state, &bar.params, i, i + 1, false);
+    }
+  };
+  /// What starts the way back of an objective.
+  struct objective_seed {
+    taped* owner;  ///< whose objective it is
+    /// The adjoint of the terms of the final state.
+    template <class State>
+      requires(taped::steps<State>)
+    state_and_params<State, Params> operator()(State const& x) const { return owner->end(x); }
+  };
+
+  stepper step{this};                                         ///< `step(x, i)`
+  detail::tagged<adjoint_form::leaf, leaf_reverser> adjoint{{this}};  ///< `adjoint(x, bar, first, last)`
+  step_reverser step_adjoint{this};                           ///< `step_adjoint(x, bar, i)`
+
+  /// The seed of a sweep for the objective, a function of the final state.
+  [[nodiscard]] objective_seed seed() noexcept { return {this}; }
+  /// The seed of a sweep for the gradient by the parameters, too. \param state  the adjoint of the final state
+  template <class State>
+  [[nodiscard]] state_and_params<State, Params> bar(State state) const { return {std::move(state), zero_params()}; }
+
+  /// The objective of the loop that has run: terms on the way from the step, of the final state from the seed.
+  [[nodiscard]] double value() const noexcept { return running_ + ending_; }
+  /// Before a loop whose step is not `step` itself but calls it; `gradient` and the other loops do this for `step`.
+  void begin() noexcept {
+    running_ = ending_ = 0;
+    stepped_ = 0;
+  }
+
+  /// Where the model is taken; change them between sweeps only.
+  [[nodiscard]] Params& params() noexcept { return params_; }
+  /// Where the model is taken.
+  [[nodiscard]] Params const& params() const noexcept { return params_; }
+  [[nodiscard]] Model const& model() const noexcept { return model_; }              ///< the step for any scalar
+  [[nodiscard]] Objective const& objective() const noexcept { return objective_; }  ///< the terms
+  [[nodiscard]] tool_type& tool() noexcept { return tool_; }                        ///< the tape
+
+  /// The most bytes that one leaf has taken: the tool's tape as the tool counts it, and the state, parameters and seeds
+  /// over the tool's scalar.
+  [[nodiscard]] wide tape_bytes() const noexcept { return most_bytes_; }
+  /// Forgets `tape_bytes()`, so that the next leaves are measured by themselves.
+  void forget_tape_bytes() noexcept { most_bytes_ = 0; }
+  /// Gives back the memory of tape and states; the next leaf takes it anew.
+  void clear() {
+    tool_.clear();
+    room_ = {};
+  }
+
+ private:
+  /// What stays from leaf to leaf.
+  template <class State>
+  struct room {
+    active<State> x{};
+    active<own_params> p{};
+    std::vector<active<control>> u;
+    std::vector<double> values, seeds;
+  };
+  static constexpr bool controlled = parts::controlled;
+
+  template <class P>
+  [[nodiscard]] static auto& own(P& params) noexcept {
+    if constexpr (controlled) return params.params;
+    else return params;
+  }
+  [[nodiscard]] control const& control_at([[maybe_unused]] step_index i) const {
+    if constexpr (controlled) {
+      if (std::size_t(i) >= params_.controls.size())
+        throw invalid_call{"cairn::taped",
+                           "there is no control for this step",
+                           {{"step", i}, {"controls", params_.controls.size()}},
+                           "give as many controls as steps"};
+      return params_.controls[std::size_t(i)];
+    } else {
+      static constexpr no_params none{};
+      return none;
+    }
+  }
+  [[nodiscard]] Params zero_params() const {
+    Params zero = params_;
+    auto const clear = [](double& v) { v = 0; };
+    all<own_params>::visit(own(zero), clear);
+    if constexpr (controlled)
+      for (auto& each : zero.controls) all<control>::visit(each, clear);
+    return zero;
+  }
+
+  template <class State>
+  void run(State& x, step_index i) {
+    auto const add = [this](auto const& term) { running_ += double(term); };
+    bool const first_time = i == stepped_;
+    if (first_time && i == 0) objective_.running(std::as_const(x), own(std::as_const(params_)), 0, add);
+    detail::call_model(model_, x, own(std::as_const(params_)), control_at(i), i);
+    if (!first_time) return;
+    stepped_ = i + 1;
+    objective_.running(std::as_const(x), own(std::as_const(params_)), i + 1, add);
+  }
+  template <class State>
+  [[nodiscard]] state_and_params<State, Params> end(State const& x) {
+    ending_ = 0;
+    auto const add = [this](auto const& term) { ending_ += double(term); };
+    if (stepped_ == 0) objective_.running(x, own(std::as_const(params_)), 0, add);
+    objective_.ending(x, own(std::as_const(params_)), stepped_, add);
+    state_and_params<State, Params> bar{x, zero_params()};
+    auto const clear = [](double& v) { v = 0; };
+    all<State>::visit(bar.state, clear);
+    if constexpr (!std::is_same_v<Objective, no_objective>)
+      reverse(x, bar.state, &bar.params, stepped_, stepped_, true);
+    return bar;
+  }
+
+  /// \param gradient  by the parameters, or null   \param ending  the terms of the final state, and no step
+  template <class State>
+  void reverse(State const& x, State& bar, Params* gradient, step_index first, step_index last, bool ending) {
+    auto& r = room_.template get<room<State>>();
+    r.values.clear();
+    auto const note = [&r](double const& v) { r.values.push_back(v); };
+    all<State>::visit(x, note);
+    std::size_t const of_state = r.values.size();
+    all<own_params>::visit(own(std::as_const(params_)), note);
+    all<State>::shape(x, r.x);
+    all<own_params>::shape(own(std::as_const(params_)), r.p);
+    if constexpr (controlled) {
+      if (r.u.size() < std::size_t(last - first)) r.u.resize(std::size_t(last - first));
+      for (step_index i = first; i < last; ++i) {
+        all<control>::shape(control_at(i), r.u[std::size_t(i - first)]);
+        all<control>::visit(control_at(i), note);
+      }
+    }
+
+    detail::open_recording<tool_type> open{tool_};
+    tool_.begin(gradient != nullptr ? r.values.size() : of_state);
+    std::size_t k = 0;
+    auto const enter = [&](scalar& v) { tool_.independent(v, r.values[k++]); };
+    auto const fix = [&](scalar& v) { v = scalar(r.values[k++]); };
+    all<State>::visit(r.x, enter);
+    each_param(r, first, last, [&](scalar& v) { gradient != nullptr ? enter(v) : fix(v); });
+    tool_.record();
+    r.seeds.clear();
+    auto const emit = [&](auto&& term) {
+      scalar v(std::forward<decltype(term)>(term));
+      tool_.dependent(v);
+      r.seeds.push_back(1);
+    };
+    if (first == 0 && (ending || first < last)) objective_.running(std::as_const(r.x), std::as_const(r.p), 0, emit);
+    for (step_index i = first; i < last; ++i) {
+      if constexpr (controlled)
+        detail::call_model(model_, r.x, std::as_const(r.p), std::as_const(r.u[std::size_t(i - first)]), i);
+      else detail::call_model(model_, r.x, std::as_const(r.p), no_params{}, i);
+      objective_.running(std::as_const(r.x), std::as_const(r.p), i + 1, emit);
+    }
+    if (ending) objective_.ending(std::as_const(r.x), std::as_const(r.p), last, emit);
+    auto const seed = [&r](double const& v) { r.seeds.push_back(v); };
+    auto const leave = [this](scalar& v) { tool_.dependent(v); };
+    if (!ending) {
+      check_bar(all<State>::count(bar), all<State>::count(r.x));
+      all<State>::visit(std::as_const(bar), seed);
+      all<State>::visit(r.x, leave);
+    }
+    if (gradient != nullptr) {
+      all<own_params>::visit(std::as_const(own(*gradient)), seed);
+      all<own_params>::visit(r.p, leave);
+    }
+    tool_.end();
+    open.ended();
+
+    tool_.reverse(r.seeds.data(), r.values.data());
+    most_bytes_ = std::max(most_bytes_, wide(tool_.bytes()) + bytes_of_room(r));
+    if (all<State>::count(bar) != of_state) copy_state(x, bar);
+    k = 0;
+    auto const take = [&](double& v) { v = r.values[k++]; };
+    all<State>::visit(bar, take);
+    if (gradient == nullptr) return;
+    all<own_params>::visit(own(*gradient), take);
+    if constexpr (controlled)
+      for (step_index i = first; i < last; ++i) all<control>::visit(gradient->controls[std::size_t(i)], take);
+  }
+  template <class Room, class F>
+  void each_param(Room& r, [[maybe_unused]] step_index first, [[maybe_unused]] step_index last, F f) {
+    all<own_params>::visit(r.p, f);
+    if constexpr (controlled)
+      for (step_index i = first; i < last; ++i) all<control>::visit(r.u[std::size_t(i - first)], f);
+  }
+  static void check_bar(std::size_t given, std::size_t behind) {
+    if (given != behind)
+      throw invalid_call{"cairn::taped",
+                         "the adjoint has another number of scalars than the state that it belongs to",
+                         {{"adjoint", given}, {"state", behind}},
+                         "make the seed as large as the final state"};
+  }
+  template <class Room>
+  [[nodiscard]] static wide bytes_of_room(Room const& r) {
+    return wide(r.values.size()) * sizeof(scalar) + wide(r.values.capacity() + r.seeds.capacity()) * sizeof(double);
+  }
+
+  Tool tool_;
+  Model model_;
+  Params params_;
+  [[no_unique_address]] Objective objective_;
+  detail::kept_object room_;
+  double running_ = 0, ending_ = 0;
+  step_index stepped_ = 0;  // steps that the loop has run for the first time
+  wide most_bytes_ = 0;
+};
+/// An lvalue tool is referred to.
+template <class Tool, class Model, class Params>
+taped(Tool&&, Model, Params) -> taped<Tool, Model, Params>;
+/// Without parameters.
+template <class Tool, class Model>
+taped(Tool&&, Model) -> taped<Tool, Model>;
+/// With an objective.
+template <class Tool, class Model, class Params, class Objective>
+taped(Tool&&, Model, Params, Objective) -> taped<Tool, Model, Params, Objective>;
+
+}  // namespace cairn

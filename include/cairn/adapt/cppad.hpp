@@ -1,0 +1,91 @@
+#pragma once
+/// \file cppad.hpp  CppAD's tape (PyPI: cmeel-cppad), for `taped` and `differentiate`.
+#include <cairn/language.hpp>  // first: the sentence that an older language gets
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+#include <cppad/cppad.hpp>
+#include <cairn/adapt/ad/tape.hpp>
+#include <cairn/core/wide.hpp>
+
+namespace cairn {
+
+/// A tape of CppAD: a recording of `AD<double>` and the function made of it. One records at a time in a thread.
+class cppad_tape {
+ public:
+  using scalar = CppAD::AD<double>;  ///< CppAD's number
+
+  cppad_tape() { function_.check_for_nan(false); }  ///< derivatives that are not numbers are handed out as they are
+
+  /// Makes room for the independent variables.
+  void begin(std::size_t count) {
+    places_.clear();
+    inputs_.clear();
+    values_.clear();
+    results_.clear();
+    inputs_.reserve(count);
+  }
+  /// The next independent variable.
+  void independent(scalar& v, double value) {
+    places_.push_back(&v);
+    inputs_.emplace_back(value);
+    values_.push_back(value);
+  }
+  /// CppAD names all independent variables at once, and here they get into place.
+  void record() {
+    if (inputs_.empty()) return;
+    CppAD::Independent(inputs_);
+    recording_ = true;
+    for (std::size_t k = 0; k < places_.size(); ++k) *places_[k] = inputs_[k];
+  }
+  /// The next result.
+  void dependent(scalar const& v) { results_.push_back(v); }
+  /// Makes a function of the recording, and computes its values again, which the reverse needs.
+  void end() {
+    if (!recording_) return;
+    if (results_.empty()) return abandon();
+    recording_ = false;
+    function_.Dependent(inputs_, results_);
+    function_.Forward(0, values_);
+  }
+  /// One sweep of first order.
+  void reverse(double const* seeds, double* bars) {
+    if (inputs_.empty()) return;
+    if (results_.empty()) {
+      std::fill(bars, bars + inputs_.size(), 0.0);
+      return;
+    }
+    seeds_.assign(seeds, seeds + results_.size());
+    auto const found = function_.Reverse(1, seeds_);
+    std::copy(found.begin(), found.end(), bars);
+  }
+  /// Ends a recording that is not wanted.
+  void abandon() noexcept {
+    if (recording_) scalar::abort_recording();
+    recording_ = false;
+  }
+  /// Frees the recording.
+  void clear() {
+    function_ = CppAD::ADFun<double>{};
+    function_.check_for_nan(false);
+    places_ = std::vector<scalar*>{};
+    inputs_ = results_ = std::vector<scalar>{};
+    values_ = seeds_ = std::vector<double>{};
+  }
+  /// The sequence of operations, the values of its variables, and as many partial derivatives.
+  [[nodiscard]] wide bytes() const {
+    return wide(function_.size_op_seq()) + function_.size_random() +
+           2 * wide(function_.size_var()) * sizeof(double) + wide(inputs_.capacity() + results_.capacity()) * sizeof(scalar);
+  }
+
+ private:
+  CppAD::ADFun<double> function_;
+  std::vector<scalar*> places_;
+  std::vector<scalar> inputs_, results_;
+  std::vector<double> values_, seeds_;
+  bool recording_ = false;
+};
+static_assert(ad_tape<cppad_tape>);
+
+}  // namespace cairn

@@ -1,0 +1,81 @@
+#pragma once
+/// \file sacado.hpp  The reverse mode of Sacado (Trilinos; Debian: libtrilinos-sacado-dev, libtrilinos-kokkos-dev), for
+/// `taped` and `differentiate`.
+#include <cairn/language.hpp>  // first: the sentence that an older language gets
+
+#include <cstddef>
+#include <vector>
+#include <Sacado_trad.hpp>
+#include <cairn/adapt/ad/detail/kept_results.hpp>
+#include <cairn/adapt/ad/tape.hpp>
+#include <cairn/core/wide.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// The list of blocks in which Sacado records, which it tells nobody of. An explicit instantiation may name a private
+/// member.
+using sacado_context = Sacado::Rad::ADcontext<double>;
+[[nodiscard]] inline Sacado::Rad::ADmemblock<double>* sacado_busy(sacado_context const& context);
+template <auto Busy>
+struct sacado_blocks {
+  friend inline Sacado::Rad::ADmemblock<double>* sacado_busy(sacado_context const& context) { return context.*Busy; }
+};
+template struct sacado_blocks<&sacado_context::Busy>;
+
+}  // namespace detail
+
+/// The tape of `Sacado::Rad::ADvar<double>`. There is one in a program: to begin a recording ends what else was computed
+/// with such numbers, and there are no threads. Its memory is kept for the next recording, and never given back.
+class sacado_tape {
+ public:
+  using scalar = Sacado::Rad::ADvar<double>;  ///< Sacado's number
+
+  /// Sacado forgets all operations.
+  void begin(std::size_t count) {
+    scalar::Gradcomp(0);
+    inputs_.clear();
+    inputs_.reserve(count);
+    results_.begin();
+  }
+  /// The next independent variable.
+  void independent(scalar& v, double value) {
+    v = value;
+    inputs_.push_back(static_cast<node*>(v));
+  }
+  /// Nothing is left to be done.
+  void record() noexcept {}
+  /// The next result: a copy, because Sacado takes one seed for each variable.
+  void dependent(scalar const& v) {
+    scalar const copy(v);
+    results_.next() = copy;  // refers to the copy's node
+  }
+  /// Nothing is left to be done.
+  void end() noexcept {}
+  /// One sweep over all operations.
+  void reverse(double const* seeds, double* bars) {
+    if (results_.size() > 0) scalar::Weighted_Gradcomp(results_.size(), results_.data(), const_cast<double*>(seeds));
+    for (std::size_t k = 0; k < inputs_.size(); ++k) bars[k] = results_.size() > 0 ? inputs_[k]->aval : 0;
+  }
+  /// Sacado forgets all operations.
+  void abandon() noexcept { scalar::Gradcomp(0); }
+  /// Frees what is not Sacado's own.
+  void clear() {
+    inputs_ = std::vector<node*>{};
+    results_.clear();
+  }
+  /// The blocks of memory that the last recording has filled.
+  [[nodiscard]] wide bytes() const noexcept {
+    wide blocks = 0;
+    for (auto const* each = detail::sacado_busy(node::adc); each != nullptr; each = each->next) ++blocks;
+    return blocks * sizeof(Sacado::Rad::ADmemblock<double>);
+  }
+
+ private:
+  using node = Sacado::Rad::ADvari<double>;
+  std::vector<node*> inputs_;
+  detail::kept_results<scalar> results_;
+};
+static_assert(ad_tape<sacado_tape>);
+
+}  // namespace cairn

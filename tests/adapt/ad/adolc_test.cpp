@@ -1,0 +1,17 @@
+// ADOL-C's tape.
+#include <cairn/adapt/adolc.hpp>
+#include "adapt/ad/cases.hpp"
+#include "adapt/ad/conformance.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+using tape = cairn::adolc_tape;
+
+}  // namespace
+
+TEST_CASE("ADOL-C keeps what every tape keeps", "[ad]") { ad_test::conforms<tape>(); }
+TEST_CASE("ADOL-C adds seeds up first", "[ad]") { ad_test::adds_seeds_first<tape>(); }
+TEST_CASE("a step that reads its index has the right adjoint by ADOL-C", "[ad]") { ad_test::time_dependent_trap<tape>(); }
+TEST_CASE("Burgers has the adjoint that is known by ADOL-C", "[ad]") { ad_test::burgers<tape>(); }
+TEST_CASE("Lotka-Volterra has the adjoint that is known by ADOL-C", "[ad]") { ad_test::lotka_volterra_case<tape>(); }

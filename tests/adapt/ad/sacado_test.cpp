@@ -1,0 +1,17 @@
+// Sacado's tape in reverse mode.
+#include <cairn/adapt/sacado.hpp>
+#include "adapt/ad/cases.hpp"
+#include "adapt/ad/conformance.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+using tape = cairn::sacado_tape;
+
+}  // namespace
+
+TEST_CASE("Sacado keeps what every tape keeps", "[ad]") { ad_test::conforms<tape>(); }
+TEST_CASE("Sacado adds seeds up first", "[ad]") { ad_test::adds_seeds_first<tape>(); }
+TEST_CASE("a step that reads its index has the right adjoint by Sacado", "[ad]") { ad_test::time_dependent_trap<tape>(); }
+TEST_CASE("Burgers has the adjoint that is known by Sacado", "[ad]") { ad_test::burgers<tape>(); }
+TEST_CASE("Lotka-Volterra has the adjoint that is known by Sacado", "[ad]") { ad_test::lotka_volterra_case<tape>(); }

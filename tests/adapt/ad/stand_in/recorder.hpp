@@ -1,0 +1,85 @@
+#pragma once
+// A small tape by overloading, on which the stand-ins for CoDiPack and XAD stand: each statement has up to two arguments with their partial derivatives,
+// and each result a place of its own. No line is shared with an adapter.
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace stand_in {
+
+struct statement {
+  std::size_t left = 0, argument[2] = {0, 0};
+  double partial[2] = {0, 0};
+};
+
+struct record {
+  std::vector<statement> statements;
+  std::vector<double> adjoints{0};
+  std::size_t places = 1;  // place 0 is that of constants
+  bool active = false;
+
+  std::size_t input() { return places++; }
+  std::size_t push(std::size_t a, double da, std::size_t b, double db) {
+    if (!active || (a == 0 && b == 0)) return 0;
+    statements.push_back({places, {a, b}, {da, db}});
+    return places++;
+  }
+  void reset() {
+    statements.clear();
+    adjoints.assign(1, 0);
+    places = 1;
+  }
+  void clear_adjoints() { adjoints.assign(places, 0); }
+  void evaluate() {
+    for (std::size_t k = statements.size(); k-- > 0;) {
+      statement const& s = statements[k];
+      double const bar = adjoints[s.left];
+      adjoints[s.argument[1]] += s.partial[1] * bar;
+      adjoints[s.argument[0]] += s.partial[0] * bar;
+      adjoints[0] = 0;
+    }
+  }
+  std::size_t bytes() const { return statements.capacity() * sizeof(statement) + adjoints.capacity() * sizeof(double); }
+};
+
+/// The number; `Tag::tape()` answers where it records, or nullptr.
+template <class Tag>
+class number {
+ public:
+  number() = default;
+  number(double value) : value_{value} {}
+  double value() const { return value_; }
+  std::size_t place() const { return place_; }
+  void be_input(record& tape) { place_ = tape.input(); }
+  /// As a statement of its own.
+  number copied() const { return made(value_, place_, 1, 0, 0); }
+
+  friend number operator+(number const& a, number const& b) { return made(a.value_ + b.value_, a.place_, 1, b.place_, 1); }
+  friend number operator-(number const& a, number const& b) { return made(a.value_ - b.value_, a.place_, 1, b.place_, -1); }
+  friend number operator*(number const& a, number const& b) { return made(a.value_ * b.value_, a.place_, b.value_, b.place_, a.value_); }
+  friend number operator/(number const& a, number const& b) {
+    return made(a.value_ / b.value_, a.place_, 1 / b.value_, b.place_, -a.value_ / (b.value_ * b.value_));
+  }
+  friend number operator-(number const& a) { return made(-a.value_, a.place_, -1, 0, 0); }
+  number& operator+=(number const& b) { return *this = *this + b; }
+  number& operator-=(number const& b) { return *this = *this - b; }
+  number& operator*=(number const& b) { return *this = *this * b; }
+  number& operator/=(number const& b) { return *this = *this / b; }
+  friend bool operator<(number const& a, number const& b) { return a.value_ < b.value_; }
+  friend bool operator>(number const& a, number const& b) { return a.value_ > b.value_; }
+  friend number sin(number const& a) { return made(std::sin(a.value_), a.place_, std::cos(a.value_), 0, 0); }
+  friend number cos(number const& a) { return made(std::cos(a.value_), a.place_, -std::sin(a.value_), 0, 0); }
+  friend number exp(number const& a) { return made(std::exp(a.value_), a.place_, std::exp(a.value_), 0, 0); }
+  friend number sqrt(number const& a) { return made(std::sqrt(a.value_), a.place_, 0.5 / std::sqrt(a.value_), 0, 0); }
+
+ private:
+  static number made(double value, std::size_t a, double da, std::size_t b, double db) {
+    number result{value};
+    if (record* tape = Tag::tape(); tape != nullptr) result.place_ = tape->push(a, da, b, db);
+    return result;
+  }
+  double value_ = 0;
+  std::size_t place_ = 0;
+};
+
+}  // namespace stand_in
