@@ -24,10 +24,11 @@ class adolc_tape {
 
   /// \param tag  no other tape of the program has it, 0..32767   \param entries  of each buffer at first: 21 bytes for
   ///        one entry of all four
-  explicit adolc_tape(short tag = 19, unsigned entries = 1u << 16) noexcept : tag_{tag}, entries_{entries} {}
+  explicit adolc_tape(short tag = 19, unsigned entries = 1u << 16) noexcept
+      : tag_{tag}, first_entries_{entries}, entries_{entries} {}
   /// The buffers belong to the tag.
   adolc_tape(adolc_tape&& other) noexcept
-      : tag_{other.tag_}, entries_{other.entries_}, inputs_{other.inputs_}, results_{other.results_},
+      : tag_{other.tag_}, first_entries_{other.first_entries_}, entries_{other.entries_}, inputs_{other.inputs_}, results_{other.results_},
         traced_{other.traced_} {
     other.traced_ = false;
   }
@@ -82,10 +83,11 @@ class adolc_tape {
   void abandon() noexcept {
     if (isTaping()) trace_off();
   }
-  /// Frees the buffers.
+  /// Frees the buffers; the next ones are as small as the first.
   void clear() {
     if (traced_) removeTape(tag_, ADOLC_REMOVE_COMPLETELY);
     traced_ = false;
+    entries_ = first_entries_;
   }
   /// The buffers of the last recording, and the values and adjoints of all variables that are alive.
   [[nodiscard]] wide bytes() const noexcept {
@@ -96,7 +98,7 @@ class adolc_tape {
 
  private:
   short tag_;
-  unsigned entries_;
+  unsigned first_entries_, entries_;
   std::size_t inputs_ = 0, results_ = 0;
   bool traced_ = false;
   std::size_t stats_[STAT_SIZE] = {};

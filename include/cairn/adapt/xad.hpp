@@ -59,11 +59,11 @@ class xad_tape {
   void abandon() noexcept {
     if (tape_.isActive()) tape_.deactivate();
   }
-  /// XAD keeps its memory; the results' own goes.
+  /// A new tape: XAD's own clearAll keeps the memory.
   void clear() {
     inputs_ = outputs_ = slots{};
     results_.clear();
-    tape_.clearAll();
+    tape_ = mode::tape_type{false};
   }
   /// What XAD says that the tape occupies.
   [[nodiscard]] wide bytes() const { return wide(tape_.getMemory()); }

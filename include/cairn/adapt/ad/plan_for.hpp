@@ -28,12 +28,13 @@ struct leaf_weight {
   double seconds = 0;    ///< to record and reverse it
 };
 
-/// What a leaf of the first `steps` steps from x0 weighs, tried out three times. \pre x0 is a state of the loop, steps
-/// >= 1
+/// What a leaf of the first `steps` steps from x0 weighs, tried out three times from a tape without memory. \pre x0 is a
+/// state of the loop, steps >= 1
 template <class Tool, class Model, class Params, class Objective, class State>
 [[nodiscard]] leaf_weight weigh_leaf(taped<Tool, Model, Params, Objective>& loop, State const& x0, step_index steps) {
   using clock = std::chrono::steady_clock;
   leaf_weight found{steps, 0, 0};
+  loop.clear();
   for (int tried = 0; tried < 3; ++tried) {
     auto bar = loop.bar(x0);
     if (tried == 2) loop.forget_tape_bytes();  // buffers have grown by now
@@ -76,8 +77,8 @@ template <class Tool, class Model, class Params, class Objective, class State>
   options.leaf = 1;
   planned best = plan_within(budget.bytes, work, options);
   for (step_index length = 2; length <= std::min<step_index>(budget.steps / 8, 64); length *= 2) {
+    if (work.tape_bytes + wide(length) * work.tape_step_bytes > budget.bytes.count()) break;  // do not even try it out
     leaf_weight const leaf = weigh_leaf(loop, x0, length);
-    if (leaf.bytes > budget.bytes.count()) break;
     workload of_leaf = work;
     of_leaf.adjoint_seconds = leaf.seconds / double(length);
     of_leaf.tape_bytes = leaf.bytes;
@@ -90,6 +91,7 @@ template <class Tool, class Model, class Params, class Objective, class State>
       break;
     }
   }
+  loop.clear();  // what longer leaves than the plan's have taken
   loop.begin();
   return best;
 }

@@ -18,21 +18,35 @@ namespace cairn {
 /// ```
 /// where `shape` and `visit` are for classes that cannot be taken apart, and `visit` goes the same way through both.
 template <class T, class To>
-struct rebind_scalar { using type = T; };
+struct rebind_scalar {
+  using type = T;  ///< nothing in it is rebound
+};
 /// T over the scalar `To`.
 template <class T, class To>
 using rebound_scalar = typename rebind_scalar<T, To>::type;
 
+/// The scalar itself.
 template <class To>
-struct rebind_scalar<double, To> { using type = To; };
+struct rebind_scalar<double, To> {
+  using type = To;  ///< the tool's
+};
+/// Arrays, in their elements.
 template <class T, std::size_t Count, class To>
-struct rebind_scalar<T[Count], To> { using type = rebound_scalar<T, To>[Count]; };
+struct rebind_scalar<T[Count], To> {
+  using type = rebound_scalar<T, To>[Count];  ///< as many elements
+};
+/// Class templates over types, but for what makes random numbers.
 template <template <class...> class Template, class... T, class To>
   requires(!detail::random_source<Template<T...>>)
-struct rebind_scalar<Template<T...>, To> { using type = Template<rebound_scalar<T, To>...>; };
+struct rebind_scalar<Template<T...>, To> {
+  using type = Template<rebound_scalar<T, To>...>;  ///< all arguments rebound
+};
+/// Class templates over a type and numbers, such as std::array and Eigen's matrices.
 template <template <class, auto...> class Template, class T, auto... Number, class To>
   requires(sizeof...(Number) > 0)
-struct rebind_scalar<Template<T, Number...>, To> { using type = Template<rebound_scalar<T, To>, Number...>; };
+struct rebind_scalar<Template<T, Number...>, To> {
+  using type = Template<rebound_scalar<T, To>, Number...>;  ///< of the same sizes
+};
 
 /// Holds doubles that a tool's scalar can take the place of.
 template <class T, class To>

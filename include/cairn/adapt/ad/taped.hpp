@@ -217,8 +217,8 @@ class taped {
   void forget_tape_bytes() noexcept { most_bytes_ = 0; }
   /// Gives back the memory of tape and states; the next leaf takes it anew.
   void clear() {
+    room_.clear();
     tool_.clear();
-    room_ = {};
   }
 
  private:

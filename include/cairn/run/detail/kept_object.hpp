@@ -22,13 +22,15 @@ class kept_object {
     return *static_cast<T*>(object_);
   }
 
- private:
-  template <class T>
-  static void destroy(void* object) noexcept { delete static_cast<T*>(object); }
+  /// The object ends.
   void clear() noexcept {
     if (destroy_ != nullptr) destroy_(object_);
     destroy_ = nullptr;
   }
+
+ private:
+  template <class T>
+  static void destroy(void* object) noexcept { delete static_cast<T*>(object); }
   void* object_ = nullptr;
   void (*destroy_)(void*) noexcept = nullptr;
 };

@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstddef>
 #include <stdexcept>
+#include <utility>
 #include "adapt/ad/stand_in/recorder.hpp"
 
 namespace xad {
@@ -21,6 +22,11 @@ class Tape {
     if (activates) activate();
   }
   Tape(Tape&& other) : record_{other.record_} { assert(!other.isActive()); }
+  Tape& operator=(Tape&& other) {
+    assert(!isActive() && !other.isActive());
+    record_ = std::move(other.record_);
+    return *this;
+  }
   ~Tape() { deactivate(); }
   void activate() {
     if (active() != nullptr && active() != this) throw TapeAlreadyActive{};
