@@ -19,8 +19,10 @@ class xad_tape {
  public:
   using scalar = mode::active_type;  ///< XAD's number
 
-  /// Clears the tape. While it is not active, numbers forget their places on it.
+  /// Clears the tape. While it is not active, numbers forget their places on it: one that ends later with its old place
+  /// would free that of a new one.
   void begin(std::size_t count) {
+    for (std::size_t j = 0; j < results_.size(); ++j) results_[j] = scalar();
     tape_.clearAll();
     inputs_.clear();
     inputs_.reserve(count);

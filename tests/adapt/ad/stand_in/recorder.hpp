@@ -1,8 +1,10 @@
 #pragma once
 // A small tape by overloading, on which the stand-ins for CoDiPack and XAD stand: each statement has up to two arguments with their partial derivatives,
 // and each result a place of its own. No line is shared with an adapter.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace stand_in {
@@ -15,25 +17,33 @@ struct statement {
 struct record {
   std::vector<statement> statements;
   std::vector<double> adjoints{0};
-  std::size_t places = 1;  // place 0 is that of constants
+  std::size_t places = 1, most = 1;  // place 0 is that of constants
   bool active = false;
 
-  std::size_t input() { return places++; }
+  std::size_t input() {
+    most = std::max(most, places + 1);
+    return places++;
+  }
+  /// The last place is used again.
+  void give_back(std::size_t place) {
+    if (place != 0 && place == places - 1) --places;
+  }
   std::size_t push(std::size_t a, double da, std::size_t b, double db) {
     if (!active || (a == 0 && b == 0)) return 0;
     statements.push_back({places, {a, b}, {da, db}});
+    most = std::max(most, places + 1);
     return places++;
   }
   void reset() {
     statements.clear();
     adjoints.assign(1, 0);
-    places = 1;
+    places = most = 1;
   }
-  void clear_adjoints() { adjoints.assign(places, 0); }
+  void clear_adjoints() { adjoints.assign(most, 0); }
   void evaluate() {
     for (std::size_t k = statements.size(); k-- > 0;) {
       statement const& s = statements[k];
-      double const bar = adjoints[s.left];
+      double const bar = std::exchange(adjoints[s.left], 0);  // the place may have been that of another one before
       adjoints[s.argument[1]] += s.partial[1] * bar;
       adjoints[s.argument[0]] += s.partial[0] * bar;
       adjoints[0] = 0;
@@ -51,6 +61,8 @@ class number {
   double value() const { return value_; }
   std::size_t place() const { return place_; }
   void be_input(record& tape) { place_ = tape.input(); }
+  void swap_places(number& other) { std::swap(place_, other.place_); }
+  void forget() { place_ = 0; }
   /// As a statement of its own.
   number copied() const { return made(value_, place_, 1, 0, 0); }
 

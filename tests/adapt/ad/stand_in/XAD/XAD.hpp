@@ -64,12 +64,32 @@ struct tag {
 };
 }  // namespace detail
 
+/// Gives its place back when it ends, to whatever tape is active then.
 class AReal : public stand_in::number<detail::tag> {
  public:
   using number = stand_in::number<detail::tag>;
   using number::number;
   AReal() = default;
   AReal(number const& from) : number{from} {}
+  AReal(AReal const& other) : number{other.copied()} {}
+  AReal(AReal&& other) noexcept : number{static_cast<number const&>(other)} { other.forget(); }
+  AReal& operator=(AReal const& other) {
+    AReal copy{other};
+    return *this = std::move(copy);
+  }
+  AReal& operator=(AReal&& other) noexcept {
+    std::size_t const mine = place();
+    AReal old;
+    old.swap_places(*this);
+    number::operator=(other);
+    other.forget();
+    if (mine != 0) other.swap_places(old);
+    old.forget();
+    return *this;
+  }
+  ~AReal() {
+    if (Tape::getActive() != nullptr) Tape::getActive()->record().give_back(place());
+  }
   std::size_t getSlot() const { return place(); }
 };
 
