@@ -210,6 +210,7 @@ TEST_CASE("what the step changes, or makes of numbers that are differentiated, i
   is_accused([](grown& x) { grow(x), x.p *= 1.01; }, forgets_p, grown{});
   is_accused([](grown& x) { grow(x), x.p *= 1 + 1e-9; }, forgets_p, grown{});
   is_accused([](grown& x) { x = {std::sin(x.p * x.u), x.p + 1e-6 * x.u}; }, forgets_p, grown{});
+  is_accused([](grown& x) { x = {std::sin(x.p * x.u), x.p + 2e-13 * x.u}; }, forgets_p, grown{});  // some last bits only
   is_accused([](grown& x, step_index i) { grow(x), x.p += i == 5 ? x.u : 0; }, forgets_p, grown{});
   is_accused([](grown& x) { x = {std::sin(x.p * x.u), std::sin(x.p)}; }, forgets_p, grown{});
   // A leapfrog whose velocity stands still at every other step.
