@@ -80,13 +80,17 @@ struct loop {
   }
 };
 
+template <class K>
+constexpr bool is_object = !std::is_copy_constructible_v<state_of<K>>;
+template <class AF>
+constexpr bool is_leaf = std::is_same_v<AF, of_leaf> || std::is_same_v<AF, moving<of_leaf>>;
 template <class AF>
 constexpr bool is_recorded = std::is_same_v<AF, recorded> || std::is_same_v<AF, recorded_restarting>;
 
 /// What the rules say of a plan and an adjoint.
 template <class AF>
 bool fits(any_schedule const& plan) {
-  if (plan.leaf() > 1 && !std::is_same_v<AF, of_leaf>) return false;
+  if (plan.leaf() > 1 && !is_leaf<AF>) return false;
   if (tapes_of(plan) > 0 && !is_recorded<AF>) return false;
   return tapes_of(plan) == 0 || !tapes_restart(plan) || std::is_same_v<AF, recorded_restarting>;
 }
@@ -100,8 +104,9 @@ named_plan plan_for(program& p, step_index n, Fits fits) {
 }
 
 template <class K, class SF, class AF>
-constexpr sweep_form form_of = {detail::shape_of_step<typename SF::template step<K>, state_of<K>>().form,
-                                detail::shape_of_adjoint<decltype(AF::template make<K>()), state_of<K>, bar_of<K>>().form};
+constexpr sweep_form form_of = {.step = detail::shape_of_step<typename SF::template step<K>, state_of<K>>().form,
+                                .adjoint = detail::shape_of_adjoint<decltype(AF::template make<K>()), state_of<K>, bar_of<K>>().form,
+                                .snapshots = is_object<K>};
 
 /// Counts as an observer the states that a sweep keeps and brings back.
 struct counter {
@@ -154,8 +159,8 @@ void same(program& p, loop<K> const& l, bar_of<K> const& got, char const* what) 
 
 /// Where sizes are constant, by `new`, and nothing but the library allocates.
 template <class K, class AF>
-constexpr bool predicts_bytes = !requires { K::resizes; } && !requires { K::by_malloc; } && std::is_copy_constructible_v<state_of<K>> && !std::is_same_v<K, of_pendulum> &&
-                                (std::is_same_v<AF, one_step> || std::is_same_v<AF, one_step_by_value> || is_recorded<AF>);
+constexpr bool predicts_bytes = !requires { K::resizes; } && !requires { K::by_malloc; } && !std::is_same_v<K, of_pendulum> &&
+                                (std::is_same_v<AF, one_step> || std::is_same_v<AF, moving<one_step>> || std::is_same_v<AF, one_step_by_value> || is_recorded<AF>);
 
 /// One gradient as predicted: bits, calls, saves, loads.
 template <class K, class SF, class AF, class Work>
@@ -186,8 +191,17 @@ void check_bytes(program& p, loop<K> const& l, any_schedule const& plan) {
   constexpr bool adjoint_by_value = std::is_same_v<AF, one_step_by_value>;
   auto form = form_of<K, SF, AF>;
   form.adjoint_by_value = adjoint_by_value;
-  auto const x0 = l.initial();
-  workload work{.state_bytes = bytes_of(x0), .state_inline_bytes = sizeof(x0), .initial_bytes = 0, .adjoint_bytes = bytes_of(l.all.seed), .form = form};
+  auto x0 = l.initial();
+  workload work{.initial_bytes = 0, .adjoint_bytes = bytes_of(l.all.seed), .form = form};
+  if constexpr (is_object<K>) {
+    work.state_bytes = bytes_of(x0.save());
+    work.state_inline_bytes = sizeof(x0.save());
+    (void)gradient(typename SF::template step<K>{}, x0, plan, l.all.seed, AF::template make<K>());  // the object's own memory has grown
+    K::write(x0, l.start);
+  } else {
+    work.state_bytes = bytes_of(x0);
+    work.state_inline_bytes = sizeof(x0);
+  }
   if (is_recorded<AF>) {
     work.tape_inline_bytes = sizeof(std::optional<tape>);
     work.tape_bytes = work.tape_inline_bytes + wide(2 * l.start.size() * sizeof(double));
@@ -256,26 +270,33 @@ void resumes(program& p) {
 
 /// What can be asked of a run that is kept: reversed in several forms, walked backwards, asked for states, in any order, and with exceptions.
 template <class K, class Run>
-void play(program& p, loop<K> const& l, Run& run, step_index leaf) {
-  auto const is_state = [&](state_of<K> const& x, step_index i) {
-    K::read(x, now_numbers);
+void play(program& p, loop<K> const& l, Run& run, step_index leaf, bool reversed = false) {
+  auto const is_state = [&]<class X>(X const& x, step_index i) {
+    if constexpr (std::is_same_v<X, state_of<K>>) K::read(x, now_numbers);
+    else now_numbers.assign(x.begin(), x.end());  // a snapshot
     return now_numbers == l.all.states[std::size_t(i)];
   };
   p.check(run.steps() == l.n, "the run has its steps");
-  p.check(is_state(run.final_state(), l.n), "the final state is right");
+  if (!is_object<K> || !reversed) p.check(is_state(run.final_state(), l.n), "the final state is right");
   auto const reverse = [&](auto form) {
     using AF = decltype(form);
     p.tells(std::string{"reverse, "} + AF::name);
     auto const whole = [&] { return run.reverse(l.all.seed, AF::template make<K>()); };
-    if (leaf > 1 && !std::is_same_v<AF, of_leaf>) return refused<invalid_plan>(p, "an adjoint of one step", whole);
+    if (leaf > 1 && !is_leaf<AF>) return refused<invalid_plan>(p, "an adjoint of one step", whole);
     if (p.from.one_of(4)) thrown(p, whole);
     same(p, l, whole(), "a reverse");
+    if constexpr (is_object<K>)
+      if (l.n > 0) refused<invalid_call>(p, "a final state that the object has left", [&] { (void)run.final_state(); });
     ++seen.reversed_again;
   };
   for (step_index k = p.from.in(1, 5); k > 0; --k) switch (p.from.in(0, 5)) {
       case 0: reverse(one_step{}); break;
       case 1: reverse(of_leaf{}); break;
-      case 2: reverse(with_next{}); break;
+      case 2:
+        if constexpr (!is_object<K>) reverse(with_next{});
+        else if (p.from.one_of(2)) reverse(moving<one_step>{});
+        else reverse(moving<of_leaf>{});
+        break;
       case 3: reverse(recorded{}); break;
       case 4: {
         step_index const stop = p.from.one_of(2) ? 0 : p.from.in(0, l.n);
@@ -300,22 +321,6 @@ void play(program& p, loop<K> const& l, Run& run, step_index leaf) {
     }
 }
 
-/// The one reverse of an object that cannot be copied.
-template <class K, class Run>
-void play_once(program& p, loop<K> const& l, Run& run, step_index leaf) {
-  p.check(run.steps() == l.n, "the run has its steps");
-  auto const reverse = [&] { return run.reverse(l.all.seed, one_step::make<K>()); };
-  if (leaf > 1) return refused<invalid_plan>(p, "an adjoint of one step", reverse);
-  same(p, l, reverse(), "the reverse");
-  refused<invalid_call>(p, "a second reverse", reverse);
-}
-
-template <class K, class Run>
-void play_any(program& p, loop<K> const& l, Run& run, step_index leaf) {
-  if constexpr (std::is_copy_constructible_v<state_of<K>>) play<K>(p, l, run, leaf);
-  else play_once<K>(p, l, run, leaf);
-}
-
 template <class K, class SF, class... Store>
 void loops(program& p, Store&... store) {
   p.tells(std::string{"kept run of "} + K::name + ", step " + SF::name);
@@ -325,15 +330,17 @@ void loops(program& p, Store&... store) {
   state_of<K> x0 = l.initial();
   if (tapes_of(plan) > 0) return refused<invalid_plan>(p, "a plan with tapes", [&] { (void)checkpointed_loop(step{}, x0, plan, store...); });
   step_calls = 0;
+  bool reversed = false;
   auto run = checkpointed_loop(step{}, x0, plan, store...);
-  if constexpr (sizeof...(Store) == 0 && std::is_copy_constructible_v<state_of<K>>) {
+  if constexpr (sizeof...(Store) == 0) {
     if (p.from.one_of(3)) {
       same(p, l, run.reverse(l.all.seed, of_leaf::make<K>()), "the first reverse");
-      auto const predicted = estimate(plan, {.form = {.step = form_of<K, SF, one_step>.step, .adjoint = adjoint_form::leaf, .keeps_run = true}}).step_calls;
+      reversed = true;
+      auto const predicted = estimate(plan, {.form = {.step = form_of<K, SF, one_step>.step, .adjoint = adjoint_form::leaf, .keeps_run = true, .snapshots = is_object<K>}}).step_calls;
       p.check(wide(step_calls) == predicted && run.step_calls() == predicted, "step calls of a kept run are as predicted");
     }
   }
-  play_any<K>(p, l, run, plan.leaf());
+  play<K>(p, l, run, plan.leaf(), reversed);
 }
 
 template <class K, class SF>
@@ -355,7 +362,7 @@ void whiles(program& p) {
       },
       online{slots, {.eager = eager}});
   p.check(asked == l.n + 1 && step_calls == l.n, "each step runs once on the way forward");
-  play_any<K>(p, l, run, 1);
+  play<K>(p, l, run, 1);
 }
 
 /// Gradients and kept runs over a store of the tests, which is used again.

@@ -163,6 +163,17 @@ struct of_solver {
   }
 };
 
+/// The same, which saves into an old snapshot, too.
+struct of_resaved : of_solver {
+  static constexpr char const* name = "save into an old snapshot";
+  struct state : of_solver::state {
+    using of_solver::state::save;
+    using of_solver::state::state;
+    void save(std::vector<float>& into) const { into.assign(v.begin(), v.end()); }
+  };
+  static state blank() { return {}; }
+};
+
 // ---- Functions on them.
 
 template <class K>
@@ -302,6 +313,27 @@ struct of_leaf {
   };
   template <class K> static adjoint<K> make() { return {}; }
 };
+/// Leaves an object in no state of its loop.
+template <class Form>
+struct moving {
+  static inline std::string const told = std::string{Form::name} + ", moving the object";
+  static inline char const* const name = told.c_str();
+  template <class K>
+  struct adjoint {
+    template <class... Index>
+    void call(state_of<K>& x, bar_of<K>& bar, Index... i) const {
+      typename Form::template adjoint<K>{}(x, bar, i...);
+      for (double& v : x.v) v = spoilt;
+    }
+    void operator()(state_of<K>& x, bar_of<K>& bar, step_index i) const
+      requires std::is_same_v<Form, one_step>
+    { call(x, bar, i); }
+    void operator()(state_of<K>& x, bar_of<K>& bar, step_index first, step_index last) const
+      requires std::is_same_v<Form, of_leaf>
+    { call(x, bar, first, last); }
+  };
+  template <class K> static adjoint<K> make() { return {}; }
+};
 /// Its destructor is out of line for g++, which at -O1 warns of what an empty std::optional would destroy.
 struct tape {
   numbers before, after;
@@ -335,9 +367,13 @@ struct recorded_restarting {
   template <class K>
   static auto make() {
     return cairn::recorded{recorder<K>{}, of_tape<K>{}, [](tape const& kept) {
-                             state_of<K> x = K::blank();
-                             K::write(x, kept.after);
-                             return x;
+                             if constexpr (!std::is_copy_constructible_v<state_of<K>>)
+                               return std::vector<float>(kept.after.begin(), kept.after.end());
+                             else {
+                               state_of<K> x = K::blank();
+                               K::write(x, kept.after);
+                               return x;
+                             }
                            }};
   }
 };

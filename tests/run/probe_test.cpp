@@ -235,3 +235,98 @@ TEST_CASE("a real clock serves a probe", "[run][probe]") {
   CHECK(work.step_seconds >= 0);
   CHECK(work.step_seconds < 10);
 }
+
+namespace {
+
+/// An object whose adjoint moves it, with a snapshot of 100 numbers.
+struct solver {
+  field u = start, bar;
+  solver() = default;
+  solver(solver const&) = delete;
+  [[nodiscard]] field save() const {
+    fake_clock::pass(3);
+    return u;
+  }
+  void save(field& into) const {
+    fake_clock::pass(2);
+    into = u;
+  }
+  void restore(field const& snapshot) {
+    fake_clock::pass(5);
+    u = snapshot;
+  }
+};
+auto const object_step = [](solver& x, step_index) { forward(x.u); };
+auto const moving_adjoint = [](solver& x, field& bar) {
+  back(bar);
+  x.u.assign(100, 0);
+};
+
+}  // namespace
+
+TEST_CASE("a probe runs an object itself, puts it back and weighs its snapshots", "[run][probe]") {
+  solver x;
+  x.u[7] = 9;
+  auto const before = x.u;
+  auto const work = probe<fake_clock>(object_step, x, 1000, [](solver const& s) { return s.u; }, moving_adjoint);
+  CHECK(x.u == before);
+  CHECK(work.steps == 1000);
+  CHECK(work.state_bytes == field_bytes);
+  CHECK(work.state_inline_bytes == sizeof(field));
+  CHECK(work.initial_bytes == wide{0});
+  CHECK(work.adjoint_bytes == field_bytes);
+  CHECK(work.step_seconds == Approx(0.007));
+  CHECK(work.adjoint_seconds == Approx(0.011));
+  CHECK(work.tiers.memory.write_seconds == Approx(0.002));
+  CHECK(work.tiers.memory.read_seconds == Approx(0.005));
+  CHECK(work.form.snapshots);
+  CHECK(work.form.step == step_form::in_place);
+  CHECK(work.form.adjoint == adjoint_form::one_step);
+
+  auto const recording = recorded{[](solver& s, step_index) {
+                                    field kept = s.u;
+                                    fake_clock::pass(6);
+                                    forward(s.u);
+                                    return kept;
+                                  },
+                                  [](field const&, field& bar) { back(bar); },
+                                  [](field const& kept) -> field const& { return kept; }};
+  auto const taped = probe<fake_clock>(object_step, x, 1000, [](solver const& s) { return s.u; }, recording);
+  CHECK(taped.record_seconds == Approx(0.013));
+  CHECK(taped.adjoint_seconds == Approx(0.011));
+  CHECK(taped.step_seconds == Approx(0.007));
+  CHECK(taped.tape_bytes == field_bytes + sizeof(std::optional<field>) - sizeof(field));
+  CHECK(taped.tapes_restart);
+  CHECK(x.u == before);
+}
+
+TEST_CASE("a probe of an object whose bar is the library's counts no bytes for it", "[run][probe]") {
+  solver x;
+  auto const library_adjoint = [](solver& s) {
+    back(s.bar);
+    s.u.assign(100, 0);
+  };
+  auto const library_seed = [](solver& s) { s.bar = s.u; };
+  auto const work = probe<fake_clock>(object_step, x, 1000, library_seed, library_adjoint);
+  CHECK(work.adjoint_bytes == 0);
+  CHECK(work.adjoint_seconds == Approx(0.011));
+  CHECK(work.step_seconds == Approx(0.007));
+  CHECK(x.u == start);
+  auto const throws = [](solver& s) {
+    s.u.assign(100, 0);
+    throw 1;
+  };
+  CHECK_THROWS_AS(probe<fake_clock>(throws, x, 1000, library_seed, library_adjoint), int);
+  CHECK(x.u == start);
+}
+
+TEST_CASE("a real clock tells short calls of an object from its restores", "[run][probe]") {
+  solver x;
+  auto const count = [](long& calls) { return [&calls](solver& s, step_index) { ++calls, s.u[0] *= 0.5; }; };
+  long calls = 0;
+  auto const step = count(calls);
+  auto const work = probe<std::chrono::steady_clock>(step, x, 1000, [](solver const& s) { return s.u; }, [](solver const&, field& bar) { bar[0] *= 0.5; });
+  CHECK(calls > 16);
+  CHECK(work.step_seconds < work.tiers.memory.read_seconds + 1e-6);
+  CHECK(plan_within("100KiB", work).cost.peak_bytes <= 100 * 1024);
+}

@@ -51,7 +51,7 @@ void check(auto const& plan) {
     auto run = cairn::checkpointed_loop(step, x, plan);
     CHECK(run.final_state().v == all.states.back());
     CHECK(run.reverse(seed, adjoint) == all.gradient);
-    CHECK_THROWS_AS(run.reverse(seed, adjoint), cairn::invalid_call);
+    CHECK(run.reverse(seed, adjoint) == all.gradient);
   }
   CHECK(pendulum::state::alive == outside);
 }

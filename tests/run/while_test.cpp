@@ -340,7 +340,6 @@ TEST_CASE("a solver object that cannot be copied may run until it is done, too")
         CHECK(run.reverse([](solver const& s) { return s.v; }, [](solver const& s, pendulum::numbers& bar, step_index) { pendulum::swing_back(s.v, bar); }) == all.gradient);
         CHECK(cairn::wide(calls) == cairn::estimate(plan.stopping_at(n, false)).step_calls);
         CHECK(pendulum::state::peak - outside <= slots + 1);
-        CHECK_THROWS_AS(run.reverse(pendulum::numbers{1, 1}, [](solver const&, pendulum::numbers&, step_index) {}), cairn::invalid_call);
       }
 }
 

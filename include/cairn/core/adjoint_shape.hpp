@@ -5,6 +5,7 @@
 #include <utility>
 #include <cairn/core/detail/sharing.hpp>
 #include <cairn/core/detail/step_shape.hpp>
+#include <cairn/core/state_traits.hpp>
 
 namespace cairn {
 
@@ -31,7 +32,20 @@ recorded(Record, Reverse) -> recorded<Record, Reverse>;
 template <class Record, class Reverse, class Restart>
 recorded(Record, Reverse, Restart) -> recorded<Record, Reverse, Restart>;
 
+/// Stands for an adjoint that a library keeps, in the object of the loop or beside it: the bar of a loop over an object
+/// whose seed returns nothing, and what its `gradient` then answers. Its adjoint is written without bar: `adjoint(x[,
+/// i])`, `adjoint(x, first, last)`, or `recorded` with `reverse(tape[, i])`. Also a seed by itself, where the library
+/// has the adjoint of the final state before the loop runs, and the bar of what `resume` goes on from.
+struct library_bar {
+  /// Each is all there is to say.
+  [[nodiscard]] friend constexpr bool operator==(library_bar, library_bar) noexcept { return true; }
+};
+
 namespace detail {
+
+/// A state as an adjoint gets it: an object may be moved from its state, to which a sweep does not come back.
+template <class S>
+using lent_state = std::conditional_t<saved_state<S>, S&, S const&>;
 
 struct adjoint_shape {
   adjoint_form form = adjoint_form::none;
@@ -73,16 +87,18 @@ struct adjoint_read<Form, F, Bar, arguments<Before...>, After...> {
 
 template <class F, class S, class Bar>
 [[nodiscard]] consteval adjoint_shape one_step_adjoint() {
-  if constexpr (!calls_with_index<F, S const&, Bar&>)
-    return adjoint_read<adjoint_form::one_step, F, Bar, arguments<S const&>>::get();
-  else if constexpr (floating_index<F, S const&, Bar&>) return no_adjoint(fault::floating);
-  else return adjoint_read<adjoint_form::one_step, F, Bar, arguments<S const&>, step_index>::get();
+  using x = lent_state<S>;
+  if constexpr (!calls_with_index<F, x, Bar&>)
+    return adjoint_read<adjoint_form::one_step, F, Bar, arguments<x>>::get();
+  else if constexpr (floating_index<F, x, Bar&>) return no_adjoint(fault::floating);
+  else return adjoint_read<adjoint_form::one_step, F, Bar, arguments<x>, step_index>::get();
 }
 template <class F, class S, class Bar>
 [[nodiscard]] consteval adjoint_shape leaf_adjoint() {
-  if constexpr (!calls<F, S const&, Bar&, step_index, step_index>) return no_adjoint(fault::shape);
-  else if constexpr (floating_index<F, S const&, Bar&, step_index>) return no_adjoint(fault::floating);
-  else return adjoint_read<adjoint_form::leaf, F, Bar, arguments<S const&>, step_index, step_index>::get();
+  using x = lent_state<S>;
+  if constexpr (!calls<F, x, Bar&, step_index, step_index>) return no_adjoint(fault::shape);
+  else if constexpr (floating_index<F, x, Bar&, step_index>) return no_adjoint(fault::floating);
+  else return adjoint_read<adjoint_form::leaf, F, Bar, arguments<x>, step_index, step_index>::get();
 }
 template <class F, class S, class Bar>
 [[nodiscard]] consteval adjoint_shape next_adjoint() {
@@ -94,10 +110,33 @@ template <class F, class S, class Bar>
 /// `auto& bar` would take a const x1, too, so x1 is tried as an rvalue.
 template <class F, class S, class Bar>
 [[nodiscard]] consteval adjoint_shape four_argument_adjoint() {
-  constexpr bool as_leaf = fits<F, S, Bar&, step_index, step_index>(), as_next = fits<F, S, S, Bar&, step_index>();
-  if constexpr (as_leaf && as_next) return no_adjoint(fault::two_readings);
-  else if constexpr (as_leaf) return leaf_adjoint<F, S, Bar>();
-  else return next_adjoint<F, S, Bar>();
+  if constexpr (saved_state<S>) {  // of which there is no x1
+    if constexpr (calls<F, S&, Bar&, step_index, step_index>) return leaf_adjoint<F, S, Bar>();
+    else return next_adjoint<F, S, Bar>();
+  } else {
+    constexpr bool as_leaf = fits<F, S, Bar&, step_index, step_index>(), as_next = fits<F, S, S, Bar&, step_index>();
+    if constexpr (as_leaf && as_next) return no_adjoint(fault::two_readings);
+    else if constexpr (as_leaf) return leaf_adjoint<F, S, Bar>();
+    else return next_adjoint<F, S, Bar>();
+  }
+}
+
+/// Called as f(x[, i]), or of a leaf as f(x, first, last): bar is the library's.
+template <adjoint_form Form, class F, class X>
+[[nodiscard]] consteval adjoint_shape adjoint_without_bar() {
+  constexpr auto read = []<class... Index>(arguments<Index...>) -> adjoint_shape {
+    if constexpr (!std::is_void_v<call_result<F, X, Index...>>) return no_adjoint(fault::both);
+    else return {sizeof...(Index) == 2 ? adjoint_form::leaf : Form, sizeof...(Index) > 0, false, false, false,
+                 fault::none};
+  };
+  if constexpr (calls_with_index<F, X>) {
+    if constexpr (floating_index<F, X>) return no_adjoint(fault::floating);
+    else return read(arguments<step_index>{});
+  } else if constexpr (calls<F, X>) return read(arguments<>{});
+  else if constexpr (Form != adjoint_form::recorded && calls<F, X, step_index, step_index>) {
+    if constexpr (floating_index<F, X, step_index>) return no_adjoint(fault::floating);
+    else return read(arguments<step_index, step_index>{});
+  } else return no_adjoint(fault::shape);
 }
 
 /// Has both halves as objects, as `recorded` has.
@@ -127,6 +166,8 @@ template <class Record, class Reverse, class S, class Bar, class... Index>
   };
   if constexpr (std::is_void_v<R> || !moves_on) return no_adjoint(fault::tape);
   else if constexpr (!kept_alone<tape>) return no_adjoint(fault::refers);
+  else if constexpr (std::is_same_v<Bar, library_bar>)
+    return with(adjoint_without_bar<adjoint_form::recorded, Reverse, tape&>());
   else if constexpr (calls_with_index<Reverse, tape&, Bar&>)
     return with(adjoint_read<adjoint_form::recorded, Reverse, Bar, arguments<tape&>, step_index>::get());
   else if constexpr (calls<Reverse, tape&, Bar&>)
@@ -140,16 +181,41 @@ template <class Record, class Reverse, class S, class Bar>
   else return no_adjoint(fault::tape);
 }
 
+/// Whether an adjoint call may leave an object in another state than it got it in. One with a single signature says
+/// so by how it takes x; of others nobody can tell without compiling their body, unless they say it themselves.
+template <class F, class S, class Bar>
+[[nodiscard]] consteval bool moves_object() {
+  if constexpr (!saved_state<S>) return false;
+  else if constexpr (reference_to_adjoint<F>) return moves_object<typename F::type, S, Bar>();
+  else if constexpr (requires { F::moves_object; }) return F::moves_object;
+  else {
+    using called = typename untagged<F>::type;
+    if constexpr (!one_signature<called>) return true;
+    else if constexpr (std::is_same_v<Bar, library_bar>)
+      return !calls<called, S const&> && !calls<called, S const&, step_index> &&
+             !calls<called, S const&, step_index, step_index>;
+    else
+      return !calls<called, S const&, Bar&> && !calls<called, S const&, Bar&, step_index> &&
+             !calls<called, S const&, Bar&, step_index, step_index>;
+  }
+}
+
 /// How `F` is an adjoint on states `S` and adjoints `Bar`; the form is none where something is wrong.
 template <class F, class S, class Bar>
 [[nodiscard]] consteval adjoint_shape shape_of_adjoint() {
   if constexpr (reference_to_adjoint<F>) return shape_of_adjoint<typename F::type, S, Bar>();
   else if constexpr (said_as<F, adjoint_form>) {
-    if constexpr (form_said<F> == adjoint_form::leaf) return leaf_adjoint<typename untagged<F>::type, S, Bar>();
-    else return next_adjoint<typename untagged<F>::type, S, Bar>();
+    using called = typename untagged<F>::type;
+    if constexpr (std::is_same_v<Bar, library_bar>) {
+      constexpr auto read = adjoint_without_bar<adjoint_form::one_step, called, lent_state<S>>();
+      return read.form == form_said<F> || read.form == adjoint_form::none ? read : no_adjoint(fault::shape);
+    } else if constexpr (form_said<F> == adjoint_form::leaf) return leaf_adjoint<called, S, Bar>();
+    else return next_adjoint<called, S, Bar>();
   } else if constexpr (!said_as<F, untold>) return {};
   else if constexpr (recorder<F>) return recorded_adjoint<record_of<F>, reverse_of<F>, S, Bar>();
-  else if constexpr (calls_with_index<F, S const&, Bar&> || calls<F, S const&, Bar&>)
+  else if constexpr (std::is_same_v<Bar, library_bar>)
+    return adjoint_without_bar<adjoint_form::one_step, F, lent_state<S>>();
+  else if constexpr (calls_with_index<F, lent_state<S>, Bar&> || calls<F, lent_state<S>, Bar&>)
     return one_step_adjoint<F, S, Bar>();
   else return four_argument_adjoint<F, S, Bar>();
 }

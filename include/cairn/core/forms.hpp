@@ -36,10 +36,10 @@ concept adjoint_of = detail::shape_of_adjoint<F, S, Bar>().form != adjoint_form:
 
 namespace detail {
 
-/// A seed that is a function of the final state. Containers that can be called, as Eigen's matrices can with indices,
+/// A seed that is a function of the final state, which an object's may be asked to change: its bar may live in there. Containers that can be called, as Eigen's matrices can with indices,
 /// are values.
 template <class Seed, class S>
-concept seed_function = calls<Seed, S const&> && !range_like<std::remove_cv_t<Seed>>;
+concept seed_function = calls<Seed, lent_state<S>> && !range_like<std::remove_cv_t<Seed>>;
 
 /// Converts to what `f()` returns: `optional.emplace(made_by<F>{f})` makes the result in place, without a second
 /// object.
@@ -63,6 +63,12 @@ template <class F, class Bar, class... A>
 constexpr void pull_back(F& f, Bar& bar, A&&... all) {
   if constexpr (std::is_void_v<call_result<F, A...>>) call_lending(f, std::forward<A>(all)...);
   else bar = call_lending(f, std::forward<A>(all)...);
+}
+
+/// The same where bar is the library's, and f is called without one.
+template <class F, class X, class... A>
+constexpr void pull_back(F& f, library_bar&, X&& x, library_bar&, A&&... rest) {
+  call_lending(f, std::forward<X>(x), std::forward<A>(rest)...);
 }
 
 }  // namespace detail

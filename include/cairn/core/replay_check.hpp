@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <cairn/core/action.hpp>
+#include <cairn/core/frames_needed.hpp>
 
 namespace cairn {
 
@@ -22,6 +23,8 @@ enum class replay_check : std::uint8_t {
 /// `{.verify = cairn::replay_check::checkpoints}` is what the first run of every new program should have.
 struct sweep_options {
   replay_check verify = replay_check::off;  ///< what is compared when states are run again
+  /// Where an object is when the sweep is over; alone it is an option by itself: `cairn::object_ends::at_final`.
+  object_ends object = object_ends::anywhere;
 };
 
 /// No options: a sweep with it is the same instructions as one that knows of none.
@@ -47,6 +50,12 @@ template <class Adjoint>
 concept takes_end_hash = requires(Adjoint& adjoint, end_hash end) { adjoint.ends_in(end); };
 
 template <class T> inline constexpr bool is_options = std::is_same_v<std::remove_cvref_t<T>, sweep_options>;
+/// What may stand where options are due.
+template <class T> inline constexpr bool asks_end = std::is_same_v<std::remove_cvref_t<T>, object_ends>;
+template <class T> inline constexpr bool asks = is_options<T> || asks_end<T>;
+/// The options that a workspace needs for it.
+template <class T>
+using workspace_options = std::conditional_t<is_options<T>, std::remove_cvref_t<T>, no_options>;
 
 /// Sizes of what the ledger keeps; asserted where it is defined.
 inline constexpr wide bytes_a_noted_state = 16, bytes_a_hash = 8;

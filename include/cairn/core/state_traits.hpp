@@ -23,6 +23,20 @@ struct snapshot_of<T> { using type = std::remove_cvref_t<decltype(state_traits<T
 template <class T>
   requires(!traited_save<T> && member_save<T>)
 struct snapshot_of<T> { using type = std::remove_cvref_t<decltype(std::declval<T const&>().save())>; };
+/// What is kept of a state: the state itself, or the snapshot that an object hands out.
+template <class T>
+struct kept_of { using type = std::conditional_t<copied_state<T>, T, typename snapshot_of<T>::type>; };
+template <class T> using kept_as = typename kept_of<T>::type;
+/// `save(x, into)`, or the member `save(into)`, whose argument is an expression of type Into.
+template <class T, class Into>
+concept saved_in = requires(T const& x, Into into) { state_traits<T>::save(x, static_cast<Into>(into)); } ||
+                   (!traited_save<T> && requires(T const& x, Into into) { x.save(static_cast<Into>(into)); });
+/// Saves into an old snapshot, whose memory it uses again.
+template <class T>
+concept saves_into = !std::is_void_v<typename snapshot_of<T>::type> && saved_in<T, typename snapshot_of<T>::type&>;
+/// Takes the old snapshot in a way in which it cannot change it.
+template <class T>
+concept saves_nowhere = saves_into<T> && saved_in<T, typename snapshot_of<T>::type&&>;
 /// What `save()` hands out would be one with what the object goes on to change. Of a snapshot that cannot be copied
 /// there is one owner.
   template <class T, class Snapshot = typename snapshot_of<T>::type>
@@ -76,6 +90,12 @@ template <class T>
 [[nodiscard]] constexpr decltype(auto) save_state(T const& x) {
   if constexpr (detail::traited_save<T>) return state_traits<T>::save(x);
   else return x.save();
+}
+/// The same into an old snapshot. \pre `detail::saves_into<T>`
+template <class T, class Snapshot>
+constexpr void save_state(T const& x, Snapshot& into) {
+  if constexpr (detail::traited_save<T>) state_traits<T>::save(x, into);
+  else x.save(into);
 }
 /// x becomes what it was when `kept` was taken, by `state_traits<T>::restore` or its own member.
 template <class T, class Snapshot>

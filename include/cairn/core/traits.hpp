@@ -14,6 +14,8 @@ namespace cairn {
 ///   and then copied into.
 ///   Asked for every copy that cairn makes of such a value, of a seed and of a parameter by value, too
 /// - `save(state) -> snapshot` with `restore(state, snapshot)`: for objects that cannot be copied
+/// - `save(state, snapshot)` beside these: saves into an old snapshot, all of which it writes, so that a warm sweep
+///   takes no memory
 /// - `bytes(state) -> std::size_t`: sizeof and everything on the heap, spare capacity included
 /// - `visit_buffers(state, f)`: f(void*, std::size_t) for each run of plain bytes, void const* for a const state; see
 ///   `visit_buffers`
@@ -21,8 +23,8 @@ namespace cairn {
 ///   const for a const state
 /// - `visit_numbers(state, f)`: f(T*, std::size_t) for each run of floating-point numbers; see `visit_numbers`
 /// Structs with bit-fields, packed members or unions cannot be taken apart: they need `copy`, `bytes` and
-/// `visit_buffers` from here. A type you own has `save()`, `restore(snapshot)`, `bytes()`, `visit_buffers(f)`,
-/// `in_device_memory` and `visit_numbers(f)` as members instead, and copies by `=`.
+/// `visit_buffers` from here. A type you own has `save()`, `save(snapshot)`, `restore(snapshot)`, `bytes()`,
+/// `visit_buffers(f)`, `in_device_memory` and `visit_numbers(f)` as members instead, and copies by `=`.
 template <class T>
 struct state_traits {};
 

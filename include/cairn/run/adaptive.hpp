@@ -13,6 +13,7 @@
 #include <cairn/core/detail/step_shape.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/state_traits.hpp>
 
 namespace cairn {
 namespace detail {
@@ -99,6 +100,12 @@ struct recalling {
   template <class State, class Bar>
     requires calls_with_record<F, Record, State const&, Bar>
   decltype(auto) operator()(State const& x, Bar&& bar, step_index i) const {
+    return call_with_record<F, Record>(f, i, records->at(i), x, std::forward<Bar>(bar));
+  }
+  // An object may be moved by its adjoint.
+  template <class State, class Bar>
+    requires(saved_state<State> && calls_with_record<F, Record, State&, Bar>)
+  decltype(auto) operator()(State& x, Bar&& bar, step_index i) const {
     return call_with_record<F, Record>(f, i, records->at(i), x, std::forward<Bar>(bar));
   }
   template <class State, class Bar>

@@ -25,7 +25,10 @@ template <class P> using plan_type = std::remove_cvref_t<decltype(as_plan(std::d
 template <class Seed, class State, bool = seed_function<Seed, State>>
 struct bar_of { using type = std::remove_cvref_t<Seed>; };
 template <class Seed, class State>
-struct bar_of<Seed, State, true> { using type = std::remove_cvref_t<std::invoke_result_t<Seed&, State const&>>; };
+struct bar_of<Seed, State, true> {
+  using made = std::remove_cvref_t<std::invoke_result_t<Seed&, lent_state<State>>>;
+  using type = std::conditional_t<saved_state<State> && std::is_void_v<made>, library_bar, made>;
+};
 template <class Seed, class State> using bar_type = typename bar_of<std::remove_reference_t<Seed>, State>::type;
 
 /// What a refused call would have given: the seed's type, or where that is no adjoint the state's.

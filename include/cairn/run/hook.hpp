@@ -1,8 +1,11 @@
 #pragma once
 /// \file hook.hpp  Running objectives: something to do after the adjoint of each step.
+#include <optional>
 #include <utility>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/replay_check.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/run/detail/kept_object.hpp>
 
 namespace cairn {
 namespace detail {
@@ -11,18 +14,58 @@ template <class Adjoint, class Hook>
 struct hooked_adjoint {
   mutable Adjoint adjoint;  // mutable, so that a const pair of mutable lambdas works
   mutable Hook hook;
+  mutable kept_object memory;  // for a snapshot of an object that the adjoint moves
+
+  static constexpr bool moves_object = false;
 
   template <class State, class Bar>
-    requires(shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
+    requires(!saved_state<State> && shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
   void operator()(State const& x, Bar& bar, step_index i) const {
-    if constexpr (shape_of_adjoint<Adjoint, State, Bar>().indexed) pull_back(adjoint, bar, x, bar, std::as_const(i));
-    else pull_back(adjoint, bar, x, bar);
+    call_adjoint(x, bar, i);
     hook(x, bar, std::as_const(i));
+  }
+  template <class State, class Bar>
+    requires(saved_state<State> && shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
+  void operator()(State& x, Bar& bar, step_index i) const {
+    reverse_and_come_back(x, bar, i);
+    hook(x, bar, std::as_const(i));
+  }
+  template <class State>
+    requires(saved_state<State> && shape_of_adjoint<Adjoint, State, library_bar>().form == adjoint_form::one_step)
+  void operator()(State& x, step_index i) const {
+    library_bar bar;
+    reverse_and_come_back(x, bar, i);
+    hook(x, std::as_const(i));
   }
   void ends_in(end_hash end) const
     requires takes_end_hash<Adjoint>
   {
     adjoint.ends_in(end);
+  }
+
+ private:
+  template <class State, class Bar>
+  void call_adjoint(State& x, Bar& bar, step_index const i) const {
+    if constexpr (shape_of_adjoint<Adjoint, std::remove_const_t<State>, Bar>().indexed)
+      pull_back(adjoint, bar, x, bar, i);
+    else pull_back(adjoint, bar, x, bar);
+  }
+  /// The hook sees state i, though the adjoint may leave the object elsewhere.
+  template <class State, class Bar>
+  void reverse_and_come_back(State& x, Bar& bar, step_index i) const {
+    if constexpr (!detail::moves_object<Adjoint, State, Bar>()) call_adjoint(x, bar, i);
+    else {
+      auto& before = memory.get<std::optional<kept_as<State>>>();
+      if constexpr (saves_into<State>) {
+        if (before) save_state(std::as_const(x), *before);
+        else emplace_by(before, [&] { return save_state(std::as_const(x)); });
+      } else {
+        before.reset();
+        emplace_by(before, [&] { return save_state(std::as_const(x)); });
+      }
+      call_adjoint(x, bar, i);
+      restore_state(x, std::as_const(*before));
+    }
   }
 };
 
@@ -30,10 +73,12 @@ struct hooked_adjoint {
 
 /// Adds `hook(x, bar, i)` after the adjoint of each step i, when bar belongs to state i: a running objective adds its
 /// own gradient to bar there, and a sweep that must survive a stop notes (i, bar). For adjoints `(x, bar, i)`; keeps
-/// copies of both callables.
+/// copies of both callables. An object is in state i then: where its adjoint may move it, as one that takes x by
+/// non-const reference, a snapshot is taken before it, one beside what plans count, and put back. Where bar is the
+/// library's, hook is called as `hook(x, i)`.
 template <class Adjoint, class Hook>
 [[nodiscard]] constexpr auto hooked(Adjoint adjoint, Hook hook) {
-  return detail::hooked_adjoint<Adjoint, Hook>{std::move(adjoint), std::move(hook)};
+  return detail::hooked_adjoint<Adjoint, Hook>{std::move(adjoint), std::move(hook), {}};
 }
 
 }  // namespace cairn

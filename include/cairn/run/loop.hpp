@@ -71,14 +71,26 @@ class checkpointed_run {
   }
 
   [[nodiscard]] step_index steps() const noexcept { return work_.steps_; }  ///< loop length n
-  /// The state after the last step; good as long as the run.
-  [[nodiscard]] State const& final_state() const { return mine("cairn::final_state").states_.final_state(); }
-  /// Position -> state of what was kept to restart from; the initial state is not in it. As it stands now: a reverse
-  /// sweep uses them up.
-  [[nodiscard]] checkpoint_view<State> checkpoints() const {
-    constexpr bool in_frames = detail::keeps_frames<typename work_type::store_type> && copied_state<State>;
-    static_assert(in_frames, "cairn: checkpoints() needs a state that can be copied, and a store that keeps frames");
-    checkpoint_view<State> view;
+  /// The state after the last step; good as long as the run. Of an object the object itself, until a way back begins:
+  /// then it is there again where the run was told to leave it `at_final`, else it moves on. \throws invalid_call where
+  /// it has
+  [[nodiscard]] State const& final_state() const {
+    auto const& states = mine("cairn::final_state").states_;
+    if constexpr (saved_state<State>) {
+      if (!states.is_at_final())
+        throw invalid_call{"cairn::final_state",
+                           "the object has been moved from the final state by a way back",
+                           {},
+                           "look at it before, or ask for cairn::object_ends::at_final"};
+    }
+    return states.final_state();
+  }
+  /// Position -> state of what was kept to restart from, of objects their snapshots; the initial state is not in it. As
+  /// it stands now: a reverse sweep uses them up.
+  [[nodiscard]] checkpoint_view<detail::kept_as<State>> checkpoints() const {
+    constexpr bool in_frames = detail::keeps_frames<typename work_type::store_type>;
+    static_assert(in_frames, "cairn: checkpoints() needs a store that keeps frames");
+    checkpoint_view<detail::kept_as<State>> view;
     if constexpr (in_frames) collect(view.all_);
     return view;
   }
@@ -89,8 +101,8 @@ class checkpointed_run {
 
   /// The adjoint of the initial state for a seed value, or for `seed(final_state)`; forms and exceptions as for
   /// `gradient`. What a later call runs to put back what was given up is no action of the plan: observers see it in
-  /// step_calls() only. A state that cannot be copied can be reversed once. \throws invalid_plan before any step runs,
-  /// invalid_call on a second such reverse
+  /// step_calls() only. An object then also runs the steps of the turn again, mostly one. \throws invalid_plan before
+  /// any step runs
   template <class Seed, class Adjoint>
   auto reverse(Seed&& seed, Adjoint&& adjoint) {
     using AdjointF = std::remove_reference_t<Adjoint>;
@@ -109,7 +121,9 @@ class checkpointed_run {
         run.states().final_becomes_next();
       }
       if constexpr (checked && detail::takes_end_hash<AdjointF>) run.watched().final_is_end(steps());
+      if constexpr (saved_state<State>) run.states().forget_final();
       run.run_plan(step_, user, observer_);
+      run.ended();
       return std::move(*user.bar);
     }
   }
@@ -124,14 +138,10 @@ class checkpointed_run {
     return detail::refuse<typename detail::refused_bar<Adjoint, State>::type>();
   }
 
-  /// State i, run again from the nearest state that still stands; costs no frame of the run.
+  /// State i, run again from the nearest state that still stands; costs no frame of the run. Of an object a snapshot,
+  /// which it makes on its way, and another one that brings it back to where it was.
   /// \throws invalid_call unless 0 <= i <= steps()
-  [[nodiscard]] auto at(step_index i) {
-    constexpr bool copied = copied_state<State>;
-    static_assert(copied, "cairn: at(i) needs a state that can be copied");
-    if constexpr (copied) return state_at(i);
-    else return detail::refuse<State>();
-  }
+  [[nodiscard]] detail::kept_as<State> at(step_index i) { return state_at(i); }
 
   /// A state and its number; the reference is good until the next ++.
   struct visited {
@@ -199,7 +209,7 @@ class checkpointed_run {
  private:
   static constexpr step_form form = detail::shape_of_step<Step, State>().form;
 
-  void collect(std::vector<std::pair<step_index, State const*>>& found) const {
+  void collect(std::vector<std::pair<step_index, detail::kept_as<State> const*>>& found) const {
     auto const& states = mine("cairn::checkpoints").states_;
     for (auto const& kept : states.held())
       if (frame_id const k = states.frame_of(kept); kept.checkpoint && k != no_frame && states.pool().at(k) == kept.at)
@@ -207,34 +217,52 @@ class checkpointed_run {
     for (std::size_t k = 1; k < found.size(); ++k)
       for (std::size_t j = k; j > 0 && found[j].first < found[j - 1].first; --j) std::swap(found[j], found[j - 1]);
   }
-  [[nodiscard]] State state_at(step_index i) {
+  [[nodiscard]] detail::kept_as<State> state_at(step_index i) {
     if (i < 0 || i > steps())
       throw invalid_call{
           "cairn::at", "there is no such state", {{"i", i}, {"steps", steps()}}, "states are numbered 0 to steps()"};
     detail::sweep run{mine("cairn::at"), "cairn::at"};
     auto const& pool = run.states().pool();
     frame_id const nearest = run.states().before(i);
-    detail::frames<State> own;
-    own.begin(form == step_form::in_place ? 1 : 2);
-    frame_id x = own.take();
-    step_index failed = pool.at(nearest);
-    detail::noting_failure(run.status(), phase::recompute, failed, [&] {
-      own.copy_in(pool.state(nearest), x);
-      if constexpr (checked) run_compared(run.ledger(), own, x, pool.at(nearest), i, failed);
-      else if (pool.at(nearest) < i) own.run(step_, x, pool.at(nearest), i, failed);
-    });
-    run.status().ran += wide(i - pool.at(nearest));
-    return std::move(own.state(x));
+    step_index const from = pool.at(nearest);
+    step_index failed = from;
+    auto const make = [&]() -> detail::kept_as<State> {
+      if constexpr (saved_state<State>)
+        return run.states().made_state(nearest, [&](State& x) {
+          run_compared(
+              run, from, i, [&](step_index at, step_index next) { detail::run_in_place(step_, x, at, next, failed); },
+              [&] { return detail::hash_of_state(std::as_const(x)); });
+        });
+      else {
+        detail::frames<State> own;
+        own.begin(form == step_form::in_place ? 1 : 2);
+        frame_id x = own.take();
+        own.copy_in(pool.state(nearest), x);
+        run_compared(
+            run, from, i, [&](step_index at, step_index next) { own.run(step_, x, at, next, failed); },
+            [&] { return detail::hash_of(std::as_const(own).state(x)); });
+        return std::move(own.state(x));
+      }
+    };
+    run.status().ran += wide(i - from);
+    return detail::noting_failure(run.status(), phase::recompute, failed, make);
   }
 
-  /// Runs x, state `from`, to state `to`, and compares it with what the sweep knows of the states on the way.
-  void run_compared(detail::replay_ledger& ledger, detail::frames<State>& own, frame_id& x, step_index from,
-                    step_index to, step_index& failed) {
-    step_index const stride = ledger.mode() == replay_check::every_step ? 1 : to - from;
-    for (step_index i = from; i < to;) {
-      own.run(step_, x, i, i + stride, failed);
-      i += stride;
-      if (ledger.on() && !ledger.matches(from, i, detail::hash_of(std::as_const(own).state(x)))) ledger.fail(i);
+  /// Runs a state from one step to another by run(at, next), and compares its hash() with what the sweep knows of the
+  /// states on the way.
+  template <class Sweep, class Run, class Hash>
+  static void run_compared([[maybe_unused]] Sweep& sweep, step_index from, step_index to, Run run,
+                           [[maybe_unused]] Hash hash) {
+    if constexpr (!checked) {
+      if (from < to) run(from, to);
+    } else {
+      auto& ledger = sweep.ledger();
+      step_index const stride = ledger.mode() == replay_check::every_step ? 1 : to - from;
+      for (step_index i = from; i < to;) {
+        run(i, i + stride);
+        i += stride;
+        if (ledger.on() && !ledger.matches(from, i, hash())) ledger.fail(i);
+      }
     }
   }
   /// The workspace, if no other sweep has begun there.
@@ -247,8 +275,6 @@ class checkpointed_run {
     return work_;
   }
   void check_backward() const {
-    constexpr bool copied = copied_state<State>;
-    static_assert(copied, "cairn: backward() needs a state that can be copied");
     if (work_.leaf_ > 1)
       throw invalid_plan{"cairn::backward",
                          "the plan reverses several steps at once",
@@ -278,13 +304,7 @@ class checkpointed_run {
   template <class Sweep>
   void to_the_turn(Sweep& run) {
     ++pass_;
-    if (std::exchange(fresh_, false)) return;
-    if constexpr (copied_state<State>) run.rewind(step_);
-    else
-      throw invalid_call{"cairn::reverse",
-                         "a state that cannot be copied can be reversed once",
-                         {},
-                         "run the loop again from its initial state"};
+    if (!std::exchange(fresh_, false)) run.rewind(step_);
   }
   [[nodiscard]] walk_back start_backward() {
     detail::sweep run{mine("cairn::backward"), "cairn::backward"};
@@ -398,5 +418,5 @@ struct std::tuple_element<0, cairn::checkpointed_run<Step, State, Plan, Workspac
 /// The checkpoints.
 template <class Step, class State, class Plan, class Workspace, class Observer>
 struct std::tuple_element<1, cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>> {
-  using type = cairn::checkpoint_view<State>;
+  using type = cairn::checkpoint_view<cairn::detail::kept_as<State>>;
 };

@@ -36,10 +36,16 @@ struct inner_adjoint {
   mutable end_hash outer_end;  // until it has been compared
 
   template <class State, class Bar>
-    requires(shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
-  void operator()(State const& x, Bar& bar, step_index k) const {
-    if constexpr (shape_of_adjoint<Adjoint, State, Bar>().indexed) pull_back(*inner, bar, x, bar, base + k);
-    else pull_back(*inner, bar, x, bar);
+    requires(!saved_state<State> && shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
+  void operator()(State const& x, Bar& bar, step_index k) const { call<State>(x, bar, k); }
+  template <class State, class Bar>
+    requires(saved_state<State> && shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
+  void operator()(State& x, Bar& bar, step_index k) const { call<State>(x, bar, k); }
+  template <class State>
+    requires(saved_state<State> && shape_of_adjoint<Adjoint, State, library_bar>().form == adjoint_form::one_step)
+  void operator()(State& x, step_index k) const {
+    library_bar bar;
+    call<State>(x, bar, k);
   }
   void ends_in(end_hash end) const
     requires Compares
@@ -47,6 +53,13 @@ struct inner_adjoint {
     std::uint64_t const expected = std::exchange(outer_end.value, 0);
     if (expected != 0 && end.value != 0 && end.value != expected) replay_ledger::fail_inside(outer);
     if constexpr (takes_end_hash<Adjoint>) inner->ends_in(end);
+  }
+
+ private:
+  template <class State, class X, class Bar>
+  void call(X& x, Bar& bar, step_index k) const {
+    if constexpr (shape_of_adjoint<Adjoint, State, Bar>().indexed) pull_back(*inner, bar, x, bar, base + k);
+    else pull_back(*inner, bar, x, bar);
   }
 };
 
@@ -58,7 +71,8 @@ struct inner_adjoint {
 /// the inner functions may be another `nested`'s. Both keep copies of the callables; a second sweep over them allocates
 /// nothing. With `sweep_options` every inner sweep compares what it runs again, and where the outer sweep has a replay
 /// check, too, the state in which it ends with the outer one. For that the outer sweep must be given `adjoint` itself,
-/// or `hooked(adjoint, hook)`.
+/// or `hooked(adjoint, hook)`. Over an object the inner loop runs on the object itself, which the adjoint of an outer step
+/// leaves within that step; an inner sweep holds snapshots for `plan.slots() + 1` states beside.
 template <schedule Plan, class Step, class Adjoint, class Options = no_options>
 class nested {
   // The callables are mutable, so that a const pair of mutable lambdas works.
@@ -74,7 +88,6 @@ class nested {
     }
   };
   struct backward {
-    using inner_plan = Plan;
     static constexpr bool compares = detail::is_options<Options>;
     Plan plan;
     mutable std::remove_const_t<Step> inner;
@@ -83,21 +96,41 @@ class nested {
     mutable detail::kept_object memory;
     mutable detail::end_hash end;
     template <class State, class Bar>
-      requires(detail::shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
+      requires(!saved_state<State> &&
+               detail::shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
     void operator()(State const& x, Bar& bar, step_index i) const {
-      step_index const base = i * step_index(plan.steps());
-      auto& work = memory.get<workspace<State, Plan, memory_store, Options>>();
-      work.options() = options;
-      bar = gradient(detail::counted_from<Step>{detail::address_of(inner), base}, x, plan, std::move(bar),
-                     detail::inner_adjoint<std::remove_const_t<Adjoint>, compares>{detail::address_of(back), base, i,
-                                                                                   std::exchange(end, {})},
-                     work);
+      bar = reverse<State>(x, std::move(bar), i);
+    }
+    /// The inner loop runs on the object itself, and leaves it somewhere within the outer step.
+    template <class State, class Bar>
+      requires(saved_state<State> && detail::shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
+    void operator()(State& x, Bar& bar, step_index i) const {
+      bar = reverse<State>(x, std::move(bar), i);
+    }
+    template <class State>
+      requires(saved_state<State> &&
+               detail::shape_of_adjoint<Adjoint, State, library_bar>().form == adjoint_form::one_step)
+    void operator()(State& x, step_index i) const {
+      (void)reverse<State>(x, library_bar{}, i);
     }
     /// For sweeps with a replay check, before each call.
     void ends_in(detail::end_hash outer) const
       requires compares
     {
       end = outer;
+    }
+
+   private:
+    friend nested;
+    template <class State, class X, class Bar>
+    [[nodiscard]] Bar reverse(X& x, Bar bar, step_index i) const {
+      step_index const base = i * step_index(plan.steps());
+      auto& work = memory.get<workspace<State, Plan, memory_store, Options>>();
+      work.options() = options;
+      return gradient(detail::counted_from<Step>{detail::address_of(inner), base}, x, plan, std::move(bar),
+                      detail::inner_adjoint<std::remove_const_t<Adjoint>, compares>{detail::address_of(back), base, i,
+                                                                                    std::exchange(end, {})},
+                      work);
     }
   };
 

@@ -10,6 +10,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/workload.hpp>
 #include <cairn/run/detail/frames.hpp>
+#include <cairn/run/detail/object_probe.hpp>
 #include <cairn/run/detail/short_calls.hpp>
 #include <cairn/run/detail/timings.hpp>
 #include <cairn/run/gradient.hpp>
@@ -220,6 +221,17 @@ void time_calls(loop_measures<Clock, Held>& all, Step& step, State const& x0, Se
     all.work.record_seconds = short_records ? records_alone.median() : all.clock.net(all.records.median());
 }
 
+/// What places for tapes add to them.
+template <class State, class Adjoint, bool Records>
+void note_tape_places([[maybe_unused]] workload& work) {
+  if constexpr (Records) {
+    using tape = typename tape_of<Adjoint, State, true>::type;
+    if (work.tape_bytes > 0) work.tape_bytes += sizeof(std::optional<tape>) - sizeof(tape);
+    work.tape_inline_bytes = work.tape_bytes > 0 ? wide{sizeof(std::optional<tape>)} : 0;
+    work.tapes_restart = restarts<Adjoint, State, tape>;
+  }
+}
+
 template <class Clock, class State, class Step, class Seed, class Adjoint, class Held>
 [[nodiscard]] workload probed(Step& step, State const& x0, step_index steps, Seed& seed, Adjoint& adjoint,
                               step_index tried, Held& held) {
@@ -242,19 +254,37 @@ template <class Clock, class State, class Step, class Seed, class Adjoint, class
     work.frame_seconds = copies.first;
     if (work.form.step == step_form::in_place) work.tiers.memory.write_seconds = copies.again;
   }
-  if constexpr (shape.form == adjoint_form::recorded) {
-    using tape = typename tape_of<Adjoint, State, true>::type;
-    if (work.tape_bytes > 0) work.tape_bytes += sizeof(std::optional<tape>) - sizeof(tape);
-    work.tape_inline_bytes = work.tape_bytes > 0 ? wide{sizeof(std::optional<tape>)} : 0;
-    work.tapes_restart = restarts<Adjoint, State, tape>;
+  note_tape_places<State, Adjoint, shape.form == adjoint_form::recorded>(work);
+  return work;
+}
+
+/// The same of an object, whose snapshots are weighed. Of the object itself no bytes are counted that it does not tell.
+template <class Clock, class State, class Step, class Seed, class Adjoint, class Held>
+[[nodiscard]] workload probed_object(Step& step, State& x, step_index steps, Seed& seed, Adjoint& adjoint,
+                                     step_index tried, Held& held) {
+  using Bar = bar_type<Seed, State>;
+  static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
+  workload work;
+  loop_measures<Clock, Held> all{work, scales<Held>{held}};
+  work.steps = steps;
+  work.form = {.adjoint = shape.form, .adjoint_by_value = shape.by_value, .snapshots = true};
+  work.initial_bytes = 0;
+  if constexpr (sized_state<State>) work.initial_bytes = bytes_of(x);
+  {
+    put_back_at_end<State> const here{x};
+    object_probe<Clock, State, Bar, Step, Adjoint, decltype(all)>{x, step, adjoint, all}.run(
+        seed, tried < steps ? tried : steps);
   }
+  using snapshot = kept_as<State>;
+  work.state_inline_bytes = work.state_bytes < sizeof(snapshot) ? work.state_bytes : wide{sizeof(snapshot)};
+  note_tape_places<State, Adjoint, shape.form == adjoint_form::recorded>(work);
   return work;
 }
 
 /// Whether state, adjoint and tape can all be weighed.
 template <class State, class Bar, class Adjoint, class Held>
 [[nodiscard]] consteval bool can_weigh() {
-  if constexpr (!weighed<State, Held> || !weighed<Bar, Held>) return false;
+  if constexpr (!weighed<kept_as<State>, Held> || !weighed<Bar, Held>) return false;
   else if constexpr (shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::recorded) {
     using tape = typename tape_of<Adjoint, State, true>::type;
     return sized_state<tape> || (scales<Held>::can_measure && std::move_constructible<tape>);
@@ -280,19 +310,24 @@ template <class State, class Bar, class Adjoint, class Held>
 /// \param held  `held()` answers the bytes that the program holds now, as an allocator that counts knows them: of types
 ///        whose bytes cannot be told, states and adjoints are weighed by a copy, tapes as they are recorded. What their
 ///        own `=` leaves in memory used again is not seen
+/// An object is run itself, put back before every call that is timed, and in the end to where it was. Its `state_bytes`
+/// are those of a snapshot, `tiers.memory` tells how long it takes to save and to restore one, and a bar of the library's
+/// counts no bytes. Cost: `tried` snapshots.
 /// Cost: about twice `tried` calls of the step, short ones beside; memory for 2 sqrt(tried) states, and for 4 copies or
 /// 8 MiB of them
 /// \throws invalid_plan; what step, adjoint, seed and held throw
 template <class Clock, class Step, class X0, class Seed, class Adjoint, class Held = detail::nothing_told>
-[[nodiscard]] workload probe(Step&& step, X0 const& x0, step_index steps, Seed&& seed, Adjoint&& adjoint,
+[[nodiscard]] workload probe(Step&& step, X0&& x0, step_index steps, Seed&& seed, Adjoint&& adjoint,
                              step_index tried = 16, Held&& held = {}) {
+  using State = std::remove_cvref_t<X0>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
-  static_assert(copied_state<X0>, "cairn: probe runs a copy of the initial state, and this state cannot be copied");
-  if constexpr (!copied_state<X0> || !detail::check_forward<StepF, X0, step_index>()) return {};
-  else if constexpr (!detail::check_adjoint<AdjointF, X0, detail::bar_type<Seed, X0>>()) return {};
+  using Bar = detail::bar_type<Seed, State>;
+  if constexpr (!detail::check_forward<StepF, State, step_index>()) return {};
+  else if constexpr (!detail::check_initial<X0>()) return {};
+  else if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return {};
   else {
-    constexpr bool told = detail::can_weigh<X0, detail::bar_type<Seed, X0>, AdjointF, Held>();
+    constexpr bool told = detail::can_weigh<State, Bar, AdjointF, Held>();
     static_assert(told,
                   "cairn: probe cannot tell how many bytes a state, adjoint or tape of this loop holds; give its type "
                   "a member bytes(), specialise cairn::state_traits with bytes(x), or give probe a function that "
@@ -304,7 +339,9 @@ template <class Clock, class Step, class X0, class Seed, class Adjoint, class He
             "cairn::probe", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
       if (tried < 1)
         throw invalid_plan{"cairn::probe", "at least one step has to be tried", {{"tried", tried}}, "give 1 or more"};
-      return detail::probed<Clock>(step, x0, steps, seed, adjoint, tried, held);
+      if constexpr (saved_state<State>)
+        return detail::probed_object<Clock>(step, x0, steps, seed, adjoint, tried, held);
+      else return detail::probed<Clock>(step, std::as_const(x0), steps, seed, adjoint, tried, held);
     }
   }
 }

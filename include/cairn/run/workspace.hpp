@@ -40,11 +40,18 @@ struct no_ledger {};
 template <class State, class Plan, class Store, class Options>
 class sweep;
 
+[[noreturn]] inline void refuse_busy(char const* operation) {
+  throw reentrancy_error{operation,
+                         "this workspace is in use by a sweep that has not ended",
+                         {},
+                         "give each nested sweep a workspace of its own"};
+}
+
 }  // namespace detail
 
 /// The memory of a sweep: frames, tables and cursor. Keep one and hand it to every sweep, and a warm sweep allocates
 /// nothing. One workspace serves one sweep at a time. What its states took stays with it until it is destroyed or a
-/// plan of another size comes. `Store` is where checkpoints live; a reference type leaves it with the caller. `Options`
+/// plan of another size comes, or `clear()` is called. `Store` is where checkpoints live; a reference type leaves it with the caller. `Options`
 /// is `sweep_options` for sweeps that compare what they run again, whose hashes it keeps, too.
 template <class State, schedule Plan, class Store = memory_store, class Options = no_options>
 class workspace {
@@ -59,6 +66,22 @@ class workspace {
   [[nodiscard]] wide step_calls() const noexcept { return status_.ran; }
   /// Frames that the last sweep had at its disposal.
   [[nodiscard]] slot_index frame_count() const noexcept { return states_.frame_count(); }
+  /// Gives back the memory of frames, tapes, tables and hashes; the next sweep takes it anew. A run that was kept here is
+  /// over, and a sweep that stopped cannot be resumed, but from what a store holds that outlives its sweeps.
+  /// \throws reentrancy_error while a sweep runs here
+  void clear() {
+    if (busy_) detail::refuse_busy("cairn::workspace::clear");
+    ++users_;
+    states_.clear();
+    walk_.reset();
+    at_turn_.reset();
+    rest_.reset();
+    tapes_.clear();
+    tier_of_ = {};
+    status_ = {};
+    initial_hash_ = 0;
+    if constexpr (checked) ledger_ = {};
+  }
   /// Where its checkpoints live.
   [[nodiscard]] std::remove_reference_t<Store>& store() noexcept { return states_.store(); }
   /// What its sweeps do beside their plan, from the next one on; options that a verb is given replace it.
@@ -136,6 +159,8 @@ struct options_asked {
   static constexpr bool given = is_options<Work> || (is_options<Last> || ...);
   static constexpr bool workspace = is_workspace_for<W, State, Plan>;
   static constexpr bool kept = is_options<typename options_in<W>::type>;
+  static constexpr int asked = (int(asks<Work>) + ... + int(asks<Last>));
+  static constexpr bool ends_object = (asks_end<Work> || ... || asks_end<Last>);
 };
 
 }  // namespace detail

@@ -39,9 +39,6 @@ template <class F>
 concept has_step = requires(F& f) { f.step(); f.records(); };
 template <class F>
 concept has_both_ways = requires(F& f) { f.step; f.adjoint; };
-/// The adjoint of a loop in a loop.
-template <class F>
-concept reverses_loop = requires { typename F::inner_plan; };
 /// What planners of budgets give: the schedule is a part of it.
 template <class P>
 concept has_schedule = requires(P const& p) { requires schedule<std::remove_cvref_t<decltype(p.schedule)>>; } ||
@@ -99,6 +96,11 @@ template <class Step, class S, class Plan, bool MayStop = false>
     static_assert(!no_default,
                   "cairn: a state with state_traits::copy(from, into) needs a default constructor, because new copies "
                   "are made empty and then copied into");
+    return false;
+  } else if constexpr (saves_nowhere<S>) {
+    constexpr bool writes = !saves_nowhere<S>;
+    static_assert(writes,
+                  "cairn: save(snapshot), which saves into an old snapshot, must take it by non-const reference");
     return false;
   } else if constexpr (!plan_or_steps<Plan>) {
     constexpr bool part = has_schedule<Plan>, plan = plan_or_steps<Plan> || part;
@@ -190,14 +192,14 @@ template <class Adjoint, class S, class Bar>
   } else {
     constexpr auto shape = shape_of_adjoint<Adjoint, S, Bar>();
     constexpr bool whole = shape.wrong == fault::shape && has_both_ways<Adjoint>;
-    constexpr bool fits = shape.wrong != fault::shape || whole, result = shape.wrong == fault::result,
+    constexpr bool fits = shape.wrong != fault::shape || whole || std::is_same_v<Bar, library_bar>,
+                   result = shape.wrong == fault::result,
                    unchanged = shape.wrong == fault::unchanged, both = shape.wrong == fault::both;
     constexpr bool floating = shape.wrong == fault::floating, two_readings = shape.wrong == fault::two_readings,
                    tape = shape.wrong == fault::tape, refers = shape.wrong == fault::refers,
                    narrow = shape.wrong == fault::narrow;
-    constexpr bool anew = !copied_state<S> && reverses_loop<Adjoint>;
-    constexpr bool second =
-        !copied_state<S> && (shape.form == adjoint_form::with_next || shape.form == adjoint_form::recorded);
+    constexpr bool elsewhere = std::is_same_v<Bar, library_bar> && shape.wrong == fault::shape && !whole;
+    constexpr bool second = !copied_state<S> && shape.form == adjoint_form::with_next;
     static_assert(!whole,
                   "cairn: this object has a step and an adjoint and is neither; hand over its members, `loop.step` and "
                   "`loop.adjoint`, each in its place");
@@ -205,6 +207,10 @@ template <class Adjoint, class S, class Bar>
         fits,
         "cairn: the adjoint must be `adjoint(x, bar, i)`, `adjoint(x, bar, first, last)`, `adjoint(x, x1, bar, i)` or "
         "cairn::recorded{record, reverse}, where x is const& and bar what the seed gives");
+    static_assert(!elsewhere,
+                  "cairn: the seed returns nothing, so that bar is the library's, and the adjoint must be `adjoint(x, "
+                  "i)`, `adjoint(x, first, last)` or cairn::recorded{record, reverse} with `reverse(tape, i)`; or let "
+                  "seed(x) return the adjoint of the final state");
     static_assert(!result,
                   "cairn: the adjoint must change bar and return nothing, or return the new bar by value, in bar's own "
                   "type (a lambda says so by `-> Bar`)");
@@ -228,12 +234,9 @@ template <class Adjoint, class S, class Bar>
                   "cairn: the tape that record returns is a pointer, a view or an expression of data that goes on to "
                   "change; return one that owns its data, as x.eval() gives it");
     static_assert(!second,
-                  "cairn: there is only one object of a state that cannot be copied, and none for x1 or for recording; "
-                  "use `adjoint(x, bar, i)` or `adjoint(x, bar, first, last)`");
-    static_assert(!anew,
-                  "cairn: a nested loop begins anew from a copy of its state, and this state cannot be copied; use one "
-                  "that can, or one loop over all steps");
-    return shape.wrong == fault::none && !second && !anew;
+                  "cairn: there is only one object of a state that cannot be copied, and none for x1; use `adjoint(x, "
+                  "bar, i)`, `adjoint(x, bar, first, last)` or cairn::recorded{record, reverse}");
+    return shape.wrong == fault::none && !second;
   }
 }
 

@@ -10,10 +10,17 @@ namespace cairn::detail {
 ///        whether its `workspace` has some, which are `kept` there
 template <class State, class Options, class Asked>
 [[nodiscard]] consteval bool check_sweep_options() {
-  constexpr bool known = is_options<Options> || std::is_same_v<Options, no_options>;
+  constexpr bool known = asks<Options> || std::is_same_v<Options, no_options>;
+  constexpr bool once = !known || Asked::asked <= 1, object = !known || !once || !Asked::ends_object || saved_state<State>;
   constexpr bool room = !known || !Asked::given || Asked::kept || !Asked::workspace;
   constexpr bool told = !known || !room || !(Asked::given || Asked::kept) || hashable<hashed_part_t<State>>;
   static_assert(known, "cairn: the last argument must be cairn::sweep_options");
+  static_assert(once,
+                "cairn: options stand in two places; give them once, with where an object ends as a member, "
+                "`sweep_options{.object = ...}`");
+  static_assert(object,
+                "cairn: object_ends says where an object with save() and restore() is left, and this state is copied; "
+                "leave it out");
   static_assert(room,
                 "cairn: this workspace keeps no hashes; make it for sweeps with options, by "
                 "`cairn::workspace_for<State>(plan, options)`");
@@ -21,7 +28,7 @@ template <class State, class Options, class Asked>
       told,
       "cairn: the replay check cannot tell the bytes of this state, or of its snapshot, from padding; give it a member "
       "visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
-  return known && room && told;
+  return known && once && object && room && told;
 }
 
 }  // namespace cairn::detail

@@ -92,8 +92,9 @@ template <schedule Plan>
                          "more states than 63 bits can count",
                          {{"slots", reserved.slots}, {"most slots", most_slots}},
                          ""};
+  bool const apart = work.form.snapshots ? initial_stands_apart(plan, work.form) : initial_stands_apart(plan);
   return {reserved.slots,       counts.peak_slots,           tapes_of(plan),
-          plan.leaf(),          initial_stands_apart(plan),  reserved.table_bytes,
+          plan.leaf(),          apart,                       reserved.table_bytes,
           counts.reversals > 0, shared_table_bytes_of(plan), check_bytes_of(plan, work, reserved.slots)};
 }
 

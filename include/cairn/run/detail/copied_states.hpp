@@ -21,6 +21,7 @@ struct sweep_setup {
   slot_index held_back = 0;
   bool keeps_run = false;  ///< initial and final state stay to the end, and what stood at the turn can be had again
   bool initial_is_free = false;  ///< the plan may load the initial state, which is in none of its slots
+  object_ends ends = object_ends::anywhere;  ///< where an object is when the sweep is over
 };
 
 /// A checkpoint as it stood at some moment.
@@ -103,6 +104,61 @@ template <class Store, class Value>
     pool.release(k);
   }
   return hash;
+}
+
+/// The frame in a slot, or no_frame where the store keeps no frames.
+template <class Store>
+[[nodiscard]] frame_id frame_in([[maybe_unused]] Store const& store, [[maybe_unused]] slot_index slot) noexcept {
+  if constexpr (keeps_frames<Store>) return store.frame(slot);
+  else return no_frame;
+}
+/// The latest state at or before i that still stands in a frame, or that of `best`.
+template <class Value>
+[[nodiscard]] frame_id latest_before(frames<Value> const& pool, frame_id best, step_index i) noexcept {
+  for (frame_id k = 0; k < pool.limit(); ++k)
+    if (pool.at(k) <= i && pool.at(k) > pool.at(best)) best = k;
+  return best;
+}
+/// Notes as anchors what slots hold at the turn of a run that is kept, in the order of states.
+/// \param tracked  `held` says already what that is   \param is_checkpoint  tells which of it to restart from
+template <class Store, class Value, class IsCheckpoint>
+void note_turn(Store const& store, frames<Value>& pool, table<kept_frame>& held, table<kept_frame>& anchors,
+               std::size_t& count, bool tracked, IsCheckpoint is_checkpoint) {
+  count = 0;
+  if (!tracked)
+    for (slot_index slot = 0; slot < slot_index(held.size()); ++slot)
+      held[std::size_t(slot)] = {kept_in<Store>(store, pool, slot), slot, no_frame, held[std::size_t(slot)].where};
+  for (auto& kept : held) kept.checkpoint = kept.at > 0 && is_checkpoint(kept.at);
+  for (auto const& kept : held)
+    if (kept.at >= 0)
+      anchors[count++] = {kept.at, kept.slot, frame_in<Store>(store, kept.slot), kept.where, kept.checkpoint};
+  sort_by_state(anchors, count);
+  for (std::size_t k = 0; k < count; ++k)
+    if (anchors[k].frame != no_frame) pool.anchor(anchors[k].frame);
+}
+/// Takes all frames from their owners, but for those of the anchors that still stand, `always` and, where it stands,
+/// that of live at the turn. Over a store that keeps no frames all of them are for work, which may need each: none is
+/// held for what stood at the turn.
+template <class Store, class Value, class... Always>
+void reclaim_turn(frames<Value>& pool, table<kept_frame>& anchors, std::size_t count, kept_frame& turn_live,
+                  Always... always) noexcept {
+  pool.reclaim([&](auto claim) {
+    (claim(always), ...);
+    auto const claim_standing = [&](kept_frame& kept) {
+      if (keeps_frames<Store> && kept.frame != no_frame && pool.at(kept.frame) == kept.at) claim(kept.frame);
+      else kept.frame = no_frame;
+    };
+    for (std::size_t k = 0; k < count; ++k) claim_standing(anchors[k]);
+    claim_standing(turn_live);
+  });
+}
+/// Gives the memory of frames back; a store that outlives its sweeps goes on holding what it holds.
+template <class Store, class Value>
+void let_go_of_memory(Store& store, frames<Value>& pool) {
+  if constexpr (loses_nothing<Store>) store = Store{};
+  else if constexpr (outliving_store<Store>) settle<Store, Value>(&store, pool);
+  else store.begin(0);
+  pool = frames<Value>{};
 }
 
 /// Frames and store of one sweep. `Store` may be a reference to the user's own.
@@ -298,16 +354,7 @@ class copied_states {
   /// from.
   template <class IsCheckpoint>
   void remember(step_index from, IsCheckpoint is_checkpoint) {
-    anchor_count_ = 0;
-    if (!tracked())
-      for (slot_index slot = 0; slot < slot_index(held_.size()); ++slot)
-        held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, held_[std::size_t(slot)].where};
-    for (auto& kept : held_) kept.checkpoint = kept.at > 0 && is_checkpoint(kept.at);
-    for (auto const& kept : held_)
-      if (kept.at >= 0) anchors_[anchor_count_++] = {kept.at, kept.slot, frame_of(kept), kept.where, kept.checkpoint};
-    sort_by_state(anchors_, anchor_count_);
-    for (std::size_t k = 0; k < anchor_count_; ++k)
-      if (anchors_[k].frame != no_frame) pool_.anchor(anchors_[k].frame);
+    note_turn<store_type>(store_, pool_, held_, anchors_, anchor_count_, tracked(), is_checkpoint);
     pool_.anchor(live_);
     turn_live_ = {from, no_slot, live_};
   }
@@ -317,15 +364,7 @@ class copied_states {
   template <class Through, class Step>
   step_index rewind(Through& through, Step& step, step_index& failed) {
     step_index ran = 0;
-    pool_.reclaim([this](auto claim) {
-      claim(initial_);
-      claim(final_);
-      for (std::size_t k = 0; k < anchor_count_; ++k)
-        if (stands(anchors_[k])) claim(anchors_[k].frame);
-        else anchors_[k].frame = no_frame;
-      if (stands(turn_live_)) claim(turn_live_.frame);
-      else turn_live_.frame = no_frame;
-    });
+    reclaim_turn<store_type>(pool_, anchors_, anchor_count_, turn_live_, initial_, final_);
     next_ = no_frame;
     pool_.keep(live_ = initial_);
     store_.begin(slot_index(held_.size()));
@@ -341,17 +380,11 @@ class copied_states {
   }
 
   /// The latest state at or before `i` that still stands in a frame; the initial one always does in a run.
-  [[nodiscard]] frame_id before(step_index i) const noexcept {
-    frame_id best = initial_;
-    for (frame_id k = 0; k < pool_.limit(); ++k)
-      if (pool_.at(k) <= i && pool_.at(k) > pool_.at(best)) best = k;
-    return best;
-  }
+  [[nodiscard]] frame_id before(step_index i) const noexcept { return latest_before(pool_, initial_, i); }
   [[nodiscard]] frames<State> const& pool() const noexcept { return pool_; }
   /// The frame of a kept state, or no_frame where the store keeps no frames.
-  [[nodiscard]] frame_id frame_of([[maybe_unused]] kept_frame const& kept) const noexcept {
-    if constexpr (keeps_frames<store_type>) return store_.frame(kept.slot);
-    else return no_frame;
+  [[nodiscard]] frame_id frame_of(kept_frame const& kept) const noexcept {
+    return frame_in<store_type>(store_, kept.slot);
   }
   [[nodiscard]] step_index state_in(slot_index slot) const { return kept_in<store_type>(store_, pool_, slot); }
   /// For a sweep that stopped: the hash of the initial state, 0 where it is gone. \pre the caller's x0 still stands
@@ -363,17 +396,22 @@ class copied_states {
   }
   /// The same of what an outliving store holds, in a frame that is given back.
   [[nodiscard]] std::uint64_t hash_of_stored(place where) { return hash_in_store(store_, pool_, where); }
+  /// Gives all memory back. What an outliving store holds stays there.
+  void clear() {
+    let_go_of_memory<store_type>(store_, pool_);
+    held_ = table<kept_frame>{};
+    anchors_ = table<kept_frame>{};
+    anchor_count_ = 0;
+    slots_ = -1;
+    x0_ = nullptr;
+    live_ = final_ = next_ = initial_ = no_frame;
+  }
 
  private:
   /// Whether slots are noted as they change; those of a store of frames can be looked at when they are wanted.
   [[nodiscard]] bool tracked() const noexcept {
     if constexpr (keeps_frames<store_type> && !may_lose<store_type>) return false;
     else return may_lose<store_type> || keeps_run_;
-  }
-  /// Over a store that keeps no frames all of them are for work, which may need each: none is held for what stood at
-  /// the turn.
-  [[nodiscard]] bool stands(kept_frame const& kept) const noexcept {
-    return keeps_frames<store_type> && kept.frame != no_frame && pool_.at(kept.frame) == kept.at;
   }
   [[nodiscard]] slot_index limit(sweep_setup const& setup) const {
     return frames_in(store_, setup.slots) + setup.working;

@@ -7,9 +7,9 @@ namespace cairn::detail {
 class kept_object {
  public:
   kept_object() = default;
-  kept_object(kept_object const&) noexcept {}
-  kept_object& operator=(kept_object const&) noexcept { return *this; }
-  ~kept_object() { clear(); }
+  constexpr kept_object(kept_object const&) noexcept {}
+  constexpr kept_object& operator=(kept_object const&) noexcept { return *this; }
+  constexpr ~kept_object() { clear(); }
 
   /// The object there is, if it is a T, else a new one.
   template <class T>
@@ -21,9 +21,8 @@ class kept_object {
     }
     return *static_cast<T*>(object_);
   }
-
-  /// The object ends.
-  void clear() noexcept {
+  /// There is none.
+  constexpr void clear() noexcept {
     if (destroy_ != nullptr) destroy_(object_);
     destroy_ = nullptr;
   }

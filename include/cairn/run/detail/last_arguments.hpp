@@ -23,18 +23,22 @@ concept work_for = workspace_or_store<W, State, Plan> || std::is_invocable_v<W&,
 
 /// The same with options, for an argument as it was handed over.
 template <class Work, class State, class Plan>
-inline constexpr bool takes_work = is_options<Work> || work_for<std::remove_cvref_t<Work>, State, Plan>;
+inline constexpr bool takes_work = asks<Work> || work_for<std::remove_cvref_t<Work>, State, Plan>;
 
 /// The workspace of a sweep, for what a caller gave in its place: a reference to it, if it is the caller's, else one
 /// over the caller's store.
 template <class State, class Plan, class Options, class Work>
-struct used_workspace { using type = workspace<State, Plan, std::remove_reference_t<Work>&, Options>; };
+struct used_workspace {
+  using type = workspace<State, Plan, std::remove_reference_t<Work>&, workspace_options<Options>>;
+};
 template <class State, class Plan, class Options, class Work>
   requires is_workspace_for<std::remove_cvref_t<Work>, State, Plan>
 struct used_workspace<State, Plan, Options, Work> { using type = Work; };
 template <class State, class Plan, class Options, class Work>
   requires std::is_same_v<std::remove_cvref_t<Work>, own_workspace>
-struct used_workspace<State, Plan, Options, Work> { using type = workspace<State, Plan, memory_store, Options>; };
+struct used_workspace<State, Plan, Options, Work> {
+  using type = workspace<State, Plan, memory_store, workspace_options<Options>>;
+};
 
 /// That workspace, for a sweep that ends before the caller goes on.
 template <class State, class Plan, class Options, class Work>
@@ -49,9 +53,9 @@ template <class State, class Plan, class Options, class Work>
 /// other argument, and an observer where the workspace would be.
 template <class State, class Plan, class Then, class Work, class Observer, class Options>
 decltype(auto) in_their_places(Then const& then, Work&& work, Observer&& observer, Options options) {
-  if constexpr (is_options<Work>)
+  if constexpr (asks<Work>)
     return in_their_places<State, Plan>(then, own_workspace{}, std::forward<Observer>(observer), work);
-  else if constexpr (is_options<Observer>)
+  else if constexpr (asks<Observer>)
     return in_their_places<State, Plan>(then, std::forward<Work>(work), no_observer{}, observer);
   else if constexpr (workspace_or_store<std::remove_cvref_t<Work>, State, Plan>)
     return then(std::forward<Work>(work), std::forward<Observer>(observer), options);

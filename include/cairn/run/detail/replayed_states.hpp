@@ -86,7 +86,12 @@ class replayed_states {
 
   [[nodiscard]] State const* seen(bool after_turn) const noexcept { return states_.seen(after_turn); }
   [[nodiscard]] std::size_t bytes() const { return states_.bytes(); }
+  /// As objects show themselves to observers.
+  bool visit(action const& a, moment when, event::sink sink, void* context) const
+    requires requires(States const& states) { states.visit(a, when, sink, context); }
+  { return states_.visit(a, when, sink, context); }
   [[nodiscard]] State const& live() { return states_.live(); }
+  [[nodiscard]] State& lend_live(bool moves) { return states_.lend_live(moves); }
   [[nodiscard]] State const& next() const noexcept { return states_.next(); }
   [[nodiscard]] State const& final_state() const noexcept { return states_.final_state(); }
   [[nodiscard]] bool has_next() const noexcept { return states_.has_next(); }
@@ -151,7 +156,11 @@ class replayed_states {
     }
     return hash_;
   }
-  [[nodiscard]] std::uint64_t hash_of_final() { return hash_of_state(states_.final_state()); }
+  [[nodiscard]] std::uint64_t hash_of_final() {
+    auto const hash = [](auto const& x) { return hash_of(x); };
+    if constexpr (copied_state<State>) return hash(states_.final_state());
+    else return states_.look_at_object(hash);
+  }
   [[noreturn]] void fail(step_index i) {
     first_difference where;
     states_.look_at_another(i, [&](auto const& first, auto const& again) { where = difference_of(first, again); });

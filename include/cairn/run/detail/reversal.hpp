@@ -28,7 +28,7 @@ struct no_tape {};
 /// Whether the adjoint brings a state back from a tape.
 template <class Adjoint, class State, class Tape>
 inline constexpr bool restarts = requires(Adjoint& adjoint, Tape const& tape) {
-  { adjoint.restart(tape) } -> std::convertible_to<State const&>;
+  { adjoint.restart(tape) } -> std::convertible_to<kept_as<State> const&>;
 };
 template <class Adjoint, class State, bool Records>
 struct tape_of { using type = no_tape; };
@@ -177,7 +177,7 @@ class reversal {
       if constexpr (shape.form == adjoint_form::with_next) {
         if (!states.has_next()) ran = states.make_next(step_, from, a.to);  // a resumed sweep has lost it
       }
-      State const& x = states.live();
+      auto& x = live_of(states);
       if constexpr (tells_ends && requires { states.end_behind_live(a.to); })
         adjoint_.ends_in(states.end_behind_live(a.to));
       if constexpr (shape.form == adjoint_form::leaf) pull_back(adjoint_, *bar, x, *bar, from, std::as_const(a.to));
@@ -192,14 +192,19 @@ class reversal {
   }
 
  private:
+  /// An object as it is, which an adjoint may move: the next action brings it back. Other states are const.
+  template <class States>
+  [[nodiscard]] static auto& live_of(States& states) {
+    if constexpr (saved_state<State>) return states.lend_live(moves_object<Adjoint, State, Bar>());
+    else return states.live();
+  }
   void fill(std::optional<tape>& into, State& x, step_index i) {
     into.reset();
     emplace_by(into,
                [&] { return taken_from([&]() -> decltype(auto) { return record_step(adjoint_.record, x, i); }); });
   }
   void apply(std::optional<tape>& from, step_index i) {
-    using reverse_type = std::remove_reference_t<decltype((adjoint_.reverse))>;
-    if constexpr (calls<reverse_type, tape&, Bar&, step_index>)
+    if constexpr (shape.reverse_indexed)
       pull_back(adjoint_.reverse, *bar, *from, *bar, std::as_const(i));
     else pull_back(adjoint_.reverse, *bar, *from, *bar);
   }

@@ -13,9 +13,9 @@
 namespace cairn::detail {
 
 /// One step's adjoint by itself. x1 is read by the form that takes it.
-template <class State, class Bar, class Adjoint>
-void reverse_step(Adjoint& adjoint, Bar& bar, State const& x, [[maybe_unused]] State const& x1,
-                  [[maybe_unused]] step_index const i) {
+template <class X, class Bar, class Adjoint>
+void reverse_step(Adjoint& adjoint, Bar& bar, X& x, [[maybe_unused]] X& x1, [[maybe_unused]] step_index const i) {
+  using State = std::remove_const_t<X>;
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   if constexpr (shape.form == adjoint_form::leaf) {
     step_index const last = i + 1;
@@ -26,7 +26,9 @@ void reverse_step(Adjoint& adjoint, Bar& bar, State const& x, [[maybe_unused]] S
 }
 template <class Bar, class Adjoint, class Tape>
 void reverse_tape(Adjoint& adjoint, Bar& bar, Tape& kept, [[maybe_unused]] step_index const i) {
-  if constexpr (calls<std::remove_reference_t<decltype(adjoint.reverse)>, Tape&, Bar&, step_index>)
+  using reverse_type = std::remove_reference_t<decltype((adjoint.reverse))>;
+  constexpr bool without = std::is_same_v<Bar, library_bar>;
+  if constexpr (without ? calls<reverse_type, Tape&, step_index> : calls<reverse_type, Tape&, Bar&, step_index>)
     pull_back(adjoint.reverse, bar, kept, bar, i);
   else pull_back(adjoint.reverse, bar, kept, bar);
 }

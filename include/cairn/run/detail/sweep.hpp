@@ -34,11 +34,15 @@ template <class State>
 }
 
 /// The adjoint of the final state, as it is given or as `seed(final_state)` makes it.
-template <class State, class Bar, class Seed>
-void fill_bar(std::optional<Bar>& bar, Seed&& seed, State const& final_state) {
-  if constexpr (seed_function<std::remove_reference_t<Seed>, State>)
+template <class State, class Bar, class Seed, class Final>
+void fill_bar(std::optional<Bar>& bar, Seed&& seed, Final& final_state) {
+  if constexpr (!seed_function<std::remove_reference_t<Seed>, State>)
+    emplace_by(bar, [&] { return taken(std::forward<Seed>(seed)); });
+  else if constexpr (std::is_void_v<call_result<Seed, lent_state<State>>>) {
+    call_lending(seed, final_state);
+    bar.emplace();
+  } else
     emplace_by(bar, [&] { return taken_out_by([&]() -> decltype(auto) { return call_lending(seed, final_state); }); });
-  else emplace_by(bar, [&] { return taken(std::forward<Seed>(seed)); });
 }
 
 /// What runs in a workspace. As long as it stands no other sweep begins there. The workspace keeps what outlives it:
@@ -56,13 +60,11 @@ class sweep {
   /// \param asked  options that replace those of the workspace, if any   \throws reentrancy_error
   template <class Asked = no_options>
   sweep(work_type& work, char const* operation, [[maybe_unused]] Asked asked = {}) : work_{work} {
-    if (work.busy_)
-      throw reentrancy_error{operation,
-                             "this workspace is in use by a sweep that has not ended",
-                             {},
-                             "give each nested sweep a workspace of its own"};
+    if (work.busy_) refuse_busy(operation);
     work.busy_ = true;
     if constexpr (is_options<Asked>) work.options_ = asked;
+    if constexpr (asks_end<Asked>) ends_ = asked;
+    else if constexpr (checked) ends_ = work.options_.object;
   }
   sweep(sweep const&) = delete;
   ~sweep() {
@@ -80,12 +82,17 @@ class sweep {
     noting_failure(status(), phase::forward, 0, [&] { states().begin(std::forward<X0>(x0), setup_for(plan, form)); });
     notes_stop_ = !form.keeps_run;
     if constexpr (checked)
-      if (ledger().on()) check_initial_state(hash_of_state(states().live()));
+      if (ledger().on()) check_initial_state(states().look([](auto const& x) { return hash_of(x); }));
   }
   /// The same for a sweep that goes on where another one stopped, with what the store still holds; steps [0, open) are
   /// left.   \throws invalid_call where x0 is not the initial state
   template <class X0>
   void begin_again(X0& x0, Plan const& plan, step_index open, sweep_form form) {
+    if (ends_ == object_ends::at_final)
+      throw invalid_call{"cairn::resume",
+                         "a sweep that goes on does not come by the final state, and cannot leave the object there",
+                         {},
+                         "ask for cairn::object_ends::at_initial, or for nothing"};
     std::uint64_t const given = hash_of_given<State>(x0), noted = work_.initial_hash_;
     if (noted != 0 && noted != given) refuse_initial_state();
     adopt(plan);
@@ -112,7 +119,10 @@ class sweep {
                    [&] { fill_bar<State>(bar, std::forward<Seed>(from), states().final_state()); });
   }
   /// It has not stopped on its way: nobody will resume it.
-  void ended() noexcept { notes_stop_ = false; }
+  void ended() {
+    if constexpr (saved_state<State>) states().end();
+    notes_stop_ = false;
+  }
 
   /// Obeys actions until something other than a lost checkpoint stops the sweep.
   template <class Step, class User, class Observer>
@@ -149,10 +159,8 @@ class sweep {
   void remember_turn([[maybe_unused]] Plan const& plan) {
     work_.turned_on_rest_ = work_.on_rest_;
     if constexpr (checked) ledger().remember();
-    if constexpr (copied_state<State>) {
-      states().remember(status().turned_at, [&](step_index i) { return is_checkpoint(plan, i); });
-      work_.at_turn_ = *work_.walk_;
-    }
+    states().remember(status().turned_at, [&](step_index i) { return is_checkpoint(plan, i); });
+    work_.at_turn_ = *work_.walk_;
   }
   /// Back to the turn; runs again what was given up.
   template <class Step>
@@ -161,8 +169,10 @@ class sweep {
     status().open = work_.steps_;
     if constexpr (checked) ledger().rewind();
     auto&& through = watched();
-    status().ran += noting_failure(status(), phase::recompute, failed,
-                                   [&] { return wide(states().rewind(through, step, failed)); });
+    status().ran += noting_failure(status(), phase::recompute, failed, [&] {
+      if constexpr (saved_state<State>) return wide(states().rewind(through, step, work_.steps_, failed));
+      else return wide(states().rewind(through, step, failed));
+    });
     work_.on_rest_ = work_.turned_on_rest_;
     if (work_.on_rest_) replan_around_held();
     else work_.walk_ = *work_.at_turn_;
@@ -195,16 +205,17 @@ class sweep {
   }
   /// The frames that a sweep needs; the initial state stands apart from the slots where these may not hold it to the
   /// end.
-  [[nodiscard]] static sweep_setup setup_for(Plan const& plan, sweep_form form) {
-    bool const apart =
-        may_lose<store_type> || (copied_state<State> ? initial_stands_apart(plan) || !keeps_frames<store_type>
-                                                     : initial_is_free(plan) || tapes_of(plan) > 0);
-    bool const pinned = apart && (form.keeps_run || !copied_state<State>);
+  [[nodiscard]] sweep_setup setup_for(Plan const& plan, sweep_form form) const {
     form.snapshots = !copied_state<State>;
+    form.ends = ends_;
+    bool const stays = form.keeps_run || form.ends == object_ends::at_initial;
+    bool const apart =
+        may_lose<store_type> || initial_stands_apart(plan, form) || (stays && !keeps_frames<store_type>);
+    bool const pinned = apart && (form.keeps_run || form.snapshots);
     slot_index const least = working_frames(form, plan.leaf());
     if (form.keeps_run) form.adjoint = adjoint_form::with_next;
     slot_index const most = working_frames(form, plan.leaf());
-    return {plan.slots(), most + (pinned ? 1 : 0), most - least, form.keeps_run, initial_is_free(plan)};
+    return {plan.slots(), most + (pinned ? 1 : 0), most - least, form.keeps_run, initial_is_free(plan), ends_};
   }
   [[nodiscard]] replay_ledger::setup check_setup(Plan const& plan, bool keeps_run, bool knows_length) const {
     return {work_.options_.verify, knows_length ? plan.steps() : replay_ledger::unknown,
@@ -252,6 +263,7 @@ class sweep {
   }
 
   work_type& work_;
+  object_ends ends_ = object_ends::anywhere;
   bool notes_stop_ = false;
 };
 

@@ -44,7 +44,7 @@ class frame_tally {
         pinned_{form.snapshots ? plan.initial_apart : form.keeps_run},
         live_is_pinned_{form.keeps_run && !form.snapshots} {
     live_ = !form.snapshots;
-    demand(0);
+    demand(form.snapshots && holds_initial() && !pinned_ ? 1 : 0);
     weigh();
   }
 
@@ -114,7 +114,7 @@ class frame_tally {
         hold_tapes(++tapes_);
         break;
       case action_kind::turn:
-        turn(a.to - a.from);
+        turn(a.from, a.to - a.from);
         if (records() && !form_.keeps_run && a.to - a.from == 1) hold_tapes(++tapes_), last_tape_ = true;
         break;
       case action_kind::reverse:
@@ -132,7 +132,11 @@ class frame_tally {
   [[nodiscard]] constexpr slot_index others() const noexcept {
     return kept_ + (pinned_ ? 1 : 0) + (final_ ? 1 : 0) + (next_ && next_slot_ == no_slot ? 1 : 0);
   }
-  [[nodiscard]] constexpr bool lapses() const noexcept { return form_.keeps_run && !form_.snapshots; }
+  /// The snapshot of an object's initial state stays to the end.
+  [[nodiscard]] constexpr bool holds_initial() const noexcept {
+    return form_.keeps_run || form_.ends == object_ends::at_initial;
+  }
+  [[nodiscard]] constexpr bool lapses() const noexcept { return form_.keeps_run; }
   /// A slot that was full at the turn is dropped.
   constexpr void lapse(slot_index slot) noexcept {
     at_turn_.erase(slot);
@@ -168,10 +172,14 @@ class frame_tally {
     leave_slot();
     demand(0);
   }
-  constexpr void turn(step_index length) noexcept {
+  constexpr void turn(step_index from, step_index length) noexcept {
     turned_ = true;
     if (form_.snapshots) {
-      if (length > 0) demand(1);
+      bool const parks = length > 0 && (from > 0 || !holds_initial());  // else there is a snapshot
+      final_ = form_.ends == object_ends::at_final;
+      demand(parks ? 1 : 0);
+      live_lapses_ = lapses() && parks;
+      frames_ = plan_.frames_back;
       return;
     }
     if (length > 0) {
@@ -185,7 +193,10 @@ class frame_tally {
     frames_ = plan_.frames_back;
   }
   constexpr void reverse() noexcept {
-    if (form_.snapshots) return;
+    if (form_.snapshots) {
+      lapsed_ += std::exchange(live_lapses_, false) ? 1 : 0;
+      return;
+    }
     if (form_.adjoint == adjoint_form::recorded) own_live();
     else demand(0);
     if (form_.adjoint == adjoint_form::with_next) {
@@ -219,7 +230,7 @@ template <schedule Plan>
   sweep_form forward = form;
   if (form.keeps_run) forward.adjoint = adjoint_form::one_step;
   slot_index const pinned = form.keeps_run && initial_stands_apart(plan) ? 1 : 0;
-  return {initial_is_free(plan), runs_ahead(plan), plan.slots() + working_frames(forward, plan.leaf()) + pinned,
+  return {initial_stands_apart(plan, form), runs_ahead(plan), plan.slots() + working_frames(forward, plan.leaf()) + pinned,
           plan.slots() + working_frames(form, plan.leaf()) + pinned};
 }
 
