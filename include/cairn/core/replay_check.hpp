@@ -51,8 +51,8 @@ concept takes_end_hash = requires(Adjoint& adjoint, end_hash end) { adjoint.ends
 
 template <class T> inline constexpr bool is_options = std::is_same_v<std::remove_cvref_t<T>, sweep_options>;
 /// What may stand where options are due.
-template <class T> inline constexpr bool asks_end = std::is_same_v<std::remove_cvref_t<T>, object_ends>;
-template <class T> inline constexpr bool asks = is_options<T> || asks_end<T>;
+template <class T> inline constexpr bool is_object_end = std::is_same_v<std::remove_cvref_t<T>, object_ends>;
+template <class T> inline constexpr bool is_setting = is_options<T> || is_object_end<T>;
 /// The options that a workspace needs for it.
 template <class T>
 using workspace_options = std::conditional_t<is_options<T>, std::remove_cvref_t<T>, no_options>;

@@ -159,8 +159,8 @@ struct options_asked {
   static constexpr bool given = is_options<Work> || (is_options<Last> || ...);
   static constexpr bool workspace = is_workspace_for<W, State, Plan>;
   static constexpr bool kept = is_options<typename options_in<W>::type>;
-  static constexpr int asked = (int(asks<Work>) + ... + int(asks<Last>));
-  static constexpr bool ends_object = (asks_end<Work> || ... || asks_end<Last>);
+  static constexpr int asked = (int(is_setting<Work>) + ... + int(is_setting<Last>));
+  static constexpr bool ends_object = (is_object_end<Work> || ... || is_object_end<Last>);
 };
 
 }  // namespace detail

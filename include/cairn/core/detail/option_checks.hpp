@@ -10,7 +10,7 @@ namespace cairn::detail {
 ///        whether its `workspace` has some, which are `kept` there
 template <class State, class Options, class Asked>
 [[nodiscard]] consteval bool check_sweep_options() {
-  constexpr bool known = asks<Options> || std::is_same_v<Options, no_options>;
+  constexpr bool known = is_setting<Options> || std::is_same_v<Options, no_options>;
   constexpr bool once = !known || Asked::asked <= 1, object = !known || !once || !Asked::ends_object || saved_state<State>;
   constexpr bool room = !known || !Asked::given || Asked::kept || !Asked::workspace;
   constexpr bool told = !known || !room || !(Asked::given || Asked::kept) || hashable<hashed_part_t<State>>;

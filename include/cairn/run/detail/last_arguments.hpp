@@ -23,7 +23,7 @@ concept work_for = workspace_or_store<W, State, Plan> || std::is_invocable_v<W&,
 
 /// The same with options, for an argument as it was handed over.
 template <class Work, class State, class Plan>
-inline constexpr bool takes_work = asks<Work> || work_for<std::remove_cvref_t<Work>, State, Plan>;
+inline constexpr bool takes_work = is_setting<Work> || work_for<std::remove_cvref_t<Work>, State, Plan>;
 
 /// The workspace of a sweep, for what a caller gave in its place: a reference to it, if it is the caller's, else one
 /// over the caller's store.
@@ -53,9 +53,9 @@ template <class State, class Plan, class Options, class Work>
 /// other argument, and an observer where the workspace would be.
 template <class State, class Plan, class Then, class Work, class Observer, class Options>
 decltype(auto) in_their_places(Then const& then, Work&& work, Observer&& observer, Options options) {
-  if constexpr (asks<Work>)
+  if constexpr (is_setting<Work>)
     return in_their_places<State, Plan>(then, own_workspace{}, std::forward<Observer>(observer), work);
-  else if constexpr (asks<Observer>)
+  else if constexpr (is_setting<Observer>)
     return in_their_places<State, Plan>(then, std::forward<Work>(work), no_observer{}, observer);
   else if constexpr (workspace_or_store<std::remove_cvref_t<Work>, State, Plan>)
     return then(std::forward<Work>(work), std::forward<Observer>(observer), options);

@@ -63,7 +63,7 @@ class sweep {
     if (work.busy_) refuse_busy(operation);
     work.busy_ = true;
     if constexpr (is_options<Asked>) work.options_ = asked;
-    if constexpr (asks_end<Asked>) ends_ = asked;
+    if constexpr (is_object_end<Asked>) ends_ = asked;
     else if constexpr (checked) ends_ = work.options_.object;
   }
   sweep(sweep const&) = delete;

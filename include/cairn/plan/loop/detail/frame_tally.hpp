@@ -41,10 +41,10 @@ class frame_tally {
         plan_{plan},
         weights_{weights},
         frames_{plan.frames},
-        pinned_{form.snapshots ? plan.initial_apart : form.keeps_run},
+        pinned_{form.snapshots ? plan.initial_apart || holds_initial() : form.keeps_run},
         live_is_pinned_{form.keeps_run && !form.snapshots} {
     live_ = !form.snapshots;
-    demand(form.snapshots && holds_initial() && !pinned_ ? 1 : 0);
+    demand(0);
     weigh();
   }
 
@@ -80,7 +80,7 @@ class frame_tally {
     switch (a.kind) {
       case action_kind::advance: run(a.to - a.from); break;
       case action_kind::save:
-        if (live_is_pinned_) {
+        if (live_is_pinned_ || (form_.snapshots && holds_initial() && a.from == 0)) {
           initial_slot_ = a.slot;
         } else {
           ++kept_;
