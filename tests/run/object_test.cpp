@@ -2,6 +2,7 @@
 // loops, records, hooks and observers. Each against storing everything.
 #include <cairn/cairn.hpp>
 #include <cairn/run/adaptive.hpp>
+#include <cairn/run/each_bar.hpp>
 #include <cairn/run/resume.hpp>
 #include <cairn/schedule/hrevolve.hpp>
 #include <cairn/schedule/mixed.hpp>
@@ -383,6 +384,22 @@ TEST_CASE("a hook sees state i of an object that its adjoint has moved, and the 
   solver w;
   CHECK(cairn::gradient(inner.step, w, cairn::revolve{6, 2}, seed, inner.adjoint) == want);
   CHECK(right);
+}
+
+TEST_CASE("several bars go back through one object, which is put back for each") {
+  step_index const n = 30;
+  pendulum::stored const all{n};
+  auto const seeds = [](solver const& x) { return std::vector<numbers>{x.v, {1.0, 0.0}}; };
+  numbers second{1.0, 0.0};
+  for (auto i = n; i-- > 0;) pendulum::swing_back(all.states[std::size_t(i)], second);
+  std::vector<numbers> const want{all.gradient, second};
+  cairn::revolve const plan{n, 3};
+  cairn::leaves const by_leaves{n, 5, cairn::revolve{6, 2}};
+  solver x, y, z, w;
+  CHECK(cairn::gradient(step, x, plan, seeds, cairn::each_bar(reads)) == want);
+  CHECK(cairn::gradient(step, y, plan, seeds, cairn::each_bar(moves)) == want);
+  CHECK(cairn::gradient(step, z, plan, seeds, cairn::each_bar(recorded())) == want);
+  CHECK(cairn::gradient(step, w, by_leaves, seeds, cairn::each_bar(moves_in_leaf)) == want);
 }
 
 TEST_CASE("an observer sees the state of an object before its adjoint moves it, by its snapshot, and none behind") {

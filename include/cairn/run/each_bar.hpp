@@ -4,6 +4,9 @@
 #include <utility>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/replay_check.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/run/detail/come_back.hpp>
+#include <cairn/run/detail/kept_object.hpp>
 
 namespace cairn {
 namespace detail {
@@ -20,19 +23,23 @@ inline constexpr adjoint_form form_on_each = shape_on_each<Adjoint, State, Bars>
 template <class Adjoint>
 struct adjoint_of_each {
   mutable Adjoint adjoint;  // mutable, so that a const copy of a mutable lambda works
+  mutable kept_object memory;  // for a snapshot of an object that the adjoint moves
 
   template <class State, class Bars>
-    requires(form_on_each<Adjoint, State, Bars> == adjoint_form::one_step)
-  void operator()(State const& x, Bars& bars, step_index const i) const {
-    for (auto& bar : bars) {
-      if constexpr (shape_on_each<Adjoint, State, Bars>().indexed) pull_back(adjoint, bar, x, bar, i);
-      else pull_back(adjoint, bar, x, bar);
-    }
+    requires(!saved_state<State> && form_on_each<Adjoint, State, Bars> == adjoint_form::one_step)
+  void operator()(State const& x, Bars& bars, step_index const i) const { step_back<State>(x, bars, i); }
+  template <class State, class Bars>
+    requires(saved_state<State> && form_on_each<Adjoint, State, Bars> == adjoint_form::one_step)
+  void operator()(State& x, Bars& bars, step_index const i) const { step_back<State>(x, bars, i); }
+  template <class State, class Bars>
+    requires(!saved_state<State> && form_on_each<Adjoint, State, Bars> == adjoint_form::leaf)
+  void operator()(State const& x, Bars& bars, step_index const first, step_index const last) const {
+    leaf_back<State>(x, bars, first, last);
   }
   template <class State, class Bars>
-    requires(form_on_each<Adjoint, State, Bars> == adjoint_form::leaf)
-  void operator()(State const& x, Bars& bars, step_index const first, step_index const last) const {
-    for (auto& bar : bars) pull_back(adjoint, bar, x, bar, first, last);
+    requires(saved_state<State> && form_on_each<Adjoint, State, Bars> == adjoint_form::leaf)
+  void operator()(State& x, Bars& bars, step_index const first, step_index const last) const {
+    leaf_back<State>(x, bars, first, last);
   }
   template <class State, class Bars>
     requires(form_on_each<Adjoint, State, Bars> == adjoint_form::with_next)
@@ -43,6 +50,33 @@ struct adjoint_of_each {
     requires takes_end_hash<Adjoint>
   {
     adjoint.ends_in(end);
+  }
+
+ private:
+  template <class State, class X, class Bars>
+  void step_back(X& x, Bars& bars, step_index const i) const {
+    on_each<State>(x, bars, [&](auto& bar) {
+      if constexpr (shape_on_each<Adjoint, State, Bars>().indexed) pull_back(adjoint, bar, x, bar, i);
+      else pull_back(adjoint, bar, x, bar);
+    });
+  }
+  template <class State, class X, class Bars>
+  void leaf_back(X& x, Bars& bars, step_index const first, step_index const last) const {
+    on_each<State>(x, bars, [&](auto& bar) { pull_back(adjoint, bar, x, bar, first, last); });
+  }
+  /// An object that the adjoint of one bar has moved is put back for that of the next.
+  template <class State, class X, class Bars, class F>
+  void on_each([[maybe_unused]] X& x, Bars& bars, F f) const {
+    if constexpr (!detail::moves_object<Adjoint, State, typename Bars::value_type>()) {
+      for (auto& bar : bars) f(bar);
+    } else {
+      auto const& before = kept_state_of(std::as_const(x), memory);
+      bool moved = false;
+      for (auto& bar : bars) {
+        if (std::exchange(moved, true)) restore_state(x, before);
+        f(bar);
+      }
+    }
   }
 };
 
@@ -69,10 +103,11 @@ struct reverse_of_each {
 ///
 /// \param adjoint  `(x, bar[, i])`, `(x, x1, bar, i)` or `(x, bar, first, last)`, in place or by value; it is called
 ///        once for each bar, in their order. What it adds to elsewhere, as to a gradient by parameters, is the sum over
-///        all bars: for one of each, let it be a part of the bar. Keeps a copy
+///        all bars: for one of each, let it be a part of the bar. Keeps a copy, and one snapshot of an object that it
+///        may move, which is put back for the next bar
 template <class Adjoint>
 [[nodiscard]] constexpr auto each_bar(Adjoint adjoint) {
-  return detail::adjoint_of_each<Adjoint>{std::move(adjoint)};
+  return detail::adjoint_of_each<Adjoint>{std::move(adjoint), {}};
 }
 /// The same of a recording adjoint: each step is recorded once, and its tape reversed for each bar.
 template <class Record, class Reverse>

@@ -1,10 +1,11 @@
 #pragma once
 /// \file hook.hpp  Running objectives: something to do after the adjoint of each step.
-#include <optional>
+#include <type_traits>
 #include <utility>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/run/detail/come_back.hpp>
 #include <cairn/run/detail/kept_object.hpp>
 
 namespace cairn {
@@ -55,16 +56,9 @@ struct hooked_adjoint {
   void reverse_and_come_back(State& x, Bar& bar, step_index i) const {
     if constexpr (!detail::moves_object<Adjoint, State, Bar>()) call_adjoint(x, bar, i);
     else {
-      auto& before = memory.get<std::optional<kept_as<State>>>();
-      if constexpr (saves_into<State>) {
-        if (before) save_state(std::as_const(x), *before);
-        else emplace_by(before, [&] { return save_state(std::as_const(x)); });
-      } else {
-        before.reset();
-        emplace_by(before, [&] { return save_state(std::as_const(x)); });
-      }
+      auto const& before = kept_state_of(std::as_const(x), memory);
       call_adjoint(x, bar, i);
-      restore_state(x, std::as_const(*before));
+      restore_state(x, before);
     }
   }
 };

@@ -1,0 +1,26 @@
+#pragma once
+/// \file come_back.hpp  Keeps the state of an object over calls that may move it.
+#include <optional>
+#include <utility>
+#include <cairn/core/forms.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/run/detail/kept_object.hpp>
+
+namespace cairn::detail {
+
+/// A snapshot of x as it is now, in memory that is kept from call to call.
+template <class State>
+[[nodiscard]] kept_as<State> const& kept_state_of(State const& x, kept_object& memory) {
+  auto& kept = memory.get<std::optional<kept_as<State>>>();
+  if constexpr (saves_into<State>) {
+    if (kept) {
+      save_state(x, *kept);
+      return *kept;
+    }
+  }
+  kept.reset();
+  emplace_by(kept, [&] { return taken_out_by([&]() -> decltype(auto) { return save_state(x); }); });
+  return *kept;
+}
+
+}  // namespace cairn::detail
