@@ -2,6 +2,7 @@
 /// \file torch.hpp  LibTorch and Catch2 together: both define CHECK, and the tests' own is the one that stays.
 #include <torch/torch.h>
 #undef CHECK
+#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -46,6 +47,26 @@ inline std::vector<at::Tensor> take_grads(std::vector<at::Tensor> const& tensors
     t.mutable_grad() = at::Tensor{};
   }
   return grads;
+}
+
+/// The gradients by x and the weights w of results y, one behind the other, in one pass for each stretch between two cuts.
+inline std::vector<at::Tensor> grads_in_passes(std::vector<at::Tensor> const& y, at::Tensor const& x,
+                                               std::vector<at::Tensor> const& w, std::vector<std::size_t> cuts,
+                                               bool retains = false) {
+  at::Tensor seed = torch::ones_like(y.back());
+  std::vector<at::Tensor> found;
+  auto end = y.size();
+  while (end > 0) {
+    auto const begin = cuts.empty() ? 0 : cuts.back();
+    if (!cuts.empty()) cuts.pop_back();
+    std::vector<at::Tensor> by{begin == 0 ? x : y[begin - 1]};
+    by.insert(by.end(), w.begin() + std::ptrdiff_t(begin), w.begin() + std::ptrdiff_t(end));
+    auto const grads = torch::autograd::grad({y[end - 1]}, by, {seed}, retains);
+    seed = grads[0];
+    found.insert(found.end(), grads.begin(), grads.end());
+    end = begin;
+  }
+  return found;
 }
 
 /// Seeds the generators for as long as it lives, and puts their states back.

@@ -19,6 +19,7 @@ using cairn::checkpoint;
 using cairn::checkpoint_group_guard;
 using cairn::CheckpointGroup;
 using cairn::CheckpointOptions;
+using support::grads_in_passes;
 using support::message_of;
 using support::said;
 using support::same_bits;
@@ -40,25 +41,6 @@ struct chain {
   }
 };
 
-/// The gradients by x and the weights, in one pass for each stretch between two cuts.
-tensors in_passes(tensors const& y, Tensor const& x, tensors const& w, std::vector<std::size_t> cuts,
-                  bool retains = false) {
-  Tensor seed = torch::ones_like(y.back());
-  tensors found;
-  auto end = y.size();
-  while (end > 0) {
-    auto const begin = cuts.empty() ? 0 : cuts.back();
-    if (!cuts.empty()) cuts.pop_back();
-    tensors by{begin == 0 ? x : y[begin - 1]};
-    by.insert(by.end(), w.begin() + std::ptrdiff_t(begin), w.begin() + std::ptrdiff_t(end));
-    auto const grads = torch::autograd::grad({y[end - 1]}, by, {seed}, retains);
-    seed = grads[0];
-    found.insert(found.end(), grads.begin(), grads.end());
-    end = begin;
-  }
-  return found;
-}
-
 TEST_CASE("the passes of a group run a region again once, and have the bits of passes through the plain graph",
           "[torch][checkpoint]") {
   seeded const seed{1};
@@ -77,16 +59,16 @@ TEST_CASE("the passes of a group run a region again once, and have the bits of p
       runs = 0;
     };
     from_there();
-    auto const plain = in_passes(f(x), x, f.w, cuts);
+    auto const plain = grads_in_passes(f(x), x, f.w, cuts);
     from_there();
-    CHECK(same_bits(in_passes(checkpoint(f, x, options), x, f.w, cuts), plain));
+    CHECK(same_bits(grads_in_passes(checkpoint(f, x, options), x, f.w, cuts), plain));
     CHECK(runs == int(cuts.size()) + 2);  // each pass by itself
     {
       from_there();
       CheckpointGroup const group;
       auto const y = checkpoint(f, x, options);
       checkpoint_group_guard const in{group};
-      CHECK(same_bits(in_passes(y, x, f.w, cuts), plain));
+      CHECK(same_bits(grads_in_passes(y, x, f.w, cuts), plain));
       CHECK(runs == 2);
     }
     {  // the region is of the group; its passes have no guard, and one is in another thread
@@ -96,7 +78,7 @@ TEST_CASE("the passes of a group run a region again once, and have the bits of p
       auto const y = checkpoint(f, x, options);
       in.reset();
       tensors found;
-      std::thread([&] { found = in_passes(y, x, f.w, cuts); }).join();
+      std::thread([&] { found = grads_in_passes(y, x, f.w, cuts); }).join();
       CHECK(same_bits(found, plain));
       CHECK(runs == 2);
     }
@@ -147,18 +129,18 @@ TEST_CASE("groups and passes without one follow each other on a retained graph",
   chain const f{4, &runs};
   auto const y = checkpoint(f, x);
   runs = 0;
-  auto const alone = in_passes(y, x, f.w, {2}, true);
+  auto const alone = grads_in_passes(y, x, f.w, {2}, true);
   CHECK(runs == 2);
   CheckpointGroup const one, two;
   for (auto const* const group : {&one, &two}) {
     runs = 0;
     checkpoint_group_guard const in{*group};
     checkpoint_group_guard const again{*group};
-    CHECK(same_bits(in_passes(y, x, f.w, {2}, true), alone));
+    CHECK(same_bits(grads_in_passes(y, x, f.w, {2}, true), alone));
     CHECK(runs == 1);
   }
   runs = 0;
-  CHECK(same_bits(in_passes(y, x, f.w, {2}, true), alone));
+  CHECK(same_bits(grads_in_passes(y, x, f.w, {2}, true), alone));
   CHECK(runs == 2);
 }
 

@@ -165,22 +165,8 @@ struct open_chain {
     results.clear();
     runs = 0;
   }
-  /// The gradients by x and the weights, in one pass for each stretch between two cuts.
-  [[nodiscard]] tensors in_passes(Tensor const& x, std::vector<std::size_t> cuts, bool retains = false) const {
-    auto seed = torch::ones_like(results.back());
-    tensors found;
-    auto end = results.size();
-    while (end > 0) {
-      auto const begin = cuts.empty() ? 0 : cuts.back();
-      if (!cuts.empty()) cuts.pop_back();
-      tensors by{begin == 0 ? x : results[begin - 1]};
-      by.insert(by.end(), w.begin() + std::ptrdiff_t(begin), w.begin() + std::ptrdiff_t(end));
-      auto const grads = torch::autograd::grad({results[end - 1]}, by, {seed}, retains);
-      seed = grads[0];
-      found.insert(found.end(), grads.begin(), grads.end());
-      end = begin;
-    }
-    return found;
+  [[nodiscard]] tensors in_passes(Tensor const& x, std::vector<std::size_t> cuts) const {
+    return support::grads_in_passes(results, x, w, std::move(cuts));
   }
 };
 

@@ -20,6 +20,7 @@
 #include <cairn/adapt/torch/ambient.hpp>
 #include <cairn/adapt/torch/checkpoint_policy.hpp>
 #include <cairn/adapt/torch/detail/kept_input.hpp>
+#include <cairn/adapt/torch/detail/operation_arguments.hpp>
 #include <cairn/adapt/torch/detail/operator_watch.hpp>
 #include <cairn/adapt/torch/detail/region_now.hpp>
 #include <cairn/core/error.hpp>
@@ -77,10 +78,7 @@ class operator_run final : public operator_handler {
  private:
   using weak_storage = kept_operation::weak_storage;
 
-  [[nodiscard]] static bool writes(c10::Argument const& one) {
-    auto const* const alias = one.alias_info();
-    return alias != nullptr && alias->isWrite();
-  }
+  [[nodiscard]] static bool writes(c10::Argument const& one) { return use_of(one) == argument_use::write; }
   /// Why the result of an operator cannot be kept, or null.
   [[nodiscard]] char const* obstacle(c10::OperatorHandle const& op) const {
     if (casts_are_cached_ && op.operator_name().name == "aten::_to_copy")
@@ -94,12 +92,6 @@ class operator_run final : public operator_handler {
     auto const& name = op.operator_name().name;
     throw invalid_call{who_, ("the policy says MustSave of " + name + ", which " + why).c_str(), {},
                        "say PreferSave, or keep what comes before it or behind it"};
-  }
-  template <class Visit>
-  static void visit_tensors(c10::IValue const& value, Visit const& visit) {
-    if (value.isTensor()) visit(value.toTensor());
-    else if (value.isTensorList()) for (at::Tensor const& t : value.toTensorList()) visit(t);
-    else if (value.isList()) for (auto const& one : value.toListRef()) visit_tensors(one, visit);
   }
   [[nodiscard]] static c10::StorageImpl const* storage_of(at::Tensor const& t) {
     return t.defined() && t.has_storage() ? t.storage().unsafeGetStorageImpl() : nullptr;
@@ -122,7 +114,7 @@ class operator_run final : public operator_handler {
     for (std::size_t k = 0; k < arguments; ++k)
       visit_tensors(torch::jit::peek(stack, k, arguments), [&](at::Tensor const& t) {
         given.insert(storage_of(t));
-        if (t.defined()) tensors.push_back(t);
+        tensors.push_back(t);
       });
     given.erase(nullptr);
     random_mark const before{region_.rng(), tensors};

@@ -160,14 +160,6 @@ class read_watch {
     if (t.has_storage()) return t.storage().unsafeGetStorageImpl();
     return t.unsafeGetTensorImpl();
   }
-  template <class Visit>
-  static void visit_tensors(c10::IValue const& value, Visit const& visit) {
-    if (value.isTensor()) {
-      if (auto const& t = value.toTensor(); t.defined()) visit(t);
-    } else if (value.isList()) {
-      for (auto const& one : value.toListRef()) visit_tensors(one, visit);
-    }
-  }
   [[nodiscard]] seen& memory_of(at::Tensor const& t) {
     auto const* const key = key_of(t);
     auto found = memory_.find(key);
