@@ -4,7 +4,7 @@
     snippets.py COMPILER FILE [FLAG...]
 
 A fence is a translation unit. A ```text output fence that follows is what the program prints, to the letter. A fence
-that needs Eigen, LibTorch or CUDA is passed over where there is none (no flag names it).
+that needs ADOL-C, Eigen, LibTorch or CUDA is passed over where there is none (no flag names it).
 """
 import os
 import pathlib
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-SIGNS = {"Eigen": "igen", "Torch": "torch", "CUDA": "cuda_runtime"}  # third party: what code that needs it says, beside its name in a flag's path
+SIGNS = {"ADOLC": "adolc", "Eigen": "igen", "Torch": "torch", "CUDA": "cuda_runtime"}  # third party: what code that needs it says, beside its name in a flag's path
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```[ \t]*$", re.M | re.S)
 
 
