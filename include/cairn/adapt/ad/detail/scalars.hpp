@@ -7,6 +7,7 @@
 #include <cairn/adapt/ad/rebind_scalar.hpp>
 #include <cairn/core/detail/aggregate.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/core/traits.hpp>
 
 namespace cairn::detail {
 
@@ -35,7 +36,7 @@ concept element_range = requires(A& x) {
   x.end();
   x.size();
   requires std::is_lvalue_reference_v<decltype(*x.begin())>;
-} && (tuple_like<A> || requires(A& x) { x.resize(x.size()); });
+} && (tuple_like<A> || ring_like<A> || requires(A& x) { x.resize(x.size()); });
 
 /// Goes through a state over double, of type A, and through the same state over `To`, of type B. Where A and B are one
 /// type, nothing is differentiated: a member that is double whatever the scalar is, is a constant.
