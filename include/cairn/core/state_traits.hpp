@@ -29,14 +29,14 @@ struct kept_of { using type = std::conditional_t<copied_state<T>, T, typename sn
 template <class T> using kept_as = typename kept_of<T>::type;
 /// `save(x, into)`, or the member `save(into)`, whose argument is an expression of type Into.
 template <class T, class Into>
-concept saved_in = requires(T const& x, Into into) { state_traits<T>::save(x, static_cast<Into>(into)); } ||
+concept saves_as = requires(T const& x, Into into) { state_traits<T>::save(x, static_cast<Into>(into)); } ||
                    (!traited_save<T> && requires(T const& x, Into into) { x.save(static_cast<Into>(into)); });
 /// Saves into an old snapshot, whose memory it uses again.
 template <class T>
-concept saves_into = !std::is_void_v<typename snapshot_of<T>::type> && saved_in<T, typename snapshot_of<T>::type&>;
+concept saves_into = !std::is_void_v<typename snapshot_of<T>::type> && saves_as<T, typename snapshot_of<T>::type&>;
 /// Takes the old snapshot in a way in which it cannot change it.
 template <class T>
-concept saves_nowhere = saves_into<T> && saved_in<T, typename snapshot_of<T>::type&&>;
+concept saves_nowhere = saves_into<T> && saves_as<T, typename snapshot_of<T>::type&&>;
 /// What `save()` hands out would be one with what the object goes on to change. Of a snapshot that cannot be copied
 /// there is one owner.
   template <class T, class Snapshot = typename snapshot_of<T>::type>
