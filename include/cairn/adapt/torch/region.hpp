@@ -69,8 +69,16 @@ template <class... Arguments>
 inline constexpr bool ends_in_options =
     std::is_same_v<std::tuple_element_t<sizeof...(Arguments) - 1, std::tuple<Arguments...>>, CheckpointOptions>;
 
+/// The arguments in front of the options.
+template <class... Arguments>
+[[nodiscard]] auto all_but_last(std::tuple<Arguments const&...> const& all) {
+  return [&]<std::size_t... K>(std::index_sequence<K...>) {
+    return std::tie(std::get<K>(all)...);
+  }(std::make_index_sequence<sizeof...(Arguments) - 1>{});
+}
+
 template <class F, class... Arguments>
-auto run_region(F f, CheckpointOptions const& options, Arguments const&... arguments) {
+auto run_region(F f, CheckpointOptions const& options, std::tuple<Arguments const&...> const& arguments) {
   constexpr bool is_function = !std::is_base_of_v<torch::nn::Module, F>;
   static_assert(is_function,
                 "cairn: the function is a module itself, which would be copied; give its holder, such as "
@@ -86,13 +94,16 @@ auto run_region(F f, CheckpointOptions const& options, Arguments const&... argum
                   "cairn: the function must be callable with its inputs, or with the elements of a tuple of inputs");
     if constexpr (!is_called) return refuse<refused_region<F, Arguments...>>();
     else {
-      if (!at::GradMode::is_enabled()) return call_region(f, arguments...);
+      auto const call = [&](F& function) {
+        return std::apply([&](auto const&... one) { return call_region(function, one...); }, arguments);
+      };
+      if (!at::GradMode::is_enabled()) return call(f);
       need_saved_hooks(region_name);
       tensor_list parts;
-      (append_argument(arguments, parts), ...);
+      std::apply([&](auto const&... one) { (append_argument(one, parts), ...); }, arguments);
       auto buffers = buffers_of_function(f);
       buffers.insert(buffers.end(), options.buffers().begin(), options.buffers().end());
-      std::tuple<Arguments...> const all{arguments...};
+      std::tuple<Arguments...> const all{arguments};
       // Where the function can be copied, each later run begins with what it captured by value as it was at first.
       constexpr bool copies = std::is_copy_constructible_v<F>;
       std::shared_ptr<F> held;
@@ -115,8 +126,8 @@ auto run_region(F f, CheckpointOptions const& options, Arguments const&... argum
                                  region_name, options.debug(), options.keep_leftovers(), options.kept_names(),
                                  options.policy()});
       region_frame::first_run const first{frame, parts};
-      if constexpr (copies) return call_region(f, arguments...);
-      else return call_region(*held, arguments...);
+      if constexpr (copies) return call(f);
+      else return call(*held);
     }
   }
 }
@@ -141,14 +152,11 @@ auto run_region(F f, CheckpointOptions const& options, Arguments const&... argum
 /// \throws recompute_mismatch   in backward where the second run saves other tensors
 template <class F, class First, class... More>
 auto checkpoint(F f, First const& first, More const&... more) {
-  if constexpr (sizeof...(More) == 0 || !detail::ends_in_options<First, More...>) {
-    return detail::run_region(std::move(f), CheckpointOptions{}, first, more...);
-  } else {
-    auto const all = std::tie(first, more...);
-    return [&]<std::size_t... K>(std::index_sequence<K...>) {
-      return detail::run_region(std::move(f), std::get<sizeof...(More)>(all), std::get<K>(all)...);
-    }(std::make_index_sequence<sizeof...(More)>{});
-  }
+  auto const all = std::tie(first, more...);
+  if constexpr (sizeof...(More) == 0 || !detail::ends_in_options<First, More...>)
+    return detail::run_region(std::move(f), CheckpointOptions{}, all);
+  else
+    return detail::run_region(std::move(f), std::get<sizeof...(More)>(all), detail::all_but_last(all));
 }
 /// The same for `{x, z}`: f takes a std::vector.
 template <class F>
