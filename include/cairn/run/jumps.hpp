@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#include <cairn/core/detail/signature.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
@@ -33,6 +34,25 @@ template <class F, class State>
   return true;
 }
 
+/// The state and the bar of a loop whose step and adjoint name the same one; void where they are templates, or take
+/// what a state converts to.
+template <class Step, class Adjoint, class OfStep, class OfAdjoint>
+struct told_types {
+  using state = void;
+  using bar = void;
+};
+template <class Step, class Adjoint, class State, class... After, class X, class Bar, class... Behind>
+  requires(copied_state<State> && copied_state<Bar> && std::is_same_v<std::remove_cvref_t<X>, State> &&
+           (shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step ||
+            shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::leaf))
+struct told_types<Step, Adjoint, arguments<State&, After...>, arguments<X, Bar&, Behind...>> {
+  using state = State;
+  using bar = Bar;
+};
+template <class Step, class Adjoint>
+using told_by = told_types<Step, Adjoint, typename decltype(parameters_of<Step>())::type,
+                           typename decltype(parameters_of<Adjoint>())::type>;
+
 /// What all jumps have: the map of the state, and what takes a bar back through it.
 template <class Jump, class Adjoint>
 struct jump_maps {
@@ -40,23 +60,31 @@ struct jump_maps {
   mutable Adjoint adjoint;
 
   template <class State>
-  void run(State& x, step_index i) const {
+  static consteval bool check_jump() {
     constexpr auto shape = shape_of_step<Jump, State>();
     constexpr bool jumps =
         (shape.form == step_form::in_place || shape.form == step_form::by_value) && !shape.stops;
     static_assert(jumps, "cairn: a jump must be `jump(x)` or `jump(x, i)`, which changes x or returns the new state");
-    if constexpr (jumps) move_on(jump, x, i);
+    return jumps;
+  }
+  template <class State, class Bar>
+  static consteval bool check_adjoint() {
+    constexpr bool reverses = shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step;
+    static_assert(reverses,
+                  "cairn: the adjoint of a jump must be `adjoint(x, bar)` or `adjoint(x, bar, i)`, where x is the "
+                  "state before the jump");
+    return reverses;
+  }
+
+  template <class State>
+  void run(State& x, step_index i) const {
+    if constexpr (check_jump<State>()) move_on(jump, x, i);
   }
   /// \param x  the state before the jump
   template <class State, class Bar>
   void reverse(State const& x, Bar& bar, step_index const i) const {
-    constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
-    constexpr bool reverses = shape.form == adjoint_form::one_step;
-    static_assert(reverses,
-                  "cairn: the adjoint of a jump must be `adjoint(x, bar)` or `adjoint(x, bar, i)`, where x is the "
-                  "state before the jump");
-    if constexpr (!reverses) return;
-    else if constexpr (shape.indexed) pull_back(adjoint, bar, x, bar, i);
+    if constexpr (!check_adjoint<State, Bar>()) return;
+    else if constexpr (shape_of_adjoint<Adjoint, State, Bar>().indexed) pull_back(adjoint, bar, x, bar, i);
     else pull_back(adjoint, bar, x, bar);
   }
 };
@@ -94,10 +122,11 @@ struct jump_on_condition : jump_maps<Jump, Adjoint> {
   mutable Condition condition;
 
   template <class State>
-  [[nodiscard]] bool due_before(State const& x, step_index const i) const {
-    constexpr bool indexed = calls<Condition, State const&, step_index const&>;
+  static constexpr bool indexed = calls<Condition, State const&, step_index const&>;
+  template <class State>
+  static consteval bool check_condition() {
     constexpr bool answers = [] {
-      if constexpr (indexed)
+      if constexpr (indexed<State>)
         return std::is_same_v<std::remove_cvref_t<call_result<Condition, State const&, step_index const&>>, bool>;
       else if constexpr (calls<Condition, State const&>)
         return std::is_same_v<std::remove_cvref_t<call_result<Condition, State const&>>, bool>;
@@ -106,14 +135,30 @@ struct jump_on_condition : jump_maps<Jump, Adjoint> {
     static_assert(answers,
                   "cairn: the condition of a jump must be `condition(x)` or `condition(x, i)`, with x const&, and "
                   "return bool");
-    if constexpr (!answers) return false;
-    else if constexpr (indexed) return call_lending(condition, x, i);
+    return answers;
+  }
+
+  template <class State>
+  [[nodiscard]] bool due_before(State const& x, step_index const i) const {
+    if constexpr (!check_condition<State>()) return false;
+    else if constexpr (indexed<State>) return call_lending(condition, x, i);
     else return call_lending(condition, x);
   }
   [[nodiscard]] static constexpr bool due_behind(step_index) noexcept { return false; }
   [[nodiscard]] static constexpr step_index next(step_index i, step_index) noexcept { return i + 1; }
   static constexpr void check_loop(step_index) noexcept {}
 };
+
+/// Asked where a loop with jumps is made, if its step and adjoint tell the types; else in the sweep.
+template <class Jump, class State, class Bar>
+[[nodiscard]] consteval bool fits_jump() {
+  if constexpr (std::is_void_v<State>) return true;
+  else if constexpr (!Jump::template check_jump<State>()) return false;
+  else if constexpr (!Jump::template check_adjoint<State, Bar>()) return false;
+  else if constexpr (requires { Jump::template check_condition<State>(); })
+    return Jump::template check_condition<State>();
+  else return true;
+}
 
 /// What a run through some steps passed, in order: jumps, with the state before each, and runs of steps between them,
 /// with the state where each begins. Memory is kept from call to call.
@@ -219,6 +264,8 @@ template <class Condition, class Jump, class Adjoint>
 template <class Step, class Adjoint, class... Jump>
 class with_jumps {
   using jumps_type = std::tuple<Jump...>;
+  using told = detail::told_by<std::remove_const_t<Step>, std::remove_const_t<Adjoint>>;
+  using checked = std::bool_constant<(detail::fits_jump<Jump, typename told::state, typename told::bar>() && ...)>;
   // The callables are mutable, so that a const pair of mutable lambdas works.
   struct forward {
     mutable std::remove_const_t<Step> inner;

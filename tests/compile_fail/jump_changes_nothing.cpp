@@ -1,0 +1,16 @@
+// error: a jump must be `jump\(x\)` or `jump\(x, i\)`, which changes x or returns the new state
+#include <cairn/cairn.hpp>
+#include <cairn/run/jumps.hpp>
+
+#ifdef CAIRN_FIXED
+auto const halve = [](double& x) { x *= 0.5; };
+#else
+auto const halve = [](double) {};
+#endif
+auto const halve_bar = [](double, double& bar) { bar *= 0.5; };
+auto const step = [](double& x) { x += 1; };
+auto const adjoint = [](double, double& bar) { bar *= 1; };
+int main() {
+  auto const loop = cairn::with_jumps{step, adjoint, cairn::jump_at(3, halve, halve_bar)};
+  (void)cairn::gradient(loop.step, 1.0, 10, 1.0, loop.adjoint);
+}
