@@ -313,6 +313,66 @@ TEST_CASE("passes of a group through branches of the same children share one run
   }
 }
 
+TEST_CASE("the passes of a group run the nodes of an HCModule again once, for every block size",
+          "[torch][hc_module][checkpoint]") {
+  seeded const seed{5};
+  constexpr std::size_t n = 5;
+  auto const x = torch::randn({4, 4}).requires_grad_();
+  std::vector<forked> forks(n);
+  nn::Sequential net;
+  for (auto& one : forks)
+    net->push_back(nn::Functional([&one](Tensor const& a) { return one(a, one.left.empty()); }));
+  auto const start = [&] {
+    torch::manual_seed(8);
+    for (auto& one : forks) one.left.clear(), one.right.clear(), one.out.clear(), one.runs = 0;
+  };
+  auto const runs = [&] {
+    int all = 0;
+    for (auto const& one : forks) all += one.runs;
+    return all;
+  };
+  // One branch of each node, the last node first.
+  auto const pass = [&](bool by_left) {
+    tensors found;
+    for (std::size_t k = n; k-- > 0;) {
+      auto const& y = forks[k].out[0];
+      found.push_back(torch::autograd::grad({y}, {by_left ? forks[k].w : forks[k].v}, {torch::ones_like(y)}, true)[0]);
+    }
+    return found;
+  };
+  start();
+  (void)net->forward(x);
+  auto const lefts = pass(true), rights = pass(false);
+  for (int size = 1; size <= int(n); ++size) {
+    cairn::HCModule model(net, cairn::HCConfig().block_size(size).determinism(cairn::Check::Bits));
+    model->configure_executor(x);  // measuring runs the nodes, too
+    start();
+    auto y = model->forward(x);
+    int const forward = runs();
+    CHECK(same_bits(pass(true), lefts));
+    int const once = runs();
+    CHECK(once == forward + int(n) - 1 - (int(n) - 1) % size);  // the last block has its tapes
+    CHECK(same_bits(pass(false), rights));
+    int const apart = runs();
+    CheckpointGroup group;
+    start();
+    y = model->forward(x);
+    for (bool const by_left : {true, false}) {
+      checkpoint_group_guard const in{group};
+      CHECK(same_bits(pass(by_left), by_left ? lefts : rights));
+      CHECK(runs() == once);
+    }
+    CHECK((size == int(n) || apart > once));
+    group.end();
+    CHECK((size == int(n) || message_of([&] {
+             checkpoint_group_guard const in{group};
+             (void)pass(true);
+           }).find("the group has ended") != std::string::npos));
+    start();
+    y = Tensor{};
+  }
+}
+
 TEST_CASE("what a group holds of a chain goes at its end, and with the graph", "[torch][sequential][checkpoint]") {
   auto const x = torch::randn({64, 64}).requires_grad_();
   auto const bytes = std::int64_t(x.nbytes());
