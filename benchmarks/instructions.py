@@ -70,7 +70,7 @@ def most_replay(given, folder):
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--compiler", default="g++")
-    options.add_argument("--cursors", nargs="*", default=["revolve", "revolve_free", "uniform", "uniform_block", "store_all", "leaves", "listed",
+    options.add_argument("--cursors", nargs="*", default=["revolve", "revolve_free", "uniform", "uniform_block", "store_all", "leaves", "action_list",
                                                           "remaining", "any_revolve", "any_uniform"])
     options.add_argument("--executors", nargs="*", default=["revolve", "uniform", "store_all", "any_revolve", "any_uniform"])
     options.add_argument("--replay", nargs="*", default=["off", "checkpoints", "every_step"])

@@ -47,7 +47,7 @@ struct adjoint_field {
 };
 
 template <class Plan>
-numbers gradient_on_device(gpu& device, numbers const& start, numbers const& data, Plan const& plan, cairn::device_room room) {
+numbers gradient_on_device(gpu& device, numbers const& start, numbers const& data, Plan const& plan, cairn::device_capacity capacity) {
   cairn::owned_stream<gpu> const here{device};
   field const u0{device, here.get(), start}, observed{device, here.get(), data};
   adjoint_field bar{field{device, start.size()}, field{device, start.size()}};
@@ -61,7 +61,7 @@ numbers gradient_on_device(gpu& device, numbers const& start, numbers const& dat
     std::swap(b.now, b.next);
   };
   // And what it adds: frames and slots, made once, and one call that puts forward and reverse sweep into the stream.
-  cairn::device_sweep<gpu, field> sweep{device, here.get(), room, [&] { return field{device, start.size()}; }};
+  cairn::device_sweep<gpu, field> sweep{device, here.get(), capacity, [&] { return field{device, start.size()}; }};
   sweep.gradient(step, u0, plan, seed, adjoint, bar);
   return bar.now.values(device, here.get());
 }
@@ -105,9 +105,9 @@ int main() {
   auto const chosen = cairn::plan_for_device(work, budget, cairn::device_forecast{});
 
   gpu device;
-  auto const found = gradient_on_device(device, start, data, chosen.plan, chosen.room);
+  auto const found = gradient_on_device(device, start, data, chosen.plan, chosen.capacity);
   auto const all = cairn::store_all(n);
-  bool const same_bits = found == gradient_on_device(device, start, data, all, cairn::device_room_for(all));
+  bool const same_bits = found == gradient_on_device(device, start, data, all, cairn::device_capacity_for(all));
   auto const on_host = gradient_on_host(start, data, n);
   double const off = support::relative_difference(found, on_host);
 
@@ -116,6 +116,6 @@ int main() {
               found == on_host ? "the same bits" : off <= 1e-12 ? "rounded differently" : "OTHER NUMBERS", off);
   double const runs = double(cairn::estimate(chosen.plan).step_calls) / double(n);
   std::printf("%d states on the device and %d in pinned memory instead of %d, for %.2f runs of the loop; its plan foresaw %.1f ms\n",
-              int(chosen.room.frames), int(chosen.room.host_slots), int(n), runs, 1e3 * chosen.seconds);
+              int(chosen.capacity.frames), int(chosen.capacity.host_slots), int(n), runs, 1e3 * chosen.seconds);
   return same_bits && off <= 1e-12 ? 0 : 1;
 }

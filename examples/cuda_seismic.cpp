@@ -67,7 +67,7 @@ struct device_shot {
 };
 
 template <class Plan>
-seismic::shot_gradient gradient_on_device(gpu& device, seismic::device_case const& shot, Plan const& plan, cairn::device_room room) {
+seismic::shot_gradient gradient_on_device(gpu& device, seismic::device_case const& shot, Plan const& plan, cairn::device_capacity capacity) {
   cairn::owned_stream<gpu> const here{device};
   device_shot const data{device, here.get(), shot};
   auto const cells = shot.cells(), receivers = data.receivers.size();
@@ -98,7 +98,7 @@ seismic::shot_gradient gradient_on_device(gpu& device, seismic::device_case cons
   };
 
   pulled bar{empty(), empty(), empty()};
-  cairn::device_sweep<gpu, pressures> sweep{device, here.get(), room, [&] { return pressures{empty(), empty()}; }};
+  cairn::device_sweep<gpu, pressures> sweep{device, here.get(), capacity, [&] { return pressures{empty(), empty()}; }};
   sweep.gradient(step, start, plan, seed, adjoint, bar);
   return shot.with_misfit(sensitivity.values(device, here.get()), residuals.values(device, here.get()));
 }
@@ -121,14 +121,14 @@ int main() {
   auto const chosen = cairn::plan_for_device(work, budget, cairn::device_forecast{});
 
   gpu device;
-  auto const found = gradient_on_device(device, shot, chosen.plan, chosen.room);
+  auto const found = gradient_on_device(device, shot, chosen.plan, chosen.capacity);
   auto const all = cairn::store_all(shot.steps());
-  auto const stored = gradient_on_device(device, shot, all, cairn::device_room_for(all));
+  auto const stored = gradient_on_device(device, shot, all, cairn::device_capacity_for(all));
   bool const same_bits = found.sensitivity == stored.sensitivity && found.misfit == stored.misfit;
   std::printf("misfit %.17g; with every state kept on the device %s\n", found.misfit, same_bits ? "the same bits" : "OTHER BITS");
   bool const same_on_host = shot.same_on_host(found);
   double const runs = double(cairn::estimate(chosen.plan).step_calls) / double(shot.steps());
   std::printf("%d states on the device and %d in pinned memory instead of %d, for %.2f runs of the loop; its plan foresaw %.1f ms\n",
-              int(chosen.room.frames), int(chosen.room.host_slots), int(shot.steps()), runs, 1e3 * chosen.seconds);
+              int(chosen.capacity.frames), int(chosen.capacity.host_slots), int(shot.steps()), runs, 1e3 * chosen.seconds);
   return same_bits && same_on_host ? 0 : 1;
 }

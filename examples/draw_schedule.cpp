@@ -39,7 +39,7 @@ void draw_all(std::string const& directory) {
   draw("disk_revolve", disk_revolve{n, 2, {.disk_write = 2, .disk_read = 2}}, "disk_revolve{24, 2}: any number on disk at 2 steps a transfer");
   draw("mixed", mixed{n, 6, {.tape_units = 2}}, "mixed{24, 6}: states of 1 unit, tapes of 2");
   draw("bptt", bptt{n, 6, {.tape_units = 2}}, "bptt{24, 6}: hidden states and cells of 2 units");
-  draw("stages", stages{n, 6, {.stages = 2}}, "stages{24, 6}: two stages, stiffly accurate");
+  draw("runge_kutta", runge_kutta{n, 6, {.stages = 2}}, "runge_kutta{24, 6}: two stages, stiffly accurate");
 }
 
 int main(int count, char** words) {

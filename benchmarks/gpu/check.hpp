@@ -4,8 +4,8 @@
 #include <exception>
 #include <string>
 #include <vector>
+#include <cairn/adapt/cuda/device_capacity.hpp>
 #include <cairn/adapt/cuda/device_plan.hpp>
-#include <cairn/adapt/cuda/device_room.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>
 #include <cairn/schedule/any.hpp>
@@ -51,11 +51,11 @@ void check_sweeps(Machine& machine, results& out, std::size_t count, cairn::step
       try {
         for (auto const& plan : plans_of(n))
           for (cairn::slot_index const spare : {0, 1, 2}) {
-            auto room = cairn::device_room_for(plan, form);
-            room.frames += spare;
+            auto capacity = cairn::device_capacity_for(plan, form);
+            capacity.frames += spare;
             runtime counted{machine.device(), c};
             state bar = poisoned(machine, counted, count);
-            cairn::device_sweep<runtime, state> sweep{counted, c, room, [&] { return poisoned(machine, counted, count); }};
+            cairn::device_sweep<runtime, state> sweep{counted, c, capacity, [&] { return poisoned(machine, counted, count); }};
             for (int again = 0; again < 2; ++again) {
               machine.poison(bar.numbers(), count, c);
               auto const before = counted.counts();
@@ -91,9 +91,9 @@ void check_graph(Machine& machine, results& out, std::size_t count) {
   try {
     reference<Machine> right{machine, count, plan.steps()};
     state bar = poisoned(machine, machine.device(), count);
-    auto room = cairn::device_room_for(plan);
-    room.frames += 2;
-    cairn::device_sweep<typename Machine::runtime, state> sweep{machine.device(), c, room, [&] { return poisoned(machine, machine.device(), count); }};
+    auto capacity = cairn::device_capacity_for(plan);
+    capacity.frames += 2;
+    cairn::device_sweep<typename Machine::runtime, state> sweep{machine.device(), c, capacity, [&] { return poisoned(machine, machine.device(), count); }};
     loop<Machine, state> const heat{machine};
     auto put = [&] { sweep.gradient(heat.step(), heat.start(), plan, heat.seed(), heat.adjoint(), bar); };
     put();

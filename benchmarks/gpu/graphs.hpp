@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/cuda/device_room.hpp>
+#include <cairn/adapt/cuda/device_capacity.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>
 #include <cairn/schedule/revolve.hpp>
@@ -125,9 +125,9 @@ void measure_graphs(Machine& machine, results& out, deadline const& time, settin
       captured.adjoint = in_graph(adjoints);
 
       cairn::revolve const plan{size.small_steps, 16};
-      auto const room = cairn::device_room_for(plan);
+      auto const capacity = cairn::device_capacity_for(plan);
       reference<Machine> right{machine, count, size.small_steps};
-      cairn::device_sweep<runtime, state> sweep{machine.device(), c, room, [&] { return poisoned(machine, machine.device(), count); }};
+      cairn::device_sweep<runtime, state> sweep{machine.device(), c, capacity, [&] { return poisoned(machine, machine.device(), count); }};
       loop<Machine, state> const heat{machine};
       auto const put = [&] { sweep.gradient(heat.step(), heat.start(), plan, heat.seed(), heat.adjoint(), bar); };
       auto const add = [&](char const* by, double predicted, auto const& run) {
@@ -140,7 +140,7 @@ void measure_graphs(Machine& machine, results& out, deadline const& time, settin
         });
         out.add(r);
       };
-      auto const forecast = [&](state_times const& times) { return cairn::device_forecast{}(plan, room, times.workload_of(size.small_steps, 0)) + times.ends(); };
+      auto const forecast = [&](state_times const& times) { return cairn::device_forecast{}(plan, capacity, times.workload_of(size.small_steps, 0)) + times.ends(); };
       add("stream", forecast(alone), put);
       {
         auto whole = machine.captured(put);

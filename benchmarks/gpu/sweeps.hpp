@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <cairn/adapt/cuda/device_room.hpp>
+#include <cairn/adapt/cuda/device_capacity.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>
 #include <cairn/schedule/any.hpp>
@@ -23,7 +23,7 @@ namespace gpu {
 struct sweep_case {
   row about;  ///< bench and params
   cairn::any_schedule plan;
-  cairn::device_room room;
+  cairn::device_capacity capacity;
   cairn::step_form form = cairn::step_form::out_of_place;
   host_copies copies = host_copies::on_the_side;
   std::optional<repeats> only = {};  ///< how often to run; else as the time allows
@@ -43,9 +43,9 @@ class sweep_bench {
 
   /// What the sweep should take.
   [[nodiscard]] static double forecast(sweep_case const& one, state_times const& times) {
-    auto work = times.workload_of(one.plan.steps(), cairn::wide(one.room.host_slots), one.form);
+    auto work = times.workload_of(one.plan.steps(), cairn::wide(one.capacity.host_slots), one.form);
     if (one.copies == host_copies::left_out || one.copies == host_copies::waited_for) work.tiers.host.write_seconds = work.tiers.host.read_seconds = 0;
-    double const seconds = cairn::device_forecast{}(one.plan, one.room, work) + times.ends();
+    double const seconds = cairn::device_forecast{}(one.plan, one.capacity, work) + times.ends();
     if (one.copies != host_copies::waited_for) return seconds;
     auto const on_host = counts_of_host(one.plan);
     return seconds + double(on_host.saves) * times.down + double(on_host.loads) * times.up;
@@ -59,10 +59,10 @@ class sweep_bench {
     r.floor = times_.floor(plan.steps());
     r.predicted = forecast(one, times_);
     r.assumed_ratio = forecast(one, assumed_) / assumed_.floor(plan.steps());
-    r.found.add("frames", one.room.frames).add("host_slots", one.room.host_slots);
-    if ((cairn::wide(one.room.frames) + 1) * bytes > machine_->device().free_bytes()) return left_out(r, "skipped: so many frames do not fit the device");
+    r.found.add("frames", one.capacity.frames).add("host_slots", one.capacity.host_slots);
+    if ((cairn::wide(one.capacity.frames) + 1) * bytes > machine_->device().free_bytes()) return left_out(r, "skipped: so many frames do not fit the device");
     try {
-      auto const kept = machine_->device().kept_bytes(), wanted = std::size_t(one.room.host_slots) * bytes;
+      auto const kept = machine_->device().kept_bytes(), wanted = std::size_t(one.capacity.host_slots) * bytes;
       double const pinning = wanted > kept ? double(wanted - kept) * pin_seconds_a_byte : 0;
       repeats const times = one.only ? *one.only : time_->repeats_of(*r.predicted, pinning);
       if (times.samples == 0 || *r.predicted * (times.warm_ups + times.samples) + pinning > time_->left())
@@ -112,7 +112,7 @@ class sweep_bench {
     }
     runtime counted{machine_->device(), c, one.copies};
     state bar = poisoned(*machine_, counted, count);
-    cairn::device_sweep<runtime, state> sweep{counted, c, one.room, [&] { return poisoned(*machine_, counted, count); }};
+    cairn::device_sweep<runtime, state> sweep{counted, c, one.capacity, [&] { return poisoned(*machine_, counted, count); }};
     loop<Machine, state> const heat{*machine_};
     bool const whole = one.copies != host_copies::left_out;
     bool same = true;

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <cairn/adapt/cuda/device_capacity.hpp>
 #include <cairn/adapt/cuda/device_plan.hpp>
-#include <cairn/adapt/cuda/device_room.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/revolve.hpp>
@@ -64,13 +64,13 @@ class table {
   /// The loop whose states are all kept, in the same executor: nothing is done again.
   void store_all(sweep_bench<Machine>& bench) {
     cairn::any_schedule const plan = cairn::revolve{size_.short_steps, cairn::slot_index(size_.short_steps)};
-    bench.measure({{.bench = "E1 store-all", .params = params(size_.short_steps)}, plan, cairn::device_room_for(plan)});
+    bench.measure({{.bench = "E1 store-all", .params = params(size_.short_steps)}, plan, cairn::device_capacity_for(plan)});
   }
   /// E2: kept frames, and nothing on the host.
   void on_device(sweep_bench<Machine>& bench) {
     for (cairn::slot_index const k : size_.slots) {
       cairn::any_schedule const plan = cairn::revolve{size_.steps, k};
-      bench.measure({{.bench = "E2", .params = params(size_.steps).add("slots", k)}, plan, cairn::device_room_for(plan)});
+      bench.measure({{.bench = "E2", .params = params(size_.steps).add("slots", k)}, plan, cairn::device_capacity_for(plan)});
     }
   }
   /// Two levels with the best period for so many frames, by the forecast.
@@ -84,9 +84,9 @@ class table {
         if (spare > frames) continue;
         cairn::slot_index const extra = std::min(frames - spare, period);
         cairn::any_schedule plan = cairn::two_level{size_.steps, period, extra, {cairn::tier::host, cairn::tier::device}};
-        auto const room = cairn::device_room_for(plan, form);
-        if (room.frames > frames || room.host_slots > host_slots_) continue;
-        sweep_case one{{}, std::move(plan), {frames, room.host_slots}, form};
+        auto const capacity = cairn::device_capacity_for(plan, form);
+        if (capacity.frames > frames || capacity.host_slots > host_slots_) continue;
+        sweep_case one{{}, std::move(plan), {frames, capacity.host_slots}, form};
         one.about.params = params(size_.steps).add("frames", frames).add("period", period).add("extra_slots", extra);
         double const seconds = sweep_bench<Machine>::forecast(one, times);
         if (best && seconds >= least) continue;
@@ -130,12 +130,12 @@ class table {
   void spare_frames(sweep_bench<Machine>& bench) {
     auto one = two_levels(bench.times(), some_slots() + 3);
     if (!one) return;
-    auto const needed = cairn::device_room_for(one->plan);
+    auto const needed = cairn::device_capacity_for(one->plan);
     for (cairn::slot_index const spare : {0, 1, 2}) {
       auto with = *one;
       with.about.bench = "E5";
       with.about.params.add("spare_frames", spare);
-      with.room.frames = needed.frames + spare;
+      with.capacity.frames = needed.frames + spare;
       bench.measure(std::move(with));
     }
   }
@@ -155,8 +155,8 @@ class table {
     if (frames < 3) return skipped("E7 skipped: three frames and an adjoint do not fit the device");
     auto const work = bench.times().workload_of(size_.headline_steps, cairn::wide(headline_host_slots_));
     auto best = cairn::plan_for_device(work, (cairn::wide(frames) + 1) * size_.bytes, cairn::device_forecast{});
-    sweep_case one{{.bench = "E7", .params = params(size_.headline_steps).add("frames", best.room.frames).add("host_slots", headline_host_slots_)},
-                   std::move(best.plan), best.room};
+    sweep_case one{{.bench = "E7", .params = params(size_.headline_steps).add("frames", best.capacity.frames).add("host_slots", headline_host_slots_)},
+                   std::move(best.plan), best.capacity};
     one.about.found.add("planner", cairn::name_of(best.by));
     one.only = repeats{0, 1};
     bench.measure(std::move(one));

@@ -2,20 +2,20 @@
 // The schedules that the benchmarks of cursors walk, by name.
 #include <string_view>
 #include <vector>
+#include <cairn/schedule/action_list.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/leaves.hpp>
-#include <cairn/schedule/listed.hpp>
 #include <cairn/schedule/remaining.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/uniform.hpp>
 
 template <class Plan>
-cairn::listed listed_from(Plan const& plan) {
+cairn::action_list action_list_from(Plan const& plan) {
   std::vector<cairn::action> actions;
   auto cursor = plan.walk();
   do actions.push_back(cursor.next());
   while (actions.back().kind != cairn::action_kind::done);
-  return cairn::listed{plan.steps(), plan.slots(), actions.data(), actions.size()};
+  return cairn::action_list{plan.steps(), plan.slots(), actions.data(), actions.size()};
 }
 
 /// Calls use(plan) with the schedule of that name for n steps and s slots; false where there is none.
@@ -28,7 +28,7 @@ bool with_plan(std::string_view name, cairn::step_index n, cairn::slot_index s, 
   else if (name == "uniform_block") use(cairn::uniform{n, {.block = s}});
   else if (name == "store_all") use(cairn::store_all(n));
   else if (name == "leaves") use(cairn::leaves{8 * n - 3, 8, binomial});
-  else if (name == "listed") use(listed_from(binomial));
+  else if (name == "action_list") use(action_list_from(binomial));
   else if (name == "remaining") use(cairn::remaining{{n, n, false, s}, [](cairn::slot_index) { return -1; }});
   else if (name == "any_revolve") use(cairn::any_schedule{binomial});
   else if (name == "any_uniform") use(cairn::any_schedule{cairn::uniform{n}});

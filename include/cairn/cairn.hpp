@@ -21,9 +21,9 @@
 #include <cairn/run/nested.hpp>
 #include <cairn/run/resume.hpp>
 #include <cairn/run/while.hpp>
+#include <cairn/schedule/action_list.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/leaves.hpp>
-#include <cairn/schedule/listed.hpp>
 #include <cairn/schedule/online.hpp>
 #include <cairn/schedule/remaining.hpp>
 #include <cairn/schedule/revolve.hpp>

@@ -5,7 +5,6 @@
 
 #include <cairn/plan/loop/advise.hpp>
 #include <cairn/plan/loop/certificate.hpp>
-#include <cairn/plan/loop/custom.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/plan/loop/estimate.hpp>
 #include <cairn/plan/loop/explain.hpp>
@@ -15,20 +14,21 @@
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
 #include <cairn/plan/loop/savings.hpp>
+#include <cairn/plan/loop/verified.hpp>
 #include <cairn/plan/loop/verify.hpp>
 #include <cairn/plan/loop/why_infeasible.hpp>
+#include <cairn/schedule/action_list.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/bptt.hpp>
 #include <cairn/schedule/disk_revolve.hpp>
 #include <cairn/schedule/hrevolve.hpp>
 #include <cairn/schedule/leaves.hpp>
-#include <cairn/schedule/listed.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include <cairn/schedule/multistage.hpp>
 #include <cairn/schedule/online.hpp>
 #include <cairn/schedule/remaining.hpp>
 #include <cairn/schedule/revolve.hpp>
+#include <cairn/schedule/runge_kutta.hpp>
 #include <cairn/schedule/slots_for.hpp>
-#include <cairn/schedule/stages.hpp>
 #include <cairn/schedule/two_level.hpp>
 #include <cairn/schedule/uniform.hpp>

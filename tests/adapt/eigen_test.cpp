@@ -70,26 +70,26 @@ TEST_CASE("matrices and what is made of them are states", "[eigen]") {
 }
 
 TEST_CASE("views and expressions are no states", "[eigen]") {
-  using cairn::detail::sharing;
+  using cairn::detail::copy_fault;
   vector x(3);
   matrix m(2, 2);
-  auto const why = [](auto const& expression) { return cairn::detail::why_shared<std::remove_cvref_t<decltype(expression)>>(); };
-  CHECK(why(x) == sharing::none);
-  CHECK(why(2 * x) == sharing::expression);
-  CHECK(why(x + x) == sharing::expression);
-  CHECK(why(m * m) == sharing::expression);
-  CHECK(why(m.transpose()) == sharing::expression);
-  CHECK(why(x.head(2)) == sharing::expression);
-  CHECK(why(m.row(0)) == sharing::expression);
-  CHECK(why(x.array()) == sharing::expression);
-  CHECK(why(Eigen::Map<vector>{x.data(), 3}) == sharing::expression);
-  CHECK(why(Eigen::Ref<vector>{x}) == sharing::expression);
-  CHECK(why(Eigen::Ref<vector const>{x}) == sharing::expression);
-  CHECK(why((2 * x).eval()) == sharing::none);
-  CHECK(cairn::detail::why_shared<Eigen::Map<Eigen::Quaterniond>>() == sharing::expression);
-  CHECK(cairn::detail::why_shared<Eigen::Map<sparse>>() == sharing::expression);
-  CHECK(cairn::detail::why_shared<std::tuple<vector, Eigen::Ref<vector>>>() == sharing::expression);
-  CHECK(cairn::detail::why_shared<Eigen::Matrix<double*, 2, 1>>() == sharing::handle);
+  auto const why = [](auto const& expression) { return cairn::detail::copy_fault_of<std::remove_cvref_t<decltype(expression)>>(); };
+  CHECK(why(x) == copy_fault::none);
+  CHECK(why(2 * x) == copy_fault::expression);
+  CHECK(why(x + x) == copy_fault::expression);
+  CHECK(why(m * m) == copy_fault::expression);
+  CHECK(why(m.transpose()) == copy_fault::expression);
+  CHECK(why(x.head(2)) == copy_fault::expression);
+  CHECK(why(m.row(0)) == copy_fault::expression);
+  CHECK(why(x.array()) == copy_fault::expression);
+  CHECK(why(Eigen::Map<vector>{x.data(), 3}) == copy_fault::expression);
+  CHECK(why(Eigen::Ref<vector>{x}) == copy_fault::expression);
+  CHECK(why(Eigen::Ref<vector const>{x}) == copy_fault::expression);
+  CHECK(why((2 * x).eval()) == copy_fault::none);
+  CHECK(cairn::detail::copy_fault_of<Eigen::Map<Eigen::Quaterniond>>() == copy_fault::expression);
+  CHECK(cairn::detail::copy_fault_of<Eigen::Map<sparse>>() == copy_fault::expression);
+  CHECK(cairn::detail::copy_fault_of<std::tuple<vector, Eigen::Ref<vector>>>() == copy_fault::expression);
+  CHECK(cairn::detail::copy_fault_of<Eigen::Matrix<double*, 2, 1>>() == copy_fault::handle);
 }
 
 TEST_CASE("a step must return the matrix, and not an expression of it", "[eigen]") {

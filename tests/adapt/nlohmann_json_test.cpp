@@ -1,7 +1,7 @@
 // Schedules as JSON, and back.
 #include <string>
 #include <cairn/adapt/nlohmann_json.hpp>
-#include <cairn/plan/loop/custom.hpp>
+#include <cairn/plan/loop/verified.hpp>
 #include "support/catch.hpp"
 #include "support/edits.hpp"
 #include "support/plans.hpp"
@@ -15,9 +15,9 @@ TEST_CASE("every schedule comes back from its JSON", "[adapt][actions]") {
     each_plan(n, [&](std::string const& name, auto const& plan) {
       INFO(name);
       auto const object = actions_json(plan);
-      listed const back = read_actions_json(object.dump());
+      action_list const back = read_actions_json(object.dump());
       CHECK(actions_of(back) == actions_of(plan));
-      CHECK(actions_of(listed_from_json(object)) == actions_of(plan));
+      CHECK(actions_of(action_list_from_json(object)) == actions_of(plan));
       CHECK(back.steps() == plan.steps());
       CHECK(back.slots() == plan.slots());
       CHECK(back.units() == units_of(plan).units);
@@ -27,8 +27,8 @@ TEST_CASE("every schedule comes back from its JSON", "[adapt][actions]") {
 }
 
 TEST_CASE("JSON says what is not usual and no more", "[adapt][actions]") {
-  CHECK(actions_json(listed{0, 0, {{action_kind::turn}}}) == nlohmann::json::parse(R"({"steps":0,"slots":0,"actions":[{"action":"turn","from":0,"to":0},{"action":"done"}]})"));
-  auto const budget = actions_json(listed{0, 0, {{action_kind::turn}}, {.budget = {~wide{0} - 1, 3}}});
+  CHECK(actions_json(action_list{0, 0, {{action_kind::turn}}}) == nlohmann::json::parse(R"({"steps":0,"slots":0,"actions":[{"action":"turn","from":0,"to":0},{"action":"done"}]})"));
+  auto const budget = actions_json(action_list{0, 0, {{action_kind::turn}}, {.budget = {~wide{0} - 1, 3}}});
   CHECK(budget["units"] == "340282366920938463463374607431768211454");
   CHECK(budget["tape_units"] == 3);
   CHECK(action_json({action_kind::load, tier::disk, content::tape, 4, 7, 0}) == nlohmann::json::parse(R"({"action":"load","from":7,"slot":4,"what":"tape","tier":"disk"})"));
@@ -37,7 +37,7 @@ TEST_CASE("JSON says what is not usual and no more", "[adapt][actions]") {
 TEST_CASE("JSON of other hands is read", "[adapt][actions]") {
   auto const plan = read_actions_json(R"({"actions": [{"from": "0", "to": 1, "action": "turn"}, {"to": 1, "from": 0, "action": "reverse", "what": "state"},
                                           {"action": "done"}], "free_initial": true, "slots": 0, "steps": "1", "leaf": 1})");
-  CHECK(custom{plan}.counts().turned == 1);
+  CHECK(verified{plan}.counts().turned == 1);
   CHECK(plan.initial_is_free());
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("spoilt JSON is refused in our words or is a schedule all the same", "
   for (int k = 0; k < 20'000; ++k) {
     std::string const text = spoil.spoilt(texts[std::size_t(k) % texts.size()], '{');
     try {
-      custom const plan{read_actions_json(text)};
+      verified const plan{read_actions_json(text)};
       if (plan.counts().reversals != wide(plan.steps())) FAIL("unsound:\n" << text);
       ++sound;
     } catch (error const&) {

@@ -154,7 +154,7 @@ TEST_CASE("every action of a sweep on a device is a range, with the tier of its 
     {
       sim::loop<sim_runtime> loop{device};
       field bar{device, {3}};
-      device_sweep<sim_runtime, field> sweep{device, c, device_room_for(plan), [&] { return field{device, {3}}; }};
+      device_sweep<sim_runtime, field> sweep{device, c, device_capacity_for(plan), [&] { return field{device, {3}}; }};
       listen();
       sweep.gradient(loop.step(), loop.start(), plan, loop.seed(), loop.adjoint(), bar, nvtx_ranges{});
       check_heard(plan);

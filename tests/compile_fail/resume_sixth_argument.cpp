@@ -10,5 +10,5 @@ int main() {
 #else
   cairn::memory_store work;
 #endif
-  return cairn::resume(step, 1.0, plan, cairn::reached{4, 2.0}, adjoint, work) > 0 ? 0 : 1;
+  return cairn::resume(step, 1.0, plan, cairn::resume_point{4, 2.0}, adjoint, work) > 0 ? 0 : 1;
 }

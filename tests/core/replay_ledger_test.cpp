@@ -42,7 +42,7 @@ struct rehearsal {
   void run_at_once(step_index to) {
     step_index at = live;
     for (step_index next = at;; at = next + 1) {
-      next = ledger.next_look(at, to);
+      next = ledger.next_check(at, to);
       step_index const reach = next < to ? next : to;
       live = reach;
       if (next <= to) look();
@@ -60,13 +60,13 @@ struct rehearsal {
     settle();
     live = i;
     stretch = i;
-    good = good && ledger.brought_back(place, i, hash_of_state(i));
+    good = good && ledger.loaded(place, i, hash_of_state(i));
     ++replays;
   }
   template <class Plan>
   void obey(Plan const& plan, replay_check mode) {
     ledger.begin({mode, plan.steps(), plan.leaf(), plan.slots(), tapes_of(plan)});
-    good = good && ledger.kept(ledger.initial_place(), 0, hash_of_state(0));
+    good = good && ledger.saved(ledger.initial_place(), 0, hash_of_state(0));
     for (action const& a : actions_of(plan)) {
       switch (a.kind) {
         case action_kind::advance: run(a.to); break;
@@ -79,7 +79,7 @@ struct rehearsal {
         }
         case action_kind::save:
           slots[a.slot] = a.from;
-          good = good && ledger.kept(a.slot, a.from, hash_of_state(a.from));
+          good = good && ledger.saved(a.slot, a.from, hash_of_state(a.from));
           break;
         case action_kind::load:
           if (a.what == content::tape) bring_back(ledger.place_of_tape(a.slot), a.from);
@@ -88,7 +88,7 @@ struct rehearsal {
         case action_kind::record: {
           step_index const from = live;
           run(a.to);
-          good = good && ledger.kept(ledger.place_of_tape(a.slot), a.to, hash_of_state(a.to));
+          good = good && ledger.saved(ledger.place_of_tape(a.slot), a.to, hash_of_state(a.to));
           if (stretch == from) stretch = -1;
           break;
         }
@@ -148,15 +148,15 @@ TEST_CASE("a ledger has room for all that it needs, however many states it is sh
 TEST_CASE("a ledger finds a state that differs at the end of what is run again, and names the steps that ran since the last one that agreed") {
   replay_ledger ledger;
   ledger.begin({replay_check::checkpoints, 10, 1, 1, 0});
-  REQUIRE(ledger.kept(0, 0, 100));
-  CHECK(ledger.next_look(0, 9) == 8);  // before the turn of step 9
+  REQUIRE(ledger.saved(0, 0, 100));
+  CHECK(ledger.next_check(0, 9) == 8);  // before the turn of step 9
   REQUIRE(ledger.note(8, 108));
-  CHECK(ledger.next_look(9, 9) == 10);
+  CHECK(ledger.next_check(9, 9) == 10);
   ledger.reversed(9);
-  REQUIRE(ledger.brought_back(0, 0, 100));
-  CHECK(ledger.next_look(0, 8) == 7);
+  REQUIRE(ledger.loaded(0, 0, 100));
+  CHECK(ledger.next_check(0, 8) == 7);
   REQUIRE(ledger.note(7, 107));
-  CHECK(ledger.next_look(8, 8) == 8);
+  CHECK(ledger.next_check(8, 8) == 8);
   CHECK_FALSE(ledger.note(8, 999));
   try {
     ledger.fail(8, {3, 0.5, -0.5});
@@ -175,10 +175,10 @@ TEST_CASE("a ledger that looks at every step names the first one that differs") 
   replay_ledger ledger;
   ledger.begin({replay_check::every_step, 10, 1, 1, 0});
   for (step_index i = 0; i < 10; ++i) {
-    CHECK(ledger.next_look(i, 9) == i);
+    CHECK(ledger.next_check(i, 9) == i);
     REQUIRE(ledger.note(i, hash_of_state(i)));
   }
-  REQUIRE(ledger.brought_back(0, 3, hash_of_state(3)));
+  REQUIRE(ledger.loaded(0, 3, hash_of_state(3)));
   REQUIRE(ledger.note(4, hash_of_state(4)));
   CHECK_FALSE(ledger.note(5, hash_of_state(6)));
   try {
@@ -196,29 +196,29 @@ TEST_CASE("a ledger finds what comes back from a place with other bytes") {
   for (auto const mode : {replay_check::checkpoints, replay_check::every_step}) {
     replay_ledger ledger;
     ledger.begin({mode, 10, 1, 2, 1});
-    REQUIRE(ledger.kept(0, 0, 100));
-    REQUIRE(ledger.kept(1, 5, 105));
-    REQUIRE(ledger.kept(ledger.place_of_tape(0), 7, 107));
-    CHECK(ledger.brought_back(1, 5, 105));
-    CHECK(ledger.brought_back(ledger.place_of_tape(0), 7, 107));
-    CHECK_FALSE(ledger.brought_back(1, 5, 106));
-    CHECK_FALSE(ledger.brought_back(ledger.place_of_tape(0), 7, 7));
-    CHECK_THROWS_AS(ledger.fail_brought_back(5), nondeterminism_error);
-    CHECK_FALSE(ledger.kept(1, 5, 106));  // run again, and kept there again
+    REQUIRE(ledger.saved(0, 0, 100));
+    REQUIRE(ledger.saved(1, 5, 105));
+    REQUIRE(ledger.saved(ledger.place_of_tape(0), 7, 107));
+    CHECK(ledger.loaded(1, 5, 105));
+    CHECK(ledger.loaded(ledger.place_of_tape(0), 7, 107));
+    CHECK_FALSE(ledger.loaded(1, 5, 106));
+    CHECK_FALSE(ledger.loaded(ledger.place_of_tape(0), 7, 7));
+    CHECK_THROWS_AS(ledger.fail_loaded(5), nondeterminism_error);
+    CHECK_FALSE(ledger.saved(1, 5, 106));  // run again, and kept there again
   }
 }
 
 TEST_CASE("a ledger of a kept run knows again at its second way back what it knew at the turn") {
   replay_ledger ledger;
   ledger.begin({replay_check::checkpoints, 10, 1, 1, 0, true});
-  REQUIRE(ledger.kept(0, 0, 100));
+  REQUIRE(ledger.saved(0, 0, 100));
   REQUIRE(ledger.note(8, 108));
   ledger.remember();
   ledger.reversed(0);
-  CHECK(ledger.next_look(0, 9) == 8);  // it would be noted, not compared
+  CHECK(ledger.next_check(0, 9) == 8);  // it would be noted, not compared
   ledger.rewind();
   CHECK_FALSE(ledger.note(8, 999));
-  CHECK_FALSE(ledger.brought_back(0, 0, 999));
+  CHECK_FALSE(ledger.loaded(0, 0, 999));
 }
 
 TEST_CASE("a ledger takes the bytes that are told, and none when it begins again") {

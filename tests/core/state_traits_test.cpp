@@ -34,8 +34,8 @@ using cairn::bytes_of;
 using cairn::copied_state;
 using cairn::copy_state;
 using cairn::saved_state;
-using cairn::detail::sharing;
-using cairn::detail::why_shared;
+using cairn::detail::copy_fault;
+using cairn::detail::copy_fault_of;
 
 struct empty {};
 struct field {
@@ -288,23 +288,23 @@ TEST_CASE("types that own what they hold are states", "[state]") {
 }
 
 TEST_CASE("types whose copies share are no states", "[state]") {
-  CHECK(why_shared<double*>() == sharing::handle);
-  CHECK(why_shared<double const*>() == sharing::handle);
-  CHECK(why_shared<std::shared_ptr<double>>() == sharing::handle);
-  CHECK(why_shared<std::shared_ptr<double const>>() == sharing::handle);
-  CHECK(why_shared<std::weak_ptr<double>>() == sharing::handle);
-  CHECK(why_shared<std::unique_ptr<double>>() == sharing::handle);
-  CHECK(why_shared<std::reference_wrapper<double>>() == sharing::handle);
-  CHECK(why_shared<std::reference_wrapper<double const>>() == sharing::none);  // a value that is only read, as far as one can see
-  CHECK(why_shared<std::span<double>>() == sharing::handle);
-  CHECK(why_shared<std::span<double const>>() == sharing::handle);
-  CHECK(why_shared<std::string_view>() == sharing::handle);
-  CHECK(why_shared<std::initializer_list<double>>() == sharing::handle);
-  CHECK(why_shared<vec::iterator>() == sharing::handle);
-  CHECK(why_shared<vec::const_iterator>() == sharing::handle);
-  CHECK(why_shared<std::tuple<double, double&>>() == sharing::handle);
-  CHECK(why_shared<counted>() == sharing::handle);
-  CHECK(why_shared<many_members>() == sharing::too_many_members);
+  CHECK(copy_fault_of<double*>() == copy_fault::handle);
+  CHECK(copy_fault_of<double const*>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::shared_ptr<double>>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::shared_ptr<double const>>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::weak_ptr<double>>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::unique_ptr<double>>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::reference_wrapper<double>>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::reference_wrapper<double const>>() == copy_fault::none);  // a value that is only read, as far as one can see
+  CHECK(copy_fault_of<std::span<double>>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::span<double const>>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::string_view>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::initializer_list<double>>() == copy_fault::handle);
+  CHECK(copy_fault_of<vec::iterator>() == copy_fault::handle);
+  CHECK(copy_fault_of<vec::const_iterator>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::tuple<double, double&>>() == copy_fault::handle);
+  CHECK(copy_fault_of<counted>() == copy_fault::handle);
+  CHECK(copy_fault_of<many_members>() == copy_fault::too_many_members);
 }
 
 namespace {
@@ -361,60 +361,60 @@ struct takes_anything {
 }  // namespace
 
 TEST_CASE("an aggregate with members that no reference reaches cannot be looked into", "[state]") {
-  CHECK(why_shared<with_bit_field>() == sharing::hidden_members);
-  CHECK(why_shared<with_full_bit_field>() == sharing::hidden_members);
-  CHECK(why_shared<with_anonymous_union>() == sharing::hidden_members);
-  CHECK(why_shared<with_union_behind_no_empty>() == sharing::hidden_members);
-  CHECK(why_shared<with_named_union>() == sharing::hidden_members);
-  CHECK(why_shared<with_packed_member>() == sharing::hidden_members);
-  CHECK(why_shared<std::vector<std::pair<int, with_bit_field>>>() == sharing::hidden_members);
+  CHECK(copy_fault_of<with_bit_field>() == copy_fault::hidden_members);
+  CHECK(copy_fault_of<with_full_bit_field>() == copy_fault::hidden_members);
+  CHECK(copy_fault_of<with_anonymous_union>() == copy_fault::hidden_members);
+  CHECK(copy_fault_of<with_union_behind_no_empty>() == copy_fault::hidden_members);
+  CHECK(copy_fault_of<with_named_union>() == copy_fault::hidden_members);
+  CHECK(copy_fault_of<with_packed_member>() == copy_fault::hidden_members);
+  CHECK(copy_fault_of<std::vector<std::pair<int, with_bit_field>>>() == copy_fault::hidden_members);
   CHECK_FALSE(cairn::state<with_bit_field>);
-  CHECK(why_shared<packed_without_need>() == sharing::none);
-  CHECK(why_shared<large>() == sharing::none);
-  CHECK(why_shared<takes_anything>() == sharing::none);
-  CHECK(why_shared<tree>() == sharing::none);
+  CHECK(copy_fault_of<packed_without_need>() == copy_fault::none);
+  CHECK(copy_fault_of<large>() == copy_fault::none);
+  CHECK(copy_fault_of<takes_anything>() == copy_fault::none);
+  CHECK(copy_fault_of<tree>() == copy_fault::none);
 }
 
 TEST_CASE("a state must own its parts, too", "[state]") {
-  CHECK(why_shared<with_pointer>() == sharing::handle);
-  CHECK(why_shared<deep_inside>() == sharing::handle);
-  CHECK(why_shared<std::vector<double*>>() == sharing::handle);
-  CHECK(why_shared<std::array<std::span<int>, 2>>() == sharing::handle);
-  CHECK(why_shared<std::tuple<vec, double*>>() == sharing::handle);
-  CHECK(why_shared<std::optional<double*>>() == sharing::handle);
-  CHECK(why_shared<std::variant<int, double*>>() == sharing::handle);
-  CHECK(why_shared<std::map<int, double*>>() == sharing::handle);
-  CHECK(why_shared<as_many_as_can_be>() == sharing::handle);
-  CHECK(why_shared<std::vector<many_members>>() == sharing::too_many_members);
+  CHECK(copy_fault_of<with_pointer>() == copy_fault::handle);
+  CHECK(copy_fault_of<deep_inside>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::vector<double*>>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::array<std::span<int>, 2>>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::tuple<vec, double*>>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::optional<double*>>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::variant<int, double*>>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::map<int, double*>>() == copy_fault::handle);
+  CHECK(copy_fault_of<as_many_as_can_be>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::vector<many_members>>() == copy_fault::too_many_members);
   CHECK_FALSE(cairn::state<reference_inside>);
   CHECK_FALSE(cairn::state<std::unique_ptr<double>>);
   CHECK_FALSE(cairn::state<std::tuple<vec, std::unique_ptr<double>>>);
 }
 
 TEST_CASE("base classes, unions and container adaptors are looked into, or refused") {
-  CHECK(why_shared<from_handle>() == sharing::handle);
-  CHECK(why_shared<from_late>() == sharing::handle);
-  CHECK(why_shared<good_and_pointer>() == sharing::handle);
-  CHECK(why_shared<good_and_pointers>() == sharing::handle);
-  CHECK(why_shared<from_vector>() == sharing::handle);
-  CHECK(why_shared<from_two>() == sharing::handle);
-  CHECK(why_shared<from_from_two>() == sharing::handle);
-  CHECK(why_shared<holds_from_handle>() == sharing::handle);
-  CHECK(why_shared<std::vector<from_handle>>() == sharing::handle);
-  CHECK(why_shared<tree_with_pointer>() == sharing::handle);
-  CHECK(why_shared<no_default_and_pointer>() == sharing::handle);
+  CHECK(copy_fault_of<from_handle>() == copy_fault::handle);
+  CHECK(copy_fault_of<from_late>() == copy_fault::handle);
+  CHECK(copy_fault_of<good_and_pointer>() == copy_fault::handle);
+  CHECK(copy_fault_of<good_and_pointers>() == copy_fault::handle);
+  CHECK(copy_fault_of<from_vector>() == copy_fault::handle);
+  CHECK(copy_fault_of<from_two>() == copy_fault::handle);
+  CHECK(copy_fault_of<from_from_two>() == copy_fault::handle);
+  CHECK(copy_fault_of<holds_from_handle>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::vector<from_handle>>() == copy_fault::handle);
+  CHECK(copy_fault_of<tree_with_pointer>() == copy_fault::handle);
+  CHECK(copy_fault_of<no_default_and_pointer>() == copy_fault::handle);
   CHECK(copied_state<from_good>);
   CHECK(copied_state<from_vector_of_values>);
   CHECK(copied_state<from_from_good>);
   CHECK(copied_state<tree_from_good>);
   CHECK(copied_state<from_good_no_default>);
-  CHECK(why_shared<pointer_or_number>() == sharing::hidden_members);
-  CHECK(why_shared<holds_union>() == sharing::hidden_members);
-  CHECK(why_shared<std::vector<holds_union>>() == sharing::hidden_members);
+  CHECK(copy_fault_of<pointer_or_number>() == copy_fault::hidden_members);
+  CHECK(copy_fault_of<holds_union>() == copy_fault::hidden_members);
+  CHECK(copy_fault_of<std::vector<holds_union>>() == copy_fault::hidden_members);
   CHECK(copied_state<with_own_copy>);
-  CHECK(why_shared<std::stack<double*>>() == sharing::handle);
-  CHECK(why_shared<std::queue<std::shared_ptr<int>>>() == sharing::handle);
-  CHECK(why_shared<std::priority_queue<int*>>() == sharing::handle);
+  CHECK(copy_fault_of<std::stack<double*>>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::queue<std::shared_ptr<int>>>() == copy_fault::handle);
+  CHECK(copy_fault_of<std::priority_queue<int*>>() == copy_fault::handle);
   CHECK(copied_state<std::stack<double>>);
   CHECK(copied_state<std::queue<vec>>);
   CHECK(copied_state<std::priority_queue<double>>);
@@ -454,11 +454,11 @@ TEST_CASE("what traits copy is copied by them wherever it stands", "[state]") {
   CHECK_FALSE(cairn::detail::traited_copy<nested_field>);
   CHECK_FALSE(cairn::detail::traited_copy<tree>);
   CHECK(copied_state<handles>);
-  CHECK(why_shared<std::map<int, handle>>() == sharing::container);
-  CHECK(why_shared<std::variant<int, handle>>() == sharing::container);
-  CHECK(why_shared<std::stack<handle>>() == sharing::container);
-  CHECK(why_shared<from_good_with_handle>() == sharing::container);
-  CHECK(why_shared<from_vector_of_handles>() == sharing::container);
+  CHECK(copy_fault_of<std::map<int, handle>>() == copy_fault::container);
+  CHECK(copy_fault_of<std::variant<int, handle>>() == copy_fault::container);
+  CHECK(copy_fault_of<std::stack<handle>>() == copy_fault::container);
+  CHECK(copy_fault_of<from_good_with_handle>() == copy_fault::container);
+  CHECK(copy_fault_of<from_vector_of_handles>() == copy_fault::container);
   CHECK_FALSE(copied_state<std::list<std::set<handle>>>);
 
   handles const from{made(1), {1, 2}, {made(2), made(3)}, {made(4), made(5)}, made(6), {made(7), made(8)}, {made(9), 10}};

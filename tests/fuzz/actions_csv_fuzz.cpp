@@ -30,7 +30,7 @@ bool is_plain(std::string_view text) {
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   std::string const text{fuzz::text_of(data, size)};
-  std::optional<cairn::listed> plan;
+  std::optional<cairn::action_list> plan;
   if (fuzz::refuses<cairn::parse_error, cairn::invalid_plan>([&] { plan = cairn::read_actions_csv(text); })) return 0;
   fuzz::require_sound(*plan);
   fuzz::require(is_plain(text), "every cell is a word or a number");

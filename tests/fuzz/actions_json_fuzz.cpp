@@ -7,7 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   std::string const text{fuzz::text_of(data, size)};
-  std::optional<cairn::listed> plan;
+  std::optional<cairn::action_list> plan;
   if (fuzz::refuses<cairn::parse_error, cairn::invalid_plan>([&] { plan = cairn::read_actions_json(text); })) return 0;
   fuzz::require_sound(*plan);
   fuzz::require(fuzz::refuses<cairn::parse_error>([&] { (void)cairn::read_actions_json(text + "!"); }), "no text is read in part");

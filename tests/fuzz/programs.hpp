@@ -248,7 +248,7 @@ void resumes(program& p) {
   auto const plan = plan_for(p, l.n, fits<AF>).plan;
   if (!fits<AF>(plan)) return;
   workspace<state_of<K>, any_schedule, Store...> work;
-  reached<bar_of<K>> noted{l.n, l.all.seed};
+  resume_point<bar_of<K>> noted{l.n, l.all.seed};
   bool turned = false;
   auto const seed = [&](state_of<K> const& last) {
     auto bar = seed_function<K>{}(last);

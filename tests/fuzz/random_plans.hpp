@@ -66,8 +66,8 @@ inline named_plan random_flat_plan(source& from, step_index n) {
       return {told("two_level", {n, period, extra, in_memory}), two_level{n, period, extra, {.periods_on = in_memory ? tier::memory : tier::disk}}};
     }
     case 8: return {told("remaining", {n, s - 1}), remaining{{n, n, false, s - 1}, [](slot_index) { return -1; }}};
-    case 9: return {told("listed from revolve", {n, s}), listed_from(revolve{n, s})};
-    case 10: return {told("custom revolve", {n, s}), custom{revolve{n, s}}};
+    case 9: return {told("action_list from revolve", {n, s}), action_list_from(revolve{n, s})};
+    case 10: return {told("verified revolve", {n, s}), verified{revolve{n, s}}};
     case 11: return {told("all tapes", {n}), all_tapes(n)};
     case 12: return {told("every other tape", {n}), every_other_tape(n)};
     case 13: {
@@ -99,7 +99,7 @@ inline named_plan random_flat_plan(source& from, step_index n) {
     default: {
       slot_index const units = from.in(1, n + 4);
       bool const accurate = from.one_of(2);
-      return {told("stages", {n, units, accurate}), stages{n, units, {.stages = 2, .stiffly_accurate = accurate}}};
+      return {told("runge_kutta", {n, units, accurate}), runge_kutta{n, units, {.stages = 2, .stiffly_accurate = accurate}}};
     }
   }
 }

@@ -1,6 +1,6 @@
 // Schedules as text, and back.
 #include <string>
-#include <cairn/plan/loop/custom.hpp>
+#include <cairn/plan/loop/verified.hpp>
 #include <cairn/plan/text/actions_csv.hpp>
 #include "support/catch.hpp"
 #include "support/edits.hpp"
@@ -31,7 +31,7 @@ TEST_CASE("every schedule comes back from its text", "[plan][actions]") {
   for (step_index const n : {0, 1, 2, 3, 8, 21})
     each_plan(n, [&](std::string const& name, auto const& plan) {
       INFO(name);
-      listed const back = read_actions_csv(actions_csv(plan));
+      action_list const back = read_actions_csv(actions_csv(plan));
       CHECK(actions_of(back) == actions_of(plan));
       CHECK(back.steps() == plan.steps());
       CHECK(back.slots() == plan.slots());
@@ -62,7 +62,7 @@ TEST_CASE("a text by other hands is read", "[plan][actions]") {
   CHECK(actions_of(read_actions_csv(windows)) == expected);
   CHECK(actions_of(read_actions_csv("\n# cairn schedule: slots=1,steps=2,,,\n\n# of columns two are left out\n slot , action,to,from\n"
                                     "0,save,,0\n,advance,1,0\n# on the way back\n,turn,2,1\n,reverse,2,1\n0,load,,0\n0,drop,,\n,reverse,1,0\n,done,,")) == expected);
-  CHECK(custom{read_actions_csv("# cairn schedule: steps=0 slots=0\naction,from,to\nturn,0,0\ndone,,\n")}.counts().reversals == 0);
+  CHECK(verified{read_actions_csv("# cairn schedule: steps=0 slots=0\naction,from,to\nturn,0,0\ndone,,\n")}.counts().reversals == 0);
   CHECK(read_actions_csv("# cairn schedule: steps=9223372036854775807 slots=0 units=340282366920938463463374607431768211454 tape_units=3 leaf=4 tapes=7 "
                          "free_initial=true tapes_restart=0\naction\ndone\n").units() == ~wide{0} - 1);
 }
@@ -112,12 +112,12 @@ TEST_CASE("what is wrong with a text is said with its line", "[plan][actions]") 
 
 TEST_CASE("actions in another order are read and refused when they are to be used", "[plan][actions]") {
   auto const swapped = head + "advance,0,1,,,\nsave,0,,0,,\n" + body.substr(body.find("turn"));
-  CHECK_THROWS_AS(custom{read_actions_csv(swapped)}, invalid_schedule);
-  CHECK_THROWS_WITH(custom{read_actions_csv(swapped)}, ContainsSubstring("action = 1"));
+  CHECK_THROWS_AS(verified{read_actions_csv(swapped)}, invalid_schedule);
+  CHECK_THROWS_WITH(verified{read_actions_csv(swapped)}, ContainsSubstring("action = 1"));
 }
 
 TEST_CASE("only sound schedules are written, and not without end", "[plan][actions]") {
-  CHECK_THROWS_AS(actions_csv(listed{2, 0, {{action_kind::turn, tier::memory, content::state, no_slot, 0, 2}}}), invalid_schedule);
+  CHECK_THROWS_AS(actions_csv(action_list{2, 0, {{action_kind::turn, tier::memory, content::state, no_slot, 0, 2}}}), invalid_schedule);
   CHECK_THROWS_AS(actions_csv(revolve{step_index{1} << 40, 3}), invalid_plan);
   CHECK_THROWS_WITH(actions_csv(revolve{step_index{1} << 40, 3}), ContainsSubstring("most actions written"));
 }
@@ -133,7 +133,7 @@ int still_schedules(int count) {
   for (int k = 0; k < count; ++k) {
     std::string const text = spoil.spoilt(texts[std::size_t(k) % texts.size()], '\n');
     try {
-      custom const plan{read_actions_csv(text)};
+      verified const plan{read_actions_csv(text)};
       if (plan.counts().reversals != wide(plan.steps())) FAIL("unsound:\n" << text);
       ++sound;
     } catch (error const&) {

@@ -77,9 +77,9 @@ kind const kinds[] = {
        auto const n = d.number("steps", 0, 200), p = d.number("period", 1, n + 3), x = d.number("extra", 0, n + 3);
        return two_level{n, p, x, {.periods_on = tier(d.number("periods on", 0, 3)), .extra_on = tier(d.number("extra on", 0, 3))}};
      }},
-    {"custom", [](dice& d) -> any_schedule {
+    {"verified", [](dice& d) -> any_schedule {
        auto const n = d.number("steps", 0, 60);
-       return custom{listed_from(two_level{n, d.number("period", 1, n + 3), d.number("extra", 0, 9)})};
+       return verified{action_list_from(two_level{n, d.number("period", 1, n + 3), d.number("extra", 0, 9)})};
      }},
     {"online", [](dice& d) -> any_schedule {
        auto const s = d.number("slots", 1, 20);
@@ -109,9 +109,9 @@ kind const kinds[] = {
        auto const n = d.number("steps", 0, 60);
        return bptt{n, d.number("units", 0, n + 5), {.tape_units = d.number("tape units", 1, 5), .keep = bptt_keep(d.number("keep", 0, 2))}};
      }},
-    {"stages", [](dice& d) -> any_schedule {
+    {"runge_kutta", [](dice& d) -> any_schedule {
        auto const n = d.number("steps", 0, 60);
-       return stages{n, d.number("units", 1, n + 5), {.stages = d.number("stages", 1, 5), .stiffly_accurate = d.claim("accurate")}};
+       return runge_kutta{n, d.number("units", 1, n + 5), {.stages = d.number("stages", 1, 5), .stiffly_accurate = d.claim("accurate")}};
      }},
 };
 

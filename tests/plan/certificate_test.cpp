@@ -106,7 +106,7 @@ TEST_CASE("certificates are made for loops of up to 2^63-1 steps", "[plan][certi
       work.form.adjoint = form;
       for (wide const disk : {wide{0}, unlimited_bytes}) {
         work.tiers.disk.bytes = disk;
-        auto const plan = detail::revolve_maker{n}(20);
+        auto const plan = detail::revolve_factory{n}(20);
         auto const sum = estimate(plan, work);
         auto const proof = certify(sum, work);
         CHECK(proof.least_step_calls <= sum.step_calls);

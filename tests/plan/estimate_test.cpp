@@ -88,8 +88,8 @@ TEST_CASE("a long plan that does not know its totals is refused by name", "[plan
 }
 
 TEST_CASE("a walk that finds a flaw is no estimate", "[plan][estimate]") {
-  CHECK_THROWS_AS(estimate(listed{3, 1, {}}), invalid_schedule);
-  CHECK_THROWS_AS(estimate(any_schedule{listed{3, 1, {}}}), invalid_schedule);
+  CHECK_THROWS_AS(estimate(action_list{3, 1, {}}), invalid_schedule);
+  CHECK_THROWS_AS(estimate(any_schedule{action_list{3, 1, {}}}), invalid_schedule);
 }
 
 TEST_CASE("bytes are those of the formula that executors share", "[plan][estimate]") {

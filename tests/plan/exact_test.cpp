@@ -178,7 +178,7 @@ TEST_CASE("totals of a replanned sweep are exact at the edges", "[exact][remaini
       remaining const plan{{n, n, false, s}, [](slot_index) { return -1; }};
       CHECK(of(plan.counts().advances) == big::binomial_sweep(n, s + 1).advances);
       if (n < 4 || s < 2) continue;
-      kept_state const kept[] = {{1, n / 2}};
+      stored_state const kept[] = {{1, n / 2}};
       remaining const rest{{n, n, true, s}, kept, 1};  // the back half with one slot fewer, then the front half with all
       CHECK(of(rest.counts().advances) == big::binomial_sweep(n - n / 2, s).advances + big::binomial_sweep(n / 2, s + 1).advances);
       CHECK(of(rest.counts().reversals) == of(n));
@@ -227,7 +227,7 @@ TEST_CASE("schedules with tables are exact or refused at the edges", "[exact]") 
       for (slot_index const alpha : {slot_index{1}, slot_index{4}, longest}) {
         made_or_refused([&] { return mixed{n, s, {.tape_units = alpha, .most_table_bytes = megabyte}}; });
         made_or_refused([&] { return mixed{n, s, {.tape_units = alpha, .tapes_restart = true, .most_table_bytes = megabyte}}; });
-        made_or_refused([&] { return stages{n, s, {.stages = alpha, .most_table_bytes = megabyte}}; });
+        made_or_refused([&] { return runge_kutta{n, s, {.stages = alpha, .most_table_bytes = megabyte}}; });
         for (auto const keep : {bptt_keep::states, bptt_keep::tapes, bptt_keep::both})
           made_or_refused([&] { return bptt{n, s, {.tape_units = alpha, .keep = keep, .most_table_bytes = megabyte}}; });
       }

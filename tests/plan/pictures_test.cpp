@@ -294,9 +294,9 @@ TEST_CASE("a picture does not depend on how the schedule is held", "[plan][pictu
   revolve const plan{20, 3};
   leaves const long_leaves{50, 7, revolve{8, 3}};
   CHECK(space_time_svg(plan) == space_time_svg(any_schedule{plan}));
-  CHECK(space_time_svg(plan) == space_time_svg(listed_from(plan)));
-  CHECK(space_time_svg(long_leaves) == space_time_svg(listed_from(long_leaves)));
-  CHECK(memory_svg(store_all(9)) == memory_svg(listed_from(store_all(9))));
+  CHECK(space_time_svg(plan) == space_time_svg(action_list_from(plan)));
+  CHECK(space_time_svg(long_leaves) == space_time_svg(action_list_from(long_leaves)));
+  CHECK(memory_svg(store_all(9)) == memory_svg(action_list_from(store_all(9))));
   CHECK(space_time_text(long_leaves) == space_time_text(any_schedule{long_leaves}));
   CHECK(memory_text(long_leaves) == memory_text(any_schedule{long_leaves}));
   CHECK(space_time_svg(plan) != space_time_svg(revolve{20, 4}));
@@ -361,7 +361,7 @@ TEST_CASE("the longest numbers stay on the page", "[plan][picture]") {
 }
 
 TEST_CASE("a list that is no schedule has no picture", "[plan][picture]") {
-  listed const wrong{3, 1, {{action_kind::advance, tier::memory, content::state, no_slot, 0, 2},
+  action_list const wrong{3, 1, {{action_kind::advance, tier::memory, content::state, no_slot, 0, 2},
                             {action_kind::save, tier::memory, content::state, 0, 1, 0}}};
   CHECK_THROWS_AS(space_time_svg(wrong), invalid_schedule);
   CHECK_THROWS_WITH(memory_svg(wrong), ContainsSubstring("cairn::memory_svg") && ContainsSubstring("action = 1"));

@@ -43,7 +43,7 @@ TEST_CASE("a plan takes no more than its budget, and with one slot more it would
     CHECK(verify(plan.schedule) == plan.cost.counts);
     CHECK(plan.memory.total() == plan.cost.memory_bytes);
     if (plan.by != planner::revolve) continue;
-    detail::revolve_maker const make{*work.steps, plan.with.leaf};
+    detail::revolve_factory const make{*work.steps, plan.with.leaf};
     if (plan.with.slots < make.most()) CHECK(estimate(make(plan.with.slots + 1), work).memory_bytes > budget.count());
   }
 }
@@ -119,8 +119,8 @@ TEST_CASE("slots and leaf are chosen together", "[plan][plan_within]") {
     auto const chosen = plan_within(budget, work);
     CAPTURE(budget, chosen.with.leaf, chosen.with.slots);
     for (step_index leaf = 1; leaf <= 1000; ++leaf) {
-      auto const fit = most_slots_within(budget, work, detail::revolve_maker{1000, leaf});
-      if (fit.fits) CHECK(chosen.cost.step_calls <= estimate(detail::revolve_maker{1000, leaf}(fit.slots), work).step_calls);
+      auto const fit = most_slots_within(budget, work, detail::revolve_factory{1000, leaf});
+      if (fit.fits) CHECK(chosen.cost.step_calls <= estimate(detail::revolve_factory{1000, leaf}(fit.slots), work).step_calls);
     }
     CHECK(chosen.schedule.leaf() == chosen.with.leaf);
   }

@@ -35,18 +35,18 @@ constexpr action on_disk(action a) { return on(tier::disk, a); }
 
 /// What is wrong with these actions over 4 steps, with 2 slots, 2 tapes and leaves of 2 steps.
 flaw flaw_of(std::initializer_list<action> actions, bool free_initial = false) {
-  return check(listed{4, 2, actions, {.leaf = 2, .tapes = 2, .free_initial = free_initial}}).reason;
+  return check(action_list{4, 2, actions, {.leaf = 2, .tapes = 2, .free_initial = free_initial}}).reason;
 }
 
 /// The same where tapes bring states back and `units` are there for states and tapes, which take 2 each.
 flaw flaw_of_tapes(std::initializer_list<action> actions, wide units = unit_budget{}.units) {
-  return check(listed{4, 2, actions, {.leaf = 2, .tapes = 2, .tapes_restart = true, .budget = {units, 2}}}).reason;
+  return check(action_list{4, 2, actions, {.leaf = 2, .tapes = 2, .tapes_restart = true, .budget = {units, 2}}}).reason;
 }
 
 }  // namespace
 
 TEST_CASE("a schedule with states and tapes of both kinds is accepted and counted", "[plan][verify]") {
-  auto const found = verify(listed{4,
+  auto const found = verify(action_list{4,
                                    2,
                                    {save(1, 0), advance(0, 1), on_disk(save(0, 1)), record(1, 1, 3), turn(3, 4), reverse(3, 4),
                                     reverse_tape(1, 1, 3), drop(1, content::tape), on_disk(drop(0)), load(1, 0), drop(1), reverse(0, 1)},
@@ -75,11 +75,11 @@ TEST_CASE("a reverse from a tape leaves live alone and one from a state uses it 
 }
 
 TEST_CASE("a loop of no steps turns where it stands", "[plan][verify]") {
-  CHECK(check(listed{0, 0, {turn(0, 0)}}));
-  CHECK(check(listed{0, 1, {save(0, 0), load(0, 0), turn(0, 0), drop(0)}}));
-  CHECK(check(listed{0, 1, {save(0, 0), turn(0, 0), load(0, 0), drop(0)}}));
-  CHECK(check(listed{0, 0, {}}).reason == flaw::done_before_turn);
-  CHECK(check(listed{0, 1, {save(0, 0), turn(0, 0)}}).reason == flaw::done_with_slots_full);
+  CHECK(check(action_list{0, 0, {turn(0, 0)}}));
+  CHECK(check(action_list{0, 1, {save(0, 0), load(0, 0), turn(0, 0), drop(0)}}));
+  CHECK(check(action_list{0, 1, {save(0, 0), turn(0, 0), load(0, 0), drop(0)}}));
+  CHECK(check(action_list{0, 0, {}}).reason == flaw::done_before_turn);
+  CHECK(check(action_list{0, 1, {save(0, 0), turn(0, 0)}}).reason == flaw::done_with_slots_full);
 }
 
 TEST_CASE("every flaw is found where it is", "[plan][verify]") {
@@ -87,7 +87,7 @@ TEST_CASE("every flaw is found where it is", "[plan][verify]") {
   auto const after = [&](std::initializer_list<action> more) {
     std::vector<action> all{to_the_turn};
     all.insert(all.end(), more.begin(), more.end());
-    return check(listed{4, 2, all.data(), all.size(), {.leaf = 2, .tapes = 2}}).reason;
+    return check(action_list{4, 2, all.data(), all.size(), {.leaf = 2, .tapes = 2}}).reason;
   };
   SECTION("unknown actions") {
     CHECK(flaw_of({{action_kind(8)}}) == flaw::unknown_action);
@@ -181,7 +181,7 @@ TEST_CASE("every flaw is found where it is", "[plan][verify]") {
     CHECK(flaw_of_tapes({save(0, 0), save(1, 0), drop(0), record(0, 0, 1)}, 3) == flaw::done_before_turn);
     CHECK(flaw_of_tapes({record(0, 0, 1), record(1, 1, 2)}, 3) == flaw::over_budget);
     CHECK(flaw_of_tapes({record(0, 0, 1), record(1, 1, 2)}, 4) == flaw::done_before_turn);
-    CHECK(check(listed{4, 2, {record(0, 0, 1)}, {.tapes = 2, .budget = {7, ~wide{0}}}}).reason == flaw::over_budget);
+    CHECK(check(action_list{4, 2, {record(0, 0, 1)}, {.tapes = 2, .budget = {7, ~wide{0}}}}).reason == flaw::over_budget);
   }
   SECTION("the turn") {
     CHECK(after({turn(2, 4)}) == flaw::second_turn);
@@ -203,7 +203,7 @@ TEST_CASE("every flaw is found where it is", "[plan][verify]") {
 }
 
 TEST_CASE("a load from a tape brings back the end of its steps and is counted as a restart", "[plan][verify]") {
-  auto const found = verify(listed{4,
+  auto const found = verify(action_list{4,
                                    1,
                                    {record(0, 0, 2), restart(0, 2), save(0, 2), drop(0), restart(0, 2), turn(2, 4), reverse(2, 4), reverse_tape(0, 0, 2),
                                     drop(0, content::tape)},
@@ -218,8 +218,8 @@ TEST_CASE("a load from a tape brings back the end of its steps and is counted as
 namespace {
 
 /// A list whose slots lie where `lies` says, slot 0 first.
-struct placed : listed {
-  placed(listed const& plan, std::vector<tier> where) : listed{plan}, lies{std::move(where)} {}
+struct placed : action_list {
+  placed(action_list const& plan, std::vector<tier> where) : action_list{plan}, lies{std::move(where)} {}
   [[nodiscard]] tier slot_tier(slot_index slot) const { return slot >= 0 && std::size_t(slot) < lies.size() ? lies[std::size_t(slot)] : tier::memory; }
   std::vector<tier> lies;
 };
@@ -227,7 +227,7 @@ struct placed : listed {
 }  // namespace
 
 TEST_CASE("a plan that says where its slots lie must save there", "[plan][verify]") {
-  listed const plan{3, 2, {on_disk(save(0, 0)), advance(0, 1), save(1, 1), advance(1, 2), turn(2, 3), reverse(2, 3), load(1, 1), drop(1), reverse(1, 2),
+  action_list const plan{3, 2, {on_disk(save(0, 0)), advance(0, 1), save(1, 1), advance(1, 2), turn(2, 3), reverse(2, 3), load(1, 1), drop(1), reverse(1, 2),
                            on_disk(load(0, 0)), on_disk(drop(0)), reverse(0, 1)}};
   CHECK(check(plan));
   CHECK(check(placed{plan, {tier::disk, tier::memory}}));
@@ -240,7 +240,7 @@ TEST_CASE("a plan that says where its slots lie must save there", "[plan][verify
 }
 
 TEST_CASE("saves, loads and the most states kept are counted tier by tier", "[plan][verify]") {
-  auto const found = verify(listed{2, 3, {on_disk(save(0, 0)), on_disk(save(2, 0)), on(tier::host, save(1, 0)), on_disk(drop(0)), on(tier::device, save(0, 0)),
+  auto const found = verify(action_list{2, 3, {on_disk(save(0, 0)), on_disk(save(2, 0)), on(tier::host, save(1, 0)), on_disk(drop(0)), on(tier::device, save(0, 0)),
                                           advance(0, 1), turn(1, 2), reverse(1, 2), on_disk(load(2, 0)), on(tier::host, load(1, 0)), load(no_slot, 0),
                                           on(tier::host, drop(1)), on_disk(drop(2)), on(tier::device, drop(0)), reverse(0, 1)},
                                    {.free_initial = true}});
@@ -310,11 +310,11 @@ TEST_CASE("a cursor may dawdle as long as it gets on", "[plan][verify]") {
     all.push_back(reverse(i, i + 1));
   }
   all.push_back(drop(0));
-  CHECK(verify(listed{20, 1, all.data(), all.size()}).loads == 1900);
+  CHECK(verify(action_list{20, 1, all.data(), all.size()}).loads == 1900);
 }
 
 TEST_CASE("verify says action, step and slot of the first flaw", "[plan][verify]") {
-  listed const plan{5, 2, {save(0, 0), advance(0, 3), save(0, 3)}};
+  action_list const plan{5, 2, {save(0, 0), advance(0, 3), save(0, 3)}};
   CHECK_THROWS_AS(verify(plan), invalid_schedule);
   CHECK_THROWS_WITH(verify(plan), ContainsSubstring("cairn::verify") && ContainsSubstring("slot is taken") && ContainsSubstring("action = 2") &&
                                       ContainsSubstring("step = 3") && ContainsSubstring("slot = 0"));
@@ -346,13 +346,13 @@ TEST_CASE("every flaw has a sentence of its own", "[plan][verify]") {
 TEST_CASE("a position must belong to the plan that takes over", "[plan][verify]") {
   remaining const plan{{10, 10, true, 3}, nullptr, 0};
   auto const found = [&](sweep_position const& position) { return check(plan, position).reason; };
-  kept_state const fine[] = {{0, 3}};
-  kept_state const twice[] = {{0, 3}, {0, 4}};
-  kept_state const no_such[] = {{3, 3}};
-  kept_state const negative[] = {{-1, 3}};
-  kept_state const behind[] = {{0, 11}};
-  kept_state const nowhere[] = {{0, 3, tier(4)}};
-  kept_state const apart[] = {{0, 3, tier::disk}, {2, 5, tier::disk}};
+  stored_state const fine[] = {{0, 3}};
+  stored_state const twice[] = {{0, 3}, {0, 4}};
+  stored_state const no_such[] = {{3, 3}};
+  stored_state const negative[] = {{-1, 3}};
+  stored_state const behind[] = {{0, 11}};
+  stored_state const nowhere[] = {{0, 3, tier(4)}};
+  stored_state const apart[] = {{0, 3, tier::disk}, {2, 5, tier::disk}};
   CHECK(found({10, true}) == flaw::none);
   CHECK(found({10, true, fine, 1}) == flaw::slot_taken);
   CHECK(found({11, true}) == flaw::impossible_plan);
@@ -372,7 +372,7 @@ TEST_CASE("a position must belong to the plan that takes over", "[plan][verify]"
 TEST_CASE("memory grows with the slots in use and not with their numbers", "[plan][verify]") {
   auto const huge = std::numeric_limits<slot_index>::max();
   auto const found = verify(
-      listed{2, huge, {save(huge - 1, 0), advance(0, 1), turn(1, 2), reverse(1, 2), load(huge - 1, 0), drop(huge - 1), reverse(0, 1)}});
+      action_list{2, huge, {save(huge - 1, 0), advance(0, 1), turn(1, 2), reverse(1, 2), load(huge - 1, 0), drop(huge - 1), reverse(0, 1)}});
   CHECK(found.peak_slots == 1);
 }
 

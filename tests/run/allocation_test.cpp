@@ -9,9 +9,9 @@
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/loop.hpp>
 #include <cairn/run/nested.hpp>
+#include <cairn/schedule/action_list.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/leaves.hpp>
-#include <cairn/schedule/listed.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/uniform.hpp>
 #include "support/catch.hpp"
@@ -398,7 +398,7 @@ TEST_CASE("a warm sweep of a plan that keeps tapes allocates nothing") {
     actions.push_back({reverse, memory, taped, i, i, i + 1});
     actions.push_back({drop, memory, taped, i, 0, 0});
   }
-  cairn::listed const plan{n, 0, actions.data(), actions.size(), {.tapes = n - 1}};
+  cairn::action_list const plan{n, 0, actions.data(), actions.size(), {.tapes = n - 1}};
   warm_gradient_allocates_nothing<vec2>(plan, in_place, recording<vec2>());
 }
 

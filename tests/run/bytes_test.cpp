@@ -1,7 +1,7 @@
 // The predicted peak is the counted peak, to the byte.
 #include <algorithm>
 #include <cairn/cairn.hpp>
-#include <cairn/run/rehearse.hpp>
+#include <cairn/run/dry_run.hpp>
 #include "support/catch.hpp"
 #include "support/heap.hpp"
 
@@ -52,7 +52,7 @@ void check(Plan const& plan, Step step, Adjoint adjoint, bool adjoint_by_value, 
   CAPTURE(plan.steps(), plan.slots(), plan.leaf(), int(form.step), int(form.adjoint), sizeof(State), adjoint_by_value);
   CHECK(counted == std::size_t(predicted.peak_bytes));
   always const sizes{cairn::bytes_of(x0)};
-  CHECK(std::size_t(cairn::rehearse(plan, sizes, with_value, {work.state_bytes, sizeof(State), 0, work.adjoint_bytes, tape})) == counted);
+  CHECK(std::size_t(cairn::dry_run(plan, sizes, with_value, {work.state_bytes, sizeof(State), 0, work.adjoint_bytes, tape})) == counted);
 }
 
 /// All forms through one type of plan, which keeps this file quick to compile.
@@ -133,12 +133,12 @@ TEST_CASE("states that grow or shrink on the way take what the rehearsal says") 
         heap::mark const mark;
         (void)cairn::gradient(by_value, x0, plan, char{1}, adjoint);
         auto const counted = mark.rise() + 1;
-        CHECK(counted == std::size_t(cairn::rehearse(plan, bytes_at, {cairn::step_form::by_value, cairn::adjoint_form::one_step}, rest)));
+        CHECK(counted == std::size_t(cairn::dry_run(plan, bytes_at, {cairn::step_form::by_value, cairn::adjoint_form::one_step}, rest)));
       }
       heap::mark const mark;
       (void)cairn::gradient(by_value, x0, plan, char{1}, with_next);
       auto const counted = mark.rise() + 1;
-      CHECK(counted == std::size_t(cairn::rehearse(plan, bytes_at, {cairn::step_form::by_value, cairn::adjoint_form::with_next}, rest)));
+      CHECK(counted == std::size_t(cairn::dry_run(plan, bytes_at, {cairn::step_form::by_value, cairn::adjoint_form::with_next}, rest)));
       cairn::wide largest = 0;
       for (step_index i = 0; i <= 200; ++i) largest = largest < bytes_at(i) ? bytes_at(i) : largest;
       cairn::workload const work{.state_bytes = largest, .state_inline_bytes = sizeof(bytes), .initial_bytes = 0, .adjoint_bytes = 1, .form = {cairn::step_form::by_value, cairn::adjoint_form::with_next}};
@@ -158,7 +158,7 @@ TEST_CASE("states that grow or shrink on the way take what the rehearsal says") 
       for (auto const mode : {cairn::replay_check::checkpoints, cairn::replay_check::every_step}) {
         auto const check_form = [&](auto step, cairn::step_form form, auto back, cairn::adjoint_form back_form) {
           CAPTURE(direction, int(mode), int(form), int(back_form));
-          auto const told = cairn::rehearse(plan, bytes_at, {form, back_form}, rest, cairn::sweep_options{mode});
+          auto const told = cairn::dry_run(plan, bytes_at, {form, back_form}, rest, cairn::sweep_options{mode});
           heap::mark const mark;
           (void)cairn::gradient(step, x0, plan, char{1}, back, cairn::sweep_options{mode});
           auto const counted = mark.rise() + 1;

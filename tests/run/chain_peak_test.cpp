@@ -75,7 +75,7 @@ std::int64_t counted(Stages& stages, X0 const& x0, std::vector<action> const& pl
 template <class Stages, class X0, class Seed>
 bool holds_as_played(Stages& stages, X0 const& x0, cairn::chain const& c, std::vector<action> const& plan, Seed const& last) {
   cairn::detail::chain_model const model{c, "test"};
-  cairn::detail::chain_player player{model, {}, "test"};
+  cairn::detail::chain_interpreter player{model, {}, "test"};
   std::size_t played = 0;
   bool same = true, whole = c.stages() == 0;
   (void)cairn::chain_gradient(stages, x0, plan, last, [&](cairn::event const& e) {

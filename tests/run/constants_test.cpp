@@ -30,7 +30,7 @@ void drive_back(driven const& x, driven& bar) {
 }
 auto leaves_constants = [](driven const& x, driven& bar) { drive_back(x, bar); };
 
-std::vector<std::int64_t> listed(std::vector<cairn::number_range> const& ranges) {
+std::vector<std::int64_t> action_list(std::vector<cairn::number_range> const& ranges) {
   std::vector<std::int64_t> all;
   for (auto const& range : ranges)
     for (std::int64_t k = 0; k < range.size; ++k) all.push_back(range.first + k);
@@ -47,8 +47,8 @@ TEST_CASE("constants that an adjoint leaves alone are not accused, and are said 
   CHECK(report.passed());
   CHECK(report.steps_tested == 30);
   CHECK(report.slope == Approx(2).margin(0.1));
-  CHECK(listed(report.taken_as_constants) == numbers{0, 1, 5});
-  CHECK(listed(report.undifferentiated) == numbers{0, 1, 5});
+  CHECK(action_list(report.taken_as_constants) == numbers{0, 1, 5});
+  CHECK(action_list(report.undifferentiated) == numbers{0, 1, 5});
   CHECK(report.numbers == 6);
   REQUIRE(report.taken_as_constants.size() == 2);
   CHECK(report.taken_as_constants[0].last_member == 1);
@@ -62,7 +62,7 @@ TEST_CASE("constants that an adjoint leaves alone are not accused, and are said 
     drive_back(x, to);
     return to;
   };
-  CHECK(listed(cairn::check_adjoint(drive, zeros, driven{}, 30).taken_as_constants) == numbers{0, 1, 5});
+  CHECK(action_list(cairn::check_adjoint(drive, zeros, driven{}, 30).taken_as_constants) == numbers{0, 1, 5});
 }
 
 TEST_CASE("where constants are named, with a name or without one, all others are checked") {
@@ -131,7 +131,7 @@ TEST_CASE("a time on which nothing depends is right as it is, and is not left ou
   auto const report = cairn::check_adjoint(step, but_rate, clocked{}, 20);
   INFO(report.text());
   CHECK(report.passed());
-  CHECK(listed(report.taken_as_constants) == numbers{2});
+  CHECK(action_list(report.taken_as_constants) == numbers{2});
 }
 
 TEST_CASE("numbers that are made of constants are constants: counted times, phases and tables of them") {
@@ -152,8 +152,8 @@ TEST_CASE("numbers that are made of constants are constants: counted times, phas
   auto const report = cairn::check_adjoint(step, adjoint, forced{}, 12);
   INFO(report.text());
   CHECK(report.passed());
-  CHECK(listed(report.taken_as_constants).size() >= 5);
-  CHECK(listed(report.taken_as_constants).front() > 0);
+  CHECK(action_list(report.taken_as_constants).size() >= 5);
+  CHECK(action_list(report.taken_as_constants).front() > 0);
 }
 
 namespace {
@@ -248,7 +248,7 @@ TEST_CASE("a part of an array that is left alone is not decided, the whole array
   auto const heat = cairn::check_adjoint(step, [&](rod const& x, rod& bar) { back(x, bar, 1, 1); }, rod{}, 15);
   INFO(heat.text());
   CHECK(heat.passed());
-  CHECK(listed(heat.taken_as_constants) == numbers{5, 6, 7, 8, 9});
+  CHECK(action_list(heat.taken_as_constants) == numbers{5, 6, 7, 8, 9});
   CHECK(heat.taken_as_constants.size() == 1);
 
   auto const ends = cairn::check_adjoint(step, [&](rod const& x, rod& bar) { back(x, bar, 0, 1); }, rod{}, 15);
@@ -258,7 +258,7 @@ TEST_CASE("a part of an array that is left alone is not decided, the whole array
   CHECK(ends.number == 0);
   CHECK(ends.member == 0);
   CHECK(says(ends, "nothing can decide about number 0 of the state, in member 0: one part of an array"));
-  CHECK(listed(ends.taken_as_constants) == numbers{0, 4, 5, 6, 7, 8, 9});
+  CHECK(action_list(ends.taken_as_constants) == numbers{0, 4, 5, 6, 7, 8, 9});
   auto const both = cairn::check_adjoint(step, [&](rod const& x, rod& bar) { back(x, bar, 0, 1.001); }, rod{}, 15);
   INFO(both.text());
   CHECK(both.fault == adjoint_fault::wrong_adjoint);
@@ -275,7 +275,7 @@ TEST_CASE("constants beside adjoints of other types, tangents, forms and generat
   auto const of_p = [](cairn::adjoint_report const& report, numbers const& expected) {
     INFO(report.text());
     CHECK(report.passed());
-    CHECK(listed(report.taken_as_constants) == expected);
+    CHECK(action_list(report.taken_as_constants) == expected);
   };
   auto leaves_p = [](grown const& x, grown& bar) { grow_back(x, bar, 0); };
   auto out_of_place = [](grown const& x, grown& x1) { x1 = {std::sin(x.p * x.u), x.p}; };
@@ -348,7 +348,7 @@ TEST_CASE("of random loops with constants each is passed and its constants are n
     auto const report = cairn::check_adjoint(step, adjoint, x0, 8);
     INFO(trial << ": " << report.text());
     REQUIRE(report.passed());
-    REQUIRE(listed(report.taken_as_constants) == numbers{0, 2, 4, 5});
+    REQUIRE(action_list(report.taken_as_constants) == numbers{0, 2, 4, 5});
     at = trial % 8;
     wrong = std::pow(10.0, -(trial % 4));
     auto const found = cairn::check_adjoint(step, adjoint, x0, 8);

@@ -346,11 +346,11 @@ TEST_CASE("resume leaves the adjoint that was noted, in whatever it stands") {
     CHECK_THROWS_AS(cairn::gradient(step, shared{start}, plan, one, failing, work), stop);
     CHECK(open == 8);
     double const before = of(noted);
-    cairn::reached position{open, noted};
+    cairn::resume_point position{open, noted};
     for (int k = 0; k < 2; ++k) {
       CHECK(of(cairn::resume(step, shared{start}, plan, position, adjoint, work)) == g1);
       CHECK(of(cairn::resume(step, shared{start}, plan, std::move(std::as_const(position)), adjoint, work)) == g1);
-      CHECK(of(cairn::resume(step, shared{start}, plan, cairn::reached{open, noted}, adjoint, work)) == g1);
+      CHECK(of(cairn::resume(step, shared{start}, plan, cairn::resume_point{open, noted}, adjoint, work)) == g1);
       CHECK(of(noted) == before);
     }
   }

@@ -23,10 +23,10 @@ step_index const lengths[] = {0, 1, 2, 3, 7, 13, 40};
 struct named_plan {
   std::string name;
   any_schedule plan;
-  any_schedule checked;  ///< the same behind `custom`
+  any_schedule checked;  ///< the same behind `verified`
 };
 template <class Plan>
-named_plan named(std::string const& name, Plan const& plan) { return {name, plan, custom{plan}}; }
+named_plan named(std::string const& name, Plan const& plan) { return {name, plan, verified{plan}}; }
 
 /// Random storage: up to three tiers, some without slots.
 hrevolve random_hrevolve(std::mt19937& random, step_index n) {
@@ -56,7 +56,7 @@ std::vector<named_plan> tiered_plans(std::mt19937& random) {
     all.push_back(named("two_level" + tag, two_level{n, 1 + below(12), below(4)}));
     all.push_back(named("two_level on host and device" + tag, two_level{n, 1 + below(12), 1 + below(4), {.periods_on = tier::host, .extra_on = tier::device}}));
     all.push_back(named("leaves over two_level" + tag, leaves{n, 2, two_level{(n + 1) / 2, 3, below(3)}}));
-    all.push_back(named("custom hrevolve" + tag, custom{random_hrevolve(random, n)}));
+    all.push_back(named("verified hrevolve" + tag, verified{random_hrevolve(random, n)}));
     all.push_back(named("mixed" + tag, mixed{n, 2 + below(12), {.tape_units = 1 + below(3), .tapes_restart = round % 2 == 0, .free_initial = round == 1}}));
   }
   return all;
@@ -150,14 +150,14 @@ void check_adjoints(auto const& plan, pendulum::numbers const& expected) {
 
 TEST_CASE("every schedule gives the gradient of store-all in every form, with the step calls and the traffic on each tier that are told") {
   std::size_t checked = 0;
-  for (auto const& [name, plan, behind_custom] : all_plans()) {
+  for (auto const& [name, plan, behind_verified] : all_plans()) {
     INFO(name);
     if (!can_run(plan)) continue;
     auto const expected = pendulum::stored{plan.steps()}.gradient;
     check_adjoints<pendulum::in_place>(plan, expected);
     check_adjoints<pendulum::by_value>(plan, expected);
     check_adjoints<pendulum::out_of_place>(plan, expected);
-    check_adjoints<pendulum::in_place>(behind_custom, expected);
+    check_adjoints<pendulum::in_place>(behind_verified, expected);
     ++checked;
   }
   CHECK(checked > 800);
@@ -221,12 +221,12 @@ void check_run(any_schedule const& plan, pendulum::stored const& all, Store&... 
 /// Calls use(plan, states and gradient) for every plan without tapes.
 template <class Use>
 void each_plan_without_tapes(Use use) {
-  for (auto const& [name, plan, behind_custom] : all_plans()) {
+  for (auto const& [name, plan, behind_verified] : all_plans()) {
     INFO(name);
     if (needs_recording(plan)) continue;
     pendulum::stored const all{plan.steps()};
     use(plan, all);
-    use(behind_custom, all);
+    use(behind_verified, all);
   }
 }
 
@@ -270,7 +270,7 @@ void check_tiered(any_schedule const& plan, Step step, Adjoint const& adjoint, t
   if (gradient(step, start, plan, pendulum::seed, adjoint, store, free_loads{free}) != expected) FAIL("another gradient");
   CHECK(wide(pendulum::step_calls) == estimate(plan, {.form = form}).step_calls);
   check_traffic(store.book, free, verify(plan));
-  if (memory == toys::in_memory::as_frames) CHECK(pendulum::state::peak - outside == detail::tallied(plan, form, {1, 0, true}).heaviest().states);
+  if (memory == toys::in_memory::as_frames) CHECK(pendulum::state::peak - outside == detail::count_frames(plan, form, {1, 0, true}).heaviest().states);
 }
 template <class Step>
 void check_tiered_adjoints(any_schedule const& plan, pendulum::numbers const& expected) {
@@ -284,11 +284,11 @@ void check_tiered_adjoints(any_schedule const& plan, pendulum::numbers const& ex
 /// Plans whose slots have tiers, and those with tapes, whose states all lie in memory.
 template <class Use>
 void each_tiered_plan(Use use) {
-  for (auto const& [name, plan, behind_custom] : all_plans())
+  for (auto const& [name, plan, behind_verified] : all_plans())
     if (can_run(plan) && (has_slot_tiers(plan) || tapes_of(plan) > 0)) {
       INFO(name);
       use(plan);
-      use(behind_custom);
+      use(behind_verified);
     }
 }
 
@@ -329,13 +329,13 @@ void check_losing(any_schedule const& plan, Store store, unsigned seed, long& lo
 TEST_CASE("a sweep that loses states goes on to the same bits, with every slot on its own tier") {
   long lost = 0;
   unsigned seed = 0;
-  for (auto const& [name, plan, behind_custom] : all_plans()) {
+  for (auto const& [name, plan, behind_verified] : all_plans()) {
     INFO(name);
     if (!can_run(plan)) continue;
     check_losing(plan, toys::counting{}, ++seed, lost);
     if (!has_slot_tiers(plan) && !needs_recording(plan)) continue;
     check_losing(plan, toys::tiered{plan, toys::in_memory::as_frames}, ++seed, lost);
-    check_losing(behind_custom, toys::tiered{plan, toys::in_memory::as_bytes}, ++seed, lost);
+    check_losing(behind_verified, toys::tiered{plan, toys::in_memory::as_bytes}, ++seed, lost);
   }
   CHECK(lost > 5000);
 }
@@ -353,7 +353,7 @@ struct stop_at {
 
 /// Stops a sweep at some of its actions, takes states from the store, and resumes from what is left: in the same workspace or in another.
 template <class Step, class Adjoint, class Gone>
-long check_resume(any_schedule const& plan, Adjoint const& adjoint, reached<pendulum::numbers>& noted, toys::in_memory memory,
+long check_resume(any_schedule const& plan, Adjoint const& adjoint, resume_point<pendulum::numbers>& noted, toys::in_memory memory,
                   std::mt19937& random, Gone gone) {
   auto const expected = pendulum::stored{plan.steps()}.gradient;
   long resumed = 0;
@@ -391,13 +391,13 @@ TEST_CASE("a sweep over several tiers that stopped goes on from the slots that s
   auto const none_is_gone = [](tier, slot_index) { return false; };
   for (auto const& one : tiered_plans(random)) {
     INFO(one.name);
-    any_schedule const &plan = one.plan, &behind_custom = one.checked;
-    reached<pendulum::numbers> noted{0, {}};
+    any_schedule const &plan = one.plan, &behind_verified = one.checked;
+    resume_point<pendulum::numbers> noted{0, {}};
     auto const all = [&](auto const& adjoint) {
       using toys::in_memory;
       resumed += check_resume<pendulum::in_place>(plan, adjoint, noted, in_memory::as_frames, random, memory_is_gone);
       resumed += check_resume<pendulum::out_of_place>(plan, adjoint, noted, in_memory::as_bytes, random, some_are_gone);
-      resumed += check_resume<pendulum::in_place>(behind_custom, adjoint, noted, in_memory::as_bytes, random, none_is_gone);
+      resumed += check_resume<pendulum::in_place>(behind_verified, adjoint, noted, in_memory::as_bytes, random, none_is_gone);
     };
     if (needs_recording(plan)) {
       auto taped = recording();
@@ -462,12 +462,12 @@ void check_bytes_of_adjoints(any_schedule const& plan, Step step) {
 }  // namespace
 
 TEST_CASE("every schedule takes the bytes that are told, to the byte") {
-  for (auto const& [name, plan, behind_custom] : all_plans()) {
+  for (auto const& [name, plan, behind_verified] : all_plans()) {
     INFO(name);
     if (!can_run(plan)) continue;
     check_bytes_of_adjoints(plan, [](bytes& x, step_index) { ++x[0]; });
     check_bytes_of_adjoints(plan, [](bytes const& x, step_index) { return bytes(x.size()); });
-    check_bytes_of_adjoints(behind_custom, [](bytes const&, bytes& x1, step_index) { ++x1[0]; });
+    check_bytes_of_adjoints(behind_verified, [](bytes const&, bytes& x1, step_index) { ++x1[0]; });
   }
 }
 
@@ -513,7 +513,7 @@ TEMPLATE_TEST_CASE("a sweep that stopped while saves were under way goes on to t
   for (long k = 0;; ++k) {
     TestType store;
     auto work = workspace_for<pendulum::state>(plan, store);
-    reached<pendulum::numbers> noted{-1, {}};
+    resume_point<pendulum::numbers> noted{-1, {}};
     auto const seed = [&](pendulum::state const& x) {
       noted = {plan.steps(), x.v};
       return x.v;

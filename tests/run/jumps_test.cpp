@@ -285,7 +285,7 @@ TEST_CASE("jumps are made inside nested loops, and in a sweep that is resumed or
   CHECK(cairn::gradient(loop.step, kernels::start, plan, seed, loop.adjoint, cairn::sweep_options{.verify = cairn::replay_check::every_step}) == all.gradient);
 
   auto work = cairn::workspace_for<vec2>(plan);
-  cairn::reached note{step_index{24}, vec2{}};
+  cairn::resume_point note{step_index{24}, vec2{}};
   auto const noting = cairn::hooked(loop.adjoint, [&](vec2 const&, vec2& bar, step_index i) {
     note = {i, bar};
     if (i == 6) throw 6;

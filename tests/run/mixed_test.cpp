@@ -3,7 +3,7 @@
 #include <cairn/cairn.hpp>
 #include <cairn/schedule/bptt.hpp>
 #include <cairn/schedule/mixed.hpp>
-#include <cairn/schedule/stages.hpp>
+#include <cairn/schedule/runge_kutta.hpp>
 #include "support/catch.hpp"
 #include "support/pendulum.hpp"
 
@@ -89,7 +89,7 @@ TEST_CASE("gradient within a budget of states and tapes has the bits of storing 
         check_steps(cairn::mixed{n, units, {.tape_units = tape}}, expected);
         check_steps(cairn::mixed{n, units, {.tape_units = tape, .tapes_restart = true}}, expected);
         check_steps(cairn::mixed{n, units, {.tape_units = tape, .free_initial = true}}, expected);
-        check_steps(cairn::stages{n, units, {.stages = tape}}, expected);
+        check_steps(cairn::runge_kutta{n, units, {.stages = tape}}, expected);
         for (auto const keep : {cairn::bptt_keep::states, cairn::bptt_keep::tapes, cairn::bptt_keep::both})
           check_steps(cairn::bptt{n, units - 1, {.tape_units = tape, .keep = keep}}, expected);
       }
@@ -132,7 +132,7 @@ TEST_CASE("a restart that throws leaves nothing behind and a workspace that can 
   };
   int const outside = pendulum::state::alive;
   each_restart(cairn::mixed{n, 6, {.tape_units = 2, .tapes_restart = true}}, by_reference());
-  each_restart(cairn::stages{n, 6, {.stages = 3}}, by_value());
+  each_restart(cairn::runge_kutta{n, 6, {.stages = 3}}, by_value());
   each_restart(cairn::bptt{n, 5, {.tape_units = 2, .keep = cairn::bptt_keep::tapes}}, by_value());
   CHECK(pendulum::state::alive == outside);
 }

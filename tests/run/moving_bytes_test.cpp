@@ -6,8 +6,8 @@
 #include <utility>
 #include <cairn/cairn.hpp>
 #include <cairn/planning.hpp>
+#include <cairn/run/dry_run.hpp>
 #include <cairn/run/probe.hpp>
-#include <cairn/run/rehearse.hpp>
 #include "support/catch.hpp"
 #include "support/heap.hpp"
 #include "support/plans.hpp"
@@ -123,11 +123,11 @@ TEST_CASE("states that move their sizes about and have no room to spare take wha
     each_form(plan, [&](auto step, auto adjoint, sweep_form form) {
       CHECK(taken_by(plan, step, adjoint) == told(plan, form, state_bytes));
       sweep_sizes const rest{.state_inline = sizeof(swarm), .adjoint = sizeof(double)};
-      auto const rehearsed = [&](sweep_options options) { return std::size_t(rehearse(plan, [](step_index) { return state_bytes; }, form, rest, options)); };
-      CHECK(taken_by(plan, step, adjoint) == rehearsed({}));
+      auto const foreseen = [&](sweep_options options) { return std::size_t(dry_run(plan, [](step_index) { return state_bytes; }, form, rest, options)); };
+      CHECK(taken_by(plan, step, adjoint) == foreseen({}));
       for (auto const mode : {replay_check::checkpoints, replay_check::every_step}) {
         CAPTURE(int(mode));
-        CHECK(taken_by(plan, step, adjoint, sweep_options{mode}) == rehearsed({mode}));
+        CHECK(taken_by(plan, step, adjoint, sweep_options{mode}) == foreseen({mode}));
       }
     }, made_by_value, made_in_place, made_out_of_place);
   });

@@ -8,9 +8,9 @@
 #include <vector>
 #include <cairn/cairn.hpp>
 #include <cairn/core/ring.hpp>
+#include <cairn/run/dry_run.hpp>
 #include <cairn/run/each_bar.hpp>
 #include <cairn/run/jumps.hpp>
-#include <cairn/run/rehearse.hpp>
 #include "support/catch.hpp"
 #include "support/heap.hpp"
 #include "support/multistep.hpp"
@@ -88,7 +88,7 @@ TEST_CASE("elements of a ring that change their sizes take the bytes that are re
   for (step_index const n : {1, 2, 30})
     for (auto const& plan : plans(n)) {
       CAPTURE(n, plan.slots());
-      std::size_t const told = std::size_t(cairn::rehearse(plan, bytes, {}, {bytes(0), sizeof(state), 0, sizeof(double)}) - shared_table_bytes_of(plan));
+      std::size_t const told = std::size_t(cairn::dry_run(plan, bytes, {}, {bytes(0), sizeof(state), 0, sizeof(double)}) - shared_table_bytes_of(plan));
       heap::mark const mark;
       (void)cairn::gradient(step, x0, plan, 1.0, adjoint);
       CHECK(mark.rise() + sizeof(double) == told);

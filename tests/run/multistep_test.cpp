@@ -10,7 +10,7 @@
 #include <cairn/cairn.hpp>
 #include <cairn/core/ring.hpp>
 #include <cairn/run/check/check_adjoint.hpp>
-#include <cairn/run/rehearse.hpp>
+#include <cairn/run/dry_run.hpp>
 #include "support/catch.hpp"
 #include "support/multistep.hpp"
 #include "support/plans.hpp"
@@ -195,7 +195,7 @@ TEST_CASE("loops over rings are replayed with a check, walked backwards, resumed
   }
 
   auto work = cairn::workspace_for<method::state>(plan);
-  cairn::reached note{n, method::state{}};
+  cairn::resume_point note{n, method::state{}};
   auto const noting = cairn::hooked(method::adjoint, [&](method::state const&, method::state& bar, step_index i) {
     note = {i, bar};
     if (i == 17) throw 17;

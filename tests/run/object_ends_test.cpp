@@ -108,7 +108,7 @@ TEST_CASE("a resumed sweep leaves the object in the initial state, and refuses t
   pendulum::stored const all{30};
   auto work = cairn::workspace_for<solver>(plan);
   solver x;
-  cairn::reached<numbers> noted{};
+  cairn::resume_point<numbers> noted{};
   auto const stops = cairn::hooked(moves, [&](solver const&, numbers const& bar, step_index i) {
     noted = {i, bar};
     if (i == 11) throw 1;

@@ -444,7 +444,7 @@ TEST_CASE("a stopped sweep whose bar is the library's goes on from what the libr
   CHECK_THROWS_AS(cairn::gradient(step, x, plan, library_seed, noting, work), int);
   x.v = pendulum::start().v;
   x.bar = noted;
-  CHECK(cairn::resume(step, x, plan, cairn::reached{open, cairn::library_bar{}}, in_library, work) == cairn::library_bar{});
+  CHECK(cairn::resume(step, x, plan, cairn::resume_point{open, cairn::library_bar{}}, in_library, work) == cairn::library_bar{});
   CHECK(x.bar == all.gradient);
 }
 

@@ -17,9 +17,9 @@
 #include <cairn/plan/loop/verify.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/loop.hpp>
+#include <cairn/schedule/action_list.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/leaves.hpp>
-#include <cairn/schedule/listed.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/uniform.hpp>
 #include "support/catch.hpp"
@@ -492,7 +492,7 @@ any_schedule step_by_step(any_schedule const& plan) {
     if (a.kind != action_kind::advance) single.push_back(a);
     else for (step_index i = a.from; i < a.to; ++i) single.push_back({a.kind, a.where, a.what, a.slot, i, i + 1});
   }
-  return cairn::listed{plan.steps(), plan.slots(), single.data(), single.size(), {.free_initial = plan.initial_is_free()}};
+  return cairn::action_list{plan.steps(), plan.slots(), single.data(), single.size(), {.free_initial = plan.initial_is_free()}};
 }
 
 /// Is right the first time that it runs step `bad`, and off by one bit whenever it runs it again.

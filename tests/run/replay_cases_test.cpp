@@ -249,7 +249,7 @@ TEST_CASE("where the first state still stands, the first number that differs is 
                         {reverse, tier::memory, content::state, no_slot, 1, 2}, {drop, tier::memory, content::state, 1, 0, 0},
                         {load, tier::memory, content::state, 0, 0, 0}, {reverse, tier::memory, content::state, no_slot, 0, 1},
                         {drop, tier::memory, content::state, 0, 0, 0}};
-  listed const plan{3, 2, all, std::size(all)};
+  action_list const plan{3, 2, all, std::size(all)};
   (void)verify(plan);
   for (bool const zero : {false, true}) {
     int calls = 0;
@@ -363,7 +363,7 @@ TEST_CASE("a sweep that is stopped at any action goes on with its replay check")
         auto in_frames = workspace_for<pendulum::state>(plan, sweep_options{mode});
         auto in_store = workspace_for<pendulum::state>(plan, store, sweep_options{mode});
         auto const go = [&](auto& work) {
-          reached<numbers> noted{n, {}};
+          resume_point<numbers> noted{n, {}};
           bool turned = false;
           pendulum::in_place const step;
           auto const seed = [&](pendulum::state const& x) { return turned = true, noted.bar = x.v; };
@@ -379,7 +379,7 @@ TEST_CASE("a sweep that is stopped at any action goes on with its replay check")
           } catch (stop) {
             if (!turned) return;
             CHECK(resume(step, pendulum::start(), plan, noted, adjoint, work) == all.gradient);
-            CHECK(resume(step, pendulum::start(), plan, reached<numbers>{n, all.states.back()}, adjoint, work, sweep_options{mode}) == all.gradient);
+            CHECK(resume(step, pendulum::start(), plan, resume_point<numbers>{n, all.states.back()}, adjoint, work, sweep_options{mode}) == all.gradient);
           }
         };
         if (outlives) go(in_store);
@@ -397,7 +397,7 @@ TEST_CASE("the x1 that a resumed sweep runs again for its adjoint is compared, t
           CAPTURE(int(mode), slots, fault, stopped);
           revolve const plan{n, slots};
           bool resumed = false;
-          reached<numbers> noted{n, {}};
+          resume_point<numbers> noted{n, {}};
           auto const seed = [&](pendulum::state const& x) { return noted.bar = x.v; };
           auto const adjoint = [&](pendulum::state const& x, pendulum::state const& x1, numbers& bar, step_index i) {
             if (i == stopped && !resumed) throw stop{};
@@ -460,7 +460,7 @@ TEST_CASE("resume looks at the bytes of the initial state once") {
     stops = false;
     looked_at::watched = &x0;
     looked_at::looks = 0;
-    CHECK(resume(step, x0, plan, reached<double>{6, 1.0}, adjoint, work) == std::ldexp(1.0, -6));
+    CHECK(resume(step, x0, plan, resume_point<double>{6, 1.0}, adjoint, work) == std::ldexp(1.0, -6));
     CHECK(looked_at::looks == 1);
   }
 }
@@ -475,8 +475,8 @@ TEST_CASE("a resumed sweep that starts from another initial state than the stopp
                              },
                              work),
                     stop);
-    CHECK_THROWS_AS(resume(pendulum::in_place{}, pendulum::state{{1.0, 0.25}}, plan, reached<numbers>{11, {1, 1}}, pendulum::one_step{}, work), invalid_call);
-    CHECK_NOTHROW((void)resume(pendulum::in_place{}, pendulum::start(), plan, reached<numbers>{11, {1, 1}}, pendulum::one_step{}, work));
+    CHECK_THROWS_AS(resume(pendulum::in_place{}, pendulum::state{{1.0, 0.25}}, plan, resume_point<numbers>{11, {1, 1}}, pendulum::one_step{}, work), invalid_call);
+    CHECK_NOTHROW((void)resume(pendulum::in_place{}, pendulum::start(), plan, resume_point<numbers>{11, {1, 1}}, pendulum::one_step{}, work));
   }
 }
 

@@ -35,7 +35,7 @@ long stop_everywhere(Plan const& plan, Adjoint adjoint, Workspace make_workspace
   auto const expected = pendulum::stored{plan.steps()}.gradient;
   for (long k = 0;; ++k) {
     auto work = make_workspace();
-    cairn::reached<pendulum::numbers> noted{plan.steps(), {}};
+    cairn::resume_point<pendulum::numbers> noted{plan.steps(), {}};
     bool turned = false;
     auto const seed = [&](pendulum::state const& x) {
       turned = true;
@@ -99,7 +99,7 @@ TEST_CASE("a resumed sweep that loses more checkpoints still knows what the othe
     store.random.seed(round);
     auto work = cairn::workspace_for<pendulum::state>(plan, store);
     auto const expected = pendulum::stored{60}.gradient;
-    cairn::reached<pendulum::numbers> noted{60, {}};
+    cairn::resume_point<pendulum::numbers> noted{60, {}};
     auto const noting = cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
       noted = {i, bar};
       if (i == 50) throw stop{};
@@ -120,22 +120,22 @@ TEST_CASE("a new process resumes with a workspace that has seen nothing") {
   store.slots[3] = {11, all.states[11]};
   auto work = cairn::workspace_for<pendulum::state>(plan, store);
   pendulum::step_calls = 0;
-  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::reached{12, bar}, pendulum::one_step{}, work) == all.gradient);
+  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::one_step{}, work) == all.gradient);
   long const with_slots = pendulum::step_calls;
 
   auto empty = cairn::workspace_for<pendulum::state>(plan);
   pendulum::step_calls = 0;
-  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::reached{12, bar}, pendulum::one_step{}, empty) == all.gradient);
+  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::one_step{}, empty) == all.gradient);
   CHECK(with_slots < pendulum::step_calls);
-  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::reached{12, bar}, pendulum::with_next{}, empty) == all.gradient);
-  CHECK(cairn::resume(pendulum::out_of_place{}, pendulum::start(), plan, cairn::reached{12, bar}, pendulum::recorded(), empty) == all.gradient);
+  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::with_next{}, empty) == all.gradient);
+  CHECK(cairn::resume(pendulum::out_of_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::recorded(), empty) == all.gradient);
 }
 
 TEST_CASE("resume refuses a position outside the loop") {
   cairn::revolve const plan{20, 4};
   auto work = cairn::workspace_for<pendulum::state>(plan);
   for (step_index const open : {-1, 21})
-    CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::reached{open, pendulum::numbers{1, 1}}, pendulum::one_step{}, work), cairn::invalid_call);
+    CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{open, pendulum::numbers{1, 1}}, pendulum::one_step{}, work), cairn::invalid_call);
 }
 
 TEST_CASE("resume refuses an object that stands where the exception left it, and takes it once it is put back") {
@@ -149,7 +149,7 @@ TEST_CASE("resume refuses an object that stands where the exception left it, and
     for (long k = 0;; ++k) {
       solver x;
       auto work = cairn::workspace_for<solver>(plan);
-      cairn::reached<double> noted{20, 1.0};
+      cairn::resume_point<double> noted{20, 1.0};
       bool turned = false;
       auto const seed = [&](solver const&) {
         turned = true;
@@ -183,7 +183,7 @@ TEST_CASE("resume refuses a value that is not the initial state, whatever the sw
       long stopped = 0, known = 0;
       for (long k = 0;; ++k) {
         auto work = cairn::workspace_for<pendulum::state>(plan);
-        cairn::reached<pendulum::numbers> noted{20, {}};
+        cairn::resume_point<pendulum::numbers> noted{20, {}};
         bool turned = false;
         auto const seed = [&](pendulum::state const& x) {
           turned = true;
@@ -229,17 +229,17 @@ TEST_CASE("resume looks for the initial state in a store that outlives its sweep
   other.v[0] += 1e-9;
   {
     auto work = cairn::workspace_for<pendulum::state>(plan, store);
-    CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, other, plan, cairn::reached{12, bar}, pendulum::one_step{}, work), cairn::invalid_call);
+    CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, other, plan, cairn::resume_point{12, bar}, pendulum::one_step{}, work), cairn::invalid_call);
   }
   auto work = cairn::workspace_for<pendulum::state>(plan, store);
-  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::reached{12, bar}, pendulum::one_step{}, work) == all.gradient);
+  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::one_step{}, work) == all.gradient);
 }
 
 TEST_CASE("a resumed sweep that stops again knows its initial state") {
   cairn::revolve const plan{20, 3};
   auto const expected = pendulum::stored{20}.gradient;
   auto work = cairn::workspace_for<pendulum::state>(plan);
-  cairn::reached<pendulum::numbers> noted{20, {}};
+  cairn::resume_point<pendulum::numbers> noted{20, {}};
   step_index stop_before = 15;
   auto const noting = cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
     noted = {i, bar};

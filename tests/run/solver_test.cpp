@@ -75,7 +75,7 @@ TEST_CASE("a stopped sweep of a solver resumes from its initial state") {
   pendulum::stored const all{30};
   solver x;
   auto work = cairn::workspace_for<solver>(plan);
-  cairn::reached<pendulum::numbers> noted{};
+  cairn::resume_point<pendulum::numbers> noted{};
   long left = 60;
   auto const step = [&](solver& s, step_index i) {
     if (left-- == 0) throw 1;

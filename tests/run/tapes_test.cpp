@@ -18,7 +18,7 @@ action turn(step_index from, step_index n) { return {k::turn, {}, {}, cairn::no_
 action reverse(step_index i) { return {k::reverse, {}, {}, cairn::no_slot, i, i + 1}; }
 action reverse_tape(step_index i, cairn::slot_index slot) { return {k::reverse, {}, cairn::content::tape, slot, i, i + 1}; }
 
-void check(cairn::listed const& plan, long step_calls) {
+void check(cairn::action_list const& plan, long step_calls) {
   auto const expected = pendulum::stored{plan.steps()}.gradient;
   auto const counts = cairn::verify(plan);
   CHECK(cairn::step_calls(counts, cairn::adjoint_form::recorded) == cairn::wide(step_calls));
@@ -53,7 +53,7 @@ TEST_CASE("tapes and states mix: some steps are reversed from a tape, others are
 }
 
 TEST_CASE("a plan with tapes asks for a recording adjoint, and for gradient") {
-  cairn::listed const plan{1, 0, {record(0, 0), turn(1, 1), reverse_tape(0, 0), drop_tape(0)}, {.tapes = 1}};
+  cairn::action_list const plan{1, 0, {record(0, 0), turn(1, 1), reverse_tape(0, 0), drop_tape(0)}, {.tapes = 1}};
   pendulum::step_calls = 0;
   CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}), cairn::invalid_plan);
   CHECK_THROWS_AS(cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan), cairn::invalid_plan);

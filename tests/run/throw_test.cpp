@@ -14,9 +14,9 @@
 #include <cairn/run/hook.hpp>
 #include <cairn/run/loop.hpp>
 #include <cairn/run/nested.hpp>
+#include <cairn/schedule/action_list.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/leaves.hpp>
-#include <cairn/schedule/listed.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/uniform.hpp>
 #include "support/catch.hpp"
@@ -253,7 +253,7 @@ TEST_CASE("a plan that keeps tapes loses none to an exception") {
   using enum action_kind;
   auto const memory = cairn::tier::memory;
   auto const state = cairn::content::state, taped = cairn::content::tape;
-  any_schedule const plan = cairn::listed{4,
+  any_schedule const plan = cairn::action_list{4,
                                           1,
                                           {{save, memory, state, 0, 0, 0},
                                            {advance, memory, state, -1, 0, 2},

@@ -105,7 +105,7 @@ TEST_CASE("any_schedule tells what its cursor allocates and allocates nothing wh
 }
 
 TEST_CASE("a replanned sweep allocates what its plan tells", "[schedule][allocation]") {
-  kept_state const kept[] = {{4, 250}, {0, 20}, {7, 35}, {2, 299}};
+  stored_state const kept[] = {{4, 250}, {0, 20}, {7, 35}, {2, 299}};
   for (std::size_t count = 0; count <= 4; ++count)
     for (slot_index const slots : {8, 20, 400}) {
       remaining const plan{{300, 300, true, slots}, kept, count};

@@ -65,7 +65,7 @@ TEST_CASE("threads may copy one plan at once", "[schedule][any]") {
 }
 
 TEST_CASE("a list of actions is the schedule that it was written from", "[schedule][listed]") {
-  listed const plan{2,
+  action_list const plan{2,
                     1,
                     {{action_kind::save, tier::memory, content::state, 0, 0, 0},
                      {action_kind::advance, tier::memory, content::state, no_slot, 0, 1},
@@ -83,15 +83,15 @@ TEST_CASE("a list ends at its first done", "[schedule][listed]") {
   std::vector<action> all = actions_of(uniform{5});
   auto const length = all.size() - 1;
   all.push_back({action_kind::advance, tier::memory, content::state, no_slot, 0, 1});
-  listed const plan{5, 5, all.data(), all.size()};
+  action_list const plan{5, 5, all.data(), all.size()};
   CHECK(plan.size() == length);
   CHECK(actions_of(plan) == actions_of(uniform{5}));
-  CHECK(listed{0, 0, nullptr, 0}.walk().next() == action{});
+  CHECK(action_list{0, 0, nullptr, 0}.walk().next() == action{});
 }
 
 TEST_CASE("a list refuses numbers that no plan has", "[schedule][listed]") {
-  CHECK_THROWS_AS((listed{-1, 0, {}}), invalid_plan);
-  CHECK_THROWS_AS((listed{1, -1, {}}), invalid_plan);
-  CHECK_THROWS_AS((listed{1, 0, {}, {.leaf = 0}}), invalid_plan);
-  CHECK_THROWS_AS((listed{1, 0, {}, {.tapes = -1}}), invalid_plan);
+  CHECK_THROWS_AS((action_list{-1, 0, {}}), invalid_plan);
+  CHECK_THROWS_AS((action_list{1, -1, {}}), invalid_plan);
+  CHECK_THROWS_AS((action_list{1, 0, {}, {.leaf = 0}}), invalid_plan);
+  CHECK_THROWS_AS((action_list{1, 0, {}, {.tapes = -1}}), invalid_plan);
 }

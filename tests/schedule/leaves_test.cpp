@@ -13,7 +13,7 @@ namespace {
 constexpr step_index longest = std::numeric_limits<step_index>::max();
 }
 
-static_assert(counted_schedule<leaves<revolve>> && schedule<leaves<listed>> && !counted_schedule<leaves<listed>>);
+static_assert(counted_schedule<leaves<revolve>> && schedule<leaves<action_list>> && !counted_schedule<leaves<action_list>>);
 static_assert(verify(leaves{10, 3, revolve{4, 2}}) == leaves{10, 3, revolve{4, 2}}.counts(), "leaves walk in a constant expression");
 
 TEST_CASE("leaves stretch every range of the inner plan and end with the loop", "[schedule][leaves]") {
@@ -75,14 +75,14 @@ TEST_CASE("leaves over a plan that runs the last step before the turn count the 
       all.push_back({action_kind::reverse, tier::memory, content::state, no_slot, i, i + 1});
     }
     all.push_back({action_kind::drop, tier::memory, content::state, 0, 0, 0});
-    return listed{count, 1, all.data(), all.size()};
+    return action_list{count, 1, all.data(), all.size()};
   };
   struct told {  // the same, with totals
-    listed plan;
+    action_list plan;
     [[nodiscard]] step_index steps() const { return plan.steps(); }
     [[nodiscard]] slot_index slots() const { return plan.slots(); }
     [[nodiscard]] step_index leaf() const { return plan.leaf(); }
-    [[nodiscard]] listed::cursor walk() const { return plan.walk(); }
+    [[nodiscard]] action_list::cursor walk() const { return plan.walk(); }
     [[nodiscard]] schedule_counts counts() const { return walked_counts(plan); }
   };
   for (step_index n = 1; n <= 20; ++n)

@@ -15,7 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-std::string sweep_text(stopped_sweep const& sweep, std::vector<kept_state> const& kept) {
+std::string sweep_text(stopped_sweep const& sweep, std::vector<stored_state> const& kept) {
   std::string text = std::to_string(sweep.open) + " of " + std::to_string(sweep.steps) + (sweep.turned ? " turned" : "") + ", " +
                      std::to_string(sweep.slots) + " slots, leaf " + std::to_string(sweep.leaf) + ", kept";
   for (auto const& one : kept) text += " " + std::to_string(one.state) + "@" + std::to_string(one.slot);
@@ -23,7 +23,7 @@ std::string sweep_text(stopped_sweep const& sweep, std::vector<kept_state> const
 }
 
 /// The totals, checked against the interpreter, against each other, and against running everything again.
-schedule_counts sound(stopped_sweep const& sweep, std::vector<kept_state> const& kept) {
+schedule_counts sound(stopped_sweep const& sweep, std::vector<stored_state> const& kept) {
   remaining const plan{sweep, kept.data(), kept.size()};
   auto const found = check(plan, {sweep.open, sweep.turned, kept.data(), kept.size()});
   INFO(sweep_text(sweep, kept) << ": " << describe(found.reason) << " at action " << ::text_of(found.number) << ": " << ::text_of(found.culprit));
@@ -40,8 +40,8 @@ schedule_counts sound(stopped_sweep const& sweep, std::vector<kept_state> const&
 }
 
 /// One slot after the other, each with a state drawn with probability one half.
-std::vector<kept_state> some_kept(std::mt19937& random, slot_index slots, step_index steps) {
-  std::vector<kept_state> kept;
+std::vector<stored_state> some_kept(std::mt19937& random, slot_index slots, step_index steps) {
+  std::vector<stored_state> kept;
   for (slot_index slot = 0; slot < slots; ++slot)
     if (random() % 2 == 0) kept.push_back({slot, step_index(random() % unsigned(steps + 1))});
   std::shuffle(kept.begin(), kept.end(), random);
@@ -78,13 +78,13 @@ TEST_CASE("a sweep whose own checkpoints are all there goes on at the cost of th
   for (step_index const n : {2, 10, 50})
     for (slot_index const s : {1, 2, 4}) {
       revolve const plan{n, s};
-      std::vector<kept_state> kept;
+      std::vector<stored_state> kept;
       wide left = plan.counts().advances;
       auto cursor = plan.walk();
       for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) {
         if (a.kind == action_kind::save) kept.push_back({a.slot, a.from});
         if (a.kind == action_kind::drop)
-          kept.erase(std::find_if(kept.begin(), kept.end(), [&](kept_state const& one) { return one.slot == a.slot; }));
+          kept.erase(std::find_if(kept.begin(), kept.end(), [&](stored_state const& one) { return one.slot == a.slot; }));
         if (a.kind == action_kind::advance) left -= wide(a.to - a.from);
         if (a.kind == action_kind::reverse) CHECK(sound({n, a.from, true, s}, kept).advances <= left);
       }
@@ -104,7 +104,7 @@ TEST_CASE("with nothing kept the rest is a revolve with a free initial state", "
 }
 
 TEST_CASE("what is of no use is dropped before anything runs", "[schedule][remaining]") {
-  std::vector<kept_state> const kept{{0, 0}, {1, 12}, {2, 4}, {3, 5}, {4, 4}, {5, 20}, {6, 8}};
+  std::vector<stored_state> const kept{{0, 0}, {1, 12}, {2, 4}, {3, 5}, {4, 4}, {5, 20}, {6, 8}};
   remaining const plan{{20, 12, true, 7, 4}, kept.data(), kept.size()};
   auto const all = actions_of(plan);
   std::vector<slot_index> dropped;
@@ -116,7 +116,7 @@ TEST_CASE("what is of no use is dropped before anything runs", "[schedule][remai
 }
 
 TEST_CASE("checkpoints are loaded and dropped where they are", "[schedule][remaining]") {
-  std::vector<kept_state> const kept{{3, 6, tier::disk}, {0, 2, tier::device}};
+  std::vector<stored_state> const kept{{3, 6, tier::disk}, {0, 2, tier::device}};
   remaining const plan{{9, 9, true, 4}, kept.data(), kept.size()};
   CHECK(check(plan, {9, true, kept.data(), kept.size()}));
   for (auto const& a : actions_of(plan))
@@ -124,7 +124,7 @@ TEST_CASE("checkpoints are loaded and dropped where they are", "[schedule][remai
 }
 
 TEST_CASE("a function may say which state a slot holds", "[schedule][remaining]") {
-  std::vector<kept_state> const kept{{0, 3}, {2, 7}};
+  std::vector<stored_state> const kept{{0, 3}, {2, 7}};
   remaining const listed{{10, 10, true, 4, 1}, kept.data(), kept.size()};
   remaining const asked{{10, 10, true, 4, 1}, [](slot_index slot) { return slot == 0 ? step_index{3} : slot == 2 ? step_index{7} : step_index{-1}; }};
   CHECK(actions_of(listed) == actions_of(asked));
@@ -148,7 +148,7 @@ TEST_CASE("a plan may be made anew and its cursor used again", "[schedule][remai
 
 TEST_CASE("the rest of a loop of 2^63-1 steps is exact", "[schedule][remaining]") {
   constexpr auto longest = std::numeric_limits<step_index>::max();
-  std::vector<kept_state> const kept{{17, longest - 20}, {3, step_index{1} << 62}, {99, 7}};
+  std::vector<stored_state> const kept{{17, longest - 20}, {3, step_index{1} << 62}, {99, 7}};
   for (step_index const leaf : {1, 7}) {
     remaining const plan{{longest, longest, false, 100, leaf}, kept.data(), kept.size()};
     auto const counts = plan.counts();
@@ -164,9 +164,9 @@ TEST_CASE("the rest of a loop of 2^63-1 steps is exact", "[schedule][remaining]"
 }
 
 TEST_CASE("a sweep cannot have stopped just anywhere", "[schedule][remaining]") {
-  kept_state const twice[] = {{1, 3}, {1, 4}};
-  kept_state const nowhere[] = {{5, 3}};
-  kept_state const behind[] = {{1, 11}};
+  stored_state const twice[] = {{1, 3}, {1, 4}};
+  stored_state const nowhere[] = {{5, 3}};
+  stored_state const behind[] = {{1, 11}};
   CHECK_THROWS_AS((remaining{{10, 11, true, 2}, nullptr, 0}), invalid_plan);
   CHECK_THROWS_AS((remaining{{10, -1, true, 2}, nullptr, 0}), invalid_plan);
   CHECK_THROWS_AS((remaining{{10, 5, false, 2}, nullptr, 0}), invalid_plan);

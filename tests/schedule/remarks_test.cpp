@@ -35,7 +35,7 @@ TEST_CASE("numbers by their names make the plan of numbers by their places", "[s
   CHECK(is_same(disk_revolve{{.steps = 57, .ram_slots = 2}, {.disk_write = 3, .disk_read = 1}}, disk_revolve{57, 2, {.disk_write = 3, .disk_read = 1}}));
   CHECK(is_same(mixed{{.steps = 57, .units = 9}, {.tape_units = 2}}, mixed{57, 9, {.tape_units = 2}}));
   CHECK(is_same(bptt{{.steps = 57, .units = 9}, {.tape_units = 2}}, bptt{57, 9, {.tape_units = 2}}));
-  CHECK(is_same(stages{{.steps = 57, .units = 9}, {.stages = 2}}, stages{57, 9, {.stages = 2}}));
+  CHECK(is_same(runge_kutta{{.steps = 57, .units = 9}, {.stages = 2}}, runge_kutta{57, 9, {.stages = 2}}));
 }
 
 TEST_CASE("a number that is left out is refused", "[schedule]") {
@@ -57,7 +57,7 @@ TEST_CASE("estimate says where steps and slots look swapped, through every wrapp
   CHECK_THAT(said(any_schedule{wrong}), swapped);
   CHECK_THAT(said(leaves{100, 5, wrong}), swapped);
   CHECK_THAT(said(any_schedule{leaves{100, 5, any_schedule{wrong}}}), swapped);
-  CHECK_THAT(said(custom{wrong}), swapped);
+  CHECK_THAT(said(verified{wrong}), swapped);
   CHECK_THAT(said(revolve{20, 21, {.free_initial = true}}), swapped);
   CHECK_THAT(said(multistage{20, 1000, 3}), swapped);
   CHECK_THAT(said(multistage{20, 3, 1000}), swapped);
@@ -65,7 +65,7 @@ TEST_CASE("estimate says where steps and slots look swapped, through every wrapp
   CHECK_THAT(said(two_level{20, 1000, 3}), swapped);
   CHECK_THAT(said(mixed{20, 1000, {.tape_units = 3}}), swapped);
   CHECK_THAT(said(bptt{20, 1000}), swapped);
-  CHECK_THAT(said(stages{20, 1000}), swapped);
+  CHECK_THAT(said(runge_kutta{20, 1000}), swapped);
   auto const text = explanation_text(explain(planned{wrong, planner::revolve, {}, estimate(wrong, {.state_bytes = 8}), {}, {}}, {.steps = 20, .state_bytes = 8}));
   CHECK_THAT(text, swapped);
 }

@@ -27,7 +27,7 @@ std::vector<table_plan> const small_tables{
     {"mixed", [](work_limit const& limit) { return mixed{300, 20, {.tape_units = 2, .limit = limit}}; }},
     {"mixed that restarts", [](work_limit const& limit) { return mixed{300, 20, {.tape_units = 2, .tapes_restart = true, .limit = limit}}; }},
     {"bptt", [](work_limit const& limit) { return bptt{300, 20, {.tape_units = 2, .limit = limit}}; }},
-    {"stages", [](work_limit const& limit) { return stages{300, 20, {.stages = 2, .limit = limit}}; }},
+    {"runge_kutta", [](work_limit const& limit) { return runge_kutta{300, 20, {.stages = 2, .limit = limit}}; }},
 };
 /// The same with tables that nobody waits for.
 std::vector<table_plan> const endless_tables{

@@ -45,7 +45,7 @@ OPT_IN = ("adapt/", "trace/", "plan/text/", "store/disk", "store/compressed", "s
 # Headers in detail/ are private. The core's own folders use each other's; an adapter uses these of the core, where it extends an executor or
 # speaks as the core does.
 EXTENDS = {
-    "adapt/ad": ["core/detail/aggregate", "run/detail/kept_object"],
+    "adapt/ad": ["core/detail/aggregate", "run/detail/cached_object"],
     "adapt/codipack": ["adapt/ad/detail/kept_results"],
     "adapt/sacado": ["adapt/ad/detail/kept_results"],
     "adapt/xad": ["adapt/ad/detail/kept_results"],

@@ -24,7 +24,7 @@ CASES = [  # steps, slots, more words; what the title has to say, what is at the
     (["40", "4", "1MB", "w" * 500], "w" * 500),
     (["20000", "20", "1GiB"], None),
 ]
-SCHEDULES = ["uniform", "revolve", "leaves", "two_level", "online", "multistage", "hrevolve", "disk_revolve", "mixed", "bptt", "stages"]
+SCHEDULES = ["uniform", "revolve", "leaves", "two_level", "online", "multistage", "hrevolve", "disk_revolve", "mixed", "bptt", "runge_kutta"]
 OF_CHAINS = {"chain_pareto.svg": "real_gpt12x2.pareto.svg", "chain_memory.svg": "real_gpt12x2.memory.svg"}
 NUMBER = r"-?\d+(?:\.\d+)?"
 

@@ -77,7 +77,7 @@ def oracle(name):
     return rows
 
 
-TAPED = ("mixed", "bptt", "stages")
+TAPED = ("mixed", "bptt", "runge_kutta")
 
 
 def check_totals(answer):
@@ -148,7 +148,7 @@ def requests_of(name, row):
                  "initial": "pinned_free"} | steps
         return [(asked | {"keep": keep}, {column: "forward_steps"})
                 for keep, column in (("states", "hidden_only"), ("tapes", "internal_only"), ("both", "mixed_true_optimum"))]
-    asked = {"schedule": "stages", "units": cell["units_incl_initial"], "stages": cell["stages"], "stiffly_accurate": True}
+    asked = {"schedule": "runge_kutta", "units": cell["units_incl_initial"], "stages": cell["stages"], "stiffly_accurate": True}
     return [(asked | steps, {"min_extra_advances_recorded_excluded": "advances"})]
 
 
@@ -233,11 +233,11 @@ def check_limits():
         for request in ({"schedule": "online", "slots": 3}, {"schedule": "multistage", "ram_slots": 9, "disk_slots": 9},
                         {"schedule": "hrevolve", "tiers": [{"slots": 9}, {"slots": 9, "write": 1}]},
                         {"schedule": "disk_revolve", "ram_slots": 9, "disk_write": 1, "disk_read": 1}, {"schedule": "mixed", "units": 100},
-                        {"schedule": "stages", "units": 100, "stages": 2}):
+                        {"schedule": "runge_kutta", "units": 100, "stages": 2}):
             refused(steps | request, "does not fit" if request["schedule"] in TAPED else f"walks over at most {MOST_WALKED}", "give")
     for largest in ({"schedule": "two_level", "steps": 57, "period": MOST, "extra_slots": MOST}, {"schedule": "online", "steps": 57, "slots": MOST},
                     {"schedule": "multistage", "steps": 57, "ram_slots": MOST, "disk_slots": MOST}, {"schedule": "mixed", "steps": 57, "units": MOST},
-                    {"schedule": "stages", "steps": 57, "units": MOST}, {"schedule": "bptt", "steps": 57, "units": MOST, "tape_units": 3}):
+                    {"schedule": "runge_kutta", "steps": 57, "units": MOST}, {"schedule": "bptt", "steps": 57, "units": MOST, "tape_units": 3}):
         (answer,) = answered([largest])
         check_totals(answer)
         expect(whole(answer["forward_steps"]) <= 57 + 57 + 56, answer)
@@ -278,7 +278,7 @@ def check_lines():
     refused('{"steps":-1,"slots":3}', "steps", '"-1"', "from 0 to")
     refused('{"steps":10,"memory":"1K","state":8}', "memory", '"1K"', "1KB")
     refused('{"steps":1000,"slots":3,"schedule":"uniform"}', "slots = 3", "least slots = 61")
-    refused({"steps": 10, "slots": 3, "schedule": "fastest"}, "fastest", "revolve, uniform, store_all", "or custom")
+    refused({"steps": 10, "slots": 3, "schedule": "fastest"}, "fastest", "revolve, uniform, store_all", "or action_list")
 
     many = [{"id": f"{k} \u00e9\"\\", "steps": k % 50, "slots": 1 + k % 7} for k in range(5000)]
     expect([answer["id"] for answer in answered(many)] == [request["id"] for request in many], "the order of answers")
@@ -798,13 +798,13 @@ def plans_to_replay():
                 for n in some for m, a in ((3, 1), (7, 3)) for restarts in (False, True) for initial in ("releasable", "pinned_free"))
     yield from ({"schedule": "bptt", "steps": n, "units": m, "tape_units": 2, "keep": keep}
                 for n in some for m in (0, 5) for keep in ("states", "tapes", "both"))
-    yield from ({"schedule": "stages", "steps": n, "units": m, "stages": 2, "stiffly_accurate": accurate}
+    yield from ({"schedule": "runge_kutta", "steps": n, "units": m, "stages": 2, "stiffly_accurate": accurate}
                 for n in some for m in (3, 9) for accurate in (False, True))
 
 
 def check_actions():
     """--csv is a plan that an interpreter of another make can obey, with the totals of --json, which is the answer of --batch.
-    As a file, in either form, it is a custom schedule with the same totals."""
+    As a file, in either form, it is a schedule with the same totals."""
     requests = list(plans_to_replay())
     with tempfile.TemporaryDirectory() as scratch:
         for at, (request, answer) in enumerate(zip(requests, answered(requests))):
@@ -821,13 +821,13 @@ def check_actions():
                 name = os.path.join(scratch, "plan." + form)
                 pathlib.Path(name).write_text(content)
                 expect(output("plan", "--actions", name, "--csv") == text, "another list came back", words)
-                again = json.loads(output("plan", "--schedule", "custom", "--actions", name, "--json"))
+                again = json.loads(output("plan", "--schedule", "action_list", "--actions", name, "--json"))
                 for key in ("steps", "advances", "recorded", "forward_steps", "reversals", "saves", "loads", "disk_writes", "disk_reads",
                             "peak_slots", "repetition_number", "first_split"):
                     expect(again[key] == answer[key], key, answer, again)
 
 
-def check_custom():
+def check_action_list():
     """A list of actions that is no schedule is refused, with its action and line."""
     good = output("plan", "--steps", 6, "--slots", 3, "--csv").splitlines()
 
@@ -850,7 +850,7 @@ def check_custom():
     refused_list("{", "byte", form="json")
     refused_list('{"steps":1,"slots":1,"actions":[{"action":"turn","from":0,"to":1},{"action":"done"}]}', "action 1", form="json")
     refused_list(good, "neither .csv nor .json", form="txt")
-    refused({"schedule": "custom", "actions": "x.csv"}, "cairn plan --actions FILE")
+    refused({"schedule": "action_list", "actions": "x.csv"}, "cairn plan --actions FILE")
 
 
 def check_keys():
@@ -881,8 +881,8 @@ def check_keys():
     refused({"schedule": "mixed", "steps": 9, "units": 3, "tape_restarts": 1}, "true or false")
     refused({"schedule": "bptt", "steps": 9, "units": 3, "keep": "all"}, "states, tapes or both")
     refused({"schedule": "bptt", "steps": 9, "units": 3, "initial": "releasable"}, "pinned_free")
-    refused({"schedule": "stages", "steps": 9, "units": 3, "initial": "pinned_free"}, "releasable")
-    refused({"schedule": "stages", "steps": 9, "units": 3, "stages": 0}, "stages", "from 1 to")
+    refused({"schedule": "runge_kutta", "steps": 9, "units": 3, "initial": "pinned_free"}, "releasable")
+    refused({"schedule": "runge_kutta", "steps": 9, "units": 3, "stages": 0}, "stages", "from 1 to")
     for table in ({"schedule": "hrevolve", "tiers": [{"slots": 500}, {"slots": 50, "write": 1, "read": 1}]}, {"schedule": "mixed", "units": 1000}):
         refused(table | {"steps": 10**7}, "does not fit", "most table bytes")
 
@@ -894,7 +894,7 @@ SMALL_PLANS = (
     {"schedule": "hrevolve", "steps": 20, "tiers": [{"slots": 1}, {"slots": 2, "write": 2.5, "read": 1}]},
     {"schedule": "disk_revolve", "steps": 20, "ram_slots": 1, "disk_write": 2, "disk_read": 0.5},
     {"schedule": "mixed", "steps": 20, "units": 5, "tape_units": 2}, {"schedule": "bptt", "steps": 20, "units": 5, "tape_units": 2},
-    {"schedule": "stages", "steps": 20, "units": 5, "stages": 2})
+    {"schedule": "runge_kutta", "steps": 20, "units": 5, "stages": 2})
 
 
 def check_options():
@@ -1211,7 +1211,7 @@ def check_page():
 def main():
     global TOOL, ROOT
     TOOL, ROOT, part = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
-    checks = ("oracles", "limits", "lines", "keys", "budgets", "memory", "actions", "custom", "options", "planning", "words", "chains", "chain_lines", "chain_memory",
+    checks = ("oracles", "limits", "lines", "keys", "budgets", "memory", "actions", "action_list", "options", "planning", "words", "chains", "chain_lines", "chain_memory",
               "chain_command", "time", "numbers", "convention", "page")
     for name in checks if part == "all" else [part]:
         globals()["check_" + name]()

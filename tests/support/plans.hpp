@@ -3,19 +3,19 @@
 #include <string>
 #include <type_traits>
 #include <vector>
-#include <cairn/plan/loop/custom.hpp>
+#include <cairn/plan/loop/verified.hpp>
+#include <cairn/schedule/action_list.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/bptt.hpp>
 #include <cairn/schedule/disk_revolve.hpp>
 #include <cairn/schedule/hrevolve.hpp>
 #include <cairn/schedule/leaves.hpp>
-#include <cairn/schedule/listed.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include <cairn/schedule/multistage.hpp>
 #include <cairn/schedule/online.hpp>
 #include <cairn/schedule/remaining.hpp>
 #include <cairn/schedule/revolve.hpp>
-#include <cairn/schedule/stages.hpp>
+#include <cairn/schedule/runge_kutta.hpp>
 #include <cairn/schedule/two_level.hpp>
 #include <cairn/schedule/uniform.hpp>
 
@@ -30,14 +30,14 @@ std::vector<cairn::action> actions_of(Plan const& plan) {
 }
 
 template <cairn::schedule Plan>
-cairn::listed listed_from(Plan const& plan) {
+cairn::action_list action_list_from(Plan const& plan) {
   auto const all = actions_of(plan);
-  cairn::listed_options const options{plan.leaf(), cairn::tapes_of(plan), cairn::initial_is_free(plan), cairn::tapes_restart(plan), cairn::units_of(plan)};
+  cairn::action_list_options const options{plan.leaf(), cairn::tapes_of(plan), cairn::initial_is_free(plan), cairn::tapes_restart(plan), cairn::units_of(plan)};
   return {plan.steps(), plan.slots(), all.data(), all.size(), options};
 }
 
 /// Keeps the tape of every step and no state.
-inline cairn::listed all_tapes(cairn::step_index steps) {
+inline cairn::action_list all_tapes(cairn::step_index steps) {
   using namespace cairn;
   std::vector<action> all;
   for (step_index i = 0; i < steps; ++i) all.push_back({action_kind::record, tier::memory, content::tape, i, i, i + 1});
@@ -50,7 +50,7 @@ inline cairn::listed all_tapes(cairn::step_index steps) {
 }
 
 /// Keeps the tape of every second step, and restarts from it to run the step behind it.
-inline cairn::listed every_other_tape(cairn::step_index steps) {
+inline cairn::action_list every_other_tape(cairn::step_index steps) {
   using namespace cairn;
   std::vector<action> all;
   step_index const tapes = steps / 2;
@@ -87,7 +87,7 @@ void each_plan(cairn::step_index n, Use use) {
     named("revolve with slots " + std::to_string(s), revolve{n, s});
     named("revolve with a free initial state and slots " + std::to_string(s - 1), revolve{n, s - 1, {.free_initial = true}});
     named("remaining with slots " + std::to_string(s - 1), remaining{{n, n, false, s - 1}, [](slot_index) { return -1; }});
-    named("listed from revolve with slots " + std::to_string(s), listed_from(revolve{n, s}));
+    named("action_list from revolve with slots " + std::to_string(s), action_list_from(revolve{n, s}));
   }
   for (step_index const k : {step_index{1}, step_index{2}, step_index{3}, step_index{7}, n + 4}) {
     step_index const count = n / k + (n % k != 0 ? 1 : 0);
@@ -108,9 +108,9 @@ void each_plan(cairn::step_index n, Use use) {
       named(kind, two_level{n, p, s});
       if (s == 1) named(kind + " on one tier", two_level{n, p, s, {.periods_on = tier::memory}});
     }
-  named("custom two_level", custom{two_level{n, 3, 1}});
-  named("listed from two_level", listed_from(two_level{n, 3, 1}));
-  named("leaves of 3 over custom two_level", leaves{n, 3, custom{two_level{n / 3 + (n % 3 != 0 ? 1 : 0), 2, 1}}});
+  named("verified two_level", verified{two_level{n, 3, 1}});
+  named("action_list from two_level", action_list_from(two_level{n, 3, 1}));
+  named("leaves of 3 over verified two_level", leaves{n, 3, verified{two_level{n / 3 + (n % 3 != 0 ? 1 : 0), 2, 1}}});
   named("leaves of 3 over two_level", leaves{n, 3, two_level{n / 3 + (n % 3 != 0 ? 1 : 0), 2, 1}});
   named("hrevolve of one tier", hrevolve{n, {{3}}});
   named("hrevolve of two tiers", hrevolve{n, {{2}, {3, 2, 1}}});
@@ -131,8 +131,8 @@ void each_plan(cairn::step_index n, Use use) {
     for (auto const keep : {bptt_keep::states, bptt_keep::tapes, bptt_keep::both})
       named("bptt within units " + std::to_string(m) + " that keeps " + std::to_string(int(keep)), bptt{n, m, {.tape_units = 2, .keep = keep}});
   for (slot_index const m : {1, 4, 9}) {
-    named("stages within units " + std::to_string(m), stages{n, m, {.stages = 2}});
-    named("general stages within units " + std::to_string(m), stages{n, m, {.stages = 2, .stiffly_accurate = false}});
+    named("runge_kutta within units " + std::to_string(m), runge_kutta{n, m, {.stages = 2}});
+    named("runge_kutta of any method within units " + std::to_string(m), runge_kutta{n, m, {.stages = 2, .stiffly_accurate = false}});
   }
   for (slot_index const s : {1, 2, 3, 7}) {
     named("online with slots " + std::to_string(s), online{s}.stopping_at(n));

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 #include <cairn/core/action.hpp>
-#include <cairn/schedule/listed.hpp>
+#include <cairn/schedule/action_list.hpp>
 
 class list_maker {
   using kind = cairn::action_kind;
@@ -17,7 +17,7 @@ class list_maker {
   explicit list_maker(std::uint64_t seed) : random_{seed} {}
 
   /// A list of at most `longest` steps, with leaf 1.
-  [[nodiscard]] cairn::listed make(step_index longest) {
+  [[nodiscard]] cairn::action_list make(step_index longest) {
     n_ = open_ = below(longest + 1);
     slots_.assign(std::size_t(1 + below(5)), {});
     free_ = below(3) == 0;

@@ -6,7 +6,7 @@
 namespace tool {
 
 /// The longest loop whose actions are written out a line each, and as JSON.
-inline constexpr cairn::step_index most_listed_steps = 1'000'000, most_json_steps = 100'000;
+inline constexpr cairn::step_index most_csv_steps = 1'000'000, most_json_steps = 100'000;
 
 /// \param form  the option that asks for it   \throws wrong_request   for more than `most` steps
 void refuse_long_list(cairn::any_schedule const& plan, char const* form, cairn::step_index most);

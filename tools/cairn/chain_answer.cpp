@@ -18,15 +18,15 @@ using cairn::wide;
 
 namespace {
 
-[[nodiscard]] cairn::chain_options limited(cairn::chain_options options, time_watch& watch) {
-  options.limit = watch.soft_limit();
+[[nodiscard]] cairn::chain_options limited(cairn::chain_options options, deadline_timer& deadline) {
+  options.limit = deadline.soft_limit();
   return options;
 }
 
 }  // namespace
 
 chain_desk::chain_desk(cairn::chain work, asked_chain const& asked)
-    : memory_{asked.memory}, time_{asked.time}, watch_{asked.time_limit.value_or(usual_time_limit)}, planner_{std::move(work), limited(asked.options, watch_)} {}
+    : memory_{asked.memory}, time_{asked.time}, deadline_{asked.time_limit.value_or(usual_time_limit)}, planner_{std::move(work), limited(asked.options, deadline_)} {}
 
 /// Says in the words of the tool that the time was over.
 template <class Work>
@@ -34,10 +34,10 @@ auto chain_desk::in_time(Work const& work) {
   try {
     return work();
   } catch (cairn::too_much_work const& problem) {
-    if (!watch_.is_over()) throw;
+    if (!deadline_.is_over()) throw;
     std::string_view const last = problem.value(problem.value_count() - 1).name;
     auto const number = digits(problem.value(problem.value_count() - 1).magnitude);
-    throw wrong_request{watch_.text() + (last == "bytes that do" ? ", and to find the least memory takes longer; give more time, or " + number + " B beside state 0, which do"
+    throw wrong_request{deadline_.text() + (last == "bytes that do" ? ", and to find the least memory takes longer; give more time, or " + number + " B beside state 0, which do"
                                          : last == "time of the fastest found" ? ", and to find a plan so fast takes longer; give more, or the time of the fastest found, " + number
                                                                                : ", and this plan takes longer; give more, fewer slots or another planner")};
   }

@@ -7,7 +7,7 @@
 #include <vector>
 #include <cairn/plan/chain/chain_planner.hpp>
 #include "asked_chain.hpp"
-#include "time_watch.hpp"
+#include "deadline_timer.hpp"
 
 namespace tool {
 
@@ -42,7 +42,7 @@ class chain_desk {
   auto in_time(Work const& work);
 
   std::optional<std::int64_t> memory_, time_;
-  time_watch watch_;
+  deadline_timer deadline_;
   cairn::chain_planner planner_;
 };
 

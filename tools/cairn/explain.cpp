@@ -10,9 +10,9 @@
 #include <cairn/schedule/binomial.hpp>
 
 #include "answer.hpp"
+#include "deadline_timer.hpp"
 #include "numbers.hpp"
 #include "scaled.hpp"
-#include "time_watch.hpp"
 #include "what_it_does.hpp"
 #include "wrong_request.hpp"
 
@@ -71,14 +71,14 @@ std::string lower_bound(planned const& found) {
          fixed(found.per_step()) + " times as many.\n";
 }
 
-std::string not_planned(time_watch const& watch) { return "not planned, " + watch.text() + " for all plans.\n"; }
+std::string not_planned(deadline_timer const& deadline) { return "not planned, " + deadline.text() + " for all plans.\n"; }
 
 /// What another plan would cost, where there is one.
 std::string cost_of(request const& asked) {
   try {
     return calls(plan_of(asked)) + ".\n";
   } catch (out_of_time const&) {
-    return not_planned(*asked.watch);
+    return not_planned(*asked.deadline);
   } catch (cairn::overflow_error const&) {
     return "more bytes than can be counted.\n";
   } catch (cairn::invalid_plan const&) {
@@ -96,7 +96,7 @@ std::string what_the_memory_could_do(planned const& found) {
   work.steps = found.plan.steps();
   work.tapes_restart = found.plan.tapes_restart();
   cairn::planned const plan{found.plan, {}, {}, *found.sizes, {}, {}};
-  auto const told = cairn::explain(plan, work, {.limit = found.asked.watch->limit()});
+  auto const told = cairn::explain(plan, work, {.limit = found.asked.deadline->limit()});
   auto const& proof = told.plan.proof;
   std::string text = "Within " + bytes(*found.sizes) + " no plan takes fewer than " +
                      counted(proof.least_step_calls, "step call") + "; this one takes " +
@@ -111,22 +111,22 @@ std::string of_the_memory(planned const& found) {
   std::string const head = "\nWhat the memory could do\n";
   try {
     return head + what_the_memory_could_do(found);
-  } catch (out_of_time const&) { return head + "The best plans of half and of twice as much: " + not_planned(*found.asked.watch); }
+  } catch (out_of_time const&) { return head + "The best plans of half and of twice as much: " + not_planned(*found.asked.deadline); }
 }
 
 }  // namespace
 
 std::string explanation(request const& asked) {
-  time_watch watch{asked.time_limit.value_or(usual_time_limit)};
+  deadline_timer deadline{asked.time_limit.value_or(usual_time_limit)};
   request timed = asked;
-  timed.watch = &watch;
+  timed.deadline = &deadline;
   planned const found = plan_of(timed);
   std::string text = title(found) + '\n' + note(found) + "\nWhat it does\n" + what_it_does(found) + "\nWhat it costs\n" + calls(found) +
                      ".\nStoring every state: " + cost_of(storing_all(found));
   if (found.repetition_number) text += "No step is run more than " + counted(wide(*found.repetition_number), "time") + " unrecorded.\n";
   if (auto const bound = lower_bound(found); !bound.empty()) text += "\nWhat is the least\n" + bound;
   text += of_the_memory(found);
-  if (found.kind == schedule_kind::custom) return text + '\n' + slots_line(found);
+  if (found.kind == schedule_kind::action_list) return text + '\n' + slots_line(found);
   std::string const unit = found.asked.units ? "units" : "slots";
   text += "\nOther numbers of " + unit + '\n' + alternative("Half the " + unit + ": ", scaled(found, scale::half));
   if (found.kind != schedule_kind::store_all) text += alternative("Twice the " + unit + ": ", scaled(found, scale::twice));

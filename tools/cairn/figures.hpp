@@ -1,13 +1,13 @@
 #pragma once
-/// \file figures.hpp  The figures of a plan, and the most slots that a budget has room for; what the makers of plans share.
+/// \file figures.hpp  The figures of a plan, and the most slots that a budget has room for; what the functions that make plans share.
 #include <string>
 
 #include <cairn/plan/loop/most_slots.hpp>
 #include <cairn/plan/loop/verify.hpp>
 
+#include "deadline_timer.hpp"
 #include "numbers.hpp"
 #include "planning.hpp"
-#include "time_watch.hpp"
 #include "wrong_request.hpp"
 
 namespace tool {
@@ -31,7 +31,7 @@ template <class Plan>
 [[nodiscard]] planned figures(request const& asked, Plan const& plan, cairn::slot_index slots) {
   planned found{asked, asked.schedule(), plan, slots, slots, {}, plan.steps() <= cairn::most_walked_steps, {}, {}, {}, {}, {}, {}, ""};
   if (!cairn::knows_counts(plan)) refuse_walk(asked, plan.steps());
-  watched const timed{plan, asked.watch};
+  timed_plan const timed{plan, asked.deadline};
   if (found.walked) found.counts = walk(timed);
   else if constexpr (cairn::counted_schedule<Plan>) found.counts = plan.counts();
   found.remark = cairn::remark_of(plan);
@@ -46,20 +46,20 @@ void add_walked(planned& found);
 /// \throws wrong_request   saying the least bytes
 [[noreturn]] void refuse_budget(request const& asked, cairn::wide least);
 
-/// A kind of plan whose plans look at a watch as they are made and walked.
+/// A kind of plan whose plans ask for the time as they are made and walked.
 template <class Make>
-struct watched_maker : Make {
-  time_watch* by;
+struct timed_factory : Make {
+  deadline_timer* by;
   [[nodiscard]] auto operator()(cairn::slot_index slots) const {
     by->check("the search for the slots");
-    return watched{Make::operator()(slots), by};
+    return timed_plan{Make::operator()(slots), by};
   }
 };
 
 /// The most that the budget has room for of what `make` takes; see `cairn::most_slots_within`.   \throws wrong_request   where nothing fits
 template <class Make>
 [[nodiscard]] cairn::slot_index most_slots(request const& asked, Make const& make) {
-  auto const fit = cairn::most_slots_within(*asked.memory, workload_of(asked), watched_maker<Make>{make, asked.watch});
+  auto const fit = cairn::most_slots_within(*asked.memory, workload_of(asked), timed_factory<Make>{make, asked.deadline});
   if (!fit.fits) refuse_budget(asked, fit.bytes);
   return fit.slots;
 }

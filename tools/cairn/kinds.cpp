@@ -18,8 +18,8 @@ constexpr names for_hrevolve = {"tiers", "advance_cost", "turn_cost"};
 constexpr names for_disk_revolve = {"ram_slots", "disk_write", "disk_read", "advance_cost", "turn_cost", "memory"};
 constexpr names for_mixed = {"units", "tape_units", "tape_restarts", "initial"};
 constexpr names for_bptt = {"units", "tape_units", "keep", "initial"};
-constexpr names for_stages = {"units", "stages", "stiffly_accurate", "initial"};
-constexpr names for_custom = {"actions"};
+constexpr names for_runge_kutta = {"units", "stages", "stiffly_accurate", "initial"};
+constexpr names for_action_list = {"actions"};
 
 /// In the order of the enumeration.
 constexpr kind_words kinds[] = {
@@ -34,8 +34,8 @@ constexpr kind_words kinds[] = {
      "disk_write, disk_read and ram_slots, or memory and state for the last; give these"},
     {schedule_kind::mixed, "mixed", for_mixed, "units; give what states and tapes share"},
     {schedule_kind::bptt, "bptt", for_bptt, "units; give what states and tapes share"},
-    {schedule_kind::stages, "stages", for_stages, "units; give what states and tapes share"},
-    {schedule_kind::custom, "custom", for_custom, "actions; give a file, as in cairn plan --actions FILE"},
+    {schedule_kind::runge_kutta, "runge_kutta", for_runge_kutta, "units; give what states and tapes share"},
+    {schedule_kind::action_list, "action_list", for_action_list, "actions; give a file, as in cairn plan --actions FILE"},
 };
 
 }  // namespace
@@ -47,7 +47,7 @@ char const* name_of(schedule_kind kind) noexcept { return words_of(kind).name; }
 std::string kind_names() {
   std::string text;
   for (auto const& kind : kinds) {
-    if (!text.empty()) text += kind.kind == schedule_kind::custom ? " or " : ", ";
+    if (!text.empty()) text += kind.kind == schedule_kind::action_list ? " or " : ", ";
     text += kind.name;
   }
   return text;

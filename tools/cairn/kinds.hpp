@@ -8,7 +8,7 @@
 namespace tool {
 
 enum class schedule_kind : std::uint8_t {
-  revolve, uniform, store_all, two_level, online, multistage, hrevolve, disk_revolve, mixed, bptt, stages, custom
+  revolve, uniform, store_all, two_level, online, multistage, hrevolve, disk_revolve, mixed, bptt, runge_kutta, action_list
 };
 
 struct kind_words {
@@ -22,7 +22,7 @@ struct kind_words {
 [[nodiscard]] kind_words const& words_of(schedule_kind kind) noexcept;
 [[nodiscard]] char const* name_of(schedule_kind kind) noexcept;
 
-/// "revolve, uniform, ... or custom".
+/// "revolve, uniform, ... or action_list".
 [[nodiscard]] std::string kind_names();
 
 /// Whether the key says something about every schedule.

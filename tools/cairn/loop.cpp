@@ -19,7 +19,7 @@ cairn::planner planner_of(std::string_view name, std::string_view text) {
   refuse_value(name, text, known);
 }
 
-cairn::wide room_of(std::string_view name, std::string_view text) {
+cairn::wide capacity_of(std::string_view name, std::string_view text) {
   return text == "unlimited" ? cairn::unlimited_bytes : cairn::wide{size_of(name, text).count()};
 }
 
@@ -50,13 +50,13 @@ constexpr loop_key keys[] = {
      [](asked_loop& a, auto name, auto text) { a.work.record_seconds = number_of(name, text); }},
     {"adjoint_seconds", "S", "the adjoint of one step", [](asked_loop& a, auto name, auto text) { a.work.adjoint_seconds = number_of(name, text); }},
     {"disk", "BYTES", "room for states on disk, or unlimited (no disk)",
-     [](asked_loop& a, auto name, auto text) { a.work.tiers.disk.bytes = room_of(name, text); }},
+     [](asked_loop& a, auto name, auto text) { a.work.tiers.disk.bytes = capacity_of(name, text); }},
     {"disk_write", "S", "seconds to write a state to disk (0)",
      [](asked_loop& a, auto name, auto text) { a.work.tiers.disk.write_seconds = number_of(name, text); }},
     {"disk_read", "S", "seconds to read one (0)",
      [](asked_loop& a, auto name, auto text) { a.work.tiers.disk.read_seconds = number_of(name, text); }},
     {"host", "BYTES", "room for states in the memory of the host, or unlimited; memory is then that of its device",
-     [](asked_loop& a, auto name, auto text) { a.work.tiers.host.bytes = room_of(name, text); }},
+     [](asked_loop& a, auto name, auto text) { a.work.tiers.host.bytes = capacity_of(name, text); }},
     {"host_write", "S", "seconds to move a state there (0)",
      [](asked_loop& a, auto name, auto text) { a.work.tiers.host.write_seconds = number_of(name, text); }},
     {"host_read", "S", "seconds to bring one back (0)",

@@ -95,7 +95,7 @@ void plan(written<request> const& written, outputs const& wanted) {
   std::string const schedule_file = wanted.svg.empty() ? "" : schedule_svg(found);
   std::string const memory_file = wanted.memory_svg.empty() ? "" : memory_svg(found);
   std::string const drawn = wanted.picture ? '\n' + schedule_picture(found) : "";
-  if (wanted.csv) refuse_long_list(found.plan, "csv", most_listed_steps);
+  if (wanted.csv) refuse_long_list(found.plan, "csv", most_csv_steps);
   if (wanted.json_actions) refuse_long_list(found.plan, "json_actions", most_json_steps);
   if (!wanted.svg.empty()) write_file(wanted.svg, schedule_file);
   if (!wanted.memory_svg.empty()) write_file(wanted.memory_svg, memory_file);

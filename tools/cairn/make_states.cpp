@@ -11,7 +11,7 @@
 #include <cairn/schedule/uniform.hpp>
 
 #include "figures.hpp"
-#include "makers.hpp"
+#include "make_plan.hpp"
 
 namespace tool {
 namespace {
@@ -22,32 +22,32 @@ using cairn::step_index;
 using cairn::useful_slots;
 
 /// A kind of plan: the fewest and the most slots that it takes, and the plan with a number of them.
-struct revolve_maker {
+struct revolve_factory {
   step_index steps;
   slot_index least() const { return 1; }
   slot_index most() const { return useful_slots(steps); }
   auto operator()(slot_index slots) const { return cairn::revolve{steps, slots}; }
 };
-struct leaves_maker {
+struct leaves_factory {
   step_index steps, block;
   step_index count() const { return steps / block + (steps % block != 0 ? 1 : 0); }
   slot_index least() const { return 1; }
   slot_index most() const { return useful_slots(count()); }
   auto operator()(slot_index slots) const { return cairn::leaves{steps, block, cairn::revolve{count(), slots}}; }
 };
-struct uniform_maker {
+struct uniform_factory {
   step_index steps;
   slot_index least() const { return cairn::detail::least_block_peak(steps); }
   slot_index most() const { return std::max(least(), steps - 1); }
   auto operator()(slot_index slots) const { return cairn::uniform{steps, {.slots = slots}}; }
 };
-struct two_level_maker {
+struct two_level_factory {
   step_index steps, period;
   slot_index least() const { return 0; }
   slot_index most() const { return useful_slots(std::min(steps, period)); }
   auto operator()(slot_index extra) const { return cairn::two_level{steps, period, extra}; }
 };
-struct online_maker {
+struct online_factory {
   step_index steps;
   bool eager;
   slot_index least() const { return 1; }
@@ -62,8 +62,8 @@ void need_one(slot_index slots, char const* kind) {
 }  // namespace
 
 planned revolve_plan(request const& asked) {
-  revolve_maker const alone{*asked.steps};
-  leaves_maker const leaves{*asked.steps, asked.block.value_or(1)};
+  revolve_factory const alone{*asked.steps};
+  leaves_factory const leaves{*asked.steps, asked.block.value_or(1)};
   slot_index const slots = asked.slots ? *asked.slots : asked.block ? most_slots(asked, leaves) : most_slots(asked, alone);
   need_one(slots, "revolve");
   cairn::revolve const inner{leaves.count(), slots};
@@ -77,7 +77,7 @@ planned revolve_plan(request const& asked) {
 planned uniform_plan(request const& asked) {
   bool const all = asked.schedule() == schedule_kind::store_all;
   bool const by_memory = asked.memory && !all && !asked.block;
-  uniform_maker const make{*asked.steps};
+  uniform_factory const make{*asked.steps};
   auto const slots = by_memory ? std::optional{make(most_slots(asked, make)).slots()} : asked.slots;
   auto const plan = all ? cairn::store_all(*asked.steps) : cairn::uniform{*asked.steps, {.block = asked.block, .slots = slots}};
   if (asked.memory && !by_memory)
@@ -94,7 +94,7 @@ planned uniform_plan(request const& asked) {
 
 planned two_level_plan(request const& asked) {
   auto const n = *asked.steps, period = *asked.period;
-  two_level_maker const make{n, period};
+  two_level_factory const make{n, period};
   auto const plan = make(asked.extra_slots ? *asked.extra_slots : most_slots(asked, make));
   auto found = figures(asked, plan, plan.slots());
   found.own = plan.extra_slots();
@@ -108,7 +108,7 @@ planned two_level_plan(request const& asked) {
 
 planned online_plan(request const& asked) {
   refuse_walk(asked, *asked.steps);  // its way forward is always played
-  online_maker const make{*asked.steps, asked.eager};
+  online_factory const make{*asked.steps, asked.eager};
   slot_index const slots = asked.slots ? *asked.slots : most_slots(asked, make);
   need_one(slots, "online");
   auto found = figures(asked, make(slots), slots);

@@ -3,10 +3,10 @@
 
 #include <cairn/schedule/bptt.hpp>
 #include <cairn/schedule/mixed.hpp>
-#include <cairn/schedule/stages.hpp>
+#include <cairn/schedule/runge_kutta.hpp>
 
 #include "figures.hpp"
-#include "makers.hpp"
+#include "make_plan.hpp"
 
 namespace tool {
 namespace {
@@ -25,11 +25,11 @@ void refuse_other_initial(request const& asked, initial_state only, char const* 
                         "; leave initial out, or take schedule mixed"};
 }
 
-cairn::bptt_keep kept(kept_things asked) {
+cairn::bptt_keep keep_of(keep_choice asked) {
   switch (asked) {
-    case kept_things::states: return cairn::bptt_keep::states;
-    case kept_things::tapes: return cairn::bptt_keep::tapes;
-    case kept_things::both: break;
+    case keep_choice::states: return cairn::bptt_keep::states;
+    case keep_choice::tapes: return cairn::bptt_keep::tapes;
+    case keep_choice::both: break;
   }
   return cairn::bptt_keep::both;
 }
@@ -41,17 +41,17 @@ planned mixed_plan(request const& asked) {
                                             {.tape_units = asked.tape_units,
                                              .tapes_restart = asked.tape_restarts,
                                              .free_initial = asked.initial == initial_state::pinned_free,
-                                             .limit = asked.watch->limit()}});
+                                             .limit = asked.deadline->limit()}});
 }
 
 planned bptt_plan(request const& asked) {
   refuse_other_initial(asked, initial_state::pinned_free, "pinned_free");
-  return walked_figures(asked, cairn::bptt{*asked.steps, *asked.units, {.tape_units = asked.tape_units, .keep = kept(asked.keep), .limit = asked.watch->limit()}});
+  return walked_figures(asked, cairn::bptt{*asked.steps, *asked.units, {.tape_units = asked.tape_units, .keep = keep_of(asked.keep), .limit = asked.deadline->limit()}});
 }
 
-planned stages_plan(request const& asked) {
+planned runge_kutta_plan(request const& asked) {
   refuse_other_initial(asked, initial_state::releasable, "releasable");
-  return walked_figures(asked, cairn::stages{*asked.steps, *asked.units, {.stages = asked.stages, .stiffly_accurate = asked.stiffly_accurate, .limit = asked.watch->limit()}});
+  return walked_figures(asked, cairn::runge_kutta{*asked.steps, *asked.units, {.stages = asked.stages, .stiffly_accurate = asked.stiffly_accurate, .limit = asked.deadline->limit()}});
 }
 
 }  // namespace tool

@@ -10,16 +10,16 @@
 #include <cairn/schedule/uniform.hpp>
 
 #include "figures.hpp"
-#include "makers.hpp"
+#include "make_plan.hpp"
 
 namespace tool {
 namespace {
 
-using maker = planned (*)(request const&);
+using factory = planned (*)(request const&);
 
 /// In the order of the enumeration of kinds.
-constexpr maker makers[] = {revolve_plan,  uniform_plan,      uniform_plan, two_level_plan, online_plan, multistage_plan,
-                            hrevolve_plan, disk_revolve_plan, mixed_plan,   bptt_plan,      stages_plan, custom_plan};
+constexpr factory factories[] = {revolve_plan,  uniform_plan,      uniform_plan, two_level_plan, online_plan, multistage_plan,
+                            hrevolve_plan, disk_revolve_plan, mixed_plan,   bptt_plan,      runge_kutta_plan, action_list_plan};
 
 bool is_complete(request const& asked) {
   switch (asked.schedule()) {
@@ -33,8 +33,8 @@ bool is_complete(request const& asked) {
     case schedule_kind::disk_revolve: return asked.disk_write && asked.disk_read && (asked.ram_slots || asked.memory);
     case schedule_kind::mixed:
     case schedule_kind::bptt:
-    case schedule_kind::stages: return asked.units.has_value();
-    case schedule_kind::custom: return !asked.actions.empty();
+    case schedule_kind::runge_kutta: return asked.units.has_value();
+    case schedule_kind::action_list: return !asked.actions.empty();
   }
   return false;
 }
@@ -42,7 +42,7 @@ bool is_complete(request const& asked) {
 void refuse_what_clashes(request const& asked) {
   auto const kind = asked.schedule();
   refuse_foreign_keys(asked);
-  if (!asked.steps && kind != schedule_kind::custom) throw wrong_request{"steps is not given; give the number of steps of the loop"};
+  if (!asked.steps && kind != schedule_kind::action_list) throw wrong_request{"steps is not given; give the number of steps of the loop"};
   for (auto const& [slots, name] : {std::pair{asked.slots, "slots"}, {asked.extra_slots, "extra_slots"}, {asked.ram_slots, "ram_slots"}})
     if (slots && asked.memory) throw wrong_request{std::string{name} + " and memory are both given; give one of them"};
   if (asked.memory && !asked.state) throw wrong_request{"memory is given without state; give the size of one state, too"};
@@ -57,12 +57,12 @@ void refuse_what_clashes(request const& asked) {
 
 planned plan_of(request const& asked) {
   refuse_what_clashes(asked);
-  if (asked.watch) return makers[std::size_t(asked.schedule())](asked);
-  time_watch watch{asked.time_limit.value_or(usual_time_limit)};
+  if (asked.deadline) return factories[std::size_t(asked.schedule())](asked);
+  deadline_timer deadline{asked.time_limit.value_or(usual_time_limit)};
   request timed = asked;
-  timed.watch = &watch;
-  planned found = makers[std::size_t(asked.schedule())](timed);
-  found.asked.watch = nullptr;
+  timed.deadline = &deadline;
+  planned found = factories[std::size_t(asked.schedule())](timed);
+  found.asked.deadline = nullptr;
   return found;
 }
 
@@ -78,7 +78,7 @@ cairn::workload workload_of(request const& asked) {
       break;
     case schedule_kind::mixed:
     case schedule_kind::bptt:
-    case schedule_kind::stages: work.form.adjoint = cairn::adjoint_form::recorded; break;
+    case schedule_kind::runge_kutta: work.form.adjoint = cairn::adjoint_form::recorded; break;
     default: break;
   }
   return work;
@@ -114,7 +114,7 @@ void add_walked(planned& found) {
     return;
   }
   std::vector<std::int32_t> starts(std::size_t(found.plan.steps()) + 1);  // runs that start at a step, less those that end there
-  auto cursor = watched{found.plan, found.asked.watch}.walk();
+  auto cursor = timed_plan{found.plan, found.asked.deadline}.walk();
   for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) {
     if (a.kind != action_kind::advance) continue;
     if (!found.first_split) found.first_split = a.to;

@@ -27,7 +27,7 @@ struct planned {
 
   /// Plans that keep tapes are for adjoints that record.
   [[nodiscard]] bool records() const noexcept {
-    return kind == schedule_kind::mixed || kind == schedule_kind::bptt || kind == schedule_kind::stages || plan.tapes() > 0;
+    return kind == schedule_kind::mixed || kind == schedule_kind::bptt || kind == schedule_kind::runge_kutta || plan.tapes() > 0;
   }
   [[nodiscard]] cairn::wide step_calls() const noexcept {
     return cairn::step_calls(counts, records() ? cairn::adjoint_form::recorded : cairn::adjoint_form::one_step);
@@ -37,7 +37,7 @@ struct planned {
   [[nodiscard]] double per_step() const noexcept { return plan.steps() > 0 ? double(step_calls()) / double(plan.steps()) : 0; }
 };
 
-/// Plans of up to cairn::most_walked_steps steps are walked, longer ones counted in closed form where there is one. Keeps the time of `asked.watch`,
+/// Plans of up to cairn::most_walked_steps steps are walked, longer ones counted in closed form where there is one. Keeps the time of `asked.deadline`,
 /// which several plans may share, and has all of `asked.time_limit` where there is none.
 /// \throws wrong_request, cairn::error   for what does not go together and for a budget that is too small, saying the least
 [[nodiscard]] planned plan_of(request const& asked);

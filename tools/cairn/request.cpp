@@ -20,10 +20,10 @@ initial_state initial_of(std::string_view name, std::string_view text) {
   return text == "releasable" ? initial_state::releasable : initial_state::pinned_free;
 }
 
-kept_things kept_of(std::string_view name, std::string_view text) {
-  if (text == "states") return kept_things::states;
-  if (text == "tapes") return kept_things::tapes;
-  if (text == "both") return kept_things::both;
+keep_choice keep_choice_of(std::string_view name, std::string_view text) {
+  if (text == "states") return keep_choice::states;
+  if (text == "tapes") return keep_choice::tapes;
+  if (text == "both") return keep_choice::both;
   refuse_value(name, text, "states, tapes or both");
 }
 
@@ -58,8 +58,8 @@ constexpr request_key keys[] = {
      [](request& r, auto name, auto text) { r.tape = size_of(name, text); }},
     {"out_of_place", nullptr, "the step reads one state and writes another",
      [](request& r, auto name, auto text) { r.out_of_place = truth_of(name, text); }},
-    {"schedule", "NAME", "revolve (the default), uniform, store_all, two_level, online, multistage, hrevolve, disk_revolve, mixed, bptt, stages "
-     "or custom",
+    {"schedule", "NAME", "revolve (the default), uniform, store_all, two_level, online, multistage, hrevolve, disk_revolve, mixed, bptt, runge_kutta "
+     "or action_list",
      [](request& r, auto name, auto text) { r.named = kind_of(name, text); }},
     {"block", "K", "revolve: steps that one call of the adjoint reverses; uniform: steps from one checkpoint to the next",
      [](request& r, auto name, auto text) { r.block = count_of(name, text, 1); }},
@@ -81,21 +81,21 @@ constexpr request_key keys[] = {
      [](request& r, auto name, auto text) { r.advance_cost = number_of(name, text); }},
     {"turn_cost", "COST", "hrevolve, disk_revolve: reversing a step (0)",
      [](request& r, auto name, auto text) { r.turn_cost = number_of(name, text); }},
-    {"units", "M", "mixed, bptt, stages: what states, 1 unit each, and tapes share",
+    {"units", "M", "mixed, bptt, runge_kutta: what states, 1 unit each, and tapes share",
      [](request& r, auto name, auto text) { r.units = count_of(name, text, 0); }},
     {"tape_units", "A", "mixed, bptt: units of one step's tape (1)",
      [](request& r, auto name, auto text) { r.tape_units = count_of(name, text, 1); }},
     {"tape_restarts", nullptr, "mixed: the loop can go on from a tape",
      [](request& r, auto name, auto text) { r.tape_restarts = truth_of(name, text); }},
-    {"initial", "HOW", "mixed, bptt, stages: the initial state is releasable, or pinned_free",
+    {"initial", "HOW", "mixed, bptt, runge_kutta: the initial state is releasable, or pinned_free",
      [](request& r, auto name, auto text) { r.initial = initial_of(name, text); }},
-    {"keep", "WHAT", "bptt: states, tapes or both (both)", [](request& r, auto name, auto text) { r.keep = kept_of(name, text); }},
-    {"stages", "L", "stages: of one step (1)", [](request& r, auto name, auto text) { r.stages = count_of(name, text, 1); }},
-    {"stiffly_accurate", "BOOL", "stages: the last stage is the new state (true)",
+    {"keep", "WHAT", "bptt: states, tapes or both (both)", [](request& r, auto name, auto text) { r.keep = keep_choice_of(name, text); }},
+    {"stages", "L", "runge_kutta: stages of one step (1)", [](request& r, auto name, auto text) { r.stages = count_of(name, text, 1); }},
+    {"stiffly_accurate", "BOOL", "runge_kutta: the last stage is the new state (true)",
      [](request& r, auto name, auto text) { r.stiffly_accurate = truth_of(name, text); }},
     {"time_limit", "SECONDS", "that the answer may take, or unlimited (60)",
      [](request& r, auto name, auto text) { r.time_limit = seconds_of(name, text); }},
-    {"actions", "FILE", "custom: the actions of a schedule, .csv or .json; they are checked",
+    {"actions", "FILE", "action_list: the actions of a schedule, .csv or .json; they are checked",
      [](request& r, auto name, auto text) {
        if (text.empty()) refuse_value(name, text, "the name of a file");
        r.actions = text;

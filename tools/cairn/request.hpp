@@ -13,7 +13,7 @@
 
 namespace tool {
 
-class time_watch;
+class deadline_timer;
 
 /// What holds states beside others: slots, and what a write and a read cost.
 struct asked_tier {
@@ -23,7 +23,7 @@ struct asked_tier {
 /// Whether the initial state takes a slot that can be given up, or stands outside the budget.
 enum class initial_state : std::uint8_t { releasable, pinned_free };
 /// What may be kept of a loop whose steps are recorded.
-enum class kept_things : std::uint8_t { states, tapes, both };
+enum class keep_choice : std::uint8_t { states, tapes, both };
 
 struct request {
   std::optional<cairn::step_index> steps;
@@ -40,15 +40,15 @@ struct request {
   cairn::slot_index tape_units = 1, stages = 1;
   bool tape_restarts = false, stiffly_accurate = true, eager = false;
   std::optional<initial_state> initial;
-  kept_things keep = kept_things::both;
+  keep_choice keep = keep_choice::both;
   std::string actions;      ///< the name of a file
   std::optional<double> time_limit;  ///< in seconds, infinite for none; usual_time_limit where it is not given
-  time_watch* watch = nullptr;       ///< on the answer that is under way, which it outlives
+  deadline_timer* deadline = nullptr;       ///< on the answer that is under way, which it outlives
   std::uint64_t given = 0;  ///< bit k is set where request_keys()[k] was
 
   /// The kind that is named; else the one that the given keys mean.
   [[nodiscard]] schedule_kind schedule() const noexcept {
-    return named ? *named : actions.empty() ? schedule_kind::revolve : schedule_kind::custom;
+    return named ? *named : actions.empty() ? schedule_kind::revolve : schedule_kind::action_list;
   }
 };
 

@@ -44,9 +44,9 @@ request scaled(planned const& found, scale how) {
       asked.tiers.front().slots = std::max<slot_index>(1, asked.tiers.front().slots);
       break;
     case schedule_kind::mixed:
-    case schedule_kind::stages: asked.units = change(*asked.units, 1, how); break;
+    case schedule_kind::runge_kutta: asked.units = change(*asked.units, 1, how); break;
     case schedule_kind::bptt: asked.units = change(*asked.units, 0, how); break;
-    case schedule_kind::custom: break;
+    case schedule_kind::action_list: break;
   }
   return asked;
 }
@@ -60,7 +60,7 @@ request storing_all(planned const& found) {
   asked.tape = found.asked.tape;
   asked.out_of_place = found.asked.out_of_place;
   asked.time_limit = found.asked.time_limit;
-  asked.watch = found.asked.watch;
+  asked.deadline = found.asked.deadline;
   return asked;
 }
 
@@ -76,7 +76,7 @@ std::string amount(request const& asked) {
     }
     case schedule_kind::mixed:
     case schedule_kind::bptt:
-    case schedule_kind::stages: return counted(wide(*asked.units), "unit");
+    case schedule_kind::runge_kutta: return counted(wide(*asked.units), "unit");
     default: return counted(wide(asked.slots.value_or(0)), "slot");
   }
 }

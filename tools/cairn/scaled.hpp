@@ -8,7 +8,7 @@ namespace tool {
 
 enum class scale : std::uint8_t { half, twice, least };
 
-/// \pre found.kind is not custom
+/// \pre found.kind is not action_list
 [[nodiscard]] request scaled(planned const& found, scale how);
 
 /// The loop under store_all.

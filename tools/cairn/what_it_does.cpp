@@ -53,7 +53,7 @@ std::string tape_words(planned const& found) {
 
 std::string what_it_does(planned const& found) {
   auto const kept = wide(found.counts.peak_slots);
-  if (found.plan.steps() < 2 && found.kind != schedule_kind::custom)
+  if (found.plan.steps() < 2 && found.kind != schedule_kind::action_list)
     return "There is nothing to keep: the only state that a step is reversed from is the initial one.\n";
   switch (found.kind) {
     case schedule_kind::revolve: return revolve_words(found);
@@ -77,8 +77,8 @@ std::string what_it_does(planned const& found) {
              "A state may be read from a slow place and kept again in a fast one.\n";
     case schedule_kind::mixed:
     case schedule_kind::bptt:
-    case schedule_kind::stages: return tape_words(found);
-    case schedule_kind::custom: break;
+    case schedule_kind::runge_kutta: return tape_words(found);
+    case schedule_kind::action_list: break;
   }
   return "It is the list in " + found.asked.actions + ": every action was checked. It keeps up to " +
          (places(found).empty() ? "no state" : places(found)) + ".\n";

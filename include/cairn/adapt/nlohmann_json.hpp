@@ -20,7 +20,7 @@
 #include <cairn/plan/text/action_words.hpp>
 #include <cairn/plan/text/detail/read_actions.hpp>
 #include <cairn/plan/text/written_actions.hpp>
-#include <cairn/schedule/listed.hpp>
+#include <cairn/schedule/action_list.hpp>
 
 namespace cairn {
 
@@ -85,16 +85,16 @@ inline constexpr char const* json_reader_name = "cairn::read_actions_json";
 
 }  // namespace detail
 
-/// The schedule that a JSON object lists. The actions are read, not played: `custom{listed_from_json(object)}` checks
-/// them.
+/// The schedule that a JSON object lists. The actions are read, not played: `verified{action_list_from_json(object)}`
+/// checks them.
 /// \throws parse_error   with the number of the action, from 0   \throws invalid_plan   for numbers that no plan has,
 ///        as leaf 0
-[[nodiscard]] inline listed listed_from_json(nlohmann::json const& object) {
+[[nodiscard]] inline action_list action_list_from_json(nlohmann::json const& object) {
   detail::reading_at at{detail::json_reader_name, {"action", 0}};
   if (!object.is_object() || !object.contains("actions") || !object["actions"].is_array())
     throw parse_error{
         at.who, "this is no list of actions", {}, "give an object with steps, slots, and an array of actions"};
-  detail::listed_reader plan;
+  detail::action_list_reader plan;
   for (auto const& [name, value] : object.items())
     if (name != "actions") plan.set(name, detail::text_of_member(value, at), at);
   for (auto const& entry : object["actions"]) {
@@ -105,9 +105,9 @@ inline constexpr char const* json_reader_name = "cairn::read_actions_json";
   return plan.result(at);
 }
 
-/// The schedule that a JSON text lists, as `listed_from_json`.
+/// The schedule that a JSON text lists, as `action_list_from_json`.
 /// \throws parse_error   with the number of the byte or of the action   \throws invalid_plan
-[[nodiscard]] inline listed read_actions_json(std::string_view text) {
+[[nodiscard]] inline action_list read_actions_json(std::string_view text) {
   nlohmann::json object;
   try {
     object = nlohmann::json::parse(text);
@@ -116,7 +116,7 @@ inline constexpr char const* json_reader_name = "cairn::read_actions_json";
   } catch (nlohmann::json::out_of_range const&) {
     throw parse_error{detail::json_reader_name, "a number that is too large for any type", {}, ""};
   }
-  return listed_from_json(object);
+  return action_list_from_json(object);
 }
 
 }  // namespace cairn

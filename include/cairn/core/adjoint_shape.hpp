@@ -3,7 +3,7 @@
 /// last), (x, x1, bar, i).
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/sharing.hpp>
+#include <cairn/core/detail/copy_fault.hpp>
 #include <cairn/core/detail/step_shape.hpp>
 #include <cairn/core/state_traits.hpp>
 
@@ -165,7 +165,7 @@ template <class Record, class Reverse, class S, class Bar, class... Index>
     return read;
   };
   if constexpr (std::is_void_v<R> || !moves_on) return no_adjoint(fault::tape);
-  else if constexpr (!kept_alone<tape>) return no_adjoint(fault::refers);
+  else if constexpr (!standalone<tape>) return no_adjoint(fault::refers);
   else if constexpr (std::is_same_v<Bar, library_bar>)
     return with(adjoint_without_bar<adjoint_form::recorded, Reverse, tape&>());
   else if constexpr (calls_with_index<Reverse, tape&, Bar&>)

@@ -69,7 +69,7 @@ template <class T>
 
 /// Elements that a container has memory for; of one that does not say, those that it has.
 template <class T>
-[[nodiscard]] constexpr std::size_t room_of(T const& x) {
+[[nodiscard]] constexpr std::size_t capacity_of(T const& x) {
   std::size_t const size = std::size_t(x.size());
   if constexpr (requires {
                   { x.capacity() } -> std::convertible_to<std::size_t>;
@@ -88,9 +88,9 @@ template <class T>
   else if constexpr (ring_like<T>) return heap_of(ring_places<T>::of(x));
   else if constexpr (is_bit_vector<T>) {
     constexpr std::size_t bits = 8 * sizeof(unsigned long);
-    return (room_of(x) + bits - 1) / bits * sizeof(unsigned long);
+    return (capacity_of(x) + bits - 1) / bits * sizeof(unsigned long);
   }
-  else if constexpr (device_range<T>) return room_of(x) * sizeof(typename T::value_type);
+  else if constexpr (device_range<T>) return capacity_of(x) * sizeof(typename T::value_type);
   else if constexpr (std::is_array_v<T>) {
     std::size_t sum = 0;
     for (auto const& element : x) sum += heap_of(element);
@@ -98,7 +98,8 @@ template <class T>
   }
   else if constexpr (element_holder<T>) {
     using element = typename T::value_type;
-    std::size_t sum = lies_within(x, x.data()) ? 0 : (room_of(x) + (requires { x.c_str(); } ? 1 : 0)) * sizeof(element);
+    std::size_t sum =
+        lies_within(x, x.data()) ? 0 : (capacity_of(x) + (requires { x.c_str(); } ? 1 : 0)) * sizeof(element);
     if constexpr (!is_flat<element>())
       for (std::size_t k = 0; k < std::size_t(x.size()); ++k) sum += heap_of(x.data()[k]);
     return sum;

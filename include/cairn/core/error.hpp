@@ -115,7 +115,7 @@ struct nondeterminism_error : error {
   /// The usual words, with what `seen` holds as values.
   nondeterminism_error(char const* operation, char const* problem, replay_difference const& seen,
                        char const* advice) noexcept
-      : nondeterminism_error{operation, problem, seen, listed(seen), advice} {}
+      : nondeterminism_error{operation, problem, seen, values_of(seen), advice} {}
   replay_difference found;  ///< where, and what
 
  private:
@@ -124,7 +124,7 @@ struct nondeterminism_error : error {
     std::size_t count = 0;
     constexpr void add(char const* name, std::int64_t value) noexcept { all[count++] = {name, value}; }
   };
-  [[nodiscard]] static constexpr list listed(replay_difference const& seen) noexcept {
+  [[nodiscard]] static constexpr list values_of(replay_difference const& seen) noexcept {
     list values;
     values.add("state", seen.state);
     if (seen.first_step < seen.last_step) {

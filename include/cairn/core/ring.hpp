@@ -160,7 +160,7 @@ class ring {
 template <class State, std::size_t Count>
 struct detail::ring_places<ring<State, Count>> {
   static constexpr auto const& of(ring<State, Count> const& x) noexcept { return x.held_; }
-  /// Place by place, as `=` does, so that memory is used again where each has the room; see `same_room`.
+  /// Place by place, as `=` does, so that memory is used again where each has the room; see `same_capacity`.
   static constexpr void copy(ring<State, Count> const& from, ring<State, Count>& into) {
     for (std::size_t place = 0; place < Count; ++place) copy_state(from.held_[place], into.held_[place]);
     into.newest_ = from.newest_;

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/detail/sharing.hpp>
+#include <cairn/core/detail/copy_fault.hpp>
 #include <cairn/core/traits.hpp>
 
 namespace cairn {
@@ -42,7 +42,7 @@ concept saves_nowhere = saves_into<T> && saves_as<T, typename snapshot_of<T>::ty
   template <class T, class Snapshot = typename snapshot_of<T>::type>
   concept shares_snapshot =
       !std::is_void_v<Snapshot> && shallow<Snapshot> &&
-      (std::copyable<Snapshot> || traited_copy<Snapshot> || why_shared<Snapshot>() == sharing::expression);
+      (std::copyable<Snapshot> || traited_copy<Snapshot> || copy_fault_of<Snapshot>() == copy_fault::expression);
 }  // namespace detail
 
 /// A state that stays where it is, like a solver object, and hands out snapshots.

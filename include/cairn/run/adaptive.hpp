@@ -9,7 +9,7 @@
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/callable.hpp>
-#include <cairn/core/detail/sharing.hpp>
+#include <cairn/core/detail/copy_fault.hpp>
 #include <cairn/core/detail/step_shape.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
@@ -132,7 +132,7 @@ class adaptive {
   using State = typename detail::chosen_by<First>::type::state;
   using Record = typename detail::chosen_by<First>::type::record;
   static constexpr bool returns = !std::is_same_v<Record, detail::no_record>,
-                        owns = !returns || detail::kept_alone<Record>;
+                        owns = !returns || detail::standalone<Record>;
   static_assert(owns,
                 "cairn: the record that `first` returns is a pointer, a view or an expression of data that goes on to "
                 "change; return one that owns its data, as x.eval() gives it");

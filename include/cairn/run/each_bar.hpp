@@ -5,8 +5,8 @@
 #include <cairn/core/forms.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/come_back.hpp>
-#include <cairn/run/detail/kept_object.hpp>
 
 namespace cairn {
 namespace detail {
@@ -23,7 +23,7 @@ inline constexpr adjoint_form form_on_each = shape_on_each<Adjoint, State, Bars>
 template <class Adjoint>
 struct adjoint_of_each {
   mutable Adjoint adjoint;  // mutable, so that a const copy of a mutable lambda works
-  mutable kept_object memory;  // for a snapshot of an object that the adjoint moves
+  mutable cached_object memory;  // for a snapshot of an object that the adjoint moves
 
   template <class State, class Bars>
     requires(!saved_state<State> && form_on_each<Adjoint, State, Bars> == adjoint_form::one_step)

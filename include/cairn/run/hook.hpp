@@ -5,8 +5,8 @@
 #include <cairn/core/forms.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/come_back.hpp>
-#include <cairn/run/detail/kept_object.hpp>
 
 namespace cairn {
 namespace detail {
@@ -15,7 +15,7 @@ template <class Adjoint, class Hook>
 struct hooked_adjoint {
   mutable Adjoint adjoint;  // mutable, so that a const pair of mutable lambdas works
   mutable Hook hook;
-  mutable kept_object memory;  // for a snapshot of an object that the adjoint moves
+  mutable cached_object memory;  // for a snapshot of an object that the adjoint moves
 
   static constexpr bool moves_object = false;
 

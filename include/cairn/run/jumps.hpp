@@ -11,7 +11,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/run/detail/kept_object.hpp>
+#include <cairn/run/detail/cached_object.hpp>
 
 namespace cairn {
 namespace detail {
@@ -298,7 +298,7 @@ class with_jumps {
     mutable std::remove_const_t<Step> inner;
     mutable std::remove_const_t<Adjoint> back;
     jumps_type jumps;
-    mutable detail::kept_object memory;
+    mutable detail::cached_object memory;
 
     template <class State, class Bar>
       requires(copied_state<State> && detail::shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
@@ -332,7 +332,7 @@ class with_jumps {
           jump.run(trail.live(), i);
           open = false;
         });
-        step_index const end = next_look(i, last);
+        step_index const end = next_check(i, last);
         if (!std::exchange(open, true)) trail.note(trail.of_steps, i, end > last);
         trail[trail.size() - 1].to = end <= last ? end : last;
         if (end > last) return;
@@ -348,7 +348,7 @@ class with_jumps {
     }
     /// The next state in (i, last) before whose step a jump may be due, or that one in (i, last] behind whose step one
     /// is; beyond `last` where there is none.
-    [[nodiscard]] step_index next_look(step_index i, step_index last) const {
+    [[nodiscard]] step_index next_check(step_index i, step_index last) const {
       step_index found = last + 1;
       each([&](auto const& jump, std::size_t) {
         step_index const next = jump.next(i, last + 1);

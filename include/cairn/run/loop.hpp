@@ -245,7 +245,7 @@ class checkpointed_run {
       }
     };
     run.status().ran += wide(i - from);
-    return detail::noting_failure(run.status(), phase::recompute, failed, make);
+    return detail::annotate_failure(run.status(), phase::recompute, failed, make);
   }
 
   /// Runs a state from one step to another by run(at, next), and compares its hash() with what the sweep knows of the
@@ -348,8 +348,8 @@ namespace detail {
 /// The run, in a workspace of its own, in the caller's, or over the caller's store.
 template <class StepF, class State, class Plan, class Forward, class Step, class X0, class Work, class Observer,
           class Options>
-[[nodiscard]] auto kept_run(Forward forward, Step&& step, X0&& x0, Plan const& plan, Work&& work, Observer&& observer,
-                            Options options) {
+[[nodiscard]] auto run_in_workspace(Forward forward, Step&& step, X0&& x0, Plan const& plan, Work&& work,
+                                    Observer&& observer, Options options) {
   auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching, Asked asked) {
     using Run = checkpointed_run<StepF, State, Plan, typename used_workspace<State, Plan, Asked, Used>::type, Watching>;
     if constexpr (std::is_same_v<Used, own_workspace>)
@@ -399,7 +399,7 @@ template <class Step, class X0, class P, class Work = detail::own_workspace, cla
   else if constexpr (!detail::check_sweep_options<State, Options, Settings>()) return detail::refuse_run<Step, X0>();
   else if constexpr (!detail::check_fourth_argument<Work, State, Plan>()) return detail::refuse_run<Step, X0>();
   else
-    return detail::kept_run<StepF, State, Plan>(detail::forward_by_plan{}, std::forward<Step>(step),
+    return detail::run_in_workspace<StepF, State, Plan>(detail::forward_by_plan{}, std::forward<Step>(step),
                                                 std::forward<X0>(x0), detail::as_plan(plan), std::forward<Work>(work),
                                                 std::forward<Observer>(observer), options);
 }

@@ -6,7 +6,7 @@
 #include <cairn/core/detail/address_of.hpp>
 #include <cairn/core/detail/replay_ledger.hpp>
 #include <cairn/core/replay_check.hpp>
-#include <cairn/run/detail/kept_object.hpp>
+#include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/gradient.hpp>
 
 namespace cairn {
@@ -93,7 +93,7 @@ class nested {
     mutable std::remove_const_t<Step> inner;
     mutable std::remove_const_t<Adjoint> back;
     [[no_unique_address]] Options options;
-    mutable detail::kept_object memory;
+    mutable detail::cached_object memory;
     mutable detail::end_hash end;
     template <class State, class Bar>
       requires(!saved_state<State> &&

@@ -96,7 +96,7 @@ class open_sweep {
   static constexpr step_index unknown = -1;
 
   [[nodiscard]] bool goes_on(State const& x, step_index i) {
-    bool more = noting_failure(run_.status(), phase::forward, i, [&] { return ask(keep_going_, x, i); });
+    bool more = annotate_failure(run_.status(), phase::forward, i, [&] { return ask(keep_going_, x, i); });
     if constexpr (is_stoppable<Step>) more = more && step_.more;
     return more;
   }

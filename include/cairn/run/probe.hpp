@@ -113,11 +113,11 @@ struct loop_measures {
   }
   template <class Call>
   decltype(auto) timed(timings& into, Call call) {
-    struct watch {
+    struct timer {
       loop_measures& all;
       timings& into;
       decltype(Clock::now()) begin = Clock::now();
-      ~watch() {
+      ~timer() {
         double const seconds = seconds_between(begin, Clock::now());
         all.clock.saw(seconds);
         into.add(seconds);

@@ -8,12 +8,12 @@ namespace cairn {
 
 /// How far a stopped sweep had come: steps [0, open) are still to be reversed, and `bar` belongs to state `open`.
 template <class Bar>
-struct reached {
+struct resume_point {
   step_index open;  ///< steps [0, open) are still to be reversed
   Bar bar;  ///< the adjoint of state `open`
 };
 /// Its type is that of the adjoint.
-template <class Bar> reached(step_index, Bar) -> reached<Bar>;
+template <class Bar> resume_point(step_index, Bar) -> resume_point<Bar>;
 
 namespace detail {
 
@@ -33,7 +33,7 @@ auto refuse_rest() {
 
 template <class State, class Step, class X0, class Plan, class Bar, class Adjoint, class Work, class Observer,
           class Options>
-Bar rest_of_sweep(Step& step, X0& x0, Plan const& plan, reached<Bar> position, Adjoint& adjoint, Work& work,
+Bar rest_of_sweep(Step& step, X0& x0, Plan const& plan, resume_point<Bar> position, Adjoint& adjoint, Work& work,
                   Observer& observer, Options options) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   if (position.open < 0 || position.open > plan.steps())
@@ -69,7 +69,7 @@ Bar rest_of_sweep(Step& step, X0& x0, Plan const& plan, reached<Bar> position, A
 /// \throws invalid_call unless 0 <= open <= n and x0 is the initial state; otherwise as `gradient`
 template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class Workspace, class Observer = no_observer,
           class Options = no_options>
-[[nodiscard]] auto resume(Step&& step, X0&& x0, Plan const& plan, reached<Bar> position, Adjoint&& adjoint,
+[[nodiscard]] auto resume(Step&& step, X0&& x0, Plan const& plan, resume_point<Bar> position, Adjoint&& adjoint,
                           Workspace& work, Observer&& observer = {}, Options options = {}) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::remove_reference_t<Step>;

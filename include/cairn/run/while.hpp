@@ -110,7 +110,7 @@ template <class Step, class X0, class KeepGoing, class P, class Work = detail::o
   else {
     using Plan = detail::open_plan<P>;
     using Kept = detail::kept_step<StepF, State>;
-    return detail::kept_run<Kept, State, Plan>(detail::forward_until{keep_going},
+    return detail::run_in_workspace<Kept, State, Plan>(detail::forward_until{keep_going},
                                                detail::as_kept<Kept>(std::forward<Step>(step)), std::forward<X0>(x0),
                                                Plan{plan}, std::forward<Work>(work), std::forward<Observer>(observer),
                                                options);

@@ -10,9 +10,9 @@
 #include <cairn/core/detail/replay_ledger.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/copied_states.hpp>
 #include <cairn/run/detail/execute.hpp>
-#include <cairn/run/detail/kept_object.hpp>
 #include <cairn/run/detail/replayed_states.hpp>
 #include <cairn/run/detail/saved_states.hpp>
 #include <cairn/schedule/remaining.hpp>
@@ -23,12 +23,12 @@ namespace detail {
 
 /// A plan for as long as a sweep, for where its slots lie; nothing where all lie in memory.
 template <class Plan, bool Tiers = requires(Plan const& plan) { plan.slot_tier(slot_index{}); }>
-struct kept_plan {
+struct plan_tiers {
   void keep(Plan const&) noexcept {}
   [[nodiscard]] tier operator()(slot_index) const noexcept { return tier::memory; }
 };
 template <class Plan>
-struct kept_plan<Plan, true> {
+struct plan_tiers<Plan, true> {
   void keep(Plan const& adopted) { plan = adopted; }
   [[nodiscard]] tier operator()(slot_index slot) const { return slot_tier(*plan, slot); }
   std::optional<Plan> plan;
@@ -104,8 +104,8 @@ class workspace {
   states_type states_;
   std::optional<cursor_of<Plan>> walk_, at_turn_;  // now, and where a kept run begins its way back
   std::optional<cursor_of<remaining>> rest_;       // in the cursor's place once a sweep was replanned
-  detail::kept_object tapes_;
-  detail::kept_plan<Plan> tier_of_;
+  detail::cached_object tapes_;
+  detail::plan_tiers<Plan> tier_of_;
   detail::sweep_status status_;
   step_index steps_ = 0, leaf_ = 1;
   slot_index slots_ = 0;
@@ -158,7 +158,7 @@ struct options_asked {
   using W = std::remove_cvref_t<Work>;
   static constexpr bool given = is_options<Work> || (is_options<Last> || ...);
   static constexpr bool workspace = is_workspace_for<W, State, Plan>;
-  static constexpr bool kept = is_options<typename options_in<W>::type>;
+  static constexpr bool in_workspace = is_options<typename options_in<W>::type>;
   static constexpr int asked = (int(is_setting<Work>) + ... + int(is_setting<Last>));
   static constexpr bool ends_object = (is_object_end<Work> || ... || is_object_end<Last>);
 };

@@ -6,11 +6,11 @@
 namespace cairn {
 
 /// A state that a slot holds.
-struct kept_state {
+struct stored_state {
   slot_index slot = no_slot;  ///< which slot
   step_index state = 0;  ///< the number of the state
   tier where = tier::memory;  ///< where the slot lives
-  friend constexpr bool operator==(kept_state const&, kept_state const&) = default;
+  friend constexpr bool operator==(stored_state const&, stored_state const&) = default;
 };
 
 /// The numbers of a sweep that stopped: a checkpoint was lost, a store is full, or the process has started again.
@@ -22,12 +22,12 @@ struct stopped_sweep {
   step_index leaf = 1;  ///< the most steps of one `reverse`
 };
 
-/// A sweep between two actions, with no live state and no tape kept. Does not own `kept`.
+/// A sweep between two actions, with no live state and no tape stored. Does not own `stored`.
 struct sweep_position {
   step_index open = 0;   ///< steps [0, open) are not yet reversed; all of them before the turn
   bool turned = false;   ///< whether the final state has been reached
-  kept_state const* kept = nullptr;  ///< the states that slots hold
-  std::size_t kept_count = 0;  ///< how many these are
+  stored_state const* stored = nullptr;  ///< the states that slots hold
+  std::size_t stored_count = 0;  ///< how many these are
 };
 
 }  // namespace cairn

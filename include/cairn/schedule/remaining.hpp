@@ -4,7 +4,7 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/table.hpp>
-#include <cairn/schedule/detail/kept_order.hpp>
+#include <cairn/schedule/detail/stored_states.hpp>
 #include <cairn/schedule/position.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/walked_counts.hpp>
@@ -18,12 +18,13 @@ struct all_in_memory {
 
 }  // namespace detail
 
-/// Reverses what is left from the last gap between kept states to the first, each gap by `revolve` with the slots that
-/// are free by then. The initial state is free: executors bring it back by a load of `no_slot`. The first actions drop
-/// what is of no use (states behind the open steps, inside a leaf, kept twice, and the initial state); then comes a
-/// load, as nothing is live. No slot at all is enough. Fewest advances gap by gap; for arbitrary kept states moving one
-/// of them can be cheaper still (exact: a dynamic program over (checkpoint, slots, end), up to 1.88 times fewer), which
-/// does not pay for what happens once in a while. Cost: O(kept^1.5 + slots of use) to make, O(1) an action.
+/// Reverses what is left from the last gap between stored states to the first, each gap by `revolve` with the slots
+/// that are free by then. The initial state is free: executors bring it back by a load of `no_slot`. The first actions
+/// drop what is of no use (states behind the open steps, inside a leaf, stored twice, and the initial state); then
+/// comes a load, as nothing is live. No slot at all is enough. Fewest advances gap by gap; for arbitrary stored states
+/// moving one of them can be cheaper still (exact: a dynamic program over (checkpoint, slots, end), up to 1.88 times
+/// fewer), which does not pay for what happens once in a while. Cost: O(stored^1.5 + slots of use) to make, O(1) an
+/// action.
 class remaining {
  public:
   class cursor;
@@ -33,7 +34,7 @@ class remaining {
   /// \param tier_of   tier_of(slot) answers where a slot lies; in memory where this is not given
   /// \throws invalid_plan   unless 0 <= open <= steps, open = steps before the turn and a multiple of leaf or steps
   ///        after it,
-  ///                        slots >= 0, leaf >= 1, and every kept state is one of the loop
+  ///                        slots >= 0, leaf >= 1, and every stored state is one of the loop
   template <class StateIn, class TierOf = detail::all_in_memory>
     requires requires(StateIn& state_in) { step_index(state_in(slot_index{})); }
   constexpr remaining(stopped_sweep const& sweep, StateIn state_in, TierOf tier_of = {}) {
@@ -41,8 +42,9 @@ class remaining {
   }
   /// \throws invalid_plan   as above, and for a slot that is named twice or does not exist
   template <class TierOf = detail::all_in_memory>
-  constexpr remaining(stopped_sweep const& sweep, kept_state const* kept, std::size_t kept_count, TierOf tier_of = {}) {
-    assign(sweep, kept, kept_count, tier_of);
+  constexpr remaining(stopped_sweep const& sweep, stored_state const* stored, std::size_t stored_count,
+                      TierOf tier_of = {}) {
+    assign(sweep, stored, stored_count, tier_of);
   }
 
   /// Makes the plan anew in the memory it has, where that is enough.   \throws invalid_plan
@@ -53,20 +55,20 @@ class remaining {
     std::size_t count = 0;
     for (slot_index slot = 0; slot < sweep.slots; ++slot)
       if (step_index(state_in(slot)) >= 0) ++count;
-    start_.kept_.assign(count, {});
+    start_.stored_.assign(count, {});
     count = 0;
-    for (slot_index slot = 0; slot < sweep.slots && count < start_.kept_.size(); ++slot)
+    for (slot_index slot = 0; slot < sweep.slots && count < start_.stored_.size(); ++slot)
       if (step_index const state = step_index(state_in(slot)); state >= 0)
-        start_.kept_[count++] = {slot, state, tier_of(slot)};
+        start_.stored_[count++] = {slot, state, tier_of(slot)};
     arrange(sweep, tier_of);
   }
   /// \throws invalid_plan
   template <class TierOf = detail::all_in_memory>
-  constexpr void assign(stopped_sweep const& sweep, kept_state const* kept, std::size_t kept_count,
+  constexpr void assign(stopped_sweep const& sweep, stored_state const* stored, std::size_t stored_count,
                         TierOf tier_of = {}) {
     detail::check_stop(sweep);
-    start_.kept_.assign(kept_count, {});
-    for (std::size_t k = 0; k < kept_count; ++k) start_.kept_[k] = kept[k];
+    start_.stored_.assign(stored_count, {});
+    for (std::size_t k = 0; k < stored_count; ++k) start_.stored_[k] = stored[k];
     arrange(sweep, tier_of);
   }
 
@@ -81,19 +83,19 @@ class remaining {
     each_gap([&](std::size_t, step_index, step_index, revolve const& inside) {
       if (inside.table_bytes() > widest) widest = inside.table_bytes();
     });
-    return start_.kept_.size() * sizeof(kept_state) + start_.free_.size() * sizeof(kept_state) + widest;
+    return start_.stored_.size() * sizeof(stored_state) + start_.free_.size() * sizeof(stored_state) + widest;
   }
   /// The start; good as long as the plan.
   [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
   /// Whether all slots are in memory, so that there is a closed form for the totals.
   [[nodiscard]] constexpr bool is_counted() const noexcept { return one_tier_; }
-  /// The totals of what is left. Cost: O(kept) if `is_counted()`, else a walk.
+  /// The totals of what is left. Cost: O(stored) if `is_counted()`, else a walk.
   [[nodiscard]] constexpr schedule_counts counts() const {
-    if (!one_tier_) return walked_counts(*this, start_.kept_.begin(), start_.kept_.size());
+    if (!one_tier_) return walked_counts(*this, start_.stored_.begin(), start_.stored_.size());
     schedule_counts sum;
     bool turned = start_.turned_;
     sum.reversals = wide(start_.open_);
-    sum.peak_slots = slot_index(start_.kept_.size());
+    sum.peak_slots = slot_index(start_.stored_.size());
     each_gap([&](std::size_t gap, step_index base, step_index open, revolve const& inside) {
       auto const inner = inside.counts();
       if (!std::exchange(turned, true) && open > 0)
@@ -113,10 +115,10 @@ class remaining {
    public:
     constexpr cursor() = default;
     [[nodiscard]] constexpr action next() {  ///< the next action
-      if (next_useless_ < kept_.size()) return drop(kept_[next_useless_++]);
+      if (next_useless_ < stored_.size()) return drop(stored_[next_useless_++]);
       if (drop_start_) {
         drop_start_ = false;
-        return drop(kept_[gap_ - 1]);
+        return drop(stored_[gap_ - 1]);
       }
       if (enter_) return enter();
       while (!finished_) {
@@ -141,10 +143,10 @@ class remaining {
 
    private:
     friend remaining;
-    [[nodiscard]] static constexpr action drop(kept_state const& kept) noexcept {
-      return {action_kind::drop, kept.where, content::state, kept.slot, 0, 0};
+    [[nodiscard]] static constexpr action drop(stored_state const& stored) noexcept {
+      return {action_kind::drop, stored.where, content::state, stored.slot, 0, 0};
     }
-    [[nodiscard]] constexpr step_index base() const noexcept { return gap_ > 0 ? kept_[gap_ - 1].state : 0; }
+    [[nodiscard]] constexpr step_index base() const noexcept { return gap_ > 0 ? stored_[gap_ - 1].state : 0; }
     /// The schedule of a gap, over its leaves, with as many slots beside that of its start.
     [[nodiscard]] static constexpr revolve over(step_index steps, step_index leaf, std::size_t empty) noexcept {
       return revolve{steps / leaf + (steps % leaf != 0 ? 1 : 0), slot_index(empty), {.free_initial = true}};
@@ -163,22 +165,22 @@ class remaining {
       return load_start();
     }
     constexpr action load_start() noexcept {
-      kept_state const start = gap_ > 0 ? kept_[gap_ - 1] : kept_state{};
+      stored_state const start = gap_ > 0 ? stored_[gap_ - 1] : stored_state{};
       drop_start_ = gap_ > 0 && open_ - start.state <= leaf_;
       return {action_kind::load, start.where, content::state, start.slot, start.state, 0};
     }
     /// Whether there is another gap; the slot of this one's start is free from here on.
     constexpr bool leave() noexcept {
       finished_ = gap_ == 0;
-      if (!finished_) free_[free_count_++] = kept_[--gap_];
+      if (!finished_) free_[free_count_++] = stored_[--gap_];
       return !finished_;
     }
 
-    detail::table<kept_state> kept_;     // starts of gaps in order; then what is dropped at once
-    detail::table<kept_state> free_;     // the empty slots, free_count_ of them
+    detail::table<stored_state> stored_;  // starts of gaps in order; then what is dropped at once
+    detail::table<stored_state> free_;   // the empty slots, free_count_ of them
     std::size_t free_count_ = 0;
     std::size_t next_useless_ = 0;
-    std::size_t gap_ = 0;                // the gap starts at kept_[gap_ - 1], gap 0 at the initial state
+    std::size_t gap_ = 0;                // the gap starts at stored_[gap_ - 1], gap 0 at the initial state
     step_index steps_ = 0, leaf_ = 1;
     step_index open_ = 0;                // steps [0, open_) are not yet reversed
     step_index inside_leaves_ = 0;
@@ -190,16 +192,16 @@ class remaining {
  private:
   template <class TierOf>
   constexpr void arrange(stopped_sweep const& sweep, TierOf& tier_of) {
-    std::size_t const useful = detail::put_useful_first(start_.kept_, sweep);
+    std::size_t const useful = detail::put_useful_first(start_.stored_, sweep);
     slots_ = sweep.slots;
     start_.gap_ = start_.next_useless_ = useful;
-    start_.free_count_ = detail::list_empty_slots(start_.kept_, useful, sweep, start_.free_);
+    start_.free_count_ = detail::list_empty_slots(start_.stored_, useful, sweep, start_.free_);
     one_tier_ = true;
     for (std::size_t k = 0; k < start_.free_count_; ++k) {
       start_.free_[k].where = tier_of(start_.free_[k].slot);
       one_tier_ = one_tier_ && start_.free_[k].where == tier::memory;
     }
-    for (kept_state const& kept : start_.kept_) one_tier_ = one_tier_ && kept.where == tier::memory;
+    for (stored_state const& stored : start_.stored_) one_tier_ = one_tier_ && stored.where == tier::memory;
     start_.steps_ = sweep.steps;
     start_.leaf_ = sweep.leaf;
     start_.open_ = sweep.open;
@@ -208,13 +210,14 @@ class remaining {
     start_.enter_ = !start_.finished_;
   }
 
-  /// Calls f(kept states in front of the gap, its start, its end, the schedule inside), from the last gap to the first.
+  /// Calls f(stored states in front of the gap, its start, its end, the schedule inside), from the last gap to the
+  /// first.
   template <class F>
   constexpr void each_gap(F f) const noexcept {
     step_index open = start_.open_;
     std::size_t empty = start_.free_count_;
     for (std::size_t gap = start_.gap_ + 1; gap-- > 0 && !start_.finished_; ++empty) {
-      step_index const base = gap > 0 ? start_.kept_[gap - 1].state : 0;
+      step_index const base = gap > 0 ? start_.stored_[gap - 1].state : 0;
       f(gap, base, open, cursor::over(open - base, start_.leaf_, empty));
       open = base;
     }

@@ -64,7 +64,7 @@ class stopped_online {
   /// `online_options::limit` allows
   [[nodiscard]] constexpr schedule_counts counts() const {
     schedule_counts sum;
-    detail::kept_counts now;
+    detail::held_counts now;
     detail::work_meter meter{"cairn::online",
                              {"steps", steps()},
                              limit_,

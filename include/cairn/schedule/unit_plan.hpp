@@ -1,5 +1,6 @@
 #pragma once
-/// \file unit_plan.hpp  The one walk behind `mixed`, `bptt` and `stages`: states and tapes share a budget of units.
+/// \file unit_plan.hpp  The one walk behind `mixed`, `bptt` and `runge_kutta`: states and tapes share a budget of
+/// units.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -13,7 +14,7 @@
 
 namespace cairn {
 
-/// The numbers of a `mixed`, `bptt` or `stages` by their names:
+/// The numbers of a `mixed`, `bptt` or `runge_kutta` by their names:
 /// `mixed{{.steps = 1000, .units = 20}, {.tape_units = 2}}`.
 struct units_shape {
   step_index steps = -1;  ///< loop length; has to be given
@@ -24,9 +25,9 @@ struct units_shape {
 
 namespace cairn::detail {
 
-/// What `mixed`, `bptt` and `stages` have in common. The fewest runs by `unit_rows`; where no tape fits or none may be
-/// kept it is `revolve`, and where the tapes of all steps fit nothing is run twice: both without a table, for any
-/// number of steps.
+/// What `mixed`, `bptt` and `runge_kutta` have in common. The fewest runs by `unit_rows`; where no tape fits or none
+/// may be kept it is `revolve`, and where the tapes of all steps fit nothing is run twice: both without a table, for
+/// any number of steps.
 class unit_plan {
  public:
   /// Stands at the first action; copies continue on their own.
@@ -229,7 +230,7 @@ class unit_plan {
         free_{units},
         rules_{rules},
         table_{make_table(who, most, limit)},
-        start_{start(std::size_t(most_kept()))} {
+        start_{start(std::size_t(most_states()))} {
     count();
   }
 
@@ -251,7 +252,7 @@ class unit_plan {
   }
   [[nodiscard]] bool has_table() const noexcept { return !no_tape_fits() && !all_tapes_fit(); }
   /// States and tapes at once, at most.
-  [[nodiscard]] slot_index most_kept() const noexcept {
+  [[nodiscard]] slot_index most_states() const noexcept {
     if (no_tape_fits() || steps_ < 2) return 0;
     return free_ < steps_ - 1 ? free_ : steps_ - 1;
   }
@@ -276,14 +277,14 @@ class unit_plan {
       cursor_bytes_ = plan.table_bytes();
       return;
     }
-    slot_index depth = all_tapes_fit() ? most_kept() : 0;
+    slot_index depth = all_tapes_fit() ? most_states() : 0;
     if (all_tapes_fit()) {
       counts_.turned = steps_ > 0 ? 1 : 0;
       counts_.reversals = wide(steps_);
       counts_.recorded = counts_.taped = wide(depth);
       counts_.peak_tapes = depth;
     } else {
-      kept_counts now;
+      held_counts now;
       cursor walk = start_;
       for (action a = walk.next(); a.kind != action_kind::done; a = walk.next()) {
         add_to(counts_, now, a);

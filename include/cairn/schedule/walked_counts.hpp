@@ -16,8 +16,8 @@ template <schedule Plan>
 
 namespace detail {
 
-/// How many states and tapes are kept.
-struct kept_counts {
+/// How many states and tapes are stored.
+struct held_counts {
   slot_index states = 0;
   slot_index tapes = 0;
   slot_index on_tier[tier_count] = {};
@@ -28,7 +28,7 @@ constexpr void raise_to(slot_index& peak, slot_index now) noexcept {
 }
 
 /// Adds one action to the totals.   \pre its tier is one of those declared
-constexpr void add_to(schedule_counts& sum, kept_counts& now, action const& a) noexcept {
+constexpr void add_to(schedule_counts& sum, held_counts& now, action const& a) noexcept {
   auto const length = wide(a.to) - wide(a.from);
   switch (a.kind) {
     case action_kind::advance: sum.advances += length; break;
@@ -71,15 +71,15 @@ constexpr void add_to(schedule_counts& sum, kept_counts& now, action const& a) n
 
 /// The totals of a schedule, by a walk that trusts every action; `verify` is for plans that may be wrong.   Cost: one
 /// walk
-/// \param kept  what slots hold at the start   \pre the walk ends
+/// \param stored  what slots hold at the start   \pre the walk ends
 template <schedule Plan>
-[[nodiscard]] constexpr schedule_counts walked_counts(Plan const& plan, kept_state const* kept = nullptr,
-                                                      std::size_t kept_count = 0) {
+[[nodiscard]] constexpr schedule_counts walked_counts(Plan const& plan, stored_state const* stored = nullptr,
+                                                      std::size_t stored_count = 0) {
   schedule_counts sum;
-  detail::kept_counts now;
-  for (std::size_t k = 0; k < kept_count; ++k) {
+  detail::held_counts now;
+  for (std::size_t k = 0; k < stored_count; ++k) {
     detail::raise_to(sum.peak_slots, ++now.states);
-    detail::raise_to(sum.on(kept[k].where).peak, ++now.on_tier[std::size_t(kept[k].where)]);
+    detail::raise_to(sum.on(stored[k].where).peak, ++now.on_tier[std::size_t(stored[k].where)]);
   }
   detail::each_action(plan, [&](action const& taken) { detail::add_to(sum, now, taken); });
   return sum;

@@ -33,14 +33,14 @@ class work_meter {
   /// \param who  the public name that makes the plan   \param what  how long it is   \param advice  what would work
   constexpr work_meter(char const* who, named_value what, work_limit const& limit, char const* advice,
                        work_words const& words = {})
-      : who_{who}, advice_{advice}, words_{words}, what_{what}, limit_{limit}, next_{first_look(limit)} {}
+      : who_{who}, advice_{advice}, words_{words}, what_{what}, limit_{limit}, next_{first_check(limit)} {}
 
   /// After so many sums.   \param share  answers how much of the table is made, 0 .. 1, below 0 where nobody knows
   /// \throws too_much_work   or what `stop` throws
   template <class Share>
   constexpr void add(wide sums, Share const& share) {
     done_ += sums;
-    if (done_ > next_) look(share());
+    if (done_ > next_) check(share());
   }
   /// The same where nobody knows how much is made.
   constexpr void add(wide sums) {
@@ -49,12 +49,12 @@ class work_meter {
   [[nodiscard]] bool has_stopped() const noexcept { return has_stopped_; }  ///< whether the limit was passed
 
  private:
-  static constexpr wide between_looks = wide{1} << 24;
+  static constexpr wide sums_between_checks = wide{1} << 24;
 
-  [[nodiscard]] static constexpr wide first_look(work_limit const& limit) noexcept {
-    return limit.most_sums < between_looks ? limit.most_sums : between_looks;
+  [[nodiscard]] static constexpr wide first_check(work_limit const& limit) noexcept {
+    return limit.most_sums < sums_between_checks ? limit.most_sums : sums_between_checks;
   }
-  [[gnu::noinline]] constexpr void look(double share) {
+  [[gnu::noinline]] constexpr void check(double share) {
     bool const is_out = done_ > limit_.most_sums;
     if (is_out || has_stopped_ || (limit_.stop && limit_.stop(limit_.context, share < 1 ? share : 1))) {
       has_stopped_ = true;
@@ -65,7 +65,7 @@ class work_meter {
       if (share >= 0) values[count++] = {words_.percent_made, wide(100 * (share < 1 ? share : 1))};
       throw too_much_work{who_, is_out ? words_.is_too_much : words_.was_stopped, values, count, advice_};
     }
-    next_ = limit_.most_sums - done_ < between_looks ? limit_.most_sums : done_ + between_looks;
+    next_ = limit_.most_sums - done_ < sums_between_checks ? limit_.most_sums : done_ + sums_between_checks;
   }
 
   char const* who_;

@@ -26,7 +26,7 @@ device_plan planned_for(workload const& work, slot_index frames) { return plan_f
 double ratio(device_plan const& plan) { return plan.seconds / (2.5 * double(plan.plan.steps())); }
 
 /// The time of the same sweep on the simulator.
-double simulated(any_schedule const& plan, device_room room, workload const& work, int copy_engines = 2) {
+double simulated(any_schedule const& plan, device_capacity capacity, workload const& work, int copy_engines = 2) {
   using field = sim::state<sim_runtime>;
   sim::costs time{.copy = work.tiers.host.write_seconds, .copy_engines = copy_engines};
   time.byte_to_device = (work.tiers.host.read_seconds - time.copy) / sizeof(double);
@@ -37,7 +37,7 @@ double simulated(any_schedule const& plan, device_room room, workload const& wor
   {
     field bar{device, {1}};
     sim::loop<sim_runtime> loop{device, work.step_seconds, work.adjoint_seconds};
-    device_sweep<sim_runtime, field> sweep{device, c, room, [&] { return field{device, {1}}; }};
+    device_sweep<sim_runtime, field> sweep{device, c, capacity, [&] { return field{device, {1}}; }};
     if (work.form.step == step_form::in_place) sweep.gradient(loop.step_in_place(), loop.start(), plan, loop.seed(), loop.adjoint(), bar);
     else sweep.gradient(loop.step(), loop.start(), plan, loop.seed(), loop.adjoint(), bar);
     device.sync(c);
@@ -59,10 +59,10 @@ TEST_CASE("a forecast is the time of the sweep on the simulator", "[cuda]") {
           auto const work = loop_of(150, rho, 40, form);
           any_schedule const plans[] = {two_level{150, 12, extra, {tier::host, tier::device}}, hrevolve{150, {{extra + 1, 0, 0, tier::device}, {6, rho, rho, tier::host}}}};
           for (auto const& plan : plans) {
-            auto room = device_room_for(plan, form);
-            room.frames += more;
-            INFO("rho " << rho << ", extra " << extra << ", frames " << room.frames << ", form " << int(form));
-            CHECK(simulated(plan, room, work) == Approx(device_forecast{}(plan, room, work)).epsilon(1e-12));
+            auto capacity = device_capacity_for(plan, form);
+            capacity.frames += more;
+            INFO("rho " << rho << ", extra " << extra << ", frames " << capacity.frames << ", form " << int(form));
+            CHECK(simulated(plan, capacity, work) == Approx(device_forecast{}(plan, capacity, work)).epsilon(1e-12));
           }
         }
 }
@@ -80,13 +80,13 @@ TEST_CASE("with one copy engine a forecast is the time on the simulator, too, an
                                           hrevolve{150, {{extra + 1, 0, 0, tier::device}, {6, rho / 4, rho / 8, tier::host}}},
                                           hrevolve{150, {{1, 0, 0, tier::device}, {20, 0.01, 0.01, tier::host}}}};
             for (auto const& plan : plans) {
-              auto room = device_room_for(plan, form);
-              room.frames += more;
-              INFO("rho " << rho << ", extra " << extra << ", frames " << room.frames << ", form " << int(form));
-              double const one = device_forecast{.copy_engines = 1}(plan, room, work), two = device_forecast{}(plan, room, work);
-              CHECK(simulated(plan, room, work, 1) == Approx(one).epsilon(1e-12));
+              auto capacity = device_capacity_for(plan, form);
+              capacity.frames += more;
+              INFO("rho " << rho << ", extra " << extra << ", frames " << capacity.frames << ", form " << int(form));
+              double const one = device_forecast{.copy_engines = 1}(plan, capacity, work), two = device_forecast{}(plan, capacity, work);
+              CHECK(simulated(plan, capacity, work, 1) == Approx(one).epsilon(1e-12));
               CHECK(one >= two * (1 - 1e-12));
-              CHECK(device_forecast{.copy_engines = 7}(plan, room, work) == two);
+              CHECK(device_forecast{.copy_engines = 7}(plan, capacity, work) == two);
               slower += one > two ? 1u : 0u;
             }
           }
@@ -98,32 +98,32 @@ TEST_CASE("a plan for a device with one copy engine keeps its promise there", "[
     for (unsigned const host : {1u, 5u, 30u}) {
       auto const work = loop_of(60, 3, host);
       auto const best = plan_for_device(work, wide(frames) * state_bytes, device_forecast{.copy_engines = 1});
-      CHECK(simulated(best.plan, best.room, work, 1) == Approx(best.seconds));
+      CHECK(simulated(best.plan, best.capacity, work, 1) == Approx(best.seconds));
     }
 }
 
-TEST_CASE("a plan in a room is the plan of the bytes of that room", "[cuda]") {
+TEST_CASE("a plan for a capacity is the plan of the bytes of that capacity", "[cuda]") {
   for (step_form const form : {step_form::out_of_place, step_form::in_place})
     for (step_index const n : {0, 1, 2, 60})
       for (slot_index const frames : {3, 4, 9})
         for (unsigned const host : {0u, 1u, 5u, 80u}) {
           auto work = loop_of(n, 8, host, form);
           auto const by_bytes = planned_for(work, frames);
-          auto const in_room = plan_for_device(work, device_room{by_bytes.room.frames, slot_index(host)}, device_forecast{});
+          auto const of_capacity = plan_for_device(work, device_capacity{by_bytes.capacity.frames, slot_index(host)}, device_forecast{});
           INFO(n << " steps, " << frames << " frames, " << int(host) << " host slots");
-          CHECK((in_room.room == by_bytes.room));
-          CHECK(in_room.seconds == by_bytes.seconds);
-          CHECK(in_room.by == by_bytes.by);
-          CHECK(in_room.device_bytes == by_bytes.device_bytes);
-          CHECK(in_room.host_bytes == by_bytes.host_bytes);
+          CHECK((of_capacity.capacity == by_bytes.capacity));
+          CHECK(of_capacity.seconds == by_bytes.seconds);
+          CHECK(of_capacity.by == by_bytes.by);
+          CHECK(of_capacity.device_bytes == by_bytes.device_bytes);
+          CHECK(of_capacity.host_bytes == by_bytes.host_bytes);
         }
   auto const work = loop_of(60, 8, 0);
-  CHECK_THROWS_AS(plan_for_device(work, device_room{2, 9}, device_forecast{}), infeasible_budget);
-  CHECK_THROWS_AS(plan_for_device(work, device_room{9, -1}, device_forecast{}), infeasible_budget);
-  CHECK_THROWS_AS(plan_for_device(workload{}, device_room{9, 1}, device_forecast{}), invalid_plan);
+  CHECK_THROWS_AS(plan_for_device(work, device_capacity{2, 9}, device_forecast{}), infeasible_budget);
+  CHECK_THROWS_AS(plan_for_device(work, device_capacity{9, -1}, device_forecast{}), infeasible_budget);
+  CHECK_THROWS_AS(plan_for_device(workload{}, device_capacity{9, 1}, device_forecast{}), invalid_plan);
 }
 
-TEST_CASE("the plan for a device keeps its room and its promise", "[cuda]") {
+TEST_CASE("the plan for a device keeps to its capacity and its promise", "[cuda]") {
   for (step_form const form : {step_form::out_of_place, step_form::in_place})
     for (step_index const n : {0, 1, 2, 3, 60, 200})
       for (slot_index const frames : {3, 4, 9, 30})
@@ -131,13 +131,13 @@ TEST_CASE("the plan for a device keeps its room and its promise", "[cuda]") {
           auto const work = loop_of(n, 8, host, form);
           auto const best = planned_for(work, frames);
           INFO(n << " steps, " << frames << " frames, " << int(host) << " host slots");
-          CHECK(best.room.frames <= frames);
-          CHECK(best.room.host_slots <= slot_index(host));
+          CHECK(best.capacity.frames <= frames);
+          CHECK(best.capacity.host_slots <= slot_index(host));
           CHECK(best.device_bytes <= wide(frames) * state_bytes);
           CHECK(best.host_bytes <= host * state_bytes);
           CHECK(verify(best.plan).reversals == wide(n));
           CHECK(best.seconds >= best.least_seconds);
-          if (n <= 60) CHECK(simulated(best.plan, best.room, work) == Approx(best.seconds));
+          if (n <= 60) CHECK(simulated(best.plan, best.capacity, work) == Approx(best.seconds));
         }
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("more room is never slower, and the best of the plans is taken", "[cud
       for (step_index const period : {7, 20, 28, 40, 60})
         for (slot_index extra = 0; extra + 5 <= frames; extra += 4) {
           two_level const plan{400, period, extra, {tier::host, tier::device}};
-          auto const needed = device_room_for(plan);
+          auto const needed = device_capacity_for(plan);
           if (needed.frames > frames || needed.host_slots > 64) continue;
           CHECK(best <= 1.02 * device_forecast{}(plan, {frames, needed.host_slots}, work));
         }
@@ -166,8 +166,8 @@ TEST_CASE("more room is never slower, and the best of the plans is taken", "[cud
 TEST_CASE("with many frames the plan stays on the device, and host slots that nobody needs are not asked for", "[cuda]") {
   auto const best = planned_for(loop_of(1000, 27.3, 32), 69);
   CHECK(best.by == planner::revolve);
-  CHECK(best.room.host_slots == 0);
-  CHECK(planned_for(loop_of(1000, 27.3, 1000), 19).room.host_slots < 100);
+  CHECK(best.capacity.host_slots == 0);
+  CHECK(planned_for(loop_of(1000, 27.3, 1000), 19).capacity.host_slots < 100);
 }
 
 TEST_CASE("a budget below the least is refused with the least", "[cuda]") {
@@ -189,10 +189,10 @@ TEST_CASE("a budget below the least is refused with the least", "[cuda]") {
   CHECK_THROWS_AS(plan_for_device(work, "1MB", device_forecast{}), invalid_plan);
 }
 
-TEST_CASE("steps of no time and copies of no time are planned for, and states of no bytes in a room alone", "[cuda]") {
+TEST_CASE("steps of no time and copies of no time are planned for, and states of no bytes for a capacity alone", "[cuda]") {
   workload work{.steps = 50};
   CHECK_THROWS_WITH(plan_for_device(work, "1GB", device_forecast{}), Catch::Matchers::ContainsSubstring("does not say how many bytes a state holds"));
-  CHECK(plan_for_device(work, device_room{9, 1}, device_forecast{}).plan.steps() == 50);
+  CHECK(plan_for_device(work, device_capacity{9, 1}, device_forecast{}).plan.steps() == 50);
   work.state_bytes = 10;
   work.tiers.host.bytes = 100;
   CHECK(plan_for_device(work, 60, device_forecast{}).plan.steps() == 50);
@@ -212,7 +212,7 @@ TEST_CASE("the table of predictions", "[cuda][.soak]") {
       std::printf("T = %6lld, k = %2lld:", (long long)n, (long long)k);
       for (unsigned const host : {0u, 32u, 64u, 96u}) {
         auto const best = planned_for(loop_of(n, 27.3, host), k + 3);
-        std::printf("   %2d host slots %.3f (%s, %lld)", int(host), ratio(best), name_of(best.by), (long long)best.room.host_slots);
+        std::printf("   %2d host slots %.3f (%s, %lld)", int(host), ratio(best), name_of(best.by), (long long)best.capacity.host_slots);
       }
       std::printf("\n");
     }

@@ -1,4 +1,4 @@
-// What a probe measures on the simulator, where the truth is known, and what follows from it: a plan, a room, a sweep.
+// What a probe measures on the simulator, where the truth is known, and what follows from it: a plan, a capacity, a sweep.
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -251,13 +251,13 @@ TEST_CASE("from a probe to a plan to a sweep that takes the seconds that were pr
       auto work = device_probe<virtual_clock>(device, c, make, loop.step(), loop.start(), 200, loop.seed(), loop.adjoint(), bar);
       work.tiers.host.bytes = 20 * 128;
       auto const best = plan_for_device(work, device_budget{"90%"}.of(device), forecast);
-      device_sweep<sim_runtime, field> sweep{device, c, best.room, make};
+      device_sweep<sim_runtime, field> sweep{device, c, best.capacity, make};
       double const begin = device.host_time();
       sweep.gradient(loop.step(), loop.start(), best.plan, loop.seed(), loop.adjoint(), bar);
       device.sync(c);
       CHECK(device.host_time() - begin == Approx(best.seconds).epsilon(1e-9));
-      CHECK(best.room.frames == 7);  // 90% of 9 are 8, and one of these is the adjoint
-      CHECK(best.room.host_slots > 0);
+      CHECK(best.capacity.frames == 7);  // 90% of 9 are 8, and one of these is the adjoint
+      CHECK(best.capacity.host_slots > 0);
       CHECK(sim::numbers_of(device, bar) == sim::gradient_by_hand(sizes, 200));
     }
     CHECK(device.first_fault() == "");
@@ -267,14 +267,14 @@ TEST_CASE("from a probe to a plan to a sweep that takes the seconds that were pr
 
 namespace {
 
-/// A sweep in a room up to `wanted`, on a device where another program takes what it likes: what it got, and whether its gradient is right.
+/// A sweep of a capacity up to `wanted`, on a device where another program takes what it likes: what it got, and whether its gradient is right.
 struct shortage {
-  device_room got;
+  device_capacity got;
   bool right = false, refused = false;
   std::string fault, message;
   bool leaks = false;
 };
-shortage with_less(sim::options const& options, device_room wanted, sim::shape const& sizes, std::uint64_t fails = 0, bool as_bad_alloc = false) {
+shortage with_less(sim::options const& options, device_capacity wanted, sim::shape const& sizes, std::uint64_t fails = 0, bool as_bad_alloc = false) {
   shortage seen;
   sim_runtime device{options};
   auto const c = device.make_stream();
@@ -293,14 +293,14 @@ shortage with_less(sim::options const& options, device_room wanted, sim::shape c
     };
     if (fails > 0) device.fail_at_any(fails, sim::failure::no_memory);
     try {
-      device_sweep<sim_runtime, field> sweep{device, c, room_up_to{wanted}, make};
+      device_sweep<sim_runtime, field> sweep{device, c, capacity_up_to{wanted}, make};
       device.fail_at_any(0);
-      seen.got = sweep.room();
+      seen.got = sweep.capacity();
       workload work{.steps = 40, .state_bytes = 8, .step_seconds = 1, .adjoint_seconds = 1};
       work.tiers.host = {4, 4, 0};
-      if (sweep.room().frames >= 3) {
-        auto const plan = plan_for_device(work, sweep.room(), device_forecast{});
-        seen.got.host_slots = plan.room.host_slots <= sweep.room().host_slots ? sweep.room().host_slots : -1;
+      if (sweep.capacity().frames >= 3) {
+        auto const plan = plan_for_device(work, sweep.capacity(), device_forecast{});
+        seen.got.host_slots = plan.capacity.host_slots <= sweep.capacity().host_slots ? sweep.capacity().host_slots : -1;
         sweep.gradient(loop.step(), loop.start(), plan.plan, loop.seed(), loop.adjoint(), bar);
         device.sync(c);
         seen.right = sim::numbers_of(device, bar) == sim::gradient_by_hand(sizes, 40);
@@ -323,12 +323,12 @@ shortage with_less(sim::options const& options, device_room wanted, sim::shape c
 TEST_CASE("a sweep that may take less takes what there is, tells, and leaves a frame's memory free", "[cuda]") {
   for (bool const as_bad_alloc : {false, true}) {
     auto const enough = with_less({}, {9, 4}, {16}, 0, as_bad_alloc);
-    CHECK((enough.got == device_room{9, 4}));
+    CHECK((enough.got == device_capacity{9, 4}));
     CHECK(enough.right);
     auto const less = with_less({.device_bytes = 8 * 128}, {9, 4}, {16}, 0, as_bad_alloc);  // the adjoint has one of eight
-    CHECK((less.got == device_room{6, 4}));
+    CHECK((less.got == device_capacity{6, 4}));
     CHECK(less.right);
-    CHECK((with_less({.device_bytes = 2 * 128}, {9, 0}, {16}, 0, as_bad_alloc).got == device_room{1, 0}));
+    CHECK((with_less({.device_bytes = 2 * 128}, {9, 0}, {16}, 0, as_bad_alloc).got == device_capacity{1, 0}));
     auto const none = with_less({.device_bytes = 128}, {9, 4}, {16}, 0, as_bad_alloc);
     CHECK(none.refused);
     CHECK(none.message.find("cairn::device_sweep: not all frames could be made (frames = 9, made = 0, bytes a frame = 0)") == 0);
@@ -345,7 +345,7 @@ TEST_CASE("whichever call has no memory left, a sweep that may take less is righ
       REQUIRE_FALSE(seen.leaks);
       REQUIRE((seen.refused || seen.right || seen.got.frames < 3));
       refused += seen.refused ? 1u : 0u;
-      less += seen.refused || seen.got == device_room{7, 3} ? 0u : 1u;
+      less += seen.refused || seen.got == device_capacity{7, 3} ? 0u : 1u;
     }
   CHECK(refused > 8);
   CHECK(less > 8);
@@ -371,7 +371,7 @@ TEST_CASE("a sweep that may not take less says how many frames were made, whatev
     struct other {};
     int made = 0;
     auto const failing = [&] { return ++made < 4 ? make() : throw other{}; };
-    CHECK_THROWS_AS((device_sweep<sim_runtime, field>{device, c, room_up_to{{9, 0}}, failing}), other);
+    CHECK_THROWS_AS((device_sweep<sim_runtime, field>{device, c, capacity_up_to{{9, 0}}, failing}), other);
     device.destroy(c);
     CHECK(device.first_fault() == "");
     CHECK_FALSE(device.has_leaks());

@@ -58,8 +58,8 @@ class bench {
   [[nodiscard]] auto maker() {
     return [this] { return field{device, sizes}; };
   }
-  [[nodiscard]] device_room room(any_schedule const& plan, form steps, slot_index more = 1) const {
-    auto const needed = device_room_for(plan, steps == form::in_place ? step_form::in_place : step_form::out_of_place);
+  [[nodiscard]] device_capacity capacity(any_schedule const& plan, form steps, slot_index more = 1) const {
+    auto const needed = device_capacity_for(plan, steps == form::in_place ? step_form::in_place : step_form::out_of_place);
     return {needed.frames + more, needed.host_slots};
   }
   [[nodiscard]] graph captured(sweep_of& sweep, any_schedule const& plan, form steps) {
@@ -100,7 +100,7 @@ void campaign(std::uint64_t seeds) {
     CAPTURE(seed, n);
     bench on{{.when = orders[seed % 3], .seed = seed, .time = {.launch = 0.25, .copy = double(seed % 5)}}};
     {
-      sweep_of sweep{on.device, on.c, on.room(plan, steps, slot_index(seed % 4)), on.maker()};
+      sweep_of sweep{on.device, on.c, on.capacity(plan, steps, slot_index(seed % 4)), on.maker()};
       std::vector<graph> graphs;
       double more = 0;
       for (int k = 0; k < 6; ++k) {
@@ -144,7 +144,7 @@ TEST_CASE("a captured sweep has the bits of storing everything for every input t
           for (slot_index const more : {0, 1, 3}) {
             CAPTURE(n, plan.slots(), int(steps), int(when), more);
             bench on{{.when = when, .seed = 11}};
-            sweep_of sweep{on.device, on.c, on.room(plan, steps, more), on.maker()};
+            sweep_of sweep{on.device, on.c, on.capacity(plan, steps, more), on.maker()};
             on.put_input(9);
             auto const quiet = on.device.no_allocations_from_here();
             auto const before = on.device.counted();
@@ -224,7 +224,7 @@ TEST_CASE("a graph is moved, waits for its launches when it ends, and leaves not
 TEST_CASE("a launch costs the host one call, however long the sweep", "[cuda]") {
   any_schedule const plan = revolve{200, 8};
   bench on{{.time = {.launch = 2, .call = 0, .kernel = 1}}};
-  sweep_of sweep{on.device, on.c, on.room(plan, form::out_of_place), on.maker()};
+  sweep_of sweep{on.device, on.c, on.capacity(plan, form::out_of_place), on.maker()};
   on.put_input(0);
   auto replay = on.captured(sweep, plan, form::out_of_place);
   double const before = on.device.host_time();
@@ -279,7 +279,7 @@ TEST_CASE("each call that a capture does not allow is refused by name, and the s
           owned_stream<sim_runtime> const other{on.device};
           owned_event<sim_runtime> const before{on.device};
           on.device.record(before.get(), other.get());
-          sweep_of sweep{on.device, on.c, on.room(plan, form::out_of_place), on.maker()};
+          sweep_of sweep{on.device, on.c, on.capacity(plan, form::out_of_place), on.maker()};
           on.put_input(0.5);
           auto const step = [&](field const& x, field& x1, step_index i, stream in) {
             on.loop.step()(x, x1, i, in);
@@ -333,7 +333,7 @@ TEST_CASE("streams that cannot be captured are refused before anything is called
   CHECK(has(text, "the legacy default stream was used"));
   {
     any_schedule const plan = revolve{5, 2};
-    sweep_of sweep{on.device, legacy, on.room(plan, form::out_of_place), on.maker()};
+    sweep_of sweep{on.device, legacy, on.capacity(plan, form::out_of_place), on.maker()};
     CHECK(code_of([&] { static_cast<void>(on.captured(sweep, plan, form::out_of_place)); }, text) == 900);
     CHECK(on.loop.steps == 0);
     on.put_input(0);
@@ -354,7 +354,7 @@ TEST_CASE("what a captured function throws comes out unchanged, and nothing is l
     for (form const steps : forms)
       for (step_index at = 0; at < n; ++at) {
         bench on;
-        sweep_of sweep{on.device, on.c, on.room(plan, steps), on.maker()};
+        sweep_of sweep{on.device, on.c, on.capacity(plan, steps), on.maker()};
         on.put_input(0);
         auto const adjoint = [&](field const& x, field& bar, step_index i, stream in) {
           on.loop.adjoint()(x, bar, i, in);
@@ -382,7 +382,7 @@ TEST_CASE("a launch that fails within a capture and tells nobody is told with it
   for (auto const& plan : plans_of(n))
     for (form const steps : forms) {
       bench on;
-      sweep_of sweep{on.device, on.c, on.room(plan, steps), on.maker()};
+      sweep_of sweep{on.device, on.c, on.capacity(plan, steps), on.maker()};
       for (std::uint64_t nth = 1;; ++nth) {
         on.device.fail_at(sim::call::launch, nth, sim::failure::untold);
         std::string text;
@@ -443,7 +443,7 @@ TEST_CASE("whichever call of the device fails while a sweep is captured and laun
       bool failed = false;
       std::uint64_t calls = 0;
       {
-        sweep_of sweep{on.device, on.c, on.room(plan, form::out_of_place), on.maker()};
+        sweep_of sweep{on.device, on.c, on.capacity(plan, form::out_of_place), on.maker()};
         on.put_input(0);
         on.device.fail_at_any(nth, how);
         calls = on.device.calls();
@@ -521,7 +521,7 @@ TEST_CASE("the nodes of a graph are known before it is captured", "[cuda]") {
         bool const exact = steps == form::out_of_place && k < 2;  // the first two use no slots on the host
         CAPTURE(n, k, int(steps));
         bench on;
-        sweep_of sweep{on.device, on.c, on.room(plan, steps, 2), on.maker()};
+        sweep_of sweep{on.device, on.c, on.capacity(plan, steps, 2), on.maker()};
         auto const replay = on.captured(sweep, plan, steps);
         // The start copies two buffers, the other nodes are kernels and copies of two buffers.
         auto const most = graph_nodes(plan, steps == form::in_place ? step_form::in_place : step_form::out_of_place, {.nodes_a_copy = 2}) + 1;

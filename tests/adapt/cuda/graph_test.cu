@@ -96,7 +96,7 @@ struct bench {
   /// With everything stored, and no graph.
   [[nodiscard]] std::vector<double> expected(step_index n, double more) {
     any_schedule const plan = store_all(n);
-    device_sweep<cuda_runtime, field> sweep{device, compute.get(), device_room_for(plan), maker()};
+    device_sweep<cuda_runtime, field> sweep{device, compute.get(), device_capacity_for(plan), maker()};
     put_input(more);
     sweep.gradient(step, input, plan, seed, adjoint, bar);
     return numbers_of(bar.now);
@@ -126,9 +126,9 @@ TEST_CASE("a captured sweep of real kernels has the bits of storing everything f
     for (any_schedule const& plan : {any_schedule{store_all(n)}, any_schedule{revolve{n, 5}},
                                      any_schedule{two_level{n, 7, 2, {.periods_on = tier::host, .extra_on = tier::device}}},
                                      any_schedule{hrevolve{n, {{3, 0, 0, tier::device}, {4, 0.5, 0.25, tier::host}}}}}) {
-      auto room = device_room_for(plan);
-      room.frames += 2;
-      device_sweep<cuda_runtime, field> sweep{on.device, on.compute.get(), room, on.maker()};
+      auto capacity = device_capacity_for(plan);
+      capacity.frames += 2;
+      device_sweep<cuda_runtime, field> sweep{on.device, on.compute.get(), capacity, on.maker()};
       auto replay = sweep.capture(bench::step, on.input, plan, bench::seed, bench::adjoint, on.bar);
       for (int k = 0; k < 3; ++k) {
         CAPTURE(n, plan.slots(), k);
@@ -192,7 +192,7 @@ TEST_CASE("a real device refuses what cannot be captured, and goes on", "[adapt]
   for (auto const& one : all) {
     CAPTURE(one.code, one.says);
     {
-      device_sweep<cuda_runtime, field> sweep{on.device, on.compute.get(), device_room_for(plan), on.maker()};
+      device_sweep<cuda_runtime, field> sweep{on.device, on.compute.get(), device_capacity_for(plan), on.maker()};
       auto const step = [&](field const& x, field& x1, step_index i, cudaStream_t in) {
         bench::step(x, x1, i, in);
         if (i == n - 1) one.call(in);
@@ -225,7 +225,7 @@ TEST_CASE("a kernel that a real device refuses to launch is told with its step, 
   bench on;
   any_schedule const plan = revolve{n, 3};
   auto const expected = on.expected(n, 0);
-  device_sweep<cuda_runtime, field> sweep{on.device, on.compute.get(), device_room_for(plan), on.maker()};
+  device_sweep<cuda_runtime, field> sweep{on.device, on.compute.get(), device_capacity_for(plan), on.maker()};
   for (step_index const bad : {step_index{0}, step_index{5}, n - 1}) {
     auto const step = [&](field const& x, field& x1, step_index i, cudaStream_t in) {
       put_step<<<blocks, i == bad ? 100'000 : threads, 0, in>>>(x.numbers(), x1.numbers(), i);

@@ -35,12 +35,12 @@ pinned pin(slot_index slots, sim::shape const& sizes, bool or_fewer = false, sim
   device.fail_at(sim::call::pinned_alloc, fails);
   auto const make = [&] { return field{device, sizes}; };
   auto const look = [&](device_sweep<sim_runtime, field> const& sweep) {
-    seen.slots = sweep.room().host_slots;
+    seen.slots = sweep.capacity().host_slots;
     seen.pins = device.counted().pins;
     seen.bytes = device.pinned_bytes_held();
   };
   try {
-    if (or_fewer) look({device, c, room_up_to{{1, slots}}, make});
+    if (or_fewer) look({device, c, capacity_up_to{{1, slots}}, make});
     else look({device, c, {1, slots}, make});
   } catch (out_of_memory const& refused) {
     seen.refused = refused.what();
@@ -98,7 +98,7 @@ TEST_CASE("an error of the device while slots are pinned is told as it is, also 
   auto const c = device.make_stream();
   auto const make = [&] { return field{device, {1}}; };
   device.fail_at(sim::call::pinned_alloc, 1, sim::failure::foreign_handle);
-  CHECK_THROWS_AS((device_sweep<sim_runtime, field>{device, c, room_up_to{{1, 2}}, make}), device_error);
+  CHECK_THROWS_AS((device_sweep<sim_runtime, field>{device, c, capacity_up_to{{1, 2}}, make}), device_error);
   device.destroy(c);
   CHECK(device.first_fault() == "");
   CHECK_FALSE(device.has_leaks());

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 #include <cairn/adapt/cuda/sweep.hpp>
+#include <cairn/schedule/action_list.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/hrevolve.hpp>
-#include <cairn/schedule/listed.hpp>
 #include <cairn/schedule/two_level.hpp>
 #include "support/catch.hpp"
 #include "support/sim_states.hpp"
@@ -105,7 +105,7 @@ outcome run(setting const& s, sim::order when, call which, std::size_t number, s
     auto const c = mutant.make_stream();
     field bar{mutant, sizes};
     sim::loop<forgetful> loop{device};
-    auto const needed = device_room_for(s.plan, s.steps == form::in_place ? step_form::in_place : step_form::out_of_place);
+    auto const needed = device_capacity_for(s.plan, s.steps == form::in_place ? step_form::in_place : step_form::out_of_place);
     auto const step = [&, inner = loop.step()](field const& x, field& x1, step_index i, forgetful::stream in) {
       if (loop.steps == last) throw stopped{};
       inner(x, x1, i, in);
@@ -147,7 +147,7 @@ constexpr action drop(tier where, slot_index slot, step_index at) { return {acti
 constexpr action steps(action_kind what, step_index from, step_index to) { return {what, tier::memory, content::state, no_slot, from, to}; }
 
 /// A state that comes from the host goes to another slot there before any step has run, twice.
-listed from_slot_to_slot() {
+action_list from_slot_to_slot() {
   auto constexpr advance = action_kind::advance, turn = action_kind::turn, reverse = action_kind::reverse;
   return {4, 3, {save(tier::host, 0, 0), steps(advance, 0, 3), save(tier::host, 1, 3), load(tier::host, 0, 0), save(tier::host, 2, 0), drop(tier::host, 0, 0),
                  load(tier::host, 1, 3), load(tier::host, 2, 0), save(tier::host, 0, 0), load(tier::host, 1, 3), steps(turn, 3, 4), steps(reverse, 3, 4),
@@ -155,7 +155,7 @@ listed from_slot_to_slot() {
                  steps(advance, 0, 1), steps(reverse, 1, 2), load(tier::host, 0, 0), steps(reverse, 0, 1), drop(tier::host, 0, 0)}};
 }
 /// A slot of the host is written again right behind the copy that reads it: what comes from there is of no use.
-listed slot_again() {
+action_list slot_again() {
   auto constexpr advance = action_kind::advance, turn = action_kind::turn, reverse = action_kind::reverse;
   return {3, 3, {steps(advance, 0, 1), save(tier::host, 0, 1), steps(advance, 1, 2), save(tier::host, 1, 2), save(tier::device, 2, 2), load(tier::host, 0, 1),
                  load(tier::host, 1, 2), load(tier::host, 0, 1), load(tier::device, 2, 2), drop(tier::host, 0, 1), save(tier::host, 0, 2), steps(turn, 2, 3),

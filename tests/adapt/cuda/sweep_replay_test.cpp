@@ -1,4 +1,4 @@
-// The replay check of sweeps on a device: planted faults are told, sound loops are not blamed, and its memory is what the room says.
+// The replay check of sweeps on a device: planted faults are told, sound loops are not blamed, and its memory is what the capacity says.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -39,10 +39,10 @@ std::vector<any_schedule> plans_of(step_index n) {
   }
   return all;
 }
-device_room room_for(any_schedule const& plan, form steps, slot_index more, sweep_options options) {
-  auto room = device_room_for(plan, steps == form::in_place ? step_form::in_place : step_form::out_of_place, options);
-  room.frames += more;
-  return room;
+device_capacity room_for(any_schedule const& plan, form steps, slot_index more, sweep_options options) {
+  auto capacity = device_capacity_for(plan, steps == form::in_place ? step_form::in_place : step_form::out_of_place, options);
+  capacity.frames += more;
+  return capacity;
 }
 
 struct outcome {
@@ -288,12 +288,12 @@ TEST_CASE("a copy from the host that brings nothing is told when the state is lo
   CHECK(told > 100);
 }
 
-TEST_CASE("the slot that states are looked at through is one of the room's, and a sweep that lacks it is refused before any step", "[cuda]") {
+TEST_CASE("the slot that states are looked at through is one of the capacity's, and a sweep that lacks it is refused before any step", "[cuda]") {
   any_schedule const plan = two_level{20, 6, 1, {.periods_on = tier::host, .extra_on = tier::device}};
-  auto const plain = device_room_for(plan);
+  auto const plain = device_capacity_for(plan);
   for (sweep_options const options : modes) {
-    auto const room = device_room_for(plan, step_form::out_of_place, options);
-    CHECK(room == device_room{plain.frames, plain.host_slots + 1});
+    auto const capacity = device_capacity_for(plan, step_form::out_of_place, options);
+    CHECK(capacity == device_capacity{plain.frames, plain.host_slots + 1});
     sim_runtime device;
     stream const c = device.make_stream();
     {
@@ -303,8 +303,8 @@ TEST_CASE("the slot that states are looked at through is one of the room's, and 
       device_sweep<sim_runtime, field> lacking{device, c, plain, make, options};
       CHECK_THROWS_AS(lacking.gradient(loop.step(), loop.start(), plan, loop.seed(), loop.adjoint(), bar), invalid_plan);
       CHECK(loop.steps == 0);
-      device_sweep<sim_runtime, field> sweep{device, c, room, make, options};
-      CHECK(sweep.room() == room);
+      device_sweep<sim_runtime, field> sweep{device, c, capacity, make, options};
+      CHECK(sweep.capacity() == capacity);
       CHECK_THROWS_AS(sweep.capture(loop.step(), loop.start(), plan, loop.seed(), loop.adjoint(), bar), invalid_call);
       CHECK(loop.steps == 0);
       auto const quiet = device.no_allocations_from_here();

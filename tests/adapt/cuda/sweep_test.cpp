@@ -27,7 +27,7 @@ struct named_plan {
 bool is_for_devices(auto const& plan) { return plan.leaf() == 1 && tapes_of(plan) == 0; }
 
 /// The same plan, with the states of one tier on another.
-listed moved(auto const& plan, tier from, tier to) {
+action_list moved(auto const& plan, tier from, tier to) {
   auto all = actions_of(plan);
   for (action& a : all)
     if (a.where == from && (a.kind == action_kind::save || a.kind == action_kind::drop || (a.kind == action_kind::load && a.slot != no_slot))) a.where = to;
@@ -77,7 +77,7 @@ outcome run(Plan const& plan, setting const& s) {
     auto const c = device.make_stream();
     field bar{device, s.sizes};
     sim::loop<sim_runtime> loop{device, s.step_time, s.adjoint_time};
-    auto const needed = device_room_for(plan, s.steps == form::in_place ? step_form::in_place : step_form::out_of_place);
+    auto const needed = device_capacity_for(plan, s.steps == form::in_place ? step_form::in_place : step_form::out_of_place);
     {
       device_sweep<sim_runtime, field> sweep{device, c, {needed.frames + s.more_frames, needed.host_slots}, [&] { return field{device, s.sizes}; }};
       seen.before = device.counted();
@@ -151,11 +151,11 @@ struct used_device {
 
 /// Whether `gradient` throws an Error, and no step was run.
 template <class Error>
-bool refuses(any_schedule const& plan, device_room room) {
+bool refuses(any_schedule const& plan, device_capacity capacity) {
   used_device on;
   sim::loop<sim_runtime> loop{on.device};
   field bar{on.device, {3}};
-  device_sweep<sim_runtime, field> sweep{on.device, on.c, room, on.maker()};
+  device_sweep<sim_runtime, field> sweep{on.device, on.c, capacity, on.maker()};
   try {
     sweep.gradient(loop.step(), loop.start(), plan, loop.seed(), loop.adjoint(), bar);
   } catch (Error const&) {
@@ -274,9 +274,9 @@ TEST_CASE("with one frame more than is needed a period's start stays, and what c
   }
 }
 
-TEST_CASE("room that is too small is refused before any step", "[cuda]") {
+TEST_CASE("a capacity that is too small is refused before any step", "[cuda]") {
   auto const plan = periods_on_host(40, 8, 3);
-  auto const needed = device_room_for(plan);
+  auto const needed = device_capacity_for(plan);
   CHECK(needed.host_slots == 5);
   CHECK(refuses<invalid_plan>(plan, {needed.frames - 1, needed.host_slots}));
   CHECK(refuses<invalid_plan>(plan, {needed.frames, needed.host_slots - 1}));
@@ -287,16 +287,16 @@ TEST_CASE("room that is too small is refused before any step", "[cuda]") {
 }
 
 TEST_CASE("plans that no device can obey are refused before any step", "[cuda]") {
-  device_room const room{20, 20};
-  CHECK(refuses<invalid_plan>(two_level{20, 5, 2}, room));  // on disk
-  CHECK(refuses<invalid_plan>(leaves{20, 4, revolve{5, 3}}, room));
-  CHECK(refuses<invalid_plan>(all_tapes(6), room));
+  device_capacity const capacity{20, 20};
+  CHECK(refuses<invalid_plan>(two_level{20, 5, 2}, capacity));  // on disk
+  CHECK(refuses<invalid_plan>(leaves{20, 4, revolve{5, 3}}, capacity));
+  CHECK(refuses<invalid_plan>(all_tapes(6), capacity));
   action const twice[] = {{action_kind::save, tier::device, content::state, 0, 0, 0}, {action_kind::save, tier::device, content::state, 0, 0, 0}};
   action const nothing_there[] = {{action_kind::load, tier::host, content::state, 1, 0, 0}};
   action const nowhere[] = {{action_kind::save, tier::device, content::state, 2, 0, 0}};
-  CHECK(refuses<invalid_schedule>(listed{0, 2, twice, 2}, room));
-  CHECK(refuses<invalid_schedule>(listed{0, 2, nothing_there, 1}, room));
-  CHECK(refuses<invalid_schedule>(listed{0, 2, nowhere, 1}, room));
+  CHECK(refuses<invalid_schedule>(action_list{0, 2, twice, 2}, capacity));
+  CHECK(refuses<invalid_schedule>(action_list{0, 2, nothing_there, 1}, capacity));
+  CHECK(refuses<invalid_schedule>(action_list{0, 2, nowhere, 1}, capacity));
 }
 
 TEST_CASE("without host slots a plan on the device alone runs", "[cuda]") {
@@ -312,7 +312,7 @@ TEST_CASE("host slots are pinned once, exactly as many bytes as their states hav
     CHECK(on.device.pinned_bytes_held() == 7 * 32 * sizeof(double));
     CHECK(on.device.counted().pins == 1);
     CHECK(sweep.frame_bytes() == 32 * sizeof(double));
-    CHECK(sweep.room().host_slots == 7);
+    CHECK(sweep.capacity().host_slots == 7);
   }
   CHECK(on.device.pinned_bytes_held() == 0);
   CHECK(on.device.faults() == 0);

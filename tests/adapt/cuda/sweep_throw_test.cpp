@@ -46,8 +46,8 @@ class fixture {
     if (form_ == form::in_place) sweep.gradient(step_in_place, start, plan_, seed, adjoint, bar, watch);
     else sweep.gradient(step, start, plan_, seed, adjoint, bar, watch);
   }
-  [[nodiscard]] device_room room() const {
-    auto needed = device_room_for(plan_, form_ == form::in_place ? step_form::in_place : step_form::out_of_place);
+  [[nodiscard]] device_capacity capacity() const {
+    auto needed = device_capacity_for(plan_, form_ == form::in_place ? step_form::in_place : step_form::out_of_place);
     needed.frames += 2;
     return needed;
   }
@@ -88,7 +88,7 @@ TEST_CASE("what a user's function throws comes through, and the sweep runs right
       auto const c = on.device.make_stream();
       field bar{on.device, sizes};
       {
-        device_sweep<sim_runtime, field> sweep{on.device, c, on.room(), on.maker()};
+        device_sweep<sim_runtime, field> sweep{on.device, c, on.capacity(), on.maker()};
         for (std::int64_t call = 0;; ++call) {
           the_fuse.arm(where, call);
           try {
@@ -122,7 +122,7 @@ TEST_CASE("a sweep that ends by an exception frees nothing that is in flight", "
         field bar{on.device, sizes};
         the_fuse.arm(where, call);
         try {
-          device_sweep<sim_runtime, field> sweep{on.device, c, on.room(), on.maker()};
+          device_sweep<sim_runtime, field> sweep{on.device, c, on.capacity(), on.maker()};
           on.gradient(sweep, bar);
           last = call;
         } catch (planned const&) {
@@ -152,7 +152,7 @@ aftermath with_failure(fixture& on, sim::call which, std::uint64_t nth, sim::fai
     field bar{on.device, sizes};
     on.device.fail_at(which, nth, how);
     try {
-      device_sweep<sim_runtime, field> sweep{on.device, c, on.room(), on.maker()};
+      device_sweep<sim_runtime, field> sweep{on.device, c, on.capacity(), on.maker()};
       try {
         on.gradient(sweep, bar);
       } catch (error const&) {
@@ -246,7 +246,7 @@ TEST_CASE("a launch that fails and tells nobody is told with its function and st
     auto const c = on.device.make_stream();
     {
       field bar{on.device, sizes};
-      device_sweep<sim_runtime, field> sweep{on.device, c, on.room(), on.maker()};
+      device_sweep<sim_runtime, field> sweep{on.device, c, on.capacity(), on.maker()};
       for (std::uint64_t nth = 1;; ++nth) {
         std::vector<one_call> called;
         std::string text;
@@ -289,7 +289,7 @@ TEST_CASE("a launch that failed before the sweep is told before any step, once",
   auto const c = on.device.make_stream();
   {
     field bar{on.device, sizes};
-    device_sweep<sim_runtime, field> sweep{on.device, c, on.room(), on.maker()};
+    device_sweep<sim_runtime, field> sweep{on.device, c, on.capacity(), on.maker()};
     on.device.fail_at(sim::call::launch, 1, sim::failure::untold);
     on.device.launch(c, bar.all(true), [] {});
     auto const launches = on.device.counted().launches;

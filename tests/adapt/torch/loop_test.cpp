@@ -110,7 +110,7 @@ TEST_CASE("a loop over tensors obeys any schedule, and counts what the schedule'
   std::vector<cairn::any_schedule> const plans{
       cairn::revolve{steps, 3}, cairn::revolve{steps, 2, {.free_initial = true}}, cairn::uniform{steps}, cairn::store_all(steps),
       cairn::leaves{steps, 5, cairn::revolve{5, 2}}, cairn::two_level{steps, 6, 2},
-      cairn::leaves{steps, 7, cairn::uniform{4}}, cairn::custom{cairn::revolve{steps, 4}}};
+      cairn::leaves{steps, 7, cairn::uniform{4}}, cairn::verified{cairn::revolve{steps, 4}}};
   for (auto const& plan : plans) {
     auto const stats = std::make_shared<cairn::StepStats>();
     CHECK(same(want, looped(x, steps, LoopOptions().schedule(plan).stats(stats))));

@@ -85,7 +85,7 @@ counted count(std::vector<action> const& actions) {
 void check_meta(block_plan const& plan) {
   auto const seen = count(walked(plan));
   CHECK(plan.meta().num_blocks == plan.size());
-  CHECK(std::size_t(plan.meta().kept_states) == seen.kept);
+  CHECK(std::size_t(plan.meta().peak_checkpoints) == seen.kept);
   CHECK((plan.meta().extra_runs == seen.extra));
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("no stages are no blocks, and levels of none is one block", "[plan][bl
     CHECK(plan.size() == 0);
     CHECK(plan.stages() == 0);
     CHECK(walked(plan).empty());
-    CHECK(plan.meta().kept_states == 0);
+    CHECK(plan.meta().peak_checkpoints == 0);
   }
   CHECK(walked(block_plan::equal(7, 7, 0)) == std::vector<action>{block_actions::record(0, 7), block_actions::reverse(0, 7)});
 }
@@ -163,7 +163,7 @@ TEST_CASE("loops of 2^62 stages and more have blocks without a list", "[plan][bl
   constexpr step_index huge = step_index{1} << 62, side = step_index{1} << 31;
   auto const plan = block_plan::equal(huge, side);
   CHECK(plan.meta().num_blocks == side);
-  CHECK(plan.meta().kept_states == side - 1);
+  CHECK(plan.meta().peak_checkpoints == side - 1);
   CHECK((plan.meta().extra_runs == cairn::wide(huge - side)));
   auto cursor = plan.walk();
   CHECK(cursor.next() == block_actions::advance(0, side));
@@ -171,7 +171,7 @@ TEST_CASE("loops of 2^62 stages and more have blocks without a list", "[plan][bl
 
   auto const high = block_plan::equal(huge, 2, 61);  // a binary tree: a stage is run 30.5 times more on average
   CHECK(high.fan_out() == 2);
-  CHECK(high.meta().kept_states == 61);
+  CHECK(high.meta().peak_checkpoints == 61);
   CHECK((high.meta().extra_runs == cairn::wide(huge) / 2 * 61));
   auto top = high.walk();
   CHECK(top.next() == block_actions::advance(0, huge / 2));

@@ -140,7 +140,7 @@ TEST_CASE("blocks have ceil(sqrt(n)) stages where nothing else is said", "[plan]
   CHECK(plan_blocks(0).size() == 0);
   auto const cubic = plan_blocks(1000, {.levels = 2});
   CHECK(cubic.meta().num_blocks == 100);
-  CHECK(cubic.meta().kept_states == 18);
+  CHECK(cubic.meta().peak_checkpoints == 18);
   CHECK((cubic.meta().extra_runs == 900 + 10 * 90));
   CHECK(plan_blocks(100, {.block_size = 30, .balanced = true}).meta().sizes == std::vector<cairn::block_run>{{0, 4, 25}});
 }

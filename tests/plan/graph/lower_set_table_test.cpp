@@ -35,7 +35,7 @@ TEST_CASE("an option of a whole graph costs what its replay costs", "[plan][grap
         graph_model const model{graph, "test"};
         run_measure measure{model};
         block_search search{model, 0, std::size_t(size) + 1};
-        auto const options = search.options();
+        auto const options = search.candidates();
         CHECK(options.open.empty());
         REQUIRE_FALSE(options.closing.empty());
         brute::graph_search all_plans{graph};

@@ -13,7 +13,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/run/detail/kept_object.hpp>
+#include <cairn/run/detail/cached_object.hpp>
 
 namespace cairn {
 
@@ -371,7 +371,7 @@ class taped {
   Model model_;
   Params params_;
   [[no_unique_address]] Objective objective_;
-  detail::kept_object room_;
+  detail::cached_object room_;
   double running_ = 0, ending_ = 0;
   step_index stepped_ = 0;  // steps that the loop has run for the first time
   wide most_bytes_ = 0;

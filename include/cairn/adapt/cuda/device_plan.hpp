@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/cuda/device_room.hpp>
+#include <cairn/adapt/cuda/device_capacity.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
@@ -26,7 +26,7 @@ namespace cairn {
 /// A plan for a loop on a device, the room that it is made for, and what it is expected to take.
 struct device_plan {
   any_schedule plan;     ///< states on the tiers device and host
-  device_room room;      ///< what to make: all frames that the budget has room for and that are of use
+  device_capacity capacity;  ///< what to make: all frames that the budget has room for and that are of use
   planner by;            ///< whose plan it is
   double seconds;        ///< of the whole sweep, copies that steps wait for included
   double least_seconds;  ///< of the same steps and adjoints if no copy were ever waited for
@@ -62,9 +62,9 @@ class device_search {
     std::vector<std::pair<device_candidate, double>> best;
     for (auto& one : found_) {
       if (!best.empty() && one.bound >= best[0].second) break;
-      device_room const needed = device_room_for(one.plan, work_.form.step);
+      device_capacity const needed = device_capacity_for(one.plan, work_.form.step);
       if (needed.frames > frames_ || needed.host_slots > host_slots_) continue;
-      double const seconds = forecast(one.plan, device_room{frames_, needed.host_slots}, work_);
+      double const seconds = forecast(one.plan, device_capacity{frames_, needed.host_slots}, work_);
       if (best.empty()) best.emplace_back(std::move(one), seconds);
       else if (seconds < best[0].second) best[0] = {std::move(one), seconds};
     }
@@ -149,17 +149,17 @@ inline constexpr char const* planning_for_device = "cairn::plan_for_device";
   return *work.steps;
 }
 [[nodiscard]] inline slot_index least_device_frames(workload const& work) {
-  return device_room_for(revolve{*work.steps < 3 ? *work.steps : 3, 1}, work.form.step).frames;
+  return device_capacity_for(revolve{*work.steps < 3 ? *work.steps : 3, 1}, work.form.step).frames;
 }
-/// \param room  at least the least frames
+/// \param capacity  at least the least frames
 template <class Forecast>
-[[nodiscard]] device_plan best_in_room(workload const& work, device_room room, Forecast& forecast,
+[[nodiscard]] device_plan best_within(workload const& work, device_capacity capacity, Forecast& forecast,
                                        planning_options const& options) {
-  auto best = device_search{work, *work.steps, room.frames, room.host_slots, options}.best(forecast);
+  auto best = device_search{work, *work.steps, capacity.frames, capacity.host_slots, options}.best(forecast);
   auto& [plan, seconds] = best.front();
   auto const sizes = sizes_of(work);
-  device_room const needed{room.frames, device_room_for(plan.plan, work.form.step).host_slots};
-  wide const frame_bytes = wide(room.frames) * sizes.state, host_bytes = wide(needed.host_slots) * sizes.state;
+  device_capacity const needed{capacity.frames, device_capacity_for(plan.plan, work.form.step).host_slots};
+  wide const frame_bytes = wide(capacity.frames) * sizes.state, host_bytes = wide(needed.host_slots) * sizes.state;
   return {
       std::move(plan.plan), needed, plan.by, seconds, plan.bound, sizes.adjoint + sizes.tape + frame_bytes, host_bytes};
 }
@@ -173,7 +173,7 @@ template <class Forecast>
 /// \param work  `steps`, `state_bytes`, `adjoint_bytes`, `step_seconds`, `adjoint_seconds`, `form.step`, and of
 ///        `tiers.host` the bytes and the seconds of one copy each way; in place also `tiers.device.write_seconds`, a
 ///        copy within the device. Best measured
-/// \param device  for frames and the adjoint   \param forecast  `forecast(plan, room, work)` answers seconds:
+/// \param device  for frames and the adjoint   \param forecast  `forecast(plan, capacity, work)` answers seconds:
 ///        `device_forecast` does the sweep on a virtual clock, which is how copies that nobody waits for cost nothing
 ///        here   \param options  `most_table_cells` and `most_table_bytes` are read
 /// Cost: forecasts of the plans that could be the best, some 20 ns a step of each   \throws infeasible_budget   that
@@ -187,10 +187,10 @@ template <class Forecast>
   auto const sizes = detail::sizes_of(work);
   detail::check_state_bytes(work, detail::planning_for_device);
   wide const beside = sizes.adjoint + sizes.tape;
-  wide const room = device.count() > beside ? device.count() - beside : 0;
+  wide const capacity = device.count() > beside ? device.count() - beside : 0;
   constexpr step_index in_work = 5;
   wide const of_use = wide(steps) + in_work;
-  slot_index const frames = slot_index(room / sizes.state > of_use ? of_use : room / sizes.state);
+  slot_index const frames = slot_index(capacity / sizes.state > of_use ? of_use : capacity / sizes.state);
   slot_index const least = detail::least_device_frames(work);
   if (frames < least)
     throw infeasible_budget{
@@ -200,25 +200,25 @@ template <class Forecast>
         "give the least bytes, or more"};
   wide const host = work.tiers.host.bytes;
   slot_index const host_slots = slot_index(host / sizes.state > wide(steps) ? wide(steps) : host / sizes.state);
-  return detail::best_in_room(work, {frames, host_slots}, forecast, options);
+  return detail::best_within(work, {frames, host_slots}, forecast, options);
 }
 /// The same in a room that is there, for example what a `device_sweep` could get:
-/// `plan_for_device(work, sweep.room(), device_forecast{})`. Bytes are not read, but to answer how many there are.
+/// `plan_for_device(work, sweep.capacity(), device_forecast{})`. Bytes are not read, but to answer how many there are.
 /// \throws infeasible_budget   that says the least frames
 template <class Forecast>
-[[nodiscard]] device_plan plan_for_device(workload const& work, device_room room, Forecast forecast,
+[[nodiscard]] device_plan plan_for_device(workload const& work, device_capacity capacity, Forecast forecast,
                                           planning_options const& options = {}) {
   step_index const steps = detail::steps_on_device(work);
   static_cast<void>(detail::sizes_of(work));
   slot_index const least = detail::least_device_frames(work);
-  if (room.frames < least || room.host_slots < 0)
+  if (capacity.frames < least || capacity.host_slots < 0)
     throw infeasible_budget{detail::planning_for_device,
-                            "no plan fits the room",
-                            {{"frames", room.frames}, {"least frames", least}, {"host slots", room.host_slots}},
+                            "no plan fits the capacity",
+                            {{"frames", capacity.frames}, {"least frames", least}, {"host slots", capacity.host_slots}},
                             "give the least frames, or more"};
   slot_index const of_use = steps < 1 ? 1 : steps;
-  return detail::best_in_room(work, {room.frames, room.host_slots < of_use ? room.host_slots : of_use}, forecast,
-                              options);
+  return detail::best_within(work, {capacity.frames, capacity.host_slots < of_use ? capacity.host_slots : of_use},
+                             forecast, options);
 }
 
 }  // namespace cairn

@@ -9,9 +9,9 @@
 #include <cairn/adapt/cuda/detail/frames.hpp>
 #include <cairn/adapt/cuda/detail/host_loads.hpp>
 #include <cairn/adapt/cuda/detail/host_slots.hpp>
-#include <cairn/adapt/cuda/detail/lanes.hpp>
 #include <cairn/adapt/cuda/detail/launches.hpp>
-#include <cairn/adapt/cuda/device_room.hpp>
+#include <cairn/adapt/cuda/detail/sweep_streams.hpp>
+#include <cairn/adapt/cuda/device_capacity.hpp>
 #include <cairn/adapt/cuda/graph.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/action.hpp>
@@ -45,43 +45,44 @@ class device_sweep {
  public:
   using stream = typename R::stream;  ///< where steps and adjoints go
 
-  /// \param compute  the stream that steps and adjoints are put into   \param room  frames >= 1, host slots >= 0; see
-  ///        `device_room_for`
+  /// \param compute  the stream that steps and adjoints are put into   \param capacity  frames >= 1, host slots >= 0;
+  ///        see `device_capacity_for`
   /// \param make  `make()` gives a full state of the size that all states have; called once a frame. What it puts into
   ///        streams must be in `compute`, or be done
   /// \throws invalid_plan   for a room that is none   \throws out_of_memory, device_error   \throws what `make` throws
   template <class Make>
-  device_sweep(R& runtime, stream compute, device_room room, Make make)
-      : device_sweep{runtime, compute, checked(room), false, make} {}
+  device_sweep(R& runtime, stream compute, device_capacity capacity, Make make)
+      : device_sweep{runtime, compute, checked(capacity), false, make} {}
   /// The same with a replay check: each state that is compared is copied to a host slot, one of the room's, and the
   /// host waits for it. What runs again runs as slowly as that. Out of place, x1 is a copy of x when a step runs first,
-  /// and all zeros when it runs again. `device_room_for(plan, form, options)` counts the slot.
+  /// and all zeros when it runs again. `device_capacity_for(plan, form, options)` counts the slot.
   template <class Make>
-  device_sweep(R& runtime, stream compute, device_room room, Make make, sweep_options options)
-      : device_sweep{runtime, compute, checked(room), false, make} {
+  device_sweep(R& runtime, stream compute, device_capacity capacity, Make make, sweep_options options)
+      : device_sweep{runtime, compute, checked(capacity), false, make} {
     constexpr bool told = detail::visits_values_only<State>();
     static_assert(told,
                   "cairn: the replay check cannot tell the bytes of this state on a device from padding; give it a "
                   "member visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
     options_ = options;
   }
-  /// The same with less than that where memory runs out; then one frame's memory is left free. `room()` tells what
+  /// The same with less than that where memory runs out; then one frame's memory is left free. `capacity()` tells what
   /// there is.
   /// \throws out_of_memory   where no frame can be made
   template <class Make>
-  device_sweep(R& runtime, stream compute, room_up_to room, Make make)
-      : device_sweep{runtime, compute, checked(room.most), true, make} {}
+  device_sweep(R& runtime, stream compute, capacity_up_to capacity, Make make)
+      : device_sweep{runtime, compute, checked(capacity.most), true, make} {}
   device_sweep(device_sweep const&) = delete;
   device_sweep& operator=(device_sweep const&) = delete;
   /// Waits for all that is under way before frames and slots are freed.
   ~device_sweep() { streams_.settle(); }
 
-  [[nodiscard]] device_room room() const noexcept { return {frames_.count(), slots_.count()}; }  ///< what was made
+  /// What was made.
+  [[nodiscard]] device_capacity capacity() const noexcept { return {frames_.count(), slots_.count()}; }
   /// Of one state in device memory.
   [[nodiscard]] std::size_t frame_bytes() const noexcept { return copier_.layout().device_bytes(); }
 
   /// Puts the whole loop and its adjoint into the stream: when this returns they are under way, and when the stream is
-  /// done, so are they. The gradient has the same bits for every plan and room.
+  /// done, so are they. The gradient has the same bits for every plan and capacity.
   /// \param step  `step(x, x1, i, stream)`, which writes x1 from x, or in place `step(x, i, stream)`
   /// \param start  `start(x, stream)`, which writes the initial state, or a state that is copied, within the device,
   ///        before the first step
@@ -106,19 +107,19 @@ class device_sweep {
                                              Bar>()) {
       static constexpr step_form form = detail::device_step_form<StepF, State, stream>();
       detail::in_use const mark{busy_, who};
-      check_room(plan, form);
+      check_capacity(plan, form);
       detail::check_earlier_launches(streams_.runtime(), who);
       begin(plan);
       try {
         start_from(start, initial_is_free(plan));
         cursor_of<P> cursor = plan.walk();
         detail::host_loads<cursor_of<P>> ahead{plan.walk(), {form, initial_is_free(plan)}, frames_.count()};
-        obeyed<form, cursor_of<P>, StepF, SeedF, AdjointF, Bar> sweep{*this, ahead, step, seed, adjoint, bar};
+        device_states<form, cursor_of<P>, StepF, SeedF, AdjointF, Bar> sweep{*this, ahead, step, seed, adjoint, bar};
         detail::sweep_status status;
         while (detail::execute(cursor, sweep, step, sweep, observer, status) != detail::stop_reason::done) {
         }
-        streams_.after_all(detail::lane::compute, detail::lane::down);
-        streams_.after_all(detail::lane::compute, detail::lane::up);
+        streams_.after_all(detail::stream_role::compute, detail::stream_role::to_host);
+        streams_.after_all(detail::stream_role::compute, detail::stream_role::to_device);
       } catch (...) {
         streams_.settle();
         throw;
@@ -145,7 +146,7 @@ class device_sweep {
                          {},
                          "check with gradient, and capture with a sweep that has no replay check"};
     if constexpr (capturing_runtime<R>)
-      return device_graph<R>{streams_.runtime(), streams_.of(detail::lane::compute),
+      return device_graph<R>{streams_.runtime(), streams_.of(detail::stream_role::compute),
                              [&](stream) { gradient(step, start, plan, seed, adjoint, bar); }};
   }
 
@@ -153,9 +154,9 @@ class device_sweep {
   static constexpr char const* who = "cairn::device_sweep";
 
   template <class Make>
-  device_sweep(R& runtime, stream compute, device_room room, bool or_less, Make& make)
-      : streams_{runtime, compute}, frames_{streams_, room.frames, or_less, make}, copier_{state_layout_of_all()},
-        slots_{runtime, room.host_slots, or_less, copier_.layout()} {}
+  device_sweep(R& runtime, stream compute, device_capacity capacity, bool or_less, Make& make)
+      : streams_{runtime, compute}, frames_{streams_, capacity.frames, or_less, make}, copier_{state_layout_of_all()},
+        slots_{runtime, capacity.host_slots, or_less, copier_.layout()} {}
 
   /// What a slot of the plan holds: a frame, or a slot of the host.
   struct place_record {
@@ -164,11 +165,13 @@ class device_sweep {
     bool on_host = false;
   };
 
-  [[nodiscard]] static device_room checked(device_room room) {
-    if (room.frames < 1 || room.host_slots < 0)
-      throw invalid_plan{who, "a sweep has 1 frame or more, and no negative number of host slots",
-                         {{"frames", room.frames}, {"host slots", room.host_slots}}, "ask cairn::device_room_for"};
-    return room;
+  [[nodiscard]] static device_capacity checked(device_capacity capacity) {
+    if (capacity.frames < 1 || capacity.host_slots < 0)
+      throw invalid_plan{who,
+                         "a sweep has 1 frame or more, and no negative number of host slots",
+                         {{"frames", capacity.frames}, {"host slots", capacity.host_slots}},
+                         "ask cairn::device_capacity_for"};
+    return capacity;
   }
   [[nodiscard]] detail::state_layout state_layout_of_all() const {
     detail::state_layout layout{frames_.state(0)};
@@ -177,13 +180,13 @@ class device_sweep {
     return layout;
   }
   template <class P>
-  void check_room(P const& plan, step_form form) {
+  void check_capacity(P const& plan, step_form form) {
     if (plan.leaf() > 1)
       throw invalid_plan{who,
                          "the plan reverses several steps at once, but the adjoint takes one",
                          {{"leaf", plan.leaf()}},
                          "use a plan with leaf 1"};
-    device_room needed = detail::rehearse_device(who, plan, form, filled_);
+    device_capacity needed = detail::least_device_capacity(who, plan, form, filled_);
     if (options_.verify != replay_check::off) ++needed.host_slots;
     if (needed.frames > frames_.count())
       throw invalid_plan{who,
@@ -199,34 +202,35 @@ class device_sweep {
   template <class P>
   void begin(P const& plan) {
     places_.assign(std::size_t(plan.slots()), {});
-    streams_.put(detail::lane::compute);  // what the caller has put there since the last sweep
+    streams_.put(detail::stream_role::compute);  // what the caller has put there since the last sweep
     frames_.free_all();
     slots_.free_all();
     live_ = initial_ = next_ = current_ = no_frame;
     turned_ = false;
     ledger_.begin({options_.verify, plan.steps(), 1, plan.slots(), 0, false});
-    if (ledger_.on()) looked_at_ = slots_.take();
-    looked_at_is_blank_ = false;
+    if (ledger_.on()) scratch_slot_ = slots_.take();
+    scratch_is_blank_ = false;
     hashed_ = -1;
   }
   template <class Start>
   void start_from(Start& start, bool stands_apart) {
     live_ = frame_to_write();
     if constexpr (std::is_same_v<std::remove_cv_t<Start>, State>)
-      copier_.copy(streams_.runtime(), start, frames_.state(live_), streams_.of(detail::lane::compute));
-    else start(frames_.state(live_), streams_.of(detail::lane::compute));
-    streams_.put(detail::lane::compute);
+      copier_.copy(streams_.runtime(), start, frames_.state(live_), streams_.of(detail::stream_role::compute));
+    else start(frames_.state(live_), streams_.of(detail::stream_role::compute));
+    streams_.put(detail::stream_role::compute);
     check_launches("a launch of the start failed", {"state", 0});
     frames_.set_at(live_, 0);
     if (stands_apart) frames_.keep(initial_ = live_);
-    if (ledger_.on() && !ledger_.kept(ledger_.initial_place(), 0, hash_of(live_, 0))) ledger_.fail_brought_back(0);
+    if (ledger_.on() && !ledger_.saved(ledger_.initial_place(), 0, hash_of(live_, 0))) ledger_.fail_loaded(0);
   }
   /// What `execute` asks for: the states of this sweep, and its way back. The host waits for nothing, so before each
   /// action it looks whether the next state from the host can be fetched.
   template <step_form Form, class Cursor, class Step, class Seed, class Adjoint, class Bar>
-  class obeyed : public detail::no_hooks {
+  class device_states : public detail::no_hooks {
    public:
-    obeyed(device_sweep& sweep, detail::host_loads<Cursor>& ahead, Step& step, Seed& seed, Adjoint& adjoint, Bar& bar)
+    device_states(device_sweep& sweep, detail::host_loads<Cursor>& ahead, Step& step, Seed& seed, Adjoint& adjoint,
+                  Bar& bar)
         : sweep_{sweep}, ahead_{ahead}, step_{step}, seed_{seed}, adjoint_{adjoint}, bar_{bar} {}
 
     void advance(Step& step, step_index from, step_index to, step_index&) {
@@ -243,22 +247,22 @@ class device_sweep {
     /// Their bytes are on the device.
     [[nodiscard]] bool visit(action const&, moment, event::sink, void*) const noexcept { return false; }
 
-    std::uint64_t turn(obeyed&, action const& a, step_index&) {
+    std::uint64_t turn(device_states&, action const& a, step_index&) {
       begin().template turn<Form>(step_, a, [&](State const& last) { seed_(last, bar_, compute()); });
       sweep_.turned_ = true;
       return std::uint64_t(a.to - a.from);
     }
-    std::uint64_t reverse(obeyed&, action const& a) {
+    std::uint64_t reverse(device_states&, action const& a) {
       begin();
       adjoint_(std::as_const(sweep_.frames_.state(sweep_.live_)), bar_, a.from, compute());
-      sweep_.streams_.put(detail::lane::compute);
+      sweep_.streams_.put(detail::stream_role::compute);
       sweep_.check_launches("a launch of the adjoint failed", {"step", a.from});
       if (sweep_.ledger_.on()) sweep_.ledger_.reversed(a.from);
       return 0;
     }
 
    private:
-    [[nodiscard]] stream compute() { return sweep_.streams_.of(detail::lane::compute); }
+    [[nodiscard]] stream compute() { return sweep_.streams_.of(detail::stream_role::compute); }
     device_sweep& begin() {
       sweep_.fetch_ahead(ahead_, ++now_);
       return sweep_;
@@ -308,22 +312,22 @@ class device_sweep {
   template <step_form Form, class Step>
   void run(Step& step, frame_id& handle, step_index from, step_index to) {
     if (!ledger_.on()) return advance<Form>(step, handle, from, to);
-    auto const look = [&](step_index i) {
+    auto const compare = [&](step_index i) {
       if (!ledger_.note(i, hash_of(handle, i))) ledger_.fail(i);
     };
-    ledger_.along(from, to, [&](step_index at, step_index reach) { advance<Form>(step, handle, at, reach); }, look);
+    ledger_.along(from, to, [&](step_index at, step_index reach) { advance<Form>(step, handle, at, reach); }, compare);
   }
-  void compare_brought_back(slot_index place, step_index i) {
+  void compare_loaded(slot_index place, step_index i) {
     if (!ledger_.on()) return;
     hashed_ = -1;
-    if (!ledger_.brought_back(place, i, hash_of(live_, i))) ledger_.fail_brought_back(i);
+    if (!ledger_.loaded(place, i, hash_of(live_, i))) ledger_.fail_loaded(i);
   }
   /// The hash of state i in a frame; what stands between two looks at one state does not change it.
   [[nodiscard]] std::uint64_t hash_of(frame_id frame, step_index i) {
     if (hashed_ != i) {
       detail::state_hash hash;
-      looked_at_is_blank_ = false;
-      slots_.look(looked_at_, std::as_const(frames_).state(frame), streams_, hash);
+      scratch_is_blank_ = false;
+      slots_.visit_bytes(scratch_slot_, std::as_const(frames_).state(frame), streams_, hash);
       hash_ = hash.value();
       hashed_ = i;
     }
@@ -334,17 +338,17 @@ class device_sweep {
   /// state if it does not write all of x1. Zeros, for of bytes on a device nobody knows which are floating-point
   /// numbers, and no other pattern is harmless as a whole number.
   void fill(frame_id x1, frame_id x, bool again) {
-    if (again) return slots_.fill(looked_at_, frames_.state(x1), streams_, looked_at_is_blank_);
+    if (again) return slots_.fill(scratch_slot_, frames_.state(x1), streams_, scratch_is_blank_);
     copier_.copy(streams_.runtime(), std::as_const(frames_.state(x)), frames_.state(x1),
-                 streams_.of(detail::lane::compute));
-    streams_.put(detail::lane::compute);
+                 streams_.of(detail::stream_role::compute));
+    streams_.put(detail::stream_role::compute);
   }
 
   /// Leads `handle` to state `to`. A frame that has another owner stays as it is. The one place that a step is called
   /// from.
   template <step_form Form, class Step>
   void advance(Step& step, frame_id& handle, step_index from, step_index to) {
-    auto const compute = streams_.of(detail::lane::compute);
+    auto const compute = streams_.of(detail::stream_role::compute);
     for (step_index i = from; i < to; ++i) {
       if constexpr (Form == step_form::in_place) {
         own(handle);
@@ -363,7 +367,7 @@ class device_sweep {
     }
   }
   void put_by_step(step_index i) {
-    streams_.put(detail::lane::compute);
+    streams_.put(detail::stream_role::compute);
     check_launches(
         turned_ ? "a launch of the step failed where it runs again" : "a launch of the step failed on the way forward",
         {"step", i});
@@ -379,11 +383,12 @@ class device_sweep {
       if (target == no_frame && !give_way()) refuse_schedule();
     }
     // To wait for the oldest copy is to wait less than for this one, which was put last.
-    if (target == no_frame && frames_.is_held(handle, detail::lane::down, streams_)) target = frames_.take(streams_);
+    if (target == no_frame && frames_.is_held(handle, detail::stream_role::to_host, streams_))
+      target = frames_.take(streams_);
     if (target == no_frame) return frames_.after_copy(handle, streams_);
     copier_.copy(streams_.runtime(), std::as_const(frames_.state(handle)), frames_.state(target),
-                 streams_.of(detail::lane::compute));
-    streams_.put(detail::lane::compute);
+                 streams_.of(detail::stream_role::compute));
+    streams_.put(detail::stream_role::compute);
     release(handle);
     handle = target;
   }
@@ -391,7 +396,7 @@ class device_sweep {
   void save(place where, step_index i) {
     auto& there = places_[std::size_t(where.slot)];
     there = {live_, i, where.where == tier::host};
-    if (ledger_.on() && !ledger_.kept(where.slot, i, hash_of(live_, i))) ledger_.fail(i);
+    if (ledger_.on() && !ledger_.saved(where.slot, i, hash_of(live_, i))) ledger_.fail(i);
     if (!there.on_host) return frames_.keep(live_);
     there.number = slots_.take();
     frames_.order_read(live_, streams_);
@@ -407,10 +412,10 @@ class device_sweep {
   void load(Ahead& ahead, place where, step_index i, std::int64_t now) {
     slot_index const slot = where.slot;
     if (slot != no_slot && places_[std::size_t(slot)].on_host) load_from_host(ahead, slot, i, now);
-    else load_kept(slot == no_slot ? initial_ : places_[std::size_t(slot)].number);
-    compare_brought_back(slot == no_slot ? ledger_.initial_place() : slot, i);
+    else load_frame(slot == no_slot ? initial_ : places_[std::size_t(slot)].number);
+    compare_loaded(slot == no_slot ? ledger_.initial_place() : slot, i);
   }
-  void load_kept(frame_id kept) {
+  void load_frame(frame_id kept) {
     frames_.keep(kept);
     release(live_);
     live_ = kept;
@@ -444,7 +449,7 @@ class device_sweep {
   /// Brings the next state from the host as soon as no action before its load needs the frame.
   template <class Ahead>
   void fetch_ahead(Ahead const& ahead, std::int64_t now) {
-    if (next_ != no_frame || !ahead.has_room(now, current_ != no_frame)) return;
+    if (next_ != no_frame || !ahead.has_free_frame(now, current_ != no_frame)) return;
     auto const& place = places_[std::size_t(ahead.next_slot())];
     if (!place.on_host || place.at != ahead.next_state()) return;  // it is saved later
     if (frames_.at(live_) == ahead.next_state()) {
@@ -460,12 +465,12 @@ class device_sweep {
     frames_.keep(last);
     run<Form>(step, last, a.from, a.to);
     seed(std::as_const(frames_.state(last)));
-    streams_.put(detail::lane::compute);
+    streams_.put(detail::stream_role::compute);
     check_launches("a launch of the seed failed", {"state", a.to});
     release(last);
   }
 
-  detail::lanes<R> streams_;
+  detail::sweep_streams<R> streams_;
   detail::device_frames<R, State> frames_;
   detail::state_copier<R, State> copier_;
   detail::host_slots<R, State> slots_;
@@ -477,8 +482,8 @@ class device_sweep {
                no_frame;  // stand by for the next state from the host, and for the current one, which comes again
   sweep_options options_;
   detail::replay_ledger ledger_;
-  slot_index looked_at_ = no_slot;   // the host slot through which states are looked at, and filled
-  bool looked_at_is_blank_ = false;  // it holds zeros
+  slot_index scratch_slot_ = no_slot;  // the host slot through which states are looked at, and filled
+  bool scratch_is_blank_ = false;    // it holds zeros
   std::uint64_t hash_ = 0;          // of state hashed_
   step_index hashed_ = -1;
   bool busy_ = false, turned_ = false;

@@ -5,7 +5,7 @@
 #include <deque>
 #include <new>
 #include <vector>
-#include <cairn/adapt/cuda/device_room.hpp>
+#include <cairn/adapt/cuda/device_capacity.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/core/action.hpp>
@@ -152,10 +152,10 @@ struct device_forecast {
   ///        `tiers.device.write_seconds` for one within the device   Cost: some 20 ns a step and action
   ///        \throws invalid_plan, invalid_schedule   as `device_sweep::gradient`
   template <schedule Plan>
-  [[nodiscard]] double operator()(Plan const& plan, device_room room, workload const& work) const {
+  [[nodiscard]] double operator()(Plan const& plan, device_capacity capacity, workload const& work) const {
     detail::virtual_device device{work, copy_engines < 2};
     std::size_t const c = device.make_stream();
-    device_sweep<detail::virtual_device, detail::virtual_state> sweep{device, c, room,
+    device_sweep<detail::virtual_device, detail::virtual_state> sweep{device, c, capacity,
                                                                       [] { return detail::virtual_state{}; }};
     using state = detail::virtual_state;
     auto const none = [](state&, std::size_t) {};

@@ -4,7 +4,7 @@
 #include <optional>
 #include <cairn/adapt/torch/loop_options.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/loop/custom.hpp>
+#include <cairn/plan/loop/verified.hpp>
 #include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/revolve.hpp>
@@ -163,7 +163,7 @@ inline void check_sizes(char const* who, LoopOptions const& options) {
     if (given->tapes() > 0)
       throw invalid_plan{who, "the schedule keeps tapes", {{"tapes", given->tapes()}},
                          "keep states only; blocks of several steps keep their tapes together"};
-    return custom<any_schedule>{*given}.inner();
+    return verified<any_schedule>{*given}.inner();
   }
   step_index const block = size > 0 ? size : slots > 0 || steps < 1 ? 1 : whole_square_root(steps);
   step_index const blocks = blocks_of(steps, block);

@@ -56,15 +56,16 @@ template <class Step, class S, class Plan, bool MayStop = false>
         "cairn: the step stands where the initial state is due; the step comes first, and then the initial state");
     return false;
   } else if constexpr (!state<S>) {
-    constexpr auto found = why_shared<S>();
-    constexpr auto why = !shares_snapshot<S> && (std::copyable<S> || traited_copy<S> || found == sharing::expression)
+    constexpr auto found = copy_fault_of<S>();
+    constexpr auto why = !shares_snapshot<S> && (std::copyable<S> || traited_copy<S> || found == copy_fault::expression)
                              ? found
-                             : sharing::none;
-    constexpr bool stays = why != sharing::none || owning_pointer<S> || shares_snapshot<S>, pointer = owning_pointer<S>,
-                   tensor = why == sharing::tensor, expression = why == sharing::expression;
-    constexpr bool handle = why == sharing::handle, many = why == sharing::too_many_members,
-                   no_default = why == sharing::no_default, container = why == sharing::container,
-                   hidden = why == sharing::hidden_members;
+                             : copy_fault::none;
+    constexpr bool stays = why != copy_fault::none || owning_pointer<S> || shares_snapshot<S>,
+                   pointer = owning_pointer<S>, tensor = why == copy_fault::tensor,
+                   expression = why == copy_fault::expression;
+    constexpr bool handle = why == copy_fault::handle, many = why == copy_fault::too_many_members,
+                   no_default = why == copy_fault::no_default, container = why == copy_fault::container,
+                   hidden = why == copy_fault::hidden_members;
     constexpr bool snapshot = shares_snapshot<S>;
     static_assert(stays,
                   "cairn: the state must be copyable, or have save() and restore(snapshot), because checkpoints are "

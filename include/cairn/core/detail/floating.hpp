@@ -3,7 +3,7 @@
 /// numbers cannot be.
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/sharing.hpp>
+#include <cairn/core/detail/copy_fault.hpp>
 
 namespace cairn::detail {
 

@@ -7,13 +7,13 @@
 namespace cairn::detail {
 
 /// \tparam Options  the last argument   \tparam Asked  says whether the verb was `given` options in any place, and
-///        whether its `workspace` has some, which are `kept` there
+///        whether it was given a `workspace`, and options are `in_workspace`
 template <class State, class Options, class Asked>
 [[nodiscard]] consteval bool check_sweep_options() {
   constexpr bool known = is_setting<Options> || std::is_same_v<Options, no_options>;
   constexpr bool once = !known || Asked::asked <= 1, object = !known || !once || !Asked::ends_object || saved_state<State>;
-  constexpr bool room = !known || !Asked::given || Asked::kept || !Asked::workspace;
-  constexpr bool told = !known || !room || !(Asked::given || Asked::kept) || hashable<hashed_part_t<State>>;
+  constexpr bool fits = !known || !Asked::given || Asked::in_workspace || !Asked::workspace;
+  constexpr bool told = !known || !fits || !(Asked::given || Asked::in_workspace) || hashable<hashed_part_t<State>>;
   static_assert(known, "cairn: the last argument must be cairn::sweep_options");
   static_assert(once,
                 "cairn: options stand in two places; give them once, with where an object ends as a member, "
@@ -21,14 +21,14 @@ template <class State, class Options, class Asked>
   static_assert(object,
                 "cairn: object_ends says where an object with save() and restore() is left, and this state is copied; "
                 "leave it out");
-  static_assert(room,
+  static_assert(fits,
                 "cairn: this workspace keeps no hashes; make it for sweeps with options, by "
                 "`cairn::workspace_for<State>(plan, options)`");
   static_assert(
       told,
       "cairn: the replay check cannot tell the bytes of this state, or of its snapshot, from padding; give it a member "
       "visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
-  return known && once && object && room && told;
+  return known && once && object && fits && told;
 }
 
 }  // namespace cairn::detail

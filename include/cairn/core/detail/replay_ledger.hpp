@@ -25,7 +25,7 @@ namespace cairn::detail {
 /// It looks at no action ahead. With `every_step` it wants every state.
 ///
 /// An executor moves live by `along`, and notes there the hash of each state that it is shown.
-/// `note`, `kept` and `brought_back` answer false where a state differs; `fail` then throws. Allocates in `begin`
+/// `note`, `saved` and `loaded` answer false where a state differs; `fail` then throws. Allocates in `begin`
 /// alone, and there only what is missing; a loop of unknown length also where its table grows.
 class replay_ledger {
  public:
@@ -51,11 +51,11 @@ class replay_ledger {
     compared_ = 0;
     if (given.mode == replay_check::checkpoints) {
       auto const places = std::size_t(replay_places(given.slots, given.tapes));
-      kept_.assign(places, {});
+      saved_.assign(places, {});
       noted_.assign(std::size_t(noted_states(places)), {});
       if (given.keeps_run) {
-        kept_then_.assign(kept_.size(), {});
-        noted_then_.assign(noted_.size(), {});
+        saved_at_turn_.assign(saved_.size(), {});
+        noted_at_turn_.assign(noted_.size(), {});
       }
     } else if (given.mode == replay_check::every_step) {
       begin_table(given.steps);
@@ -90,7 +90,7 @@ class replay_ledger {
     if (i > farthest_) farthest_ = i;
   }
   /// Of a run from state `at` to state `to`, both included, the first state to look at; `to + 1` if there is none.
-  [[nodiscard]] step_index next_look(step_index at, step_index to) const noexcept {
+  [[nodiscard]] step_index next_check(step_index at, step_index to) const noexcept {
     if (setup_.mode == replay_check::every_step) return at;
     if (setup_.mode == replay_check::off) return to + 1;
     std::size_t const k = not_before(at);
@@ -100,17 +100,17 @@ class replay_ledger {
 
   /// Leads live from state `from` to state `to` by run(at, reach), stretch by stretch, and shows each state that is
   /// wanted to look(i).
-  template <class Run, class Look>
-  void along(step_index from, step_index to, Run run, Look look) {
+  template <class Run, class Check>
+  void along(step_index from, step_index to, Run run, Check check) {
     step_index at = from;
     for (step_index next = from;; ++next) {
-      next = next_look(next, to);
+      next = next_check(next, to);
       step_index const reach = next < to ? next : to;
       if (at < reach) {
         run(at, reach);
         reached(at = reach);
       }
-      if (next <= to) look(next);
+      if (next <= to) check(next);
       if (next >= to) return;
     }
   }
@@ -126,18 +126,18 @@ class replay_ledger {
   }
   /// State i is kept in a place: a slot, or slots + a tape slot. False if it was another one when it was last kept
   /// there.
-  [[nodiscard]] bool kept(slot_index place, step_index i, std::uint64_t hash) {
+  [[nodiscard]] bool saved(slot_index place, step_index i, std::uint64_t hash) {
     if (setup_.mode == replay_check::every_step) return note(i, hash);
-    entry& there = kept_[std::size_t(place)];
+    entry& there = saved_[std::size_t(place)];
     if (there.at == i) return agrees(i, there.hash, hash);
     there = {i, hash};
     return true;
   }
   /// State i came back from a place and is live. False if it is not what was kept.
-  [[nodiscard]] bool brought_back(slot_index place, step_index i, std::uint64_t hash) {
+  [[nodiscard]] bool loaded(slot_index place, step_index i, std::uint64_t hash) {
     bool good = true;
     if (setup_.mode == replay_check::every_step) good = note(i, hash);
-    else if (entry const& there = kept_[std::size_t(place)]; there.at == i) good = agrees(i, there.hash, hash);
+    else if (entry const& there = saved_[std::size_t(place)]; there.at == i) good = agrees(i, there.hash, hash);
     agreed_ = i;
     return good;
   }
@@ -148,7 +148,7 @@ class replay_ledger {
       return std::size_t(i) >= hashes_.size() || hashes_[std::size_t(i)] == 0 ||
              agrees(i, hashes_[std::size_t(i)], hash);
     for (std::size_t k = 0; k < remembered_; ++k)
-      if (noted_then_[k].at == i) return agrees(i, noted_then_[k].hash, hash);
+      if (noted_at_turn_[k].at == i) return agrees(i, noted_at_turn_[k].hash, hash);
     return true;
   }
   /// Notes the hash of state i, from which the adjoint of step i begins, or the seed: the steps before it end there.
@@ -166,16 +166,16 @@ class replay_ledger {
   /// Notes what is known at the turn of a run that is kept.
   void remember() noexcept {
     if (setup_.mode != replay_check::checkpoints) return;
-    copy(noted_, noted_then_, remembered_ = count_);
-    copy(kept_, kept_then_, kept_.size());
+    copy(noted_, noted_at_turn_, remembered_ = count_);
+    copy(saved_, saved_at_turn_, saved_.size());
   }
   /// Knows again what was known at the turn: all steps are to be reversed anew.
   void rewind() noexcept {
     open_ = none_reversed;
     end_ = {};
     if (setup_.mode != replay_check::checkpoints) return;
-    copy(noted_then_, noted_, count_ = remembered_);
-    copy(kept_then_, kept_, kept_.size());
+    copy(noted_at_turn_, noted_, count_ = remembered_);
+    copy(saved_at_turn_, saved_, saved_.size());
   }
 
   /// State i was run again and differs. \throws nondeterminism_error
@@ -187,7 +187,7 @@ class replay_ledger {
     fail("a state that was run again is not what it was at first", {i, first_step, i - 1}, where, advice_to_steps);
   }
   /// State i was brought back and differs. \throws nondeterminism_error
-  [[noreturn]] static void fail_brought_back(step_index i, first_difference const& where = {}) {
+  [[noreturn]] static void fail_loaded(step_index i, first_difference const& where = {}) {
     fail("a state that was brought back is not what was kept", {i, i, i}, where,
          "a copy must own all its data, restore(snapshot) bring back all that save() gives, and a store all bytes");
   }
@@ -251,9 +251,9 @@ class replay_ledger {
       }
       if (low < count_ && noted_[low].at >= 0) noted_[low].at = ~noted_[low].at;
     };
-    for (std::size_t place = 0; place < kept_.size(); ++place) {
+    for (std::size_t place = 0; place < saved_.size(); ++place) {
       bool const tape = place >= std::size_t(setup_.slots) && place < std::size_t(initial_place());
-      if (step_index const at = kept_[place].at; at >= 0)
+      if (step_index const at = saved_[place].at; at >= 0)
         mark(tape ? at - 1 : at);  // what is run again stops before a tape
     }
     mark(next);
@@ -304,7 +304,7 @@ class replay_ledger {
   }
 
   setup setup_;
-  table<entry> noted_, kept_, noted_then_, kept_then_;  // noted_: by state, count_ of them
+  table<entry> noted_, saved_, noted_at_turn_, saved_at_turn_;  // noted_: by state, count_ of them
   growing_table hashes_;                                // of every state, 0 for none as yet
   std::size_t count_ = 0, remembered_ = 0;
   step_index farthest_ = 0;  // the last state that has been made

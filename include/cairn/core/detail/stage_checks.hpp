@@ -9,7 +9,7 @@ namespace cairn::detail {
 template <class Next>
 [[nodiscard]] consteval stage_fault fault_of_next() {
   if constexpr (std::is_same_v<Next, no_result>) return stage_fault::forward;
-  else return kept_alone<Next> ? stage_fault::none : stage_fault::state;
+  else return standalone<Next> ? stage_fault::none : stage_fault::state;
 }
 
 /// Called by the public verbs themselves, with what was found before: so the error is told from there.

@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/callable.hpp>
+#include <cairn/core/detail/copy_fault.hpp>
 #include <cairn/core/detail/floating.hpp>
-#include <cairn/core/detail/sharing.hpp>
 
 namespace cairn::detail {
 
@@ -139,7 +139,7 @@ struct backward_read<Stage, Bar, stage_arguments<Before...>, stage_arguments<Ind
     using R = decltype(backward_result<Stage>(with<Old>{}));
     found.gives_adjoint = !std::is_void_v<R>;
     found.moves_adjoint = std::is_rvalue_reference_v<Old>;
-    found.wrong = std::is_void_v<R> || kept_alone<R> ? stage_fault::none : stage_fault::adjoint;
+    found.wrong = std::is_void_v<R> || standalone<R> ? stage_fault::none : stage_fault::adjoint;
     if constexpr (cuts_one()) found.wrong = stage_fault::narrow;
     else if constexpr (!std::is_void_v<R> && std::is_lvalue_reference_v<Old>) found.wrong = stage_fault::both;
     else if constexpr (whole_for<R, Bar>) found.wrong = stage_fault::whole;
@@ -175,7 +175,7 @@ template <class Stage, class X, class Bar, class... Index>
   using all = stage_arguments<X const&, Index...>;
   using tape = typename tape_of_stage<Stage, all>::type;
   constexpr auto fault = [](stage_fault wrong) { return stage_read<Bar>{{.wrong = wrong}}; };
-  if constexpr (!kept_alone<tape>) return fault(stage_fault::tape);
+  if constexpr (!standalone<tape>) return fault(stage_fault::tape);
   else if constexpr (!refers_to_output<Stage, tape, typename next_state<Stage, all>::type>)
     return fault(stage_fault::output);
   else {
@@ -202,7 +202,7 @@ template <class Stage, class X, class Bar, class... Index>
   using all = stage_arguments<X const&, Index...>;
   using next = typename next_state<Stage, all>::type;
   if constexpr (!std::is_class_v<Stage> || std::is_same_v<next, no_result>) return fault(stage_fault::forward);
-  else if constexpr (!kept_alone<next>) return fault(stage_fault::state);
+  else if constexpr (!standalone<next>) return fault(stage_fault::state);
   else if constexpr (cuts_state<Stage, X, Index...>) return fault(stage_fault::narrow);
   else if constexpr (runs_record<Stage, all>) return read_taped<Stage, X, Bar, Index...>();
   else if constexpr (names_record<Stage>) return fault(stage_fault::tape);

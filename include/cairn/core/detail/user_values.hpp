@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/sharing.hpp>
+#include <cairn/core/detail/copy_fault.hpp>
 #include <cairn/core/detail/signature.hpp>
 #include <cairn/core/detail/step_shape.hpp>
 #include <cairn/core/state_traits.hpp>

@@ -56,7 +56,7 @@ struct block_meta {
   step_index num_blocks = 0;   ///< how many blocks
   std::vector<block_run> sizes;  ///< the blocks, neighbours of equal size together
   step_index largest = 0;      ///< stages of the largest block: the most tapes at once
-  step_index kept_states = 0;  ///< the most first states of blocks kept at once, without state 0
+  step_index peak_checkpoints = 0;  ///< the most first states of blocks kept at once, without state 0
   wide extra_runs = 0;         ///< stages run again
   std::optional<std::int64_t>
       peak_bytes;  ///< predicted, by `replay`, state 0 not counted; nothing where sizes are not known
@@ -217,7 +217,7 @@ class block_plan {
     fan_out_ = detail::ceil_root(size(), (std::max)(levels, 1));
     for (auto const& run : meta_.sizes) meta_.largest = (std::max)(meta_.largest, run.size);
     if (!follow) return;
-    meta_.kept_states = kept_states();
+    meta_.peak_checkpoints = peak_checkpoints();
     meta_.extra_runs = extra_runs();
   }
   /// One group of a level is `group` blocks; of the next, `fan_out_` such groups, or all blocks.
@@ -249,7 +249,7 @@ class block_plan {
     return (blocks - 1) % group + 1;
   }
   /// Down the way to the last block, and at each level down the one beside it, whose groups are all full.
-  [[nodiscard]] step_index kept_states() const noexcept {
+  [[nodiscard]] step_index peak_checkpoints() const noexcept {
     std::vector<step_index> groups;
     for (step_index group = 1; group < size(); group = next_group(group)) groups.push_back(group);
     step_index most = 0, on_the_way = 0, left = size();

@@ -25,10 +25,10 @@ struct chain_cost {
 namespace detail {
 
 /// Plays a plan on numbers of states and tapes. One object, one sweep.
-class chain_player {
+class chain_interpreter {
  public:
   /// \param elsewhere  tiers that saves and loads may name   \param model, far  must outlive the player
-  chain_player(chain_model const& model, std::span<chain_tier const> elsewhere, char const* who)
+  chain_interpreter(chain_model const& model, std::span<chain_tier const> elsewhere, char const* who)
       : model_{model},
         far_{elsewhere},
         walk_{model.stages, checked(model, elsewhere, who), who},
@@ -157,7 +157,7 @@ class chain_player {
 
 [[nodiscard]] inline chain_cost replay(chain_model const& model, std::span<action const> actions,
                                        std::span<chain_tier const> elsewhere, char const* who) {
-  chain_player player{model, elsewhere, who};
+  chain_interpreter player{model, elsewhere, who};
   for (auto const& a : actions) player.obey(a);
   return player.finish();
 }

@@ -34,10 +34,10 @@ namespace detail {
 }
 
 /// Plays a plan on numbers of values. One object, one sweep.
-class graph_player {
+class graph_interpreter {
  public:
   /// \param model  must outlive the player
-  graph_player(graph_model const& model, char const* who)
+  graph_interpreter(graph_model const& model, char const* who)
       : model_{model}, who_{who}, kept_(model.count), remaining_{model.count + 1} {}
 
   /// \throws invalid_schedule   where the plan asks for what is not there
@@ -55,7 +55,7 @@ class graph_player {
       case action_kind::advance:
         need(!kept_[v], "an operation is run whose value is kept", a);
         need(v < remaining_, "an operation is run after its adjoint", a);
-        need(all_kept(model_.inputs[v]), "an operation is run without the value of an input", a);
+        need(all_held(model_.inputs[v]), "an operation is run without the value of an input", a);
         kept_[v] = 1;
         live_ += model_.bytes[v];
         reach(live_ + model_.work[v] + model_.open[remaining_]);
@@ -69,12 +69,12 @@ class graph_player {
       case action_kind::turn:
         need(v == model_.count, "the loss has the number of an operation", a);
         need(remaining_ == model_.count + 1, "the loss of a graph is run twice", a);
-        need(all_kept(model_.needs[v]), "the loss is run without the value of an output", a);
+        need(all_held(model_.needs[v]), "the loss is run without the value of an output", a);
         go_back(v);
         break;
       case action_kind::reverse:
         need(remaining_ == v + 1, "the adjoint of an operation is run out of order", a);
-        need(all_kept(model_.needs[v]), "the adjoint of an operation is run without a value that it reads", a);
+        need(all_held(model_.needs[v]), "the adjoint of an operation is run without a value that it reads", a);
         go_back(v);
         forget(v);
         break;
@@ -94,7 +94,7 @@ class graph_player {
   }
 
  private:
-  [[nodiscard]] bool all_kept(std::vector<std::size_t> const& values) const noexcept {
+  [[nodiscard]] bool all_held(std::vector<std::size_t> const& values) const noexcept {
     return std::all_of(values.begin(), values.end(), [this](std::size_t v) { return kept_[v] != 0; });
   }
   void go_back(std::size_t v) noexcept {
@@ -125,7 +125,7 @@ class graph_player {
 };
 
 [[nodiscard]] inline graph_cost replay(graph_model const& model, std::span<action const> actions, char const* who) {
-  graph_player player{model, who};
+  graph_interpreter player{model, who};
   for (auto const& a : actions) player.obey(a);
   return player.finish();
 }

@@ -8,7 +8,7 @@
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/sweep_bytes.hpp>
-#include <cairn/plan/loop/detail/frame_tally.hpp>
+#include <cairn/plan/loop/detail/frame_counter.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/plan/loop/verify.hpp>
 #include <cairn/schedule/walked_counts.hpp>
@@ -118,10 +118,10 @@ template <schedule Plan>
                                            sweep_sizes const& sizes, bool by_walk, bool other_tiers_apart) {
   wide const all_tapes = wide(needs.tapes) + (needs.calls_adjoint ? 1 : 0);
   if (!by_walk) return {most_states(needs, form), {most_states(needs, form), all_tapes, 0}};
-  frame_tally const tally =
-      tallied(plan, form, {sizes.state - sizes.state_inline, sizes.tape - sizes.tape_inline, other_tiers_apart});
-  if (needs.tapes == 0 && !other_tiers_apart) return {tally.peak(), {tally.peak(), all_tapes, 0}};
-  return {tally.peak(), tally.heaviest()};
+  frame_counter const counter =
+      count_frames(plan, form, {sizes.state - sizes.state_inline, sizes.tape - sizes.tape_inline, other_tiers_apart});
+  if (needs.tapes == 0 && !other_tiers_apart) return {counter.peak(), {counter.peak(), all_tapes, 0}};
+  return {counter.peak(), counter.heaviest()};
 }
 
 /// Seconds of all saves and loads.

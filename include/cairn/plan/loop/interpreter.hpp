@@ -28,15 +28,16 @@ class interpreter {
   constexpr interpreter(schedule_limits const& limits, sweep_position const& position)
       : limits_{limits}, open_{position.open}, live_{nothing}, turned_{position.turned} {
     misplaced_ = open_ < 0 || open_ > limits.steps || (!turned_ && open_ != limits.steps);
-    for (std::size_t k = 0; k < position.kept_count && !misplaced_; ++k) {
-      auto const& kept = position.kept[k];
-      misplaced_ = kept.slot < 0 || kept.slot >= limits.slots || states_.find(kept.slot) || kept.state < 0 ||
-                   kept.state > limits.steps;
-      if (!misplaced_) states_.insert(kept.slot, {kept.state, kept.state, kept.where});
+    for (std::size_t k = 0; k < position.stored_count && !misplaced_; ++k) {
+      auto const& stored = position.stored[k];
+      misplaced_ = stored.slot < 0 || stored.slot >= limits.slots || states_.find(stored.slot) || stored.state < 0 ||
+                   stored.state > limits.steps;
+      if (!misplaced_) states_.insert(stored.slot, {stored.state, stored.state, stored.where});
     }
-    for (std::size_t k = 0; k < position.kept_count && !misplaced_; ++k) {
-      misplaced_ = !known(position.kept[k].where);
-      if (!misplaced_) raise(counts_.on(position.kept[k].where).peak, ++on_tier_[std::size_t(position.kept[k].where)]);
+    for (std::size_t k = 0; k < position.stored_count && !misplaced_; ++k) {
+      misplaced_ = !known(position.stored[k].where);
+      if (!misplaced_)
+        raise(counts_.on(position.stored[k].where).peak, ++on_tier_[std::size_t(position.stored[k].where)]);
     }
     counts_.peak_slots = states_.size();
   }

@@ -19,7 +19,7 @@
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/text/action_words.hpp>
 #include <cairn/plan/text/written_actions.hpp>
-#include <cairn/schedule/listed.hpp>
+#include <cairn/schedule/action_list.hpp>
 
 namespace cairn {
 
@@ -58,10 +58,10 @@ template <class Schedule>
 
 /// The schedule that a text lists: what `actions_csv` writes, or other programs in the same form (columns in any order,
 /// those without a say left out; lines that begin with # are for people). The actions are read, not played:
-/// `custom{read_actions_csv(text)}` checks them.
+/// `verified{read_actions_csv(text)}` checks them.
 /// \throws parse_error   with the number of the line, from 1   \throws invalid_plan   for numbers that no plan has, as
 ///        leaf=0
-[[nodiscard]] CAIRN_DECL listed read_actions_csv(std::string_view text);
+[[nodiscard]] CAIRN_DECL action_list read_actions_csv(std::string_view text);
 
 }  // namespace cairn
 

@@ -10,7 +10,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/sweep_bytes.hpp>
-#include <cairn/plan/loop/detail/frame_tally.hpp>
+#include <cairn/plan/loop/detail/frame_counter.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/plan/loop/estimate.hpp>
 #include <cairn/plan/text/detail/plan_words.hpp>
@@ -39,15 +39,16 @@ template <schedule Plan>
   bool const tapes = needs.tapes > 0;  // frames keep their memory while tapes come and go
   memory_curve curve;
   curve.in_bytes = (sizes.state | sizes.initial | sizes.adjoint | sizes.tape) != 0;
-  frame_tally tally{work.form, tallied_plan_of(plan, work.form)};
+  frame_counter counter{work.form, counted_plan_of(plan, work.form)};
   wide in_slots = 0;
   for (action const& a : actions) {
-    tally.obey(a);
+    counter.obey(a);
     if (a.kind == action_kind::save) ++in_slots;
     if (a.kind == action_kind::drop && a.what == content::state) --in_slots;
-    curve.held.push_back(!curve.in_bytes ? wide(tally.standing())
-                         : tapes ? sweep_parts_of(needs, work.form, sizes, tally.peak(), tally.standing_tapes()).total()
-                                 : sweep_bytes(needs, work.form, sizes, tally.standing()));
+    curve.held.push_back(!curve.in_bytes ? wide(counter.standing())
+                         : tapes
+                             ? sweep_parts_of(needs, work.form, sizes, counter.peak(), counter.standing_tapes()).total()
+                             : sweep_bytes(needs, work.form, sizes, counter.standing()));
     curve.kept.push_back(curve.in_bytes ? in_slots * sizes.state : in_slots);
     if (curve.held.back() > curve.peak) {
       curve.peak = curve.held.back();
@@ -176,8 +177,8 @@ template <class Schedule>
   if (count > width)
     words += " Downsampled: a column shows the most of up to " + detail::digits_of((count + width - 1) / width) +
              " actions.";
-  std::vector<std::string> const key{chart.look(held) + (curve.in_bytes ? " all that is held" : " all states"),
-                                     chart.look(kept) + (curve.in_bytes ? " checkpoints" : " states in slots")};
+  std::vector<std::string> const key{chart.mark(held) + (curve.in_bytes ? " all that is held" : " all states"),
+                                     chart.mark(kept) + (curve.in_bytes ? " checkpoints" : " states in slots")};
   auto const column_of = [&](detail::tick const& tick) {
     return std::size_t(detail::place_on(tick.at, count, std::int64_t(width) - 1));
   };

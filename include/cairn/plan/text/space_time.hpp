@@ -18,7 +18,7 @@ namespace cairn {
 namespace detail {
 
 /// How long a slot kept something: from the action that filled it to the one that dropped it, at `twice_at` half steps.
-struct kept_life {
+struct slot_lifetime {
   content what = content::state;
   tier where = tier::memory;
   wide twice_at = 0;
@@ -27,9 +27,9 @@ struct kept_life {
 
 /// In the order in which they end, that of the drops. A tape lies in the middle of its steps. \pre the actions were
 /// checked
-[[nodiscard]] inline std::vector<kept_life> lives_of(std::vector<action> const& actions) {
-  std::map<std::pair<content, slot_index>, kept_life> now;
-  std::vector<kept_life> all;
+[[nodiscard]] inline std::vector<slot_lifetime> slot_lifetimes(std::vector<action> const& actions) {
+  std::map<std::pair<content, slot_index>, slot_lifetime> now;
+  std::vector<slot_lifetime> all;
   for (std::size_t k = 0; k < actions.size(); ++k) {
     action const& a = actions[k];
     if (a.kind == action_kind::save) now[{content::state, a.slot}] = {a.what, a.where, 2 * wide(a.from), k, k};
@@ -44,7 +44,7 @@ struct kept_life {
 }
 
 /// Whether it is a state that is kept elsewhere than in memory.
-[[nodiscard]] inline bool is_far(kept_life const& life) noexcept {
+[[nodiscard]] inline bool is_far(slot_lifetime const& life) noexcept {
   return life.what == content::state && life.where != tier::memory;
 }
 
@@ -53,7 +53,7 @@ class space_time_marks {
  public:
   space_time_marks(svg_chart const& chart, std::vector<action> const& actions, step_index steps, hundredths radius)
       : chart_{chart}, count_{actions.size()}, steps_{wide(steps)} {
-    auto const lives = lives_of(actions);
+    auto const lives = slot_lifetimes(actions);
     for (auto const& life : lives)
       (life.what == content::tape ? tapes
        : is_far(life)             ? far_states
@@ -117,7 +117,7 @@ template <class Schedule>
   legend.push_back({"save", "save", detail::dot_sample});
   legend.push_back({"load", "load", detail::ring_sample});
   legend.push_back({"drop", "drop", detail::cap_sample});
-  auto const lives = detail::lives_of(actions);
+  auto const lives = detail::slot_lifetimes(actions);
   legend.push_back({"a state is kept", "state-life", detail::pole_sample});
   if (std::any_of(lives.begin(), lives.end(), detail::is_far))
     legend.push_back({"on a slower tier", "far-life", detail::pole_sample});
@@ -156,7 +156,7 @@ template <class Schedule>
   static_assert(schedule<Schedule>, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
   detail::check_text_size("cairn::space_time_text", columns, rows);
   auto const actions = detail::drawn_actions(plan, "cairn::space_time_text");
-  auto const lives = detail::lives_of(actions);
+  auto const lives = detail::slot_lifetimes(actions);
   std::size_t const count = actions.size(), height = std::max<std::size_t>(1, (std::min)(count, std::size_t(rows)));
   std::string const last = detail::digits_of(count);
   enum : unsigned char { kept = 1, kept_far, advance, record, turn, drop, load, save, reverse };
@@ -212,7 +212,7 @@ template <class Schedule>
     words += " Downsampled: a column stands for up to " +
              detail::digits_of((wide(plan.steps()) + chart.width() - 2) / (chart.width() - 1)) + " steps.";
   std::vector<std::string> key;
-  auto const explain = [&](unsigned char rank, char const* name) { key.push_back(chart.look(rank) + " " + name); };
+  auto const explain = [&](unsigned char rank, char const* name) { key.push_back(chart.mark(rank) + " " + name); };
   explain(reverse, "reverse");
   explain(save, "save");
   explain(load, "load");

@@ -83,8 +83,8 @@ class text_chart {
   }
   /// \pre label is no wider than the gutter
   void label(std::size_t row, std::string words) { labels_[row] = std::move(words); }
-  [[nodiscard]] std::string look(glyph const& one) const { return set_ == glyphs::utf8 ? one.utf8 : one.ascii; }
-  [[nodiscard]] std::string look(unsigned char rank) const { return look(ranks_[rank]); }
+  [[nodiscard]] std::string mark(glyph const& one) const { return set_ == glyphs::utf8 ? one.utf8 : one.ascii; }
+  [[nodiscard]] std::string mark(unsigned char rank) const { return mark(ranks_[rank]); }
 
   /// The grid above an axis of `ticks`, each in the column that `column_of` says.
   template <class ColumnOf>
@@ -93,10 +93,10 @@ class text_chart {
     for (std::size_t row = 0; row < rows_; ++row) {
       bool const named = !labels_[row].empty();
       std::string line = std::string(gutter_ - labels_[row].size(), ' ') + labels_[row] +
-                         look(named ? glyph{"┤", "+"} : glyph{"│", "|"});
+                         mark(named ? glyph{"┤", "+"} : glyph{"│", "|"});
       std::size_t end = width_;
       while (end > 0 && cells_[row * width_ + end - 1] == 0) --end;
-      for (std::size_t column = 0; column < end; ++column) line += look(cells_[row * width_ + column]);
+      for (std::size_t column = 0; column < end; ++column) line += mark(cells_[row * width_ + column]);
       lines += line + '\n';
     }
     return lines + ruler(ticks, column_of, x_name);
@@ -121,8 +121,8 @@ class text_chart {
     name(ticks.back());
     name(ticks.front());
     for (auto const& at : ticks) name(at);
-    std::string line = std::string(gutter_, ' ') + look(glyph{"└", "+"});
-    for (bool const here : marked) line += look(here ? glyph{"┬", "+"} : glyph{"─", "-"});
+    std::string line = std::string(gutter_, ' ') + mark(glyph{"└", "+"});
+    for (bool const here : marked) line += mark(here ? glyph{"┬", "+"} : glyph{"─", "-"});
     below.erase(below.find_last_not_of(' ') + 1);
     return line + '\n' + below + '\n' +
            std::string(gutter_ + 1 + (width_ - (std::min)(width_, x_name.size())) / 2, ' ') + x_name + '\n';

@@ -61,13 +61,13 @@ class chain_measurement : public no_hooks {
   chain_measurement(Stages& stages, X0 const& x0, Seed& seed, step_index steps)
       : stages_{stages}, x0_{x0}, seed_{seed}, plan_{probing_plan(steps)}, times_(std::size_t(steps) + 1) {}
 
-  /// Plays the plan `again` times for `count` runs of the chain; `look(action, run)` sees one of them behind each
+  /// Plays the plan `again` times for `count` runs of the chain; `inspect(action, run)` sees one of them behind each
   /// action.
-  template <class Look>
-  void play(std::size_t count, int again, Look look) {
+  template <class Inspect>
+  void play(std::size_t count, int again, Inspect inspect) {
     times_.assign(times_.size(), {});
     auto const behind = [&](event const& e) {
-      if (e.moment() == moment::after && e.what().kind != action_kind::done) look(e.what(), *runs_.front());
+      if (e.moment() == moment::after && e.what().kind != action_kind::done) inspect(e.what(), *runs_.front());
     };
     for (int k = 0; k < again; ++k) {
       runs_ = std::vector<std::optional<Memory>>(count);

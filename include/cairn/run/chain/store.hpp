@@ -44,11 +44,11 @@ template <class State, class Store>
 
 /// What a sweep has saved and not dropped; drops it at the end, however the sweep ends.
 template <class Store>
-class saved_in {
+class store_guard {
  public:
-  saved_in(Store& store, step_index stages) : store_{store}, held_(std::size_t(stages) + 1) {}
-  saved_in(saved_in const&) = delete;
-  ~saved_in() {
+  store_guard(Store& store, step_index stages) : store_{store}, held_(std::size_t(stages) + 1) {}
+  store_guard(store_guard const&) = delete;
+  ~store_guard() {
     for (std::size_t i = 0; i < held_.size(); ++i)
       for (std::size_t k = 0; k < tier_count; ++k)
         if ((unsigned{held_[i]} >> k & 1u) != 0) drop_quietly(tier(k), step_index(i));
@@ -72,9 +72,9 @@ class saved_in {
   table<unsigned char> held_;
 };
 template <>
-class saved_in<no_chain_store> {
+class store_guard<no_chain_store> {
  public:
-  saved_in(no_chain_store&, step_index) noexcept {}
+  store_guard(no_chain_store&, step_index) noexcept {}
 };
 
 }  // namespace detail

@@ -4,13 +4,13 @@
 #include <utility>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/run/detail/kept_object.hpp>
+#include <cairn/run/detail/cached_object.hpp>
 
 namespace cairn::detail {
 
 /// A snapshot of x as it is now, in memory that is kept from call to call.
 template <class State>
-[[nodiscard]] kept_as<State> const& kept_state_of(State const& x, kept_object& memory) {
+[[nodiscard]] kept_as<State> const& kept_state_of(State const& x, cached_object& memory) {
   auto& kept = memory.get<std::optional<kept_as<State>>>();
   if constexpr (saves_into<State>) {
     if (kept) {

@@ -25,7 +25,7 @@ struct sweep_setup {
 };
 
 /// A checkpoint as it stood at some moment.
-struct kept_frame {
+struct checkpoint_record {
   step_index at = -1;
   slot_index slot = no_slot;
   frame_id frame = no_frame;
@@ -33,10 +33,10 @@ struct kept_frame {
   bool checkpoint = false;  ///< a place to restart from, as the plan says
 };
 
-static_assert(wide{2} * sizeof(kept_frame) == bytes_a_remembered_slot);
+static_assert(wide{2} * sizeof(checkpoint_record) == bytes_a_remembered_slot);
 
 /// Sorts by state (Shell's method: no std header; checkpoints mostly come in order).
-inline void sort_by_state(table<kept_frame>& all, std::size_t count) noexcept {
+inline void sort_by_state(table<checkpoint_record>& all, std::size_t count) noexcept {
   for (std::size_t gap = count / 2 + 1; gap > 0; gap = gap == 1 ? 0 : gap / 2)
     for (std::size_t k = gap; k < count; ++k)
       for (std::size_t j = k; j >= gap && all[j].at < all[j - gap].at; j -= gap) std::swap(all[j], all[j - gap]);
@@ -79,7 +79,8 @@ void reclaim_slots(Store const& store, frames<Value>& pool, slot_index slots) no
 }
 /// Which state a slot still holds after the end of a sweep, or -1; for stores that can tell.
 template <class Store, class Value>
-[[nodiscard]] step_index kept_in(Store const& store, [[maybe_unused]] frames<Value> const& pool, slot_index slot) {
+[[nodiscard]] step_index stored_state_in(Store const& store, [[maybe_unused]] frames<Value> const& pool,
+                                         slot_index slot) {
   if constexpr (keeps_frames<Store>) return store.frame(slot) == no_frame ? -1 : pool.at(store.frame(slot));
   else if constexpr (outliving_store<Store>) return store.at(slot);
   else return -1;
@@ -122,12 +123,13 @@ template <class Value>
 /// Notes as anchors what slots hold at the turn of a run that is kept, in the order of states.
 /// \param tracked  `held` says already what that is   \param is_checkpoint  tells which of it to restart from
 template <class Store, class Value, class IsCheckpoint>
-void note_turn(Store const& store, frames<Value>& pool, table<kept_frame>& held, table<kept_frame>& anchors,
-               std::size_t& count, bool tracked, IsCheckpoint is_checkpoint) {
+void note_turn(Store const& store, frames<Value>& pool, table<checkpoint_record>& held,
+               table<checkpoint_record>& anchors, std::size_t& count, bool tracked, IsCheckpoint is_checkpoint) {
   count = 0;
   if (!tracked)
     for (slot_index slot = 0; slot < slot_index(held.size()); ++slot)
-      held[std::size_t(slot)] = {kept_in<Store>(store, pool, slot), slot, no_frame, held[std::size_t(slot)].where};
+      held[std::size_t(slot)] = {stored_state_in<Store>(store, pool, slot), slot, no_frame,
+                                 held[std::size_t(slot)].where};
   for (auto& kept : held) kept.checkpoint = kept.at > 0 && is_checkpoint(kept.at);
   for (auto const& kept : held)
     if (kept.at >= 0)
@@ -140,11 +142,11 @@ void note_turn(Store const& store, frames<Value>& pool, table<kept_frame>& held,
 /// that of live at the turn. Over a store that keeps no frames all of them are for work, which may need each: none is
 /// held for what stood at the turn.
 template <class Store, class Value, class... Always>
-void reclaim_turn(frames<Value>& pool, table<kept_frame>& anchors, std::size_t count, kept_frame& turn_live,
-                  Always... always) noexcept {
+void reclaim_turn(frames<Value>& pool, table<checkpoint_record>& anchors, std::size_t count,
+                  checkpoint_record& turn_live, Always... always) noexcept {
   pool.reclaim([&](auto claim) {
     (claim(always), ...);
-    auto const claim_standing = [&](kept_frame& kept) {
+    auto const claim_standing = [&](checkpoint_record& kept) {
       if (keeps_frames<Store> && kept.frame != no_frame && pool.at(kept.frame) == kept.at) claim(kept.frame);
       else kept.frame = no_frame;
     };
@@ -325,11 +327,11 @@ class copied_states {
   // for a replay check
   /// What f makes of the live state.
   template <class F>
-  [[nodiscard]] auto look(F f) const { return f(live()); }
+  [[nodiscard]] auto inspect_live(F f) const { return f(live()); }
   /// f(another, live) for live, which is state i, and a frame in which state i still stands from before, if there is
   /// one.
   template <class F>
-  void look_at_another(step_index i, F f) const {
+  void compare_earlier(step_index i, F f) const {
     for (frame_id k = 0; k < pool_.limit(); ++k)
       if (k != live_ && pool_.at(k) == i && pool_.record(k).constructed) return f(pool_.state(k), live());
   }
@@ -348,7 +350,7 @@ class copied_states {
   [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
   [[nodiscard]] store_type& store() noexcept { return store_; }
   /// What slots hold, if that is tracked; else what they held at the turn.
-  [[nodiscard]] table<kept_frame> const& held() const noexcept { return held_; }
+  [[nodiscard]] table<checkpoint_record> const& held() const noexcept { return held_; }
 
   /// Notes what stands at the turn, before which live is state `from`; `is_checkpoint(i)` tells which of it to restart
   /// from.
@@ -383,10 +385,10 @@ class copied_states {
   [[nodiscard]] frame_id before(step_index i) const noexcept { return latest_before(pool_, initial_, i); }
   [[nodiscard]] frames<State> const& pool() const noexcept { return pool_; }
   /// The frame of a kept state, or no_frame where the store keeps no frames.
-  [[nodiscard]] frame_id frame_of(kept_frame const& kept) const noexcept {
+  [[nodiscard]] frame_id frame_of(checkpoint_record const& kept) const noexcept {
     return frame_in<store_type>(store_, kept.slot);
   }
-  [[nodiscard]] step_index state_in(slot_index slot) const { return kept_in<store_type>(store_, pool_, slot); }
+  [[nodiscard]] step_index state_in(slot_index slot) const { return stored_state_in<store_type>(store_, pool_, slot); }
   /// For a sweep that stopped: the hash of the initial state, 0 where it is gone. \pre the caller's x0 still stands
   [[nodiscard]] std::uint64_t hash_of_initial() const {
     std::uint64_t const hash = hash_in_frames(pool_, 0);
@@ -399,8 +401,8 @@ class copied_states {
   /// Gives all memory back. What an outliving store holds stays there.
   void clear() {
     let_go_of_memory<store_type>(store_, pool_);
-    held_ = table<kept_frame>{};
-    anchors_ = table<kept_frame>{};
+    held_ = table<checkpoint_record>{};
+    anchors_ = table<checkpoint_record>{};
     anchor_count_ = 0;
     slots_ = -1;
     x0_ = nullptr;
@@ -431,7 +433,7 @@ class copied_states {
   }
   /// Makes live the state that `to` names: its frame if that stands, else by running from the state before.
   template <class Through, class Step>
-  step_index go_to(Through& through, Step& step, kept_frame& to, step_index& failed) {
+  step_index go_to(Through& through, Step& step, checkpoint_record& to, step_index& failed) {
     if (to.frame != no_frame) {
       pool_.forget(live_);
       live_ = to.frame;
@@ -448,10 +450,10 @@ class copied_states {
 
   [[no_unique_address]] Store store_{};
   frames<State> pool_;
-  table<kept_frame> held_, anchors_;
+  table<checkpoint_record> held_, anchors_;
   std::size_t anchor_count_ = 0;
   slot_index slots_ = -1;
-  kept_frame turn_live_;
+  checkpoint_record turn_live_;
   State const* x0_ = nullptr;
   frame_id live_ = no_frame, final_ = no_frame, next_ = no_frame, initial_ = no_frame;
   bool keeps_run_ = false;

@@ -26,7 +26,7 @@ struct sweep_status {
 
 /// Calls f, which is user code beside the actions; an exception is noted as one of `step`.
 template <class F>
-decltype(auto) noting_failure(sweep_status& status, phase where, step_index const& step, F f) {
+decltype(auto) annotate_failure(sweep_status& status, phase where, step_index const& step, F f) {
   try {
     return f();
   } catch (...) {

@@ -6,7 +6,7 @@
 #include <new>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/same_room.hpp>
+#include <cairn/core/detail/same_capacity.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
@@ -150,7 +150,7 @@ class frames {
   /// a fresh copy takes.
   void copy(frame_id source, frame_id target) { copy_in(state(source), target); }
   void copy_in(T const& from, frame_id target) {
-    if (!has_room_of(from, target)) return copy_anew(from, target);
+    if (!has_capacity_of(from, target)) return copy_anew(from, target);
     copy_state(from, state(target));
     if constexpr (says_bytes<T>())  // what lies where within these bytes is seen by nobody but the copy
       if (heap_of(from) < heap_of(std::as_const(state(target)))) copy_anew(from, target);
@@ -184,7 +184,7 @@ class frames {
     holder guard{*this, target};
     copy(handle, target);
     if constexpr (!is_flat<T>())
-      if (!is_snug(std::as_const(state(handle))))
+      if (!has_exact_capacity(std::as_const(state(handle))))
         std::swap(state(handle), state(target));  // the copy has no room to spare: it is kept
     release(handle);
     handle = std::exchange(guard.held, no_frame);
@@ -202,7 +202,7 @@ class frames {
  private:
   [[nodiscard]] frame_record& record(frame_id k) noexcept { return records_[std::size_t(k)]; }
   void push_free(frame_id k) noexcept {
-    if (record(k).constructed && !is_snug(std::as_const(state(k)))) {
+    if (record(k).constructed && !has_exact_capacity(std::as_const(state(k)))) {
       destroy(k);
       record(k).at = -1;
     }
@@ -239,13 +239,13 @@ class frames {
   /// a frame to be written
   void leave_snug([[maybe_unused]] frame_id kept, [[maybe_unused]] frame_id target) {
     if constexpr (!is_flat<T>()) {
-      if (is_snug(std::as_const(state(kept)))) return;
+      if (has_exact_capacity(std::as_const(state(kept)))) return;
       copy_anew(state(kept), target);
       std::swap(state(kept), state(target));
     }
   }
-  [[nodiscard]] bool has_room_of(T const& from, frame_id target) const {
-    return record(target).constructed && same_room(from, state(target));
+  [[nodiscard]] bool has_capacity_of(T const& from, frame_id target) const {
+    return record(target).constructed && same_capacity(from, state(target));
   }
   void copy_anew(T const& from, frame_id target) {
     if constexpr (traited_copy<T>) {
@@ -274,7 +274,7 @@ class frames {
             else return call_lending(step, x);
           });
         } else {
-          if (!has_room_of(x, target))
+          if (!has_capacity_of(x, target))
             copy_anew(x, target);  // else containers would keep the most that any state in this frame had
           if constexpr (shape.indexed) call_lending(step, x, state(target), std::as_const(i));
           else call_lending(step, x, state(target));

@@ -31,7 +31,7 @@ class replayed_states {
   }
   void save(place where, step_index i) {
     states_.save(where, i);
-    if (ledger_.on() && !ledger_.kept(where.slot, i, hash_of_live(i))) fail(i);
+    if (ledger_.on() && !ledger_.saved(where.slot, i, hash_of_live(i))) fail(i);
   }
   [[nodiscard]] bool load(place where, step_index i) {
     if (!states_.load(where, i)) return false;
@@ -55,7 +55,7 @@ class replayed_states {
     bool begun = false;
     step_index at = from;
     for (step_index next = from;; ++next) {
-      next = ledger_.next_look(next, to);
+      next = ledger_.next_check(next, to);
       step_index const reach = next < to ? next : to;
       if (!begun && (reach > from || next >= to)) {
         states_.turn(step, from, reach, failed);
@@ -71,7 +71,7 @@ class replayed_states {
   }
   template <class Record>
   void turn_by(step_index n, Record record) {
-    if (ledger_.on() && ledger_.next_look(n - 1, n) == n - 1) look(n - 1);
+    if (ledger_.on() && ledger_.next_check(n - 1, n) == n - 1) check(n - 1);
     states_.turn_by(n, record);
     ledger_.reached(n);
   }
@@ -81,7 +81,7 @@ class replayed_states {
   void change_live(step_index i, Record record, slot_index tape) {
     if (!ledger_.on() || tape == no_slot) return states_.change_live(i, record, tape);
     along(i - 1, i, [&](step_index, step_index) { states_.change_live(i, record, tape); });
-    if (!ledger_.kept(ledger_.place_of_tape(tape), i, hash_of_live(i))) fail(i);
+    if (!ledger_.saved(ledger_.place_of_tape(tape), i, hash_of_live(i))) fail(i);
   }
 
   [[nodiscard]] State const* seen(bool after_turn) const noexcept { return states_.seen(after_turn); }
@@ -126,7 +126,7 @@ class replayed_states {
   template <class Run>
   void along(step_index from, step_index to, Run run) {
     if (status_.turned) ledger_.reversed(status_.open);
-    ledger_.along(from, to, run, [this](step_index i) { look(i); });
+    ledger_.along(from, to, run, [this](step_index i) { check(i); });
   }
   template <class Step>
   void run(Step& step, step_index from, step_index to, step_index& failed) {
@@ -140,18 +140,18 @@ class replayed_states {
       states_.advance(step, from, to, failed);
     }
   }
-  void look(step_index i) {
+  void check(step_index i) {
     if (!ledger_.note(i, hash_of_live(i))) fail(i);
   }
   void came_back(slot_index place, step_index i) {
     if (!ledger_.on()) return;
     known_ = -1;
-    if (!ledger_.brought_back(place, i, hash_of_live(i))) ledger_.fail_brought_back(i);
+    if (!ledger_.loaded(place, i, hash_of_live(i))) ledger_.fail_loaded(i);
   }
   /// Live is state i; what stands between two looks at one state does not change it.
   [[nodiscard]] std::uint64_t hash_of_live(step_index i) {
     if (known_ != i) {
-      hash_ = states_.look([](auto const& x) { return hash_of(x); });
+      hash_ = states_.inspect_live([](auto const& x) { return hash_of(x); });
       known_ = i;
     }
     return hash_;
@@ -163,7 +163,7 @@ class replayed_states {
   }
   [[noreturn]] void fail(step_index i) {
     first_difference where;
-    states_.look_at_another(i, [&](auto const& first, auto const& again) { where = difference_of(first, again); });
+    states_.compare_earlier(i, [&](auto const& first, auto const& again) { where = difference_of(first, again); });
     ledger_.fail(i, where);
   }
 

@@ -12,8 +12,8 @@
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/sweep_bytes.hpp>
+#include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/execute.hpp>
-#include <cairn/run/detail/kept_object.hpp>
 #include <cairn/run/detail/raw_array.hpp>
 
 namespace cairn::detail {
@@ -101,7 +101,7 @@ class reversal {
   static constexpr bool can_restart = restarts<Adjoint, State, tape>;
 
   /// \param memory  what tapes leave behind for the next sweep   \param tapes  tape slots of the plan
-  reversal(Step& step, Adjoint& adjoint, [[maybe_unused]] kept_object& memory, [[maybe_unused]] slot_index tapes)
+  reversal(Step& step, Adjoint& adjoint, [[maybe_unused]] cached_object& memory, [[maybe_unused]] slot_index tapes)
       : step_{step}, adjoint_{adjoint} {
     if constexpr (records) {
       if (tapes == 0) return;

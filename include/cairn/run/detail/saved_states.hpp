@@ -121,7 +121,7 @@ class saved_states {
   // for a replay check
   /// What f makes of a snapshot of the live state.
   template <class F>
-  auto look(F f) const {
+  auto inspect_live(F f) const {
     if (parked_ != no_frame) return f(pool_.state(parked_));
     return look_at_object(f);
   }
@@ -136,10 +136,10 @@ class saved_states {
   }
   /// f(another, live) for snapshots of live, which is state i, and of state i from before, if there is one.
   template <class F>
-  void look_at_another(step_index i, F f) const {
+  void compare_earlier(step_index i, F f) const {
     for (frame_id k = 0; k < pool_.limit(); ++k)
       if (k != parked_ && pool_.at(k) == i && pool_.record(k).constructed)
-        return look([&](snapshot const& now) { f(pool_.state(k), now); });
+        return inspect_live([&](snapshot const& now) { f(pool_.state(k), now); });
   }
 
   [[nodiscard]] State const& live() {
@@ -254,15 +254,15 @@ class saved_states {
   [[nodiscard]] frame_id before(step_index i) const noexcept { return latest_before(pool_, initial_, i); }
   [[nodiscard]] frames<snapshot> const& pool() const noexcept { return pool_; }
   /// The frame of a kept state, or no_frame where the store keeps no frames.
-  [[nodiscard]] frame_id frame_of(kept_frame const& kept) const noexcept {
+  [[nodiscard]] frame_id frame_of(checkpoint_record const& kept) const noexcept {
     return frame_in<store_type>(store_, kept.slot);
   }
 
   [[nodiscard]] std::size_t bytes() const { return pool_.bytes(); }
   [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
   [[nodiscard]] store_type& store() noexcept { return store_; }
-  [[nodiscard]] table<kept_frame> const& held() const noexcept { return held_; }
-  [[nodiscard]] step_index state_in(slot_index slot) const { return kept_in<store_type>(store_, pool_, slot); }
+  [[nodiscard]] table<checkpoint_record> const& held() const noexcept { return held_; }
+  [[nodiscard]] step_index state_in(slot_index slot) const { return stored_state_in<store_type>(store_, pool_, slot); }
   /// For a sweep that stopped: the hash of the initial state's snapshot, 0 where it is gone.
   [[nodiscard]] std::uint64_t hash_of_initial() const { return hash_in_frames(pool_, 0); }
   /// The same of what an outliving store holds, in a frame that is given back.
@@ -270,8 +270,8 @@ class saved_states {
   /// Gives all memory back. What an outliving store holds stays there.
   void clear() {
     let_go_of_memory<store_type>(store_, pool_);
-    held_ = table<kept_frame>{};
-    anchors_ = table<kept_frame>{};
+    held_ = table<checkpoint_record>{};
+    anchors_ = table<checkpoint_record>{};
     looked_at_.reset();
     x_ = nullptr;
     slots_ = -1;
@@ -333,7 +333,7 @@ class saved_states {
       snapshot* const old = pool_.reusable(k);
       if (old == nullptr) return false;
       save_state(std::as_const(*x_), *old);
-      return is_snug(std::as_const(*old));
+      return has_exact_capacity(std::as_const(*old));
     } else return false;
   }
   [[nodiscard]] slot_index limit(sweep_setup const& setup) const {
@@ -356,7 +356,7 @@ class saved_states {
   }
   /// Live becomes the state that `to` names: its frame if that stands, else the object runs there from state `here`.
   template <class Through, class Step>
-  step_index go_to(Through& through, Step& step, kept_frame const& to, step_index& here, step_index& failed) {
+  step_index go_to(Through& through, Step& step, checkpoint_record const& to, step_index& here, step_index& failed) {
     step_index const from = std::exchange(here, to.at);
     if (to.frame != no_frame) {
       pool_.forget(parked_);
@@ -370,9 +370,9 @@ class saved_states {
 
   [[no_unique_address]] Store store_{};
   frames<snapshot> pool_;
-  table<kept_frame> held_, anchors_;
+  table<checkpoint_record> held_, anchors_;
   std::size_t anchor_count_ = 0;
-  kept_frame turn_live_;
+  checkpoint_record turn_live_;
   mutable std::conditional_t<saves_into<State>, std::optional<snapshot>, none_looked_at> looked_at_;
   State* x_ = nullptr;
   slot_index slots_ = -1;

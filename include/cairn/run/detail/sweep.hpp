@@ -79,10 +79,10 @@ class sweep {
     adopt(plan);
     work_.walk_ = plan.walk();
     if constexpr (checked) ledger().begin(check_setup(plan, form.keeps_run, knows_length));
-    noting_failure(status(), phase::forward, 0, [&] { states().begin(std::forward<X0>(x0), setup_for(plan, form)); });
+    annotate_failure(status(), phase::forward, 0, [&] { states().begin(std::forward<X0>(x0), setup_for(plan, form)); });
     notes_stop_ = !form.keeps_run;
     if constexpr (checked)
-      if (ledger().on()) check_initial_state(states().look([](auto const& x) { return hash_of(x); }));
+      if (ledger().on()) check_initial_state(states().inspect_live([](auto const& x) { return hash_of(x); }));
   }
   /// The same for a sweep that goes on where another one stopped, with what the store still holds; steps [0, open) are
   /// left.   \throws invalid_call where x0 is not the initial state
@@ -115,7 +115,7 @@ class sweep {
   /// Between the turn and the first reverse.
   template <class Bar, class Seed>
   void seed(std::optional<Bar>& bar, Seed&& from) {
-    noting_failure(status(), phase::reverse, work_.steps_,
+    annotate_failure(status(), phase::reverse, work_.steps_,
                    [&] { fill_bar<State>(bar, std::forward<Seed>(from), states().final_state()); });
   }
   /// It has not stopped on its way: nobody will resume it.
@@ -169,7 +169,7 @@ class sweep {
     status().open = work_.steps_;
     if constexpr (checked) ledger().rewind();
     auto&& through = watched();
-    status().ran += noting_failure(status(), phase::recompute, failed, [&] {
+    status().ran += annotate_failure(status(), phase::recompute, failed, [&] {
       if constexpr (saved_state<State>) return wide(states().rewind(through, step, work_.steps_, failed));
       else return wide(states().rewind(through, step, failed));
     });
@@ -186,7 +186,7 @@ class sweep {
   }
   [[nodiscard]] auto& ledger() noexcept { return work_.ledger_; }
   [[nodiscard]] auto& cursor() noexcept { return *work_.walk_; }
-  [[nodiscard]] kept_object& tapes() noexcept { return work_.tapes_; }
+  [[nodiscard]] cached_object& tapes() noexcept { return work_.tapes_; }
   [[nodiscard]] sweep_status& status() noexcept { return work_.status_; }
   /// The length of a loop that was not known when it began.
   void ends_at(step_index steps) noexcept { work_.steps_ = status().open = steps; }
@@ -224,7 +224,7 @@ class sweep {
   }
   /// \throws nondeterminism_error where a sweep goes on from another state
   void check_initial_state(std::uint64_t hash) {
-    if (ledger().on() && !ledger().kept(ledger().initial_place(), 0, hash)) ledger().fail_brought_back(0);
+    if (ledger().on() && !ledger().saved(ledger().initial_place(), 0, hash)) ledger().fail_loaded(0);
   }
   void check_stored_initial_state(std::uint64_t given) {
     for (slot_index slot = 0; slot < work_.slots_; ++slot)

@@ -33,13 +33,13 @@ class tier_cursor {
 
   /// Bytes that a cursor over these choices allocates, all of them at its first action.
   [[nodiscard]] static wide bytes(tier_table const& of) noexcept {
-    return of.steps < 2 ? 0 : wide(of.most_kept) * sizeof(kept);
+    return of.steps < 2 ? 0 : wide(of.most_states) * sizeof(held_state);
   }
 
  private:
   enum class phase : std::uint8_t { start, save, advance, turn, reverse, load, drop, done };
   /// `ahead` is for a binomial level.
-  struct kept { step_index at; bracket ahead; };
+  struct held_state { step_index at; bracket ahead; };
 
   [[nodiscard]] tier_table const& plan() const noexcept { return made_->of; }
   [[nodiscard]] tier_level const& level() const noexcept { return plan().level[level_]; }
@@ -50,7 +50,7 @@ class tier_cursor {
     if (end_ < 2) {
       phase_ = phase::turn;
     } else {
-      kept_.assign(std::size_t(plan().most_kept), {});
+      kept_.assign(std::size_t(plan().most_states), {});
       level_ = plan().levels - 1;
       keep_or_arrive();
     }
@@ -84,7 +84,7 @@ class tier_cursor {
     return {action_kind::advance, tier::memory, content::state, no_slot, from, live_};
   }
   step_index binomial_split(step_index steps, slot_index slots) noexcept {
-    kept* const own = &kept_[top_ - 1];
+    held_state* const own = &kept_[top_ - 1];
     step_index const below =
         is_narrow(slots, own->ahead) ? q_below<std::uint64_t>(slots, own->ahead) : q_below<wide>(slots, own->ahead);
     return take_split(steps, below, own[0].ahead, own[1].ahead);
@@ -118,7 +118,7 @@ class tier_cursor {
   }
 
   shared<shared_tier_table> made_;
-  table<kept> kept_;  // the kept states, that of the lowest step first; the cursor's only memory
+  table<held_state> kept_;  // the kept states, that of the lowest step first; the cursor's only memory
   std::size_t top_ = 0;  // how many of kept_ are in use
   slot_index used_[tier_count] = {};
   std::size_t level_ = 0;  // of the last kept state, or the highest that may keep live

@@ -41,7 +41,7 @@ inline constexpr tier_choice left_below = tier_choice{1} << 31;
 struct tier_table {
   step_index steps = 0;
   std::size_t levels = 0;
-  slot_index most_kept = 0;  ///< states at once
+  slot_index most_states = 0;  ///< states at once
   tier_level level[tier_count];
   table<tier_choice> choices;
 

@@ -34,7 +34,7 @@ CAIRN_DECL disk_revolve::parts disk_revolve::made(step_index steps, slot_index r
   } else if (steps > 1) {
     all.cost = double(steps - 1) * options.advance_cost;
   }
-  table.most_kept = useful_slots(steps, ram + disk);
+  table.most_states = useful_slots(steps, ram + disk);
   all.turns = double(steps) * options.turn_cost;
   if (!detail::is_cost(all.cost + all.turns))
     throw overflow_error{

@@ -69,7 +69,7 @@ CAIRN_DECL void hrevolve::lay_out(detail::tier_table& table, step_index steps, d
     if (!binomial) choices += std::size_t(own.slots) * lengths;
     first += own.slots;
   }
-  table.most_kept = useful_slots(steps, first);
+  table.most_states = useful_slots(steps, first);
   table.choices = {};  // before the new ones, so that no more than two tables exist at once
   table.choices = detail::table<detail::tier_choice>(choices);
 }

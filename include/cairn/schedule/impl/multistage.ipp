@@ -26,7 +26,7 @@ CAIRN_DECL detail::tier_table multistage::made(step_index steps, slot_index ram,
 
   detail::tier_table table;
   table.steps = steps;
-  table.most_kept = ram + disk;
+  table.most_states = ram + disk;
   detail::check_choices(who, steps, chosen ? wide(disk) : 0, chosen ? work : 0, options.most_table_bytes);
   std::size_t const lengths = std::size_t(steps) + 1;
   if (ram > 0) table.level[table.levels++] = {ram, 0, tier::memory, detail::level_kind::binomial, 0, 0};

@@ -7,8 +7,8 @@
 #include <new>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/cuda/detail/lanes.hpp>
 #include <cairn/adapt/cuda/detail/state_copies.hpp>
+#include <cairn/adapt/cuda/detail/sweep_streams.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
@@ -25,14 +25,14 @@ namespace cairn::detail {
 template <device_runtime R, class State>
 class device_frames {
  public:
-  using stamp = lane_stamp<R>;
+  using stamp = stream_stamp<R>;
 
   /// \param make  `make()` gives a full state; called `count` times   \param or_fewer  whether less than `count` will
   ///        do, but 1
   /// \throws out_of_memory   that says how many frames could be made, where `make` throws that or std::bad_alloc
   /// \throws what else `make` throws
   template <class Make>
-  device_frames(lanes<R>& streams, slot_index count, bool or_fewer, Make& make) : before_freeing_{streams} {
+  device_frames(sweep_streams<R>& streams, slot_index count, bool or_fewer, Make& make) : before_freeing_{streams} {
     states_.reserve(std::size_t(count));
     bool memory_ran_out = false;
     try {
@@ -54,26 +54,27 @@ class device_frames {
   [[nodiscard]] bool shared(frame_id k) const noexcept { return record(k).owners > 1; }
   /// A copy that uses the frame: to be said as soon as it has been recorded.
   void set_copy(frame_id k, stamp const& copy) noexcept { record(k).copy = {&copy, copy.where, copy.number()}; }
-  /// Whether a copy of that lane may still be at the frame when what `compute` gets next runs.
-  [[nodiscard]] bool is_held(frame_id k, lane by, lanes<R> const& streams) const noexcept {
+  /// Whether a copy of that stream may still be at the frame when what `compute` gets next runs.
+  [[nodiscard]] bool is_held(frame_id k, stream_role by, sweep_streams<R> const& streams) const noexcept {
     return record(k).copy.where == by && is_held(k, streams);
   }
   /// What `compute` gets next runs after the copy that used the frame last.
-  void after_copy(frame_id k, lanes<R>& streams) {
-    if (is_held(k, streams)) streams.after(lane::compute, *record(k).copy.made);
+  void after_copy(frame_id k, sweep_streams<R>& streams) {
+    if (is_held(k, streams)) streams.after(stream_role::compute, *record(k).copy.made);
   }
 
   /// The same where the copy filled the frame; to read one on its way to the host, nobody has to wait.
-  void after_copy_to_device(frame_id k, lanes<R>& streams) {
-    if (record(k).copy.where == lane::up) after_copy(k, streams);
+  void after_copy_to_device(frame_id k, sweep_streams<R>& streams) {
+    if (record(k).copy.where == stream_role::to_device) after_copy(k, streams);
   }
 
   /// A copy to the host may read the frame: behind the steps, and behind the copy that filled it. Steps that wait for
   /// that copy bring it with them, but one that is saved as soon as it is loaded has none behind it yet.
-  void order_read(frame_id k, lanes<R>& streams) {
-    streams.after_all(lane::down, lane::compute);
-    if (auto const& copy = record(k).copy; copy.where == lane::up && !streams.knows(lane::down, lane::up, copy.number))
-      streams.after(lane::down, *copy.made);
+  void order_read(frame_id k, sweep_streams<R>& streams) {
+    streams.after_all(stream_role::to_host, stream_role::compute);
+    if (auto const& copy = record(k).copy; copy.where == stream_role::to_device &&
+                                           !streams.knows(stream_role::to_host, stream_role::to_device, copy.number))
+      streams.after(stream_role::to_host, *copy.made);
   }
 
   /// Forgets every owner, every use and every copy: what `compute` gets next comes after all of them, and so does what
@@ -87,15 +88,15 @@ class device_frames {
   }
 
   void keep(frame_id k) noexcept { ++record(k).owners; }
-  void release(frame_id k, lanes<R> const& streams) noexcept {
+  void release(frame_id k, sweep_streams<R> const& streams) noexcept {
     if (--record(k).owners > 0) return;
-    record(k).used = streams.put_in(lane::compute);
+    record(k).used = streams.put_in(stream_role::compute);
     if (is_held(k, streams)) push_held(k);
     else push_clean(k);
   }
 
   /// A frame for steps to write, or no_frame where all have owners.
-  [[nodiscard]] frame_id take(lanes<R>& streams) {
+  [[nodiscard]] frame_id take(sweep_streams<R>& streams) {
     frame_id const k = clean_ != no_frame ? take_clean() : take_held();
     if (k != no_frame) after_copy(k, streams);
     return k;
@@ -105,25 +106,27 @@ class device_frames {
   /// A copy to the device may fill the frame from what `stored` says is in a host slot: behind that, behind the copy
   /// that used the frame last, and behind the steps that did, by one event recorded now if the others do not come after
   /// these anyway.
-  void order_copy(frame_id k, stamp const& stored, lanes<R>& streams) {
+  void order_copy(frame_id k, stamp const& stored, sweep_streams<R>& streams) {
     auto const& f = record(k);
-    bool const read = f.copy.where == lane::down && !streams.knows(lane::up, lane::down, f.copy.number);
-    bool const sent = !streams.knows(lane::up, stored);
-    std::uint64_t const after_these =
-        (std::max)(read ? f.copy.made->behind[lane::compute] : 0, sent ? stored.behind[lane::compute] : 0);
-    if (f.used > after_these) streams.after(lane::up, lane::compute, f.used);
+    bool const read = f.copy.where == stream_role::to_host &&
+                      !streams.knows(stream_role::to_device, stream_role::to_host, f.copy.number);
+    bool const sent = !streams.knows(stream_role::to_device, stored);
+    std::uint64_t const after_these = (std::max)(read ? f.copy.made->behind[stream_role::compute] : 0,
+                                                 sent ? stored.behind[stream_role::compute] : 0);
+    if (f.used > after_these) streams.after(stream_role::to_device, stream_role::compute, f.used);
     // Of two places in one stream the later one is behind the other.
     bool const read_last = read && f.copy.made->number() > stored.number();
-    if (read_last) streams.after(lane::up, *f.copy.made);
-    streams.after(lane::up, stored);
-    if (read && !streams.knows(lane::up, lane::down, f.copy.number)) streams.after(lane::up, *f.copy.made);
+    if (read_last) streams.after(stream_role::to_device, *f.copy.made);
+    streams.after(stream_role::to_device, stored);
+    if (read && !streams.knows(stream_role::to_device, stream_role::to_host, f.copy.number))
+      streams.after(stream_role::to_device, *f.copy.made);
   }
 
  private:
   struct frame_copy {
     stamp const* made = nullptr;  // a later copy from or to the same host slot may have taken the stamp over: to wait
                                   // for it is to wait too long
-    lane where = lane::compute;
+    stream_role where = stream_role::compute;
     std::uint64_t number = 0;
   };
   struct frame_record {
@@ -134,14 +137,14 @@ class device_frames {
     frame_copy copy;
   };
 
-  void settle_for_fewer(lanes<R>& streams, slot_index wanted, bool or_fewer) {
+  void settle_for_fewer(sweep_streams<R>& streams, slot_index wanted, bool or_fewer) {
     if (count() == 0 || !or_fewer) {
       std::size_t const bytes = count() == 0 ? 0 : state_layout{states_[0]}.device_bytes();
       throw out_of_memory{
           "cairn::device_sweep",
           "not all frames could be made",
           {{"frames", wanted}, {"made", count()}, {"bytes a frame", bytes}},
-          "plan for fewer bytes, say room_up_to{room} to take what there is, or let states go to the host"};
+          "plan for fewer bytes, say capacity_up_to{capacity} to take what there is, or let states go to the host"};
     }
     if (count() == 1) return;
     streams.settle();
@@ -150,9 +153,9 @@ class device_frames {
 
   [[nodiscard]] frame_record& record(frame_id k) noexcept { return records_[std::size_t(k)]; }
   [[nodiscard]] frame_record const& record(frame_id k) const noexcept { return records_[std::size_t(k)]; }
-  [[nodiscard]] bool is_held(frame_id k, lanes<R> const& streams) const noexcept {
+  [[nodiscard]] bool is_held(frame_id k, sweep_streams<R> const& streams) const noexcept {
     auto const& copy = record(k).copy;
-    return copy.made != nullptr && !streams.knows(lane::compute, copy.where, copy.number);
+    return copy.made != nullptr && !streams.knows(stream_role::compute, copy.where, copy.number);
   }
   [[nodiscard]] frame_id taken(frame_id k) noexcept {
     record(k).at = -1;
@@ -181,7 +184,7 @@ class device_frames {
 
   /// What `make` has put into streams may be under way when a frame, or a slot that is made later, is not to be had.
   struct settled_streams {
-    lanes<R>& streams;
+    sweep_streams<R>& streams;
     ~settled_streams() { streams.settle(); }
   };
 

@@ -2,7 +2,7 @@
 /// \file host_loads.hpp  Looks ahead on a copy of the cursor: which state comes back from the host next, and from when
 /// on there is a frame for it.
 #include <cstdint>
-#include <cairn/adapt/cuda/device_room.hpp>
+#include <cairn/adapt/cuda/device_capacity.hpp>
 #include <cairn/core/action.hpp>
 
 namespace cairn::detail {
@@ -14,7 +14,7 @@ class host_loads {
  public:
   /// \param frames  there are
   host_loads(Cursor const& start, frames_held held, slot_index frames) : cursor_{start}, held_{held}, frames_{frames} {
-    look();
+    find_next();
   }
 
   [[nodiscard]] bool is_next(slot_index slot, step_index state) const noexcept {
@@ -25,7 +25,7 @@ class host_loads {
   /// Whether a frame can be given to the next state from action `now` on: until it is loaded no action needs all of
   /// them.
   /// \param keeps_current  one frame more stands by for the loads of the current state that are still to come
-  [[nodiscard]] bool has_room(std::int64_t now, bool keeps_current) const noexcept {
+  [[nodiscard]] bool has_free_frame(std::int64_t now, bool keeps_current) const noexcept {
     return !ended_ && now > full_ && (!keeps_current || now > nearly_full_for_current_);
   }
   /// Whether the current state is loaded again behind action `now`.
@@ -37,11 +37,11 @@ class host_loads {
     state_ = next_state_;
     last_of_current_ = now_;
     nearly_full_for_current_ = -1;
-    look();
+    find_next();
   }
 
  private:
-  void look() {
+  void find_next() {
     for (;;) {
       action const a = cursor_.next();
       ++now_;

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/cuda/detail/lanes.hpp>
 #include <cairn/adapt/cuda/detail/state_copies.hpp>
+#include <cairn/adapt/cuda/detail/sweep_streams.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
@@ -17,7 +17,7 @@ namespace cairn::detail {
 template <device_runtime R, class State>
 class host_slots {
  public:
-  using stamp = lane_stamp<R>;
+  using stamp = stream_stamp<R>;
 
   /// \param or_fewer  whether less than `count` will do, or none
   /// \throws out_of_memory   that says how many slots could be pinned   \throws device_error
@@ -32,7 +32,7 @@ class host_slots {
         throw out_of_memory{"cairn::device_sweep",
                             "not all host slots could be pinned",
                             {{"slots", count}, {"pinned", this->count()}, {"bytes a slot", size}},
-                            "give fewer host slots, or say room_up_to{room} to take what there is"};
+                            "give fewer host slots, or say capacity_up_to{capacity} to take what there is"};
       }
       for (slot_index k = 0; k < now; ++k)
         slots_.push_back({static_cast<unsigned char*>(memory_.back().data()) + std::size_t(k) * stride, stamp{runtime},
@@ -61,66 +61,69 @@ class host_slots {
     ++free_count_;
   }
 
-  /// Copies a state from a frame for which `down` has been ordered. The frame may be read meanwhile, but not written
+  /// Copies a state from a frame for which `to_host` has been ordered. The frame may be read meanwhile, but not written
   /// before the stamp that this answers.
-  stamp const& save(slot_index slot, State const& x, lanes<R>& streams) {
+  stamp const& save(slot_index slot, State const& x, sweep_streams<R>& streams) {
     auto& mine = slots_[std::size_t(slot)];
-    streams.after(lane::down, mine.loaded);  // nothing to wait for where compute has seen what was loaded
+    streams.after(stream_role::to_host, mine.loaded);  // nothing to wait for where compute has seen what was loaded
     unsigned char* const host_part = part(slot);
     layout_.each(x, [&](void const* at, state_layout::run const& run) {
       if (run.bytes == 0) return;
       if (run.on_device)
         streams.runtime().copy(mine.bytes + run.offset, at, run.bytes, copy_kind::device_to_host,
-                               streams.of(lane::down));
+                               streams.of(stream_role::to_host));
       else std::memcpy(host_part + run.offset, at, run.bytes);
     });
-    streams.put(lane::down);
-    streams.record(mine.stored, lane::down);
+    streams.put(stream_role::to_host);
+    streams.record(mine.stored, stream_role::to_host);
     return mine.stored;
   }
   /// Shows a state that `compute` has made: visit(run, bytes), each run in memory of the host, for which this slot
   /// serves. The host waits.
   template <class Visit>
-  void look(slot_index slot, State const& x, lanes<R>& streams, Visit&& visit) {
+  void visit_bytes(slot_index slot, State const& x, sweep_streams<R>& streams, Visit&& visit) {
     unsigned char* const bytes = slots_[std::size_t(slot)].bytes;
     layout_.each(x, [&](void const* at, state_layout::run const& run) {
       if (run.on_device && run.bytes > 0)
-        streams.runtime().copy(bytes + run.offset, at, run.bytes, copy_kind::device_to_host, streams.of(lane::compute));
+        streams.runtime().copy(bytes + run.offset, at, run.bytes, copy_kind::device_to_host,
+                               streams.of(stream_role::compute));
     });
-    streams.put(lane::compute);
-    streams.runtime().sync(streams.of(lane::compute));
+    streams.put(stream_role::compute);
+    streams.runtime().sync(streams.of(stream_role::compute));
     layout_.each(x, [&](void const* at, state_layout::run const& run) {
       visit(run.on_device ? bytes + run.offset : at, run.bytes);
     });
   }
   /// Fills a state with zeros in `compute`, through the memory of a slot that is looked through and holds no state.
   /// \param blank  whether the slot is all zeros from the last time; it is afterwards
-  void fill(slot_index slot, State& x, lanes<R>& streams, bool& blank) {
+  void fill(slot_index slot, State& x, sweep_streams<R>& streams, bool& blank) {
     unsigned char* const zeros = slots_[std::size_t(slot)].bytes;
     if (!std::exchange(blank, true) && layout_.device_bytes() > 0) std::memset(zeros, 0, layout_.device_bytes());
     layout_.each(x, [&](void* at, state_layout::run const& run) {
       if (run.bytes == 0) return;
       if (run.on_device)
-        streams.runtime().copy(at, zeros + run.offset, run.bytes, copy_kind::host_to_device, streams.of(lane::compute));
+        streams.runtime().copy(at, zeros + run.offset, run.bytes, copy_kind::host_to_device,
+                               streams.of(stream_role::compute));
       else std::memset(at, 0, run.bytes);
     });
-    streams.put(lane::compute);
+    streams.put(stream_role::compute);
   }
   /// What stands for the state being there.
   [[nodiscard]] stamp const& stored(slot_index slot) const noexcept { return slots_[std::size_t(slot)].stored; }
-  /// Copies a state into a frame for which `up` has been ordered. The frame may be used after the stamp that this
-  /// answers.
-  stamp const& load(slot_index slot, State& into, lanes<R>& streams) {
+  /// Copies a state into a frame for which `to_device` has been ordered. The frame may be used after the stamp that
+  /// this answers.
+  stamp const& load(slot_index slot, State& into, sweep_streams<R>& streams) {
     auto& mine = slots_[std::size_t(slot)];
     unsigned char const* const host_part = part(slot);
     layout_.each(into, [&](void* at, state_layout::run const& run) {
       if (run.bytes == 0) return;
       if (run.on_device)
-        streams.runtime().copy(at, mine.bytes + run.offset, run.bytes, copy_kind::host_to_device, streams.of(lane::up));
+        streams.runtime().copy(at, mine.bytes + run.offset, run.bytes, copy_kind::host_to_device,
+                               streams.of(stream_role::to_device));
       else std::memcpy(at, host_part + run.offset, run.bytes);
     });
-    streams.put(lane::up);
-    streams.record(mine.loaded, lane::up);
+    streams.put(stream_role::to_device);
+    streams.record(mine.loaded, stream_role::to_device);
     return mine.loaded;
   }
 

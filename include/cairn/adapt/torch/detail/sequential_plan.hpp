@@ -75,7 +75,7 @@ struct measured_stages : stage_measures {
   chain work = measured.work;
   work.f = measured.recording;
   chain_model const model{work, "cairn::checkpoint_sequential"};
-  chain_player player{model, {}, "cairn::checkpoint_sequential"};
+  chain_interpreter player{model, {}, "cairn::checkpoint_sequential"};
   std::int64_t peak = 0;
   for (auto const& a : actions) {
     player.obey(a);

@@ -109,7 +109,8 @@ class chain_search {
  private:
   static constexpr char const* who = "cairn::chain_planner";
   static constexpr char const* advice = "allow more, give fewer slots, join stages into blocks, or name another method";
-  static constexpr double looks_for_effort = 1.0 / 256;  ///< a look at a state takes as long as so many sums of a table
+  /// A visit of a state takes as long as so many sums of a table.
+  static constexpr double visits_for_effort = 1.0 / 256;
 
   /// \param with_proof  of how far it is from the best
   [[nodiscard]] std::optional<chain_plan> attempt(std::int64_t budget, double effort, bool with_proof) {
@@ -227,10 +228,10 @@ class chain_search {
     if (found->is_exact()) prove_persistent(found->extra_forward());
     return found->is_exact();
   }
-  /// Whether the search came to an end.   \param looks  after which it gives up; 0 for never
-  bool try_exact(std::int64_t budget, double looks) {
+  /// Whether the search came to an end.   \param visits  after which it gives up; 0 for never
+  bool try_exact(std::int64_t budget, double visits) {
     auto& exact = optimum();
-    exact.limit_effort(looks > 0 ? std::size_t((std::min)(looks, 1e18)) : ~std::size_t{0});
+    exact.limit_effort(visits > 0 ? std::size_t((std::min)(visits, 1e18)) : ~std::size_t{0});
     auto const extra = exact.extra_forward(budget);
     if (exact.gave_up()) return false;
     if (!extra) return true;
@@ -239,12 +240,12 @@ class chain_search {
     return true;
   }
   /// The same behind a table of slots, which shows what need not be looked at.
-  bool try_exact_pruned(std::int64_t budget, double looks) {
+  bool try_exact_pruned(std::int64_t budget, double visits) {
     if (budget < optimum().least_budget()) return true;
     slot_table const table{*model_, at_least_0(budget), {}, rounding::down, options_.launch, {.meter = meter_.get()}};
     prove_persistent(table.extra_forward());
     optimum().prune_by(&table);
-    bool const ended = try_exact(budget, looks);
+    bool const ended = try_exact(budget, visits);
     optimum().prune_by(nullptr);
     return ended;
   }
@@ -326,7 +327,7 @@ class chain_search {
       if (!done) try_long(budget, effort);
       return;
     }
-    if (!done && !try_exact(budget, (std::min)(1e6, effort * looks_for_effort))) refine(budget, effort);
+    if (!done && !try_exact(budget, (std::min)(1e6, effort * visits_for_effort))) refine(budget, effort);
     // Eight sums a split, for the plan and for its bound.
     if (is_small() || 16 * sums((std::max)(500.0, 8 * double(model_->stages))) <= effort)
       try_non_persistent(budget, 0, true);
@@ -346,7 +347,7 @@ class chain_search {
       if (is_good(budget)) return;
       if (!best_) break;
     }
-    if (spent + sums(2'000) <= effort && try_exact_pruned(budget, (std::max)(1e6, effort * looks_for_effort))) return;
+    if (spent + sums(2'000) <= effort && try_exact_pruned(budget, (std::max)(1e6, effort * visits_for_effort))) return;
     // Too little memory for slots: near the least bytes there are few choices to look at.
     if (!best_) try_exact(budget, 0);
   }

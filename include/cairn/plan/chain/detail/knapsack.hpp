@@ -1,5 +1,5 @@
 #pragma once
-/// \file knapsack.hpp  The most value that fits a room, exactly or from above, in integers.
+/// \file knapsack.hpp  The most value that fits a capacity, exactly or from above, in integers.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -23,32 +23,32 @@ struct knapsack_item {
 /// The items of one knapsack, the densest first, with sums of the first ones.
 class knapsack {
  public:
-  /// \param sorted  by `denser`; those that never fit are left out   \param room  bytes, >= 0   Cost: O(items)
-  knapsack(std::vector<knapsack_item> const& sorted, std::int64_t room) : room_{room} {
+  /// \param sorted  by `denser`; those that never fit are left out   \param capacity  bytes, >= 0   Cost: O(items)
+  knapsack(std::vector<knapsack_item> const& sorted, std::int64_t capacity) : capacity_{capacity} {
     weight_before_.push_back(0);
     value_before_.push_back(0);
     for (auto const& item : sorted) {
-      if (item.weight > room) continue;
+      if (item.weight > capacity) continue;
       weight_before_.push_back(weight_before_.back() + item.weight);
       value_before_.push_back(value_before_.back() + item.value);
     }
   }
   /// What no choice is worth more than: the densest items that fit and the part of the next one, rounded down (Dantzig
   /// 1957).
-  [[nodiscard]] std::int64_t relaxed() const noexcept { return relaxed(0, room_); }
+  [[nodiscard]] std::int64_t relaxed() const noexcept { return relaxed(0, capacity_); }
   /// The most that any choice is worth, by branch and bound (Horowitz and Sahni 1974).
   /// Where `effort` is spent before that is proven, `relaxed()`.   \param effort  visits left, is counted down
   [[nodiscard]] std::int64_t most(std::int64_t& effort) const {
-    std::int64_t best = 0, value = 0, room = room_;
+    std::int64_t best = 0, value = 0, capacity = capacity_;
     std::size_t next = 0;
     std::vector<std::size_t> taken;
     for (;;) {
       if (--effort < 0) return relaxed();
-      if (next < items() && value + relaxed(next, room) > best) {
-        if (weight(next) <= room) {
+      if (next < items() && value + relaxed(next, capacity) > best) {
+        if (weight(next) <= capacity) {
           taken.push_back(next);
           value += worth(next);
-          room -= weight(next);
+          capacity -= weight(next);
           best = (std::max)(best, value);
         }
         ++next;
@@ -57,7 +57,7 @@ class knapsack {
         next = taken.back();
         taken.pop_back();
         value -= worth(next);
-        room += weight(next);
+        capacity += weight(next);
         ++next;
       }
     }
@@ -67,8 +67,8 @@ class knapsack {
   [[nodiscard]] std::size_t items() const noexcept { return weight_before_.size() - 1; }
   [[nodiscard]] std::int64_t weight(std::size_t i) const noexcept { return weight_before_[i + 1] - weight_before_[i]; }
   [[nodiscard]] std::int64_t worth(std::size_t i) const noexcept { return value_before_[i + 1] - value_before_[i]; }
-  [[nodiscard]] std::int64_t relaxed(std::size_t from, std::int64_t room) const noexcept {
-    std::int64_t const reach = weight_before_[from] + room;
+  [[nodiscard]] std::int64_t relaxed(std::size_t from, std::int64_t capacity) const noexcept {
+    std::int64_t const reach = weight_before_[from] + capacity;
     std::size_t const cut =
         std::size_t(std::upper_bound(weight_before_.begin() + std::ptrdiff_t(from), weight_before_.end(), reach) -
                     weight_before_.begin()) -
@@ -78,7 +78,7 @@ class knapsack {
     return whole + std::int64_t(wide(worth(cut)) * wide(reach - weight_before_[cut]) / wide(weight(cut)));
   }
 
-  std::int64_t room_;
+  std::int64_t capacity_;
   std::vector<std::int64_t> weight_before_, value_before_;
 };
 
@@ -108,28 +108,28 @@ class growing_knapsack {
   }
   /// The largest value of an item that came; the best choice is worth at least `relaxed` less this.
   [[nodiscard]] std::int64_t largest() const noexcept { return largest_; }
-  /// What no choice is worth more than.   \param room  >= 0
-  [[nodiscard]] std::int64_t relaxed(std::int64_t room) const noexcept {
+  /// What no choice is worth more than.   \param capacity  >= 0
+  [[nodiscard]] std::int64_t relaxed(std::int64_t capacity) const noexcept {
     std::size_t cut = 0;
     std::int64_t value = 0;
     for (std::size_t step = top_; step > 0; step /= 2)
-      if (cut + step < weights_.size() && weights_[cut + step] <= room) {
+      if (cut + step < weights_.size() && weights_[cut + step] <= capacity) {
         cut += step;
-        room -= weights_[cut];
+        capacity -= weights_[cut];
         value += values_[cut];
       }
     // The descent passes places that hold nothing, so the item at `cut` is the first that came and does not fit whole.
     if (cut == order_.size()) return value;
-    return value + std::int64_t(wide(order_[cut].value) * wide(room) / wide(order_[cut].weight));
+    return value + std::int64_t(wide(order_[cut].value) * wide(capacity) / wide(order_[cut].weight));
   }
   /// The most that any choice is worth, or `relaxed` where effort runs out first.   Cost: O(items) and the effort
-  [[nodiscard]] std::int64_t most(std::int64_t room, std::int64_t& effort) const {
+  [[nodiscard]] std::int64_t most(std::int64_t capacity, std::int64_t& effort) const {
     std::vector<knapsack_item> sorted;
     sorted.reserve(places_.size());
     for (auto const place : places_) sorted.push_back(order_[place]);
     effort -= std::int64_t(places_.size());
-    if (effort <= 0) return relaxed(room);
-    return knapsack{sorted, room}.most(effort);
+    if (effort <= 0) return relaxed(capacity);
+    return knapsack{sorted, capacity}.most(effort);
   }
 
  private:

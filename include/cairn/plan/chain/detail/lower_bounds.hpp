@@ -107,7 +107,7 @@ class window_bound {
   /// One way in which state a may be at hand at T_a.
   struct shelf {
     growing_knapsack tapes;    ///< of the stages after b that may stand and are not there for state a
-    std::int64_t room = -1;    ///< for them, for tape b and for a source
+    std::int64_t capacity = -1;  ///< for them, for tape b and for a source
     std::int64_t spared = 0;   ///< time of stage a-1 where its tape stands for state a
     std::size_t end = 0;       ///< of the stages in `tapes`
   };
@@ -130,12 +130,12 @@ class window_bound {
 
   void windows_from(std::size_t a) {
     bool const is_loss = a + 1 == again_.size();
-    std::int64_t const room = budget_ - (is_loss ? c_.b[a] : c_.s[a] + c_.g[a + 1] + c_.b[a]);
+    std::int64_t const capacity = budget_ - (is_loss ? c_.b[a] : c_.s[a] + c_.g[a + 1] + c_.b[a]);
     bool const needs_state = is_loss || !c_.self_contained_tape;
     shelf* const all[] = {&alone_, &in_tape_};
-    alone_.room = room - (needs_state ? c_.x[a] : 0);
+    alone_.capacity = capacity - (needs_state ? c_.x[a] : 0);
     alone_.end = a;
-    in_tape_.room = needs_state ? room - c_.s[a - 1] : -1;
+    in_tape_.capacity = needs_state ? capacity - c_.s[a - 1] : -1;
     in_tape_.end = a - 1;
     in_tape_.spared = c_.u[a - 1];
     for (auto* const one : all) one->tapes.clear();
@@ -172,16 +172,17 @@ class window_bound {
     std::int64_t least = none;
     std::int64_t const from_b = c_.run(std::int64_t(b), std::int64_t(a)), after_b = from_b - c_.u[b];
     for (auto const* one : {&alone_, &in_tape_}) {
-      if (one->room < 0) continue;
+      if (one->capacity < 0) continue;
       if (b == one->end) return 0;  // the tape that stands for state a is tape b
-      if (c_.s[b] <= one->room) least = (std::min)(least, after_b - one->spared - kept(*one, one->room - c_.s[b]));
-      std::int64_t const at_best = from_b - one->spared - one->tapes.relaxed(one->room);
+      if (c_.s[b] <= one->capacity)
+        least = (std::min)(least, after_b - one->spared - kept(*one, one->capacity - c_.s[b]));
+      std::int64_t const at_best = from_b - one->spared - one->tapes.relaxed(one->capacity);
       for (std::size_t k = b;; k = lighter_[k]) {
         std::int64_t const way = c_.run(std::int64_t(k), std::int64_t(b));
         if (way + at_best >= least) break;
         ++sources_;
-        if (bytes_of(k) <= one->room)
-          least = (std::min)(least, way + from_b - one->spared - kept(*one, one->room - bytes_of(k)));
+        if (bytes_of(k) <= one->capacity)
+          least = (std::min)(least, way + from_b - one->spared - kept(*one, one->capacity - bytes_of(k)));
         if (k == 0) break;
       }
     }

@@ -80,7 +80,7 @@ class own_tape_table {
         append_records(plan, s, s + 1);
         append_adjoints(plan, s, s + 1);
       } else {
-        std::int64_t const j = kept_state(s, t, slots);
+        std::int64_t const j = split_of(s, t, slots);
         append_run(plan, s, j);
         open.push_back({s, j - 1, slots, false});
         if (j < model_.stages) open.push_back({j, j, 0, true});
@@ -178,7 +178,7 @@ class own_tape_table {
     out.times.assign(first, times.end());
     return sums_made;
   }
-  [[nodiscard]] std::int64_t kept_state(std::int64_t s, std::int64_t t, std::int64_t slots) const noexcept {
+  [[nodiscard]] std::int64_t split_of(std::int64_t s, std::int64_t t, std::int64_t slots) const noexcept {
     std::int64_t const wanted = time(s, t, slots);
     std::int64_t run = 0;
     for (std::int64_t j = s + 1; j < t; ++j) {

@@ -48,13 +48,13 @@ class persistent_optimum {
   /// Bytes from which on nothing runs again: those of storing everything.
   [[nodiscard]] std::int64_t enough_budget() const noexcept { return parts_.enough(parts_.number(0, c_.stages)); }
 
-  /// Ends every later search after so many looks at a state that could be kept; a second sees some 10 to 30 million of
+  /// Ends every later search after so many visits of a state that could be kept; a second sees some 10 to 30 million of
   /// them.
-  void limit_effort(std::size_t looks) noexcept { limit_ = looks; }
+  void limit_effort(std::size_t visits) noexcept { limit_ = visits; }
   /// Whether the last search ended that way. What it found serves the next one.
   [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
   /// Looks of all searches.
-  [[nodiscard]] std::size_t effort() const noexcept { return looks_; }
+  [[nodiscard]] std::size_t effort() const noexcept { return visits_; }
   /// Steps of costs that are known, 32 bytes each.
   [[nodiscard]] std::size_t known() const noexcept {
     std::size_t sum = 0;
@@ -160,13 +160,13 @@ class persistent_optimum {
   }
 
   void search(std::int64_t from, std::int64_t to, std::int64_t bytes) {
-    std::size_t const end = limit_ > none_left - looks_ ? none_left : looks_ + limit_;
+    std::size_t const end = limit_ > none_left - visits_ ? none_left : visits_ + limit_;
     open_.clear();
     ask({from, to, bytes});
     while (!open_.empty()) {
-      std::size_t const before = looks_;
-      auto const part = look(open_.back(), end);
-      count_work(meter_, sums_of_a_look * (1 + looks_ - before));
+      std::size_t const before = visits_;
+      auto const part = evaluate(open_.back(), end);
+      count_work(meter_, sums_of_a_visit * (1 + visits_ - before));
       if (gave_up_) return;
       if (part) {
         ask(*part);
@@ -189,7 +189,7 @@ class persistent_optimum {
   }
 
   /// Looks at choices until the answer is found, or the cost of a part is needed first, which is returned.
-  [[nodiscard]] std::optional<stretch> look(question& q, std::size_t end) {
+  [[nodiscard]] std::optional<stretch> evaluate(question& q, std::size_t end) {
     auto const [from, to, bytes] = q.of;
     if (q.next == from) {
       std::int64_t const tape = c_.s[std::size_t(from)];
@@ -221,11 +221,11 @@ class persistent_optimum {
         q.best.end = (std::min)(q.best.end, need);
         continue;
       }
-      if (looks_ == end) {
+      if (visits_ == end) {
         gave_up_ = true;
         return {};
       }
-      ++looks_;
+      ++visits_;
       auto const before = bound(left, bytes), behind = bound(right, bytes - state);
       std::int64_t const good_until = (std::min)({q.best.end, before.end, shifted(behind.end, state)});
       if (run + before.cost + behind.cost >= q.best.cost) {
@@ -268,7 +268,7 @@ class persistent_optimum {
     return end == no_end ? no_end : end + bytes;
   }
 
-  static constexpr wide sums_of_a_look = 256;  // that take as long
+  static constexpr wide sums_of_a_visit = 256;  // that take as long
   static constexpr std::size_t none_left = (std::numeric_limits<std::size_t>::max)();
 
   chain_model const& c_;
@@ -277,7 +277,7 @@ class persistent_optimum {
   std::vector<plateaus> known_;
   std::vector<question> open_;
   slot_table const* table_ = nullptr;
-  std::size_t limit_ = none_left, looks_ = 0;
+  std::size_t limit_ = none_left, visits_ = 0;
   bool gave_up_ = false;
 };
 

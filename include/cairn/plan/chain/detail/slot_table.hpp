@@ -402,7 +402,7 @@ class slot_table {
         actions_.push_back(chain_actions::turn(step_index(s)));
         continue;
       }
-      std::size_t const j = kept_state(s, now.to, now.slots);
+      std::size_t const j = split_of(s, now.to, now.slots);
       if (j == s) {
         actions_.push_back(chain_actions::record(step_index(s)));
         later(chain_actions::reverse(step_index(s)));
@@ -417,7 +417,7 @@ class slot_table {
     }
   }
   /// Which state is kept; `from` where the tape is.
-  [[nodiscard]] std::size_t kept_state(std::size_t from, std::size_t to, std::int32_t slots) const noexcept {
+  [[nodiscard]] std::size_t split_of(std::size_t from, std::size_t to, std::int32_t slots) const noexcept {
     if (stores_all_ || from == to || slots >= row(from, to).enough) return from;
     std::int32_t const wanted = value(from, to, slots);
     if (slots >= tape_need(from, to) && slots >= s_[from] && value(from + 1, to, slots - s_[from]) == wanted)

@@ -47,7 +47,7 @@ class tier_chain_table {
   tier_chain_table(chain_model const& model, std::int64_t budget, std::vector<chain_tier> tiers,
                    slot_division division = {}, std::int64_t tier_slots = 0, work_meter* meter = nullptr)
       : model_{model}, tiers_{std::move(tiers)}, ends_{model.stages + 1}, scale_{0, 1, rounding::up, who} {
-    (void)chain_player{model, tiers_, who};  // refuses tiers that cannot be
+    (void)chain_interpreter{model, tiers_, who};  // refuses tiers that cannot be
     if (tier_slots < 0)
       throw invalid_plan{who,
                          "a number of slots or bytes a slot is negative",
@@ -108,16 +108,16 @@ class tier_chain_table {
 
   [[nodiscard]] wide intervals() const noexcept { return wide(ends_) * wide(ends_ + 1) / 2; }
   [[nodiscard]] std::int64_t added() const noexcept {
-    return rows_.empty() ? endless : kept_in_memory(0, ends_ - 1).back();
+    return rows_.empty() ? endless : row_in_memory(0, ends_ - 1).back();
   }
   [[nodiscard]] std::size_t number(std::int64_t s, std::int64_t t, std::size_t which) const noexcept {
     return std::size_t(s * (2 * ends_ - s - 1) / 2 + t) * (tiers_.size() + 2) + which;
   }
-  [[nodiscard]] row const& kept_in_memory(std::int64_t s, std::int64_t t) const noexcept {
+  [[nodiscard]] row const& row_in_memory(std::int64_t s, std::int64_t t) const noexcept {
     return rows_[number(s, t, 0)];
   }
   [[nodiscard]] row const& just_made(std::int64_t s, std::int64_t t) const noexcept { return rows_[number(s, t, 1)]; }
-  [[nodiscard]] row const& kept_on(std::size_t k, std::int64_t s, std::int64_t t) const noexcept {
+  [[nodiscard]] row const& row_on_tier(std::size_t k, std::int64_t s, std::int64_t t) const noexcept {
     return rows_[number(s, t, 2 + k)];
   }
 
@@ -206,27 +206,27 @@ class tier_chain_table {
       for (std::size_t cell = 0; cell < cells_; ++cell)
         for (std::size_t m = need; m < width_; ++m) memory[cell * width_ + m] = 0;
     } else {
-      lower(memory, kept_in_memory(s + 1, t), s_[i], tape_need(s, t), 0);
+      lower(memory, row_in_memory(s + 1, t), s_[i], tape_need(s, t), 0);
     }
     std::int64_t run = 0;
     for (std::int64_t j = s + 1; j <= t; ++j) {
       run = run_bytes(run, s, j, 0);
       std::size_t const need = std::size_t(scale_.need(adjoint + run));
       if (need >= width_) break;
-      lower(memory, kept_in_memory(s, j - 1), just_made(j, t), need, model_.run(s, j));
+      lower(memory, row_in_memory(s, j - 1), just_made(j, t), need, model_.run(s, j));
     }
     row made(size, endless);
     if (s > 0) lower(made, memory, x_[i], 0, 0);
     for (std::size_t k = 0; s > 0 && s < model_.stages && k < tiers_.size(); ++k) {
       row there(size, endless);
       lower(there, memory, x_[i], 0, 0);
-      if (s < t) lower(there, kept_in_memory(s + 1, t), s_[i], reloaded_tape_need(s, t), reload_time(k, s));
+      if (s < t) lower(there, row_in_memory(s + 1, t), s_[i], reloaded_tape_need(s, t), reload_time(k, s));
       run = 0;
       for (std::int64_t j = s + 1; j <= t; ++j) {
         run = run_bytes(run, s, j, model_.x[i]);
         std::size_t const need = std::size_t(scale_.need(adjoint + run));
         if (need >= width_) break;
-        lower(there, kept_on(k, s, j - 1), just_made(j, t), need, model_.run(s, j) + tiers_[k].read[i]);
+        lower(there, row_on_tier(k, s, j - 1), just_made(j, t), need, model_.run(s, j) + tiers_[k].read[i]);
       }
       for (std::size_t cell = 0; cell < cells_; ++cell) {
         std::size_t const after = after_save(cell, k, s);
@@ -269,15 +269,15 @@ class tier_chain_table {
         continue;
       }
       bool const elsewhere = now.on != in_memory;
-      std::int64_t const wanted = elsewhere ? kept_on(now.on, s, t)[at] : kept_in_memory(s, t)[at];
-      if (elsewhere && now.slots >= x_[i] && kept_in_memory(s, t)[at - x_[i]] == wanted) {
+      std::int64_t const wanted = elsewhere ? row_on_tier(now.on, s, t)[at] : row_in_memory(s, t)[at];
+      if (elsewhere && now.slots >= x_[i] && row_in_memory(s, t)[at - x_[i]] == wanted) {
         later(chain_actions::drop(s));
         stages(s, t, now.cell, now.slots - x_[i], in_memory);
         continue;
       }
       bool const records =
           s == t || (now.slots >= (std::max)(s_[i], elsewhere ? reloaded_tape_need(s, t) : tape_need(s, t)) &&
-                     kept_in_memory(s + 1, t)[at - s_[i]] + (elsewhere ? reload_time(now.on, s) : 0) == wanted);
+                     row_in_memory(s + 1, t)[at - s_[i]] + (elsewhere ? reload_time(now.on, s) : 0) == wanted);
       if (records) {
         plan.push_back(chain_actions::record(s));
         bool const reloads = elsewhere && !model_.self_contained_tape;
@@ -288,7 +288,7 @@ class tier_chain_table {
         if (s < t) stages(s + 1, t, now.cell, now.slots - s_[i], in_memory);
         continue;
       }
-      std::int64_t const j = kept_state(now, wanted);
+      std::int64_t const j = split_of(now, wanted);
       if (elsewhere) {
         for (std::int64_t k = s; k < j; ++k) {
           plan.push_back(chain_actions::advance(k));
@@ -301,7 +301,7 @@ class tier_chain_table {
       if (elsewhere) later(chain_actions::load(s, tiers_[now.on].where));
       std::size_t const x = x_[std::size_t(j)];
       std::int64_t const right = just_made(j, t)[at];
-      if (now.slots >= x && kept_in_memory(j, t)[at - x] == right) {
+      if (now.slots >= x && row_in_memory(j, t)[at - x] == right) {
         if (j < model_.stages) later(chain_actions::drop(j));
         stages(j, t, now.cell, now.slots - x, in_memory);
         continue;
@@ -309,7 +309,8 @@ class tier_chain_table {
       std::size_t k = 0, after = 0;
       for (;; ++k) {
         after = after_save(now.cell, k, j);
-        if (after != cells_ && tiers_[k].write[std::size_t(j)] + kept_on(k, j, t)[after * width_ + now.slots] == right)
+        if (after != cells_ &&
+            tiers_[k].write[std::size_t(j)] + row_on_tier(k, j, t)[after * width_ + now.slots] == right)
           break;
       }
       plan.push_back(chain_actions::save(j, tiers_[k].where));
@@ -317,16 +318,16 @@ class tier_chain_table {
       stages(j, t, after, now.slots, k);
     }
   }
-  [[nodiscard]] std::int64_t kept_state(part const& now, std::int64_t wanted) const noexcept {
+  [[nodiscard]] std::int64_t split_of(part const& now, std::int64_t wanted) const noexcept {
     bool const elsewhere = now.on != tiers_.size();
     std::size_t const at = now.cell * width_ + now.slots;
     std::int64_t run = 0;
     for (std::int64_t j = now.from + 1; j < now.to; ++j) {
       run = run_bytes(run, now.from, j, elsewhere ? model_.x[std::size_t(now.from)] : 0);
       if (now.slots < std::size_t(scale_.need(model_.g[std::size_t(now.to) + 1] + run))) break;
-      std::int64_t const left = elsewhere
-                                    ? tiers_[now.on].read[std::size_t(now.from)] + kept_on(now.on, now.from, j - 1)[at]
-                                    : kept_in_memory(now.from, j - 1)[at];
+      std::int64_t const left =
+          elsewhere ? tiers_[now.on].read[std::size_t(now.from)] + row_on_tier(now.on, now.from, j - 1)[at]
+                    : row_in_memory(now.from, j - 1)[at];
       if (model_.run(now.from, j) + left + just_made(j, now.to)[at] == wanted) return j;
     }
     return now.to;

@@ -208,19 +208,19 @@ class uniform_chain {
     std::size_t left = 0;  ///< number of the left part, the right one comes next; 0 for a stretch of tapes
   };
 
-  [[nodiscard]] std::int64_t room(std::int64_t kept) const noexcept { return budget_ - kept * x_; }
+  [[nodiscard]] std::int64_t remaining_bytes(std::int64_t kept) const noexcept { return budget_ - kept * x_; }
   /// Stages whose tapes all fit beside `kept` states, with an adjoint to their right.
   [[nodiscard]] std::int64_t tapes(std::int64_t kept) const noexcept {
-    std::int64_t const above = room(kept) - need_;
+    std::int64_t const above = remaining_bytes(kept) - need_;
     return kept > last_ ? 0 : !keeps_tapes_ ? 1 : s_ == 0 ? stages_ : (std::min)(stages_, 1 + above / s_);
   }
   [[nodiscard]] std::int64_t toll(std::int64_t kept) const noexcept { return tapes(kept) - tapes(kept + 1); }
   /// The same with the loss to their right; below 0 where not even the loss fits.
   [[nodiscard]] std::int64_t tail(std::int64_t kept) const noexcept {
-    std::int64_t const above = room(kept) - loss_need_;
+    std::int64_t const above = remaining_bytes(kept) - loss_need_;
     if (above < 0) return -1;
-    if (!keeps_tapes_ || room(kept) < tail_need_) return 0;
-    return s_ == 0 ? stages_ : (std::min)({stages_, 1 + (room(kept) - tail_need_) / s_, above / s_});
+    if (!keeps_tapes_ || remaining_bytes(kept) < tail_need_) return 0;
+    return s_ == 0 ? stages_ : (std::min)({stages_, 1 + (remaining_bytes(kept) - tail_need_) / s_, above / s_});
   }
 
   /// How many states to keep on the first way. Each more is a toll or none and gives another stretch to the left; it

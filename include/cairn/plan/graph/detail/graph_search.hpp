@@ -8,7 +8,7 @@
 #include <vector>
 #include <cairn/core/error.hpp>
 #include <cairn/core/operation_graph.hpp>
-#include <cairn/plan/graph/detail/block_options.hpp>
+#include <cairn/plan/graph/detail/block_search.hpp>
 #include <cairn/plan/graph/detail/exact_search.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/detail/lower_bounds.hpp>

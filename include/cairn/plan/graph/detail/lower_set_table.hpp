@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 #include <vector>
-#include <cairn/plan/graph/detail/block_options.hpp>
+#include <cairn/plan/graph/detail/block_search.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/detail/run_order.hpp>
 
@@ -18,7 +18,7 @@ namespace cairn::detail {
 /// Where the boundary is one value, the place is a cut, and between two cuts lies a block.
 struct graph_blocks {
   std::vector<std::size_t> places;          ///< 0 = first < ... < n, the place before the loss, and n + 1
-  std::vector<std::vector<block_option>> open, closing;  ///< by the place they begin at; `to` is an operation
+  std::vector<std::vector<block_candidate>> open, closing;  ///< by the place they begin at; `to` is an operation
   std::size_t cuts = 0;                     ///< places that are cuts
 
   /// \param most_block  operations of a block that is searched   \param most_places  beyond which some places are left
@@ -59,13 +59,13 @@ struct graph_blocks {
       add_store_all(model, at, to);
       return;
     }
-    block_choice const choice = block_search{model, from, to}.options();
+    block_candidates const choice = block_search{model, from, to}.candidates();
     open[at].insert(open[at].end(), choice.open.begin(), choice.open.end());
     closing[at].insert(closing[at].end(), choice.closing.begin(), choice.closing.end());
   }
   /// The one option of a long block: everything is kept.
   void add_store_all(graph_model const& model, std::size_t at, std::size_t to) {
-    block_option all{.from = places[at], .to = to};
+    block_candidate all{.from = places[at], .to = to};
     for (std::size_t v = all.from; v < to; ++v) {
       all.kept += model.bytes[v];
       all.time += model.time[v];
@@ -169,14 +169,14 @@ class lower_set_table {
         quick = {time, bytes, unreachable, std::int32_t(choice)};
     };
     for (std::size_t k = 0; k < closing_[s].size(); ++k) {
-      block_option const& o = closing_[s][k];
+      block_candidate const& o = closing_[s][k];
       if (o.to != t + 1) continue;
       std::int64_t const need = (std::max)(behind_[t] + o.forward_peak, o.backward_peak);
       least = (std::min)(least, need);
       offer(o.time, need, k);
     }
     for (std::size_t k = 0; k < open_[s].size(); ++k) {
-      block_option const& o = open_[s][k];
+      block_candidate const& o = open_[s][k];
       if (o.to > t) continue;
       std::int64_t const need = (std::max)(behind_[t] + o.forward_peak, o.backward_peak);
       least = (std::min)(least, (std::max)(need, o.kept + least_[at(o.to, t)]));
@@ -210,14 +210,14 @@ class lower_set_table {
       if (time < best.time) best.time = time, best.low = low, best.choice = choice;
     };
     for (std::size_t k = 0; k < closing_[s].size(); ++k) {
-      block_option const& o = closing_[s][k];
+      block_candidate const& o = closing_[s][k];
       if (o.to != t + 1 || o.time >= best.time) continue;
       std::int64_t const need = (std::max)(behind_[t] + o.forward_peak, o.backward_peak);
       if (m < need) refuse(need);
       else take(o.time, need, std::int32_t(k));
     }
     for (std::size_t k = 0; k < open_[s].size(); ++k) {
-      block_option const& o = open_[s][k];
+      block_candidate const& o = open_[s][k];
       if (o.to > t || o.time + quick_[at(o.to, t)].time >= best.time) continue;
       if (!spend()) return {unreachable, m, m + 1};
       std::int64_t const need =
@@ -266,7 +266,7 @@ class lower_set_table {
     }
     bool const is_closing = std::size_t(choice) < closing_[s].size();
     std::size_t const k = is_closing ? std::size_t(choice) : std::size_t(choice) - closing_[s].size();
-    block_option const& given = (is_closing ? blocks_.closing : blocks_.open)[s][k];
+    block_candidate const& given = (is_closing ? blocks_.closing : blocks_.open)[s][k];
     bool const is_long = given.to - given.from > block_search::most_operations;
     if (is_long)
       for (std::size_t v = given.from; v < given.to; ++v) order.push_back(graph_actions::advance(step_index(v)));
@@ -289,7 +289,7 @@ class lower_set_table {
   std::vector<std::int64_t> least_;
   std::vector<found> quick_;
   std::vector<std::int64_t> boundary_, through_, behind_, sum_;
-  std::vector<std::vector<block_option>> open_, closing_;  ///< in units, `to` a place
+  std::vector<std::vector<block_candidate>> open_, closing_;  ///< in units, `to` a place
 };
 
 }  // namespace cairn::detail

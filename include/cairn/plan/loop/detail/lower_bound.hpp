@@ -2,7 +2,7 @@
 /// \file lower_bound.hpp  What no plan can go below, whatever it does: step calls and seconds for a number of bytes.
 #include <cairn/core/action.hpp>
 #include <cairn/core/frames_needed.hpp>
-#include <cairn/plan/loop/detail/ladder.hpp>
+#include <cairn/plan/loop/detail/next_candidate.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/schedule/binomial.hpp>
 
@@ -81,7 +81,7 @@ namespace cairn::detail {
   wide const room = beyond(bytes, tape_of_leaf(work, 0)) / work.tape_step_bytes;
   step_index const longest = room < 1 ? 1 : room < wide(steps) ? step_index(room) : steps;
   for (step_index a = 1; a <= longest;) {
-    step_index const next = next_on_ladder(a, 64, 8);
+    step_index const next = next_candidate(a, 64, 8);
     step_index const b = a < next && next - 1 < longest ? next - 1 : longest;
     least = least_of(least, fewest_leaf_calls(steps, b, states_that_matter(work, bytes, a) + elsewhere));
     if (b == longest) break;
@@ -128,7 +128,7 @@ namespace cairn::detail {
   }
   double least = double(fewest_calls(work, steps, bytes, 0)) * call;
   for (step_index a = 1; trip >= 0 && wide(a) <= elsewhere;) {
-    step_index const next = next_on_ladder(a, 256, 16);
+    step_index const next = next_candidate(a, 256, 16);
     wide const b = a < next ? least_of(wide(next) - 1, elsewhere) : elsewhere;
     double const here = double(fewest_calls(work, steps, bytes, b)) * call + double(a) * trip;
     if (here < least) least = here;

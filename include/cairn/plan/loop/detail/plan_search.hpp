@@ -7,8 +7,8 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/loop/detail/ladder.hpp>
-#include <cairn/plan/loop/detail/makers.hpp>
+#include <cairn/plan/loop/detail/next_candidate.hpp>
+#include <cairn/plan/loop/detail/plan_factories.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/plan/loop/most_slots.hpp>
 #include <cairn/plan/loop/planned.hpp>
@@ -33,9 +33,9 @@ class plan_search {
       : work_{work}, steps_{steps_of(work, who)}, budget_{budget}, options_{options}, other_tiers_{other_tiers} {
     if (options.leaf && *options.leaf < 1)
       throw invalid_plan{who, "a leaf has at least 1 step", {{"leaf", *options.leaf}}, "give 1 or more"};
-    in_memory<store_all_maker>(planner::store_all);
-    in_memory<uniform_maker>(planner::uniform);
-    in_memory<revolve_maker>(planner::revolve);
+    in_memory<store_all_factory>(planner::store_all);
+    in_memory<uniform_factory>(planner::uniform);
+    in_memory<revolve_factory>(planner::revolve);
     by_units();
     on_tiers();
   }
@@ -72,7 +72,7 @@ class plan_search {
     };
     double least = seconds(most);
     with.slots = most;
-    for (slot_index slots = make.least(); slots < most; slots = next_on_ladder(slots, 64, 16))
+    for (slot_index slots = make.least(); slots < most; slots = next_candidate(slots, 64, 16))
       if (double const now = seconds(slots); now < least) least = now, with.slots = slots;
     if (with.slots < most) enter(so_far, plan_of(make(with.slots), work_, by, with));
   }
@@ -118,13 +118,13 @@ class plan_search {
       with_leaf(options_.leaf ? (std::min)(*options_.leaf, longest) : 1);
       return close(std::move(so_far), by);
     }
-    auto const has_room = [&](step_index leaf) { return leaf == 1 || tape_of_leaf(work_, leaf) <= budget_.count(); };
-    for (step_index leaf = 1; leaf < longest && has_room(leaf); leaf = next_on_ladder(leaf, 64, 16)) with_leaf(leaf);
-    if (has_room(longest)) with_leaf(longest);
+    auto const tape_fits = [&](step_index leaf) { return leaf == 1 || tape_of_leaf(work_, leaf) <= budget_.count(); };
+    for (step_index leaf = 1; leaf < longest && tape_fits(leaf); leaf = next_candidate(leaf, 64, 16)) with_leaf(leaf);
+    if (tape_fits(longest)) with_leaf(longest);
     if (!so_far.best.empty()) {
       step_index const best = so_far.best[0].with.leaf, around = std::min<step_index>(best / 16, 100);
       for (step_index leaf = std::max<step_index>(65, best - around);
-           best > 64 && leaf <= (std::min)(best + around, longest) && has_room(leaf); ++leaf)
+           best > 64 && leaf <= (std::min)(best + around, longest) && tape_fits(leaf); ++leaf)
         with_leaf(leaf);
     }
     close(std::move(so_far), by);
@@ -166,7 +166,7 @@ class plan_search {
     plan_parameters with{.tape_units = wide(tape_units), .free_initial = true};
     contest so_far;
     auto const make = [&](slot_index most) {
-      return mixed_maker{steps_, tape_units, most, work_.tapes_restart, options_.most_table_bytes, options_.limit};
+      return mixed_factory{steps_, tape_units, most, work_.tapes_restart, options_.most_table_bytes, options_.limit};
     };
     auto const all = slot_index(std::min<wide>(wide(steps_) * wide(tape_units), wide{1} << 40));
     enter_units(so_far, with, make(all), all);  // the tapes of all steps need no table
@@ -182,7 +182,7 @@ class plan_search {
     }
     close(std::move(so_far), planner::mixed, reason);
   }
-  void enter_units(contest& so_far, plan_parameters with, mixed_maker const& make, slot_index units) {
+  void enter_units(contest& so_far, plan_parameters with, mixed_factory const& make, slot_index units) {
     with.units = wide(units);
     try {
       enter(so_far, plan_of(make(units), work_, planner::mixed, with));
@@ -212,18 +212,18 @@ class plan_search {
     wide const allowed = options_.most_table_bytes;
     if (!refused(planner::hrevolve))
       by_table(planner::hrevolve, half, [&](slot_index there) {
-        return hrevolve_maker{work_, steps_, std::max<slot_index>(rows - there, 1), there, allowed, options_.limit};
+        return hrevolve_factory{work_, steps_, std::max<slot_index>(rows - there, 1), there, allowed, options_.limit};
       });
     if (!elsewhere || work_.tiers.disk.bytes == 0) return;
     if (!refused(planner::multistage)) {
       wide const room = work_.state_bytes > 0 ? work_.tiers.disk.bytes / work_.state_bytes : wide(half);
       by_table(planner::multistage, slot_index((std::min)(room, wide(half))), [&](slot_index there) {
-        return multistage_maker{steps_, there, useful_slots(steps_), allowed, options_.limit};
+        return multistage_factory{steps_, there, useful_slots(steps_), allowed, options_.limit};
       });
     }
     if (!refused(planner::disk_revolve))
       by_table(planner::disk_revolve, unlimited_slots, [&](slot_index) {
-        return disk_revolve_maker{work_, steps_, allowed, options_.limit};
+        return disk_revolve_factory{work_, steps_, allowed, options_.limit};
       });
   }
 
@@ -236,22 +236,22 @@ class plan_search {
       wide const room = work_.state_bytes > 0 ? work_.tiers[where].bytes / work_.state_bytes : wide(steps_);
       if (room < 1) continue;
       auto const shortest = step_index((wide(steps_) + room - 1) / room);
-      slot_fit const fit = most_slots_within(budget_, work_, two_level_maker{steps_, steps_, where});
+      slot_fit const fit = most_slots_within(budget_, work_, two_level_factory{steps_, steps_, where});
       so_far.least = (std::min)(so_far.least, fit.bytes);
       if (!fit.fits) continue;
       auto const seconds = [&](step_index period) {
-        auto const counts = two_level_maker{steps_, period, where}.as_is(fit.slots).counts();
+        auto const counts = two_level_factory{steps_, period, where}.as_is(fit.slots).counts();
         return has_times(work_) ? seconds_of(counts, work_, wide(counts.on(tier::memory).peak))
                                 : double(step_calls(counts, work_.form.adjoint));
       };
       step_index best = shortest;
       double least = seconds(best);
-      for (step_index period = shortest; period < steps_; period = next_on_ladder(period, 64, 8)) {
+      for (step_index period = shortest; period < steps_; period = next_candidate(period, 64, 8)) {
         double const now = seconds(period);
         if (now < least) least = now, best = period;
       }
       while (!try_widest(so_far, planner::two_level, {.far_slots = leaves_in(steps_, best), .period = best},
-                         two_level_maker{steps_, best, where}) &&
+                         two_level_factory{steps_, best, where}) &&
              best < steps_)
         best = best > steps_ / 2 ? steps_ : 2 * best;  // fewer slots to be numbered
     }
@@ -272,19 +272,19 @@ class plan_search {
     with.slots = make.least();
     return plan_of(make(with.slots), work, by, with);
   };
-  planned least = made(planner::revolve, {.free_initial = true}, revolve_maker{steps});
+  planned least = made(planner::revolve, {.free_initial = true}, revolve_factory{steps});
   auto const compare = [&](planned&& other) {
     if (other.cost.memory_bytes < least.cost.memory_bytes) least = std::move(other);
   };
-  compare(made(planner::uniform, {}, uniform_maker{steps}));
+  compare(made(planner::uniform, {}, uniform_factory{steps}));
   if (work.form.adjoint == adjoint_form::leaf && steps > 1)
-    compare(made(planner::revolve, {.leaf = steps, .free_initial = true}, revolve_maker{steps, steps}));
+    compare(made(planner::revolve, {.leaf = steps, .free_initial = true}, revolve_factory{steps, steps}));
   for (tier const where : all_tiers) {
     wide const room = where == tier::memory || steps < 1 ? 0
                       : work.state_bytes > 0             ? work.tiers[where].bytes / work.state_bytes
                                                          : wide(steps);
     if (work.tiers[where].bytes == 0 || room < 1) continue;
-    compare(made(planner::two_level, {.far_slots = 1, .period = steps}, two_level_maker{steps, steps, where}));
+    compare(made(planner::two_level, {.far_slots = 1, .period = steps}, two_level_factory{steps, steps, where}));
   }
   return least;
 }

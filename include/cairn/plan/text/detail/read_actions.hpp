@@ -10,7 +10,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/text/action_words.hpp>
-#include <cairn/schedule/listed.hpp>
+#include <cairn/schedule/action_list.hpp>
 
 namespace cairn::detail {
 
@@ -88,7 +88,7 @@ struct action_text {
 }
 
 /// The numbers of a plan, name by name, and the list that they make with its actions.
-class listed_reader {
+class action_list_reader {
  public:
   /// \throws parse_error   for a name that is unknown or was there before, and for a value that it cannot have
   void set(std::string_view name, std::string_view value, reading_at const& at) {
@@ -121,7 +121,7 @@ class listed_reader {
   }
   /// \throws parse_error   where steps, slots or `done` are missing   \throws invalid_plan   for numbers that no plan
   ///        has
-  [[nodiscard]] listed result(reading_at const& at) const {
+  [[nodiscard]] action_list result(reading_at const& at) const {
     if (!seen_[0] || !seen_[1])
       throw parse_error{at.who, "steps or slots are missing", {at.place}, "both must be there before the actions"};
     if (!done_)
@@ -137,7 +137,7 @@ class listed_reader {
   bool done_ = false;
   step_index steps_ = 0;
   slot_index slots_ = 0;
-  listed_options options_;
+  action_list_options options_;
   std::vector<action> actions_;
 };
 

@@ -10,7 +10,7 @@
 #include <cairn/plan/text/action_words.hpp>
 #include <cairn/plan/text/detail/read_actions.hpp>
 #include <cairn/plan/text/written_actions.hpp>
-#include <cairn/schedule/listed.hpp>
+#include <cairn/schedule/action_list.hpp>
 
 namespace cairn {
 namespace detail {
@@ -20,7 +20,7 @@ class csv_actions_reader {
   explicit csv_actions_reader(std::string_view text) : rest_{text} {
     if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);  // some spreadsheets begin a text like that
   }
-  [[nodiscard]] listed read() {
+  [[nodiscard]] action_list read() {
     head();
     columns();
     while (next_row()) row();
@@ -118,7 +118,7 @@ class csv_actions_reader {
   std::uint64_t number_ = 0;
   std::size_t width_ = 0;
   std::size_t column_[most_columns] = {};  // cell -> which of `names` it is
-  listed_reader plan_;
+  action_list_reader plan_;
 };
 
 }  // namespace detail
@@ -139,6 +139,6 @@ CAIRN_DECL std::string actions_csv_row(action const& a) {
   return line += '\n';
 }
 
-CAIRN_DECL listed read_actions_csv(std::string_view text) { return detail::csv_actions_reader{text}.read(); }
+CAIRN_DECL action_list read_actions_csv(std::string_view text) { return detail::csv_actions_reader{text}.read(); }
 
 }  // namespace cairn

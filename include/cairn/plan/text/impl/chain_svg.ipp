@@ -53,7 +53,7 @@ CAIRN_DECL chain_memory chain_memory_over(chain const& work, std::span<action co
   using enum action_kind;
   constexpr char const* who = "cairn::chain_memory_over";
   detail::chain_model const model{work, who};
-  detail::chain_player player{model, elsewhere, who};
+  detail::chain_interpreter player{model, elsewhere, who};
   auto const time_there = [&](action const& a) {
     for (auto const& place : elsewhere)
       if (auto const& times = a.kind == save ? place.write : place.read; place.where == a.where && !times.empty())

@@ -22,7 +22,7 @@ namespace detail {
 
 // Which states are kept beside tapes, action by action. No `chain_walk`, which takes a byte a stage: words may name any
 // stage.
-class kept_states {
+class states_beside_tapes {
  public:
   [[nodiscard]] bool holds(step_index i) const { return i > 0 && kept_.contains(i); }
   void obey(action const& a) {
@@ -43,7 +43,7 @@ class kept_states {
 
 CAIRN_DECL std::string chain_words(std::span<action const> actions) {
   using enum action_kind;
-  detail::kept_states states;
+  detail::states_beside_tapes states;
   std::string line;
   for (std::size_t k = 0; k < actions.size(); ++k) {
     action const& a = actions[k];
@@ -90,7 +90,7 @@ CAIRN_DECL std::vector<action> read_chain_words(std::string_view line) {
                                {"DropTape", [](step_index i, tier) { return chain_actions::drop_tape(i); }, false},
                                {"Save", chain_actions::save, false},
                                {"Load", chain_actions::load, false}};
-  detail::kept_states states;
+  detail::states_beside_tapes states;
   std::vector<action> actions;
   auto const add = [&](action const& a) {
     actions.push_back(a);

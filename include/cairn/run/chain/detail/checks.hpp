@@ -96,7 +96,7 @@ template <class Stages, class X0, class Seed, class Seeded, class Bar>
 [[nodiscard]] consteval stage_fault fault_of_chain_backward() {
   if constexpr (std::is_void_v<Seeded>) return stage_fault::seed_nothing;
   else if constexpr (function_like<Seeded>) return stage_fault::seed_other;
-  else if constexpr (!kept_alone<Seeded> || !std::move_constructible<Seeded>) return stage_fault::seed_view;
+  else if constexpr (!standalone<Seeded> || !std::move_constructible<Seeded>) return stage_fault::seed_view;
   else if constexpr (shared_seed<Seed, typename chain_types<Stages, X0>::last>) return stage_fault::seed_shares;
   else if constexpr (whole_for<Seeded, typename chain_types<Stages, X0>::last>) return stage_fault::seed_whole;
   else return chain_types<Stages, X0>::template fault_backward<Bar>();

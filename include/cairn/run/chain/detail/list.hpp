@@ -15,8 +15,8 @@
 #include <cairn/core/stage.hpp>
 #include <cairn/core/stage_value.hpp>
 #include <cairn/run/chain/any_stage.hpp>
+#include <cairn/run/chain/detail/boxed.hpp>
 #include <cairn/run/chain/detail/call.hpp>
-#include <cairn/run/chain/detail/memory.hpp>
 #include <cairn/run/chain/detail/seed.hpp>
 #include <cairn/run/chain/store.hpp>
 
@@ -118,12 +118,12 @@ class chain_list {
   static constexpr bool states_may_be_hashed = hashable<state_type> || std::is_same_v<state_type, stage_value>;
 
   void forward(step_index i) {
-    decltype(auto) x = look(i);
+    decltype(auto) x = state_at(i);
     states_[std::size_t(i) + 1].make(
         [&] { return access::with_index(i, [&](auto... index) { return stage_forward(stage(i), x, index...); }); });
   }
   void record(step_index i) {
-    decltype(auto) x = look(i);
+    decltype(auto) x = state_at(i);
     tapes_[std::size_t(i)].make([&] {
       return access::with_index(i, [&](auto... index) {
         if constexpr (types::shape.taped) return stage_record(stage(i), x, index...);
@@ -136,7 +136,7 @@ class chain_list {
   void drop_tape(step_index i) noexcept { tapes_[std::size_t(i)].reset(); }
   template <class Seed>
   void loss(Seed&& seed) {
-    decltype(auto) x = look(count());
+    decltype(auto) x = state_at(count());
     bar_.make([&]() -> Bar { return adjoint_from<Bar>(std::forward<Seed>(seed), x); });
     drop(count());
   }
@@ -149,12 +149,12 @@ class chain_list {
     };
     auto const pull_at_state = [&] {
       if constexpr (types::shape.needs_state) {
-        decltype(auto) x = look(i);
+        decltype(auto) x = state_at(i);
         return pull(address_of(x));
       } else return pull(static_cast<state_type const*>(nullptr));
     };
     if constexpr (types::shape.gives_adjoint) {
-      kept<Bar> made;
+      boxed<Bar> made;
       made.make(pull_at_state);
       bar_ = std::move(made);
     } else pull_at_state();
@@ -162,7 +162,7 @@ class chain_list {
     drop(i + 1);
   }
   template <class Store>
-  void save(Store& store, tier where, step_index i) { store.save(where, i, look(i)); }
+  void save(Store& store, tier where, step_index i) { store.save(where, i, state_at(i)); }
   template <class Store>
   void load(Store& store, tier where, step_index i) {
     if (i == 0) return;
@@ -190,15 +190,15 @@ class chain_list {
     return sum;
   }
   [[nodiscard]] bool is_hashable([[maybe_unused]] step_index i) const {
-    if constexpr (std::is_same_v<state_type, stage_value>) return look(i).is_hashable();
+    if constexpr (std::is_same_v<state_type, stage_value>) return state_at(i).is_hashable();
     else return states_may_be_hashed;
   }
   /// Hands out the bytes of state i; false where it is not at hand or its bytes cannot be told.
   bool visit(step_index i, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) const {
     if (!at_hand(i)) return false;
-    if constexpr (std::is_same_v<state_type, stage_value>) return look(i).visit(sink, context);
+    if constexpr (std::is_same_v<state_type, stage_value>) return state_at(i).visit(sink, context);
     else if constexpr (buffered<state_type>)
-      visit_buffers(look(i), [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
+      visit_buffers(state_at(i), [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
     return buffered<state_type>;
   }
 
@@ -209,7 +209,7 @@ class chain_list {
     return i == 0 || states_[std::size_t(i)] || tapes_[std::size_t(i) - 1];
   }
   /// State i. A stage_view of nothing where it is not at hand.
-  [[nodiscard]] typename types::view look(step_index i) const {
+  [[nodiscard]] typename types::view state_at(step_index i) const {
     if (i == 0) return types::of(x0_);
     if (auto const& own = states_[std::size_t(i)]) return types::of(*own);
     if constexpr (std::is_same_v<typename types::view, stage_view>)
@@ -219,9 +219,9 @@ class chain_list {
 
   Stages& stages_;
   X0 const& x0_;
-  std::vector<kept<state_type>> states_;  ///< 0..L; that of state 0 stays empty
-  std::vector<kept<tape_type>> tapes_;
-  kept<Bar> bar_;
+  std::vector<boxed<state_type>> states_;  ///< 0..L; that of state 0 stays empty
+  std::vector<boxed<tape_type>> tapes_;
+  boxed<Bar> bar_;
 };
 
 }  // namespace cairn::detail

@@ -18,7 +18,7 @@ struct no_chain_replay {
   template <class Chain>
   void made(Chain const&, step_index) const noexcept {}
   template <class Chain>
-  void kept(Chain const&, step_index) const noexcept {}
+  void came_back(Chain const&, step_index) const noexcept {}
 };
 
 /// Compares each state that is made again with `every_step`. With `checkpoints` those at which a stretch of stages that
@@ -47,10 +47,10 @@ class chain_replay {
   }
   /// State i has been saved, or has been brought back.   \throws nondeterminism_error, invalid_call   as `made`
   template <class Chain>
-  void kept(Chain const& run, step_index i) {
+  void came_back(Chain const& run, step_index i) {
     if (mode_ == replay_check::off) return;
     last_ = i;
-    if (!agrees(run, i)) ledger_.fail_brought_back(i);
+    if (!agrees(run, i)) ledger_.fail_loaded(i);
   }
 
  private:

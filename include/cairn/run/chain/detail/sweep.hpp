@@ -16,25 +16,25 @@ namespace cairn::detail {
 
 /// A list of actions in memory.
 template <class P>
-concept action_list = requires(P const& list) {
+concept action_range = requires(P const& list) {
   { list.data() } -> std::convertible_to<action const*>;
   { list.size() } -> std::convertible_to<std::size_t>;
 };
 /// A list of actions, or what has one called `actions`.
 template <class P>
-concept chain_plan_like = action_list<P> || requires(P const& plan) {
-  requires action_list<std::remove_cvref_t<decltype(plan.actions)>>;
+concept chain_plan_like = action_range<P> || requires(P const& plan) {
+  requires action_range<std::remove_cvref_t<decltype(plan.actions)>>;
 };
 template <chain_plan_like P>
 [[nodiscard]] constexpr auto const& actions_in(P const& plan) noexcept {
-  if constexpr (action_list<P>) return plan;
+  if constexpr (action_range<P>) return plan;
   else return plan.actions;
 }
 
 /// Walks a list that its owner keeps.
 class list_cursor {
  public:
-  template <action_list Actions>
+  template <action_range Actions>
   explicit list_cursor(Actions const& actions) noexcept : at_{actions.data()}, end_{at_ + actions.size()} {}
   /// The next action; `done` behind the last.
   [[nodiscard]] action next() noexcept { return at_ != end_ ? *at_++ : action{}; }
@@ -90,13 +90,13 @@ class chain_states {
     if constexpr (stores) {
       memory_.save(store_, where.where, i);
       saved_.note(where.where, i);
-      replay_.kept(memory_, i);
+      replay_.came_back(memory_, i);
     }
   }
   [[nodiscard]] bool load(place where, step_index i) {
     if constexpr (stores) {
       memory_.load(store_, where.where, i);
-      replay_.kept(memory_, i);
+      replay_.came_back(memory_, i);
     }
     return true;
   }
@@ -121,14 +121,14 @@ class chain_states {
  private:
   Memory& memory_;
   Store& store_;
-  [[no_unique_address]] saved_in<Store> saved_;
+  [[no_unique_address]] store_guard<Store> saved_;
   Replay& replay_;
 };
 
 /// The loss and the way back of a chain, whose stages hold their own adjoints.
 template <class Seed>
-struct chain_way_back : no_hooks {
-  explicit chain_way_back(Seed&& given) noexcept : seed{std::forward<Seed>(given)} {}
+struct chain_reversal : no_hooks {
+  explicit chain_reversal(Seed&& given) noexcept : seed{std::forward<Seed>(given)} {}
   Seed&& seed;
 
   template <class States>
@@ -155,7 +155,7 @@ template <class Memory, class Stages, class Actions, class Seed, class Store, cl
 void obey_chain_plan(Memory& memory, Stages& stages, Actions const& actions, Seed&& seed, Store& store,
                      Observer& observer, sweep_failure& failure, Replay& replay) {
   chain_states<Memory, Store, Replay> states{memory, store, Memory::count_of(stages), replay};
-  chain_way_back<Seed> user{std::forward<Seed>(seed)};
+  chain_reversal<Seed> user{std::forward<Seed>(seed)};
   list_cursor walk{actions};
   sweep_status status;
   struct note {

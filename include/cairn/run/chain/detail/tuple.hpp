@@ -12,9 +12,9 @@
 #include <cairn/core/detail/stage_shape.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/event.hpp>
+#include <cairn/run/chain/detail/boxed.hpp>
 #include <cairn/run/chain/detail/call.hpp>
 #include <cairn/run/chain/detail/list.hpp>
-#include <cairn/run/chain/detail/memory.hpp>
 #include <cairn/run/chain/detail/seed.hpp>
 #include <cairn/run/chain/store.hpp>
 
@@ -79,13 +79,13 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
 
   void forward(step_index i) {
     with_stage(i, [&](auto k) {
-      auto const& x = look<k()>();
+      auto const& x = state_at<k()>();
       std::get<k() + 1>(states_).make([&] { return stage_forward(std::get<k()>(stages_), x); });
     });
   }
   void record(step_index i) {
     with_stage(i, [&](auto k) {
-      auto const& x = look<k()>();
+      auto const& x = state_at<k()>();
       std::get<k()>(tapes_).make([&] {
         static constexpr bool taped = shape<decltype(k)::value>.taped;
         if constexpr (taped) return stage_record(std::get<k()>(stages_), x);
@@ -102,7 +102,7 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
   }
   template <class Seed>
   void loss(Seed&& seed) {
-    auto const& x = look<size>();
+    auto const& x = state_at<size>();
     std::get<size>(bars_).make([&]() -> Bar { return adjoint_from<Bar>(std::forward<Seed>(seed), x); });
     std::get<size>(states_).reset();
   }
@@ -113,7 +113,7 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
       auto& bar = std::get<k() + 1>(bars_);
       auto const pull = [&] {
         state const* x = nullptr;
-        if constexpr (read.needs_state) x = address_of(look<decltype(k)::value>());
+        if constexpr (read.needs_state) x = address_of(state_at<decltype(k)::value>());
         return stage_backward(std::get<decltype(k)::value>(stages_), x, *std::get<decltype(k)::value>(tapes_), *bar);
       };
       if constexpr (read.gives_adjoint) std::get<k()>(bars_).make(pull);
@@ -128,7 +128,7 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
   }
   template <class Store>
   void save(Store& store, tier where, step_index i) {
-    with_state(i, [&](auto k) { store.save(where, i, look<k()>()); });
+    with_state(i, [&](auto k) { store.save(where, i, state_at<k()>()); });
   }
   template <class Store>
   void load(Store& store, tier where, step_index i) {
@@ -177,7 +177,7 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
     with_state(i, [&](auto k) {
       if constexpr (buffered<typename at<decltype(k)::value>::state>) {
         if (!at_hand<k()>()) return;
-        visit_buffers(look<k()>(),
+        visit_buffers(state_at<k()>(),
                       [&](void const* bytes, std::size_t bytes_size) { sink(context, bytes, bytes_size); });
         visited = true;
       }
@@ -202,7 +202,7 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
     else return std::get<K>(states_) || std::get<K - 1>(tapes_);
   }
   template <std::size_t K>
-  [[nodiscard]] typename at<K>::state const& look() const {
+  [[nodiscard]] typename at<K>::state const& state_at() const {
     if constexpr (K == 0) return x0_;
     else {
       if (auto const& own = std::get<K>(states_)) return *own;
@@ -214,10 +214,10 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
 
   Stages& stages_;
   X0 const& x0_;
-  std::tuple<kept<typename at<Place>::state>..., kept<typename at<size>::state>>
+  std::tuple<boxed<typename at<Place>::state>..., boxed<typename at<size>::state>>
       states_;  ///< that of state 0 stays empty
-  std::tuple<kept<tape<Place>>...> tapes_;
-  std::tuple<kept<typename at<Place>::adjoint>..., kept<Bar>> bars_;  ///< one at a time
+  std::tuple<boxed<tape<Place>>...> tapes_;
+  std::tuple<boxed<typename at<Place>::adjoint>..., boxed<Bar>> bars_;  ///< one at a time
 };
 
 }  // namespace cairn::detail

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-#include <cairn/core/detail/same_room.hpp>
+#include <cairn/core/detail/same_capacity.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/run/check/check_gradient.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>
@@ -116,7 +116,7 @@ class step_test {
   /// sizes. \param again  what it makes then
   [[nodiscard]] bool differs_over_first_state(State const& x, State const& x1, State& again, step_index i) {
     if (!first_) return first_.emplace(copy_of(x)), false;
-    if (!same_room(x, *first_)) return false;  // such a frame is not used
+    if (!same_capacity(x, *first_)) return false;  // such a frame is not used
     again = copy_of(*first_);
     loop_.run_out_of_place(x, again, i);
     if constexpr (hashable<State>) return hash_of(x1) != hash_of(again);

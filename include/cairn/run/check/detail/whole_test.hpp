@@ -29,13 +29,13 @@ void test_whole(Loop& loop, typename Loop::state_type const& x0, typename Loop::
   // What numbers too tiny to have all their bits may be off by, on the way there and back, changes the sum and its
   // derivative by this.
   double lost = 2 * sum_of_terms(w, underflows_of(last, loop.which())), lost_rate = 0;
-  auto const noting = [&](State const& x, Bar& bar, step_index i) {
+  auto const capture = [&](State const& x, Bar& bar, step_index i) {
     loop.pull(x, bar, i);
     auto const tiny = underflows_of(x, loop.which());
     lost += 2 * sum_of_terms(loop.cut(bar, tiny.size()), tiny);
     lost_rate += 2 * sum_of_terms(underflows_of(bar, loop.bar_which()), scales_of(x, loop.which()));
   };
-  auto const once = loop.cut(gradient(loop.begun_step(), copy_of(x0), n, loop.bar_with(last, w), noting), from.size());
+  auto const once = loop.cut(gradient(loop.begun_step(), copy_of(x0), n, loop.bar_with(last, w), capture), from.size());
   auto const alone = loop.cut(
       gradient(loop.begun_step(), copy_of(x0), n, loop.bar_with(last, std::vector<double>(w.size())), loop.adjoint()),
       from.size());

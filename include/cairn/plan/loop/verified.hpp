@@ -1,5 +1,5 @@
 #pragma once
-/// \file custom.hpp  A schedule of your own, checked before it may drive a sweep.
+/// \file verified.hpp  A schedule of your own, checked before it may drive a sweep.
 #include <concepts>
 #include <type_traits>
 #include <utility>
@@ -13,7 +13,7 @@ namespace cairn {
 /// as the plan inside does, and knows its totals from that walk.   Cost: one walk, O(slots in use) memory meanwhile;
 /// afterwards that of the plan inside.
 template <class Plan>
-class custom {
+class verified {
   static_assert(
       schedule<Plan>,
       "cairn: a schedule needs steps(), slots(), leaf(), and walk() that gives a copyable cursor with next()");
@@ -22,8 +22,8 @@ class custom {
   /// \throws invalid_schedule   with number, range and slot of the first action that no executor could obey
   template <class Given>
   requires std::same_as<std::remove_cvref_t<Given>,
-                        Plan>  // nothing that a Plan could be made of, as any_schedule can of a custom one
-  constexpr custom(Given&& plan) : plan_{std::forward<Given>(plan)}, counts_{checked(plan_)} {}
+                        Plan>  // nothing that a Plan could be made of, as any_schedule can of a verified one
+  constexpr verified(Given&& plan) : plan_{std::forward<Given>(plan)}, counts_{checked(plan_)} {}
 
   [[nodiscard]] constexpr step_index steps() const { return plan_.steps(); }  ///< loop length
   [[nodiscard]] constexpr slot_index slots() const { return plan_.slots(); }  ///< states kept at once
@@ -57,7 +57,7 @@ class custom {
 
  private:
   [[nodiscard]] static constexpr schedule_counts checked(Plan const& plan) {
-    return detail::accepted(check(plan), "cairn::custom", "actions are counted from 0");
+    return detail::accepted(check(plan), "cairn::verified", "actions are counted from 0");
   }
 
   Plan plan_;
@@ -65,6 +65,6 @@ class custom {
 };
 /// Over a plan of that type.
 template <class Plan>
-custom(Plan) -> custom<Plan>;
+verified(Plan) -> verified<Plan>;
 
 }  // namespace cairn

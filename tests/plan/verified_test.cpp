@@ -1,5 +1,5 @@
-#include <cairn/plan/loop/custom.hpp>
 #include <cairn/plan/loop/estimate.hpp>
+#include <cairn/plan/loop/verified.hpp>
 #include "support/catch.hpp"
 #include "support/plans.hpp"
 #include "support/schedule_text.hpp"
@@ -53,11 +53,11 @@ struct users_own {
 
 }  // namespace
 
-static_assert(schedule<custom<users_own>> && counted_schedule<custom<listed>>);
-static_assert(custom{two_level{9, 3, 1}}.counts() == two_level{9, 3, 1}.counts(), "custom is usable in constant expressions");
+static_assert(schedule<verified<users_own>> && counted_schedule<verified<action_list>>);
+static_assert(verified{two_level{9, 3, 1}}.counts() == two_level{9, 3, 1}.counts(), "verified is usable in constant expressions");
 
-TEST_CASE("a schedule of one's own is played once and answers as it did", "[plan][custom]") {
-  custom const plan{users_own{7}};
+TEST_CASE("a schedule of one's own is played once and answers as it did", "[plan][verified]") {
+  verified const plan{users_own{7}};
   CHECK(plan.counts() == verify(users_own{7}));
   CHECK(plan.counts().on(tier::disk) == tier_counts{7, 7, 7});
   CHECK(plan.steps() == 7);
@@ -72,11 +72,11 @@ TEST_CASE("a schedule of one's own is played once and answers as it did", "[plan
   CHECK(any_schedule{plan}.is_counted());
 }
 
-TEST_CASE("custom forwards all that a plan says", "[plan][custom]") {
+TEST_CASE("verified forwards all that a plan says", "[plan][verified]") {
   for (step_index const n : {0, 1, 5, 12})
     each_plan(n, [&](std::string const& name, auto const& plan) {
       INFO(name);
-      custom const mine{plan};
+      verified const mine{plan};
       CHECK(mine.counts() == verify(plan));
       CHECK(mine.leaf() == plan.leaf());
       CHECK(tapes_of(mine) == tapes_of(plan));
@@ -91,14 +91,14 @@ TEST_CASE("custom forwards all that a plan says", "[plan][custom]") {
     });
 }
 
-TEST_CASE("a schedule with a flaw is refused when it is made, with the number of the action", "[plan][custom]") {
-  CHECK_THROWS_AS((custom{users_own{5, true}}), invalid_schedule);
-  CHECK_THROWS_WITH((custom{users_own{5, true}}), ContainsSubstring("cairn::custom: done while states or tapes are still kept") && ContainsSubstring("action = 21"));
-  listed const twice{2, 1, {{action_kind::save, tier::memory, content::state, 0, 0, 0}, {action_kind::save, tier::memory, content::state, 0, 0, 0}}};
-  CHECK_THROWS_WITH(custom{twice}, ContainsSubstring("the slot is taken") && ContainsSubstring("action = 1") && ContainsSubstring("slot = 0"));
+TEST_CASE("a schedule with a flaw is refused when it is made, with the number of the action", "[plan][verified]") {
+  CHECK_THROWS_AS((verified{users_own{5, true}}), invalid_schedule);
+  CHECK_THROWS_WITH((verified{users_own{5, true}}), ContainsSubstring("cairn::verified: done while states or tapes are still kept") && ContainsSubstring("action = 21"));
+  action_list const twice{2, 1, {{action_kind::save, tier::memory, content::state, 0, 0, 0}, {action_kind::save, tier::memory, content::state, 0, 0, 0}}};
+  CHECK_THROWS_WITH(verified{twice}, ContainsSubstring("the slot is taken") && ContainsSubstring("action = 1") && ContainsSubstring("slot = 0"));
 }
 
-TEST_CASE("a plan whose kind is known at run time only can be checked as well", "[plan][custom]") {
-  custom const plan{any_schedule{revolve{10, 3}}};
+TEST_CASE("a plan whose kind is known at run time only can be checked as well", "[plan][verified]") {
+  verified const plan{any_schedule{revolve{10, 3}}};
   CHECK(plan.counts() == revolve{10, 3}.counts());
 }

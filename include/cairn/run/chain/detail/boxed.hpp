@@ -1,5 +1,5 @@
 #pragma once
-/// \file memory.hpp  A place for one state, tape or adjoint of a chain.
+/// \file boxed.hpp  A place for one state, tape or adjoint of a chain.
 #include <cstddef>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
@@ -9,15 +9,15 @@ namespace cairn::detail {
 /// One object or none, by itself on the heap: a chain holds what its plan says, and never room for all its states at
 /// once. The object is made in place and stays where it is, so that it need be neither copied nor moved.
 template <class T>
-class kept {
+class boxed {
  public:
-  kept() = default;
-  kept(kept&& other) noexcept : at_{std::exchange(other.at_, nullptr)} {}
-  kept& operator=(kept&& other) noexcept {
+  boxed() = default;
+  boxed(boxed&& other) noexcept : at_{std::exchange(other.at_, nullptr)} {}
+  boxed& operator=(boxed&& other) noexcept {
     std::swap(at_, other.at_);
     return *this;
   }
-  ~kept() { reset(); }
+  ~boxed() { reset(); }
 
   /// Holds what `make()` returns; what it held before goes first.
   template <class Make>

@@ -1,5 +1,5 @@
 #pragma once
-/// \file rehearse.hpp  The peak of a sweep whose states change their size on the way: the executor itself, on states of
+/// \file dry_run.hpp  The peak of a sweep whose states change their size on the way: the executor itself, on states of
 /// nothing but a size.
 #include <type_traits>
 #include <utility>
@@ -57,7 +57,7 @@ struct phantom_bar {};
 /// \param options  of the sweep: the bytes of a replay check, and of the states that it makes on its way, are counted
 /// Cost: one call of size_of a step, as many as the plan's step calls; no state is made. That of the check beside.
 template <schedule Plan, class SizeOf>
-[[nodiscard]] wide rehearse(Plan const& plan, SizeOf size_of, sweep_form form, sweep_sizes const& sizes,
+[[nodiscard]] wide dry_run(Plan const& plan, SizeOf size_of, sweep_form form, sweep_sizes const& sizes,
                             sweep_options options = {}) {
   using detail::phantom;
   detail::phantom_account account;

@@ -1,4 +1,4 @@
-#include "time_watch.hpp"
+#include "deadline_timer.hpp"
 
 #include <cstdio>
 
@@ -7,12 +7,12 @@
 
 namespace tool {
 
-void time_watch::check(char const* what, double share) {
+void deadline_timer::check(char const* what, double share) {
   if (!is_over(what, share)) return;
   throw out_of_time{text() + ", and " + what + " takes longer" + (share < 0 ? "" : ": " + fixed(100 * share) + " % is made") + "; give more, or fewer steps, slots or units"};
 }
 
-bool time_watch::is_over(char const* what, double share) {
+bool deadline_timer::is_over(char const* what, double share) {
   double const seconds = std::chrono::duration<double>(clock::now() - start_).count();
   if (seconds >= limit_) return true;
   if (seconds < next_word_) return false;
@@ -22,6 +22,6 @@ bool time_watch::is_over(char const* what, double share) {
   return false;
 }
 
-std::string time_watch::text() const { return "time_limit is " + fixed(limit_) + " s"; }
+std::string deadline_timer::text() const { return "time_limit is " + fixed(limit_) + " s"; }
 
 }  // namespace tool

@@ -1,5 +1,5 @@
 #pragma once
-/// \file listed.hpp  A schedule that is a list of actions.
+/// \file action_list.hpp  A schedule that is a list of actions.
 #include <cstddef>
 #include <initializer_list>
 #include <cairn/core/action.hpp>
@@ -10,7 +10,7 @@
 namespace cairn {
 
 /// What a list of actions relies on beside steps and slots.
-struct listed_options {
+struct action_list_options {
   step_index leaf = 1;        ///< the most steps that one `record` or `reverse` takes
   slot_index tapes = 0;  ///< tapes kept at once
   bool free_initial = false;  ///< `load` of `no_slot` brings the initial state back
@@ -20,15 +20,17 @@ struct listed_options {
 
 /// Actions made elsewhere: by hand, read from a file, solved for by another program. `verify` tells whether they are a
 /// schedule. Copies of the plan and all cursors share one list.   Cost: 32 bytes an action, a cursor allocates nothing.
-class listed {
+class action_list {
  public:
   /// \param actions  up to the first `done`; the last one may be left out
   /// \throws invalid_plan   unless steps >= 0, slots >= 0, leaf >= 1, tapes >= 0
-  listed(step_index steps, slot_index slots, action const* actions, std::size_t count, listed_options options = {})
+  action_list(step_index steps, slot_index slots, action const* actions, std::size_t count,
+              action_list_options options = {})
       : steps_{steps}, slots_{slots}, options_{checked(steps, slots, options)}, list_{new list{actions, count}} {}
   /// The same for actions written down in place.   \throws invalid_plan
-  listed(step_index steps, slot_index slots, std::initializer_list<action> actions, listed_options options = {})
-      : listed{steps, slots, actions.begin(), actions.size(), options} {}
+  action_list(step_index steps, slot_index slots, std::initializer_list<action> actions,
+              action_list_options options = {})
+      : action_list{steps, slots, actions.begin(), actions.size(), options} {}
 
   [[nodiscard]] step_index steps() const noexcept { return steps_; }  ///< loop length
   [[nodiscard]] slot_index slots() const noexcept { return slots_; }  ///< states kept at once
@@ -65,7 +67,7 @@ class listed {
     [[nodiscard]] action next() noexcept { return at_ < list_->actions.size() ? list_->actions[at_++] : action{}; }
 
    private:
-    friend listed;
+    friend action_list;
     explicit cursor(detail::shared<list> const& actions) noexcept : list_{actions} {}
     detail::shared<list> list_;
     std::size_t at_ = 0;
@@ -73,18 +75,18 @@ class listed {
   [[nodiscard]] cursor walk() const noexcept { return cursor{list_}; }  ///< the start
 
  private:
-  [[nodiscard]] static listed_options checked(step_index steps, slot_index slots, listed_options options) {
+  [[nodiscard]] static action_list_options checked(step_index steps, slot_index slots, action_list_options options) {
     if (steps < 0 || slots < 0 || options.leaf < 1 || options.tapes < 0)
-      throw invalid_plan{"cairn::listed", "steps, slots and tapes are 0 or more, a leaf has 1 or more steps",
+      throw invalid_plan{"cairn::action_list", "steps, slots and tapes are 0 or more, a leaf has 1 or more steps",
                          {{"steps", steps}, {"slots", slots}, {"leaf", options.leaf}, {"tapes", options.tapes}}, ""};
     return options;
   }
 
   step_index steps_;
   slot_index slots_;
-  listed_options options_;
+  action_list_options options_;
   detail::shared<list> list_;
 };
-static_assert(schedule<listed>);
+static_assert(schedule<action_list>);
 
 }  // namespace cairn

@@ -1,5 +1,5 @@
 #pragma once
-/// \file block_options.hpp  What a few operations in a row can keep for their adjoints, and what each choice costs: all
+/// \file block_search.hpp  What a few operations in a row can keep for their adjoints, and what each choice costs: all
 /// that is worth having.
 #include <algorithm>
 #include <bit>
@@ -17,7 +17,7 @@ namespace cairn::detail {
 
 /// One way to run operations [from, to) and, later, their adjoints. Values read from before are held by somebody else
 /// and not counted here.
-struct block_option {
+struct block_candidate {
   std::size_t from = 0, to = 0;
   std::uint32_t keep = 0;          ///< bit k: value from + k stays for the adjoints
   std::int64_t kept = 0;           ///< bytes of those
@@ -27,9 +27,9 @@ struct block_option {
 };
 
 /// The options of a block, of which none is worse in everything than another.
-struct block_choice {
-  std::vector<block_option> open;     ///< with all that is read behind the block kept
-  std::vector<block_option> closing;  ///< for a block after whose operations nothing runs but its adjoints
+struct block_candidates {
+  std::vector<block_candidate> open;  ///< with all that is read behind the block kept
+  std::vector<block_candidate> closing;  ///< for a block after whose operations nothing runs but its adjoints
 };
 
 /// All ways through a block of a few operations. For each set of kept values: one forward pass in order, which drops
@@ -56,13 +56,13 @@ class block_search {
     }
   }
 
-  [[nodiscard]] block_choice options() {
-    block_choice choice;
+  [[nodiscard]] block_candidates candidates() {
+    block_candidates choice;
     set const sets = set{1} << values_;
     set behind = 0;  // read behind the block
     for (std::size_t k = 0; k < values_; ++k)
       if (model_.last_reader[from_ + k] >= to_) behind |= set{1} << k;
-    std::vector<block_option> opens(sets), closings(sets);
+    std::vector<block_candidate> opens(sets), closings(sets);
     for (set keep = 0; keep < sets; ++keep)
       opens[keep] = forward(keep, sets - 1), closings[keep] = forward(keep, needed_for(keep));
     std::int64_t limit = unreachable, step = 1;
@@ -75,7 +75,7 @@ class block_search {
         highest = (std::max)(highest, peak_[at]);
         for (auto const* forward : {&opens[keep], &closings[keep]}) {
           if (forward == &opens[keep] && (to_ > model_.count || (keep & behind) != behind)) continue;
-          block_option whole = *forward;
+          block_candidate whole = *forward;
           whole.backward_peak = peak_[at];
           whole.time += time_[at];
           (forward == &opens[keep] ? choice.open : choice.closing).push_back(whole);
@@ -90,13 +90,13 @@ class block_search {
     return choice;
   }
   /// The runs that make what an option keeps.
-  void run_forward(block_option const& of, bool closing, run_order& runs) const {
+  void run_forward(block_candidate const& of, bool closing, run_order& runs) const {
     set const run = closing ? needed_for(of.keep) : (set{1} << values_) - 1;
     for (std::size_t k = 0; k < values_; ++k)
       if (run >> k & 1u) runs.push_back(graph_actions::advance(step_index(from_ + k)));
   }
   /// The runs of its adjoints and of what they miss.
-  void run_backward(block_option const& of, run_order& runs) {
+  void run_backward(block_candidate const& of, run_order& runs) {
     go_back_within(of.backward_peak);
     std::size_t left = width_;
     set kept = of.keep;
@@ -127,8 +127,8 @@ class block_search {
       if (values >> k & 1u) values |= inputs_[k];
     return values;
   }
-  [[nodiscard]] block_option forward(set keep, set run) const noexcept {
-    block_option of{.from = from_, .to = to_, .keep = keep, .kept = bytes_[keep]};
+  [[nodiscard]] block_candidate forward(set keep, set run) const noexcept {
+    block_candidate of{.from = from_, .to = to_, .keep = keep, .kept = bytes_[keep]};
     set kept = 0;
     for (std::size_t k = 0; k < values_; ++k) {
       if (!(run >> k & 1u)) continue;
@@ -180,14 +180,14 @@ class block_search {
       }
     }
   }
-  static void keep_the_best(std::vector<block_option>& options) {
-    auto const order = [](block_option const& o) {
+  static void keep_the_best(std::vector<block_candidate>& options) {
+    auto const order = [](block_candidate const& o) {
       return std::tuple{o.time, o.kept, o.backward_peak, o.forward_peak};
     };
     std::sort(options.begin(), options.end(), [&](auto const& a, auto const& b) { return order(a) < order(b); });
-    std::vector<block_option> best;
+    std::vector<block_candidate> best;
     for (auto const& o : options) {
-      bool const is_worse = std::any_of(best.begin(), best.end(), [&](block_option const& p) {
+      bool const is_worse = std::any_of(best.begin(), best.end(), [&](block_candidate const& p) {
         return p.time <= o.time && p.kept <= o.kept && p.backward_peak <= o.backward_peak &&
                p.forward_peak <= o.forward_peak;
       });

@@ -1,5 +1,5 @@
 #pragma once
-/// \file makers.hpp  One maker for each kind of schedule. Each takes a request that holds what its kind needs, and no foreign keys.
+/// \file make_plan.hpp  One function for each kind of schedule. Each takes a request that holds what its kind needs, and no foreign keys.
 #include "planning.hpp"
 
 namespace tool {
@@ -13,7 +13,7 @@ namespace tool {
 [[nodiscard]] planned disk_revolve_plan(request const& asked);
 [[nodiscard]] planned mixed_plan(request const& asked);
 [[nodiscard]] planned bptt_plan(request const& asked);
-[[nodiscard]] planned stages_plan(request const& asked);
-[[nodiscard]] planned custom_plan(request const& asked);
+[[nodiscard]] planned runge_kutta_plan(request const& asked);
+[[nodiscard]] planned action_list_plan(request const& asked);
 
 }  // namespace tool

@@ -1,5 +1,5 @@
 #pragma once
-/// \file sharing.hpp  Which copies are none: types that, copied, refer to the same data as before.
+/// \file copy_fault.hpp  Which copies are none: types that, copied, refer to the same data as before.
 /// An in-place step on such a state would change its checkpoints, too, and give a wrong gradient without a word.
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace cairn::detail {
 
 /// Why a copy of an object is not one.
-enum class sharing : std::uint8_t {
+enum class copy_fault : std::uint8_t {
   none,
   handle,            ///< a pointer, reference, counted handle, iterator or view
   expression,        ///< a map, block or expression of Eigen
@@ -117,13 +117,13 @@ concept copied_in_parts = std::is_array_v<T> || tuple_like<T> || optional_like<T
   x.resize(x.size());
 };
 
-template <class T, class... Seen> [[nodiscard]] consteval sharing why_shared();
+template <class T, class... Seen> [[nodiscard]] consteval copy_fault copy_fault_of();
 
 template <class... T, class... Seen>
-[[nodiscard]] consteval sharing worst_of(types<T...>, types<Seen...>) {
-  auto worst = sharing::none;
-  [[maybe_unused]] auto const look = [&worst](sharing why) { if (why > worst) worst = why; };
-  (look(why_shared<std::remove_cvref_t<T>, Seen...>()), ...);
+[[nodiscard]] consteval copy_fault worst_of(types<T...>, types<Seen...>) {
+  auto worst = copy_fault::none;
+  [[maybe_unused]] auto const note = [&worst](copy_fault why) { if (why > worst) worst = why; };
+  (note(copy_fault_of<std::remove_cvref_t<T>, Seen...>()), ...);
   return worst;
 }
 
@@ -131,7 +131,7 @@ template <class... T, class... Seen>
 template <class U, class T>
 concept part_of = !std::is_same_v<std::remove_cvref_t<U>, T>;
 template <class U, bool Assigned, class... Seen>
-concept copied_well = why_shared<U, Seen...>() == sharing::none && !(Assigned && copied_by_traits<U>());
+concept copied_well = copy_fault_of<U, Seen...>() == copy_fault::none && !(Assigned && copied_by_traits<U>());
 /// Makes a part that is copied well. One that is not is found, too, but cannot be made: were it not found, its own
 /// first member would be tried in its place. For clang a conversion is found where it is private, for nvcc where it is
 /// deleted, for g++ in both cases.
@@ -171,59 +171,59 @@ template <class T, class Part, std::size_t At = 0>
 }
 /// Of an aggregate with base classes, whose members cannot be named.
 template <class T, class... Seen>
-[[nodiscard]] consteval sharing why_bases_shared() {
+[[nodiscard]] consteval copy_fault copy_fault_of_bases() {
   constexpr bool counted = count_braces<T>() <= most_members || count_initialisers<T>() < most_members;
-  if constexpr (!counted) return sharing::too_many_members;
+  if constexpr (!counted) return copy_fault::too_many_members;
   else if constexpr (!all_made_of<T, private_unless<T, false, Seen...>>() ||
                      !all_made_of<T, deleted_unless<T, false, Seen...>>())
-    return sharing::handle;
+    return copy_fault::handle;
   else if constexpr (!all_made_of<T, private_unless<T, true, Seen...>>() ||
                      !all_made_of<T, deleted_unless<T, true, Seen...>>())
-    return sharing::container;
-  else return sharing::none;
+    return copy_fault::container;
+  else return copy_fault::none;
 }
 /// The same of a type's parts. `Seen...` are the types that it is a part of.
 template <class T, class... Seen>
-[[nodiscard]] consteval sharing why_parts_shared() {
+[[nodiscard]] consteval copy_fault copy_fault_of_parts() {
   using seen = types<Seen..., T>;
-  if constexpr (std::is_array_v<T>) return why_shared<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
+  if constexpr (std::is_array_v<T>) return copy_fault_of<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
   else if constexpr (std::is_union_v<T>)
-    return std::is_trivially_copyable_v<T> ? sharing::hidden_members : sharing::none;
-  else if constexpr (!std::is_class_v<T>) return sharing::none;
-  else if constexpr (derived_aggregate<T>()) return why_bases_shared<T, Seen...>();
+    return std::is_trivially_copyable_v<T> ? copy_fault::hidden_members : copy_fault::none;
+  else if constexpr (!std::is_class_v<T>) return copy_fault::none;
+  else if constexpr (derived_aggregate<T>()) return copy_fault_of_bases<T, Seen...>();
   else if constexpr ((adaptor_like<T> || variant_like<T> || range_like<T>)&&traited_copy<T> && !copied_in_parts<T>)
-    return sharing::container;
+    return copy_fault::container;
   else if constexpr (variant_like<T>) return worst_of(typename alternatives<T>::type{}, seen{});
   else if constexpr (adaptor_like<T>) return worst_of(types<typename T::container_type>{}, seen{});
   else if constexpr (range_like<T> || optional_like<T>) return worst_of(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return worst_of(member_types<T>{}, seen{});
-  else if constexpr (tuple_like<T>) return sharing::too_many_members;
+  else if constexpr (tuple_like<T>) return copy_fault::too_many_members;
   else if constexpr (plain_aggregate<T>())
-    return hides_members<T>() ? sharing::hidden_members : sharing::too_many_members;
-  else return sharing::none;
+    return hides_members<T>() ? copy_fault::hidden_members : copy_fault::too_many_members;
+  else return copy_fault::none;
 }
 /// Whether copies of a `T` share what they refer to, and why. `T` is not const.
 template <class T, class... Seen>
-[[nodiscard]] consteval sharing why_shared() {
-  if constexpr (is_one_of<T, Seen...>) return sharing::none;
+[[nodiscard]] consteval copy_fault copy_fault_of() {
+  if constexpr (is_one_of<T, Seen...>) return copy_fault::none;
   else if constexpr (traited_copy_itself<T>)
-    return std::is_default_constructible_v<T> ? sharing::none : sharing::no_default;
+    return std::is_default_constructible_v<T> ? copy_fault::none : copy_fault::no_default;
   else if constexpr (std::is_pointer_v<T>)
-    return std::is_function_v<std::remove_pointer_t<T>> ? sharing::none : sharing::handle;
-  else if constexpr (requires(T const& x) { x.unsafeGetTensorImpl(); }) return sharing::tensor;
-  else if constexpr (expression<T> || made_of_expression<T>) return sharing::expression;
-  else if constexpr (is_handle_of_list<T> || refers<T>) return sharing::handle;
-  else if constexpr (!requires { typename T::PlainObject; } && is_handle<T>()) return sharing::handle;
-  else return why_parts_shared<T, Seen...>();
+    return std::is_function_v<std::remove_pointer_t<T>> ? copy_fault::none : copy_fault::handle;
+  else if constexpr (requires(T const& x) { x.unsafeGetTensorImpl(); }) return copy_fault::tensor;
+  else if constexpr (expression<T> || made_of_expression<T>) return copy_fault::expression;
+  else if constexpr (is_handle_of_list<T> || refers<T>) return copy_fault::handle;
+  else if constexpr (!requires { typename T::PlainObject; } && is_handle<T>()) return copy_fault::handle;
+  else return copy_fault_of_parts<T, Seen...>();
 }
 
 template <class T>
-concept shallow = why_shared<T>() != sharing::none;
+concept shallow = copy_fault_of<T>() != copy_fault::none;
 /// What can be kept by itself: an object that does not look into another one. Counted handles keep alive what they
 /// refer to.
 template <class T>
-concept kept_alone =
-    std::is_object_v<T> && !std::is_array_v<T> && !std::is_const_v<T> && why_shared<T>() != sharing::expression &&
-    !(std::is_trivially_copyable_v<T> && why_shared<T>() == sharing::handle);
+concept standalone =
+    std::is_object_v<T> && !std::is_array_v<T> && !std::is_const_v<T> && copy_fault_of<T>() != copy_fault::expression &&
+    !(std::is_trivially_copyable_v<T> && copy_fault_of<T>() == copy_fault::handle);
 
 }  // namespace cairn::detail

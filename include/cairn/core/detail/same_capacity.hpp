@@ -1,5 +1,5 @@
 #pragma once
-/// \file same_room.hpp  Whether the memory of one state is what a fresh copy of another would take, or of itself.
+/// \file same_capacity.hpp  Whether the memory of one state is what a fresh copy of another would take, or of itself.
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
@@ -11,50 +11,50 @@
 namespace cairn::detail {
 
 template <bool Itself, class T>
-[[nodiscard]] constexpr bool room_agrees(T const& from, T const& into);
+[[nodiscard]] constexpr bool capacity_agrees(T const& from, T const& into);
 
 template <bool Itself, class T>
-[[nodiscard]] constexpr bool elements_have_same_room(T const& from, T const& into) {
+[[nodiscard]] constexpr bool elements_have_same_capacity(T const& from, T const& into) {
   if (std::size_t(from.size()) != std::size_t(into.size())) return false;
   for (std::size_t k = 0; k < std::size_t(from.size()); ++k)
-    if (!room_agrees<Itself>(from.data()[k], into.data()[k])) return false;
+    if (!capacity_agrees<Itself>(from.data()[k], into.data()[k])) return false;
   return true;
 }
 /// Containers with room for as many elements as `from` has. Strings are given a little more by some standard libraries.
 template <bool Itself, class T>
-[[nodiscard]] constexpr bool range_has_same_room(T const& from, T const& into) {
+[[nodiscard]] constexpr bool range_has_same_capacity(T const& from, T const& into) {
   using element = typename T::value_type;
   bool const inside = lies_within(from, from.data());
   if (inside != lies_within(into, into.data())) return false;
   constexpr std::size_t rounded = requires { from.c_str(); } ? 32 : 1;
-  if (!inside && room_of(into) - std::size_t(from.size()) >= rounded) return false;
+  if (!inside && capacity_of(into) - std::size_t(from.size()) >= rounded) return false;
   if constexpr (is_flat<element>()) return true;
-  else return elements_have_same_room<Itself>(from, into);
+  else return elements_have_same_capacity<Itself>(from, into);
 }
 
-/// See `same_room`.   \tparam Itself  both are one object
+/// See `same_capacity`.   \tparam Itself  both are one object
 template <bool Itself, class T>
-[[nodiscard]] constexpr bool room_agrees(T const& from, T const& into) {
+[[nodiscard]] constexpr bool capacity_agrees(T const& from, T const& into) {
   if constexpr (is_flat<T>()) return true;
   else if constexpr (traited_bytes<T> || member_bytes<T>) return Itself || heap_of(from) == heap_of(into);
-  else if constexpr (ring_like<T>) return room_agrees<Itself>(ring_places<T>::of(from), ring_places<T>::of(into));
-  else if constexpr (is_bit_vector<T>) return room_of(into) - from.size() < 8 * sizeof(unsigned long);
-  else if constexpr (device_range<T>) return room_of(into) == std::size_t(from.size());
+  else if constexpr (ring_like<T>) return capacity_agrees<Itself>(ring_places<T>::of(from), ring_places<T>::of(into));
+  else if constexpr (is_bit_vector<T>) return capacity_of(into) - from.size() < 8 * sizeof(unsigned long);
+  else if constexpr (device_range<T>) return capacity_of(into) == std::size_t(from.size());
   else if constexpr (std::is_array_v<T>) {
     for (std::size_t k = 0; k < std::extent_v<T>; ++k)
-      if (!room_agrees<Itself>(from[k], into[k])) return false;
+      if (!capacity_agrees<Itself>(from[k], into[k])) return false;
     return true;
   }
   else if constexpr (has_members<T> && !element_holder<T>) {
     return [&]<std::size_t... Place>(std::index_sequence<Place...>) {
       [[maybe_unused]] auto const source = members_of(from);
       [[maybe_unused]] auto const target = members_of(into);
-      return (room_agrees<Itself>(std::get<Place>(source), std::get<Place>(target)) && ...);
+      return (capacity_agrees<Itself>(std::get<Place>(source), std::get<Place>(target)) && ...);
     }(std::make_index_sequence<parts<T>()>{});
   }
-  else if constexpr (contiguous<T>) return range_has_same_room<Itself>(from, into);
+  else if constexpr (contiguous<T>) return range_has_same_capacity<Itself>(from, into);
   else if constexpr (optional_like<T>)
-    return !into.has_value() || !from.has_value() || room_agrees<Itself>(*from, *into);
+    return !into.has_value() || !from.has_value() || capacity_agrees<Itself>(*from, *into);
   else return true;
 }
 
@@ -62,10 +62,10 @@ template <bool Itself, class T>
 /// `from` would: each container in it has room for exactly as many elements. A part that says its bytes itself is
 /// compared by these; of one that nothing is known of, its own assignment decides.
 template <class T>
-[[nodiscard]] constexpr bool same_room(T const& from, T const& into) { return room_agrees<false>(from, into); }
+[[nodiscard]] constexpr bool same_capacity(T const& from, T const& into) { return capacity_agrees<false>(from, into); }
 /// No container in `x` has room to spare, as far as can be seen.
 template <class T>
-[[nodiscard]] constexpr bool is_snug(T const& x) { return room_agrees<true>(x, x); }
+[[nodiscard]] constexpr bool has_exact_capacity(T const& x) { return capacity_agrees<true>(x, x); }
 
 template <class T, class... Seen> [[nodiscard]] consteval bool says_bytes();
 template <class... T, class... Seen>

@@ -1,13 +1,13 @@
 #pragma once
-/// \file stages.hpp  Multistage time steps (Runge-Kutta): solutions and stage values share the memory.
+/// \file runge_kutta.hpp  Multistage time steps (Runge-Kutta): solutions and stage values share the memory.
 #include <cairn/schedule/detail/table_limit.hpp>
 #include <cairn/schedule/unit_plan.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {
 
-/// The method whose steps a `stages` reverses.
-struct stages_options {
+/// The method whose steps a `runge_kutta` reverses.
+struct runge_kutta_options {
   slot_index stages = 1;  ///< stage vectors of a step, >= 1, each as large as a solution
   bool stiffly_accurate = true;  ///< the last stage is the next solution, so that stage values restart the loop
   wide most_table_bytes = detail::most_table_bytes;  ///< what the table may take
@@ -21,21 +21,21 @@ struct stages_options {
 /// units, 2 stages). Otherwise a step that restarts takes stages + 1 units, its values and the solution behind it, kept
 /// and dropped one by one: as the exhaustive search of the tests finds for all small loops, `mixed` with tapes of
 /// `stages` units is then the optimum. Cost: see `mixed`.
-class stages : public detail::unit_plan {
+class runge_kutta : public detail::unit_plan {
  public:
   /// \param steps  loop length, >= 0   \param units  vectors kept at once, >= 1, the initial solution's included; more
   ///        than of use are not used
   /// \throws invalid_plan   also where the table does not fit   \throws too_much_work
-  stages(step_index steps, slot_index units, stages_options options = {})
-      : unit_plan{"cairn::stages",
+  runge_kutta(step_index steps, slot_index units, runge_kutta_options options = {})
+      : unit_plan{"cairn::runge_kutta",
                   steps,
                   units,
                   {.tape_units = options.stages, .restarts = options.stiffly_accurate},
                   options.most_table_bytes,
                   options.limit} {}
   /// The same by names.   \throws invalid_plan
-  stages(units_shape const& of, stages_options options = {}) : stages{of.steps, of.units, options} {}
+  runge_kutta(units_shape const& of, runge_kutta_options options = {}) : runge_kutta{of.steps, of.units, options} {}
 };
-static_assert(schedule<stages>);
+static_assert(schedule<runge_kutta>);
 
 }  // namespace cairn

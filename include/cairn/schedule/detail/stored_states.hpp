@@ -1,5 +1,6 @@
 #pragma once
-/// \file kept_order.hpp  Kept states in the order in which a replanned sweep needs them, and the slots between them.
+/// \file stored_states.hpp  Stored states in the order in which a replanned sweep needs them, and the slots between
+/// them.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -20,7 +21,8 @@ constexpr void check_stop(stopped_sweep const& sweep) {
                      "all steps are open before the turn, and whole leaves after it"};
 }
 
-/// Shell's sort with Knuth's gaps, O(n^1.5): there are few kept states, and <algorithm> is not for headers of the core.
+/// Shell's sort with Knuth's gaps, O(n^1.5): there are few stored states, and <algorithm> is not for headers of the
+/// core.
 template <class T, class Before>
 constexpr void sort(table<T>& values, Before before) noexcept {
   std::size_t stride = 1;
@@ -31,13 +33,13 @@ constexpr void sort(table<T>& values, Before before) noexcept {
         std::swap(values[j], values[j - stride]);
 }
 
-/// \throws invalid_plan   for a slot that is named twice, and for slots and states that do not exist; leaves `kept` in
-///        the order of slots
-constexpr void check_kept(table<kept_state>& kept, stopped_sweep const& sweep) {
-  sort(kept, [](kept_state const& a, kept_state const& b) { return a.slot < b.slot; });
-  for (std::size_t k = 0; k < kept.size(); ++k) {
-    auto const [slot, state, where] = kept[k];
-    bool const twice = k > 0 && kept[k - 1].slot == slot;
+/// \throws invalid_plan   for a slot that is named twice, and for slots and states that do not exist; leaves `stored`
+///        in the order of slots
+constexpr void check_stored(table<stored_state>& stored, stopped_sweep const& sweep) {
+  sort(stored, [](stored_state const& a, stored_state const& b) { return a.slot < b.slot; });
+  for (std::size_t k = 0; k < stored.size(); ++k) {
+    auto const [slot, state, where] = stored[k];
+    bool const twice = k > 0 && stored[k - 1].slot == slot;
     if (twice || slot < 0 || slot >= sweep.slots || state < 0 || state > sweep.steps)
       throw invalid_plan{"cairn::remaining", twice ? "a slot is named twice" : "no such slot or state",
                          {{"slot", slot}, {"slots", sweep.slots}, {"state", state}, {"steps", sweep.steps}}, ""};
@@ -46,31 +48,31 @@ constexpr void check_kept(table<kept_state>& kept, stopped_sweep const& sweep) {
 
 /// Puts the states from which open leaves can be run again in front, in order, and returns how many these are. Behind
 /// them come the others: the initial state, states behind the open steps or inside a leaf, and copies.
-/// \throws invalid_plan   as `check_kept`
-constexpr std::size_t put_useful_first(table<kept_state>& kept, stopped_sweep const& sweep) {
-  check_kept(kept, sweep);
-  sort(kept, [](kept_state const& a, kept_state const& b) {
+/// \throws invalid_plan   as `check_stored`
+constexpr std::size_t put_useful_first(table<stored_state>& stored, stopped_sweep const& sweep) {
+  check_stored(stored, sweep);
+  sort(stored, [](stored_state const& a, stored_state const& b) {
     return a.state < b.state || (a.state == b.state && a.slot < b.slot);
   });
   std::size_t useful = 0;
-  for (std::size_t k = 0; k < kept.size(); ++k) {
-    step_index const state = kept[k].state;
-    bool const copy = useful > 0 && kept[useful - 1].state == state;
-    if (state > 0 && state < sweep.open && state % sweep.leaf == 0 && !copy) std::swap(kept[useful++], kept[k]);
+  for (std::size_t k = 0; k < stored.size(); ++k) {
+    step_index const state = stored[k].state;
+    bool const copy = useful > 0 && stored[useful - 1].state == state;
+    if (state > 0 && state < sweep.open && state % sweep.leaf == 0 && !copy) std::swap(stored[useful++], stored[k]);
   }
   return useful;
 }
 
 /// Lists the lowest slots that hold nothing useful, no more than the open leaves can fill, and returns how many these
 /// are. `empty` has room for the slots of the useful states behind them.
-constexpr std::size_t list_empty_slots(table<kept_state> const& kept, std::size_t useful, stopped_sweep const& sweep,
-                                       table<kept_state>& empty) {
+constexpr std::size_t list_empty_slots(table<stored_state> const& stored, std::size_t useful,
+                                       stopped_sweep const& sweep, table<stored_state>& empty) {
   auto const there = std::uint64_t(sweep.slots) - useful;
   auto const leaves = std::uint64_t(sweep.open / sweep.leaf) + 1;
   auto const count = std::size_t(there < leaves ? there : leaves);
   empty.assign(count + useful, {});
   for (std::size_t k = 0; k < useful; ++k)
-    if (auto const slot = std::size_t(kept[k].slot); slot < empty.size()) empty[slot].state = 1;
+    if (auto const slot = std::size_t(stored[k].slot); slot < empty.size()) empty[slot].state = 1;
   std::size_t found = 0;
   for (std::size_t slot = 0; found < count; ++slot)  // each mark is read before its place is written
     if (empty[slot].state == 0) empty[found++].slot = slot_index(slot);

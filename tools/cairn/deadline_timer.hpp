@@ -1,5 +1,5 @@
 #pragma once
-/// \file time_watch.hpp  The time that an answer may take, and a word on standard error where it takes long.
+/// \file deadline_timer.hpp  The time that an answer may take, and a word on standard error where it takes long.
 #include <chrono>
 #include <concepts>
 #include <string>
@@ -14,15 +14,15 @@ namespace tool {
 inline constexpr double usual_time_limit = 60;
 
 /// Runs from its making on. Says how far the work is after 2 s, and then each time that twice as long has passed.
-class time_watch {
+class deadline_timer {
  public:
   /// \param seconds  infinite for no limit
-  explicit time_watch(double seconds) : limit_{seconds} {}
-  time_watch(time_watch const&) = delete;
+  explicit deadline_timer(double seconds) : limit_{seconds} {}
+  deadline_timer(deadline_timer const&) = delete;
 
-  /// To hand to what makes tables.   \pre this watch outlives them
-  [[nodiscard]] cairn::work_limit limit() noexcept { return {.stop = &look, .context = this}; }
-  /// The same for what answers with the best that is found when the time is over: it is told to stop.   \pre this watch outlives it
+  /// To hand to what makes tables.   \pre this outlives them
+  [[nodiscard]] cairn::work_limit limit() noexcept { return {.stop = &check_table, .context = this}; }
+  /// The same for what answers with the best that is found when the time is over: it is told to stop.   \pre this outlives it
   [[nodiscard]] cairn::work_limit soft_limit() noexcept { return {.stop = &is_late, .context = this}; }
   /// \param what  is under way   \param share  of it that is done; below 0 where nobody knows   \throws out_of_time   when the time is over
   void check(char const* what, double share = -1);
@@ -33,26 +33,26 @@ class time_watch {
 
  private:
   using clock = std::chrono::steady_clock;
-  static bool look(void* watch, double share) {
-    static_cast<time_watch*>(watch)->check("the table", share);
+  static bool check_table(void* deadline, double share) {
+    static_cast<deadline_timer*>(deadline)->check("the table", share);
     return false;
   }
 
-  static bool is_late(void* watch, double share) { return static_cast<time_watch*>(watch)->is_over("the table", share); }
+  static bool is_late(void* deadline, double share) { return static_cast<deadline_timer*>(deadline)->is_over("the table", share); }
 
   clock::time_point start_ = clock::now();
   double limit_;
   double next_word_ = 2;
 };
 
-/// A plan whose cursors look at a watch now and then.
+/// A plan whose cursors ask for the time now and then.
 template <class Plan>
-struct watched : Plan {
-  watched(Plan const& plan, time_watch* watch) : Plan{plan}, by{watch} {}
+struct timed_plan : Plan {
+  timed_plan(Plan const& plan, deadline_timer* deadline) : Plan{plan}, by{deadline} {}
 
   struct cursor {
     cairn::cursor_of<Plan> inner;
-    time_watch* by;
+    deadline_timer* by;
     unsigned actions = 0;
     [[nodiscard]] cairn::action next() {
       if (++actions % (1u << 10) == 0 && by) by->check("the walk");  // an action of `online` takes as long as there are slots
@@ -68,7 +68,7 @@ struct watched : Plan {
     else return Plan::counts();
   }
 
-  time_watch* by;
+  deadline_timer* by;
 };
 
 }  // namespace tool

@@ -1,5 +1,5 @@
 #pragma once
-/// \file device_room.hpp  How many frames of a device a schedule holds, action by action, and what it needs in all.
+/// \file device_capacity.hpp  How many frames of a device a schedule holds, action by action, and what it needs in all.
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
@@ -65,28 +65,29 @@ class frames_held {
 }  // namespace detail
 
 /// What a `device_sweep` holds at once.
-struct device_room {
+struct device_capacity {
   slot_index frames = 0;      ///< full states on the device, those in work included
   slot_index host_slots = 0;  ///< states in pinned memory of the host
-  friend constexpr bool operator==(device_room const&, device_room const&) = default;  ///< member by member
+  friend constexpr bool operator==(device_capacity const&, device_capacity const&) = default;  ///< member by member
 };
 
-/// A room, or less where memory runs out: `device_sweep{runtime, stream, room_up_to{room}, make}` takes what there is,
-/// and its `room()` tells.
-struct room_up_to {
-  device_room most;  ///< no more than this
-  constexpr explicit room_up_to(device_room room) noexcept : most{room} {}  ///< `room` with one frame or more
+/// A capacity, or less where memory runs out: `device_sweep{runtime, stream, capacity_up_to{capacity}, make}` takes
+/// what there is, and its `capacity()` tells.
+struct capacity_up_to {
+  device_capacity most;  ///< no more than this
+  /// `capacity` with one frame or more.
+  constexpr explicit capacity_up_to(device_capacity capacity) noexcept : most{capacity} {}
 };
 
 namespace detail {
 
 /// What a plan needs, by a walk.   \param slots  memory for one entry a slot   \throws invalid_plan, invalid_schedule
 template <schedule Plan>
-[[nodiscard]] device_room rehearse_device(char const* who, Plan const& plan, step_form form,
+[[nodiscard]] device_capacity least_device_capacity(char const* who, Plan const& plan, step_form form,
                                           table<unsigned char>& slots) {
   slots.assign(std::size_t(plan.slots()), 0);
   frames_held held{form, initial_is_free(plan)};
-  device_room most{1, 0};
+  device_capacity most{1, 0};
   slot_index on_host = 0;
   cursor_of<Plan> cursor = plan.walk();
   for (;;) {
@@ -120,18 +121,18 @@ template <schedule Plan>
 
 }  // namespace detail
 
-/// The least room in which a `device_sweep` can obey the plan. With one frame more it fetches states from the host
-/// ahead of time, with two it also keeps one there that is loaded several times in a row.
+/// The least capacity with which a `device_sweep` can obey the plan. With one frame more it fetches states from the
+/// host ahead of time, with two it also keeps one there that is loaded several times in a row.
 /// \param form  out of place, or in place   \param options  of the sweep: a replay check takes one host slot more, for
 ///        the state that it looks at
 /// Cost: one walk
 /// \throws invalid_plan   for plans with tapes, or with states on a tier that a device does not reach
 ///        \throws invalid_schedule
 template <schedule Plan>
-[[nodiscard]] device_room device_room_for(Plan const& plan, step_form form = step_form::out_of_place,
+[[nodiscard]] device_capacity device_capacity_for(Plan const& plan, step_form form = step_form::out_of_place,
                                           sweep_options options = {}) {
   detail::table<unsigned char> slots;
-  device_room const needed = detail::rehearse_device("cairn::device_room_for", plan, form, slots);
+  device_capacity const needed = detail::least_device_capacity("cairn::device_capacity_for", plan, form, slots);
   return {needed.frames, needed.host_slots + (options.verify == replay_check::off ? 0 : 1)};
 }
 

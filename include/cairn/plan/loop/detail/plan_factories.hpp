@@ -1,5 +1,5 @@
 #pragma once
-/// \file makers.hpp  Each planner as a function of its slots, for `most_slots_within`.
+/// \file plan_factories.hpp  Each planner as a function of its slots, for `most_slots_within`.
 #include <cairn/core/action.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/schedule/any.hpp>
@@ -27,7 +27,7 @@ template <schedule Plan>
   return leaves{steps, leaf, over};
 }
 
-struct revolve_maker {
+struct revolve_factory {
   step_index steps, leaf = 1;
   bool free_initial = true;
   [[nodiscard]] slot_index least() const { return free_initial ? 0 : 1; }
@@ -36,7 +36,7 @@ struct revolve_maker {
     return over_leaves(steps, leaf, revolve{leaves_in(steps, leaf), slots, {.free_initial = free_initial}});
   }
 };
-struct uniform_maker {
+struct uniform_factory {
   step_index steps, leaf = 1;
   [[nodiscard]] slot_index least() const { return least_block_peak(leaves_in(steps, leaf)); }
   [[nodiscard]] slot_index most() const { return useful_slots(leaves_in(steps, leaf)); }
@@ -44,7 +44,7 @@ struct uniform_maker {
     return over_leaves(steps, leaf, uniform{leaves_in(steps, leaf), {.slots = slots}});
   }
 };
-struct store_all_maker {
+struct store_all_factory {
   step_index steps, leaf = 1;
   [[nodiscard]] slot_index least() const { return useful_slots(leaves_in(steps, leaf)); }
   [[nodiscard]] slot_index most() const { return least(); }
@@ -52,7 +52,7 @@ struct store_all_maker {
     return over_leaves(steps, leaf, store_all(leaves_in(steps, leaf)));
   }
 };
-struct two_level_maker {
+struct two_level_factory {
   step_index steps, period;
   tier periods_on;
   [[nodiscard]] slot_index least() const { return 0; }
@@ -61,7 +61,7 @@ struct two_level_maker {
   [[nodiscard]] any_schedule operator()(slot_index slots) const { return as_is(slots); }
 };
 /// Memory, and as many slots on the other tiers as there is room for.
-struct hrevolve_maker {
+struct hrevolve_factory {
   workload const& work;
   step_index steps;
   slot_index most_slots, most_far;
@@ -89,7 +89,7 @@ struct hrevolve_maker {
         steps, tiers, count, {.advance_cost = work.step_seconds, .most_table_bytes = most_table_bytes, .limit = limit}};
   }
 };
-struct multistage_maker {
+struct multistage_factory {
   step_index steps;
   slot_index disk_slots, most_slots;
   wide most_table_bytes;
@@ -100,7 +100,7 @@ struct multistage_maker {
     return multistage{steps, slots, disk_slots, {.most_table_bytes = most_table_bytes, .limit = limit}};
   }
 };
-struct disk_revolve_maker {
+struct disk_revolve_factory {
   workload const& work;
   step_index steps;
   wide most_table_bytes;
@@ -118,7 +118,7 @@ struct disk_revolve_maker {
                          .limit = limit}};
   }
 };
-struct mixed_maker {
+struct mixed_factory {
   step_index steps;
   slot_index tape_units, most_units;
   bool tapes_restart;

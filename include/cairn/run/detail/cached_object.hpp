@@ -1,15 +1,15 @@
 #pragma once
-/// \file kept_object.hpp  Memory for an object whose type is known late, kept from call to call.
+/// \file cached_object.hpp  Memory for an object whose type is known late, kept from call to call.
 
 namespace cairn::detail {
 
 /// One object of the type last asked for; a copy starts empty.
-class kept_object {
+class cached_object {
  public:
-  kept_object() = default;
-  constexpr kept_object(kept_object const&) noexcept {}
-  constexpr kept_object& operator=(kept_object const&) noexcept { return *this; }
-  constexpr ~kept_object() { clear(); }
+  cached_object() = default;
+  constexpr cached_object(cached_object const&) noexcept {}
+  constexpr cached_object& operator=(cached_object const&) noexcept { return *this; }
+  constexpr ~cached_object() { clear(); }
 
   /// The object there is, if it is a T, else a new one.
   template <class T>

@@ -1,5 +1,5 @@
 #pragma once
-/// \file frame_tally.hpp  How many states and tapes stand at once in a sweep, counted action by action as executors
+/// \file frame_counter.hpp  How many states and tapes stand at once in a sweep, counted action by action as executors
 /// over a store in memory do.
 #include <utility>
 #include <cairn/core/action.hpp>
@@ -16,14 +16,14 @@ struct heaviest_moment {
 };
 
 /// How the parts of a sweep are weighed.
-struct tally_weights {
+struct frame_weights {
   wide state = 1;
   wide tape = 0;
   bool other_tiers_apart = false;  ///< states on other tiers than memory are no frames
 };
 
-/// What the tally has to know of a plan.
-struct tallied_plan {
+/// What the counter has to know of a plan.
+struct counted_plan {
   bool initial_apart = false;
   bool runs_ahead = false;
   slot_index frames = 0;       ///< that a kept run may fill on its way forward
@@ -34,9 +34,9 @@ struct tallied_plan {
 /// once where two of them are the same frame. A step that is not in place, or whose frame is kept, writes into a frame
 /// of its own. In a kept run the frames that hold states at the turn lapse when they are given up: they stay as they
 /// are until no other is left.
-class frame_tally {
+class frame_counter {
  public:
-  constexpr frame_tally(sweep_form form, tallied_plan const& plan, tally_weights weights = {}) noexcept
+  constexpr frame_counter(sweep_form form, counted_plan const& plan, frame_weights weights = {}) noexcept
       : form_{form},
         plan_{plan},
         weights_{weights},
@@ -209,8 +209,8 @@ class frame_tally {
   }
 
   sweep_form form_;
-  tallied_plan plan_;
-  tally_weights weights_;
+  counted_plan plan_;
+  frame_weights weights_;
   slot_index frames_;
   slot_map at_turn_;  // of a kept run: the slots that are full at the turn, and are still
   bool pinned_;
@@ -226,7 +226,7 @@ class frame_tally {
 };
 
 template <schedule Plan>
-[[nodiscard]] constexpr tallied_plan tallied_plan_of(Plan const& plan, sweep_form form) {
+[[nodiscard]] constexpr counted_plan counted_plan_of(Plan const& plan, sweep_form form) {
   sweep_form forward = form;
   if (form.keeps_run) forward.adjoint = adjoint_form::one_step;
   slot_index const pinned = form.keeps_run && initial_stands_apart(plan) ? 1 : 0;
@@ -236,10 +236,10 @@ template <schedule Plan>
 
 /// Cost: one walk.
 template <schedule Plan>
-[[nodiscard]] constexpr frame_tally tallied(Plan const& plan, sweep_form form, tally_weights weights = {}) {
-  frame_tally tally{form, tallied_plan_of(plan, form), weights};
-  each_action(plan, [&](action const& taken) { tally.obey(taken); });
-  return tally;
+[[nodiscard]] constexpr frame_counter count_frames(Plan const& plan, sweep_form form, frame_weights weights = {}) {
+  frame_counter counter{form, counted_plan_of(plan, form), weights};
+  each_action(plan, [&](action const& taken) { counter.obey(taken); });
+  return counter;
 }
 
 }  // namespace cairn::detail
