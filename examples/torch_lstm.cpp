@@ -22,6 +22,8 @@
 #include "demo/text.hpp"
 #include "torch/measured.hpp"
 
+namespace cl = cairn::libtorch;
+
 namespace {
 
 using torch::Tensor;
@@ -84,7 +86,7 @@ demo::streams read_text(char const* file) {
 enum class memory { of_every_step, of_a_few };
 
 /// \param report  what the checkpointed loops did and took   \returns the losses, then the weights
-std::vector<Tensor> train(demo::streams const& text, std::int64_t length, memory kept, std::shared_ptr<cairn::StepStats> const& report = nullptr) {
+std::vector<Tensor> train(demo::streams const& text, std::int64_t length, memory kept, std::shared_ptr<cl::StepStats> const& report = nullptr) {
   torch::manual_seed(1);
   Reader reader(std::int64_t(text.alphabet().size()));
   torch::optim::Adam adam(reader->parameters(), torch::optim::AdamOptions(0.01));
@@ -101,7 +103,7 @@ std::vector<Tensor> train(demo::streams const& text, std::int64_t length, memory
     if (kept == memory::of_every_step)
       for (std::int64_t i = 0; i < length; ++i) s = step(s, i);
     else
-      s = cairn::checkpointed_loop(step, s, length, cairn::LoopOptions().checkpoints(14).block_size(5).stats(report));  // the edit
+      s = cl::checkpointed_loop(step, s, length, cl::LoopOptions().checkpoints(14).block_size(5).stats(report));  // the edit
 
     Tensor const loss = std::get<2>(s) / length;
     adam.zero_grad();
@@ -123,7 +125,7 @@ int main(int argc, char** argv) {
     auto const warm_up = [&] { return train(text, 2, memory::of_every_step); };
     auto const plain = support::measure(warm_up, [&] { return train(text, length, memory::of_every_step); });
     auto const checkpointed = support::measure(warm_up, [&] {
-      auto const report = std::make_shared<cairn::StepStats>();
+      auto const report = std::make_shared<cl::StepStats>();
       auto made = train(text, length, memory::of_a_few, report);
       support::print(*report);
       return made;

@@ -19,6 +19,8 @@
 
 #include "torch/measured.hpp"
 
+namespace cl = cairn::libtorch;
+
 namespace {
 
 using torch::Tensor;
@@ -62,7 +64,7 @@ Tensor listen(std::int64_t steps) {
 enum class memory { of_every_step, of_a_few };
 
 /// \param report  what the checkpointed loops did and took   \returns the misfits, then the field of speeds
-std::vector<Tensor> invert(Tensor const& heard, int iterations, memory kept, std::shared_ptr<cairn::StepStats> const& report = nullptr) {
+std::vector<Tensor> invert(Tensor const& heard, int iterations, memory kept, std::shared_ptr<cl::StepStats> const& report = nullptr) {
   auto const steps = heard.size(0);
   Tensor speed = torch::full({side, side}, 0.1).requires_grad_();
   torch::optim::Adam adam({speed}, torch::optim::AdamOptions(5e-4));
@@ -79,7 +81,7 @@ std::vector<Tensor> invert(Tensor const& heard, int iterations, memory kept, std
     if (kept == memory::of_every_step)
       for (std::int64_t i = 0; i < steps; ++i) s = step(s, i);
     else
-      s = cairn::checkpointed_loop(step, s, steps, cairn::LoopOptions().checkpoints(20).block_size(16).stats(report));  // the edit
+      s = cl::checkpointed_loop(step, s, steps, cl::LoopOptions().checkpoints(20).block_size(16).stats(report));  // the edit
 
     Tensor const misfit = std::get<2>(s) / steps;
     adam.zero_grad();
@@ -107,7 +109,7 @@ int main() {
     bool const same = plain.made == checked.made;
     std::printf("misfit and field: %s\n\n%d steps, %d gradients:\n", same ? "the same bits" : "DIFFERENT", int(many), iterations);
     auto const inverted = support::measure(warm_up, [&] {
-      auto const report = std::make_shared<cairn::StepStats>();
+      auto const report = std::make_shared<cl::StepStats>();
       auto made = invert(heard, iterations, memory::of_a_few, report);
       support::print(*report);
       return made;

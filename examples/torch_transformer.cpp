@@ -14,6 +14,8 @@
 
 #include "torch/measured.hpp"
 
+namespace cl = cairn::libtorch;
+
 namespace {
 
 using torch::Tensor;
@@ -92,7 +94,7 @@ int main() {
     for (int const part : {2, 4, 8}) {
       cairn::byte_size const limit{cairn::wide(in_plain / part)};
       auto const under_limit = [&] {
-        return cairn::checkpoint_sequential(net, 0, x, cairn::CheckpointedSequentialOptions().memory_limit(limit));  // the edit: was net->forward(x)
+        return cl::checkpoint_sequential(net, 0, x, cl::CheckpointedSequentialOptions().memory_limit(limit));  // the edit: was net->forward(x)
       };
       auto const run = support::measure(warm_up, [&] { return differentiate(net, x, seed, under_limit); });
       bool const same = run.made == plain.made, within = run.memory.tensor_bytes <= std::int64_t(limit.count()) + counts_for_nothing;

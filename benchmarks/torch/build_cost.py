@@ -20,7 +20,7 @@ files = {
     "torch.h and the adapter": torch + adapter,
     "a plain loop": torch + step + "at::Tensor run(at::Tensor x) {\n  for (int i = 0; i < 100; ++i) x = step(x);\n  return x;\n}\n",
     "a checkpointed loop": torch + adapter + step
-    + "at::Tensor run(at::Tensor x) { return cairn::checkpointed_loop([](at::Tensor const& t) { return step(t); }, x, 100, cairn::LoopOptions()); }\n",
+    + "at::Tensor run(at::Tensor x) { return cairn::libtorch::checkpointed_loop([](at::Tensor const& t) { return step(t); }, x, 100, cairn::libtorch::LoopOptions()); }\n",
 }
 rounds = 3
 

@@ -22,6 +22,8 @@
 #include <cairn/version.hpp>
 #include "regions.hpp"
 
+namespace cl = cairn::libtorch;
+
 namespace {
 
 using torch::Tensor;
@@ -82,7 +84,7 @@ problem tiny() {
   regions::tiny const f{noise(0, {8, 8}).requires_grad_(), noise(64, {8}).requires_grad_()};
   Tensor const start = noise(1000, {8, 8});
   return {regions::tiny::steps, {start, start}, [f](state const& s, std::int64_t) -> state { return {f(std::get<0>(s)), std::get<1>(s)}; },
-          {f.w, f.b}, false, [f](Tensor const& x, std::int64_t) { return cairn::checkpoint(f, x); }, true};
+          {f.w, f.b}, false, [f](Tensor const& x, std::int64_t) { return cl::checkpoint(f, x); }, true};
 }
 
 problem gpt() {
@@ -101,7 +103,7 @@ problem gpt() {
   Tensor const start = noise(1'000'000, {block::batch, block::length, width});
   auto const step = [all](state const& s, std::int64_t i) -> state { return {all[std::size_t(i)](std::get<0>(s)), std::get<1>(s)}; };
   return {regions::blocks, {start, start}, step, parameters, false,
-          [all](Tensor const& x, std::int64_t i) { return cairn::checkpoint(all[std::size_t(i)], x); }};
+          [all](Tensor const& x, std::int64_t i) { return cl::checkpoint(all[std::size_t(i)], x); }};
 }
 
 bool is_region(std::string const& method) { return method == "region" || method == "region_returned"; }
@@ -132,7 +134,7 @@ std::function<state(problem const&)> loop_of(std::string const& method) {
   long long checkpoints = 0, block = 0;
   if (std::sscanf(method.c_str(), "%lldx%lld", &checkpoints, &block) != 2) throw std::runtime_error{"no such method: " + method};
   return [=](problem const& p) {
-    return cairn::checkpointed_loop(p.step, p.start, p.steps, cairn::LoopOptions().checkpoints(checkpoints).block_size(block));
+    return cl::checkpointed_loop(p.step, p.start, p.steps, cl::LoopOptions().checkpoints(checkpoints).block_size(block));
   };
 }
 
@@ -169,7 +171,7 @@ problem problem_of(std::string const& which) {
 int serve(std::string const& which, std::string const& method, char const* file) {
   torch::set_num_threads(1);
   problem const p = problem_of(which);
-  if (method == "region_returned" && !cairn::return_large_blocks()) throw std::runtime_error{"the C library has no such setting"};
+  if (method == "region_returned" && !cl::return_large_blocks()) throw std::runtime_error{"the C library has no such setting"};
   if (is_region(method) && !p.in_region) throw std::runtime_error{"no regions in case " + which};
   auto const loop = loop_of(method);
   auto const forget = [&] {
@@ -189,7 +191,7 @@ int serve(std::string const& which, std::string const& method, char const* file)
   write(file, p);
   forget();
   {
-    cairn::byte_meter const meter;  // in a second gradient, since its table takes memory, too
+    cl::byte_meter const meter;  // in a second gradient, since its table takes memory, too
     gradient();
     tensors = meter.peak();
   }

@@ -14,9 +14,9 @@
 
 #include <torch/torch.h>
 
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/process_memory.hpp>
-#include <cairn/adapt/torch/step_stats.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/memory/process_memory.hpp>
+#include <cairn/adapt/torch/loop/step_stats.hpp>
 
 #include "../support/child.hpp"
 
@@ -57,13 +57,13 @@ template <class WarmUp, class Work>
     malloc_trim(0);                                // or free memory of before would be taken first, unseen
     std::ofstream{"/proc/self/clear_refs"} << "5";  // the most so far is what is there now
     memory_taken memory;
-    memory.resident_bytes = -std::int64_t(cairn::process_memory().resident);
+    memory.resident_bytes = -std::int64_t(cairn::libtorch::process_memory().resident);
     std::vector<std::byte> bytes;
     {
-      cairn::byte_meter const meter;
+      cairn::libtorch::byte_meter const meter;
       std::vector<torch::Tensor> const tensors = work();
       memory.tensor_bytes = meter.peak();
-      memory.resident_bytes += std::int64_t(cairn::process_memory().peak);
+      memory.resident_bytes += std::int64_t(cairn::libtorch::process_memory().peak);
       detail::append(bytes, &memory, sizeof memory);
       for (torch::Tensor const& tensor : tensors) {
         auto const dense = tensor.detach().contiguous();
@@ -80,7 +80,7 @@ template <class WarmUp, class Work>
 }
 
 /// What a loop did and took, said in the child while it works.
-inline void print(cairn::StepStats const& report) {
+inline void print(cairn::libtorch::StepStats const& report) {
   std::printf("the loop's own report:\n%s", report.table().c_str());
   std::fflush(stdout);  // a child does not do so at its end
 }

@@ -10,6 +10,8 @@
 
 #include <cairn/adapt/torch.hpp>
 
+namespace cl = cairn::libtorch;
+
 namespace {
 
 using at::Tensor;
@@ -26,23 +28,23 @@ Tensor plain(Tensor const& x, Tensor const& w, std::int64_t steps) {
 
 /// The same in bounded memory. The graph keeps the step until backward: it holds `w` by value, because this function's argument ends before.
 Tensor evolve(Tensor const& x, Tensor const& w, std::int64_t steps, std::int64_t checkpoints, std::int64_t block_size) {
-  return cairn::checkpointed_loop([w](Tensor const& now) { return step(now, w); }, x, steps,
-                                  cairn::LoopOptions().checkpoints(checkpoints).block_size(block_size));
+  return cl::checkpointed_loop([w](Tensor const& now) { return step(now, w); }, x, steps,
+                                  cl::LoopOptions().checkpoints(checkpoints).block_size(block_size));
 }
 
 /// The same within a limit such as "1MB".
 Tensor evolve_within(Tensor const& x, Tensor const& w, std::int64_t steps, std::string const& limit) {
-  return cairn::checkpointed_loop([w](Tensor const& now) { return step(now, w); }, x, steps, cairn::LoopOptions().memory_limit(limit));
+  return cl::checkpointed_loop([w](Tensor const& now) { return step(now, w); }, x, steps, cl::LoopOptions().memory_limit(limit));
 }
 
 /// A part that keeps its input alone. A region would be refused in Python; a loop of one step is not.
 Tensor once(Tensor const& x, Tensor const& w) {
-  return cairn::checkpointed_loop([w](Tensor const& now) { return step(step(now, w), w); }, x, 1, cairn::LoopOptions());
+  return cl::checkpointed_loop([w](Tensor const& now) { return step(step(now, w), w); }, x, 1, cl::LoopOptions());
 }
 
 /// A region, which needs LibTorch's own engine.
 Tensor region(Tensor const& x, Tensor const& w) {
-  return cairn::checkpoint([w](Tensor const& now) { return step(now, w); }, x);
+  return cl::checkpoint([w](Tensor const& now) { return step(now, w); }, x);
 }
 
 }  // namespace

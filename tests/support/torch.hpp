@@ -10,6 +10,9 @@
 #include <vector>
 #include "support/catch.hpp"
 
+namespace cairn::libtorch {}
+namespace cl = cairn::libtorch;  // as users shorten it
+
 namespace support {
 
 /// Whether both are undefined, or have the same sizes, type and bits. Strides do not count.

@@ -1,35 +1,40 @@
 #pragma once
-/// \file torch.hpp  Everything of the LibTorch adapter: loops as one autograd node, regions and chains under
-/// checkpoints, memory, conversions.
+/// \file torch.hpp  The LibTorch adapter: loops as one autograd node, regions and Sequentials under checkpoints,
+/// memory. What goes beyond that stands in <cairn/adapt/torch/compat.hpp>.
 #include <cairn/language.hpp>  // first: the sentence that an older language gets
 
 // the functions first, so that an error in a call of theirs names the shortest way to it
-#include <cairn/adapt/torch/keep.hpp>
-#include <cairn/adapt/torch/loop.hpp>
-#include <cairn/adapt/torch/loop_estimate.hpp>
-#include <cairn/adapt/torch/region.hpp>
-#include <cairn/adapt/torch/scan.hpp>
-#include <cairn/adapt/torch/scan_estimate.hpp>
-#include <cairn/adapt/torch/while.hpp>
+#include <cairn/adapt/torch/checkpoint/keep.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
+#include <cairn/adapt/torch/loop/loop_estimate.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/loop/scan.hpp>
+#include <cairn/adapt/torch/loop/scan_estimate.hpp>
+#include <cairn/adapt/torch/loop/while.hpp>
 
-#include <cairn/adapt/torch/checkpoint_group.hpp>
-#include <cairn/adapt/torch/checkpointed_cell.hpp>
-#include <cairn/adapt/torch/checkpointed_rnn.hpp>
-#include <cairn/adapt/torch/checkpoint_policy.hpp>
-#include <cairn/adapt/torch/checkpointed_sequential.hpp>
-#include <cairn/adapt/torch/conversions.hpp>
-#include <cairn/adapt/torch/debug_hooks.hpp>
-#include <cairn/adapt/torch/dlpack.hpp>
-#include <cairn/adapt/torch/free_memory.hpp>
-#include <cairn/adapt/torch/hc_module.hpp>
-#include <cairn/adapt/torch/loss_scaler.hpp>
-#include <cairn/adapt/torch/memory_hook.hpp>
-#include <cairn/adapt/torch/memory_stats.hpp>
-#include <cairn/adapt/torch/process_memory.hpp>
-#include <cairn/adapt/torch/resident_memory.hpp>
-#include <cairn/adapt/torch/rng_states.hpp>
-#include <cairn/adapt/torch/saved_tensors_hooks.hpp>
-#include <cairn/adapt/torch/save_on_cpu.hpp>
-#include <cairn/adapt/torch/sequential_forms.hpp>
-#include <cairn/adapt/torch/settings.hpp>
-#include <cairn/adapt/torch/slot_pool.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpoint_group.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpoint_guards.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpointed_sequential.hpp>
+#include <cairn/adapt/torch/checkpoint/save_on_cpu.hpp>
+#include <cairn/adapt/torch/checkpoint/saved_tensors_hooks.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential_forms.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential_plans.hpp>
+#include <cairn/adapt/torch/loop/checkpointed_cell.hpp>
+#include <cairn/adapt/torch/loop/checkpointed_rnn.hpp>
+#include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/adapt/torch/loop/loop_plan.hpp>
+#include <cairn/adapt/torch/loop/slot_pool.hpp>
+#include <cairn/adapt/torch/loop/step_callbacks.hpp>
+#include <cairn/adapt/torch/loop/step_stats.hpp>
+#include <cairn/adapt/torch/loop/tensor_sequence.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/memory/free_memory.hpp>
+#include <cairn/adapt/torch/memory/process_memory.hpp>
+#include <cairn/adapt/torch/memory/resident_memory.hpp>
+#include <cairn/adapt/torch/state/determinism.hpp>
+#include <cairn/adapt/torch/state/recompute_mismatch.hpp>
+#include <cairn/adapt/torch/state/rng.hpp>
+#include <cairn/adapt/torch/state/rng_states.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>

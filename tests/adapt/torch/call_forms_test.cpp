@@ -8,14 +8,14 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/region.hpp>
-#include <cairn/adapt/torch/sequential_forms.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential_forms.hpp>
 
 namespace call_forms_tests {
 
 using at::Tensor;
-using cairn::checkpoint;
-using cairn::CheckpointOptions;
+using cl::checkpoint;
+using cl::CheckpointOptions;
 using support::same_bits;
 using support::seeded;
 namespace nn = torch::nn;
@@ -96,7 +96,7 @@ TEST_CASE("a region takes several arguments plainly, tensors and what is none", 
   auto const same = [&](auto const&... arguments) {
     CHECK(same_bits(results({x, z}, nullptr, [&] { return f(arguments...); }), results({x, z}, nullptr, [&] { return checkpoint(f, arguments...); })));
     CHECK(same_bits(results({x, z}, nullptr, [&] { return f(arguments...); }),
-                    results({x, z}, nullptr, [&] { return checkpoint(f, arguments..., CheckpointOptions().determinism(cairn::Check::Bits)); })));
+                    results({x, z}, nullptr, [&] { return checkpoint(f, arguments..., CheckpointOptions().determinism(cl::Check::Bits)); })));
   };
   same(x, std::optional<Tensor>{z}, 3, way::up, std::string{"twice"}, at::Scalar{0.5}, std::vector{x, z}, std::optional<double>{0.25});
   same(x, std::optional<Tensor>{}, 2, way::down, std::string{}, at::Scalar{2}, std::vector<Tensor>{}, std::optional<double>{});
@@ -164,11 +164,11 @@ TEST_CASE("a ModuleList and vectors of modules or functions run as a chain under
   }
   for (std::int64_t const segments : {0, 1, 2, 5}) {
     CAPTURE(segments);
-    CHECK(same_bits(plain, results({x}, &all, [&] { return cairn::checkpoint_sequential<Block, nn::LinearImpl>(list, segments, x); })));
-    CHECK(same_bits(plain, results({x}, &all, [&] { return cairn::checkpoint_sequential(any, segments, x); })));
+    CHECK(same_bits(plain, results({x}, &all, [&] { return cl::checkpoint_sequential<Block, nn::LinearImpl>(list, segments, x); })));
+    CHECK(same_bits(plain, results({x}, &all, [&] { return cl::checkpoint_sequential(any, segments, x); })));
   }
-  CHECK(support::said<cairn::invalid_call>([&] { (void)cairn::checkpoint_sequential<Block>(list, 2, x); }).find(
-            "cairn::checkpoint_sequential: a module of the list is of none of the types that were named (module = 1); name the types of all") == 0);
+  CHECK(support::said<cairn::invalid_call>([&] { (void)cl::checkpoint_sequential<Block>(list, 2, x); }).find(
+            "cairn::libtorch::checkpoint_sequential: a module of the list is of none of the types that were named (module = 1); name the types of all") == 0);
 
   std::vector<nn::Linear> const holders{nn::Linear(6, 6), nn::Linear(6, 6), nn::Linear(6, 6)};
   std::vector<std::shared_ptr<nn::LinearImpl>> pointers;
@@ -178,9 +178,9 @@ TEST_CASE("a ModuleList and vectors of modules or functions run as a chain under
   }
   auto const through = [&](auto const& run) { return results({x, holders[0]->weight, holders[2]->bias}, nullptr, run); };
   auto const linear = through([&] { return holders[2].ptr()->forward(holders[1].ptr()->forward(holders[0].ptr()->forward(x))); });
-  CHECK(same_bits(linear, through([&] { return cairn::checkpoint_sequential(holders, 2, x); })));
-  CHECK(same_bits(linear, through([&] { return cairn::checkpoint_sequential(pointers, 3, x, cairn::CheckpointedSequentialOptions()); })));
-  CHECK(same_bits(through([&] { return functions[2](functions[1](functions[0](x))); }), through([&] { return cairn::checkpoint_sequential(functions, 2, x); })));
+  CHECK(same_bits(linear, through([&] { return cl::checkpoint_sequential(holders, 2, x); })));
+  CHECK(same_bits(linear, through([&] { return cl::checkpoint_sequential(pointers, 3, x, cl::CheckpointedSequentialOptions()); })));
+  CHECK(same_bits(through([&] { return functions[2](functions[1](functions[0](x))); }), through([&] { return cl::checkpoint_sequential(functions, 2, x); })));
   struct times {
     std::unique_ptr<double> factor;
     Tensor operator()(Tensor const& a) const { return (a * *factor).sin(); }
@@ -188,14 +188,14 @@ TEST_CASE("a ModuleList and vectors of modules or functions run as a chain under
   std::vector<times> owned;
   for (double const factor : {2.0, 0.5, 3.0}) owned.push_back({std::make_unique<double>(factor)});
   auto const three = results({x}, nullptr, [&] { return owned[2](owned[1](owned[0](x))); });
-  CHECK(same_bits(three, results({x}, nullptr, [&] { return cairn::checkpoint_sequential(std::move(owned), 2, x); })));
+  CHECK(same_bits(three, results({x}, nullptr, [&] { return cl::checkpoint_sequential(std::move(owned), 2, x); })));
 }
 
 TEST_CASE("errors come through autograd as they were thrown, ours and LibTorch's", "[torch]") {
   auto const x = torch::ones({4}).requires_grad_();
   int calls = 0;
   auto const differs = checkpoint([&](Tensor const& a) { return ++calls == 1 ? a.exp() : a; }, x);
-  CHECK_THROWS_AS(differs.sum().backward(), cairn::recompute_mismatch);
+  CHECK_THROWS_AS(differs.sum().backward(), cl::recompute_mismatch);
   calls = 0;
   auto const again = checkpoint([&](Tensor const& a) { return ++calls == 1 ? a.exp() : a; }, x);
   CHECK_THROWS_AS(again.sum().backward(), std::exception);

@@ -8,17 +8,17 @@
 #include <utility>
 #include <vector>
 #include <c10/util/Exception.h>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/checkpoint_group.hpp>
-#include <cairn/adapt/torch/region.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpoint_group.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
 
 namespace checkpoint_group_tests {
 
 using at::Tensor;
-using cairn::checkpoint;
-using cairn::checkpoint_group_guard;
-using cairn::CheckpointGroup;
-using cairn::CheckpointOptions;
+using cl::checkpoint;
+using cl::checkpoint_group_guard;
+using cl::CheckpointGroup;
+using cl::CheckpointOptions;
 using support::grads_in_passes;
 using support::message_of;
 using support::said;
@@ -51,7 +51,7 @@ TEST_CASE("the passes of a group run a region again once, and have the bits of p
     chain const f{2 + random() % 6, &runs};
     std::vector<std::size_t> cuts;
     for (std::size_t k = 1; k < f.w.size(); ++k) if (random() % 2 == 0) cuts.push_back(k);
-    auto const options = CheckpointOptions().early_stop(trial % 2 == 0).determinism(cairn::Check::Bits);
+    auto const options = CheckpointOptions().early_stop(trial % 2 == 0).determinism(cl::Check::Bits);
     auto const numbers = at::detail::getDefaultCPUGenerator().get_state();
     auto const from_there = [&] {
       at::Generator generator = at::detail::getDefaultCPUGenerator();
@@ -177,7 +177,7 @@ TEST_CASE("what a group holds goes at its end, and with the graph", "[torch][che
   auto const held_after = [&](auto const& then) {
     CheckpointGroup group;
     std::optional y{checkpoint(f, x)};
-    cairn::byte_meter const meter;
+    cl::byte_meter const meter;
     {
       checkpoint_group_guard const in{group};
       torch::autograd::grad({y->second}, {y->first}, {torch::ones({64, 64})});

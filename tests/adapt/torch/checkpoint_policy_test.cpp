@@ -9,19 +9,19 @@
 #include <utility>
 #include <vector>
 #include <torch/library.h>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/checkpoint_policy.hpp>
-#include <cairn/adapt/torch/keep.hpp>
-#include <cairn/adapt/torch/region.hpp>
-#include <cairn/adapt/torch/save_on_cpu.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
+#include <cairn/adapt/torch/checkpoint/keep.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/checkpoint/save_on_cpu.hpp>
 
 namespace checkpoint_policy_tests {
 
 using at::Tensor;
-using cairn::checkpoint;
-using cairn::CheckpointOptions;
-using cairn::CheckpointPolicy;
-using cairn::save_operators;
+using cl::checkpoint;
+using cl::CheckpointOptions;
+using cl::CheckpointPolicy;
+using cl::save_operators;
 using Catch::Matchers::ContainsSubstring;
 using support::message_of;
 using support::same_bits;
@@ -81,7 +81,7 @@ Tensor noise(Tensor const& a) { return call<Tensor(Tensor const&)>("cairn_test::
 CheckpointOptions saving(std::vector<std::string> names) {
   return CheckpointOptions().policy(save_operators(std::move(names)));
 }
-cairn::checkpoint_policy everywhere(CheckpointPolicy said) {
+cl::checkpoint_policy everywhere(CheckpointPolicy said) {
   return [said](std::string_view) { return said; };
 }
 
@@ -89,7 +89,7 @@ TEST_CASE(
     "operators that a policy keeps are not run again, and gradients and random numbers are those of the plain call",
     "[torch][region][policy]") {
   bool const early = GENERATE(true, false);
-  auto const check = GENERATE(cairn::Check::Off, cairn::Check::Bits);
+  auto const check = GENERATE(cl::Check::Off, cl::Check::Bits);
   auto const which = GENERATE(0, 1, 2);  // no policy, some operators, all that can be kept
   seeded const seed{1};
   auto const x = torch::randn({5, 5}).requires_grad_(true), w = torch::randn({5, 5}).requires_grad_(true);
@@ -130,7 +130,7 @@ TEST_CASE("the bytes of a region with a policy lie between those of keeping noth
   auto const x = torch::randn({64, 64}).requires_grad_(true), w = torch::randn({64, 64}).requires_grad_(true);
   auto const f = [&](Tensor const& a) { return a.sin().mm(w).exp().cos().mm(w).tanh().sigmoid(); };
   auto const held = [&](std::function<Tensor()> const& make) {
-    cairn::byte_meter const meter;
+    cl::byte_meter const meter;
     auto const y = make();
     return meter.allocated();
   };
@@ -140,7 +140,7 @@ TEST_CASE("the bytes of a region with a policy lie between those of keeping noth
   auto const bytes = std::int64_t(x.nbytes());
   CHECK(some == none + 2 * bytes);
   CHECK(all > some + bytes);
-  cairn::byte_meter const meter;
+  cl::byte_meter const meter;
   checkpoint(f, x, saving({"aten::mm"})).sum().backward();
   (void)take_grads({x, w});
   CHECK(meter.allocated() == 0);
@@ -184,7 +184,7 @@ TEST_CASE("what is kept and changed in place by the region itself is kept as it 
   };
   f(x).sum().backward();
   auto const expected = take_grads({x});
-  std::optional<cairn::save_on_cpu> scope;
+  std::optional<cl::save_on_cpu> scope;
   if (offloaded) scope.emplace(true);
   auto const options = saving({"cairn_test::mm"});
   kernel_runs().clear();
@@ -212,7 +212,7 @@ TEST_CASE("what is kept and changed in place behind the region is an error where
   auto const y = changed(saving({"cairn_test::mm"}));
   CHECK_THAT(message_of([&] { y.sum().backward(); }),
              ContainsSubstring(
-                 "cairn::checkpoint: what cairn_test::mm returned was kept, and was changed in place before backward"));
+                 "cairn::libtorch::checkpoint: what cairn_test::mm returned was kept, and was changed in place before backward"));
   std::get<0>(f(x)).sum().backward();
   auto const expected = take_grads({x});
   changed(CheckpointOptions().policy(everywhere(CheckpointPolicy::PreferSave)))
@@ -245,7 +245,7 @@ TEST_CASE("results that cannot be kept run again, or are refused where they must
   };
   CHECK_THAT(
       refused("aten::t", f),
-      ContainsSubstring("cairn::checkpoint: the policy says MustSave of aten::t, which gives a view of what it takes"));
+      ContainsSubstring("cairn::libtorch::checkpoint: the policy says MustSave of aten::t, which gives a view of what it takes"));
   CHECK_THAT(refused("aten::mul_", f), ContainsSubstring("MustSave of aten::mul_, which changes a tensor in place"));
   auto const same = [](Tensor const& a) {
     return call<Tensor(Tensor const&)>("cairn_test::same", a.detach()).sin() * a;
@@ -289,7 +289,7 @@ TEST_CASE("a policy holds for its own region, not for one inside, and keep stays
   int parts = 0;
   auto const f = [&](Tensor const& a) {
     auto const b = checkpoint(inner, product(a, w).cos());
-    auto const c = cairn::keep([&] { return ++parts, product(b, w); });
+    auto const c = cl::keep([&] { return ++parts, product(b, w); });
     return c.sin().exp();
   };
   f(x).sum().backward();
@@ -307,9 +307,9 @@ TEST_CASE("a policy under automatic casts has the bits of the plain call", "[tor
              w = torch::linspace(1, 2, 16).view({4, 4}).requires_grad_(true);
   auto const f = [&](Tensor const& a) { return torch::mm(torch::mm(a.sin(), w).exp(), w).to(at::kFloat).tanh(); };
   auto const run = [&](std::optional<CheckpointOptions> const& options) {
-    cairn::detail::autocast_scope const back{cairn::detail::autocast_state::now()};
-    cairn::detail::switch_autocast(at::kCPU, true);
-    cairn::detail::set_autocast_type(at::kCPU, at::kBFloat16);
+    cl::detail::autocast_scope const back{cl::detail::autocast_state::now()};
+    cl::detail::switch_autocast(at::kCPU, true);
+    cl::detail::set_autocast_type(at::kCPU, at::kBFloat16);
     auto const y = options ? checkpoint(f, x, *options) : f(x);
     at::autocast::clear_cache();
     y.sum().backward();
@@ -354,7 +354,7 @@ TEST_CASE("regions with a policy run in threads of their own", "[torch][region][
       for (int k = 0; k < 20; ++k) {
         f(x).sum().backward();
         auto const expected = take_grads({x});
-        checkpoint(f, x, saving({"aten::mm"}).rng(cairn::Rng::Ignore)).sum().backward();
+        checkpoint(f, x, saving({"aten::mm"}).rng(cl::Rng::Ignore)).sum().backward();
         grads = take_grads({x});
         if (!same_bits(grads, expected)) grads.clear();
       }
@@ -365,7 +365,7 @@ TEST_CASE("regions with a policy run in threads of their own", "[torch][region][
 
 TEST_CASE("a name that no operator has, or one that is made of others, is refused", "[torch][region][policy]") {
   CHECK_THAT(message_of([] { (void)save_operators({"aten::mmm"}); }),
-             ContainsSubstring("cairn::save_operators: there is no operator aten::mmm"));
+             ContainsSubstring("cairn::libtorch::save_operators: there is no operator aten::mmm"));
   CHECK_THAT(message_of([] { (void)save_operators({"aten::matmul"}); }),
              ContainsSubstring("aten::matmul is made of other operators, which are what runs"));
   CHECK(save_operators({"aten::mm"})("aten::mm") == CheckpointPolicy::MustSave);
@@ -376,10 +376,10 @@ TEST_CASE("named parts are kept where the region's choice has their names", "[to
   auto const x = torch::linspace(0, 1, 4).requires_grad_(true);
   std::map<std::string, int> runs;
   auto const part = [&](std::string const& name, Tensor const& a) {
-    return cairn::keep(name, [&, name] { return ++runs[name], a.exp().cos(); });
+    return cl::keep(name, [&, name] { return ++runs[name], a.exp().cos(); });
   };
   auto const f = [&](Tensor const& a) {
-    return cairn::keep([&] { return ++runs["-"], part("mlp.out", part("mlp.in", part("head", a.sin()).sin())); })
+    return cl::keep([&] { return ++runs["-"], part("mlp.out", part("mlp.in", part("head", a.sin()).sin())); })
         .sin()
         .exp();
   };

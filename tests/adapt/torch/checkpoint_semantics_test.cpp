@@ -10,17 +10,17 @@
 #include <utility>
 #include <vector>
 #include <torch/csrc/autograd/generated/Functions.h>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/region.hpp>
-#include <cairn/adapt/torch/sequential.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential.hpp>
 
 namespace checkpoint_semantics_tests {
 
 using at::Tensor;
-using cairn::byte_meter;
-using cairn::checkpoint;
-using cairn::checkpoint_sequential;
-using cairn::CheckpointOptions;
+using cl::byte_meter;
+using cl::checkpoint;
+using cl::checkpoint_sequential;
+using cl::CheckpointOptions;
 using support::message_of;
 using support::same_bits;
 using support::seeded;
@@ -117,7 +117,7 @@ TEST_CASE("a region that ignores the generators draws new numbers and differenti
     mask = y.detach();
     return y;
   };
-  checkpoint(f, x, CheckpointOptions().rng(cairn::Rng::Ignore).early_stop(false)).sum().backward();
+  checkpoint(f, x, CheckpointOptions().rng(cl::Rng::Ignore).early_stop(false)).sum().backward();
   CHECK(same_bits(take_grads({x})[0], mask));
 }
 
@@ -245,7 +245,7 @@ TEST_CASE("many regions over one small network have the plain gradients, whether
 
 TEST_CASE("a region runs again in the type of its automatic casts, or without them", "[torch][checkpoint]") {
   bool const on = GENERATE(true, false);
-  auto const before = cairn::detail::autocast_state::now();
+  auto const before = cl::detail::autocast_state::now();
   std::vector<at::ScalarType> types;
   auto const f = [&](Tensor const& x, Tensor const& y, Tensor const& z) {
     auto const a = torch::mm(torch::mm(x, y), z);
@@ -253,8 +253,8 @@ TEST_CASE("a region runs again in the type of its automatic casts, or without th
     return torch::mm(a, z);
   };
   auto const x = torch::randn({3, 3}).requires_grad_(true), y = torch::randn({3, 3}).requires_grad_(true), z = torch::randn({3, 3}).requires_grad_(true);
-  cairn::detail::switch_autocast(at::kCPU, on);
-  cairn::detail::set_autocast_type(at::kCPU, at::kBFloat16);
+  cl::detail::switch_autocast(at::kCPU, on);
+  cl::detail::set_autocast_type(at::kCPU, at::kBFloat16);
   auto const loss = checkpoint(f, std::tuple{x, y, z}, CheckpointOptions().early_stop(false)).sum();
   at::autocast::clear_cache();
   before.restore();

@@ -1,5 +1,5 @@
 #include "support/torch.hpp"
-#include <cairn/adapt/torch/checkpointed_cell.hpp>
+#include <cairn/adapt/torch/loop/checkpointed_cell.hpp>
 #include <functional>
 #include <memory>
 #include <sstream>
@@ -10,7 +10,7 @@
 namespace checkpointed_cell_tests {
 
 using at::Tensor;
-using cairn::CheckpointedCellOptions;
+using cl::CheckpointedCellOptions;
 using support::same_bits;
 
 /// The plain loop over a cell: outputs [T, ...] and the last state.
@@ -19,7 +19,7 @@ std::tuple<Tensor, State> plain(Cell& cell, Tensor const& xs, State s) {
   std::vector<Tensor> ys;
   for (auto const& x : xs.unbind(0)) {
     s = cell->forward(x, s);
-    ys.push_back(cairn::detail::tensors_of(s).front());
+    ys.push_back(cl::detail::tensors_of(s).front());
   }
   return {torch::stack(ys), s};
 }
@@ -28,7 +28,7 @@ template <class State>
 std::vector<Tensor> differentiated(std::tuple<Tensor, State> const& results, std::vector<Tensor> const& leaves) {
   auto const& ys = std::get<0>(results);
   auto total = (ys * torch::linspace(-1, 1, ys.numel()).view_as(ys)).sum();
-  for (auto const& t : cairn::detail::tensors_of(std::get<1>(results))) total = total + t.pow(2).sum();
+  for (auto const& t : cl::detail::tensors_of(std::get<1>(results))) total = total + t.pow(2).sum();
   total.backward({}, true);
   auto all = support::take_grads(leaves);
   all.push_back(ys.detach());
@@ -44,7 +44,7 @@ void check_cell(Cell cell, State const& start) {
   for (int const slots : {1, 2, 4})
     for (int const size : {1, 3, 20}) {
       CAPTURE(slots, size);
-      cairn::CheckpointedCell rnn{cell, CheckpointedCellOptions().checkpoints(slots).block_size(size)};
+      cl::CheckpointedCell rnn{cell, CheckpointedCellOptions().checkpoints(slots).block_size(size)};
       torch::manual_seed(5);
       CHECK(same_bits(want, differentiated(rnn->forward(xs, start), leaves)));
     }
@@ -92,7 +92,7 @@ TEST_CASE("a cell under checkpoints runs a cell of one's own, and changes its bu
   auto want = differentiated(plain(cell, xs, start), leaves);
   want.push_back(cell->norm->running_mean.clone());
   cell->norm->reset_running_stats();
-  cairn::CheckpointedCell rnn{cell, CheckpointedCellOptions().checkpoints(2)};
+  cl::CheckpointedCell rnn{cell, CheckpointedCellOptions().checkpoints(2)};
   CHECK(names_of(*rnn) == names_of(*cell));
   torch::manual_seed(5);
   auto got = differentiated(rnn->forward(xs, start), leaves);
@@ -112,19 +112,19 @@ TEST_CASE("a cell under checkpoints within a memory limit has the same bits", "[
   auto const xs = torch::randn({40, 3, 5}).requires_grad_(true);
   auto leaves = cell->parameters();
   leaves.push_back(xs);
-  auto const stats = std::make_shared<cairn::StepStats>();
-  auto const want = differentiated(cairn::CheckpointedCell{cell}->forward(xs), leaves);
-  auto const options = CheckpointedCellOptions().loop(cairn::LoopOptions().stats(stats)).memory_limit("24kB");
-  CHECK(same_bits(want, differentiated(cairn::CheckpointedCell{cell, options}->forward(xs), leaves)));
+  auto const stats = std::make_shared<cl::StepStats>();
+  auto const want = differentiated(cl::CheckpointedCell{cell}->forward(xs), leaves);
+  auto const options = CheckpointedCellOptions().loop(cl::LoopOptions().stats(stats)).memory_limit("24kB");
+  CHECK(same_bits(want, differentiated(cl::CheckpointedCell{cell, options}->forward(xs), leaves)));
   CHECK(stats->forward == 40);
   CHECK(stats->recompute > 0);
-  CHECK_THROWS_AS(cairn::CheckpointedCell(cell, CheckpointedCellOptions().memory_limit(100))->forward(xs), cairn::infeasible_budget);
+  CHECK_THROWS_AS(cl::CheckpointedCell(cell, CheckpointedCellOptions().memory_limit(100))->forward(xs), cairn::infeasible_budget);
 }
 
 TEST_CASE("a cell under checkpoints begins at zero where no state is given, may have the batch first, and may be given nothing", "[torch]") {
   torch::nn::LSTMCell cell{5, 4};
   auto const xs = torch::randn({6, 3, 5});
-  cairn::CheckpointedCell rnn{cell}, batch_first{cell, CheckpointedCellOptions().batch_first(true)};
+  cl::CheckpointedCell rnn{cell}, batch_first{cell, CheckpointedCellOptions().batch_first(true)};
   auto const [ys, last] = rnn->forward(xs);
   auto const [want, want_last] = plain(cell, xs, std::tuple{torch::zeros({3, 4}), torch::zeros({3, 4})});
   CHECK(same_bits(ys, want));
@@ -142,15 +142,15 @@ TEST_CASE("a cell under checkpoints begins at zero where no state is given, may 
     CHECK(same_bits(std::get<0>(rnn->forward(xs)), want));
   }
   auto const said = [](auto& module, Tensor const& input) { return support::said<cairn::invalid_call>([&] { (void)module->forward(input); }); };
-  cairn::CheckpointedCell own{OwnCell{}};
-  CHECK(said(own, xs) == "cairn::CheckpointedCell: the cell does not say how large its state is; give the initial state");
-  CHECK(said(rnn, torch::ones({4})) == "cairn::CheckpointedCell: the input is no sequence of vectors (dimensions = 1); "
+  cl::CheckpointedCell own{OwnCell{}};
+  CHECK(said(own, xs) == "cairn::libtorch::CheckpointedCell: the cell does not say how large its state is; give the initial state");
+  CHECK(said(rnn, torch::ones({4})) == "cairn::libtorch::CheckpointedCell: the input is no sequence of vectors (dimensions = 1); "
                 "give [T, batch, features], or [batch, T, features] with batch_first(true)");
 }
 
 TEST_CASE("a cell under checkpoints is a module: saved and loaded as its cell, cloned, moved to another type", "[torch]") {
   torch::nn::GRUCell cell{5, 4};
-  cairn::CheckpointedCell rnn{torch::nn::GRUCell{5, 4}, CheckpointedCellOptions().checkpoints(2)};
+  cl::CheckpointedCell rnn{torch::nn::GRUCell{5, 4}, CheckpointedCellOptions().checkpoints(2)};
   auto const xs = torch::randn({6, 3, 5});
   std::stringstream file;
   torch::save(cell, file);
@@ -162,7 +162,7 @@ TEST_CASE("a cell under checkpoints is a module: saved and loaded as its cell, c
   torch::load(other, back);
   CHECK(same_bits(other->parameters(), cell->parameters()));
 
-  auto const copy = std::dynamic_pointer_cast<cairn::CheckpointedCellImpl<torch::nn::GRUCell>>(rnn->clone());
+  auto const copy = std::dynamic_pointer_cast<cl::CheckpointedCellImpl<torch::nn::GRUCell>>(rnn->clone());
   REQUIRE(copy != nullptr);
   auto const before = std::get<0>(copy->forward(xs));
   CHECK(same_bits(before, std::get<0>(rnn->forward(xs))));
@@ -182,17 +182,17 @@ TEST_CASE("a cell under checkpoints is a module: saved and loaded as its cell, c
   for (auto const& p : rnn->cell()->parameters()) CHECK((!p.grad().defined() || p.grad().abs().max().item<double>() == 0));
   std::stringstream name;
   name << *rnn;
-  CHECK(name.str().find("cairn::CheckpointedCell(torch::nn::GRUCell") != std::string::npos);
+  CHECK(name.str().find("cairn::libtorch::CheckpointedCell(torch::nn::GRUCell") != std::string::npos);
 }
 
 /// A module whose cell is a member that the constructor fills.
 struct ReaderImpl : torch::nn::Module {
-  cairn::CheckpointedCell<torch::nn::LSTMCell> rnn{nullptr};
-  ReaderImpl() { rnn = register_module("rnn", cairn::CheckpointedCell<torch::nn::LSTMCell>(torch::nn::LSTMCell(5, 4))); }
+  cl::CheckpointedCell<torch::nn::LSTMCell> rnn{nullptr};
+  ReaderImpl() { rnn = register_module("rnn", cl::CheckpointedCell<torch::nn::LSTMCell>(torch::nn::LSTMCell(5, 4))); }
   Tensor forward(Tensor const& xs) { return std::get<0>(rnn->forward(xs)); }
 };
 TEST_CASE("a cell under checkpoints is a member that is empty at first", "[torch]") {
-  cairn::CheckpointedCell<torch::nn::GRUCell> none = nullptr;
+  cl::CheckpointedCell<torch::nn::GRUCell> none = nullptr;
   CHECK_FALSE(none);
   ReaderImpl reader;
   reader.forward(torch::randn({6, 3, 5})).sum().backward();

@@ -6,14 +6,14 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/checkpointed_rnn.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/loop/checkpointed_rnn.hpp>
 
 namespace checkpointed_rnn_tests {
 
 using at::Tensor;
-using cairn::LoopOptions;
-using cairn::tensor_list;
+using cl::LoopOptions;
+using cl::tensor_list;
 using support::same_bits;
 using support::seeded;
 namespace nn = torch::nn;
@@ -22,7 +22,7 @@ namespace nn = torch::nn;
 struct lstm {
   using Plain = nn::LSTM;
   using Options = nn::LSTMOptions;
-  using Checkpointed = cairn::CheckpointedLSTM;
+  using Checkpointed = cl::CheckpointedLSTM;
   static constexpr std::size_t parts = 2;
   template <class Weights>
   static tensor_list next(Tensor const& x, tensor_list const& s, Weights const& w, Options const& options) {
@@ -38,7 +38,7 @@ struct lstm {
 struct gru {
   using Plain = nn::GRU;
   using Options = nn::GRUOptions;
-  using Checkpointed = cairn::CheckpointedGRU;
+  using Checkpointed = cl::CheckpointedGRU;
   static constexpr std::size_t parts = 1;
   template <class Weights>
   static tensor_list next(Tensor const& x, tensor_list const& s, Weights const& w, Options const&) {
@@ -48,7 +48,7 @@ struct gru {
 struct rnn_tanh {
   using Plain = nn::RNN;
   using Options = nn::RNNOptions;
-  using Checkpointed = cairn::CheckpointedRNN;
+  using Checkpointed = cl::CheckpointedRNN;
   static constexpr std::size_t parts = 1;
   template <class Weights>
   static tensor_list next(Tensor const& x, tensor_list const& s, Weights const& w, Options const&) {
@@ -199,7 +199,7 @@ TEST_CASE("a plain LSTM's file is loaded by one under checkpoints, and the other
   seeded const seed{5};
   auto const options = nn::LSTMOptions(5, 4).num_layers(2).bidirectional(true);
   nn::LSTM plain_module{options}, back{options};
-  cairn::CheckpointedLSTM net{options};
+  cl::CheckpointedLSTM net{options};
   std::stringstream file, other;
   torch::save(plain_module, file);
   torch::load(net, file);
@@ -213,7 +213,7 @@ TEST_CASE("a plain LSTM's file is loaded by one under checkpoints, and the other
 }
 
 TEST_CASE("an LSTM under checkpoints begins at zero where no state is given, and may be given no step", "[torch]") {
-  cairn::CheckpointedLSTM net{nn::LSTMOptions(5, 4).num_layers(2)};
+  cl::CheckpointedLSTM net{nn::LSTMOptions(5, 4).num_layers(2)};
   auto const xs = torch::randn({6, 3, 5}), zero = torch::zeros({2, 3, 4});
   auto const [ys, last] = net->forward(xs);
   auto const [want, want_last] = net->forward(xs, std::tuple{zero, zero});
@@ -233,20 +233,20 @@ TEST_CASE("a stack of layers keeps nothing of the layers between, and keeps with
   auto const xs = torch::randn({256, 4, 16});
   auto const outputs = std::int64_t(256 * 4 * 16 * sizeof(float));
   auto const peak = [&](auto& net) {
-    cairn::byte_meter const meter;
+    cl::byte_meter const meter;
     auto const ys = std::get<0>(net->forward(xs));
     ys.pow(2).sum().backward();
     return meter.peak();
   };
-  auto const report = std::make_shared<cairn::StepStats>();
-  cairn::CheckpointedLSTM within{module, LoopOptions().memory_limit("120kB").stats(report)};
+  auto const report = std::make_shared<cl::StepStats>();
+  cl::CheckpointedLSTM within{module, LoopOptions().memory_limit("120kB").stats(report)};
   (void)peak(within);
   CHECK(report->forward == 256);
   CHECK(report->tensor_bytes - outputs <= 120'000);  // the outputs are the caller's
   auto const plain_peak = peak(module);
   CHECK(peak(within) * 4 < plain_peak);
   auto const both = [&](char const* limit) {
-    cairn::CheckpointedLSTM net{nn::LSTMOptions(16, 16).num_layers(2).bidirectional(true), LoopOptions().memory_limit(limit)};
+    cl::CheckpointedLSTM net{nn::LSTMOptions(16, 16).num_layers(2).bidirectional(true), LoopOptions().memory_limit(limit)};
     (void)peak(net);
   };
   CHECK_NOTHROW(both("400kB"));
@@ -254,31 +254,31 @@ TEST_CASE("a stack of layers keeps nothing of the layers between, and keeps with
 }
 
 TEST_CASE("layers under checkpoints refuse inputs and states of other sizes before anything runs", "[torch]") {
-  cairn::CheckpointedLSTM net{5, 4};
-  cairn::CheckpointedGRU both{nn::GRUOptions(5, 4).bidirectional(true)};
+  cl::CheckpointedLSTM net{5, 4};
+  cl::CheckpointedGRU both{nn::GRUOptions(5, 4).bidirectional(true)};
   auto const said = [](auto&& call) { return support::said<cairn::invalid_call>(call); };
-  CHECK(said([&] { (void)net->forward(torch::ones({3, 5})); }) == "cairn::CheckpointedLSTM: the input is no sequence of vectors (dimensions = 2); "
+  CHECK(said([&] { (void)net->forward(torch::ones({3, 5})); }) == "cairn::libtorch::CheckpointedLSTM: the input is no sequence of vectors (dimensions = 2); "
         "give [T, batch, features], or [batch, T, features] with batch_first(true)");
   CHECK(said([&] { (void)net->forward(torch::ones({3, 2, 6})); }) ==
-        "cairn::CheckpointedLSTM: the input has another number of features than the module (features = 6, input_size = 5); "
+        "cairn::libtorch::CheckpointedLSTM: the input has another number of features than the module (features = 6, input_size = 5); "
         "give [T, batch, features], or [batch, T, features] with batch_first(true)");
   CHECK(said([&] { (void)net->forward(torch::ones({3, 2, 5}), std::tuple{torch::ones({1, 2, 4}), torch::ones({1, 3, 4})}); }) ==
-        "cairn::CheckpointedLSTM: a part of the initial state is not [layers * directions, batch, size] "
+        "cairn::libtorch::CheckpointedLSTM: a part of the initial state is not [layers * directions, batch, size] "
         "(part = 1, layers * directions = 1, batch = 2, size = 4); leave it out to begin at zero");
   CHECK(said([&] { (void)both->forward(torch::ones({3, 2, 5}), torch::ones({1, 2, 4})); }).find("(part = 0, layers * directions = 2, batch = 2, size = 4)") != std::string::npos);
 }
 
 TEST_CASE("layers under checkpoints are printed with the plain module's options", "[torch]") {
   std::stringstream text;
-  text << *cairn::CheckpointedGRU{5, 4};
-  CHECK(text.str() == "cairn::CheckpointedGRU(input_size=5, hidden_size=4, num_layers=1, bias=true, batch_first=false, dropout=0, bidirectional=false)");
+  text << *cl::CheckpointedGRU{5, 4};
+  CHECK(text.str() == "cairn::libtorch::CheckpointedGRU(input_size=5, hidden_size=4, num_layers=1, bias=true, batch_first=false, dropout=0, bidirectional=false)");
 }
 
 struct TaggerImpl : nn::Module {
-  cairn::CheckpointedLSTM rnn{nullptr};
+  cl::CheckpointedLSTM rnn{nullptr};
   nn::Linear head{nullptr};
   TaggerImpl() {
-    rnn = register_module("rnn", cairn::CheckpointedLSTM(nn::LSTMOptions(5, 4).batch_first(true), LoopOptions().checkpoints(3)));
+    rnn = register_module("rnn", cl::CheckpointedLSTM(nn::LSTMOptions(5, 4).batch_first(true), LoopOptions().checkpoints(3)));
     head = register_module("head", nn::Linear(4, 2));
   }
   Tensor forward(Tensor const& xs) { return head(std::get<0>(rnn->forward(xs))); }
@@ -287,7 +287,7 @@ TEST_CASE("an LSTM under checkpoints is a member that the constructor fills, and
   TaggerImpl net;
   net.forward(torch::randn({2, 6, 5})).sum().backward();
   for (auto const& p : net.parameters()) CHECK(p.grad().defined());
-  nn::Sequential chain{cairn::CheckpointedLSTM(5, 4)};
+  nn::Sequential chain{cl::CheckpointedLSTM(5, 4)};
   auto const given = chain->forward<std::tuple<Tensor, std::tuple<Tensor, Tensor>>>(torch::randn({6, 2, 5}));
   CHECK(std::get<0>(given).sizes() == at::IntArrayRef{6, 2, 4});
 }

@@ -1,14 +1,14 @@
 // Eigen's matrices as tensors and back, without a copy where that can be.
 #include "support/torch.hpp"
 #include <Eigen/Core>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/conversions.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/compat/conversions.hpp>
 
 namespace conversions_tests {
 
-using cairn::eigen_map;
-using cairn::tensor_view;
-using cairn::to_tensor;
+using cl::eigen_map;
+using cl::tensor_view;
+using cl::to_tensor;
 using any_stride = Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>;
 using row_major = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 

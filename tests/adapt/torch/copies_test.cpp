@@ -12,7 +12,7 @@
 namespace copies_tests {
 
 using at::Tensor;
-using cairn::LoopOptions;
+using cl::LoopOptions;
 using cairn::step_index;
 using Catch::Matchers::ContainsSubstring;
 using support::said;
@@ -32,7 +32,7 @@ struct shared {
 }  // namespace copies_tests
 
 template <>
-struct cairn::tensor_traits<copies_tests::shared> {
+struct cairn::libtorch::tensor_traits<copies_tests::shared> {
   static void flatten(copies_tests::shared const& x, tensor_list& parts) {
     parts.push_back(x.at->h);
     parts.push_back(x.at->c);
@@ -91,31 +91,31 @@ std::vector<LoopOptions> plans() {
   return {LoopOptions(),
           LoopOptions().checkpoints(1),
           LoopOptions().checkpoints(2).block_size(5),
-          LoopOptions().checkpoints(3).slots(cairn::SlotMode::Eager),
+          LoopOptions().checkpoints(3).slots(cl::SlotMode::Eager),
           LoopOptions().block_size(n),
           LoopOptions().schedule(cairn::revolve{n, 2}),
           LoopOptions().memory_limit("1MB"),
-          LoopOptions().checkpoints(2).determinism(cairn::Check::Bits)};
+          LoopOptions().checkpoints(2).determinism(cl::Check::Bits)};
 }
 
 /// The three verbs; what they answer, and what a caller may spoil in between.
 using verb = std::function<shared(std::function<shared(shared const&)> const&, shared const&, LoopOptions const&)>;
 std::vector<verb> verbs() {
-  return {[](auto const& f, shared const& x, LoopOptions const& how) { return cairn::checkpointed_loop(f, x, n, how); },
+  return {[](auto const& f, shared const& x, LoopOptions const& how) { return cl::checkpointed_loop(f, x, n, how); },
           [](auto const& f, shared const& x, LoopOptions const& how) {
             auto const scanned = [f](shared const& s, Tensor const& t, step_index) {
               auto next = f(s);
               auto output = shared{next.at->h * t, next.at->c, 3};
               return std::pair{std::move(next), std::move(output)};
             };
-            auto [last, outputs] = cairn::checkpointed_scan(scanned, x, torch::ones({n, 3}, torch::kDouble), how);
+            auto [last, outputs] = cl::checkpointed_scan(scanned, x, torch::ones({n, 3}, torch::kDouble), how);
             CHECK(outputs.at->scale == 3);
             CHECK(outputs.at->h.sizes() == at::IntArrayRef{n, 3});
             return last;
           },
           [](auto const& f, shared const& x, LoopOptions const& how) {
-            if (how.schedule()) return cairn::checkpointed_loop(f, x, n, how);
-            return cairn::checkpointed_while(
+            if (how.schedule()) return cl::checkpointed_loop(f, x, n, how);
+            return cl::checkpointed_while(
                 [](shared s, step_index i) {
                   spoil(s);
                   return i < n;
@@ -176,8 +176,8 @@ TEST_CASE("what no step has changed is still a state of its own", "[torch][copie
     auto const x0 = in.start();
     auto const never = [](shared const&) { return false; };
     for (auto const& y :
-         {cairn::checkpointed_loop(f, x0, 0, LoopOptions()), cairn::checkpointed_while(never, f, x0, LoopOptions()),
-          cairn::checkpointed_scan(scanned, x0, torch::ones({0, 3}), LoopOptions()).first}) {
+         {cl::checkpointed_loop(f, x0, 0, LoopOptions()), cl::checkpointed_while(never, f, x0, LoopOptions()),
+          cl::checkpointed_scan(scanned, x0, torch::ones({0, 3}), LoopOptions()).first}) {
       CHECK(y.at != x0.at);
       CHECK(y.at->h.is_same(in.h));
       spoil(y);
@@ -205,7 +205,7 @@ TEST_CASE("inputs and outputs of a scan in vectors are copied out, and their vec
   auto const right = in.gradients();
   auto given = rows;
   auto const x0 = in.start();
-  auto const [last, all] = cairn::checkpointed_scan(step, x0, given, LoopOptions().checkpoints(2));
+  auto const [last, all] = cl::checkpointed_scan(step, x0, given, LoopOptions().checkpoints(2));
   given.assign(rows.size(), Tensor{});
   spoil(x0);
   total = torch::zeros({}, torch::kDouble);
@@ -225,7 +225,7 @@ TEST_CASE("an estimate leaves the state of the caller as it was", "[torch][copie
   shared kept;
   for (auto const& f : steps(in, kept)) {
     auto const x0 = in.start();
-    (void)cairn::estimate(f, x0, n, LoopOptions().memory_limit("1MB"));
+    (void)cl::estimate(f, x0, n, LoopOptions().memory_limit("1MB"));
     CHECK(x0.at->h.is_same(in.h));
     CHECK(x0.at->c.is_same(in.c));
     CHECK(x0.at->scale == 0.7);
@@ -252,7 +252,7 @@ TEST_CASE("a region keeps what its arguments were, and each later run begins wit
     auto const given = count == 2
                            ? in.start()
                            : x0;  // a function that gives its parameter back changes the caller's, as in the plain call
-    auto const y = cairn::checkpoint(f, given);
+    auto const y = cl::checkpoint(f, given);
     auto const loss = sum_of(y);
     spoil(x0);
     spoil(given);
@@ -270,14 +270,14 @@ TEST_CASE("a kept part of a region is no object of the caller's", "[torch][copie
   world const in;
   auto const part = [&](shared const& x) { return in.next(x); };
   auto const f = [&](bool keeps, shared const& x) {
-    auto const h = keeps ? cairn::keep([&] { return part(x); }) : part(x);
+    auto const h = keeps ? cl::keep([&] { return part(x); }) : part(x);
     auto const result = sum_of(h).sin() * h.at->scale;
     spoil(h);
     return result;
   };
   f(false, in.start()).backward();
   auto const right = in.gradients();
-  auto const y = cairn::checkpoint([&](shared const& x) { return f(true, x); }, in.start());
+  auto const y = cl::checkpoint([&](shared const& x) { return f(true, x); }, in.start());
   for (int k = 0; k < 3; ++k) {
     y.backward({}, true);
     CHECK(same_bits(in.gradients(), right));
@@ -297,7 +297,7 @@ TORCH_MODULE(HandleCell);
 TEST_CASE("a cell's initial state is the caller's", "[torch][copies]") {
   world const in;
   HandleCell cell;
-  cairn::CheckpointedCell<HandleCell> rnn(cell, cairn::CheckpointedCellOptions().checkpoints(2));
+  cl::CheckpointedCell<HandleCell> rnn(cell, cl::CheckpointedCellOptions().checkpoints(2));
   auto const xs = torch::linspace(0, 1, n * 3, torch::kDouble).view({n, 3});
   auto x = in.start();
   for (auto const& row : xs.unbind(0)) x = cell->forward(row, x);
@@ -319,7 +319,7 @@ struct members {
 }  // namespace copies_tests
 
 template <>
-struct cairn::tensor_traits<copies_tests::members> {
+struct cairn::libtorch::tensor_traits<copies_tests::members> {
   static void flatten(copies_tests::members const& x, tensor_list& parts) {
     parts.insert(parts.end(), {x.whole, x.half});
   }
@@ -344,12 +344,12 @@ TEST_CASE("members that share memory with each other have the plain gradients, a
   (x.whole.sum() + x.half.sin().sum()).backward();
   auto const right = support::take_grads({w, start});
   for (auto const& how : plans()) {
-    auto const y = cairn::checkpointed_loop(step, begin(), n, how);
+    auto const y = cl::checkpointed_loop(step, begin(), n, how);
     (y.whole.sum() + y.half.sin().sum()).backward();
     auto const got = support::take_grads({w, start});
     for (std::size_t k = 0; k < got.size(); ++k) CHECK(torch::allclose(got[k], right[k], 1e-12, 0));
     auto const again = begin();
-    auto const z = cairn::checkpointed_loop(step, again, n, how);
+    auto const z = cl::checkpointed_loop(step, again, n, how);
     {
       torch::NoGradGuard const off;
       again.half.detach().add_(1);  // through a copy's member
@@ -357,7 +357,7 @@ TEST_CASE("members that share memory with each other have the plain gradients, a
     CHECK_THAT(said<cairn::invalid_call>([&] { z.whole.sum().backward(); }), ContainsSubstring("changed in place"));
     start.detach().slice(0, 3).sub_(1);
   }
-  auto const region = cairn::checkpoint(step, begin());
+  auto const region = cl::checkpoint(step, begin());
   start.detach().add_(0);
   CHECK_THAT(said<cairn::invalid_call>([&] { region.whole.sum().backward(); }), ContainsSubstring("changed in place"));
 }
@@ -371,7 +371,7 @@ TEST_CASE("a gradient that a loop was differentiated with must stay until the se
     return torch::autograd::grad({g.pow(2).sum()}, {x, seed});
   };
   auto const in_loop = [&] {
-    return cairn::checkpointed_loop([&](Tensor const& s) { return (s * w).sin() * s; }, x, 5,
+    return cl::checkpointed_loop([&](Tensor const& s) { return (s * w).sin() * s; }, x, 5,
                                     LoopOptions().checkpoints(2));
   };
   auto const in_plain = [&] {
@@ -395,7 +395,7 @@ TEST_CASE("a question that changes the state in place is refused", "[torch][copi
     return i < 6;
   };
   CHECK_THAT(said<cairn::invalid_call>([&] {
-               (void)cairn::checkpointed_while(
+               (void)cl::checkpointed_while(
                    asks, [](Tensor const& s) { return s.sin(); }, x, LoopOptions());
              }),
              ContainsSubstring("keep_going changed the state in place (state = 3, part = 0)"));
@@ -405,8 +405,8 @@ TEST_CASE("options are copied: what a caller sets later is of later loops", "[to
   world const in;
   auto const right = plain(in);
   auto how = LoopOptions().checkpoints(2).captures({in.w});
-  auto const y = cairn::checkpointed_loop([&](shared const& x) { return in.next(x); }, in.start(), n, how);
-  how.checkpoints(0).captures({}).rng(cairn::Rng::Ignore).double_backward(false);
+  auto const y = cl::checkpointed_loop([&](shared const& x) { return in.next(x); }, in.start(), n, how);
+  how.checkpoints(0).captures({}).rng(cl::Rng::Ignore).double_backward(false);
   sum_of(y).backward();
   CHECK(same_bits(in.gradients(), right));
 }

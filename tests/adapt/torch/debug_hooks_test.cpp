@@ -1,14 +1,14 @@
 // Gradients of parameters and outputs of children, looked at by name.
 #include "support/torch.hpp"
-#include <cairn/adapt/torch/debug_hooks.hpp>
-#include <cairn/adapt/torch/step_callbacks.hpp>
+#include <cairn/adapt/torch/compat/debug_hooks.hpp>
+#include <cairn/adapt/torch/loop/step_callbacks.hpp>
 #include <map>
 #include <stdexcept>
 
 namespace debug_hooks_tests {
 
-using cairn::watch_gradients;
-using cairn::watch_outputs;
+using cl::register_gradient_hooks;
+using cl::with_output_hooks;
 using tensors = std::map<std::string, at::Tensor>;
 
 torch::nn::Sequential small_net() {
@@ -21,7 +21,7 @@ torch::nn::Sequential small_net() {
 }
 
 TEST_CASE("names match patterns with stars", "[torch][hooks]") {
-  using cairn::detail::name_matches;
+  using cl::detail::name_matches;
   for (auto const* const yes : {"*", "a.b.weight", "a.*", "*.weight", "a*b*t", "**", "*a.b.weight*", "a.b.*ght"}) CHECK(name_matches(yes, "a.b.weight"));
   for (auto const* const no : {"", "a", "a.b.weight.", "*.bias", "b*", "a*c*t", "a.b.weightx", "*.weigh"}) CHECK(!name_matches(no, "a.b.weight"));
   CHECK(name_matches("", ""));
@@ -33,7 +33,7 @@ TEST_CASE("watched gradients are those that backward adds, by name", "[torch][ho
   net->eval();
   auto const x = torch::randn({5, 3});
   tensors seen;
-  auto hooks = watch_gradients(*net, "out.*", [&](std::string const& name, at::Tensor const& grad) { seen[name] = grad.clone(); });
+  auto hooks = register_gradient_hooks(*net, "out.*", [&](std::string const& name, at::Tensor const& grad) { seen[name] = grad.clone(); });
   CHECK(hooks.size() == 2);
   for (int k = 0; k < 2; ++k) {
     seen.clear();
@@ -56,8 +56,8 @@ TEST_CASE("several watchers of one parameter end in any order", "[torch][hooks]"
   auto net = small_net();
   auto const x = torch::randn({5, 3});
   int calls[2] = {0, 0};
-  auto first = watch_gradients(*net, "*", [&](auto&, auto&) { ++calls[0]; });
-  auto const second = watch_gradients(*net, "*.bias", [&](auto&, auto&) { ++calls[1]; });
+  auto first = register_gradient_hooks(*net, "*", [&](auto&, auto&) { ++calls[0]; });
+  auto const second = register_gradient_hooks(*net, "*.bias", [&](auto&, auto&) { ++calls[1]; });
   net->forward(x).sum().backward();
   first = {};
   net->forward(x).sum().backward();
@@ -67,7 +67,7 @@ TEST_CASE("several watchers of one parameter end in any order", "[torch][hooks]"
 
 TEST_CASE("a gradient watcher that throws ends the backward with its own exception", "[torch][hooks]") {
   auto net = small_net();
-  auto const hooks = watch_gradients(*net, "in.bias", [](auto&, auto&) { throw std::domain_error{"mine"}; });
+  auto const hooks = register_gradient_hooks(*net, "in.bias", [](auto&, auto&) { throw std::domain_error{"mine"}; });
   CHECK_THROWS_AS(net->forward(torch::randn({5, 3})).sum().backward(), std::domain_error);
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("watched outputs are those of the children, and the net is the same", 
   auto net = small_net();
   auto const x = torch::randn({5, 3});
   tensors seen;
-  auto watched = watch_outputs(net, "*", [&](std::string const& name, at::Tensor const& y) { seen[name] = y.detach(); });
+  auto watched = with_output_hooks(net, "*", [&](std::string const& name, at::Tensor const& y) { seen[name] = y.detach(); });
   CHECK(watched->size() == 4);
   auto const run = [&](torch::nn::Sequential& which) {
     support::seeded const dropout{11};
@@ -97,20 +97,20 @@ TEST_CASE("watched outputs are those of the children, and the net is the same", 
   CHECK(support::same_bits(seen["drop"], seen["act"]));
 
   seen.clear();
-  (void)watch_outputs(net, "a*", [&](std::string const& name, at::Tensor const& y) { seen[name] = y; })->forward(x);
+  (void)with_output_hooks(net, "a*", [&](std::string const& name, at::Tensor const& y) { seen[name] = y; })->forward(x);
   CHECK(seen.size() == 1);
 }
 
 TEST_CASE("names that nothing has and watchers that are none are refused", "[torch][hooks]") {
   auto net = small_net();
   auto const look = [](std::string const&, at::Tensor const&) {};
-  CHECK_THROWS_AS(watch_gradients(*net, "hidden.*", look), cairn::invalid_call);
-  CHECK_THROWS_AS(watch_gradients(*net, "*", {}), cairn::invalid_call);
-  CHECK_THROWS_AS(watch_outputs(net, "hidden", look), cairn::invalid_call);
-  CHECK_THROWS_AS(watch_outputs(net, "*", {}), cairn::invalid_call);
-  CHECK_THROWS_AS(watch_outputs(torch::nn::Sequential(), "*", look), cairn::invalid_call);
+  CHECK_THROWS_AS(register_gradient_hooks(*net, "hidden.*", look), cairn::invalid_call);
+  CHECK_THROWS_AS(register_gradient_hooks(*net, "*", {}), cairn::invalid_call);
+  CHECK_THROWS_AS(with_output_hooks(net, "hidden", look), cairn::invalid_call);
+  CHECK_THROWS_AS(with_output_hooks(net, "*", {}), cairn::invalid_call);
+  CHECK_THROWS_AS(with_output_hooks(torch::nn::Sequential(), "*", look), cairn::invalid_call);
   for (auto& parameter : net->parameters()) parameter.set_requires_grad(false);
-  CHECK_THROWS_AS(watch_gradients(*net, "*", look), cairn::invalid_call);
+  CHECK_THROWS_AS(register_gradient_hooks(*net, "*", look), cairn::invalid_call);
 }
 
 }  // namespace debug_hooks_tests

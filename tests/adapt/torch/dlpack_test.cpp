@@ -1,13 +1,13 @@
 // Tensors through DLPack and back: one memory, one owner at the end.
 #include "support/torch.hpp"
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/dlpack.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/compat/dlpack.hpp>
 
 namespace dlpack_tests {
 
-using cairn::dlpack_tensor;
-using cairn::from_dlpack;
-using cairn::to_dlpack;
+using cl::dlpack_tensor;
+using cl::from_dlpack;
+using cl::to_dlpack;
 
 /// A producer of ours: doubles in a vector, counted when they end.
 struct produced {
@@ -39,7 +39,7 @@ struct produced {
 };
 
 TEST_CASE("a tensor goes through DLPack without a copy and keeps its memory alive", "[torch][dlpack]") {
-  cairn::byte_meter meter;
+  cl::byte_meter meter;
   auto t = torch::arange(12, torch::kDouble).view({3, 4}).t();
   auto const* const address = t.data_ptr();
   auto const same = t.clone();

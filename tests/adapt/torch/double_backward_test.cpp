@@ -1,5 +1,5 @@
 #include "support/torch.hpp"
-#include <cairn/adapt/torch/loop.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
 #include <functional>
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 namespace double_backward_tests {
 
 using at::Tensor;
-using cairn::LoopOptions;
+using cl::LoopOptions;
 using Catch::Matchers::ContainsSubstring;
 
 struct problem {
@@ -17,7 +17,7 @@ struct problem {
   [[nodiscard]] Tensor run(bool looped, LoopOptions const& options) const {
     auto const step = [w = w, v = v](Tensor const& s) { return torch::sin(s * w) + torch::dropout(v * s, 0.2, true); };
     torch::manual_seed(3);
-    if (looped) return cairn::checkpointed_loop(step, x, 9, options);
+    if (looped) return cl::checkpointed_loop(step, x, 9, options);
     Tensor s = x;
     for (int i = 0; i < 9; ++i) s = step(s);
     return s;

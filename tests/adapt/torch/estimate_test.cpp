@@ -3,16 +3,16 @@
 #include <sstream>
 #include <string>
 #include <vector>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/loop.hpp>
-#include <cairn/adapt/torch/loop_estimate.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
+#include <cairn/adapt/torch/loop/loop_estimate.hpp>
 #include <cairn/schedule/two_level.hpp>
 #include <cairn/schedule/uniform.hpp>
 
 namespace estimate_tests {
 
 using at::Tensor;
-using cairn::LoopOptions;
+using cl::LoopOptions;
 
 /// A step whose tape is five times its state.
 struct cell {
@@ -28,12 +28,12 @@ TEST_CASE("estimate counts and weighs any schedule as it then runs", "[torch]") 
                                                cairn::two_level{steps, 6, 2}, cairn::leaves{steps, 7, cairn::uniform{4}}};
   for (auto const& plan : plans) all.push_back(LoopOptions().schedule(plan));
   for (auto const& options : all) {
-    auto const e = cairn::estimate(c, c.x, steps, options);
-    auto const stats = std::make_shared<cairn::StepStats>();
+    auto const e = cl::estimate(c, c.x, steps, options);
+    auto const stats = std::make_shared<cl::StepStats>();
     std::int64_t peak = 0;
     {
-      cairn::byte_meter const meter;
-      cairn::checkpointed_loop(c, c.x, steps, LoopOptions(options).stats(stats)).pow(2).sum().backward();
+      cl::byte_meter const meter;
+      cl::checkpointed_loop(c, c.x, steps, LoopOptions(options).stats(stats)).pow(2).sum().backward();
       (void)support::take_grads({c.w});
       peak = meter.peak();
     }
@@ -52,18 +52,18 @@ TEST_CASE("estimate counts and weighs any schedule as it then runs", "[torch]") 
 
 TEST_CASE("the table of an estimate begins at the least and ends at all tapes", "[torch]") {
   cell const c;
-  auto const e = cairn::estimate(c, c.x, 1000, LoopOptions());
+  auto const e = cl::estimate(c, c.x, 1000, LoopOptions());
   std::istringstream lines{e.table()};
   std::vector<std::string> all;
   for (std::string line; std::getline(lines, line);) all.push_back(line);
   REQUIRE(all.size() > 3);
   CHECK(all.front().find("checkpoints") != std::string::npos);
   for (auto const& line : all) CHECK(line.size() == all.front().size());
-  CHECK(cairn::LoopEstimate{}.table().size() == all.front().size() + 1);
+  CHECK(cl::LoopEstimate{}.table().size() == all.front().size() + 1);
 }
 
 TEST_CASE("a loop that nothing is differentiated through weighs no tape", "[torch]") {
-  auto const e = cairn::estimate([](Tensor const& s) { return s.sin(); }, torch::ones({100}), 10, LoopOptions());
+  auto const e = cl::estimate([](Tensor const& s) { return s.sin(); }, torch::ones({100}), 10, LoopOptions());
   CHECK(e.costs.tape_bytes == 0);
   CHECK(e.costs.gradient_bytes == 0);
   CHECK(e.costs.state_bytes == 400);
@@ -71,7 +71,7 @@ TEST_CASE("a loop that nothing is differentiated through weighs no tape", "[torc
 
 TEST_CASE("estimate weighs by name what a state, a tape and the gradients take", "[torch]") {
   cell const c;
-  auto const e = cairn::estimate(c, c.x, 30, LoopOptions().checkpoints(1).block_size(1));
+  auto const e = cl::estimate(c, c.x, 30, LoopOptions().checkpoints(1).block_size(1));
   int const one = 32 * 16 * 4;
   CHECK(e.costs.state_bytes == one);
   CHECK(e.costs.gradient_bytes == 16 * 16 * 4);

@@ -5,13 +5,13 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/hc_module.hpp>
+#include <cairn/adapt/torch/compat/hc_module.hpp>
 
 namespace hc_module_tests {
 
 using at::Tensor;
-using cairn::HCConfig;
-using cairn::HCModule;
+using cl::HCConfig;
+using cl::HCModule;
 using support::same_bits;
 using support::seeded;
 using support::take_grads;
@@ -49,7 +49,7 @@ TEST_CASE("an HCModule has the gradients of its model for every block size", "[t
   auto const x = torch::randn({4, 8});
   auto const plain = grads(*net, [&] { return net->forward(x); });
   for (int size = 0; size <= count + 1; ++size) {
-    HCModule model(net, HCConfig().block_size(size).determinism(cairn::Check::Bits));
+    HCModule model(net, HCConfig().block_size(size).determinism(cl::Check::Bits));
     CHECK(same_bits(plain, grads(*model, [&] { return model->forward(x); })));
     auto const& meta = model->executor().checkpoint_plan().meta();
     auto const wanted = size > 0 ? size : int(std::ceil(std::sqrt(double(count))));

@@ -7,13 +7,13 @@
 #ifdef CAIRN_REGION_LIBRARIES
 #include <dlfcn.h>
 #endif
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/checkpoint_policy.hpp>
-#include <cairn/adapt/torch/region.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
 
 namespace libraries_tests {
 using at::Tensor;
-using cairn::checkpoint;
+using cl::checkpoint;
 using Catch::Matchers::ContainsSubstring;
 using support::same_bits;
 using support::take_grads;
@@ -59,7 +59,7 @@ TEST_CASE("two libraries with hidden visibility share the hooks of one engine, n
 #else
   library const one{"one"}, two{"two"};
   REQUIRE(one.engine() != two.engine());
-  REQUIRE(one.engine() != &cairn::detail::hook_engine::instance());
+  REQUIRE(one.engine() != &cl::detail::hook_engine::instance());
   auto const x = torch::randn({1 << 12}).requires_grad_(true);
   auto const same = [](Tensor const& a) { return a.tanh(); };
   plain(x, same).sum().backward();
@@ -74,7 +74,7 @@ TEST_CASE("two libraries with hidden visibility share the hooks of one engine, n
     CHECK(outer_runs == 2);
     outer_runs = 0;
     auto const nested = [&](Tensor const& a) { return inner(inner(a, same, inner_runs), same, inner_runs); };
-    cairn::byte_meter const meter;
+    cl::byte_meter const meter;
     auto const y = outer(x, nested, outer_runs);
     CHECK(meter.allocated() < 2 * std::int64_t(x.nbytes()));  // the result, the state of the generator and no tape
     y.sum().backward();
@@ -109,13 +109,13 @@ TEST_CASE("where one library of a program has policies, another one is refused, 
   auto const f = [](Tensor const& a) { return a.sin().exp(); };
   f(x).sum().backward();
   auto const expected = take_grads({x});
-  auto const all = [](std::string_view) { return cairn::CheckpointPolicy::PreferSave; };
-  auto const here = [&] { return checkpoint(f, x, cairn::CheckpointOptions().policy(all)); };
+  auto const all = [](std::string_view) { return cl::CheckpointPolicy::PreferSave; };
+  auto const here = [&] { return checkpoint(f, x, cl::CheckpointOptions().policy(all)); };
   here().sum().backward();  // from now on this program is the one
   CHECK(same_bits(take_grads({x}), expected));
   for (auto const& other : {std::cref(one), std::cref(two)}) {
     auto const said = support::message_of([&] { (void)other.get().under_policy(x); });
-    CHECK_THAT(said, ContainsSubstring("another library of this program watches operators already"));
+    CHECK_THAT(said, ContainsSubstring("another library of this program intercepts operators already"));
     CHECK_THAT(said, ContainsSubstring("let one library run the regions with a policy"));
     int runs = 0;
     other.get()(x, f, runs).sum().backward();

@@ -5,15 +5,15 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/loop.hpp>
-#include <cairn/adapt/torch/loop_estimate.hpp>
-#include <cairn/adapt/torch/while.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
+#include <cairn/adapt/torch/loop/loop_estimate.hpp>
+#include <cairn/adapt/torch/loop/while.hpp>
 
 namespace limit_tests {
 
 using at::Tensor;
-using cairn::LoopOptions;
+using cl::LoopOptions;
 using support::same_bits;
 using state = std::vector<Tensor>;
 
@@ -73,7 +73,7 @@ Tensor loss(state const& x) {
 template <class Run>
 outcome measured(problem const& p, Run run) {
   support::seeded const seed{3};
-  cairn::byte_meter const meter;
+  cl::byte_meter const meter;
   loss(run()).backward();
   return {support::take_grads(p.inputs), meter.peak()};
 }
@@ -91,7 +91,7 @@ state made_here(state const& x) {
   return copy;
 }
 outcome looped(problem const& p, cairn::step_index steps, LoopOptions const& options) {
-  return measured(p, [&] { return cairn::checkpointed_loop(p.step, made_here(p.x0), steps, options); });
+  return measured(p, [&] { return cl::checkpointed_loop(p.step, made_here(p.x0), steps, options); });
 }
 
 TEST_CASE("a memory limit is never exceeded, measuring included, and what is estimated is what runs", "[torch]") {
@@ -100,12 +100,12 @@ TEST_CASE("a memory limit is never exceeded, measuring included, and what is est
   for (auto const& p : problems()) {
     for (cairn::step_index const steps : {1, 2, 3, 4, 5, 23}) {
       auto const want = plain(p, steps);
-      auto const least = cairn::estimate(p.step, p.x0, steps, LoopOptions()).least_bytes;
+      auto const least = cl::estimate(p.step, p.x0, steps, LoopOptions()).least_bytes;
       for (double factor = 1; factor < 20; factor *= 1.25) {
         auto const limit = cairn::wide(double(least) * factor);
         auto const limited = looped(p, steps, LoopOptions().memory_limit(limit));
-        auto const e = cairn::estimate(p.step, p.x0, steps, LoopOptions().memory_limit(limit));
-        auto const stats = std::make_shared<cairn::StepStats>();
+        auto const e = cl::estimate(p.step, p.x0, steps, LoopOptions().memory_limit(limit));
+        auto const stats = std::make_shared<cl::StepStats>();
         auto const chosen = looped(p, steps, LoopOptions().checkpoints(e.checkpoints).block_size(e.block_size).stats(stats));
         CAPTURE(number, steps, std::int64_t(limit), limited.peak, e.checkpoints, e.block_size, chosen.peak, std::int64_t(e.peak_bytes));
         REQUIRE(same_bits(want.grads, limited.grads));
@@ -149,7 +149,7 @@ struct open_loop {
       last_step = std::max(last_step, i);
       return p.step(x, i);
     };
-    return cairn::checkpointed_while(keep_going, step, made_here(p.x0), options);
+    return cl::checkpointed_while(keep_going, step, made_here(p.x0), options);
   }
   [[nodiscard]] bool asked_each_once() const {
     for (std::size_t i = 0; i < asked.size(); ++i) if (asked[i] != cairn::step_index(i)) return false;
@@ -182,7 +182,7 @@ TEST_CASE("a memory limit of a loop of unknown length is never exceeded, and no 
         if (hard) CHECK(least > easy);
         for (double factor = 1; factor < 20; factor *= 1.7) {
           auto const limit = cairn::wide(double(least) * factor);
-          auto const stats = std::make_shared<cairn::StepStats>();
+          auto const stats = std::make_shared<cl::StepStats>();
           auto const limited = measured(p, [&] { return loop.run(LoopOptions().memory_limit(limit).stats(stats)); });
           CAPTURE(number, hard, steps, factor, std::int64_t(limit), limited.peak, stats->slots_peak, stats->engine_calls);
           REQUIRE(same_bits(want.grads, limited.grads));
@@ -202,19 +202,19 @@ TEST_CASE("a loop of unknown length asks no more than a long one of known length
   for (auto const& p : problems()) {
     open_loop loop{p, steps};
     auto const least = loop.least();
-    auto const costs = cairn::estimate(p.step, p.x0, steps, LoopOptions()).costs;
-    CHECK(least == cairn::least_bytes(costs));
+    auto const costs = cl::estimate(p.step, p.x0, steps, LoopOptions()).costs;
+    CHECK(least == cl::least_bytes(costs));
     for (double const factor : {1.0, 1.7, 3.0}) {
       auto const limit = cairn::wide(double(least) * factor);
-      auto const stats = std::make_shared<cairn::StepStats>();
-      cairn::StepCallbacks look;
+      auto const stats = std::make_shared<cl::StepStats>();
+      cl::StepCallbacks look;
       cairn::step_index size = 0;
       look.run_backward = [&](std::int64_t begin, std::int64_t end) { size = std::max(size, end - begin); };
       auto const got = measured(p, [&] { return loop.run(LoopOptions().memory_limit(limit).stats(stats).callbacks(look)); });
       CHECK(got.peak <= std::int64_t(limit) + 64);
-      CHECK(cairn::detail::bytes_of_while(costs, {stats->slots_peak, size}) <= limit);
+      CHECK(cl::detail::bytes_of_while(costs, {stats->slots_peak, size}) <= limit);
       bool const needs_more = stats->slots_peak < stats->engine_calls - 1;  // a state is kept for each block but the last
-      if (needs_more) CHECK(cairn::detail::bytes_of_while(costs, {stats->slots_peak + 1, size}) > limit);
+      if (needs_more) CHECK(cl::detail::bytes_of_while(costs, {stats->slots_peak + 1, size}) > limit);
       else CHECK(factor == 3.0);
     }
   }
@@ -245,14 +245,14 @@ TEST_CASE("measuring a loop of unknown length leaves generators, buffers and gra
   auto const x = torch::randn({6, 5}).requires_grad_(true);
   auto const step = [&](Tensor const& s) { return torch::dropout(norm->forward(s) + 0.1 * s, 0.3, true) + norm->running_mean.norm(); };
   auto const until = [&](Tensor const&, cairn::step_index i) { return i < 9; };
-  for (auto const rng : {cairn::Rng::Preserve, cairn::Rng::Ignore}) {
+  for (auto const rng : {cl::Rng::Preserve, cl::Rng::Ignore}) {
     norm->running_mean.zero_();
     norm->num_batches_tracked.zero_();
     support::seeded const seed{4};
-    cairn::StepCallbacks look;
+    cl::StepCallbacks look;
     std::vector<Tensor> seen;
     look.state = [&](std::int64_t i, at::TensorList parts) { if (std::size_t(i) == seen.size()) seen.push_back(parts[0].detach().clone()); };
-    auto const y = cairn::checkpointed_while(until, step, x, LoopOptions().module(norm).rng(rng).callbacks(look).memory_limit("1MB"));
+    auto const y = cl::checkpointed_while(until, step, x, LoopOptions().module(norm).rng(rng).callbacks(look).memory_limit("1MB"));
     CHECK(norm->num_batches_tracked.item<std::int64_t>() == 9);
     CHECK_FALSE(x.grad().defined());
     auto const random = torch::rand({3});
@@ -270,18 +270,18 @@ TEST_CASE("measuring a loop of unknown length leaves generators, buffers and gra
 
 TEST_CASE("a memory limit below the least is refused before the loop, and by the least itself it is not", "[torch]") {
   for (auto const& p : problems()) {
-    auto const least = cairn::estimate(p.step, p.x0, 30, LoopOptions()).least_bytes;
+    auto const least = cl::estimate(p.step, p.x0, 30, LoopOptions()).least_bytes;
     int calls = 0;
     auto const counted = [&](state const& s, cairn::step_index i) {
       ++calls;
       return p.step(s, i);
     };
     auto const at = at::detail::getDefaultCPUGenerator().get_state();
-    CHECK_THROWS_AS(cairn::checkpointed_loop(counted, p.x0, 30, LoopOptions().memory_limit(least - 1)), cairn::infeasible_budget);
+    CHECK_THROWS_AS(cl::checkpointed_loop(counted, p.x0, 30, LoopOptions().memory_limit(least - 1)), cairn::infeasible_budget);
     CHECK(calls <= 10);
     CHECK(same_bits(at, at::detail::getDefaultCPUGenerator().get_state()));
-    CHECK_NOTHROW(cairn::checkpointed_loop(counted, p.x0, 30, LoopOptions().memory_limit(least)));
-    auto const e = cairn::estimate(p.step, p.x0, 30, LoopOptions().memory_limit(least - 1));
+    CHECK_NOTHROW(cl::checkpointed_loop(counted, p.x0, 30, LoopOptions().memory_limit(least)));
+    auto const e = cl::estimate(p.step, p.x0, 30, LoopOptions().memory_limit(least - 1));
     CHECK_FALSE(e.fits());
     CHECK(e.least_bytes == least);
   }
@@ -290,9 +290,9 @@ TEST_CASE("a memory limit below the least is refused before the loop, and by the
 
 TEST_CASE("a memory limit takes the place of checkpoints, blocks and schedules", "[torch]") {
   auto const p = mixed();
-  CHECK_THROWS_AS(cairn::checkpointed_loop(p.step, p.x0, 9, LoopOptions().memory_limit("1GB").checkpoints(2)), cairn::invalid_plan);
-  CHECK_THROWS_AS(cairn::checkpointed_loop(p.step, p.x0, 9, LoopOptions().memory_limit("1GB").block_size(2)), cairn::invalid_plan);
-  CHECK_THROWS_AS(cairn::checkpointed_loop(p.step, p.x0, 9, LoopOptions().memory_limit("1GB").schedule(cairn::revolve{9, 2})), cairn::invalid_plan);
+  CHECK_THROWS_AS(cl::checkpointed_loop(p.step, p.x0, 9, LoopOptions().memory_limit("1GB").checkpoints(2)), cairn::invalid_plan);
+  CHECK_THROWS_AS(cl::checkpointed_loop(p.step, p.x0, 9, LoopOptions().memory_limit("1GB").block_size(2)), cairn::invalid_plan);
+  CHECK_THROWS_AS(cl::checkpointed_loop(p.step, p.x0, 9, LoopOptions().memory_limit("1GB").schedule(cairn::revolve{9, 2})), cairn::invalid_plan);
   for (double const share : {0.0, -0.5, 1.5, 4e9}) CHECK_THROWS_AS(LoopOptions().memory_limit(share), cairn::invalid_plan);
   CHECK_THROWS_AS(LoopOptions().memory_limit("4G"), cairn::invalid_size);
   CHECK(LoopOptions().memory_limit(0.5).memory_limit("2kB").memory_share() == 0);
@@ -305,8 +305,8 @@ TEST_CASE("a share of what is free is a limit, too", "[torch]") {
   auto const p = mixed();
   auto const want = plain(p, 30);
   CHECK(same_bits(want.grads, looped(p, 30, LoopOptions().memory_limit(0.01)).grads));
-  CHECK(cairn::estimate(p.step, p.x0, 30, LoopOptions().memory_limit(0.5)).limit_bytes > 1'000'000);
-  CHECK(cairn::free_memory() > 1'000'000);
+  CHECK(cl::estimate(p.step, p.x0, 30, LoopOptions().memory_limit(0.5)).limit_bytes > 1'000'000);
+  CHECK(cl::free_memory() > 1'000'000);
 }
 
 TEST_CASE("a loop without a gradient or without steps runs within any limit, unmeasured", "[torch]") {
@@ -316,14 +316,14 @@ TEST_CASE("a loop without a gradient or without steps runs within any limit, unm
     ++calls;
     return p.step(s, i);
   };
-  CHECK(same_bits(cairn::checkpointed_loop(counted, p.x0, 0, LoopOptions().memory_limit(1)), p.x0));
+  CHECK(same_bits(cl::checkpointed_loop(counted, p.x0, 0, LoopOptions().memory_limit(1)), p.x0));
   {
     at::NoGradGuard const no_grad;
-    auto const limited = cairn::checkpointed_loop(counted, p.x0, 9, LoopOptions().memory_limit(1));
-    CHECK(same_bits(limited, cairn::checkpointed_loop(p.step, p.x0, 9, LoopOptions())));
+    auto const limited = cl::checkpointed_loop(counted, p.x0, 9, LoopOptions().memory_limit(1));
+    CHECK(same_bits(limited, cl::checkpointed_loop(p.step, p.x0, 9, LoopOptions())));
   }
   CHECK(calls == 9);
-  auto const e = cairn::estimate(counted, p.x0, 0, LoopOptions().memory_limit(1));
+  auto const e = cl::estimate(counted, p.x0, 0, LoopOptions().memory_limit(1));
   CHECK(calls == 9);
   CHECK(e.fits());
   CHECK(e.slowdown() == 1);
@@ -333,14 +333,14 @@ TEST_CASE("measuring leaves generators, buffers, gradients and callbacks alone",
   torch::nn::BatchNorm1d norm{5};
   auto const x = torch::randn({6, 5}).requires_grad_(true);
   auto const step = [&](Tensor const& s) { return torch::dropout(norm->forward(s) + 0.1 * s, 0.3, true); };
-  cairn::StepCallbacks look;
+  cl::StepCallbacks look;
   int seen = 0;
   look.state = [&](std::int64_t, at::TensorList) { ++seen; };
-  auto const stats = std::make_shared<cairn::StepStats>();
+  auto const stats = std::make_shared<cl::StepStats>();
   auto const mean = norm->running_mean.clone();
-  for (auto const rng : {cairn::Rng::Preserve, cairn::Rng::Ignore}) {
+  for (auto const rng : {cl::Rng::Preserve, cl::Rng::Ignore}) {
     auto const at = at::detail::getDefaultCPUGenerator().get_state();
-    auto const e = cairn::estimate(step, x, 50, LoopOptions().module(norm).rng(rng).callbacks(look).stats(stats));
+    auto const e = cl::estimate(step, x, 50, LoopOptions().module(norm).rng(rng).callbacks(look).stats(stats));
     CHECK(e.costs.tape_bytes > 0);
     CHECK(same_bits(at, at::detail::getDefaultCPUGenerator().get_state()));
   }
@@ -362,13 +362,13 @@ TEST_CASE("a step that throws while it is measured leaves everything as it was",
       return torch::dropout(s * 0.9, 0.5, true);
     };
     auto const at = at::detail::getDefaultCPUGenerator().get_state();
-    CHECK_THROWS_AS(cairn::checkpointed_loop(std::ref(step), x, 20, LoopOptions().memory_limit("1MB")), stop);
+    CHECK_THROWS_AS(cl::checkpointed_loop(std::ref(step), x, 20, LoopOptions().memory_limit("1MB")), stop);
     calls = 0;
     auto const until = [](Tensor const&, cairn::step_index i) { return i < 20; };
-    CHECK_THROWS_AS(cairn::checkpointed_while(until, std::ref(step), x, LoopOptions().memory_limit("1MB")), stop);
+    CHECK_THROWS_AS(cl::checkpointed_while(until, std::ref(step), x, LoopOptions().memory_limit("1MB")), stop);
     CHECK(same_bits(at, at::detail::getDefaultCPUGenerator().get_state()));
     CHECK(at::GradMode::is_enabled());
-    CHECK(cairn::byte_meter::possible());
+    CHECK(cl::byte_meter::possible());
   }
 }
 
@@ -376,18 +376,18 @@ TEST_CASE("under automatic casts a memory limit holds, and a cast weight counts 
   std::int64_t const width = GENERATE(64, 256);
   auto const w = torch::randn({width, width}).requires_grad_(true), x = torch::randn({4, width}).requires_grad_(true);
   auto const step = [&](Tensor const& s) { return torch::tanh(s.mm(w)).to(at::kFloat); };
-  cairn::detail::switch_autocast(at::kCPU, true);
-  auto const least = cairn::estimate(step, x, 40, LoopOptions()).least_bytes;
-  auto const tape = cairn::estimate(step, x, 40, LoopOptions()).costs.tape_bytes;
+  cl::detail::switch_autocast(at::kCPU, true);
+  auto const least = cl::estimate(step, x, 40, LoopOptions()).least_bytes;
+  auto const tape = cl::estimate(step, x, 40, LoopOptions()).costs.tape_bytes;
   for (double const factor : {1.0, 1.3, 1.5, 2.0, 4.0}) {
-    cairn::byte_meter const meter;
+    cl::byte_meter const meter;
     auto const limit = cairn::wide(double(least) * factor);
-    cairn::checkpointed_loop(step, x, 40, LoopOptions().memory_limit(limit)).pow(2).sum().backward();
+    cl::checkpointed_loop(step, x, 40, LoopOptions().memory_limit(limit)).pow(2).sum().backward();
     CHECK(meter.peak() <= std::int64_t(limit) + 64);
     (void)support::take_grads({w, x});
     at::autocast::clear_cache();
   }
-  cairn::detail::switch_autocast(at::kCPU, false);
+  cl::detail::switch_autocast(at::kCPU, false);
   at::autocast::clear_cache();
   CHECK(tape < cairn::wide(width * width * 2));
 }

@@ -1,7 +1,7 @@
 #include "support/torch.hpp"
-#include <cairn/adapt/torch/loop.hpp>
-#include <cairn/adapt/torch/scan.hpp>
-#include <cairn/adapt/torch/while.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
+#include <cairn/adapt/torch/loop/scan.hpp>
+#include <cairn/adapt/torch/loop/while.hpp>
 #include <functional>
 #include <condition_variable>
 #include <future>
@@ -13,8 +13,8 @@
 namespace loop_captures_tests {
 
 using at::Tensor;
-using cairn::Capture;
-using cairn::LoopOptions;
+using cl::Capture;
+using cl::LoopOptions;
 using Catch::Matchers::ContainsSubstring;
 using support::said;
 using support::same_bits;
@@ -34,7 +34,7 @@ TEST_CASE("a step that reads an earlier state is refused, however captures are f
           return next;
         };
         auto const words = said<cairn::invalid_call>([&] {
-          cairn::checkpointed_loop(step, x, 6, LoopOptions().capture(capture).block_size(size)).sum().backward();
+          cl::checkpointed_loop(step, x, 6, LoopOptions().capture(capture).block_size(size)).sum().backward();
         });
         CHECK_THAT(words, ContainsSubstring(early));
         CHECK_THAT(words, !ContainsSubstring("EveryStep"));
@@ -46,7 +46,7 @@ TEST_CASE("a step that reads an earlier state is refused, however captures are f
   for (int i = 0; i < 6; ++i) plain = step(plain);
   std::get<0>(plain).sum().backward();
   auto const right = support::take_grads({x, w});
-  std::get<0>(cairn::checkpointed_loop(step, both{x, x}, 6, LoopOptions().capture(Capture::EveryStep))).sum().backward();
+  std::get<0>(cl::checkpointed_loop(step, both{x, x}, 6, LoopOptions().capture(Capture::EveryStep))).sum().backward();
   auto const grads = support::take_grads({x, w});
   for (std::size_t k = 0; k < 2; ++k) CHECK(torch::allclose(grads[k], right[k], 1e-13, 0));
 }
@@ -64,7 +64,7 @@ TEST_CASE("a step that reads an earlier state without its history is refused whe
           auto const back = all.size() > std::size_t(lag) ? all[all.size() - 1 - std::size_t(lag)] : x.detach();
           return (s * w.detach() + back).sin();
         };
-        auto const run = [&] { return cairn::checkpointed_loop(step, x, 12, LoopOptions().checkpoints(2).block_size(size)); };
+        auto const run = [&] { return cl::checkpointed_loop(step, x, 12, LoopOptions().checkpoints(2).block_size(size)); };
         if (differentiable) {
           CHECK_THAT(said<cairn::invalid_call>([&] { (void)run(); }), ContainsSubstring(early));
           continue;
@@ -83,7 +83,7 @@ TEST_CASE("a step that reads an earlier state without its history is refused whe
   for (int i = 0; i < 6; ++i) plain = step(plain);
   std::get<0>(plain).sum().backward();
   auto const right = support::take_grads({x, w});
-  std::get<0>(cairn::checkpointed_loop(step, both{x, x}, 6, LoopOptions())).sum().backward();
+  std::get<0>(cl::checkpointed_loop(step, both{x, x}, 6, LoopOptions())).sum().backward();
   CHECK(same_bits(support::take_grads({x, w}), right));
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("what a step makes once and keeps is no earlier state", "[torch][captu
   y.sum().backward();
   auto const right = support::take_grads({x, w});
   kept.reset();
-  cairn::checkpointed_loop(step, x, 4, LoopOptions().capture(Capture::EveryStep)).sum().backward();
+  cl::checkpointed_loop(step, x, 4, LoopOptions().capture(Capture::EveryStep)).sum().backward();
   CHECK(same_bits(support::take_grads({x, w}), right));
 }
 
@@ -117,8 +117,8 @@ TEST_CASE("a loop in a step captures the state of the loop around it", "[torch][
   auto const right = support::take_grads({x});
   for (auto const capture : {Capture::FirstStep, Capture::EveryStep}) {
     auto const options = LoopOptions().capture(capture);
-    auto const outer = [&](Tensor const& s) { return cairn::checkpointed_loop(inner(s), s * 2, 3, options); };
-    cairn::checkpointed_loop(outer, x, 3, options).sum().backward();
+    auto const outer = [&](Tensor const& s) { return cl::checkpointed_loop(inner(s), s * 2, 3, options); };
+    cl::checkpointed_loop(outer, x, 3, options).sum().backward();
     CHECK(torch::allclose(support::take_grads({x})[0], right[0], 1e-12, 0));
   }
 }
@@ -190,7 +190,7 @@ TEST_CASE("a step may use threads of its own", "[torch][captures][threads]") {
       auto const right = support::take_grads({x, w, v});
       for (auto const capture : {Capture::FirstStep, Capture::EveryStep})
         for (int const size : {1, 2, 6}) {
-          cairn::checkpointed_loop(step, x, 6, LoopOptions().capture(capture).checkpoints(2).block_size(size)).sum().backward({}, true);
+          cl::checkpointed_loop(step, x, 6, LoopOptions().capture(capture).checkpoints(2).block_size(size)).sum().backward({}, true);
           auto const grads = support::take_grads({x, w, v});
           for (std::size_t k = 0; k < grads.size(); ++k) {
             REQUIRE(grads[k].defined() == right[k].defined());
@@ -198,7 +198,7 @@ TEST_CASE("a step may use threads of its own", "[torch][captures][threads]") {
           }
         }
       auto const named = LoopOptions().capture(Capture::Explicit).captures({w, v, prepared});
-      cairn::checkpointed_loop(step, x, 6, named).sum().backward({}, true);
+      cl::checkpointed_loop(step, x, 6, named).sum().backward({}, true);
       CHECK(torch::allclose(support::take_grads({x, w, v})[0], right[0], 1e-13, 0));
     }
   }

@@ -1,6 +1,6 @@
 #include "support/torch.hpp"
-#include <cairn/adapt/torch/loop.hpp>
-#include <cairn/adapt/torch/while.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
+#include <cairn/adapt/torch/loop/while.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include <cairn/schedule/uniform.hpp>
 #include <bit>
@@ -16,7 +16,7 @@
 namespace loop_errors_tests {
 
 using at::Tensor;
-using cairn::LoopOptions;
+using cl::LoopOptions;
 using Catch::Matchers::ContainsSubstring;
 using support::said;
 using support::same_bits;
@@ -30,7 +30,7 @@ TEST_CASE("plans that cannot be are refused before a step runs", "[torch]") {
   int calls = 0;
   auto const run = [&](cairn::step_index steps, LoopOptions const& options) {
     return said<cairn::invalid_plan>([&] {
-      (void)cairn::checkpointed_loop([&](Tensor const& s) {
+      (void)cl::checkpointed_loop([&](Tensor const& s) {
         ++calls;
         return s.sin();
       }, x, steps, options);
@@ -51,7 +51,7 @@ TEST_CASE("plans that cannot be are refused before a step runs", "[torch]") {
 
 TEST_CASE("a second backward through a graph that was not retained says what to do", "[torch]") {
   auto const x = leaf();
-  auto const y = cairn::checkpointed_loop([](Tensor const& s) { return s.sin(); }, x, 5, LoopOptions());
+  auto const y = cl::checkpointed_loop([](Tensor const& s) { return s.sin(); }, x, 5, LoopOptions());
   auto const total = y.sum();
   total.backward();
   CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }),
@@ -63,14 +63,14 @@ TEST_CASE("a tensor that only later steps use is named by the step", "[torch]") 
   auto const step = [&](Tensor const& s, cairn::step_index i) { return torch::sin(s * (i == 4 ? v : w)); };
   auto const late = "the step uses a differentiable tensor that the first steps did not use (step = 4, captured tensors known = 1)";
   for (int const size : {1, 3, 6})
-    CHECK_THAT(said<cairn::invalid_call>([&] { cairn::checkpointed_loop(step, x, 6, LoopOptions().checkpoints(2).block_size(size)).sum().backward(); }), ContainsSubstring(late));
-  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cairn::checkpointed_loop(step, x, 6, LoopOptions().capture(cairn::Capture::Explicit).captures({v})); }),
+    CHECK_THAT(said<cairn::invalid_call>([&] { cl::checkpointed_loop(step, x, 6, LoopOptions().checkpoints(2).block_size(size)).sum().backward(); }), ContainsSubstring(late));
+  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_loop(step, x, 6, LoopOptions().capture(cl::Capture::Explicit).captures({v})); }),
              ContainsSubstring("the step uses a differentiable tensor that captures() does not name (step = 0)"));
   using pair = std::pair<Tensor, Tensor>;
   auto const swaps = [&](pair const& s, cairn::step_index i) { return i == 3 ? pair{s.second, s.first * 2} : pair{s.first.sin(), s.second}; };
-  CHECK_THAT(said<cairn::invalid_call>([&] { cairn::checkpointed_loop(swaps, pair{x, torch::ones({4})}, 6, LoopOptions().checkpoints(2)).first.sum().backward(); }),
+  CHECK_THAT(said<cairn::invalid_call>([&] { cl::checkpointed_loop(swaps, pair{x, torch::ones({4})}, 6, LoopOptions().checkpoints(2)).first.sum().backward(); }),
              ContainsSubstring("a part of the state becomes differentiable later than in the first steps (step = 3, part = 1)"));
-  pair const last = cairn::checkpointed_loop(swaps, pair{x, torch::ones({4})}, 6, LoopOptions().checkpoints(2).capture(cairn::Capture::EveryStep));
+  pair const last = cl::checkpointed_loop(swaps, pair{x, torch::ones({4})}, 6, LoopOptions().checkpoints(2).capture(cl::Capture::EveryStep));
   last.second.sum().backward();
   CHECK(x.grad().defined());
 }
@@ -79,11 +79,11 @@ TEST_CASE("changes in place are found and named", "[torch]") {
   auto const x = leaf(), w = leaf();
   auto const options = LoopOptions().checkpoints(2);
   auto const eats = [&](Tensor const& s, cairn::step_index i) { return i == 3 ? Tensor(s).mul_(2) : s * w; };
-  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cairn::checkpointed_loop(eats, x * 1, 6, options); }),
+  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_loop(eats, x * 1, 6, options); }),
              ContainsSubstring("the step changed its state in place (step = 3, part = 0)"));
   auto const step = [&](Tensor const& s) { return torch::sin(s * w); };
   SECTION("a captured leaf before backward") {
-    auto const y = cairn::checkpointed_loop(step, x, 6, options);
+    auto const y = cl::checkpointed_loop(step, x, 6, options);
     {
       at::NoGradGuard const no_grad;
       Tensor(w).add_(1);
@@ -98,17 +98,17 @@ TEST_CASE("changes in place are found and named", "[torch]") {
       at::AutoGradMode const with_grad{true};
       return s * w;
     };
-    CHECK_THAT(said<cairn::invalid_call>([&] { (void)cairn::checkpointed_loop(spoils, x, 6, options); }), ContainsSubstring("a captured tensor was changed in place"));
+    CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_loop(spoils, x, 6, options); }), ContainsSubstring("a captured tensor was changed in place"));
   }
   SECTION("a captured tensor that is no leaf") {
     auto v = w * 2;
-    auto const y = cairn::checkpointed_loop([&](Tensor const& s) { return torch::sin(s * v); }, x, 6, options);
+    auto const y = cl::checkpointed_loop([&](Tensor const& s) { return torch::sin(s * v); }, x, 6, options);
     v.add_(1);
     CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("a captured tensor was changed in place since the loop used it: Float[4] on cpu (step = 0"));
   }
   SECTION("the initial state") {
     auto const start = x * 1;
-    auto const y = cairn::checkpointed_loop(step, start, 6, options);
+    auto const y = cl::checkpointed_loop(step, start, 6, options);
     start.detach().add_(1);
     CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("a state was changed in place after it was kept (state = 0, part = 0)"));
   }
@@ -117,17 +117,17 @@ TEST_CASE("changes in place are found and named", "[torch]") {
 TEST_CASE("a step that is no function of its state is found, by its number, its part and what differs", "[torch]") {
   auto const x = leaf();
   int calls = 0;
-  auto const run = [&](std::function<Tensor(Tensor const&, cairn::step_index)> const& step, cairn::Check check) {
+  auto const run = [&](std::function<Tensor(Tensor const&, cairn::step_index)> const& step, cl::Check check) {
     calls = 0;
-    return said<cairn::recompute_mismatch>([&] { cairn::checkpointed_loop(step, x, 6, LoopOptions().checkpoints(2).determinism(check)).sum().backward(); });
+    return said<cl::recompute_mismatch>([&] { cl::checkpointed_loop(step, x, 6, LoopOptions().checkpoints(2).determinism(check)).sum().backward(); });
   };
   auto const drifts = [&](Tensor const& s, cairn::step_index i) { return i == 2 && ++calls > 1 ? s + 1e-3 : s.sin(); };
-  CHECK_THAT(run(drifts, cairn::Check::Bits), ContainsSubstring("a step gives other bits when it is run again (step = 2, part = 0)"));
-  CHECK(run(drifts, cairn::Check::Metadata) == "nothing was thrown");
+  CHECK_THAT(run(drifts, cl::Check::Bits), ContainsSubstring("a step gives other bits when it is run again (step = 2, part = 0)"));
+  CHECK(run(drifts, cl::Check::Metadata) == "nothing was thrown");
   auto const changes_type = [&](Tensor const& s, cairn::step_index i) { return i == 2 && ++calls > 1 ? s.to(at::kDouble) : s.sin(); };
-  CHECK_THAT(run(changes_type, cairn::Check::Metadata), ContainsSubstring("a step gives Double[4] on cpu when it is run again, and gave Float[4] on cpu (step = 2, part = 0)"));
+  CHECK_THAT(run(changes_type, cl::Check::Metadata), ContainsSubstring("a step gives Double[4] on cpu when it is run again, and gave Float[4] on cpu (step = 2, part = 0)"));
   auto const changes_size = [&](Tensor const& s, cairn::step_index i) { return i == 2 && ++calls > 1 ? s.slice(0, 0, 2) : s.sin(); };
-  CHECK_THAT(run(changes_size, cairn::Check::Metadata), ContainsSubstring("a step gives Float[2] on cpu when it is run again, and gave Float[4] on cpu"));
+  CHECK_THAT(run(changes_size, cl::Check::Metadata), ContainsSubstring("a step gives Float[2] on cpu when it is run again, and gave Float[4] on cpu"));
 }
 
 TEST_CASE("the replay check of a loop over tensors finds a step that is no function of its state, wherever it is", "[torch][replay]") {
@@ -142,10 +142,10 @@ TEST_CASE("the replay check of a loop over tensors finds a step that is no funct
             CAPTURE(block, slots, bad, is_open, verify == cairn::replay_check::every_step);
             int calls = 0;
             auto const drifts = [&](Tensor const& s, cairn::step_index i) { return i == bad && ++calls > 1 ? s.sin() + 1e-3 : s.sin(); };
-            auto const options = LoopOptions().checkpoints(slots).block_size(block).determinism(cairn::Check::Off).verify(verify);
-            auto const text = said<cairn::recompute_mismatch>([&] {
-              if (is_open) cairn::checkpointed_while([&](Tensor const&, cairn::step_index i) { return i < steps; }, drifts, x, options).sum().backward();
-              else cairn::checkpointed_loop(drifts, x, steps, options).sum().backward();
+            auto const options = LoopOptions().checkpoints(slots).block_size(block).determinism(cl::Check::Off).verify(verify);
+            auto const text = said<cl::recompute_mismatch>([&] {
+              if (is_open) cl::checkpointed_while([&](Tensor const&, cairn::step_index i) { return i < steps; }, drifts, x, options).sum().backward();
+              else cl::checkpointed_loop(drifts, x, steps, options).sum().backward();
             });
             auto const number = std::to_string(bad);
             if (bad < 0) REQUIRE(text == "nothing was thrown");
@@ -167,7 +167,7 @@ TEST_CASE("the replay check of a loop over tensors compares bits: the sign of a 
       return y;
     };
     auto const x = torch::ones({2}, torch::dtype(torch::kDouble).requires_grad(true));
-    return said<cairn::recompute_mismatch>([&] { cairn::checkpointed_loop(step, x, 7, LoopOptions().checkpoints(2).verify(verify)).sum().backward(); });
+    return said<cl::recompute_mismatch>([&] { cl::checkpointed_loop(step, x, 7, LoopOptions().checkpoints(2).verify(verify)).sum().backward(); });
   };
   for (auto const verify : {cairn::replay_check::checkpoints, cairn::replay_check::every_step}) {
     CHECK_THAT(run(0.0, -0.0, verify), ContainsSubstring("other bits when"));
@@ -180,14 +180,14 @@ TEST_CASE("the replay check of a loop over tensors compares bits: the sign of a 
 TEST_CASE("a step must return the parts that it was given", "[torch]") {
   using list = std::vector<Tensor>;
   CHECK_THAT(said<cairn::invalid_call>([&] {
-    (void)cairn::checkpointed_loop([](list const& s, cairn::step_index i) { return i == 2 ? list{s[0]} : s; }, list{leaf(), leaf()}, 5, LoopOptions());
+    (void)cl::checkpointed_loop([](list const& s, cairn::step_index i) { return i == 2 ? list{s[0]} : s; }, list{leaf(), leaf()}, 5, LoopOptions());
   }), ContainsSubstring("the step returned a state of other parts than it was given (step = 2, parts returned = 1, parts = 2)"));
   using dictionary = torch::OrderedDict<std::string, Tensor>;
   dictionary x;
   x.insert("h", leaf());
   x.insert("c", leaf());
   CHECK_THAT(said<cairn::invalid_call>([&] {
-    (void)cairn::checkpointed_loop([](dictionary const& s) {
+    (void)cl::checkpointed_loop([](dictionary const& s) {
       dictionary y;
       y.insert("c", s["c"]);
       y.insert("h", s["h"]);
@@ -204,16 +204,16 @@ TEST_CASE("what a step throws passes through, and generators, casts and grad mod
     return torch::dropout(s.sin(), 0.5, true);
   };
   auto const options = LoopOptions().checkpoints(2);
-  CHECK_THROWS_AS(cairn::checkpointed_loop(step, x, 6, options), unlucky);
+  CHECK_THROWS_AS(cl::checkpointed_loop(step, x, 6, options), unlucky);
   CHECK(at::GradMode::is_enabled());
   armed = false;
-  auto const y = cairn::checkpointed_loop(step, x, 6, options);
+  auto const y = cl::checkpointed_loop(step, x, 6, options);
   auto const want = torch::autograd::grad({y.sum()}, {x}, {}, true)[0];
   armed = true;
   auto const before = at::detail::getDefaultCPUGenerator().get_state();
   CHECK_THROWS_AS(torch::autograd::grad({y.sum()}, {x}, {}, true), unlucky);
   CHECK(same_bits(before, at::detail::getDefaultCPUGenerator().get_state()));
-  CHECK_FALSE(cairn::detail::autocast_is_on(at::kCPU));
+  CHECK_FALSE(cl::detail::autocast_is_on(at::kCPU));
   CHECK(at::GradMode::is_enabled());
   armed = false;
   CHECK(same_bits(want, torch::autograd::grad({y.sum()}, {x}, {}, true)[0]));

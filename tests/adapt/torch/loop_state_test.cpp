@@ -1,5 +1,5 @@
 #include "support/torch.hpp"
-#include <cairn/adapt/torch/loop.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
 #include <array>
 #include <string>
 #include <tuple>
@@ -9,7 +9,7 @@
 namespace loop_state_tests {
 
 using at::Tensor;
-using cairn::LoopOptions;
+using cl::LoopOptions;
 using support::same_bits;
 
 /// A state of its own type: a tensor, a part that is a state too, and something that is no tensor.
@@ -29,7 +29,7 @@ void check_equal(State const& x, int steps, Step const& step, Total const& total
   for (int const slots : {1, 2, 4})
     for (int const size : {1, 2, 3, 20}) {
       CAPTURE(slots, size);
-      auto const got = cairn::checkpointed_loop(step, x, steps, LoopOptions(given).checkpoints(slots).block_size(size).determinism(cairn::Check::Bits));
+      auto const got = cl::checkpointed_loop(step, x, steps, LoopOptions(given).checkpoints(slots).block_size(size).determinism(cl::Check::Bits));
       total(got).backward({}, true);
       CHECK(same_bits(want, support::take_grads(inputs)));
     }
@@ -38,7 +38,7 @@ void check_equal(State const& x, int steps, Step const& step, Total const& total
 }  // namespace loop_state_tests
 
 template <>
-struct cairn::tensor_traits<loop_state_tests::particle> {
+struct cairn::libtorch::tensor_traits<loop_state_tests::particle> {
   static void flatten(loop_state_tests::particle const& x, tensor_list& parts) {
     append_tensors(x.place, parts);
     append_tensors(x.rest, parts);
@@ -85,7 +85,7 @@ TEST_CASE("states may be tensors, tuples, pairs, arrays, vectors, dictionaries a
         return (x.place * x.rest.first).sum();
       },
       {a, b, w});
-  CHECK(cairn::checkpointed_loop([](std::vector<Tensor> const& x) { return x; }, std::vector<Tensor>{}, 4, LoopOptions()).empty());
+  CHECK(cl::checkpointed_loop([](std::vector<Tensor> const& x) { return x; }, std::vector<Tensor>{}, 4, LoopOptions()).empty());
 }
 
 TEST_CASE("parts that stay the same, stand twice, are views or move on give the bits of the plain loop", "[torch]") {
@@ -126,7 +126,7 @@ TEST_CASE("parts that are no numbers to differentiate, are undefined, or start w
   auto const count = torch::zeros({}, at::kLong), mask = torch::tensor({1.0F, 0.0F, 1.0F});
   auto const step = [&](list const& x, cairn::step_index) { return list{torch::sin(x[0] * w) * x[2], x[1] + 1, x[2], Tensor{}, x[4] + x[0]}; };
   list const x{a, count, mask, Tensor{}, torch::zeros({3})};
-  auto const last = cairn::checkpointed_loop(step, x, 5, LoopOptions().checkpoints(2));
+  auto const last = cl::checkpointed_loop(step, x, 5, LoopOptions().checkpoints(2));
   CHECK(last[1].item<std::int64_t>() == 5);
   CHECK_FALSE(last[2].requires_grad());
   CHECK_FALSE(last[3].defined());
@@ -151,7 +151,7 @@ TEST_CASE("the last state may be changed in place", "[torch]") {
   auto const a = torch::randn({3}).requires_grad_(true);
   auto const step = [](Tensor const& x) { return x.sin(); };
   auto const want = torch::autograd::grad({(step(step(step(a))) + 1).sum()}, {a})[0];
-  auto y = cairn::checkpointed_loop(step, a, 3, LoopOptions().checkpoints(2));
+  auto y = cl::checkpointed_loop(step, a, 3, LoopOptions().checkpoints(2));
   y.add_(1);
   CHECK(same_bits(want, torch::autograd::grad({y.sum()}, {a})[0]));
 }

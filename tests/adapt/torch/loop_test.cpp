@@ -1,5 +1,5 @@
 #include "support/torch.hpp"
-#include <cairn/adapt/torch/loop.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/cairn.hpp>
 #include <cairn/schedule/two_level.hpp>
 #include <functional>
@@ -12,7 +12,7 @@
 namespace loop_tests {
 
 using at::Tensor;
-using cairn::LoopOptions;
+using cl::LoopOptions;
 using state = std::tuple<Tensor, Tensor>;
 using support::same_bits;
 
@@ -55,7 +55,7 @@ outcome plain(cell const& x, cairn::step_index steps) {
   });
 }
 outcome looped(cell const& x, cairn::step_index steps, LoopOptions const& options) {
-  return differentiated(x, [&] { return cairn::checkpointed_loop(x, state{x.h0, x.c0}, steps, options); });
+  return differentiated(x, [&] { return cl::checkpointed_loop(x, state{x.h0, x.c0}, steps, options); });
 }
 bool same(outcome const& x, outcome const& y) { return same_bits(x.grads, y.grads) && same_bits(x.h, y.h) && same_bits(x.next_random, y.next_random); }
 
@@ -70,18 +70,18 @@ struct scalar_loop {
     for (int i = 0; i < steps; ++i) s = step()(s);
     return s;
   }
-  [[nodiscard]] Tensor looped(int steps, LoopOptions const& options) const { return cairn::checkpointed_loop(step(), x, steps, options); }
+  [[nodiscard]] Tensor looped(int steps, LoopOptions const& options) const { return cl::checkpointed_loop(step(), x, steps, options); }
 };
 
 /// Sets CPU autocast to bf16 for a scope, as a user's region does.
 class cast_region {
  public:
   explicit cast_region(bool cache) {
-    cairn::detail::switch_autocast(at::kCPU, true);
+    cl::detail::switch_autocast(at::kCPU, true);
     at::autocast::set_autocast_cache_enabled(cache);
   }
   ~cast_region() {
-    cairn::detail::switch_autocast(at::kCPU, false);
+    cl::detail::switch_autocast(at::kCPU, false);
     at::autocast::set_autocast_cache_enabled(true);
     at::autocast::clear_cache();
   }
@@ -94,12 +94,12 @@ TEST_CASE("a loop over tensors has the gradients, the random numbers and the res
     for (auto const slots : {1, 2, 3, 5, 40})
       for (auto const size : {1, 2, 4, 7, 50}) {
         CAPTURE(steps, slots, size);
-        auto const stats = std::make_shared<cairn::StepStats>();
+        auto const stats = std::make_shared<cl::StepStats>();
         REQUIRE(same(want, looped(x, steps, LoopOptions().checkpoints(slots).block_size(size).stats(stats))));
       }
     CHECK(same(want, looped(x, steps, LoopOptions())));
     CHECK(same(want, looped(x, steps, LoopOptions().block_size(5))));
-    CHECK(same(want, looped(x, steps, LoopOptions().checkpoints(2).determinism(cairn::Check::Bits))));
+    CHECK(same(want, looped(x, steps, LoopOptions().checkpoints(2).determinism(cl::Check::Bits))));
   }
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("a loop over tensors obeys any schedule, and counts what the schedule'
       cairn::leaves{steps, 5, cairn::revolve{5, 2}}, cairn::two_level{steps, 6, 2},
       cairn::leaves{steps, 7, cairn::uniform{4}}, cairn::verified{cairn::revolve{steps, 4}}};
   for (auto const& plan : plans) {
-    auto const stats = std::make_shared<cairn::StepStats>();
+    auto const stats = std::make_shared<cl::StepStats>();
     CHECK(same(want, looped(x, steps, LoopOptions().schedule(plan).stats(stats))));
     auto const cost = cairn::estimate(plan);
     CHECK(stats->forward == steps);
@@ -129,7 +129,7 @@ TEST_CASE("a loop over tensors of no steps is its initial state, and without a g
   CHECK(l.looped(0, LoopOptions()).is_same(l.x));
   {
     at::NoGradGuard const no_grad;
-    auto const stats = std::make_shared<cairn::StepStats>();
+    auto const stats = std::make_shared<cl::StepStats>();
     auto const y = l.looped(9, LoopOptions().stats(stats));
     CHECK(same_bits(y, l.plain(9)));
     CHECK_FALSE(y.requires_grad());
@@ -140,7 +140,7 @@ TEST_CASE("a loop over tensors of no steps is its initial state, and without a g
     c10::InferenceMode const inference;
     CHECK(same_bits(l.looped(9, LoopOptions()), l.plain(9)));
   }
-  CHECK_FALSE(cairn::checkpointed_loop([](Tensor const& s) { return s.sin(); }, torch::ones({3}), 5, LoopOptions()).requires_grad());
+  CHECK_FALSE(cl::checkpointed_loop([](Tensor const& s) { return s.sin(); }, torch::ones({3}), 5, LoopOptions()).requires_grad());
 }
 
 TEST_CASE("a graph that is retained is differentiated again with the same bits", "[torch]") {
@@ -164,7 +164,7 @@ TEST_CASE("gradients that nobody asks for are not computed", "[torch]") {
 TEST_CASE("a part of the last state that is not used leaves its gradient out", "[torch]") {
   auto const a = torch::ones({2}, torch::requires_grad()), b = torch::ones({2}, torch::requires_grad()), w = torch::full({2}, 0.5, torch::requires_grad());
   auto const step = [&](state const& s) { return state{std::get<0>(s) * w, std::get<1>(s).sin()}; };
-  auto const last = cairn::checkpointed_loop(step, state{a, b}, 5, LoopOptions().checkpoints(2));
+  auto const last = cl::checkpointed_loop(step, state{a, b}, 5, LoopOptions().checkpoints(2));
   std::get<0>(last).sum().backward();
   CHECK(a.grad().defined());
   CHECK_FALSE(b.grad().defined());
@@ -186,7 +186,7 @@ TEST_CASE("hooks of the initial state and of captured tensors run once, with the
       seen[k] = grad.clone();
       return 3 * grad;
     });
-  cairn::checkpointed_loop(step, l.x, 12, LoopOptions().checkpoints(2).block_size(2)).sum().backward();
+  cl::checkpointed_loop(step, l.x, 12, LoopOptions().checkpoints(2).block_size(2)).sum().backward();
   for (int const count : calls) CHECK(count == 1);
   CHECK(same_bits(want[0], seen[0]));
   CHECK(same_bits(want[2], seen[2]));
@@ -201,7 +201,7 @@ TEST_CASE("a captured tensor may be computed from another one that is captured",
   for (int i = 0; i < 11; ++i) plain = step(plain);
   auto const want = torch::autograd::grad({plain.sum()}, {l.x, l.w}, {}, true);
   for (int const size : {1, 3})
-    CHECK(same_bits(want, torch::autograd::grad({cairn::checkpointed_loop(step, l.x, 11, LoopOptions().checkpoints(2).block_size(size)).sum()}, {l.x, l.w}, {}, true)));
+    CHECK(same_bits(want, torch::autograd::grad({cl::checkpointed_loop(step, l.x, 11, LoopOptions().checkpoints(2).block_size(size)).sum()}, {l.x, l.w}, {}, true)));
 }
 
 TEST_CASE("tensors that only later steps use are found by EveryStep", "[torch]") {
@@ -213,16 +213,16 @@ TEST_CASE("tensors that only later steps use are found by EveryStep", "[torch]")
   for (int i = 0; i < 6; ++i) plain = step(plain, i);
   plain.sum().backward();
   auto const want = support::take_grads(w);
-  cairn::checkpointed_loop(step, x, 6, LoopOptions().checkpoints(2).capture(cairn::Capture::EveryStep)).sum().backward();
+  cl::checkpointed_loop(step, x, 6, LoopOptions().checkpoints(2).capture(cl::Capture::EveryStep)).sum().backward();
   CHECK(same_bits(want, support::take_grads(w)));
-  cairn::checkpointed_loop(step, x, 6, LoopOptions().checkpoints(2).captures(w)).sum().backward();
+  cl::checkpointed_loop(step, x, 6, LoopOptions().checkpoints(2).captures(w)).sum().backward();
   CHECK(same_bits(want, support::take_grads(w)));
 }
 
 TEST_CASE("without Rng::Preserve the random numbers differ, and nothing else does", "[torch]") {
   cell const x;
   auto const kept = looped(x, 12, LoopOptions().checkpoints(2));
-  auto const run = [&] { return cairn::checkpointed_loop(x, state{x.h0, x.c0}, 12, LoopOptions().checkpoints(2).rng(cairn::Rng::Ignore)); };
+  auto const run = [&] { return cl::checkpointed_loop(x, state{x.h0, x.c0}, 12, LoopOptions().checkpoints(2).rng(cl::Rng::Ignore)); };
   support::seeded const seed{7};
   auto const [h, c] = run();
   CHECK(same_bits(kept.h, h));
@@ -253,11 +253,11 @@ TEST_CASE("a loop in a region of automatic casts leaves the region's own casts i
         return s;
       });
       for (int const size : {1, 4, 20}) {
-        auto const got = grads_of([&](Tensor const& s) { return cairn::checkpointed_loop(step, s, 20, LoopOptions().checkpoints(3).block_size(size)); });
+        auto const got = grads_of([&](Tensor const& s) { return cl::checkpointed_loop(step, s, 20, LoopOptions().checkpoints(3).block_size(size)); });
         // 42 gradients are summed in bf16, here by another order: each sum is wrong by 2^-9 at most
         for (std::size_t k = 0; k < want.size(); ++k) CHECK((want[k] - got[k]).abs().max().item<float>() <= 42.0F / 512 * want[k].abs().max().item<float>());
       }
-      CHECK_FALSE(cairn::detail::autocast_is_on(at::kCPU));
+      CHECK_FALSE(cl::detail::autocast_is_on(at::kCPU));
     }
 }
 
@@ -276,7 +276,7 @@ TEST_CASE("bf16 autocast around a loop gives the bits of the plain loop", "[torc
       auto const want = support::take_grads({net->weight, net->bias, x});
       {
         cast_region const casts{cache};
-        y = cairn::checkpointed_loop(step, x * 1, 20, LoopOptions().checkpoints(3).block_size(size));
+        y = cl::checkpointed_loop(step, x * 1, 20, LoopOptions().checkpoints(3).block_size(size));
       }
       y.sum().backward();
       CHECK(same_bits(want, support::take_grads({net->weight, net->bias, x})));
@@ -300,12 +300,12 @@ TEST_CASE("the buffers of a batch norm are as after one forward pass", "[torch]"
   auto const want = support::take_grads({x, norm->weight, norm->bias});
   reset();
   auto const options = LoopOptions().checkpoints(2).module(norm);
-  cairn::checkpointed_loop(step, x, 8, options).sum().backward();
+  cl::checkpointed_loop(step, x, 8, options).sum().backward();
   CHECK(same_bits(mean, norm->running_mean));
   CHECK(norm->num_batches_tracked.item<std::int64_t>() == 8);
   CHECK(same_bits(want, support::take_grads({x, norm->weight, norm->bias})));
   reset();
-  cairn::checkpointed_loop(step, x, 8, LoopOptions(options).side_effects(cairn::SideEffects::Keep)).sum().backward();
+  cl::checkpointed_loop(step, x, 8, LoopOptions(options).side_effects(cl::SideEffects::Keep)).sum().backward();
   CHECK(norm->num_batches_tracked.item<std::int64_t>() > 8);
 }
 
@@ -315,9 +315,9 @@ TEST_CASE("a step may be a compiled module of TorchScript, or run a loop of its 
   auto const compiled = [&](Tensor const& s) { return script->run_method("f", s, l.w).toTensor(); };
   auto const want = torch::autograd::grad({l.plain(12).sum()}, {l.x, l.w});
   for (int times = 0; times < 3; ++times)
-    CHECK(same_bits(want, torch::autograd::grad({cairn::checkpointed_loop(compiled, l.x, 12, LoopOptions().checkpoints(3).block_size(2)).sum()}, {l.x, l.w})));
-  auto const nested = [&](Tensor const& s) { return cairn::checkpointed_loop(l.step(), s, 4, LoopOptions().checkpoints(2)); };
-  auto const got = torch::autograd::grad({cairn::checkpointed_loop(nested, l.x, 3, LoopOptions().checkpoints(2)).sum()}, {l.x, l.w});
+    CHECK(same_bits(want, torch::autograd::grad({cl::checkpointed_loop(compiled, l.x, 12, LoopOptions().checkpoints(3).block_size(2)).sum()}, {l.x, l.w})));
+  auto const nested = [&](Tensor const& s) { return cl::checkpointed_loop(l.step(), s, 4, LoopOptions().checkpoints(2)); };
+  auto const got = torch::autograd::grad({cl::checkpointed_loop(nested, l.x, 3, LoopOptions().checkpoints(2)).sum()}, {l.x, l.w});
   CHECK(same_bits(want[0], got[0]));
   CHECK(torch::allclose(want[1], got[1], 1e-6, 1e-8));
 }
@@ -326,7 +326,7 @@ TEST_CASE("callbacks see each step, and threads run loops of their own", "[torch
   scalar_loop const l;
   std::vector<std::pair<std::int64_t, std::int64_t>> back;
   std::vector<std::int64_t> states;
-  cairn::StepCallbacks look;
+  cl::StepCallbacks look;
   look.run_backward = [&](std::int64_t begin, std::int64_t end) { back.emplace_back(begin, end); };
   look.state = [&](std::int64_t step, at::TensorList parts) {
     if (parts.size() == 1) states.push_back(step);

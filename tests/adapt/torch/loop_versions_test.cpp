@@ -1,7 +1,7 @@
 #include "support/torch.hpp"
-#include <cairn/adapt/torch/loop.hpp>
-#include <cairn/adapt/torch/scan.hpp>
-#include <cairn/adapt/torch/while.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
+#include <cairn/adapt/torch/loop/scan.hpp>
+#include <cairn/adapt/torch/loop/while.hpp>
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,8 +9,8 @@
 namespace loop_versions_tests {
 
 using at::Tensor;
-using cairn::Capture;
-using cairn::LoopOptions;
+using cl::Capture;
+using cl::LoopOptions;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 using support::said;
@@ -23,16 +23,16 @@ Tensor numbers(double value, bool requires_grad = false) { return torch::full({3
 
 /// The same loop by all three verbs.
 std::vector<std::function<Tensor(step const&, Tensor const&, LoopOptions const&)>> const verbs{
-    [](step const& f, Tensor const& x, LoopOptions const& options) { return cairn::checkpointed_loop(f, x, 4, options); },
+    [](step const& f, Tensor const& x, LoopOptions const& options) { return cl::checkpointed_loop(f, x, 4, options); },
     [](step const& f, Tensor const& x, LoopOptions const& options) {
       auto const scanned = [f](Tensor const& s, Tensor const& t, cairn::step_index i) {
         auto const next = f(s, i);
         return std::pair{next, next * t};
       };
-      return cairn::checkpointed_scan(scanned, x, torch::ones({4, 3}, torch::kDouble), options).first;
+      return cl::checkpointed_scan(scanned, x, torch::ones({4, 3}, torch::kDouble), options).first;
     },
     [](step const& f, Tensor const& x, LoopOptions const& options) {
-      return cairn::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 4; }, f, x, options);
+      return cl::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 4; }, f, x, options);
     }};
 
 /// Where the plain loop raises in backward, all three verbs raise, whatever the plan is.
@@ -106,7 +106,7 @@ TEST_CASE("buffers of a named module are watched where a step reads them", "[tor
   norm->to(torch::kDouble);
   norm->eval();
   auto const x = torch::rand({2, 3}, torch::dtype(torch::kDouble).requires_grad(true));
-  auto const y = cairn::checkpointed_loop([&](Tensor const& s) { return norm(s.sin()); }, x, 4, LoopOptions().module(norm));
+  auto const y = cl::checkpointed_loop([&](Tensor const& s) { return norm(s.sin()); }, x, 4, LoopOptions().module(norm));
   norm->running_var.fill_(3);
   CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring(changed));
 }
@@ -114,7 +114,7 @@ TEST_CASE("buffers of a named module are watched where a step reads them", "[tor
 TEST_CASE("with Capture::EveryStep what a later step reads is watched, too", "[torch][versions]") {
   std::vector<Tensor> scales{numbers(1), numbers(2), numbers(3), numbers(4)};
   auto const x = numbers(1, true);
-  auto const y = cairn::checkpointed_loop([scales](Tensor const& s, cairn::step_index i) { return s * scales[std::size_t(i)]; }, x, 4,
+  auto const y = cl::checkpointed_loop([scales](Tensor const& s, cairn::step_index i) { return s * scales[std::size_t(i)]; }, x, 4,
                                           LoopOptions().capture(Capture::EveryStep));
   scales[2].fill_(5);
   CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("(step = 2, captured tensor = 2, of = 4)"));
@@ -140,7 +140,7 @@ TEST_CASE("what only later steps read is watched by all verbs", "[torch][version
       return (s * first + (i < 20 ? first : rows[std::size_t(i)])).sin();
     };
     for (std::size_t const row : {20u, 40u, 59u}) {
-      auto const y = cairn::checkpointed_loop(later, x, 60, LoopOptions().checkpoints(3));
+      auto const y = cl::checkpointed_loop(later, x, 60, LoopOptions().checkpoints(3));
       auto const before = rows[row].clone();
       rows[row].fill_(9);
       // steps 16 and 17 read what they always read, 32 does not; all that follow are watched
@@ -158,7 +158,7 @@ int steps_watched(std::function<Tensor(cairn::step_index)> const& factor) {
     if (at::hasThreadLocalCallbacks()) ++watched;
     return (s * factor(i)).sin();
   };
-  (void)cairn::checkpointed_loop(f, numbers(1, true), 60, LoopOptions().checkpoints(3));
+  (void)cl::checkpointed_loop(f, numbers(1, true), 60, LoopOptions().checkpoints(3));
   return watched;
 }
 
@@ -182,7 +182,7 @@ TEST_CASE("what only one step of large operations reads is watched", "[torch][ve
     auto const part = [&](Tensor const& t) { return is_large ? t : t.slice(0, 0, 3).clone(); };
     auto const first = part(always), middle = part(once), x = part(once).clone().requires_grad_();
     auto const f = [&](Tensor const& s, cairn::step_index i) { return (s * (i == 21 ? middle : first)).sin(); };
-    auto const y = cairn::checkpointed_loop(f, x, 30, LoopOptions().checkpoints(3));
+    auto const y = cl::checkpointed_loop(f, x, 30, LoopOptions().checkpoints(3));
     middle.fill_(9);
     auto const message = said<cairn::invalid_call>([&] { y.sum().backward(); }, "");
     if (is_large) CHECK_THAT(message, ContainsSubstring("Double[131072] on cpu (step = 21"));
@@ -194,7 +194,7 @@ TEST_CASE("a state that forward stopped at is watched", "[torch][versions]") {
   for (int const steps : {1, 4}) {
     auto const x = numbers(2, true);
     auto start = x * 1;
-    auto const y = cairn::checkpointed_loop([](Tensor const& s) { return s * s; }, start, steps, LoopOptions().block_size(4));
+    auto const y = cl::checkpointed_loop([](Tensor const& s) { return s * s; }, start, steps, LoopOptions().block_size(4));
     start.detach().fill_(3);
     CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("a state was changed in place after it was kept (state = 0, part = 0)"));
   }
@@ -204,7 +204,7 @@ TEST_CASE("a state that forward stopped at is watched", "[torch][versions]") {
     if (i == 3) seen = s.detach();
     return s.sin();
   };
-  auto const y = cairn::checkpointed_loop(last_seen, x, 4, LoopOptions().checkpoints(2));
+  auto const y = cl::checkpointed_loop(last_seen, x, 4, LoopOptions().checkpoints(2));
   seen.fill_(1);
   CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("a state was changed in place after it was kept (state = 3, part = 0)"));
 }
@@ -212,7 +212,7 @@ TEST_CASE("a state that forward stopped at is watched", "[torch][versions]") {
 TEST_CASE("a second derivative, and a second backward, look again", "[torch][versions]") {
   auto s = numbers(2);
   auto const x = numbers(1, true);
-  auto const y = cairn::checkpointed_loop([s](Tensor const& t) { return (t * s).sin(); }, x, 4, LoopOptions());
+  auto const y = cl::checkpointed_loop([s](Tensor const& t) { return (t * s).sin(); }, x, 4, LoopOptions());
   auto const g = torch::autograd::grad({y.sum()}, {x}, {}, true, true)[0];
   s.fill_(3);
   CHECK_THAT(said<cairn::invalid_call>([&] { g.sum().backward({}, true); }), ContainsSubstring(changed));
@@ -283,9 +283,9 @@ TEST_CASE("a loop in a loop watches for both", "[torch][versions]") {
   auto s = numbers(0.9), t = numbers(0.8);
   auto const x = numbers(0.5, true);
   auto const inner = [t](Tensor const& y) { return (y * t).sin(); };
-  auto const outer = [s, inner](Tensor const& y) { return cairn::checkpointed_loop(inner, y * s, 3, LoopOptions()); };
+  auto const outer = [s, inner](Tensor const& y) { return cl::checkpointed_loop(inner, y * s, 3, LoopOptions()); };
   for (auto* const one : {&s, &t}) {
-    auto const y = cairn::checkpointed_loop(outer, x, 4, LoopOptions().checkpoints(2));
+    auto const y = cl::checkpointed_loop(outer, x, 4, LoopOptions().checkpoints(2));
     one->mul_(2);
     CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring(changed));
   }

@@ -1,9 +1,9 @@
 // What tensors hold: meters, statistics, hooks and slots, against sums done by hand.
 #include "support/torch.hpp"
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/memory_hook.hpp>
-#include <cairn/adapt/torch/memory_stats.hpp>
-#include <cairn/adapt/torch/slot_pool.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/compat/memory_hook.hpp>
+#include <cairn/adapt/torch/compat/memory_stats.hpp>
+#include <cairn/adapt/torch/loop/slot_pool.hpp>
 #include <torch/csrc/autograd/profiler.h>
 #include <map>
 #include <stdexcept>
@@ -11,11 +11,11 @@
 
 namespace memory_tests {
 
-using cairn::byte_meter;
-using cairn::memory_hook_handle;
-using cairn::memory_stats;
-using cairn::slot_pool;
-using cairn::SlotMode;
+using cl::byte_meter;
+using cl::memory_hook_handle;
+using cl::memory_stats;
+using cl::slot_pool;
+using cl::SlotMode;
 using at::Tensor;
 
 at::Tensor kilobytes(std::int64_t n) { return torch::zeros({n * 250}); }
@@ -152,7 +152,7 @@ TEST_CASE("a byte meter refuses a thread with a profiler, and another thread can
 TEST_CASE("memory statistics count the process's tensors in all threads", "[torch][memory]") {
   auto const old = kilobytes(1);
   auto const start = memory_stats();
-  cairn::reset_peak_memory();
+  cl::reset_peak_memory();
   Tensor kept;
   std::thread{[&] {
     auto const brief = kilobytes(5);
@@ -164,9 +164,9 @@ TEST_CASE("memory statistics count the process's tensors in all threads", "[torc
   CHECK(now.cached == 0);
   kept.reset();
   CHECK(memory_stats().allocated == start.allocated);
-  cairn::reset_peak_memory();
+  cl::reset_peak_memory();
   CHECK(memory_stats().peak == start.allocated);
-  cairn::clear_cache();
+  cl::clear_cache();
 }
 
 TEST_CASE("memory statistics and a byte meter agree on a training step", "[torch][memory]") {
@@ -176,7 +176,7 @@ TEST_CASE("memory statistics and a byte meter agree on a training step", "[torch
   run();
   net->zero_grad();
   auto const start = memory_stats().allocated;
-  cairn::reset_peak_memory();
+  cl::reset_peak_memory();
   byte_meter meter;
   run();
   CHECK(memory_stats().allocated - start <= meter.allocated());
@@ -201,14 +201,14 @@ TEST_CASE("memory statistics refuse devices that are not there", "[torch][memory
   if (torch::cuda::is_available()) return;
   CHECK_THROWS_AS(memory_stats(torch::kCUDA), cairn::device_error);
   CHECK_THROWS_AS(memory_stats(c10::Device(c10::kCUDA, 3)), cairn::device_error);
-  CHECK_THROWS_AS(cairn::reset_peak_memory(torch::kCUDA), cairn::device_error);
+  CHECK_THROWS_AS(cl::reset_peak_memory(torch::kCUDA), cairn::device_error);
 }
 
 /// A sum of what a hook hears.
 struct heard {
   std::int64_t allocated = 0, freed = 0;
   [[nodiscard]] memory_hook_handle listen() {
-    return cairn::register_memory_hook([this](c10::Device device, std::int64_t a, std::int64_t f) {
+    return cl::register_memory_hook([this](c10::Device device, std::int64_t a, std::int64_t f) {
       if (!device.is_cpu() || (a == 0) == (f == 0)) throw std::logic_error{"one of the two"};
       allocated += a;
       freed += f;
@@ -247,7 +247,7 @@ TEST_CASE("a memory hook that throws fails the allocation and leaves the others 
   heard before, after;
   auto const first = before.listen();
   std::int64_t limit = 1000;
-  auto const thrower = cairn::register_memory_hook([&](c10::Device, std::int64_t allocated, std::int64_t freed) {
+  auto const thrower = cl::register_memory_hook([&](c10::Device, std::int64_t allocated, std::int64_t freed) {
     if (allocated > limit || freed > limit) throw std::runtime_error{"too much"};
   });
   auto const last = after.listen();
@@ -270,7 +270,7 @@ TEST_CASE("a memory hook may allocate, and remove itself", "[torch][memory]") {
   int calls = 0;
   Tensor made;
   memory_hook_handle self;
-  self = cairn::register_memory_hook([&](c10::Device, std::int64_t, std::int64_t) {
+  self = cl::register_memory_hook([&](c10::Device, std::int64_t, std::int64_t) {
     ++calls;
     made = kilobytes(1);
     self.remove();
@@ -279,7 +279,7 @@ TEST_CASE("a memory hook may allocate, and remove itself", "[torch][memory]") {
   a.reset();
   made.reset();
   CHECK(calls == 1);
-  CHECK_THROWS_AS(cairn::register_memory_hook({}), cairn::invalid_call);
+  CHECK_THROWS_AS(cl::register_memory_hook({}), cairn::invalid_call);
 }
 
 TEST_CASE("memory hooks come and go while other threads allocate", "[torch][memory]") {

@@ -6,10 +6,10 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/checkpointed_cell.hpp>
-#include <cairn/adapt/torch/checkpointed_rnn.hpp>
-#include <cairn/adapt/torch/checkpointed_sequential.hpp>
-#include <cairn/adapt/torch/hc_module.hpp>
+#include <cairn/adapt/torch/loop/checkpointed_cell.hpp>
+#include <cairn/adapt/torch/loop/checkpointed_rnn.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpointed_sequential.hpp>
+#include <cairn/adapt/torch/compat/hc_module.hpp>
 
 namespace module_clone_tests {
 
@@ -51,9 +51,9 @@ TORCH_MODULE(Toy);
 // Of each kind of module: how to make one, and what it gives of xs.
 template <class Cell>
 struct along_cells {
-  using Holder = cairn::CheckpointedCell<Cell>;
+  using Holder = cl::CheckpointedCell<Cell>;
   static Holder make() {
-    auto const options = cairn::CheckpointedCellOptions().checkpoints(2).batch_first(true);
+    auto const options = cl::CheckpointedCellOptions().checkpoints(2).batch_first(true);
     if constexpr (std::is_same_v<Cell, NormedCell>) return Holder{Cell{}, options};
     else return Holder{Cell{5, 4}, options};
   }
@@ -68,7 +68,7 @@ struct along_cells {
 template <class Layers, class Options>
 struct along_layers {
   using Holder = Layers;
-  static Holder make() { return Holder{Options(5, 4).num_layers(2).bidirectional(true).dropout(0.25), cairn::LoopOptions().checkpoints(2)}; }
+  static Holder make() { return Holder{Options(5, 4).num_layers(2).bidirectional(true).dropout(0.25), cl::LoopOptions().checkpoints(2)}; }
   static Tensor run(Holder& rnn, Tensor const& xs) { return std::get<0>(rnn->forward(xs)); }
   static bool same_options(Holder const& a, Holder const& b) {
     return a->options.num_layers() == b->options.num_layers() && a->options.bidirectional() == b->options.bidirectional() && a->loop().checkpoints() == b->loop().checkpoints();
@@ -78,14 +78,14 @@ nn::Sequential chain() {
   return nn::Sequential{nn::Linear(5, 6), nn::Tanh(), nn::BatchNorm1d(6), nn::Dropout(0.2), nn::Linear(6, 5)};
 }
 struct chained {
-  using Holder = cairn::CheckpointedSequential;
-  static Holder make() { return Holder{chain(), cairn::CheckpointedSequentialOptions().segments(3)}; }
+  using Holder = cl::CheckpointedSequential;
+  static Holder make() { return Holder{chain(), cl::CheckpointedSequentialOptions().segments(3)}; }
   static Tensor run(Holder& net, Tensor const& xs) { return net->forward(xs[0]); }
   static bool same_options(Holder const& a, Holder const& b) { return a->options().segments() == b->options().segments(); }
 };
 struct by_blocks {
-  using Holder = cairn::HCModule;
-  static Holder make() { return Holder{chain(), cairn::HCConfig().block_size(2)}; }
+  using Holder = cl::HCModule;
+  static Holder make() { return Holder{chain(), cl::HCConfig().block_size(2)}; }
   static Tensor run(Holder& net, Tensor const& xs) { return net->forward(xs[0]); }
   static bool same_options(Holder& a, Holder& b) {
     auto const x = torch::ones({4, 5}, a->parameters()[0].options().requires_grad(false));
@@ -93,7 +93,7 @@ struct by_blocks {
   }
 };
 struct as_it_is : by_blocks {
-  static Holder make() { return Holder{nn::AnyModule(Toy{}), cairn::HCConfig().notice([](char const*) {})}; }
+  static Holder make() { return Holder{nn::AnyModule(Toy{}), cl::HCConfig().notice([](char const*) {})}; }
 };
 struct by_nodes : by_blocks {
   static Holder make() {
@@ -101,7 +101,7 @@ struct by_nodes : by_blocks {
       auto const toy = model.get<Toy>();
       return std::vector{nn::AnyModule(toy->first), nn::AnyModule(nn::Tanh()), nn::AnyModule(toy->second)};
     };
-    return Holder{nn::AnyModule(Toy{}), nodes, cairn::HCConfig().block_size(1)};
+    return Holder{nn::AnyModule(Toy{}), nodes, cl::HCConfig().block_size(1)};
   }
 };
 
@@ -212,8 +212,8 @@ void check_module() {
 
 TEMPLATE_TEST_CASE("a module of ours is copied, saved, loaded and moved as LibTorch's own, alone and as a child", "[torch]",
                    along_cells<nn::LSTMCell>, along_cells<nn::GRUCell>, along_cells<nn::RNNCell>, along_cells<NormedCell>,
-                   (along_layers<cairn::CheckpointedLSTM, nn::LSTMOptions>), (along_layers<cairn::CheckpointedGRU, nn::GRUOptions>),
-                   (along_layers<cairn::CheckpointedRNN, nn::RNNOptions>), chained, by_blocks, as_it_is, by_nodes) {
+                   (along_layers<cl::CheckpointedLSTM, nn::LSTMOptions>), (along_layers<cl::CheckpointedGRU, nn::GRUOptions>),
+                   (along_layers<cl::CheckpointedRNN, nn::RNNOptions>), chained, by_blocks, as_it_is, by_nodes) {
   seeded const seed{7};
   check_copy<TestType>();
   check_module<TestType>();
@@ -235,9 +235,9 @@ TEST_CASE("a copied parent uses the copied cell, and plans its own chain", "[tor
 TEST_CASE("an HCModule with a list of nodes refuses to be copied, and says what would work", "[torch]") {
   Toy toy;
   std::vector const nodes{nn::AnyModule(toy->first), nn::AnyModule(nn::Tanh()), nn::AnyModule(toy->second)};
-  cairn::HCModule const listed(nn::AnyModule(toy), nodes);
+  cl::HCModule const listed(nn::AnyModule(toy), nodes);
   CHECK(support::said<cairn::invalid_call>([&] { (void)listed->clone(); }) ==
-        "cairn::HCModule: the nodes of a copied model are not known (nodes = 3); give a function that lists the nodes of a model, in place of the list");
+        "cairn::libtorch::HCModule: the nodes of a copied model are not known (nodes = 3); give a function that lists the nodes of a model, in place of the list");
 }
 
 }  // namespace module_clone_tests

@@ -4,14 +4,14 @@
 #include <memory>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/loop.hpp>
-#include <cairn/adapt/torch/loop_estimate.hpp>
-#include <cairn/adapt/torch/scan.hpp>
-#include <cairn/adapt/torch/while.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
+#include <cairn/adapt/torch/loop/loop_estimate.hpp>
+#include <cairn/adapt/torch/loop/scan.hpp>
+#include <cairn/adapt/torch/loop/while.hpp>
 
 namespace module_step_tests {
 
-auto const options = cairn::LoopOptions().checkpoints(2);
+auto const options = cl::LoopOptions().checkpoints(2);
 
 torch::nn::Sequential network() {
   torch::manual_seed(11);
@@ -38,17 +38,17 @@ TEST_CASE("a module is a step and gives the bits of the plain loop", "[torch][lo
   auto const steps = GENERATE(0, 1, 2, 7);
   at::Tensor plain = x;
   for (int i = 0; i < steps; ++i) plain = torch::nn::Sequential{net}->forward(plain);
-  auto const last = cairn::checkpointed_loop(net, x, steps, options);
+  auto const last = cl::checkpointed_loop(net, x, steps, options);
   CHECK(support::same_bits(last, plain));
   CHECK(support::same_bits(gradients(net, x, last.sum()), gradients(net, x, plain.sum())));
   at::NoGradGuard const no_grad;
-  CHECK(support::same_bits(cairn::checkpointed_loop(net, x, steps, options), plain));
+  CHECK(support::same_bits(cl::checkpointed_loop(net, x, steps, options), plain));
 }
 TEST_CASE("a module that is given away as a step lives until backward", "[torch][loop]") {
   auto net = network();
   auto const weight = net->parameters().front();
   auto const x = torch::rand({2, 3});
-  auto const last = cairn::checkpointed_loop(std::exchange(net, nullptr), x, 5, options);
+  auto const last = cl::checkpointed_loop(std::exchange(net, nullptr), x, 5, options);
   last.sum().backward();
   CHECK(weight.grad().defined());
 }
@@ -57,10 +57,10 @@ TEST_CASE("a module is the step of a loop that ends when it ends and of an estim
   auto const x = torch::rand({2, 3}).requires_grad_();
   at::Tensor plain = x;
   for (int i = 0; i < 4; ++i) plain = torch::nn::Linear{net}->forward(plain);
-  auto const last = cairn::checkpointed_while([](at::Tensor const&, cairn::step_index i) { return i < 4; }, net, x, options);
+  auto const last = cl::checkpointed_while([](at::Tensor const&, cairn::step_index i) { return i < 4; }, net, x, options);
   CHECK(support::same_bits(last, plain));
   CHECK(support::same_bits(gradients(net, x, last.sum()), gradients(net, x, plain.sum())));
-  CHECK(cairn::estimate(net, x, 4, options).forward == 4);
+  CHECK(cl::estimate(net, x, 4, options).forward == 4);
 }
 TEST_CASE("a module of two arguments that gives a pair is the step of a scan", "[torch][scan]") {
   Mixer const mixer;
@@ -72,7 +72,7 @@ TEST_CASE("a module of two arguments that gives a pair is the step of a scan", "
     plain = std::move(next);
     outputs.push_back(std::move(output));
   }
-  auto const [last, ys] = cairn::checkpointed_scan(mixer, x, inputs, options);
+  auto const [last, ys] = cl::checkpointed_scan(mixer, x, inputs, options);
   auto const all = torch::stack(outputs);
   CHECK(support::same_bits(last, plain));
   CHECK(support::same_bits(ys, all));

@@ -8,14 +8,14 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/memory_hook.hpp>
-#include <cairn/adapt/torch/region.hpp>
+#include <cairn/adapt/torch/compat/memory_hook.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
 
 namespace nested_regions_tests {
 
 using at::Tensor;
-using cairn::checkpoint;
-using cairn::CheckpointOptions;
+using cl::checkpoint;
+using cl::CheckpointOptions;
 using support::same_bits;
 using support::seeded;
 using support::take_grads;
@@ -165,7 +165,7 @@ TEST_CASE("a hook in the backward pass of a region may run a backward pass throu
 /// How often blocks of that size are taken from the heap while f runs.
 int blocks_of(std::int64_t bytes, std::function<void()> const& f) {
   int blocks = 0;
-  auto const hook = cairn::register_memory_hook([&](c10::Device, std::int64_t allocated, std::int64_t) { blocks += allocated >= bytes; });
+  auto const hook = cl::register_memory_hook([&](c10::Device, std::int64_t allocated, std::int64_t) { blocks += allocated >= bytes; });
   f();
   return blocks;
 }

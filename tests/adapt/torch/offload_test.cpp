@@ -4,20 +4,20 @@
 #include <stdexcept>
 #include <tuple>
 #include <vector>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/detail/loop_slot.hpp>
-#include <cairn/adapt/torch/loop.hpp>
-#include <cairn/adapt/torch/loop_estimate.hpp>
-#include <cairn/adapt/torch/while.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_slot.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
+#include <cairn/adapt/torch/loop/loop_estimate.hpp>
+#include <cairn/adapt/torch/loop/while.hpp>
 #include <cairn/cairn.hpp>
 #include <cairn/schedule/two_level.hpp>
 
 namespace offload_tests {
 
 using at::Tensor;
-using cairn::LoopOptions;
-using cairn::Offload;
-using cairn::SlotMode;
+using cl::LoopOptions;
+using cl::Offload;
+using cl::SlotMode;
 using support::same_bits;
 using state = std::vector<Tensor>;
 
@@ -61,7 +61,7 @@ outcome plain(network const& net, cairn::step_index steps) {
   });
 }
 outcome looped(network const& net, cairn::step_index steps, LoopOptions const& options) {
-  return differentiated(net, [&] { return cairn::checkpointed_loop(net, net.start(), steps, options); });
+  return differentiated(net, [&] { return cl::checkpointed_loop(net, net.start(), steps, options); });
 }
 bool same(outcome const& x, outcome const& y) { return same_bits(x.grads, y.grads) && same_bits(x.last, y.last); }
 
@@ -76,9 +76,9 @@ void check_everywhere(network const& net, std::function<LoopOptions(LoopOptions)
              cairn::revolve{steps, 2, {.free_initial = true}}, cairn::uniform{steps}, cairn::store_all(steps), cairn::two_level{steps, 1, 2}})
       all.push_back(LoopOptions().schedule(plan));
     for (auto const& options : all) {
-      auto const stats = std::make_shared<cairn::StepStats>(), as_before = std::make_shared<cairn::StepStats>();
+      auto const stats = std::make_shared<cl::StepStats>(), as_before = std::make_shared<cl::StepStats>();
       REQUIRE(same(want, looped(net, steps, LoopOptions(options).stats(as_before))));
-      REQUIRE(same(want, looped(net, steps, kept(LoopOptions(options).stats(stats).determinism(cairn::Check::Bits)))));
+      REQUIRE(same(want, looped(net, steps, kept(LoopOptions(options).stats(stats).determinism(cl::Check::Bits)))));
       REQUIRE(stats->forward == as_before->forward);
       REQUIRE(stats->recompute == as_before->recompute);
       REQUIRE(stats->vjp == as_before->vjp);
@@ -95,21 +95,21 @@ void check_retained(network const& net, LoopOptions const& options) {
   for (cairn::step_index i = 0; i < 30; ++i) x = net(x, i);
   auto const want = torch::autograd::grad({loss(x)}, net.inputs(), {}, true);
   torch::manual_seed(7);
-  auto const y = cairn::checkpointed_loop(net, start, 30, options);
+  auto const y = cl::checkpointed_loop(net, start, 30, options);
   for (int times = 0; times < 3; ++times) CHECK(same_bits(want, torch::autograd::grad({loss(y)}, net.inputs(), {}, true)));
   CHECK(same_bits(want, torch::autograd::grad({loss(y)}, net.inputs())));
 }
 
-using cairn::detail::copies_to_host;
-using cairn::detail::loop_slot;
-state put(loop_slot& slot, state live, cairn::detail::slot_place place, state const& initial = {}) {
+using cl::detail::copies_to_host;
+using cl::detail::loop_slot;
+state put(loop_slot& slot, state live, cl::detail::slot_place place, state const& initial = {}) {
   copies_to_host copies;
-  std::vector<cairn::detail::saved_tensor> first;
-  for (auto const& t : initial) first.push_back(cairn::detail::loop_body::saved(t));
+  std::vector<cl::detail::saved_tensor> first;
+  for (auto const& t : initial) first.push_back(cl::detail::loop_body::saved(t));
   slot.put(live, first, {}, place, copies);
   return live;
 }
-constexpr cairn::detail::slot_place eager{SlotMode::Eager, Offload::Off};
+constexpr cl::detail::slot_place eager{SlotMode::Eager, Offload::Off};
 
 TEST_CASE("eager slots change no bit and no count of a loop", "[torch]") {
   support::seeded const seed{1};
@@ -187,9 +187,9 @@ TEST_CASE("a state in an eager slot that is changed in place is refused with its
   CHECK_THROWS_WITH(slot.get("test", 7), Catch::Matchers::ContainsSubstring("a state was changed in place after it was kept (state = 7, part = 1)"));
   auto const w = torch::full({4}, 0.9, torch::requires_grad());
   std::vector<Tensor> seen;
-  cairn::StepCallbacks look;
+  cl::StepCallbacks look;
   look.state = [&](std::int64_t, at::TensorList x) { seen.push_back(x[0]); };
-  auto const y = cairn::checkpointed_loop([&](Tensor const& s) { return torch::sin(s * w); }, torch::ones({4}), 20,
+  auto const y = cl::checkpointed_loop([&](Tensor const& s) { return torch::sin(s * w); }, torch::ones({4}), 20,
                                           LoopOptions().checkpoints(3).slots(SlotMode::Eager).callbacks(look));
   for (std::size_t i = 1; i < seen.size(); ++i) seen[i].detach().zero_();
   CHECK_THROWS_AS(y.sum().backward(), cairn::invalid_call);
@@ -202,7 +202,7 @@ TEST_CASE("a step that throws leaves a retained graph with eager slots whole", "
     if (--left < 0) throw std::runtime_error{"enough"};
     return torch::sin(s * w);
   };
-  auto const y = cairn::checkpointed_loop(step, torch::ones({4}), 20, LoopOptions().checkpoints(3).slots(SlotMode::Eager));
+  auto const y = cl::checkpointed_loop(step, torch::ones({4}), 20, LoopOptions().checkpoints(3).slots(SlotMode::Eager));
   auto const want = torch::autograd::grad({y.sum()}, {w}, {}, true);
   for (int const calls : {0, 1, 5, 20, 30}) {
     left = calls;
@@ -217,7 +217,7 @@ TEST_CASE("a loop of unknown length has eager slots, too", "[torch]") {
   auto const step = [&](Tensor const& s) { return torch::sin(s * w); };
   for (auto const steps : {1, 2, 3, 40}) {
     auto const run = [&](SlotMode mode) {
-      auto const y = cairn::checkpointed_while([&](Tensor const&, cairn::step_index i) { return i < steps; }, step, torch::ones({4}),
+      auto const y = cl::checkpointed_while([&](Tensor const&, cairn::step_index i) { return i < steps; }, step, torch::ones({4}),
                                                LoopOptions().checkpoints(3).slots(mode));
       return torch::autograd::grad({y.sum()}, {w})[0];
     };
@@ -244,13 +244,13 @@ TEST_CASE("eager slots stay within a memory limit", "[torch]") {
   for (auto const& [step, x0] : std::vector<problem>{{simple, {torch::rand({1000})}}, {cell, {torch::randn({40, 24}), torch::zeros({40, 24})}},
                                                      {wave, {torch::rand({500}), torch::rand({500}), speed}}})
     for (cairn::step_index const steps : {1, 2, 3, 5, 23, 60}) {
-      auto const least = cairn::estimate(step, x0, steps, LoopOptions().slots(SlotMode::Eager)).least_bytes;
+      auto const least = cl::estimate(step, x0, steps, LoopOptions().slots(SlotMode::Eager)).least_bytes;
       for (double factor = 1; factor < 20; factor *= 1.5) {
         auto const limit = cairn::wide(double(least) * factor);
         auto const measured = [&](SlotMode mode) {
-          cairn::byte_meter const meter;
+          cl::byte_meter const meter;
           {
-            auto const y = cairn::checkpointed_loop(step, x0, steps, LoopOptions().memory_limit(limit).slots(mode));
+            auto const y = cl::checkpointed_loop(step, x0, steps, LoopOptions().memory_limit(limit).slots(mode));
             y[y.size() > 1 ? 1 : 0].sum().backward();
           }
           w.mutable_grad() = Tensor{};
@@ -283,7 +283,7 @@ TEST_CASE("a large state of a CUDA device survives offloading while the device i
   auto const want = torch::autograd::grad({y.sum()}, {w});
   for (auto const slots : {2, 3, 8, 40})
     for (int times = 0; times < 3; ++times) {
-      auto const z = cairn::checkpointed_loop(step, x, 40, LoopOptions().checkpoints(slots).offload(Offload::Pinned));
+      auto const z = cl::checkpointed_loop(step, x, 40, LoopOptions().checkpoints(slots).offload(Offload::Pinned));
       CHECK(same_bits(want, torch::autograd::grad({z.sum()}, {w})));
     }
 }

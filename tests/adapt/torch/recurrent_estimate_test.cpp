@@ -4,14 +4,14 @@
 #include <memory>
 #include <tuple>
 #include <vector>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/checkpointed_rnn.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/loop/checkpointed_rnn.hpp>
 
 namespace recurrent_estimate_tests {
 
 using at::Tensor;
-using cairn::LoopOptions;
-using cairn::StepStats;
+using cl::LoopOptions;
+using cl::StepStats;
 using support::same_bits;
 using support::seeded;
 namespace nn = torch::nn;
@@ -31,7 +31,7 @@ std::int64_t measured(Net& net, Tensor const& xs) {
                  {ways * options.num_layers(), options.batch_first() ? sizes[0] : sizes[1], sizes.back() / ways});
   auto leaves = net->parameters();
   if (xs.requires_grad()) leaves.push_back(xs);
-  cairn::byte_meter const meter;
+  cl::byte_meter const meter;
   auto const [ys, last] = net->forward(xs);
   auto const all = torch::autograd::grad({ys, first_part(last)}, leaves, {bar, of_state});
   return meter.peak();
@@ -77,7 +77,7 @@ void check(Options const& options, bool differentiable, std::int64_t steps) {
 }
 
 TEMPLATE_TEST_CASE("a recurrent module of one direction says what a forward and backward take", "[torch]",
-                   cairn::CheckpointedLSTM, cairn::CheckpointedGRU, cairn::CheckpointedRNN) {
+                   cl::CheckpointedLSTM, cl::CheckpointedGRU, cl::CheckpointedRNN) {
   using options = typename TestType::Impl::Options;
   for (bool const differentiable : {false, true}) {
     check<TestType>(options(24, 32), differentiable, 24);
@@ -88,7 +88,7 @@ TEMPLATE_TEST_CASE("a recurrent module of one direction says what a forward and 
 }
 
 TEMPLATE_TEST_CASE("a recurrent module of both directions says what a forward and backward take", "[torch]",
-                   cairn::CheckpointedLSTM, cairn::CheckpointedGRU) {
+                   cl::CheckpointedLSTM, cl::CheckpointedGRU) {
   using options = typename TestType::Impl::Options;
   for (bool const differentiable : {false, true}) {
     check<TestType>(options(24, 32).bidirectional(true), differentiable, 24);

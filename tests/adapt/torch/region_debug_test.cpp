@@ -1,13 +1,13 @@
 #include "support/torch.hpp"
 #include <string>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/region.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
 
 namespace region_debug_tests {
 
 using at::Tensor;
-using cairn::checkpoint;
-using cairn::CheckpointOptions;
+using cl::checkpoint;
+using cl::CheckpointOptions;
 using support::message_of;
 using support::same_bits;
 using support::take_grads;
@@ -41,7 +41,7 @@ TEST_CASE("what a backward pass of a retained graph leaves is dropped at its end
   auto const gradient = [](Tensor const& of, Tensor const& by) {
     return torch::autograd::grad({of}, {by}, {}, true)[0];
   };
-  cairn::byte_meter const meter;
+  cl::byte_meter const meter;
   CHECK(same_bits(gradient(y, x), gradient(plain, x)));
   CHECK((meter.allocated() > 0) == keep);
   CHECK(runs == 2);
@@ -64,10 +64,10 @@ TEST_CASE("early stop is set for the regions of a scope", "[torch][region]") {
     return behind;
   };
   {
-    cairn::checkpoint_early_stop_guard const off{false};
+    cl::checkpoint_early_stop_guard const off{false};
     CHECK(count(true) == 1);
     {
-      cairn::checkpoint_early_stop_guard const on{true};
+      cl::checkpoint_early_stop_guard const on{true};
       CHECK(count(false) == 0);
     }
     CHECK(count(true) == 1);
@@ -86,10 +86,10 @@ TEST_CASE("with debug an error of a second run that differs lists the operations
   auto const said = [&](bool debug, bool guarded) {
     calls = 0;
     auto const y = [&] {
-      cairn::checkpoint_debug_guard const guard{guarded};
+      cl::checkpoint_debug_guard const guard{guarded};
       return checkpoint(f, x, CheckpointOptions().debug(debug).early_stop(false)).sum();
     }();
-    return support::said<cairn::recompute_mismatch>([&] { y.backward(); });
+    return support::said<cl::recompute_mismatch>([&] { y.backward(); });
   };
   auto const plain = said(true, false);
   CHECK(plain.find("aten::") == std::string::npos);

@@ -2,15 +2,15 @@
 #include <string>
 #include <tuple>
 #include <vector>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/keep.hpp>
-#include <cairn/adapt/torch/region.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpoint/keep.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
 
 namespace region_keep_tests {
 
 using at::Tensor;
-using cairn::checkpoint;
-using cairn::CheckpointOptions;
+using cl::checkpoint;
+using cl::CheckpointOptions;
 using support::message_of;
 using support::same_bits;
 using support::seeded;
@@ -26,18 +26,18 @@ TEST_CASE("what is kept in a region is not run again, and gradients and random n
   auto const f = [&](Tensor const& a) {
     ++around;
     auto const h = torch::dropout(a.sin(), 0.5, true);
-    auto const [p, q] = cairn::keep([&] {
+    auto const [p, q] = cl::keep([&] {
       ++kept;
       auto const m = torch::mm(h, w);
       return std::tuple{torch::dropout(m, 0.5, true), m.exp()};
     });
-    auto const z = cairn::keep([&] { return p.tanh(); });
+    auto const z = cl::keep([&] { return p.tanh(); });
     return torch::dropout((p * q).sigmoid() * z * h.exp(), 0.5, true).cos();
   };
   auto const run = [&](bool plain, int times) {
     torch::manual_seed(5);
     kept = around = 0;
-    auto const options = CheckpointOptions().early_stop(early).determinism(cairn::Check::Bits);
+    auto const options = CheckpointOptions().early_stop(early).determinism(cl::Check::Bits);
     auto const y = plain ? f(x * 2)
                    : nested
                        ? checkpoint([&f, options](Tensor const& a) { return checkpoint(f, a.sin().asin(), options); },
@@ -75,10 +75,10 @@ TEST_CASE("what is kept takes its bytes, and they go with the graph", "[torch][r
     return [keeps](Tensor const& a) {
       auto const h = a.sin();
       auto const part = [&] { return h.exp(); };
-      return (keeps ? cairn::keep(part) : part()).cos().sum();
+      return (keeps ? cl::keep(part) : part()).cos().sum();
     };
   };
-  cairn::byte_meter const meter;
+  cl::byte_meter const meter;
   {
     auto const y = checkpoint(f(false), x);
     CHECK(meter.allocated() < bytes);
@@ -94,7 +94,7 @@ TEST_CASE("what is kept takes its bytes, and they go with the graph", "[torch][r
 TEST_CASE("outside of a region and without grad mode keep is the plain call", "[torch][region][keep]") {
   auto const x = torch::ones({4}).requires_grad_(true);
   int runs = 0;
-  auto const f = [&](Tensor const& a) { return cairn::keep([&] { return ++runs, a.exp(); }).sin(); };
+  auto const f = [&](Tensor const& a) { return cl::keep([&] { return ++runs, a.exp(); }).sin(); };
   f(x).sum().backward();
   CHECK(runs == 1);
   torch::NoGradGuard const off;
@@ -105,13 +105,13 @@ TEST_CASE("outside of a region and without grad mode keep is the plain call", "[
 TEST_CASE("what is kept must not be changed in place", "[torch][region][keep]") {
   auto const x = torch::ones({4}).requires_grad_(true);
   auto const y = checkpoint([](Tensor const& a) {
-    auto h = cairn::keep([&] { return a * 2; });
+    auto h = cl::keep([&] { return a * 2; });
     h.add_(1);
     return h.sin();
   }, x).sum();
   CHECK(message_of([&] {
           y.backward();
-        }).find("cairn::keep: an input was changed in place before backward (input = 0)") != std::string::npos);
+        }).find("cairn::libtorch::keep: an input was changed in place before backward (input = 0)") != std::string::npos);
 }
 
 }  // namespace region_keep_tests

@@ -2,7 +2,7 @@
 #include "support/torch.hpp"
 #include <cstdint>
 #include <vector>
-#include <cairn/adapt/torch/region.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
 
 namespace region_numbers_tests {
 
@@ -25,7 +25,7 @@ TEST_CASE("a region that begins or ends between two numbers of a pair has the gr
             for (std::int64_t k = 0; k < inside; ++k) y = (y * torch::randn({1}, type)).tanh();
             return y;
           };
-          auto const y = checkpointed ? cairn::checkpoint(f, x) : f(x);
+          auto const y = checkpointed ? cl::checkpoint(f, x) : f(x);
           all.push_back(torch::randn({3}, type));
           auto const gradient = torch::autograd::grad({y}, {x}, {torch::ones({5}, type)})[0];
           all.insert(all.end(), {y.detach(), gradient, torch::randn({3}, type)});
@@ -40,7 +40,7 @@ TEST_CASE("a region whose first run draws nothing leaves the generator to others
   auto const numbers = [&](bool checkpointed) {
     seeded const seed{1};
     auto const f = [](Tensor const& t) { return t.sin().cos().exp(); };
-    auto const y = checkpointed ? cairn::checkpoint(f, x) : f(x);
+    auto const y = checkpointed ? cl::checkpoint(f, x) : f(x);
     std::vector<Tensor> all{torch::randn({3})};
     y.sum().backward();
     all.push_back(torch::randn({3}));

@@ -2,14 +2,14 @@
 #include "support/torch.hpp"
 #include <string>
 #include <utility>
-#include <cairn/adapt/torch/checkpoint_guards.hpp>
-#include <cairn/adapt/torch/region.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpoint_guards.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
 
 namespace region_scopes_tests {
 
 using at::Tensor;
-using cairn::checkpoint;
-using cairn::CheckpointOptions;
+using cl::checkpoint;
+using cl::CheckpointOptions;
 using support::message_of;
 
 TEST_CASE("early stop is set for a region, or for all regions of a scope, which wins and counts where the region was made", "[torch][checkpoint]") {
@@ -28,8 +28,8 @@ TEST_CASE("early stop is set for a region, or for all regions of a scope, which 
   CHECK(calls_of(checkpoint(f, a, CheckpointOptions().early_stop(false))) == 2);
   CHECK(calls_of(checkpoint(f, a, CheckpointOptions().early_stop(true))) == 1);
   auto const within = [&](bool outer, bool inner, CheckpointOptions const& options) {
-    cairn::checkpoint_early_stop_guard const first{outer};
-    cairn::checkpoint_early_stop_guard const second{inner};
+    cl::checkpoint_early_stop_guard const first{outer};
+    cl::checkpoint_early_stop_guard const second{inner};
     return checkpoint(f, a, options);
   };
   CHECK(calls_of(within(false, false, CheckpointOptions())) == 2);
@@ -52,10 +52,10 @@ TEST_CASE("an error of a second run lists the operations of both runs where that
   CHECK(listed.find("aten::exp") != std::string::npos);
   CHECK(listed.find("aten::mul") != std::string::npos);
   {
-    cairn::checkpoint_debug_guard const on{true};
+    cl::checkpoint_debug_guard const on{true};
     CHECK(error(CheckpointOptions().debug(false)).find("aten::exp") != std::string::npos);
   }
-  cairn::checkpoint_debug_guard const off{false};
+  cl::checkpoint_debug_guard const off{false};
   CHECK(error(CheckpointOptions().debug(true)).find("aten::exp") == std::string::npos);
 }
 

@@ -2,14 +2,14 @@
 #include <memory>
 #include <string>
 #include <torch/jit.h>
-#include <cairn/adapt/torch/region.hpp>
-#include <cairn/adapt/torch/sequential.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential.hpp>
 
 namespace region_script_tests {
 
 using at::Tensor;
-using cairn::checkpoint;
-using cairn::CheckpointOptions;
+using cl::checkpoint;
+using cl::CheckpointOptions;
 using support::seeded;
 using support::take_grads;
 
@@ -45,7 +45,7 @@ Tensor layers_of(Tensor const& x) {
 TEST_CASE("a region with TorchScript has the gradients of the plain call, from its first call on",
           "[torch][region][script]") {
   bool const early = GENERATE(true, false);
-  auto const check = GENERATE(cairn::Check::Off, cairn::Check::Metadata, cairn::Check::Bits);
+  auto const check = GENERATE(cl::Check::Off, cl::Check::Metadata, cl::Check::Bits);
   seeded const seed{1};
   auto const x = torch::randn({3, 3}).requires_grad_(true);
   products_of(x * 2).sum().backward();
@@ -80,7 +80,7 @@ TEST_CASE("a region refuses TorchScript that reorders what is saved, and takes i
   layers_of(x).sum().backward();
   auto const plain = take_grads({x})[0];
   auto const gradient_or_refusal = [&](script const& f) {
-    return support::said<cairn::recompute_mismatch>(
+    return support::said<cl::recompute_mismatch>(
         [&] { checkpoint(f, x, CheckpointOptions().early_stop(early)).sum().backward(); }, "");
   };
   auto const said = gradient_or_refusal(script{layers});
@@ -103,7 +103,7 @@ TEST_CASE("a region is right or refused where TorchScript has optimised itself b
   script const f{products};
   auto const y = checkpoint(f, x, CheckpointOptions().early_stop(early)).sum();
   for (int call = 0; call < 3; ++call) (void)f(x);
-  auto const said = support::said<cairn::recompute_mismatch>([&] { y.backward(); }, "");
+  auto const said = support::said<cl::recompute_mismatch>([&] { y.backward(); }, "");
   if (said.empty()) CHECK(torch::allclose(plain, take_grads({x})[0]));
   else CHECK(said.find("DifferentiableGraphBackward") != std::string::npos);
 }
@@ -111,10 +111,10 @@ TEST_CASE("a region is right or refused where TorchScript has optimised itself b
 TEST_CASE("a Sequential with TorchScript has the gradients of the plain call or refuses, from its first call on",
           "[torch][sequential][script]") {
   auto const segments = GENERATE(0, 2, 3);  // 0: children are measured, and run forward twice, before the first call
-  auto const check = GENERATE(cairn::Check::Off, cairn::Check::Bits);
+  auto const check = GENERATE(cl::Check::Off, cl::Check::Bits);
   seeded const seed{5};
   auto const x = torch::randn({3, 3}).requires_grad_(true);
-  auto const options = cairn::CheckpointedSequentialOptions().determinism(check);
+  auto const options = cl::CheckpointedSequentialOptions().determinism(check);
   auto const reorders = GENERATE(false, true);
   auto const plain_of = reorders ? &layers_of : &products_of;
   plain_of(plain_of(x * 2).sin()).sum().backward();
@@ -124,8 +124,8 @@ TEST_CASE("a Sequential with TorchScript has the gradients of the plain call or 
                             torch::nn::Functional([](Tensor const& a) { return a.sin(); }), torch::nn::Functional(f));
   int right = 0;
   for (int call = 0; call < 4; ++call) {
-    auto const said = support::said<cairn::recompute_mismatch>(
-        [&] { cairn::checkpoint_sequential(net, segments, x, options).sum().backward(); }, "");
+    auto const said = support::said<cl::recompute_mismatch>(
+        [&] { cl::checkpoint_sequential(net, segments, x, options).sum().backward(); }, "");
     auto const found = x.grad().defined() ? take_grads({x})[0] : Tensor{};
     if (said.empty()) CHECK((++right, torch::allclose(plain, found, 1e-4, 1e-6)));
     else CHECK(said.find("call the TorchScript function twice before, so that it has optimised itself") != std::string::npos);

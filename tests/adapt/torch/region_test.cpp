@@ -8,14 +8,14 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/region.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
 
 namespace region_tests {
 
 using at::Tensor;
-using cairn::checkpoint;
-using cairn::CheckpointOptions;
+using cl::checkpoint;
+using cl::CheckpointOptions;
 using support::message_of;
 using support::same_bits;
 using support::seeded;
@@ -31,7 +31,7 @@ struct field {
 }  // namespace region_tests
 
 template <>
-struct cairn::tensor_traits<region_tests::field> {
+struct cairn::libtorch::tensor_traits<region_tests::field> {
   static void flatten(region_tests::field const& x, tensor_list& parts) {
     append_tensors(x.values, parts);
     append_tensors(x.edges, parts);
@@ -56,7 +56,7 @@ struct layer {
 
 TEST_CASE("a region has the gradients of the plain call, bit for bit", "[torch][region]") {
   auto const early = GENERATE(true, false);
-  auto const check = GENERATE(cairn::Check::Off, cairn::Check::Metadata, cairn::Check::Bits);
+  auto const check = GENERATE(cl::Check::Off, cl::Check::Metadata, cl::Check::Bits);
   seeded const seed{1};
   layer f;
   auto const x = torch::randn({4, 8}).requires_grad_(true);
@@ -98,11 +98,11 @@ void check_same_gradients(std::vector<Tensor> const& leaves, Make const& make, F
     torch::manual_seed(4);
     auto const given = call(make());
     Tensor sum = torch::zeros({});
-    for (auto const& t : cairn::detail::tensors_of(given)) sum = sum + t.pow(2).sum();
+    for (auto const& t : cl::detail::tensors_of(given)) sum = sum + t.pow(2).sum();
     sum.backward();
     return take_grads(leaves);
   };
-  auto const options = CheckpointOptions().early_stop(early_stop).determinism(cairn::Check::Bits);
+  auto const options = CheckpointOptions().early_stop(early_stop).determinism(cl::Check::Bits);
   auto const plain = gradients([&](auto const& inputs) { return cairn::detail::call_region(f, inputs); });
   auto const ours = gradients([&](auto const& inputs) { return checkpoint(f, inputs, options); });
   CHECK(same_bits(plain, ours));
@@ -150,7 +150,7 @@ TEST_CASE("a region whose inputs need no gradient differentiates what its functi
 
 TEST_CASE("a region keeps the tensors of its inputs and nothing behind them", "[torch][region]") {
   auto const x = torch::ones({1 << 12}).requires_grad_(true), w = torch::ones({1 << 12}).requires_grad_(true);
-  cairn::byte_meter const meter;
+  cl::byte_meter const meter;
   Tensor y;
   {
     field const inputs{x.exp().exp() + 1, {Tensor{}, Tensor{}}, 1};
@@ -226,7 +226,7 @@ TEST_CASE("nested regions keep only the outer inputs", "[torch][region]") {
   auto const x = torch::ones({1 << 16}).requires_grad_(true);
   auto const inner = [](Tensor const& a) { return a.sin().sin().sin(); };
   auto const outer = [&](Tensor const& a) { return checkpoint(inner, checkpoint(inner, checkpoint(inner, a))); };
-  cairn::byte_meter const meter;
+  cl::byte_meter const meter;
   auto const y = checkpoint(outer, x);
   CHECK(meter.allocated() < 2 * 4 * (1 << 16));
 }
@@ -267,14 +267,14 @@ TEST_CASE("automatic casts of a region are those of its first run", "[torch][reg
   auto const x = torch::randn({4, 8}).requires_grad_(true);
   auto const run = [&](bool plain) {
     torch::manual_seed(3);
-    auto const before = cairn::detail::autocast_state::now();
-    cairn::detail::switch_autocast(at::kCPU, true);
-    cairn::detail::set_autocast_type(at::kCPU, at::kBFloat16);
-    auto const y = plain ? f(x) : checkpoint(f, x, CheckpointOptions().determinism(cairn::Check::Bits));
+    auto const before = cl::detail::autocast_state::now();
+    cl::detail::switch_autocast(at::kCPU, true);
+    cl::detail::set_autocast_type(at::kCPU, at::kBFloat16);
+    auto const y = plain ? f(x) : checkpoint(f, x, CheckpointOptions().determinism(cl::Check::Bits));
     at::autocast::clear_cache();
     before.restore();
     y.sum().backward();
-    CHECK_FALSE(cairn::detail::autocast_is_on(at::kCPU));
+    CHECK_FALSE(cl::detail::autocast_is_on(at::kCPU));
     return take_grads({x, f.w});
   };
   CHECK(same_bits(run(true), run(false)));
@@ -306,22 +306,22 @@ TEST_CASE("a hook on a captured leaf fires once", "[torch][region]") {
 TEST_CASE("a second run that differs is refused with what differs", "[torch][region]") {
   auto const x = torch::ones({4}).requires_grad_(true);
   int calls = 0;
-  auto const backward = [&](auto f, cairn::Check check, bool early = true) {
+  auto const backward = [&](auto f, cl::Check check, bool early = true) {
     calls = 0;
     return message_of([&] { checkpoint(f, x, CheckpointOptions().determinism(check).early_stop(early)).sum().backward(); });
   };
   auto const wider = [&](Tensor const& a) { return (++calls == 1 ? a : torch::cat({a, a})).sin(); };
-  CHECK(backward(wider, cairn::Check::Metadata) ==
-        "cairn::checkpoint: a tensor saved for backward is Float[8] on cpu when it is computed again, and was Float[4] on cpu (tensors = 1, tensor = 0); "
+  CHECK(backward(wider, cl::Check::Metadata) ==
+        "cairn::libtorch::checkpoint: a tensor saved for backward is Float[8] on cpu when it is computed again, and was Float[4] on cpu (tensors = 1, tensor = 0); "
         "make the computation a function of its inputs alone: no counters, no global state, no other random generators");
   auto const other = [&](Tensor const& a) { return (a * double(++calls)).sin(); };
-  CHECK(backward(other, cairn::Check::Metadata).empty());
-  CHECK(backward(other, cairn::Check::Bits).find("has other bits") != std::string::npos);
+  CHECK(backward(other, cl::Check::Metadata).empty());
+  CHECK(backward(other, cl::Check::Bits).find("has other bits") != std::string::npos);
   auto const fewer = [&](Tensor const& a) { return ++calls == 1 ? a.sin().sin() : a.sin(); };
-  CHECK(backward(fewer, cairn::Check::Off).find("another number of tensors for backward (saved = 1, saved at first = 2)") != std::string::npos);
+  CHECK(backward(fewer, cl::Check::Off).find("another number of tensors for backward (saved = 1, saved at first = 2)") != std::string::npos);
   auto const more = [&](Tensor const& a) { return ++calls == 1 ? a.sin() : a.sin().sin(); };
-  CHECK(backward(more, cairn::Check::Off).empty());
-  CHECK(backward(more, cairn::Check::Off, false).find("(saved = 2, saved at first = 1)") != std::string::npos);
+  CHECK(backward(more, cl::Check::Off).empty());
+  CHECK(backward(more, cl::Check::Off, false).find("(saved = 2, saved at first = 1)") != std::string::npos);
 }
 
 TEST_CASE("a change in place between forward and backward is refused", "[torch][region]") {
@@ -363,7 +363,7 @@ TEST_CASE("what a region throws passes through and leaves generators, casts and 
   auto const before = at::detail::getDefaultCPUGenerator().get_state();
   CHECK_THROWS_AS(y.backward(), std::length_error);
   CHECK(same_bits(before, at::detail::getDefaultCPUGenerator().get_state()));
-  CHECK(cairn::detail::hook_engine::makers().empty());
+  CHECK(cl::detail::hook_engine::makers().empty());
   CHECK_NOTHROW(y.backward());
 }
 
@@ -377,7 +377,7 @@ TEST_CASE("a region refuses an engine that is not LibTorch's own", "[torch][regi
   torch::autograd::set_default_engine_stub(&another_engine::instance);
   auto const x = torch::ones({2}).requires_grad_(true);
   auto const message = message_of([&] { (void)checkpoint([](Tensor const& a) { return a.sin(); }, x); });
-  torch::autograd::set_default_engine_stub(&cairn::detail::hook_engine::instance);
+  torch::autograd::set_default_engine_stub(&cl::detail::hook_engine::instance);
   CHECK(message.find("backward passes are run by another engine than LibTorch's own, such as Python's") != std::string::npos);
   CHECK(checkpoint([](Tensor const& a) { return a.sin(); }, x).requires_grad());
 }
@@ -387,7 +387,7 @@ TEST_CASE("a region holds nothing once its results are gone, though operations s
   auto const f = [](Tensor const& a) { return torch::softmax(a.tanh() * a.sigmoid(), -1).exp(); };
   for (bool const early_stop : {true, false})
     for (bool const backward : {true, false}) {
-      cairn::byte_meter const meter{x.device()};
+      cl::byte_meter const meter{x.device()};
       {
         auto const y = checkpoint(f, x, CheckpointOptions().early_stop(early_stop)).sum();
         if (backward) y.backward();

@@ -3,14 +3,14 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/region.hpp>
-#include <cairn/adapt/torch/sequential.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential.hpp>
 
 namespace region_versions_tests {
 
 using at::Tensor;
-using cairn::checkpoint;
-using cairn::CheckpointOptions;
+using cl::checkpoint;
+using cl::CheckpointOptions;
 using support::message_of;
 using support::same_bits;
 using support::take_grads;
@@ -47,7 +47,7 @@ TEST_CASE("a region refuses what it read and did not save, when that was changed
        }}};
   for (auto const& [changed, f] : reads) {
     auto const run = [&, &of = f] {
-      auto const options = CheckpointOptions().early_stop(early).determinism(cairn::Check::Off);
+      auto const options = CheckpointOptions().early_stop(early).determinism(cl::Check::Off);
       if (!nested) return checkpoint(of, x, options).sum();
       return checkpoint([&of, options](Tensor const& a) { return checkpoint(of, a.sin(), options).cos(); }, x, options)
           .sum();
@@ -93,9 +93,9 @@ TEST_CASE("a Sequential refuses what a child read and did not save, when that wa
   }
   net->forward(x).sum().backward();
   auto const plain = take_grads({x});
-  cairn::checkpoint_sequential(net, 3, x).sum().backward();
+  cl::checkpoint_sequential(net, 3, x).sum().backward();
   CHECK(same_bits(plain, take_grads({x})));
-  auto const y = cairn::checkpoint_sequential(net, 3, x).sum();
+  auto const y = cl::checkpoint_sequential(net, 3, x).sum();
   change(shift);
   CHECK(message_of([&] { y.backward(); }).find(sentence) != std::string::npos);
 }

@@ -11,18 +11,18 @@
 #include <utility>
 #include <vector>
 #include <torch/csrc/autograd/profiler.h>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/loop.hpp>
-#include <cairn/adapt/torch/loop_estimate.hpp>
-#include <cairn/adapt/torch/process_memory.hpp>
-#include <cairn/adapt/torch/scan.hpp>
-#include <cairn/adapt/torch/while.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
+#include <cairn/adapt/torch/loop/loop_estimate.hpp>
+#include <cairn/adapt/torch/memory/process_memory.hpp>
+#include <cairn/adapt/torch/loop/scan.hpp>
+#include <cairn/adapt/torch/loop/while.hpp>
 
 namespace report_tests {
 
 using at::Tensor;
-using cairn::LoopOptions;
-using cairn::StepStats;
+using cl::LoopOptions;
+using cl::StepStats;
 using support::same_bits;
 
 /// A step with a tape of five states, where it starts, and gradients to begin backward with.
@@ -46,15 +46,15 @@ struct profiled {
 };
 
 TEST_CASE("the memory of the process grows by what is written to, and its peak stays", "[torch]") {
-  auto const before = cairn::process_memory();
+  auto const before = cl::process_memory();
   CHECK(before.resident > 1'000'000);
   CHECK(before.peak >= before.resident);
   std::uint64_t const bytes = 64'000'000;
   {
     auto const written = torch::ones({std::int64_t(bytes / 4)});
-    CHECK(cairn::process_memory().resident >= before.resident + bytes / 10 * 9);
+    CHECK(cl::process_memory().resident >= before.resident + bytes / 10 * 9);
   }
-  auto const after = cairn::process_memory();
+  auto const after = cl::process_memory();
   CHECK(after.resident < before.resident + bytes / 2);
   CHECK(after.peak >= before.resident + bytes / 10 * 9);
 }
@@ -62,12 +62,12 @@ TEST_CASE("the memory of the process grows by what is written to, and its peak s
 TEST_CASE("a report counts the bytes of tensors that a meter round the loop counts", "[torch]") {
   cell const c;
   for (cairn::step_index const steps : {1, 2, 3, 30})
-    for (auto const rng : {cairn::Rng::Preserve, cairn::Rng::Ignore})
-      for (auto const mode : {cairn::SlotMode::Lazy, cairn::SlotMode::Eager})
+    for (auto const rng : {cl::Rng::Preserve, cl::Rng::Ignore})
+      for (auto const mode : {cl::SlotMode::Lazy, cl::SlotMode::Eager})
         for (auto const& options : {LoopOptions(), LoopOptions().checkpoints(1), LoopOptions().checkpoints(4).block_size(2), LoopOptions().block_size(30)}) {
           auto const stats = new_stats();
-          cairn::byte_meter const meter;
-          auto const last = cairn::checkpointed_loop(c, c.x, steps, LoopOptions(options).rng(rng).slots(mode).stats(stats));
+          cl::byte_meter const meter;
+          auto const last = cl::checkpointed_loop(c, c.x, steps, LoopOptions(options).rng(rng).slots(mode).stats(stats));
           CAPTURE(steps, options.checkpoints(), options.block_size());
           REQUIRE(stats->tensor_bytes == meter.peak());
           auto const gradient = torch::autograd::grad({last}, {c.w}, {c.bar});
@@ -81,7 +81,7 @@ TEST_CASE("a last state that the caller has let go counts no more in backward", 
   std::int64_t bytes[2];
   for (bool const kept : {false, true}) {
     auto const stats = new_stats();
-    Tensor last = cairn::checkpointed_loop(c, c.x, 10, LoopOptions().checkpoints(3).stats(stats));
+    Tensor last = cl::checkpointed_loop(c, c.x, 10, LoopOptions().checkpoints(3).stats(stats));
     auto const sum = (last * c.bar).sum();
     if (!kept) last = Tensor{};
     sum.backward();
@@ -93,9 +93,9 @@ TEST_CASE("a last state that the caller has let go counts no more in backward", 
 TEST_CASE("a report holds what an estimate says, and both stand side by side in a table", "[torch]") {
   cell const c;
   for (auto const& options : {LoopOptions(), LoopOptions().checkpoints(3), LoopOptions().checkpoints(2).block_size(5), LoopOptions().block_size(24)}) {
-    auto const e = cairn::estimate(c, c.x, 24, options);
+    auto const e = cl::estimate(c, c.x, 24, options);
     auto const stats = new_stats();
-    cairn::checkpointed_loop(c, c.x, 24, LoopOptions(options).stats(stats)).pow(2).sum().backward();
+    cl::checkpointed_loop(c, c.x, 24, LoopOptions(options).stats(stats)).pow(2).sum().backward();
     (void)support::take_grads({c.w});
     auto const slack = 2 * e.costs.state_bytes + e.costs.generator_bytes + (e.engine_calls == 1 ? e.costs.gradient_bytes : 0);
     CAPTURE(stats->tensor_bytes, std::int64_t(e.peak_bytes));
@@ -130,7 +130,7 @@ TEST_CASE("a report tells of memory that is no tensor's", "[torch]") {
       return c(s);
     };
     auto const stats = new_stats();
-    cairn::checkpointed_loop(step, c.x, 10, LoopOptions().checkpoints(10).stats(stats)).pow(2).sum().backward();
+    cl::checkpointed_loop(step, c.x, 10, LoopOptions().checkpoints(10).stats(stats)).pow(2).sum().backward();
     (void)support::take_grads({c.w});
     CHECK(stats->tensor_bytes < std::int64_t(bytes) / 10);
     return double(stats->resident_bytes);
@@ -147,7 +147,7 @@ TEST_CASE("a report tells of memory that is no tensor's", "[torch]") {
 
 TEST_CASE("a report tells of memory that came and went within a step, where the process never had as much", "[torch]") {
   cell const c;
-  auto const now = cairn::process_memory();
+  auto const now = cl::process_memory();
   std::size_t const bytes = std::size_t(now.peak - now.resident) + 64'000'000;
   auto const step = [&](Tensor const& s, int i) {
     if (i == 5) {
@@ -157,7 +157,7 @@ TEST_CASE("a report tells of memory that came and went within a step, where the 
     return c(s);
   };
   auto const stats = new_stats();
-  (void)cairn::checkpointed_loop(step, c.x, 10, LoopOptions().stats(stats));
+  (void)cl::checkpointed_loop(step, c.x, 10, LoopOptions().stats(stats));
   CHECK(double(stats->resident_bytes) > 0.95 * double(bytes));
 }
 
@@ -171,12 +171,12 @@ TEST_CASE("a report looks at the first block of backward, with its tapes, where 
   };
   fill(3 * bytes);
   of_block.reset();
-  cairn::StepCallbacks look;
+  cl::StepCallbacks look;
   int blocks = 0;
   look.run_backward = [&](auto, auto) { if (blocks++ == 0) fill(bytes); };
   look.grad = [&](auto, auto const&) { of_block.reset(); };
   auto const stats = new_stats();
-  cairn::checkpointed_loop(c, c.x, 10, LoopOptions().checkpoints(10).callbacks(look).stats(stats)).pow(2).sum().backward();
+  cl::checkpointed_loop(c, c.x, 10, LoopOptions().checkpoints(10).callbacks(look).stats(stats)).pow(2).sum().backward();
   CHECK(double(stats->resident_bytes) > 0.95 * double(bytes));
   CHECK(double(stats->resident_bytes) < 1.5 * double(bytes));
 }
@@ -185,10 +185,10 @@ TEST_CASE("counts and seconds of several loops and backwards add up, and of memo
   cell const c;
   auto const options = LoopOptions().checkpoints(3).block_size(2);
   auto const once = new_stats(), twice = new_stats(), again = new_stats();
-  auto const loop = [&](auto const& stats, cairn::step_index steps) { return cairn::checkpointed_loop(c, c.x, steps, LoopOptions(options).stats(stats)); };
+  auto const loop = [&](auto const& stats, cairn::step_index steps) { return cl::checkpointed_loop(c, c.x, steps, LoopOptions(options).stats(stats)); };
   (void)torch::autograd::grad({loop(once, 20)}, {c.w}, {c.bar});
   {
-    cairn::byte_meter const meter;
+    cl::byte_meter const meter;
     auto const last = loop(twice, 20);
     (void)torch::autograd::grad({last}, {c.w}, {c.bar}, true);
     CHECK(twice->tensor_bytes == meter.peak());
@@ -210,7 +210,7 @@ TEST_CASE("counts and seconds of several loops and backwards add up, and of memo
 TEST_CASE("a second derivative is reported, its tapes of all steps included", "[torch]") {
   cell const c;
   auto const stats = new_stats();
-  auto const last = cairn::checkpointed_loop(c, c.x, 20, LoopOptions().checkpoints(2).stats(stats));
+  auto const last = cl::checkpointed_loop(c, c.x, 20, LoopOptions().checkpoints(2).stats(stats));
   auto const gradient = torch::autograd::grad({last}, {c.w}, {c.bar}, true, true)[0];
   auto const first = *stats;
   CHECK(first.tensor_bytes < 20 * 5 * cell::state);
@@ -224,27 +224,27 @@ TEST_CASE("a second derivative is reported, its tapes of all steps included", "[
 TEST_CASE("loops in the steps of a loop have reports of their own, and a meter round all counts the same", "[torch]") {
   cell const c;
   auto const inside = new_stats(), outside = new_stats();
-  auto const step = [&](Tensor const& s) { return cairn::checkpointed_loop(c, s, 6, LoopOptions().checkpoints(2).stats(inside)); };
-  cairn::byte_meter const meter;
-  auto const last = cairn::checkpointed_loop(step, c.x, 7, LoopOptions().checkpoints(3).rng(cairn::Rng::Ignore).stats(outside));
+  auto const step = [&](Tensor const& s) { return cl::checkpointed_loop(c, s, 6, LoopOptions().checkpoints(2).stats(inside)); };
+  cl::byte_meter const meter;
+  auto const last = cl::checkpointed_loop(step, c.x, 7, LoopOptions().checkpoints(3).rng(cl::Rng::Ignore).stats(outside));
   auto const gradient = torch::autograd::grad({last}, {c.w}, {c.bar});
   CHECK(outside->tensor_bytes == meter.peak());
   CHECK(inside->tensor_bytes < outside->tensor_bytes);
   CHECK(inside->vjp == 42);
   CHECK(inside->forward == 6 * (7 + outside->recompute + 7));
   CHECK(inside->forward_seconds + inside->backward_seconds < outside->forward_seconds + outside->backward_seconds);
-  CHECK(cairn::byte_meter::possible());
+  CHECK(cl::byte_meter::possible());
 }
 
 TEST_CASE("where a profiler of LibTorch's is on, a loop runs, and its report says that tensors were not counted", "[torch]") {
   cell const c;
-  auto const want = torch::autograd::grad({cairn::checkpointed_loop(c, c.x, 9, LoopOptions())}, {c.w}, {c.bar});
+  auto const want = torch::autograd::grad({cl::checkpointed_loop(c, c.x, 9, LoopOptions())}, {c.w}, {c.bar});
   auto const all = new_stats(), half = new_stats();
   std::vector<Tensor> got;
   {
     profiled const here;
-    got = torch::autograd::grad({cairn::checkpointed_loop(c, c.x, 9, LoopOptions().stats(all))}, {c.w}, {c.bar});
-    CHECK_FALSE(cairn::byte_meter::possible());
+    got = torch::autograd::grad({cl::checkpointed_loop(c, c.x, 9, LoopOptions().stats(all))}, {c.w}, {c.bar});
+    CHECK_FALSE(cl::byte_meter::possible());
   }
   CHECK(same_bits(want, got));
   CHECK(all->uncounted == 2);
@@ -253,7 +253,7 @@ TEST_CASE("where a profiler of LibTorch's is on, a loop runs, and its report say
   CHECK(all->backward_seconds > 0);
   CHECK(all->table().find("not counted\n") != std::string::npos);
 
-  auto const last = cairn::checkpointed_loop(c, c.x, 9, LoopOptions().stats(half));
+  auto const last = cl::checkpointed_loop(c, c.x, 9, LoopOptions().stats(half));
   {
     profiled const here;
     CHECK(same_bits(want, torch::autograd::grad({last}, {c.w}, {c.bar})));
@@ -261,7 +261,7 @@ TEST_CASE("where a profiler of LibTorch's is on, a loop runs, and its report say
   CHECK(half->uncounted == 1);
   CHECK(half->tensor_bytes >= 4 * cell::state);
   CHECK(half->table().find("not counted in") != std::string::npos);
-  CHECK(cairn::byte_meter::possible());
+  CHECK(cl::byte_meter::possible());
 }
 
 TEST_CASE("a scan's report counts its outputs and the gradients of its inputs, a while loop's the states that it keeps", "[torch]") {
@@ -271,14 +271,14 @@ TEST_CASE("a scan's report counts its outputs and the gradients of its inputs, a
   for (bool const listed : {false, true}) {
     auto const stats = new_stats();
     auto const options = LoopOptions().checkpoints(3).block_size(2).stats(stats);
-    cairn::byte_meter const meter;
+    cl::byte_meter const meter;
     if (listed) {
       auto const given = xs.unbind(0), of_each = bars.unbind(0);
-      auto const ys = cairn::checkpointed_scan(step, c.x, given, options).second;
+      auto const ys = cl::checkpointed_scan(step, c.x, given, options).second;
       CHECK(stats->tensor_bytes == meter.peak());
       (void)torch::autograd::grad(ys, {c.w, given[1], given[7]}, of_each);
     } else {
-      auto const ys = cairn::checkpointed_scan(step, c.x, xs, options).second;
+      auto const ys = cl::checkpointed_scan(step, c.x, xs, options).second;
       CHECK(stats->tensor_bytes == meter.peak());
       CHECK(stats->tensor_bytes > 12 * cell::state);
       (void)torch::autograd::grad({ys}, {c.w, xs}, {bars});
@@ -287,9 +287,9 @@ TEST_CASE("a scan's report counts its outputs and the gradients of its inputs, a
     CHECK(stats->tensor_bytes == meter.peak());
   }
   auto const stats = new_stats();
-  cairn::byte_meter const meter;
+  cl::byte_meter const meter;
   auto const below = [](Tensor const&, cairn::step_index i) { return i < 20; };
-  auto const last = cairn::checkpointed_while(below, c, c.x, LoopOptions().checkpoints(4).stats(stats));
+  auto const last = cl::checkpointed_while(below, c, c.x, LoopOptions().checkpoints(4).stats(stats));
   CHECK(stats->tensor_bytes == meter.peak());
   (void)torch::autograd::grad({last}, {c.w}, {c.bar});
   CHECK(stats->tensor_bytes == meter.peak());
@@ -299,16 +299,16 @@ TEST_CASE("without grad mode a report has the plain loop's time and bytes", "[to
   cell const c;
   at::NoGradGuard const no_grad;
   auto const stats = new_stats(), of_scan = new_stats(), of_while = new_stats();
-  cairn::byte_meter const meter;
-  (void)cairn::checkpointed_loop(c, c.x, 9, LoopOptions().stats(stats));
+  cl::byte_meter const meter;
+  (void)cl::checkpointed_loop(c, c.x, 9, LoopOptions().stats(stats));
   CHECK(stats->forward == 9);
   CHECK(stats->tensor_bytes == meter.peak());
   CHECK(stats->forward_seconds > 0);
   auto const step = [&](Tensor const& s, Tensor const& x) { return std::pair{c(s) + x, s}; };
-  (void)cairn::checkpointed_scan(step, c.x, torch::zeros({9, 64}), LoopOptions().stats(of_scan));
+  (void)cl::checkpointed_scan(step, c.x, torch::zeros({9, 64}), LoopOptions().stats(of_scan));
   CHECK(of_scan->forward == 9);
   CHECK(of_scan->tensor_bytes >= 9 * cell::state);
-  (void)cairn::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 9; }, c, c.x, LoopOptions().stats(of_while));
+  (void)cl::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 9; }, c, c.x, LoopOptions().stats(of_while));
   CHECK(of_while->forward == 9);
   CHECK(of_while->tensor_bytes == stats->tensor_bytes);
   CHECK(of_while->forward_seconds > 0);
@@ -316,7 +316,7 @@ TEST_CASE("without grad mode a report has the plain loop's time and bytes", "[to
 
 TEST_CASE("a loop of no steps reports nothing taken", "[torch]") {
   auto const stats = new_stats();
-  (void)cairn::checkpointed_loop(cell{}, torch::ones({2}), 0, LoopOptions().stats(stats));
+  (void)cl::checkpointed_loop(cell{}, torch::ones({2}), 0, LoopOptions().stats(stats));
   CHECK(stats->tensor_bytes == 0);
   CHECK(stats->forward == 0);
   CHECK(stats->table().find("bytes of tensors               0 B\n") != std::string::npos);
@@ -333,7 +333,7 @@ TEST_CASE("a step that throws leaves a report, no meter, and a loop that runs", 
     };
     auto const stats = new_stats();
     auto const before = c10::ThreadLocalDebugInfo::current();
-    CHECK_THROWS_AS(cairn::checkpointed_loop(step, c.x, 9, LoopOptions().checkpoints(2).stats(stats)).sum().backward(), stop);
+    CHECK_THROWS_AS(cl::checkpointed_loop(step, c.x, 9, LoopOptions().checkpoints(2).stats(stats)).sum().backward(), stop);
     CHECK(c10::ThreadLocalDebugInfo::current() == before);
     CHECK(stats->forward_seconds > 0);
     CHECK((stats->backward_seconds > 0) == (when > 9));
@@ -347,9 +347,9 @@ TEST_CASE("a loop without a report has no meter", "[torch]") {
     metered = metered || c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) != nullptr;
     return c(s);
   };
-  cairn::checkpointed_loop(step, c.x, 9, LoopOptions()).sum().backward();
+  cl::checkpointed_loop(step, c.x, 9, LoopOptions()).sum().backward();
   CHECK_FALSE(metered);
-  cairn::checkpointed_loop(step, c.x, 9, LoopOptions().stats(new_stats())).sum().backward();
+  cl::checkpointed_loop(step, c.x, 9, LoopOptions().stats(new_stats())).sum().backward();
   CHECK(metered);
 }
 

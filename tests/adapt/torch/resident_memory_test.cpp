@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/process_memory.hpp>
-#include <cairn/adapt/torch/region.hpp>
-#include <cairn/adapt/torch/resident_memory.hpp>
+#include <cairn/adapt/torch/memory/process_memory.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/memory/resident_memory.hpp>
 #include "../../../examples/support/child.hpp"
 
 namespace resident_memory_tests {
@@ -25,7 +25,7 @@ struct sizes {
   bool is_set = false;
 };
 
-std::int64_t resident() { return std::int64_t(cairn::process_memory().resident); }
+std::int64_t resident() { return std::int64_t(cl::process_memory().resident); }
 
 /// \param sets  whether the setting is made there
 sizes in_child(bool sets) {
@@ -33,12 +33,12 @@ sizes in_child(bool sets) {
     torch::set_num_threads(1);
     sizes found;
     (void)torch::ones({1 << 20});  // its end raises the size from which the C library gives blocks back
-    if (sets) found.is_set = cairn::return_large_blocks();
+    if (sets) found.is_set = cl::return_large_blocks();
     auto const w = torch::randn({256, 256}).mul_(0.01).requires_grad_(), x = torch::randn({256, 256});
     auto const graph = [&] {  // without a backward pass, which LibTorch refuses in a child of a process that ran one
       Tensor y = x;
       for (int k = 0; k < 24; ++k)
-        y = cairn::checkpoint([&](Tensor const& t) { return torch::tanh(torch::sin(t.mm(w)).mm(w)) + t; }, y);
+        y = cl::checkpoint([&](Tensor const& t) { return torch::tanh(torch::sin(t.mm(w)).mm(w)) + t; }, y);
     };
     graph();  // what LibTorch makes once
     {
@@ -75,7 +75,7 @@ TEST_CASE("with return_large_blocks the resident memory of the process follows i
 
 TEST_CASE("a size out of the range of the C library is refused", "[torch][memory]") {
   for (std::size_t const bytes : {std::size_t{0}, std::size_t{4095}, (std::size_t{32} << 20) + 1})
-    CHECK(support::said<cairn::invalid_call>([&] { (void)cairn::return_large_blocks(bytes); })
+    CHECK(support::said<cairn::invalid_call>([&] { (void)cl::return_large_blocks(bytes); })
               .find("blocks of this size cannot be given back one by one") != std::string::npos);
 }
 

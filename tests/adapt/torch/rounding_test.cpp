@@ -2,12 +2,12 @@
 #include "support/torch.hpp"
 #include <cstdint>
 #include <vector>
-#include <cairn/adapt/torch/loop.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
 
 namespace rounding_tests {
 
 using at::Tensor;
-using cairn::LoopOptions;
+using cl::LoopOptions;
 using support::same_bits;
 using support::seeded;
 using support::take_grads;
@@ -15,7 +15,7 @@ using support::take_grads;
 /// Ten steps with w, in a loop or plainly.
 Tensor ten_steps(Tensor x, Tensor const& w, bool looped) {
   auto const step = [w](Tensor const& s) { return torch::tanh(s.mm(w)) + 0.5 * s; };
-  if (looped) return cairn::checkpointed_loop(step, x, 10, LoopOptions().checkpoints(3).block_size(2));
+  if (looped) return cl::checkpointed_loop(step, x, 10, LoopOptions().checkpoints(3).block_size(2));
   for (int i = 0; i < 10; ++i) x = step(x);
   return x;
 }

@@ -2,14 +2,14 @@
 #include <optional>
 #include <string>
 #include <vector>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/region.hpp>
-#include <cairn/adapt/torch/save_on_cpu.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/checkpoint/save_on_cpu.hpp>
 
 namespace save_on_cpu_tests {
 
 using at::Tensor;
-using cairn::save_on_cpu;
+using cl::save_on_cpu;
 using Catch::Matchers::ContainsSubstring;
 using support::message_of;
 using support::same_bits;
@@ -35,7 +35,7 @@ TEST_CASE("a tensor of the CPU is copied where that is asked for, and its bytes 
           "[torch][hooks]") {
   auto const x = torch::ones({1 << 10}).requires_grad_(true);
   auto const bytes = std::int64_t(x.nbytes());
-  cairn::byte_meter const meter;
+  cl::byte_meter const meter;
   {
     save_on_cpu const scope;
     auto const y = x.sin().sum();
@@ -92,7 +92,7 @@ TEST_CASE("a region in a scope keeps its inputs on the CPU", "[torch][hooks][reg
   f(x).sum().backward();
   auto const expected = take_grads({x});
   save_on_cpu const scope{true};
-  auto const y = cairn::checkpoint(f, x);
+  auto const y = cl::checkpoint(f, x);
   CHECK(scope.bytes() == std::int64_t(x.nbytes()));
   y.sum().backward();
   CHECK(same_bits(take_grads({x}), expected));

@@ -6,16 +6,16 @@
 #include <string>
 #include <thread>
 #include <vector>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/keep.hpp>
-#include <cairn/adapt/torch/loop.hpp>
-#include <cairn/adapt/torch/region.hpp>
-#include <cairn/adapt/torch/saved_tensors_hooks.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpoint/keep.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/checkpoint/saved_tensors_hooks.hpp>
 
 namespace saved_tensors_hooks_tests {
 
 using at::Tensor;
-using cairn::saved_tensors_hooks;
+using cl::saved_tensors_hooks;
 using Catch::Matchers::ContainsSubstring;
 using support::message_of;
 using support::same_bits;
@@ -118,7 +118,7 @@ TEST_CASE("a change in place between pack and unpack is an error where it would 
   };
   CHECK_THAT(
       message_of([&] { changed(same, same); }),
-      ContainsSubstring("cairn::saved_tensors_hooks: a tensor saved for backward was changed in place afterwards"));
+      ContainsSubstring("cairn::libtorch::saved_tensors_hooks: a tensor saved for backward was changed in place afterwards"));
   auto const half = [](Tensor const& t) { return std::pair{t.narrow(0, 0, 1), t.clone()}; };
   CHECK_THAT(message_of([&] { changed(half, [](std::pair<Tensor, Tensor> const& p) { return p.second; }); }),
              ContainsSubstring("changed in place afterwards"));
@@ -148,7 +148,7 @@ TEST_CASE("an unpack function that gives another tensor, or none, is refused", "
     return message_of([&] { y.backward(); });
   };
   CHECK_THAT(given([](Tensor const& t) { return t.narrow(0, 0, 2); }),
-             ContainsSubstring("cairn::saved_tensors_hooks: the unpack function gives Float[2] on cpu, and what was "
+             ContainsSubstring("cairn::libtorch::saved_tensors_hooks: the unpack function gives Float[2] on cpu, and what was "
                                "packed was Float[3] on cpu"));
   CHECK_THAT(given([](Tensor const& t) { return t.to(at::kDouble); }), ContainsSubstring("gives Double[3] on cpu"));
   CHECK_THAT(given([](Tensor const&) { return Tensor{}; }), ContainsSubstring("the unpack function gives no tensor"));
@@ -193,7 +193,7 @@ TEST_CASE("saved tensor hooks are their thread's own, and unpack serves backward
 
 TEST_CASE("what saved tensor hooks keep goes with the graph", "[torch][hooks]") {
   auto const x = torch::ones({1 << 10}).requires_grad_(true);
-  cairn::byte_meter const meter;
+  cl::byte_meter const meter;
   {
     saved_tensors_hooks const hooks{[](Tensor const& t) { return t; }, [](Tensor const& t) { return t; }};
     auto const y = x.sigmoid().tanh();  // each keeps its own result
@@ -214,7 +214,7 @@ TEST_CASE("saved tensor hooks around a region keep its inputs, and inside what t
   runs = 0;
   {
     saved_tensors_hooks const hooks{pack, unpack};
-    auto const y = cairn::checkpoint(f, x * 2);
+    auto const y = cl::checkpoint(f, x * 2);
     auto const before = packed;
     CHECK((before == 1 || before == 2));  // the input, and the factor of the product where this LibTorch saves it
     y.sum().backward();
@@ -228,11 +228,11 @@ TEST_CASE("saved tensor hooks around a region keep its inputs, and inside what t
     auto const b = a.sin();
     auto const c = [&] {
       saved_tensors_hooks const hooks{pack, unpack};
-      return cairn::keep([&] { return ++kept, b.exp(); });
+      return cl::keep([&] { return ++kept, b.exp(); });
     }();
     return c.tanh();
   };
-  auto const y = cairn::checkpoint(inside, x * 2);
+  auto const y = cl::checkpoint(inside, x * 2);
   CHECK(packed == 2);  // what exp saves, and what is kept
   y.sum().backward();
   CHECK(same_bits(take_grads({x}), expected));
@@ -246,7 +246,7 @@ TEST_CASE("a loop runs in a scope of saved tensor hooks", "[torch][hooks]") {
   auto const run = [&](bool with) {
     std::optional<saved_tensors_hooks> hooks;
     if (with) hooks.emplace([](Tensor const& t) { return t.clone(); }, [](Tensor const& t) { return t; });
-    cairn::checkpointed_loop(step, x, 20, cairn::LoopOptions().checkpoints(3).block_size(2)).sum().backward();
+    cl::checkpointed_loop(step, x, 20, cl::LoopOptions().checkpoints(3).block_size(2)).sum().backward();
     return take_grads({x});
   };
   CHECK(same_bits(run(false), run(true)));

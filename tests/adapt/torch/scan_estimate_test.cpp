@@ -6,19 +6,19 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/checkpointed_cell.hpp>
-#include <cairn/adapt/torch/loop_estimate.hpp>
-#include <cairn/adapt/torch/scan.hpp>
-#include <cairn/adapt/torch/scan_estimate.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/loop/checkpointed_cell.hpp>
+#include <cairn/adapt/torch/loop/loop_estimate.hpp>
+#include <cairn/adapt/torch/loop/scan.hpp>
+#include <cairn/adapt/torch/loop/scan_estimate.hpp>
 #include <cairn/schedule/two_level.hpp>
 #include <cairn/schedule/uniform.hpp>
 
 namespace scan_estimate_tests {
 
 using at::Tensor;
-using cairn::LoopOptions;
-using cairn::StepStats;
+using cl::LoopOptions;
+using cl::StepStats;
 using support::same_bits;
 
 /// Dropout, an output that is computed and one that is the state.
@@ -37,8 +37,8 @@ struct outcome {
 outcome scanned(cell const& c, Tensor const& xs, LoopOptions const& options) {
   support::seeded const seed{3};
   auto const hs = torch::ones({xs.size(0), 32, 16}), zs = torch::ones({xs.size(0), 32, 24});
-  cairn::byte_meter const meter;
-  auto const ys = cairn::checkpointed_scan(c, c.h0, xs, options).second;
+  cl::byte_meter const meter;
+  auto const ys = cl::checkpointed_scan(c, c.h0, xs, options).second;
   std::vector<Tensor> wanted{c.w, c.out};
   if (xs.requires_grad()) wanted.push_back(xs);
   outcome done{torch::autograd::grad({std::get<0>(ys), std::get<1>(ys)}, wanted, {hs, zs}), 0};
@@ -57,7 +57,7 @@ TEST_CASE("estimate counts and weighs a scan by any schedule as it then runs", "
              std::vector<cairn::any_schedule>{cairn::revolve{24, 2, {.free_initial = true}}, cairn::uniform{24}, cairn::store_all(24), cairn::two_level{24, 6, 2}})
           all.push_back(LoopOptions().schedule(plan));
       for (auto const& options : all) {
-        auto const e = cairn::estimate(c, c.h0, xs, options);
+        auto const e = cl::estimate(c, c.h0, xs, options);
         auto const stats = std::make_shared<StepStats>();
         auto const ran = scanned(c, xs, LoopOptions(options).stats(stats));
         CAPTURE(differentiable, steps, ran.peak, std::int64_t(e.peak_bytes), e.checkpoints, e.block_size);
@@ -84,10 +84,10 @@ TEST_CASE("the least that estimate names for a scan is accepted as a limit and k
   for (cairn::step_index const steps : {1, 2, 3, 5, 50}) {
     auto const xs = torch::randn({steps, 32, 16}).requires_grad_(true);
     auto const want = scanned(c, xs, LoopOptions().block_size(steps)).grads;
-    auto const least = cairn::estimate(c, c.h0, xs, LoopOptions()).least_bytes;
+    auto const least = cl::estimate(c, c.h0, xs, LoopOptions()).least_bytes;
     for (double const factor : {1.0, 1.5, 4.0, 20.0}) {
       auto const limit = cairn::wide(double(least) * factor);
-      auto const e = cairn::estimate(c, c.h0, xs, LoopOptions().memory_limit(limit));
+      auto const e = cl::estimate(c, c.h0, xs, LoopOptions().memory_limit(limit));
       auto const ran = scanned(c, xs, LoopOptions().memory_limit(limit));
       CAPTURE(steps, std::int64_t(limit), ran.peak);
       CHECK(e.fits());
@@ -97,8 +97,8 @@ TEST_CASE("the least that estimate names for a scan is accepted as a limit and k
       auto const chosen = scanned(c, xs, LoopOptions().checkpoints(e.checkpoints).block_size(e.block_size));
       CHECK(chosen.peak <= std::int64_t(e.peak_bytes + e.caller_bytes));
     }
-    CHECK_THROWS_AS(cairn::checkpointed_scan(c, c.h0, xs, LoopOptions().memory_limit(least - 1)), cairn::infeasible_budget);
-    CHECK_FALSE(cairn::estimate(c, c.h0, xs, LoopOptions().memory_limit(least - 1)).fits());
+    CHECK_THROWS_AS(cl::checkpointed_scan(c, c.h0, xs, LoopOptions().memory_limit(least - 1)), cairn::infeasible_budget);
+    CHECK_FALSE(cl::estimate(c, c.h0, xs, LoopOptions().memory_limit(least - 1)).fits());
   }
 }
 
@@ -109,16 +109,16 @@ TEST_CASE("a scan of no steps weighs nothing, and nothing is run for it", "[torc
     return std::pair{h + x, h};
   };
   auto const h0 = torch::ones({4}, torch::requires_grad());
-  for (auto const& e : {cairn::estimate(step, h0, torch::ones({0, 4}), LoopOptions()),
-                        cairn::estimate(step, h0, std::vector<Tensor>{}, LoopOptions().memory_limit(1))}) {
+  for (auto const& e : {cl::estimate(step, h0, torch::ones({0, 4}), LoopOptions()),
+                        cl::estimate(step, h0, std::vector<Tensor>{}, LoopOptions().memory_limit(1))}) {
     CHECK(e.fits());
     CHECK(e.peak_bytes == 0);
     CHECK(e.caller_bytes == 0);
     CHECK(e.forward == 0);
   }
   CHECK(calls == 0);
-  CHECK_THROWS_AS(cairn::estimate(step, h0, torch::ones({}), LoopOptions()), cairn::invalid_call);
-  CHECK_THROWS_AS(cairn::estimate(step, h0, torch::ones({3, 4}), LoopOptions().checkpoints(-1)), cairn::invalid_plan);
+  CHECK_THROWS_AS(cl::estimate(step, h0, torch::ones({}), LoopOptions()), cairn::invalid_call);
+  CHECK_THROWS_AS(cl::estimate(step, h0, torch::ones({3, 4}), LoopOptions().checkpoints(-1)), cairn::invalid_plan);
   CHECK(calls == 0);
 }
 
@@ -135,12 +135,12 @@ TEST_CASE("inputs in vectors and tuples are estimated as they run, and leave eve
   };
   auto const sequences = std::tuple{xs, ys};
   auto const at = at::detail::getDefaultCPUGenerator().get_state();
-  auto const e = cairn::estimate(step, h0, sequences, LoopOptions().checkpoints(4).block_size(2));
+  auto const e = cl::estimate(step, h0, sequences, LoopOptions().checkpoints(4).block_size(2));
   CHECK(same_bits(at, at::detail::getDefaultCPUGenerator().get_state()));
   CHECK_FALSE(w.grad().defined());
   CHECK(e.caller_bytes == 26 * 1200);  // 17 outputs and 9 gradients
   auto const stats = std::make_shared<StepStats>();
-  auto const given = cairn::checkpointed_scan(step, h0, sequences, LoopOptions().checkpoints(4).block_size(2).stats(stats)).second;
+  auto const given = cl::checkpointed_scan(step, h0, sequences, LoopOptions().checkpoints(4).block_size(2).stats(stats)).second;
   std::vector<Tensor> const bars(given.size(), torch::ones({300}));
   (void)torch::autograd::grad(given, {w, xs[0], xs[8], xs[16]}, bars);
   CHECK(stats->recompute == e.recompute);
@@ -152,23 +152,23 @@ TEST_CASE("a number of steps of any integer type is one, and a tensor of one is 
   auto const w = torch::ones({3}, torch::requires_grad());
   auto const of_loop = [&](Tensor const& h) { return h * w; };
   auto const of_scan = [&](Tensor const& h, Tensor const& x) { return std::pair{h * w, x}; };
-  auto const forward = [&](auto const& count) { return cairn::estimate(of_loop, w, count, LoopOptions()).forward; };
+  auto const forward = [&](auto const& count) { return cl::estimate(of_loop, w, count, LoopOptions()).forward; };
   CHECK(forward(7) == 7);
   CHECK(forward(7u) == 7);
   CHECK(forward(short{7}) == 7);
   CHECK(forward(std::size_t{7}) == 7);
   CHECK(forward(std::int64_t{7}) == 7);
-  CHECK(cairn::estimate(of_scan, w, torch::ones({7}), LoopOptions()).forward == 7);
+  CHECK(cl::estimate(of_scan, w, torch::ones({7}), LoopOptions()).forward == 7);
 }
 
 TEST_CASE("a recurrent module says what a forward and backward take", "[torch]") {
-  cairn::CheckpointedCell<torch::nn::LSTMCell> rnn(torch::nn::LSTMCell(8, 32), cairn::CheckpointedCellOptions().batch_first(true).memory_limit("200kB"));
+  cl::CheckpointedCell<torch::nn::LSTMCell> rnn(torch::nn::LSTMCell(8, 32), cl::CheckpointedCellOptions().batch_first(true).memory_limit("200kB"));
   auto const xs = torch::randn({4, 60, 8});
   auto const e = rnn->estimate(xs);
   CHECK(e.forward == 60);
   CHECK(e.fits());
   CHECK(e.caller_bytes == 60 * 4 * 32 * 4);
-  cairn::byte_meter const meter;
+  cl::byte_meter const meter;
   auto const [ys, last] = rnn->forward(xs);
   (void)torch::autograd::grad({ys}, rnn->parameters(), {torch::ones({4, 60, 32})});
   CHECK(meter.peak() <= std::int64_t(200'000 + e.caller_bytes) + 60 * 4 * 32 * 4);  // and the gradient with which it begins

@@ -1,6 +1,6 @@
 #include "support/torch.hpp"
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/scan.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/loop/scan.hpp>
 #include <cairn/cairn.hpp>
 #include <cairn/schedule/two_level.hpp>
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace scan_tests {
 
 using at::Tensor;
-using cairn::LoopOptions;
+using cl::LoopOptions;
 using Catch::Matchers::ContainsSubstring;
 using state = std::tuple<Tensor, Tensor>;
 using support::said;
@@ -71,7 +71,7 @@ outcome plain(cell const& x, std::vector<Tensor> const& leaves, std::vector<Tens
 }
 outcome scanned(cell const& x, Tensor const& xs, LoopOptions const& options) {
   return differentiated(x, {xs}, [&] {
-    auto const [last, ys] = cairn::checkpointed_scan(x, state{x.h0, x.c0}, xs, options);
+    auto const [last, ys] = cl::checkpointed_scan(x, state{x.h0, x.c0}, xs, options);
     return std::tuple_cat(last, ys);
   });
 }
@@ -101,9 +101,9 @@ TEST_CASE("a scan has the states, outputs and gradients of the plain loop, bit f
         REQUIRE(same(want, scanned(x, xs, LoopOptions().checkpoints(slots).block_size(size))));
       }
     CHECK(same(want, scanned(x, xs, LoopOptions())));
-    CHECK(same(want, scanned(x, xs, LoopOptions().checkpoints(2).determinism(cairn::Check::Bits))));
-    CHECK(same(want, scanned(x, xs, LoopOptions().checkpoints(2).capture(cairn::Capture::EveryStep))));
-    CHECK(same(want, scanned(x, xs, LoopOptions().checkpoints(2).captures({x.b, x.w}).capture(cairn::Capture::Explicit))));
+    CHECK(same(want, scanned(x, xs, LoopOptions().checkpoints(2).determinism(cl::Check::Bits))));
+    CHECK(same(want, scanned(x, xs, LoopOptions().checkpoints(2).capture(cl::Capture::EveryStep))));
+    CHECK(same(want, scanned(x, xs, LoopOptions().checkpoints(2).captures({x.b, x.w}).capture(cl::Capture::Explicit))));
   }
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("a scan obeys any schedule, and counts what the schedule's estimate sa
   std::vector<cairn::any_schedule> const plans{cairn::revolve{steps, 3}, cairn::uniform{steps}, cairn::store_all(steps), cairn::two_level{steps, 6, 2},
                                                cairn::leaves{steps, 5, cairn::revolve{5, 2}}};
   for (auto const& plan : plans) {
-    auto const stats = std::make_shared<cairn::StepStats>();
+    auto const stats = std::make_shared<cl::StepStats>();
     CHECK(same(want, scanned(x, xs, LoopOptions().schedule(plan).stats(stats))));
     auto const cost = cairn::estimate(plan);
     CHECK(stats->forward == steps);
@@ -128,11 +128,11 @@ TEST_CASE("a scan obeys any schedule, and counts what the schedule's estimate sa
 
 TEST_CASE("a scan of no steps is its initial state and empty outputs", "[torch]") {
   auto const x = leaf();
-  auto const [last, ys] = cairn::checkpointed_scan(products(x), x, torch::empty({0, 4}, at::kDouble), LoopOptions());
+  auto const [last, ys] = cl::checkpointed_scan(products(x), x, torch::empty({0, 4}, at::kDouble), LoopOptions());
   CHECK(last.is_same(x));
   CHECK(ys.sizes() == at::IntArrayRef{0});
   CHECK(ys.scalar_type() == at::kDouble);
-  auto const [same_last, list] = cairn::checkpointed_scan(products(x), x, std::vector<Tensor>{}, LoopOptions());
+  auto const [same_last, list] = cl::checkpointed_scan(products(x), x, std::vector<Tensor>{}, LoopOptions());
   CHECK(same_last.is_same(x));
   CHECK(list.empty());
 }
@@ -165,7 +165,7 @@ TEST_CASE("a scan goes along vectors, with inputs and outputs of other sizes in 
   for (int const slots : {1, 2, 4})
     for (int const size : {1, 2, 3, 20}) {
       CAPTURE(slots, size);
-      auto const [last, ys] = cairn::checkpointed_scan(step, h0, xs, LoopOptions().checkpoints(slots).block_size(size));
+      auto const [last, ys] = cl::checkpointed_scan(step, h0, xs, LoopOptions().checkpoints(slots).block_size(size));
       CHECK(same_bits(want_ys, ys));
       total(last, ys).backward();
       CHECK(same_bits(want, support::take_grads(leaves)));
@@ -195,14 +195,14 @@ TEST_CASE("a scan goes along tuples, whose first sequence says how outputs come"
   std::vector<Tensor> leaves{w, h0, xs};
   for (auto const& p : pairs) leaves.push_back(std::get<0>(p));
   auto const want = support::take_grads(leaves);
-  auto const [last, ys] = cairn::checkpointed_scan(step, h0, std::tuple{xs, tokens, pairs}, LoopOptions().checkpoints(2).block_size(2));
+  auto const [last, ys] = cl::checkpointed_scan(step, h0, std::tuple{xs, tokens, pairs}, LoopOptions().checkpoints(2).block_size(2));
   CHECK(same_bits(ys[1], tokens + 1));
   CHECK_FALSE(ys[1].requires_grad());
   ys[0].sum().backward();
   for (std::size_t k = 0; k < want.size(); ++k) CHECK(torch::allclose(want[k], leaves[k].grad(), 1e-6, 1e-7));
   (void)support::take_grads(leaves);
   auto const swapped = [&](Tensor const& s, auto const& in) { return step(s, input{std::get<1>(in), tokens[0], std::get<0>(in)}, 0); };
-  auto const [end, list] = cairn::checkpointed_scan(swapped, h0, std::pair{pairs, xs}, LoopOptions());
+  auto const [end, list] = cl::checkpointed_scan(swapped, h0, std::pair{pairs, xs}, LoopOptions());
   CHECK(list.size() == 7);
   CHECK(list[6].size() == 2);
   CHECK(same_bits(list[6][0], end * 2));
@@ -212,7 +212,7 @@ TEST_CASE("outputs or last states that nobody uses leave their gradients out", "
   auto const w = leaf(0.7), h0 = leaf(0.2);
   auto const xs = torch::rand({6, 4}).requires_grad_(true);
   auto const run = [&](bool looped) {
-    if (looped) return cairn::checkpointed_scan(products(w), h0, xs, LoopOptions().checkpoints(2));
+    if (looped) return cl::checkpointed_scan(products(w), h0, xs, LoopOptions().checkpoints(2));
     Tensor h = h0;
     std::vector<Tensor> ys;
     for (auto const& x : xs.unbind(0)) {
@@ -233,7 +233,7 @@ TEST_CASE("a scan without a state that is differentiable, or with outputs that a
   auto const xs = torch::rand({6, 4}).requires_grad_(true);
   auto const grads = [&](std::function<Tensor(Tensor const&, Tensor const&, int)> const& output, bool looped, LoopOptions const& options) {
     if (looped)
-      return torch::autograd::grad({cairn::checkpointed_scan([&](Tensor const& n, Tensor const& x, cairn::step_index i) { return pair{n + 1, output(n, x, int(i))}; },
+      return torch::autograd::grad({cl::checkpointed_scan([&](Tensor const& n, Tensor const& x, cairn::step_index i) { return pair{n + 1, output(n, x, int(i))}; },
                                                              torch::zeros({}, at::kLong), xs, options).second.sum()}, {xs, w}, {}, true, false, true);
     std::vector<Tensor> ys;
     for (int i = 0; i < 6; ++i) ys.push_back(output(torch::full({}, i, at::kLong), xs.unbind(0)[std::size_t(i)], i));
@@ -267,7 +267,7 @@ TEST_CASE("outputs that are the state, now and then, have the right gradients", 
     auto const want = torch::autograd::grad({torch::stack(all).pow(2).sum() + h.sum()}, {xs, w, h0}, {}, true);
     for (int const slots : {1, 3})
       for (int const size : {1, 2, 3}) {
-        auto const [last, ys] = cairn::checkpointed_scan(step, h0, xs, LoopOptions().checkpoints(slots).block_size(size));
+        auto const [last, ys] = cl::checkpointed_scan(step, h0, xs, LoopOptions().checkpoints(slots).block_size(size));
         auto const got = torch::autograd::grad({ys.pow(2).sum() + last.sum()}, {xs, w, h0});
         for (std::size_t k = 0; k < want.size(); ++k) CHECK(torch::allclose(want[k], got[k], 1e-5, 1e-6));
       }
@@ -277,11 +277,11 @@ TEST_CASE("outputs that are the state, now and then, have the right gradients", 
 TEST_CASE("a scan without grad mode keeps no graph, and a retained graph is differentiated again", "[torch]") {
   auto const w = leaf(0.7), h0 = leaf(0.2);
   auto const xs = torch::rand({6, 4}).requires_grad_(true);
-  auto const [last, ys] = cairn::checkpointed_scan(products(w), h0, xs, LoopOptions().checkpoints(2));
+  auto const [last, ys] = cl::checkpointed_scan(products(w), h0, xs, LoopOptions().checkpoints(2));
   {
     at::NoGradGuard const no_grad;
-    auto const stats = std::make_shared<cairn::StepStats>();
-    auto const [plain_last, plain_ys] = cairn::checkpointed_scan(products(w), h0, xs, LoopOptions().checkpoints(2).stats(stats));
+    auto const stats = std::make_shared<cl::StepStats>();
+    auto const [plain_last, plain_ys] = cl::checkpointed_scan(products(w), h0, xs, LoopOptions().checkpoints(2).stats(stats));
     CHECK(same_bits(last, plain_last));
     CHECK(same_bits(ys, plain_ys));
     CHECK_FALSE(plain_ys.requires_grad());
@@ -290,12 +290,12 @@ TEST_CASE("a scan without grad mode keeps no graph, and a retained graph is diff
   }
   {
     c10::InferenceMode const inference;
-    CHECK(same_bits(ys, cairn::checkpointed_scan(products(w), h0, xs, LoopOptions()).second));
+    CHECK(same_bits(ys, cl::checkpointed_scan(products(w), h0, xs, LoopOptions()).second));
   }
   auto const want = torch::autograd::grad({ys.sum()}, {xs, w}, {}, true);
   CHECK(same_bits(want, torch::autograd::grad({ys.sum()}, {xs, w})));
   CHECK_THAT(said<cairn::invalid_call>([&, &outputs = ys] { outputs.sum().backward(); }),
-             ContainsSubstring("cairn::checkpointed_scan: the checkpoints were used up by an earlier backward"));
+             ContainsSubstring("cairn::libtorch::checkpointed_scan: the checkpoints were used up by an earlier backward"));
 }
 
 TEST_CASE("a scan can be differentiated twice", "[torch]") {
@@ -324,17 +324,17 @@ TEST_CASE("a scan can be differentiated twice", "[torch]") {
     return pair{h, torch::stack(ys)};
   });
   for (int const size : {1, 3}) {
-    auto const got = second([&] { return cairn::checkpointed_scan(step, h0, xs, LoopOptions().checkpoints(2).block_size(size)); });
+    auto const got = second([&] { return cl::checkpointed_scan(step, h0, xs, LoopOptions().checkpoints(2).block_size(size)); });
     for (std::size_t k = 0; k < want.size(); ++k) CHECK(torch::allclose(want[k], got[k], 1e-12, 1e-14));
     auto const listed = second([&] {
-      auto const [last, ys] = cairn::checkpointed_scan(step, h0, xs.unbind(0), LoopOptions().checkpoints(2).block_size(size));
+      auto const [last, ys] = cl::checkpointed_scan(step, h0, xs.unbind(0), LoopOptions().checkpoints(2).block_size(size));
       return pair{last, torch::stack(ys)};
     });
     for (std::size_t k = 0; k < want.size(); ++k) CHECK(torch::allclose(want[k], listed[k], 1e-12, 1e-14));
   }
   CHECK_THAT(said<cairn::invalid_call>([&] {
-    (void)second([&] { return cairn::checkpointed_scan(step, h0, xs, LoopOptions().double_backward(false)); });
-  }), ContainsSubstring("cairn::checkpointed_scan: the loop is not to be differentiated twice"));
+    (void)second([&] { return cl::checkpointed_scan(step, h0, xs, LoopOptions().double_backward(false)); });
+  }), ContainsSubstring("cairn::libtorch::checkpointed_scan: the loop is not to be differentiated twice"));
 }
 
 TEST_CASE("bf16 autocast around a scan gives the bits of the plain loop", "[torch]") {
@@ -346,9 +346,9 @@ TEST_CASE("bf16 autocast around a scan gives the bits of the plain loop", "[torc
   };
   auto const grads = [&](std::function<pair()> const& run) {
     pair got;
-    cairn::detail::switch_autocast(at::kCPU, true);
+    cl::detail::switch_autocast(at::kCPU, true);
     got = run();
-    cairn::detail::switch_autocast(at::kCPU, false);
+    cl::detail::switch_autocast(at::kCPU, false);
     at::autocast::clear_cache();
     (got.first.sum() + got.second.to(at::kFloat).pow(2).sum()).backward();
     auto all = support::take_grads({net->weight, net->bias, h0, xs});
@@ -367,14 +367,14 @@ TEST_CASE("bf16 autocast around a scan gives the bits of the plain loop", "[torc
   });
   CHECK(want.back().scalar_type() == at::kBFloat16);
   for (int const size : {1, 4, 9})
-    CHECK(same_bits(want, grads([&] { return cairn::checkpointed_scan(step, h0, xs, LoopOptions().checkpoints(2).block_size(size)); })));
+    CHECK(same_bits(want, grads([&] { return cl::checkpointed_scan(step, h0, xs, LoopOptions().checkpoints(2).block_size(size)); })));
 }
 
 TEST_CASE("callbacks of a scan see its states and their gradients", "[torch]") {
   auto const w = leaf(0.7), h0 = leaf(0.2);
   auto const xs = torch::rand({6, 4});
   std::vector<std::int64_t> states, grads;
-  cairn::StepCallbacks look;
+  cl::StepCallbacks look;
   look.state = [&](std::int64_t i, at::TensorList parts) {
     CHECK(parts.size() == 1);
     states.push_back(i);
@@ -384,7 +384,7 @@ TEST_CASE("callbacks of a scan see its states and their gradients", "[torch]") {
     grads.push_back(i);
   };
   auto const step = [&](Tensor const& h, Tensor const& x, int i) { return products(w)(h, i * x); };
-  auto const ys = cairn::checkpointed_scan(step, h0, xs, LoopOptions().block_size(2).callbacks(look)).second;
+  auto const ys = cl::checkpointed_scan(step, h0, xs, LoopOptions().block_size(2).callbacks(look)).second;
   CHECK(states == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5});
   ys.sum().backward();
   CHECK(grads == std::vector<std::int64_t>{4, 2, 0});
@@ -395,7 +395,7 @@ TEST_CASE("hooks of the inputs run once", "[torch]") {
   auto const xs = torch::rand({6, 4}).requires_grad_(true);
   int calls = 0;
   xs.register_hook([&](Tensor const&) { ++calls; });
-  cairn::checkpointed_scan(products(w), h0, xs, LoopOptions().checkpoints(2)).second.sum().backward();
+  cl::checkpointed_scan(products(w), h0, xs, LoopOptions().checkpoints(2)).second.sum().backward();
   CHECK(calls == 1);
 }
 
@@ -408,9 +408,9 @@ TEST_CASE("a scan holds its outputs, the gradients of its inputs, and beside the
   };
   std::uint64_t least = 0;
   try {
-    (void)cairn::checkpointed_scan(step, h0, xs, LoopOptions().memory_limit(1));
+    (void)cl::checkpointed_scan(step, h0, xs, LoopOptions().memory_limit(1));
   } catch (cairn::infeasible_budget const& e) {
-    CHECK_THAT(e.what(), ContainsSubstring("cairn::checkpointed_scan: the memory limit is below what any plan takes"));
+    CHECK_THAT(e.what(), ContainsSubstring("cairn::libtorch::checkpointed_scan: the memory limit is below what any plan takes"));
     least = std::uint64_t(e.value(1).magnitude);
   }
   REQUIRE(least > 0);
@@ -421,11 +421,11 @@ TEST_CASE("a scan holds its outputs, the gradients of its inputs, and beside the
   for (double const factor : {1.0, 1.2, 1.7, 3.0, 6.0, 20.0}) {
     auto const limit = std::uint64_t(double(least) * factor);
     CAPTURE(least, limit);
-    auto const stats = std::make_shared<cairn::StepStats>();
+    auto const stats = std::make_shared<cl::StepStats>();
     support::seeded const seed{3};
-    cairn::byte_meter const meter{at::kCPU};
+    cl::byte_meter const meter{at::kCPU};
     auto const before = meter.allocated();
-    auto const ys = cairn::checkpointed_scan(step, h0, xs, LoopOptions().memory_limit(limit).stats(stats)).second;
+    auto const ys = cl::checkpointed_scan(step, h0, xs, LoopOptions().memory_limit(limit).stats(stats)).second;
     CHECK(std::uint64_t(meter.peak() - before) <= limit + outputs);
     auto const grads = torch::autograd::grad({ys}, {xs, w, out}, {bars});
     CHECK(std::uint64_t(meter.peak() - before) <= limit + outputs + of_inputs);
@@ -441,39 +441,39 @@ TEST_CASE("what is wrong with a scan is said, with the step", "[torch]") {
   auto const w = leaf(0.7), h0 = leaf(0.2);
   auto const xs = torch::rand({6, 4}).requires_grad_(true);
   auto const options = LoopOptions().checkpoints(2);
-  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cairn::checkpointed_scan(products(w), h0, torch::ones({}), options); }),
-             ContainsSubstring("cairn::checkpointed_scan: an input has no first dimension to go along"));
+  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_scan(products(w), h0, torch::ones({}), options); }),
+             ContainsSubstring("cairn::libtorch::checkpointed_scan: an input has no first dimension to go along"));
   auto const sum = [&](Tensor const& h, auto const& x) { return products(w)(h, std::get<0>(x)); };
-  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cairn::checkpointed_scan(sum, h0, std::tuple{xs, torch::ones({5})}, options); }),
+  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_scan(sum, h0, std::tuple{xs, torch::ones({5})}, options); }),
              ContainsSubstring("the inputs are of different lengths (steps of the first = 6, steps of another = 5)"));
   auto const grows = [&](Tensor const& h, Tensor const&, cairn::step_index i) { return pair{h.sin(), h.slice(0, 0, i == 3 ? 2 : 4)}; };
-  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cairn::checkpointed_scan(grows, h0, xs, options); }),
+  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_scan(grows, h0, xs, options); }),
              ContainsSubstring("an output of the step is not like that of the first step (step = 3, output = 0)"));
   auto const changes = [&](Tensor const& h, Tensor const& x, cairn::step_index i) { return pair{h.sin(), i == 2 ? Tensor(x).mul_(2) : x * 2}; };
-  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cairn::checkpointed_scan(changes, h0, xs * 1, options); }),
+  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_scan(changes, h0, xs * 1, options); }),
              ContainsSubstring("the step changed its input in place (step = 2, part = 0)"));
   using list = std::vector<Tensor>;
   CHECK_THAT(said<cairn::invalid_call>([&] {
-    (void)cairn::checkpointed_scan([&](Tensor const& h, Tensor const&, cairn::step_index i) { return std::pair{h.sin(), list(i == 4 ? 1 : 2, h)}; }, h0, xs, options);
+    (void)cl::checkpointed_scan([&](Tensor const& h, Tensor const&, cairn::step_index i) { return std::pair{h.sin(), list(i == 4 ? 1 : 2, h)}; }, h0, xs, options);
   }), ContainsSubstring("the step returned an output of other parts than the first step (step = 4, parts returned = 1, parts = 2)"));
   CHECK_THAT(said<cairn::invalid_call>([&] {
-    (void)cairn::checkpointed_scan([](list const& s, Tensor const& x, cairn::step_index i) { return std::pair{i == 2 ? list{s[0]} : s, x}; }, list{h0, w}, xs, options);
-  }), ContainsSubstring("cairn::checkpointed_scan: the step returned a state of other parts than it was given (step = 2, parts returned = 1, parts = 2)"));
+    (void)cl::checkpointed_scan([](list const& s, Tensor const& x, cairn::step_index i) { return std::pair{i == 2 ? list{s[0]} : s, x}; }, list{h0, w}, xs, options);
+  }), ContainsSubstring("cairn::libtorch::checkpointed_scan: the step returned a state of other parts than it was given (step = 2, parts returned = 1, parts = 2)"));
   CHECK_THAT(said<cairn::invalid_call>([&] {
-    (void)cairn::checkpointed_scan([](Tensor const& h, list const& x) { return pair{h.sin(), x[0]}; }, h0, std::vector<list>{{h0}, {h0, w}}, options);
+    (void)cl::checkpointed_scan([](Tensor const& h, list const& x) { return pair{h.sin(), x[0]}; }, h0, std::vector<list>{{h0}, {h0, w}}, options);
   }), ContainsSubstring("the inputs of two steps have other parts (step = 1, its parts = 2, parts of step 0 = 1)"));
   auto const late = [&](Tensor const& h, Tensor const& x, cairn::step_index i) { return pair{torch::sin(h + x), i == 4 ? h * w : h.detach()}; };
-  CHECK_THAT(said<cairn::invalid_call>([&] { cairn::checkpointed_scan(late, h0, xs, options).first.sum().backward(); }),
+  CHECK_THAT(said<cairn::invalid_call>([&] { cl::checkpointed_scan(late, h0, xs, options).first.sum().backward(); }),
              ContainsSubstring("the step uses a differentiable tensor that the first steps did not use (step = 4"));
   auto const opens = [&](Tensor const& h, Tensor const& x, cairn::step_index i) { return pair{torch::sin(h + x), i == 4 ? h * 1 : h.detach()}; };
-  CHECK_THAT(said<cairn::invalid_call>([&] { cairn::checkpointed_scan(opens, h0, xs, options).first.sum().backward(); }),
+  CHECK_THAT(said<cairn::invalid_call>([&] { cl::checkpointed_scan(opens, h0, xs, options).first.sum().backward(); }),
              ContainsSubstring("an output of the step becomes differentiable later than in the first steps (step = 4, output = 0)"));
-  auto const [last, ys] = cairn::checkpointed_scan(opens, h0, xs, LoopOptions(options).capture(cairn::Capture::EveryStep));
+  auto const [last, ys] = cl::checkpointed_scan(opens, h0, xs, LoopOptions(options).capture(cl::Capture::EveryStep));
   CHECK(ys.requires_grad());
   CHECK(torch::autograd::grad({ys.sum()}, {xs})[0].defined());
-  CHECK_THAT(said<cairn::invalid_plan>([&] { (void)cairn::checkpointed_scan(products(w), h0, xs, LoopOptions().checkpoints(-1)); }), ContainsSubstring("cairn::checkpointed_scan"));
+  CHECK_THAT(said<cairn::invalid_plan>([&] { (void)cl::checkpointed_scan(products(w), h0, xs, LoopOptions().checkpoints(-1)); }), ContainsSubstring("cairn::libtorch::checkpointed_scan"));
   auto const given = xs * 1;
-  auto const [end, outputs] = cairn::checkpointed_scan(products(w), h0, given, options);
+  auto const [end, outputs] = cl::checkpointed_scan(products(w), h0, given, options);
   given.detach().mul_(2);
   CHECK_THAT(said<cairn::invalid_call>([&, &all = outputs] { all.sum().backward(); }),
              ContainsSubstring("an input of the steps was changed in place since the loop used it (input tensor = 0, of = 1)"));
@@ -482,7 +482,7 @@ TEST_CASE("what is wrong with a scan is said, with the step", "[torch]") {
     auto const next = torch::sin(h * w + x);
     return pair{next, i == 2 && ++calls > 1 ? next * 1 : next};
   };
-  CHECK_THAT(said<cairn::recompute_mismatch>([&] { cairn::checkpointed_scan(splits, h0, xs, options).second.sum().backward(); }),
+  CHECK_THAT(said<cl::recompute_mismatch>([&] { cl::checkpointed_scan(splits, h0, xs, options).second.sum().backward(); }),
              ContainsSubstring("a step gives one tensor as a state and an output, and two when it is run again (step = 2, part = 0, output = 0)"));
 }
 

@@ -4,16 +4,16 @@
 #include <string>
 #include <thread>
 #include <vector>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/checkpointed_sequential.hpp>
-#include <cairn/adapt/torch/sequential.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpointed_sequential.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential.hpp>
 
 namespace sequential_cache_tests {
 
 using at::Tensor;
-using cairn::checkpoint_sequential;
-using cairn::CheckpointedSequentialOptions;
-using cairn::SequentialPlans;
+using cl::checkpoint_sequential;
+using cl::CheckpointedSequentialOptions;
+using cl::SequentialPlans;
 using support::message_of;
 using support::same_bits;
 using support::seeded;
@@ -75,7 +75,7 @@ TEST_CASE("what a plan is made for decides whether it is used again", "[torch][s
   CHECK(made(x, options) == 1);
   CHECK(made(x, options) == 1);
   CHECK(made(x, within("2MB")) == 2);
-  CHECK(made(x, within("1MB").rng(cairn::Rng::Ignore)) == 3);
+  CHECK(made(x, within("1MB").rng(cl::Rng::Ignore)) == 3);
   CHECK(made(x, CheckpointedSequentialOptions()) == 4);
   CHECK(made(x.detach().clone().requires_grad_(true), options) == 5);
   CHECK(made(torch::randn({32, 64}).t(), options) == 6);  // other strides
@@ -104,7 +104,7 @@ TEST_CASE("a place for plans keeps no module alive, drops the plans of modules t
   auto const plans = std::make_shared<SequentialPlans>(2);
   auto const x = torch::randn({8, 8});
   std::weak_ptr<nn::Module> child;
-  cairn::byte_meter const meter;
+  cl::byte_meter const meter;
   {
     nn::Sequential net(nn::Linear(8, 8), nn::Tanh());
     child = net->ptr(0);
@@ -140,7 +140,7 @@ TEST_CASE("a kept plan leaves the bits of the plain call, joined children includ
   for (int k = 0; k < 3; ++k) CHECK(same_bits(plain, step([&] { return checkpoint_sequential(net, 0, x, within("90kB", plans)); })));
   for (int k = 0; k < 3; ++k) CHECK(same_bits(plain, step([&] { return checkpoint_sequential(net, 0, x, CheckpointedSequentialOptions().plans(plans)); })));
   CHECK(plans->made() == 2);
-  cairn::CheckpointedSequential module(net, within("90kB", plans));
+  cl::CheckpointedSequential module(net, within("90kB", plans));
   CHECK(same_bits(plain, step([&] { return module->forward(x); })));
   CHECK(plans->made() == 2);
   CHECK(module->plans_made() == 0);

@@ -7,14 +7,14 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/memory_hook.hpp>
-#include <cairn/adapt/torch/sequential.hpp>
+#include <cairn/adapt/torch/compat/memory_hook.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential.hpp>
 
 namespace sequential_least_tests {
 
 using at::Tensor;
-using cairn::checkpoint_sequential;
-using cairn::CheckpointedSequentialOptions;
+using cl::checkpoint_sequential;
+using cl::CheckpointedSequentialOptions;
 using support::message_of;
 using support::seeded;
 namespace nn = torch::nn;
@@ -121,7 +121,7 @@ held measured(nn::Sequential const& net, Tensor const& x, std::function<Tensor()
   callers = std::int64_t(seed.nbytes());  // the output; the seed stood before
   gradients += callers;
   {
-    auto const hook = cairn::register_memory_hook([&](c10::Device, std::int64_t taken, std::int64_t freed) {
+    auto const hook = cl::register_memory_hook([&](c10::Device, std::int64_t taken, std::int64_t freed) {
       live += taken - freed;
       all = (std::max)(all, live);
       strict = (std::max)(strict, live - callers);

@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/detail/sequential_plan.hpp>
-#include <cairn/adapt/torch/sequential.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/sequential_plan.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential.hpp>
 #include <cairn/plan/chain/replay.hpp>
 
 namespace sequential_planner_tests {
@@ -18,13 +18,13 @@ namespace sequential_planner_tests {
 using at::Tensor;
 using cairn::action;
 using cairn::action_kind;
-using cairn::checkpoint_sequential;
-using cairn::CheckpointedSequentialOptions;
-using cairn::SequentialPlans;
+using cl::checkpoint_sequential;
+using cl::CheckpointedSequentialOptions;
+using cl::SequentialPlans;
 using cairn::step_index;
-using cairn::detail::bytes_held;
-using cairn::detail::limit_planner;
-using cairn::detail::measured_stages;
+using cl::detail::bytes_held;
+using cl::detail::limit_planner;
+using cl::detail::measured_stages;
 using support::message_of;
 using support::seeded;
 using support::take_grads;
@@ -92,8 +92,8 @@ struct drawn {
   measured_stages measures(std::int64_t count, bool alike) {
     nn::Sequential net;
     for (std::int64_t i = 0; i < count; ++i) net->push_back(nn::Tanh());
-    measured_stages found{cairn::detail::stages_of(*net), torch::ones({2}, torch::requires_grad()),
-                          cairn::Rng::Preserve};
+    measured_stages found{cl::detail::stages_of(*net), torch::ones({2}, torch::requires_grad()),
+                          cl::Rng::Preserve};
     auto& work = found.work;
     std::int64_t const larger = up_to(3);  // what most bytes are of
     for (std::size_t i = 0; i <= std::size_t(count); ++i) {
@@ -122,7 +122,7 @@ TEST_CASE("what a plan for a Sequential is said to hold is what an account by se
   for (int round = 0; round < 60; ++round) {
     auto const measured = chains.measures(1 + round % 7, false);
     for (std::int64_t segments = 1; segments <= std::int64_t(measured.stages.size()); ++segments) {
-      auto const plan = cairn::detail::plan_segments(
+      auto const plan = cl::detail::plan_segments(
           measured.stages, cairn::block_plan::balanced(step_index(measured.stages.size()), segments));
       REQUIRE(bytes_held(measured, plan.actions) == bytes_by_sets(measured, plan.actions));
     }
@@ -162,7 +162,7 @@ TEST_CASE(
       auto const sure = limit - all_generators;  // as if each stage needed a state of the generators
       if (sure < upper.least_bytes()) continue;
       auto const known = fastest.plan(sure).actions;
-      if (!cairn::detail::keeps_states_of_tapes(known, step_index(measured.stages.size())))
+      if (!cl::detail::keeps_states_of_tapes(known, step_index(measured.stages.size())))
         continue;  // tensors cannot obey it
       double const time = double(time_of(measured, plan)), best = double(time_of(measured, known));
       if (alike) REQUIRE(time == best);
@@ -189,7 +189,7 @@ TEST_CASE("the least that is named is within three hundredths of the best of man
       auto const fewest = planner.least_bytes();
       for (auto budget = fewest; budget <= fewest + fewest / 4; budget += std::max<std::int64_t>(1, fewest / 64)) {
         auto const plan = planner.plan(budget).actions;
-        if (cairn::detail::keeps_states_of_tapes(plan, step_index(measured.stages.size())))
+        if (cl::detail::keeps_states_of_tapes(plan, step_index(measured.stages.size())))
           best = std::min(best, bytes_by_sets(measured, plan));
       }
     }
@@ -222,7 +222,7 @@ TEST_CASE("a limit holds where the states of generators are most of what a plan 
   for (auto const& p : net->parameters()) callers += std::int64_t(p.nbytes());
   std::int64_t highest = 0;
   for (std::int64_t limit = least; limit < least + 30'000; limit += 1'000) {
-    cairn::byte_meter const meter;
+    cl::byte_meter const meter;
     checkpoint_sequential(net, 0, x, options(limit)).sum().backward();
     (void)take_grads(net->parameters());
     INFO("limit " << limit << ", least " << least);
@@ -240,7 +240,7 @@ TEST_CASE("a second backward of a retained graph takes the output beside the lim
   for (int k = 0; k < 16; ++k) net->push_back(nn::Tanh());
   net->push_back(nn::Functional([](Tensor const& t) { return torch::cat({t, t}, 1).sigmoid(); }));
   auto const x = torch::randn({256, 64}), bar = torch::ones({256, 128});
-  measured_stages const measured{cairn::detail::stages_of(*net), x, cairn::Rng::Preserve};
+  measured_stages const measured{cl::detail::stages_of(*net), x, cl::Rng::Preserve};
   std::int64_t const least = std::max(limit_planner{measured}.least(), measured.measuring_peak),
                      most = measured.plain_peak;
   std::int64_t const output = 256 * 128 * 4;
@@ -249,7 +249,7 @@ TEST_CASE("a second backward of a retained graph takes the output beside the lim
   REQUIRE(least < most);
   for (int k = 0; k < 4; ++k) {
     auto const limit = least + (most - least) * k / 4;
-    cairn::byte_meter meter;
+    cl::byte_meter meter;
     auto const y = checkpoint_sequential(net, 0, x, CheckpointedSequentialOptions().memory_limit(limit));
     (void)torch::autograd::grad({y}, {w}, {bar}, true);
     CAPTURE(limit, least, most);

@@ -9,26 +9,26 @@
 #include <thread>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/checkpoint_group.hpp>
-#include <cairn/adapt/torch/checkpoint_policy.hpp>
-#include <cairn/adapt/torch/checkpointed_sequential.hpp>
-#include <cairn/adapt/torch/hc_module.hpp>
-#include <cairn/adapt/torch/keep.hpp>
-#include <cairn/adapt/torch/region.hpp>
-#include <cairn/adapt/torch/sequential_forms.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpoint_group.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpointed_sequential.hpp>
+#include <cairn/adapt/torch/compat/hc_module.hpp>
+#include <cairn/adapt/torch/checkpoint/keep.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential_forms.hpp>
 
 namespace sequential_policy_tests {
 
 namespace nn = torch::nn;
 using at::Tensor;
-using cairn::checkpoint_group_guard;
-using cairn::checkpoint_sequential;
-using cairn::CheckpointedSequential;
-using cairn::CheckpointedSequentialOptions;
-using cairn::CheckpointGroup;
-using cairn::CheckpointPolicy;
-using cairn::save_operators;
+using cl::checkpoint_group_guard;
+using cl::checkpoint_sequential;
+using cl::CheckpointedSequential;
+using cl::CheckpointedSequentialOptions;
+using cl::CheckpointGroup;
+using cl::CheckpointPolicy;
+using cl::save_operators;
 using Catch::Matchers::ContainsSubstring;
 using support::message_of;
 using support::same_bits;
@@ -50,7 +50,7 @@ nn::Sequential net_of(std::int64_t children) {
   return net;
 }
 /// Counts the products that it is asked of.
-cairn::checkpoint_policy counting(int& products, CheckpointPolicy said) {
+cl::checkpoint_policy counting(int& products, CheckpointPolicy said) {
   return [&products, said](std::string_view operation) {
     if (operation != "aten::addmm") return CheckpointPolicy::PreferRecompute;
     return ++products, said;
@@ -77,7 +77,7 @@ TEST_CASE("a chain keeps what its policy says in the children that run again, wi
   auto const passes = GENERATE(1, 2);
   auto const plain = run([&] { return nn::Sequential(net)->forward(x); }, passes);
   for (auto const said : {CheckpointPolicy::MustSave, CheckpointPolicy::PreferSave, CheckpointPolicy::MustRecompute}) {
-    for (auto const check : {cairn::Check::Metadata, cairn::Check::Bits}) {
+    for (auto const check : {cl::Check::Metadata, cl::Check::Bits}) {
       int products = 0;
       auto const policy = counting(products, said);
       auto const options = CheckpointedSequentialOptions().policy(policy).determinism(check);
@@ -86,7 +86,7 @@ TEST_CASE("a chain keeps what its policy says in the children that run again, wi
       CheckpointedSequential module(net, CheckpointedSequentialOptions(options).segments(6));
       CHECK(same_bits(run([&] { return module->forward(x); }, passes), plain));
       CHECK(products == 9);
-      cairn::HCModule blocks(net, cairn::HCConfig().block_size(2).policy(policy).determinism(check));
+      cl::HCModule blocks(net, cl::HCConfig().block_size(2).policy(policy).determinism(check));
       CHECK(same_bits(run([&] { return blocks->forward(x); }, passes), plain));
       CHECK(products == 13);
     }
@@ -100,11 +100,11 @@ TEST_CASE("what a policy keeps in a chain is not run again, takes its bytes, and
   auto const bytes = std::int64_t(x.nbytes());
   int kept_runs = 0, runs = 0;
   std::vector<std::int64_t> standing;
-  std::optional<cairn::byte_meter> meter;
+  std::optional<cl::byte_meter> meter;
   function const child = [&](Tensor const& a) {
     ++runs;
     if (runs > 8) standing.push_back(meter->allocated());
-    auto const part = cairn::keep([&] { return ++kept_runs, a.sin(); });
+    auto const part = cl::keep([&] { return ++kept_runs, a.sin(); });
     return torch::tanh(part.mm(w)).cos();
   };
   std::vector<function> const chain(8, child);
@@ -180,7 +180,7 @@ TEST_CASE("the passes of a group run the children of a chain again once, and hav
     std::vector<std::size_t> cuts;
     for (std::size_t k = 1; k < net.w.size(); ++k) if (random() % 2 == 0) cuts.push_back(k);
     auto const children = net.children();
-    auto const options = CheckpointedSequentialOptions().determinism(cairn::Check::Bits);
+    auto const options = CheckpointedSequentialOptions().determinism(cl::Check::Bits);
     auto const segments = 1 + std::int64_t(random() % net.w.size());
     net.start();
     Tensor y = x;
@@ -344,7 +344,7 @@ TEST_CASE("the passes of a group run the nodes of an HCModule again once, for ev
   (void)net->forward(x);
   auto const lefts = pass(true), rights = pass(false);
   for (int size = 1; size <= int(n); ++size) {
-    cairn::HCModule model(net, cairn::HCConfig().block_size(size).determinism(cairn::Check::Bits));
+    cl::HCModule model(net, cl::HCConfig().block_size(size).determinism(cl::Check::Bits));
     model->configure_executor(x);  // measuring runs the nodes, too
     start();
     auto y = model->forward(x);
@@ -385,7 +385,7 @@ TEST_CASE("what a group holds of a chain goes at its end, and with the graph", "
   std::vector<function> children;
   for (auto& one : forks) children.push_back([&one](Tensor const& a) { return one(a, one.left.empty()); });
   CheckpointGroup group;
-  cairn::byte_meter const meter;
+  cl::byte_meter const meter;
   auto y = checkpoint_sequential(children, 4, x);
   auto const before = meter.allocated();
   {

@@ -8,17 +8,17 @@
 #include <thread>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/checkpointed_sequential.hpp>
-#include <cairn/adapt/torch/region.hpp>
-#include <cairn/adapt/torch/sequential.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpointed_sequential.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential.hpp>
 
 namespace sequential_tests {
 
 using at::Tensor;
-using cairn::checkpoint_sequential;
-using cairn::CheckpointedSequential;
-using cairn::CheckpointedSequentialOptions;
+using cl::checkpoint_sequential;
+using cl::CheckpointedSequential;
+using cl::CheckpointedSequentialOptions;
 using support::message_of;
 using support::same_bits;
 using support::seeded;
@@ -78,7 +78,7 @@ TEST_CASE("segments of any number leave what the plain Sequential leaves, bit fo
   for (std::int64_t segments = 0; segments <= std::int64_t(net->size()); ++segments) {
     INFO("segments " << segments);
     auto const run = [&] {
-      return step(*net, [&](Tensor const& in) { return checkpoint_sequential(net, segments, in, CheckpointedSequentialOptions().determinism(cairn::Check::Bits)); }, x);
+      return step(*net, [&](Tensor const& in) { return checkpoint_sequential(net, segments, in, CheckpointedSequentialOptions().determinism(cl::Check::Bits)); }, x);
     };
     if (segments > 0 && begins_in_place(segments, net->is_training())) CHECK(message_of(run).find("a stage changes its input in place, and the plan needs that again (stage = ") != std::string::npos);
     else CHECK(same_bits(plain, run()));
@@ -92,8 +92,8 @@ TEST_CASE("a Sequential within any feasible limit leaves what the plain one leav
   if (GENERATE(false, true)) net->eval();
   auto const x = (deep ? torch::randn({1024, 64}) : torch::randn({32, 2, 8, 8})).requires_grad_(true);
   auto const plain = step(*net, [&](Tensor const& in) { return net->forward(in); }, x);
-  cairn::detail::measured_stages const measured{cairn::detail::stages_of(*net), x, cairn::Rng::Preserve};
-  cairn::detail::limit_planner planner{measured};
+  cl::detail::measured_stages const measured{cl::detail::stages_of(*net), x, cl::Rng::Preserve};
+  cl::detail::limit_planner planner{measured};
   auto const most = std::max(measured.plain_peak, measured.measuring_peak), least = std::min(most, std::max(planner.least(), measured.measuring_peak));
   std::int64_t callers = 0;  // gradients, the output and its, the loss
   for (auto const& p : net->parameters()) callers += std::int64_t(p.nbytes());
@@ -103,8 +103,8 @@ TEST_CASE("a Sequential within any feasible limit leaves what the plain one leav
   for (int k = 0; k <= 10; ++k) {
     auto const limit = least + (most - least) * k / 10;
     INFO("limit " << limit << " of " << least << " to " << most);
-    cairn::byte_meter const meter;
-    auto const forward = [&](Tensor const& in) { return checkpoint_sequential(net, 0, in, CheckpointedSequentialOptions().memory_limit(limit).determinism(cairn::Check::Bits)); };
+    cl::byte_meter const meter;
+    auto const forward = [&](Tensor const& in) { return checkpoint_sequential(net, 0, in, CheckpointedSequentialOptions().memory_limit(limit).determinism(cl::Check::Bits)); };
     {
       torch::manual_seed(11);
       forward(x).pow(2).sum().backward();
@@ -160,13 +160,13 @@ TEST_CASE("a weight in two children, a chain in a chain's region, and automatic 
   auto const plain = step(*net, [&](Tensor const& in) { return net->forward(in); }, x);
   auto const limit = CheckpointedSequentialOptions().memory_limit("1MB");
   CHECK(same_bits(plain, step(*net, [&](Tensor const& in) { return checkpoint_sequential(net, 0, in, limit); }, x)));
-  CHECK(same_bits(plain, step(*net, [&](Tensor const& in) { return cairn::checkpoint([&](Tensor const& t) { return checkpoint_sequential(net, 3, t); }, in); }, x)));
-  CHECK(same_bits(plain, step(*net, [&](Tensor const& in) { return cairn::checkpoint([&](Tensor const& t) { return checkpoint_sequential(net, 0, t, limit); }, in); }, x)));
+  CHECK(same_bits(plain, step(*net, [&](Tensor const& in) { return cl::checkpoint([&](Tensor const& t) { return checkpoint_sequential(net, 3, t); }, in); }, x)));
+  CHECK(same_bits(plain, step(*net, [&](Tensor const& in) { return cl::checkpoint([&](Tensor const& t) { return checkpoint_sequential(net, 0, t, limit); }, in); }, x)));
   auto const cast = [&](auto&& forward) {
     return step(*net, [&](Tensor const& in) {
-      auto const before = cairn::detail::autocast_state::now();
-      cairn::detail::switch_autocast(at::kCPU, true);
-      cairn::detail::set_autocast_type(at::kCPU, at::kBFloat16);
+      auto const before = cl::detail::autocast_state::now();
+      cl::detail::switch_autocast(at::kCPU, true);
+      cl::detail::set_autocast_type(at::kCPU, at::kBFloat16);
       auto const y = forward(in);
       at::autocast::clear_cache();
       before.restore();
@@ -211,7 +211,7 @@ TEST_CASE("what a child throws passes through, and a later backward works", "[to
   auto const x = torch::randn({2, 3});
   fragile->throwing = 1;
   CHECK_THROWS_AS(checkpoint_sequential(net, 2, x), std::length_error);
-  CHECK(cairn::detail::hook_engine::makers().empty());
+  CHECK(cl::detail::hook_engine::makers().empty());
   fragile->throwing = 3;
   torch::manual_seed(8);
   auto const y = checkpoint_sequential(net, 2, x).sum();
@@ -286,7 +286,7 @@ TEST_CASE("a CheckpointedSequential plans once and again when the model or the i
   CHECK(net->forward(x).size(1) == 2);
   net->to(at::kDouble);
   CHECK(plans(x.to(at::kDouble)) == 5);
-  auto const copy = std::dynamic_pointer_cast<cairn::CheckpointedSequentialImpl>(net->clone());
+  auto const copy = std::dynamic_pointer_cast<cl::CheckpointedSequentialImpl>(net->clone());
   REQUIRE(copy);
   CHECK_FALSE(copy->is_training());
   CHECK(same_bits(copy->forward(x.to(at::kDouble)), net->forward(x.to(at::kDouble))));
@@ -301,7 +301,7 @@ TEST_CASE("a chain holds nothing once its results are gone, though operations sa
   auto const x = torch::randn({32, 32}).requires_grad_(true);
   for (std::int64_t const segments : {1, 2, 3})
     for (bool const backward : {true, false}) {
-      cairn::byte_meter const meter{x.device()};
+      cl::byte_meter const meter{x.device()};
       {
         auto const y = checkpoint_sequential(net, segments, x).sum();
         if (backward) y.backward();

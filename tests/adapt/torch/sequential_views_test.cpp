@@ -6,16 +6,16 @@
 #include <random>
 #include <string>
 #include <vector>
-#include <cairn/adapt/torch/byte_meter.hpp>
-#include <cairn/adapt/torch/checkpointed_sequential.hpp>
-#include <cairn/adapt/torch/hc_module.hpp>
-#include <cairn/adapt/torch/sequential.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpointed_sequential.hpp>
+#include <cairn/adapt/torch/compat/hc_module.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential.hpp>
 
 namespace sequential_views_tests {
 
 using at::Tensor;
-using cairn::checkpoint_sequential;
-using cairn::CheckpointedSequentialOptions;
+using cl::checkpoint_sequential;
+using cl::CheckpointedSequentialOptions;
 using support::message_of;
 using support::same_bits;
 using support::seeded;
@@ -55,7 +55,7 @@ struct run {
 /// \param seed  the gradient of the output
 run differentiate(std::function<Tensor()> const& forward, std::vector<Tensor> const& leaves, Tensor const& seed) {
   torch::manual_seed(5);
-  cairn::byte_meter const meter;
+  cl::byte_meter const meter;
   run now;
   auto y = forward();
   now.output = std::int64_t(y.storage().nbytes());
@@ -82,7 +82,7 @@ void check_limits(nn::Sequential net, Tensor const& x, int limits) {
     return differentiate([&] { return forward(in); }, leaves, seed);
   };
   auto const plain = runs_in([&](Tensor const& in) { return net->forward(in); });
-  cairn::detail::measured_stages const measured{cairn::detail::stages_of(*net), given(), cairn::Rng::Preserve};
+  cl::detail::measured_stages const measured{cl::detail::stages_of(*net), given(), cl::Rng::Preserve};
   auto const refused = message_of([&] { (void)checkpoint_sequential(net, 0, given(), CheckpointedSequentialOptions().memory_limit(0)); });
   std::int64_t least = 0;
   auto const most = std::max(measured.plain_peak, measured.measuring_peak);
@@ -93,7 +93,7 @@ void check_limits(nn::Sequential net, Tensor const& x, int limits) {
   for (int k = 0; k <= limits; ++k) {
     auto const limit = least + (most - least) * k / limits;
     CAPTURE(limit, least, most);
-    auto const ours = runs_in([&](Tensor const& in) { return checkpoint_sequential(net, 0, in, CheckpointedSequentialOptions().memory_limit(limit).determinism(cairn::Check::Bits)); });
+    auto const ours = runs_in([&](Tensor const& in) { return checkpoint_sequential(net, 0, in, CheckpointedSequentialOptions().memory_limit(limit).determinism(cl::Check::Bits)); });
     CHECK(same_bits(plain.made, ours.made));
     CHECK(ours.peak <= limit + ours.output + gradients);
   }
@@ -172,7 +172,7 @@ TEST_CASE("a chain with views runs nothing again from the bytes on that the plai
     auto const last = torch::ones({net->forward(x).size(0)});
     auto const plain = differentiate([&] { return net->forward(x); }, {x}, last);
     auto const runs_within = [&](std::int64_t limit) {
-      cairn::CheckpointedSequential within(net, CheckpointedSequentialOptions().memory_limit(limit).rng(cairn::Rng::Ignore));
+      cl::CheckpointedSequential within(net, CheckpointedSequentialOptions().memory_limit(limit).rng(cl::Rng::Ignore));
       (void)within->forward(x);
       runs = 0;
       (void)differentiate([&] { return within->forward(x); }, {x}, last);
@@ -197,7 +197,7 @@ TEST_CASE("measuring changes an input that a chain works on in place no more tha
 TEST_CASE("children that give views of their input are one node with the child before", "[torch][sequential]") {
   nn::Sequential net(nn::Linear(8, 8), nn::Identity(), nn::Dropout(0.5), nn::Flatten(), nn::Tanh(), nn::Unflatten(nn::UnflattenOptions(1, {2, 4})), nn::GELU());
   auto const x = torch::randn({4, 8});
-  cairn::HCModule model(net, cairn::HCConfig().block_size(1));
+  cl::HCModule model(net, cl::HCConfig().block_size(1));
   CHECK(model->configure_executor(x).work().stages() == 4);
   net->eval();
   CHECK(model->configure_executor(x).work().stages() == 3);

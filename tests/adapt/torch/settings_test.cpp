@@ -1,25 +1,25 @@
 // LibTorch's settings for a while, and dynamic loss scaling against its written rules.
 #include "support/torch.hpp"
-#include <cairn/adapt/torch/loss_scaler.hpp>
-#include <cairn/adapt/torch/settings.hpp>
+#include <cairn/adapt/torch/compat/loss_scaler.hpp>
+#include <cairn/adapt/torch/compat/settings.hpp>
 #include <limits>
 #include <sstream>
 
 namespace settings_tests {
 
 using at::Tensor;
-using cairn::LossScaler;
-using cairn::LossScalerOptions;
-using cairn::settings_guard;
-using cairn::TorchSettings;
+using cl::LossScaler;
+using cl::LossScalerOptions;
+using cl::settings_guard;
+using cl::TorchSettings;
 
 struct all_settings {
   at::ScalarType dtype = c10::get_default_dtype_as_scalartype();
   bool algorithms = at::globalContext().deterministicAlgorithms(), warn_only = at::globalContext().deterministicAlgorithmsWarnOnly(),
        cudnn = at::globalContext().deterministicCuDNN(), benchmark = at::globalContext().benchmarkCuDNN();
   int threads = at::get_num_threads();
-  bool autocast = cairn::detail::autocast_is_on(at::kCPU);
-  at::ScalarType cast_type = cairn::detail::autocast_type(at::kCPU);
+  bool autocast = cl::detail::autocast_is_on(at::kCPU);
+  at::ScalarType cast_type = cl::detail::autocast_type(at::kCPU);
   friend bool operator==(all_settings const&, all_settings const&) = default;
 };
 

@@ -6,15 +6,15 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/loop.hpp>
-#include <cairn/adapt/torch/region.hpp>
-#include <cairn/adapt/torch/scan.hpp>
-#include <cairn/adapt/torch/while.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/loop/scan.hpp>
+#include <cairn/adapt/torch/loop/while.hpp>
 
 namespace training_tests {
 
 using at::Tensor;
-using cairn::LoopOptions;
+using cl::LoopOptions;
 using support::same_bits;
 using support::seeded;
 
@@ -40,7 +40,7 @@ struct CharacterModelImpl : torch::nn::Module {
         auto y = std::get<0>(next);
         return std::pair{std::move(next), std::move(y)};
       };
-      auto [last, ys] = cairn::checkpointed_scan(step, s, xs, LoopOptions().checkpoints(6).block_size(4));
+      auto [last, ys] = cl::checkpointed_scan(step, s, xs, LoopOptions().checkpoints(6).block_size(4));
       return {head(ys), last};
     }
     std::vector<Tensor> ys;
@@ -133,7 +133,7 @@ struct LanguageModelImpl : torch::nn::Module {
     for (auto const& one : *blocks) {
       auto const block = std::dynamic_pointer_cast<BlockImpl>(one);
       auto const f = [block](Tensor const& in) { return block->forward(in); };
-      x = regions ? cairn::checkpoint(f, x) : f(x);
+      x = regions ? cl::checkpoint(f, x) : f(x);
     }
     return last(x).matmul(tokens->weight.t());
   }
@@ -204,7 +204,7 @@ std::pair<std::vector<Tensor>, std::vector<int>> train_equation(bool looped) {
         taken += on;
         return on;
       };
-      s = cairn::checkpointed_while(counted, solver, s, LoopOptions().checkpoints(4).block_size(2));
+      s = cl::checkpointed_while(counted, solver, s, LoopOptions().checkpoints(4).block_size(2));
     } else {
       for (; AdaptiveSolver::goes_on(s); ++taken) s = solver(s);
     }

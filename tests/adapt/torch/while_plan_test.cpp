@@ -1,16 +1,16 @@
 #include "support/torch.hpp"
 #include <algorithm>
-#include <cairn/adapt/torch/detail/while_plan.hpp>
-#include <cairn/adapt/torch/loop_plan.hpp>
+#include <cairn/adapt/torch/loop/detail/while_plan.hpp>
+#include <cairn/adapt/torch/loop/loop_plan.hpp>
 
 namespace while_plan_tests {
 
 using cairn::wide;
-using cairn::detail::bytes_of_while;
-using cairn::detail::choose_while;
-using cairn::detail::while_plan;
+using cl::detail::bytes_of_while;
+using cl::detail::choose_while;
+using cl::detail::while_plan;
 
-cairn::loop_costs costs_of(double tape_in_states, double call_seconds) {
+cl::loop_costs costs_of(double tape_in_states, double call_seconds) {
   auto const tape = wide(1000 * tape_in_states);
   return {.state_bytes = 1000, .generator_bytes = 10, .step_bytes = 1500, .block_bytes = tape + 2000, .pair_bytes = 2 * tape + 2500, .tape_bytes = tape,
           .gradient_bytes = 700, .other_bytes = 2500, .step_seconds = 1, .vjp_seconds = 2.5, .call_seconds = call_seconds};
@@ -30,7 +30,7 @@ TEST_CASE("a plan for any length is 1.01 times as slow as one made for the lengt
         if (bytes_of_while(costs, plan) > limit || !is_full) FAIL("the limit is not used, or not kept");
         for (cairn::step_index const steps : {10, 30, 100, 300, 1000, 10'000, 100'000, 1'000'000}) {
           costs.steps = steps;
-          double const slowdown = cairn::detail::seconds_of_loop(costs, plan.block_size, plan.checkpoints) / cairn::choose_loop(costs, limit).seconds;
+          double const slowdown = cl::detail::seconds_of_loop(costs, plan.block_size, plan.checkpoints) / cl::choose_loop(costs, limit).seconds;
           worst = std::max(worst, slowdown);
           sum += slowdown;
           ++count;

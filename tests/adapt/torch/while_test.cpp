@@ -1,5 +1,5 @@
 #include "support/torch.hpp"
-#include <cairn/adapt/torch/while.hpp>
+#include <cairn/adapt/torch/loop/while.hpp>
 #include <cairn/cairn.hpp>
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace while_tests {
 
 using at::Tensor;
-using cairn::LoopOptions;
+using cl::LoopOptions;
 using Catch::Matchers::ContainsSubstring;
 using support::said;
 using support::same_bits;
@@ -55,7 +55,7 @@ TEST_CASE("a loop of unknown length has the bits of the plain loop, and takes th
     });
     for (auto const slots : {0, 1, 2, 3, 5, 50}) {
       CAPTURE(steps, slots);
-      auto const stats = std::make_shared<cairn::StepStats>();
+      auto const stats = std::make_shared<cl::StepStats>();
       std::vector<std::int64_t> asked;
       auto const keep_going = [&](state const& s, cairn::step_index i) {
         asked.push_back(i);
@@ -63,7 +63,7 @@ TEST_CASE("a loop of unknown length has the bits of the plain loop, and takes th
         CHECK_FALSE(s.first.requires_grad());
         return i < steps;
       };
-      auto const got = differentiated(x, [&] { return cairn::checkpointed_while(keep_going, x, x.start(), LoopOptions().checkpoints(slots).stats(stats)); });
+      auto const got = differentiated(x, [&] { return cl::checkpointed_while(keep_going, x, x.start(), LoopOptions().checkpoints(slots).stats(stats)); });
       REQUIRE(same(want, got));
       CHECK(asked.size() == std::size_t(steps) + 1);
       CHECK(asked.back() == steps);
@@ -74,8 +74,8 @@ TEST_CASE("a loop of unknown length has the bits of the plain loop, and takes th
       CHECK(stats->slots_peak == counts.peak_slots);
     }
     CHECK(same(want, differentiated(x, [&] {
-      return cairn::checkpointed_while([&](state const&, cairn::step_index i) { return i < steps; }, x, x.start(),
-                                       LoopOptions().checkpoints(2).determinism(cairn::Check::Bits).capture(cairn::Capture::EveryStep));
+      return cl::checkpointed_while([&](state const&, cairn::step_index i) { return i < steps; }, x, x.start(),
+                                       LoopOptions().checkpoints(2).determinism(cl::Check::Bits).capture(cl::Capture::EveryStep));
     })));
   }
 }
@@ -92,9 +92,9 @@ TEST_CASE("blocks of a loop of unknown length have the bits of the plain loop, a
       for (auto const slots : {1, 2, 3, 5}) {
         CAPTURE(steps, size, slots);
         auto const blocks = steps / size + (steps % size != 0 ? 1 : 0);
-        auto const stats = std::make_shared<cairn::StepStats>();
+        auto const stats = std::make_shared<cl::StepStats>();
         std::vector<std::int64_t> asked, reversed;
-        cairn::StepCallbacks look;
+        cl::StepCallbacks look;
         look.run_backward = [&](std::int64_t begin, std::int64_t end) {
           CHECK(begin % size == 0);
           CHECK(end == std::min<std::int64_t>(size < steps ? begin + size : steps, steps));
@@ -104,8 +104,8 @@ TEST_CASE("blocks of a loop of unknown length have the bits of the plain loop, a
           asked.push_back(i);
           return i < steps;
         };
-        auto const options = LoopOptions().checkpoints(slots).block_size(size).stats(stats).callbacks(look).determinism(cairn::Check::Bits);
-        REQUIRE(same(want, differentiated(x, [&] { return cairn::checkpointed_while(keep_going, x, x.start(), options); })));
+        auto const options = LoopOptions().checkpoints(slots).block_size(size).stats(stats).callbacks(look).determinism(cl::Check::Bits);
+        REQUIRE(same(want, differentiated(x, [&] { return cl::checkpointed_while(keep_going, x, x.start(), options); })));
         REQUIRE(asked.size() == std::size_t(steps) + 1);
         for (std::size_t i = 0; i < asked.size(); ++i) CHECK(asked[i] == std::int64_t(i));
         CHECK(std::is_sorted(reversed.rbegin(), reversed.rend()));
@@ -133,10 +133,10 @@ TEST_CASE("a block of a loop of unknown length begins where its casts, buffers a
     support::seeded const seed{5};
     norm->running_mean.zero_();
     norm->running_var.fill_(1);
-    cairn::detail::switch_autocast(at::kCPU, true);
+    cl::detail::switch_autocast(at::kCPU, true);
     auto y = loop();
     y.sum().backward();
-    cairn::detail::switch_autocast(at::kCPU, false);
+    cl::detail::switch_autocast(at::kCPU, false);
     at::autocast::clear_cache();
     auto all = support::take_grads({w, x, norm->weight});
     for (auto const& t : {norm->running_mean.clone(), norm->running_var.clone(), torch::rand({3})}) all.push_back(t);
@@ -150,14 +150,14 @@ TEST_CASE("a block of a loop of unknown length begins where its casts, buffers a
   for (int const size : {1, 2, 4, 16}) {
     CAPTURE(size);
     CHECK(same_bits(want, run([&] {
-      return cairn::checkpointed_while(keep_going, step, x, LoopOptions().checkpoints(2).block_size(size).module(norm));
+      return cl::checkpointed_while(keep_going, step, x, LoopOptions().checkpoints(2).block_size(size).module(norm));
     })));
-    CHECK(same_bits(want, run([&] { return cairn::checkpointed_while(keep_going, step, x, LoopOptions().memory_limit("1MB").module(norm)); })));
+    CHECK(same_bits(want, run([&] { return cl::checkpointed_while(keep_going, step, x, LoopOptions().memory_limit("1MB").module(norm)); })));
   }
-  cairn::detail::switch_autocast(at::kCPU, true);
-  (void)cairn::checkpointed_while(keep_going, [](Tensor const& s) { return s * 0.5; }, x, LoopOptions());
+  cl::detail::switch_autocast(at::kCPU, true);
+  (void)cl::checkpointed_while(keep_going, [](Tensor const& s) { return s * 0.5; }, x, LoopOptions());
   CHECK(x.detach().mm(w).requires_grad());  // no cast without a gradient is left for the caller
-  cairn::detail::switch_autocast(at::kCPU, false);
+  cl::detail::switch_autocast(at::kCPU, false);
   at::autocast::clear_cache();
 }
 
@@ -165,13 +165,13 @@ TEST_CASE("a loop that does not begin is its initial state, and one without grad
   auto const x = torch::ones({3}, torch::requires_grad());
   auto const halves = [](Tensor const& s) { return s * 0.5; };
   auto const is_large = [](Tensor const& s) { return s.max().item<float>() > 0.1F; };
-  CHECK(cairn::checkpointed_while([](Tensor const&) { return false; }, halves, x, LoopOptions()).is_same(x));
-  auto const y = cairn::checkpointed_while(is_large, halves, x, LoopOptions());
+  CHECK(cl::checkpointed_while([](Tensor const&) { return false; }, halves, x, LoopOptions()).is_same(x));
+  auto const y = cl::checkpointed_while(is_large, halves, x, LoopOptions());
   CHECK(y.requires_grad());
   CHECK(y[0].item<float>() == 0.0625F);
-  auto const stats = std::make_shared<cairn::StepStats>();
+  auto const stats = std::make_shared<cl::StepStats>();
   at::NoGradGuard const no_grad;
-  auto const plain = cairn::checkpointed_while(is_large, halves, x, LoopOptions().stats(stats));
+  auto const plain = cl::checkpointed_while(is_large, halves, x, LoopOptions().stats(stats));
   CHECK_FALSE(plain.requires_grad());
   CHECK(same_bits(y, plain));
   CHECK(stats->forward == 4);
@@ -184,11 +184,11 @@ TEST_CASE("a loop of unknown length is differentiated again where its graph is r
   auto const step = [w](Tensor const& s) { return torch::sin(s * w); };
   Tensor plain = x;
   for (int i = 0; i < 9; ++i) plain = step(plain);
-  auto const y = cairn::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 9; }, step, x, LoopOptions().checkpoints(2));
+  auto const y = cl::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 9; }, step, x, LoopOptions().checkpoints(2));
   auto const want = torch::autograd::grad({plain.sum()}, {x, w}, {}, true);
   for (int times = 0; times < 2; ++times) CHECK(same_bits(want, torch::autograd::grad({y.sum()}, {x, w}, {}, true)));
   auto const nine = [](Tensor const&, cairn::step_index i) { return i < 9; };
-  auto const in_blocks = cairn::checkpointed_while(nine, step, x, LoopOptions().checkpoints(2).block_size(2));
+  auto const in_blocks = cl::checkpointed_while(nine, step, x, LoopOptions().checkpoints(2).block_size(2));
   for (int times = 0; times < 2; ++times) CHECK(same_bits(want, torch::autograd::grad({in_blocks.sum()}, {x, w}, {}, true)));
   auto const twice = [&](Tensor const& last) {
     auto const first = torch::autograd::grad({last.pow(3).sum()}, {x, w}, {}, true, true);
@@ -205,24 +205,24 @@ TEST_CASE("what is wrong with a loop of unknown length is said", "[torch]") {
   int calls = 0;
   auto const counted = [&](Tensor const&, cairn::step_index) { return ++calls < 5; };
   auto const refused = [&](LoopOptions const& options) {
-    return said<cairn::invalid_plan>([&] { (void)cairn::checkpointed_while(counted, halves, x, options); });
+    return said<cairn::invalid_plan>([&] { (void)cl::checkpointed_while(counted, halves, x, options); });
   };
   CHECK_THAT(refused(LoopOptions().schedule(cairn::revolve{9, 2})),
-             ContainsSubstring("cairn::checkpointed_while: a schedule is for a known number of steps (its steps = 9)"));
+             ContainsSubstring("cairn::libtorch::checkpointed_while: a schedule is for a known number of steps (its steps = 9)"));
   for (auto const& options : {LoopOptions().checkpoints(-1), LoopOptions().block_size(-1)})
-    CHECK_THAT(refused(options), ContainsSubstring("cairn::checkpointed_while: checkpoints and block sizes are 1 or more, or 0 for the default"));
+    CHECK_THAT(refused(options), ContainsSubstring("cairn::libtorch::checkpointed_while: checkpoints and block sizes are 1 or more, or 0 for the default"));
   for (auto const& options : {LoopOptions().checkpoints(1), LoopOptions().block_size(1)})
     CHECK_THAT(refused(LoopOptions(options).memory_limit("1GB")),
-               ContainsSubstring("cairn::checkpointed_while: a memory limit chooses checkpoints and blocks itself"));
+               ContainsSubstring("cairn::libtorch::checkpointed_while: a memory limit chooses checkpoints and blocks itself"));
   CHECK(calls == 0);
   auto const late = [&](Tensor const& s, cairn::step_index i) { return i == 4 ? s * w : s.sin(); };
-  CHECK_THAT(said<cairn::invalid_call>([&] { cairn::checkpointed_while(nine, late, x, LoopOptions().checkpoints(2)).sum().backward(); }),
-             ContainsSubstring("cairn::checkpointed_while: the step uses a differentiable tensor that the first steps did not use (step = 4"));
+  CHECK_THAT(said<cairn::invalid_call>([&] { cl::checkpointed_while(nine, late, x, LoopOptions().checkpoints(2)).sum().backward(); }),
+             ContainsSubstring("cairn::libtorch::checkpointed_while: the step uses a differentiable tensor that the first steps did not use (step = 4"));
   using list = std::vector<Tensor>;
   CHECK_THAT(said<cairn::invalid_call>([&] {
-    (void)cairn::checkpointed_while([](list const&, cairn::step_index i) { return i < 9; }, [](list const& s, cairn::step_index i) { return i == 2 ? list{s[0]} : s; },
+    (void)cl::checkpointed_while([](list const&, cairn::step_index i) { return i < 9; }, [](list const& s, cairn::step_index i) { return i == 2 ? list{s[0]} : s; },
                                     list{x, w}, LoopOptions());
-  }), ContainsSubstring("cairn::checkpointed_while: the step returned a state of other parts than it was given (step = 2"));
+  }), ContainsSubstring("cairn::libtorch::checkpointed_while: the step returned a state of other parts than it was given (step = 2"));
   auto const throws_at = [&](cairn::step_index last) {
     return [last](Tensor const&, cairn::step_index i) {
       if (i == last) throw unlucky{"keep_going"};
@@ -231,17 +231,17 @@ TEST_CASE("what is wrong with a loop of unknown length is said", "[torch]") {
   };
   for (cairn::step_index const last : {0, 1, 6})
     for (auto const& options : {LoopOptions().checkpoints(2), LoopOptions().checkpoints(2).block_size(4), LoopOptions().memory_limit("1MB")})
-      CHECK_THROWS_AS(cairn::checkpointed_while(throws_at(last), halves, x, options), unlucky);
+      CHECK_THROWS_AS(cl::checkpointed_while(throws_at(last), halves, x, options), unlucky);
   auto const fails = [&](Tensor const& s, cairn::step_index i) { return i == 5 ? throw unlucky{"step"} : s * 0.5; };
-  CHECK_THROWS_AS(cairn::checkpointed_while(nine, fails, x, LoopOptions().checkpoints(2)), unlucky);
+  CHECK_THROWS_AS(cl::checkpointed_while(nine, fails, x, LoopOptions().checkpoints(2)), unlucky);
   CHECK(at::GradMode::is_enabled());
   auto const in_place = [](Tensor const& s) { return s.detach().mul_(2); };
   for (auto const& options : {LoopOptions(), LoopOptions().memory_limit("1MB")})
-    CHECK_THAT(said<cairn::invalid_call>([&] { (void)cairn::checkpointed_while(nine, in_place, x, options); }),
-               ContainsSubstring("cairn::checkpointed_while: the step changed its state in place (step = 0"));
-  auto const y = cairn::checkpointed_while(nine, halves, x, LoopOptions().checkpoints(2));
+    CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_while(nine, in_place, x, options); }),
+               ContainsSubstring("cairn::libtorch::checkpointed_while: the step changed its state in place (step = 0"));
+  auto const y = cl::checkpointed_while(nine, halves, x, LoopOptions().checkpoints(2));
   y.sum().backward();
-  CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("cairn::checkpointed_while: the checkpoints were used up"));
+  CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("cairn::libtorch::checkpointed_while: the checkpoints were used up"));
 }
 
 }  // namespace while_tests

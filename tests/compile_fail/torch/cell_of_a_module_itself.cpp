@@ -3,7 +3,7 @@
 #include <cairn/adapt/torch.hpp>
 
 #ifdef CAIRN_FIXED
-cairn::CheckpointedCell rnn{torch::nn::RNNCell(3, 4), cairn::CheckpointedCellOptions()};
+cairn::libtorch::CheckpointedCell rnn{torch::nn::RNNCell(3, 4), cairn::libtorch::CheckpointedCellOptions()};
 #else
-cairn::CheckpointedCell rnn{torch::nn::RNNCellImpl(3, 4), cairn::CheckpointedCellOptions()};
+cairn::libtorch::CheckpointedCell rnn{torch::nn::RNNCellImpl(3, 4), cairn::libtorch::CheckpointedCellOptions()};
 #endif

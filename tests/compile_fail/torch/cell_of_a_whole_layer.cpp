@@ -3,7 +3,7 @@
 #include <cairn/adapt/torch.hpp>
 
 #ifdef CAIRN_FIXED
-cairn::CheckpointedCell rnn{torch::nn::LSTMCell(3, 4), cairn::CheckpointedCellOptions()};
+cairn::libtorch::CheckpointedCell rnn{torch::nn::LSTMCell(3, 4), cairn::libtorch::CheckpointedCellOptions()};
 #else
-cairn::CheckpointedCell rnn{torch::nn::LSTM(3, 4), cairn::CheckpointedCellOptions()};
+cairn::libtorch::CheckpointedCell rnn{torch::nn::LSTM(3, 4), cairn::libtorch::CheckpointedCellOptions()};
 #endif

@@ -4,9 +4,9 @@
 
 void use() {
 #ifdef CAIRN_FIXED
-  cairn::CheckpointedCell rnn{torch::nn::GRUCell(3, 4), cairn::CheckpointedCellOptions()};
+  cairn::libtorch::CheckpointedCell rnn{torch::nn::GRUCell(3, 4), cairn::libtorch::CheckpointedCellOptions()};
 #else
-  cairn::CheckpointedCell rnn{torch::nn::GRU(3, 4), cairn::CheckpointedCellOptions()};
+  cairn::libtorch::CheckpointedCell rnn{torch::nn::GRU(3, 4), cairn::libtorch::CheckpointedCellOptions()};
 #endif
   auto const xs = at::ones({5, 2, 3});
   auto const [ys, last] = rnn->forward(xs);

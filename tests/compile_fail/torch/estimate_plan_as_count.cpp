@@ -4,7 +4,7 @@
 
 auto const step = [](at::Tensor const& x) { return x.tanh(); };
 #ifdef CAIRN_FIXED
-auto const sum = cairn::estimate(step, at::ones(3), 10, cairn::LoopOptions());
+auto const sum = cairn::libtorch::estimate(step, at::ones(3), 10, cairn::libtorch::LoopOptions());
 #else
-auto const sum = cairn::estimate(step, at::ones(3), cairn::revolve(10, 3), cairn::LoopOptions());
+auto const sum = cairn::libtorch::estimate(step, at::ones(3), cairn::revolve(10, 3), cairn::libtorch::LoopOptions());
 #endif

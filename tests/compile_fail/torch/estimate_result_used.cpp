@@ -5,9 +5,9 @@
 bool use() {
   auto const step = [](at::Tensor const& x) { return x.tanh(); };
 #ifdef CAIRN_FIXED
-  auto const e = cairn::estimate(step, at::ones(3), 10, cairn::LoopOptions());
+  auto const e = cairn::libtorch::estimate(step, at::ones(3), 10, cairn::libtorch::LoopOptions());
 #else
-  auto const e = cairn::estimate(step, at::ones(3), cairn::revolve(10, 3), cairn::LoopOptions());
+  auto const e = cairn::libtorch::estimate(step, at::ones(3), cairn::revolve(10, 3), cairn::libtorch::LoopOptions());
 #endif
   return e.fits() && e.peak_bytes > 0 && !e.table().empty();
 }

@@ -4,8 +4,8 @@
 
 auto const f = [](at::Tensor const& x) {
 #ifdef CAIRN_FIXED
-  return cairn::keep("product", [&] { return torch::mm(x, x); }).sin();
+  return cairn::libtorch::keep("product", [&] { return torch::mm(x, x); }).sin();
 #else
-  return cairn::keep("product", torch::mm(x, x));
+  return cairn::libtorch::keep("product", torch::mm(x, x));
 #endif
 };

@@ -1,12 +1,12 @@
-// error: what is kept must be a tensor, tuples, vectors or dictionaries of tensors, or a type with cairn::tensor_traits
+// error: what is kept must be a tensor, tuples, vectors or dictionaries of tensors, or a type with cairn::libtorch::tensor_traits
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 
 at::Tensor f(at::Tensor const& x) {
 #ifdef CAIRN_FIXED
-  auto const h = cairn::keep([&] { return x.tanh(); });
+  auto const h = cairn::libtorch::keep([&] { return x.tanh(); });
 #else
-  auto const h = cairn::keep([&] { x.tanh_(); });
+  auto const h = cairn::libtorch::keep([&] { x.tanh_(); });
 #endif
   return x * h;
 }

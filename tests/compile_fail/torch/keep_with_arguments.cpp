@@ -4,9 +4,9 @@
 
 at::Tensor f(at::Tensor const& x) {
 #ifdef CAIRN_FIXED
-  auto const [h, c] = cairn::keep([&] { return std::pair{x.tanh(), x.cos()}; });
+  auto const [h, c] = cairn::libtorch::keep([&] { return std::pair{x.tanh(), x.cos()}; });
 #else
-  auto const [h, c] = cairn::keep([](at::Tensor const& a) { return std::pair{a.tanh(), a.cos()}; });
+  auto const [h, c] = cairn::libtorch::keep([](at::Tensor const& a) { return std::pair{a.tanh(), a.cos()}; });
 #endif
   return h * c;
 }

@@ -5,7 +5,7 @@
 auto const step = [](at::Tensor const& x) { return x.tanh(); };
 at::Tensor const x0 = at::ones(3);
 #ifdef CAIRN_FIXED
-auto const run = cairn::checkpointed_loop(step, x0, 10, cairn::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_loop(step, x0, 10, cairn::libtorch::LoopOptions());
 #else
-auto const run = cairn::checkpointed_loop(step, x0, 10.0, cairn::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_loop(step, x0, 10.0, cairn::libtorch::LoopOptions());
 #endif

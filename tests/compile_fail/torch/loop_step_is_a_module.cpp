@@ -7,4 +7,4 @@ torch::nn::Linear const step(3, 3);
 #else
 torch::nn::Bilinear const step(3, 3, 3);
 #endif
-auto const run = cairn::checkpointed_loop(step, at::ones(3), 10, cairn::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_loop(step, at::ones(3), 10, cairn::libtorch::LoopOptions());

@@ -6,7 +6,7 @@
 auto const step = [](std::tuple<at::Tensor, at::Tensor> const& x) { return x; };
 std::tuple<at::Tensor, at::Tensor> const x0;
 #ifdef CAIRN_FIXED
-auto const run = cairn::checkpointed_loop(step, x0, 10, cairn::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_loop(step, x0, 10, cairn::libtorch::LoopOptions());
 #else
-auto const run = cairn::checkpointed_loop(step, x0, 10);
+auto const run = cairn::libtorch::checkpointed_loop(step, x0, 10);
 #endif

@@ -4,7 +4,7 @@
 
 void use() {
   auto const xs = at::ones({3, 2, 5});
-  cairn::CheckpointedLSTM rnn(5, 4);
+  cairn::libtorch::CheckpointedLSTM rnn(5, 4);
 #ifdef CAIRN_FIXED
   auto const [out, state] = rnn->forward(xs);
   out.sum().backward();

@@ -1,10 +1,11 @@
 // error: a tensor is seen by an Eigen::Map; name one
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
+#include <cairn/adapt/torch/compat.hpp>
 #include <Eigen/Core>
 
 #ifdef CAIRN_FIXED
-auto const t = cairn::eigen_map<Eigen::Map<Eigen::VectorXf>>(at::ones(3));
+auto const t = cairn::libtorch::eigen_map<Eigen::Map<Eigen::VectorXf>>(at::ones(3));
 #else
-auto const t = cairn::eigen_map<Eigen::VectorXf>(at::ones(3));
+auto const t = cairn::libtorch::eigen_map<Eigen::VectorXf>(at::ones(3));
 #endif

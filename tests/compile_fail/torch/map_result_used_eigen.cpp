@@ -1,13 +1,14 @@
 // error: tensors cannot hold the numbers of this map
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
+#include <cairn/adapt/torch/compat.hpp>
 #include <Eigen/Core>
 
 auto use() {
 #ifdef CAIRN_FIXED
-  auto map = cairn::eigen_map<Eigen::Map<Eigen::VectorXd>>(at::ones(3, at::kDouble));
+  auto map = cairn::libtorch::eigen_map<Eigen::Map<Eigen::VectorXd>>(at::ones(3, at::kDouble));
 #else
-  auto map = cairn::eigen_map<Eigen::Map<Eigen::Matrix<long double, -1, 1>>>(at::ones(3));
+  auto map = cairn::libtorch::eigen_map<Eigen::Map<Eigen::Matrix<long double, -1, 1>>>(at::ones(3));
 #endif
   map *= 2;
   return map.sum() + map(0);

@@ -4,7 +4,7 @@
 
 auto const f = [](at::Tensor const& x) { return x.tanh(); };
 #ifdef CAIRN_FIXED
-auto const y = cairn::checkpoint(f, at::ones(3));
+auto const y = cairn::libtorch::checkpoint(f, at::ones(3));
 #else
-auto const y = cairn::checkpoint(f, std::tuple{at::ones(3), at::ones(3)});
+auto const y = cairn::libtorch::checkpoint(f, std::tuple{at::ones(3), at::ones(3)});
 #endif

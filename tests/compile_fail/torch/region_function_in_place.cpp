@@ -3,7 +3,7 @@
 #include <cairn/adapt/torch.hpp>
 
 #ifdef CAIRN_FIXED
-auto const y = cairn::checkpoint([](at::Tensor const& x) { return x.tanh(); }, at::ones(3));
+auto const y = cairn::libtorch::checkpoint([](at::Tensor const& x) { return x.tanh(); }, at::ones(3));
 #else
-auto const y = cairn::checkpoint([](at::Tensor& x) { return x.tanh_(); }, at::ones(3));
+auto const y = cairn::libtorch::checkpoint([](at::Tensor& x) { return x.tanh_(); }, at::ones(3));
 #endif

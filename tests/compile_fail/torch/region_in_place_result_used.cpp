@@ -4,9 +4,9 @@
 
 void use(std::vector<at::Tensor> const& xs) {
 #ifdef CAIRN_FIXED
-  auto const ys = cairn::checkpoint([](std::vector<at::Tensor> const& all) { return all; }, xs);
+  auto const ys = cairn::libtorch::checkpoint([](std::vector<at::Tensor> const& all) { return all; }, xs);
 #else
-  auto const ys = cairn::checkpoint([](std::vector<at::Tensor>& all) { all.front().tanh_(); }, xs);
+  auto const ys = cairn::libtorch::checkpoint([](std::vector<at::Tensor>& all) { all.front().tanh_(); }, xs);
 #endif
   for (auto const& y : ys) y.sum().backward();
 }

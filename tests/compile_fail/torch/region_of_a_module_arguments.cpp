@@ -6,9 +6,9 @@ void use() {
   torch::nn::Bilinear layer(3, 3, 4);
   auto const x = at::ones({2, 3});
 #ifdef CAIRN_FIXED
-  auto const y = cairn::checkpoint(layer, x, x);
+  auto const y = cairn::libtorch::checkpoint(layer, x, x);
 #else
-  auto const y = cairn::checkpoint(layer, x);
+  auto const y = cairn::libtorch::checkpoint(layer, x);
 #endif
   y.sum().backward();
 }

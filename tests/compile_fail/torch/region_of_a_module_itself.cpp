@@ -3,7 +3,7 @@
 #include <cairn/adapt/torch.hpp>
 
 #ifdef CAIRN_FIXED
-auto const y = cairn::checkpoint(torch::nn::Linear(3, 3), at::ones({2, 3}));
+auto const y = cairn::libtorch::checkpoint(torch::nn::Linear(3, 3), at::ones({2, 3}));
 #else
-auto const y = cairn::checkpoint(torch::nn::LinearImpl(3, 3), at::ones({2, 3}));
+auto const y = cairn::libtorch::checkpoint(torch::nn::LinearImpl(3, 3), at::ones({2, 3}));
 #endif

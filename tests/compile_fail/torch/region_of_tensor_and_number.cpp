@@ -4,7 +4,7 @@
 
 auto const f = [](at::Tensor const& x, int n) { return x.pow(n); };
 #ifdef CAIRN_FIXED
-auto const y = cairn::checkpoint(f, at::ones(3), 3);
+auto const y = cairn::libtorch::checkpoint(f, at::ones(3), 3);
 #else
-auto const y = cairn::checkpoint(f, std::tuple{at::ones(3), 3});
+auto const y = cairn::libtorch::checkpoint(f, std::tuple{at::ones(3), 3});
 #endif

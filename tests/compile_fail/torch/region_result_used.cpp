@@ -7,9 +7,9 @@ void use() {
   auto const x = at::ones(3), z = at::ones(3);
   auto const f = [](at::Tensor const& a, at::Tensor const& b) { return both{a + b, a * b}; };
 #ifdef CAIRN_FIXED
-  auto const [sum, product] = cairn::checkpoint(f, x, z);
+  auto const [sum, product] = cairn::libtorch::checkpoint(f, x, z);
 #else
-  auto const [sum, product] = cairn::checkpoint(f, x);
+  auto const [sum, product] = cairn::libtorch::checkpoint(f, x);
 #endif
   (sum + product).sum().backward();
 }

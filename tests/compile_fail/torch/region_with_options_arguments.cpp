@@ -3,9 +3,9 @@
 #include <cairn/adapt/torch.hpp>
 
 auto const f = [](at::Tensor const& x) { return x.tanh(); };
-auto const once = cairn::CheckpointOptions().early_stop(false);
+auto const once = cairn::libtorch::CheckpointOptions().early_stop(false);
 #ifdef CAIRN_FIXED
-auto const y = cairn::checkpoint(f, at::ones(3), once);
+auto const y = cairn::libtorch::checkpoint(f, at::ones(3), once);
 #else
-auto const y = cairn::checkpoint(f, at::ones(3), at::ones(3), once);
+auto const y = cairn::libtorch::checkpoint(f, at::ones(3), at::ones(3), once);
 #endif

@@ -3,7 +3,7 @@
 #include <cairn/adapt/torch.hpp>
 
 #ifdef CAIRN_FIXED
-cairn::saved_tensors_hooks const hooks{[](at::Tensor const& t) { return t; }, [](at::Tensor const& t) { return t; }};
+cairn::libtorch::saved_tensors_hooks const hooks{[](at::Tensor const& t) { return t; }, [](at::Tensor const& t) { return t; }};
 #else
-cairn::saved_tensors_hooks const hooks{[](at::Tensor const&) {}, [](at::Tensor const& t) { return t; }};
+cairn::libtorch::saved_tensors_hooks const hooks{[](at::Tensor const&) {}, [](at::Tensor const& t) { return t; }};
 #endif

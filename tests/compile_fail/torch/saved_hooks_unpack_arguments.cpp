@@ -4,7 +4,7 @@
 
 auto const sum_of = [](at::Tensor const& t) { return t.sum().item<double>(); };
 #ifdef CAIRN_FIXED
-cairn::saved_tensors_hooks const hooks{sum_of, [](double sum) { return at::full({}, sum); }};
+cairn::libtorch::saved_tensors_hooks const hooks{sum_of, [](double sum) { return at::full({}, sum); }};
 #else
-cairn::saved_tensors_hooks const hooks{sum_of, [](at::Tensor const& t) { return t; }};
+cairn::libtorch::saved_tensors_hooks const hooks{sum_of, [](at::Tensor const& t) { return t; }};
 #endif

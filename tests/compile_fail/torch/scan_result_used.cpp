@@ -9,9 +9,9 @@ void use() {
 #else
   auto const step = [](at::Tensor const& h, at::Tensor const& x) { return h + x; };
 #endif
-  auto const [last, ys] = cairn::checkpointed_scan(step, at::ones(3), xs, cairn::LoopOptions());
+  auto const [last, ys] = cairn::libtorch::checkpointed_scan(step, at::ones(3), xs, cairn::libtorch::LoopOptions());
   (last.sum() + ys.sum()).backward();
-  auto const listed = cairn::checkpointed_scan([](at::Tensor const& h, at::Tensor const& x) { return std::pair{h + x, x}; }, at::ones(3), xs.unbind(0),
-                                               cairn::LoopOptions());
+  auto const listed = cairn::libtorch::checkpointed_scan([](at::Tensor const& h, at::Tensor const& x) { return std::pair{h + x, x}; }, at::ones(3), xs.unbind(0),
+                                               cairn::libtorch::LoopOptions());
   for (auto const& y : listed.second) y.sum().backward();
 }

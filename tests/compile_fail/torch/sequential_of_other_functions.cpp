@@ -7,4 +7,4 @@ std::vector<std::function<at::Tensor(at::Tensor const&)>> const list(3, [](at::T
 #else
 std::vector<std::function<double(at::Tensor const&)>> const list(3, [](at::Tensor const& x) { return x.sin().sum().item<double>(); });
 #endif
-auto const y = cairn::checkpoint_sequential(list, 2, at::ones({2, 3}));
+auto const y = cairn::libtorch::checkpoint_sequential(list, 2, at::ones({2, 3}));

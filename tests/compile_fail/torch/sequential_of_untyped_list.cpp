@@ -4,7 +4,7 @@
 
 torch::nn::ModuleList const list{torch::nn::Linear(3, 3), torch::nn::Linear(3, 3)};
 #ifdef CAIRN_FIXED
-auto const y = cairn::checkpoint_sequential<torch::nn::Linear>(list, 2, at::ones({2, 3}));
+auto const y = cairn::libtorch::checkpoint_sequential<torch::nn::Linear>(list, 2, at::ones({2, 3}));
 #else
-auto const y = cairn::checkpoint_sequential(list, 2, at::ones({2, 3}));
+auto const y = cairn::libtorch::checkpoint_sequential(list, 2, at::ones({2, 3}));
 #endif

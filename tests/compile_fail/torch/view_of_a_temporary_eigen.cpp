@@ -1,11 +1,12 @@
-// late error: the matrix would end before the tensor; give it away with cairn::to_tensor
+// late error: the matrix would end before the tensor; give it away with cairn::libtorch::to_tensor
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
+#include <cairn/adapt/torch/compat.hpp>
 #include <Eigen/Core>
 
 Eigen::MatrixXf m(2, 3);
 #ifdef CAIRN_FIXED
-auto const t = cairn::to_tensor(Eigen::MatrixXf(2 * m));
+auto const t = cairn::libtorch::to_tensor(Eigen::MatrixXf(2 * m));
 #else
-auto const t = cairn::tensor_view(Eigen::MatrixXf(2 * m));
+auto const t = cairn::libtorch::tensor_view(Eigen::MatrixXf(2 * m));
 #endif

@@ -1,11 +1,12 @@
 // late error: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
+#include <cairn/adapt/torch/compat.hpp>
 #include <Eigen/Core>
 
 Eigen::MatrixXf m(2, 3);
 #ifdef CAIRN_FIXED
-auto const t = cairn::to_tensor((2 * m).eval());
+auto const t = cairn::libtorch::to_tensor((2 * m).eval());
 #else
-auto const t = cairn::tensor_view(2 * m);
+auto const t = cairn::libtorch::tensor_view(2 * m);
 #endif

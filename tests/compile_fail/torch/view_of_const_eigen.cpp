@@ -1,11 +1,12 @@
-// late error: a tensor over const numbers could be written to; copy them with cairn::to_tensor
+// late error: a tensor over const numbers could be written to; copy them with cairn::libtorch::to_tensor
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
+#include <cairn/adapt/torch/compat.hpp>
 #include <Eigen/Core>
 
 Eigen::MatrixXf const m = Eigen::MatrixXf::Ones(2, 3);
 #ifdef CAIRN_FIXED
-auto const t = cairn::to_tensor(m);
+auto const t = cairn::libtorch::to_tensor(m);
 #else
-auto const t = cairn::tensor_view(m);
+auto const t = cairn::libtorch::tensor_view(m);
 #endif

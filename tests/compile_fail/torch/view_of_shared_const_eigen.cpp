@@ -1,10 +1,11 @@
-// late error: a tensor over const numbers could be written to; copy them with cairn::to_tensor
+// late error: a tensor over const numbers could be written to; copy them with cairn::libtorch::to_tensor
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
+#include <cairn/adapt/torch/compat.hpp>
 #include <Eigen/Core>
 
 #ifdef CAIRN_FIXED
-auto const t = cairn::tensor_view(std::make_shared<Eigen::MatrixXf>(2, 3));
+auto const t = cairn::libtorch::tensor_view(std::make_shared<Eigen::MatrixXf>(2, 3));
 #else
-auto const t = cairn::tensor_view(std::make_shared<Eigen::MatrixXf const>(2, 3));
+auto const t = cairn::libtorch::tensor_view(std::make_shared<Eigen::MatrixXf const>(2, 3));
 #endif

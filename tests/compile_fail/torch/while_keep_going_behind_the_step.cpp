@@ -5,7 +5,7 @@
 auto const step = [](at::Tensor const& x) { return x.tanh(); };
 auto const keep_going = [](at::Tensor const& x) { return x.sum().item<double>() > 1; };
 #ifdef CAIRN_FIXED
-auto const run = cairn::checkpointed_while(keep_going, step, at::ones(3), cairn::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_while(keep_going, step, at::ones(3), cairn::libtorch::LoopOptions());
 #else
-auto const run = cairn::checkpointed_while(step, keep_going, at::ones(3), cairn::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_while(step, keep_going, at::ones(3), cairn::libtorch::LoopOptions());
 #endif

@@ -77,8 +77,8 @@ template <class Step, class S, class Plan, bool MayStop = false>
                   "cairn: a std::unique_ptr cannot be copied into a checkpoint; let the state hold the object itself, "
                   "or give it save() and restore(snapshot)");
     static_assert(!tensor,
-                  "cairn: copies of a torch::Tensor share its data; include <cairn/adapt/torch.hpp> and call the loop "
-                  "with its options");
+                  "cairn: copies of a torch::Tensor share its data; include <cairn/adapt/torch.hpp> and "
+                  "call cairn::libtorch::checkpointed_loop");
     static_assert(!expression,
                   "cairn: this state is a view or an expression of Eigen, not a matrix; use its PlainObject, as "
                   "x.eval() gives it");

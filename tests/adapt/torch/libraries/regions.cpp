@@ -2,14 +2,16 @@
 #include <functional>
 #include <string_view>
 #include <ATen/core/Tensor.h>
-#include <cairn/adapt/torch/region.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
+
+namespace cl = cairn::libtorch;
 
 extern "C" {
 
 /// Runs `inside` in a region of this library. Counts in `runs` how often.
 __attribute__((visibility("default"))) void region_of_library(at::Tensor const& x, std::function<at::Tensor(at::Tensor const&)> const& inside, int& runs,
                                                               at::Tensor& y) {
-  y = cairn::checkpoint(
+  y = cl::checkpoint(
       [inside, &runs](at::Tensor const& in) {
         ++runs;
         return inside(in.sin()).exp();
@@ -19,10 +21,10 @@ __attribute__((visibility("default"))) void region_of_library(at::Tensor const& 
 
 /// Runs a region with a policy of this library.
 __attribute__((visibility("default"))) void policy_of_library(at::Tensor const& x, at::Tensor& y) {
-  auto const all = [](std::string_view) { return cairn::CheckpointPolicy::PreferSave; };
-  y = cairn::checkpoint([](at::Tensor const& in) { return in.sin().exp(); }, x, cairn::CheckpointOptions().policy(all));
+  auto const all = [](std::string_view) { return cl::CheckpointPolicy::PreferSave; };
+  y = cl::checkpoint([](at::Tensor const& in) { return in.sin().exp(); }, x, cl::CheckpointOptions().policy(all));
 }
 
 /// Where this library's own engine is: another one in each library, or the test shows nothing.
-__attribute__((visibility("default"))) void const* engine_of_library() { return &cairn::detail::hook_engine::instance(); }
+__attribute__((visibility("default"))) void const* engine_of_library() { return &cl::detail::hook_engine::instance(); }
 }

@@ -1,0 +1,59 @@
+#pragma once
+/// \file checkpoint_policy.hpp  Which operators of a region keep their results.
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/DispatchKey.h>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch {
+
+/// What becomes of the result of an operator in a region.
+enum class CheckpointPolicy {
+  /// It is kept, and the second run takes it. Where it cannot be kept, or is changed in place behind the region, that
+  /// is an error.
+  MustSave,
+  PreferSave,      ///< the same where that is possible, and elsewhere the operator runs again
+  MustRecompute,   ///< the operator runs again
+  PreferRecompute  ///< the same
+};
+
+/// Says that of each call of an operator, by its name without the overload, such as "aten::addmm". It is asked in the
+/// first run, once a call and in their order, so that it may count. It is asked of the operators that are at work below
+/// autograd: `torch::linear` is there "aten::addmm", and a product of matrices "aten::mm" or "aten::bmm".
+using checkpoint_policy = std::function<CheckpointPolicy(std::string_view operation)>;
+
+/// The policy that keeps the results of these operators, and runs all others again.
+/// \param names  such as "aten::mm"
+/// \throws invalid_call   where there is no operator of such a name, and where it is made of others, which are what
+///         runs
+[[nodiscard]] inline checkpoint_policy save_operators(std::vector<std::string> names) {
+  auto& all = c10::Dispatcher::singleton();
+  auto const known = all.getAllOpNames();
+  for (auto const& name : names) {
+    bool exists = false, runs = false;
+    for (auto const& one : known) {
+      if (one.name != name) continue;
+      exists = true;
+      auto const op = all.findSchema(one);
+      runs = runs || (op && !op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd));
+    }
+    if (!exists)
+      throw invalid_call{"cairn::libtorch::save_operators", ("there is no operator " + name).c_str(), {},
+                         "a name is that of the namespace and the operator, as in \"aten::mm\", without an overload"};
+    if (!runs)
+      throw invalid_call{"cairn::libtorch::save_operators",
+                         (name + " is made of other operators, which are what runs").c_str(), {},
+                         "name those, such as \"aten::addmm\" for aten::linear"};
+  }
+  return [names = std::move(names)](std::string_view operation) {
+    bool const saves = std::find(names.begin(), names.end(), operation) != names.end();
+    return saves ? CheckpointPolicy::MustSave : CheckpointPolicy::PreferRecompute;
+  };
+}
+
+}  // namespace cairn::libtorch

@@ -1,0 +1,102 @@
+#pragma once
+/// \file active_region.hpp  What a region keeps of its first run, and which region runs in this thread now.
+#include <any>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/saved_variable_hooks.h>
+#include <cairn/adapt/torch/checkpoint/detail/checkpointed_input.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/dispatch_mode.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
+#include <cairn/adapt/torch/state/detail/name_matches.hpp>
+#include <cairn/adapt/torch/state/detail/read_tracker.hpp>
+#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/detail/saved_origin.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// What a part of a region returned, which is not run again.
+struct kept_result {
+  std::any like;                   ///< of its type, with undefined tensors
+  std::vector<checkpointed_input> parts;   ///< its tensors
+  generator_states generators;     ///< behind it, where random numbers are drawn again
+};
+
+/// Names of parts that are kept, in which `*` stands for any characters; none: all are.
+using kept_names = std::optional<std::vector<std::string>>;
+
+/// The run of a region that takes place in this thread, the innermost one.
+class active_region {
+ public:
+  /// \param again  whether it is a second run   \param rng  of the region   \param names  outlive it
+  active_region(std::vector<kept_result>& kept, origin_map& origins, bool again, Rng rng, kept_names const& names)
+      : kept_{&kept},
+        origins_{&origins},
+        again_{again},
+        rng_{rng},
+        names_{names},
+        outer_{std::exchange(innermost(), this)},
+        hooks_{hook_engine::makers().size()} {}
+  active_region(active_region const&) = delete;
+  active_region& operator=(active_region const&) = delete;
+  ~active_region() { innermost() = outer_; }
+
+  [[nodiscard]] static active_region*& innermost() {
+    static thread_local active_region* now = nullptr;
+    return now;
+  }
+  /// The result that is to be taken instead of running, or none.
+  [[nodiscard]] kept_result const* next() { return again_ && taken_ < kept_->size() ? &(*kept_)[taken_++] : nullptr; }
+  [[nodiscard]] bool again() const noexcept { return again_; }
+  /// Whether a part of this name is kept.
+  [[nodiscard]] bool keeps(std::string_view name) const {
+    if (!names_) return true;
+    for (auto const& pattern : *names_) if (name_matches(pattern, name)) return true;
+    return false;
+  }
+  [[nodiscard]] Rng rng() const noexcept { return rng_; }
+  [[nodiscard]] std::vector<kept_result>& kept() const noexcept { return *kept_; }
+  [[nodiscard]] origin_map& origins() const noexcept { return *origins_; }
+
+  /// While it lives, what is saved is kept as outside the region, and no region runs. Hooks that the region itself has
+  /// set keep what is theirs.
+  class outside {
+   public:
+    explicit outside(active_region const& of)
+        : hooks_{[maker = of.maker_outside()] { return maker == nullptr ? nullptr : (*maker)(); }} {}
+    outside(outside const&) = delete;
+    outside& operator=(outside const&) = delete;
+    ~outside() { innermost() = inside_; }
+
+   private:
+    active_region* inside_ = std::exchange(innermost(), nullptr);
+    read_tracker::pause untracked_;
+    dispatch_mode_scope no_mode_{false};
+    saved_hooks_scope hooks_;
+  };
+
+ private:
+  /// The region's own maker stands at `hooks_`.
+  [[nodiscard]] saved_hooks_maker const* maker_outside() const {
+    auto const& makers = hook_engine::makers();
+    if (makers.size() > hooks_ + 1) return makers.back();
+    return hooks_ == 0 ? nullptr : makers[hooks_ - 1];
+  }
+
+  std::vector<kept_result>* kept_;
+  origin_map* origins_;
+  bool again_;
+  Rng rng_;
+  kept_names const& names_;
+  active_region* outer_;
+  std::size_t hooks_;  ///< how many makers of hooks are in force around the region's own
+  std::size_t taken_ = 0;
+};
+
+}  // namespace cairn::libtorch::detail

@@ -1,0 +1,91 @@
+#pragma once
+/// \file dispatch_mode.hpp  Calls of operators below autograd, in the hands of the region that runs in this thread.
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+#include <c10/core/DispatchKey.h>
+#include <c10/core/DispatchKeySet.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/library.h>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// A dispatch key below autograd, for which LibTorch has neither kernels nor tensors. Where a thread includes it, each
+/// operator comes to the kernel of this file first.
+inline constexpr auto dispatch_mode_key = c10::DispatchKey::Fake;
+
+/// Decides what is done of a call: takes the arguments from the stack, and leaves the results there.
+class dispatch_mode {
+ public:
+  virtual void call(c10::OperatorHandle const& op, c10::DispatchKeySet below, torch::jit::Stack& stack) = 0;
+
+  /// The one of the calling thread, or null.
+  [[nodiscard]] static dispatch_mode*& of_thread() {
+    static thread_local dispatch_mode* at_work = nullptr;
+    return at_work;
+  }
+
+ protected:
+  ~dispatch_mode() = default;
+};
+
+/// While it lives, this thread comes by the kernel, or does not.
+class dispatch_mode_scope {
+ public:
+  explicit dispatch_mode_scope(bool on) {
+    c10::impl::tls_set_dispatch_key_included(dispatch_mode_key, on);
+    c10::impl::tls_set_dispatch_key_excluded(dispatch_mode_key, !on);
+  }
+  dispatch_mode_scope(dispatch_mode_scope const&) = delete;
+  dispatch_mode_scope& operator=(dispatch_mode_scope const&) = delete;
+  ~dispatch_mode_scope() {
+    c10::impl::tls_set_dispatch_key_included(dispatch_mode_key, included_);
+    c10::impl::tls_set_dispatch_key_excluded(dispatch_mode_key, excluded_);
+  }
+
+ private:
+  bool included_ = c10::impl::tls_is_dispatch_key_included(dispatch_mode_key);
+  bool excluded_ = c10::impl::tls_is_dispatch_key_excluded(dispatch_mode_key);
+};
+
+/// While it lives, a kernel below autograd is as outside of the operator: autograd is at work again, and the mode is
+/// not.
+class above_dispatch_mode {
+ public:
+  above_dispatch_mode() {
+    auto around = before_;
+    around.included_ = around.included_.remove(dispatch_mode_key);
+    around.excluded_ = around.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+    c10::impl::_force_tls_local_dispatch_key_set(around);
+  }
+  above_dispatch_mode(above_dispatch_mode const&) = delete;
+  above_dispatch_mode& operator=(above_dispatch_mode const&) = delete;
+  ~above_dispatch_mode() { c10::impl::_force_tls_local_dispatch_key_set(before_); }
+
+ private:
+  c10::impl::LocalDispatchKeySet before_ = c10::impl::tls_local_dispatch_key_set();
+};
+
+inline void dispatch_mode_kernel(c10::OperatorHandle const& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  auto const below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, dispatch_mode_key);
+  dispatch_mode_scope const off{false};  // what the operator itself calls is part of it
+  auto* const mode = dispatch_mode::of_thread();
+  if (mode != nullptr) mode->call(op, below, *stack);
+  else op.redispatchBoxed(below, stack);
+}
+
+/// Sees to it that the kernel is there.
+/// \throws invalid_call   where another library of this program has a kernel of its own at the key
+inline void need_dispatch_mode(char const* who) {
+  static bool const is_ours = [] {
+    if (c10::Dispatcher::singleton().hasBackendFallbackForDispatchKey(dispatch_mode_key)) return false;
+    static auto* const library = new torch::Library(torch::Library::IMPL, "_", dispatch_mode_key, __FILE__, __LINE__);
+    library->fallback(torch::CppFunction::makeFromBoxedFunction<&dispatch_mode_kernel>());
+    return true;
+  }();
+  if (!is_ours)
+    throw invalid_call{who, "another library of this program intercepts operators already", {},
+                       "let one library run the regions with a policy, or keep parts by cairn::libtorch::keep"};
+}
+
+}  // namespace cairn::libtorch::detail

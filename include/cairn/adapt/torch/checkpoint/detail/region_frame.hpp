@@ -1,0 +1,283 @@
+#pragma once
+/// \file region_frame.hpp  What a region keeps between its first run and backward, and its second run.
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/util/Exception.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/saved_variable_hooks.h>
+#include <cairn/adapt/torch/checkpoint/checkpoint_guards.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/active_region.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/cached_operations.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/checkpointed_input.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/dispatch_mode.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/group_state.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/script_mode.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/side_by_side.hpp>
+#include <cairn/adapt/torch/state/detail/buffers_guard.hpp>
+#include <cairn/adapt/torch/state/detail/read_tracker.hpp>
+#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/detail/saved_metadata.hpp>
+#include <cairn/adapt/torch/state/detail/saved_origin.hpp>
+#include <cairn/adapt/torch/state/determinism.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// One region that ran. The hooks of what it saved own it.
+class region_frame : public std::enable_shared_from_this<region_frame> {
+ public:
+  /// How it runs again.
+  struct settings {
+    bool early_stop;
+    Rng rng;
+    Check check;
+    std::vector<at::Tensor> buffers;  ///< that a second run leaves as they were
+    char const* who;
+    bool debug = false;  ///< whether operations are noted for errors
+    bool keep_leftovers = false;  ///< whether what a backward pass did not take stays for the next one
+    kept_names names = {};  ///< of the parts that are not run again
+    checkpoint_policy policy = {};  ///< of operators; none: all run again
+  };
+
+  /// \param run  called with inputs like the first ones; what it returns is not needed
+  region_frame(std::function<void(std::vector<at::Tensor> const&)> run, std::vector<at::Tensor> const& inputs,
+               settings how)
+      : run_{std::move(run)}, how_{std::move(how)}, numbers_{inputs, how_.rng} {
+    auto const& set = checkpoint_overrides::of_thread();
+    how_.early_stop = set.early_stop.value_or(how_.early_stop);
+    how_.debug = set.debug.value_or(how_.debug);
+    if (how_.policy) need_dispatch_mode(how_.who);
+    inputs_.reserve(inputs.size());
+    for (auto const& t : inputs) inputs_.emplace_back(t);
+  }
+
+  /// The first run takes place while it lives: hooks note what a saved tensor looks like, and forget it.
+  class first_run {
+   public:
+    /// \param inputs  outlive it
+    first_run(std::shared_ptr<region_frame> frame, std::vector<at::Tensor> const& inputs)
+        : frame_{std::move(frame)}, given_{inputs}, tracker_{frame_->how_.debug},
+          now_{frame_->kept_, *notes_, false, frame_->how_.rng, frame_->how_.names},
+          operators_{frame_->how_.policy, frame_->cached_operations_, now_, frame_->how_.who},
+          hooks_{[of = frame_, notes = notes_] { return std::make_unique<forgotten>(of, notes); }} {
+      if (frame_->how_.rng == Rng::Preserve) frame_->numbers_.begin_run(start_.emplace());
+    }
+    first_run(first_run const&) = delete;
+    first_run& operator=(first_run const&) = delete;
+    ~first_run() {
+      try {
+        frame_->end_first(tracker_, given_);
+      } catch (...) {  // out of memory: changes in place are not noticed
+      }
+    }
+
+   private:
+    std::shared_ptr<region_frame> frame_;
+    std::vector<at::Tensor> const& given_;
+    std::optional<cpu_generator_state>
+        start_;  ///< here, because most runs draw nothing, and memory for it takes its time
+    read_tracker tracker_;
+    std::shared_ptr<origin_map> notes_ = std::make_shared<origin_map>();
+    active_region now_;
+    operator_run operators_;
+    saved_hooks_scope hooks_;
+  };
+
+ private:
+  struct forgotten final : torch::autograd::SavedVariableHooks {
+    forgotten(std::shared_ptr<region_frame> of, std::shared_ptr<origin_map> notes)
+        : frame{std::move(of)}, origins{std::move(notes)} {}
+    ~forgotten() override { if (!origins) frame->release(number); }
+    void call_pack_hook(at::Tensor const& t) override {
+      dispatch_mode_scope const no_mode{false};
+      number = frame->note(t, origins->of(t));
+      origins.reset();
+    }
+    at::Tensor call_unpack_hook() override { return frame->take(number); }
+    std::shared_ptr<region_frame> frame;
+    std::shared_ptr<origin_map> origins;  ///< until the tensor is noted
+    std::size_t number = 0;
+  };
+  /// Thrown through the region, which must not catch it: it is no std::exception.
+  struct everything_is_there {};
+  /// A second run.
+  struct recording {
+    std::vector<saved_tensor> tensors;
+    std::size_t wanted;
+    bool stops;
+    origin_map origins = {};
+    std::vector<std::string> operations = {};
+  };
+  /// Hooks for the second run. Its graph has the tensors at hand, for functions that differentiate something
+  /// themselves.
+  struct recorded final : torch::autograd::SavedVariableHooks {
+    explicit recorded(recording& list) : into{&list} {}
+    void call_pack_hook(at::Tensor const& t) override {
+      dispatch_mode_scope const no_mode{false};
+      kept = t.detach();  // where t is the node's own result, the hook would else keep the node that keeps the hook
+      into->tensors.emplace_back(kept, into->origins.of(t));
+      if (into->stops && into->tensors.size() == into->wanted) throw everything_is_there{};
+    }
+    at::Tensor call_unpack_hook() override { return kept; }
+    recording* into;
+    at::Tensor kept;
+  };
+  /// A tensor that the first run saved.
+  struct noted {
+    saved_metadata metadata;
+    bool is_wanted = true;  ///< whether the graph still has it
+  };
+
+  /// \param given  the inputs, which are checked by themselves
+  void end_first(read_tracker const& tracker, std::vector<at::Tensor> given) {
+    std::lock_guard const lock{access_};
+    first_is_over_ = true;
+    numbers_.end_run();
+    again_.clear();
+    places_.clear();  // what was asked for in the middle of the first run is not of a later pass
+    scripts_ = tracker.saw_script();
+    operations_ = tracker.operations();
+    given.insert(given.end(), how_.buffers.begin(), how_.buffers.end());
+    reads_.add_unchanged(tracker.reads(given));
+  }
+  [[nodiscard]] std::size_t note(at::Tensor const& t, saved_origin origin) {
+    std::lock_guard const lock{access_};
+    first_.push_back({saved_metadata::of(t, how_.check, how_.buffers, origin)});
+    return first_.size() - 1;
+  }
+  void release(std::size_t number) {
+    std::lock_guard const lock{access_};
+    first_[number].is_wanted = false;
+    if (number < again_.size()) again_[number] = {};
+    places_.release(number);
+  }
+  [[nodiscard]] at::Tensor take(std::size_t number) {
+    std::lock_guard const lock{access_};
+    auto const in_group = place_in_group();
+    if (in_group && number < in_group->size() && !(*in_group)[number].value.defined())
+      throw invalid_call{how_.who,
+                         "a backward pass wants a saved tensor that another one of its group has taken",
+                         {{"tensor", number}, {"tensors", first_.size()}},
+                         "let the passes of a group run different nodes, or run this one without a group"};
+    auto& again = in_group ? *in_group : again_;
+    if (number >= again.size() || !again[number].value.defined()) {
+      again.clear();
+      again = run_again();
+      if (!in_group) drop_leftovers_later();
+    }
+    auto const taken = std::exchange(again[number], {});
+    told([&] { check(number, taken); });
+    return taken.value;
+  }
+  /// Where the tensors of second runs are while a group is in force; none without one.
+  [[nodiscard]] std::shared_ptr<saved_tensors> place_in_group() {
+    auto const& of_pass = group_state::of_thread();
+    auto const& group = of_pass ? of_pass : group_;
+    return group ? places_.in(group, how_.who) : nullptr;
+  }
+  /// At the end of the backward pass that runs now.
+  void drop_leftovers_later() {
+    if (how_.keep_leftovers || !first_is_over_) return;
+    try {
+      torch::autograd::Engine::get_default_engine().queue_callback([frame = weak_from_this()] {
+        if (auto const still = frame.lock()) {
+          std::lock_guard const lock{still->access_};
+          still->again_.clear();
+        }
+      });
+    } catch (c10::Error const&) {  // no backward pass runs: the tensor was asked for from elsewhere
+    }
+  }
+  void check(std::size_t number, saved_tensor const& again) const {
+    check_saved(first_[number].metadata, again, how_.who, number, {"tensors", first_.size()},
+                scripts_ ? script_advice : recompute_advice);
+  }
+  /// A function that differentiates something itself asks for saved tensors while the first run has not saved all.
+  void check_count(recording const& seen) const {
+    auto const count = seen.tensors.size();
+    if (count == seen.wanted || (count > seen.wanted && (seen.stops || !first_is_over_))) return;
+    throw recompute_mismatch{how_.who,
+                             "the second run saves another number of tensors for backward",
+                             {{"saved", count}, {"saved at first", seen.wanted}},
+                             scripts_ ? script_advice
+                                      : "make the computation a function of its inputs alone, and change nothing in it "
+                                        "between forward and backward"};
+  }
+  /// Adds the operations to what `checks` says.
+  template <class Checks>
+  void told(Checks const& checks) const {
+    try {
+      checks();
+    } catch (recompute_mismatch const& found) {
+      if (!how_.debug) throw;
+      throw found.with_operations(side_by_side(operations_, operations_again_));
+    }
+  }
+
+  [[nodiscard]] saved_tensors run_again() {
+    std::vector<at::Tensor> inputs;
+    for (auto const& one : inputs_) inputs.push_back(one.leaf(how_.who, inputs.size()));
+    check_reads(reads_, how_.who, {"tensors read", reads_.size()});
+    auto seen = run_once(inputs);
+    operations_again_ = std::move(seen.operations);
+    told([&] {
+      for (std::size_t k = 0; k < seen.tensors.size() && k < first_.size(); ++k)
+        if (!same_saved(first_[k].metadata, seen.tensors[k])) check(k, seen.tensors[k]);
+      check_count(seen);
+    });
+    seen.tensors.resize((std::min)(seen.tensors.size(), first_.size()));
+    for (std::size_t k = 0; k < seen.tensors.size(); ++k)
+      if (!first_[k].is_wanted) seen.tensors[k] = {};
+    return std::move(seen.tensors);
+  }
+  [[nodiscard]] recording run_once(std::vector<at::Tensor> const& inputs) {
+    auto wanted = first_.size();
+    while (wanted > 0 && how_.early_stop && !first_[wanted - 1].is_wanted) --wanted;
+    recording seen{{}, wanted, how_.early_stop};
+    rng_autocast_guard const outside{inputs, how_.rng};
+    buffers_guard const buffers{how_.buffers};
+    numbers_.restore();
+    autocast_.without_cache().restore();
+    at::AutoGradMode const on{true};
+    plain_scripts const scripts{scripts_};
+    std::optional<read_tracker> tracker;
+    if (how_.debug) tracker.emplace(true);
+    active_region const now{kept_, seen.origins, true, how_.rng, how_.names};
+    operator_run const operators{how_.policy, cached_operations_, now, how_.who};
+    saved_hooks_scope const hooks{[&seen] { return std::make_unique<recorded>(seen); }};
+    try {
+      run_(inputs);
+    } catch (everything_is_there const&) {}
+    if (tracker) seen.operations = tracker->operations();
+    return seen;
+  }
+
+  std::function<void(std::vector<at::Tensor> const&)> run_;
+  settings how_;
+  initial_rng_state numbers_;
+  autocast_state autocast_ = autocast_state::now();
+  std::vector<checkpointed_input> inputs_;
+  std::vector<noted> first_;
+  saved_tensors again_;  ///< of the second run, until they are taken
+  group_places places_;  ///< the same, of groups
+  std::shared_ptr<group_state> group_ = group_state::of_thread();  ///< in which the region was made, if any
+  std::vector<kept_result> kept_;  ///< parts that are not run again
+  cached_operations cached_operations_;  ///< operators that are not
+  read_list reads_;
+  std::vector<std::string> operations_, operations_again_;  ///< of both runs, for errors
+  bool first_is_over_ = false, scripts_ = false;
+  std::recursive_mutex access_;  ///< the engine may go on with other tasks of this thread while a second run waits
+};
+
+}  // namespace cairn::libtorch::detail

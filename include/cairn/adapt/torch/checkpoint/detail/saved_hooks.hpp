@@ -1,0 +1,91 @@
+#pragma once
+/// \file saved_hooks.hpp  Who keeps the tensors that autograd saves: default hooks without Python.
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/saved_variable_hooks.h>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// Makes the hooks of the next tensor that is saved.
+using saved_hooks_maker = std::function<std::unique_ptr<torch::autograd::SavedVariableHooks>()>;
+
+/// The makers in force in one thread, the innermost last.
+using saved_hooks_makers = std::vector<saved_hooks_maker const*>;
+
+/// The namespace is part of the name by which libraries of one program know each other's engine: another layout of the
+/// class takes another number.
+inline namespace hook_engine_1 {
+
+/// LibTorch's engine, which besides asks this thread's innermost `saved_hooks_scope` for the hooks of what is saved.
+class hook_engine final : public torch::autograd::Engine {
+ public:
+  /// This library's own; it is never destroyed, since its threads may outlive whatever is.
+  [[nodiscard]] static torch::autograd::Engine& instance() {
+    static auto* const engine = new hook_engine;
+    return *engine;
+  }
+  /// The engine as this class, where it is one of this or of another library; else null. Names are compared, because
+  /// each library with hidden visibility has a class and a type_info of its own.
+  [[nodiscard]] static hook_engine* among_ours(torch::autograd::Engine& engine) {
+    auto const& type = typeid(engine);
+    return std::strcmp(type.name(), typeid(hook_engine).name()) == 0 ? static_cast<hook_engine*>(&engine) : nullptr;
+  }
+  /// Those that the engine at work asks in the calling thread.
+  [[nodiscard]] static saved_hooks_makers& makers() {
+    auto* const at_work = among_ours(torch::autograd::Engine::get_default_engine());
+    return at_work ? at_work->in_force_() : in_force();
+  }
+  std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
+    auto const& asked = in_force();
+    return asked.empty() ? nullptr : (*asked.back())();
+  }
+
+ private:
+  /// This library's list for the calling thread, which is used where its engine is the one at work.
+  [[nodiscard]] static saved_hooks_makers& in_force() {
+    static thread_local saved_hooks_makers list;
+    return list;
+  }
+  /// By it the other libraries reach the list of the library whose engine this is. A virtual function would not do: a
+  /// compiler that knows no class derived from this one calls the function of its own library.
+  saved_hooks_makers& (*in_force_)() = &in_force;
+};
+
+}  // namespace hook_engine_1
+
+/// Sees to it that hooks are asked for.
+/// \throws invalid_call   where another engine than LibTorch's own is at work
+inline void need_saved_hooks(char const* who) {
+  auto& engine = torch::autograd::Engine::get_default_engine();
+  if (hook_engine::among_ours(engine)) return;
+  if (typeid(engine) != typeid(torch::autograd::Engine))
+    throw invalid_call{
+        who,
+        "backward passes are run by another engine than LibTorch's own, such as Python's",
+        {},
+        "cairn::libtorch::checkpointed_loop works with every engine; in Python there is torch.utils.checkpoint"};
+  torch::autograd::set_default_engine_stub(&hook_engine::instance);
+}
+
+/// What the calling thread saves for its backward passes while this lives gets hooks of this maker.
+class saved_hooks_scope {
+ public:
+  explicit saved_hooks_scope(saved_hooks_maker maker) : maker_{std::move(maker)}, into_{&hook_engine::makers()} {
+    into_->push_back(&maker_);
+  }
+  saved_hooks_scope(saved_hooks_scope const&) = delete;
+  saved_hooks_scope& operator=(saved_hooks_scope const&) = delete;
+  ~saved_hooks_scope() { into_->pop_back(); }
+
+ private:
+  saved_hooks_maker maker_;
+  saved_hooks_makers* into_;
+};
+
+}  // namespace cairn::libtorch::detail

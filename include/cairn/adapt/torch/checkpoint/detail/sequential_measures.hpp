@@ -1,0 +1,107 @@
+#pragma once
+/// \file sequential_measures.hpp  What the stages of a chain of tensors take, as a chain to be planned.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <cairn/adapt/torch/checkpoint/detail/sequential_probe.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/tensor_stage.hpp>
+#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/core/chain.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// Stages that were measured one after the other.
+struct stage_measures {
+  chain
+      work;  ///< bytes, and times in nanoseconds; the last state and its adjoint are the caller's and count for nothing
+  std::vector<std::int64_t> bare;       ///< of each stage: working bytes beside its output while nothing is recorded;
+                                        ///< `work.f` has the larger of both
+  std::vector<std::int64_t> recording;  ///< of each stage: working bytes beside its tape while that is recorded
+  std::vector<bool> joins;  ///< of each stage: its input is no state to keep, since it changes that in place, or its
+                            ///< output is the same memory
+  std::int64_t plain_peak = 0;  ///< bytes of the plain call
+  std::int64_t generator = 0;  ///< bytes of one state of the generators
+  std::int64_t measuring_peak = 0;  ///< bytes that measuring took, and takes where each call measures
+};
+
+/// Bytes of a generator's state that stands beside x.
+[[nodiscard]] inline std::int64_t generator_bytes(at::Tensor const& x, Rng rng) {
+  return rng == Rng::Preserve && x.is_cpu() ? std::int64_t(at::detail::getDefaultCPUGenerator().get_state().nbytes())
+                                            : 0;
+}
+
+/// Bytes that the plain call holds at most. There a state goes when the next stage has run, unless autograd refers to
+/// it.
+[[nodiscard]] inline std::int64_t peak_of_plain_call(chain const& work, std::vector<measured_stage> const& stages) {
+  auto const unsaved = [&](std::size_t state) {
+    bool const stays =
+        state == 0 || state == stages.size() || stages[state - 1].saves_output || stages[state].saves_input;
+    return stays ? 0 : work.x[state];
+  };
+  std::int64_t live = 0, peak = 0;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    live += work.s[i];
+    peak = (std::max)(peak, live + stages[i].running);
+    live -= unsaved(i);
+  }
+  for (std::size_t i = stages.size(); i-- > 0;) {
+    peak = (std::max)(peak, live + work.g[i + 1] + work.b[i]);
+    live -= work.s[i] - unsaved(i + 1);
+  }
+  return peak;
+}
+
+/// Runs each stage forward twice and backward once, see `stage_probe`.   \param rng  Preserve: generators are as before
+/// afterwards
+[[nodiscard]] inline stage_measures measure_stages(std::vector<tensor_stage> const& stages, at::Tensor const& x,
+                                                   Rng rng) {
+  rng_autocast_guard const around{{x}, rng};
+  at::AutoGradMode const on{true};
+  stage_measures found;
+  found.generator = generator_bytes(x, rng);
+  auto& work = found.work;
+  std::vector<measured_stage> all;
+  std::int64_t copying = 0;
+  work.x.push_back(std::int64_t(x.storage().nbytes()));
+  stage_probe probe{x, stages.size()};
+  for (auto const& stage : stages) {
+    auto const one = all.emplace_back(probe.next(stage));
+    work.x.push_back(one.output);
+    work.g.push_back(one.adjoint);
+    work.s.push_back(one.tape);
+    found.bare.push_back(one.running_bare + one.restoring);
+    found.recording.push_back(one.running + one.restoring);
+    work.f.push_back((std::max)(found.bare.back(), found.recording.back()));
+    work.b.push_back(one.reversing);
+    for (auto const& [before, bytes] : one.repeated)
+      work.b[before] += 2 * bytes;  // its part of a gradient, and the sum, beside what the later stage gave
+    work.u.push_back(one.time);
+    work.v.push_back(one.back_time);
+    found.joins.push_back(one.changes_input || one.views_input);
+    copying = (std::max)(copying, one.copying);
+  }
+  work.s.back() -= std::exchange(work.x.back(), 0);
+  work.g.push_back(0);
+  for (std::size_t i = stages.size(); i-- > 0;)
+    if (all[i].passes_adjoint) work.g[i] = work.g[i + 1];
+  work.b.front() -= (std::min)(work.b.front(), work.g.front());  // the gradient of x is the caller's
+  work.b.push_back(0);
+  work.v.push_back(0);
+  found.plain_peak = peak_of_plain_call(work, all);
+  found.measuring_peak = copying;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    std::int64_t const recorded =
+        work.s[i] + (std::max)(found.recording[i], all[i].seed + all[i].restoring + all[i].reversing);
+    found.measuring_peak =
+        (std::max)(found.measuring_peak, (i > 0 ? work.x[i] : 0) + (std::max)(recorded, work.x[i + 1] + found.bare[i]));
+  }
+  found.measuring_peak += found.generator;
+  return found;
+}
+
+}  // namespace cairn::libtorch::detail

@@ -1,0 +1,205 @@
+#pragma once
+/// \file sequential_plan.hpp  From measured stages and a limit to the actions that a chain of tensors runs by.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+#include <cairn/adapt/torch/checkpoint/detail/chain_frame.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/sequential_measures.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/tensor_stage.hpp>
+#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/detail/versions.hpp>
+#include <cairn/core/chain.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/block/block_plan.hpp>
+#include <cairn/plan/block/block_replay.hpp>
+#include <cairn/plan/chain/chain_options.hpp>
+#include <cairn/plan/chain/chain_planner.hpp>
+#include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/replay.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// Stages and what is done with them.
+struct sequential_plan {
+  std::vector<tensor_stage> stages;
+  std::vector<action> actions;  ///< none: the plain call
+  /// Of each child, whether it runs as one with the child before; empty where each is a stage.
+  std::vector<bool> joins = {};
+};
+
+/// A stage that changes its input in place, or whose output is its input or a view of it, runs as one with the stage
+/// before it. So no state is kept that changes, and none that would keep the memory of the one before.
+[[nodiscard]] inline std::vector<tensor_stage> joined_stages(std::vector<tensor_stage> const& stages,
+                                                             std::vector<bool> const& joins) {
+  std::vector<tensor_stage> joined;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    if (i == 0 || joins.empty() || !joins[i]) {
+      joined.push_back(stages[i]);
+      continue;
+    }
+    auto& before = joined.back();
+    before.run = [first = before.run, second = stages[i].run](at::Tensor const& x) { return second(first(x)); };
+    before.buffers.insert(before.buffers.end(), stages[i].buffers.begin(), stages[i].buffers.end());
+  }
+  return joined;
+}
+/// Measures stages, joined where they must be.
+struct measured_stages : stage_measures {
+  std::vector<bool> joined;  ///< of each stage that was given
+  std::vector<tensor_stage> stages;
+
+  measured_stages(std::vector<tensor_stage> given, at::Tensor const& x, Rng rng)
+      : stage_measures{measure_stages(given, x, rng)}, joined{joins}, stages{joined_stages(given, joined)} {
+    if (stages.size() == given.size()) return;
+    auto const before = measuring_peak;
+    static_cast<stage_measures&>(*this) = measure_stages(stages, x, rng);
+    measuring_peak = (std::max)(measuring_peak, before);
+  }
+};
+
+/// Blocks for stages that were not measured.
+[[nodiscard]] inline sequential_plan plan_segments(std::vector<tensor_stage> stages, block_plan const& blocks) {
+  chain const unmeasured{.x = std::vector<std::int64_t>(stages.size() + 1),
+                         .s = std::vector<std::int64_t>(stages.size()),
+                         .u = std::vector<std::int64_t>(stages.size())};
+  return {std::move(stages), actions_of(blocks, unmeasured)};
+}
+
+/// Bytes that a plan holds at most, the states of generators included.
+[[nodiscard]] inline std::int64_t bytes_held(measured_stages const& measured, std::vector<action> const& actions) {
+  chain work = measured.work;
+  work.f = measured.recording;
+  cairn::detail::chain_model const model{work, "cairn::libtorch::checkpoint_sequential"};
+  cairn::detail::chain_interpreter player{model, {}, "cairn::libtorch::checkpoint_sequential"};
+  std::int64_t peak = 0;
+  for (auto const& a : actions) {
+    player.obey(a);
+    if (a.kind == action_kind::advance) peak = (std::max)(peak, player.live() + measured.bare[std::size_t(a.from)]);
+  }
+  auto const begins = begins_of(actions, step_index(measured.stages.size()));
+  std::int64_t const generators =
+      std::count(begins.begin(), begins.end(), true) + 1;  // and those outside, while stages run again
+  return (std::max)(peak, player.peak()) + generators * measured.generator;
+}
+/// Finds plans within a limit for measured stages. Planners know one number of working bytes a stage, but a recorded
+/// run and one that keeps nothing differ. So a first planner takes too few for the latter, and what its plan holds is
+/// found by playing it; a second planner takes too many.
+class limit_planner {
+ public:
+  explicit limit_planner(measured_stages const& measured) : measured_{measured}, works_{measured.work, measured.work} {
+    works_.front().f = measured.recording;
+    for (std::size_t i = 0; i < measured.bare.size(); ++i) {
+      auto const tape_alone = measured.work.s[i] - measured.work.x[i + 1];
+      works_.front().f[i] = (std::max)(works_.front().f[i], measured.bare[i] - tape_alone);
+    }
+    for (auto const by : {chain_method::automatic, chain_method::persistent})
+      for (auto const& work : works_) planners_.emplace_back(work, chain_options{.by = by});
+  }
+  /// The least that a plan holds; more than anything where there is none.
+  [[nodiscard]] std::int64_t least() {
+    if (least_ < 0) {
+      least_ = cairn::detail::endless;
+      for (auto work : works_) {
+        work.u.assign(work.u.size(), 1);  // measured times differ from call to call, and the least must not
+        work.v.assign(work.v.size(), 1);
+        chain_planner planner{std::move(work), {.by = chain_method::persistent}};
+        auto const fewest = planner.least_bytes();
+        if (fewest >= least_) continue;
+        for (auto const budget :
+             {fewest, fewest + fewest / 32, fewest + fewest / 16}) {  // a few more bytes may save states of generators
+          auto actions = planner.plan(budget).actions;
+          auto const held = usable(actions) ? bytes_held(measured_, actions) : cairn::detail::endless;
+          if (held >= least_) continue;
+          least_ = held;
+          smallest_ = std::move(actions);
+        }
+      }
+    }
+    return least_;
+  }
+  /// A fast plan that holds no more than the limit.   \pre limit >= least()
+  [[nodiscard]] std::vector<action> within(std::int64_t limit) {
+    constexpr int most_tries = 12;  // the generators' bytes are few, so that one or two tries are enough mostly
+    for (auto& planner : planners_) {
+      std::int64_t const fewest = planner.least_bytes();
+      std::int64_t budget = limit;
+      for (int tries = 0; tries < most_tries && budget >= fewest; ++tries) {
+        auto plan = planner.plan(budget);
+        if (!usable(plan.actions)) break;
+        auto const over = bytes_held(measured_, plan.actions) - limit;
+        if (over <= 0) return std::move(plan.actions);
+        budget = (std::min)(budget, plan.cost.peak) - over;
+      }
+    }
+    (void)least();
+    return smallest_;
+  }
+
+ private:
+  [[nodiscard]] bool usable(std::vector<action> const& actions) const {
+    return keeps_states_of_tapes(actions, step_index(measured_.stages.size()));
+  }
+
+  measured_stages const& measured_;
+  std::vector<chain> works_;  ///< with too few working bytes and with too many
+  std::vector<chain_planner> planners_;
+  std::int64_t least_ = -1;
+  std::vector<action> smallest_;
+};
+
+/// The plain call where it fits a limit, or else a fast plan within that.
+/// \throws infeasible_budget   that says the least
+[[nodiscard]] inline sequential_plan plan_within_limit(std::vector<tensor_stage> given, at::Tensor const& x,
+                                                       std::int64_t limit, Rng rng, char const* who) {
+  measured_stages measured{std::move(given), x, rng};
+  std::int64_t const plain = (std::max)(measured.plain_peak, measured.measuring_peak);
+  if (limit >= plain) return {std::move(measured.stages), {}, std::move(measured.joined)};
+  limit_planner planner{measured};
+  std::int64_t const least = (std::min)(plain, (std::max)(planner.least(), measured.measuring_peak));
+  if (limit < least)
+    throw infeasible_budget{
+        who,
+        "the stages do not fit the memory limit",
+        {{"limit", limit}, {"least", least}, {"stages", measured.stages.size()}},
+        "give the least, or more; parameters, the input, the output and the gradients of these are not counted"};
+  auto actions = planner.within(limit);
+  return {std::move(measured.stages), std::move(actions), std::move(measured.joined)};
+}
+
+/// What a plan of a module's children was made for, as numbers to be compared: modules, modes, parameters, input, and
+/// automatic casts.
+[[nodiscard]] inline std::vector<std::int64_t> sequential_key(torch::nn::Module const& module, at::Tensor const& x) {
+  std::vector<std::int64_t> key;
+  auto const add = [&](auto const& value) { key.push_back(std::int64_t(value)); };
+  auto const add_metadata = [&](at::Tensor const& t) {
+    add(t.dim());
+    for (auto const size : t.sizes()) add(size);
+    add(t.scalar_type());
+    add(t.device().type());
+    add(t.device().index());
+    add(t.requires_grad());
+  };
+  for (auto const& one : module.modules(false)) {
+    add(reinterpret_cast<std::intptr_t>(one.get()));
+    add(one->children().size());
+    add(one->is_training());
+  }
+  for (auto const& one : module.parameters()) {
+    add(reinterpret_cast<std::intptr_t>(one.unsafeGetTensorImpl()));
+    add_metadata(one);
+  }
+  add_metadata(x);
+  for (auto const stride : x.strides()) add(stride);
+  for (auto const device : {at::kCPU, at::kCUDA}) {
+    add(autocast_is_on(device));
+    add(autocast_type(device));
+  }
+  return key;
+}
+
+}  // namespace cairn::libtorch::detail

@@ -1,0 +1,168 @@
+#pragma once
+/// \file region.hpp  A part of a computation that keeps its inputs instead of what autograd saves, and runs again when
+/// backward asks for that.
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/arg.h>
+#include <torch/nn/module.h>
+#include <cairn/adapt/torch/checkpoint/checkpoint_guards.hpp>
+#include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/region_frame.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
+#include <cairn/adapt/torch/state/determinism.hpp>
+#include <cairn/adapt/torch/state/rng.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/core/detail/refused.hpp>
+
+namespace cairn::libtorch {
+
+/// How a region is checkpointed.
+struct CheckpointOptions {
+  /// Whether a second run ends with the last tensor that backward wants. What the function does behind that is then
+  /// done once only.
+  TORCH_ARG(bool, early_stop) = true;
+  /// Whether the second run draws the random numbers of the first.
+  TORCH_ARG(Rng, rng) = Rng::Preserve;
+  /// How closely what the second run saves is compared with the first.
+  TORCH_ARG(Check, determinism) = Check::Metadata;
+  /// Whether an error of a second run that differs lists the operations of both runs; each operation then costs some
+  /// microseconds more.
+  TORCH_ARG(bool, debug) = false;
+  /// Whether what a backward pass has computed again and not used stays for the next one, instead of going at its end.
+  TORCH_ARG(bool, keep_leftovers) = false;
+  /// Tensors that the function changes in place, such as running means: a second run leaves them as they were.
+  TORCH_ARG(std::vector<at::Tensor>, buffers) = {};
+  /// Which operators keep their results, so that the second run takes them; left out: none.
+  TORCH_ARG(checkpoint_policy, policy) = {};
+
+ public:
+  /// All buffers of a module.
+  CheckpointOptions& module(torch::nn::Module const& of) { return buffers(of.buffers()); }
+  /// Names of the parts that `cairn::libtorch::keep(name, f)` keeps, in which `*` stands for any characters; left out:
+  /// all.
+  CheckpointOptions& kept_names(std::vector<std::string> names) {
+    kept_names_ = std::move(names);
+    return *this;
+  }
+  /// These, where they were given.
+  [[nodiscard]] std::optional<std::vector<std::string>> const& kept_names() const noexcept { return kept_names_; }
+
+ private:
+  std::optional<std::vector<std::string>> kept_names_;
+};
+
+namespace detail {
+
+inline constexpr char const* region_name = "cairn::libtorch::checkpoint";
+
+/// Where the options stand among the arguments behind the function: last, or nowhere.
+template <class... Arguments>
+inline constexpr bool ends_in_options =
+    std::is_same_v<std::tuple_element_t<sizeof...(Arguments) - 1, std::tuple<Arguments...>>, CheckpointOptions>;
+
+/// The arguments in front of the options.
+template <class... Arguments>
+[[nodiscard]] auto all_but_last(std::tuple<Arguments const&...> const& all) {
+  return [&]<std::size_t... K>(std::index_sequence<K...>) {
+    return std::tie(std::get<K>(all)...);
+  }(std::make_index_sequence<sizeof...(Arguments) - 1>{});
+}
+
+template <class F, class... Arguments>
+auto run_region(F f, CheckpointOptions const& options, std::tuple<Arguments const&...> const& arguments) {
+  constexpr bool is_function = !std::is_base_of_v<torch::nn::Module, F>;
+  static_assert(is_function,
+                "cairn: the function is a module itself, which would be copied; give its holder, such as "
+                "torch::nn::Linear, or a std::shared_ptr to it");
+  constexpr bool are_inputs = (region_argument<Arguments> && ...);
+  static_assert(!is_function || are_inputs,
+                "cairn: the inputs must be tensors, tuples, vectors, dictionaries or optionals of tensors, types with "
+                "cairn::libtorch::tensor_traits, or scalars; let the function capture what else it needs");
+  if constexpr (!is_function || !are_inputs) return cairn::detail::refuse<refused_region<F, Arguments...>>();
+  else {
+    constexpr bool is_called = is_unpacked<F, Arguments...> || calls_with<F, Arguments...>;
+    static_assert(is_called,
+                  "cairn: the function must be callable with its inputs, or with the elements of a tuple of inputs");
+    if constexpr (!is_called) return cairn::detail::refuse<refused_region<F, Arguments...>>();
+    else {
+      auto const call = [&](F& function) {
+        return std::apply([&](auto const&... one) { return call_region(function, one...); }, arguments);
+      };
+      if (!at::GradMode::is_enabled()) return call(f);
+      need_saved_hooks(region_name);
+      tensor_list parts;
+      std::apply([&](auto const&... one) { (append_argument(one, parts), ...); }, arguments);
+      auto buffers = buffers_of_function(f);
+      buffers.insert(buffers.end(), options.buffers().begin(), options.buffers().end());
+      std::tuple<Arguments...> const all{arguments};
+      // Where the function can be copied, each later run begins with what it captured by value as it was at first.
+      constexpr bool copies = std::is_copy_constructible_v<F>;
+      std::shared_ptr<F> held;
+      if constexpr (copies) held = std::make_shared<F>(f);
+      else held = std::make_shared<F>(std::move(f));
+      auto again = [held, like = read_arguments(all, tensor_list(parts.size()))](tensor_list const& leaves) {
+        auto const run = [&](F& once) {
+          std::apply([&](auto const&... one) { (void)call_region(once, one...); }, read_arguments(like, leaves));
+        };
+        if constexpr (copies) {
+          auto once = *held;
+          run(once);
+        } else {
+          run(*held);
+        }
+      };
+      auto const frame = std::make_shared<region_frame>(
+          std::move(again), parts,
+          region_frame::settings{options.early_stop(), options.rng(), options.determinism(), std::move(buffers),
+                                 region_name, options.debug(), options.keep_leftovers(), options.kept_names(),
+                                 options.policy()});
+      region_frame::first_run const first{frame, parts};
+      if constexpr (copies) return call(f);
+      else return call(*held);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// Calls `f(inputs...)` and keeps nothing of what autograd saves in it but the inputs; backward runs it again, when it
+/// first asks, under the generators and automatic casts of the first time. Regions nest, and retain_graph,
+/// autograd::grad and double backward work as without. Gradients have the same bits. What f captures by reference
+/// counts as in the plain call. Without grad mode it is the plain call.
+/// \param f  a function of its inputs alone, or a module: a holder such as `torch::nn::Linear`, a Sequential, a
+///        std::shared_ptr to a module, an AnyModule. It must not catch what it does not know. It is copied, or moved
+///        where it cannot be. A module's buffers, such as running means, change once
+/// \param first, more  f's arguments: a `tensor_state` each, such as a tensor or an optional one, or a number,
+///        enumerator, string, at::Scalar or at::Device. One tuple, pair or array is taken apart where f takes its
+///        elements. Tensors may be undefined. A type with `tensor_traits` of your own is put together again from a
+///        `like` that holds undefined tensors. A last argument of the type `CheckpointOptions` is for the region, not
+///        for f
+/// \returns what f returns
+/// \throws invalid_call   under an engine that is not LibTorch's own, and in backward where an input, a parameter or a
+///        saved tensor was changed in place
+/// \throws recompute_mismatch   in backward where the second run saves other tensors
+template <class F, class First, class... More>
+auto checkpoint(F f, First const& first, More const&... more) {
+  auto const all = std::tie(first, more...);
+  if constexpr (sizeof...(More) == 0 || !detail::ends_in_options<First, More...>)
+    return detail::run_region(std::move(f), CheckpointOptions{}, all);
+  else
+    return detail::run_region(std::move(f), std::get<sizeof...(More)>(all), detail::all_but_last(all));
+}
+/// The same for `{x, z}`: f takes a std::vector.
+template <class F>
+auto checkpoint(F f, std::initializer_list<at::Tensor> inputs, CheckpointOptions const& options = {}) {
+  return checkpoint(std::move(f), tensor_list(inputs), options);
+}
+
+}  // namespace cairn::libtorch

@@ -1,0 +1,87 @@
+#pragma once
+/// \file save_on_cpu.hpp  Tensors that autograd saves stand in host memory until backward.
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+#include <ATen/ATen.h>
+#include <cairn/adapt/torch/checkpoint/saved_tensors_hooks.hpp>
+
+namespace cairn::libtorch {
+namespace detail {
+
+/// The values of a saved tensor in host memory.
+class host_copy {
+ public:
+  /// \param copies  whether a tensor of the CPU is copied, too
+  /// \param bytes  to which the copy's own are added while it stands
+  host_copy(at::Tensor const& t, bool copies, std::shared_ptr<std::atomic<std::int64_t>> bytes)
+      : device_{t.device()}, sizes_{t.sizes().vec()}, repeats_{t.layout() == at::kStrided} {
+    if (device_.is_cpu() && !copies) {
+      values_ = t;
+      return;
+    }
+    auto const once = repeats_ ? without_repeats(t) : t;
+    if (!repeats_) values_ = device_.is_cpu() ? once.clone() : once.cpu();
+    else {
+      is_pinned_ = copies && device_.is_cuda();
+      auto const there = once.options().device(at::kCPU).pinned_memory(is_pinned_);
+      values_ = at::empty_like(once, there, at::MemoryFormat::Preserve);
+      values_.copy_(once);
+      bytes_ = std::int64_t(values_.nbytes());
+    }
+    total_ = std::move(bytes);
+    *total_ += bytes_;
+  }
+  host_copy(host_copy&& other) noexcept = default;
+  host_copy& operator=(host_copy&&) = delete;
+  ~host_copy() { if (total_) *total_ -= bytes_; }
+
+  [[nodiscard]] at::Tensor const& tensor() const { return values_; }
+  /// On the device from which it came.
+  [[nodiscard]] at::Tensor back() const {
+    auto const there = device_.is_cpu() ? values_ : values_.to(device_, values_.scalar_type(), is_pinned_);
+    return repeats_ ? there.expand(sizes_) : there;
+  }
+
+ private:
+  /// The values that an expanded tensor repeats, once.
+  [[nodiscard]] static at::Tensor without_repeats(at::Tensor t) {
+    for (std::int64_t d = 0; d < t.dim(); ++d)
+      if (t.stride(d) == 0 && t.size(d) > 1) t = t.narrow(d, 0, 1);
+    return t;
+  }
+
+  at::Device device_;
+  std::vector<std::int64_t> sizes_;
+  bool repeats_, is_pinned_ = false;  ///< repeats_: values may stand once for several
+  at::Tensor values_;
+  std::int64_t bytes_ = 0;
+  std::shared_ptr<std::atomic<std::int64_t>> total_;  ///< none where nothing was copied
+};
+
+}  // namespace detail
+
+/// While it lives, the tensors that operations of this thread save for backward are kept in host memory, and go back to
+/// their device when backward wants them; gradients have the same bits. As in PyTorch, what lies on the CPU already
+/// stays as it is, without a copy, unless `pin_memory` asks for one. An expanded tensor is copied with its values once.
+/// For the rest it is as `saved_tensors_hooks`.
+class save_on_cpu {
+ public:
+  /// \param pin_memory  whether copies of CUDA tensors stand in pinned memory, from which they go back beside the
+  ///        computation; tensors of the CPU are then copied, too, into plain memory
+  /// \throws invalid_call  under an engine that is not LibTorch's own
+  explicit save_on_cpu(bool pin_memory = false)
+      : hooks_{[pin_memory, bytes = bytes_](at::Tensor const& t) { return detail::host_copy{t, pin_memory, bytes}; },
+               [](detail::host_copy const& copy) { return copy.back(); }} {}
+
+  /// Bytes in the copies of this scope that stand now, of strided tensors.
+  [[nodiscard]] std::int64_t bytes() const noexcept { return *bytes_; }
+
+ private:
+  std::shared_ptr<std::atomic<std::int64_t>> bytes_ = std::make_shared<std::atomic<std::int64_t>>(0);
+  saved_tensors_hooks hooks_;
+};
+
+}  // namespace cairn::libtorch

@@ -1,0 +1,143 @@
+#pragma once
+/// \file sequential.hpp  A torch::nn::Sequential under checkpoints: in segments, or within a memory limit.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/arg.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/chain_frame.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/sequential_plan.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential_plans.hpp>
+#include <cairn/adapt/torch/state/determinism.hpp>
+#include <cairn/adapt/torch/state/rng.hpp>
+#include <cairn/core/bytes.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/block/block_plan.hpp>
+
+namespace cairn::libtorch {
+
+/// How a Sequential is checkpointed. Left as it is: about sqrt(n) segments, where a child that changes its input in
+/// place, or gives it or a view of it back, counts as one with the child before.
+struct CheckpointedSequentialOptions {
+  /// How many segments: each but the last keeps its input alone, and is run again in backward. Chosen where 0.
+  TORCH_ARG(std::int64_t, segments) = 0;
+  /// Whether a second run draws the random numbers of the first.
+  TORCH_ARG(Rng, rng) = Rng::Preserve;
+  /// How closely what a second run saves is compared with the first.
+  TORCH_ARG(Check, determinism) = Check::Metadata;
+  /// Which operators keep their results in the children that are run again, as in a region: then the second run takes
+  /// them. It is asked of these children alone, and `cairn::libtorch::keep` in them keeps as in a region. It is not for
+  /// a memory limit, which does not know what it keeps. Left out: all operators run again.
+  TORCH_ARG(checkpoint_policy, policy) = {};
+  /// Where plans are kept between calls, so that children are measured once for an input's shape: by default the
+  /// calling thread's own place (`checkpoint_sequential`), or the module's (`CheckpointedSequential`).
+  TORCH_ARG(std::shared_ptr<SequentialPlans>, plans) = nullptr;
+
+ public:
+  /// Bytes for what autograd and the chain keep at once, such as "64MB". The parameters, the input, the output and the
+  /// gradients of these are the caller's and count for nothing, and a view takes no bytes of its own. The children are
+  /// measured on the input, which counts too, and the fastest plan within the limit is found; from what the plain call
+  /// takes on that is the plain call. A second backward of a retained graph runs the last child again: its output then
+  /// stands twice, and the second one counts for nothing.
+  CheckpointedSequentialOptions& memory_limit(byte_size limit) {
+    memory_limit_ = limit;
+    return *this;
+  }
+  /// Nothing where there is none.
+  [[nodiscard]] std::optional<byte_size> memory_limit() const { return memory_limit_; }
+
+ private:
+  std::optional<byte_size> memory_limit_;
+};
+
+namespace detail {
+
+/// \throws invalid_plan, infeasible_budget
+[[nodiscard]] inline sequential_plan plan_sequential(std::vector<tensor_stage> stages, at::Tensor const& x,
+                                                     CheckpointedSequentialOptions const& options, char const* who) {
+  if (options.memory_limit()) {
+    if (options.segments() != 0)
+      throw invalid_plan{who,
+                         "segments and a memory limit are given",
+                         {{"segments", options.segments()}, {"limit", options.memory_limit()->count()}},
+                         "give one of them"};
+    return plan_within_limit(std::move(stages), x, std::int64_t(options.memory_limit()->count()), options.rng(), who);
+  }
+  std::vector<bool> joins;
+  if (options.segments() == 0) {
+    measured_stages measured{std::move(stages), x, options.rng()};
+    stages = std::move(measured.stages);
+    joins = std::move(measured.joined);
+  }
+  auto const count = step_index(stages.size());
+  auto plan = plan_segments(
+      std::move(stages),
+      block_plan::balanced(count, options.segments() != 0 ? options.segments() : cairn::detail::ceil_root(count, 2)));
+  plan.joins = std::move(joins);
+  return plan;
+}
+/// The plan for the children of a Sequential and an input: the one that is kept, or one that is made and kept.
+/// \param plans  where, unless the options name a place   \throws as `plan_sequential`
+[[nodiscard]] inline sequential_plan cached_or_new_plan(torch::nn::SequentialImpl& of, at::Tensor const& x,
+                                                        CheckpointedSequentialOptions const& options,
+                                                        SequentialPlans& plans, char const* who) {
+  if (options.policy() && options.memory_limit())
+    throw invalid_plan{who,
+                       "a policy and a memory limit are given",
+                       {{"limit", options.memory_limit()->count()}},
+                       "give one of them: a limit does not count what a policy keeps"};
+  if (options.segments() != 0) return plan_sequential(stages_of(of), x, options, who);  // nothing is measured for it
+  auto& place = options.plans() ? *options.plans() : plans;
+  auto key = sequential_key(of, x);
+  key.push_back(std::int64_t(options.rng()));
+  key.push_back(options.memory_limit() ? std::int64_t(options.memory_limit()->count()) : -1);
+  if (auto kept = place.find(key))
+    return {joined_stages(stages_of(of), kept->joins), std::move(kept->actions), std::move(kept->joins)};
+  auto plan = plan_sequential(stages_of(of), x, options, who);
+  stored_plan keeps{std::move(key), {}, plan.joins, plan.actions};
+  for (auto const& one : of.modules(false)) keeps.modules.push_back(one);
+  place.keep(std::move(keeps));
+  return plan;
+}
+[[nodiscard]] inline at::Tensor run_chain(sequential_plan const& plan, at::Tensor const& x, chain_frame::settings how) {
+  if (plan.actions.empty()) {
+    auto y = x;
+    for (auto const& stage : plan.stages) y = stage.run(y);
+    return y;
+  }
+  need_saved_hooks(how.who);
+  return std::make_shared<chain_frame>(plan.stages, plan.actions, std::move(how))->forward(x);
+}
+
+}  // namespace detail
+
+/// `seq->forward(x)` under checkpoints. The graph is the plain one, and only what it saves is forgotten and made again;
+/// so gradients have the bits of the plain call, hooks fire once, buffers such as running means are updated once, and
+/// retain_graph and double backward work. A second backward of a retained graph runs the chain from the input once
+/// more. Without grad mode it is the plain call.
+/// \param segments  that differ by one child at most; 0: by `memory_limit` or about sqrt(n)
+/// \param x  the children take a tensor and return one
+/// Cost: without a number of segments, the first call for children and a shape of the input measures the children by
+/// two runs forward and one backward, and plans; later calls of the thread look the plan up. A child whose work changes
+/// otherwise, such as by a dropout's probability, is not measured anew: give `plans` of your own, and clear them
+/// \throws invalid_plan   for more segments than children   \throws infeasible_budget   that says the least limit
+/// \throws invalid_call   where a segment begins with a child that changes its input in place; and as `checkpoint`, in
+///        backward as well
+[[nodiscard]] inline at::Tensor checkpoint_sequential(torch::nn::Sequential const& seq, std::int64_t segments,
+                                                      at::Tensor const& x, CheckpointedSequentialOptions options = {}) {
+  constexpr char const* who = "cairn::libtorch::checkpoint_sequential";
+  auto modules = seq;
+  if (!at::GradMode::is_enabled() || modules->is_empty()) return modules->forward(x);
+  options.segments(segments);
+  detail::need_saved_hooks(who);
+  auto const plan = detail::cached_or_new_plan(*modules, x, options, detail::plans_of_this_thread(), who);
+  return detail::run_chain(plan, x, {options.rng(), options.determinism(), who, {}, options.policy()});
+}
+
+}  // namespace cairn::libtorch

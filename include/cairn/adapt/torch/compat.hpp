@@ -1,0 +1,12 @@
+#pragma once
+/// \file compat.hpp  What goes with checkpoints in programs of LibTorch: HCModule, scaled losses, settings, hooks,
+/// statistics, DLPack and Eigen's matrices. <cairn/adapt/torch.hpp> includes none of it.
+#include <cairn/adapt/torch/compat/conversions.hpp>
+#include <cairn/adapt/torch/compat/debug_hooks.hpp>
+#include <cairn/adapt/torch/compat/dlpack.hpp>
+#include <cairn/adapt/torch/compat/hc_config.hpp>
+#include <cairn/adapt/torch/compat/hc_module.hpp>
+#include <cairn/adapt/torch/compat/loss_scaler.hpp>
+#include <cairn/adapt/torch/compat/memory_hook.hpp>
+#include <cairn/adapt/torch/compat/memory_stats.hpp>
+#include <cairn/adapt/torch/compat/settings.hpp>

@@ -1,0 +1,240 @@
+#pragma once
+/// \file conversions.hpp  Eigen's matrices as tensors and tensors as Eigen's maps, without a copy where the layouts
+/// agree; needs no header of Eigen's.
+#include <array>
+#include <complex>
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <ATen/ATen.h>
+#include <cairn/core/detail/refused.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch {
+namespace detail {
+
+/// The name under which LibTorch knows a number of C++.
+template <class T>
+struct torch_number { using type = T; };
+template <class Real>
+struct torch_number<std::complex<Real>> { using type = c10::complex<Real>; };
+template <class T>
+using scalar_type_of = c10::CppTypeToScalarType<typename torch_number<std::remove_const_t<T>>::type>;
+
+/// Numbers of C++ that tensors can hold.
+template <class T>
+concept tensor_number = requires { scalar_type_of<T>::value; };
+
+/// Matrix, Array, Map, Ref and Block of Eigen's, and what looks like them: numbers in memory with two strides.
+template <class M>
+concept dense_matrix = requires(M& m) {
+  *m.data();
+  { m.rows() } -> std::convertible_to<std::int64_t>;
+  { m.cols() } -> std::convertible_to<std::int64_t>;
+  { m.innerStride() } -> std::convertible_to<std::int64_t>;
+  { m.outerStride() } -> std::convertible_to<std::int64_t>;
+  { bool(std::remove_cvref_t<M>::IsRowMajor) };
+  { bool(std::remove_cvref_t<M>::IsVectorAtCompileTime) };
+} && tensor_number<std::remove_pointer_t<decltype(std::declval<M&>().data())>>;
+
+template <class M>
+using matrix_number = std::remove_pointer_t<decltype(std::declval<M&>().data())>;
+/// Whether the numbers go where the object goes: a Matrix, but no Map.
+template <class M>
+inline constexpr bool owning_matrix = std::is_same_v<typename M::PlainObject, M>;
+
+struct tensor_shape {
+  std::vector<std::int64_t> sizes, strides;
+};
+/// One dimension for what is a vector by its type, otherwise rows and columns.
+template <class M>
+[[nodiscard]] tensor_shape shape_of(M const& m) {
+  std::int64_t const inner = m.innerStride(), outer = m.outerStride();
+  if (M::IsVectorAtCompileTime) return {{std::int64_t(m.rows()) * std::int64_t(m.cols())}, {inner}};
+  return {{m.rows(), m.cols()}, M::IsRowMajor ? std::vector{outer, inner} : std::vector{inner, outer}};
+}
+/// \param end  called with the address when the last tensor over it ends
+template <class M, class End>
+[[nodiscard]] at::Tensor tensor_over(M& m, End end) {
+  using number = std::remove_const_t<matrix_number<M>>;
+  auto const options = at::TensorOptions().dtype(scalar_type_of<number>::value);
+  auto const shape = shape_of(m);
+  if (m.rows() == 0 || m.cols() == 0) return end(nullptr), at::empty(shape.sizes, options);  // no address to hold on to
+  return at::from_blob(const_cast<number*>(m.data()), shape.sizes, shape.strides, std::move(end), options);
+}
+
+}  // namespace detail
+
+/// A tensor over the numbers of a matrix that you keep alive and in place as long as the tensor and its views live.
+/// What one writes the other sees. Vectors give one dimension, matrices rows and columns, column-major ones with the
+/// strides that they have.
+/// \param matrix  a Matrix, Array, Map, Ref or Block of Eigen's, of float, double, an integer, bool or std::complex;
+///        refused at compile time: what
+/// is const, and a Matrix that ends with the call (give it by std::move to `to_tensor`)
+template <class M>
+[[nodiscard]] at::Tensor tensor_view(M&& matrix) {
+  using plain = std::remove_cvref_t<M>;
+  constexpr bool is_matrix = detail::dense_matrix<plain>;
+  static_assert(
+      is_matrix,
+      "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
+  if constexpr (!is_matrix) return {};
+  else {
+    constexpr bool writable = !std::is_const_v<detail::matrix_number<std::remove_reference_t<M>>>;
+    constexpr bool lasting = std::is_lvalue_reference_v<M> || !detail::owning_matrix<plain>;
+    static_assert(
+        writable,
+        "cairn: a tensor over const numbers could be written to; copy them with cairn::libtorch::to_tensor(matrix)");
+    static_assert(lasting,
+                  "cairn: the matrix would end before the tensor; give it away with "
+                  "cairn::libtorch::to_tensor(std::move(matrix))");
+    if constexpr (writable && lasting) return detail::tensor_over(matrix, [](void*) {});
+    else return {};
+  }
+}
+
+/// A tensor over the numbers of a shared matrix, which it keeps alive.   \throws invalid_call  without a matrix
+template <class M>
+[[nodiscard]] at::Tensor tensor_view(std::shared_ptr<M> matrix) {
+  constexpr bool is_matrix = detail::dense_matrix<M>;
+  static_assert(
+      is_matrix,
+      "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
+  if constexpr (!is_matrix) return {};
+  else {
+    constexpr bool writable = !std::is_const_v<detail::matrix_number<M>>;
+    static_assert(
+        writable,
+        "cairn: a tensor over const numbers could be written to; copy them with cairn::libtorch::to_tensor(matrix)");
+    if (matrix == nullptr)
+      throw invalid_call{"cairn::libtorch::tensor_view", "there is no matrix", {}, "give a pointer to one"};
+    auto& numbers = *matrix;
+    return detail::tensor_over(numbers, [kept = std::move(matrix)](void*) mutable { kept.reset(); });
+  }
+}
+
+/// A tensor that owns its numbers: those of a matrix that is given away by std::move, without a copy where they lie
+/// outside the object, or a copy, in the same layout where it has no gaps.
+template <class M>
+[[nodiscard]] at::Tensor to_tensor(M&& matrix) {
+  using plain = std::remove_cvref_t<M>;
+  constexpr bool is_matrix = detail::dense_matrix<plain>;
+  static_assert(
+      is_matrix,
+      "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
+  if constexpr (!is_matrix) return {};
+  else if constexpr (!std::is_reference_v<M> && !std::is_const_v<M> && detail::owning_matrix<plain>)
+    return tensor_view(std::make_shared<plain>(std::move(matrix)));
+  else return detail::tensor_over(matrix, [](void*) {}).clone();
+}
+
+namespace detail {
+
+/// What an Eigen::Map is made of, without the header of Eigen's.
+template <class Map>
+struct map_parts {};
+template <template <class, int, class> class Map, class Plain, int Options, class Stride>
+struct map_parts<Map<Plain, Options, Stride>> {
+  static constexpr std::uintptr_t alignment = std::uintptr_t(Options);
+  static constexpr bool read_only = std::is_const_v<Plain>;
+  using stride = Stride;
+  using plain = std::remove_const_t<Plain>;
+};
+
+/// Strides are those of Eigen's types as far as they are not fixed there.
+template <class Stride, class Index>
+[[nodiscard]] Stride make_stride(Index outer, Index inner) {
+  constexpr bool any_outer = int(Stride::OuterStrideAtCompileTime) == -1,
+                 any_inner = int(Stride::InnerStrideAtCompileTime) == -1;
+  if constexpr (any_outer && any_inner) return Stride(outer, inner);
+  else if constexpr (any_outer) return Stride(outer);
+  else if constexpr (any_inner) return Stride(inner);
+  else return Stride();
+}
+
+template <class Map>
+[[nodiscard]] Map map_over(at::Tensor const& tensor) {
+  using parts = map_parts<Map>;
+  using number = typename parts::plain::Scalar;
+  auto const refuse = [](char const* problem, char const* advice) {
+    throw invalid_call{"cairn::libtorch::eigen_map", problem, {}, advice};
+  };
+  if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.device().is_cpu())
+    refuse("the tensor is undefined, sparse or on a device", "give a strided one in host memory");
+  if (tensor.scalar_type() != scalar_type_of<number>::value)
+    refuse("the tensor holds other numbers than the map", "convert it with tensor.to(type)");
+  if (tensor.is_conj() || tensor.is_neg())
+    refuse("the tensor is conjugated or negated when it is read", "give tensor.resolve_conj().resolve_neg()");
+  if (tensor.dim() > 2)
+    throw invalid_call{"cairn::libtorch::eigen_map",
+                       "a matrix has two dimensions",
+                       {{"dimensions", tensor.dim()}},
+                       "choose a part with tensor.select()"};
+  if (!parts::read_only && tensor.requires_grad())
+    refuse("autograd would not see what is written to the map", "give tensor.detach(), or map a const matrix");
+
+  std::array<std::int64_t, 2> size{1, 1}, stride{1, 1};  // of rows and of columns
+  std::size_t const first = tensor.dim() == 1 && int(parts::plain::RowsAtCompileTime) == 1 ? 1 : 0;
+  for (std::int64_t d = 0; d < tensor.dim(); ++d) {
+    size[first + std::size_t(d)] = tensor.size(d);
+    stride[first + std::size_t(d)] = tensor.stride(d);
+    if (!parts::read_only && tensor.stride(d) == 0 && tensor.size(d) > 1)
+      refuse("numbers of the tensor overlap", "give tensor.contiguous(), or map a const matrix");
+  }
+  auto const fits = [](int fixed, std::int64_t given) { return fixed == -1 || fixed == given; };
+  if (!fits(parts::plain::RowsAtCompileTime, size[0]) || !fits(parts::plain::ColsAtCompileTime, size[1]))
+    throw invalid_call{"cairn::libtorch::eigen_map",
+                       "the map is for other sizes",
+                       {{"rows", size[0]}, {"columns", size[1]}},
+                       "give a tensor of its sizes"};
+
+  using index = typename Map::Index;
+  constexpr bool row_major = bool(Map::IsRowMajor);
+  if (tensor.dim() < 2 || size[0] == 1 || size[1] == 1) {  // a stride that leads nowhere is as the map wants it
+    constexpr std::size_t outer = row_major ? 0 : 1, inner = 1 - outer;
+    if (size[inner] <= 1) stride[inner] = 1;
+    if (size[outer] <= 1) stride[outer] = size[inner] * stride[inner];
+  }
+  auto* const data = static_cast<number*>(tensor.data_ptr());
+  if (parts::alignment > 1 && reinterpret_cast<std::uintptr_t>(data) % parts::alignment != 0)
+    refuse("the numbers are not aligned as the map wants", "take an unaligned map");
+  auto const outer = index(stride[row_major ? 0 : 1]), inner = index(stride[row_major ? 1 : 0]);
+  Map map{data, index(size[0]), index(size[1]), make_stride<typename parts::stride>(outer, inner)};
+  bool const agrees = map.size() == 0 || ((map.innerSize() <= 1 || map.innerStride() == inner) &&
+                                          (map.outerSize() <= 1 || map.outerStride() == outer));
+  if (!agrees)
+    throw invalid_call{"cairn::libtorch::eigen_map",
+                       "the map cannot have the strides of the tensor",
+                       {{"outer", outer}, {"inner", inner}},
+                       "give the map Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>, or tensor.contiguous()"};
+  return map;
+}
+
+}  // namespace detail
+
+/// Eigen's view of the numbers of a tensor, which you keep alive as long as the map.
+/// `eigen_map<Eigen::Map<Eigen::MatrixXf, 0, Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>>(t)` fits each tensor of
+/// floats with up to two dimensions; `Eigen::Map<Eigen::VectorXf>` each contiguous one with one;
+/// `Eigen::Map<RowMajorMatrix>` contiguous ones with two. One dimension is a column, or a row where the type is one.
+/// \tparam Map  an Eigen::Map; one of a const matrix reads only
+/// \throws invalid_call  for another type or device, for layouts and sizes that the map cannot have, and, unless it
+///        reads only, for a tensor that
+/// requires a gradient (autograd would not see what is written) or whose numbers overlap (an expanded one)
+template <class Map>
+[[nodiscard]] auto eigen_map(at::Tensor const& tensor) {
+  constexpr bool is_map = requires { typename detail::map_parts<Map>::plain; };
+  static_assert(
+      is_map, "cairn: a tensor is seen by an Eigen::Map; name one, as eigen_map<Eigen::Map<Eigen::VectorXf>>(tensor)");
+  if constexpr (!is_map) return cairn::detail::refuse<typename cairn::detail::first_returned<Map>::type>();
+  else {
+    constexpr bool is_number = detail::tensor_number<typename Map::Scalar>;
+    static_assert(is_number, "cairn: tensors cannot hold the numbers of this map");
+    if constexpr (!is_number) return cairn::detail::refuse<typename cairn::detail::first_returned<Map>::type>();
+    else return detail::map_over<Map>(tensor);
+  }
+}
+
+}  // namespace cairn::libtorch

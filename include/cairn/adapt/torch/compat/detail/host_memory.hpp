@@ -1,0 +1,195 @@
+#pragma once
+/// \file host_memory.hpp  The process's tensors in host memory, counted by an allocator that stands before LibTorch's
+/// own.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+#include <c10/core/CPUAllocator.h>
+#include <cairn/adapt/torch/compat/detail/versions_allocator.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// As `memory_hook`.
+using memory_hook_function = std::function<void(c10::Device, std::int64_t allocated, std::int64_t freed)>;
+
+/// A hook that runs in one thread at a time, and never again once it is closed. It may close itself.
+class hook_entry {
+ public:
+  explicit hook_entry(memory_hook_function hook) : hook_{std::move(hook)} {}
+  std::uint64_t since = 0;  ///< the number of its registration
+  void call(std::int64_t allocated, std::int64_t freed) {
+    std::lock_guard const lock{access_};
+    if (open_) hook_(c10::Device(c10::kCPU), allocated, freed);
+  }
+  void close() {
+    std::lock_guard const lock{access_};
+    open_ = false;
+  }
+
+ private:
+  std::recursive_mutex access_;
+  memory_hook_function hook_;
+  bool open_ = true;
+};
+
+/// What is known of the blocks of host memory that tensors hold. There is one in a process, and it is never destroyed:
+/// tensors may outlive all else.
+class host_memory {
+ public:
+  /// From the first call on, the blocks of the CPU's tensors are counted.
+  /// \throws invalid_call  where the program set an allocator of its own that frees by more than an address
+  [[nodiscard]] static host_memory& counted() {
+    static host_memory& one = begin();
+    return one;
+  }
+
+  [[nodiscard]] std::int64_t allocated() const {
+    std::lock_guard const lock{access_};
+    return allocated_;
+  }
+  [[nodiscard]] std::int64_t peak() const {
+    std::lock_guard const lock{access_};
+    return peak_;
+  }
+  void reset_peak() {
+    std::lock_guard const lock{access_};
+    peak_ = allocated_;
+  }
+
+  void add(std::shared_ptr<hook_entry> hook) {
+    std::lock_guard const lock{access_};
+    hook->since = ++registrations_;
+    auto all = std::make_shared<hook_list>(*hooks_);
+    all->push_back(std::move(hook));
+    hooks_ = std::move(all);
+  }
+  void remove(std::shared_ptr<hook_entry> const& hook) noexcept {
+    hook->close();
+    try {
+      std::lock_guard const lock{access_};
+      auto all = std::make_shared<hook_list>(*hooks_);
+      std::erase(*all, hook);
+      hooks_ = std::move(all);
+    } catch (...) {  // out of memory: it stays in the list, closed
+    }
+  }
+
+ private:
+  using hook_list = std::vector<std::shared_ptr<hook_entry>>;
+  struct block {
+    std::int64_t bytes = 0;
+    std::uint64_t told = 0;  ///< registrations at its beginning: later hooks do not hear of its end
+  };
+
+  /// Stands before the allocator that was there. Blocks stay plain addresses with one deleter, which oneDNN's tensors
+  /// need.
+  class allocator final : public allocator_base<allocator_root> {
+   public:
+    explicit allocator(host_memory& memory) : memory_{memory} {}
+    [[nodiscard]] c10::DataPtr take(std::size_t bytes) const override {
+      auto data = memory_.behind_->allocate(bytes);
+      if (data.get() == nullptr || !data.compare_exchange_deleter(memory_.behind_->raw_deleter(), &free_counted))
+        return data;
+      memory_.begin_block(data.get(), std::int64_t(bytes));
+      return data;
+    }
+    [[nodiscard]] c10::DeleterFnPtr raw_deleter() const override { return &free_counted; }
+
+   private:
+    host_memory& memory_;
+  };
+
+  explicit host_memory(c10::Allocator* behind) : behind_{behind} {}
+
+  [[nodiscard]] static host_memory*& only() {
+    static host_memory* one = nullptr;
+    return one;
+  }
+  [[nodiscard]] static host_memory& begin() {
+    auto* const behind = c10::GetCPUAllocator();
+    if (behind->raw_deleter() == nullptr)
+      throw invalid_call{"cairn::libtorch::memory_stats",
+                         "the CPU allocator that this program set cannot be counted",
+                         {},
+                         "give it a raw_deleter()"};
+    only() = new host_memory{behind};
+    c10::SetCPUAllocator(new allocator{*only()}, 255);
+    return *only();
+  }
+  static void free_counted(void* address) {
+    auto& memory = *only();
+    auto const ended = memory.end_block(address);  // before the address can be given out again
+    memory.behind_->raw_deleter()(address);
+    try {
+      tell(*memory.hooks(), ended.told, 0, ended.bytes);
+    } catch (...) {  // clean-up never throws
+    }
+  }
+
+  void begin_block(void* address, std::int64_t bytes) {
+    block begun{bytes};
+    std::shared_ptr<hook_list const> hooks;
+    {
+      std::lock_guard const lock{access_};
+      if (!telling()) begun.told = registrations_;
+      hooks = hooks_;
+      auto& known = blocks_[address];  // still there where somebody freed the last block here without its deleter
+      allocated_ += bytes - std::exchange(known, begun).bytes;
+      peak_ = (std::max)(peak_, allocated_);
+    }
+    tell(*hooks, begun.told, bytes, 0);
+  }
+  [[nodiscard]] block end_block(void* address) {
+    std::lock_guard const lock{access_};
+    auto const found = blocks_.find(address);
+    if (found == blocks_.end()) return {};  // older than the count
+    auto const ended = found->second;
+    allocated_ -= ended.bytes;
+    blocks_.erase(found);
+    return ended;
+  }
+
+  [[nodiscard]] std::shared_ptr<hook_list const> hooks() const {
+    std::lock_guard const lock{access_};
+    return hooks_;
+  }
+  /// All hooks up to a registration hear of it, then the first exception of theirs goes on: what they hear stays in
+  /// balance.
+  static void tell(hook_list const& hooks, std::uint64_t up_to, std::int64_t allocated, std::int64_t freed) {
+    bool const before = std::exchange(telling(), true);
+    std::exception_ptr first;
+    for (auto const& hook : hooks) {
+      if (hook->since > up_to) continue;
+      try {
+        hook->call(allocated, freed);
+      } catch (...) {
+        if (first == nullptr) first = std::current_exception();
+      }
+    }
+    telling() = before;
+    if (first != nullptr) std::rethrow_exception(first);
+  }
+  /// Whether this thread is in a hook: what hooks allocate is counted, but told to nobody.
+  [[nodiscard]] static bool& telling() {
+    thread_local bool inside = false;
+    return inside;
+  }
+
+  c10::Allocator* behind_;
+  mutable std::mutex access_;
+  std::unordered_map<void*, block> blocks_;
+  std::int64_t allocated_ = 0;
+  std::int64_t peak_ = 0;
+  std::uint64_t registrations_ = 0;
+  std::shared_ptr<hook_list const> hooks_ = std::make_shared<hook_list>();
+};
+
+}  // namespace cairn::libtorch::detail

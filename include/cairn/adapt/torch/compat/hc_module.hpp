@@ -1,0 +1,211 @@
+#pragma once
+/// \file hc_module.hpp  Wraps a model so that it trains by blocks of about the square root of its length, as
+/// tiny-backprop's HCModule does in Python.
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/container/any.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/pimpl.h>
+#include <cairn/adapt/torch/checkpoint/detail/chain_frame.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/sequential_plan.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential.hpp>
+#include <cairn/adapt/torch/compat/hc_config.hpp>
+#include <cairn/adapt/torch/state/detail/device_choice.hpp>
+#include <cairn/core/chain.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/block/block_executor.hpp>
+#include <cairn/plan/block/block_plan.hpp>
+
+namespace cairn::libtorch {
+
+/// What an `HCModule` runs by: its blocks, and what they were made for.
+class HCExecutor {
+ public:
+  /// The blocks; its `meta()` has num_blocks, the largest block, the predicted peak_bytes and more.
+  /// \throws invalid_call   where nothing is planned
+  [[nodiscard]] block_plan const& checkpoint_plan() const { return blocks_.plan(); }
+  /// Bytes and nanoseconds of the nodes, measured on the example inputs.
+  [[nodiscard]] chain const& work() const noexcept { return work_; }
+  /// Why everything is one block; empty where a plan was made.
+  [[nodiscard]] char const* notice() const noexcept { return blocks_.notice(); }
+  /// How often a plan was made.
+  [[nodiscard]] std::uint64_t plans_made() const noexcept { return blocks_.plans_made(); }
+
+ private:
+  friend class HCModuleImpl;
+  block_executor blocks_;
+  chain work_;
+  detail::sequential_plan plan_;
+  std::vector<std::int64_t> key_;
+};
+
+/// A model that runs by blocks: forward keeps the first state of each but the last, backward runs the blocks again. The
+/// nodes are the children of a Sequential or a list that is given, since LibTorch cannot look into a module; another
+/// model runs as it is, and a notice says so. A child that changes its input in place, or gives it or a view of it
+/// back, is one node with the child before. Gradients have the bits of the model. Parameters have the names of the
+/// model's behind "module.".
+class HCModuleImpl : public torch::nn::Module {
+ public:
+  /// What lists the nodes of a model.
+  using list_of_nodes = std::function<std::vector<torch::nn::AnyModule>(torch::nn::AnyModule const& model)>;
+
+  /// \param model  its children are the nodes
+  explicit HCModuleImpl(torch::nn::Sequential model, HCConfig config = {}) : config_{std::move(config)} {
+    torch::nn::Module::train(model->is_training());  // before the child is there, which keeps modes of its own
+    sequential_ = register_module("module", std::move(model));
+  }
+  /// \param model  a module of one tensor, which runs as it is
+  explicit HCModuleImpl(torch::nn::AnyModule model, HCConfig config = {})
+      : config_{std::move(config)}, model_{std::move(model)} {
+    torch::nn::Module::train(model_.ptr()->is_training());
+    register_module("module", model_.ptr());
+  }
+  /// \param model  whose parameters and modes count   \param nodes  modules of one tensor each, which one after the
+  ///        other are the model. A module that is made of such a list cannot be cloned
+  HCModuleImpl(torch::nn::AnyModule model, std::vector<torch::nn::AnyModule> nodes, HCConfig config = {})
+      : HCModuleImpl(std::move(model), std::move(config)) {
+    nodes_ = std::move(nodes);
+  }
+  /// \param nodes_of  lists the nodes of the model, and those of a copied model when this module is cloned
+  HCModuleImpl(torch::nn::AnyModule model, list_of_nodes nodes_of, HCConfig config = {})
+      : HCModuleImpl(std::move(model), std::move(config)) {
+    nodes_of_ = std::move(nodes_of);
+    nodes_ = nodes_of_(model_);
+  }
+
+  /// The model's output. The first call measures the nodes on `x` and plans; so does one behind a change of the model.
+  /// \throws as `checkpoint_sequential`; invalid_plan   for a block size that cannot be, and for blocks of the
+  ///        planner's that are none
+  [[nodiscard]] at::Tensor forward(at::Tensor const& x) {
+    if (!at::GradMode::is_enabled()) return plainly(x);
+    configure(x);
+    if (executor_.plan_.actions.empty()) return plainly(x);
+    auto const callbacks = callbacks_;
+    auto const blocks = std::make_shared<block_plan const>(executor_.blocks_.plan());
+    auto const told = [callbacks, blocks](action const& a) { tell(*callbacks, *blocks, a); };
+    return detail::run_chain(executor_.plan_, x, {config_.rng(), config_.determinism(), who, told, config_.policy()});
+  }
+  /// `loss.backward()`.
+  void backward(at::Tensor const& loss) { loss.backward(); }
+  /// The same, and tells when blocks are run again and reversed: `run_forward(first, last)` before the nodes [first,
+  /// last) run again, `run_backward` before their adjoints. A block whose tapes forward has kept, such as the last, is
+  /// only reversed. What a callback throws ends the backward pass.
+  void backward(at::Tensor const& loss, execution_callbacks const& callbacks) {
+    struct telling {
+      execution_callbacks& to;
+      ~telling() { to = {}; }
+    } const now{*callbacks_ = callbacks};
+    loss.backward();
+  }
+  /// Measures the nodes on an input, and plans anew.
+  /// \throws as `forward`
+  HCExecutor const& configure_executor(at::Tensor const& example_input) {
+    executor_.key_.clear();
+    configure(example_input);
+    return executor_;
+  }
+  /// \throws invalid_call   before the first forward and `configure_executor`
+  [[nodiscard]] HCExecutor const& executor() const {
+    if (executor_.key_.empty())
+      throw invalid_call{who, "nothing is configured", {}, "call forward or configure_executor first"};
+    return executor_;
+  }
+  /// A copy of the model under the same config, also as a child of a module that is cloned. It plans at its own first
+  /// forward.
+  /// \throws invalid_call   where the nodes were given as a list: which modules of the copied model they are is not
+  ///        known
+  [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
+    if (!nodes_.empty() && !nodes_of_)
+      throw invalid_call{who,
+                         "the nodes of a copied model are not known",
+                         {{"nodes", nodes_.size()}},
+                         "give a function that lists the nodes of a model, in place of the list"};
+    if (sequential_) {
+      auto const model = std::dynamic_pointer_cast<torch::nn::SequentialImpl>(sequential_->clone(device));
+      return std::make_shared<HCModuleImpl>(torch::nn::Sequential{model}, config_);
+    }
+    if (nodes_of_) return std::make_shared<HCModuleImpl>(model_.clone(device), nodes_of_, config_);
+    return std::make_shared<HCModuleImpl>(model_.clone(device), config_);
+  }
+  void pretty_print(std::ostream& stream) const override { stream << "cairn::libtorch::HCModule"; }  ///< its name
+
+ private:
+  static constexpr char const* who = "cairn::libtorch::HCModule";
+
+  /// Becomes a copy of `other`, as LibTorch asks a child of a module that is cloned.
+  void clone_(torch::nn::Module& other, detail::device_choice const& device) override {
+    auto const copy = std::dynamic_pointer_cast<HCModuleImpl>(other.clone(device));
+    if (!copy)
+      throw invalid_call{who,
+                         "the module to be copied is of another type",
+                         {},
+                         "let reset() of the module around make the same children each time"};
+    torch::nn::Module::operator=(*copy);
+    config_ = copy->config_;
+    sequential_ = copy->sequential_;
+    model_ = copy->model_;
+    nodes_ = copy->nodes_;
+    nodes_of_ = copy->nodes_of_;
+    executor_.plan_ = {};
+    executor_.key_.clear();
+  }
+  [[nodiscard]] at::Tensor plainly(at::Tensor const& x) {
+    return sequential_ ? sequential_->forward(x) : model_.forward(x);
+  }
+  void configure(at::Tensor const& x) {
+    auto key = detail::sequential_key(*this, x);
+    if (key == executor_.key_) return;
+    auto const notice = [this](char const* text) {
+      if (config_.notice()) config_.notice()(text);
+      else std::clog << who << ": " << text << '\n';
+    };
+    auto stages = sequential_ ? detail::stages_of(*sequential_) : detail::stages_of(nodes_);
+    block_options options{.block_size = config_.block_size(), .planner = config_.planner(), .notice = notice};
+    detail::sequential_plan plan;
+    chain work{.x = {0}, .s = {}, .u = {}};
+    if (stages.empty()) {
+      notice("the model is no Sequential and no list of its nodes was given, so it runs without checkpoints");
+      options = {};
+    } else {
+      detail::need_saved_hooks(who);
+      detail::measured_stages measured{std::move(stages), x, config_.rng()};
+      work = std::move(measured.work);
+      plan.stages = std::move(measured.stages);
+    }
+    auto const& blocks = executor_.blocks_.configure(work, std::move(options));
+    if (!plan.stages.empty()) plan.actions = actions_of(blocks, work);
+    executor_.plan_ = std::move(plan);
+    executor_.work_ = std::move(work);
+    executor_.key_ = std::move(key);
+  }
+  static void tell(execution_callbacks const& callbacks, block_plan const& blocks, action const& a) {
+    bool const again = a.kind == action_kind::record;
+    if (!again && a.kind != action_kind::reverse) return;
+    for (step_index j = 0; j < blocks.size(); ++j) {
+      auto const [first, last] = blocks[j];
+      if (again && a.from == first && callbacks.run_forward) callbacks.run_forward(first, last);
+      if (!again && a.from == last - 1 && callbacks.run_backward) callbacks.run_backward(first, last);
+    }
+  }
+
+  HCConfig config_;
+  torch::nn::Sequential sequential_{nullptr};
+  torch::nn::AnyModule model_;
+  std::vector<torch::nn::AnyModule> nodes_;
+  list_of_nodes nodes_of_;
+  HCExecutor executor_;
+  /// Those of the backward under way.
+  std::shared_ptr<execution_callbacks> callbacks_ = std::make_shared<execution_callbacks>();
+};
+/// Holds an `HCModuleImpl`, as LibTorch's modules are held.
+TORCH_MODULE(HCModule);
+
+}  // namespace cairn::libtorch

@@ -1,0 +1,226 @@
+#pragma once
+/// \file checkpointed_cell.hpp  A recurrent cell that runs along a sequence under checkpoints, as a module.
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <tuple>
+#include <utility>
+#include <vector>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <torch/arg.h>
+#include <torch/nn/cloneable.h>
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <cairn/adapt/torch/loop/loop_estimate.hpp>
+#include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/adapt/torch/loop/scan.hpp>
+#include <cairn/adapt/torch/loop/scan_estimate.hpp>
+#include <cairn/adapt/torch/state/detail/device_choice.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/core/bytes.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch {
+
+/// Options of `CheckpointedCell`.
+struct CheckpointedCellOptions {
+  /// Whether sequences are [batch, T, features] instead of [T, batch, features].
+  TORCH_ARG(bool, batch_first) = false;
+  /// How the loop along the sequence runs. The cell's own parameters and buffers need not be named.
+  TORCH_ARG(LoopOptions, loop) = {};
+
+ public:
+  /// The loop's `checkpoints`.
+  CheckpointedCellOptions& checkpoints(std::int64_t count) {
+    loop_.checkpoints(count);
+    return *this;
+  }
+  /// The loop's `block_size`.
+  CheckpointedCellOptions& block_size(std::int64_t steps) {
+    loop_.block_size(steps);
+    return *this;
+  }
+  /// The loop's `memory_limit`, in bytes.
+  CheckpointedCellOptions& memory_limit(byte_size limit) {
+    loop_.memory_limit(limit);
+    return *this;
+  }
+  /// The same as a part of what is free.
+  template <std::floating_point Share>
+  CheckpointedCellOptions& memory_limit(Share share) {
+    loop_.memory_limit(share);
+    return *this;
+  }
+};
+
+namespace detail {
+
+template <class Result, class Module, class Input, class State>
+Result cell_result(Result (Module::*)(Input, State));
+template <class Result, class Module, class Input, class State>
+Result cell_result(Result (Module::*)(Input, State) const);
+template <class Cell>
+using cell_state = decltype(cell_result(&Cell::ContainedType::forward));
+/// A module holder whose module has `forward(input, state)`, which returns the next state.
+template <class Cell>
+concept recurrent_cell = tensor_state<cell_state<Cell>> &&
+    requires(Cell& cell, at::Tensor const& x, cell_state<Cell> const& state) {
+  { cell->forward(x, state) } -> std::same_as<cell_state<Cell>>;
+};
+
+}  // namespace detail
+
+/// Runs a cell along a sequence by `checkpointed_scan`. It has the cell's parameter names: what one saves, the other
+/// loads. Parameters are shared with the cell that it was made of. For the layers of `torch::nn::LSTM`, `GRU` and `RNN`
+/// see `CheckpointedLSTM`.
+/// \tparam Cell  a module holder, as `torch::nn::LSTMCell`, whose module has `forward(input, state)`, which returns the
+///        next state. The output of a step is the first tensor of that
+template <detail::recurrent_cell Cell>
+class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Cell>> {
+ public:
+  using CellImpl = typename Cell::ContainedType;  ///< the module inside
+  using State = detail::cell_state<Cell>;  ///< what the cell returns
+
+  /// \param cell  is not copied
+  explicit CheckpointedCellImpl(Cell cell, CheckpointedCellOptions const& options = {})
+      : options_{options}, cell_{std::move(cell)} {
+    torch::nn::Module::train(cell_->is_training());  // before the children are there, which keep modes of their own
+    for (auto const& item : cell_->named_parameters(false))
+      this->register_parameter(item.key(), item.value(), item.value().requires_grad());
+    for (auto const& item : cell_->named_buffers(false)) this->register_buffer(item.key(), item.value());
+    for (auto const& item : cell_->named_children()) this->register_module(item.key(), item.value());
+  }
+
+  /// The outputs of all steps, and the last state.
+  /// \param xs  [T, batch, features], or [batch, T, features] where that is chosen; the outputs have the same order
+  /// \param start  the initial state; zeros, in the type and on the device of xs, where there is none and the cell's
+  ///        options say the size
+  /// \throws invalid_call, and what `checkpointed_scan` throws
+  [[nodiscard]] std::tuple<at::Tensor, State> forward(at::Tensor const& xs, std::optional<State> const& start = {}) {
+    auto const along = lengthwise(xs);
+    State const state = start ? *start : zero_state(along);
+    auto [last, ys] = checkpointed_scan(step(), state, along, loop());
+    if (along.size(0) == 0) ys = nothing(detail::tensors_of(state).front());
+    return {options_.batch_first() ? ys.transpose(0, 1) : ys, std::move(last)};
+  }
+
+  /// What a forward along xs and its backward will take: `cairn::libtorch::estimate` of the scan.   \param xs, start
+  /// as of
+  /// `forward`
+  [[nodiscard]] LoopEstimate estimate(at::Tensor const& xs, std::optional<State> const& start = {}) {
+    auto const along = lengthwise(xs);
+    return cairn::libtorch::estimate(step(), start ? *start : zero_state(along), along, loop());
+  }
+
+  /// A copy with parameters of its own, also as a child of a module that is cloned. `rnn->cell()` is then the copy's
+  /// cell.
+  [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
+    return std::make_shared<CheckpointedCellImpl>(Cell{std::dynamic_pointer_cast<CellImpl>(cell_->clone(device))},
+                                                  options_);
+  }
+  void reset() override {}  ///< does nothing: the cell has the parameters
+  void train(bool on = true) override {  ///< of the cell, too
+    torch::nn::Module::train(on);
+    cell_->train(on);
+  }
+  void pretty_print(std::ostream& stream) const override {  ///< its name and the cell's
+    stream << "cairn::libtorch::CheckpointedCell(";
+    cell_->pretty_print(stream);
+    stream << ")";
+  }
+  [[nodiscard]] CheckpointedCellOptions const& options() const { return options_; }  ///< as given
+  [[nodiscard]] Cell const& cell() const { return cell_; }  ///< as given
+
+ private:
+  static constexpr char const* who = "cairn::libtorch::CheckpointedCell";
+
+  /// [T, batch, features].
+  [[nodiscard]] at::Tensor lengthwise(at::Tensor const& xs) const {
+    auto const dimensions = xs.defined() ? xs.dim() : 0;
+    if (dimensions < 2)
+      throw invalid_call{who, "the input is no sequence of vectors", {{"dimensions", dimensions}},
+                         "give [T, batch, features], or [batch, T, features] with batch_first(true)"};
+    return options_.batch_first() ? xs.transpose(0, 1) : xs;
+  }
+  [[nodiscard]] auto step() const {
+    return [cell = cell_](State const& s, at::Tensor const& x) mutable {
+      State next = cell->forward(x, s);
+      auto output = detail::tensors_of(next).front();
+      return std::pair{std::move(next), std::move(output)};
+    };
+  }
+  [[nodiscard]] LoopOptions loop() const {
+    auto options = options_.loop();
+    options.module(*cell_);
+    return options;
+  }
+  /// \param xs  [T, ...]
+  [[nodiscard]] State zero_state(at::Tensor const& xs) const {
+    if constexpr (requires { { cell_->options.hidden_size() } -> std::convertible_to<std::int64_t>; }) {
+      auto sizes = xs.sizes().slice(1).vec();
+      sizes.back() = cell_->options.hidden_size();
+      tensor_list zeros(detail::tensors_of(State{}).size());
+      for (auto& part : zeros) part = at::zeros(sizes, xs.options().requires_grad(false));
+      return detail::state_of(State{}, zeros);
+    } else {
+      throw invalid_call{who, "the cell does not say how large its state is", {}, "give the initial state"};
+    }
+  }
+  /// Outputs of no step.
+  [[nodiscard]] static at::Tensor nothing(at::Tensor const& output) {
+    auto sizes = output.sizes().vec();
+    sizes.insert(sizes.begin(), 0);
+    return at::empty(sizes, output.options());
+  }
+
+  CheckpointedCellOptions options_;
+  Cell cell_;
+};
+
+namespace detail {
+
+/// What stands for a refused module, so that no use of it adds a second error.
+struct refused_module : torch::nn::Module {
+  template <class... Arguments>
+  std::tuple<at::Tensor, at::Tensor> forward(Arguments const&...);
+  template <class... Arguments>
+  LoopEstimate estimate(Arguments const&...);
+};
+
+}  // namespace detail
+
+/// Refused in a sentence: what is no cell.
+template <class Cell>
+class CheckpointedCell {
+  static constexpr bool is_cell = detail::recurrent_cell<Cell>;
+  static_assert(is_cell,
+                "cairn: the cell must be a module holder, as torch::nn::LSTMCell, with forward(input, state) that "
+                "returns the next state");
+
+ public:
+  /// Cell is deduced from it.
+  explicit CheckpointedCell(Cell const& cell, CheckpointedCellOptions const& options = {});
+  detail::refused_module* operator->() const;  ///< never called
+};
+/// Holds a `CheckpointedCellImpl`, as LibTorch's modules are held:
+/// `cairn::libtorch::CheckpointedCell rnn{torch::nn::LSTMCell(64, 256),
+/// cairn::libtorch::CheckpointedCellOptions()...}`.
+template <detail::recurrent_cell Cell>
+class CheckpointedCell<Cell> : public torch::nn::ModuleHolder<CheckpointedCellImpl<Cell>> {
+ public:
+  using Impl = CheckpointedCellImpl<Cell>;  ///< the module
+
+  /// \param cell  is not copied
+  explicit CheckpointedCell(Cell cell, CheckpointedCellOptions const& options = {})
+      : torch::nn::ModuleHolder<Impl>{std::make_shared<Impl>(std::move(cell), options)} {}
+  /// None yet, as of a member that the constructor of its module fills.
+  CheckpointedCell(std::nullptr_t) : torch::nn::ModuleHolder<Impl>{nullptr} {}
+  /// Of a module that there is, as `register_module` returns it.
+  CheckpointedCell(std::shared_ptr<Impl> module) : torch::nn::ModuleHolder<Impl>{std::move(module)} {}
+};
+
+}  // namespace cairn::libtorch

@@ -1,0 +1,317 @@
+#pragma once
+/// \file checkpointed_rnn.hpp  torch::nn::LSTM, GRU and RNN under checkpoints, as modules of the same shapes and names.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <ostream>
+#include <sstream>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/rnn.h>
+#include <torch/nn/pimpl.h>
+#include <torch/nn/utils/rnn.h>
+#include <cairn/adapt/torch/loop/detail/loop_limit.hpp>
+#include <cairn/adapt/torch/loop/detail/recurrent_estimate.hpp>
+#include <cairn/adapt/torch/loop/detail/recurrent_step.hpp>
+#include <cairn/adapt/torch/loop/loop_estimate.hpp>
+#include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/adapt/torch/loop/scan.hpp>
+#include <cairn/adapt/torch/loop/scan_estimate.hpp>
+#include <cairn/adapt/torch/state/detail/device_choice.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/core/bytes.hpp>
+#include <cairn/core/detail/refused.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/wide.hpp>
+
+namespace cairn::libtorch {
+namespace detail {
+
+/// What a layer's forward takes as its initial state, and what it returns as its last one.
+template <class Layer, class Result, class Start>
+std::pair<Start, std::tuple_element_t<1, Result>> recurrent_types(Result (Layer::*)(at::Tensor const&, Start));
+template <class Layer>
+using recurrent_start = typename decltype(recurrent_types(&Layer::forward))::first_type;
+template <class Layer>
+using recurrent_state = typename decltype(recurrent_types(&Layer::forward))::second_type;
+
+}  // namespace detail
+
+/// A `torch::nn::LSTM`, `GRU` or `RNN` that runs by `checkpointed_scan`: it has their options, shapes and parameter
+/// names, so that what one saves the other loads. See `CheckpointedLSTM`, `CheckpointedGRU` and `CheckpointedRNN`. Bits
+/// are those of a plain loop over the cells; nn::LSTM multiplies all inputs by their weights at once, and so rounds in
+/// another way.
+///
+/// Layers of one direction run together, in one scan, and nothing of the layers between is kept. Where a module has
+/// both directions, each layer and direction is a scan of its own; what a layer gives the next one then stands until
+/// backward, outside of a memory limit, of which each scan gets an equal part. Between layers dropout draws a mask a
+/// step. Packed sequences are refused.
+/// \tparam Layer  `torch::nn::LSTMImpl`, `GRUImpl` or `RNNImpl`
+template <class Layer>
+class CheckpointedLayersImpl : public Layer {
+ public:
+  using Options = decltype(Layer::options);  ///< `torch::nn::LSTMOptions` ...
+  using Start = detail::recurrent_start<Layer>;  ///< an initial state, or none
+  using State = detail::recurrent_state<Layer>;  ///< (h, c) of an LSTM, else h
+
+  /// One layer, one direction.
+  CheckpointedLayersImpl(std::int64_t input_size, std::int64_t hidden_size) : Layer(input_size, hidden_size) {}
+  /// \param of  sizes, layers, directions ...   \param loop  how the loops along the sequence run; the weights need not
+  ///        be named
+  explicit CheckpointedLayersImpl(Options const& of, LoopOptions loop = {}) : Layer(of), loop_{std::move(loop)} {}
+  /// \param of  whose parameters it shares
+  explicit CheckpointedLayersImpl(torch::nn::ModuleHolder<Layer> const& of, LoopOptions loop = {})
+      : Layer(*of), loop_{std::move(loop)} {
+    torch::nn::Module::operator=(*of);  // LibTorch 1 has it as a virtual base, which Layer's constructor leaves out
+  }
+
+  /// The outputs of the last layer, and the last states of all.
+  /// \param xs  [T, batch, input_size], or [batch, T, input_size] with `batch_first`; the outputs have the same order
+  /// \param start  h, or (h, c) of an LSTM, each [layers * directions, batch, size]; zeros where there is none
+  /// \throws invalid_call, and what `checkpointed_scan` throws
+  [[nodiscard]] std::tuple<at::Tensor, State> forward(at::Tensor const& xs, Start start = {}) {
+    auto ys = lengthwise(xs);
+    auto const states = initial_states(start, ys);
+    auto const count = layers(), ways = directions(), together = ways == 1 ? count : 1;
+    std::vector<tensor_list> last(states.size());
+    for (std::size_t layer = 0; layer < count; layer += together) {
+      tensor_list outputs;
+      for (std::size_t way = 0; way < ways; ++way) {
+        std::vector<std::size_t> places;
+        for (std::size_t k = layer; k < layer + together; ++k) places.push_back(k * ways + way);
+        outputs.push_back(run(places, states, way == 0 ? ys : ys.flip(0), last));
+        if (way == 1) outputs.back() = outputs.back().flip(0);
+      }
+      ys = ways == 1 ? outputs.front() : at::cat(outputs, 2);
+      if (layer + together < count) ys = dropped(ys, this->options.dropout(), this->is_training());
+    }
+    return {this->options.batch_first() ? ys.transpose(0, 1) : ys, stacked(last)};
+  }
+  /// What a forward along xs and its backward will take, as `cairn::libtorch::estimate` says it of a scan. Where a
+  /// module has both directions, counts and seconds are those of all scans together, `checkpoints` and `block_size` the
+  /// most of one, and `costs` those of the first layer's. `caller_bytes` has all that no limit counts: outputs, last
+  /// states, gradients of xs, and what one layer of both directions gives the next. Cost: the first steps of the first
+  /// two layers, run forward and back.
+  /// \param xs, start  as of `forward`
+  /// \throws as `forward`, and `invalid_call` where a profiler of LibTorch's is on in this thread
+  [[nodiscard]] LoopEstimate estimate(at::Tensor const& xs, Start start = {}) {
+    auto const along = lengthwise(xs);
+    auto const states = initial_states(start, along);
+    auto const last_states = detail::bytes_of_all(detail::tensors_of(states));
+    if (directions() > 1) return estimate_both(along, states, last_states);
+    std::vector<std::size_t> places(layers());
+    std::iota(places.begin(), places.end(), std::size_t{0});
+    auto sum = cairn::libtorch::estimate(step_of(places), states, along, loop_of(places, 1));
+    if (sum.forward > 0) sum.caller_bytes += last_states;
+    return sum;
+  }
+  /// Refused in a sentence: sequences of several lengths.
+  template <class... Arguments>
+  auto forward_with_packed_input(Arguments const&...) {
+    constexpr bool is_padded = sizeof...(Arguments) > 1000;
+    static_assert(is_padded,
+                  "cairn: a packed sequence cannot run under checkpoints here; give a padded tensor to forward");
+    return cairn::detail::refuse<std::tuple<torch::nn::utils::rnn::PackedSequence, State>>();
+  }
+
+  /// A copy with parameters of its own, also as a child of a module that is cloned; there the loop's options are those
+  /// that its reset() gives.
+  [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
+    return std::make_shared<CheckpointedLayersImpl>(
+        torch::nn::ModuleHolder<Layer>{std::dynamic_pointer_cast<Layer>(Layer::clone(device))}, loop_);
+  }
+  void pretty_print(std::ostream& stream) const override {  ///< its name and the options that the plain module prints
+    std::ostringstream text;
+    Layer::pretty_print(text);
+    stream << step::who << text.str().substr(text.str().find('('));
+  }
+  [[nodiscard]] LoopOptions const& loop() const { return loop_; }  ///< as given
+
+ private:
+  using step = detail::recurrent_step<Layer>;
+
+  [[nodiscard]] std::size_t layers() const { return std::size_t(this->options.num_layers()); }
+  [[nodiscard]] std::size_t directions() const { return this->options.bidirectional() ? 2 : 1; }
+  [[nodiscard]] static at::Tensor dropped(at::Tensor const& x, double share, bool training) {
+    return share > 0 && training ? at::dropout(x, share, true) : x;
+  }
+  /// The sizes of the parts of a layer's state, the output's first.
+  [[nodiscard]] std::vector<std::int64_t> part_sizes() const {
+    auto const& base = this->options_base;
+    std::vector<std::int64_t> sizes(step::parts, base.hidden_size());
+    if (base.proj_size() > 0) sizes.front() = base.proj_size();
+    return sizes;
+  }
+
+  /// [T, batch, input_size].
+  [[nodiscard]] at::Tensor lengthwise(at::Tensor const& xs) const {
+    auto const dimensions = xs.defined() ? xs.dim() : 0;
+    if (dimensions != 3)
+      throw invalid_call{step::who, "the input is no sequence of vectors", {{"dimensions", dimensions}},
+                         "give [T, batch, features], or [batch, T, features] with batch_first(true)"};
+    if (xs.size(2) != this->options.input_size())
+      throw invalid_call{step::who,
+                         "the input has another number of features than the module",
+                         {{"features", xs.size(2)}, {"input_size", this->options.input_size()}},
+                         "give [T, batch, features], or [batch, T, features] with batch_first(true)"};
+    return this->options.batch_first() ? xs.transpose(0, 1) : xs;
+  }
+  /// The state of each layer and direction.
+  [[nodiscard]] std::vector<tensor_list> initial_states(Start const& start, at::Tensor const& xs) const {
+    auto const count = std::int64_t(layers() * directions()), batch = xs.size(1);
+    std::vector<tensor_list> states{std::size_t(count)};
+    tensor_list given;
+    if constexpr (std::is_same_v<Start, at::Tensor>) {
+      if (start.defined()) given = {start};
+    } else if (start) {
+      given = detail::tensors_of(*start);
+    }
+    auto const sizes = part_sizes();
+    for (std::size_t part = 0; part < sizes.size(); ++part) {
+      if (given.empty()) {
+        for (auto& one : states) one.push_back(at::zeros({batch, sizes[part]}, xs.options().requires_grad(false)));
+        continue;
+      }
+      auto const& all = given[part];
+      if (!all.defined() || all.sizes() != at::IntArrayRef{count, batch, sizes[part]})
+        throw invalid_call{step::who,
+                           "a part of the initial state is not [layers * directions, batch, size]",
+                           {{"part", part}, {"layers * directions", count}, {"batch", batch}, {"size", sizes[part]}},
+                           "leave it out to begin at zero"};
+      auto const rows = all.unbind(0);
+      for (std::size_t k = 0; k < states.size(); ++k) states[k].push_back(rows[k]);
+    }
+    return states;
+  }
+  [[nodiscard]] detail::recurrent_weights weights_of(std::size_t place) const {
+    auto const each = this->flat_weights_.size() / (layers() * directions());
+    auto const at = [&](std::size_t k) { return this->flat_weights_[place * each + k]; };
+    auto const& base = this->options_base;
+    detail::recurrent_weights w{at(0), at(1), {}, {}, {}};
+    if (base.bias()) {
+      w.bias_ih = at(2);
+      w.bias_hh = at(3);
+    }
+    if (base.proj_size() > 0) w.projection = at(each - 1);
+    return w;
+  }
+  /// How a scan of the layers at some places runs.   \param scans  that the module runs
+  [[nodiscard]] LoopOptions loop_of(std::vector<std::size_t> const& places, std::size_t scans) const {
+    auto how = loop_;
+    auto captures = how.captures();
+    for (auto const place : places) {
+      auto const w = weights_of(place);
+      for (auto const& one : {w.ih, w.hh, w.bias_ih, w.bias_hh, w.projection})
+        if (one.defined()) captures.push_back(one);
+    }
+    how.captures(std::move(captures));
+    if (auto const limit = how.memory_limit()) how.memory_limit(byte_size{limit->count() / std::uint64_t(scans)});
+    else if (how.has_memory_limit()) how.memory_limit(how.memory_share() / double(scans));
+    return how;
+  }
+  /// The step of the layers at some places together.
+  [[nodiscard]] auto step_of(std::vector<std::size_t> const& places) const {
+    std::vector<detail::recurrent_weights> weights;
+    for (auto const place : places) weights.push_back(weights_of(place));
+    double const share = this->is_training() ? this->options.dropout() : 0;
+    return [cell = step{*this}, weights = std::move(weights), share](std::vector<tensor_list> const& before,
+                                                                     at::Tensor const& x) {
+      std::vector<tensor_list> next;
+      auto input = x;
+      for (std::size_t k = 0; k < weights.size(); ++k) {
+        if (k > 0) input = dropped(input, share, true);
+        next.push_back(cell.next(input, before[k], weights[k]));
+        input = next.back().front();
+      }
+      return std::pair{std::move(next), std::move(input)};
+    };
+  }
+  /// Runs the layers at some places together, and notes their last states.
+  [[nodiscard]] at::Tensor run(std::vector<std::size_t> const& places, std::vector<tensor_list> const& states,
+                               at::Tensor const& xs, std::vector<tensor_list>& last) const {
+    std::vector<tensor_list> state;
+    for (auto const place : places) state.push_back(states[place]);
+    auto [reached, ys] = checkpointed_scan(step_of(places), state, xs, loop_of(places, states.size() / places.size()));
+    if (xs.size(0) == 0) ys = at::empty({0, xs.size(1), part_sizes().front()}, xs.options().requires_grad(false));
+    for (std::size_t k = 0; k < places.size(); ++k) last[places[k]] = reached[k];
+    return ys;
+  }
+  /// What the scans of both directions take, each layer's measured by the first of them; layers behind the second are
+  /// like that.   \param last_states  bytes of what `forward` returns beside the outputs
+  [[nodiscard]] LoopEstimate estimate_both(at::Tensor const& xs, std::vector<tensor_list> const& states,
+                                           wide last_states) const {
+    bool const drops = this->options.dropout() > 0 && this->is_training();
+    wide const output = wide(xs.size(0)) * wide(states.front().front().nbytes());
+    std::vector<detail::bidirectional_layer> all;
+    LoopEstimate sum;
+    for (std::size_t layer = 0; layer < layers(); ++layer) {
+      std::vector<std::size_t> const places{2 * layer};
+      std::vector<tensor_list> state(1);  // in memory of its own, where those that were given share theirs
+      for (auto const& part : states[places.front()])
+        state.front().push_back(at::zeros_like(part).requires_grad_(part.requires_grad()));
+      auto input = xs;
+      if (layer > 0) {  // of its size, without its memory
+        auto const row = at::zeros({1, xs.size(1), 2 * part_sizes().front()}, xs.options()).requires_grad_(true);
+        input = row.expand({xs.size(0), -1, -1});
+      }
+      auto const way = layer > 1
+                           ? all.back().way
+                           : cairn::libtorch::estimate(step_of(places), state, input, loop_of(places, states.size()));
+      all.push_back({way, wide(input.nbytes()), output, input.requires_grad()});
+      if (layer == 0) sum.costs = way.costs;
+      sum.checkpoints = (std::max)(sum.checkpoints, way.checkpoints);
+      sum.block_size = (std::max)(sum.block_size, way.block_size);
+      sum.forward += 2 * way.forward;
+      sum.recompute += 2 * way.recompute;
+      sum.vjp += 2 * way.vjp;
+      sum.engine_calls += 2 * way.engine_calls;
+      sum.kept_bytes += 2 * way.kept_bytes;
+      sum.least_bytes = (std::max)(sum.least_bytes, wide(states.size()) * way.least_bytes);
+      sum.forward_seconds += 2 * way.forward_seconds;
+      sum.seconds += 2 * way.seconds;
+      sum.plain_seconds += 2 * way.plain_seconds;
+    }
+    if (sum.forward == 0) return sum;
+    sum.limit_bytes = detail::limit_of(loop_, detail::tensors_of(states), 0);
+    detail::bidirectional_simulation const simulated{all, drops, last_states};
+    sum.peak_bytes = simulated.peak() - simulated.callers();
+    sum.caller_bytes = simulated.callers();
+    return sum;
+  }
+  /// As `forward` gives them.
+  [[nodiscard]] static State stacked(std::vector<tensor_list> const& last) {
+    tensor_list parts;
+    for (std::size_t part = 0; part < step::parts; ++part) {
+      tensor_list rows;
+      for (auto const& one : last) rows.push_back(one[part]);
+      parts.push_back(at::stack(rows));
+    }
+    return detail::state_of(State{}, parts);
+  }
+
+  LoopOptions loop_;
+};
+
+using CheckpointedLSTMImpl = CheckpointedLayersImpl<torch::nn::LSTMImpl>;  ///< the module inside a `CheckpointedLSTM`
+using CheckpointedGRUImpl = CheckpointedLayersImpl<torch::nn::GRUImpl>;    ///< the module inside a `CheckpointedGRU`
+using CheckpointedRNNImpl = CheckpointedLayersImpl<torch::nn::RNNImpl>;    ///< the module inside a `CheckpointedRNN`
+/// In place of a `torch::nn::LSTM`: `cairn::libtorch::CheckpointedLSTM rnn{torch::nn::LSTMOptions(64,
+/// 256).num_layers(2)}`.
+TORCH_MODULE(CheckpointedLSTM);
+/// In place of a `torch::nn::GRU`.
+TORCH_MODULE(CheckpointedGRU);
+/// In place of a `torch::nn::RNN`.
+TORCH_MODULE(CheckpointedRNN);
+
+}  // namespace cairn::libtorch

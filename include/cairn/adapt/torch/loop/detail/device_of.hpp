@@ -1,0 +1,14 @@
+#pragma once
+/// \file device_of.hpp  Where a state lies.
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+namespace cairn::libtorch::detail {
+
+/// The device of its first tensor.
+[[nodiscard]] inline c10::Device device_of(at::TensorList parts) {
+  for (auto const& part : parts) if (part.defined()) return part.device();
+  return c10::Device(c10::kCPU);
+}
+
+}  // namespace cairn::libtorch::detail

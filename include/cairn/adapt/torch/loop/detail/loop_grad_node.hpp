@@ -1,0 +1,167 @@
+#pragma once
+/// \file loop_grad_node.hpp  The gradient of a loop as a node of the autograd graph, for second derivatives.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/function.h>
+#include <cairn/adapt/torch/loop/detail/loop_body.hpp>
+#include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
+#include <cairn/adapt/torch/state/detail/buffers_guard.hpp>
+#include <cairn/adapt/torch/state/detail/captures.hpp>
+#include <cairn/adapt/torch/state/detail/read_tracker.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// Its inputs are the gradients of a loop's gradients; its outputs those of the initial state's parts, of the captured
+/// tensors, of the steps' inputs and of the bars that the loop was differentiated with. Runs the loop again with the
+/// tapes of all steps at once.
+class loop_grad_node final : public Node {
+ public:
+  /// \param bars  of the last state   \param outputs  bars of the outputs   \param ends  where the loop's own node
+  ///        leads to
+  [[nodiscard]] static std::shared_ptr<loop_grad_node> make(std::shared_ptr<loop_body const> body, tensor_list bars,
+                                                            series_list const& outputs, edge_list ends) {
+    auto const more = tensors_of_series(outputs);
+    bars.insert(bars.end(), more.begin(), more.end());
+    std::shared_ptr<loop_grad_node> node{new loop_grad_node{std::move(body), bars}, torch::autograd::deleteNode};
+    for (auto const& bar : bars)
+      ends.push_back(bar.defined() && bar.requires_grad() ? torch::autograd::impl::gradient_edge(bar) : Edge{});
+    node->set_next_edges(std::move(ends));
+    return node;
+  }
+  /// The gradients as results of this node.
+  [[nodiscard]] tensor_list results(at::TensorList gradients) {
+    part_flags flags(gradients.size(), true);
+    return behind_gate(gradients, flags, shared_from_this());
+  }
+
+  [[nodiscard]] std::string name() const override { return "CheckpointedLoopDoubleBackward"; }
+  void release_variables() override {
+    body_.reset();
+    bars_.clear();
+  }
+
+ protected:
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& outer) override {
+    if (!body_)
+      throw invalid_call{
+          who_, "the checkpoints were used up by an earlier backward", {}, "give that one retain_graph = true"};
+    if (at::GradMode::is_enabled())
+      throw invalid_call{who_,
+                         "the loop can be differentiated twice, not three times",
+                         {},
+                         "leave create_graph away in the second backward"};
+    auto const& body = *body_;
+    body.check_captures();
+    for (std::size_t k = 0; k < bars_.size(); ++k)
+      if (version_of(bars_[k]) != versions_[k])
+        throw invalid_call{who_, "a gradient that the loop was differentiated with was changed in place",
+                           {{"gradient", k}, {"of", bars_.size()}}, "differentiate twice first, or change a clone"};
+    tensor_list x0;
+    for (auto const& part : body.initial) x0.push_back(part.value);
+    auto const recorder = stats_recorder::over(body.options.stats(), x0);
+    stats_recorder::scope const recording{recorder, stats_recorder::half::backward};
+    generator_use const drawing{body.options.rng(), body.draws};
+    rng_autocast_guard const around{x0, body.options.rng(), &drawing};
+    buffers_guard const buffers{body.options.restored_buffers()};
+    drawing.put_back(body.around.generators);
+
+    auto const outside = body.captures.new_gate();
+    auto const taped = body.record(x0, 0, body.steps, outside);
+    body.count(&StepStats::vjp, body.steps);
+    auto const of_bars = gate::make();
+    part_flags gathers(bars_.size(), true);
+    auto const bars = behind_gate(bars_, gathers, of_bars);
+    edge_list ends;
+    gradient_roots roots;
+    drawing.check(body.who);
+    auto const results = body.roots_of(taped, outside);
+    for (std::size_t k = 0; k < results.size(); ++k) roots.enter(results[k], bars[k]);
+    enter_outputs(taped, bars, roots);
+
+    auto const parts = x0.size(), captured = body.captures.size(), read = body.inputs.size();
+    struct place {
+      std::size_t number;  ///< among the inputs of this node
+      std::size_t series;  ///< of the inputs of the steps, or as many as there are
+      step_index step;
+    };
+    std::vector<place> places;
+    auto const end_at = [&](std::shared_ptr<gate> const& stop, std::size_t at, place const& here) {
+      ends.emplace_back(stop, std::uint32_t(at));
+      places.push_back(here);
+    };
+    for (std::size_t k = 0; k < parts; ++k) if (taped.gathers[k]) end_at(taped.start, k, {k, read, 0});
+    for (std::size_t k = 0; k < captured; ++k) end_at(outside, k, {parts + k, read, 0});
+    for (std::size_t at = parts; at < taped.gathers.size(); ++at)
+      if (taped.gathers[at]) end_at(taped.start, at, {0, (at - parts) % read, step_index((at - parts) / read)});
+    tensor_list second(outer.size() + bars.size());
+    if (roots.edges.empty() || ends.empty()) return second;
+    auto& engine = torch::autograd::Engine::get_default_engine();
+    body.count(&StepStats::engine_calls);
+    auto const first = engine.execute(roots.edges, roots.seeds, true, true, false, ends);
+
+    auto const outer_inputs = series_from(like_series(body.inputs), outer, parts + captured);
+    gradient_roots second_roots;
+    for (std::size_t k = 0; k < first.size(); ++k) {
+      auto const seed =
+          places[k].series < read ? outer_inputs[places[k].series].at(places[k].step) : outer[places[k].number];
+      if (first[k].defined() && first[k].requires_grad())
+        second_roots.enter(torch::autograd::impl::gradient_edge(first[k]), seed);
+    }
+    auto const inside = [&](Node const& node) {
+      bool const is_gate = &node == taped.start.get() || &node == outside.get() || &node == of_bars.get();
+      bool const stops = is_gate || body.captures.holds(node) || taped.casts.holds(node);
+      return !stops && dynamic_cast<torch::autograd::AccumulateGrad const*>(&node) == nullptr;
+    };
+    visit_edges_out(second_roots.edges, inside, [&](Edge& edge) {
+      if (auto const k = body.capture_behind(edge, taped.casts); k < captured) edge = Edge{outside, std::uint32_t(k)};
+    });
+    for (std::size_t k = 0; k < bars.size(); ++k) if (gathers[k]) end_at(of_bars, k, {outer.size() + k, read, 0});
+    if (second_roots.edges.empty()) return second;
+    if (recorder) recorder->sample();
+    body.count(&StepStats::engine_calls);
+    auto gradients = engine.execute(second_roots.edges, second_roots.seeds, false, false, false, ends);
+    auto of_inputs = like_series(body.inputs);
+    for (std::size_t k = 0; k < places.size(); ++k) {
+      if (places[k].series < read) of_inputs[places[k].series].put(places[k].step, gradients[k]);
+      else second[places[k].number] = std::move(gradients[k]);
+    }
+    auto const list = tensors_of_series(of_inputs);
+    std::copy(list.begin(), list.end(), second.begin() + std::ptrdiff_t(parts + captured));
+    return second;
+  }
+
+ private:
+  loop_grad_node(std::shared_ptr<loop_body const> body, tensor_list const& bars)
+      : who_{body->who}, body_{std::move(body)} {
+    for (auto const& bar : bars) {
+      bars_.push_back(bar.defined() ? bar.detach() : at::Tensor{});
+      versions_.push_back(version_of(bars_.back()));
+    }
+  }
+  /// Stacked bars are taken apart once, so that the second derivative puts them together once.
+  void enter_outputs(taped_steps const& taped, tensor_list const& bars, gradient_roots& roots) const {
+    at::AutoGradMode const with_grad{true};
+    auto const outputs = series_from(body_->like_outputs(), bars, body_->initial.size());
+    for (std::size_t q = 0; q < outputs.size(); ++q) {
+      bool const whole = outputs[q].form() == series_form::stacked && outputs[q].tensors().front().defined();
+      auto const each = whole ? outputs[q].tensors().front().unbind(0) : tensor_list{};
+      for (step_index i = 0; i < body_->steps; ++i)
+        roots.enter(taped.outputs[std::size_t(i) * outputs.size() + q],
+                    whole ? each[std::size_t(i)] : outputs[q].at(i));
+    }
+  }
+
+  char const* who_;
+  std::shared_ptr<loop_body const> body_;
+  tensor_list bars_;
+  std::vector<std::int64_t> versions_;  ///< of each bar, when the loop was differentiated
+};
+
+}  // namespace cairn::libtorch::detail

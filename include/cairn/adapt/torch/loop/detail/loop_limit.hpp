@@ -1,0 +1,64 @@
+#pragma once
+/// \file loop_limit.hpp  A memory limit becomes checkpoints and a block size.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <ATen/core/Tensor.h>
+#include <cairn/adapt/torch/loop/detail/device_of.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_body.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_probe.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
+#include <cairn/adapt/torch/loop/detail/while_plan.hpp>
+#include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/adapt/torch/loop/loop_plan.hpp>
+#include <cairn/adapt/torch/memory/free_memory.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/wide.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// The limit of the options in bytes, `none` where they have none.   \throws device_error
+[[nodiscard]] inline wide limit_of(LoopOptions const& options, at::TensorList state, wide none) {
+  if (auto const bytes = options.memory_limit()) return bytes->count();
+  if (options.memory_share() > 0) return wide(options.memory_share() * double(free_memory(device_of(state))));
+  return none;
+}
+/// \throws infeasible_budget   where the limit is below the least
+inline void check_limit(char const* who, wide limit, wide least, loop_costs const& costs) {
+  if (limit < least)
+    throw infeasible_budget{who,
+                            "the memory limit is below what any plan takes",
+                            {{"limit", limit},
+                             {"least", least},
+                             {"bytes of a state", costs.state_bytes},
+                             {"of gradients", costs.gradient_bytes}},
+                            "give the least, or make the state or the step smaller"};
+}
+/// The options with checkpoints and a block size in place of a memory limit, if there is one.   \pre steps >= 1
+/// \throws invalid_plan, infeasible_budget, device_error; invalid_call where a profiler of LibTorch's is on
+[[nodiscard]] inline LoopOptions within_limit(char const* who, flat_step const& step, step_index steps,
+                                              at::TensorList initial, LoopOptions options, loop_data const& data = {}) {
+  if (!options.has_memory_limit()) return options;
+  (void)loop_schedule(who, steps, options);
+  wide const limit = limit_of(options, initial, 0);
+  auto const costs = loop_probe{step, steps, initial, options, data, who}.run(limit);
+  check_limit(who, limit, least_bytes(costs), costs);
+  auto const choice = choose_loop(costs, limit);
+  return options.no_memory_limit().checkpoints(choice.checkpoints).block_size(choice.block_size);
+}
+/// The same for a loop of unknown length that goes on at state 0.   \throws as above
+[[nodiscard]] inline LoopOptions while_within_limit(flat_step const& step, at::TensorList initial, LoopOptions options,
+                                                    state_question const& goes_on) {
+  if (!options.has_memory_limit()) return options;
+  wide const limit = limit_of(options, initial, 0);
+  loop_probe probe{step, 0, initial, options, {}, while_name};
+  probe.count_steps(goes_on);
+  auto costs = probe.run(limit);
+  costs.step_bytes = (std::max)(costs.step_bytes, costs.state_bytes + probe.asked_bytes()) +
+                     probe.carried_bytes();  // all that stands beside states
+  check_limit(while_name, limit, (std::max)(bytes_of_while(costs, {1, 1}), costs.probe_bytes), costs);
+  auto const choice = choose_while(costs, limit);
+  return options.no_memory_limit().checkpoints(choice.checkpoints).block_size(choice.block_size);
+}
+
+}  // namespace cairn::libtorch::detail

@@ -1,0 +1,326 @@
+#pragma once
+/// \file loop_probe.hpp  Measures the steps of a loop over tensors by the first few of them, with the code that runs
+/// the loop.
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+#include <ATen/Functions.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/StorageImpl.h>
+#include <cairn/adapt/torch/loop/detail/device_of.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_body.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
+#include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/adapt/torch/loop/loop_plan.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/state/detail/buffers_guard.hpp>
+#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/detail/versions.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/wide.hpp>
+#include <cairn/schedule/leaves.hpp>
+#include <cairn/schedule/revolve.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// Sees whether the storages of some tensors outlive them.
+class storage_list {
+ public:
+  explicit storage_list(at::TensorList parts) {
+    for (auto const& part : parts) {
+      bool const stored = part.defined() && part.has_storage();
+      storages_.push_back(stored ? part.storage().getWeakStorageImpl()
+                                : weak_storage{c10::intrusive_ptr<c10::StorageImpl>{}});
+      bytes_.push_back(stored ? wide(part.storage().nbytes()) : 0);
+      address_.push_back(stored ? part.storage().unsafeGetStorageImpl() : nullptr);
+    }
+  }
+  [[nodiscard]] bool lives(std::size_t k) const { return !storages_[k].expired(); }
+  /// Of all storages that stand at another place in `before`, or not at all; each counts once.
+  [[nodiscard]] wide bytes_beside(storage_list const& before) const {
+    wide sum = 0;
+    std::unordered_set<void*> seen;
+    for (std::size_t k = 0; k < address_.size(); ++k)
+      if (address_[k] != nullptr && address_[k] != before.address_[k] && seen.insert(address_[k]).second)
+        sum += bytes_[k];
+    return sum;
+  }
+  /// Of all storages that do not stand in `other`; each counts once.
+  [[nodiscard]] wide bytes_apart_from(storage_list const& other) const {
+    wide sum = 0;
+    std::unordered_set<void*> seen(other.address_.begin(), other.address_.end());
+    for (std::size_t k = 0; k < address_.size(); ++k)
+      if (address_[k] != nullptr && seen.insert(address_[k]).second) sum += bytes_[k];
+    return sum;
+  }
+  /// Of all storages that live on where those of the same places in `later` do; each counts once.
+  [[nodiscard]] wide bytes_alive_with(storage_list const& later) const {
+    wide sum = 0;
+    std::unordered_set<void*> seen;
+    for (std::size_t k = 0; k < address_.size(); ++k)
+      if (lives(k) && later.lives(k) && seen.insert(address_[k]).second) sum += bytes_[k];
+    return sum;
+  }
+
+ private:
+  using weak_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
+  std::vector<weak_storage> storages_;
+  std::vector<wide> bytes_;
+  std::vector<void*> address_;
+};
+
+/// Runs the first steps of a loop forward and back, in blocks of one and of two. Generators, automatic casts and
+/// buffers are afterwards as before, and no gradient is written anywhere. It never holds more than the least that the
+/// loop itself takes, or than the limit where that is more.
+class loop_probe {
+ public:
+  /// \param initial  the caller's tensors   \param data  what else the steps read; the first of their inputs and
+  ///        outputs count as held by the loop
+  /// \param who  that errors speak of
+  loop_probe(flat_step const& step, step_index steps, at::TensorList initial, LoopOptions const& options,
+             loop_data const& data = {}, char const* who = loop_name)
+      : who_{who},
+        step_{step},
+        initial_{initial.vec()},
+        data_{data},
+        options_{quiet(options)},
+        meter_{device_of(initial)},
+        around_{initial, options.rng() == Rng::Ignore ? Rng::Preserve : Rng::Ignore},
+        buffers_{options_.restored_buffers()} {
+    costs_.steps = steps;
+  }
+  /// For a loop of unknown length, before `run`: runs its first steps as long as `goes_on` says so of the state in
+  /// front, five at most.
+  /// \pre goes on at state 0
+  void count_steps(state_question const& goes_on) {
+    rng_autocast_guard const around{initial_, options_.rng()};
+    loop_body body{step_, 0, initial_, options_, {}, who_};
+    body.tracks_later = false;
+    auto x = detached(initial_);
+    bool more = true;
+    for (costs_.steps = 0; more;) {
+      body.run_first(x, costs_.steps, costs_.steps + 1);
+      ++costs_.steps;
+      mark();
+      more = costs_.steps < 5 && goes_on(x, costs_.steps);
+      asked_bytes_ = (std::max)(asked_bytes_, taken());
+    }
+  }
+  [[nodiscard]] wide asked_bytes() const noexcept { return asked_bytes_; }  ///< the most that `goes_on` took
+  /// Of the initial state beyond those that each state has of its own.
+  [[nodiscard]] wide carried_bytes() const noexcept { return carried_bytes_; }
+  /// \param limit  in bytes: blocks of two steps are run where they fit
+  [[nodiscard]] loop_costs run(wide limit) {
+    if (costs_.steps < 1) return costs_;
+    if (options_.rng() == Rng::Preserve) {
+      auto const before = meter_.allocated();
+      auto const generators = generator_states::now(initial_);
+      costs_.generator_bytes = wide(meter_.allocated() - before);
+    }
+    auto const single = sweep(std::min<step_index>(costs_.steps, 3), 1);
+    wide const initial_bytes = storage_list{initial_}.bytes_beside(storage_list{tensor_list(initial_.size())});
+    carried_bytes_ = initial_bytes - (std::min)(initial_bytes, costs_.state_bytes);
+    costs_.other_bytes += carried_bytes_;
+    costs_.probe_bytes = wide((std::max)(most_, meter_.peak())) + initial_bytes;
+    costs_.block_bytes = single.block_bytes;
+    // while the second step is recorded the state between stands whole; while it is differentiated, so do sums of
+    // gradients made after the first
+    costs_.pair_bytes =
+        single.block_bytes + (std::max)(costs_.tape_bytes + costs_.state_bytes, costs_.gradient_bytes) + shared_bytes_;
+    costs_.probe_bytes = least_bytes(costs_);  // what is learned from pairs needs room for them
+    costs_.vjp_seconds = single.block_seconds;
+    if (costs_.steps < 5 || !single.differentiable || bytes_of_loop(costs_, 2, 1) > limit) return costs_;
+    auto const pair = sweep(5, 2);
+    costs_.pair_bytes = (std::max)(pair.block_bytes, costs_.block_bytes) + shared_bytes_;
+    // two blocks of one step call the engine once more than one block of two
+    costs_.vjp_seconds =
+        (std::max)(pair.block_seconds - single.block_seconds, (std::min)(costs_.step_seconds, single.block_seconds));
+    costs_.call_seconds = (std::max)(0.0, single.block_seconds - costs_.vjp_seconds);
+    return costs_;
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  struct block_measure {
+    wide block_bytes = 0;
+    double block_seconds = 0;
+    bool differentiable = false;
+  };
+
+  [[nodiscard]] static LoopOptions quiet(LoopOptions options) {
+    options.callbacks({}).stats(nullptr).side_effects(SideEffects::RestoreBuffers);
+    return options;
+  }
+  /// The time when a device is done with these.
+  [[nodiscard]] static clock::time_point when_done(at::TensorList parts) {
+    for (auto const& part : parts)
+      if (part.defined() && !part.is_cpu() && part.numel() > 0) {
+        (void)part.detach().flatten().slice(0, 0, 1).cpu();
+        break;
+      }
+    return clock::now();
+  }
+  [[nodiscard]] static double seconds(clock::time_point from, clock::time_point to) {
+    return std::chrono::duration<double>(to - from).count();
+  }
+
+  /// Begins to look for what is taken from here on.
+  void mark() {
+    most_ = (std::max)(most_, meter_.peak());
+    marked_ = meter_.allocated();
+    meter_.reset_peak();
+  }
+  [[nodiscard]] wide taken() const { return wide(meter_.peak() - marked_); }
+
+  /// Copies that share nothing with the tensors; what was one tensor at two places is one again.
+  [[nodiscard]] static tensor_list copies(at::TensorList parts) {
+    tensor_list all;
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      auto const first = first_place(parts, k);
+      all.push_back(first < k ? all[first] : parts[k].defined() ? parts[k].detach().clone() : at::Tensor{});
+    }
+    return all;
+  }
+  /// Of the casts of captured leaves: one for a block, as are their gradients.
+  [[nodiscard]] static wide bytes_of_casts(loop_body const& body) {
+    wide sum = 0;
+    for (auto const& cast : body.captures.casts())
+      if (cast.leaf.defined()) sum += wide(cast.leaf.numel()) * wide(c10::elementSize(cast.type));
+    return sum;
+  }
+  /// What one more step adds to the tapes of a block.   \param x  copies of the state before step i; they are let go
+  [[nodiscard]] wide tape_of_step(loop_body const& body, tensor_list x, wide held_before, step_index i) const {
+    auto const outside = body.captures.new_gate();
+    auto taped = body.record(x, i, i + 1, outside);
+    auto const roots = body.roots_of(taped, outside);
+    wide casts = bytes_of_casts(body);
+    auto const with_casts = meter_.allocated();
+    taped.casts.clear();
+    casts -= (std::min)(casts, wide(with_casts - meter_.allocated()));
+    storage_list const before{x}, after{taped.results};
+    x.clear();
+    taped.results.clear();
+    wide const saved = wide(meter_.allocated()) - held_before;
+    return saved -
+           (std::min)(saved, before.bytes_alive_with(after) + casts);  // a state that both steps save is saved once
+  }
+
+  /// Runs the first `count` steps forward and back, with one slot and blocks of `size`.
+  [[nodiscard]] block_measure sweep(step_index count, step_index size) {
+    block_measure found;
+    constexpr double never = std::numeric_limits<double>::infinity();
+    double step_seconds = never, typical_seconds = never, any_seconds = never;
+    bool forward = true, adjusted = false;
+    wide beside_states = 0;
+    clock::time_point start;
+    std::optional<storage_list> previous;
+    tensor_list second;  // state 1
+    wide bytes_of_second = 0, second_apart = 0;
+    generator_states generators;
+    flat_step const timed_step = [&](at::TensorList parts, step_index i) {
+      if (!forward) return step_(parts, i);
+      if (i == 1 && size == 1) {
+        bytes_of_second = wide(meter_.allocated());
+        second = copies(parts.slice(0, initial_.size()));
+        second_apart = storage_list{parts.slice(0, initial_.size())}.bytes_apart_from(storage_list{initial_});
+        bytes_of_second = wide(meter_.allocated()) - bytes_of_second;
+        if (options_.rng() == Rng::Preserve) generators = generator_states::now(parts);
+      }
+      previous.emplace(parts.slice(0, initial_.size()));
+      start = when_done(parts);
+      mark();
+      auto next = step_(parts, i);
+      costs_.step_bytes = (std::max)(costs_.step_bytes, taken());
+      double const took = seconds(start, when_done(next));
+      if (i > 0 || count == 1) step_seconds = (std::min)(step_seconds, took);  // the graph of step 0 is looked at
+      return next;
+    };
+    StepCallbacks callback;
+    callback.run_backward = [&](step_index from, step_index to) {
+      mark();
+      if (to < count || count == 1) {  // gradients of captured tensors stand
+        wide const kept =
+            from > 0 ? costs_.generator_bytes + second_apart : 0;  // the slot, and live apart from the initial state
+        if (!adjusted) beside_states = wide(marked_) - (std::min)(wide(marked_), kept);
+        adjusted = true;
+      }
+      start = clock::now();
+    };
+    callback.grad = [&](step_index from, at::TensorList bars) {
+      found.block_bytes = (std::max)(found.block_bytes, taken());
+      double const took = seconds(start, when_done(bars));
+      any_seconds = (std::min)(any_seconds, took);
+      if (from > 0 && from + size <= count) typical_seconds = (std::min)(typical_seconds, took);
+    };
+    auto options = options_;
+    options.callbacks(callback);
+
+    loop_body body{timed_step, count, initial_, std::move(options), {first_of(data_.inputs, count), data_.outputs},
+                   who_};
+    body.tracks_later = false;  // which would count as time of the step
+    struct put_back {
+      generator_states const& generators;
+      ~put_back() { generators.restore(); }
+    } const guard{body.around.generators};
+    loop_sweep sweep{leaves{count, size, revolve{blocks_of(count, size), 1}}, body};
+    auto const last = sweep.run(body);
+    forward = false;
+    costs_.step_seconds = size == 1 ? step_seconds : (std::min)(step_seconds, costs_.step_seconds);
+    storage_list const of_last{last};
+    costs_.state_bytes = (std::max)(costs_.state_bytes, of_last.bytes_beside(*previous));
+    shared_bytes_ = costs_.state_bytes - (std::min)(costs_.state_bytes, of_last.bytes_apart_from(*previous));
+    tensor_list bars;
+    for (std::size_t k = 0; k < last.size(); ++k) {
+      bars.push_back(body.last_flags[k] ? at::ones_like(last[k]) : at::Tensor{});
+    }
+    auto output_bars = body.like_outputs();
+    {
+      auto const outputs = body.take_outputs();
+      for (std::size_t q = 0; q < outputs.size(); ++q)
+        for (step_index i = 0; body.output_flags[q] && i < count; ++i)
+          if (auto const t = outputs[q].at(i); t.defined()) output_bars[q].put(i, at::ones_like(t));
+    }
+    found.differentiable = body.is_differentiable();
+    if (!found.differentiable) return found;
+    if (!second.empty()) {
+      generators.restore();
+      if (body.around.autocast.caches()) at::autocast::clear_cache();  // steps that are taped make casts of their own
+      auto const others = wide(meter_.allocated()) - bytes_of_second;
+      costs_.tape_bytes = tape_of_step(body, std::exchange(second, {}), others, 1);
+      generators = {};
+    }
+    wanted_gradients const all{part_flags(last.size(), true), part_flags(body.captures.size(), true), body.input_flags};
+    auto const of_captures = sweep.reverse(body, std::move(bars), output_bars, all).captures;
+    if (size == 1) {
+      costs_.gradient_bytes = storage_list{of_captures}.bytes_beside(storage_list{tensor_list(of_captures.size())});
+      costs_.other_bytes = beside_states - (std::min)(beside_states, count > 1 ? costs_.gradient_bytes : 0);
+      costs_.third_bytes = sums_casts_in_place ? 0 : bytes_of_casts(body);
+    }
+    found.block_seconds = typical_seconds < never ? typical_seconds : any_seconds;
+    return found;
+  }
+
+  char const* who_;
+  flat_step step_;
+  tensor_list initial_;
+  loop_data data_;
+  LoopOptions options_;
+  byte_meter meter_;
+  rng_autocast_guard around_;  ///< generators are put back from what a sweep keeps of them, where it does
+  buffers_guard buffers_;
+  std::int64_t marked_ = 0, most_ = 0;
+  wide asked_bytes_ = 0, carried_bytes_ = 0;
+  /// That a state has in common with the next one, at another place: it has none with the one after that.
+  wide shared_bytes_ = 0;
+  loop_costs costs_;
+};
+
+}  // namespace cairn::libtorch::detail

@@ -1,0 +1,156 @@
+#pragma once
+/// \file loop_slot.hpp  A slot of a loop over tensors: by reference, in tensors of its own, or in pinned memory of the
+/// host.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <cairn/adapt/torch/loop/detail/pinned_copy.hpp>
+#include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/detail/saved_metadata.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// Where a slot's tensors stand.
+struct slot_place {
+  SlotMode slots = SlotMode::Lazy;
+  Offload offload = Offload::Off;
+};
+
+/// A tensor of a kept state. A copy shares the memory, which is not written again while both have it: the next `put`
+/// takes new memory.
+class slot_part {
+ public:
+  /// Keeps a tensor. Where that makes a copy on the same device, t becomes the copy, so that it does not stand twice.
+  void put(at::Tensor& t, slot_place place, copies_to_host& copies) {
+    if (place.offload == Offload::Pinned && t.is_cuda() && can_be_copied(t)) {
+      if (!pinned_ || pinned_.use_count() > 1 || !pinned_->fits(t)) pinned_ = std::make_shared<pinned_tensor>(t);
+      copies.start(t, pinned_);
+      on_host_ = true;
+    } else {
+      if (place.slots == SlotMode::Eager && can_be_copied(t)) t = own_copy(t);
+      refer(t);
+    }
+  }
+  /// Keeps a reference.
+  void refer(at::Tensor const& t) { kept_ = saved_tensor{t}; }
+  /// What it keeps, undefined where it keeps nothing.
+  [[nodiscard]] at::Tensor get() const { return on_host_ ? pinned_->read() : kept_.value; }
+  /// What it keeps on its own device, undefined where that is nothing.
+  [[nodiscard]] at::Tensor const& on_device() const noexcept { return kept_.value; }
+  /// The bytes that it keeps in pinned memory.
+  [[nodiscard]] std::int64_t pinned_bytes() const { return on_host_ ? pinned_->bytes() : 0; }
+  /// Whether a tensor that it refers to is as it was.
+  [[nodiscard]] bool unchanged() const { return !kept_.value.defined() || kept_.unchanged(); }
+  /// It keeps nothing any more, but its memory for the next.
+  void drop() noexcept {
+    kept_ = {};
+    on_host_ = false;
+  }
+
+ private:
+  /// Whether a copy has the same layout, and so gives the same bits: not where there are gaps or overlaps in memory, or
+  /// no plain memory at all.
+  [[nodiscard]] static bool can_be_copied(at::Tensor const& t) {
+    return t.layout() == at::kStrided && t.has_storage() && !t.is_nested() && !t.is_quantized() && !t.is_conj() &&
+           !t.is_neg() && t.is_non_overlapping_and_dense();
+  }
+  /// A copy in memory that nobody else looks at.   \pre nothing is kept
+  [[nodiscard]] at::Tensor own_copy(at::Tensor const& t) {
+    bool const fits = own_.defined() && own_.use_count() == 1 && own_.storage().use_count() == 1 &&
+                      own_.device() == t.device() && own_.scalar_type() == t.scalar_type() &&
+                      own_.sizes() == t.sizes() && own_.strides() == t.strides();
+    if (!fits) {
+      own_.reset();
+      own_ = at::empty_strided(t.sizes(), t.strides(), t.options());
+    }
+    own_.copy_(t);
+    return own_;
+  }
+
+  saved_tensor kept_;
+  at::Tensor own_;
+  std::shared_ptr<pinned_tensor> pinned_;
+  bool on_host_ = false;
+};
+
+/// Keeps a state, and where its step begins in the generators' numbers. A copy shares the tensors.
+class loop_slot {
+ public:
+  /// \param state  becomes the slot's own tensors where these are on the same device   \param initial  stays in any
+  ///        case, and is not copied
+  void put(tensor_list& state, std::vector<saved_tensor> const& initial, generator_states const& around,
+           slot_place place, copies_to_host& copies) {
+    at::NoGradGuard const no_grad;
+    drop();
+    copies.finish();
+    generators_ = around;
+    parts_.resize(state.size());
+    first_.clear();
+    for (std::size_t k = 0; k < state.size(); ++k) first_.push_back(first_place(state, k));
+    for (std::size_t k = 0; k < state.size(); ++k) {
+      if (!state[k].defined()) continue;
+      bytes_ += std::int64_t(state[k].nbytes());
+      if (first_[k] < k) state[k] = state[first_[k]];
+      else if (stands_in(state[k], initial)) parts_[k].refer(state[k]);
+      else parts_[k].put(state[k], place, copies);
+    }
+  }
+  /// The state. What was one tensor is one again.
+  /// \throws invalid_call   where a tensor was changed in place
+  [[nodiscard]] tensor_list get(char const* who, step_index i) const {
+    tensor_list state;
+    for (std::size_t k = 0; k < parts_.size(); ++k) {
+      if (!parts_[k].unchanged()) throw_changed(who, i, k);
+      state.push_back(first_[k] < k ? state[first_[k]] : parts_[k].get());
+    }
+    return state;
+  }
+  /// The slot is free, and has its memory for the next state unless it keeps references.
+  void drop() noexcept {
+    for (auto& part : parts_) part.drop();
+    generators_ = {};
+    bytes_ = 0;
+  }
+  [[nodiscard]] generator_states const& generators() const noexcept { return generators_; }
+  [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }  ///< of its tensors, wherever they stand
+  /// Those of them in pinned memory: what keeping them has copied, and getting them copies.
+  [[nodiscard]] std::int64_t pinned_bytes() const {
+    std::int64_t sum = 0;
+    for (auto const& part : parts_) sum += part.pinned_bytes();
+    return sum;
+  }
+  /// Adds the tensors that it has, but for those in pinned memory.
+  void list_tensors(tensor_list& all) const {
+    for (auto const& part : parts_) all.push_back(part.on_device());
+    generators_.list_tensors(all);
+  }
+
+  [[noreturn]] static void throw_changed(char const* who, step_index i, std::size_t part) {
+    throw invalid_call{who, "a state was changed in place after it was kept", {{"state", i}, {"part", part}},
+                       "clone what the loop was given, what it returned and what steps see before you change it"};
+  }
+
+ private:
+  [[nodiscard]] static bool stands_in(at::Tensor const& t, std::vector<saved_tensor> const& state) {
+    for (auto const& part : state)
+      if (part.value.defined() &&
+          (part.value.is_same(t) || (part.value.has_storage() && t.has_storage() && part.value.is_alias_of(t))))
+        return true;
+    return false;
+  }
+
+  std::vector<slot_part> parts_;
+  std::vector<std::size_t> first_;  ///< of each part: the first one that is the same tensor
+  generator_states generators_;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace cairn::libtorch::detail

@@ -1,0 +1,79 @@
+#pragma once
+/// \file recurrent_estimate.hpp  What layers of both directions take: scan after scan, forward and back.
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+#include <cairn/adapt/torch/loop/loop_estimate.hpp>
+#include <cairn/core/wide.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// One layer of both directions, each a scan of its own.
+struct bidirectional_layer {
+  LoopEstimate way;  ///< of each
+  wide input = 0;   ///< bytes of what the layer reads
+  wide output = 0;  ///< bytes of what one direction gives
+  bool input_has_gradient = false;
+};
+
+/// Walks the layers forward and back, and notes the most bytes at once.
+class bidirectional_simulation {
+ public:
+  /// \param drops  whether there is a dropout between layers
+  /// \param last_states  bytes of the states that the module returns
+  bidirectional_simulation(std::vector<bidirectional_layer> const& layers, bool drops, wide last_states) {
+    for (std::size_t k = 0; k < layers.size(); ++k) {
+      auto const& layer = layers[k];
+      bool const is_last = k + 1 == layers.size();
+      note(layer.way.peak_bytes, layer.output);
+      loops_ += layer.way.kept_bytes;
+      callers_ += layer.input;  // flipped
+      note(layer.way.peak_bytes, 2 * layer.output);
+      loops_ += layer.way.kept_bytes;
+      note(0, 4 * layer.output);  // both, and both together
+      callers_ += 2 * layer.output;
+      if (drops && !is_last) {
+        note(0, 4 * layer.output);
+        callers_ += 2 * layer.output;
+      }
+    }
+    callers_ += last_states;
+    note(0, 0);
+    wide given = 0;  // bytes of the gradient of a layer's output; that of the last is the caller's
+    for (std::size_t k = layers.size(); k-- > 0;) {
+      auto const& layer = layers[k];
+      wide const bar = layer.input_has_gradient ? layer.input : 0;
+      for (int const way : {1, 0}) {
+        loops_ -= layer.way.kept_bytes;
+        note(layer.way.peak_bytes, given + (way == 1 ? layer.output : bar) + bar);
+        loops_ += layer.way.costs.gradient_bytes;
+        if (way == 1) {
+          note(0, given + 2 * bar);
+          callers_ -= layer.input;
+        }
+      }
+      if (k == 0) break;
+      note(0, 2 * bar);
+      callers_ -= layer.input;
+      if (drops) {
+        note(0, 2 * bar);
+        callers_ -= layer.input;
+      }
+      given = bar;
+    }
+  }
+  [[nodiscard]] wide peak() const noexcept { return peak_; }  ///< all together
+  [[nodiscard]] wide callers() const noexcept { return peak_callers_; }  ///< of these, what no limit counts
+
+ private:
+  void note(wide of_scan, wide more_callers) {
+    auto const all = loops_ + of_scan + callers_ + more_callers;
+    if (all <= peak_) return;
+    peak_ = all;
+    peak_callers_ = callers_ + more_callers;
+  }
+
+  wide loops_ = 0, callers_ = 0, peak_ = 0, peak_callers_ = 0;
+};
+
+}  // namespace cairn::libtorch::detail

@@ -1,0 +1,160 @@
+#pragma once
+/// \file loop.hpp  A loop over tensors that autograd sees as one node, in bounded memory.
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <ATen/core/grad_mode.h>
+#include <torch/nn/pimpl.h>
+#include <cairn/adapt/torch/loop/detail/forward_mode.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_body.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_limit.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_node.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
+#include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
+#include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
+#include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/adapt/torch/loop/loop_plan.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/detail/refused.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch {
+namespace detail {
+
+/// A holder of a module, such as `torch::nn::Linear`. Whether its forward takes some arguments can be asked; its call
+/// operator ends the compilation where forward does not.
+template <class Step>
+concept module_step = torch::detail::is_module_holder<Step>::value;
+template <class Step, class State>
+concept numbered_step = !module_step<Step> && requires(Step & step, State const& x, step_index i) {
+  { step(x, i) } -> std::convertible_to<State>;
+};
+/// `x1 = step(x, i)` or `x1 = step(x)`.
+template <class Step, class State>
+concept tensor_step = numbered_step<Step, State> ||
+                      (module_step<Step>&& requires(std::remove_const_t<Step> step, State const& x) {
+                        { step->forward(x) } -> std::convertible_to<State>;
+                      }) ||
+                      (!module_step<Step> && requires(Step & step, State const& x) {
+                        { step(x) } -> std::convertible_to<State>;
+                      });
+
+template <class Step, class State>
+[[nodiscard]] State run_tensor_step(Step& step, State const& x, step_index i) {
+  if constexpr (module_step<Step>) {
+    auto holder = step;  // a const one gives a const module
+    return holder->forward(x);
+  } else if constexpr (numbered_step<Step, State>) {
+    constexpr bool takes_int = requires { step(x, {int(i)}); }
+    &&!requires { step(x, {i}); };  // braces refuse what would narrow
+    if constexpr (takes_int) return step(x, int(i));
+    else return step(x, i);
+  } else {
+    return step(x);
+  }
+}
+/// The step on lists; `like` says how a state is put together.
+template <class State, class Step>
+[[nodiscard]] flat_step flattened(Step&& step, State const& like, char const* who = loop_name) {
+  return [step = std::decay_t<Step>(std::forward<Step>(step)), like = own_state(like), who](at::TensorList parts,
+                                                                                            step_index i) mutable {
+    auto const y = run_tensor_step(step, state_of(like, parts), i);
+    auto list = tensors_of(y);
+    if (list.size() != parts.size() || !same_structure(like, y))
+      throw invalid_call{who, "the step returned a state of other parts than it was given",
+                         {{"step", i}, {"parts returned", list.size()}, {"parts", parts.size()}},
+                         "return as many tensors under the same keys; leave some undefined if need be"};
+    return list;
+  };
+}
+/// What a loop gives: the last state, and what its steps gave beside.
+struct loop_results {
+  tensor_list last;
+  series_list outputs;
+};
+/// What a loop that has run gives, as results of a node of the autograd graph where anything requires a gradient.
+[[nodiscard]] inline loop_results hand_out(std::shared_ptr<loop_body> const& body, loop_sweep sweep,
+                                           tensor_list const& last, at::TensorList initial, series_list const& inputs) {
+  body->check_captures();
+  loop_results given{{}, body->take_outputs()};
+  sweep.hands_out(last);
+  for (auto const& series : given.outputs) sweep.hands_out(series.tensors());
+  if (!body->is_differentiable()) given.last = detached(last);
+  else given.last = loop_node::make(body, std::move(sweep), initial, inputs)->results(last, given.outputs);
+  return given;
+}
+/// Runs the loop and answers the last state.
+[[nodiscard]] inline tensor_list run_loop(flat_step step, step_index steps, tensor_list const& initial,
+                                          LoopOptions options) {
+  refuse_tangents(loop_name, initial);
+  options = within_limit(loop_name, step, steps, initial, std::move(options));
+  auto const plan = loop_schedule(loop_name, steps, options);
+  auto const body = std::make_shared<loop_body>(std::move(step), steps, initial, std::move(options));
+  loop_sweep sweep{plan, *body};
+  auto const last = sweep.run(*body);
+  return hand_out(body, std::move(sweep), last, initial, {}).last;
+}
+
+}  // namespace detail
+
+/// `x = step(x, i)` for i = 0..T-1, as one node of the autograd graph: forward keeps a few states, backward runs the
+/// rest again. Gradients have the bits of the plain loop where its steps are all that uses the captured tensors.
+///
+/// \param step  `x1 = step(x, i)`, `x1 = step(x)`, or a module holder such as `torch::nn::Linear`; the graph keeps a
+///        copy, so what it refers to must live until backward. It must not change x in place
+/// \param x  the initial state, see `tensor_state`   \param steps  T >= 0   \param options  at least `LoopOptions()`:
+///        it tells this loop from the core's
+/// Where grad mode is off, or nothing requires a gradient, this is the plain loop and keeps nothing. Memory: the states
+/// kept, and in backward the tapes of one block. Autocast is that of the call. A step may run loops of its own.
+/// \throws invalid_plan  before any step runs   \throws infeasible_budget  that says the least limit, after the first
+///        steps were measured
+/// \throws invalid_call, recompute_mismatch  while it runs or in backward; what the step throws passes through
+template <class Step, class X0, class Count>
+[[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x, Count const& steps, LoopOptions options) {
+  using State = std::remove_cvref_t<X0>;
+  constexpr bool is_count = std::is_integral_v<Count> && !std::is_same_v<Count, bool>;
+  static_assert(
+      is_count,
+      "cairn: the third argument must be the number of steps; a schedule goes into LoopOptions().schedule(...)");
+  constexpr bool is_state = tensor_state<State>;
+  static_assert(is_state,
+                "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with "
+                "cairn::libtorch::tensor_traits");
+  if constexpr (!is_count || !is_state)
+    return cairn::detail::refuse<typename cairn::detail::first_returned<State>::type>();
+  else {
+    constexpr bool is_step = detail::tensor_step<std::remove_reference_t<Step>, State>;
+    static_assert(is_step,
+                  "cairn: the step must be callable as `x1 = step(x, i)` or `x1 = step(x)`, and return the state");
+    if constexpr (!is_step) return cairn::detail::refuse<typename cairn::detail::first_returned<State>::type>();
+    else {
+      State const& x0 = x;
+      auto const count = step_index(steps);
+      if (count > 0 && at::GradMode::is_enabled())
+        return detail::state_of(x0, detail::run_loop(detail::flattened(std::forward<Step>(step), x0), count,
+                                                     detail::tensors_of(x0), std::move(options)));
+      (void)detail::loop_schedule(detail::loop_name, count, options);
+      detail::stats_recorder::scope const recording{
+          detail::stats_recorder::over(options.stats(), detail::tensors_of(x0)), detail::stats_recorder::half::forward};
+      State last = detail::own_state(x0);
+      for (step_index i = 0; i < count; ++i) {
+        last = detail::own_state<State>(detail::run_tensor_step(step, std::as_const(last), i));
+        if (options.stats()) ++options.stats()->forward;
+      }
+      return last;
+    }
+  }
+}
+/// Refused in a sentence: with the options forgotten.
+template <class Step, tensor_state State, class Count>
+auto checkpointed_loop(Step&&, State const&, Count const&) {
+  constexpr bool has_options = std::is_void_v<State>;
+  static_assert(has_options,
+                "cairn: a loop over tensors is called with its options at the end, at least LoopOptions()");
+  return cairn::detail::refuse<typename cairn::detail::first_returned<State>::type>();
+}
+
+}  // namespace cairn::libtorch

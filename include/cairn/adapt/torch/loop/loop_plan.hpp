@@ -1,0 +1,174 @@
+#pragma once
+/// \file loop_plan.hpp  Chooses how many states a loop keeps and how many steps it differentiates together.
+#include <cstdint>
+#include <optional>
+#include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/loop/verified.hpp>
+#include <cairn/schedule/binomial.hpp>
+#include <cairn/schedule/leaves.hpp>
+#include <cairn/schedule/revolve.hpp>
+
+namespace cairn::libtorch {
+
+/// What a loop over tensors weighs, measured by `estimate` or known.
+struct loop_costs {
+  step_index steps = 0;  ///< T, >= 0
+  wide state_bytes = 0;  ///< of one state
+  wide generator_bytes = 0;  ///< that are kept beside each state
+  wide step_bytes = 0;  ///< the most that a step takes at once in the forward sweep, its result included
+  /// The most that is taken at once where one step is differentiated: its tape, and what it works with.
+  wide block_bytes = 0;
+  wide pair_bytes = 0;  ///< the same of two steps together
+  wide tape_bytes = 0;  ///< the same for each further step
+  wide third_bytes = 0;     ///< and once for all further ones: where LibTorch sums the gradients of a cast anew, two of
+                            ///< them stand beside their sum
+  wide gradient_bytes = 0;  ///< the gradients of captured tensors, which end up with the caller
+  wide probe_bytes = 0;  ///< the least limit with which these can be measured
+  wide other_bytes = 0;  ///< what stands in backward whatever is chosen: the last state and its adjoint, buffers
+  double step_seconds = 1;  ///< a step without a tape, >= 0
+  double vjp_seconds = 0;  ///< a step with its tape, and its adjoint, >= 0
+  double call_seconds = 0;  ///< what a block takes beside its steps, >= 0
+};
+/// How a loop is run within a limit.
+struct loop_choice {
+  slot_index checkpoints = 1;  ///< states kept at once
+  step_index block_size = 1;  ///< steps differentiated together
+  /// Of everything: states, those in work and the initial one included, the tapes of a block, and the rest.
+  wide peak_bytes = 0;
+  double seconds = 0;  ///< of forward and backward together
+};
+
+namespace detail {
+
+[[nodiscard]] constexpr step_index blocks_of(step_index steps, step_index size) noexcept {
+  return steps / size + (steps % size != 0 ? 1 : 0);
+}
+[[nodiscard]] constexpr step_index whole_square_root(step_index n) noexcept {
+  step_index root = 0;
+  while ((root + 1) <= n / (root + 1)) ++root;
+  return root;
+}
+
+/// The most that a block of `size` steps takes while it is differentiated.
+[[nodiscard]] constexpr wide bytes_of_block(loop_costs const& costs, step_index size) noexcept {
+  if (size < 2) return costs.block_bytes;
+  return costs.pair_bytes + wide(size - 2) * costs.tape_bytes + (size > 2 ? costs.third_bytes : 0);
+}
+/// The most that a loop holds at once, by a `revolve` over its blocks. At the worst moment all slots are full, and live
+/// stands beside them.
+[[nodiscard]] constexpr wide bytes_of_loop(loop_costs const& costs, step_index size, slot_index slots) noexcept {
+  step_index const blocks = blocks_of(costs.steps, size);
+  wide const kept = wide(slots) * costs.generator_bytes;
+  wide const states = wide(slots < blocks ? slots + 1 : blocks);
+  wide const backward =
+      costs.other_bytes + costs.gradient_bytes + bytes_of_block(costs, size) + states * costs.state_bytes + kept;
+  wide const forward = costs.step_bytes + (states + 1) * costs.state_bytes + kept;
+  return forward < backward ? backward : forward;
+}
+/// The seconds of a loop by a `revolve` over its blocks: forward, and again from checkpoints. The turn runs the last
+/// block, each other advance a whole one.
+[[nodiscard]] constexpr double seconds_of_loop(loop_costs const& costs, step_index size, slot_index slots) noexcept {
+  step_index const blocks = blocks_of(costs.steps, size), useful = useful_slots(blocks);
+  double const runs = double(fewest_advances(blocks, slots < useful ? slots : useful)) * double(size) +
+                      double(costs.steps - (blocks - 1) * size);
+  return runs * costs.step_seconds + double(costs.steps) * costs.vjp_seconds + double(blocks) * costs.call_seconds;
+}
+/// The cheapest way with blocks of `size` steps, and none where even one slot is too many.
+[[nodiscard]] constexpr std::optional<loop_choice> with_blocks_of(step_index size, loop_costs const& costs,
+                                                                  wide limit) noexcept {
+  if (bytes_of_loop(costs, size, 1) > limit) return {};
+  step_index const blocks = blocks_of(costs.steps, size);
+  slot_index slots = 1, too_many = useful_slots(blocks) + 1;
+  while (too_many - slots > 1) {
+    auto const middle = slots + (too_many - slots) / 2;
+    (bytes_of_loop(costs, size, middle) <= limit ? slots : too_many) = middle;
+  }
+  return loop_choice{slots, size, bytes_of_loop(costs, size, slots), seconds_of_loop(costs, size, slots)};
+}
+/// Calls `visit` with each size of blocks that matters, the least for its number of blocks, from 1 to all steps.
+template <class Visit>
+constexpr void each_block_size(step_index steps, Visit visit) {
+  for (step_index size = 1;;) {
+    visit(size);
+    step_index const blocks = blocks_of(steps, size);
+    if (blocks < 2) return;
+    size = blocks_of(steps, blocks - 1);
+  }
+}
+
+}  // namespace detail
+
+/// The least bytes with which a loop of one step or more can be measured and run.   Cost: O(sqrt T)
+[[nodiscard]] constexpr wide least_bytes(loop_costs const& costs) noexcept {
+  wide least = detail::bytes_of_loop(costs, 1, 1);
+  if (costs.steps > 1)
+    detail::each_block_size(costs.steps, [&](step_index size) {
+      if (wide const bytes = detail::bytes_of_loop(costs, size, 1); bytes < least) least = bytes;
+    });
+  return least < costs.probe_bytes ? costs.probe_bytes : least;
+}
+/// The fastest (checkpoints, block size) whose bytes stay within a limit, and among equally fast ones the smallest.
+/// \throws infeasible_budget  where no plan fits; the values say the least that works
+/// Cost: O(sqrt T) candidates, O(log T) each.
+[[nodiscard]] constexpr loop_choice choose_loop(loop_costs const& costs, wide limit) {
+  if (costs.steps < 1) return {1, 1, costs.state_bytes, 0};
+  std::optional<loop_choice> best;
+  detail::each_block_size(costs.steps, [&](step_index size) {
+    auto const found = detail::with_blocks_of(size, costs, limit);
+    if (found && (!best || found->seconds < best->seconds ||
+                  (found->seconds == best->seconds && found->peak_bytes < best->peak_bytes)))
+      best = found;
+  });
+  if (!best)
+    throw infeasible_budget{"cairn::libtorch::choose_loop",
+                            "the limit is below what any plan takes",
+                            {{"bytes", limit}, {"least bytes", least_bytes(costs)}},
+                            "allow that much, or make the state or the step smaller"};
+  return *best;
+}
+
+namespace detail {
+
+/// \throws invalid_plan   where the options' numbers cannot be, or say twice what is kept
+inline void check_sizes(char const* who, LoopOptions const& options) {
+  auto const slots = options.checkpoints(), size = options.block_size();
+  if (slots < 0 || size < 0)
+    throw invalid_plan{who,
+                       "checkpoints and block sizes are 1 or more, or 0 for the default",
+                       {{"checkpoints", slots}, {"block size", size}},
+                       ""};
+  if (options.has_memory_limit() && (slots > 0 || size > 0 || options.schedule()))
+    throw invalid_plan{who,
+                       "a memory limit chooses checkpoints and blocks itself",
+                       {{"checkpoints", slots}, {"block size", size}},
+                       "give either"};
+}
+/// The schedule that the options mean for a loop of `steps` steps.   \throws invalid_plan, invalid_schedule
+[[nodiscard]] inline any_schedule loop_schedule(char const* who, step_index steps, LoopOptions const& options) {
+  if (steps < 0) throw invalid_plan{who, "the number of steps is negative", {{"steps", steps}}, ""};
+  check_sizes(who, options);
+  auto const slots = options.checkpoints(), size = options.block_size();
+  if (auto const& given = options.schedule()) {
+    if (slots > 0 || size > 0)
+      throw invalid_plan{who,
+                         "a schedule brings its own checkpoints and blocks",
+                         {{"checkpoints", slots}, {"block size", size}},
+                         "give either"};
+    if (given->steps() != steps)
+      throw invalid_plan{who,
+                         "the schedule is for another number of steps",
+                         {{"its steps", given->steps()}, {"steps", steps}},
+                         "make one for this loop"};
+    if (given->tapes() > 0)
+      throw invalid_plan{who, "the schedule keeps tapes", {{"tapes", given->tapes()}},
+                         "keep states only; blocks of several steps keep their tapes together"};
+    return verified<any_schedule>{*given}.inner();
+  }
+  step_index const block = size > 0 ? size : slots > 0 || steps < 1 ? 1 : whole_square_root(steps);
+  step_index const blocks = blocks_of(steps, block);
+  return leaves{steps, block, revolve{blocks, slots > 0 ? slots : useful_slots(blocks)}};
+}
+
+}  // namespace detail
+}  // namespace cairn::libtorch

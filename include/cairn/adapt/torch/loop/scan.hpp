@@ -1,0 +1,223 @@
+#pragma once
+/// \file scan.hpp  A loop over tensors that reads an input and gives an output in each step, as one node of the
+/// autograd graph.
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <cairn/adapt/torch/loop/detail/forward_mode.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_body.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_limit.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
+#include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
+#include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
+#include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/adapt/torch/loop/loop_plan.hpp>
+#include <cairn/adapt/torch/loop/tensor_sequence.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/detail/refused.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch {
+namespace detail {
+
+inline constexpr char const* scan_name = "cairn::libtorch::checkpointed_scan";
+
+template <class Step, class State, class Input>
+[[nodiscard]] decltype(auto) run_scan_step(Step& step, State const& x, Input const& input, step_index i) {
+  if constexpr (module_step<Step>) {
+    auto holder = step;  // a const one gives a const module
+    return holder->forward(x, input);
+  } else if constexpr (requires { step(x, input, i); }) {
+    constexpr bool takes_int = requires { step(x, input, {int(i)}); }
+    &&!requires { step(x, input, {i}); };  // braces refuse what would narrow
+    if constexpr (takes_int) return step(x, input, int(i));
+    else return step(x, input, i);
+  } else {
+    return step(x, input);
+  }
+}
+/// `step(x, input, i)` or `step(x, input)`.
+template <class Step, class State, class Input>
+concept calls_scan_step = (module_step<Step> && requires(std::remove_const_t<Step> step, State const& x,
+                                                         Input const& input) { step->forward(x, input); }) ||
+                          (!module_step<Step> && requires(Step & step, State const& x, Input const& input,
+                                                          step_index i) { step(x, input, i); }) ||
+                          (!module_step<Step> &&
+                           requires(Step & step, State const& x, Input const& input) { step(x, input); });
+template <class Step, class State, class Input>
+using scan_step_result = std::remove_cvref_t<decltype(
+    run_scan_step(std::declval<Step&>(), std::declval<State const&>(), std::declval<Input const&>(), step_index{}))>;
+
+/// A pair of a state and of an output.
+template <class Result, class State>
+concept scan_result = requires(Result const& r) {
+  requires std::tuple_size<Result>::value == 2;
+  { std::get<0>(r) } -> std::convertible_to<State>;
+  requires tensor_state<std::remove_cvref_t<decltype(std::get<1>(r))>>;
+};
+
+/// What a refused scan would have given, as far as that is known: outputs of one tensor.
+template <class Xs>
+struct refused_outputs { using type = at::Tensor; };
+template <class Xs>
+  requires(sequence_traits<Xs>::form == series_form::list)
+struct refused_outputs<Xs> { using type = tensor_list; };
+template <class State, class Xs>
+using refused_scan = std::pair<typename cairn::detail::first_returned<State>::type, typename refused_outputs<Xs>::type>;
+
+/// The step on lists. `output` becomes the structure of an output, of undefined tensors, with the first step.
+template <class State, class Input, class Output, class Step>
+[[nodiscard]] flat_step flattened_scan(Step&& step, State const& like, Input const& input_like,
+                                       std::shared_ptr<std::optional<Output>> output) {
+  auto const count = tensors_of(like).size();
+  return [step = std::decay_t<Step>(std::forward<Step>(step)), like = own_state(like), input_like, output, count](
+             at::TensorList parts, step_index i) mutable {
+    auto const given =
+        run_scan_step(step, state_of(like, parts.slice(0, count)), state_of(input_like, parts.slice(count)), i);
+    State const next = std::get<0>(given);
+    auto list = tensors_of(next);
+    if (list.size() != count || !same_structure(like, next))
+      throw invalid_call{scan_name, "the step returned a state of other parts than it was given",
+                         {{"step", i}, {"parts returned", list.size()}, {"parts", count}},
+                         "return as many tensors under the same keys; leave some undefined if need be"};
+    auto const& y = std::get<1>(given);
+    auto const outputs = tensors_of(y);
+    if (!output->has_value()) *output = emptied(y);
+    if (auto const known = tensors_of(**output).size(); outputs.size() != known || !same_structure(**output, y))
+      throw invalid_call{scan_name, "the step returned an output of other parts than the first step",
+                         {{"step", i}, {"parts returned", outputs.size()}, {"parts", known}},
+                         "return as many tensors under the same keys; leave some undefined if need be"};
+    list.insert(list.end(), outputs.begin(), outputs.end());
+    return list;
+  };
+}
+/// Runs a scan of at least one step.
+[[nodiscard]] inline loop_results run_scan(flat_step step, step_index steps, tensor_list const& initial,
+                                           loop_data const& data, LoopOptions options) {
+  if (at::GradMode::is_enabled()) {
+    refuse_tangents(scan_name, initial);
+    refuse_tangents(scan_name, tensors_of_series(data.inputs));
+    options = within_limit(scan_name, step, steps, initial, std::move(options), data);
+    auto const plan = loop_schedule(scan_name, steps, options);
+    auto const body = std::make_shared<loop_body>(std::move(step), steps, initial, std::move(options), data, scan_name);
+    loop_sweep sweep{plan, *body};
+    auto const last = sweep.run(*body);
+    return hand_out(body, std::move(sweep), last, initial, data.inputs);
+  }
+  (void)loop_schedule(scan_name, steps, options);
+  stats_recorder::scope const recording{stats_recorder::over(options.stats(), initial), stats_recorder::half::forward};
+  loop_results results{initial, {}};
+  for (step_index i = 0; i < steps; ++i) {
+    auto all = results.last;
+    for (auto const& slice : slices_at(data.inputs, i)) all.push_back(slice);
+    auto given = step(all, i);
+    if (i == 0) results.outputs.assign(given.size() - initial.size(), tensor_series{data.outputs, steps});
+    keep_outputs(scan_name, results.outputs, at::TensorList{given}.slice(initial.size()), i);
+    given.resize(initial.size());
+    results.last = std::move(given);
+    if (options.stats()) ++options.stats()->forward;
+  }
+  return results;
+}
+
+/// What no step gives: `count` outputs of size [0], of the type of the first input.
+template <series_form Form>
+[[nodiscard]] loop_results no_steps(tensor_list const& initial, series_list const& inputs, std::size_t count) {
+  if (Form == series_form::list) return {initial, {}};
+  auto const nothing = at::empty({0}, inputs.front().tensors().front().options().requires_grad(false));
+  return {initial, series_list(count, tensor_series{Form, 0, {nothing}})};
+}
+/// The outputs of all steps in a vector.
+template <class Output>
+[[nodiscard]] std::vector<Output> flattened_outputs(Output const& like, series_list const& outputs, step_index steps) {
+  std::vector<Output> all;
+  for (step_index i = 0; i < steps; ++i) all.push_back(state_of(like, slices_at(outputs, i)));
+  return all;
+}
+
+}  // namespace detail
+
+/// `(x, y_i) = step(x, xs_i, i)` for i = 0..T-1, as one node of the autograd graph, and answers the pair (x, ys).
+/// States are kept and run again as by `checkpointed_loop`; the gradients of xs are written step by step, each into its
+/// place. Bits: as a plain loop over `xs.unbind(0)` that stacks what it gets.
+///
+/// \param step  `step(x, input, i)`, `step(x, input)`, or a module holder whose forward takes both; answers a pair or
+///        tuple of the next state and of an output, which is made of tensors as a state is. It must change neither in
+///        place, nor keep them; the graph keeps a copy of the step
+/// \param x  the initial state, see `tensor_state`   \param xs  a `tensor_sequence`: a tensor [T, ...], a vector of T
+///        tensors, or a tuple of such of one length
+/// \param options  as for `checkpointed_loop`
+/// ys are as xs, or the first of xs in a tuple: where that is a tensor, each tensor of y becomes one [T, ...], of no
+/// step one of size [0]; where it is a vector, they are a vector of T. Outputs are the caller's, and so are the
+/// gradients of xs: they stand in memory beside what a memory limit is for. A stacked output is filled as the loop
+/// runs. xs are not copied.
+/// \throws invalid_plan  before any step runs   \throws invalid_call, recompute_mismatch  while it runs or in backward;
+///        what the step throws passes through
+template <class Step, class X0, class Xs>
+[[nodiscard]] auto checkpointed_scan(Step&& step, X0&& x, Xs const& xs, LoopOptions options) {
+  using State = std::remove_cvref_t<X0>;
+  constexpr bool is_state = tensor_state<State>, is_sequence = tensor_sequence<Xs>;
+  static_assert(is_state,
+                "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with "
+                "cairn::libtorch::tensor_traits");
+  static_assert(is_sequence,
+                "cairn: the third argument must be a tensor [T, ...], a vector of T tensors, or a tuple of such");
+  if constexpr (!is_state || !is_sequence) return cairn::detail::refuse<detail::refused_scan<State, Xs>>();
+  else {
+    using sequence = detail::sequence_traits<Xs>;
+    constexpr bool is_called =
+        detail::calls_scan_step<std::remove_reference_t<Step>, State, typename sequence::element>;
+    static_assert(is_called, "cairn: the step of a scan must be callable as `step(x, input, i)` or `step(x, input)`");
+    if constexpr (!is_called) return cairn::detail::refuse<detail::refused_scan<State, Xs>>();
+    else {
+      using Result = detail::scan_step_result<std::remove_reference_t<Step>, State, typename sequence::element>;
+      constexpr bool is_result = detail::scan_result<Result, State>;
+      static_assert(
+          is_result,
+          "cairn: the step of a scan must return a pair of the next state and of an output, both made of tensors");
+      if constexpr (!is_result) return cairn::detail::refuse<detail::refused_scan<State, Xs>>();
+      else {
+        using Output = std::tuple_element_t<1, Result>;
+        State const& x0 = x;
+        auto const steps = sequence::steps(detail::scan_name, xs);
+        auto const output = std::make_shared<std::optional<Output>>();
+        detail::loop_data data{{}, sequence::form};
+        sequence::flatten(detail::scan_name, xs, data.inputs);
+        auto const initial = detail::tensors_of(x0);
+        detail::loop_results results;
+        if (steps > 0) {
+          auto step_of_lists = detail::flattened_scan(std::forward<Step>(step), x0, sequence::like(xs), output);
+          results = detail::run_scan(std::move(step_of_lists), steps, initial, data, std::move(options));
+        } else {
+          (void)detail::loop_schedule(detail::scan_name, steps, options);
+          *output = Output{};
+          results = detail::no_steps<sequence::form>(initial, data.inputs, detail::tensors_of(**output).size());
+        }
+        auto last = detail::state_of(x0, results.last);
+        if constexpr (sequence::form == detail::series_form::list)
+          return std::pair{std::move(last), detail::flattened_outputs(**output, results.outputs, steps)};
+        else
+          return std::pair{std::move(last), detail::state_of(**output, detail::tensors_of_series(results.outputs))};
+      }
+    }
+  }
+}
+/// Refused in a sentence: with the options forgotten.
+template <class Step, tensor_state State, class Xs>
+auto checkpointed_scan(Step&&, State const&, Xs const&) {
+  constexpr bool has_options = std::is_void_v<State>;
+  static_assert(has_options,
+                "cairn: a loop over tensors is called with its options at the end, at least LoopOptions()");
+  return cairn::detail::refuse<detail::refused_scan<State, Xs>>();
+}
+
+}  // namespace cairn::libtorch

@@ -1,0 +1,77 @@
+#pragma once
+/// \file scan_estimate.hpp  What a scan over tensors will take, before it runs.
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <cairn/adapt/torch/loop/detail/loop_body.hpp>
+#include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
+#include <cairn/adapt/torch/loop/loop_estimate.hpp>
+#include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/adapt/torch/loop/scan.hpp>
+#include <cairn/adapt/torch/loop/tensor_sequence.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/wide.hpp>
+
+namespace cairn::libtorch {
+namespace detail {
+
+/// The bytes of those that are defined.
+[[nodiscard]] inline wide bytes_of_all(at::TensorList tensors) {
+  wide sum = 0;
+  for (auto const& t : tensors) if (t.defined()) sum += wide(t.nbytes());
+  return sum;
+}
+/// \pre one step or more
+[[nodiscard]] inline LoopEstimate estimate_scan(flat_step const& step, step_index steps, at::TensorList initial,
+                                                LoopOptions options, loop_data const& data) {
+  wide of_outputs = 0;
+  flat_step const weighed = [&](at::TensorList parts, step_index i) {
+    auto given = step(parts, i);
+    of_outputs = bytes_of_all(at::TensorList{given}.slice(initial.size()));
+    return given;
+  };
+  auto sum = estimate_loop(weighed, steps, initial, std::move(options), data);
+  sum.caller_bytes = wide(steps) * of_outputs;
+  for (auto const& t : tensors_of_series(data.inputs))
+    if (t.defined() && t.requires_grad()) sum.caller_bytes += wide(t.nbytes());
+  return sum;
+}
+
+}  // namespace detail
+
+/// What `checkpointed_scan` with the same arguments will take, as `estimate` says it of a loop: its first steps are run
+/// forward and back, eight of them at most; nothing stays. Outputs and the gradients of inputs are the caller's:
+/// `caller_bytes` says what they take, and `peak_bytes` and `least_bytes`, as a limit, do not count them.
+/// \param step, x, xs, options  as of `checkpointed_scan`
+/// \throws invalid_plan; invalid_call as the scan, and where a profiler of LibTorch's is on in this thread; what the
+///        step throws passes through
+template <class Step, tensor_state State, tensor_sequence Xs>
+[[nodiscard]] LoopEstimate estimate(Step&& step, State const& x, Xs const& xs, LoopOptions options) {
+  using sequence = detail::sequence_traits<Xs>;
+  constexpr bool is_called = detail::calls_scan_step<std::remove_reference_t<Step>, State, typename sequence::element>;
+  static_assert(is_called, "cairn: the step of a scan must be callable as `step(x, input, i)` or `step(x, input)`");
+  if constexpr (!is_called) return {};
+  else {
+    using Result = detail::scan_step_result<std::remove_reference_t<Step>, State, typename sequence::element>;
+    constexpr bool is_result = detail::scan_result<Result, State>;
+    static_assert(
+        is_result,
+        "cairn: the step of a scan must return a pair of the next state and of an output, both made of tensors");
+    if constexpr (!is_result) return {};
+    else {
+      using Output = std::tuple_element_t<1, Result>;
+      auto const steps = sequence::steps(detail::scan_name, xs);
+      detail::loop_data data{{}, sequence::form};
+      sequence::flatten(detail::scan_name, xs, data.inputs);
+      if (steps < 1) return detail::estimate_loop({}, steps, detail::tensors_of(x), std::move(options));
+      auto flat = detail::flattened_scan(std::forward<Step>(step), x, sequence::like(xs),
+                                         std::make_shared<std::optional<Output>>());
+      return detail::estimate_scan(std::move(flat), steps, detail::tensors_of(x), std::move(options), data);
+    }
+  }
+}
+
+}  // namespace cairn::libtorch

@@ -1,0 +1,129 @@
+#pragma once
+/// \file slot_pool.hpp  Slots that keep the tensors of a state, by reference or as copies in tensors made before the
+/// loop.
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+#include <ATen/ATen.h>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch {
+
+/// How a slot keeps a state.
+enum class SlotMode {
+  Lazy,  ///< it holds a reference to the tensors of the state: no copy, and no memory before there is a state to keep
+  Eager  ///< it copies into tensors that were made before the loop: all memory is there, or missing, at the start, and
+         ///< steps may work in place
+};
+
+/// A number of slots, each for one state of any number of tensors. Undefined tensors stay undefined. Nothing in it has
+/// a gradient history.
+class slot_pool {
+ public:
+  slot_pool() = default;
+  /// \param like  the state whose sizes, types and devices an Eager pool makes its tensors with, now; Lazy ignores it
+  /// Cost: Eager, `slots` times the bytes of `like`.
+  slot_pool(SlotMode mode, std::size_t slots, at::TensorList like) : mode_{mode}, slots_(slots) {
+    if (mode == SlotMode::Lazy) return;
+    for (auto& slot : slots_)
+      for (auto const& part : like)
+        slot.parts.push_back({part.defined() ? at::empty_like(part.detach()) : at::Tensor{}});
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }  ///< slots
+  [[nodiscard]] SlotMode mode() const noexcept { return mode_; }  ///< how it keeps states
+  /// Whether a slot keeps a state.   \throws invalid_call
+  [[nodiscard]] bool holds(std::size_t slot) const { return slot_at(slot, "cairn::libtorch::slot_pool::holds").full; }
+
+  /// Keeps a state in a slot, in place of the one that it may have kept. An Eager slot copies where its tensor has the
+  /// sizes and type of the part and nobody else holds it; otherwise it gets a new tensor, since the old one may stand
+  /// in a graph.
+  /// \throws invalid_call  for a slot that is not there
+  void save(std::size_t slot, at::TensorList state) {
+    auto& kept = slot_at(slot, "cairn::libtorch::slot_pool::save");
+    at::NoGradGuard const no_grad;
+    kept.full = false;  // what follows may throw half-way
+    kept.parts.resize(state.size());
+    for (std::size_t k = 0; k < state.size(); ++k) {
+      auto& [tensor, version] = kept.parts[k];
+      if (!state[k].defined() || mode_ == SlotMode::Lazy)
+        tensor = state[k].defined() ? state[k].detach() : at::Tensor{};
+      else if (fits(tensor, state[k])) tensor.copy_(state[k]);
+      else tensor = state[k].detach().clone();
+      version = version_of(tensor);
+    }
+    kept.full = true;
+  }
+  /// The tensors of a kept state. They are the slot's own: do not write to them; it notices at the next load.
+  /// \throws invalid_call  for a slot that keeps nothing, and for a tensor that was changed in place after it was kept
+  [[nodiscard]] std::vector<at::Tensor> load(std::size_t slot) const {
+    auto const& kept = slot_at(slot, "cairn::libtorch::slot_pool::load");
+    if (!kept.full)
+      throw invalid_call{
+          "cairn::libtorch::slot_pool::load", "the slot keeps no state", {{"slot", slot}}, "save one there first"};
+    std::vector<at::Tensor> state;
+    for (std::size_t k = 0; k < kept.parts.size(); ++k) {
+      if (version_of(kept.parts[k].tensor) != kept.parts[k].version)
+        throw invalid_call{"cairn::libtorch::slot_pool::load",
+                           "a tensor was changed in place after it was kept",
+                           {{"slot", slot}, {"part", k}},
+                           "let the step make new tensors, or take SlotMode::Eager"};
+      state.push_back(kept.parts[k].tensor);
+    }
+    return state;
+  }
+  /// The slot keeps no state from now on. A Lazy slot lets go of its tensors, an Eager one has them for the next.
+  /// \throws invalid_call
+  void drop(std::size_t slot) {
+    auto& kept = slot_at(slot, "cairn::libtorch::slot_pool::drop");
+    kept.full = false;
+    if (mode_ == SlotMode::Lazy) kept.parts.clear();
+  }
+  /// Lets go of the tensors of all slots that keep no state; an Eager slot makes new ones at its next save.
+  void release_unused() noexcept {
+    for (auto& slot : slots_) if (!slot.full) slot.parts.clear();
+  }
+  /// Bytes of the tensors that the slots hold, those that wait for a state included.
+  [[nodiscard]] std::int64_t bytes() const {
+    std::int64_t sum = 0;
+    for (auto const& slot : slots_)
+      for (auto const& part : slot.parts) sum += part.tensor.defined() ? std::int64_t(part.tensor.nbytes()) : 0;
+    return sum;
+  }
+
+ private:
+  struct saved_part {
+    at::Tensor tensor;
+    std::int64_t version = 0;
+  };
+  struct one_slot {
+    std::vector<saved_part> parts;
+    bool full = false;
+  };
+
+  [[nodiscard]] static std::int64_t version_of(at::Tensor const& part) {
+    return part.defined() && !part.is_inference() ? std::int64_t(part._version())
+                                                  : 0;  // tensors of inference mode have none
+  }
+  [[nodiscard]] static bool fits(at::Tensor const& kept, at::Tensor const& part) {
+    return kept.defined() && kept.sizes() == part.sizes() && kept.scalar_type() == part.scalar_type() &&
+           kept.device() == part.device() && kept.use_count() == 1 && kept.storage().use_count() == 1;
+  }
+  template <class Self>
+  [[nodiscard]] static auto& checked(Self& self, std::size_t slot, char const* operation) {
+    if (slot >= self.slots_.size())
+      throw invalid_call{
+          operation, "there is no such slot", {{"slot", slot}, {"slots", self.slots_.size()}}, "slots count from 0"};
+    return self.slots_[slot];
+  }
+  [[nodiscard]] one_slot& slot_at(std::size_t slot, char const* operation) { return checked(*this, slot, operation); }
+  [[nodiscard]] one_slot const& slot_at(std::size_t slot, char const* operation) const {
+    return checked(*this, slot, operation);
+  }
+
+  SlotMode mode_ = SlotMode::Lazy;
+  std::vector<one_slot> slots_;
+};
+
+}  // namespace cairn::libtorch

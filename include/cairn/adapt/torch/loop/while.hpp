@@ -1,0 +1,149 @@
+#pragma once
+/// \file while.hpp  A loop over tensors that ends when it ends, as one node of the autograd graph.
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <ATen/core/grad_mode.h>
+#include <cairn/adapt/torch/loop/detail/forward_mode.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_body.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_limit.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
+#include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
+#include <cairn/adapt/torch/loop/detail/while_plan.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
+#include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/adapt/torch/state/detail/read_tracker.hpp>
+#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/detail/refused.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/schedule/online.hpp>
+
+namespace cairn::libtorch {
+namespace detail {
+
+/// `keep_going(x, i)` or `keep_going(x)`.
+template <class KeepGoing, class State>
+concept asks_of_state = requires(KeepGoing& keep_going, State const& x, step_index i) {
+  { keep_going(x, i) } -> std::convertible_to<bool>;
+}
+|| requires(KeepGoing& keep_going, State const& x) {
+  { keep_going(x) } -> std::convertible_to<bool>;
+};
+
+template <class KeepGoing, class State>
+[[nodiscard]] bool goes_on(KeepGoing& keep_going, State const& x, step_index i) {
+  if constexpr (requires { { keep_going(x, i) } -> std::convertible_to<bool>; }) return keep_going(x, i);
+  else return keep_going(x);
+}
+/// Asks a function about each state once, in order: about those that a measurement came by not again.
+class asked_once {
+ public:
+  explicit asked_once(state_question question) : question_{std::move(question)} {}
+  [[nodiscard]] bool operator()(at::TensorList parts, step_index i) {
+    if (i < known_) return i + 1 < known_ || goes_on_;
+    goes_on_ = question_(parts, i);
+    ++known_;
+    return goes_on_;
+  }
+
+ private:
+  state_question question_;
+  step_index known_ = 0;  ///< states that it was asked about
+  bool goes_on_ = true;  ///< what it answered about the last of them; the others went on
+};
+
+}  // namespace detail
+
+/// `x = step(x, i)` for i = 0, 1, ... as long as `keep_going(x, i)` answers true, as one node of the autograd graph,
+/// and answers the last state. States are kept as they come, by cairn's `online` schedule, and steps run again as by
+/// `checkpointed_loop`; gradients have the bits of the plain loop.
+///
+/// \param keep_going  `keep_going(x, i)` or `keep_going(x)`, answers bool: called once for each state 0..T in order,
+///        without grad mode, and never in backward. It must not change x, and must draw no random numbers
+/// \param step  `x1 = step(x, i)` or `x1 = step(x)`, as for `checkpointed_loop`   \param x  the initial state, see
+///        `tensor_state`
+/// \param options  `checkpoints(c)` is what is kept at most, 0 is 32. `block_size(k)`: steps are differentiated k at a
+///        time, the last ones as many as are left, and only each k-th state is a candidate; 0 is 1. A schedule needs a
+///        number of steps and is refused. With `memory_limit` the first five steps, or all where they are fewer, are
+///        run before the loop, and then measured as by `checkpointed_loop`; the loop does not ask about their states
+///        again. It takes the checkpoints and the block size within the limit that suit loops of 10 .. 1,000,000 steps
+///        best, at most 4,096 and 1,024, and what `keep_going` works with counts
+/// Where grad mode is off this is the plain loop. With `Rng::Preserve` the generators are read before each block of the
+/// forward sweep. Memory: on the way forward the states kept, the one at which the block began, and what its steps work
+/// with; in backward as `checkpointed_loop`.
+/// \throws invalid_plan  before any step runs   \throws infeasible_budget  that says the least limit, after the first
+///        steps were measured
+/// \throws invalid_call, recompute_mismatch  while it runs or in backward; what functions throw passes through
+template <class KeepGoing, class Step, class X0>
+[[nodiscard]] auto checkpointed_while(KeepGoing&& keep_going, Step&& step, X0&& x, LoopOptions options) {
+  using State = std::remove_cvref_t<X0>;
+  constexpr bool is_state = tensor_state<State>;
+  static_assert(is_state,
+                "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with "
+                "cairn::libtorch::tensor_traits");
+  if constexpr (!is_state) return cairn::detail::refuse<typename cairn::detail::first_returned<State>::type>();
+  else {
+    constexpr bool asks = detail::asks_of_state<std::remove_reference_t<KeepGoing>, State>;
+    static_assert(asks,
+                  "cairn: keep_going comes first, `keep_going(x, i)` or `keep_going(x)`, and must return bool; of a "
+                  "tensor, .item<bool>()");
+    constexpr bool is_step = detail::tensor_step<std::remove_reference_t<Step>, State>;
+    static_assert(is_step || !asks,
+                  "cairn: the step must be callable as `x1 = step(x, i)` or `x1 = step(x)`, and return the state");
+    if constexpr (!asks || !is_step)
+      return cairn::detail::refuse<typename cairn::detail::first_returned<State>::type>();
+    else {
+      State const& x0 = x;
+      (void)detail::plan_of_while(options);
+      detail::asked_once asked{[&](at::TensorList parts, step_index i) {
+        at::NoGradGuard const no_grad;
+        detail::autocast_scope const casts{detail::autocast_state::now().without_cache()};
+        auto const before = detail::versions_of(parts);
+        bool const more = detail::goes_on(keep_going, detail::state_of(x0, parts), i);
+        for (std::size_t k = 0; k < parts.size(); ++k)
+          if (detail::version_of(parts[k]) != before[k])
+            throw invalid_call{detail::while_name, "keep_going changed the state in place",
+                               {{"state", i}, {"part", k}}, "make a new tensor, or clone that part first"};
+        return more;
+      }};
+      auto const initial = detail::tensors_of(x0);
+      if (at::GradMode::is_enabled()) detail::refuse_tangents(detail::while_name, initial);
+      if (!asked(detail::detached(initial), 0)) return detail::own_state(x0);
+      if (at::GradMode::is_enabled()) {
+        auto flat = detail::flattened(std::forward<Step>(step), x0, detail::while_name);
+        options = detail::while_within_limit(flat, initial, std::move(options), std::ref(asked));
+        auto const plan = detail::plan_of_while(options);
+        auto const body = std::make_shared<detail::loop_body>(std::move(flat), 0, initial, std::move(options),
+                                                              detail::loop_data{}, detail::while_name);
+        detail::loop_sweep sweep{*body};
+        auto const last = sweep.run_while(*body, online{plan.checkpoints}, plan.block_size, std::ref(asked));
+        return detail::state_of(x0, detail::hand_out(body, std::move(sweep), last, initial, {}).last);
+      }
+      detail::stats_recorder::scope const recording{detail::stats_recorder::over(options.stats(), initial),
+                                                    detail::stats_recorder::half::forward};
+      State last = detail::own_state(x0);
+      step_index i = 0;
+      do {
+        last = detail::own_state<State>(detail::run_tensor_step(step, std::as_const(last), i));
+        if (options.stats()) ++options.stats()->forward;
+      } while (asked(detail::tensors_of(last), ++i));
+      return last;
+    }
+  }
+}
+/// Refused in a sentence: with the options forgotten.
+template <class KeepGoing, class Step, tensor_state State>
+auto checkpointed_while(KeepGoing&&, Step&&, State const&) {
+  constexpr bool has_options = std::is_void_v<State>;
+  static_assert(has_options,
+                "cairn: a loop over tensors is called with its options at the end, at least LoopOptions()");
+  return cairn::detail::refuse<typename cairn::detail::first_returned<State>::type>();
+}
+
+}  // namespace cairn::libtorch

@@ -1,0 +1,142 @@
+#pragma once
+/// \file byte_meter.hpp  How many bytes of tensors a piece of a program holds, and held at most.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <torch/csrc/profiler/orchestration/observer.h>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch {
+namespace detail {
+
+template <class Report>
+struct report_of_memory;
+/// LibTorch 1 and 2 differ in the type of the two totals.
+template <class Total>
+struct report_of_memory<void (c10::MemoryReportingInfoBase::*)(void*, std::int64_t, Total, Total, c10::Device)> {
+  using total = Total;
+};
+
+/// Sums the reports of one device, and passes all of them on to whoever got them before.
+class byte_reporter final : public c10::MemoryReportingInfoBase {
+  using total = report_of_memory<decltype(&c10::MemoryReportingInfoBase::reportMemoryUsage)>::total;
+
+ public:
+  /// \param before  the debug information of this thread, kept since it owns `next`
+  byte_reporter(c10::Device device, std::shared_ptr<c10::ThreadLocalDebugInfo> before,
+                c10::MemoryReportingInfoBase* next)
+      : device_{device}, before_{std::move(before)}, next_{next} {}
+
+  void reportMemoryUsage(void* block, std::int64_t bytes, total allocated, total reserved,
+                         c10::Device device) override {
+    if (device.type() == device_.type() && (!device_.has_index() || device.index() == device_.index()))
+      count(block, bytes);
+    if (next_ != nullptr && next_->memoryProfilingEnabled())
+      next_->reportMemoryUsage(block, bytes, allocated, reserved, device);
+  }
+  void reportOutOfMemory(std::int64_t bytes, total allocated, total reserved, c10::Device device) override {
+    if (next_ != nullptr && next_->memoryProfilingEnabled())
+      next_->reportOutOfMemory(bytes, allocated, reserved, device);
+  }
+  [[nodiscard]] bool memoryProfilingEnabled() const override { return true; }
+
+  [[nodiscard]] std::int64_t allocated() const {
+    std::lock_guard const lock{access_};
+    return allocated_;
+  }
+  [[nodiscard]] std::int64_t peak() const {
+    std::lock_guard const lock{access_};
+    return peak_;
+  }
+  void reset_peak() {
+    std::lock_guard const lock{access_};
+    peak_ = allocated_;
+  }
+  /// Counts a block of before, too, and its end.
+  void begin_with(void* block, std::int64_t bytes) { count(block, bytes); }
+  /// The bytes of what is held now, by address.
+  [[nodiscard]] std::unordered_map<void*, std::int64_t> blocks() const {
+    std::lock_guard const lock{access_};
+    return blocks_;
+  }
+
+ private:
+  /// Blocks are known by their address: LibTorch reports the end of blocks that began elsewhere, and says nothing of an
+  /// end in a thread without a meter.
+  void count(void* block, std::int64_t bytes) {
+    std::lock_guard const lock{access_};
+    if (bytes > 0) {
+      auto& size = blocks_[block];
+      allocated_ += bytes - size;
+      size = bytes;
+      peak_ = (std::max)(peak_, allocated_);
+    } else if (auto const found = blocks_.find(block); found != blocks_.end()) {
+      allocated_ -= found->second;
+      blocks_.erase(found);
+    }
+  }
+
+  c10::Device device_;
+  std::shared_ptr<c10::ThreadLocalDebugInfo> before_;
+  c10::MemoryReportingInfoBase* next_;
+  mutable std::mutex access_;
+  std::unordered_map<void*, std::int64_t> blocks_;
+  std::int64_t allocated_ = 0;
+  std::int64_t peak_ = 0;
+};
+
+/// Whether a profiler of LibTorch's takes the reports of this thread: its callbacks would take our object for theirs.
+[[nodiscard]] inline bool profiler_is_on() {
+  return dynamic_cast<torch::profiler::impl::ProfilerStateBase*>(
+             c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE)) != nullptr;
+}
+/// One that stands before those that there are in this thread.   \pre no profiler is on
+[[nodiscard]] inline std::shared_ptr<byte_reporter> reporter_for(c10::Device device) {
+  auto* const next = c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
+  return std::make_shared<byte_reporter>(device, c10::ThreadLocalDebugInfo::current(),
+                                         dynamic_cast<c10::MemoryReportingInfoBase*>(next));
+}
+
+}  // namespace detail
+
+/// Counts the bytes of the tensors that are made while it lives, in this thread and in those that LibTorch hands its
+/// work to: the autograd engine's, and at::launch's. What was made before counts nothing, also when it is freed. Meters
+/// nest, and each counts for itself; one ends in the thread that made it, the last made first. What is freed in a
+/// thread of your own still counts as held, until its address is used again. Bytes are those that the allocator was
+/// asked for. Cost: a lock and a look-up in a table for each allocation.
+class byte_meter {
+ public:
+  /// \param device  whose tensors; one without an index counts all devices of its type
+  /// \throws invalid_call  where a profiler of LibTorch's is on in this thread: it takes the reports that a meter needs
+  explicit byte_meter(c10::Device device = c10::Device(c10::kCPU))
+      : reporter_{checked_reporter(device)}, guard_{c10::DebugInfoKind::PROFILER_STATE, reporter_} {}
+  byte_meter(byte_meter const&) = delete;
+  byte_meter& operator=(byte_meter const&) = delete;
+
+  /// Whether this thread can have one now: it has no profiler of LibTorch's.
+  [[nodiscard]] static bool possible() { return !detail::profiler_is_on(); }
+
+  [[nodiscard]] std::int64_t allocated() const { return reporter_->allocated(); }  ///< bytes held now, >= 0
+  /// The most bytes held at once, since it began or since `reset_peak`.
+  [[nodiscard]] std::int64_t peak() const { return reporter_->peak(); }
+  void reset_peak() { reporter_->reset_peak(); }  ///< from now on the peak is what is held now, or more
+
+ private:
+  [[nodiscard]] static std::shared_ptr<detail::byte_reporter> checked_reporter(c10::Device device) {
+    if (!possible())
+      throw invalid_call{"cairn::libtorch::byte_meter",
+                         "a profiler of LibTorch is on in this thread",
+                         {},
+                         "end it first, or read the memory from it"};
+    return detail::reporter_for(device);
+  }
+
+  std::shared_ptr<detail::byte_reporter> reporter_;
+  c10::DebugInfoGuard guard_;
+};
+
+}  // namespace cairn::libtorch

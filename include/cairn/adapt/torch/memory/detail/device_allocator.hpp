@@ -1,0 +1,33 @@
+#pragma once
+/// \file device_allocator.hpp  LibTorch's allocator of a kind of devices.
+#include <cstdint>
+#include <c10/core/Allocator.h>
+#include <c10/core/Device.h>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// The allocator of a kind of devices, asked for by a name that only LibTorch 2.9 and later have; `type` is a template
+/// parameter for that.
+template <class DeviceType, class Use>
+void with_device_allocator(DeviceType type, char const* operation, Use use) {
+  if constexpr (requires { getDeviceAllocator(type); }) {
+    auto* const allocator = getDeviceAllocator(type);
+    if (allocator->initialized()) use(*allocator);
+  } else {
+    throw device_error{operation,
+                       "this LibTorch does not tell the memory of devices without its CUDA headers",
+                       {},
+                       "take 2.9 or later"};
+  }
+}
+
+/// \tparam Kind  of bytes, a list of sums of which the first is that of all pools
+[[nodiscard]] std::int64_t sum_of(auto const& kind) { return kind[0].current; }
+
+/// Bytes that LibTorch keeps for later tensors, of `getDeviceStats`.
+[[nodiscard]] std::int64_t cached_bytes(auto const& stats) {
+  return sum_of(stats.reserved_bytes) - sum_of(stats.allocated_bytes);
+}
+
+}  // namespace cairn::libtorch::detail

@@ -1,0 +1,57 @@
+#pragma once
+/// \file free_memory.hpp  How much memory a device has left for tensors.
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <c10/core/Device.h>
+#include <cairn/adapt/torch/memory/detail/available_device.hpp>
+#include <cairn/adapt/torch/memory/detail/device_allocator.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/wide.hpp>
+
+namespace cairn::libtorch {
+namespace detail {
+
+/// The number behind a word in a file of lines "word number"; 0 where there is none.
+[[nodiscard]] inline std::uint64_t number_behind(char const* file, std::string const& word) {
+  std::ifstream text{file};
+  for (std::string read; text >> read;)
+    if (std::uint64_t number = 0; read == word && text >> number) return number;
+  return 0;
+}
+/// What a file holds that is one number; `none` where it is not.
+[[nodiscard]] inline std::uint64_t number_in(char const* file, std::uint64_t none) {
+  std::ifstream text{file};
+  std::uint64_t number = 0;
+  return text >> number ? number : none;
+}
+
+}  // namespace detail
+
+/// Bytes that are free on a device: of the host what Linux says is available, less where a control group leaves less;
+/// of another device what its driver says, and what LibTorch keeps there for later tensors.
+/// \throws device_error  where nobody tells: on another system than Linux, and before LibTorch 2.9 for all but the CPU
+[[nodiscard]] inline std::uint64_t free_memory(c10::Device device = c10::Device(c10::kCPU)) {
+  constexpr char const* who = "cairn::libtorch::free_memory";
+  if (device.is_cpu()) {
+    std::uint64_t const available = 1024 * detail::number_behind("/proc/meminfo", "MemAvailable:");
+    if (available == 0)
+      throw device_error{who, "this system does not tell how much memory is available", {}, "give a limit in bytes"};
+    auto const most = detail::number_in("/sys/fs/cgroup/memory.max", UINT64_MAX),
+               used = detail::number_in("/sys/fs/cgroup/memory.current", 0);
+    return (std::min)(available, most - (std::min)(most, used));
+  }
+  auto const seen = detail::available_device(device, who);
+  std::uint64_t free = 0, cached = 0;
+  detail::with_device_allocator(seen.type(), who, [&](auto& allocator) {
+    if constexpr (requires { allocator.getMemoryInfo(seen.index()); }) {
+      free = allocator.getMemoryInfo(seen.index()).first;
+      cached = std::uint64_t(detail::cached_bytes(allocator.getDeviceStats(seen.index())));
+    }
+    else
+      throw device_error{who, "this LibTorch does not tell how much memory is free there", {}, "give a limit in bytes"};
+  });
+  return free + cached;
+}
+
+}  // namespace cairn::libtorch

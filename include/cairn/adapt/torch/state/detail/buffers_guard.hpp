@@ -1,0 +1,32 @@
+#pragma once
+/// \file buffers_guard.hpp  Puts back what a second run changes a second time.
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+
+namespace cairn::libtorch::detail {
+
+/// Puts back at the end of a scope what stands in tensors at its start, such as the running means of a batch norm.
+/// Their versions stay: a graph outside may have saved them.
+class buffers_guard {
+ public:
+  /// \param buffers  undefined ones do not matter
+  explicit buffers_guard(std::vector<at::Tensor> const& buffers) {
+    at::NoGradGuard const no_grad;
+    for (auto const& buffer : buffers)
+      if (buffer.defined()) kept_.emplace_back(buffer, buffer.detach().clone());
+  }
+  buffers_guard(buffers_guard const&) = delete;
+  buffers_guard& operator=(buffers_guard const&) = delete;
+  ~buffers_guard() {
+    at::NoGradGuard const no_grad;
+    for (auto const& [buffer, values] : kept_)
+      buffer.variable_data().copy_(values);  // under a version counter of its own
+  }
+
+ private:
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept_;
+};
+
+}  // namespace cairn::libtorch::detail

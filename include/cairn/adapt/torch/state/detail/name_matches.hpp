@@ -1,0 +1,21 @@
+#pragma once
+/// \file name_matches.hpp  Names and patterns.
+#include <cstddef>
+#include <string_view>
+
+namespace cairn::libtorch::detail {
+
+/// Whether a name is of a pattern, in which `*` stands for any characters, none included.
+[[nodiscard]] inline bool name_matches(std::string_view pattern, std::string_view name) {
+  std::size_t p = 0, n = 0, star = std::string_view::npos, resumed = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') star = p++, resumed = n;
+    else if (p < pattern.size() && pattern[p] == name[n]) ++p, ++n;
+    else if (star != std::string_view::npos) p = star + 1, n = ++resumed;
+    else return false;
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+}  // namespace cairn::libtorch::detail

@@ -1,0 +1,334 @@
+#pragma once
+/// \file read_tracker.hpp  What the operations of a thread read from outside, whether it was changed in place since,
+/// and which operations they are.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/record_function.h>
+#include <c10/core/StorageImpl.h>
+#include <c10/core/TensorImpl.h>
+#include <c10/core/UndefinedTensorImpl.h>
+#include <cairn/adapt/torch/state/detail/operation_arguments.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch::detail {
+
+#ifdef NDEBUG
+[[nodiscard]] inline c10::ArrayRef<const c10::IValue> inputs_of(at::RecordFunction const& f) { return f.inputs(); }
+#else
+// LibTorch's own builds leave out the flag that `inputs()` asserts in a program built without NDEBUG, so that it would
+// fail at every call. The member itself stands at the same place; an explicit instantiation may name it.
+[[nodiscard]] c10::ArrayRef<const c10::IValue> inputs_of(at::RecordFunction const& f);
+template <auto Member>
+struct names_inputs {
+  friend c10::ArrayRef<const c10::IValue> inputs_of(at::RecordFunction const& f) { return f.*Member; }
+};
+template struct names_inputs<&at::RecordFunction::inputs_>;
+#endif
+
+/// How often a tensor and all that share its memory were changed in place; 0 where nobody counts.
+[[nodiscard]] inline std::int64_t version_of(at::Tensor const& t) {
+  return t.defined() && !t.is_inference() ? std::int64_t(t._version()) : 0;
+}
+
+/// The same of each.
+[[nodiscard]] inline std::vector<std::int64_t> versions_of(at::TensorList parts) {
+  std::vector<std::int64_t> versions;
+  for (auto const& part : parts) versions.push_back(version_of(part));
+  return versions;
+}
+
+/// A tensor that is not kept alive.
+using weak_tensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+
+/// A tensor that was read.
+struct tensor_read {
+  weak_tensor tensor;
+  std::int64_t version = 0;  ///< before it was read
+
+  explicit tensor_read(at::Tensor const& t) : tensor{t.getIntrusivePtr()}, version{version_of(t)} {}
+  tensor_read(weak_tensor t, std::int64_t before) : tensor{std::move(t)}, version{before} {}
+  /// Undefined where it is gone.
+  [[nodiscard]] at::Tensor lock() const {
+    auto pointer = tensor.lock();
+    return pointer ? at::Tensor{std::move(pointer)} : at::Tensor{};
+  }
+};
+
+/// Sees the operations of the calling thread as long as it lives, and the tensors that they read. It keeps none of them
+/// alive. What other threads do, and what reads memory without an operation of LibTorch, is not seen. Trackers nest:
+/// each sees all.
+class read_tracker {
+ public:
+  /// \param names  whether operations are noted by their names
+  explicit read_tracker(bool names = false) : names_{names} {
+    if (active().empty()) {
+      auto callback = at::RecordFunctionCallback(&read_tracker::at_start, &read_tracker::at_end)
+                          .needsInputs(true)
+                          .needsOutputs(true);
+      handle() = at::addThreadLocalCallback(
+          callback.scopes({at::RecordScope::FUNCTION, at::RecordScope::TORCHSCRIPT_FUNCTION}));
+    }
+    active().push_back(this);
+  }
+  read_tracker(read_tracker const&) = delete;
+  read_tracker& operator=(read_tracker const&) = delete;
+  ~read_tracker() {
+    active().erase(std::find(active().begin(), active().end(), this));
+    if (active().empty()) at::removeCallback(handle());
+  }
+
+  /// While it lives, the innermost tracker of this thread notes what is made, and neither what is read nor operations.
+  class pause {
+   public:
+    pause() { if (tracker_ != nullptr) ++tracker_->pauses_; }
+    pause(pause const&) = delete;
+    pause& operator=(pause const&) = delete;
+    ~pause() { if (tracker_ != nullptr) --tracker_->pauses_; }
+
+   private:
+    read_tracker* tracker_ = active().empty() ? nullptr : active().back();
+  };
+
+  /// Whether TorchScript ran.
+  [[nodiscard]] bool saw_script() const noexcept { return script_; }
+  /// Whether operations make so much each, 1 MiB on average, that looking at them adds 1 % to a gradient at most.
+  [[nodiscard]] bool costs_little() const noexcept { return made_bytes_ >= seen_ << 20; }
+  /// The operations that were not part of another one, in order.
+  [[nodiscard]] std::vector<std::string> const& operations() const noexcept { return operations_; }
+  /// Whether an operation that was seen made the tensor's memory.
+  [[nodiscard]] bool made(at::Tensor const& t) const {
+    auto const found = memory_.find(key_of(t));
+    return found != memory_.end() && found->second.what == use::made;
+  }
+  /// The tensors that were read before anything wrote to them, that were there before, and are there still, in the
+  /// order of reading. What was written first, such as a buffer or a counter, reads no value from before.
+  /// \param given  these, and what shares their memory, are left out
+  [[nodiscard]] std::vector<tensor_read> reads(at::TensorList given) const {
+    std::vector<tensor_read> all;
+    for (auto const* one : order_) {
+      if (one->what != use::read) continue;
+      bool is_given = false;
+      for (auto const& t : given) is_given = is_given || (t.defined() && key_of(t) == one->key);
+      if (is_given) continue;
+      auto const add = [&](weak_tensor const& t) { if (!t.expired()) all.emplace_back(t, one->version); };
+      add(one->tensor);
+      for (auto const& other : one->others) add(other);
+    }
+    return all;
+  }
+
+ private:
+  using weak_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
+  enum class use : char { unknown, reading, read, written, made };
+  /// Some memory, and the tensors that were seen to lie there.
+  struct seen {
+    void const* key;
+    weak_storage storage;  ///< so that its address is not used again
+    std::int64_t version;
+    use what;
+    std::size_t number;
+    weak_tensor tensor{c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>{}};  ///< the first one
+    std::vector<weak_tensor> others{};
+  };
+
+  [[nodiscard]] static std::vector<read_tracker*>& active() {
+    static thread_local std::vector<read_tracker*> in_force;
+    return in_force;
+  }
+  [[nodiscard]] static at::CallbackHandle& handle() {
+    static thread_local at::CallbackHandle of_thread{};
+    return of_thread;
+  }
+  static std::unique_ptr<at::ObserverContext> at_start(at::RecordFunction const& f) {
+    for (auto* const tracker : active()) tracker->starts(f);
+    return nullptr;
+  }
+  static void at_end(at::RecordFunction const& f, at::ObserverContext*) {
+    for (auto* const tracker : active()) tracker->ends(f);
+  }
+
+  [[nodiscard]] static void const* key_of(at::Tensor const& t) {
+    if (t.has_storage()) return t.storage().unsafeGetStorageImpl();
+    return t.unsafeGetTensorImpl();
+  }
+  [[nodiscard]] seen& memory_of(at::Tensor const& t) {
+    auto const* const key = key_of(t);
+    auto found = memory_.find(key);
+    if (found == memory_.end()) {
+      auto storage =
+          t.has_storage() ? t.storage().getWeakStorageImpl() : weak_storage{c10::intrusive_ptr<c10::StorageImpl>{}};
+      found = memory_.emplace(key, seen{key, std::move(storage), 0, use::unknown, order_.size()}).first;
+      order_.push_back(&found->second);
+    }
+    return found->second;
+  }
+  static void note_tensor(seen& one, at::Tensor const& t) {
+    auto const is = [&](weak_tensor const& known) { return known._unsafe_get_target() == t.unsafeGetTensorImpl(); };
+    if (is(one.tensor) || std::any_of(one.others.begin(), one.others.end(), is)) return;
+    weak_tensor weak{t.getIntrusivePtr()};
+    if (one.tensor._unsafe_get_target() == c10::UndefinedTensorImpl::singleton()) one.tensor = std::move(weak);
+    else one.others.push_back(std::move(weak));
+  }
+  [[nodiscard]] static std::string text_of(char const* name, c10::ArrayRef<c10::IValue const> inputs) {
+    std::ostringstream text;
+    text << name << '(';
+    char const* before = "";
+    for (auto const& value : inputs)
+      visit_tensors(value, [&](at::Tensor const& t) {
+        text << std::exchange(before, ", ") << at::toString(t.scalar_type()) << t.sizes();
+      });
+    text << ')';
+    return text.str();
+  }
+  void starts(at::RecordFunction const& f) {
+    if (f.scope() == at::RecordScope::TORCHSCRIPT_FUNCTION) {
+      script_ = true;
+      return;
+    }
+    ++seen_;
+    auto const inputs = inputs_of(f);
+    if (names_ && begun_.empty() && pauses_ == 0) operations_.push_back(text_of(f.name(), inputs));
+    begun_.push_back(order_.size());
+    if (pauses_ > 0) return;
+    auto const& kinds = arguments_of(f);
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      visit_tensors(inputs[k], [&](at::Tensor const& t) { uses(t, k < kinds.size() ? kinds[k] : argument_use::read); });
+    begun_.back() = order_.size();
+  }
+  void uses(at::Tensor const& t, argument_use kind) {
+    auto& one = memory_of(t);
+    if (one.what == use::made || one.what == use::written) return;
+    note_tensor(one, t);
+    if (one.what != use::unknown) return;
+    if (kind == argument_use::write) one.what = use::written;
+    if (kind != argument_use::read) return;
+    one.what = use::reading;
+    one.version = version_of(t);
+    reading_.emplace_back(&one, weak_tensor{t.getIntrusivePtr()});
+  }
+  void ends(at::RecordFunction const& f) {
+    if (f.scope() == at::RecordScope::TORCHSCRIPT_FUNCTION || begun_.empty())
+      return;  // empty: it began before the tracker
+    auto const known = begun_.back();
+    begun_.pop_back();
+    for (auto const& output : f.outputs())
+      visit_tensors(output, [&](at::Tensor const& t) {
+        auto& one = memory_of(t);
+        if (one.number < known) return;
+        if (one.what != use::made && t.has_storage()) made_bytes_ += t.storage().nbytes();
+        one.what = use::made;
+      });
+    if (!begun_.empty()) return;
+    for (auto const& [one, weak] :
+         reading_) {  // an operation that is made of others may write at its end to what it reads
+      auto const pointer = weak.lock();
+      if (one->what != use::reading) continue;
+      one->what = pointer && version_of(at::Tensor{pointer}) != one->version ? use::written : use::read;
+    }
+    reading_.clear();
+  }
+
+  std::unordered_map<void const*, seen> memory_;
+  std::vector<seen const*> order_;
+  std::vector<std::size_t> begun_;  ///< of each operation that runs: how much memory had been seen with its arguments
+  std::vector<std::pair<seen*, weak_tensor>> reading_;  ///< first read by the outermost operation that runs
+  std::vector<std::string> operations_;
+  std::size_t seen_ = 0, made_bytes_ = 0;  ///< operations, those within others, too, and the bytes they made
+  bool names_, script_ = false;
+  int pauses_ = 0;
+};
+
+/// The memory of some tensors, none of which it keeps alive.
+class storage_set {
+ public:
+  void add(at::Tensor const& t) {
+    if (!t.has_storage()) return;
+    all_.try_emplace(t.storage().unsafeGetStorageImpl(), t.storage().getWeakStorageImpl());
+    if (all_.size() < bound_) return;
+    std::erase_if(all_, [](auto const& one) { return one.second.expired(); });
+    bound_ = 2 * all_.size() + 64;
+  }
+  [[nodiscard]] bool holds(at::Tensor const& t) const {
+    return t.defined() && t.has_storage() && all_.contains(t.storage().unsafeGetStorageImpl());
+  }
+
+ private:
+  using weak_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
+
+  /// An address is not used again while its weak reference stands.
+  std::unordered_map<c10::StorageImpl const*, weak_storage> all_;
+  std::size_t bound_ = 64;  ///< as many are looked through for those that are gone
+};
+
+/// The tensors from outside that something which is run again reads.
+class read_list {
+ public:
+  /// \param step  in which it is read; a tensor that is there already stays as it is
+  void add(tensor_read read, step_index step) {
+    auto* const key = read.tensor._unsafe_get_target();
+    if (!known_.try_emplace(key, all_.size()).second) return;
+    if (auto const t = read.lock(); t.defined()) memory_.add(t);
+    all_.push_back({std::move(read), step});
+  }
+  void add(at::Tensor const& t, step_index step) { if (t.defined()) add(tensor_read{t}, step); }
+  void add(std::vector<tensor_read> reads, step_index step) {
+    for (auto& read : reads) add(std::move(read), step);
+  }
+  /// Those that the program that read them did not change itself. There are no steps.
+  void add_unchanged(std::vector<tensor_read> reads) {
+    for (auto& read : reads)
+      if (auto const t = read.lock(); t.defined() && version_of(t) == read.version) add(std::move(read), 0);
+  }
+  /// Whether it, or a tensor that shares its memory, is there.
+  [[nodiscard]] bool knows_memory_of(at::Tensor const& t) const {
+    return known_.contains(t.unsafeGetTensorImpl()) || memory_.holds(t);
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
+  /// The number of the first one that is not as it was when it was read, or size().
+  [[nodiscard]] std::size_t first_changed() const {
+    std::size_t k = 0;
+    for (; k < size(); ++k)
+      if (auto const t = all_[k].read.lock(); t.defined() && version_of(t) != all_[k].read.version) return k;
+    return k;
+  }
+  /// The step that read it first.
+  [[nodiscard]] step_index step(std::size_t k) const { return all_[k].step; }
+  /// ": " and its type, size and device; empty where it is gone.
+  [[nodiscard]] std::string text(std::size_t k) const {
+    std::ostringstream text;
+    if (auto const t = all_[k].read.lock(); t.defined())
+      text << ": " << at::toString(t.scalar_type()) << t.sizes() << " on " << t.device();
+    return text.str();
+  }
+
+ private:
+  struct noted {
+    tensor_read read;
+    step_index step;
+  };
+
+  std::vector<noted> all_;
+  std::unordered_map<c10::TensorImpl const*, std::size_t>
+      known_;  ///< an address is not used again while its weak reference stands
+  storage_set memory_;
+};
+
+/// Before what read these tensors runs again.   \param where  what read them   \throws invalid_call   where one was
+/// changed in place since
+inline void check_reads(read_list const& reads, char const* who, named_value where) {
+  if (std::size_t const k = reads.first_changed(); k < reads.size())
+    throw invalid_call{who, "a tensor that was read was changed in place before backward", {where, {"tensor read", k}},
+                       "run backward first, for example before the optimiser's step"};
+}
+
+}  // namespace cairn::libtorch::detail

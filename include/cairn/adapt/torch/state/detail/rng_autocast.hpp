@@ -1,0 +1,273 @@
+#pragma once
+/// \file rng_autocast.hpp  What a computation reads from around it: random number generators and automatic casts.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/MT19937RNGEngine.h>
+#include <ATen/core/Tensor.h>
+#include <cairn/adapt/torch/state/detail/versions.hpp>
+#include <cairn/adapt/torch/state/rng.hpp>
+#include <cairn/adapt/torch/state/rng_states.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// The states of the CPU's generator and of those of the other devices on which tensors lie; empty by default.
+class generator_states {
+ public:
+  generator_states() = default;
+  [[nodiscard]] static generator_states now(at::TensorList tensors) {
+    generator_states all;
+    all.states_ = get_device_states(tensors);
+    return all;
+  }
+  /// Without the CPU's.
+  [[nodiscard]] static generator_states of_devices(at::TensorList tensors) {
+    generator_states all;
+    add_device_states(tensors, all.states_);
+    return all;
+  }
+  /// The generators go on from here.
+  void restore() const { set_device_states(states_); }
+  /// Whether those of devices stand here; the CPU's is not asked.
+  [[nodiscard]] bool devices_are_now() const {
+    for (auto const& [device, state] : states_) {
+      if (device.is_cpu()) continue;
+      auto generator = default_generator(device);
+      std::lock_guard const lock{generator.mutex()};
+      auto const now = generator.get_state();
+      if (now.nbytes() != state.nbytes() || std::memcmp(now.data_ptr(), state.data_ptr(), now.nbytes()) != 0)
+        return false;
+    }
+    return true;
+  }
+  /// Adds the tensors that it consists of.
+  void list_tensors(std::vector<at::Tensor>& all) const {
+    for (auto const& [device, state] : states_) all.push_back(state);
+  }
+
+ private:
+  device_states states_;
+};
+
+/// Where the CPU's generator stands, in no memory of a tensor's.
+class cpu_generator_state {
+ public:
+  /// The generator goes on from here.
+  void restore() const {
+    std::lock_guard const lock{generator_.mutex_};
+    auto engine = generator_.engine();
+    engine.set_data(engine_);
+    generator_.set_engine(engine);
+    generator_.set_next_float_normal_sample(float_);
+    generator_.set_next_double_normal_sample(double_);
+  }
+  [[nodiscard]] bool is_now() const {
+    cpu_generator_state const now;
+    return engine_.seed_ == now.engine_.seed_ && engine_.left_ == now.engine_.left_ &&
+           engine_.next_ == now.engine_.next_ && engine_.state_ == now.engine_.state_ &&
+           float_.has_value() == now.float_.has_value() && double_.has_value() == now.double_.has_value();
+  }
+
+ private:
+  [[nodiscard]] static at::mt19937_data_pod engine_of(at::CPUGeneratorImpl& generator) {
+    std::lock_guard const lock{generator.mutex_};
+    return generator.engine().data();
+  }
+
+  at::CPUGeneratorImpl& generator_ = *at::check_generator<at::CPUGeneratorImpl>(at::detail::getDefaultCPUGenerator());
+  at::mt19937_data_pod engine_ = engine_of(generator_);
+  /// The second of two normal numbers, where it is left.
+  decltype(generator_.next_float_normal_sample()) float_ = generator_.next_float_normal_sample();
+  decltype(generator_.next_double_normal_sample()) double_ = generator_.next_double_normal_sample();
+};
+
+/// Where a run begins to draw random numbers, for a second run to begin there, too.
+class initial_rng_state {
+ public:
+  /// \param tensors  the generators of their devices count
+  initial_rng_state(at::TensorList tensors, Rng rng) {
+    if (rng == Rng::Preserve) devices_ = generator_states::of_devices(tensors);
+  }
+  /// \param here  where the CPU's generator stands; outlives the run
+  void begin_run(cpu_generator_state const& here) noexcept { cpu_ = &here; }
+  /// Keeps the state of the CPU's generator, 2.5 KB, only where the run drew some of its numbers.
+  void end_run() {
+    auto const* const start = std::exchange(cpu_, nullptr);
+    drew_ = start != nullptr && !start->is_now();
+    if (!drew_) return;
+    kept_ = std::make_unique<cpu_generator_state>(*start);
+    cpu_ = kept_.get();
+  }
+  /// The generators go on from here.   \throws std::bad_alloc   where there was no memory to keep that
+  void restore() const {
+    if (drew_ && !kept_) throw std::bad_alloc{};
+    if (cpu_ != nullptr) cpu_->restore();
+    devices_.restore();
+  }
+
+ private:
+  cpu_generator_state const* cpu_ = nullptr;
+  std::unique_ptr<cpu_generator_state> kept_;
+  generator_states devices_;
+  bool drew_ = false;
+};
+
+/// A run that reads the states of generators, to draw the same numbers again. The generators are the process's, so two
+/// threads that do so at once would draw each other's numbers.
+class generator_use {
+ public:
+  /// \param draws  whether it may draw some: if not, it leaves generators alone as soon as another thread is at it
+  explicit generator_use(Rng rng, bool draws = true)
+      : counts_{rng == Rng::Preserve}, draws_{draws}, thread_{std::this_thread::get_id()} {
+    if (!counts_) return;
+    start_.emplace();
+    std::lock_guard const lock{access()};
+    for (auto* const other : all()) {
+      if (other->thread_ == thread_) continue;
+      overlaps_ = true;
+      if (draws_) other->overlaps_ = true;
+    }
+    all().push_back(this);
+  }
+  generator_use(generator_use const&) = delete;
+  generator_use& operator=(generator_use const&) = delete;
+  ~generator_use() {
+    if (!counts_) return;
+    std::lock_guard const lock{access()};
+    all().erase(std::find(all().begin(), all().end(), this));
+  }
+  /// The generators go on from there, unless that would take numbers from another thread.
+  void put_back(generator_states const& states) const {
+    if (!counts_) return;
+    std::lock_guard const lock{access()};
+    if (draws_ || !overlaps_) states.restore();
+  }
+  /// Whether numbers were drawn since it began.   \param start  the generators' states then
+  [[nodiscard]] bool drew(generator_states const& start) const {
+    return counts_ && !(start_->is_now() && start.devices_are_now());
+  }
+  /// To be asked where random numbers were drawn.
+  /// \throws invalid_call   where another thread was at it, too
+  void check(char const* who) const {
+    if (!counts_ || !draws_) return;
+    std::lock_guard const lock{access()};
+    if (overlaps_)
+      throw invalid_call{who, "random numbers were drawn while another thread ran a checkpointed computation, too", {},
+                         "run them one after another, or give Rng::Ignore to those that draw no random numbers"};
+  }
+
+ private:
+  [[nodiscard]] static std::mutex& access() {
+    static std::mutex of_process;
+    return of_process;
+  }
+  [[nodiscard]] static std::vector<generator_use*>& all() {
+    static std::vector<generator_use*> at_work;
+    return at_work;
+  }
+
+  bool counts_, draws_, overlaps_ = false;
+  std::thread::id thread_;
+  std::optional<cpu_generator_state> start_;  ///< where numbers count
+};
+
+/// The automatic casts of the calling thread, for the CPU and for CUDA devices.
+class autocast_state {
+ public:
+  [[nodiscard]] static autocast_state now() {
+    autocast_state all;
+    for (std::size_t k = 0; k < devices.size(); ++k)
+      all.of_[k] = {autocast_is_on(devices[k]), autocast_type(devices[k])};
+    all.cache_ = at::autocast::is_autocast_cache_enabled();
+    return all;
+  }
+  void restore() const {
+    for (std::size_t k = 0; k < devices.size(); ++k) {
+      switch_autocast(devices[k], of_[k].on);
+      set_autocast_type(devices[k], of_[k].type);
+    }
+    at::autocast::set_autocast_cache_enabled(cache_);
+  }
+  /// The same without the cache of casts. What is run without a graph must not leave a cast there: the caller would
+  /// find it, without a gradient.
+  [[nodiscard]] autocast_state without_cache() const {
+    auto other = *this;
+    other.cache_ = false;
+    return other;
+  }
+  [[nodiscard]] bool is_on() const { return of_[0].on || of_[1].on; }
+  /// Whether a leaf is cast once for all of its uses.
+  [[nodiscard]] bool caches() const { return is_on() && cache_; }
+
+ private:
+  static constexpr std::array<at::DeviceType, 2> devices{at::kCPU, at::kCUDA};
+  struct setting {
+    bool on = false;
+    at::ScalarType type = at::kFloat;
+  };
+  std::array<setting, devices.size()> of_;
+  bool cache_ = true;
+};
+
+/// What a computation reads from around it.
+class rng_autocast_state {
+ public:
+  /// \param tensors  those that it starts from: the generators of their devices count   \param rng  Ignore leaves the
+  ///        generators out
+  [[nodiscard]] static rng_autocast_state now(at::TensorList tensors, Rng rng) {
+    rng_autocast_state all;
+    if (rng == Rng::Preserve) all.generators = generator_states::now(tensors);
+    all.autocast = autocast_state::now();
+    return all;
+  }
+  void restore() const {
+    generators.restore();
+    autocast.restore();
+  }
+
+  generator_states generators;
+  autocast_state autocast;
+};
+
+/// Sets the automatic casts for a scope, and puts back what was set before.
+class autocast_scope {
+ public:
+  explicit autocast_scope(autocast_state const& inside) { inside.restore(); }
+  autocast_scope(autocast_scope const&) = delete;
+  autocast_scope& operator=(autocast_scope const&) = delete;
+  ~autocast_scope() { before_.restore(); }
+
+ private:
+  autocast_state before_ = autocast_state::now();
+};
+
+/// Puts back at the end of a scope, exceptions included, what was around at its start.
+class rng_autocast_guard {
+ public:
+  /// \param use  by which generators are put back, if any; outlives the guard
+  rng_autocast_guard(at::TensorList tensors, Rng rng, generator_use const* use = nullptr)
+      : before_{rng_autocast_state::now(tensors, rng)}, use_{use} {}
+  rng_autocast_guard(rng_autocast_guard const&) = delete;
+  rng_autocast_guard& operator=(rng_autocast_guard const&) = delete;
+  ~rng_autocast_guard() {
+    if (use_ != nullptr) use_->put_back(before_.generators);
+    else before_.generators.restore();
+    before_.autocast.restore();
+  }
+
+ private:
+  rng_autocast_state before_;
+  generator_use const* use_;
+};
+
+}  // namespace cairn::libtorch::detail

@@ -1,0 +1,111 @@
+#pragma once
+/// \file saved_metadata.hpp  What a saved tensor looked like, and whether another one looks the same.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <cairn/adapt/torch/state/detail/saved_origin.hpp>
+#include <cairn/adapt/torch/state/determinism.hpp>
+#include <cairn/adapt/torch/state/recompute_mismatch.hpp>
+#include <cairn/core/detail/state_hash.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// The hash of a tensor's values in order.
+[[nodiscard]] inline std::uint64_t hash_of_bits(at::Tensor const& t) {
+  auto const values = t.detach().to_dense().cpu().contiguous();
+  cairn::detail::state_hash hash;
+  hash(values.data_ptr(), values.nbytes());
+  return hash.value();
+}
+
+/// A saved tensor without its values.
+struct saved_metadata {
+  std::vector<std::int64_t> sizes;
+  at::ScalarType type = at::kFloat;
+  at::Device device = at::kCPU;
+  std::int64_t version = 0;  ///< how often it had been changed in place
+  Check check = Check::Metadata;  ///< how closely it is compared
+  std::uint64_t bits = 0;    ///< a hash, where bits are
+  saved_origin origin = {};
+
+  /// \param buffers  whose bits differ between runs, and are not compared
+  [[nodiscard]] static saved_metadata of(at::Tensor const& t, Check check, std::vector<at::Tensor> const& buffers,
+                                         saved_origin origin = {}) {
+    for (auto const& b : buffers)
+      if (check == Check::Bits && b.is_alias_of(t)) check = Check::Metadata;
+    return {t.sizes().vec(), t.scalar_type(),
+            t.device(),      std::int64_t(t._version()),
+            check,           check == Check::Bits ? hash_of_bits(t) : 0,
+            origin};
+  }
+  [[nodiscard]] std::string text() const {
+    std::ostringstream text;
+    text << at::toString(type) << at::IntArrayRef{sizes} << " on " << device;
+    return text.str();
+  }
+};
+
+/// A saved tensor and how often it had been changed in place then.
+struct saved_tensor {
+  at::Tensor value;
+  std::int64_t version = 0;
+  saved_origin origin = {};
+
+  saved_tensor() = default;
+  explicit saved_tensor(at::Tensor t, saved_origin from = {})
+      : value{std::move(t)}, version{std::int64_t(value._version())}, origin{from} {}
+  [[nodiscard]] bool unchanged() const { return std::int64_t(value._version()) == version; }
+};
+
+inline constexpr char const* recompute_advice =
+    "make the computation a function of its inputs alone: no counters, no global state, no other random generators";
+
+/// Whether it is, as far as is known without its bits, what was saved at first.
+[[nodiscard]] inline bool same_saved(saved_metadata const& first, saved_tensor const& again) {
+  auto const& t = again.value;
+  if (!(again.origin == first.origin)) return false;
+  return first.check == Check::Off ||
+         (t.sizes() == first.sizes && t.scalar_type() == first.type && t.device() == first.device);
+}
+/// \param number  of the tensor, in the order of saving   \param place  what its first value of the error says, with
+///        its value
+/// \throws recompute_mismatch   where it does not look as `first`   \throws invalid_call   where it was changed in
+///        place
+inline void check_saved(saved_metadata const& first, saved_tensor const& again, char const* who, std::size_t number,
+                        named_value place, char const* advice = recompute_advice) {
+  if (!again.unchanged())
+    throw invalid_call{who,
+                       "a tensor saved for backward was changed in place afterwards",
+                       {place, {"tensor", number}},
+                       "change a copy of it, or change it before it is used"};
+  auto const now = saved_metadata::of(again.value, first.check, {}, again.origin);
+  if (!same_saved(first, again)) {
+    bool const metadata = now.text() == first.text();  // then the operations differ
+    auto const text = [&](saved_metadata const& one) {
+      return metadata ? one.text() + " " + one.origin.text() : one.text();
+    };
+    throw recompute_mismatch{
+        who,
+        ("a tensor saved for backward is " + text(now) + " when it is computed again, and was " + text(first)).c_str(),
+        {place, {"tensor", number}},
+        advice};
+  }
+  if (first.check == Check::Off) return;
+  if (again.version != first.version)
+    throw invalid_call{who,
+                       "a tensor that was read was changed in place before backward",
+                       {place, {"tensor", number}},
+                       "run backward first, for example before the optimiser's step"};
+  if (now.bits != first.bits)
+    throw recompute_mismatch{who,
+                             "a tensor saved for backward has other bits when it is computed again",
+                             {place, {"tensor", number}},
+                             advice};
+}
+
+}  // namespace cairn::libtorch::detail

@@ -1,0 +1,72 @@
+#pragma once
+/// \file saved_origin.hpp  Which operation made a tensor that autograd saves, as far as that is the same in every run.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <typeinfo>
+#include <vector>
+#include <ATen/SequenceNumber.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/util/Type.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
+#include <cairn/adapt/torch/state/detail/captures.hpp>
+#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// Where a saved tensor comes from.
+struct saved_origin {
+  /// Type of its node; none where it is from outside, and where the operation that made it saves it.
+  std::type_info const* made_by = nullptr;
+  bool joint = false;  ///< whether the operation that saves it saved the tensor before it, too
+  /// Whether casts stood in a cache as the run began: one run then finds outside what another makes.
+  bool caches_casts = false;
+
+  [[nodiscard]] bool operator==(saved_origin const& other) const {
+    if (joint != other.joint) return false;
+    if (made_by == nullptr || other.made_by == nullptr)
+      return made_by == other.made_by || caches_casts || other.caches_casts;
+    return *made_by == *other.made_by;
+  }
+  [[nodiscard]] std::string text() const {
+    std::string text = made_by == nullptr ? "of no operation before" : "of " + c10::demangle(made_by->name());
+    return joint ? text + ", saved with the tensor before" : text;
+  }
+};
+
+/// Tells the origins of one run, from its beginning on.
+class origin_map {
+ public:
+  [[nodiscard]] saved_origin of(at::Tensor const& t) {
+    saved_origin origin{nullptr, false, caches_casts_};
+    auto const* const meta = torch::autograd::impl::get_autograd_meta(t);
+    if (meta != nullptr && meta->grad_fn_ && begin_.precedes(*meta->grad_fn_) && !is_left_out(meta->grad_fn_))
+      origin.made_by = &typeid(*meta->grad_fn_);
+    if (at::GradMode::is_enabled()) {  // else an inner region keeps its inputs, which makes no node
+      auto const nodes = at::sequence_number::peek();
+      origin.joint = nodes == nodes_;
+      nodes_ = nodes;
+    }
+    return origin;
+  }
+
+  /// What made this tensor counts as outside from now on.
+  void leave_out(at::Tensor const& t) {
+    if (t.defined() && t.grad_fn()) left_out_.emplace_back(t.grad_fn());
+  }
+
+ private:
+  [[nodiscard]] bool is_left_out(std::shared_ptr<Node> const& node) const {
+    for (auto const& one : left_out_) if (!one.owner_before(node) && !node.owner_before(one)) return true;
+    return false;
+  }
+
+  graph_position begin_;
+  bool caches_casts_ = autocast_state::now().caches();
+  std::uint64_t nodes_ = begin_.number;
+  std::vector<std::weak_ptr<Node>> left_out_;
+};
+
+}  // namespace cairn::libtorch::detail

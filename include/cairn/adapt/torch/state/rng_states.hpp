@@ -1,0 +1,52 @@
+#pragma once
+/// \file rng_states.hpp  The states of random number generators, read and put back.
+#include <mutex>
+#include <utility>
+#include <vector>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <ATen/core/Tensor.h>
+
+namespace cairn::libtorch {
+
+/// The states of default generators, each with its device: byte tensors on the CPU, as `at::Generator::get_state` gives
+/// them.
+using device_states = std::vector<std::pair<c10::Device, at::Tensor>>;
+
+namespace detail {
+[[nodiscard]] inline at::Generator default_generator(c10::Device device) {
+  return device.is_cpu() ? at::detail::getDefaultCPUGenerator() : at::globalContext().defaultGenerator(device);
+}
+inline void add_device_state(c10::Device device, device_states& all) {
+  for (auto const& known : all) if (known.first == device) return;
+  auto generator = default_generator(device);
+  std::lock_guard const lock{generator.mutex()};
+  all.emplace_back(device, generator.get_state());
+}
+/// Those of the CUDA devices on which the tensors lie.
+inline void add_device_states(at::TensorList tensors, device_states& all) {
+  for (auto const& t : tensors) if (t.defined() && t.is_cuda()) add_device_state(t.device(), all);
+}
+}  // namespace detail
+
+/// The states of the CPU's default generator, which comes first, and of those of the CUDA devices on which the tensors
+/// lie.
+/// \param tensors  undefined ones do not matter
+/// Bytes: 5,056 for the CPU's, 16 for a CUDA device's.
+[[nodiscard]] inline device_states get_device_states(at::TensorList tensors) {
+  device_states all;
+  detail::add_device_state(at::kCPU, all);
+  detail::add_device_states(tensors, all);
+  return all;
+}
+/// The generators go on from these states, which stay as they are.
+/// \throws c10::Error   where a state is not one of its device's generator, or there is no such device
+inline void set_device_states(device_states const& states) {
+  for (auto const& [device, state] : states) {
+    auto generator = detail::default_generator(device);
+    std::lock_guard const lock{generator.mutex()};
+    generator.set_state(state);
+  }
+}
+
+}  // namespace cairn::libtorch
