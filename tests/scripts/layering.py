@@ -55,6 +55,18 @@ EXTENDS = {
     "adapt/nvtx": ["core/detail/text"],
     "adapt/torch": ["core/detail/chain_walk", "core/detail/refused", "core/detail/state_hash", "plan/chain/detail/chain_model", "run/detail/execute"],
 }
+# The rooms of a large adapter, and what each may include besides itself; "" is the adapter's own umbrella.
+ROOMS = {
+    "adapt/torch": {
+        "": ["checkpoint/", "loop/", "memory/", "state/"],
+        "memory/": [],
+        "state/": [],
+        "loop/": ["memory/", "state/"],
+        "checkpoint/": ["memory/", "state/"],
+        "compat/": ["checkpoint/", "loop/", "memory/", "state/"],
+        "compat.hpp": ["compat/"],
+    },
+}
 # How a header that only declares ends: its bodies stand in impl/ beside it, and are compiled once by <cairn/impl/src.hpp> where a program says so.
 IMPLEMENTED = """
 #ifndef CAIRN_SEPARATE_COMPILATION
@@ -166,6 +178,15 @@ def may_include(path, other):
     return any(theirs == entry or other == entry for entry in allowed)
 
 
+def room_of(path):
+    """The adapter that has rooms and the header's room there; None twice for any other header, a room of None for one that stands in none."""
+    adapter = layer_of(path)
+    if adapter not in ROOMS:
+        return None, None
+    rest = path[len(adapter):].lstrip("/")
+    return adapter, "" if rest == ".hpp" else next((room for room in ROOMS[adapter] if room and rest.startswith(room)), None)
+
+
 def reached_from(path, includes, seen):
     for other in includes.get(path, ()):
         if other not in seen:
@@ -186,6 +207,9 @@ def faults(root):
             continue
         if "#pragma once" not in text:
             yield f"{path}: no #pragma once"
+        adapter, room = room_of(path)
+        if adapter and room is None:
+            yield f"{path}: belongs to no room of {adapter}/"
         includes[path] = []
         if is_private(path):
             for line in public_names(text):
@@ -202,6 +226,8 @@ def faults(root):
                     yield f"{path}: there is no <{name}>"
                 elif layer_of(other) and not may_include(path, other):
                     yield f"{path}: may not include <{name}>"
+                elif room is not None and room_of(other)[0] == adapter and room_of(other)[1] not in (room, *ROOMS[adapter][room]):
+                    yield f"{path}: may not include <{name}>, which is of another room"
                 elif is_private(other) and layer_of(path) and other != LINKAGE and not extends(path, other):
                     yield f"{path}: may not include <{name}>, which is private; see EXTENDS in layering.py"
             elif STANDARD.get(path.split("/")[0] + "/", lambda _: False)(name):
@@ -260,7 +286,10 @@ GOOD = {
     "adapt/one.hpp": "#include <cairn/adapt/one/part.hpp>\n#include <cairn/run/a.hpp>\n",
     "adapt/one/part.hpp": "#include <Eigen/Core>\n",
     "adapt/two.hpp": "",
-    "adapt/torch/loop.hpp": "#include <cairn/core/detail/refused.hpp>\n",
+    "adapt/torch.hpp": "#include <cairn/adapt/torch/loop/a.hpp>\n",
+    "adapt/torch/loop/a.hpp": "#include <cairn/core/detail/refused.hpp>\n#include <cairn/adapt/torch/state/a.hpp>\n",
+    "adapt/torch/state/a.hpp": "",
+    "adapt/torch/compat/a.hpp": "#include <cairn/adapt/torch/loop/a.hpp>\n",
     "core/detail/refused.hpp": "namespace cairn::detail {\n/// What.\nint x;\n}  // namespace cairn::detail\n",
     "core/named.hpp": "#include <cairn/core/detail/refused.hpp>\nnamespace cairn {\n/// What.\nint y;\n}  // namespace cairn\n",
 }
@@ -297,6 +326,9 @@ PLANTED = [  # header, text added to it, what the report must say
     ("trace/a.hpp", "#include <cairn/run/a.hpp>\n", "trace/a.hpp: may not include <cairn/run/a.hpp>"),
     ("adapt/two.hpp", "#include <cairn/adapt/one.hpp>\n", "adapt/two.hpp: may not include <cairn/adapt/one.hpp>"),
     ("adapt/two.hpp", "#include <cairn/plan/a.hpp>\n", "adapt/two.hpp: may not include <cairn/plan/a.hpp>"),
+    ("adapt/torch.hpp", "#include <cairn/adapt/torch/compat/a.hpp>\n", "adapt/torch.hpp: may not include <cairn/adapt/torch/compat/a.hpp>, which is of another"),
+    ("adapt/torch/state/a.hpp", "#include <cairn/adapt/torch/compat/a.hpp>\n", "adapt/torch/state/a.hpp: may not include <cairn/adapt/torch/compat/a.hpp>"),
+    ("adapt/torch/b.hpp", "", "adapt/torch/b.hpp: belongs to no room of adapt/torch/"),
     ("cairn.hpp", "#include <cairn/adapt/two.hpp>\n", "cairn.hpp: may not include <cairn/adapt/two.hpp>"),
     ("cairn.hpp", "#include <cairn/plan/text/a.hpp>\n", "cairn.hpp: reaches plan/text/a.hpp"),
     ("cairn.hpp", "int x;\n", "cairn.hpp: #include lines only"),
