@@ -2,39 +2,18 @@
 /// \file state_metadata.hpp  What the states of a loop looked like when they were computed first.
 #include <cstddef>
 #include <cstdint>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
-#include <cairn/adapt/torch/state/detail/saved_metadata.hpp>
+#include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
 #include <cairn/adapt/torch/state/determinism.hpp>
+#include <cairn/adapt/torch/state/recompute_mismatch.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/replay_check.hpp>
 
 namespace cairn::libtorch::detail {
-
-/// A part of a state without its values.
-struct tensor_metadata {
-  std::vector<std::int64_t> sizes;
-  at::ScalarType type = at::ScalarType::Undefined;
-  at::Device device = at::kCPU;
-  std::uint64_t bits = 0;  ///< a hash, where bits are compared
-
-  [[nodiscard]] static tensor_metadata of(at::Tensor const& t, bool with_bits) {
-    if (!t.defined()) return {};
-    return {t.sizes().vec(), t.scalar_type(), t.device(), with_bits ? hash_of_bits(t) : 0};
-  }
-  [[nodiscard]] bool is_like(tensor_metadata const& other) const {
-    return type == other.type && device == other.device && sizes == other.sizes;
-  }
-  [[nodiscard]] std::string text() const {
-    std::ostringstream text;
-    text << at::toString(type) << at::IntArrayRef{sizes} << " on " << device;
-    return text.str();
-  }
-};
 
 /// The metadata of all states. Consecutive states of the same metadata are kept once: a few bytes for a loop, or where
 /// bits count some for each state that is compared: each one, or those between blocks.

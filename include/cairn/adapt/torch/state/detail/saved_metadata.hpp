@@ -3,34 +3,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 #include <ATen/core/Tensor.h>
 #include <cairn/adapt/torch/state/detail/saved_origin.hpp>
+#include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
 #include <cairn/adapt/torch/state/determinism.hpp>
 #include <cairn/adapt/torch/state/recompute_mismatch.hpp>
-#include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch::detail {
 
-/// The hash of a tensor's values in order.
-[[nodiscard]] inline std::uint64_t hash_of_bits(at::Tensor const& t) {
-  auto const values = t.detach().to_dense().cpu().contiguous();
-  cairn::detail::state_hash hash;
-  hash(values.data_ptr(), values.nbytes());
-  return hash.value();
-}
-
 /// A saved tensor without its values.
 struct saved_metadata {
-  std::vector<std::int64_t> sizes;
-  at::ScalarType type = at::kFloat;
-  at::Device device = at::kCPU;
-  std::int64_t version = 0;  ///< how often it had been changed in place
+  tensor_metadata tensor;
+  std::int64_t version = 0;       ///< how often it had been changed in place
   Check check = Check::Metadata;  ///< how closely it is compared
-  std::uint64_t bits = 0;    ///< a hash, where bits are
   saved_origin origin = {};
 
   /// \param buffers  whose bits differ between runs, and are not compared
@@ -38,16 +26,9 @@ struct saved_metadata {
                                          saved_origin origin = {}) {
     for (auto const& b : buffers)
       if (check == Check::Bits && b.is_alias_of(t)) check = Check::Metadata;
-    return {t.sizes().vec(), t.scalar_type(),
-            t.device(),      std::int64_t(t._version()),
-            check,           check == Check::Bits ? hash_of_bits(t) : 0,
-            origin};
+    return {tensor_metadata::of(t, check == Check::Bits), std::int64_t(t._version()), check, origin};
   }
-  [[nodiscard]] std::string text() const {
-    std::ostringstream text;
-    text << at::toString(type) << at::IntArrayRef{sizes} << " on " << device;
-    return text.str();
-  }
+  [[nodiscard]] std::string text() const { return tensor.text(); }
 };
 
 /// A saved tensor and how often it had been changed in place then.
@@ -67,10 +48,8 @@ inline constexpr char const* recompute_advice =
 
 /// Whether it is, as far as is known without its bits, what was saved at first.
 [[nodiscard]] inline bool same_saved(saved_metadata const& first, saved_tensor const& again) {
-  auto const& t = again.value;
   if (!(again.origin == first.origin)) return false;
-  return first.check == Check::Off ||
-         (t.sizes() == first.sizes && t.scalar_type() == first.type && t.device() == first.device);
+  return first.check == Check::Off || first.tensor.is_of(again.value);
 }
 /// \param number  of the tensor, in the order of saving   \param place  what its first value of the error says, with
 ///        its value
@@ -101,7 +80,7 @@ inline void check_saved(saved_metadata const& first, saved_tensor const& again, 
                        "a tensor that was read was changed in place before backward",
                        {place, {"tensor", number}},
                        "run backward first, for example before the optimiser's step"};
-  if (now.bits != first.bits)
+  if (now.tensor.bits != first.tensor.bits)
     throw recompute_mismatch{who,
                              "a tensor saved for backward has other bits when it is computed again",
                              {place, {"tensor", number}},
