@@ -345,4 +345,15 @@ TEST_CASE("callbacks see each step, and threads run loops of their own", "[torch
   for (auto const& g : got) CHECK(same_bits(want, g));
 }
 
+TEST_CASE("the core's loop and LibTorch's stand side by side, also under one name", "[torch][loop]") {
+  using cairn::checkpointed_loop;  // the core's
+  using cl::checkpointed_loop;
+  auto const halves = [](auto const& x) { return x * 0.5; };
+  auto const of_numbers = checkpointed_loop(halves, 1.0, cairn::revolve{10, 3});
+  auto const x = torch::ones({2}, torch::kDouble).requires_grad_(true);
+  auto const of_tensors = checkpointed_loop(halves, x, 10, LoopOptions());
+  CHECK(of_tensors[1].item<double>() == of_numbers.final_state());
+  CHECK(same_bits(torch::autograd::grad({of_tensors.sum()}, {x})[0], of_tensors.detach()));
+}
+
 }  // namespace loop_tests
