@@ -47,6 +47,17 @@ class sweep;
                          "give each nested sweep a workspace of its own"};
 }
 
+/// Marks a workspace, or another place where one sweep at a time runs, as in use.
+struct in_use {
+  bool& busy;
+  in_use(bool& flag, char const* operation) : busy{flag} {
+    if (busy) refuse_busy(operation);
+    busy = true;
+  }
+  in_use(in_use const&) = delete;
+  ~in_use() { busy = false; }
+};
+
 }  // namespace detail
 
 /// The memory of a sweep: frames, tables and cursor. Keep one and hand it to every sweep, and a warm sweep allocates

@@ -59,9 +59,8 @@ class sweep {
  public:
   /// \param asked  options that replace those of the workspace, if any   \throws reentrancy_error
   template <class Asked = no_options>
-  sweep(work_type& work, char const* operation, [[maybe_unused]] Asked asked = {}) : work_{work} {
-    if (work.busy_) refuse_busy(operation);
-    work.busy_ = true;
+  sweep(work_type& work, char const* operation, [[maybe_unused]] Asked asked = {})
+      : work_{work}, mark_{work.busy_, operation} {
     if constexpr (is_options<Asked>) work.options_ = asked;
     if constexpr (is_object_end<Asked>) ends_ = asked;
     else if constexpr (checked) ends_ = work.options_.object;
@@ -69,7 +68,6 @@ class sweep {
   sweep(sweep const&) = delete;
   ~sweep() {
     if (notes_stop_) note_stop();
-    work_.busy_ = false;
   }
 
   /// Before the first action of a plan.   \throws out_of_memory, and what copies of x0 throw
@@ -263,6 +261,7 @@ class sweep {
   }
 
   work_type& work_;
+  in_use mark_;
   object_ends ends_ = object_ends::anywhere;
   bool notes_stop_ = false;
 };
