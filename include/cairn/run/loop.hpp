@@ -231,7 +231,7 @@ class checkpointed_run {
         return run.states().made_state(nearest, [&](State& x) {
           run_compared(
               run, from, i, [&](step_index at, step_index next) { detail::run_in_place(step_, x, at, next, failed); },
-              [&] { return detail::hash_of_state(std::as_const(x)); });
+              [](auto const& made) { return detail::hash_of_state(made); }, std::as_const(x));
         });
       else {
         detail::frames<State> own;
@@ -240,7 +240,7 @@ class checkpointed_run {
         own.copy_in(pool.state(nearest), x);
         run_compared(
             run, from, i, [&](step_index at, step_index next) { own.run(step_, x, at, next, failed); },
-            [&] { return detail::hash_of(std::as_const(own).state(x)); });
+            [&](auto const& states) { return detail::hash_of(states.state(x)); }, std::as_const(own));
         return std::move(own.state(x));
       }
     };
@@ -248,11 +248,11 @@ class checkpointed_run {
     return detail::annotate_failure(run.status(), phase::recompute, failed, make);
   }
 
-  /// Runs a state from one step to another by run(at, next), and compares its hash() with what the sweep knows of the
+  /// Runs a state from one step to another by run(at, next), and compares hash(x) with what the sweep knows of the
   /// states on the way.
-  template <class Sweep, class Run, class Hash>
+  template <class Sweep, class Run, class Hash, class X>
   static void run_compared([[maybe_unused]] Sweep& sweep, step_index from, step_index to, Run run,
-                           [[maybe_unused]] Hash hash) {
+                           [[maybe_unused]] Hash hash, [[maybe_unused]] X const& x) {
     if constexpr (!checked) {
       if (from < to) run(from, to);
     } else {
@@ -261,7 +261,7 @@ class checkpointed_run {
       for (step_index i = from; i < to;) {
         run(i, i + stride);
         i += stride;
-        if (ledger.on() && !ledger.matches(from, i, hash())) ledger.fail(i);
+        if (ledger.on() && !ledger.matches(from, i, hash(x))) ledger.fail(i);
       }
     }
   }
