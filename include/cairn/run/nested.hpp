@@ -71,8 +71,8 @@ struct inner_adjoint {
 /// the inner functions may be another `nested`'s. Both keep copies of the callables; a second sweep over them allocates
 /// nothing. With `sweep_options` every inner sweep compares what it runs again, and where the outer sweep has a replay
 /// check, too, the state in which it ends with the outer one. For that the outer sweep must be given `adjoint` itself,
-/// or `hooked(adjoint, hook)`. Over an object the inner loop runs on the object itself, which the adjoint of an outer step
-/// leaves within that step; an inner sweep holds snapshots for `plan.slots() + 1` states beside.
+/// or `hooked(adjoint, hook)`. Over an object the inner loop runs on the object itself, which the adjoint of an outer
+/// step leaves within that step; an inner sweep holds snapshots for `plan.slots() + 1` states beside.
 template <schedule Plan, class Step, class Adjoint, class Options = no_options>
 class nested {
   // The callables are mutable, so that a const pair of mutable lambdas works.

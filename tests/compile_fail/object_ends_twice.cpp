@@ -1,0 +1,22 @@
+// error: options stand in two places
+#include <cairn/cairn.hpp>
+
+struct solver {
+  double x = 1;
+  solver() = default;
+  solver(solver const&) = delete;
+  double save() const { return x; }
+  void restore(double kept) { x = kept; }
+};
+solver s;
+auto const step = [](solver& at) { at.x *= 2; };
+auto const adjoint = [](solver const&, double& bar) { bar *= 2; };
+using enum cairn::object_ends;
+int main() {
+#ifdef CAIRN_FIXED
+  double const g = cairn::gradient(step, s, 10, 1.0, adjoint, cairn::sweep_options{.object = at_final});
+#else
+  double const g = cairn::gradient(step, s, 10, 1.0, adjoint, cairn::sweep_options{}, at_final);
+#endif
+  return 2 * g > 0 ? 0 : 1;
+}
