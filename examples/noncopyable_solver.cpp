@@ -21,6 +21,7 @@ class reaction_solver {
   reaction_solver& operator=(reaction_solver const&) = delete;
 
   [[nodiscard]] std::vector<double> save() const { return u_; }
+  void save(std::vector<double>& into) const { into = u_; }  // optional: into the memory of an old snapshot
   void restore(std::vector<double> const& snapshot) { u_ = snapshot; }
 
   void advance() {

@@ -36,8 +36,8 @@ concept adjoint_of = detail::shape_of_adjoint<F, S, Bar>().form != adjoint_form:
 
 namespace detail {
 
-/// A seed that is a function of the final state, which an object's may be asked to change: its bar may live in there. Containers that can be called, as Eigen's matrices can with indices,
-/// are values.
+/// A seed that is a function of the final state, which an object's may change: its bar may live in there. Containers
+/// that can be called, as Eigen's matrices can with indices, are values.
 template <class Seed, class S>
 concept seed_function = calls<Seed, lent_state<S>> && !range_like<std::remove_cv_t<Seed>>;
 

@@ -311,8 +311,8 @@ template <class State, class Bar, class Adjoint, class Held>
 ///        whose bytes cannot be told, states and adjoints are weighed by a copy, tapes as they are recorded. What their
 ///        own `=` leaves in memory used again is not seen
 /// An object is run itself, put back before every call that is timed, and in the end to where it was. Its `state_bytes`
-/// are those of a snapshot, `tiers.memory` tells how long it takes to save and to restore one, and a bar of the library's
-/// counts no bytes. Cost: `tried` snapshots.
+/// are those of a snapshot, `tiers.memory` tells how long it takes to save and to restore one, and a bar of the
+/// library's counts no bytes. It costs `tried` snapshots.
 /// Cost: about twice `tried` calls of the step, short ones beside; memory for 2 sqrt(tried) states, and for 4 copies or
 /// 8 MiB of them
 /// \throws invalid_plan; what step, adjoint, seed and held throw

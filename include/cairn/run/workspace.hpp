@@ -62,8 +62,9 @@ struct in_use {
 
 /// The memory of a sweep: frames, tables and cursor. Keep one and hand it to every sweep, and a warm sweep allocates
 /// nothing. One workspace serves one sweep at a time. What its states took stays with it until it is destroyed or a
-/// plan of another size comes, or `clear()` is called. `Store` is where checkpoints live; a reference type leaves it with the caller. `Options`
-/// is `sweep_options` for sweeps that compare what they run again, whose hashes it keeps, too.
+/// plan of another size comes, or `clear()` is called. `Store` is where checkpoints live; a reference type leaves it
+/// with the caller. `Options` is `sweep_options` for sweeps that compare what they run again, whose hashes it keeps,
+/// too.
 template <class State, schedule Plan, class Store = memory_store, class Options = no_options>
 class workspace {
  public:
@@ -77,8 +78,8 @@ class workspace {
   [[nodiscard]] wide step_calls() const noexcept { return status_.ran; }
   /// Frames that the last sweep had at its disposal.
   [[nodiscard]] slot_index frame_count() const noexcept { return states_.frame_count(); }
-  /// Gives back the memory of frames, tapes, tables and hashes; the next sweep takes it anew. A run that was kept here is
-  /// over, and a sweep that stopped cannot be resumed, but from what a store holds that outlives its sweeps.
+  /// Gives back the memory of frames, tapes, tables and hashes; the next sweep takes it anew. A run that was kept here
+  /// is over, and a sweep that stopped cannot be resumed, but from what a store holds that outlives its sweeps.
   /// \throws reentrancy_error while a sweep runs here
   void clear() {
     if (busy_) detail::refuse_busy("cairn::workspace::clear");

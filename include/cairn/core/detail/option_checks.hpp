@@ -11,7 +11,8 @@ namespace cairn::detail {
 template <class State, class Options, class Asked>
 [[nodiscard]] consteval bool check_sweep_options() {
   constexpr bool known = is_setting<Options> || std::is_same_v<Options, no_options>;
-  constexpr bool once = !known || Asked::asked <= 1, object = !known || !once || !Asked::ends_object || saved_state<State>;
+  constexpr bool once = !known || Asked::asked <= 1,
+                 object = !known || !once || !Asked::ends_object || saved_state<State>;
   constexpr bool fits = !known || !Asked::given || Asked::in_workspace || !Asked::workspace;
   constexpr bool told = !known || !fits || !(Asked::given || Asked::in_workspace) || hashable<hashed_part_t<State>>;
   static_assert(known, "cairn: the last argument must be cairn::sweep_options");

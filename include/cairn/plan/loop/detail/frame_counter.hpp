@@ -230,7 +230,8 @@ template <schedule Plan>
   sweep_form forward = form;
   if (form.keeps_run) forward.adjoint = adjoint_form::one_step;
   slot_index const pinned = form.keeps_run && initial_stands_apart(plan) ? 1 : 0;
-  return {initial_stands_apart(plan, form), runs_ahead(plan), plan.slots() + working_frames(forward, plan.leaf()) + pinned,
+  return {initial_stands_apart(plan, form), runs_ahead(plan),
+          plan.slots() + working_frames(forward, plan.leaf()) + pinned,
           plan.slots() + working_frames(form, plan.leaf()) + pinned};
 }
 
