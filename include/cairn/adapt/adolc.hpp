@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <adolc/adolc.h>
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/core/error.hpp>
@@ -14,24 +15,19 @@ namespace cairn {
 /// A tape of ADOL-C, by its tag. ADOL-C has one recording at a time in a program, and no threads.
 ///
 /// Recordings are reversed straight from memory: the forward values are kept as they are computed (`trace_on(tag, 1)`),
-/// and `trace_off(1)`, behind which 2.7.2 crashes, is never called. Buffers begin at `entries` each and double behind a
-/// recording that has filled half of one; what does not fit, ADOL-C writes to files in the working directory, `*.tap`,
-/// and reads back. Where the model divides by a constant c, ADOL-C multiplies by 1 / c, which may be another last bit
+/// and `trace_off(1)`, behind which 2.7.2 crashes, is never called. The first recording has ADOL-C's usual buffers; those
+/// behind it are twice what was filled, which saves small leaves most of the memory and half of the time. What does not
+/// fit, ADOL-C writes to files in the working directory, `*.tap`, and reads back; the next buffers are larger. Where the model divides by a constant c, ADOL-C multiplies by 1 / c, which may be another last bit
 /// than that of double.
 class adolc_tape {
  public:
   using scalar = adouble;  ///< ADOL-C's number
 
-  /// \param tag  no other tape of the program has it, 0..32767   \param entries  of each buffer at first: 21 bytes for
-  ///        one entry of all four
-  explicit adolc_tape(short tag = 19, unsigned entries = 1u << 16) noexcept
-      : tag_{tag}, first_entries_{entries}, entries_{entries} {}
+  /// \param tag  no other tape of the program has it, 0..32767   \param entries  of each buffer of a first recording, >= 1
+  explicit adolc_tape(short tag = 19, unsigned entries = 1u << 19) noexcept
+      : tag_{tag}, first_{entries}, entries_{entries, entries, entries, entries} {}
   /// The buffers belong to the tag.
-  adolc_tape(adolc_tape&& other) noexcept
-      : tag_{other.tag_}, first_entries_{other.first_entries_}, entries_{other.entries_}, inputs_{other.inputs_}, results_{other.results_},
-        traced_{other.traced_} {
-    other.traced_ = false;
-  }
+  adolc_tape(adolc_tape&& other) noexcept : adolc_tape(other.tag_, other.first_) { std::swap(traced_, other.traced_); }
   adolc_tape& operator=(adolc_tape&&) = delete;
   /// Gives the buffers back.
   ~adolc_tape() { clear(); }
@@ -42,7 +38,7 @@ class adolc_tape {
       throw invalid_call{"cairn::adolc_tape", "ADOL-C is recording already, and has one recording at a time",
                          {{"tag", tag_}}, "end the other recording first"};
     inputs_ = results_ = 0;
-    trace_on(tag_, 1, entries_, entries_, entries_, entries_);
+    trace_on(tag_, 1, entries_[0], entries_[1], entries_[2], entries_[3]);
     traced_ = true;
   }
   /// The next independent variable.
@@ -63,9 +59,10 @@ class adolc_tape {
   void end() {
     trace_off();
     tapestats(tag_, stats_);
-    std::size_t const most = std::max({stats_[NUM_OPERATIONS], stats_[NUM_LOCATIONS], stats_[NUM_VALUES],
-                                       stats_[TAY_STACK_SIZE]});
-    while (entries_ < most * 2 && entries_ < (1u << 30)) entries_ *= 2;
+    for (std::size_t k = 0; k < 4; ++k) {
+      std::size_t const wanted = 2 * stats_[filled[k]];
+      for (entries_[k] = 1024; entries_[k] < wanted && entries_[k] < (1u << 30);) entries_[k] *= 2;
+    }
   }
   /// \throws invalid_call where ADOL-C cannot reverse its record
   void reverse(double const* seeds, double* bars) {
@@ -83,22 +80,27 @@ class adolc_tape {
   void abandon() noexcept {
     if (isTaping()) trace_off();
   }
-  /// Frees the buffers; the next ones are as small as the first.
+  /// Frees the buffers; the next recording is a first one.
   void clear() {
     if (traced_) removeTape(tag_, ADOLC_REMOVE_COMPLETELY);
     traced_ = false;
-    entries_ = first_entries_;
+    for (unsigned& each : entries_) each = first_;
   }
-  /// The buffers of the last recording, and the values and adjoints of all variables that are alive.
+  /// What the last recording has filled of its buffers, and the values and adjoints of all variables that are alive.
   [[nodiscard]] wide bytes() const noexcept {
-    return wide(stats_[OP_BUFFER_SIZE]) + wide(stats_[LOC_BUFFER_SIZE]) * sizeof(locint) +
-           wide(stats_[VAL_BUFFER_SIZE] + stats_[TAY_BUFFER_SIZE]) * sizeof(double) +
-           wide(stats_[NUM_MAX_LIVES]) * 2 * sizeof(double);
+    constexpr std::size_t of_one[] = {1, sizeof(locint), sizeof(double), sizeof(double)};
+    wide sum = wide(stats_[NUM_MAX_LIVES]) * 2 * sizeof(double);
+    for (std::size_t k = 0; k < 4; ++k) sum += wide(std::min(stats_[filled[k]], stats_[reserved[k]])) * of_one[k];
+    return sum;
   }
 
  private:
+  // of operations, locations, constants and forward values
+  static constexpr StatEntries filled[] = {NUM_OPERATIONS, NUM_LOCATIONS, NUM_VALUES, TAY_STACK_SIZE};
+  static constexpr StatEntries reserved[] = {OP_BUFFER_SIZE, LOC_BUFFER_SIZE, VAL_BUFFER_SIZE, TAY_BUFFER_SIZE};
+
   short tag_;
-  unsigned first_entries_, entries_;
+  unsigned first_, entries_[4];
   std::size_t inputs_ = 0, results_ = 0;
   bool traced_ = false;
   std::size_t stats_[STAT_SIZE] = {};

@@ -67,14 +67,15 @@ template <class Tool, class Model, class Params, class Objective, class State>
 }
 
 /// The plan of the fewest predicted seconds within a budget, over leaves of 1, 2, 4 ... steps, each weighed and timed
-/// on the first steps of the loop, and over all that `plan_within` tries. Cost: a leaf of each length three times, at
+/// on the first steps of the loop, and over the slots of `revolve`. Cost: a leaf of each length three times, at
 /// most 1/8 of the loop's steps and 64.
 /// \throws infeasible_budget; what the model throws
 template <class Tool, class Model, class Params, class Objective, class State>
 [[nodiscard]] planned plan_for(taped<Tool, Model, Params, Objective>& loop, State const& x0, budget_of budget) {
   workload work = workload_of(loop, x0, budget.steps);
   planning_options options;
-  options.leaf = 1;
+  options.only = planner::revolve;  // whose step calls no other one in memory undercuts; the search of all takes longer
+  options.leaf = 1;                 // than many a loop
   planned best = plan_within(budget.bytes, work, options);
   for (step_index length = 2; length <= std::min<step_index>(budget.steps / 8, 64); length *= 2) {
     if (work.tape_bytes + wide(length) * work.tape_step_bytes > budget.bytes.count()) break;  // do not even try it out
