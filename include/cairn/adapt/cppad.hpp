@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 #include <cppad/cppad.hpp>
 #include <cairn/adapt/ad/tape.hpp>
@@ -11,7 +12,8 @@
 
 namespace cairn {
 
-/// A tape of CppAD: a recording of `AD<double>` and the function made of it. One records at a time in a thread.
+/// A tape of CppAD: a recording of `AD<double>` and the function made of it. One records at a time in a thread. It
+/// replays recordings, with what varies as CppAD's dynamic parameters: see `taped` for models that allow that.
 class cppad_tape {
  public:
   using scalar = CppAD::AD<double>;  ///< CppAD's number
@@ -20,10 +22,13 @@ class cppad_tape {
 
   /// Makes room for the independent variables.
   void begin(std::size_t count) {
+    ++recordings_;
     places_.clear();
     inputs_.clear();
     values_.clear();
     results_.clear();
+    varying_places_.clear();
+    varying_.clear();
     inputs_.reserve(count);
   }
   /// The next independent variable.
@@ -32,12 +37,20 @@ class cppad_tape {
     inputs_.emplace_back(value);
     values_.push_back(value);
   }
+  /// The next number that a replay may change.
+  void varies(scalar& v, double value) {
+    varying_places_.push_back(&v);
+    varying_.emplace_back(value);
+    v = value;
+  }
   /// CppAD names all independent variables at once, and here they get into place.
   void record() {
     if (inputs_.empty()) return;
-    CppAD::Independent(inputs_);
+    if (varying_.empty()) CppAD::Independent(inputs_);
+    else CppAD::Independent(inputs_, 0, true, varying_);
     recording_ = true;
     for (std::size_t k = 0; k < places_.size(); ++k) *places_[k] = inputs_[k];
+    for (std::size_t k = 0; k < varying_.size(); ++k) *varying_places_[k] = varying_[k];
   }
   /// The next result.
   void dependent(scalar const& v) { results_.push_back(v); }
@@ -49,6 +62,18 @@ class cppad_tape {
     function_.Dependent(inputs_, results_);
     function_.Forward(0, values_);
   }
+  /// The values of the last recording again, for other numbers.
+  [[nodiscard]] bool replay(double const* numbers) {
+    if (inputs_.empty() || results_.empty()) return false;
+    values_.assign(numbers, numbers + inputs_.size());
+    if (!varying_.empty()) {
+      seeds_.assign(numbers + inputs_.size(), numbers + inputs_.size() + varying_.size());
+      function_.new_dynamic(seeds_);
+    }
+    function_.Forward(0, values_);
+    return function_.compare_change_number() == 0;
+  }
+  [[nodiscard]] std::uint64_t recordings() const noexcept { return recordings_; }  ///< begun so far
   /// One sweep of first order.
   void reverse(double const* seeds, double* bars) {
     if (inputs_.empty()) return;
@@ -69,8 +94,8 @@ class cppad_tape {
   void clear() {
     function_ = CppAD::ADFun<double>{};
     function_.check_for_nan(false);
-    places_ = std::vector<scalar*>{};
-    inputs_ = results_ = std::vector<scalar>{};
+    places_ = varying_places_ = std::vector<scalar*>{};
+    inputs_ = results_ = varying_ = std::vector<scalar>{};
     values_ = seeds_ = std::vector<double>{};
   }
   /// The sequence of operations, the values of its variables, and as many partial derivatives.
@@ -81,11 +106,12 @@ class cppad_tape {
 
  private:
   CppAD::ADFun<double> function_;
-  std::vector<scalar*> places_;
-  std::vector<scalar> inputs_, results_;
+  std::vector<scalar*> places_, varying_places_;
+  std::vector<scalar> inputs_, results_, varying_;
   std::vector<double> values_, seeds_;
   bool recording_ = false;
+  std::uint64_t recordings_ = 0;
 };
-static_assert(ad_tape<cppad_tape>);
+static_assert(replaying_tape<cppad_tape>);
 
 }  // namespace cairn

@@ -51,10 +51,13 @@ template <class Tool, class Model, class State, class Params, class Objective>
     if constexpr (!rebound) return false;
     else {
       constexpr bool reached = scalars_of<State, scalar>::reached() && scalars_of<own, scalar>::reached() &&
-                               scalars_of<control, scalar>::reached();
-      constexpr bool plain = is_model<Model, State, own, control>();
+                               scalars_of<control, scalar>::reached() &&
+                               scalars_of<typename step_data_of<Model>::type, scalar>::reached();
+      using data = typename step_data_of<Model>::type;
+      constexpr bool plain = is_model<Model, State, own, control, data>();
       constexpr bool generic_model =
-          is_model<Model, rebound_scalar<State, scalar>, rebound_scalar<own, scalar>, rebound_scalar<control, scalar>>();
+          is_model<Model, rebound_scalar<State, scalar>, rebound_scalar<own, scalar>, rebound_scalar<control, scalar>,
+                   rebound_scalar<data, scalar>>();
       constexpr bool fits = Objective::template fits<State, own, double> &&
                             Objective::template fits<rebound_scalar<State, scalar>, rebound_scalar<own, scalar>, scalar>;
       static_assert(reached,

@@ -50,6 +50,8 @@ struct no_objective : detail::objective_part {
   /// Nor has the final one.
   template <class X, class P, class Emit>
   void ending(X const&, P const&, step_index, Emit&&) const {}
+  /// Whether state i has a term, the final one's own left out.
+  [[nodiscard]] bool runs_at(step_index) const noexcept { return false; }
   /// Terms fit every state.
   template <class X, class P, class Scalar>
   static constexpr bool fits = true;
@@ -65,6 +67,8 @@ struct at_end : detail::objective_part {
   /// No state but the last has a term.
   template <class X, class P, class Emit>
   void running(X const&, P const&, step_index, Emit&&) const {}
+  /// Whether state i has a term, the final one's own left out.
+  [[nodiscard]] bool runs_at(step_index) const noexcept { return false; }
   /// Hands the term of the final state to `emit`.
   template <class X, class P, class Emit>
   void ending(X const& x, P const& p, step_index n, Emit&& emit) const { emit(detail::call_term(f, x, p, n)); }
@@ -88,8 +92,10 @@ class at_every : public detail::objective_part {
   /// Hands the term of state i to `emit`, where it has one.
   template <class X, class P, class Emit>
   void running(X const& x, P const& p, step_index i, Emit&& emit) const {
-    if (i > 0 && i % every_ == 0) emit(detail::call_term(f_, x, p, i));
+    if (runs_at(i)) emit(detail::call_term(f_, x, p, i));
   }
+  /// Whether state i has a term.
+  [[nodiscard]] bool runs_at(step_index i) const noexcept { return i > 0 && i % every_ == 0; }
   /// The final state has no other term.
   template <class X, class P, class Emit>
   void ending(X const&, P const&, step_index, Emit&&) const {}
@@ -122,6 +128,8 @@ class at_states : public detail::objective_part {
     auto const [from, to] = std::equal_range(states_.begin(), states_.end(), i);
     for (auto at = from; at != to; ++at) emit(detail::call_term(f_, x, p, i));
   }
+  /// Whether state i has a term.
+  [[nodiscard]] bool runs_at(step_index i) const noexcept { return std::binary_search(states_.begin(), states_.end(), i); }
   /// The final state has no other term.
   template <class X, class P, class Emit>
   void ending(X const&, P const&, step_index, Emit&&) const {}
@@ -149,6 +157,8 @@ struct objective_sum : detail::objective_part {
     first.running(x, p, i, emit);
     second.running(x, p, i, emit);
   }
+  /// Whether state i has a term.
+  [[nodiscard]] bool runs_at(step_index i) const noexcept { return first.runs_at(i) || second.runs_at(i); }
   /// Hands the terms of the final state to `emit`.
   template <class X, class P, class Emit>
   void ending(X const& x, P const& p, step_index n, Emit&& emit) const {

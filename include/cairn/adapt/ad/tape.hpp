@@ -39,4 +39,18 @@ concept ad_tape =
       { told.bytes() } -> std::convertible_to<wide>;
     };
 
+/// A tape whose recording can be run again with other numbers, which costs less than to record. Beside what an
+/// `ad_tape` has:
+/// - `varies(v, value)`, between `begin` and `record()`: v is no independent variable, but another number in a replay
+/// - `replay(numbers)`: the independent variables get new values, and behind them what varies, each in the order in
+///   which it was named; `reverse` then is that of the new values. False where a comparison came out otherwise than in
+///   the recording, which then does not hold for these numbers
+/// - `recordings()`: how many were begun, from which it is seen that somebody else has used the tape
+template <class Tape>
+concept replaying_tape = ad_tape<Tape> && requires(Tape& tape, typename Tape::scalar& v, double const* numbers) {
+  { tape.recordings() } -> std::convertible_to<wide>;
+  tape.varies(v, 1.0);
+  { tape.replay(numbers) } -> std::same_as<bool>;
+};
+
 }  // namespace cairn

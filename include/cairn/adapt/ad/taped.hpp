@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -50,24 +51,32 @@ struct params_parts<with_controls<Params, Control>> {
   static constexpr bool controlled = true;
 };
 
-/// The model's step, in the form that its parameters say.
-template <class Model, class X, class P, class U>
-decltype(auto) call_model(Model const& model, X& x, P const& p, [[maybe_unused]] U const& u, step_index i) {
+/// A model whose steps differ by numbers that it names, and not by their index.
+template <class Model>
+concept has_step_data = requires(Model const& model, step_index i) { model.at(i); };
+template <class Model>
+struct step_data_of { using type = step_index; };
+template <has_step_data Model>
+struct step_data_of<Model> { using type = std::remove_cvref_t<decltype(std::declval<Model const&>().at(0))>; };
+
+/// The model's step, in the form that its parameters say. \param i  the index, or what `at(i)` gives
+template <class Model, class X, class P, class U, class I>
+decltype(auto) call_model(Model const& model, X& x, P const& p, [[maybe_unused]] U const& u, I const& i) {
   if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>) return model(x, i);
   else if constexpr (std::is_same_v<P, no_params>) return model(x, u, i);
   else if constexpr (std::is_same_v<U, no_params>) return model(x, p, i);
   else return model(x, p, u, i);
 }
-/// Asked with the return type alone, so that the body of a model that names its types is not compiled.
-template <class Model, class X, class P, class U>
+/// Whether it can be called so.
+template <class Model, class X, class P, class U, class I>
 [[nodiscard]] consteval bool is_model() {
   if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>)
-    return requires(Model const& model, X& x, step_index i) { model(x, i); };
+    return requires(Model const& model, X& x, I const& i) { model(x, i); };
   else if constexpr (std::is_same_v<P, no_params>)
-    return requires(Model const& model, X& x, U const& u, step_index i) { model(x, u, i); };
+    return requires(Model const& model, X& x, U const& u, I const& i) { model(x, u, i); };
   else if constexpr (std::is_same_v<U, no_params>)
-    return requires(Model const& model, X& x, P const& p, step_index i) { model(x, p, i); };
-  else return requires(Model const& model, X& x, P const& p, U const& u, step_index i) { model(x, p, u, i); };
+    return requires(Model const& model, X& x, P const& p, I const& i) { model(x, p, i); };
+  else return requires(Model const& model, X& x, P const& p, U const& u, I const& i) { model(x, p, u, i); };
 }
 
 /// Ends a recording that an exception leaves.
@@ -98,6 +107,10 @@ class open_recording {
 /// an adjoint of the final state, for the gradient by the initial state alone, or what `bar` makes of one, for that by
 /// the parameters, too; or it is `seed()`, for the gradient of the objective.
 ///
+/// A model whose steps differ by a few numbers may have a member `at(i)` that gives these, `data<double>`, and is then
+/// called with `data<T>` in the index's place. Where the tool is a `replaying_tape` (CppAD), the state is nothing but
+/// scalars and no term falls into the leaf, one recording serves all leaves of a loop.
+///
 /// Gradients are bit for bit the same for every plan, store and number of slots; also for every length of leaves where
 /// the tool's arithmetic has the bits of double (ADOL-C multiplies by 1 / c where the model divides by a constant c).
 /// Memory: states, tape and seeds stay from leaf to leaf, so that a warm sweep allocates what the tool allocates.
@@ -114,6 +127,7 @@ class taped {
   using parts = detail::params_parts<Params>;
   using own_params = typename parts::own;
   using control = typename parts::control;
+  using step_data = typename detail::step_data_of<Model>::type;  // the index, where the model names no numbers
   template <class T> using all = detail::scalars_of<T, scalar>;
   template <class T> using active = rebound_scalar<T, scalar>;
 
@@ -121,7 +135,7 @@ class taped {
   /// States that the model can step, and that the tool can differentiate.
   template <class State>
   static constexpr bool steps = differentiable_by<State, scalar> &&
-                                detail::is_model<Model, State, own_params, control>();
+                                detail::is_model<Model, State, own_params, control, step_data>();
 
   /// \param tool  an rvalue is moved in; an lvalue must outlive the object   \param model  the step, for any scalar
   /// \param params  where the model is taken and differentiated   \param objective  terms, by default none
@@ -200,6 +214,7 @@ class taped {
   void begin() noexcept {
     running_ = ending_ = 0;
     stepped_ = 0;
+    ++loops_;
   }
 
   /// Where the model is taken; change them between sweeps only.
@@ -222,15 +237,29 @@ class taped {
   }
 
  private:
+  /// What a recording that may be replayed was made of.
+  struct recorded_leaf {
+    step_index steps = 0;  // none
+    std::size_t values = 0;
+    bool gradient = false;
+    std::uint64_t loop = 0, recording = 0;
+    friend bool operator==(recorded_leaf const&, recorded_leaf const&) = default;
+  };
   /// What stays from leaf to leaf.
   template <class State>
   struct room {
     active<State> x{};
     active<own_params> p{};
     std::vector<active<control>> u;
+    std::vector<active<step_data>> data;
     std::vector<double> values, seeds;
+    recorded_leaf recorded;
   };
-  static constexpr bool controlled = parts::controlled;
+  static constexpr bool controlled = parts::controlled, has_data = detail::has_step_data<Model>;
+  /// A leaf's recording holds for other leaves of as many steps: nothing in it depends on the index or on passive parts.
+  template <class State>
+  static constexpr bool can_replay = replaying_tape<tool_type> && has_data && all<State>::all_active() &&
+                                     all<control>::only_scalars() && all<step_data>::all_active();
 
   template <class P>
   [[nodiscard]] static auto& own(P& params) noexcept {
@@ -250,6 +279,10 @@ class taped {
       return none;
     }
   }
+  [[nodiscard]] step_data data_at(step_index i) const {
+    if constexpr (has_data) return model_.at(i);
+    else return i;
+  }
   [[nodiscard]] Params zero_params() const {
     Params zero = params_;
     auto const clear = [](double& v) { v = 0; };
@@ -264,7 +297,7 @@ class taped {
     auto const add = [this](auto const& term) { running_ += double(term); };
     bool const first_time = i == stepped_;
     if (first_time && i == 0) objective_.running(std::as_const(x), own(std::as_const(params_)), 0, add);
-    detail::call_model(model_, x, own(std::as_const(params_)), control_at(i), i);
+    detail::call_model(model_, x, own(std::as_const(params_)), control_at(i), data_at(i));
     if (!first_time) return;
     stepped_ = i + 1;
     objective_.running(std::as_const(x), own(std::as_const(params_)), i + 1, add);
@@ -301,14 +334,45 @@ class taped {
         all<control>::visit(control_at(i), note);
       }
     }
+    std::size_t const of_inputs = gradient != nullptr ? r.values.size() : of_state;
+    if constexpr (has_data) {
+      if (r.data.size() < std::size_t(last - first)) r.data.resize(std::size_t(last - first));
+      for (step_index i = first; i < last; ++i) {
+        step_data const data = data_at(i);
+        all<step_data>::shape(data, r.data[std::size_t(i - first)]);
+        all<step_data>::visit(data, note);
+      }
+    }
+    recorded_leaf wanted{last - first, r.values.size(), gradient != nullptr, loops_, 0};
+    if constexpr (replaying_tape<tool_type>) wanted.recording = tool_.recordings();
+    bool const lasting = can_replay<State> && gradient != nullptr && !ending && !has_terms(first, last);
+    if constexpr (can_replay<State>) {
+      if (lasting && r.recorded == wanted && all<State>::count(bar) == of_state && tool_.replay(r.values.data())) {
+        r.seeds.clear();
+        auto const seed = [&r](double const& v) { r.seeds.push_back(v); };
+        all<State>::visit(std::as_const(bar), seed);
+        all<own_params>::visit(std::as_const(own(*gradient)), seed);
+        return answer(r, x, bar, gradient, of_state, first, last);
+      }
+    }
+    r.recorded = {};
 
     detail::open_recording<tool_type> open{tool_};
-    tool_.begin(gradient != nullptr ? r.values.size() : of_state);
+    tool_.begin(of_inputs);
     std::size_t k = 0;
     auto const enter = [&](scalar& v) { tool_.independent(v, r.values[k++]); };
     auto const fix = [&](scalar& v) { v = scalar(r.values[k++]); };
     all<State>::visit(r.x, enter);
     each_param(r, first, last, [&](scalar& v) { gradient != nullptr ? enter(v) : fix(v); });
+    if constexpr (has_data) {
+      auto const varies = [&](scalar& v) {
+        if constexpr (replaying_tape<tool_type>) {
+          if (lasting) return tool_.varies(v, r.values[k++]);
+        }
+        fix(v);
+      };
+      for (step_index i = first; i < last; ++i) all<step_data>::visit(r.data[std::size_t(i - first)], varies);
+    }
     tool_.record();
     r.seeds.clear();
     auto const emit = [&](auto&& term) {
@@ -318,9 +382,13 @@ class taped {
     };
     if (first == 0 && (ending || first < last)) objective_.running(std::as_const(r.x), std::as_const(r.p), 0, emit);
     for (step_index i = first; i < last; ++i) {
-      if constexpr (controlled)
-        detail::call_model(model_, r.x, std::as_const(r.p), std::as_const(r.u[std::size_t(i - first)]), i);
-      else detail::call_model(model_, r.x, std::as_const(r.p), no_params{}, i);
+      auto const move_on = [&](auto const& u) {
+        if constexpr (has_data)
+          detail::call_model(model_, r.x, std::as_const(r.p), u, std::as_const(r.data[std::size_t(i - first)]));
+        else detail::call_model(model_, r.x, std::as_const(r.p), u, i);
+      };
+      if constexpr (controlled) move_on(std::as_const(r.u[std::size_t(i - first)]));
+      else move_on(no_params{});
       objective_.running(std::as_const(r.x), std::as_const(r.p), i + 1, emit);
     }
     if (ending) objective_.ending(std::as_const(r.x), std::as_const(r.p), last, emit);
@@ -338,16 +406,30 @@ class taped {
     tool_.end();
     open.ended();
 
+    if constexpr (replaying_tape<tool_type>) wanted.recording = tool_.recordings();
+    if (lasting && all<State>::count(r.x) == of_state) r.recorded = wanted;
+    answer(r, x, bar, gradient, of_state, first, last);
+  }
+  /// Reverses what is recorded, and hands the bars out.
+  template <class State>
+  void answer(room<State>& r, State const& x, State& bar, Params* gradient, std::size_t of_state, step_index first,
+              step_index last) {
     tool_.reverse(r.seeds.data(), r.values.data());
     most_bytes_ = std::max(most_bytes_, wide(tool_.bytes()) + bytes_of_room(r));
     if (all<State>::count(bar) != of_state) copy_state(x, bar);
-    k = 0;
+    std::size_t k = 0;
     auto const take = [&](double& v) { v = r.values[k++]; };
     all<State>::visit(bar, take);
     if (gradient == nullptr) return;
     all<own_params>::visit(own(*gradient), take);
     if constexpr (controlled)
       for (step_index i = first; i < last; ++i) all<control>::visit(gradient->controls[std::size_t(i)], take);
+  }
+  [[nodiscard]] bool has_terms(step_index first, step_index last) const {
+    if (first == 0 && objective_.runs_at(0)) return true;
+    for (step_index i = first; i < last; ++i)
+      if (objective_.runs_at(i + 1)) return true;
+    return false;
   }
   template <class Room, class F>
   void each_param(Room& r, [[maybe_unused]] step_index first, [[maybe_unused]] step_index last, F f) {
@@ -373,7 +455,8 @@ class taped {
   [[no_unique_address]] Objective objective_;
   detail::cached_object room_;
   double running_ = 0, ending_ = 0;
-  step_index stepped_ = 0;  // steps that the loop has run for the first time
+  step_index stepped_ = 0;   // steps that the loop has run for the first time
+  std::uint64_t loops_ = 0;  // begun so far: parameters stay as long as one
   wide most_bytes_ = 0;
 };
 /// An lvalue tool is referred to.

@@ -100,6 +100,31 @@ struct scalars_of {
     }
   }
 
+  /// It is nothing but scalars, and their number says how they are laid out: a recording for one such value holds for
+  /// another one of as many scalars.
+  [[nodiscard]] static consteval bool all_active() { return only_scalars() && resizables() <= 1; }
+  [[nodiscard]] static consteval bool only_scalars() {
+    if constexpr (is_scalar) return true;
+    else if constexpr (passive) return std::is_empty_v<A>;
+    else if constexpr (visited_by_trait<A, To> || optional_like<A>) return false;
+    else if constexpr (std::is_array_v<A> || matrix_like<A> || element_range<A>) return element::only_scalars();
+    else if constexpr (has_members<A>)
+      return []<std::size_t... Place>(std::index_sequence<Place...>) {
+        return (member<Place>::only_scalars() && ...);
+      }(std::make_index_sequence<parts<A>()>{});
+    else return false;
+  }
+  [[nodiscard]] static consteval std::size_t resizables() {
+    if constexpr (passive || is_scalar || !only_scalars()) return 0;
+    else if constexpr (std::is_array_v<A> || (element_range<A> && tuple_like<A>)) return 2 * element::resizables();
+    else if constexpr (matrix_like<A>) return A::RowsAtCompileTime > 0 && A::ColsAtCompileTime > 0 ? 0 : 2;
+    else if constexpr (element_range<A>) return 1 + 2 * element::resizables();
+    else
+      return []<std::size_t... Place>(std::index_sequence<Place...>) {
+        return (member<Place>::resizables() + ... + 0);
+      }(std::make_index_sequence<parts<A>()>{});
+  }
+
   template <class X>
   [[nodiscard]] static std::size_t count(X const& x) {
     std::size_t sum = 0;
