@@ -25,4 +25,5 @@ double full() {
 
 int main() {
   compare("CppAD", full, [] { return cairn::cppad_tape{}; });
+  compare<burgers_by_data>("replayed", full, [] { return cairn::cppad_tape{}; });
 }
