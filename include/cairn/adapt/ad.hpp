@@ -1,6 +1,6 @@
 #pragma once
-/// \file ad.hpp  Adjoints by tools for automatic differentiation; a tool itself comes by its own header, adapt/adolc.hpp
-/// and its like.
+/// \file ad.hpp  Adjoints by tools for automatic differentiation; a tool itself comes by its own header, as
+/// adapt/adolc.hpp.
 #include <cairn/language.hpp>  // first: the sentence that an older language gets
 
 #include <cairn/adapt/ad/differentiate.hpp>

@@ -15,15 +15,17 @@ namespace cairn {
 /// A tape of ADOL-C, by its tag. ADOL-C has one recording at a time in a program, and no threads.
 ///
 /// Recordings are reversed straight from memory: the forward values are kept as they are computed (`trace_on(tag, 1)`),
-/// and `trace_off(1)`, behind which 2.7.2 crashes, is never called. The first recording has ADOL-C's usual buffers; those
-/// behind it are twice what was filled, which saves small leaves most of the memory and half of the time. What does not
-/// fit, ADOL-C writes to files in the working directory, `*.tap`, and reads back; the next buffers are larger. Where the model divides by a constant c, ADOL-C multiplies by 1 / c, which may be another last bit
-/// than that of double.
+/// and `trace_off(1)`, behind which 2.7.2 crashes, is never called. The first recording has ADOL-C's usual buffers;
+/// those behind it are twice what was filled, which saves small leaves most of the memory and half of the time. What
+/// does not fit, ADOL-C writes to files in the working directory, `*.tap`, and reads back; the next buffers are larger.
+/// Where the model divides by a constant c, ADOL-C multiplies by 1 / c, which may be another last bit than that of
+/// double.
 class adolc_tape {
  public:
   using scalar = adouble;  ///< ADOL-C's number
 
-  /// \param tag  no other tape of the program has it, 0..32767   \param entries  of each buffer of a first recording, >= 1
+  /// \param tag  no other tape of the program has it, 0..32767   \param entries  of each buffer of a first recording,
+  ///        >= 1
   explicit adolc_tape(short tag = 19, unsigned entries = 1u << 19) noexcept
       : tag_{tag}, first_{entries}, entries_{entries, entries, entries, entries} {}
   /// The buffers belong to the tag.
@@ -90,7 +92,7 @@ class adolc_tape {
   [[nodiscard]] wide bytes() const noexcept {
     constexpr std::size_t of_one[] = {1, sizeof(locint), sizeof(double), sizeof(double)};
     wide sum = wide(stats_[NUM_MAX_LIVES]) * 2 * sizeof(double);
-    for (std::size_t k = 0; k < 4; ++k) sum += wide(std::min(stats_[filled[k]], stats_[reserved[k]])) * of_one[k];
+    for (std::size_t k = 0; k < 4; ++k) sum += wide((std::min)(stats_[filled[k]], stats_[reserved[k]])) * of_one[k];
     return sum;
   }
 

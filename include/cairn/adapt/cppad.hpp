@@ -101,7 +101,8 @@ class cppad_tape {
   /// The sequence of operations, the values of its variables, and as many partial derivatives.
   [[nodiscard]] wide bytes() const {
     return wide(function_.size_op_seq()) + function_.size_random() +
-           2 * wide(function_.size_var()) * sizeof(double) + wide(inputs_.capacity() + results_.capacity()) * sizeof(scalar);
+           2 * wide(function_.size_var()) * sizeof(double) +
+           wide(inputs_.capacity() + results_.capacity()) * sizeof(scalar);
   }
 
  private:

@@ -25,8 +25,9 @@ template struct sacado_blocks<&sacado_context::Busy>;
 
 }  // namespace detail
 
-/// The tape of `Sacado::Rad::ADvar<double>`. There is one in a program: to begin a recording ends what else was computed
-/// with such numbers, and there are no threads. Its memory is kept for the next recording, and never given back.
+/// The tape of `Sacado::Rad::ADvar<double>`. There is one in a program: to begin a recording ends what else was
+/// computed with such numbers, and there are no threads. Its memory is kept for the next recording, and never given
+/// back.
 class sacado_tape {
  public:
   using scalar = Sacado::Rad::ADvar<double>;  ///< Sacado's number

@@ -59,7 +59,8 @@ template <class Tool, class Model, class State, class Params, class Objective>
           is_model<Model, rebound_scalar<State, scalar>, rebound_scalar<own, scalar>, rebound_scalar<control, scalar>,
                    rebound_scalar<data, scalar>>();
       constexpr bool fits = Objective::template fits<State, own, double> &&
-                            Objective::template fits<rebound_scalar<State, scalar>, rebound_scalar<own, scalar>, scalar>;
+                            Objective::template fits<rebound_scalar<State, scalar>, rebound_scalar<own, scalar>,
+                                                     scalar>;
       static_assert(reached,
                     "cairn: this class template cannot be taken apart to find its scalars; give cairn::rebind_scalar "
                     "of it the functions shape(from, into) and visit(x, f)");
@@ -70,9 +71,9 @@ template <class Tool, class Model, class State, class Params, class Objective>
                     "cairn: the model takes numbers of type double alone; make it a template over its scalar, "
                     "`template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`");
       static_assert(!reached || !generic_model || !plain || fits,
-                    "cairn: the objective must be `f(x)`, `f(x, params)` or `f(x, params, i)` for states of any scalar, and "
-                    "return that scalar itself, `[]<class T>(state<T> const& x) -> T`; or cairn::at_end, at_every, "
-                    "at_states of one");
+                    "cairn: the objective must be `f(x)`, `f(x, params)` or `f(x, params, i)` for states of any "
+                    "scalar, and return that scalar itself, `[]<class T>(state<T> const& x) -> T`; or cairn::at_end, "
+                    "at_every, at_states of one");
       return reached && plain && generic_model && fits;
     }
   }

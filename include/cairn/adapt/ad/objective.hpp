@@ -21,7 +21,8 @@ decltype(auto) call_term(F const& f, X const& x, P const& p, step_index i) {
 }
 template <class F, class X, class P>
 concept has_term = requires(F const& f, X const& x, P const& p, step_index i) { f(x, p, i); } ||
-                   requires(F const& f, X const& x, P const& p) { f(x, p); } || requires(F const& f, X const& x) { f(x); };
+                   requires(F const& f, X const& x, P const& p) { f(x, p); } ||
+                   requires(F const& f, X const& x) { f(x); };
 /// The term is a number, and no expression of a tool's, which would refer to what has ended.
 template <class F, class X, class P, class Scalar>
 [[nodiscard]] consteval bool is_term() {
@@ -129,7 +130,9 @@ class at_states : public detail::objective_part {
     for (auto at = from; at != to; ++at) emit(detail::call_term(f_, x, p, i));
   }
   /// Whether state i has a term.
-  [[nodiscard]] bool runs_at(step_index i) const noexcept { return std::binary_search(states_.begin(), states_.end(), i); }
+  [[nodiscard]] bool runs_at(step_index i) const noexcept {
+    return std::binary_search(states_.begin(), states_.end(), i);
+  }
   /// The final state has no other term.
   template <class X, class P, class Emit>
   void ending(X const&, P const&, step_index, Emit&&) const {}
@@ -169,7 +172,7 @@ struct objective_sum : detail::objective_part {
   template <class X, class P, class Scalar>
   static constexpr bool fits = First::template fits<X, P, Scalar> && Second::template fits<X, P, Scalar>;
   /// The largest number that is named.
-  [[nodiscard]] step_index last_state() const noexcept { return std::max(first.last_state(), second.last_state()); }
+  [[nodiscard]] step_index last_state() const noexcept { return (std::max)(first.last_state(), second.last_state()); }
 };
 /// The sum of two objectives.
 template <objective First, objective Second>

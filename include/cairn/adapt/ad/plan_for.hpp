@@ -28,8 +28,8 @@ struct leaf_weight {
   double seconds = 0;    ///< to record and reverse it
 };
 
-/// What a leaf of the first `steps` steps from x0 weighs, tried out three times from a tape without memory. \pre x0 is a
-/// state of the loop, steps >= 1
+/// What a leaf of the first `steps` steps from x0 weighs, tried out three times from a tape without memory.
+/// \pre x0 is a state of the loop, steps >= 1
 template <class Tool, class Model, class Params, class Objective, class State>
 [[nodiscard]] leaf_weight weigh_leaf(taped<Tool, Model, Params, Objective>& loop, State const& x0, step_index steps) {
   using clock = std::chrono::steady_clock;
@@ -53,7 +53,7 @@ template <class Tool, class Model, class Params, class Objective, class State>
 [[nodiscard]] workload workload_of(taped<Tool, Model, Params, Objective>& loop, State const& x0, step_index steps,
                                    step_index tried = 8) {
   workload work = probe<std::chrono::steady_clock>(loop.step, x0, steps, loop.bar(x0), loop.adjoint,
-                                                   steps > 0 ? std::min(steps, tried) : tried);
+                                                   steps > 0 ? (std::min)(steps, tried) : tried);
   if (steps == 0) return work;
   leaf_weight const one = weigh_leaf(loop, x0, 1);
   work.adjoint_seconds = one.seconds;
@@ -77,7 +77,7 @@ template <class Tool, class Model, class Params, class Objective, class State>
   options.only = planner::revolve;  // whose step calls no other one in memory undercuts; the search of all takes longer
   options.leaf = 1;                 // than many a loop
   planned best = plan_within(budget.bytes, work, options);
-  for (step_index length = 2; length <= std::min<step_index>(budget.steps / 8, 64); length *= 2) {
+  for (step_index length = 2; length <= (std::min<step_index>)(budget.steps / 8, 64); length *= 2) {
     if (work.tape_bytes + wide(length) * work.tape_step_bytes > budget.bytes.count()) break;  // do not even try it out
     leaf_weight const leaf = weigh_leaf(loop, x0, length);
     workload of_leaf = work;

@@ -8,8 +8,8 @@
 namespace cairn {
 
 /// A tool that records what is computed with its own scalar, and runs the record backwards. One recording is
-/// `begin(n)`, n times `independent`, `record()`, the computation, `dependent` for each result, `end()`; then `reverse`,
-/// once or more. What the members mean:
+/// `begin(n)`, n times `independent`, `record()`, the computation, `dependent` for each result, `end()`; then
+/// `reverse`, once or more. What the members mean:
 /// - `scalar`: stands for double in the user's function; default-constructible, copyable, made from double
 /// - `begin(count)`: forgets the recording before, and starts one with `count` independent variables
 /// - `independent(v, value)`: v, which stays where it is up to `record()`, is the next independent variable

@@ -60,23 +60,23 @@ template <has_step_data Model>
 struct step_data_of<Model> { using type = std::remove_cvref_t<decltype(std::declval<Model const&>().at(0))>; };
 
 /// The model's step, in the form that its parameters say. \param i  the index, or what `at(i)` gives
-template <class Model, class X, class P, class U, class I>
-decltype(auto) call_model(Model const& model, X& x, P const& p, [[maybe_unused]] U const& u, I const& i) {
+template <class Model, class X, class P, class U, class Index>
+decltype(auto) call_model(Model const& model, X& x, P const& p, [[maybe_unused]] U const& u, Index const& i) {
   if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>) return model(x, i);
   else if constexpr (std::is_same_v<P, no_params>) return model(x, u, i);
   else if constexpr (std::is_same_v<U, no_params>) return model(x, p, i);
   else return model(x, p, u, i);
 }
 /// Whether it can be called so.
-template <class Model, class X, class P, class U, class I>
+template <class Model, class X, class P, class U, class Index>
 [[nodiscard]] consteval bool is_model() {
   if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>)
-    return requires(Model const& model, X& x, I const& i) { model(x, i); };
+    return requires(Model const& model, X& x, Index const& i) { model(x, i); };
   else if constexpr (std::is_same_v<P, no_params>)
-    return requires(Model const& model, X& x, U const& u, I const& i) { model(x, u, i); };
+    return requires(Model const& model, X& x, U const& u, Index const& i) { model(x, u, i); };
   else if constexpr (std::is_same_v<U, no_params>)
-    return requires(Model const& model, X& x, P const& p, I const& i) { model(x, p, i); };
-  else return requires(Model const& model, X& x, P const& p, U const& u, I const& i) { model(x, p, u, i); };
+    return requires(Model const& model, X& x, P const& p, Index const& i) { model(x, p, i); };
+  else return requires(Model const& model, X& x, P const& p, U const& u, Index const& i) { model(x, p, u, i); };
 }
 
 /// Ends a recording that an exception leaves.
@@ -256,7 +256,8 @@ class taped {
     recorded_leaf recorded;
   };
   static constexpr bool controlled = parts::controlled, has_data = detail::has_step_data<Model>;
-  /// A leaf's recording holds for other leaves of as many steps: nothing in it depends on the index or on passive parts.
+  /// A leaf's recording holds for other leaves of as many steps: nothing in it depends on the index or on passive
+  /// parts.
   template <class State>
   static constexpr bool can_replay = replaying_tape<tool_type> && has_data && all<State>::all_active() &&
                                      all<control>::only_scalars() && all<step_data>::all_active();
@@ -415,7 +416,7 @@ class taped {
   void answer(room<State>& r, State const& x, State& bar, Params* gradient, std::size_t of_state, step_index first,
               step_index last) {
     tool_.reverse(r.seeds.data(), r.values.data());
-    most_bytes_ = std::max(most_bytes_, wide(tool_.bytes()) + bytes_of_room(r));
+    most_bytes_ = (std::max)(most_bytes_, wide(tool_.bytes()) + bytes_of_room(r));
     if (all<State>::count(bar) != of_state) copy_state(x, bar);
     std::size_t k = 0;
     auto const take = [&](double& v) { v = r.values[k++]; };
