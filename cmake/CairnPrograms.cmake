@@ -66,6 +66,8 @@ function(cairn_why_missing result target)
   set(${result} "${why}" PARENT_SCOPE)
 endfunction()
 
+# What `./run adoption` builds: programs of other libraries, and the tests of tools for automatic differentiation; their tests have the label `adoption`.
+add_custom_target(cairn_adoption_programs)
 # The few programs that need a device: `./run gpu` builds and runs these alone, and their tests have the label `device`.
 add_custom_target(cairn_device_programs)
 # cairn_needs_device(<result> <source>): whether it is one of these. benchmarks/gpu/gpu.sh builds its own program by itself.
