@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 #include <cppad/cppad.hpp>
 #include <cairn/adapt/ad/tape.hpp>
@@ -18,7 +19,8 @@ class cppad_tape {
  public:
   using scalar = CppAD::AD<double>;  ///< CppAD's number
 
-  cppad_tape() { function_.check_for_nan(false); }  ///< derivatives that are not numbers are handed out as they are
+  /// Derivatives that are not numbers are handed out as they are.
+  cppad_tape() : function_{made()} {}
 
   /// Makes room for the independent variables.
   void begin(std::size_t count) {
@@ -59,8 +61,8 @@ class cppad_tape {
     if (!recording_) return;
     if (results_.empty()) return abandon();
     recording_ = false;
-    function_.Dependent(inputs_, results_);
-    function_.Forward(0, values_);
+    function_->Dependent(inputs_, results_);
+    function_->Forward(0, values_);
   }
   /// The values of the last recording again, for other numbers.
   [[nodiscard]] bool replay(double const* numbers) {
@@ -68,10 +70,10 @@ class cppad_tape {
     values_.assign(numbers, numbers + inputs_.size());
     if (!varying_.empty()) {
       seeds_.assign(numbers + inputs_.size(), numbers + inputs_.size() + varying_.size());
-      function_.new_dynamic(seeds_);
+      function_->new_dynamic(seeds_);
     }
-    function_.Forward(0, values_);
-    return function_.compare_change_number() == 0;
+    function_->Forward(0, values_);
+    return function_->compare_change_number() == 0;
   }
   [[nodiscard]] std::uint64_t recordings() const noexcept { return recordings_; }  ///< begun so far
   /// One sweep of first order.
@@ -82,7 +84,7 @@ class cppad_tape {
       return;
     }
     seeds_.assign(seeds, seeds + results_.size());
-    auto const found = function_.Reverse(1, seeds_);
+    auto const found = function_->Reverse(1, seeds_);
     std::copy(found.begin(), found.end(), bars);
   }
   /// Ends a recording that is not wanted.
@@ -92,21 +94,27 @@ class cppad_tape {
   }
   /// Frees the recording.
   void clear() {
-    function_ = CppAD::ADFun<double>{};
-    function_.check_for_nan(false);
+    function_ = made();
     places_ = varying_places_ = std::vector<scalar*>{};
     inputs_ = results_ = varying_ = std::vector<scalar>{};
     values_ = seeds_ = std::vector<double>{};
   }
   /// The sequence of operations, the values of its variables, and as many partial derivatives.
   [[nodiscard]] wide bytes() const {
-    return wide(function_.size_op_seq()) + function_.size_random() +
-           2 * wide(function_.size_var()) * sizeof(double) +
+    return wide(function_->size_op_seq()) + function_->size_random() +
+           2 * wide(function_->size_var()) * sizeof(double) +
            wide(inputs_.capacity() + results_.capacity()) * sizeof(scalar);
   }
 
  private:
-  CppAD::ADFun<double> function_;
+  using function = CppAD::ADFun<double>;
+  [[nodiscard]] static std::unique_ptr<function> made() {
+    auto one = std::make_unique<function>();
+    one->check_for_nan(false);
+    return one;
+  }
+
+  std::unique_ptr<function> function_;  // by a pointer: CppAD's own move reads a flag that it has not set
   std::vector<scalar*> places_, varying_places_;
   std::vector<scalar> inputs_, results_, varying_;
   std::vector<double> values_, seeds_;
