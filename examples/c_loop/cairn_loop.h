@@ -53,7 +53,7 @@ typedef struct cairn_report {
   int callback_code;      /* what the callback returned that ended the sweep, else 0 */
   int64_t step;           /* the step that was under way then, else -1 */
   char const *phase;      /* "forward", "recompute" or "reverse" then, else "" */
-  char message[1024];      /* in words; "" after success, save for cairn_check */
+  char message[1536];      /* in words; "" after success, save for cairn_check */
 } cairn_report;
 
 typedef struct cairn_cost {
