@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
 #include <utility>
+#include <unistd.h>
 #include <adolc/adolc.h>
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/core/error.hpp>
@@ -15,21 +17,26 @@ namespace cairn {
 /// A tape of ADOL-C, by its tag. ADOL-C has one recording at a time in a program, and no threads.
 ///
 /// Recordings are reversed straight from memory: the forward values are kept as they are computed (`trace_on(tag, 1)`),
-/// and `trace_off(1)`, behind which 2.7.2 crashes, is never called. The first recording has ADOL-C's usual buffers;
-/// those behind it are twice what was filled, which saves small leaves most of the memory and half of the time. What
-/// does not fit, ADOL-C writes to files in the working directory, `*.tap`, and reads back; the next buffers are larger.
+/// and `trace_off(1)`, behind which 2.7.2 crashes, is never called. The first two recordings, those of a seed and of a
+/// leaf, have ADOL-C's usual buffers; those behind them are twice the most that was filled, which saves small leaves
+/// most of the memory and half of the time. What does not fit, ADOL-C writes to files in the working directory, `*.tap`,
+/// whose names have the tag, and reads back; the next buffers are larger. So processes that share a working directory,
+/// as the ranks of MPI do, need tags of their own: by default the tag comes from the number of the process.
 /// Where the model divides by a constant c, ADOL-C multiplies by 1 / c, which may be another last bit than that of
 /// double.
 class adolc_tape {
  public:
   using scalar = adouble;  ///< ADOL-C's number
 
-  /// \param tag  no other tape of the program has it, 0..32767   \param entries  of each buffer of a first recording,
-  ///        >= 1
-  explicit adolc_tape(short tag = 19, unsigned entries = 1u << 19) noexcept
+  /// \param tag  no other tape of the program has it, nor one of a process in the same directory, 0..32767
+  /// \param entries  of each buffer of the first two recordings, >= 1
+  explicit adolc_tape(short tag = own_tag(), unsigned entries = 1u << 19) noexcept
       : tag_{tag}, first_{entries}, entries_{entries, entries, entries, entries} {}
   /// The buffers belong to the tag.
-  adolc_tape(adolc_tape&& other) noexcept : adolc_tape(other.tag_, other.first_) { std::swap(traced_, other.traced_); }
+  adolc_tape(adolc_tape&& other) noexcept : adolc_tape(other.tag_, other.first_) {
+    std::swap(traced_, other.traced_);
+    std::swap(spilled_, other.spilled_);
+  }
   adolc_tape& operator=(adolc_tape&&) = delete;
   /// Gives the buffers back.
   ~adolc_tape() { clear(); }
@@ -61,10 +68,13 @@ class adolc_tape {
   void end() {
     trace_off();
     tapestats(tag_, stats_);
+    spilled_ = spilled_ || stats_[TAY_STACK_SIZE] > stats_[TAY_BUFFER_SIZE];
     for (std::size_t k = 0; k < 4; ++k) {
-      std::size_t const wanted = 2 * stats_[filled[k]];
-      for (entries_[k] = 1024; entries_[k] < wanted && entries_[k] < (1u << 30);) entries_[k] *= 2;
+      most_[k] = (std::max)(most_[k], stats_[filled[k]]);
+      entries_[k] = recordings_ == 0 ? first_ : 1024;
+      while (entries_[k] < 2 * most_[k] && entries_[k] < (1u << 30)) entries_[k] *= 2;
     }
+    ++recordings_;
   }
   /// \throws invalid_call where ADOL-C cannot reverse its record
   void reverse(double const* seeds, double* bars) {
@@ -85,8 +95,15 @@ class adolc_tape {
   /// Frees the buffers; the next recording is a first one.
   void clear() {
     if (traced_) removeTape(tag_, ADOLC_REMOVE_COMPLETELY);
-    traced_ = false;
+    if (spilled_) {  // ADOL-C leaves this file
+      char name[40];
+      std::snprintf(name, sizeof name, "ADOLC-Taylors_%d.tap", int(tag_));
+      (void)std::remove(name);
+    }
+    traced_ = spilled_ = false;
+    recordings_ = 0;
     for (unsigned& each : entries_) each = first_;
+    for (std::size_t& each : most_) each = 0;
   }
   /// What the last recording has filled of its buffers, and the values and adjoints of all variables that are alive.
   [[nodiscard]] wide bytes() const noexcept {
@@ -101,10 +118,13 @@ class adolc_tape {
   static constexpr StatEntries filled[] = {NUM_OPERATIONS, NUM_LOCATIONS, NUM_VALUES, TAY_STACK_SIZE};
   static constexpr StatEntries reserved[] = {OP_BUFFER_SIZE, LOC_BUFFER_SIZE, VAL_BUFFER_SIZE, TAY_BUFFER_SIZE};
 
+  /// Beyond the small numbers that programs choose for tapes of their own; processes that are started together differ.
+  [[nodiscard]] static short own_tag() noexcept { return static_cast<short>(1'000 + getpid() % 31'000); }
+
   short tag_;
   unsigned first_, entries_[4];
-  std::size_t inputs_ = 0, results_ = 0;
-  bool traced_ = false;
+  std::size_t inputs_ = 0, results_ = 0, recordings_ = 0, most_[4] = {};
+  bool traced_ = false, spilled_ = false;
   std::size_t stats_[STAT_SIZE] = {};
 };
 static_assert(ad_tape<adolc_tape>);

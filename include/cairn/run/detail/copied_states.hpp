@@ -138,14 +138,14 @@ void note_turn(Store const& store, frames<Value>& pool, table<checkpoint_record>
   for (std::size_t k = 0; k < count; ++k)
     if (anchors[k].frame != no_frame) pool.anchor(anchors[k].frame);
 }
-/// Takes all frames from their owners, but for those of the anchors that still stand, `always` and, where it stands,
+/// Takes all frames from their owners, but for those of the anchors that still stand, `pinned` and, where it stands,
 /// that of live at the turn. Over a store that keeps no frames all of them are for work, which may need each: none is
 /// held for what stood at the turn.
-template <class Store, class Value, class... Always>
+template <class Store, class Value, class... Pinned>
 void reclaim_turn(frames<Value>& pool, table<checkpoint_record>& anchors, std::size_t count,
-                  checkpoint_record& turn_live, Always... always) noexcept {
+                  checkpoint_record& turn_live, Pinned... pinned) noexcept {
   pool.reclaim([&](auto claim) {
-    (claim(always), ...);
+    (claim(pinned), ...);
     auto const claim_standing = [&](checkpoint_record& kept) {
       if (keeps_frames<Store> && kept.frame != no_frame && pool.at(kept.frame) == kept.at) claim(kept.frame);
       else kept.frame = no_frame;
