@@ -103,7 +103,7 @@ void check_same_gradients(std::vector<Tensor> const& leaves, Make const& make, F
     return take_grads(leaves);
   };
   auto const options = CheckpointOptions().early_stop(early_stop).determinism(cl::Check::Bits);
-  auto const plain = gradients([&](auto const& inputs) { return cairn::detail::call_region(f, inputs); });
+  auto const plain = gradients([&](auto const& inputs) { return cairn::libtorch::detail::call_region(f, inputs); });
   auto const ours = gradients([&](auto const& inputs) { return checkpoint(f, inputs, options); });
   CHECK(same_bits(plain, ours));
 }
