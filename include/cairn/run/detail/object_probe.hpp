@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/core/workload.hpp>
@@ -70,9 +71,7 @@ class object_probe {
       [[maybe_unused]] auto& kept = tapes_[0];
       auto const begin_adjoint = [&] {
         put_back();
-        bar.reset();
-        if constexpr (traited_copy<Bar>) copy_state(*last, bar.emplace());
-        else bar.emplace(std::as_const(*last));
+        emplace_by(bar, [&] { return copy_of<Bar>(*last); });
       };
       if constexpr (records) {
         put_back();

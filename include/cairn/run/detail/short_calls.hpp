@@ -4,6 +4,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/detail/frames.hpp>
@@ -153,8 +154,7 @@ class short_calls {
         fill_bar<State>(seeded_, seed_, *x1_);
         bar_of_ = i_;
       }
-      if constexpr (traited_copy<Bar>) copy_state(*seeded_, bar.emplace());
-      else bar.emplace(std::as_const(*seeded_));
+      emplace_by(bar, [&] { return copy_of<Bar>(*seeded_); });
     }
   }
 
