@@ -126,12 +126,8 @@ struct gray_scott {
   /// The derivative of the sum of squares, halved, at the end.
   void seed() const { check(VecCopy(u, lambda)); }
   [[nodiscard]] std::vector<double> gradient() const {
-    PetscScalar const* values = nullptr;
-    PetscInt size = 0;
-    check(VecGetLocalSize(lambda, &size));
-    check(VecGetArrayRead(lambda, &values));
-    std::vector<double> const found(values, values + size);
-    check(VecRestoreArrayRead(lambda, &values));
+    std::vector<double> found;
+    append_values(lambda, found);
     return found;
   }
 

@@ -102,14 +102,8 @@ struct oscillator {
   }
   [[nodiscard]] std::vector<double> gradient() const {
     std::vector<double> found;
-    for (Vec const v : {lambda, mu_bar}) {
-      PetscScalar const* values = nullptr;
-      PetscInt size = 0;
-      check(VecGetLocalSize(v, &size));
-      check(VecGetArrayRead(v, &values));
-      found.insert(found.end(), values, values + size);
-      check(VecRestoreArrayRead(v, &values));
-    }
+    append_values(lambda, found);
+    append_values(mu_bar, found);
     return found;
   }
 };

@@ -14,6 +14,16 @@ inline void check(PetscErrorCode code) {
   throw std::runtime_error{std::string{"PETSc: "} + (text == nullptr ? std::to_string(code) : text)};
 }
 
+/// Appends the numbers of a vector, of a distributed one the part of this rank.
+inline void append_values(Vec v, std::vector<PetscScalar>& to) {
+  PetscInt size = 0;
+  PetscScalar const* values = nullptr;
+  check(VecGetLocalSize(v, &size));
+  check(VecGetArrayRead(v, &values));
+  to.insert(to.end(), values, values + size);
+  check(VecRestoreArrayRead(v, &values));
+}
+
 /// What changes from step to step; of a distributed vector the part of this rank.
 struct petsc_snapshot {
   std::vector<PetscScalar> u;
@@ -25,12 +35,8 @@ struct petsc_solver {
   TS ts;
 
   void save(petsc_snapshot& old) const {
-    PetscInt size = 0;
-    PetscScalar const* values = nullptr;
-    check(VecGetLocalSize(u(), &size));
-    check(VecGetArrayRead(u(), &values));
-    old.u.assign(values, values + size);
-    check(VecRestoreArrayRead(u(), &values));
+    old.u.clear();
+    append_values(u(), old.u);
     check(TSGetTime(ts, &old.time));
     check(TSGetTimeStep(ts, &old.step_size));
     check(TSGetStepNumber(ts, &old.step));
