@@ -71,5 +71,12 @@ constexpr void pull_back(F& f, library_bar&, X&& x, library_bar&, A&&... rest) {
   call_lending(f, std::forward<X>(x), std::forward<A>(rest)...);
 }
 
+/// The same of one step or its tape, whose number f takes or does not.
+template <bool Indexed, class F, class Bar, class From>
+constexpr void pull_back_step(F& f, Bar& bar, From& from, [[maybe_unused]] step_index const i) {
+  if constexpr (Indexed) pull_back(f, bar, from, bar, i);
+  else pull_back(f, bar, from, bar);
+}
+
 }  // namespace detail
 }  // namespace cairn

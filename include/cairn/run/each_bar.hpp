@@ -55,10 +55,8 @@ struct adjoint_of_each {
  private:
   template <class State, class X, class Bars>
   void step_back(X& x, Bars& bars, step_index const i) const {
-    on_each<State>(x, bars, [&](auto& bar) {
-      if constexpr (shape_on_each<Adjoint, State, Bars>().indexed) pull_back(adjoint, bar, x, bar, i);
-      else pull_back(adjoint, bar, x, bar);
-    });
+    constexpr bool indexed = shape_on_each<Adjoint, State, Bars>().indexed;
+    on_each<State>(x, bars, [&](auto& bar) { pull_back_step<indexed>(adjoint, bar, x, i); });
   }
   template <class State, class X, class Bars>
   void leaf_back(X& x, Bars& bars, step_index const first, step_index const last) const {
@@ -88,10 +86,7 @@ struct reverse_of_each {
   template <class Tape, class Bars>
     requires(!std::is_const_v<Bars> && range_like<Bars>)
   void operator()(Tape& tape, Bars& bars, step_index const i) const {
-    for (auto& bar : bars) {
-      if constexpr (calls_with_index<Reverse, Tape&, decltype(bar)>) pull_back(reverse, bar, tape, bar, i);
-      else pull_back(reverse, bar, tape, bar);
-    }
+    for (auto& bar : bars) pull_back_step<calls_with_index<Reverse, Tape&, decltype(bar)>>(reverse, bar, tape, i);
   }
 };
 

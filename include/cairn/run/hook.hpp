@@ -47,9 +47,7 @@ struct hooked_adjoint {
  private:
   template <class State, class Bar>
   void call_adjoint(State& x, Bar& bar, step_index const i) const {
-    if constexpr (shape_of_adjoint<Adjoint, std::remove_const_t<State>, Bar>().indexed)
-      pull_back(adjoint, bar, x, bar, i);
-    else pull_back(adjoint, bar, x, bar);
+    pull_back_step<shape_of_adjoint<Adjoint, std::remove_const_t<State>, Bar>().indexed>(adjoint, bar, x, i);
   }
   /// The hook sees state i, though the adjoint may leave the object elsewhere.
   template <class State, class Bar>

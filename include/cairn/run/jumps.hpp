@@ -84,8 +84,7 @@ struct jump_maps {
   template <class State, class Bar>
   void reverse(State const& x, Bar& bar, step_index const i) const {
     if constexpr (!check_adjoint<State, Bar>()) return;
-    else if constexpr (shape_of_adjoint<Adjoint, State, Bar>().indexed) pull_back(adjoint, bar, x, bar, i);
-    else pull_back(adjoint, bar, x, bar);
+    else pull_back_step<shape_of_adjoint<Adjoint, State, Bar>().indexed>(adjoint, bar, x, i);
   }
 };
 
@@ -360,8 +359,7 @@ class with_jumps {
     void reverse_steps(State const& x, Bar& bar, step_index const from, step_index const to) const {
       constexpr auto shape = detail::shape_of_adjoint<Adjoint, State, Bar>();
       if constexpr (shape.form == adjoint_form::leaf) detail::pull_back(back, bar, x, bar, from, to);
-      else if constexpr (shape.indexed) detail::pull_back(back, bar, x, bar, from);
-      else detail::pull_back(back, bar, x, bar);
+      else detail::pull_back_step<shape.indexed>(back, bar, x, from);
     }
     template <class F>
     void each(F f) const {

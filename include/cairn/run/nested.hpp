@@ -58,8 +58,7 @@ struct inner_adjoint {
  private:
   template <class State, class X, class Bar>
   void call(X& x, Bar& bar, step_index k) const {
-    if constexpr (shape_of_adjoint<Adjoint, State, Bar>().indexed) pull_back(*inner, bar, x, bar, base + k);
-    else pull_back(*inner, bar, x, bar);
+    pull_back_step<shape_of_adjoint<Adjoint, State, Bar>().indexed>(*inner, bar, x, base + k);
   }
 };
 

@@ -48,6 +48,12 @@ template <class Make>
   else return taken_from(make);
 }
 
+/// A snapshot of an object.
+template <class State>
+[[nodiscard]] constexpr kept_as<State> taken_snapshot(State const& x) {
+  return taken_out_by([&]() -> decltype(auto) { return save_state(x); });
+}
+
 /// An argument of type A is a const object of ours that only `state_traits` copies.
 template <class A>
 concept lent = std::is_lvalue_reference_v<A> && std::is_const_v<std::remove_reference_t<A>> &&

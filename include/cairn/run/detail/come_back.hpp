@@ -2,6 +2,7 @@
 /// \file come_back.hpp  Keeps the state of an object over calls that may move it.
 #include <optional>
 #include <utility>
+#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/detail/cached_object.hpp>
@@ -19,7 +20,7 @@ template <class State>
     }
   }
   kept.reset();
-  emplace_by(kept, [&] { return taken_out_by([&]() -> decltype(auto) { return save_state(x); }); });
+  emplace_by(kept, [&] { return taken_snapshot(x); });
   return *kept;
 }
 

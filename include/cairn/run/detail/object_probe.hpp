@@ -22,12 +22,9 @@ namespace cairn::detail {
 template <class State>
 class put_back_at_end {
  public:
-  explicit put_back_at_end(State& x) : x_{x}, kept_{taken_of(x)} {}
+  explicit put_back_at_end(State& x) : x_{x}, kept_{taken_snapshot(std::as_const(x))} {}
   put_back_at_end(put_back_at_end const&) = delete;
   ~put_back_at_end() noexcept(false) { restore_state(x_, std::as_const(kept_)); }
-  [[nodiscard]] static kept_as<State> taken_of(State const& x) {
-    return taken_out_by([&]() -> decltype(auto) { return save_state(x); });
-  }
 
  private:
   State& x_;
@@ -51,11 +48,11 @@ class object_probe {
     std::vector<kept_as<State>> path;
     path.reserve(std::size_t(tried) + 1);
     timings steps, recordings, reversals, saves, restores;
-    path.push_back(put_back_at_end<State>::taken_of(x_));
+    path.push_back(taken_snapshot(std::as_const(x_)));
     all_.note(all_.work.state_bytes, path.back());
     for (step_index i = 0; i < tried; ++i) {
       run_step(i);
-      path.push_back(put_back_at_end<State>::taken_of(x_));
+      path.push_back(taken_snapshot(std::as_const(x_)));
       all_.note(all_.work.state_bytes, path.back());
     }
     bars_.begin(2);
@@ -119,7 +116,7 @@ class object_probe {
   /// As a sweep saves: into an old snapshot where the object can.
   void save_again(kept_as<State>& into) {
     if constexpr (saves_into<State>) save_state(std::as_const(x_), into);
-    else (void)put_back_at_end<State>::taken_of(x_);
+    else (void)taken_snapshot(std::as_const(x_));
   }
   /// Seconds of one call, each behind a `prepare()` of its own: of one by itself where the clock can tell that, else of
   /// as many in a row as it needs, less the same without the call.

@@ -129,7 +129,7 @@ class saved_states {
   template <class F>
   auto look_at_object(F f) const {
     if constexpr (saves_into<State>) {
-      if (!looked_at_) looked_at_.emplace(taken_snapshot());
+      if (!looked_at_) looked_at_.emplace(snapshot_now());
       else save_state(std::as_const(*x_), *looked_at_);
       return f(std::as_const(*looked_at_));
     } else return f(save_state(std::as_const(*x_)));
@@ -237,12 +237,12 @@ class saved_states {
   /// A snapshot of what run(object) makes of the state in a frame. The object comes back to where it was.
   template <class Run>
   [[nodiscard]] snapshot made_state(frame_id from, Run run) {
-    snapshot const here = taken_snapshot();
+    snapshot const here = snapshot_now();
     auto const come_back = [&] { restore_state(*x_, here); };
     try {
       restore_state(*x_, std::as_const(pool_).state(from));
       run(*x_);
-      snapshot made = taken_snapshot();
+      snapshot made = snapshot_now();
       come_back();
       return made;
     } catch (...) {
@@ -320,11 +320,9 @@ class saved_states {
     store_snapshot(taken.held, i);
     return std::exchange(taken.held, no_frame);
   }
-  [[nodiscard]] snapshot taken_snapshot() const {
-    return taken_out_by([this]() -> decltype(auto) { return save_state(std::as_const(*x_)); });
-  }
+  [[nodiscard]] snapshot snapshot_now() const { return taken_snapshot(std::as_const(*x_)); }
   void store_snapshot(frame_id k, step_index i) {
-    if (!saved_again(k)) pool_.emplace_made(k, [this] { return taken_snapshot(); });
+    if (!saved_again(k)) pool_.emplace_made(k, [this] { return snapshot_now(); });
     pool_.set_at(k, i);
   }
   /// Into the snapshot that the frame held before. One that is left with room to spare is made anew.

@@ -22,16 +22,15 @@ void reverse_step(Adjoint& adjoint, Bar& bar, X& x, [[maybe_unused]] X& x1, [[ma
     step_index const last = i + 1;
     pull_back(adjoint, bar, x, bar, i, last);
   } else if constexpr (shape.form == adjoint_form::with_next) pull_back(adjoint, bar, x, x1, bar, i);
-  else if constexpr (shape.indexed) pull_back(adjoint, bar, x, bar, i);
-  else pull_back(adjoint, bar, x, bar);
+  else pull_back_step<shape.indexed>(adjoint, bar, x, i);
 }
 template <class Bar, class Adjoint, class Tape>
-void reverse_tape(Adjoint& adjoint, Bar& bar, Tape& kept, [[maybe_unused]] step_index const i) {
+void reverse_tape(Adjoint& adjoint, Bar& bar, Tape& kept, step_index const i) {
   using reverse_type = std::remove_reference_t<decltype((adjoint.reverse))>;
   constexpr bool without = std::is_same_v<Bar, library_bar>;
-  if constexpr (without ? calls<reverse_type, Tape&, step_index> : calls<reverse_type, Tape&, Bar&, step_index>)
-    pull_back(adjoint.reverse, bar, kept, bar, i);
-  else pull_back(adjoint.reverse, bar, kept, bar);
+  constexpr bool indexed =
+      without ? calls<reverse_type, Tape&, step_index> : calls<reverse_type, Tape&, Bar&, step_index>;
+  pull_back_step<indexed>(adjoint.reverse, bar, kept, i);
 }
 
 /// Copies that fit memory of a few MiB, of `bytes` each: one at least.
