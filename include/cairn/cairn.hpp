@@ -1,6 +1,6 @@
 #pragma once
-/// \file cairn.hpp  The core of cairn: schedules, plans, the store in memory and the executors.
-#include <cairn/language.hpp>  // first: the sentence that an older language gets
+/// \file cairn.hpp  The core of cairn: schedules, plans, the memory store and the executors.
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>

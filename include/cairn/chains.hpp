@@ -1,7 +1,7 @@
 #pragma once
-/// \file chains.hpp  Everything about chains of stages that differ: planners, blocks, graphs and executors. Not in
-/// cairn.hpp, for short compilations.
-#include <cairn/language.hpp>  // first: the sentence that an older language gets
+/// \file chains.hpp  Everything about chains of different stages: planners, blocks, graphs and executors. Not part of
+/// cairn.hpp, which stays fast to compile.
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <cairn/core/chain.hpp>
 #include <cairn/plan/block/block_executor.hpp>

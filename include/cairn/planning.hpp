@@ -1,7 +1,7 @@
 #pragma once
-/// \file planning.hpp  Everything about plans: all schedules, and what chooses, checks and compares them. Not in
-/// cairn.hpp, for short compilations.
-#include <cairn/language.hpp>  // first: the sentence that an older language gets
+/// \file planning.hpp  Everything about plans: all schedules, and the functions that choose, check and compare them.
+/// Not part of cairn.hpp, which stays fast to compile.
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <cairn/plan/loop/advise.hpp>
 #include <cairn/plan/loop/certificate.hpp>

@@ -14,7 +14,7 @@ using step_index = std::int64_t;
 /// The number of a slot, counted from 0.
 using slot_index = std::int64_t;
 
-/// No slot; in a `load`, the initial state of a plan that keeps it outside its slots (see `initial_is_free`).
+/// No slot. In a `load`: the initial state of a plan that keeps it outside its slots (see `initial_is_free`).
 inline constexpr slot_index no_slot = -1;
 
 /// Where a slot lives, from fast and small to slow and large.
@@ -26,39 +26,39 @@ inline constexpr std::size_t tier_count = 4;
 enum class content : std::uint8_t { state, tape };
 
 /// What the executor does next. *live* is the one state that is being advanced. Plans for chains use the same actions;
-/// there nothing is live, and each state and tape has a place of its own, see `chain_actions`.
-/// In the literature: save is TAKESHOT, load is RESTORE, turn the forward half of FIRSTTURN, reverse the backward half
-/// of YOUTURN.
+/// a chain has no live state, and each of its states and tapes has a place of its own, see `chain_actions`.
+/// The names in the literature: save is TAKESHOT, load is RESTORE, turn is the forward half of FIRSTTURN, reverse is
+/// the backward half of YOUTURN.
 enum class action_kind : std::uint8_t {
-  advance,  ///< run steps [from, to) on live, nothing is recorded
-  save,     ///< keep live, which is state `from`, in `slot`
-  load,  ///< live becomes the state `from` kept in `slot`, or where `what` is tape, the end `from` of the tape in tape
-         ///< slot `slot`
-  drop,  ///< `slot` (of states or of tapes, see `what`) is free from here on
+  advance,  ///< run steps [from, to) on live; nothing is recorded
+  save,     ///< copy live, which is state `from`, to `slot`
+  load,  ///< live becomes state `from`, read from `slot`; if `what` is tape, from the end of the tape in tape slot
+         ///< `slot`
+  drop,  ///< free `slot` (a state slot or a tape slot, see `what`)
   record,   ///< run steps [from, to) on live and keep their tape in tape slot `slot`
-  turn,     ///< run steps [from, to = n) into the final state; live stays at `from`. Once a walk, and from = n is legal
-  reverse,  ///< run the adjoint of steps [from, to): live is state `from`, or `what` is tape and `slot` holds their
-            ///< tape
-  done      ///< nothing is left; a cursor goes on answering done
+  turn,     ///< run steps [from, to = n) into the final state; live stays at `from`. Once per sweep; from = n is legal
+  reverse,  ///< run the adjoint of steps [from, to) from live, which is state `from`, or, if `what` is tape, from the
+            ///< tape in `slot`
+  done      ///< nothing is left to do; a cursor at its end returns done again and again
 };
 
 /// One instruction of a schedule: a trivially copyable value of 32 bytes.
 struct action {
   action_kind kind = action_kind::done;  ///< what to do
   tier where = tier::memory;  ///< where the slot lives
-  content what = content::state;  ///< what the slot holds, or what a `reverse` starts from
-  slot_index slot = no_slot;  ///< the slot of save, load, drop and record, and of a reverse from a tape
-  step_index from = 0;  ///< the first step, or the state that is saved or loaded
-  step_index to = 0;  ///< one past the last step; 0 where there is no range
+  content what = content::state;  ///< what the slot holds; for `reverse`, what it starts from
+  slot_index slot = no_slot;  ///< the slot of save, load, drop and record, and of a reverse that starts from a tape
+  step_index from = 0;  ///< the first step, or the number of the state that is saved or loaded
+  step_index to = 0;  ///< one past the last step; 0 for actions without a range
   friend constexpr bool operator==(action const&, action const&) = default;
 };
 static_assert(sizeof(action) <= 32 && std::is_trivially_copyable_v<action>);
 
 /// What a sweep does on one tier.
 struct tier_counts {
-  wide saves = 0;  ///< states kept there
-  wide loads = 0;  ///< states brought back from there; the initial state where it is free counts as memory
-  slot_index peak = 0;  ///< most states kept there at once
+  wide saves = 0;  ///< states saved there
+  wide loads = 0;  ///< states loaded from there; an initial state outside the slots counts as memory
+  slot_index peak = 0;  ///< most states held there at once
   friend constexpr bool operator==(tier_counts const&, tier_counts const&) = default;
 };
 
@@ -68,37 +68,36 @@ struct schedule_counts {
   wide turned = 0;     ///< steps run by `turn`
   wide recorded = 0;   ///< steps run by `record`
   wide reversals = 0;  ///< steps reversed
-  wide taped = 0;      ///< of these, from a tape that `record` kept
-  wide saves = 0;  ///< states kept
-  wide loads = 0;  ///< states brought back from slots, the initial one included
-  wide restarts = 0;  ///< states brought back from tapes
-  slot_index peak_slots = 0;  ///< most states kept at once
-  slot_index peak_tapes = 0;  ///< most tapes kept at once
+  wide taped = 0;      ///< steps reversed from a tape that `record` kept; part of `reversals`
+  wide saves = 0;  ///< states saved
+  wide loads = 0;  ///< states loaded from slots, the initial one included
+  wide restarts = 0;  ///< states loaded from tapes
+  slot_index peak_slots = 0;  ///< most states held at once
+  slot_index peak_tapes = 0;  ///< most tapes held at once
   tier_counts tiers[tier_count];  ///< saves, loads and peak of each tier
 
-  /// What the sweep does on a tier.
+  /// The counts of one tier.
   [[nodiscard]] constexpr tier_counts& on(tier where) noexcept { return tiers[std::size_t(where)]; }
-  /// What the sweep does on a tier.
+  /// The counts of one tier.
   [[nodiscard]] constexpr tier_counts const& on(tier where) const noexcept { return tiers[std::size_t(where)]; }
   friend constexpr bool operator==(schedule_counts const&, schedule_counts const&) = default;
 };
 
-/// Walks a schedule. Copyable, so that one may look ahead, count, draw or resume on a copy.
+/// Walks a schedule. Copyable, so that a copy can look ahead, count, draw or resume.
 template <class C>
 concept cursor = std::copyable<C> && requires(C c) { { c.next() } -> std::same_as<action>; };
 
 namespace detail {
-/// A count of steps or slots, of whatever type it is: `long long` is not std::int64_t everywhere.
+/// An integer type for counts of steps or slots. Any width: `long long` and std::int64_t differ on some platforms.
 template <class T>
 concept counts_steps = std::integral<T> && !std::same_as<T, bool> && requires(T n) { step_index{n}; };
 }  // namespace detail
 
-/// A value that covers `steps()` steps with at most `slots()` kept states and hands out cursors.
-/// `walk()` may return a reference to a cursor that stands at the start: assigning it to an old one reuses that one's
-/// memory. Optional members, each with the default of the function of the same name below:
-/// `tapes()`, `tapes_restart()`, `units()` with `tape_units()`, `initial_is_free()`, `is_checkpoint(i)`,
-/// `slot_tier(slot)`, `table_bytes()`, `shared_table_bytes()`, `runs_ahead()`, `learns_length()`,
-/// `reserved()`, `counts()`, `remark()`.
+/// A value that covers `steps()` steps, keeps at most `slots()` states, and returns cursors from `walk()`.
+/// `walk()` may return a reference to a cursor at the start: assigning it to an old cursor then reuses the old one's
+/// memory. Optional members, each with the default of the function of the same name below: `tapes()`,
+/// `tapes_restart()`, `units()` with `tape_units()`, `initial_is_free()`, `is_checkpoint(i)`, `slot_tier(slot)`,
+/// `table_bytes()`, `shared_table_bytes()`, `runs_ahead()`, `learns_length()`, `reserved()`, `counts()`, `remark()`.
 template <class P>
 concept schedule = std::copyable<P> && requires(P const& plan) {
   { plan.steps() } -> detail::counts_steps;
@@ -111,15 +110,15 @@ concept schedule = std::copyable<P> && requires(P const& plan) {
 template <schedule P>
 using cursor_of = std::remove_cvref_t<decltype(std::declval<P const&>().walk())>;
 
-/// A schedule that knows its totals without a walk.
+/// A schedule that knows its totals without walking.
 template <class P>
 concept counted_schedule = schedule<P> && requires(P const& plan) {
   { plan.counts() } -> std::same_as<schedule_counts>;
 };
 
 namespace detail {
-/// Calls see(a) for each action of a plan up to `done`, which is left out: for who counts and trusts. `verify` is for
-/// plans that may be wrong.   \pre the walk ends
+/// Calls see(a) for each action of a plan before `done`. Does not check the plan: use `verify` for plans that may be
+/// wrong.   \pre the walk ends
 template <schedule Plan, class See>
 constexpr void each_action(Plan const& plan, See see) {
   cursor_of<Plan> cursor = plan.walk();
@@ -127,14 +126,14 @@ constexpr void each_action(Plan const& plan, See see) {
 }
 }  // namespace detail
 
-/// Tape slots that a plan may fill at once; 0 unless the plan says otherwise.
+/// Most tape slots that a plan fills at once; 0 by default.
 template <schedule P>
 [[nodiscard]] constexpr slot_index tapes_of(P const& plan) {
   if constexpr (requires { { plan.tapes() } -> std::convertible_to<slot_index>; }) return plan.tapes();
   else return 0;
 }
 
-/// Whether `load` may bring back the state behind a tape; false by default.
+/// Whether `load` may restore the state at the end of a tape; false by default.
 template <schedule P>
 [[nodiscard]] constexpr bool tapes_restart(P const& plan) {
   if constexpr (requires { { plan.tapes_restart() } -> std::convertible_to<bool>; }) return plan.tapes_restart();
@@ -143,10 +142,10 @@ template <schedule P>
 
 /// A budget that states and tapes share: a state takes one unit, a tape `tape_units`.
 struct unit_budget {
-  wide units = ~wide{0};  ///< all there are; unlimited by default
-  wide tape_units = 0;  ///< of one tape
+  wide units = ~wide{0};  ///< units in total; unlimited by default
+  wide tape_units = 0;  ///< units that one tape takes
 };
-/// The plan's budget in units; none unless the plan says otherwise.
+/// The plan's budget in units; unlimited by default.
 template <schedule P>
 [[nodiscard]] constexpr unit_budget units_of(P const& plan) {
   if constexpr (requires {
@@ -157,21 +156,21 @@ template <schedule P>
   else return {};
 }
 
-/// Whether the plan says on which tier each of its slots lies. Plans that wrap another one answer by
+/// Whether the plan knows the tier of each of its slots. A plan that wraps another one answers with a member
 /// `has_slot_tiers()`.
 template <schedule P>
 [[nodiscard]] constexpr bool has_slot_tiers(P const& plan) {
   if constexpr (requires { { plan.has_slot_tiers() } -> std::convertible_to<bool>; }) return plan.has_slot_tiers();
   else return requires { { plan.slot_tier(slot_index{}) } -> std::same_as<tier>; };
 }
-/// The tier on which a slot lies; memory unless the plan says otherwise.
+/// The tier of a slot; memory by default.
 template <schedule P>
 [[nodiscard]] constexpr tier slot_tier(P const& plan, slot_index slot) {
   if constexpr (requires { { plan.slot_tier(slot) } -> std::same_as<tier>; }) return plan.slot_tier(slot);
   else return tier::memory;
 }
 
-/// Whether the initial state stands outside the plan's slots, so that `load` of `no_slot` brings it back; false by
+/// Whether the initial state is kept outside the plan's slots, so that `load` of `no_slot` restores it; false by
 /// default.
 template <schedule P>
 [[nodiscard]] constexpr bool initial_is_free(P const& plan) {
@@ -179,7 +178,7 @@ template <schedule P>
   else return false;
 }
 
-/// Whether executors run one step ahead of each state that the plan keeps before its turn, as those of loops of unknown
+/// Whether executors run one step past each state that the plan saves before its turn, as executors of loops of unknown
 /// length do; false by default.
 template <schedule P>
 [[nodiscard]] constexpr bool runs_ahead(P const& plan) {
@@ -187,29 +186,28 @@ template <schedule P>
   else return false;
 }
 
-/// Whether the plan is that of a loop whose length only its run finds out, as of `online`; false by default.
+/// Whether the plan is for a loop whose length is known only when it ends, as `online` is; false by default.
 template <schedule P>
 [[nodiscard]] constexpr bool learns_length(P const& plan) {
   if constexpr (requires { { plan.learns_length() } -> std::convertible_to<bool>; }) return plan.learns_length();
   else return false;
 }
 
-/// Whether a saved state i is a place to restart from (default), or only passes the next adjoints their input.
+/// Whether a saved state i is a place to restart from (default). Otherwise it is only the input of the next adjoints.
 template <schedule P>
 [[nodiscard]] constexpr bool is_checkpoint(P const& plan, step_index i) {
   if constexpr (requires { { plan.is_checkpoint(i) } -> std::convertible_to<bool>; }) return plan.is_checkpoint(i);
   else return true;
 }
 
-/// What a plan makes of what it was asked for where that is not plain, in words with static storage; "" where the plan
-/// says nothing.
+/// A note on how the plan differs from what was asked for, in words with static storage; "" by default.
 template <schedule P>
 [[nodiscard]] constexpr char const* remark_of(P const& plan) {
   if constexpr (requires { { plan.remark() } -> std::convertible_to<char const*>; }) return plan.remark();
   else return "";
 }
 
-/// Bytes of the tables that a plan, its copies and its cursors share; 0 unless the plan says otherwise.
+/// Bytes of the tables that a plan shares with its copies and cursors; 0 by default.
 template <schedule P>
 [[nodiscard]] constexpr wide shared_table_bytes_of(P const& plan) {
   if constexpr (requires {
@@ -219,20 +217,20 @@ template <schedule P>
   else return 0;
 }
 
-/// Bytes that one cursor of the plan allocates; 0 unless the plan says otherwise.
+/// Bytes that one cursor of the plan allocates; 0 by default.
 template <schedule P>
 [[nodiscard]] constexpr wide table_bytes_of(P const& plan) {
   if constexpr (requires { { plan.table_bytes() } -> std::convertible_to<wide>; }) return plan.table_bytes();
   else return 0;
 }
 
-/// What a sweep takes before it knows how many steps there will be.
+/// What a sweep reserves before it knows the number of steps.
 struct reserved_memory {
-  slot_index slots = 0;  ///< that it has places for
-  wide table_bytes = 0;  ///< that one cursor allocates
+  slot_index slots = 0;  ///< slots that it reserves
+  wide table_bytes = 0;  ///< bytes that one cursor allocates
 };
-/// What a sweep by the plan reserves: that of a loop whose length is not known does so for more slots than it turns out
-/// to need. `slots()` and `table_bytes_of` unless the plan says otherwise.
+/// What a sweep of the plan reserves. A plan for a loop of unknown length reserves more slots than it may need in the
+/// end. `slots()` and `table_bytes_of` by default.
 template <schedule P>
 [[nodiscard]] constexpr reserved_memory reserved_of(P const& plan) {
   if constexpr (requires { { plan.reserved() } -> std::same_as<reserved_memory>; }) return plan.reserved();

@@ -1,6 +1,6 @@
 #pragma once
-/// \file adjoint_shape.hpp  How an adjoint is read: tried as record and reverse, (x, bar, i), (x, bar), (x, bar, first,
-/// last), (x, x1, bar, i).
+/// \file adjoint_shape.hpp  Finds the form of an adjoint. The forms are tried in this order: record and reverse, (x,
+/// bar, i), (x, bar), (x, bar, first, last), (x, x1, bar, i).
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/copy_fault.hpp>
@@ -9,10 +9,10 @@
 
 namespace cairn {
 
-/// An adjoint that records a step and then reverses the record: `tape = record(x[, i])` moves x one step on;
-/// `reverse(tape, bar[, i])` changes bar or returns it. Plans that restart from tapes also need `x1 = restart(tape)`,
-/// the state behind the recorded step with the bits that the step gave it: a value, or a reference to a state inside
-/// the tape.
+/// An adjoint that records a step and then reverses the record: `tape = record(x[, i])` advances x by one step;
+/// `reverse(tape, bar[, i])` changes bar or returns the new one. Plans that restart from tapes also need `x1 =
+/// restart(tape)`: the state at the end of the recorded step, bit by bit as the step made it. It is a value, or a
+/// reference to a state inside the tape.
 template <class Record, class Reverse, class Restart = void>
 struct recorded {
   Record record;  ///< `tape = record(x[, i])`
@@ -25,41 +25,43 @@ struct recorded<Record, Reverse, void> {
   Record record;  ///< `tape = record(x[, i])`
   Reverse reverse;  ///< `reverse(tape, bar[, i])`
 };
-/// Its types are those of what it is made of.
+/// The members' types are those of the arguments.
 template <class Record, class Reverse>
 recorded(Record, Reverse) -> recorded<Record, Reverse>;
-/// Its types are those of what it is made of.
+/// The members' types are those of the arguments.
 template <class Record, class Reverse, class Restart>
 recorded(Record, Reverse, Restart) -> recorded<Record, Reverse, Restart>;
 
-/// Stands for an adjoint that a library keeps, in the object of the loop or beside it: the bar of a loop over an object
-/// whose seed returns nothing, and what its `gradient` then answers. Its adjoint is written without bar: `adjoint(x[,
-/// i])`, `adjoint(x, first, last)`, or `recorded` with `reverse(tape[, i])`. Also a seed by itself, where the library
-/// has the adjoint of the final state before the loop runs, and the bar of what `resume` goes on from.
+/// Stands for an adjoint that a library stores itself, in the object of the loop or beside it. It is the bar of a loop
+/// over an object whose seed returns nothing, and the result of its `gradient`. The user's adjoint then has no
+/// parameter bar: `adjoint(x[, i])`, `adjoint(x, first, last)`, or `recorded` with `reverse(tape[, i])`. Also usable as
+/// a seed, if the library has the adjoint of the final state before the loop runs, and as the bar that `resume` starts
+/// from.
 struct library_bar {
-  /// Each is all there is to say.
+  /// All objects are equal: they hold nothing.
   [[nodiscard]] friend constexpr bool operator==(library_bar, library_bar) noexcept { return true; }
 };
 
 namespace detail {
 
-/// A state as an adjoint gets it: an object may be moved from its state, to which a sweep does not come back.
+/// The state as the adjoint receives it. An object is passed non-const: the sweep does not return to this state, so the
+/// adjoint may change it.
 template <class S>
 using lent_state = std::conditional_t<saved_state<S>, S&, S const&>;
 
 struct adjoint_shape {
   adjoint_form form = adjoint_form::none;
-  bool indexed = true;           ///< of `recorded`: its record
-  bool ambiguous = false;        ///< fits (x, bar, first, last) and (x, x1, bar, i)
-  bool by_value = false;         ///< returns the adjoint
-  bool reverse_indexed = false;  ///< of `recorded`
+  bool indexed = true;           ///< the `record` of `recorded` takes the index
+  bool ambiguous = false;        ///< fits both (x, bar, first, last) and (x, x1, bar, i)
+  bool by_value = false;         ///< returns the new adjoint
+  bool reverse_indexed = false;  ///< the `reverse` of `recorded` takes the index
   fault wrong = fault::shape;
 };
 [[nodiscard]] consteval adjoint_shape no_adjoint(fault wrong) {
   return {adjoint_form::none, true, wrong == fault::two_readings, false, false, wrong};
 }
 
-/// Called as f(before..., bar, after...).
+/// An adjoint called as f(before..., bar, after...).
 template <adjoint_form Form, class F, class Bar, class Before, class... After>
 struct adjoint_read;
 template <adjoint_form Form, class F, class Bar, class... Before, class... After>
@@ -76,7 +78,7 @@ struct adjoint_read<Form, F, Bar, arguments<Before...>, After...> {
   }
 
  private:
-  /// bar, the state or the tape, and the state after the step.
+  /// True if f cuts bar, the state or the tape, or the state after the step to a narrower number.
   template <class First, class... Next>
   static consteval bool cuts_one(arguments<First, Next...>) {
     return narrows<F, Bar, arguments<Before...>, After...> ||
@@ -107,10 +109,10 @@ template <class F, class S, class Bar>
   else return adjoint_read<adjoint_form::with_next, F, Bar, arguments<S const&, S const&>, step_index>::get();
 }
 
-/// `auto& bar` would take a const x1, too, so x1 is tried as an rvalue.
+/// `auto& bar` would bind to a const x1, so x1 is tried as an rvalue.
 template <class F, class S, class Bar>
 [[nodiscard]] consteval adjoint_shape four_argument_adjoint() {
-  if constexpr (saved_state<S>) {  // of which there is no x1
+  if constexpr (saved_state<S>) {  // objects have no x1
     if constexpr (calls<F, S&, Bar&, step_index, step_index>) return leaf_adjoint<F, S, Bar>();
     else return next_adjoint<F, S, Bar>();
   } else {
@@ -121,7 +123,7 @@ template <class F, class S, class Bar>
   }
 }
 
-/// Called as f(x[, i]), or of a leaf as f(x, first, last): bar is the library's.
+/// An adjoint called as f(x[, i]), or for a leaf as f(x, first, last): the library stores bar.
 template <adjoint_form Form, class F, class X>
 [[nodiscard]] consteval adjoint_shape adjoint_without_bar() {
   constexpr auto read = []<class... Index>(arguments<Index...>) -> adjoint_shape {
@@ -139,13 +141,13 @@ template <adjoint_form Form, class F, class X>
   } else return no_adjoint(fault::shape);
 }
 
-/// Has both halves as objects, as `recorded` has.
+/// An object with members `record` and `reverse`, as `recorded` has.
 template <class F>
 concept recorder = requires(F& f) {
   sizeof(f.record);
   sizeof(f.reverse);
 };
-/// Of which only the call can be used.
+/// A reference wrapper around an adjoint that is not a recorder: only its call operator can be used.
 template <class F>
 concept reference_to_adjoint = reference_to<F> && !recorder<typename F::type>;
 template <class F>
@@ -181,8 +183,9 @@ template <class Record, class Reverse, class S, class Bar>
   else return no_adjoint(fault::tape);
 }
 
-/// Whether an adjoint call may leave an object in another state than it got it in. One with a single signature says
-/// so by how it takes x; of others nobody can tell without compiling their body, unless they say it themselves.
+/// Whether an adjoint call may leave an object in another state. For a function with one signature, the parameter x
+/// tells: a non-const reference may. For all others only the body would tell, so they are assumed to unless they say
+/// otherwise.
 template <class F, class S, class Bar>
 [[nodiscard]] consteval bool moves_object() {
   if constexpr (!saved_state<S>) return false;
@@ -200,7 +203,7 @@ template <class F, class S, class Bar>
   }
 }
 
-/// How `F` is an adjoint on states `S` and adjoints `Bar`; the form is none where something is wrong.
+/// The form of `F` as an adjoint on states `S` and adjoints `Bar`; `none` if something is wrong.
 template <class F, class S, class Bar>
 [[nodiscard]] consteval adjoint_shape shape_of_adjoint() {
   if constexpr (reference_to_adjoint<F>) return shape_of_adjoint<typename F::type, S, Bar>();

@@ -1,5 +1,5 @@
 #pragma once
-/// \file buffers.hpp  A state as runs of plain bytes: what hashing, disk and device stores see of it.
+/// \file buffers.hpp  A state as runs of plain bytes, for hashing and for disk and device stores.
 #include <cfloat>
 #include <concepts>
 #include <cstddef>
@@ -15,7 +15,7 @@
 namespace cairn {
 namespace detail {
 
-/// Bytes of a number that are not padding: the extended long double of x86 has 10 in 12 or 16.
+/// Bytes of a number without padding: x86's extended long double has 10 value bytes in 12 or 16.
 template <class T>
 [[nodiscard]] consteval std::size_t value_bytes() {
   if constexpr (std::is_same_v<T, long double>) return LDBL_MANT_DIG == 64 ? 10 : sizeof(T);
@@ -36,7 +36,7 @@ template <class... T>
 [[nodiscard]] consteval bool are_dense(types<T...>, std::size_t size) {
   return (sizeof(T) + ... + 0) == size && (is_dense<std::remove_cv_t<T>>() && ...);
 }
-/// Plain bytes without padding: an array of them is one run.
+/// Plain bytes without padding, so that an array of them is one run.
 template <class T>
 [[nodiscard]] consteval bool is_dense() {
   if constexpr (!std::is_trivially_copyable_v<T> || traited_buffers<T> || member_buffers<T>) return false;
@@ -48,7 +48,8 @@ template <class T>
   else if constexpr (has_members<T> && !tuple_like<T>) return are_dense(member_types<T>{}, sizeof(T));
   else return false;
 }
-/// A range that hands out its elements themselves. Keys of maps and sets cannot be written back.
+/// A range whose iterators refer to the elements themselves. Keys of maps and sets are excluded: they cannot be written
+/// back.
 template <class T>
 concept plain_range = range_like<T> && requires(T& x) {
   { *x.begin() } -> std::same_as<typename T::value_type&>;
@@ -58,7 +59,7 @@ concept plain_range = range_like<T> && requires(T& x) {
 template <class T, class... Seen> [[nodiscard]] consteval bool can_visit();
 template <class... T, class... Seen>
 [[nodiscard]] consteval bool can_visit_all(types<T...>, types<Seen...>) { return (can_visit<T, Seen...>() && ...); }
-/// Whether `visit_buffers` can; `Seen...` are the types that `T` is a part of.
+/// Whether `visit_buffers` accepts `T`; `Seen...` are the types that `T` is a part of.
 template <class T, class... Seen>
 [[nodiscard]] consteval bool can_visit() {
   using seen = types<Seen..., T>;
@@ -80,8 +81,8 @@ template <class... T, class... Seen>
 [[nodiscard]] consteval bool any_on_device(types<T...>, types<Seen...>) {
   return (on_device<std::remove_const_t<T>, Seen...>() || ...);
 }
-/// Whether `T` or a part of it lies in device memory. A recursion over types, not a trial call of `visit_buffers` in a
-/// requires-expression, which nvcc answers with false.
+/// Whether `T` or a part of it lies in device memory. Recurses over types, because nvcc answers false to a trial call
+/// of `visit_buffers` in a requires-expression.
 template <class T, class... Seen>
 [[nodiscard]] consteval bool on_device() {
   using seen = types<Seen..., T>;
@@ -97,13 +98,13 @@ template <class T, class... Seen>
   else return false;
 }
 
-/// `f(p, bytes)` for a run, as void const* where the state is const.
+/// Calls `f(p, bytes)` for one run; p is void const* if the state is const.
 template <class T, class F>
 constexpr void visit_run(T* run, std::size_t bytes, F& f) {
   if constexpr (std::is_const_v<T>) f(static_cast<void const*>(run), bytes);
   else f(static_cast<void*>(run), bytes);
 }
-/// How a run in device memory is handed out.
+/// The type that a visitor receives for a run in device memory.
 template <class T>
 using device_run = device_pointer<std::conditional_t<std::is_const_v<T>, void const, void>>;
 template <class F, class Run>
@@ -116,7 +117,7 @@ constexpr void visit_device_range(X& x, F& f) {
   if constexpr (requires { x.data().get(); }) visit(x.data().get());
   else visit(x.data());
 }
-/// vector<bool> has no bytes of its own: packs them, eight to a byte, and unpacks what f has written.
+/// vector<bool> has no addressable bytes: pack its bits, eight to a byte, call f, and unpack what f has written.
 template <class T, class F>
 constexpr void visit_bits(T& x, F& f) {
   constexpr std::size_t most = 512;
@@ -136,7 +137,7 @@ constexpr void visit_bits(T& x, F& f) {
 template <class T> inline constexpr bool dense_elements = false;
 template <contiguous T> inline constexpr bool dense_elements<T> = is_dense<typename T::value_type>();
 
-/// Made of elements or members.
+/// A type made of elements or members.
 template <class T>
 concept in_parts = std::is_array_v<T> || contiguous<T> || plain_range<T> || has_members<T>;
 template <class X, class F>
@@ -166,7 +167,7 @@ constexpr void visit_parts(X& x, F& f) {
   else if constexpr (is_dense<T>()) visit_run(address_of(x), sizeof(T), f);
   else if constexpr (complex_like<T>) {
     using half = std::conditional_t<std::is_const_v<X>, typename T::value_type const, typename T::value_type>;
-    for (std::size_t k = 0; k < 2; ++k) visit_parts(reinterpret_cast<half*>(&x)[k], f);  // as the standard lays it out
+    for (std::size_t k = 0; k < 2; ++k) visit_parts(reinterpret_cast<half*>(&x)[k], f);  // std::complex is two halves
   }
   else if constexpr (dense_elements<T>) visit_run(x.data(), std::size_t(x.size()) * sizeof(typename T::value_type), f);
   else if constexpr (optional_like<T>) {
@@ -179,20 +180,20 @@ constexpr void visit_parts(X& x, F& f) {
 
 }  // namespace detail
 
-/// A state that `visit_buffers` can take apart, all of it in host memory.
+/// A state that `visit_buffers` accepts, all of it in host memory.
 template <class T>
 concept buffered = detail::can_visit<std::remove_const_t<T>>() && !detail::on_device<std::remove_const_t<T>>();
-/// A state that `visit_buffers` can take apart, with parts in device memory.
+/// A state that `visit_buffers` accepts, with parts in device memory.
 template <class T>
 concept device_buffered = detail::can_visit<std::remove_const_t<T>>() && detail::on_device<std::remove_const_t<T>>();
 
-/// Calls f(void*, std::size_t) for each run of plain bytes of a state in host memory, and f(device_pointer<void>,
-/// std::size_t) for each one in device memory, in a fixed order; with void const for a const state. Writing the same
-/// bytes back into a state of the same shape makes it equal: the sizes of its containers, and which optionals hold a
-/// value, must agree beforehand, for they are not among the bytes (but they decide the lengths, 0 included). What takes
-/// no `device_pointer` is refused for states of which a part lies in device memory. Never visits padding of aggregates
-/// and numbers. Other classes that are trivially copyable are one run, with theirs, and so is what lies in device
-/// memory.
+/// Calls f(void*, std::size_t) for each run of plain bytes of a state in host memory and f(device_pointer<void>,
+/// std::size_t) for each run in device memory, in a fixed order. For a const state the pointers are to const void.
+/// Writing the same bytes back into a state of the same shape makes the two equal. The shape - the sizes of containers
+/// and which optionals hold a value - is not among the bytes and must agree beforehand; it decides the lengths of the
+/// runs, 0 included.
+/// If a part of the state lies in device memory, f must accept `device_pointer`. Padding of aggregates and of numbers
+/// is never visited. Any other trivially copyable class is one run, padding included, and so is memory on a device.
 template <class T, class F>
 constexpr void visit_buffers(T& x, F&& f) {
   constexpr bool told = buffered<T> || device_buffered<T>;
@@ -206,7 +207,7 @@ constexpr void visit_buffers(T& x, F&& f) {
                 "or let the visitor take (cairn::device_pointer<void const>, std::size_t), too");
   if constexpr (told && reached) detail::visit_parts(x, f);
 }
-/// The same for a view that is made in the call, as members of classes that own device memory do.
+/// The same for a temporary view, as classes that own device memory make one in the call.
 template <class T, class F>
 constexpr void visit_buffers(device_view<T> const&& x, F&& f) { visit_buffers(x, f); }
 

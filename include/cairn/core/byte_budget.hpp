@@ -1,5 +1,5 @@
 #pragma once
-/// \file byte_budget.hpp  What a plan may take, as planners of chains, graphs and blocks are told.
+/// \file byte_budget.hpp  The memory budget of planners for chains, graphs and blocks.
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -8,14 +8,14 @@
 
 namespace cairn {
 
-/// What a plan may take: a size, "512MiB" or 512_MiB, as `byte_size` reads it; or a whole number, which counts in the
-/// unit in which a chain or graph gives its sizes. Usable in constant expressions. No plan keeps within a negative
-/// number, and what is larger than 2^63 - 1 is no limit.
+/// The memory that a plan may use: a size such as "512MiB" or 512_MiB, as `byte_size` reads it, or a whole number in
+/// the unit in which a chain or graph gives its sizes. Usable in constant expressions. No plan fits a negative budget;
+/// a budget above 2^63 - 1 is unlimited.
 /// \throws invalid_size, overflow_error   as `byte_size`, for a text
 class byte_budget {
  public:
   constexpr byte_budget(byte_size size) noexcept : count_{held(size.count())} {}  ///< from a size in bytes
-  /// From anything else that is a size: texts.
+  /// From any other type that `byte_size` accepts: texts.
   template <class Text>
     requires(!std::integral<Text> && !std::same_as<Text, wide> && std::convertible_to<Text const&, byte_size>)
   constexpr byte_budget(Text const& text) : byte_budget{byte_size{text}} {}
@@ -28,7 +28,8 @@ class byte_budget {
     else count_ = held(count);
   }
 
-  [[nodiscard]] constexpr std::int64_t count() const noexcept { return count_; }  ///< the bytes, or what is counted
+  [[nodiscard]] constexpr std::int64_t count() const noexcept { return count_; }  ///< the budget, in bytes or in the
+                                                                                  ///< caller's unit
 
  private:
   [[nodiscard]] static constexpr std::int64_t held(wide count) noexcept {

@@ -1,6 +1,6 @@
 #pragma once
-/// \file bytes.hpp  Sizes in bytes as people write them: 4_GB, 512_MiB, "1.5 GB". GB is 10^9, GiB is 2^30, and G alone
-/// is refused.
+/// \file bytes.hpp  Sizes in bytes as people write them: 4_GB, 512_MiB, "1.5 GB". GB is 10^9, GiB is 2^30; a bare G is
+/// refused.
 #include <compare>
 #include <concepts>
 #include <cstddef>
@@ -12,9 +12,10 @@
 
 namespace cairn {
 
-/// A size in bytes, 0 to 2^64 - 1. Made from whole numbers and, by the units B, kB, KB, MB ... EB and KiB ... EiB, from
-/// texts like "4GB", "1.5 GiB" or "100"; arithmetic is exact. Usable in constant expressions.
-/// \throws invalid_size that quotes the text and says what would work; overflow_error for 2^64 and more
+/// A size in bytes, 0 to 2^64 - 1. Made from whole numbers or from texts such as "4GB", "1.5 GiB" or "100", with the
+/// units B, kB, KB, MB ... EB and KiB ... EiB. Arithmetic is exact. Usable in constant expressions.
+/// \throws invalid_size   quotes the text and says what would work
+/// \throws overflow_error   for 2^64 and more
 class byte_size {
  public:
   constexpr byte_size() = default;
@@ -35,7 +36,7 @@ class byte_size {
     if (read.fault != detail::size_fault::none) detail::refuse_size(text, length, read);
     count_ = read.value;
   }
-  /// From a text that ends in a zero.   \throws invalid_size, overflow_error
+  /// From a null-terminated text.   \throws invalid_size, overflow_error
   constexpr byte_size(char const* text) : byte_size{text, length_of(text)} {}
   /// From anything with data() and size(): std::string, std::string_view.
   template <class Text>
@@ -45,10 +46,10 @@ class byte_size {
   }
   constexpr byte_size(Text const& text) : byte_size{text.data(), std::size_t(text.size())} {}
 
-  [[nodiscard]] constexpr std::uint64_t count() const noexcept { return count_; }  ///< the bytes
+  [[nodiscard]] constexpr std::uint64_t count() const noexcept { return count_; }  ///< number of bytes
   friend constexpr bool operator==(byte_size, byte_size) = default;
   friend constexpr auto operator<=>(byte_size, byte_size) =
-      default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a pointer in it
+      default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 mistakes this for a pointer
 
  private:
   static constexpr std::size_t length_of(char const* text) noexcept {
@@ -59,7 +60,7 @@ class byte_size {
   std::uint64_t count_ = 0;
 };
 
-/// The shortest text that gives the same size when it is read again: "4GB", "512MiB", "1001B".
+/// The shortest text that reads back as the same size: "4GB", "512MiB", "1001B".
 [[nodiscard]] constexpr auto to_text(byte_size size) noexcept {
   std::uint64_t least = size.count();
   int power = 0;
@@ -77,7 +78,7 @@ class byte_size {
   text.add(binary ? "iB" : "B");
   return text;
 }
-/// About that size, for people: three digits and a binary unit, "31.5 MiB"; exact below 1 KiB.
+/// A rounded size for people: three digits and a binary unit, "31.5 MiB"; exact below 1 KiB.
 [[nodiscard]] constexpr auto to_short_text(wide bytes) noexcept {
   int power = 0;
   wide unit = 1;
@@ -104,7 +105,7 @@ class byte_size {
 
 namespace detail {
 
-/// \tparam C  the number of a literal, as it was written
+/// \tparam C  the characters of the literal's number
 template <unsigned Base, int Power, char... C>
 [[nodiscard]] consteval byte_size literal_size() {
   constexpr auto read = [] {

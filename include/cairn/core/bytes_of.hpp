@@ -14,7 +14,7 @@
 namespace cairn {
 namespace detail {
 
-/// vector<bool>, told by its members: <vector> is half the cost of including cairn.
+/// vector<bool>, recognised by its members: including <vector> would double the cost of including cairn.
 template <class T>
 inline constexpr bool is_bit_vector = requires(T& x) {
   x.flip();
@@ -28,7 +28,7 @@ template <class... T, class... Seen>
   return (can_size<std::remove_cvref_t<T>, Seen...>() && ...);
 }
 
-/// Whether `bytes_of` can tell; `Seen...` are the types that `T` is a part of.
+/// Whether `bytes_of` knows the size of `T`; `Seen...` are the types that `T` is a part of.
 template <class T, class... Seen>
 [[nodiscard]] consteval bool can_size() {
   using seen = types<Seen..., T>;
@@ -46,7 +46,7 @@ template <class T, class... Seen>
 template <class T> [[nodiscard]] consteval bool is_flat();
 template <class... T>
 [[nodiscard]] consteval bool are_flat(types<T...>) { return (is_flat<std::remove_cvref_t<T>>() && ...); }
-/// Plain bytes, no part of which says that there is more to it.
+/// Plain bytes; no part declares memory outside them.
 template <class T>
 [[nodiscard]] consteval bool is_flat() {
   if constexpr (traited_bytes<T> || member_bytes<T> || !std::is_trivially_copyable_v<T>) return false;
@@ -57,8 +57,8 @@ template <class T>
   else return true;
 }
 
-/// Whether `inner` lies within the `size` bytes at `outer`, like the elements of std::array and the text of a short
-/// std::string.
+/// Whether `inner` lies within the `size` bytes at `outer`, as the elements of std::array and the text of a short
+/// std::string do.
 template <class T>
 [[nodiscard]] constexpr bool lies_within([[maybe_unused]] T const& outer, [[maybe_unused]] void const* inner) noexcept {
   if (std::is_constant_evaluated()) return false;
@@ -67,7 +67,7 @@ template <class T>
   return begin <= at && at < begin + sizeof(T);
 }
 
-/// Elements that a container has memory for; of one that does not say, those that it has.
+/// The capacity of a container in elements; its size if it does not report a capacity.
 template <class T>
 [[nodiscard]] constexpr std::size_t capacity_of(T const& x) {
   std::size_t const size = std::size_t(x.size());
@@ -113,14 +113,15 @@ template <class T>
 
 }  // namespace detail
 
-/// A state whose bytes can be told.
+/// A state whose size in bytes is known.
 template <class T>
 concept sized_state = detail::can_size<std::remove_cv_t<T>>();
 
-/// Bytes that `x` holds: sizeof and what its containers have on the heap or in device memory, spare capacity included,
-/// which a copy of it does not take. Refused for classes that show elements and may hold more: those with `data()` and
-/// `size()` but no allocator, and those that add members to a container.
-/// Cost: proportional to the number of containers in it, not of numbers.
+/// Bytes that `x` holds: sizeof, and what its containers have allocated on the heap or in device memory. That includes
+/// spare capacity, which a copy of x does not take.
+/// Refused for classes that show elements but may hold more: those with `data()` and `size()` but no allocator, and
+/// those that derive from a container and add members.
+/// Cost: proportional to the number of containers in x, not of numbers.
 template <class T>
 [[nodiscard]] constexpr std::size_t bytes_of(T const& x) {
   constexpr bool told = sized_state<T>;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file chain.hpp  A chain of stages that differ: what each keeps and takes, in bytes and times.
+/// \file chain.hpp  A chain of different stages: the bytes and the time of each.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -10,60 +10,60 @@
 namespace cairn {
 
 /// L stages 0..L-1 and a loss, stage L. Stage i leads from state i to state i+1; its tape is what its adjoint needs
-/// besides state i. Letters are those of the literature (Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova 2019, section
-/// 3). All numbers are >= 0; sizes are in bytes, times in any one unit, such as nanoseconds. State 0 and its adjoint
-/// are the caller's and count for nothing; so does all that stands through the whole sweep, such as parameters.
+/// besides state i. The letters are those of the literature (Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova 2019,
+/// section 3). All numbers are >= 0; sizes are in bytes, times in any one unit, such as nanoseconds. State 0 and its
+/// adjoint belong to the caller and are not counted; neither is what lives through the whole sweep, such as parameters.
 struct chain {
   std::vector<std::int64_t> x;  ///< bytes of state i, 0..L; there are L+1
-  std::vector<std::int64_t> g = {};  ///< bytes of the adjoint of state i, 0..L; as `x` where empty
-  std::vector<std::int64_t> s;  ///< bytes of the tape of stage i, 0..L-1, its output state i+1 included
-  std::vector<std::int64_t> f = {};  ///< bytes that stage i takes while it runs, 0..L-1; none where empty
-  std::vector<std::int64_t> b = {};  ///< bytes that the adjoint of stage i takes while it runs, 0..L, its new adjoint
-                                     ///< included where that stands beside the old one; none where empty
+  std::vector<std::int64_t> g = {};  ///< bytes of the adjoint of state i, 0..L; same as `x` if empty
+  std::vector<std::int64_t> s;  ///< bytes of the tape of stage i, 0..L-1, including its output, state i+1
+  std::vector<std::int64_t> f = {};  ///< temporary bytes while stage i runs, 0..L-1; all 0 if empty
+  std::vector<std::int64_t> b = {};  ///< temporary bytes while the adjoint of stage i runs, 0..L, including its new
+                                     ///< adjoint if the old one still lives; all 0 if empty
   std::vector<std::int64_t> u;  ///< time of stage i, 0..L-1
-  std::vector<std::int64_t> v = {};  ///< time of the adjoint of stage i, 0..L, that of the loss last; none where empty
-  bool self_contained_tape = false;  ///< the adjoint of a stage needs its tape alone, and not state i
+  std::vector<std::int64_t> v = {};  ///< time of the adjoint of stage i, 0..L, the loss last; all 0 if empty
+  bool self_contained_tape = false;  ///< the adjoint of a stage needs only its tape, not state i
 
   [[nodiscard]] step_index stages() const noexcept { return step_index(x.size()) - 1; }  ///< L
   friend bool operator==(chain const&, chain const&) = default;
 };
 
-/// A place for states beside the working memory, such as a disk or the host of an accelerator.
+/// A place for states besides working memory, such as a disk or the host of an accelerator.
 struct chain_tier {
-  tier where = tier::disk;  ///< its name; each tier at most once, and not `memory`
-  std::int64_t bytes = -1;  ///< that may be kept there; unlimited where negative
-  std::vector<std::int64_t> write = {};  ///< time to save state i there, 0..L; none where empty
-  std::vector<std::int64_t> read = {};   ///< time to load state i from there, 0..L; none where empty
+  tier where = tier::disk;  ///< its name; each tier at most once, never `memory`
+  std::int64_t bytes = -1;  ///< its capacity; unlimited if negative
+  std::vector<std::int64_t> write = {};  ///< time to save state i there, 0..L; all 0 if empty
+  std::vector<std::int64_t> read = {};   ///< time to load state i from there, 0..L; all 0 if empty
 };
 
-/// The actions of plans for chains. Each state and each tape of a chain has a place of its own number, since no two are
-/// alike, and stays there until it is dropped: nothing is live beside them. State i > 0 is at hand while it is kept in
-/// memory or tape i-1 lives; state 0, which is the caller's, always is. In each action `from` is the number of the
-/// stage or state; that of the loss is L.
+/// The actions of plans for chains. Each state and each tape of a chain has a place of its own, because they differ in
+/// size. It stays there until it is dropped; there is no live state. State i > 0 can be used while it is kept in memory
+/// or while tape i-1 lives; state 0 belongs to the caller and can always be used. In each action `from` is the number
+/// of the stage or state; the loss has number L.
 namespace chain_actions {
 
-/// Run stage i on state i, which stays; state i+1 is made, nothing is recorded.
+/// Run stage i on state i, which stays; makes state i+1 and records nothing.
 [[nodiscard]] constexpr action advance(step_index i) noexcept {
   return {action_kind::advance, tier::memory, content::state, no_slot, i, i + 1};
 }
-/// Run stage i on state i, which stays, and keep its tape; state i+1 lives in the tape.
+/// Run stage i on state i, which stays, and keep its tape; state i+1 lives inside the tape.
 [[nodiscard]] constexpr action record(step_index i) noexcept {
   return {action_kind::record, tier::memory, content::tape, i, i, i + 1};
 }
-/// Forget state i, kept on tier `where`.
+/// Free state i on tier `where`.
 [[nodiscard]] constexpr action drop(step_index i, tier where = tier::memory) noexcept {
   return {action_kind::drop, where, content::state, i, i, 0};
 }
-/// Forget the tape of stage i.
+/// Free the tape of stage i.
 [[nodiscard]] constexpr action drop_tape(step_index i) noexcept {
   return {action_kind::drop, tier::memory, content::tape, i, i, 0};
 }
-/// The loss: the adjoint of state L is made from state L, which is forgotten.
+/// The loss: make the adjoint of state L from state L, and free state L.
 [[nodiscard]] constexpr action turn(step_index stages) noexcept {
   return {action_kind::turn, tier::memory, content::state, no_slot, stages, stages};
 }
-/// Make the adjoint of state i from that of i+1, tape i and, where tapes are not self-contained, state i; tape i, state
-/// i+1 and adjoint i+1 are forgotten.
+/// Make the adjoint of state i from the adjoint of state i+1, tape i and, unless tapes are self-contained, state i.
+/// Frees tape i, state i+1 and adjoint i+1.
 [[nodiscard]] constexpr action reverse(step_index i) noexcept {
   return {action_kind::reverse, tier::memory, content::tape, i, i, i + 1};
 }
@@ -80,9 +80,8 @@ namespace chain_actions {
 
 namespace detail {
 
-/// \throws invalid_plan   for lengths that do not match and for negative numbers, and for tapes smaller than the output
-///        they hold
-/// \throws overflow_error   where sums could pass 2^62
+/// \throws invalid_plan   if lengths do not match, a number is negative, or a tape is smaller than the output it holds
+/// \throws overflow_error   if sums could exceed 2^62
 inline void check_chain(chain const& c, char const* who) {
   constexpr std::int64_t most = std::int64_t{1} << 62;
   auto const invalid = [who](char const* problem, std::initializer_list<named_value> values, char const* advice) {

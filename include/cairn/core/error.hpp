@@ -1,5 +1,6 @@
 #pragma once
-/// \file error.hpp  Every exception that cairn throws: who refused, what, the values given, what would work.
+/// \file error.hpp  Every exception that cairn throws. Each says who refused, what, the values given, and what would
+/// work.
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -9,7 +10,7 @@
 
 namespace cairn {
 
-/// A value that an error speaks of: a name with static storage and an integer.
+/// A value in an error message: a name with static storage, and an integer.
 struct named_value {
   char const* name = "";  ///< with static storage
   bool negative = false;  ///< its sign
@@ -27,19 +28,19 @@ struct named_value {
   }
 };
 
-/// The base of all errors, in adapters of other libraries too: with the error type of such a library as a second base,
-/// std::exception would be a base twice, and no handler for it would catch them. Holds its texts inside itself, so that
-/// throwing one allocates nothing of its own. `what()` reads "operation: problem (name = value, ...); advice".
+/// The base of all errors, in adapters of other libraries, too. Derive from no second exception type: std::exception
+/// would be an ambiguous base, and no handler for it would catch the error. The texts are stored inside the object, so
+/// that throwing one allocates nothing of its own. `what()` reads "operation: problem (name = value, ...); advice".
 class error : public std::exception {
  public:
-  static constexpr std::size_t most_values = 4;  ///< that an error keeps
+  static constexpr std::size_t most_values = 4;  ///< most values that an error holds
 
   /// \param operation  the public name that refuses, with static storage   \param problem  what is wrong
-  /// \param values  what was given, the first four are kept   \param advice  what would work, may be empty
+  /// \param values  the values given; the first four are kept   \param advice  what would work; may be empty
   error(char const* operation, char const* problem, std::initializer_list<named_value> values,
         char const* advice) noexcept
       : error{operation, problem, values.begin(), values.size(), advice} {}
-  /// The same with `count` values that lie one behind the other.
+  /// The same with an array of `count` values.
   error(char const* operation, char const* problem, named_value const* values, std::size_t count,
         char const* advice) noexcept
       : operation_{operation} {
@@ -58,11 +59,11 @@ class error : public std::exception {
 
   /// "operation: problem (values); advice".
   [[nodiscard]] char const* what() const noexcept override { return text_.c_str(); }
-  /// The public name that refused, for example "cairn::revolve".
+  /// The public name that refuses, for example "cairn::revolve".
   [[nodiscard]] char const* operation() const noexcept { return operation_; }
   /// What would work instead.
   [[nodiscard]] char const* advice() const noexcept { return text_.c_str() + advice_; }
-  [[nodiscard]] std::size_t value_count() const noexcept { return count_; }  ///< how many values it keeps
+  [[nodiscard]] std::size_t value_count() const noexcept { return count_; }  ///< number of values
   /// \pre k < value_count()
   [[nodiscard]] named_value const& value(std::size_t k) const noexcept { return values_[k]; }
 
@@ -74,49 +75,50 @@ class error : public std::exception {
   std::size_t count_ = 0;
 };
 
-/// A plan that cannot be made or that this loop cannot obey; thrown before any step runs.
+/// A plan that cannot be made, or that does not fit this loop; thrown before any step runs.
 struct invalid_plan : error { using error::error; };
-/// A budget below the least feasible one; the values say which that is.
+/// A budget below the least feasible one, which the values name.
 struct infeasible_budget : error { using error::error; };
-/// A plan that takes more work to make than is allowed; the values say how much was done and how much may be.
+/// Making the plan takes more work than allowed; the values say how much was done and how much is allowed.
 struct too_much_work : error { using error::error; };
-/// A text that does not say a size in bytes.
+/// A text that is not a size in bytes.
 struct invalid_size : error { using error::error; };
-/// A text that is not what it should be; the first value says where.
+/// A text that cannot be parsed; the first value says where.
 struct parse_error : error { using error::error; };
-/// A number that does not fit the type that was asked for.
+/// A number that does not fit the requested type.
 struct overflow_error : error { using error::error; };
-/// A schedule that no executor could obey, found by `verify` or while it was obeyed.
+/// A schedule that no executor can obey; found by `verify` or during a sweep.
 struct invalid_schedule : error { using error::error; };
-/// A call that the object cannot serve in the state it is in, for example a second reverse of a state that cannot be
+/// A call that is not possible in the object's present state, for example a second reverse of a state that cannot be
 /// copied.
 struct invalid_call : error { using error::error; };
 
-/// A device that is not there, is not the right one, or failed; the values hold its number and the runtime's code.
+/// A device that is missing, is not the right one, or failed; the values hold its number and the runtime's error code.
 struct device_error : error { using error::error; };
-/// Memory of a device or pinned memory of the host that is not to be had; the values say how much was asked for.
+/// Device memory or pinned host memory cannot be allocated; the values say how much was asked for.
 struct out_of_memory : error { using error::error; };
 
-/// What a replay check found; steps and states by their numbers.
+/// A difference that a replay check found.
 struct replay_difference {
-  std::int64_t state = 0;       ///< the state that differs from what it was at first
-  /// The first step that can have made the difference; where every step is compared, the one that made it.
+  std::int64_t state = 0;       ///< number of the state that differs from its first value
+  /// The first step that can have caused the difference; if every step is compared, the step that did.
   std::int64_t first_step = 0;
-  std::int64_t last_step = 0;   ///< the last one. Both are `state` where it was brought back, and not run again
-  /// Which floating-point number differs first, in the order of `visit_numbers`; -1 where that is not known.
+  std::int64_t last_step = 0;   ///< the last step that can have caused it. Both equal `state` if the state was restored
+                                ///< and not run again
+  /// Number of the first floating-point number that differs, in the order of `visit_numbers`; -1 if unknown.
   std::int64_t number = -1;
-  double first = 0;             ///< its value at first, where the number is known
-  double again = 0;             ///< its value when it came again
+  double first = 0;             ///< its first value, if `number` is known
+  double again = 0;             ///< its value the second time
 };
 
-/// A state that was run again, or brought back from where it was kept, is not what it was at first: the step reads or
-/// changes something that is not in the state, or a copy is not a whole one. Thrown by sweeps with a `replay_check`.
+/// A state that was run again, or restored, differs from its first value: the step reads or changes something outside
+/// the state, or a copy is incomplete. Thrown by sweeps with a `replay_check`.
 struct nondeterminism_error : error {
-  /// The usual words, with what `seen` holds as values.
+  /// The usual message; its values come from `seen`.
   nondeterminism_error(char const* operation, char const* problem, replay_difference const& seen,
                        char const* advice) noexcept
       : nondeterminism_error{operation, problem, seen, values_of(seen), advice} {}
-  replay_difference found;  ///< where, and what
+  replay_difference found;  ///< where the difference is, and its values
 
  private:
   struct list {
@@ -141,7 +143,7 @@ struct nondeterminism_error : error {
       : error{operation, problem, values.all, values.count, advice}, found{seen} {}
 };
 
-/// A workspace that is already in use by a sweep: a step must not start a sweep in the workspace it runs in.
+/// A workspace is already in use by a sweep: a step must not start another sweep in the workspace it runs in.
 struct reentrancy_error : error { using error::error; };
 
 }  // namespace cairn

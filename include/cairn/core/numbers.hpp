@@ -1,5 +1,5 @@
 #pragma once
-/// \file numbers.hpp  The floating-point numbers that a state or an adjoint is made of: what a derivative varies.
+/// \file numbers.hpp  The floating-point numbers in a state or an adjoint: the variables of a derivative.
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -8,7 +8,7 @@
 namespace cairn {
 namespace detail {
 
-/// Takes what `visit_numbers` hands out.
+/// Accepts everything that `visit_numbers` passes.
 struct any_number_visitor {
   template <class T>
   void operator()(T*, std::size_t) const;
@@ -20,8 +20,7 @@ concept traited_numbers = requires(T& x, any_number_visitor& f) {
 template <class T>
 concept member_numbers = requires(T& x, any_number_visitor& f) { x.visit_numbers(f); };
 
-/// A generator or a distribution of random numbers, as the header random has them: it moves a state on, but nothing is
-/// differentiated in it.
+/// A generator or distribution of random numbers, as in <random>. It is part of a state, but not differentiated.
 template <class T>
 concept random_source = requires(T& x) {
   typename T::result_type;
@@ -41,7 +40,7 @@ template <class... T, class... Seen>
 [[nodiscard]] consteval bool can_list_all(types<T...>, types<Seen...>) {
   return (can_list<std::remove_const_t<T>, Seen...>() && ...);
 }
-/// Whether `visit_numbers` can; `Seen...` are the types that `T` is a part of.
+/// Whether `visit_numbers` accepts `T`; `Seen...` are the types that `T` is a part of.
 template <class T, class... Seen>
 [[nodiscard]] consteval bool can_list() {
   using seen = types<Seen..., T>;
@@ -71,7 +70,7 @@ constexpr void list_numbers(X& x, F& f) {
   else if constexpr (complex_like<T>) {
     using half = std::conditional_t<std::is_const_v<X>, typename T::value_type const, typename T::value_type>;
     if constexpr (std::is_floating_point_v<half>)
-      f(&reinterpret_cast<half*>(&x)[0], std::size_t{2});  // as the standard lays it out
+      f(&reinterpret_cast<half*>(&x)[0], std::size_t{2});  // std::complex is laid out as two halves
   }
   else if constexpr (floating_elements<T>) f(x.data(), std::size_t(x.size()));
   else if constexpr (optional_like<T>) {
@@ -86,12 +85,12 @@ constexpr void list_numbers(X& x, F& f) {
 template <class T>
 concept numbered = detail::can_list<std::remove_const_t<T>>();
 
-/// Calls f(T*, std::size_t) for each run of floating-point numbers of x, in a fixed order; T is float, double or long
-/// double, const for a const x, and a complex number is two. Integers, enumerations, bools, and the generators and
-/// distributions of the header random are passed over: nothing is differentiated in them.
-/// A type that cannot be taken apart, or of which only a part is differentiated, has a member `visit_numbers(f)`, for
-/// itself and for const, or `state_traits<T>::visit_numbers(x, f)`, each of which calls f(T*, std::size_t) for the runs
-/// that count, in the same order every time.
+/// Calls f(T*, std::size_t) for each run of floating-point numbers of x, in a fixed order. T is float, double or long
+/// double, const for a const x; a complex number is two numbers. Integers, enumerations, bools, and the generators and
+/// distributions of <random> are skipped: they are not differentiated.
+/// A type that cannot be taken apart, or of which only a part is differentiated, needs a member `visit_numbers(f)` for
+/// const and non-const objects, or `state_traits<T>::visit_numbers(x, f)`. Each calls f(T*, std::size_t) for the runs
+/// that count, always in the same order.
 template <class T, class F>
 constexpr void visit_numbers(T& x, F&& f) {
   constexpr bool told = numbered<T>, reached = told || !detail::on_device<std::remove_const_t<T>>();

@@ -7,42 +7,42 @@
 
 namespace cairn {
 
-/// Whether a sweep compares a state that it runs again with the first one: a step that reads or changes what is not in
-/// the state gives gradients that depend on the number of slots, and nothing else tells.
-/// States are compared by a hash of 64 bits over their bytes, so that -0.0 differs from 0.0 and one NaN from another.
-/// Of a plan whose leaves begin elsewhere than at multiples of their length `checkpoints` compares the states at such
-/// multiples alone.
+/// Whether a sweep compares each state that it runs again with its first value. A step that reads or changes something
+/// outside the state gives gradients that depend on the number of slots, and nothing else reveals it.
+/// States are compared by a 64-bit hash of their bytes, so that -0.0 differs from 0.0 and NaNs with different bits
+/// differ. If a plan's leaves do not begin at multiples of their length, `checkpoints` compares only the states at such
+/// multiples.
 enum class replay_check : std::uint8_t {
   off,          ///< compare nothing
-  checkpoints,  ///< at the end of everything that is run again, and what comes back from a slot. Names a range of steps
-  every_step  ///< every state that is run again. Names the first step that differs; 8 bytes a step, up to 16 of a loop
-              ///< of unknown length
+  checkpoints,  ///< compare at the end of each recomputation and after each load. Reports a range of steps
+  every_step  ///< compare every state that is run again. Reports the first step that differs; takes 8 bytes a step, up
+              ///< to 16 for a loop of unknown length
 };
 
-/// Options of a sweep: the last argument of the verbs, or of `workspace_for`.
-/// `{.verify = cairn::replay_check::checkpoints}` is what the first run of every new program should have.
+/// Options of a sweep: the last argument of the verbs, or of `workspace_for`. Recommended for the first run of every
+/// new program: `{.verify = cairn::replay_check::checkpoints}`.
 struct sweep_options {
   replay_check verify = replay_check::off;  ///< what is compared when states are run again
-  /// Where an object is when the sweep is over; alone it is an option by itself: `cairn::object_ends::at_final`.
+  /// Where an object is after the sweep. Also usable alone as an option: `cairn::object_ends::at_final`.
   object_ends object = object_ends::anywhere;
 };
 
-/// No options: a sweep with it is the same instructions as one that knows of none.
+/// No options: a sweep with it compiles to the same instructions as one without options.
 struct no_options {};
 
-/// What of a sweep decides how much memory its replay check takes.
+/// What decides how much memory a replay check takes.
 struct replay_check_needs {
   step_index steps = 0;     ///< loop length n
-  slot_index slots = 0;     ///< of the plan
-  slot_index tapes = 0;     ///< of the plan; see `tapes_of`
+  slot_index slots = 0;     ///< slots of the plan
+  slot_index tapes = 0;     ///< tapes of the plan; see `tapes_of`
   bool keeps_run = false;   ///< `checkpointed_loop` and `checkpointed_while`, which can be reversed again
-  bool learns_length = false;  ///< `checkpointed_while`, which finds out on the way that the loop has `steps` steps
+  bool learns_length = false;  ///< `checkpointed_while`, which learns only at the end that the loop has `steps` steps
 };
 
 namespace detail {
 
-/// The hash of the state in which the steps of the next adjoint call end, 0 where it is not known: for adjoints that
-/// run these steps again.
+/// The hash of the state at the end of the steps of the next adjoint call, 0 if unknown; for adjoints that run these
+/// steps again.
 struct end_hash {
   std::uint64_t value = 0;
 };
@@ -50,20 +50,19 @@ template <class Adjoint>
 concept takes_end_hash = requires(Adjoint& adjoint, end_hash end) { adjoint.ends_in(end); };
 
 template <class T> inline constexpr bool is_options = std::is_same_v<std::remove_cvref_t<T>, sweep_options>;
-/// What may stand where options are due.
+/// Whether T may stand in place of options.
 template <class T> inline constexpr bool is_object_end = std::is_same_v<std::remove_cvref_t<T>, object_ends>;
 template <class T> inline constexpr bool is_setting = is_options<T> || is_object_end<T>;
-/// The options that a workspace needs for it.
+/// The options that the workspace needs.
 template <class T>
 using workspace_options = std::conditional_t<is_options<T>, std::remove_cvref_t<T>, no_options>;
 
-/// Sizes of what the ledger keeps; asserted where it is defined.
+/// Sizes of the ledger's entries; asserted where they are defined.
 inline constexpr wide bytes_a_noted_state = 16, bytes_a_hash = 8;
-/// States of which the ledger knows the hash, for so many places where states are kept: one in each gap between them is
-/// needed, and the more there is room beyond that, the more seldom the others are sorted out.
+/// How many states the ledger has room for, given the number of places that keep states. It needs one per gap between
+/// kept states; the more extra room it has, the less often it must discard entries.
 [[nodiscard]] constexpr wide noted_states(wide places) noexcept { return 2 * places + 8; }
-/// Hashes that a loop of unknown length has room for at first; it gets twice as many each time that there are more
-/// states.
+/// Initial number of hashes for a loop of unknown length; doubles whenever there are more states.
 inline constexpr wide first_hashes = 64;
 /// Slots, tapes, and the initial state.
 [[nodiscard]] constexpr wide replay_places(slot_index slots, slot_index tapes) noexcept {
@@ -72,10 +71,10 @@ inline constexpr wide first_hashes = 64;
 
 }  // namespace detail
 
-/// Bytes on the heap that the check of one sweep takes: with `checkpoints` 48 a slot, twice that for a run that is
-/// kept; with `every_step` 8 a step. Hashing a state takes none, and that of an object as long as one snapshot of it
-/// beside. A loop of unknown length has a table of 512 bytes, which doubles as it grows and is never moved: up to 16
-/// bytes a step. `estimate` adds this where `workload::verify` asks for a check.
+/// Heap bytes that the check of one sweep takes: with `checkpoints` 48 per slot, twice that for a kept run; with
+/// `every_step` 8 per step. Hashing a state takes none; hashing an object takes one snapshot for the moment. A loop of
+/// unknown length starts with a table of 512 bytes, which doubles without being moved: up to 16 bytes per step.
+/// `estimate` adds this if `workload::verify` asks for a check.
 [[nodiscard]] constexpr wide replay_check_bytes(replay_check mode, replay_check_needs const& needs) noexcept {
   if (mode == replay_check::off) return 0;
   if (mode == replay_check::every_step) {

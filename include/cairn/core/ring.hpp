@@ -1,5 +1,5 @@
 #pragma once
-/// \file ring.hpp  The last states of a multi-step method as one state: moving on to the next one copies none of them.
+/// \file ring.hpp  The last states of a multi-step method as one state. Advancing to the next one copies none of them.
 #include <concepts>
 #include <cstddef>
 #include <type_traits>
@@ -11,7 +11,7 @@
 namespace cairn {
 namespace detail {
 
-/// What `restore` of a ring needs, newest first.
+/// The snapshots of a ring's elements, newest first; `restore` takes it.
 template <class Kept, std::size_t Count>
 struct ring_snapshot {
   Kept held[Count];
@@ -44,17 +44,17 @@ class ring_iterator {
 
 }  // namespace detail
 
-/// The last `Count` states of a multi-step method (BDF, Adams-Bashforth, leapfrog): `x[0]` is the newest and
-/// `x[Count - 1]` the oldest.
+/// The last `Count` states of a multi-step method (BDF, Adams-Bashforth, leapfrog): `x[0]` is the newest and `x[Count -
+/// 1]` the oldest.
 ///
-/// A ring is a state, and a bar, where its elements are: its copy, its bytes, its runs of bytes and its numbers are
-/// theirs, newest first, and rings compare equal however far each has been rotated. A ring of objects that hand out
-/// snapshots hands out `Count` of them. Elements lie in the ring itself, one beside the other, and stay where they are:
-/// `rotate`, `rotate_back` and `push` move an index. Memory: that of the elements, and one std::size_t.
+/// A ring is a state, and a bar, if its elements are. Its copy, bytes, runs of bytes and numbers are those of its
+/// elements, newest first. Rings compare equal however far each has been rotated. A ring of objects with snapshots has
+/// a snapshot of `Count` snapshots. Elements lie side by side in the ring itself and never move: `rotate`,
+/// `rotate_back` and `push` change an index. Memory: the elements and one std::size_t.
 ///
-/// The adjoint of a step reads the step backwards. What `x.rotate()` is to the states, `bar.rotate_back()` is to the
-/// bars: behind it `bar[age]` belongs to `x[age]` of the state before the step, but for the last one, which still is
-/// the bar of the state that the step has made, and is to be overwritten with that of the oldest.
+/// The adjoint of a step undoes the step's rotation: to `x.rotate()` on states corresponds `bar.rotate_back()` on bars.
+/// After it `bar[age]` belongs to `x[age]` of the state before the step. The one exception is the last element: it
+/// still holds the bar of the state that the step made, and must be overwritten with the bar of the oldest state.
 template <class State, std::size_t Count>
 class ring {
   static_assert(Count > 0, "cairn: a ring holds one state or more");
@@ -62,60 +62,60 @@ class ring {
  public:
   using value_type = State;  ///< of one element
 
-  /// Of states made by their default constructors; numbers are 0.
+  /// Default-constructed states; numbers are 0.
   constexpr ring()
     requires std::default_initializable<State>
       : held_{} {}
-  /// Of these states, newest first, moved from where they are given away.
+  /// The given states, newest first; rvalues are moved.
   template <class... X>
     requires(sizeof...(X) == Count && (std::same_as<std::remove_cvref_t<X>, State> && ...))
   constexpr explicit ring(X&&... newest_first) : held_{detail::taken(std::forward<X>(newest_first))...} {}
-  /// Of what `make(age)` returns for the ages 0 (the newest) to Count - 1, made in place: for objects that cannot be
+  /// The states that `make(age)` returns for ages 0 (newest) to Count - 1, made in place: for objects that cannot be
   /// moved.
   template <class Make>
   [[nodiscard]] static constexpr ring made_by(Make&& make) { return {make, std::make_index_sequence<Count>{}}; }
 
   /// \param age  0 for the newest, < Count
   [[nodiscard]] constexpr State& operator[](std::size_t age) noexcept { return held_[place_of(age)]; }
-  /// The same of a ring that is only read.
+  /// The same for a const ring.
   [[nodiscard]] constexpr State const& operator[](std::size_t age) const noexcept { return held_[place_of(age)]; }
   [[nodiscard]] static constexpr std::size_t size() noexcept { return Count; }  ///< Count
   [[nodiscard]] constexpr auto begin() noexcept { return detail::ring_iterator<ring>{*this, 0}; }  ///< the newest
-  /// Behind the oldest.
+  /// Past the oldest.
   [[nodiscard]] constexpr auto end() noexcept { return detail::ring_iterator<ring>{*this, Count}; }
   /// The newest.
   [[nodiscard]] constexpr auto begin() const noexcept { return detail::ring_iterator<ring const>{*this, 0}; }
-  /// Behind the oldest.
+  /// Past the oldest.
   [[nodiscard]] constexpr auto end() const noexcept { return detail::ring_iterator<ring const>{*this, Count}; }
 
-  /// Each state becomes one step older, and the place of the oldest is that of the newest. Its old content is still
-  /// there, with its memory: write the new state over it, or change it into that. Copies nothing, allocates nothing.
+  /// Each state becomes one step older; `x[0]` then is the place of the former oldest state, with its content and
+  /// memory. Write the new state over it, or update it. Copies nothing, allocates nothing.
   constexpr State& rotate() noexcept {
     newest_ = newest_ == 0 ? Count - 1 : newest_ - 1;
     return held_[newest_];
   }
-  /// Takes `rotate` back, and is its transpose: each bar becomes that of a state one step newer, and that of the newest
-  /// lies in the place of the oldest, which is answered.
+  /// Undoes `rotate`, and is its transpose: each bar becomes the bar of a state one step newer. The former newest bar
+  /// moves to the place of the oldest, which is returned.
   constexpr State& rotate_back() noexcept {
     std::size_t const was_newest = newest_;
     newest_ = newest_ + 1 == Count ? 0 : newest_ + 1;
     return held_[was_newest];
   }
-  /// `rotate() = x`; x may be an element of the ring. A copy is written into the memory of the oldest. What its copy
-  /// throws passes through, and the ring is not rotated.
+  /// `rotate() = x`; x may be an element of the ring. Copies into the memory of the oldest state. If the copy throws,
+  /// the exception passes through and the ring is not rotated.
   constexpr void push(State const& x) {
     State& oldest = (*this)[Count - 1];
     if (&oldest != &x) copy_state(x, oldest);
     (void)rotate();
   }
-  /// The same of a state that is given away.
+  /// The same for a state that may be moved from.
   constexpr void push(State&& x) {
     State& oldest = (*this)[Count - 1];
     if (&oldest != &x) oldest = std::move(x);
     (void)rotate();
   }
 
-  /// All elements equal, newest to newest.
+  /// All elements equal, compared newest to newest.
   [[nodiscard]] friend constexpr bool operator==(ring const& a, ring const& b)
     requires std::equality_comparable<State>
   {
@@ -130,7 +130,7 @@ class ring {
   {
     return saved(std::make_index_sequence<Count>{});
   }
-  /// Each element becomes what it was.
+  /// Restores each element.
   template <class Kept>
     requires saved_state<State>
   constexpr void restore(detail::ring_snapshot<Kept, Count> const& snapshot) {
@@ -154,13 +154,13 @@ class ring {
   }
 
   State held_[Count > 0 ? Count : 1];
-  std::size_t newest_ = 0;  // place of x[0]; those of older ones follow, around the end
+  std::size_t newest_ = 0;  // place of x[0]; older elements follow it, wrapping around
 };
 
 template <class State, std::size_t Count>
 struct detail::ring_places<ring<State, Count>> {
   static constexpr auto const& of(ring<State, Count> const& x) noexcept { return x.held_; }
-  /// Place by place, as `=` does, so that memory is used again where each has the room; see `same_capacity`.
+  /// Copies place by place, as `=` does, so that memory of the right size is reused; see `same_capacity`.
   static constexpr void copy(ring<State, Count> const& from, ring<State, Count>& into) {
     for (std::size_t place = 0; place < Count; ++place) copy_state(from.held_[place], into.held_[place]);
     into.newest_ = from.newest_;

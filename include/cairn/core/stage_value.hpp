@@ -1,5 +1,5 @@
 #pragma once
-/// \file stage_value.hpp  A state, tape or adjoint of any type, for chains whose stages are known at run time only.
+/// \file stage_value.hpp  A state, tape or adjoint of any type, for chains whose stages are known only at run time.
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -14,10 +14,10 @@
 namespace cairn {
 namespace detail {
 
-/// What there is to know of a type at run time. The same address for the same type.
+/// What is known of a type at run time. Equal types have the same address.
 struct type_facts {
   bool (*visit)(void const* value, event::sink sink, void* context);
-  bool hashable;  ///< its bytes tell all of it and nothing else
+  bool hashable;  ///< its bytes tell all of its value and nothing else
 };
 using type_mark = type_facts const*;
 template <class T>
@@ -40,11 +40,11 @@ template <class T>
 
 }  // namespace detail
 
-/// A value of any type that is seen and not owned, such as a state that a chain of `any_stage` hands to a seed; good
-/// during the call.
+/// A non-owning reference to a value of any type, such as the state that a chain of `any_stage` passes to a seed; valid
+/// only during the call.
 class stage_view {
  public:
-  stage_view() = default;  ///< of nothing
+  stage_view() = default;  ///< refers to nothing
   /// Refers to `value`.
   template <class T>
     requires(!std::is_same_v<T, stage_view>)
@@ -59,9 +59,9 @@ class stage_view {
     if (!holds<T>()) detail::refuse_type();
     return *static_cast<T const*>(value_);
   }
-  /// Hands out its runs of bytes as `event::each_buffer` does; false where there are none that can be told.
+  /// Visits its runs of bytes as `event::each_buffer` does; returns false if they are not known.
   bool visit(event::sink sink, void* context) const { return type_ != nullptr && type_->visit(value_, sink, context); }
-  /// Whether these bytes tell all of it and nothing else, as a replay check needs.
+  /// Whether its bytes tell all of its value and nothing else, as a replay check needs.
   [[nodiscard]] bool is_hashable() const noexcept { return type_ != nullptr && type_->hashable; }
 
  private:
@@ -69,7 +69,7 @@ class stage_view {
   detail::type_mark type_ = nullptr;
 };
 
-/// Owns one value of any type, movable or not. Moved from, it holds nothing.   Cost: one allocation.
+/// Owns one value of any type, movable or not. Holds nothing after it is moved from.   Cost: one allocation.
 class stage_value {
   struct holder {
     virtual ~holder() = default;
@@ -96,21 +96,21 @@ class stage_value {
     requires(!std::is_same_v<std::remove_cvref_t<T>, stage_value>)
   explicit stage_value(T&& value) : stage_value{made_by([&] { return detail::taken(std::forward<T>(value)); })} {}
     stage_value(stage_value&& other) noexcept
-        : held_{std::exchange(other.held_, nullptr)} {}     ///< takes what `other` holds
-    stage_value& operator=(stage_value&& other) noexcept {  ///< takes what `other` holds
+        : held_{std::exchange(other.held_, nullptr)} {}     ///< takes over the value of `other`
+    stage_value& operator=(stage_value&& other) noexcept {  ///< takes over the value of `other`
       stage_value taken{std::move(other)};
       std::swap(held_, taken.held_);
       return *this;
   }
   ~stage_value() { delete held_; }
 
-  /// Holds what `make()` returns, made in place.
+  /// Holds the result of `make()`, made in place.
   template <class Make>
   [[nodiscard]] static stage_value made_by(Make make) {
     return stage_value{static_cast<holder*>(new holder_of<decltype(make())>(make))};
   }
 
-  /// The value, for those who only look.
+  /// A non-owning view of the value.
   [[nodiscard]] stage_view view() const noexcept { return held_ != nullptr ? held_->view() : stage_view{}; }
   /// Whether it holds a T.
   template <class T>
@@ -124,7 +124,7 @@ class stage_value {
     if (!holds<T>()) detail::refuse_type();
     return static_cast<holder_of<T>*>(held_)->value;
   }
-  /// Bytes of it and of what it holds; of a type whose bytes cannot be told, sizeof alone.
+  /// Bytes of this object and of its value; only sizeof if the value's bytes are not known.
   [[nodiscard]] std::size_t bytes() const { return sizeof(stage_value) + (held_ != nullptr ? held_->bytes() : 0); }
 
  private:

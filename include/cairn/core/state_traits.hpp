@@ -1,5 +1,5 @@
 #pragma once
-/// \file state_traits.hpp  What cairn asks of a state: that it can be copied, or saved and restored.
+/// \file state_traits.hpp  What cairn needs of a state: that it can be copied, or saved and restored.
 #include <concepts>
 #include <cstddef>
 #include <tuple>
@@ -11,7 +11,7 @@
 
 namespace cairn {
 
-/// A state whose copy is a checkpoint.
+/// A state whose copies serve as checkpoints.
 template <class T>
 concept copied_state = !detail::shallow<T> &&
                        (detail::traited_copy<T> ? std::movable<T> && std::default_initializable<T> : std::copyable<T>);
@@ -23,38 +23,38 @@ struct snapshot_of<T> { using type = std::remove_cvref_t<decltype(state_traits<T
 template <class T>
   requires(!traited_save<T> && member_save<T>)
 struct snapshot_of<T> { using type = std::remove_cvref_t<decltype(std::declval<T const&>().save())>; };
-/// What is kept of a state: the state itself, or the snapshot that an object hands out.
+/// What is kept of a state: a copy, or the snapshot of an object.
 template <class T>
 struct kept_of { using type = std::conditional_t<copied_state<T>, T, typename snapshot_of<T>::type>; };
 template <class T> using kept_as = typename kept_of<T>::type;
-/// `save(x, into)`, or the member `save(into)`, whose argument is an expression of type Into.
+/// `save(x, into)`, or the member `save(into)`, with an argument of type Into.
 template <class T, class Into>
 concept saves_as = requires(T const& x, Into into) { state_traits<T>::save(x, static_cast<Into>(into)); } ||
                    (!traited_save<T> && requires(T const& x, Into into) { x.save(static_cast<Into>(into)); });
-/// Saves into an old snapshot, whose memory it uses again.
+/// Can save into an old snapshot and reuse its memory.
 template <class T>
 concept saves_into = !std::is_void_v<typename snapshot_of<T>::type> && saves_as<T, typename snapshot_of<T>::type&>;
-/// Takes the old snapshot in a way in which it cannot change it.
+/// Takes the old snapshot by value or const reference, so that it cannot write to it.
 template <class T>
 concept saves_nowhere = saves_into<T> && saves_as<T, typename snapshot_of<T>::type&&>;
-/// What `save()` hands out would be one with what the object goes on to change. Of a snapshot that cannot be copied
-/// there is one owner.
+/// The snapshot shares data with the object, which would change it. A snapshot that cannot be copied has one owner and
+/// is fine.
   template <class T, class Snapshot = typename snapshot_of<T>::type>
   concept shares_snapshot =
       !std::is_void_v<Snapshot> && shallow<Snapshot> &&
       (std::copyable<Snapshot> || traited_copy<Snapshot> || copy_fault_of<Snapshot>() == copy_fault::expression);
 }  // namespace detail
 
-/// A state that stays where it is, like a solver object, and hands out snapshots.
+/// A state that stays in place, such as a solver object, and hands out snapshots.
 template <class T>
 concept saved_state =
     !copied_state<T> && (detail::traited_save<T> || detail::member_save<T>)&&!detail::shares_snapshot<T>;
-/// What a loop can be run on: a state that can be copied, or one that hands out snapshots.
+/// A state that a loop can run on: it can be copied, or hands out snapshots.
 template <class T>
 concept state = copied_state<T> || saved_state<T>;
 
-/// `into` becomes a deep copy of `from`, in its own memory where that fits: by `state_traits<T>::copy`, part by part
-/// where a part has that, else by `=`.
+/// `into` becomes a deep copy of `from`, reusing its memory if it fits: by `state_traits<T>::copy`, part by part if a
+/// part has such traits, else by `=`.
 template <class T>
 constexpr void copy_state(T const& from, T& into) {
   constexpr bool owns = !detail::shallow<T>;
@@ -85,7 +85,7 @@ constexpr void copy_state(T const& from, T& into) {
     }(std::make_index_sequence<detail::parts<T>()>{});
 }
 
-/// What `restore_state` needs to put x back to what it is now.
+/// A snapshot from which `restore_state` restores the present x.
 template <class T>
 [[nodiscard]] constexpr decltype(auto) save_state(T const& x) {
   if constexpr (detail::traited_save<T>) return state_traits<T>::save(x);
@@ -97,7 +97,7 @@ constexpr void save_state(T const& x, Snapshot& into) {
   if constexpr (detail::traited_save<T>) state_traits<T>::save(x, into);
   else x.save(into);
 }
-/// x becomes what it was when `kept` was taken, by `state_traits<T>::restore` or its own member.
+/// x returns to the state in which `kept` was taken, by `state_traits<T>::restore` or its own member.
 template <class T, class Snapshot>
 constexpr void restore_state(T& x, Snapshot const& kept) {
   if constexpr (detail::traited_save<T>) state_traits<T>::restore(x, kept);

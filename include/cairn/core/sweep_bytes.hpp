@@ -4,45 +4,46 @@
 
 namespace cairn {
 
-/// Sizes of the values of a sweep in bytes, heap included; see `bytes_of`. Where they grow on the way: of the largest.
+/// Sizes in bytes of the values in a sweep, heap included; see `bytes_of`. If a size changes during the sweep: the
+/// largest.
 struct sweep_sizes {
   wide state = 0;  ///< one state
-  /// Of these, sizeof(State): frames that are never used hold these alone; 0 counts them as whole states.
+  /// sizeof(State), part of `state`: an unused frame holds only this; 0 counts unused frames as whole states.
   wide state_inline = 0;
   wide initial = 0;       ///< the caller's own initial state
   wide adjoint = 0;  ///< one adjoint
-  wide tape = 0;          ///< what one adjoint call, or one `record`, holds beside its adjoint
-  wide tape_inline = 0;   ///< of these, what an empty place for a recorded tape holds
+  wide tape = 0;          ///< what one adjoint call, or one `record`, holds besides its adjoint
+  wide tape_inline = 0;   ///< what an empty place for a recorded tape holds; part of `tape`
 };
 
-/// What of a plan decides how much memory its sweep takes.
+/// What decides, of a plan, how much memory its sweep takes.
 struct sweep_needs {
-  slot_index slots = 0;       ///< that the plan reserves
-  slot_index peak_slots = 0;  ///< that it fills at once
-  slot_index tapes = 0;  ///< tapes that it keeps at once
+  slot_index slots = 0;       ///< slots that the plan reserves
+  slot_index peak_slots = 0;  ///< most slots that it fills at once
+  slot_index tapes = 0;  ///< most tapes that it keeps at once
   step_index leaf = 1;  ///< the most steps of one `reverse`
-  /// Kept runs, and sweeps of objects, hold state 0 beside the slots: see `initial_stands_apart`.
+  /// Kept runs, and sweeps of objects, hold state 0 outside the slots: see `initial_stands_apart`.
   bool initial_apart = false;
   wide table = 0;              ///< bytes of one cursor
-  bool calls_adjoint = true;   ///< there are steps to be reversed
-  wide shared_table = 0;       ///< bytes of tables that the plan, its copies and its cursors share
+  bool calls_adjoint = true;   ///< there are steps to reverse
+  wide shared_table = 0;       ///< bytes of tables that the plan shares with its copies and cursors
   wide hashes = 0;             ///< bytes of a replay check; see `replay_check_bytes`
 };
 
-/// The bytes that a sweep holds, by what they are for.
+/// The bytes that a sweep holds, by purpose.
 struct sweep_parts {
-  wide states = 0;    ///< checkpoints, and states in work
-  wide adjoints = 0;  ///< one, or two while one is made of the other
-  wide tapes = 0;     ///< kept, and that of the adjoint call
-  wide tables = 0;    ///< of plan, cursor, frames, slots, and of a replay check
+  wide states = 0;    ///< checkpoints, and states in use
+  wide adjoints = 0;  ///< one, or two while a new one is made from the old
+  wide tapes = 0;     ///< tapes kept, and the tape of the adjoint call
+  wide tables = 0;    ///< tables of the plan, cursor, frames, slots and replay check
   wide initial = 0;   ///< the caller's initial state
-  /// All of them.
+  /// The sum of all.
   [[nodiscard]] constexpr wide total() const noexcept { return states + adjoints + tapes + tables + initial; }
 };
 
 namespace detail {
 
-/// Sizes of what executors keep beside states; each is asserted where it is defined.
+/// Sizes of what executors keep besides states; each is asserted where it is defined.
 inline constexpr wide bytes_a_frame = 24, bytes_a_slot = 8, bytes_a_remembered_slot = 64, bytes_of_tape_slots = 16;
 
 }  // namespace detail
@@ -55,15 +56,15 @@ inline constexpr wide bytes_a_frame = 24, bytes_a_slot = 8, bytes_a_remembered_s
          ((form.keeps_run || form.snapshots) && needs.initial_apart ? 1 : 0);
 }
 
-/// States that stand at once at the peak of a sweep over a store in memory, or one or two more: a plan need not fill
-/// its slots at the moment when the most frames are at work.
+/// States alive at once at the peak of a sweep over a store in memory, or one or two more: a plan need not fill its
+/// slots at the moment when most frames are in use.
 [[nodiscard]] constexpr slot_index most_states(sweep_needs const& needs, sweep_form form) noexcept {
   return needs.peak_slots + working_frames(form, needs.leaf) +
          ((form.keeps_run || form.snapshots) && needs.initial_apart ? 1 : 0);
 }
 
-/// What a sweep over a store in memory holds, by what it is for.
-/// \param standing  states at once   \param tapes  tapes at once, that of the adjoint call included
+/// What a sweep over a store in memory holds, by purpose.
+/// \param standing  states alive at once   \param tapes  tapes alive at once, that of the adjoint call included
 [[nodiscard]] constexpr sweep_parts sweep_parts_of(sweep_needs const& needs, sweep_form form, sweep_sizes const& sizes,
                                                    slot_index standing, wide tapes) noexcept {
   wide const reserved = wide(frames_reserved(needs, form));
@@ -79,9 +80,9 @@ inline constexpr wide bytes_a_frame = 24, bytes_a_slot = 8, bytes_a_remembered_s
   return parts;
 }
 
-/// Bytes of everything at the peak of a sweep over a store in memory: states, adjoint, tapes, tables, and the caller's
-/// initial state.
-/// \param standing  states at once at the peak; with `most_states` the sum is an upper bound
+/// Total bytes at the peak of a sweep over a store in memory: states, adjoint, tapes, tables, and the caller's initial
+/// state.
+/// \param standing  states alive at once at the peak; with `most_states` the sum is an upper bound
 [[nodiscard]] constexpr wide sweep_bytes(sweep_needs const& needs, sweep_form form, sweep_sizes const& sizes,
                                          slot_index standing) noexcept {
   return sweep_parts_of(needs, form, sizes, standing, wide(needs.tapes) + (needs.calls_adjoint ? 1 : 0)).total();

@@ -1,5 +1,5 @@
 #pragma once
-/// \file traits.hpp  What a type may say about itself as a state: in `state_traits`, or in members of its own.
+/// \file traits.hpp  What a type may declare about itself as a state, in `state_traits` or in members of its own.
 #include <concepts>
 #include <cstddef>
 #include <type_traits>
@@ -9,22 +9,22 @@
 
 namespace cairn {
 
-/// Specialise for types you do not own. Members, all static, each optional, and each ahead of the type's own:
-/// - `copy(from, into)`: into becomes a deep copy of from; needs a default constructor, since a new state is made by it
-///   and then copied into.
-///   Asked for every copy that cairn makes of such a value, of a seed and of a parameter by value, too
+/// Specialise for types you do not own. All members are static and optional; each takes precedence over the type's own:
+/// - `copy(from, into)`: into becomes a deep copy of from. Needs a default constructor: a new state is
+///   default-constructed and then copied into. Used for every copy that cairn makes of such a value, also of a seed or
+///   of a parameter by value
 /// - `save(state) -> snapshot` with `restore(state, snapshot)`: for objects that cannot be copied
-/// - `save(state, snapshot)` beside these: saves into an old snapshot, all of which it writes, so that a warm sweep
-///   takes no memory
+/// - `save(state, snapshot)` besides these two: overwrites all of an old snapshot, so that a warm sweep allocates
+///   nothing
 /// - `bytes(state) -> std::size_t`: sizeof and everything on the heap, spare capacity included
-/// - `visit_buffers(state, f)`: f(void*, std::size_t) for each run of plain bytes, void const* for a const state; see
-///   `visit_buffers`
-/// - `in_device_memory = true`: runs of it lie in device memory; f(device_pointer<void>, std::size_t) takes these, void
-///   const for a const state
-/// - `visit_numbers(state, f)`: f(T*, std::size_t) for each run of floating-point numbers; see `visit_numbers`
-/// Structs with bit-fields, packed members or unions cannot be taken apart: they need `copy`, `bytes` and
-/// `visit_buffers` from here. A type you own has `save()`, `save(snapshot)`, `restore(snapshot)`, `bytes()`,
-/// `visit_buffers(f)`, `in_device_memory` and `visit_numbers(f)` as members instead, and copies by `=`.
+/// - `visit_buffers(state, f)`: calls f(void*, std::size_t) for each run of plain bytes, void const* for a const state;
+///   see `visit_buffers`
+/// - `in_device_memory = true`: some runs lie in device memory; for these `visit_buffers` calls f(device_pointer<void>,
+///   std::size_t), void const for a const state
+/// - `visit_numbers(state, f)`: calls f(T*, std::size_t) for each run of floating-point numbers; see `visit_numbers`
+/// Structs with bit-fields, packed members or unions cannot be taken apart: specialise `copy`, `bytes` and
+/// `visit_buffers` for them. A type you own has `save()`, `save(snapshot)`, `restore(snapshot)`, `bytes()`,
+/// `visit_buffers(f)`, `in_device_memory` and `visit_numbers(f)` as members instead, and is copied by `=`.
 template <class T>
 struct state_traits {};
 
@@ -41,7 +41,7 @@ concept traited_bytes = requires(T const& x) { { state_traits<T>::bytes(x) } -> 
 template <class T>
 concept member_bytes = requires(T const& x) { { x.bytes() } -> std::convertible_to<std::size_t>; };
 
-/// Takes what `visit_buffers` hands out.
+/// Accepts everything that `visit_buffers` passes.
 struct any_visitor {
   void operator()(void const*, std::size_t) const;
   void operator()(device_pointer<void const>, std::size_t) const;
@@ -50,21 +50,21 @@ template <class T>
 concept traited_buffers = requires(T& x, any_visitor& f) { state_traits<std::remove_const_t<T>>::visit_buffers(x, f); };
 template <class T>
 concept member_buffers = requires(T& x, any_visitor& f) { x.visit_buffers(f); };
-/// What they hand out is not all in host memory.
+/// Declares that some of its runs lie in device memory.
 template <class T>
 concept says_on_device = requires {
   requires bool(state_traits<T>::in_device_memory);
 }
 || requires { requires bool(T::in_device_memory); };
 
-/// Where the elements of a `ring` lie: `of(x)` is their array. Specialised in ring.hpp.
+/// Finds the elements of a `ring`: `of(x)` is their array. Specialised in ring.hpp.
 template <class T> struct ring_places {};
 template <class T>
 concept ring_like = requires(T const& x) { ring_places<T>::of(x); };
 
 template <class T, class... All> inline constexpr bool is_one_of = (std::is_same_v<T, All> || ...);
 
-/// The alternatives of a std::variant, whose header stays out of here.
+/// The alternatives of a std::variant; recognised without including <variant>.
 template <class T> struct alternatives { using type = void; };
 template <template <class...> class V, class... T>
   requires requires(V<T...> const& x) { x.valueless_by_exception(); x.index(); }
@@ -85,14 +85,14 @@ concept range_like = requires(T& x) {
   x.size();
   typename T::value_type;
 };
-/// A range whose elements lie one after the other.
+/// A range with contiguous elements.
 template <class T>
 concept contiguous = range_like<T> && requires(T& x) {
   { x.data() } -> std::convertible_to<typename T::value_type const*>;
   { x.size() } -> std::convertible_to<std::size_t>;
 };
-/// A range that lies in one piece in memory that only a device is sure to reach: it says so, or its `data()` is an
-/// object with `get()` that does not convert to a pointer, as that of thrust::device_vector and
+/// A contiguous range in memory that only a device is sure to reach. It declares `in_device_memory`, or its `data()`
+/// returns an object with `get()` that does not convert to a pointer, as in thrust::device_vector and
 /// thrust::universal_vector.
 template <class T>
 concept device_range = (contiguous<T> && says_on_device<T>) || requires(T& x) {

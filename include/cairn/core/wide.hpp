@@ -1,15 +1,15 @@
 #pragma once
-/// \file wide.hpp  Totals that do not fit 64 bits: a Revolve sweep of 10^18 steps with 2 slots runs 9.4e26 of them.
+/// \file wide.hpp  Totals beyond 64 bits: a Revolve sweep of 10^18 steps with 2 slots runs 9.4e26 steps.
 #include <cstdint>
 
 namespace cairn {
 
-/// An unsigned count of 128 bits. Sums and products of counts in a schedule of up to 2^63-1 steps are exact in it.
+/// An unsigned 128-bit count. Sums and products of counts in a schedule of up to 2^63-1 steps are exact.
 __extension__ using wide = unsigned __int128;
 
 namespace detail {
 
-/// a * b / c, exact where the quotient fits 64 bits. c > 0.
+/// a * b / c, exact if the quotient fits 64 bits. c > 0.
 [[nodiscard]] constexpr std::uint64_t scaled(std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept {
   return ((a | b) >> 32) == 0 ? a * b / c : std::uint64_t(wide(a) * b / c);
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// \file workload.hpp  What a loop weighs: sizes and times that turn a schedule's counts into bytes and seconds.
+/// \file workload.hpp  Sizes and times of a loop, which turn a schedule's counts into bytes and seconds.
 #include <optional>
 #include <cairn/core/action.hpp>
 #include <cairn/core/frames_needed.hpp>
@@ -7,55 +7,58 @@
 
 namespace cairn {
 
-/// A tier with as much room as any loop could want.
+/// The size of a tier without a limit.
 inline constexpr wide unlimited_bytes = ~wide{0};
 
-/// What it costs to keep states on a tier.
+/// The cost of keeping states on a tier.
 struct tier_cost {
   double write_seconds = 0;  ///< to save one state there, >= 0
   double read_seconds = 0;   ///< to load one state from there, >= 0
-  /// That may be kept there; 0 where there is no such tier; not read for memory, of which the budget tells.
+  /// Capacity for states; 0 if there is no such tier. Ignored for memory, which the budget limits.
   wide bytes = 0;
 };
 
-/// What states on each tier cost: `{.disk = {.write_seconds = 0.1, .read_seconds = 0.1, .bytes = cairn::unlimited_bytes}}`.
+/// The cost of states on each tier: `{.disk = {.write_seconds = 0.1, .read_seconds = 0.1, .bytes =
+/// cairn::unlimited_bytes}}`.
 struct tier_costs {
-  tier_cost memory;  ///< of the sweep itself; to write: the copy that an in-place step makes of a state that is kept
+  tier_cost memory;  ///< working memory; `write_seconds`: the copy that a sweep with an in-place step makes of each
+                     ///< checkpoint
   tier_cost device;  ///< of an accelerator
   tier_cost host;    ///< of the host of an accelerator
   tier_cost disk;    ///< files
-  /// That of one tier.
+  /// The cost of one tier.
   [[nodiscard]] constexpr tier_cost& operator[](tier where) noexcept {
     return where == tier::memory ? memory : where == tier::device ? device : where == tier::host ? host : disk;
   }
-  /// That of one tier.
+  /// The cost of one tier.
   [[nodiscard]] constexpr tier_cost const& operator[](tier where) const noexcept {
     return where == tier::memory ? memory : where == tier::device ? device : where == tier::host ? host : disk;
   }
 };
 
-/// One loop on one machine. Sizes are of whole values, heap included; where they change on the way, of the largest as
-/// the step leaves it, with the room to spare that containers then have: what a plan takes by these sizes is then a
+/// One loop on one machine. Sizes are of whole values, heap included. If they change during the loop: the largest value
+/// as the step leaves it, with the spare capacity that containers then have, so that what a plan takes is an upper
 /// bound.
 struct workload {
-  std::optional<step_index> steps = {};    ///< loop length; a plan brings its own, and must agree
-  wide state_bytes = 0;                    ///< one state; see `bytes_of`. Who plans within a budget needs 1 or more
-  /// Of these, sizeof(State): all that an unused frame holds; 0 counts it as a whole state.
+  std::optional<step_index> steps = {};    ///< loop length; if given, must agree with the plan's
+  wide state_bytes = 0;                    ///< one state; see `bytes_of`. Must be >= 1 to plan within a budget
+  /// sizeof(State), part of `state_bytes`: an unused frame holds only this; 0 counts it as a whole state.
   wide state_inline_bytes = 0;
-  std::optional<wide> initial_bytes = {};  ///< the caller's own initial state; a state where it is not given
+  std::optional<wide> initial_bytes = {};  ///< the caller's own initial state; `state_bytes` if not given
   wide adjoint_bytes = 0;                  ///< one adjoint
   wide tape_bytes = 0;                     ///< what one adjoint call, or one recorded step, keeps
-  wide tape_inline_bytes = 0;  ///< of these, sizeof(std::optional<Tape>): what an empty place for a recorded tape holds
-  wide tape_step_bytes = 0;                ///< for adjoints of leaves: what each step of the leaf adds to `tape_bytes`
+  wide tape_inline_bytes = 0;  ///< sizeof(std::optional<Tape>), part of `tape_bytes`: what an empty place for a
+                               ///< recorded tape holds
+  wide tape_step_bytes = 0;                ///< for leaf adjoints: what each step of the leaf adds to `tape_bytes`
   double step_seconds = 0;                 ///< one call of the step, >= 0
-  std::optional<double> record_seconds = {};  ///< one call of `record`, >= 0; as long as a step where it is not given
+  std::optional<double> record_seconds = {};  ///< one call of `record`, >= 0; `step_seconds` if not given
   double adjoint_seconds = 0;              ///< the adjoint of one step, >= 0
-  /// To use memory for a state for the first time in a sweep, >= 0; 0 where a workspace is used again.
+  /// Time to touch the memory of a state for the first time, >= 0; 0 if a workspace is reused.
   double frame_seconds = 0;
   sweep_form form = {};                    ///< how step and adjoint are written, and whether the run is kept
-  bool tapes_restart = false;              ///< the recording adjoint can bring back the state behind a tape
-  tier_costs tiers = {};                   ///< what states on each tier cost
-  /// As of `sweep_options`: the bytes of such a check are counted, its time is not.
+  bool tapes_restart = false;              ///< the recording adjoint can restore the state at the end of a tape
+  tier_costs tiers = {};                   ///< cost of states on each tier
+  /// As in `sweep_options`: the bytes of the check are counted, its time is not.
   replay_check verify = replay_check::off;
 };
 

@@ -1,9 +1,10 @@
 #pragma once
-/// \file linkage.hpp  How functions are declared whose bodies stand in an impl/*.ipp.
+/// \file linkage.hpp  How functions with a body in an impl/*.ipp are declared.
 
 /// \def CAIRN_DECL
-/// Stands in front of each of them, where it is declared and at its body: `inline` where headers include the bodies,
-/// nothing with CAIRN_SEPARATE_COMPILATION, where one file of the program compiles them by <cairn/impl/src.hpp>.
+/// Precedes each such function at its declaration and at its body. It is `inline` by default, where headers include the
+/// bodies. With CAIRN_SEPARATE_COMPILATION it is empty, and one file of the program compiles the bodies by including
+/// <cairn/impl/src.hpp>.
 #ifdef CAIRN_SEPARATE_COMPILATION
 #define CAIRN_DECL
 #else

@@ -1,2 +1,2 @@
-// What cairn::compiled is made of.
+// The one source file of cairn::compiled.
 #include <cairn/impl/src.hpp>

@@ -1,6 +1,6 @@
 #pragma once
-/// \file src.hpp  The bodies of all functions that headers only declare with CAIRN_SEPARATE_COMPILATION. One file of a
-/// program includes it.
+/// \file src.hpp  The bodies of all functions that headers only declare with CAIRN_SEPARATE_COMPILATION. Exactly one
+/// file of a program includes it.
 #ifndef CAIRN_SEPARATE_COMPILATION
 #error \
     "cairn: <cairn/impl/src.hpp> is for programs that define CAIRN_SEPARATE_COMPILATION in all their files; without it, headers hold the bodies"

@@ -1,9 +1,9 @@
 #pragma once
-/// \file address_of.hpp  Where an object of the user's lies, whatever its type makes of `&`.
+/// \file address_of.hpp  The address of a user's object, even if its type overloads `&`.
 
 namespace cairn::detail {
 
-/// std::addressof, whose header costs more than all of core.
+/// Like std::addressof, whose header costs more to compile than all of core.
 template <class T>
 [[nodiscard]] constexpr T* address_of(T& x) noexcept { return __builtin_addressof(x); }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file aggregate.hpp  The members of an aggregate or of a tuple, without naming them.
+/// \file aggregate.hpp  Access to the members of an aggregate or of a tuple without their names.
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
@@ -7,13 +7,13 @@
 
 namespace cairn::detail {
 
-/// The most members that an aggregate is taken apart into.
+/// The most members that an aggregate may have to be taken apart.
 inline constexpr std::size_t most_members = 24;
 
-/// Initialises only what takes anything at all, like std::any.
+/// Initialises only what accepts any argument at all, such as std::any.
 struct nothing {};
-/// Initialises anything but an array or a whole `T`. Never called: defined for members whose constructors are
-/// templates.
+/// Initialises anything but an array or a whole `T`. Never called; the conversion is defined for members whose
+/// constructors are templates.
 template <class T, std::size_t = 0>
 struct anything {
   template <class U>
@@ -28,8 +28,8 @@ struct any_base {
   operator U() const { throw nothing{}; }
 };
 
-/// `T` can be made from N empty braces, and then from the tail. Braces stand for one member each, be it an array or an
-/// aggregate itself.
+/// `T` can be made from N empty braces followed by the tail. Each pair of braces stands for one member, which may be an
+/// array or an aggregate.
 template <class T, std::size_t N, class... Tail>
 [[nodiscard]] consteval bool takes_braces() {
   // clang-format off
@@ -73,21 +73,22 @@ template <class T, class First, std::size_t... Place>
   return requires { T{First{}, anything<T, Place>{}...}; };
 }
 
-/// Members that `T` has beside N that empty braces can make; more than `most_members` where it cannot be told.
+/// How many more members `T` has that empty braces can initialise, beyond the first N; more than `most_members` if
+/// unknown.
 template <class T, std::size_t N = 0>
 [[nodiscard]] consteval std::size_t count_braces() {
   if constexpr (N > most_members || (takes_braces<T, N>() && !takes_braces<T, N, anything<T>>())) return N;
   else return count_braces<T, N + 1>();
 }
-/// The same for types with a member that empty braces cannot make. An array takes as many initialisers as it has
+/// The same for types with a member that empty braces cannot initialise. An array takes as many initialisers as it has
 /// elements.
 template <class T, std::size_t N = most_members>
 [[nodiscard]] consteval std::size_t count_initialisers() {
   if constexpr (N == 0 || takes<T>(std::make_index_sequence<N>{})) return N;
   else return count_initialisers<T, N - 1>();
 }
-/// How many of `All` initialisers the member that begins with initialiser `At` takes: those that braces around one of
-/// them leave over.
+/// How many of `All` initialisers belong to the member that begins with initialiser `At`: braces around one of them
+/// leave over those that do not.
 template <class T, std::size_t All, std::size_t At, std::size_t After = All - At - 1>
 [[nodiscard]] consteval std::size_t width() {
   if constexpr (takes_nested<T>(std::make_index_sequence<At>{}, std::make_index_sequence<After>{}))
@@ -114,13 +115,13 @@ template <class T>
   if constexpr (std::is_class_v<T> && std::is_aggregate_v<T>) return !has_base<T>();
   else return false;
 }
-/// The same with bases: what these hold has no names here.
+/// The same with bases; the members of bases cannot be named here.
 template <class T>
 [[nodiscard]] consteval bool derived_aggregate() {
   if constexpr (std::is_class_v<T> && std::is_aggregate_v<T>) return has_base<T>();
   else return false;
 }
-/// Members of a plain aggregate; more than `most_members` where there are too many to be taken apart.
+/// The number of members of a plain aggregate; more than `most_members` if there are too many to be taken apart.
 template <class T>
 [[nodiscard]] consteval std::size_t member_count() {
   constexpr std::size_t braces = count_braces<T>();
@@ -131,7 +132,7 @@ template <class T>
   }
 }
 
-/// `visit(member...)`, for the members of an aggregate or the elements of a tuple, in order.
+/// Calls `visit(member...)` with the members of an aggregate or the elements of a tuple, in order.
 template <std::size_t Count, class T, class Visit>
 [[nodiscard]] constexpr auto with_members(T& x, [[maybe_unused]] Visit visit) {
   // clang-format off
@@ -163,7 +164,7 @@ template <std::size_t Count, class T, class Visit>
   // clang-format on
 }
 
-/// A T that is nowhere: references to its members can be bound in constant expressions, and nothing read.
+/// A T that is never constructed. References to its members can be bound in constant expressions; nothing is read.
 template <class T>
 union unmade {
   constexpr unmade() noexcept : none{} {}
@@ -172,8 +173,8 @@ union unmade {
   T made;
 };
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpragmas"                 // the others are clang's
-#pragma GCC diagnostic ignored "-Wundefined-var-template"  // nothing is read, so there is no definition
+#pragma GCC diagnostic ignored "-Wpragmas"                 // the other two options are clang's
+#pragma GCC diagnostic ignored "-Wundefined-var-template"  // nothing is read, so no definition is needed
 #pragma GCC diagnostic ignored "-Wundefined-internal"
 template <class T>
 extern unmade<T> const nowhere;
@@ -184,8 +185,8 @@ template <class T>
   });
 }
 #pragma GCC diagnostic pop
-/// References reach every member. A bit-field is read into a temporary instead, which is no constant expression; a
-/// packed member lies where its type may not.
+/// References reach every member. For a bit-field a reference binds to a temporary, which is not a constant expression;
+/// a packed member may be misaligned for its type.
 template <class T>
 concept binds_members = requires { requires std::bool_constant<binds_all<T>()>::value; };
 
@@ -199,8 +200,8 @@ template <class T, class At, std::size_t... Place, std::size_t... J>
 [[nodiscard]] consteval bool takes_at(std::index_sequence<Place...>, std::index_sequence<J...>) {
   return requires { T{anything<T, Place>{}..., At{}, anything<T, J>{}...}; };
 }
-/// The initialiser `At` of `All` goes to a union. The members of an anonymous one would be named by the structured
-/// binding, which is no error that could be asked about.
+/// Whether initialiser `At` of `All` belongs to a union. A structured binding would name the members of an anonymous
+/// union, and that error cannot be detected in a requires-expression.
 template <class T, std::size_t All, std::size_t At>
 [[nodiscard]] consteval bool has_union_at() {
   using before = std::make_index_sequence<At>;
@@ -215,7 +216,7 @@ template <class T>
   return []<std::size_t... At>(std::index_sequence<At...>) { return (has_union_at<T, all, At>() || ...); }
   (std::make_index_sequence<all>{});
 }
-/// A plain aggregate of up to `most_members` members that references do not reach one by one.
+/// A plain aggregate of up to `most_members` members, not all of which references can reach.
 template <class T>
 [[nodiscard]] consteval bool hides_members() {
   if constexpr (member_count<T>() > most_members) return false;
@@ -225,8 +226,8 @@ template <class T>
 
 template <class T>
 concept tuple_like = requires { std::tuple_size<T>::value; };
-/// What `members_of` takes apart: arrays are no tuples here, and aggregates only where `tuple_size` does not speak for
-/// them.
+/// The number of parts that `members_of` finds. Arrays do not count as tuples here, and an aggregate with `tuple_size`
+/// counts as a tuple.
 template <class T>
 [[nodiscard]] consteval std::size_t parts() {
   using U = std::remove_cv_t<T>;

@@ -1,10 +1,10 @@
 #pragma once
-/// \file callable.hpp  Questions about a function object that can be asked without compiling its body.
-/// Overload resolution alone does not compile a generic lambda's body; being chosen by it does, and an error in there
-/// is no answer but the end of the compilation. So a *rival* overload stands beside the user's: either it wins or the
-/// call is ambiguous, and which of the two tells what the user's parameters are. Rivals differ from them in reference
-/// and const only: given worse conversions than that, nvcc's front end prefers the user's function where the standard
-/// sees an ambiguity.
+/// \file callable.hpp  Questions about a function object that can be answered without compiling its body.
+/// Overload resolution alone does not compile the body of a generic lambda. Being chosen does, and an error in the body
+/// then ends the compilation. So a *rival* overload stands beside the user's function: either the rival wins or the
+/// call is ambiguous, and the outcome tells what the user's parameters are. Rivals differ from these only in reference
+/// and const: given conversions worse than that, nvcc's front end prefers the user's function where the standard sees
+/// an ambiguity.
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
@@ -12,7 +12,7 @@
 
 namespace cairn::detail {
 
-/// Call syntax: a pointer to a member is no step and no adjoint.
+/// Call syntax only: a pointer to a member is neither step nor adjoint.
 template <class F, class... A>
 concept calls = requires(F& f) { f(std::declval<A>()...); };
 template <class F, class... A>
@@ -20,12 +20,12 @@ using call_result = decltype(std::declval<F&>()(std::declval<A>()...));
 template <class F, class... A>
 concept calls_void = calls<F, A...> && std::is_void_v<call_result<F, A...>>;
 
-/// The result is the thing itself, not an expression, a reference or another number that happens to convert to it.
+/// The result is a T itself, not an expression, a reference or another number that happens to convert to T.
 template <class R, class T>
 concept gives = std::is_same_v<std::remove_const_t<R>, T>;
 
-/// A function, or an object with a single call operator that is no template: asking whether it can be called compiles
-/// no body.
+/// A function, or an object with a single call operator that is not a template. Asking whether it can be called
+/// compiles no body.
 template <class F>
 concept one_signature = std::is_pointer_v<F> || std::is_function_v<F> || requires { &F::operator(); };
 
@@ -42,8 +42,8 @@ template <class F, class... P> struct rival : F { using F::operator(); rival_won
 template <class F, class... P> struct const_rival : F { using F::operator(); rival_won operator()(P...) const; };
 
 enum class contest : std::uint8_t { rival, tie, function };
-/// Who is called by `r(A...)`. A `rival` that is not const is ahead of a const call operator, which thus cannot win; a
-/// mutable lambda's can, and then its body is compiled for `A...`.
+/// Which overload `r(A...)` calls. A `rival` that is not const is preferred to a const call operator, so the user's
+/// body is not compiled. The call operator of a mutable lambda can win, and then its body is compiled for `A...`.
 template <class R, class... A>
 [[nodiscard]] consteval contest winner() {
   if constexpr (!calls<R, A...>) return contest::tie;
@@ -62,8 +62,8 @@ template <class F, class T, class... Before, class... After>
       winner<rival<std::remove_cv_t<F>, Before..., T const&, After const&...>, Before..., T, After const&...>() !=
       contest::rival;
 
-  /// `f(Before..., x, After...)` with x of type T has the result R also where x may not be changed. The x tried is
-  /// const, or for generic functions an rvalue, since `auto& x` would take a const one, too, and then not compile.
+  /// `f(Before..., x, After...)` with x of type T also has the result R if x may not be changed. The x tried is const;
+  /// for generic functions it is an rvalue, because `auto& x` would also bind to a const x and then not compile.
   template <class F, class R, class T, class Before, class... After>
   inline constexpr bool only_reads = false;
   template <class F, class R, class T, class... Before, class... After>
@@ -71,7 +71,7 @@ template <class F, class T, class... Before, class... After>
 inline constexpr bool only_reads<F, R, T, arguments<Before...>, After...> =
     std::is_same_v<call_result<F, Before..., std::conditional_t<one_signature<F>, T const&, T>, After...>, R>;
 
-/// `f(First const&, Rest...)` fits the parameters; where a generic f takes its first one by value, the body is
+/// `f(First const&, Rest...)` fits the parameters. If a generic f takes its first parameter by value, its body is
 /// compiled.
 template <class F, class First, class... Rest>
 [[nodiscard]] consteval bool fits() {
@@ -82,18 +82,18 @@ template <class F, class First, class... Rest>
   else return calls<F, First const&, Rest...>;
 }
 
-/// Stands where an index is due, and fits a floating-point parameter only.
+/// An argument in place of an index that only a floating-point parameter accepts.
 struct floating_only {
   template <class T>
     requires std::is_floating_point_v<T>
   operator T() const;
 };
-/// A single signature that would turn the index, the last argument, into a floating-point number: most likely it means
-/// something else.
+/// A function with a single signature that would convert the index, its last argument, to a floating-point number. Most
+/// likely it means something else by that parameter.
 template <class F, class... Before>
 concept floating_index = one_signature<F> && calls<F, Before..., floating_only>;
 
-/// Stands where a number of type T is due, and fits only parameters that would cut it.
+/// An argument in place of a number of type T that only a parameter too narrow for T accepts.
 template <class T>
 struct narrowed {
   template <class U>

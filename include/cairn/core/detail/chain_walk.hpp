@@ -1,6 +1,5 @@
 #pragma once
-/// \file chain_walk.hpp  Which states and tapes are there while a plan for a chain is obeyed, and what may be done
-/// next.
+/// \file chain_walk.hpp  Tracks which states and tapes exist during a plan for a chain, and what may be done next.
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
@@ -10,7 +9,7 @@
 
 namespace cairn::detail {
 
-/// The tiers that a plan may name, as a set. Memory is always one of them.
+/// The set of tiers that a plan may name; always includes memory.
 class named_tiers {
  public:
   constexpr named_tiers() = default;
@@ -33,7 +32,7 @@ class named_tiers {
 [[nodiscard]] constexpr bool runs_stage(action const& a) noexcept {
   return a.kind == action_kind::advance || a.kind == action_kind::record;
 }
-/// Whether `a` forgets a state that is kept in memory.
+/// Whether `a` frees a state that is kept in memory.
 [[nodiscard]] constexpr bool drops_state(action const& a) noexcept {
   return a.kind == action_kind::drop && a.what == content::state && a.where == tier::memory;
 }
@@ -54,20 +53,20 @@ class named_tiers {
   return {action_kind::done, tier::memory, content::state, no_slot, -1, -1};
 }
 
-/// The rules of `chain_actions` on numbers alone. `check(a)`, then `apply(a)`, action by action, then `finish()`; one
-/// object, one sweep.
-/// Cost: a byte a stage; O(1) an action.
+/// The rules of `chain_actions`, on numbers alone. Call `check(a)`, then `apply(a)` for each action, then `finish()`.
+/// One object serves one sweep.
+/// Cost: one byte per stage; O(1) per action.
 class chain_walk {
  public:
-  /// \param elsewhere  tiers that saves and loads may name   \param who  the public name that refuses, with static
-  ///        storage
+  /// \param elsewhere  the tiers that saves and loads may name   \param who  the public name that refuses, with static
+  /// storage
   chain_walk(step_index stages, named_tiers elsewhere, char const* who)
       : stages_{stages}, far_{elsewhere}, who_{who}, held_(std::size_t(stages) + 2), adjoint_{stages + 1} {
     held_[0] = in_memory;
   }
 
-  /// \param adjoint_needs_state  whether the adjoint of the action's stage needs its state beside its tape
-  /// \throws invalid_schedule   where `a` asks for what is not there
+  /// \param adjoint_needs_state  whether the adjoint of the action's stage needs its state as well as its tape
+  /// \throws invalid_schedule   if `a` needs something that does not exist
   void check(action const& a, bool adjoint_needs_state) const {
     using enum action_kind;
     bool const of_stage = runs_stage(a) || a.kind == reverse || (a.kind == drop && a.what == content::tape);
@@ -141,7 +140,7 @@ class chain_walk {
     }
     ++played_;
   }
-  /// \throws invalid_schedule   where an adjoint is missing
+  /// \throws invalid_schedule   if an adjoint is missing
   void finish() const {
     if (adjoint_ != 0)
       throw invalid_schedule{who_,
@@ -168,7 +167,7 @@ class chain_walk {
   void set(step_index i, unsigned bit) noexcept {
     held_[std::size_t(i)] = static_cast<unsigned char>(held_[std::size_t(i)] | bit);
   }
-  /// State 0 is the caller's and stays.
+  /// State 0 belongs to the caller and stays.
   void clear(step_index i, unsigned bit) noexcept {
     if (i > 0 || bit != in_memory) held_[std::size_t(i)] = static_cast<unsigned char>(held_[std::size_t(i)] & ~bit);
   }
@@ -177,7 +176,8 @@ class chain_walk {
   named_tiers far_;
   char const* who_;
   table<unsigned char>
-      held_;  ///< of stages 0..L+1: tiers that hold the state, and whether the tape lives; i + 1 is never out of it
+      held_;  ///< for stages 0..L+1: the tiers that hold the state, and whether the tape lives; i + 1 is always in
+              ///< range
   step_index adjoint_;  ///< number of the state whose adjoint lives; L+1 before the loss
   std::size_t played_ = 0;
 };

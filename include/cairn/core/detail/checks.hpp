@@ -1,6 +1,6 @@
 #pragma once
-/// \file checks.hpp  What the public verbs ask of their arguments, in sentences: one error for each misuse.
-/// Each check looks no further once one has failed; the verbs put their bodies under `if constexpr (check)`.
+/// \file checks.hpp  The checks that public verbs make of their arguments: one error message for each misuse.
+/// A check stops at its first failure; the verbs put their bodies under `if constexpr (check)`.
 #include <concepts>
 #include <type_traits>
 #include <cairn/core/action.hpp>
@@ -19,11 +19,11 @@ concept owning_pointer = requires {
   typename T::element_type;
 };
 
-/// A function that is no seed for this state was handed over in its place.
+/// A function in the place of a seed that is not a seed for this state.
 template <class T>
 concept function_like = std::is_function_v<std::remove_pointer_t<T>> ||(std::is_class_v<T>&& one_signature<T>);
 
-/// The step stands where the initial state is due, and the other way round.
+/// Step and initial state are swapped.
 template <class Step, class S>
 [[nodiscard]] consteval bool swapped() {
   if constexpr (!state<Step>) return false;
@@ -31,22 +31,22 @@ template <class Step, class S>
   else if constexpr (shape_of_step<Step, S>().wrong != fault::shape) return false;
   else return shape_of_step<S, Step>().wrong == fault::none;
 }
-/// An adjoint stands where a seed is due.
+/// An adjoint in the place of a seed.
 template <class T, class S>
 concept adjoint_like = generic<T> && (calls_void<T, S const&, S&, step_index> || calls_void<T, S const&, S&>);
-/// A whole `adaptive`, and a whole `nested`, neither of which is a step itself.
+/// An `adaptive` or a `nested` object, which is not a step itself.
 template <class F>
 concept has_step = requires(F& f) { f.step(); f.records(); };
 template <class F>
 concept has_both_ways = requires(F& f) { f.step; f.adjoint; };
-/// What planners of budgets give: the schedule is a part of it.
+/// What planners return for a budget: an object with the schedule as a member.
 template <class P>
 concept has_schedule = requires(P const& p) { requires schedule<std::remove_cvref_t<decltype(p.schedule)>>; } ||
                        requires(P const& p) { requires schedule<std::remove_cvref_t<decltype(p.best.schedule)>>; };
 
-/// Everything that is known before the loop has run.
-/// \tparam S  the state   \tparam Plan  what was given for it; both without const and reference   \tparam MayStop  the
-///        step may return bool
+/// The checks that are possible before the loop has run.
+/// \tparam S  the state   \tparam Plan  the argument for it; both without const and reference   \tparam MayStop  the
+/// step may return bool
 template <class Step, class S, class Plan, bool MayStop = false>
 [[nodiscard]] consteval bool check_forward() {
   if constexpr (swapped<std::remove_cv_t<Step>, S>()) {
@@ -156,7 +156,7 @@ template <class Step, class S, class Plan, bool MayStop = false>
   }
 }
 
-/// The initial state as it was handed over, with its reference.
+/// Checks the initial state. `X0` is its type as passed, with its reference.
 template <class X0>
 [[nodiscard]] consteval bool check_initial() {
   constexpr bool good = copied_state<std::remove_cvref_t<X0>> ||
@@ -167,8 +167,8 @@ template <class X0>
   return good;
 }
 
-/// Everything that is known before the way back. \tparam Bar  what the seed is, or what it makes of the final state,
-/// without const and reference
+/// The checks that are possible before the way back. \tparam Bar  the type of the seed or of its result, without const
+/// and reference
 template <class Adjoint, class S, class Bar>
 [[nodiscard]] consteval bool check_adjoint() {
   if constexpr (std::is_void_v<Bar> || function_like<Bar> || adjoint_like<Bar, S>) {

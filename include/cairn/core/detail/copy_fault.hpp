@@ -1,6 +1,6 @@
 #pragma once
-/// \file copy_fault.hpp  Which copies are none: types that, copied, refer to the same data as before.
-/// An in-place step on such a state would change its checkpoints, too, and give a wrong gradient without a word.
+/// \file copy_fault.hpp  Detects types whose copies share data with the original.
+/// An in-place step on such a state would also change its checkpoints, and silently give a wrong gradient.
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -11,20 +11,20 @@
 
 namespace cairn::detail {
 
-/// Why a copy of an object is not one.
+/// Why a copy of an object would not be independent.
 enum class copy_fault : std::uint8_t {
   none,
   handle,            ///< a pointer, reference, counted handle, iterator or view
   expression,        ///< a map, block or expression of Eigen
-  tensor,            ///< of LibTorch
-  too_many_members,  ///< an aggregate that cannot be taken apart, so that handles in it would not be found
-  hidden_members,    ///< a union, of which nobody can tell which member to look at, or an aggregate with one, or with
-                     ///< bit-fields or packed members
-  container,         ///< of parts that traits copy, and not one that they can be copied in one by one
-  no_default         ///< copied by traits, but without a default constructor for a new copy
+  tensor,            ///< a tensor of LibTorch
+  too_many_members,  ///< an aggregate with too many members to be taken apart, so that handles in it would not be found
+  hidden_members,    ///< a union, whose active member is unknown, or an aggregate that has a union, bit-fields or
+                     ///< packed members
+  container,         ///< parts are copied by state_traits, and the container cannot be copied part by part
+  no_default         ///< copied by state_traits, without a default constructor for a new copy
 };
 
-/// What a pointer, a fancy pointer or a reference leads to, as const says; void where it is none of these.
+/// What a pointer, a fancy pointer or a reference points to, with its const; void for other types.
 template <class P> struct pointee { using type = void; };
 template <class T> struct pointee<T*> { using type = T; };
 template <class T> struct pointee<T&> { using type = T; };
@@ -32,8 +32,9 @@ template <class P>
   requires requires { typename P::element_type; }
 struct pointee<P> { using type = typename P::element_type; };
 
-/// What the objects of a type let one reach: `Mine` through one, `Theirs` through a const one.
-/// Where const does not reach the content, or nobody may write it, the content belongs to somebody else.
+/// Whether an object of a type gives access to data of another owner. `Mine` is what one reaches through an object,
+/// `Theirs` through a const one. If const does not extend to the content, or nobody may write it, the content belongs
+/// to someone else.
 template <class Mine, class Theirs>
 [[nodiscard]] consteval bool leads_elsewhere(bool const_is_elsewhere) {
   using mine = typename pointee<Mine>::type;
@@ -68,10 +69,10 @@ template <class T>
     found = found || leads_elsewhere<by_begin<T>, by_begin<T const>>(false);
   return found;
 }
-/// Eigen's word for the type that owns what an expression refers to.
+/// Expressions of Eigen: `PlainObject` names the type that owns their data.
 template <class T>
 concept expression = requires { typename T::PlainObject; } && !std::is_same_v<T, typename T::PlainObject>;
-template <class T>  // Map<Quaternion>
+template <class T>  // such as Map<Quaternion>
 concept made_of_expression = !requires { typename T::PlainObject; } &&
                              requires(T const& x) { requires expression<std::remove_cvref_t<decltype(x.coeffs())>>; };
 template <class T> inline constexpr bool is_handle_of_list = false;
@@ -81,7 +82,7 @@ template <class T> inline constexpr bool refers = false;
 template <template <class...> class Tuple, class... T>
 inline constexpr bool refers<Tuple<T...>> = tuple_like<Tuple<T...>> && (std::is_reference_v<T> || ...);
 
-/// Holds another container, and shows only an end of it: std::stack, std::queue, std::priority_queue.
+/// An adaptor that holds another container and shows only one end of it: std::stack, std::queue, std::priority_queue.
 template <class T>
 concept adaptor_like = !range_like<T> && requires {
   typename T::container_type;
@@ -94,7 +95,7 @@ template <class... T, class... Seen>
 [[nodiscard]] consteval bool any_by_traits(types<T...>, types<Seen...>) {
   return (copied_by_traits<std::remove_cvref_t<T>, Seen...>() || ...);
 }
-/// Copies of `T`, or of a part of it, are made by `state_traits<...>::copy`, so that `=` will not do.
+/// `T`, or a part of it, must be copied by `state_traits<...>::copy`; `=` is not enough.
 template <class T, class... Seen>
 [[nodiscard]] consteval bool copied_by_traits() {
   using seen = types<Seen..., T>;
@@ -111,7 +112,7 @@ template <class T, class... Seen>
 }
 template <class T>
 concept traited_copy = copied_by_traits<T>();
-/// The containers whose parts can be copied one by one.
+/// Containers that can be copied part by part.
 template <class T>
 concept copied_in_parts = std::is_array_v<T> || tuple_like<T> || optional_like<T> || requires(T& x) {
   x.resize(x.size());
@@ -127,14 +128,14 @@ template <class... T, class... Seen>
   return worst;
 }
 
-/// Initialises a base class or a member of `T`, not `T` itself. `Assigned`: `=` must do for it, too.
+/// Initialises a base class or a member of `T`, but not `T` itself. `Assigned`: `=` must be correct for it, too.
 template <class U, class T>
 concept part_of = !std::is_same_v<std::remove_cvref_t<U>, T>;
 template <class U, bool Assigned, class... Seen>
 concept copied_well = copy_fault_of<U, Seen...>() == copy_fault::none && !(Assigned && copied_by_traits<U>());
-/// Makes a part that is copied well. One that is not is found, too, but cannot be made: were it not found, its own
-/// first member would be tried in its place. For clang a conversion is found where it is private, for nvcc where it is
-/// deleted, for g++ in both cases.
+/// Converts to a part that is copied well. The conversion for other parts exists but cannot be used: if it did not
+/// exist, the part's own first member would be tried instead. clang still finds a conversion if it is private, nvcc if
+/// it is deleted, g++ in both cases.
 template <class T, bool Assigned, class... Seen>
 struct private_unless {
   private_unless() = default;
@@ -160,7 +161,7 @@ template <class T, class Part, std::size_t... Place>
 [[nodiscard]] consteval bool made_of(std::index_sequence<Place...>) {
   return requires { T{(void(Place), Part{})...}; };
 }
-/// Every base class and every member of an aggregate is as `Part` wants it.
+/// Every base class and every member of an aggregate satisfies `Part`.
 template <class T, class Part, std::size_t At = 0>
 [[nodiscard]] consteval bool all_made_of() {
   constexpr std::size_t braces = count_braces<T>();
@@ -169,7 +170,7 @@ template <class T, class Part, std::size_t At = 0>
   else if constexpr (!takes_braces<T, At, Part>() && takes_braces<T, At, anything<T>>()) return false;
   else return all_made_of<T, Part, At + 1>();
 }
-/// Of an aggregate with base classes, whose members cannot be named.
+/// The fault of an aggregate with base classes, whose members cannot be named.
 template <class T, class... Seen>
 [[nodiscard]] consteval copy_fault copy_fault_of_bases() {
   constexpr bool counted = count_braces<T>() <= most_members || count_initialisers<T>() < most_members;
@@ -182,7 +183,7 @@ template <class T, class... Seen>
     return copy_fault::container;
   else return copy_fault::none;
 }
-/// The same of a type's parts. `Seen...` are the types that it is a part of.
+/// The fault of a type's parts. `Seen...` are the types that it is a part of.
 template <class T, class... Seen>
 [[nodiscard]] consteval copy_fault copy_fault_of_parts() {
   using seen = types<Seen..., T>;
@@ -202,7 +203,7 @@ template <class T, class... Seen>
     return hides_members<T>() ? copy_fault::hidden_members : copy_fault::too_many_members;
   else return copy_fault::none;
 }
-/// Whether copies of a `T` share what they refer to, and why. `T` is not const.
+/// Whether copies of a `T` share data, and why. `T` is not const.
 template <class T, class... Seen>
 [[nodiscard]] consteval copy_fault copy_fault_of() {
   if constexpr (is_one_of<T, Seen...>) return copy_fault::none;
@@ -219,7 +220,7 @@ template <class T, class... Seen>
 
 template <class T>
 concept shallow = copy_fault_of<T>() != copy_fault::none;
-/// What can be kept by itself: an object that does not look into another one. Counted handles keep alive what they
+/// An object that can be kept alone, because it does not refer into another one. Counted handles keep alive what they
 /// refer to.
 template <class T>
 concept standalone =

@@ -9,14 +9,14 @@
 
 namespace cairn::detail {
 
-/// Where two values that should be equal differ first.
+/// The first place at which two values that should be equal differ.
 struct first_difference {
-  /// Which floating-point number, in the order of `visit_numbers`; -1 if none differs or it is not known.
+  /// Number of the floating-point number, in the order of `visit_numbers`; -1 if none differs or it is unknown.
   std::int64_t number = -1;
-  double first = 0, again = 0;  ///< its values, where it is known
+  double first = 0, again = 0;  ///< the two values, if known
 };
 
-/// Compares numbers bit by bit. Cost: a copy of all numbers of one.
+/// Compares numbers bit by bit. Cost: a copy of all numbers of one value.
 template <class T>
 [[nodiscard]] first_difference difference_of([[maybe_unused]] T const& first, [[maybe_unused]] T const& again) {
   first_difference found;

@@ -1,6 +1,6 @@
 #pragma once
-/// \file floating.hpp  Which types hold floating-point numbers, as far as can be seen: what has an adjoint that whole
-/// numbers cannot be.
+/// \file floating.hpp  Which types are known to hold floating-point numbers, so that their adjoints cannot be whole
+/// numbers.
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/copy_fault.hpp>
@@ -9,7 +9,7 @@ namespace cairn::detail {
 
 template <class... T, class... Seen>
 [[nodiscard]] consteval bool any_holds_floating(types<T...>, types<Seen...>);
-/// A floating-point number, or a type with one as a part. `Seen...` are the types that it is a part of.
+/// A floating-point number, or a type with one as a part. `Seen...` are the types that `T` is a part of.
 template <class T, class... Seen>
 [[nodiscard]] consteval bool holds_floating() {
   using seen = types<Seen..., T>;
@@ -28,7 +28,7 @@ template <class... T, class... Seen>
   return (holds_floating<std::remove_cvref_t<T>, Seen...>() || ...);
 }
 
-/// A whole number where an adjoint of `T` is due.
+/// A whole number in the place of an adjoint of `T`.
 template <class R, class T>
 concept whole_for = std::is_integral_v<R> && holds_floating<T>();
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file growing_table.hpp  A table of numbers that grows without being moved.
+/// \file growing_table.hpp  A table of numbers that grows without moving them.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -7,8 +7,8 @@
 
 namespace cairn::detail {
 
-/// Entries that are 0 at first. Begins with so many as asked for; each time it grows it gets a block as long as all
-/// that there is, so that no two copies of it ever stand side by side. Blocks stay for the next `begin` that may grow.
+/// Entries that start as 0. The table begins with the requested size; each time it grows it adds a block as long as all
+/// entries so far, so that two copies never exist at once. Blocks are kept for the next `begin` with `may_grow`.
 class growing_table {
  public:
   growing_table() = default;
@@ -19,7 +19,7 @@ class growing_table {
   }
   ~growing_table() { end(); }
 
-  /// `size` entries of 0, which may be none.   \param may_grow  whether blocks of an earlier table are kept for it
+  /// `size` entries of 0; size may be 0.   \param may_grow  whether to keep the blocks of an earlier table
   void begin(std::size_t size, bool may_grow) {
     if (!may_grow) end();
     blocks_ = size_ = 0;
@@ -33,7 +33,7 @@ class growing_table {
     auto const block = 63 - std::size_t(__builtin_clzll(k / first_.size()));
     return more_[block][k - (first_.size() << block)];
   }
-  /// Twice the entries.   \pre size() > 0
+  /// Doubles the number of entries.   \pre size() > 0
   void grow() {
     std::uint64_t*& block = more_[blocks_];
     if (block == nullptr) block = new std::uint64_t[size_];
@@ -59,7 +59,7 @@ class growing_table {
   }
 
   table<std::uint64_t> first_;
-  std::uint64_t* more_[most_blocks] = {};  // block k is behind first_.size() * 2^k entries, and as long
+  std::uint64_t* more_[most_blocks] = {};  // block k begins at entry first_.size() * 2^k and has as many
   std::size_t blocks_ = 0, size_ = 0;
 };
 

@@ -1,23 +1,23 @@
 #pragma once
-/// \file only_elements.hpp  Which classes hold nothing beside what one of their members tells of, so that it may be
-/// believed.
+/// \file only_elements.hpp  Which classes hold nothing besides what one of their members reports, so that the report is
+/// complete.
 #include <type_traits>
 #include <cairn/core/detail/aggregate.hpp>
 #include <cairn/core/traits.hpp>
 
 namespace cairn::detail {
 
-/// The class that declares a member function: for an inherited one the base.
+/// The class that declares a member function; for an inherited one, the base.
 template <class Class, class Function> types<Class> declaring(Function Class::*);
 
-/// The containers of libstdc++'s debug mode: bookkeeping beside the same container without it.
+/// The containers of libstdc++'s debug mode, which add bookkeeping to the same container without it.
 template <class T, class Base> inline constexpr bool is_debug_of = false;
 template <template <class...> class Derived, template <class...> class Base, class... Arguments>
 inline constexpr bool is_debug_of<Derived<Arguments...>, Base<Arguments...>> =
     requires(Derived<Arguments...> const& x) {
   x._M_base();
 };
-/// `T` is the class that declares a member, or as large: it has none that the base does not know.
+/// `T` declares the member itself, or is no larger than the base that does, so that it has no further members.
 template <class T, class Base> inline constexpr bool adds_nothing = false;
 template <class T, class Base>
 inline constexpr bool adds_nothing<T, types<Base>> = sizeof(T) == sizeof(Base) || is_debug_of<T, Base>;
@@ -26,11 +26,11 @@ concept told_by_size = requires { requires adds_nothing<T, decltype(declaring(&T
 template <class T>
 concept told_by_has_value = requires { requires adds_nothing<T, decltype(declaring(&T::has_value))>; };
 
-/// A base that has the derived class as an argument can ask it.
+/// The base has the derived class as template argument, and so can ask it.
 template <class T, class Base> inline constexpr bool asks = false;
 template <class T, template <class...> class Base, class... Arguments>
 inline constexpr bool asks<T, types<Base<Arguments...>>> = is_one_of<T, Arguments...>;
-/// `bytes()` of its own; not that of a smaller base, which does not know of the members that the derived class adds.
+/// `T` has a `bytes()` of its own, not one of a smaller base that does not know the members of `T`.
 template <class T>
 [[nodiscard]] consteval bool counts_itself() {
   if constexpr (requires { declaring(&T::bytes); })
@@ -39,7 +39,7 @@ template <class T>
 }
 
 /// A contiguous range that holds its elements and nothing else: std::array, containers with an allocator, Eigen's
-/// matrices. Of other classes with `data()` and `size()` nobody can tell.
+/// matrices. For other classes with `data()` and `size()` this cannot be known.
 template <class T>
 [[nodiscard]] consteval bool only_elements() {
   if constexpr (tuple_like<T>) return true;

@@ -1,13 +1,13 @@
 #pragma once
-/// \file option_checks.hpp  What the public verbs ask of options, in sentences: one error for each misuse.
+/// \file option_checks.hpp  The checks that public verbs make of options: one error message for each misuse.
 #include <type_traits>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/replay_check.hpp>
 
 namespace cairn::detail {
 
-/// \tparam Options  the last argument   \tparam Asked  says whether the verb was `given` options in any place, and
-///        whether it was given a `workspace`, and options are `in_workspace`
+/// \tparam Options  the last argument   \tparam Asked  says whether the verb was given options anywhere (`given`),
+/// whether it was given a `workspace`, and whether the workspace has options (`in_workspace`)
 template <class State, class Options, class Asked>
 [[nodiscard]] consteval bool check_sweep_options() {
   constexpr bool known = is_setting<Options> || std::is_same_v<Options, no_options>;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file read_size.hpp  Reads a size in bytes from text, exactly, and says what is wrong with a text that is none.
+/// \file read_size.hpp  Reads a size in bytes from text, exactly, and explains what is wrong with other texts.
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/detail/text.hpp>
@@ -12,14 +12,14 @@ inline constexpr char unit_letters[] = "BKMGTPE";
 /// A unit of size: base^power, with base 1000 or 1024.
 struct size_unit {
   unsigned base = 1000;
-  int power = -1;  ///< -1: no unit
+  int power = -1;  ///< -1 means no unit
 };
 [[nodiscard]] constexpr int power_of(char letter) noexcept {
   for (int k = 0; unit_letters[k] != '\0'; ++k)
     if (letter == unit_letters[k]) return k;
   return -1;
 }
-/// B, kB or KB, MB ... EB, KiB ... EiB.
+/// Reads B, kB or KB, MB ... EB, KiB ... EiB.
 [[nodiscard]] constexpr size_unit read_unit(char const* unit, std::size_t length) noexcept {
   if (length == 1) return {1000, unit[0] == 'B' ? 0 : -1};
   if (length == 2 && unit[0] == 'k' && unit[1] == 'B') return {1000, 1};
@@ -33,7 +33,7 @@ enum class size_fault : std::uint8_t { none, shape, unit, not_whole, overflow };
 struct size_reading {
   size_fault fault = size_fault::none;
   std::uint64_t value = 0;
-  std::size_t number = 0, unit = 0, end = 0;  ///< where they begin and end, blanks around them left out
+  std::size_t number = 0, unit = 0, end = 0;  ///< positions at which they begin and end, without the blanks around
 };
 [[nodiscard]] constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 [[nodiscard]] constexpr bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }
@@ -41,7 +41,7 @@ struct size_reading {
 /// "12.5" times a unit, in exact decimal arithmetic.
 [[nodiscard]] constexpr size_reading scaled_number(char const* number, std::size_t length, size_unit unit) noexcept {
   constexpr wide most = ~std::uint64_t{0};
-  constexpr std::size_t most_digits = 60;  // behind the point: 2^-60 EiB is one byte
+  constexpr std::size_t most_digits = 60;  // after the decimal point: 2^-60 EiB is one byte
   unsigned digits[most_digits] = {};
   std::size_t count = 0, k = 0;
   wide value = 0;
@@ -55,7 +55,7 @@ struct size_reading {
     unsigned carry = 0;
     for (std::size_t d = count; d-- > 0; carry = digits[d] / 10, digits[d] %= 10)
       digits[d] = digits[d] * unit.base + carry;
-    value = value * unit.base + carry;  // below 2^68 before the first of six, and so below 2^128
+    value = value * unit.base + carry;  // below 2^68 before the first of six rounds, so below 2^128
   }
   if (value > most) return {size_fault::overflow};
   for (std::size_t d = 0; d < count; ++d)
@@ -63,7 +63,7 @@ struct size_reading {
   return {size_fault::none, std::uint64_t(value)};
 }
 
-/// A number, and a unit unless the number is whole; blanks around and between do not matter.
+/// Reads a number and a unit; the unit is optional after a whole number. Blanks around and between are ignored.
 [[nodiscard]] constexpr size_reading read_size(char const* text, std::size_t length) noexcept {
   size_reading at;
   at.end = length;
@@ -86,7 +86,7 @@ struct size_reading {
   return at;
 }
 
-/// Says what is wrong with a text, and what would be right.
+/// Refuses a text: says what is wrong with it and what would be right.
 [[noreturn]] inline void refuse_size(char const* written, std::size_t length, size_reading const& at) {
   text<160> problem, advice;
   auto const quote = [&](auto& into, std::size_t from, std::size_t to) {

@@ -1,13 +1,13 @@
 #pragma once
-/// \file refused.hpp  What is left of a call that was refused at compile time.
+/// \file refused.hpp  The result type of a call that was refused at compile time.
 #include <type_traits>
 
 namespace cairn::detail {
 
-/// What a verb returns once its checks have failed, where nothing is known of what it would have given.
+/// The result of a verb whose checks have failed, if the proper result type is unknown.
 struct refused {};
 
-/// Such a call has the type that a right one would have, so that no use of its result adds a second error. Never runs.
+/// A refused call has the type of a correct one, so that using its result causes no second error. Never runs.
 template <class T>
 T refuse() { throw refused{}; }
 

@@ -1,6 +1,6 @@
 #pragma once
-/// \file replay_ledger.hpp  What the replay check knows of the states of one sweep: hashes by the number of the state.
-/// Knows no state and no executor.
+/// \file replay_ledger.hpp  The replay check's record of one sweep: hashes by the number of the state. It knows neither
+/// states nor executors.
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -15,18 +15,17 @@
 
 namespace cairn::detail {
 
-/// Remembers hashes of states as a sweep makes them for the first time, and compares those of states that are made
-/// again.
+/// Records the hash of each state when a sweep first makes it, and compares the hash when the state is made again.
 ///
-/// With `checkpoints`, of every run over steps [s, t) it wants to see the state that stands before the last step, t -
-/// 1; with leaves, the state where the last leaf begins. Step t - 1 is reversed before any earlier one, so whoever runs
-/// again what lies before it stops exactly there, and is compared with the run before. In each gap between the states
-/// that are kept one hash is all that later runs need: memory is bounded by the number of places where states are kept.
-/// It looks at no action ahead. With `every_step` it wants every state.
+/// With `checkpoints`, the ledger needs one hash from every run over steps [s, t): that of the state before the last
+/// step, t - 1; with leaves, that of the state where the last leaf begins. Step t - 1 is reversed before any earlier
+/// one, so a later run of the steps before it stops exactly there and is compared. One hash per gap between kept states
+/// is enough for all later runs; memory is bounded by the number of places that keep states. The ledger never looks
+/// ahead in the plan. With `every_step` it needs every state.
 ///
-/// An executor moves live by `along`, and notes there the hash of each state that it is shown.
-/// `note`, `saved` and `loaded` answer false where a state differs; `fail` then throws. Allocates in `begin`
-/// alone, and there only what is missing; a loop of unknown length also where its table grows.
+/// An executor advances live by `along`, and notes the hash of each state that `along` shows. `note`, `saved` and
+/// `loaded` return false if a state differs; the executor then calls `fail`, which throws. Allocates only in `begin`,
+/// and only what is missing; for a loop of unknown length also when its table grows.
 class replay_ledger {
  public:
   /// What must be known before a sweep.
@@ -35,13 +34,13 @@ class replay_ledger {
     step_index steps = unknown;  ///< loop length
     step_index leaf = 1;         ///< the most steps of one reverse, >= 1
     slot_index slots = 0;        ///< numbered 0 to slots - 1
-    slot_index tapes = 0;        ///< as places they are numbered behind the slots
+    slot_index tapes = 0;        ///< numbered as places after the slots
     bool keeps_run = false;      ///< `remember` and `rewind` will be called
   };
-  /// The length of a loop that ends when it ends.
+  /// The length of a loop that is known only when it ends.
   static constexpr step_index unknown = -1;
 
-  /// Forgets everything. \throws out_of_memory where the table of `every_step` cannot be had
+  /// Forgets everything. \throws out_of_memory   if the table of `every_step` cannot be allocated
   void begin(setup const& given) {
     setup_ = given;
     count_ = remembered_ = 0;
@@ -61,8 +60,8 @@ class replay_ledger {
       begin_table(given.steps);
     }
   }
-  /// For a sweep that goes on where one of the same setup stopped: what is known stays, all of the loop has been run
-  /// before. A ledger of another setup, and one that belongs to other states, begins anew.
+  /// For a sweep that resumes where one with the same setup stopped: the hashes stay, and all steps count as run
+  /// before. A ledger of another setup, or of other states, begins anew.
   void begin_again(setup const& given, step_index open, bool same_states) {
     bool const known = same_states && given.mode == setup_.mode && given.steps == setup_.steps &&
                        given.leaf == setup_.leaf && given.slots == setup_.slots && given.tapes == setup_.tapes;
@@ -75,21 +74,21 @@ class replay_ledger {
   }
   [[nodiscard]] bool on() const noexcept { return setup_.mode != replay_check::off; }
   [[nodiscard]] replay_check mode() const noexcept { return setup_.mode; }
-  /// How often a state that was run again or brought back has been compared in this sweep.
+  /// How many comparisons of recomputed or loaded states this sweep has made.
   [[nodiscard]] std::uint64_t compared() const noexcept { return compared_; }
 
-  /// Steps from here on have been reversed: nobody runs to a state behind them again.
+  /// The steps from `open` on have been reversed: no later run goes past state `open`.
   void reversed(step_index open) noexcept {
     open_ = open;
     while (count_ > 0 && noted_[count_ - 1].at >= open) --count_;
   }
   /// Step i has not been run before.
   [[nodiscard]] bool is_first(step_index i) const noexcept { return i >= farthest_; }
-  /// Live is state i after having been state i - 1.
+  /// Live has advanced from state i - 1 to state i.
   void reached(step_index i) noexcept {
     if (i > farthest_) farthest_ = i;
   }
-  /// Of a run from state `at` to state `to`, both included, the first state to look at; `to + 1` if there is none.
+  /// The first state to look at in a run from state `at` to state `to`, both included; `to + 1` if there is none.
   [[nodiscard]] step_index next_check(step_index at, step_index to) const noexcept {
     if (setup_.mode == replay_check::every_step) return at;
     if (setup_.mode == replay_check::off) return to + 1;
@@ -98,8 +97,8 @@ class replay_ledger {
     return at <= last && last < known ? last : known;
   }
 
-  /// Leads live from state `from` to state `to` by run(at, reach), stretch by stretch, and shows each state that is
-  /// wanted to look(i).
+  /// Advances live from state `from` to state `to` by calls run(at, reach), and calls look(i) for each state to be
+  /// examined.
   template <class Run, class Check>
   void along(step_index from, step_index to, Run run, Check check) {
     step_index at = from;
@@ -115,7 +114,7 @@ class replay_ledger {
     }
   }
 
-  /// Live is state i. False if it was another one before.
+  /// Live is state i. Returns false if the state had another hash before.
   [[nodiscard]] bool note(step_index i, std::uint64_t hash) {
     if (i >= open_) return true;
     if (setup_.mode == replay_check::every_step) return note_in_table(i, hash);
@@ -124,8 +123,8 @@ class replay_ledger {
     insert(k, {i, hash});
     return true;
   }
-  /// State i is kept in a place: a slot, or slots + a tape slot. False if it was another one when it was last kept
-  /// there.
+  /// State i is saved in a place: a slot, or slots + a tape slot. Returns false if state i had another hash when it was
+  /// last saved there.
   [[nodiscard]] bool saved(slot_index place, step_index i, std::uint64_t hash) {
     if (setup_.mode == replay_check::every_step) return note(i, hash);
     entry& there = saved_[std::size_t(place)];
@@ -133,7 +132,7 @@ class replay_ledger {
     there = {i, hash};
     return true;
   }
-  /// State i came back from a place and is live. False if it is not what was kept.
+  /// State i was loaded from a place and is live. Returns false if it differs from the state that was saved.
   [[nodiscard]] bool loaded(slot_index place, step_index i, std::uint64_t hash) {
     bool good = true;
     if (setup_.mode == replay_check::every_step) good = note(i, hash);
@@ -141,7 +140,8 @@ class replay_ledger {
     agreed_ = i;
     return good;
   }
-  /// State i, made beside the sweep by a run from state `from`. False if it is known to be another one.
+  /// State i was made outside the sweep's live state, by a run from state `from`. Returns false if it had another hash
+  /// before.
   [[nodiscard]] bool matches(step_index from, step_index i, std::uint64_t hash) noexcept {
     agreed_ = from;
     if (setup_.mode == replay_check::every_step)
@@ -151,25 +151,25 @@ class replay_ledger {
       if (noted_at_turn_[k].at == i) return agrees(i, noted_at_turn_[k].hash, hash);
     return true;
   }
-  /// Notes the hash of state i, from which the adjoint of step i begins, or the seed: the steps before it end there.
+  /// Notes the hash of state i, at which the next adjoint call or the seed begins: the steps before it end there.
   void end_is(step_index i, std::uint64_t hash) noexcept { end_ = {i, hash}; }
   /// The hash of state i if it was noted last, else 0.
   [[nodiscard]] std::uint64_t end_at(step_index i) const noexcept { return end_.at == i ? end_.hash : 0; }
-  /// State i was run again for an adjoint that takes it as x1. False if it is known to be another one.
+  /// State i was run again for an adjoint that takes it as x1. Returns false if it had another hash before.
   [[nodiscard]] bool ends(step_index i, std::uint64_t hash) noexcept {
     return end_at(i) == 0 || agrees(i, end_.hash, hash);
   }
-  /// Where the initial state is, as a place.
+  /// The initial state's number as a place.
   [[nodiscard]] slot_index initial_place() const noexcept { return setup_.slots + setup_.tapes; }
   [[nodiscard]] slot_index place_of_tape(slot_index tape) const noexcept { return setup_.slots + tape; }
 
-  /// Notes what is known at the turn of a run that is kept.
+  /// Stores what is known at the turn of a kept run.
   void remember() noexcept {
     if (setup_.mode != replay_check::checkpoints) return;
     copy(noted_, noted_at_turn_, remembered_ = count_);
     copy(saved_, saved_at_turn_, saved_.size());
   }
-  /// Knows again what was known at the turn: all steps are to be reversed anew.
+  /// Restores what was known at the turn: all steps are to be reversed again.
   void rewind() noexcept {
     open_ = none_reversed;
     end_ = {};
@@ -182,11 +182,11 @@ class replay_ledger {
   [[noreturn]] void fail(step_index i, first_difference const& where = {}) const {
     fail(i, setup_.mode == replay_check::every_step ? i - 1 : agreed_, where);
   }
-  /// The same where the first step that can have made the difference is known. \throws nondeterminism_error
+  /// The same if the first step that can have caused the difference is known. \throws nondeterminism_error
   [[noreturn]] static void fail(step_index i, step_index first_step, first_difference const& where = {}) {
     fail("a state that was run again is not what it was at first", {i, first_step, i - 1}, where, advice_to_steps);
   }
-  /// State i was brought back and differs. \throws nondeterminism_error
+  /// State i was loaded and differs. \throws nondeterminism_error
   [[noreturn]] static void fail_loaded(step_index i, first_difference const& where = {}) {
     fail("a state that was brought back is not what was kept", {i, i, i}, where,
          "a copy must own all its data, restore(snapshot) bring back all that save() gives, and a store all bytes");
@@ -199,7 +199,7 @@ class replay_ledger {
   }
 
  private:
-  /// A state whose hash is known.
+  /// A state with a known hash.
   struct entry {
     step_index at = -1;
     std::uint64_t hash = 0;
@@ -220,7 +220,7 @@ class replay_ledger {
   [[nodiscard]] step_index last_leaf(step_index to) const noexcept {
     return setup_.leaf == 1 ? to - 1 : (to - 1) / setup_.leaf * setup_.leaf;
   }
-  /// The first entry of state `at` or a later one. Runs end near the last entries: they are looked at first.
+  /// The first entry of state `at` or a later one. Most runs end near the last entries, so these are searched first.
   [[nodiscard]] std::size_t not_before(step_index at) const noexcept {
     if (count_ == 0 || noted_[count_ - 1].at < at) return count_;
     std::size_t low = 0, high = count_ - 1;
@@ -239,8 +239,9 @@ class replay_ledger {
     for (std::size_t j = count_++; j > k; --j) noted_[j] = noted_[j - 1];
     noted_[k] = next;
   }
-  /// Keeps the last entry of each gap between states that are kept, or were when their places were last filled: there
-  /// are fewer gaps than entries. A gap begins with an entry that is marked by a complement.
+  /// Discards entries: keeps only the last one in each gap between states that are kept, or were when their places were
+  /// last filled. There are fewer gaps than entries. The complement of an entry's number marks the first entry of a
+  /// gap.
   void sort_out(step_index next) noexcept {
     auto const mark = [this](step_index kept) {
       std::size_t low = 0, high = count_;
@@ -254,7 +255,7 @@ class replay_ledger {
     for (std::size_t place = 0; place < saved_.size(); ++place) {
       bool const tape = place >= std::size_t(setup_.slots) && place < std::size_t(initial_place());
       if (step_index const at = saved_[place].at; at >= 0)
-        mark(tape ? at - 1 : at);  // what is run again stops before a tape
+        mark(tape ? at - 1 : at);  // a recomputation stops before a tape
     }
     mark(next);
     std::size_t left = 0;
@@ -304,13 +305,13 @@ class replay_ledger {
   }
 
   setup setup_;
-  table<entry> noted_, saved_, noted_at_turn_, saved_at_turn_;  // noted_: by state, count_ of them
-  growing_table hashes_;                                // of every state, 0 for none as yet
+  table<entry> noted_, saved_, noted_at_turn_, saved_at_turn_;  // noted_ has count_ entries, sorted by state
+  growing_table hashes_;                                // of every state, 0 if unknown
   std::size_t count_ = 0, remembered_ = 0;
-  step_index farthest_ = 0;  // the last state that has been made
-  step_index agreed_ = 0;    // the last state that was brought back or agreed
+  step_index farthest_ = 0;  // the last state made so far
+  step_index agreed_ = 0;    // the last state that was loaded or found equal
   step_index open_ = none_reversed;
-  entry end_;  // of the steps that are reversed next
+  entry end_;  // at the end of the steps that are reversed next
   std::uint64_t compared_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-/// \file same_capacity.hpp  Whether the memory of one state is what a fresh copy of another would take, or of itself.
+/// \file same_capacity.hpp  Compares the capacity of two states: whether one has exactly the memory that a fresh copy
+/// of the other would take.
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
@@ -20,7 +21,7 @@ template <bool Itself, class T>
     if (!capacity_agrees<Itself>(from.data()[k], into.data()[k])) return false;
   return true;
 }
-/// Containers with room for as many elements as `from` has. Strings are given a little more by some standard libraries.
+/// Whether a container has room for as many elements as `from` has. Some standard libraries give strings a little more.
 template <bool Itself, class T>
 [[nodiscard]] constexpr bool range_has_same_capacity(T const& from, T const& into) {
   using element = typename T::value_type;
@@ -32,7 +33,7 @@ template <bool Itself, class T>
   else return elements_have_same_capacity<Itself>(from, into);
 }
 
-/// See `same_capacity`.   \tparam Itself  both are one object
+/// See `same_capacity`.   \tparam Itself  both arguments are the same object
 template <bool Itself, class T>
 [[nodiscard]] constexpr bool capacity_agrees(T const& from, T const& into) {
   if constexpr (is_flat<T>()) return true;
@@ -58,12 +59,12 @@ template <bool Itself, class T>
   else return true;
 }
 
-/// Whether `into`, assigned from `from`, takes no memory for that and then holds none beside what a fresh copy of
-/// `from` would: each container in it has room for exactly as many elements. A part that says its bytes itself is
-/// compared by these; of one that nothing is known of, its own assignment decides.
+/// Whether assigning `from` to `into` allocates nothing and then leaves `into` with no more memory than a fresh copy of
+/// `from`: each container in it has room for exactly as many elements. Parts that report their bytes themselves are
+/// compared by these; for parts of which nothing is known their own assignment decides.
 template <class T>
 [[nodiscard]] constexpr bool same_capacity(T const& from, T const& into) { return capacity_agrees<false>(from, into); }
-/// No container in `x` has room to spare, as far as can be seen.
+/// No container in `x` has spare capacity, as far as can be seen.
 template <class T>
 [[nodiscard]] constexpr bool has_exact_capacity(T const& x) { return capacity_agrees<true>(x, x); }
 
@@ -72,7 +73,7 @@ template <class... T, class... Seen>
 [[nodiscard]] consteval bool any_says_bytes(types<T...>, types<Seen...>) {
   return (says_bytes<std::remove_cvref_t<T>, Seen...>() || ...);
 }
-/// Whether `T` or a part of it says its bytes itself, so that nobody sees what they are made of.
+/// Whether `T` or a part of it reports its bytes itself, so that its containers are not visible.
 template <class T, class... Seen>
 [[nodiscard]] consteval bool says_bytes() {
   using seen = types<Seen..., T>;

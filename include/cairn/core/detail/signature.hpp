@@ -16,8 +16,8 @@ template <class R, class... A> struct list_of_function<R(A...) const noexcept> {
 template <class F> struct function_within { using type = F; };
 template <class F, class C> struct function_within<F C::*> { using type = F; };
 
-/// `std::type_identity<arguments<A...>>` of a member function, of a member that is a function object, of a function
-/// object or of a function; void where it is overloaded or a template.
+/// `std::type_identity<arguments<A...>>` for a member function, a member that is a function object, a function object
+/// or a function; void if it is overloaded or a template.
 template <class F>
 [[nodiscard]] consteval auto parameters_of() {
   if constexpr (std::is_member_pointer_v<F>) return parameters_of<typename function_within<F>::type>();
@@ -33,16 +33,16 @@ template <std::size_t Place, class A, class... Rest>
 struct type_at<Place, arguments<A, Rest...>> : type_at<Place - 1, arguments<Rest...>> {};
 template <class A, class... Rest> struct type_at<0, arguments<A, Rest...>> { using type = A; };
 
-/// Parameter I of a generic f is taken by value: beside a rival that differs in it alone, where it takes T const
-/// volatile&, a reference of f's would be ahead.
+/// A generic f takes parameter I by value. Tested against a rival that differs only in this parameter and takes it as T
+/// const volatile&: a reference parameter of f would be preferred.
 template <class F, std::size_t Place, class List, class Numbers> inline constexpr bool rival_takes = false;
 template <class F, std::size_t Place, class... A, std::size_t... K>
 inline constexpr bool rival_takes<F, Place, arguments<A...>, std::index_sequence<K...>> =
     winner<rival<F, std::conditional_t<K == Place, std::remove_cvref_t<A> const volatile&, A>...>, A...>() ==
     contest::rival;
 
-/// Called with arguments of the types `A...`, the one of number I a const object, f takes that one by value. False
-/// where it cannot be told: of members that are templates or overloaded.
+/// Whether f takes argument I by value if it is called with types `A...` and argument I is const. False if unknown, as
+/// for members that are templates or overloaded.
 template <class F, std::size_t Place, class List> inline constexpr bool takes_by_value = false;
 template <class F, std::size_t Place, class... A>
 inline constexpr bool takes_by_value<F, Place, arguments<A...>> = [] {

@@ -1,18 +1,18 @@
 #pragma once
-/// \file stage_checks.hpp  What is asked of stages and of those who run them, in sentences: one error for each misuse.
+/// \file stage_checks.hpp  The checks of stages and of the arguments beside them: one error message for each misuse.
 #include <type_traits>
 #include <cairn/core/detail/stage_shape.hpp>
 
 namespace cairn::detail {
 
-/// What is wrong with a state that forward is said to give.
+/// What is wrong with the result of forward as a state.
 template <class Next>
 [[nodiscard]] consteval stage_fault fault_of_next() {
   if constexpr (std::is_same_v<Next, no_result>) return stage_fault::forward;
   else return standalone<Next> ? stage_fault::none : stage_fault::state;
 }
 
-/// Called by the public verbs themselves, with what was found before: so the error is told from there.
+/// Called by the public verbs themselves with the fault found before, so that the compiler reports the error there.
 template <stage_fault Found>
 [[nodiscard]] consteval bool check_stages() {
   using enum stage_fault;

@@ -1,6 +1,6 @@
 #pragma once
-/// \file stage_shape.hpp  How a stage is read: what it gives, what it records, and what its adjoint needs.
-/// The number of arguments alone tells the forms apart, so that generic lambdas are read as any other function.
+/// \file stage_shape.hpp  Finds the form of a stage: the state it returns, what it records, and what its adjoint needs.
+/// The forms differ in the number of arguments alone, so that generic lambdas are read like any other function.
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -14,59 +14,59 @@ namespace cairn::detail {
 enum class stage_fault : std::uint8_t {
   none,
   forward,   ///< not callable as y = forward(x)
-  state,     ///< forward gives nothing, a reference, a view or an expression
-  tape,      ///< record is not callable, or gives nothing, a reference, a view or an expression
+  state,     ///< forward returns nothing, a reference, a view or an expression
+  tape,      ///< record is not callable, or returns nothing, a reference, a view or an expression
   output,    ///< no output(tape) that refers to y
   backward,  ///< no form fits
-  adjoint,   ///< backward gives a reference, a view or an expression
-  unchanged, ///< backward gives nothing, and cannot change bar
-  both,      ///< backward gives something, and takes bar in order to change it
-  whole,     ///< backward gives a whole number for a bar of floating-point numbers
-  narrow,    ///< a number that forward or backward takes would be cut to its parameter
-  untold,    ///< of any_stage: forward does not say what it takes
+  adjoint,   ///< backward returns a reference, a view or an expression
+  unchanged, ///< backward returns nothing and cannot change bar
+  both,      ///< backward returns something and also takes bar in order to change it
+  whole,     ///< backward returns a whole number for a bar of floating-point numbers
+  narrow,    ///< a parameter of forward or backward is too narrow for the number it receives
+  untold,    ///< any_stage: the parameter type of forward is unknown
   stages,        ///< no tuple, list or indexed_stages
-  two_states,    ///< stages of a list give another type of state than they take
-  two_adjoints,  ///< the same of their ways back
+  two_states,    ///< stages of a list return another type of state than they take
+  two_adjoints,  ///< the same of their adjoints
   plan,          ///< no list of actions
-  seed_nothing,  ///< it returns nothing
-  seed_other,    ///< a function that does not take the last state
-  seed_view,     ///< it gives what does not own its data
-  seed_whole,    ///< it gives a whole number for a state of floating-point numbers
-  seed_shares,   ///< a copy of it would not be one
-  extra,         ///< something else than an observer, a store, a failure or options
-  twice,         ///< two of a kind of these
-  store,         ///< it does not load these states
-  unhashed,      ///< the bytes of states cannot be told, or have padding among them
-  unsized        ///< the bytes of what stages make cannot be told
+  seed_nothing,  ///< the seed returns nothing
+  seed_other,    ///< the seed is a function that does not take the last state
+  seed_view,     ///< the seed returns something that does not own its data
+  seed_whole,    ///< the seed returns a whole number for a state of floating-point numbers
+  seed_shares,   ///< a copy of the seed's result would share data with it
+  extra,         ///< an argument that is not an observer, a store, a failure or options
+  twice,         ///< two arguments of the same kind
+  store,         ///< the store cannot load these states
+  unhashed,      ///< the bytes of states are unknown or include padding
+  unsized        ///< the sizes of what stages make are unknown
 };
 
 /// How a stage is called.
 struct stage_shape {
   stage_fault wrong = stage_fault::forward;
-  bool taped = false;          ///< it records; else the tape is the output
+  bool taped = false;          ///< it records; otherwise the tape is the output
   bool needs_state = true;     ///< backward takes x
-  bool needs_output = false;   ///< backward takes y, where there is no tape
-  bool gives_adjoint = false;  ///< backward returns the new bar; else it changes the old one
-  bool moves_adjoint = false;  ///< backward may have the old bar as an rvalue
+  bool needs_output = false;   ///< backward takes y; only without a tape
+  bool gives_adjoint = false;  ///< backward returns the new bar; otherwise it changes the old one
+  bool moves_adjoint = false;  ///< backward may take the old bar as an rvalue
 };
 
-/// Has something called record that is neither overloaded nor a template, as members of `taped_stage` are.
+/// Has a member `record` that is neither overloaded nor a template, like the members of `taped_stage`.
 template <class Stage>
 concept names_record = requires { &Stage::record; };
 
-/// Has a backward whose parameters are types, so that asking what it takes compiles no body.
+/// Has a backward with known parameter types, so that asking what it takes compiles no body.
 template <class Stage>
 concept told_backward = std::is_member_function_pointer_v<decltype(&Stage::backward)> ||
                         requires(Stage& s) { requires one_signature<std::remove_cvref_t<decltype((s.backward))>>; };
 
-/// The same of forward.
+/// Has a forward with known parameter types.
 template <class Stage>
 concept told_forward = std::is_member_function_pointer_v<decltype(&Stage::forward)> ||
                        requires(Stage& s) { requires one_signature<std::remove_cvref_t<decltype((s.forward))>>; };
 
 struct no_result {};
 
-/// What a stage's function is called with, its number at the end where it takes one.
+/// The arguments of a stage's function, with the stage's number at the end if the function takes it.
 template <class... T> struct stage_arguments {};
 
 template <class Stage, class All> inline constexpr bool runs_forward = false;
@@ -85,7 +85,7 @@ inline constexpr bool runs_backward<Stage, stage_arguments<A...>> = requires(Sta
   s.backward(std::declval<A>()...);
 };
 
-/// Forward takes a number as one of a narrower type.
+/// The parameter of forward is too narrow for the number it receives.
 template <class Stage, class X, class... Index>
 concept cuts_state =
     told_forward<Stage> && std::is_arithmetic_v<X> && runs_forward<Stage, stage_arguments<narrowed<X>, Index...>>;
@@ -119,14 +119,14 @@ concept refers_to_output = requires(Stage& s, Tape const& t) {
   requires std::is_same_v<std::remove_cvref_t<decltype(s.output(t))>, Y>;
 };
 
-/// What has been read of a stage, and the type of the adjoint before it.
+/// What was found about a stage, with the type of the adjoint before it.
 template <class Adjoint>
 struct stage_read {
   using adjoint = Adjoint;
   stage_shape shape;
 };
 
-/// A backward called with `Before..., bar, Index...`; one that returns the new bar may have the old one for itself.
+/// A backward called with `Before..., bar, Index...`. One that returns the new bar may take the old one as an rvalue.
 template <class Stage, class Bar, class Before, class Index> struct backward_read;
 template <class Stage, class Bar, class... Before, class... Index>
 struct backward_read<Stage, Bar, stage_arguments<Before...>, stage_arguments<Index...>> {
@@ -147,7 +147,7 @@ struct backward_read<Stage, Bar, stage_arguments<Before...>, stage_arguments<Ind
       if (by_move || runs_backward<Stage, with<Bar const&>>) found.wrong = stage_fault::unchanged;
     return stage_read<std::conditional_t<std::is_void_v<R>, Bar, R>>{found};
   }
-  /// Bar, or the first of what comes before it.
+  /// True if backward cuts bar, or the first argument before it, to a narrower number.
   static consteval bool cuts_one() {
     if constexpr (!told_backward<Stage>) return false;
     else return cuts<Bar, with<narrowed<Bar>>>() || cuts_first(stage_arguments<Before...>{});
@@ -195,7 +195,7 @@ template <class Stage, class X, class Bar, class... Index>
   else if constexpr (with_output::fits) return with_output::get({.needs_output = true});
   else return stage_read<Bar>{{.wrong = stage_fault::backward}};
 }
-/// The whole of it. `Index...` is `step_index const&` for stages with a number.
+/// All of it. `Index...` is `step_index const&` for stages with a number.
 template <class Stage, class X, class Bar, class... Index>
 [[nodiscard]] consteval auto read_stage() {
   constexpr auto fault = [](stage_fault wrong) { return stage_read<Bar>{{.wrong = wrong}}; };
@@ -209,15 +209,17 @@ template <class Stage, class X, class Bar, class... Index>
   else return read_untaped<Stage, X, Bar, Index...>();
 }
 
-/// A stage as it is read with states X before it and adjoints Bar behind it.
+/// The form of a stage with states X before it and adjoints Bar after it.
 template <class Stage, class X, class Bar, class... Index>
 struct stage_reading {
   static constexpr auto read = read_stage<Stage, X, Bar, Index...>();
   static constexpr stage_shape shape = read.shape;
-  using next = typename next_state<Stage, stage_arguments<X const&, Index...>>::type;     ///< the state that it gives
-  using tape = typename tape_of_stage<Stage, stage_arguments<X const&, Index...>>::type;  ///< without record: the state
-                                                                                          ///< that it gives
-  using adjoint = typename decltype(read)::adjoint;                                       ///< of the state before it
+  using next = typename next_state<Stage, stage_arguments<X const&, Index...>>::type;     ///< the state that it returns
+  using tape = typename tape_of_stage<Stage, stage_arguments<X const&, Index...>>::type;  ///< the recorded tape;
+                                                                                          ///< without record, the state
+                                                                                          ///< that it returns
+  using adjoint = typename decltype(read)::adjoint;                                       ///< the adjoint of the state
+                                                                                          ///< before it
 };
 
 }  // namespace cairn::detail

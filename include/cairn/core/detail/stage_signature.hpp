@@ -1,11 +1,12 @@
 #pragma once
-/// \file stage_signature.hpp  What the functions of a stage say of the state and the adjoint that they take.
+/// \file stage_signature.hpp  The types of state and adjoint that the functions of a stage take, if their signatures
+/// tell.
 #include <type_traits>
 #include <cairn/core/detail/signature.hpp>
 
 namespace cairn::detail {
 
-/// The types of the first and of the last parameter, without const and reference; void where they cannot be told.
+/// The types of the first and of the last parameter, without const and reference; void if unknown.
 template <class First, class Last>
 struct parameter_ends {
   using first = First;
@@ -16,7 +17,7 @@ template <class A> struct ends_of_list<A> : parameter_ends<std::remove_cvref_t<A
 template <class A, class... Rest>
 struct ends_of_list<A, Rest...> : parameter_ends<std::remove_cvref_t<A>, typename ends_of_list<Rest...>::last> {};
 
-/// Of what `parameters_of` lists.
+/// The same for a list from `parameters_of`.
 template <class List> struct ends_of_parameters : parameter_ends<void, void> {};
 template <class... A> struct ends_of_parameters<arguments<A...>> : ends_of_list<A...> {};
 template <class F>
@@ -24,21 +25,21 @@ template <class F>
   return ends_of_parameters<typename decltype(parameters_of<F>())::type>{};
 }
 
-/// The state that a stage takes; void where it cannot be told.
+/// The state that a stage takes; void if unknown.
 template <class Stage>
 [[nodiscard]] consteval auto told_state() {
   if constexpr (requires { &Stage::forward; })
     return std::type_identity<typename decltype(ends_of<decltype(&Stage::forward)>())::first>{};
   else return std::type_identity<void>{};
 }
-/// The adjoint that its way back takes; void where it cannot be told.
+/// The adjoint that its backward takes; void if unknown.
 template <class Stage>
 [[nodiscard]] consteval auto told_adjoint() {
   if constexpr (requires { &Stage::backward; })
     return std::type_identity<typename decltype(ends_of<decltype(&Stage::backward)>())::last>{};
   else return std::type_identity<void>{};
 }
-/// What a seed takes; void where it cannot be told.
+/// The argument that a seed takes; void if unknown.
 template <class Seed>
 [[nodiscard]] consteval auto told_argument() {
   return std::type_identity<typename decltype(ends_of<std::remove_cv_t<Seed>>())::first>{};

@@ -1,6 +1,5 @@
 #pragma once
-/// \file state_hash.hpp  64 bits that stand for the bytes of a state: how a sweep tells whether a state that is run
-/// again is the same.
+/// \file state_hash.hpp  A 64-bit hash of a state's bytes, by which a sweep recognises a state that it runs again.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,12 +10,12 @@
 
 namespace cairn::detail {
 
-/// Takes runs of bytes and their sizes, and answers 64 bits. One that differs in a single word of 8 bytes always has
-/// another hash; two that differ otherwise have the same one with probability 2^-64. Good within one process; no
-/// defence against runs that are made to collide. Cost: three instructions for 8 bytes of a long run.
+/// Takes runs of bytes and their sizes, and returns 64 bits. Two inputs that differ in a single word of 8 bytes always
+/// have different hashes; two that differ otherwise collide with probability 2^-64. Valid within one process; no
+/// defence against deliberate collisions. Cost: three instructions per 8 bytes of a long run.
 class state_hash {
  public:
-  /// One run; a visitor of `visit_buffers`.
+  /// Adds one run; a visitor of `visit_buffers`.
   void operator()(void const* run, std::size_t size) noexcept {
     auto const* at = static_cast<unsigned char const*>(run);
     std::size_t left = size;
@@ -25,7 +24,7 @@ class state_hash {
     if (left > 0) mix(sum_, load(at, left));
     mix(sum_, size);
   }
-  /// Never 0.
+  /// The hash; never 0.
   [[nodiscard]] std::uint64_t value() const noexcept {
     std::uint64_t h = sum_;
     h = (h ^ h >> 32) * factor;
@@ -37,8 +36,8 @@ class state_hash {
   static constexpr std::size_t word = 8, lanes = 4, block = word * lanes;
   static constexpr std::uint64_t factor = 0x9e3779b97f4a7c15;
 
-  /// For a fixed sum each word gives another one, and the other way round. The rotation carries the sign bit of a
-  /// number to where the product spreads it: without it two changed signs would cancel.
+  /// A bijection of `next` for a fixed sum, and of sum for a fixed `next`. The rotation moves a number's sign bit to
+  /// where the product spreads it: without it two changed signs would cancel.
   static void mix(std::uint64_t& sum, std::uint64_t next) noexcept {
     sum ^= next;
     sum = (sum << 29 | sum >> 35) * factor;
@@ -48,7 +47,7 @@ class state_hash {
     std::memcpy(&next, from, size);
     return next;
   }
-  /// Whole blocks in lanes, of which none waits for another.
+  /// Adds whole blocks in independent lanes, so that none waits for another.
   [[gnu::noinline]] unsigned char const* add_blocks(unsigned char const* at, std::size_t& left) noexcept {
     std::uint64_t a = sum_, b = sum_ + 1, c = sum_ + 2, d = sum_ + 3;
     auto const* const end = at + left / block * block;
@@ -72,8 +71,8 @@ template <class... T, class... Seen>
 [[nodiscard]] consteval bool all_visit_values_only(types<T...>, types<Seen...>) {
   return (visits_values_only<T, Seen...>() && ...);
 }
-/// Whether `visit_buffers` hands out no byte that is padding. Of a class that is one run to it nobody can tell where
-/// its padding lies, so it must be known to have none.
+/// Whether `visit_buffers` visits no padding. If a class is one run, the position of its padding is unknown, so it must
+/// be known to have none.
 template <class T, class... Seen>
 [[nodiscard]] consteval bool visits_values_only() {
   using seen = types<Seen..., T>;
@@ -92,11 +91,11 @@ template <class T, class... Seen>
   else return std::has_unique_object_representations_v<T>;
 }
 
-/// A value whose bytes tell all of it and nothing else.
+/// A value whose bytes tell all of its value and nothing else.
 template <class T> inline constexpr bool hashable = false;
 template <buffered T> inline constexpr bool hashable<T> = visits_values_only<std::remove_const_t<T>>();
 
-/// The hash of a value by its bytes: -0.0 is not 0.0, and each NaN is its own.
+/// The hash of a value's bytes: -0.0 is not 0.0, and NaNs with different bits differ.
 template <class T>
   requires hashable<T>
 [[nodiscard]] std::uint64_t hash_of(T const& x) {
@@ -105,7 +104,7 @@ template <class T>
   return hash.value();
 }
 
-/// What a sweep hashes of a state: the state itself, or the snapshot that an object hands out.
+/// The part of a state that a sweep hashes: the state itself, or the snapshot of an object.
 template <class State, bool = copied_state<State>>
 struct hashed_part { using type = State; };
 template <class State>

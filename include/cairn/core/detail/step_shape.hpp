@@ -1,7 +1,7 @@
 #pragma once
-/// \file step_shape.hpp  How a step is read: tried as (x, i), (x), (x, x1, i), (x, x1).
-/// The index is handed over as a temporary, so that `auto& x1` is no place for it; x is not const, because the body of
-/// `[](auto& x, auto i)` would not compile for a const one.
+/// \file step_shape.hpp  Finds the form of a step. The forms are tried in this order: (x, i), (x), (x, x1, i), (x, x1).
+/// The index is passed as a temporary, so that `auto& x1` cannot bind to it. x is not const, because the body of
+/// `[](auto& x, auto i)` would not compile for a const x.
 #include <cstdint>
 #include <type_traits>
 #include <cairn/core/action.hpp>
@@ -10,7 +10,7 @@
 
 namespace cairn::detail {
 
-/// A function whose form was said aloud.
+/// A function with a declared form.
 template <auto Form, class F>
 struct tagged {
   [[no_unique_address]] F call;
@@ -40,16 +40,16 @@ template <auto Form, class F>
 struct untagged<tagged<Form, F> const> {
   using type = F const;
 };
-/// What std::ref makes, whose header stays out of here: it is read as what it refers to.
+/// A std::reference_wrapper, recognised without including <functional>; it is read as the function it refers to.
 template <class F>
 concept reference_to = requires(F& f) {
   requires std::is_same_v<decltype(f.get()), typename F::type&>;
   requires std::is_convertible_v<F&, typename F::type&>;
 };
-/// Handed before the first step of a loop to a step that asks for it: one that keeps a record of the loop, as
-/// `adaptive` does, or that looks whether the loop is long enough, as `with_jumps`.
+/// Passed before the first step of a loop to steps that accept it: those that keep a record of the loop, as `adaptive`
+/// does, or check whether the loop is long enough, as `with_jumps` does.
 struct loop_begins {
-  step_index steps = -1;  ///< of the loop; -1 where it ends when it ends
+  step_index steps = -1;  ///< length of the loop; -1 if it is not known yet
 };
 template <class Step>
 concept told_of_loops = requires(Step& step) { step.begin(loop_begins{}); };
@@ -64,30 +64,30 @@ concept said_as = std::is_same_v<std::remove_const_t<decltype(form_said<F>)>, Fo
 /// What is wrong with a step or an adjoint.
 enum class fault : std::uint8_t {
   none,
-  shape,         ///< no reading fits the arguments that it takes
+  shape,         ///< no form fits its parameters
   result,        ///< it returns something else than the state (the adjoint)
-  unchanged,     ///< it returns nothing, and cannot change what it should
-  both,          ///< it returns something, and takes the state (the adjoint) in order to change it
-  narrow,        ///< a number that it takes would be cut to its parameter
+  unchanged,     ///< it returns nothing and cannot change the state (the adjoint)
+  both,          ///< it returns something and also takes the state (the adjoint) in order to change it
+  narrow,        ///< a parameter is too narrow for the number it receives
   floating,      ///< its index is a floating-point number
-  two_readings,  ///< (x, i) and (x, x1); (x, bar, first, last) and (x, x1, bar, i)
+  two_readings,  ///< fits (x, i) and (x, x1), or (x, bar, first, last) and (x, x1, bar, i)
   tape,          ///< `record` and `reverse` do not fit together
-  refers         ///< the tape looks into another object
+  refers         ///< the tape refers into another object
 };
 
 struct step_shape {
   step_form form = step_form::none;
   bool indexed = true;
-  bool stops = false;  ///< in place, returns bool: for `checkpointed_while` only
+  bool stops = false;  ///< in place, returns bool; only for `checkpointed_while`
   fault wrong = fault::shape;
 };
 [[nodiscard]] consteval step_shape no_step(fault wrong) { return {step_form::none, true, false, wrong}; }
 
-/// Callable with a temporary index, and with a const one.
+/// Callable with a temporary index and with a const one.
 template <class F, class... Before>
 concept calls_with_index = calls<F, Before..., step_index> && calls<F, Before..., step_index const&>;
 
-/// Called as f(x, i...).
+/// A step called as f(x, i...).
 template <class F, class S, class... Index>
 [[nodiscard]] consteval step_shape step_on_one() {
   constexpr bool indexed = sizeof...(Index) > 0;
@@ -102,7 +102,7 @@ template <class F, class S, class... Index>
   else if constexpr (!reads) return no_step(fault::both);
   else return gives<R, S> ? step_shape{step_form::by_value, indexed, false, fault::none} : no_step(fault::result);
 }
-/// Called as f(x, x1, i...).
+/// A step called as f(x, x1, i...).
 template <class F, class S, class... Index>
 [[nodiscard]] consteval step_shape step_on_two() {
   constexpr bool indexed = sizeof...(Index) > 0;
@@ -117,15 +117,16 @@ template <class F, class S, class... Index>
 }
 
 struct stranger {};
-/// A forwarding function object that takes only what it can use, as std::bind_front makes them.
+/// A forwarding function object that accepts only arguments it can use, such as the result of std::bind_front.
 template <class F>
 [[nodiscard]] consteval bool selective() {
   return winner<rival<F, stranger&, stranger const&>, stranger&, stranger>() == contest::rival;
 }
 
 enum class second_parameter : std::uint8_t { plain, next_state, anything };
-/// `[](auto const& x, auto&& y)` can only mean y for the next state, `[](auto& x, auto&& y)` may mean anything; both
-/// accept an index, and on a scalar state they would pass for (x, i), silently. Selective function objects are plain.
+/// What the second parameter of a step is. In `[](auto const& x, auto&& y)` y can only be the next state; in `[](auto&
+/// x, auto&& y)` it may be anything. Both accept an index, and on a scalar state they would silently pass for (x, i).
+/// Selective function objects need no such distinction.
 template <class F, class S>
 [[nodiscard]] consteval second_parameter second_of() {
   using enum second_parameter;
@@ -133,18 +134,18 @@ template <class F, class S>
   else {
     constexpr auto who = winner<rival<F, S&, step_index const&>, S&, step_index>();
     if constexpr (who == contest::rival) return plain;
-    else if constexpr (who == contest::function) {  // without a const call operator: a mutable lambda
+    else if constexpr (who == contest::function) {  // no const call operator: a mutable lambda
       if constexpr (winner<const_rival<F, S&, step_index const&> const, S&, step_index>() == contest::rival)
         return anything;
       else return selective<F>() ? plain : anything;
     } else if constexpr (winner<rival<F, S&&, step_index const&>, S, step_index>() == contest::rival)
-      return anything;  // `auto& x`
+      return anything;  // its parameter is `auto& x`
     else if constexpr (!forwards<F, S, arguments<>, step_index>) return next_state;
     else return selective<F>() ? plain : anything;
   }
 }
 
-/// The form that a tag names, or what keeps the function from it.
+/// The form that a tag declares, or the fault that prevents it.
 template <class F, class S, step_form Form>
 [[nodiscard]] consteval step_shape step_said() {
   if constexpr (Form == step_form::out_of_place) {
@@ -159,7 +160,7 @@ template <class F, class S, step_form Form>
   } else return {};
 }
 
-/// How `F` is a step on states `S`; the form is none where something is wrong.
+/// The form of `F` as a step on states `S`; `none` if something is wrong.
 template <class F, class S>
 [[nodiscard]] consteval step_shape shape_of_step() {
   if constexpr (reference_to<F>) return shape_of_step<typename F::type, S>();

@@ -1,12 +1,12 @@
 #pragma once
-/// \file table.hpp  A fixed number of plain values on the heap: the one container of cursors and executors.
+/// \file table.hpp  A fixed number of plain values on the heap: the only container of cursors and executors.
 #include <cstddef>
 #include <type_traits>
 #include <utility>
 
 namespace cairn::detail {
 
-/// Holds `size()` values; asks for exactly that much memory, so that plans can count it, and keeps it when a smaller or
+/// Holds `size()` values. Allocates exactly that much memory, so that plans can count it, and keeps it if a smaller or
 /// equal size is assigned, so that a warm sweep allocates nothing. Usable in constant expressions.
 template <class T>
 class table {
@@ -40,7 +40,7 @@ class table {
   }
   constexpr ~table() { delete[] data_; }
 
-  /// `size` copies of `value`. When it throws std::bad_alloc the table is empty.
+  /// `size` copies of `value`. If it throws std::bad_alloc, the table is empty.
   constexpr void assign(std::size_t size, T const& value) {
     if (size > capacity_) allocate(size);
     size_ = size;
@@ -55,7 +55,7 @@ class table {
   [[nodiscard]] constexpr T const* end() const noexcept { return data_ + size_; }
 
  private:
-  /// The old memory goes first: two tables at once would be more than a plan has counted.
+  /// Frees the old memory first: two tables at once would exceed what a plan has counted.
   constexpr void allocate(std::size_t size) {
     delete[] std::exchange(data_, nullptr);
     size_ = capacity_ = 0;

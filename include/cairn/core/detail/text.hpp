@@ -1,13 +1,13 @@
 #pragma once
-/// \file text.hpp  Text of bounded length, without the standard library's strings.
+/// \file text.hpp  Text of bounded length, without std::string.
 #include <cstddef>
 #include <cairn/core/wide.hpp>
 
 namespace cairn::detail {
 
-/// Up to `Capacity` characters, always terminated; what does not fit is cut and ends in "...".
-/// Nothing is inlined: every program holds the constructor of errors, and nine copies of these loops in it are a third
-/// of what it takes to compile.
+/// Up to `Capacity` characters, null-terminated; longer text is cut and ends in "...".
+/// Nothing is inlined: every program contains the constructor of errors, and nine inlined copies of these loops would
+/// be a third of its compile time.
 template <std::size_t Capacity>
 class text {
  public:

@@ -1,9 +1,8 @@
 #pragma once
-/// \file user_values.hpp  How values of the user's become objects of ours, and how ours are lent to the user's
-/// functions: the one rule of every copy.
-/// A value that is given away, a non-const rvalue, is moved. Every other one is copied as `copy_state` copies it, so
-/// that the constructor of a type that `state_traits` copies, which may share, is never asked. What a function returns
-/// by value is taken as its own.
+/// \file user_values.hpp  How the library copies users' values, and how it passes its own objects to users' functions:
+/// the one rule of every copy.
+/// A non-const rvalue is moved. Every other value is copied as `copy_state` copies it; the copy constructor of a type
+/// with `state_traits<T>::copy` may share data and is never used. A value returned by a function is taken as it is.
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -14,7 +13,7 @@
 
 namespace cairn::detail {
 
-/// Handed over as `X&&`, it may be moved from.
+/// Passed as `X&&`, it may be moved from.
 template <class X>
 concept given_away = !std::is_lvalue_reference_v<X> && !std::is_const_v<std::remove_reference_t<X>>;
 
@@ -27,20 +26,20 @@ template <class T>
     return copy;
   } else return T(x);
 }
-/// An object of ours of what was handed over.
+/// A new object from an argument: moved or copied by the rule above.
 template <class X>
 [[nodiscard]] constexpr std::remove_cvref_t<X> taken(X&& x) {
   if constexpr (given_away<X>) return std::remove_cvref_t<X>(std::forward<X>(x));
   else return copy_of<std::remove_cvref_t<X>>(x);
 }
-/// An object of ours of what `make()` returns.
+/// A new object from the result of `make()`.
 template <class Make>
 [[nodiscard]] constexpr auto taken_from(Make&& make) -> std::remove_cvref_t<decltype(make())> {
   if constexpr (std::is_reference_v<decltype(make())>) return taken<decltype(make())>(make());
   else return make();
 }
-/// The same of functions that hand out what there is, as seeds do that return the state: of a type that `state_traits`
-/// copies, `return x` has asked the constructor.
+/// The same for functions that may return a copy of an existing object, such as seeds that return the state. For a type
+/// that `state_traits` copies, `return x` has already used the copy constructor.
 template <class Make>
 [[nodiscard]] constexpr auto taken_out_by(Make&& make) -> std::remove_cvref_t<decltype(make())> {
   using T = std::remove_cvref_t<decltype(make())>;
@@ -54,11 +53,11 @@ template <class State>
   return taken_out_by([&]() -> decltype(auto) { return save_state(x); });
 }
 
-/// An argument of type A is a const object of ours that only `state_traits` copies.
+/// An argument of type A is a const object of the library that only `state_traits` may copy.
 template <class A>
 concept lent = std::is_lvalue_reference_v<A> && std::is_const_v<std::remove_reference_t<A>> &&
     traited_copy<std::remove_cvref_t<A>>;
-/// x itself, or for a parameter that is no reference a copy by the rule above, and not one by the constructor.
+/// x itself; for a parameter by value, a copy by the rule above and not by the copy constructor.
 template <bool ByValue, class A>
 [[nodiscard]] constexpr decltype(auto) lend(A&& x) {
   if constexpr (ByValue && lent<A&&>) return copy_of<std::remove_cvref_t<A>>(x);
@@ -68,7 +67,7 @@ template <class Called, std::size_t... Place, class F, class... A>
 constexpr decltype(auto) call_lending_each(std::index_sequence<Place...>, F& f, A&&... args) {
   return f(lend<takes_by_value<Called, Place, arguments<A&&...>>>(std::forward<A>(args))...);
 }
-/// `f(args...)`, where f is a function of the user's.
+/// Calls `f(args...)`, where f is the user's function.
 template <class F, class... A>
 constexpr decltype(auto) call_lending(F& f, A&&... args) {
   if constexpr (!(lent<A&&> || ...)) return f(std::forward<A>(args)...);

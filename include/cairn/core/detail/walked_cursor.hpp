@@ -1,11 +1,11 @@
 #pragma once
-/// \file walked_cursor.hpp  A cursor while it is walked: in registers, where it can be.
+/// \file walked_cursor.hpp  Access to a cursor during a walk, in registers if possible.
 #include <type_traits>
 
 namespace cairn::detail {
 
-/// A cursor for as long as somebody walks it. A small plain value is walked as a local object, which the compiler keeps
-/// in registers, and goes home however the walk ends.
+/// Holds a cursor during a walk. A small trivially copyable cursor is copied into this object, which the compiler keeps
+/// in registers. The destructor copies it back, also after an exception.
 template <class Cursor, bool = std::is_trivially_copyable_v<Cursor> && sizeof(Cursor) <= 128>
 struct walked_cursor {
   Cursor& now;
