@@ -1,5 +1,5 @@
 #pragma once
-/// \file action_list.hpp  A schedule that is a list of actions.
+/// \file action_list.hpp  A schedule given as a list of actions.
 #include <cstddef>
 #include <initializer_list>
 #include <cairn/core/action.hpp>
@@ -9,31 +9,32 @@
 
 namespace cairn {
 
-/// What a list of actions relies on beside steps and slots.
+/// What a list of actions needs besides steps and slots.
 struct action_list_options {
   step_index leaf = 1;        ///< the most steps that one `record` or `reverse` takes
-  slot_index tapes = 0;  ///< tapes kept at once
-  bool free_initial = false;  ///< `load` of `no_slot` brings the initial state back
-  bool tapes_restart = false;  ///< `load` may bring back the state behind a tape
-  unit_budget budget = {};  ///< what states and tapes may take together
+  slot_index tapes = 0;  ///< most tapes kept at once
+  bool free_initial = false;  ///< `load` of `no_slot` restores the initial state
+  bool tapes_restart = false;  ///< `load` may restore the state at the end of a tape
+  unit_budget budget = {};  ///< the units that states and tapes share
 };
 
-/// Actions made elsewhere: by hand, read from a file, solved for by another program. `verify` tells whether they are a
-/// schedule. Copies of the plan and all cursors share one list.   Cost: 32 bytes an action, a cursor allocates nothing.
+/// Actions made elsewhere: by hand, read from a file, or computed by another program. `verify` tells whether they form
+/// a valid schedule. Copies of the plan and all cursors share one list.   Cost: 32 bytes per action; a cursor allocates
+/// nothing.
 class action_list {
  public:
-  /// \param actions  up to the first `done`; the last one may be left out
+  /// \param actions  up to the first `done`, which may be omitted at the end
   /// \throws invalid_plan   unless steps >= 0, slots >= 0, leaf >= 1, tapes >= 0
   action_list(step_index steps, slot_index slots, action const* actions, std::size_t count,
               action_list_options options = {})
       : steps_{steps}, slots_{slots}, options_{checked(steps, slots, options)}, list_{new list{actions, count}} {}
-  /// The same for actions written down in place.   \throws invalid_plan
+  /// The same for a braced list of actions.   \throws invalid_plan
   action_list(step_index steps, slot_index slots, std::initializer_list<action> actions,
               action_list_options options = {})
       : action_list{steps, slots, actions.begin(), actions.size(), options} {}
 
   [[nodiscard]] step_index steps() const noexcept { return steps_; }  ///< loop length
-  [[nodiscard]] slot_index slots() const noexcept { return slots_; }  ///< states kept at once
+  [[nodiscard]] slot_index slots() const noexcept { return slots_; }  ///< most states kept at once
   [[nodiscard]] step_index leaf() const noexcept { return options_.leaf; }  ///< the most steps of one `reverse`
   [[nodiscard]] slot_index tapes() const noexcept { return options_.tapes; }  ///< see `tapes_of`
   /// See `cairn::initial_is_free`.
@@ -43,7 +44,7 @@ class action_list {
   [[nodiscard]] wide tape_units() const noexcept { return options_.budget.tape_units; }  ///< see `units_of`
   /// Bytes of the list.
   [[nodiscard]] wide shared_table_bytes() const noexcept { return sizeof(list) + wide(size()) * sizeof(action); }
-  /// The number of actions, `done` not counted.
+  /// The number of actions before `done`.
   [[nodiscard]] std::size_t size() const noexcept { return list_->actions.size(); }
 
  private:
@@ -60,10 +61,10 @@ class action_list {
   };
 
  public:
-  /// Reads the list; copies continue on their own.
+  /// Reads the list; copies advance independently.
   class cursor {
    public:
-    /// The next action; `done` behind the last.
+    /// The next action; `done` after the last.
     [[nodiscard]] action next() noexcept { return at_ < list_->actions.size() ? list_->actions[at_++] : action{}; }
 
    private:
@@ -72,7 +73,7 @@ class action_list {
     detail::shared<list> list_;
     std::size_t at_ = 0;
   };
-  [[nodiscard]] cursor walk() const noexcept { return cursor{list_}; }  ///< the start
+  [[nodiscard]] cursor walk() const noexcept { return cursor{list_}; }  ///< a cursor at the start
 
  private:
   [[nodiscard]] static action_list_options checked(step_index steps, slot_index slots, action_list_options options) {

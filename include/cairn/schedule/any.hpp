@@ -1,5 +1,5 @@
 #pragma once
-/// \file any.hpp  Any schedule, chosen at run time, as one type: one executor serves them all.
+/// \file any.hpp  Any schedule, chosen at run time, as one type, so that one executor is compiled for all.
 #include <concepts>
 #include <cstddef>
 #include <new>
@@ -23,7 +23,7 @@ class any_cursor {
   /// \pre other.kind() == kind()
   virtual void assign(any_cursor const& other) = 0;
   virtual void fetch(action* into) = 0;
-  /// The same address for the same type of cursor.
+  /// An address that identifies the type of the cursor.
   [[nodiscard]] virtual void const* kind() const noexcept = 0;
 
  protected:
@@ -50,19 +50,19 @@ class any_cursor_of final : public any_cursor {
 
 }  // namespace detail
 
-/// A plan whose kind is known at run time only: made of any schedule, for example of one that a condition chooses.
-/// Copies share the plan.   Cost: some 28 instructions an action beside those of the plan's own cursor (measured), one
-/// virtual call in 32 actions.
+/// A plan whose type is known only at run time: holds any schedule, for example one chosen by a condition. Copies share
+/// the plan.   Cost: about 28 instructions per action in addition to the plan's own cursor (measured); one virtual call
+/// per 32 actions.
 class any_schedule {
  public:
-  /// Hands out the actions of the cursor inside, which is up to 32 actions ahead; copies continue on their own.
+  /// Returns the actions of the cursor inside, which is up to 32 actions ahead. Copies advance independently.
   class cursor {
    public:
-    /// Stands where `other` does.
+    /// A copy at the position of `other`.
     cursor(cursor const& other) : cursor_{other.cursor_ ? other.cursor_->clone() : nullptr} { copy_unread(other); }
-    /// Takes the place of `other`.
+    /// Takes over the cursor of `other`.
     cursor(cursor&& other) noexcept : cursor_{std::exchange(other.cursor_, nullptr)} { copy_unread(other); }
-    /// Reuses the memory of a cursor over the same kind of plan.
+    /// Reuses the memory if both cursors walk plans of the same type.
     cursor& operator=(cursor const& other) {
       if (this == &other) return *this;
       if (cursor_ && other.cursor_ && cursor_->kind() == other.cursor_->kind()) cursor_->assign(*other.cursor_);
@@ -70,7 +70,7 @@ class any_schedule {
       copy_unread(other);
       return *this;
     }
-    cursor& operator=(cursor&& other) noexcept {  ///< takes the place of `other`
+    cursor& operator=(cursor&& other) noexcept {  ///< takes over the cursor of `other`
       if (this == &other) return *this;
       std::swap(cursor_, other.cursor_);
       copy_unread(other);
@@ -104,13 +104,13 @@ class any_schedule {
     action ahead_[detail::actions_ahead];
   };
 
-  /// Any schedule but another of these, kept by copy or move.   Cost: two allocations
+  /// From any schedule that is not itself an `any_schedule`, by copy or move.   Cost: two allocations
   template <class Plan>
     requires(!std::same_as<std::remove_cvref_t<Plan>, any_schedule> && schedule<std::remove_cvref_t<Plan>>)
   any_schedule(Plan&& plan) : plan_{new model_of<std::remove_cvref_t<Plan>>{std::forward<Plan>(plan)}} {}
 
   [[nodiscard]] step_index steps() const noexcept { return plan_->steps; }  ///< loop length
-  [[nodiscard]] slot_index slots() const noexcept { return plan_->slots; }  ///< states kept at once
+  [[nodiscard]] slot_index slots() const noexcept { return plan_->slots; }  ///< most states kept at once
   [[nodiscard]] step_index leaf() const noexcept { return plan_->leaf; }  ///< the most steps of one `reverse`
   [[nodiscard]] slot_index tapes() const noexcept { return plan_->tapes; }  ///< see `tapes_of`
   [[nodiscard]] bool tapes_restart() const noexcept { return plan_->tapes_restart; }  ///< see `cairn::tapes_restart`
@@ -130,11 +130,11 @@ class any_schedule {
   /// See `reserved_of`; the cursor itself included.
   [[nodiscard]] reserved_memory reserved() const noexcept { return plan_->reserved; }
   [[nodiscard]] char const* remark() const noexcept { return plan_->remark; }  ///< see `remark_of`
-  /// The plan's own totals; by a walk unless `is_counted()`.
+  /// The plan's totals; takes a walk unless `is_counted()`.
   [[nodiscard]] schedule_counts counts() const { return plan_->counts(); }
   /// Whether the plan knows its totals in closed form.
   [[nodiscard]] bool is_counted() const noexcept { return plan_->counted; }
-  [[nodiscard]] cursor const& walk() const noexcept { return plan_->start; }  ///< the start; good as long as the plan
+  [[nodiscard]] cursor const& walk() const noexcept { return plan_->start; }  ///< the start; valid as long as the plan
 
  private:
   struct model : detail::shared_object {

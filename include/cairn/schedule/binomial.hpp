@@ -1,22 +1,21 @@
 #pragma once
-/// \file binomial.hpp  The numbers of binomial checkpointing, exact for every loop of up to 2^63-1 steps.
-/// Notation of Griewank & Walther (2000): beta(s, t) = C(s + t, s) is the longest loop that s slots reverse while no
-/// step is run more than t times unrecorded; beta of a negative argument is 0.
+/// \file binomial.hpp  The formulas of binomial checkpointing, exact for every loop of up to 2^63-1 steps.
+/// Notation of Griewank & Walther (2000): beta(s, t) = C(s + t, s) is the longest loop that s slots can reverse if no
+/// step is run unrecorded more than t times; beta of a negative argument is 0.
 #include <cstdint>
 #include <cairn/core/action.hpp>
 
 namespace cairn {
 
-/// States beyond steps - 1 are never of use at once: those in front of the last step and of the final state need no
-/// slot.
+/// The most slots that help: steps - 1. The state before the last step and the final state need no slot.
 [[nodiscard]] constexpr slot_index useful_slots(step_index steps) noexcept { return steps > 2 ? steps - 1 : 1; }
-/// Of these slots, those that are of use.
+/// `slots`, limited to those that help.
 [[nodiscard]] constexpr slot_index useful_slots(step_index steps, slot_index slots) noexcept {
   slot_index const useful = useful_slots(steps);
   return slots < useful ? slots : useful;
 }
 
-/// min(beta(s, t), cap). Each factor at least doubles the product, so at most 64 of them are taken.
+/// min(beta(s, t), cap). Each factor at least doubles the product, so there are at most 64 of them.
 [[nodiscard]] constexpr step_index capped_beta(step_index s, step_index t, step_index cap) noexcept {
   step_index const fewer = s < t ? s : t;
   step_index const large = s < t ? t : s;
@@ -48,11 +47,11 @@ namespace cairn {
 
 namespace detail {
 
-/// What a kept state knows of the steps that it has to bring back with s slots, its own included.
+/// What the cursor stores with a kept state: numbers of the steps that it restores with s slots, its own included.
 struct bracket {
-  step_index p = 0;  ///< beta(s, t-1), which is less than the number of steps where that is 2 or more
+  step_index p = 0;  ///< beta(s, t-1); less than the number of steps if that is 2 or more
   step_index q = 0;  ///< beta(s-1, t-1)
-  step_index t = 0;  ///< the repetition number, or one more where beta(s, t-1) equals the number of steps
+  step_index t = 0;  ///< the repetition number, or one more if beta(s, t-1) equals the number of steps
 };
 
 /// \pre steps >= 0, slots >= 1
@@ -63,21 +62,21 @@ struct bracket {
   return {p, step_index(wide(p) * wide(slots) / (wide(slots) + wide(t) - 1)), t};
 }
 
-/// Whether `q_below` needs no more than 64 bits on the way.
+/// Whether `q_below` needs no more than 64 bits for intermediate results.
 [[nodiscard]] constexpr bool is_narrow(slot_index slots, bracket const& own) noexcept {
   return ((std::uint64_t(slots) | std::uint64_t(own.q)) >> 32) == 0;
 }
-/// beta(s-2, t-1) of a bracket with s slots: the only division on a walk, exact.   \pre slots >= 2, own.t >= 1
+/// beta(s-2, t-1) of a bracket with s slots, exact: the only division of a walk.   \pre slots >= 2, own.t >= 1
 template <class Unsigned>
 [[nodiscard]] constexpr step_index q_below(slot_index slots, bracket const& own) noexcept {
   return step_index(Unsigned(own.q) * Unsigned(slots - 1) / (Unsigned(slots - 2) + Unsigned(own.t)));
 }
-/// Takes the next checkpoint out of `own`: the state to keep lies this many steps after the kept one.
-/// The rule is optimal in advances and, among those, in saves (Griewank & Walther 2000, section 3, as a clamp):
-/// y = clamp(steps - beta(s-1, t-1) - beta(s-2, t-1), max(1, beta(s, t-1) - beta(s-1, t-1)), beta(s, t-1)).
+/// Places the next checkpoint in `own`: returns its distance in steps from the kept state.
+/// The rule is optimal in advances and, among those, in saves (Griewank & Walther 2000, section 3, as a clamp): y =
+/// clamp(steps - beta(s-1, t-1) - beta(s-2, t-1), max(1, beta(s, t-1) - beta(s-1, t-1)), beta(s, t-1)).
 /// \param below  q_below(slots, own)
-/// \param own    becomes the bracket of the first y steps   \param right  becomes that of the others, with one slot
-///        fewer
+/// \param own    becomes the bracket of the first y steps   \param right  becomes the bracket of the other steps, with
+/// one slot fewer
 /// \pre steps >= 2, slots >= 2
 [[nodiscard]] constexpr step_index take_split(step_index steps, step_index below, bracket& own,
                                               bracket& right) noexcept {
@@ -91,8 +90,8 @@ template <class Unsigned>
 
 }  // namespace detail
 
-/// The fewest advances that reverse `steps` steps with `slots` slots, the initial state's included: t n - beta(s+1,
-/// t-1).
+/// The fewest advances that reverse `steps` steps with `slots` slots, the slot of the initial state included: t n -
+/// beta(s+1, t-1).
 /// \pre steps >= 0, slots >= 1
 [[nodiscard]] constexpr wide fewest_advances(step_index steps, slot_index slots) noexcept {
   auto const [p, q, t] = detail::bracket_of(steps, slots);
@@ -100,8 +99,8 @@ template <class Unsigned>
   return wide(t) * wide(steps) - wide(p) * sum / (wide(slots) + 1);
 }
 
-/// The fewest saves that the fewest advances allow, the initial state's included (Griewank & Walther 2000, equation for
-/// q).
+/// The fewest saves of a schedule with the fewest advances, the save of the initial state included (Griewank & Walther
+/// 2000, equation for q).
 /// \pre steps >= 0, 1 <= slots <= max(1, steps - 1)
 [[nodiscard]] constexpr wide fewest_saves(step_index steps, slot_index slots) noexcept {
   auto const [p, q, t] = detail::bracket_of(steps, slots);

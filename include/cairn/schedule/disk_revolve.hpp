@@ -1,5 +1,5 @@
 #pragma once
-/// \file disk_revolve.hpp  The cheapest schedule with some slots in memory and as many on disk as it likes.
+/// \file disk_revolve.hpp  The cheapest schedule with some slots in memory and any number on disk.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -14,47 +14,47 @@
 
 namespace cairn {
 
-/// The numbers of a `disk_revolve` by their names:
-/// `disk_revolve{{.steps = 1000, .ram_slots = 20}, {.disk_write = 5, .disk_read = 5}}`.
+/// The numbers of a `disk_revolve`, by name: `disk_revolve{{.steps = 1000, .ram_slots = 20}, {.disk_write = 5,
+/// .disk_read = 5}}`.
 struct disk_revolve_shape {
-  step_index steps = -1;      ///< loop length; has to be given
-  slot_index ram_slots = -1;  ///< in memory; has to be given
+  step_index steps = -1;      ///< loop length; required
+  slot_index ram_slots = -1;  ///< slots in memory; required
 };
 
 /// The costs of a `disk_revolve`, all in one unit.
 struct disk_revolve_options {
-  double disk_write = 0;  ///< of one save on disk, finite and >= 0
-  double disk_read = 0;  ///< of one load from disk, finite and >= 0
-  double advance_cost = 1;  ///< of one unrecorded step, finite and >= 0
-  double turn_cost = 0;  ///< of one step's recorded run and its adjoint, finite and >= 0
-  wide most_table_bytes = detail::most_table_bytes;  ///< what making the plan may take
-  work_limit limit = {};  ///< how much work that may be
+  double disk_write = 0;  ///< cost of one save on disk, finite and >= 0
+  double disk_read = 0;  ///< cost of one load from disk, finite and >= 0
+  double advance_cost = 1;  ///< cost of one unrecorded step, finite and >= 0
+  double turn_cost = 0;  ///< cost of running one step recorded and of its adjoint, finite and >= 0
+  wide most_table_bytes = detail::most_table_bytes;  ///< most bytes allocated while the plan is made
+  work_limit limit = {};  ///< most work to make the plan
 };
 
 /// The schedule of least cost with `ram_slots` free slots in memory and any number on disk, each of which may be read
 /// as often as it pays (Aupy, Herrmann, Hovland & Robert 2016, Disk-Revolve, without its condition that a state on disk
-/// is read once only). The initial state takes a slot. With u the cost of an advance and T(x, c) the fewest advances in
+/// is read only once). The initial state takes a slot. With u the cost of an advance and T(x, c) the fewest advances in
 /// memory, low(x) = T(x, c) u and
-///   P(x) = min(low(x), min over 1 <= y < x of y u + O(x-y) + read + P(y)),   O(x) = min(low(x), write + P(x)).
+/// P(x) = min(low(x), min over 1 <= y < x of y u + O(x-y) + read + P(y)),   O(x) = min(low(x), write + P(x)).
 /// One row: O(n^2) time at worst, 4 n bytes for the plan and 24 n more while it is made. A cursor allocates
 /// `table_bytes()` at its first action; an action is O(1).
 class disk_revolve : public detail::tier_plan {
  public:
-  /// \param steps  loop length, >= 0   \param ram_slots  in memory, >= 0, their numbers come first
-  /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws too_much_work
-  ///        \throws overflow_error   for a cost beyond a double
+  /// \param steps  loop length, >= 0   \param ram_slots  slots in memory, >= 0; they have the lowest numbers
+  /// \throws invalid_plan   also if the table exceeds `most_table_bytes`   \throws too_much_work
+  /// \throws overflow_error   if the cost exceeds a double
   disk_revolve(step_index steps, slot_index ram_slots, disk_revolve_options const& options)
       : disk_revolve{made(steps, ram_slots, options), detail::remark_on_slots(steps, ram_slots)} {}
-  /// The same by names.   \throws invalid_plan, overflow_error
+  /// The same with named numbers.   \throws invalid_plan, overflow_error
   disk_revolve(disk_revolve_shape const& of, disk_revolve_options const& options)
       : disk_revolve{of.steps, of.ram_slots, options} {}
 
-  /// See `remark_of`; more slots than states may be numbers swapped.
+  /// See `remark_of`; more slots than states suggests swapped numbers.
   [[nodiscard]] char const* remark() const noexcept { return remark_; }
 
-  /// What a sweep costs: its advances, saves and loads on disk, and turns, each times its cost.
+  /// The cost of a sweep: the sum over advances, saves and loads on disk, and turns.
   [[nodiscard]] double cost() const noexcept { return cost_ + turns_; }
-  /// The same without the turns, as the literature often counts.
+  /// The cost without turns, as many papers count.
   [[nodiscard]] double cost_without_turns() const noexcept { return cost_; }
 
  private:
@@ -73,9 +73,9 @@ class disk_revolve : public detail::tier_plan {
 
   [[nodiscard]] CAIRN_DECL static parts made(step_index steps, slot_index ram, disk_revolve_options const& options);
 
-  /// Returns the cost. `disk` becomes the most states on disk at once: as a state that is given up leaves the rest to
-  /// memory, these are, for O its own slot and for P beside it, the more of what the part behind the next state needs
-  /// and the part before it.
+  /// Returns the cost. `disk` becomes the most states on disk at once. A state that is dropped leaves the rest to
+  /// memory, so these are, for O, its own slot, and for P besides it, the larger of what the steps after the next state
+  /// need and what the steps before it need.
   [[nodiscard]] CAIRN_DECL static double fill(detail::tier_table& into, slot_index ram,
                                               disk_revolve_options const& options, slot_index& disk);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file hrevolve.hpp  The cheapest schedule over tiers of storage with costs of writing and reading.
+/// \file hrevolve.hpp  The cheapest schedule over storage tiers with costs of writing and reading.
 #include <cstddef>
 #include <initializer_list>
 #include <utility>
@@ -13,53 +13,52 @@
 
 namespace cairn {
 
-/// The other costs of a `hrevolve`, in the unit of its tiers' costs.
+/// Further costs of a `hrevolve`, in the unit of its tiers' costs.
 struct hrevolve_options {
-  double advance_cost = 1;  ///< of one unrecorded step, finite and >= 0
-  double turn_cost = 0;  ///< of one step's recorded run and its adjoint, finite and >= 0
-  wide most_table_bytes = detail::most_table_bytes;  ///< what making the plan may take
-  work_limit limit = {};  ///< how much work that may be
+  double advance_cost = 1;  ///< cost of one unrecorded step, finite and >= 0
+  double turn_cost = 0;  ///< cost of running one step recorded and of its adjoint, finite and >= 0
+  wide most_table_bytes = detail::most_table_bytes;  ///< most bytes allocated while the plan is made
+  work_limit limit = {};  ///< most work to make the plan
 };
 
 /// The schedule of least cost over up to four tiers, each with slots and costs of writing and reading a state (Herrmann
 /// & Pallez 2020, H-Revolve; the recurrence is in hrevolve_table.hpp). The initial state takes a slot.
 ///
-/// Tiers may be given in any order. Where of every two one is no dearer than the other, be it to write or to read, they
-/// are used in this order, and the cost is the least of any schedule: so says exhaustive search in each of 10,000 small
-/// cases. Where one of two is cheaper to write and the other to read, all orders that the other pairs allow are tried
-/// and the cheapest plan taken; `tiers_are_ordered()` is false then. A plan that nests the two now in one order and now
-/// in the other may be cheaper: 3 of 1,388 were, with 8 to 12 steps, by 1 % or less. Tiers that cannot lower the cost
-/// are left out, see `dropped_tiers()`.
+/// Tiers may be given in any order. If, of every two tiers, one is no dearer than the other both to write and to read,
+/// the tiers are used in this order, and no schedule costs less: exhaustive search confirms it in each of 10,000 small
+/// cases. If one of two tiers is cheaper to write and the other cheaper to read, all orders that the other pairs allow
+/// are tried and the cheapest plan is taken; `tiers_are_ordered()` is then false. A plan that nests these two in
+/// different orders at different places may be cheaper: 3 of 1,388 were, with 8 to 12 steps, by 1 % or less. Tiers that
+/// cannot lower the cost are left out, see `dropped_tiers()`.
 ///
-/// With n steps and c slots: O(n^2 c) time at worst, in practice some 1,400 sums for each of the n c numbers at n =
-/// 10,000; 4 n c bytes for the plan and 32 n more while it is made. A first tier that costs nothing needs no table. A
-/// cursor allocates `table_bytes()` at its first action; an action is O(1).
+/// With n steps and c slots: O(n^2 c) time at worst, in practice about 1,400 sums for each of the n c numbers at n =
+/// 10,000; 4 n c bytes for the plan and 32 n more while it is made. A first tier without costs needs no table. A cursor
+/// allocates `table_bytes()` at its first action; an action is O(1).
 class hrevolve : public detail::tier_plan {
  public:
   /// \param steps  loop length, >= 0   \param tiers  1 to 4
-  /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws too_much_work
-  ///        \throws overflow_error   for a cost beyond a double
+  /// \throws invalid_plan   also if the table exceeds `most_table_bytes`   \throws too_much_work
+  /// \throws overflow_error   if the cost exceeds a double
   hrevolve(step_index steps, std::initializer_list<storage_tier> tiers, hrevolve_options const& options = {})
       : hrevolve{steps, tiers.begin(), tiers.size(), options} {}
-  /// The same for tiers in an array.   \throws invalid_plan   \throws overflow_error
+  /// The same with an array of tiers.   \throws invalid_plan   \throws overflow_error
   hrevolve(step_index steps, storage_tier const* tiers, std::size_t count, hrevolve_options const& options = {})
       : hrevolve{made(steps, tiers, count, options)} {}
 
-  /// What a sweep costs: its advances, saves, loads and turns, each times its cost.
+  /// The cost of a sweep: the sum over advances, saves, loads and turns.
   [[nodiscard]] double cost() const noexcept { return cost_ + turns_; }
-  /// The same without the turns, as the literature often counts.
+  /// The cost without turns, as many papers count.
   [[nodiscard]] double cost_without_turns() const noexcept { return cost_; }
 
-  /// The tiers in use from the cheapest on, by their places among those given.
+  /// The tiers in use, cheapest first, by their positions among those given.
   [[nodiscard]] tier_positions const& tier_order() const noexcept { return order_; }
-  /// The tiers that are not used: without slots, or none of them can lower the cost, as no dearer tiers have slots for
-  /// every state.
+  /// The tiers that are not used: those without slots, and those that cannot lower the cost because tiers that are no
+  /// dearer have slots for every state.
   [[nodiscard]] tier_positions const& dropped_tiers() const noexcept { return dropped_; }
-  /// Whether the tiers in use can be put in an order in which none is cheaper to write or to read than one before it:
-  /// then no schedule at all costs less, else a plan that nests them in no fixed order may.
+  /// Whether the tiers in use have an order in which none is cheaper to write or to read than one before it. If so, no
+  /// schedule costs less; otherwise a plan without a fixed order of nesting may cost less.
   [[nodiscard]] bool tiers_are_ordered() const noexcept { return ordered_; }
-  /// What became of the tiers as they were given, in a sentence with static storage; empty where they are used as
-  /// given.
+  /// How the plan uses the tiers if not as given, in a sentence with static storage; otherwise empty.
   [[nodiscard]] char const* remark() const noexcept {
     bool const dropped = !dropped_.empty();
     if (!ordered_) {

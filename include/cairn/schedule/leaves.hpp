@@ -1,5 +1,5 @@
 #pragma once
-/// \file leaves.hpp  Any schedule, over runs of several steps that one adjoint call reverses.
+/// \file leaves.hpp  Any schedule over leaves: runs of several steps that one adjoint call reverses.
 #include <cstdint>
 #include <initializer_list>
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace cairn {
 
-/// A loop of `steps` steps as leaves of `size` steps, the last one as long as is left, scheduled by a plan over whole
+/// A loop of `steps` steps as leaves of `size` steps, the last one possibly shorter, scheduled by a plan over whole
 /// leaves: `leaves{n, k, revolve{(n + k - 1) / k, s}}`. The inner plan may itself have leaves.   Cost: that of the
 /// inner plan.
 template <schedule Plan>
@@ -17,7 +17,7 @@ class leaves {
  public:
   class cursor;
 
-  /// \param size  steps of a leaf, >= 1; more than `steps` is one leaf
+  /// \param size  steps of a leaf, >= 1; more than `steps` means one leaf
   /// \throws invalid_plan   unless `over` has ceil(steps / size) steps
   constexpr leaves(step_index steps, step_index size, Plan over)
       : steps_{steps},
@@ -26,8 +26,8 @@ class leaves {
         start_{over_.walk(), over_.steps(), steps, size} {}
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return steps_; }  ///< loop length
-  [[nodiscard]] constexpr slot_index slots() const { return over_.slots(); }  ///< states kept at once
-  /// The most steps of one `reverse`: those of a leaf, or of the loop where it is shorter.
+  [[nodiscard]] constexpr slot_index slots() const { return over_.slots(); }  ///< most states kept at once
+  /// The most steps of one `reverse`: those of a leaf, or of the loop if it is shorter.
   [[nodiscard]] constexpr step_index leaf() const {
     wide const longest = wide(size_) * wide(over_.leaf());
     return longest < wide(steps_) ? step_index(longest) : steps_ < 1 ? 1 : steps_;
@@ -39,7 +39,7 @@ class leaves {
   [[nodiscard]] constexpr bool tapes_restart() const { return cairn::tapes_restart(over_); }
   [[nodiscard]] constexpr bool runs_ahead() const { return cairn::runs_ahead(over_); }  ///< see `cairn::runs_ahead`
   [[nodiscard]] constexpr wide units() const { return units_of(over_).units; }  ///< see `units_of`
-  /// See `units_of`; of the tape of a leaf.
+  /// See `units_of`; for the tape of one leaf.
   [[nodiscard]] constexpr wide tape_units() const { return units_of(over_).tape_units; }
   /// See `cairn::has_slot_tiers`.
   [[nodiscard]] constexpr bool has_slot_tiers() const { return cairn::has_slot_tiers(over_); }
@@ -55,7 +55,7 @@ class leaves {
   [[nodiscard]] constexpr wide table_bytes() const { return table_bytes_of(over_); }  ///< see `table_bytes_of`
   [[nodiscard]] constexpr Plan const& inner() const noexcept { return over_; }  ///< the plan over whole leaves
 
-  /// The totals of a sweep; in closed form if `is_counted()`, else by a walk.
+  /// The totals of a sweep; in closed form if `is_counted()`, otherwise by a walk.
   [[nodiscard]] constexpr schedule_counts counts() const
     requires counted_schedule<Plan>
   {
@@ -68,18 +68,18 @@ class leaves {
     (sum.turned > 0 ? sum.turned : sum.advances) -= missing;
     return sum;
   }
-  /// Whether the inner plan's totals tell these. A short last leaf is run once before the turn or in it, except by
-  /// plans with tapes.
+  /// Whether the totals follow from the inner plan's. A short last leaf is run once, before the turn or in it, except
+  /// by plans with tapes.
   [[nodiscard]] constexpr bool is_counted() const
     requires counted_schedule<Plan>
   {
     return knows_counts(over_) && (steps_ % size_ == 0 || tapes_of(over_) == 0);
   }
 
-  /// The start; good as long as the plan.
+  /// The start; valid as long as the plan.
   [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 
-  /// Stretches the ranges of the inner cursor's actions; copies continue on their own.
+  /// Converts the inner cursor's actions from leaves to steps; copies advance independently.
   class cursor {
    public:
     /// Made by the plan.
@@ -93,7 +93,7 @@ class leaves {
     }
 
    private:
-    /// Unsigned, so that no plan, however wrong, makes it undefined.
+    /// In unsigned arithmetic, so that even a wrong plan cannot cause undefined behaviour.
     [[nodiscard]] constexpr step_index stretched(step_index i) const noexcept {
       return i < count_ ? step_index(std::uint64_t(i) * std::uint64_t(size_)) : steps_;
     }

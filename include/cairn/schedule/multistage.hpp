@@ -1,5 +1,5 @@
 #pragma once
-/// \file multistage.hpp  The fewest advances with slots in memory and on disk, and then the least traffic to the disk.
+/// \file multistage.hpp  The fewest advances with slots in memory and on disk, and among those the least disk traffic.
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -17,51 +17,51 @@
 
 namespace cairn {
 
-/// As many slots as could be of use.
+/// More slots than any plan can use.
 inline constexpr slot_index unlimited_slots = (std::numeric_limits<slot_index>::max)();
 
-/// The numbers of a `multistage` by their names: `multistage{{.steps = 1000, .ram_slots = 20, .disk_slots = 10}}`.
+/// The numbers of a `multistage`, by name: `multistage{{.steps = 1000, .ram_slots = 20, .disk_slots = 10}}`.
 struct multistage_shape {
-  step_index steps = -1;       ///< loop length; has to be given
-  slot_index ram_slots = -1;   ///< in memory; has to be given
-  slot_index disk_slots = -1;  ///< on disk; has to be given
+  step_index steps = -1;       ///< loop length; required
+  slot_index ram_slots = -1;   ///< slots in memory; required
+  slot_index disk_slots = -1;  ///< slots on disk; required
 };
 
-/// What making a `multistage` may take.
+/// Limits on making a `multistage`.
 struct multistage_options {
-  wide most_table_bytes = detail::most_table_bytes;  ///< bytes of its table
-  work_limit limit = {};  ///< how much work that may be
+  wide most_table_bytes = detail::most_table_bytes;  ///< most bytes of its table
+  work_limit limit = {};  ///< most work to make it
 };
 
-/// Slots in memory and on disk (Stumm & Walther 2009): the fewest advances that all of them together allow; of the
-/// schedules with these, those with the fewest saves and loads on disk; and of these, those with the fewest saves on
-/// disk. Memory costs nothing. The initial state takes a slot. Where a state is kept is chosen anew each time that it
-/// is loaded, which moves less than a fixed place for each slot of the stack does.
+/// Slots in memory and on disk (Stumm & Walther 2009): the fewest advances that all slots together allow; among the
+/// schedules with these, the fewest saves and loads on disk; and among these, the fewest saves on disk. Memory costs
+/// nothing. The initial state takes a slot. The tier of a state is chosen anew each time it is loaded, which moves
+/// fewer states than a fixed tier for each slot of the stack.
 ///
-/// Advances are least where each part splits within the interval of `revolve`'s optimal splits (Griewank & Walther
-/// 2000), so the table, n rows for each disk slot, counts traffic only. With c slots in memory and d on disk: O(n d w)
-/// time, w the width of these intervals; 4 n d bytes for the plan and 24 n more while it is made. No table where c + d
-/// >= n - 1 or d = 0. A cursor allocates `table_bytes()` at its first action; an action is O(1).
+/// Advances are fewest if each part splits within the interval of `revolve`'s optimal splits (Griewank & Walther 2000),
+/// so the table, n rows for each disk slot, counts only traffic. With c slots in memory and d on disk: O(n d w) time, w
+/// the width of these intervals; 4 n d bytes for the plan and 24 n more while it is made. No table if c + d >= n - 1 or
+/// d = 0. A cursor allocates `table_bytes()` at its first action; an action is O(1).
 class multistage : public detail::tier_plan {
  public:
-  /// \param steps  loop length, >= 0   \param ram_slots  in memory, >= 0, their numbers come first
-  /// \param disk_slots  on disk, >= 0; `unlimited_slots` is allowed   \pre together >= 1
-  /// \throws invalid_plan   also where the table would not fit `most_table_bytes`   \throws too_much_work
+  /// \param steps  loop length, >= 0   \param ram_slots  slots in memory, >= 0; they have the lowest numbers
+  /// \param disk_slots  slots on disk, >= 0; `unlimited_slots` is allowed   \pre ram_slots + disk_slots >= 1
+  /// \throws invalid_plan   also if the table exceeds `most_table_bytes`   \throws too_much_work
   multistage(step_index steps, slot_index ram_slots, slot_index disk_slots, multistage_options const& options = {})
       : tier_plan{made(steps, ram_slots, disk_slots, options)}, remark_{remark_on(steps, ram_slots, disk_slots)} {}
-  /// The same by names.   \throws invalid_plan
+  /// The same with named numbers.   \throws invalid_plan
   multistage(multistage_shape const& of, multistage_options const& options = {})
       : multistage{of.steps, of.ram_slots, of.disk_slots, options} {}
 
-  /// See `remark_of`; more slots than states may be numbers swapped.
+  /// See `remark_of`; more slots than states suggests swapped numbers.
   [[nodiscard]] char const* remark() const noexcept { return remark_; }
 
  private:
   static constexpr char const* who = "cairn::multistage";
   static constexpr wide work = wide{3} * sizeof(std::uint64_t);
 
-  /// Saves and loads on disk, then saves: in one number, as a sweep of less than 2^31 steps has less than 2^31 saves
-  /// and as many loads.
+  /// Saves plus loads on disk in the upper half of one number, saves in the lower: a sweep of less than 2^31 steps has
+  /// fewer than 2^31 of each.
   static constexpr std::uint64_t one_load = std::uint64_t{1} << 32;
   static constexpr std::uint64_t one_save = one_load + 1;
 
@@ -71,13 +71,13 @@ class multistage : public detail::tier_plan {
   [[nodiscard]] CAIRN_DECL static detail::tier_table made(step_index steps, slot_index ram, slot_index disk,
                                                           multistage_options const& options);
 
-  /// With T(x, s) the fewest advances for s slots in all: as T(x, s + 1) < T(x, s) while s < x - 1, the slots on disk
-  /// can be done without only where x - 1 <= c, and there nothing of the disk is needed. Else
-  ///   P(x, m) = min over the optimal splits y of T(x, c + m) of O(x-y, m-1) + one load + P(y, m);   O(x, m) = one save
-  ///   + P(x, m);   O(x, 0) = 0
+  /// With T(x, s) the fewest advances for s slots in total: T(x, s + 1) < T(x, s) while s < x - 1, so the disk is
+  /// dispensable only if x - 1 <= c, where nothing on disk is needed. Otherwise
+  /// P(x, m) = min over the optimal splits y of T(x, c + m) of O(x-y, m-1) + one load + P(y, m);   O(x, m) = one save +
+  /// P(x, m);   O(x, 0) = 0
   CAIRN_DECL static void fill(detail::tier_table& into, slot_index ram, slot_index disk, work_limit const& limit);
 
-  /// The splits y with y + T(x-y, s-1) + T(y, s) = T(x, s), for x that does not decrease (Griewank & Walther 2000):
+  /// The splits y with y + T(x-y, s-1) + T(y, s) = T(x, s), for x that never decreases (Griewank & Walther 2000):
   /// max(1, beta(s, t-2), x - beta(s-1, t)) .. min(beta(s, t-1), x - beta(s-1, t-1)), and x - 1 for one slot.
   struct optimal_splits {
     slot_index slots;

@@ -1,5 +1,6 @@
 #pragma once
-/// \file position.hpp  Where a sweep stands, in numbers: what `remaining` replans and `verify` starts from.
+/// \file position.hpp  The position of a stopped sweep, in numbers: `remaining` replans from it and `verify` starts
+/// from it.
 #include <cstddef>
 #include <cairn/core/action.hpp>
 
@@ -13,21 +14,21 @@ struct stored_state {
   friend constexpr bool operator==(stored_state const&, stored_state const&) = default;
 };
 
-/// The numbers of a sweep that stopped: a checkpoint was lost, a store is full, or the process has started again.
+/// The numbers of a sweep that stopped, because a checkpoint was lost, a store is full, or the process was restarted.
 struct stopped_sweep {
   step_index steps = 0;  ///< loop length
   step_index open = 0;   ///< steps [0, open) are not yet reversed; all of them before the turn
   bool turned = false;   ///< whether the final state has been reached
-  slot_index slots = 0;  ///< all that there are, full or empty
+  slot_index slots = 0;  ///< all slots, full or empty
   step_index leaf = 1;  ///< the most steps of one `reverse`
 };
 
-/// A sweep between two actions, with no live state and no tape stored. Does not own `stored`.
+/// A sweep between two actions, without live state and stored tapes. Does not own `stored`.
 struct sweep_position {
   step_index open = 0;   ///< steps [0, open) are not yet reversed; all of them before the turn
   bool turned = false;   ///< whether the final state has been reached
   stored_state const* stored = nullptr;  ///< the states that slots hold
-  std::size_t stored_count = 0;  ///< how many these are
+  std::size_t stored_count = 0;  ///< number of stored states
 };
 
 }  // namespace cairn

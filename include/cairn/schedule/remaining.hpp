@@ -1,5 +1,5 @@
 #pragma once
-/// \file remaining.hpp  The rest of a sweep, planned again around the checkpoints that are still there.
+/// \file remaining.hpp  Plans the rest of a sweep around the checkpoints that still exist.
 #include <cstddef>
 #include <utility>
 #include <cairn/core/action.hpp>
@@ -18,36 +18,34 @@ struct all_in_memory {
 
 }  // namespace detail
 
-/// Reverses what is left from the last gap between stored states to the first, each gap by `revolve` with the slots
-/// that are free by then. The initial state is free: executors bring it back by a load of `no_slot`. The first actions
-/// drop what is of no use (states behind the open steps, inside a leaf, stored twice, and the initial state); then
-/// comes a load, as nothing is live. No slot at all is enough. Fewest advances gap by gap; for arbitrary stored states
-/// moving one of them can be cheaper still (exact: a dynamic program over (checkpoint, slots, end), up to 1.88 times
-/// fewer), which does not pay for what happens once in a while. Cost: O(stored^1.5 + slots of use) to make, O(1) an
-/// action.
+/// Reverses the rest of a loop from the last gap between stored states to the first, each gap by `revolve` with the
+/// slots that are free by then. The initial state is free: executors restore it by a load of `no_slot`. The first
+/// actions drop stored states that do not help (states after the open steps, states inside a leaf, duplicates, and the
+/// initial state); then comes a load, because there is no live state. Works without any slot.
+/// Each gap takes the fewest advances. For arbitrary stored states moving one of them can be cheaper (exact: a dynamic
+/// program over (checkpoint, slots, end), up to 1.88 times fewer advances), which does not pay for a rare event. Cost:
+/// O(stored^1.5 + slots that help) to make, O(1) per action.
 class remaining {
  public:
   class cursor;
 
-  /// \param state_in  state_in(slot) answers which state a slot holds, a negative number for none; asked for 0 .. slots
-  ///        - 1
-  /// \param tier_of   tier_of(slot) answers where a slot lies; in memory where this is not given
+  /// \param state_in  state_in(slot) returns the state that a slot holds, negative for none; called for 0 .. slots - 1
+  /// \param tier_of   tier_of(slot) returns the tier of a slot; memory by default
   /// \throws invalid_plan   unless 0 <= open <= steps, open = steps before the turn and a multiple of leaf or steps
-  ///        after it,
-  ///                        slots >= 0, leaf >= 1, and every stored state is one of the loop
+  /// after it, slots >= 0, leaf >= 1, and every stored state is one of the loop
   template <class StateIn, class TierOf = detail::all_in_memory>
     requires requires(StateIn& state_in) { step_index(state_in(slot_index{})); }
   constexpr remaining(stopped_sweep const& sweep, StateIn state_in, TierOf tier_of = {}) {
     assign(sweep, state_in, tier_of);
   }
-  /// \throws invalid_plan   as above, and for a slot that is named twice or does not exist
+  /// \throws invalid_plan   as above, and for a slot that occurs twice or does not exist
   template <class TierOf = detail::all_in_memory>
   constexpr remaining(stopped_sweep const& sweep, stored_state const* stored, std::size_t stored_count,
                       TierOf tier_of = {}) {
     assign(sweep, stored, stored_count, tier_of);
   }
 
-  /// Makes the plan anew in the memory it has, where that is enough.   \throws invalid_plan
+  /// Makes a new plan, in the existing memory if that is enough.   \throws invalid_plan
   template <class StateIn, class TierOf = detail::all_in_memory>
     requires requires(StateIn& state_in) { step_index(state_in(slot_index{})); }
   constexpr void assign(stopped_sweep const& sweep, StateIn state_in, TierOf tier_of = {}) {
@@ -77,7 +75,7 @@ class remaining {
   /// The most steps of one `reverse`.
   [[nodiscard]] constexpr step_index leaf() const noexcept { return start_.leaf_; }
   [[nodiscard]] constexpr bool initial_is_free() const noexcept { return true; }  ///< always
-  /// Exact for a cursor that is a copy; one that is assigned keeps what it had if that was more.
+  /// Exact for a copied cursor; an assigned cursor keeps its old memory if that was more.
   [[nodiscard]] constexpr wide table_bytes() const noexcept {
     wide widest = 0;
     each_gap([&](std::size_t, step_index, step_index, revolve const& inside) {
@@ -85,11 +83,11 @@ class remaining {
     });
     return start_.stored_.size() * sizeof(stored_state) + start_.free_.size() * sizeof(stored_state) + widest;
   }
-  /// The start; good as long as the plan.
+  /// The start; valid as long as the plan.
   [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
-  /// Whether all slots are in memory, so that there is a closed form for the totals.
+  /// Whether all slots are in memory, so that the totals have a closed form.
   [[nodiscard]] constexpr bool is_counted() const noexcept { return one_tier_; }
-  /// The totals of what is left. Cost: O(stored) if `is_counted()`, else a walk.
+  /// The totals of the rest. Cost: O(stored) if `is_counted()`, otherwise a walk.
   [[nodiscard]] constexpr schedule_counts counts() const {
     if (!one_tier_) return walked_counts(*this, start_.stored_.begin(), start_.stored_.size());
     schedule_counts sum;
@@ -110,7 +108,7 @@ class remaining {
     return sum;
   }
 
-  /// Reverses gap by gap; copies continue on their own.
+  /// Reverses gap by gap; copies advance independently.
   class cursor {
    public:
     constexpr cursor() = default;
@@ -147,11 +145,11 @@ class remaining {
       return {action_kind::drop, stored.where, content::state, stored.slot, 0, 0};
     }
     [[nodiscard]] constexpr step_index base() const noexcept { return gap_ > 0 ? stored_[gap_ - 1].state : 0; }
-    /// The schedule of a gap, over its leaves, with as many slots beside that of its start.
+    /// The schedule of a gap, over its leaves, with as many slots in addition to the slot of its first state.
     [[nodiscard]] static constexpr revolve over(step_index steps, step_index leaf, std::size_t empty) noexcept {
       return revolve{steps / leaf + (steps % leaf != 0 ? 1 : 0), slot_index(empty), {.free_initial = true}};
     }
-    /// The state in front of leaf i of the gap, of the end behind the last one.
+    /// The state before leaf i of the gap; for the leaf after the last, the end of the gap.
     [[nodiscard]] constexpr step_index place(step_index i) const noexcept {
       return i < inside_leaves_ ? base() + i * leaf_ : end_;
     }
@@ -169,14 +167,14 @@ class remaining {
       drop_start_ = gap_ > 0 && open_ - start.state <= leaf_;
       return {action_kind::load, start.where, content::state, start.slot, start.state, 0};
     }
-    /// Whether there is another gap; the slot of this one's start is free from here on.
+    /// Whether there is another gap; frees the slot of this gap's first state.
     constexpr bool leave() noexcept {
       finished_ = gap_ == 0;
       if (!finished_) free_[free_count_++] = stored_[--gap_];
       return !finished_;
     }
 
-    detail::table<stored_state> stored_;  // starts of gaps in order; then what is dropped at once
+    detail::table<stored_state> stored_;  // first states of gaps in order; then those that are dropped at once
     detail::table<stored_state> free_;   // the empty slots, free_count_ of them
     std::size_t free_count_ = 0;
     std::size_t next_useless_ = 0;

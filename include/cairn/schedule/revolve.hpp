@@ -12,27 +12,27 @@ namespace cairn {
 
 /// How a `revolve` treats the initial state.
 struct revolve_options {
-  /// It stands outside the slots and is loaded from `no_slot`; then even 0 slots are enough.
+  /// It is kept outside the slots and loaded from `no_slot`; then 0 slots suffice.
   bool free_initial = false;
 };
 
-/// The numbers of a `revolve` by their names, so that none is taken for the other:
-/// `revolve{{.steps = 1'000'000, .slots = 20}}`.
+/// The numbers of a `revolve`, by name, so that they cannot be swapped: `revolve{{.steps = 1'000'000, .slots = 20}}`.
 struct revolve_shape {
-  step_index steps = -1;  ///< loop length; has to be given
-  slot_index slots = -1;  ///< states kept at once; has to be given
+  step_index steps = -1;  ///< loop length; required
+  slot_index slots = -1;  ///< most states kept at once; required
 };
 
 /// The binomial schedule (Griewank & Walther 2000, Algorithm 799): the fewest advances that `slots` kept states allow,
-/// and among those the fewest saves. A plan holds no memory; a cursor allocates `table_bytes()` at its first action and
-/// nothing later. Cost: construction O(log of the repetition number), an action O(1) with at most one division. Exact
-/// up to 2^63-1 steps.
+/// and among those the fewest saves. A plan allocates nothing; a cursor allocates `table_bytes()` at its first action
+/// and nothing later. Cost: construction O(log of the repetition number); an action O(1) with at most one division.
+/// Exact up to 2^63-1 steps.
 class revolve {
  public:
   class cursor;
 
   /// \param steps  loop length, >= 0
-  /// \param slots  states kept at once, >= 1, the initial one included unless it is free; more than of use are not used
+  /// \param slots  most states kept at once, >= 1, the initial one included unless it is free; slots that do not help
+  /// are not used
   /// \throws invalid_plan
   constexpr revolve(step_index steps, slot_index slots, revolve_options options = {})
       : steps_{steps},
@@ -40,18 +40,18 @@ class revolve {
         total_{total(steps, slots, options)},
         remark_{detail::remark_on_slots(steps, slots)},
         start_{steps_, total_, free_} {}
-  /// The same by names.   \throws invalid_plan
+  /// The same with named numbers.   \throws invalid_plan
   constexpr revolve(revolve_shape const& of, revolve_options options = {}) : revolve{of.steps, of.slots, options} {}
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return steps_; }  ///< loop length
-  /// States kept at once.
+  /// Most states kept at once.
   [[nodiscard]] constexpr slot_index slots() const noexcept { return free_ ? total_ - 1 : total_; }
   [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
   [[nodiscard]] constexpr bool initial_is_free() const noexcept { return free_; }  ///< see `cairn::initial_is_free`
   [[nodiscard]] constexpr wide table_bytes() const noexcept;  ///< bytes that a cursor allocates
-  /// See `remark_of`; more slots than states may be steps and slots swapped.
+  /// See `remark_of`; more slots than states suggests swapped numbers.
   [[nodiscard]] constexpr char const* remark() const noexcept { return remark_; }
-  /// The start; good as long as the plan.
+  /// The start; valid as long as the plan.
   [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 
   /// The totals of a sweep, in closed form.
@@ -69,7 +69,7 @@ class revolve {
   }
   /// The most often that any step is run unrecorded.
   [[nodiscard]] constexpr step_index repetition_number() const noexcept { return repetitions(steps_, total_); }
-  /// The state kept first after the initial one; 0 where none is.
+  /// The first state kept after the initial one; 0 if there is none.
   [[nodiscard]] constexpr step_index first_split() const noexcept {
     if (steps_ < 2) return 0;
     if (total_ == 1) return steps_ - 1;
@@ -77,13 +77,13 @@ class revolve {
     detail::bracket right;
     return detail::take_split(steps_, detail::q_below<wide>(total_, own), own, right);
   }
-  /// The advances of `revolve{steps, slots}`, without making it.   \throws invalid_plan as the constructor does
+  /// The advances of `revolve{steps, slots}`, without making it.   \throws invalid_plan   as the constructor does
   [[nodiscard]] static constexpr wide advances(step_index steps, slot_index slots) {
     return fewest_advances(steps, total(steps, slots, {}));
   }
 
  private:
-  /// The slots in use, that of the initial state counted whether it is free or not.
+  /// The slots in use, including one for the initial state even if it is free.
   [[nodiscard]] static constexpr slot_index total(step_index steps, slot_index slots, revolve_options options) {
     slot_index const least = options.free_initial ? 0 : 1;
     if (steps < 0)
@@ -99,11 +99,11 @@ class revolve {
   }
 
  public:
-  /// Stands at the first action; copies continue on their own.
+  /// Starts at the first action; copies advance independently.
   class cursor {
    public:
-    /// The next action. Always inlined, with `advance`: an executor can then go from the making of an action straight
-    /// to its obeying.
+    /// The next action. Always inlined, like `advance`, so that an executor can branch directly from making an action
+    /// to obeying it.
     [[nodiscard, gnu::always_inline]] constexpr action next() {
       for (;;) {
         switch (phase_) {
@@ -132,8 +132,8 @@ class revolve {
           unslotted_{free ? 1 : 0},
           narrow_{detail::is_narrow(total, first_)} {}
 
-    /// Out of line, as is `split_far`: what they call would cost every action of `next` its registers. Neither answers
-    /// an action, which would have to lie in memory.
+    /// Not inlined, like `split_far`: the calls inside would cost every `next` its registers. Neither returns an
+    /// action, which would have to be passed in memory.
     [[gnu::noinline]] constexpr void begin() {
       if (end_ > 1) {
         kept_.assign(std::size_t(total_), {});
@@ -159,7 +159,7 @@ class revolve {
       return advance_by(detail::take_split(end_ - live_, detail::q_below<std::uint64_t>(slots, own->ahead),
                                            own[0].ahead, own[1].ahead));
     }
-    /// For numbers that need the division of 128 bits.
+    /// For numbers that need a 128-bit division.
     [[gnu::noinline]] constexpr step_index split_far() noexcept {
       kept* const own = &kept_[std::size_t(top_)];
       return detail::take_split(end_ - live_, detail::q_below<wide>(total_ - top_, own->ahead), own[0].ahead,
@@ -191,16 +191,16 @@ class revolve {
       phase_ = phase::reverse;
       return {action_kind::drop, tier::memory, content::state, top_-- - unslotted_, 0, 0};
     }
-    detail::table<kept> kept_;  // the kept states, that of the lowest step first; the cursor's only memory
+    detail::table<kept> kept_;  // the kept states, lowest step first; the cursor's only memory
     step_index end_;            // steps [0, end_) are not yet reversed
     step_index live_ = 0;
     slot_index top_ = -1;       // the last of kept_ in use
     slot_index total_;
     detail::bracket first_;
-    slot_index unslotted_;      // 1 where the initial state is kept_[0] and yet in no slot
+    slot_index unslotted_;      // 1 if the initial state is kept_[0] without a slot
     phase phase_ = phase::start;
     phase arrived_ = phase::turn;
-    bool narrow_;               // slots and q of every bracket fit in 32 bits: neither ever grows
+    bool narrow_;               // slots and q of every bracket fit in 32 bits; neither ever grows
   };
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// \file slots_for.hpp  The fewest slots for a wanted slow-down.
+/// \file slots_for.hpp  The fewest slots for an accepted slow-down.
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/binomial.hpp>
@@ -12,7 +12,7 @@ namespace detail {
   if (x * double(n) >= 2 * double(most)) return most;
   int halvings = 0;
   while (x > 0 && x < 0x1p52) x *= 2, ++halvings;
-  auto mantissa = wide(x);  // x is whole now, and below 2^53 unless it was larger from the start
+  auto mantissa = wide(x);  // x is whole from here on, and below 2^53 unless it was larger from the start
   wide const product = mantissa * wide(n);
   wide const floored = halvings < 127 ? product >> halvings : 0;
   return floored < most ? floored : most;
@@ -20,10 +20,10 @@ namespace detail {
 
 }  // namespace detail
 
-/// The fewest slots with which `revolve{steps, slots}` runs the steps no more than `slowdown` times as often as the
-/// loop has steps, each step's recorded run counted: (advances + steps) / steps <= slowdown. In step calls that is
-/// about one less: 2 means no step is run twice. Cost: O(log steps) evaluations of the closed form t n - beta(s+1, t-1)
-/// (Griewank & Walther 2000).
+/// The fewest slots with which `revolve{steps, slots}` runs at most `slowdown` times as many steps as the loop has, the
+/// recorded run of each step included: (advances + steps) / steps <= slowdown. In step calls that is about one less: 2
+/// means that no step is run twice. Cost: O(log steps) evaluations of the closed form t n - beta(s+1, t-1) (Griewank &
+/// Walther 2000).
 /// \param steps  0 .. 2^63-1   \param slowdown  at least 2 - 1 / steps, which the slots of store-all reach
 /// \throws invalid_plan
 [[nodiscard]] constexpr slot_index slots_for_slowdown(step_index steps, double slowdown) {

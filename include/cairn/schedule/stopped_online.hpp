@@ -1,5 +1,5 @@
 #pragma once
-/// \file stopped_online.hpp  What a sweep by `online` does over a loop whose length is known to us, though not to it.
+/// \file stopped_online.hpp  The sweep of an `online` plan over a loop whose length is known to the caller.
 #include <cairn/core/action.hpp>
 #include <cairn/schedule/detail/online_cursor.hpp>
 #include <cairn/schedule/walked_counts.hpp>
@@ -7,14 +7,14 @@
 
 namespace cairn {
 
-/// The sweep of an `online` plan over a loop that stops after `steps()` steps: a schedule like any other, to verify,
-/// count or draw.
+/// The sweep of an `online` plan over a loop that stops after `steps()` steps. A schedule like any other: it can be
+/// verified, counted and drawn.
 class stopped_online {
  public:
-  /// Stops the cursor where the loop ends; copies continue on their own.
+  /// Stops the cursor where the loop ends; copies advance independently.
   class cursor {
    public:
-    /// The next action. Cost: O(slots) for an advance on the way forward, else O(1).
+    /// The next action. Cost: O(slots) for an advance of the forward run, otherwise O(1).
     [[nodiscard]] constexpr action next() {
       action a;
       return !inside_.stopped() && forward(a) ? a : inside_.next();
@@ -44,7 +44,7 @@ class stopped_online {
   };
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return start_.steps_; }  ///< where the loop stops
-  /// States kept at once at most, the initial one included.
+  /// Most states kept at once, the initial one included.
   [[nodiscard]] constexpr slot_index slots() const noexcept { return slots_; }
   [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
   /// See `cairn::runs_ahead`.
@@ -52,16 +52,16 @@ class stopped_online {
   [[nodiscard]] static constexpr bool learns_length() noexcept { return true; }  ///< see `cairn::learns_length`
   /// Bytes that a cursor allocates.
   [[nodiscard]] constexpr wide table_bytes() const noexcept { return keeps() ? start_.inside_.table_bytes() : 0; }
-  /// What `checkpointed_while` reserves, which does not know `steps()`: all slots of the `online` plan.
+  /// What `checkpointed_while`, which does not know `steps()`, reserves: all slots of the `online` plan.
   [[nodiscard]] constexpr reserved_memory reserved() const noexcept {
     return {asked_, keeps() ? wide(asked_) * sizeof(detail::online_slot) : 0};
   }
-  /// The start; good as long as the plan.
+  /// The start; valid as long as the plan.
   [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 
-  /// The totals: the forward run is played, the way back counted in closed form. Cost: O(slots) for each state that is
-  /// kept on the way forward; seconds for 10^8 steps.   \throws too_much_work   where that is more than
-  /// `online_options::limit` allows
+  /// The totals: the forward run is simulated, the way back counted in closed form. Cost: O(slots) for each state kept
+  /// on the way forward; seconds for 10^8 steps.   \throws too_much_work   if that is more than `online_options::limit`
+  /// allows
   [[nodiscard]] constexpr schedule_counts counts() const {
     schedule_counts sum;
     detail::held_counts now;
@@ -97,7 +97,7 @@ class stopped_online {
   }
   [[nodiscard]] constexpr bool keeps() const noexcept { return steps() > (start_.inside_.lags() ? 1 : 0); }
 
-  slot_index asked_, slots_;  // of the plan for any length, and what this length can use of them
+  slot_index asked_, slots_;  // slots of the plan for any length, and how many of them this length can use
   cursor start_;
   work_limit limit_;
 };

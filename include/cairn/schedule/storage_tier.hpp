@@ -1,6 +1,5 @@
 #pragma once
-/// \file storage_tier.hpp  Tiers with costs: what they may be, which are of use, and from which to which a plan counts
-/// them.
+/// \file storage_tier.hpp  Storage tiers with costs, and which of them a plan can use.
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -10,25 +9,25 @@
 
 namespace cairn {
 
-/// A tier that a plan may keep states on, and what a state costs there, in the unit of the plan's other costs.
+/// A tier on which a plan may keep states, with its costs in the unit of the plan's other costs.
 struct storage_tier {
-  slot_index slots = 0;  ///< states kept there at once, >= 0
-  double write = 0;  ///< of one save, finite and >= 0
-  double read = 0;  ///< of one load, finite and >= 0
-  /// What it is called. Without it, by the place among the tiers given: memory; memory, disk; memory, host, disk;
-  /// memory, device, host, disk.
+  slot_index slots = 0;  ///< most states kept there at once, >= 0
+  double write = 0;  ///< cost of one save, finite and >= 0
+  double read = 0;  ///< cost of one load, finite and >= 0
+  /// Its name. By default the name follows from the position among the tiers given: memory; memory, disk; memory, host,
+  /// disk; memory, device, host, disk.
   std::optional<tier> where = {};
 };
 
-/// Some of the tiers that a plan was given, by their places from 0 on.
+/// Some of the tiers given to a plan, by position, counted from 0.
 struct tier_positions {
   std::size_t count = 0;  ///< how many
-  std::size_t at[tier_count] = {};  ///< the place of each
+  std::size_t at[tier_count] = {};  ///< the position of each
   [[nodiscard]] constexpr std::size_t size() const noexcept { return count; }  ///< how many
   [[nodiscard]] constexpr bool empty() const noexcept { return count == 0; }  ///< whether there is none
   [[nodiscard]] constexpr std::size_t operator[](std::size_t k) const noexcept { return at[k]; }  ///< \pre k < size()
   [[nodiscard]] constexpr std::size_t const* begin() const noexcept { return at; }  ///< the first
-  [[nodiscard]] constexpr std::size_t const* end() const noexcept { return at + count; }  ///< behind the last
+  [[nodiscard]] constexpr std::size_t const* end() const noexcept { return at + count; }  ///< past the last
   friend constexpr bool operator==(tier_positions const&, tier_positions const&) = default;
 };
 
@@ -38,7 +37,7 @@ namespace detail {
   return cost >= 0 && cost <= (std::numeric_limits<double>::max)();
 }
 
-/// Tiers as given, checked, each with its label and no more slots than are of use.
+/// The tiers given, checked; each with its name and with no more slots than can be used.
 struct tier_set {
   std::size_t count = 0;
   storage_tier of[tier_count];
@@ -66,15 +65,14 @@ struct tier_set {
     if (!any) throw invalid_plan{who, "too few slots", {{"steps", steps}, {"slots", 0}, {"least slots", 1}}, ""};
   }
 
-  /// Whether tier j is no dearer than tier k, be it to write or to read; of two equal ones, whether it comes first.
+  /// Whether tier j is no dearer than tier k, both to write and to read; if they cost the same, whether j comes first.
   [[nodiscard]] constexpr bool precedes(std::size_t j, std::size_t k) const noexcept {
     bool const no_dearer = of[j].write <= of[k].write && of[j].read <= of[k].read;
     bool const cheaper = of[j].write < of[k].write || of[j].read < of[k].read;
     return j != k && no_dearer && (cheaper || j < k);
   }
-  /// Whether tier k can lower the cost of any plan over so many steps. It cannot if tiers that precede it have slots
-  /// for all states of use: whenever a state would be kept on k, one of these has a slot free, and keeping it there
-  /// costs no more.
+  /// Whether tier k can lower the cost of any plan over so many steps. It cannot if the tiers that precede it have
+  /// slots for all states: whenever a state would be kept on k, one of these has a free slot and costs no more.
   [[nodiscard]] constexpr bool is_of_use(std::size_t k, step_index steps) const noexcept {
     slot_index missing = useful_slots(steps);
     for (std::size_t j = 0; j < count; ++j)
@@ -82,8 +80,8 @@ struct tier_set {
     return of[k].slots > 0 && missing > 0;
   }
 
-  /// Calls use(positions) with every order of the tiers of use in which none follows a tier that it precedes. Where all
-  /// can be compared this is one order, that of the costs.
+  /// Calls use(positions) with every order of the useful tiers in which none follows a tier that it precedes. If all
+  /// tiers are comparable there is one order, by cost.
   template <class Use>
   constexpr void each_order(step_index steps, Use use) const {
     bool left[tier_count] = {};

@@ -1,5 +1,5 @@
 #pragma once
-/// \file two_level.hpp  Every period's first state on a large tier, and the binomial schedule inside each period.
+/// \file two_level.hpp  The first state of every period on a large tier, and the binomial schedule inside each period.
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -11,14 +11,14 @@
 
 namespace cairn {
 
-/// The numbers of a `two_level` by their names: `two_level{{.steps = 1000, .period = 50, .extra_slots = 20}}`.
+/// The numbers of a `two_level`, by name: `two_level{{.steps = 1000, .period = 50, .extra_slots = 20}}`.
 struct two_level_shape {
-  step_index steps = -1;        ///< loop length; has to be given
-  step_index period = -1;       ///< steps from one kept start to the next; has to be given
-  slot_index extra_slots = -1;  ///< states kept inside a period beside its first; has to be given
+  step_index steps = -1;        ///< loop length; required
+  step_index period = -1;       ///< steps from the start of one period to the next; required
+  slot_index extra_slots = -1;  ///< states kept inside a period besides its first; required
 };
 
-/// Where a `two_level` keeps its states.
+/// The tiers on which a `two_level` keeps its states.
 struct two_level_options {
   tier periods_on = tier::disk;   ///< the first state of every period
   tier extra_on = tier::memory;   ///< the states inside the period that is being reversed
@@ -26,10 +26,10 @@ struct two_level_options {
 
 namespace detail {
 
-/// How often `revolve` loads the first of `steps` states, in slots that count its own: as often as its range is cut
-/// until one step is left. With P = beta(s, t-1) and Q = beta(s-1, t-1) each cut lowers t by one and makes e of P + e
-/// steps clamp(e - beta(s-2, t-1), 0, Q); these sum up to Q - 1 down to t = 1, where steps are left over iff e was at
-/// least Q.
+/// How often `revolve` loads the first of `steps` states, with `slots` slots, its own included: once for each cut of
+/// its range until one step is left. Write the number of steps as P + e, with P = beta(s, t-1) and Q = beta(s-1, t-1).
+/// Each cut lowers t by one and makes e - beta(s-2, t-1) of e, clamped to 0 .. Q; the subtrahends sum up to Q - 1 down
+/// to t = 1, where steps are left if and only if e was at least Q.
 /// \pre steps >= 0, slots >= 1
 [[nodiscard]] constexpr step_index loads_of_first(step_index steps, slot_index slots) noexcept {
   auto const [p, q, t] = bracket_of(steps, slots);
@@ -38,43 +38,43 @@ namespace detail {
 
 }  // namespace detail
 
-/// Keeps every `period`-th state on the way forward and runs to the end; then reverses period after period, from the
-/// last to the first, each by `revolve` from its kept start with `extra_slots` states more. A period's start is given
-/// up with the period's last load, and its slot is used for nothing else, so that a run kept in memory is reversed
-/// again without a new forward sweep. Advances: n + the sum over periods of Revolve's minimum for extra_slots + 1
-/// slots; the turn runs no step. (Pringle, Jones, Goswami, Narayanan, Goldberg 2016: periodic checkpoints, binomial
-/// inside.)   Cost: O(1) memory and O(log of the repetition number) to make; a cursor allocates what one of `revolve`
-/// over a period does, and an action is O(1).
+/// Keeps every `period`-th state on the way forward and runs to the end; then reverses the periods from last to first,
+/// each by `revolve` from its kept start with `extra_slots` more states. The start of a period is dropped at its last
+/// load, and its slot is used for nothing else; a run kept in memory can therefore be reversed again without another
+/// forward run. Advances: n + the sum over periods of Revolve's minimum for extra_slots + 1 slots; the turn runs no
+/// step. (Pringle, Jones, Goswami, Narayanan, Goldberg 2016: periodic checkpoints, binomial inside.)
+/// Cost: O(1) memory and O(log of the repetition number) to make; a cursor allocates what one of `revolve` over a
+/// period does; an action is O(1).
 class two_level {
  public:
   class cursor;
 
-  /// \param steps  loop length, 0 .. 2^63-1   \param period  steps from one kept start to the next, >= 1; more than
-  ///        `steps` is one period
-  /// \param extra_slots  states kept inside a period beside its first, >= 0; more than of use are not used
+  /// \param steps  loop length, 0 .. 2^63-1   \param period  steps from the start of one period to the next, >= 1; more
+  /// than `steps` means one period
+  /// \param extra_slots  states kept inside a period besides its first, >= 0; slots that do not help are not used
   /// \throws invalid_plan
   constexpr two_level(step_index steps, step_index period, slot_index extra_slots, two_level_options options = {})
       : start_{checked(steps, period, extra_slots, options), period, extra_slots, options},
         inside_{cursor::over(start_.whole_length(), extra_slots)} {}
-  /// The same by names.   \throws invalid_plan
+  /// The same with named numbers.   \throws invalid_plan
   constexpr two_level(two_level_shape const& of, two_level_options options = {})
       : two_level{of.steps, of.period, of.extra_slots, options} {}
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return start_.steps_; }  ///< loop length
-  /// States kept at once: those of the periods first, then those inside a period.
+  /// Most states kept at once: first the slots of the periods, then those inside a period.
   [[nodiscard]] constexpr slot_index slots() const noexcept { return periods() + extra_slots(); }
   [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
-  /// Steps from one kept start to the next.
+  /// Steps from the start of one period to the next.
   [[nodiscard]] constexpr step_index period() const noexcept { return start_.period_; }
-  /// How many there are, the last one as long as is left.
+  /// Number of periods; the last one may be shorter.
   [[nodiscard]] constexpr step_index periods() const noexcept { return start_.count_; }
-  /// States kept inside a period beside its first; those without a use are left out.
+  /// States kept inside a period besides its first; slots that do not help are left out.
   [[nodiscard]] constexpr slot_index extra_slots() const noexcept { return inside_.slots(); }
-  /// Where a slot lies.   \pre 0 <= slot < slots()
+  /// The tier of a slot.   \pre 0 <= slot < slots()
   [[nodiscard]] constexpr tier slot_tier(slot_index slot) const noexcept {
     return slot < periods() ? start_.options_.periods_on : start_.options_.extra_on;
   }
-  /// See `remark_of`; a period longer than the loop may be numbers swapped.
+  /// See `remark_of`; a period longer than the loop suggests swapped numbers.
   [[nodiscard]] constexpr char const* remark() const noexcept { return detail::remark_on_period(steps(), period()); }
   /// Whether state i is the first of a period.
   [[nodiscard]] constexpr bool is_checkpoint(step_index i) const noexcept {
@@ -82,7 +82,7 @@ class two_level {
   }
   /// Bytes that a cursor allocates.
   [[nodiscard]] constexpr wide table_bytes() const noexcept { return inside_.table_bytes(); }
-  /// The start; good as long as the plan.
+  /// The start; valid as long as the plan.
   [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 
   /// The totals of a sweep, in closed form.
@@ -112,7 +112,7 @@ class two_level {
     return sum;
   }
 
-  /// Stands at the first action; copies continue on their own.
+  /// Starts at the first action; copies advance independently.
   class cursor {
    public:
     [[nodiscard]] constexpr action next() {  ///< the next action
@@ -136,11 +136,11 @@ class two_level {
           whole_{over(whole_length(), extra).walk()}, inside_{over(steps - first(count_ - 1), extra).walk()},
           phase_{steps > 0 ? phase::save : phase::turn} {}
 
-    /// The schedule of a period, whose start it takes for the initial state.
+    /// The schedule of a period; the start of the period is its initial state.
     [[nodiscard]] static constexpr revolve over(step_index length, slot_index extra) {
       return {length, extra, {.free_initial = true}};
     }
-    /// Of all periods but the last, or of the only one.
+    /// The length of all periods but the last, or of the only one.
     [[nodiscard]] constexpr step_index whole_length() const noexcept { return period_ < steps_ ? period_ : steps_; }
     [[nodiscard]] constexpr step_index first(step_index j) const noexcept { return j > 0 ? j * period_ : 0; }
 
@@ -161,7 +161,7 @@ class two_level {
       enter_ = true;
       return {action_kind::turn, tier::memory, content::state, no_slot, steps_, steps_};
     }
-    /// Of the period's start, which its last load gives up.
+    /// Loads the start of the period; the last such load drops it.
     constexpr action load() noexcept {
       enter_ = false;
       phase_ = open_ - first(at_) > 1 ? phase::inside : phase::drop;
@@ -198,11 +198,11 @@ class two_level {
     step_index steps_, period_, count_;
     two_level_options options_;
     revolve::cursor whole_;    // at the start of every period but the last
-    revolve::cursor inside_;   // in the period under way
-    step_index at_ = 0;        // its number
+    revolve::cursor inside_;   // in the current period
+    step_index at_ = 0;        // the number of the current period
     step_index open_ = 0;      // steps [0, open_) are not yet reversed
     phase phase_;
-    bool enter_ = false;       // nothing of the period under way is loaded yet
+    bool enter_ = false;       // the current period has loaded nothing yet
   };
 
  private:
@@ -222,7 +222,7 @@ class two_level {
             "cairn::two_level", "there is no such tier", {{"tier", int(where)}}, "give memory, device, host or disk"};
     return steps;
   }
-  /// The first load of a period and those of its schedule.
+  /// Loads of the start of a period: the first one and those of its schedule.
   [[nodiscard]] static constexpr wide loads_of_start(revolve const& plan) noexcept {
     return wide(detail::loads_of_first(plan.steps(), plan.slots() + 1)) + 1;
   }

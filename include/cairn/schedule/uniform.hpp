@@ -1,5 +1,5 @@
 #pragma once
-/// \file uniform.hpp  Evenly spaced checkpoints; the schedule of a plan that is only a number of steps, and store-all.
+/// \file uniform.hpp  Evenly spaced checkpoints: the default schedule for a bare number of steps, and store-all.
 #include <cstdint>
 #include <optional>
 #include <cairn/core/action.hpp>
@@ -8,37 +8,38 @@
 
 namespace cairn {
 
-/// How `uniform` places its checkpoints; at most one is given, none means floor(sqrt(steps)) checkpoints.
+/// How `uniform` places its checkpoints. At most one option may be given; the default is floor(sqrt(steps))
+/// checkpoints.
 struct uniform_options {
-  /// This many beside the initial state, in blocks that differ by one step at most, the short ones first; the final
-  /// state is never one.
+  /// Number of checkpoints besides the initial state. The blocks between them differ by at most one step, shorter ones
+  /// first; the final state is never a checkpoint.
   std::optional<step_index> checkpoints = {};
-  /// One every so many steps; the last block is as long as is left.
+  /// One checkpoint every so many steps; the last block may be shorter.
   std::optional<step_index> block = {};
-  /// As many states kept at once as this at most, and the fewest advances that evenly spaced checkpoints allow then.
+  /// Most states kept at once; takes the fewest advances that evenly spaced checkpoints then allow.
   std::optional<slot_index> slots = {};
 };
 
-/// Keeps the first state of every block on the way forward; then, from the last block to the first, keeps the states
-/// inside the block, running it a second time unless it is the last, and reverses it. No step is run more than twice
-/// unrecorded. With B blocks, the last of L steps: 2 n - B - L advances and about B + L - 2 states kept; with sqrt(n)
-/// blocks 2 sqrt(n) - 2. (Griewank 1992 calls this one-level checkpointing; Chen et al. 2016, section 4.)   Cost: O(1)
-/// memory, O(1) an action.
+/// Keeps the first state of every block on the way forward. Then, from the last block to the first, it keeps all states
+/// inside the block, running it a second time unless it is the last, and reverses it. No step is run unrecorded more
+/// than twice. With B blocks, the last one of L steps: 2 n - B - L advances and about B + L - 2 states kept; with
+/// sqrt(n) blocks 2 sqrt(n) - 2. (Griewank 1992 calls this one-level checkpointing; Chen et al. 2016, section 4.)
+/// Cost: O(1) memory, O(1) per action.
 class uniform {
  public:
   /// \param steps  loop length, 0 .. 2^63-1
-  /// \throws invalid_plan   for checkpoints outside 0 .. steps, a block < 1, too few slots (says the least), or two
-  ///        options at once
+  /// \throws invalid_plan   for checkpoints outside 0 .. steps, a block < 1, too few slots (the error names the least),
+  /// or two options at once
   constexpr explicit uniform(step_index steps, uniform_options options = {}) : layout_{layout(steps, options)} {}
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return layout_.steps; }  ///< loop length
-  /// The most states kept at once, exactly; 62 for uniform{1000}.
+  /// The most states kept at once, exact; 62 for uniform{1000}.
   [[nodiscard]] constexpr slot_index slots() const noexcept { return layout_.peak(); }
   [[nodiscard]] constexpr step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
-  [[nodiscard]] constexpr step_index blocks() const noexcept { return layout_.count; }  ///< how many blocks there are
-  /// How many checkpoints there are beside the initial state.
+  [[nodiscard]] constexpr step_index blocks() const noexcept { return layout_.count; }  ///< number of blocks
+  /// Number of checkpoints besides the initial state.
   [[nodiscard]] constexpr step_index checkpoints() const noexcept { return layout_.count - 1; }
-  /// The state that checkpoint k is.   \pre 0 <= k < checkpoints()
+  /// The number of the state at checkpoint k.   \pre 0 <= k < checkpoints()
   [[nodiscard]] constexpr step_index checkpoint(step_index k) const noexcept { return layout_.start(k + 1); }
   /// Whether state i is a checkpoint; the initial state and the states kept inside a block are not.
   [[nodiscard]] constexpr bool is_checkpoint(step_index i) const noexcept { return layout_.starts_at(i); }
@@ -62,7 +63,7 @@ class uniform {
     return sum;
   }
 
-  /// Stands at the first action; copies continue on their own.
+  /// Starts at the first action; copies advance independently.
   class cursor {
    public:
     [[nodiscard]] constexpr action next() noexcept {  ///< the next action
@@ -111,7 +112,7 @@ class uniform {
       phase_ = end_ > 0 ? phase::load : phase::done;
       return {action_kind::reverse, tier::memory, content::state, no_slot, end_, to};
     }
-    /// Of a block that has just been reached only the first state is kept; of one that is being reversed, all.
+    /// On the way forward only the first state of a block is kept; on the way back all of them.
     constexpr action load() noexcept {
       if (end_ == first_) {
         first_ -= layout_.length(--block_);
@@ -126,14 +127,14 @@ class uniform {
       phase_ = phase::reverse;
       return {action_kind::drop, tier::memory, content::state, slot(), 0, 0};
     }
-    /// The first states of blocks 0 .. j fill slots 0 .. j; the inner states of block j follow, as the blocks after it
-    /// are done.
+    /// The first states of blocks 0 .. j fill slots 0 .. j. The inner states of block j follow, because the later
+    /// blocks are done.
     [[nodiscard]] constexpr slot_index slot() const noexcept { return block_ + (live_ - first_); }
 
     detail::block_layout layout_;
     step_index end_;         // steps [0, end_) are not yet reversed
     step_index live_ = 0;
-    step_index block_ = 0;   // the block that live_ is in, and its first state
+    step_index block_ = 0;   // the block that contains live_, and its first state
     step_index first_ = 0;
     phase phase_;
     phase arrived_ = phase::turn;

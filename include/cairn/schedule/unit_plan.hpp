@@ -14,23 +14,23 @@
 
 namespace cairn {
 
-/// The numbers of a `mixed`, `bptt` or `runge_kutta` by their names:
-/// `mixed{{.steps = 1000, .units = 20}, {.tape_units = 2}}`.
+/// The numbers of a `mixed`, `bptt` or `runge_kutta`, by name: `mixed{{.steps = 1000, .units = 20}, {.tape_units =
+/// 2}}`.
 struct units_shape {
-  step_index steps = -1;  ///< loop length; has to be given
-  slot_index units = -1;  ///< what states and tapes may take together; has to be given
+  step_index steps = -1;  ///< loop length; required
+  slot_index units = -1;  ///< units that states and tapes share; required
 };
 
 }  // namespace cairn
 
 namespace cairn::detail {
 
-/// What `mixed`, `bptt` and `runge_kutta` have in common. The fewest runs by `unit_rows`; where no tape fits or none
-/// may be kept it is `revolve`, and where the tapes of all steps fit nothing is run twice: both without a table, for
-/// any number of steps.
+/// What `mixed`, `bptt` and `runge_kutta` have in common: the fewest runs according to `unit_rows`. If no tape fits or
+/// none may be kept, this is `revolve`; if the tapes of all steps fit, nothing is run twice. Both need no table and
+/// work for any number of steps.
 class unit_plan {
  public:
-  /// Stands at the first action; copies continue on their own.
+  /// Starts at the first action; copies advance independently.
   class cursor {
    public:
     [[nodiscard]] action next() {  ///< the next action
@@ -71,8 +71,7 @@ class unit_plan {
       drop_tape,
       done
     };
-    /// What keeps the live state: nothing, the slot that was filled last, or whatever is kept below all that may be
-    /// dropped.
+    /// What keeps the live state: nothing, the slot filled last, or an entry below all that may be dropped.
     enum class keeper : std::uint8_t { none, slot, below };
 
     cursor(step_index steps, slot_index units, unit_rules const& rules, revolve const& states_only, bool without_tapes,
@@ -93,7 +92,7 @@ class unit_plan {
       else arrive(holds_initial_ ? keeper::below : keeper::none);
       return next();
     }
-    /// At a live state: what to do with the steps from there on.
+    /// With a live state: decides what to do with the steps from there on.
     void arrive(keeper by) noexcept {
       step_index const length = open_ - live_;
       slot_index const units = free_ + (by == keeper::slot ? 1 : 0);
@@ -168,7 +167,7 @@ class unit_plan {
       go_back();
       return {action_kind::drop, tier::memory, content::tape, slot, 0, 0};
     }
-    /// After a step has been reversed: from what was kept last.
+    /// After a step has been reversed: continues from the entry kept last.
     void go_back() noexcept {
       if (open_ == 0) phase_ = phase::done;
       else if (top_ == 0) phase_ = phase::load_initial;
@@ -182,15 +181,15 @@ class unit_plan {
 
     shared<unit_table> table_;
     table<step_index>
-        kept_;  // from the lowest step on: states by their number, tapes by that of their step, made negative
+        kept_;  // lowest step first; states by their number, tapes by the number of their step, negated
     revolve::cursor states_only_;
-    std::size_t depth_;             // of kept_
-    std::size_t top_ = 0;           // how much of it is in use
+    std::size_t depth_;             // size of kept_
+    std::size_t top_ = 0;           // entries in use
     step_index open_;               // steps [0, open_) are not yet reversed
     step_index live_ = 0;
     step_index ahead_ = 0;
-    slot_index states_ = 0, tapes_ = 0;  // kept now
-    slot_index free_;               // units
+    slot_index states_ = 0, tapes_ = 0;  // kept at present
+    slot_index free_;               // free units
     slot_index tape_units_;
     bool restarts_, holds_initial_;
     bool turned_ = false;
@@ -198,30 +197,32 @@ class unit_plan {
   };
 
   [[nodiscard]] step_index steps() const noexcept { return steps_; }  ///< loop length
-  [[nodiscard]] slot_index slots() const noexcept { return counts_.peak_slots; }  ///< states kept at once, exactly
-  [[nodiscard]] slot_index tapes() const noexcept { return counts_.peak_tapes; }  ///< tapes kept at once, exactly
+  [[nodiscard]] slot_index slots() const noexcept { return counts_.peak_slots; }  ///< most states kept at once, exact
+  [[nodiscard]] slot_index tapes() const noexcept { return counts_.peak_tapes; }  ///< most tapes kept at once, exact
   [[nodiscard]] step_index leaf() const noexcept { return 1; }  ///< steps of one `reverse`
-  [[nodiscard]] slot_index units() const noexcept { return units_; }  ///< what states and tapes may take together
-  [[nodiscard]] slot_index tape_units() const noexcept { return tape_units_; }  ///< what a tape takes; a state takes 1
-  /// Whether a state is brought back from a tape.
+  [[nodiscard]] slot_index units() const noexcept { return units_; }  ///< units that states and tapes share
+  [[nodiscard]] slot_index tape_units() const noexcept { return tape_units_; }  ///< units that a tape takes; a state
+                                                                                ///< takes 1
+  /// Whether some state is restored from a tape.
   [[nodiscard]] bool tapes_restart() const noexcept { return counts_.restarts > 0; }
   /// See `cairn::initial_is_free`.
   [[nodiscard]] bool initial_is_free() const noexcept { return rules_.holds_initial; }
   [[nodiscard]] wide table_bytes() const noexcept { return cursor_bytes_; }  ///< bytes that a cursor allocates
-  /// Bytes that the plan, its copies and its cursors share.
+  /// Bytes that the plan shares with its copies and cursors.
   [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }
-  /// See `remark_of`; more units than all there is takes may be numbers swapped.
+  /// See `remark_of`; more units than the plan can use suggests swapped numbers.
   [[nodiscard]] char const* remark() const noexcept { return remark_on_units(steps_, units_, tape_units_); }
   /// The totals of a sweep, known since the plan was made.
   [[nodiscard]] schedule_counts counts() const noexcept { return counts_; }
-  /// Advances, and the recorded run of each step: what the plan keeps lowest.
+  /// Advances plus the recorded run of each step: what the plan minimises.
   [[nodiscard]] wide forward_steps() const noexcept {
     return counts_.advances + counts_.recorded + counts_.reversals - counts_.taped;
   }
-  [[nodiscard]] cursor const& walk() const noexcept { return start_; }  ///< the start; good as long as the plan
+  [[nodiscard]] cursor const& walk() const noexcept { return start_; }  ///< the start; valid as long as the plan
 
  protected:
-  /// \param who  the public name that is made   \param most  bytes of the table   \throws invalid_plan, too_much_work
+  /// \param who  the public name that is made   \param most  most bytes of the table   \throws invalid_plan,
+  /// too_much_work
   unit_plan(char const* who, step_index steps, slot_index units, unit_rules const& rules, wide most,
             work_limit const& limit)
       : steps_{checked(who, steps, units, rules)},
@@ -251,13 +252,13 @@ class unit_plan {
     return steps_ < 2 || wide(free_) >= wide(rules_.tape_units) * wide(steps_ - 1);
   }
   [[nodiscard]] bool has_table() const noexcept { return !no_tape_fits() && !all_tapes_fit(); }
-  /// States and tapes at once, at most.
+  /// The most states and tapes at once.
   [[nodiscard]] slot_index most_states() const noexcept {
     if (no_tape_fits() || steps_ < 2) return 0;
     return free_ < steps_ - 1 ? free_ : steps_ - 1;
   }
 
-  /// Where tapes alone are kept, a tape is the unit.
+  /// If only tapes are kept, one tape is the unit.
   [[nodiscard]] unit_table const* make_table(char const* who, wide most, work_limit const& limit) {
     if (!rules_.keeps_states) free_ /= std::exchange(rules_.tape_units, 1);
     return has_table() ? new unit_table{who, steps_, free_, rules_, most, limit} : new unit_table;
@@ -269,7 +270,7 @@ class unit_plan {
   [[nodiscard]] cursor start(std::size_t depth) const {
     return {steps_, free_, rules_, states_only(), no_tape_fits(), depth, table_};
   }
-  /// The table took longer than this walk does.
+  /// By a walk, which takes less time than the table did.
   void count() {
     if (no_tape_fits()) {
       revolve const plan = states_only();
@@ -297,7 +298,7 @@ class unit_plan {
 
   step_index steps_;
   slot_index units_, tape_units_;  // as given
-  slot_index free_;  // units of `rules_`
+  slot_index free_;  // free units of `rules_`
   unit_rules rules_;
   shared<unit_table> table_;
   cursor start_;

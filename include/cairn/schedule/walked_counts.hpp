@@ -1,12 +1,12 @@
 #pragma once
-/// \file walked_counts.hpp  The totals of a schedule that does not know them: by a walk that trusts every action.
+/// \file walked_counts.hpp  The totals of any schedule, by a walk that trusts every action.
 #include <cstddef>
 #include <cairn/core/action.hpp>
 #include <cairn/schedule/position.hpp>
 
 namespace cairn {
 
-/// Whether `plan.counts()` is a closed form. Plans that wrap another one say so by `is_counted()`.
+/// Whether `plan.counts()` is a closed form. A plan that wraps another one answers with a member `is_counted()`.
 template <schedule Plan>
 [[nodiscard]] constexpr bool knows_counts(Plan const& plan) {
   if constexpr (!counted_schedule<Plan>) return false;
@@ -27,7 +27,7 @@ constexpr void raise_to(slot_index& peak, slot_index now) noexcept {
   if (now > peak) peak = now;
 }
 
-/// Adds one action to the totals.   \pre its tier is one of those declared
+/// Adds one action to the totals.   \pre the plan declares its tier
 constexpr void add_to(schedule_counts& sum, held_counts& now, action const& a) noexcept {
   auto const length = wide(a.to) - wide(a.from);
   switch (a.kind) {
@@ -69,9 +69,9 @@ constexpr void add_to(schedule_counts& sum, held_counts& now, action const& a) n
 
 }  // namespace detail
 
-/// The totals of a schedule, by a walk that trusts every action; `verify` is for plans that may be wrong.   Cost: one
+/// The totals of a schedule, by a walk that trusts every action; use `verify` for plans that may be wrong.   Cost: one
 /// walk
-/// \param stored  what slots hold at the start   \pre the walk ends
+/// \param stored  what the slots hold at the start   \pre the walk ends
 template <schedule Plan>
 [[nodiscard]] constexpr schedule_counts walked_counts(Plan const& plan, stored_state const* stored = nullptr,
                                                       std::size_t stored_count = 0) {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file work_limit.hpp  How long the making of a plan may take, counted as it is made.
+/// \file work_limit.hpp  A limit on the work of making a plan, counted while it is made.
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
@@ -7,42 +7,43 @@
 
 namespace cairn {
 
-/// How much work the making of a plan may be, in sums of two entries of a table, of which a second has some 10^9; other
-/// work counts as the sums that take as long. The same limit stops at the same place everywhere; who wants seconds
-/// looks at a clock in `stop`.
+/// Most work of making a plan, counted in sums of two entries of a table, about 10^9 per second; other work counts as
+/// the sums that take as long. The same limit stops at the same point on every machine. For a limit in seconds read a
+/// clock in `stop`.
 struct work_limit {
-  wide most_sums = ~wide{0};  ///< more are not made; no limit by default
-  /// Asked every 2^24 sums or so with `context` and the share of the table that is made, 0 .. 1, below 0 where nobody
-  /// knows: whether to give up. Never where it is null. May throw.
+  wide most_sums = ~wide{0};  ///< most sums; unlimited by default
+  /// Called about every 2^24 sums with `context` and the share of the table made so far, 0 .. 1, or a negative number
+  /// if unknown. Returns whether to give up. Never called if null. May throw.
   bool (*stop)(void* context, double share) = nullptr;
-  void* context = nullptr;  ///< for `stop`
+  void* context = nullptr;  ///< passed to `stop`
 };
 
 namespace detail {
 
-/// What the work is for, in the words of an error.
+/// The words for this work in an error message.
 struct work_words {
   char const* is_too_much = "the table of this plan takes too much work";
   char const* was_stopped = "the making of this plan was stopped";
   char const* percent_made = "percent of the table";
 };
 
-/// Counts work against a limit. Who passes it once is refused from then on.
+/// Counts work against a limit. Once the limit is passed, all further work is refused.
 class work_meter {
  public:
-  /// \param who  the public name that makes the plan   \param what  how long it is   \param advice  what would work
+  /// \param who  the public name that makes the plan   \param what  the length, for the error message   \param advice
+  /// what would work
   constexpr work_meter(char const* who, named_value what, work_limit const& limit, char const* advice,
                        work_words const& words = {})
       : who_{who}, advice_{advice}, words_{words}, what_{what}, limit_{limit}, next_{first_check(limit)} {}
 
-  /// After so many sums.   \param share  answers how much of the table is made, 0 .. 1, below 0 where nobody knows
+  /// Adds so many sums.   \param share  returns the share of the table made so far, 0 .. 1, negative if unknown
   /// \throws too_much_work   or what `stop` throws
   template <class Share>
   constexpr void add(wide sums, Share const& share) {
     done_ += sums;
     if (done_ > next_) check(share());
   }
-  /// The same where nobody knows how much is made.
+  /// The same with an unknown share.
   constexpr void add(wide sums) {
     add(sums, [] { return -1.0; });
   }
@@ -77,7 +78,7 @@ class work_meter {
   bool has_stopped_ = false;
 };
 
-/// Counts work where somebody counts it.   \param meter  null where nobody does
+/// Counts work if there is a meter.   \param meter  may be null
 template <class... Share>
 void count_work(work_meter* meter, wide sums, Share const&... share) {
   if (meter) meter->add(sums, share...);
@@ -86,9 +87,9 @@ void count_work(work_meter* meter, wide sums, Share const&... share) {
 /// Counts the work of one table row by row.
 class row_meter {
  public:
-  /// \param who  the public name that makes the plan   \param rows  that the table has   \param least  sums that it
-  ///        takes at least
-  /// \throws too_much_work   before the first sum where `least` are too many
+  /// \param who  the public name that makes the plan   \param rows  rows of the table   \param least  lower bound on
+  /// the sums it takes
+  /// \throws too_much_work   before the first sum if `least` exceeds the limit
   row_meter(char const* who, step_index steps, wide rows, work_limit const& limit, wide least = 0)
       : meter_{who, {"steps", steps}, limit, advice}, steps_{steps}, rows_{rows} {
     if (least > limit.most_sums)
@@ -97,15 +98,15 @@ class row_meter {
                           {{"steps", steps}, {"least sums", least}, {"most sums", limit.most_sums}},
                           advice};
   }
-  /// After the number for x steps of a row.   \throws too_much_work   or what `stop` throws
+  /// Called after the number for x steps of a row.   \throws too_much_work   or what `stop` throws
   void add(step_index sums, step_index x) {
-    // The number for x steps is the least of some x sums, so that half the work of a row lies behind 7/10 of it.
+    // The number for x steps is the least of about x sums, so half the work of a row is done at 7/10 of its length.
     meter_.add(wide(sums), [&] {
       double const part = double(x) / double(steps_);
       return (double(row_) + part * part) / double(rows_);
     });
   }
-  void end_row() noexcept { ++row_; }  ///< the next numbers are of another row
+  void end_row() noexcept { ++row_; }  ///< the next numbers belong to another row
 
  private:
   static constexpr char const* advice = "allow more, or give fewer steps, slots or units";
@@ -115,7 +116,7 @@ class row_meter {
   wide rows_, row_ = 0;
 };
 
-/// Sums that a row of `least_sum` takes at least: one for each block, for each number.
+/// A lower bound on the sums of a row of `least_sum`: one for each block, for each number.
 [[nodiscard]] constexpr wide least_sums_of_row(step_index steps) noexcept { return wide(steps) * wide(steps) / 128; }
 
 }  // namespace detail

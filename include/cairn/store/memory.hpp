@@ -1,5 +1,5 @@
 #pragma once
-/// \file memory.hpp  The store in memory: a checkpoint is a frame that is kept, so that saving and loading copy
+/// \file memory.hpp  The store in memory. A checkpoint is a frame with one more owner, so saving and loading copy
 /// nothing.
 #include <utility>
 #include <cairn/core/detail/table.hpp>
@@ -7,7 +7,7 @@
 
 namespace cairn {
 
-/// Keeps checkpoints as frames of the sweep. Costs 8 bytes a slot beside the states themselves; every operation is
+/// Keeps checkpoints as frames of the sweep. Costs 8 bytes per slot besides the states themselves; every operation is
 /// O(1).
 class memory_store {
  public:
@@ -23,14 +23,14 @@ class memory_store {
     frames.keep(frame);
     kept_[std::size_t(where.slot)] = frame;
   }
-  /// The frame that was kept, with one owner more.
+  /// The frame in a slot, with one more owner.
   template <class Frames>
   [[nodiscard]] frame_id load(Frames& frames, place where, step_index) {
     frame_id const frame = kept_[std::size_t(where.slot)];
     frames.keep(frame);
     return frame;
   }
-  /// Gives the frame up.
+  /// Releases the frame.
   template <class Frames>
   void drop(Frames& frames, place where) {
     frames.release(std::exchange(kept_[std::size_t(where.slot)], no_frame));

@@ -1,6 +1,6 @@
 #pragma once
-/// \file hrevolve_table.hpp  The table of H-Revolve: the least cost over tiers of which each is no cheaper than the one
-/// before.
+/// \file hrevolve_table.hpp  The table of H-Revolve: the least cost over tiers, of which each is no cheaper than the
+/// one before.
 #include <cstddef>
 #include <utility>
 #include <cairn/core/action.hpp>
@@ -13,24 +13,24 @@
 
 namespace cairn::detail {
 
-/// With u the cost of an advance, w and r those of level k, c(k) its slots, and O, P as in tier_table.hpp (Herrmann &
-/// Pallez 2020):
-///   low(k, x)  = O(k-1, x, c(k-1)), which level 0 has not;   O(k, x, 0) = low(k, x);   O = P = 0 for x <= 1
-///   P(k, x, m) = min(low(k, x), min over 1 <= y < x of y u + O(k, x-y, m-1) + r + P(k, y, m))
-///   O(k, x, m) = min(low(k, x), w + P(k, x, m))
-/// Only four rows of costs are held, the choices stay. Ties are resolved for the levels below.
+/// With u the cost of an advance, w and r those of writing and reading on level k, c(k) its slots, and O, P as in
+/// tier_table.hpp (Herrmann & Pallez 2020):
+/// low(k, x)  = O(k-1, x, c(k-1)), undefined on level 0;   O(k, x, 0) = low(k, x);   O = P = 0 for x <= 1
+/// P(k, x, m) = min(low(k, x), min over 1 <= y < x of y u + O(k, x-y, m-1) + r + P(k, y, m))
+/// O(k, x, m) = min(low(k, x), w + P(k, x, m))
+/// Only four rows of costs are held at a time; the choices are kept. Ties go to the lower levels.
 class hrevolve_table {
  public:
-  /// \param lengths  steps + 1, or 0 where `fill` will need no rows
+  /// \param lengths  steps + 1, or 0 if `fill` needs no rows
   explicit hrevolve_table(std::size_t lengths) : low_(lengths), before_(lengths), ahead_(lengths), now_(lengths) {}
-  /// Bytes of the rows for each number of steps.
+  /// Bytes of these rows per number of steps.
   static constexpr wide work = wide{4} * sizeof(double);
 
-  /// Whether the choices on the cheapest tier are those of `revolve`, and need no table.
+  /// Whether the cheapest tier follows the rule of `revolve` and needs no table.
   [[nodiscard]] static constexpr bool is_free(storage_tier const& cheapest) noexcept {
     return !(cheapest.write > 0) && !(cheapest.read > 0);
   }
-  /// Rows of choices that a table over these tiers needs.
+  /// Rows of choices in a table over these tiers.
   [[nodiscard]] static constexpr wide rows(tier_set const& tiers, tier_positions const& order) noexcept {
     wide sum = 0;
     for (std::size_t k = is_free(tiers.of[order[0]]) ? 1 : 0; k < order.size(); ++k)
@@ -38,7 +38,7 @@ class hrevolve_table {
     return sum;
   }
 
-  /// Fills `into.choices`, which has room, and returns the cost without turns; infinite where a double cannot hold it.
+  /// Fills `into.choices`, which has room, and returns the cost without turns; infinite if it exceeds a double.
   /// \pre `into` has its levels, in the order `order`
   /// \throws too_much_work
   double fill(tier_table& into, tier_set const& tiers, tier_positions const& order, double advance, row_meter& meter) {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file least_sum.hpp  The least f(y) + g(x - y): the inner loop of every plan that is found by a table.
+/// \file least_sum.hpp  The least f(y) + g(x - y): the inner loop of every planner that fills a table.
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -8,24 +8,25 @@
 
 namespace cairn::detail {
 
-/// What stands in a table where nothing is possible: infinity, or 2^62, so that two of them add up without overflow.
+/// The entry of a table for impossible cases: infinity, or 2^62, so that the sum of two of them does not overflow.
 template <class Cost>
 inline constexpr Cost impossible = Cost(std::uint64_t{1} << 62);
 template <>
 inline constexpr double impossible<double> = std::numeric_limits<double>::infinity();
 
-/// A minimum and where it is taken.
+/// A minimum and its position.
 template <class Cost>
 struct least {
   Cost value;
-  step_index at;  ///< 0 where no sum is below what was there before
-  step_index sums = 0;  ///< that were looked at, those that stand for a block included
+  step_index at;  ///< 0 if no sum is less than the given value
+  step_index sums = 0;  ///< how many sums were computed, including those that bound a block
 };
 
-/// Sums that are bounded together: a block is skipped by one addition and one comparison.
+/// Sums that are bounded together: one addition and one comparison can skip a block.
 inline constexpr step_index sums_in_block = 64;
 
-/// The least of f[k] + g[-k], 0 <= k < count; in four strands, as each addition waits for a comparison before it.
+/// The least of f[k] + g[-k], 0 <= k < count; in four independent strands, because each addition would wait for the
+/// comparison before it.
 template <class Cost>
 [[nodiscard]] constexpr Cost least_of_block(Cost const* f, Cost const* g, step_index count) noexcept {
   auto const lower = [](Cost a, Cost b) { return b < a ? b : a; };
@@ -44,17 +45,17 @@ template <class Cost>
 }
 
 /// The least of `before` and of f[y] + g[x - y], 1 <= y < x, exactly as comparing all of them would give it; `at` is
-/// the y of a sum that is less than `before` and least, or 0.
+/// the y of a least sum that is less than `before`, or 0.
 ///
-/// f and g are nondecreasing on 1 .. x-1, so that in a block a <= y < b no sum is below f[a] + g[x - b + 1]: rounding
-/// keeps the order of sums, so this holds for double, too. Most blocks are skipped by it once a good sum is known,
-/// which is why `hint` comes first. A table whose rows are made by P(x) = min(low(x), least_sum(f, g, x)) with f(y) = y
-/// u + r + P(y) and nondecreasing low and g is itself nondecreasing, in any arithmetic whose + and * keep the order:
-/// for y >= 2, f(y) + g(x + 1 - y) >= f(y - 1) + g(x - (y - 1)), which P(x) has seen, as P and so f is nondecreasing up
+/// f and g are nondecreasing on 1 .. x-1, so that in a block a <= y < b no sum is below f[a] + g[x - b + 1]. Rounding
+/// keeps the order of sums, so this holds for double, too. It skips most blocks once a good sum is known, which is why
+/// `hint` is tried first. A table whose rows are made by P(x) = min(low(x), least_sum(f, g, x)) with f(y) = y u + r +
+/// P(y) and nondecreasing low and g is itself nondecreasing, in any arithmetic whose + and * keep the order: for y >=
+/// 2, f(y) + g(x + 1 - y) >= f(y - 1) + g(x - (y - 1)), which P(x) has compared, because P and so f is nondecreasing up
 /// to y <= x; for y = 1, f(1) + g(x) >= f(1) + g(x - 1); and P(1) = 0.
-/// \param f, g  indexed by y and by x - y; g[0] is never read   \param hint  where the least may be, e.g. that of x -
-///        1; may be out of range
-/// \param before  a value to stay below, `impossible<Cost>` where there is none
+/// \param f, g  indexed by y and by x - y; g[0] is never read   \param hint  a likely position of the least, e.g. that
+/// of x - 1; may be out of range
+/// \param before  only sums below this value count; `impossible<Cost>` if there is no such bound
 /// Cost: x / 64 comparisons and the blocks that hold nearly least sums; measured on H-Revolve's tables, 1,400 sums for
 /// x up to 10,000.
 template <class Cost>

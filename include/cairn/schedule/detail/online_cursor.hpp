@@ -15,15 +15,15 @@ class stopped_online;
 
 namespace detail {
 
-/// Speaks as if the loop never ended until `stop_at` says where it did. At the start and after each `advance` it stands
-/// at a *candidate*. With lag, `next` is called there only when the loop is known to go on beyond the state behind the
-/// candidate; without, at once. It answers `drop` (where a state makes room), `save` of the candidate and `advance` to
-/// the next one, up to 2^63-1 where there will be none. After the stop: the turn, and the way back gap by gap from the
-/// last, each by the binomial rule with the slots that are free by then.
+/// Behaves as if the loop never ended until `stop_at` says where it did. At the start and after each `advance` its
+/// position is a *candidate*: a state that may be kept. With lag, `next` is called there only when the loop is known to
+/// continue past the state after the candidate; without lag, at once. It returns `drop` (if a state makes room), `save`
+/// of the candidate, and `advance` to the next candidate, up to 2^63-1 if there will be none. After the stop come the
+/// turn and the way back, gap by gap from the last, each by the binomial rule with the slots that are free by then.
 class online_cursor {
  public:
-  /// The next action. Cost: O(slots) where it answers an `advance` on the way forward, else O(1).
-  /// \throws invalid_call   where the candidate would be state 2^63-1
+  /// The next action. Cost: O(slots) if it returns an `advance` of the forward run, otherwise O(1).
+  /// \throws invalid_call   if the candidate would be state 2^63-1
   [[nodiscard]] constexpr action next() {
     switch (phase_) {
       case phase::candidate: return decide();
@@ -43,9 +43,9 @@ class online_cursor {
     return {};
   }
 
-  /// The loop turned out to have `steps` steps, and `live`, state steps or steps - 1 (0 of no steps), is the state that
-  /// there still is. It is called at a candidate instead of `next`, or after an `advance` that has been cut at `live`.
-  /// \throws invalid_call   where the loop cannot have stopped there, and for a second stop
+  /// The loop turned out to have `steps` steps, and the executor still has `live`: state steps or steps - 1 (0 if there
+  /// are no steps). Called at a candidate instead of `next`, or after an `advance` that was cut short at `live`.
+  /// \throws invalid_call   if the loop cannot have stopped there, and for a second stop
   constexpr void stop_at(step_index steps, step_index live) {
     bool const begun = phase_ == phase::take || phase_ == phase::leave;
     if (stopped() || begun)
@@ -67,13 +67,13 @@ class online_cursor {
   }
 
   [[nodiscard]] constexpr bool stopped() const noexcept { return steps_ >= 0; }  ///< whether `stop_at` has been called
-  /// Whether candidates wait until the state behind them is known.
+  /// Whether the decision about a candidate waits until the state after it is known.
   [[nodiscard]] constexpr bool lags() const noexcept { return !eager_; }
-  /// States kept at once, the initial one included.
+  /// Most states kept at once, the initial one included.
   [[nodiscard]] constexpr slot_index slots() const noexcept { return slots_; }
-  /// The state at which the cursor stands before the stop; 2^63-1 where the last advance has no end of its own.
+  /// The cursor's position before the stop; 2^63-1 if the last advance has no end.
   [[nodiscard]] constexpr step_index candidate() const noexcept { return at_; }
-  /// Bytes allocated by the first `next`, all that there ever are.
+  /// Bytes allocated by the first `next`; nothing is allocated later.
   [[nodiscard]] constexpr wide table_bytes() const noexcept { return wide(slots_) * sizeof(online_slot); }
 
  private:
@@ -98,7 +98,7 @@ class online_cursor {
   constexpr online_cursor(slot_index slots, bool eager) noexcept : slots_{slots}, eager_{eager} {}
 
   [[nodiscard]] constexpr online_slot& top() noexcept { return kept_[std::size_t(top_)]; }
-  /// Empty slots stand behind those in use, so that the table is always a permutation of the slots.
+  /// Empty slots follow those in use, so that the table is always a permutation of the slots.
   constexpr action decide() {
     if (at_ == no_state)
       throw invalid_call{"cairn::online",
@@ -140,14 +140,14 @@ class online_cursor {
     return {action_kind::advance, tier::memory, content::state, no_slot, from_, at_};
   }
 
-  /// Work of the next decision, in the unit of `work_limit`; as that of the last one where no slot is empty: of the
-  /// entries behind the one that gives way.
+  /// Work of the next decision, in the unit of `work_limit`: like that of the last one if no slot is empty,
+  /// proportional to the entries after the one that makes room.
   [[nodiscard]] constexpr wide sums_of_decision() const noexcept {
     constexpr wide sums_of_a_choice = 512, sums_of_an_entry = 4;
     return sums_of_a_choice + (top_ + 1 == slots_ ? sums_of_an_entry * (wide(slots_) - victim_) : 0);
   }
 
-  /// What is live need not be kept, too.
+  /// The live state need not also be kept.
   constexpr action idle() noexcept {
     phase_ = phase::turn;
     return {action_kind::drop, tier::memory, content::state, kept_[std::size_t(top_--)].slot, 0, 0};
@@ -166,7 +166,7 @@ class online_cursor {
     phase_ = top_ < entered_ ? enter() : end_ - live_ > 1 ? phase::advance : phase::drop;
     return {action_kind::load, tier::memory, content::state, top().slot, live_, 0};
   }
-  /// Begins the gap behind a state that was kept on the way forward.
+  /// Begins the gap after a state that was kept on the way forward.
   constexpr phase enter() noexcept {
     entered_ = top_;
     step_index const better = moved(top_, end_);
@@ -175,7 +175,7 @@ class online_cursor {
     top().at = better;
     return phase::lift;
   }
-  /// Where the kept state of an entry is to be when the way back gets there.
+  /// To which state the kept state of an entry is to be moved when the way back reaches it.
   [[nodiscard]] constexpr step_index moved(slot_index index, step_index end) const noexcept {
     auto const k = std::size_t(index);
     return k > 0 ? moved_forward(kept_[k - 1].at, kept_[k].at, end, slots_ - index) : kept_[k].at;
@@ -214,8 +214,8 @@ class online_cursor {
     return {action_kind::save, tier::memory, content::state, top().slot, live_, 0};
   }
 
-  /// Adds what follows the turn, and the turn, in closed form: gap by gap from the last.   \pre `stopped()`, and no
-  /// action since
+  /// Adds the turn and all that follows it, in closed form, gap by gap from the last.   \pre `stopped()`, and no action
+  /// since
   constexpr void add_rest(schedule_counts& sum) const noexcept {
     sum.turned += wide(steps_ - live_);
     sum.reversals += wide(steps_);
@@ -234,13 +234,13 @@ class online_cursor {
     }
   }
 
-  table<online_slot> kept_;  // in use up to top_, in the order of their states; the cursor's only memory
+  table<online_slot> kept_;  // top_ of them in use, in the order of their states; the cursor's only memory
   slot_index slots_;
   slot_index top_ = -1;
-  slot_index entered_ = 0;  // gaps from here on are, or have been, on their way back
+  slot_index entered_ = 0;  // the way back has entered the gaps from here on
   step_index at_ = 0;       // the candidate
   step_index from_ = 0;     // where the last advance to it began
-  step_index steps_ = -1;   // of the loop, once it has stopped
+  step_index steps_ = -1;   // length of the loop, once it has stopped
   step_index end_ = 0;      // steps [0, end_) are not yet reversed
   step_index live_ = 0;
   std::size_t victim_ = 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file online_rule.hpp  Which states to keep while nobody knows how long the loop is.
+/// \file online_rule.hpp  Which states to keep while the length of the loop is unknown.
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
@@ -11,16 +11,16 @@ namespace cairn::detail {
 /// Differences of totals.
 __extension__ using wide_difference = __int128;
 
-/// "There will be none": the number of no state that could be kept.
+/// The number of no state that could be kept: there will be no further one.
 inline constexpr step_index no_state = INT64_MAX;
 
-/// A slot and, where it is in use, the state p_j that it keeps.
+/// A slot and, if it is in use, the state p_j that it keeps.
 struct online_slot {
   step_index at = 0;
   slot_index slot = 0;
-  bracket ahead = {};  ///< of the steps behind the state, on the way back
-  /// On the way forward, see `online_decision`: of p_1 .. p_j the oldest that is missed least; the sum over the gaps 1
-  /// .. j of what each loses by a slot more; and the least of what a p_i costs where only the gaps before it count.
+  bracket ahead = {};  ///< of the steps after the state, on the way back
+  /// On the way forward, see `online_decision`: of p_1 .. p_j the oldest whose loss costs least; the sum over the gaps
+  /// 1 .. j of what each loses by one more slot; and the least cost of losing a p_i if only the gaps before it count.
   std::size_t inner = 0;
   wide_difference gained = 0;
   wide_difference inner_loss = 0;
@@ -34,8 +34,8 @@ struct online_slot {
   return step_index(t);
 }
 
-/// `fewest_advances`, quickly where the repetition number is small or the slots are one or two: a decision asks for it
-/// three times a slot.
+/// `fewest_advances`, faster if the repetition number is small or there are one or two slots: a decision needs it three
+/// times per slot.
 /// \pre steps >= 0, slots >= 1
 [[nodiscard]] constexpr wide gap_advances(step_index steps, slot_index slots) noexcept {
   if (steps <= 1) return 0;
@@ -57,26 +57,27 @@ struct online_slot {
   return fewest_advances(steps, slots);
 }
 
-/// The next state to keep and the entry that makes room for it.
+/// The next state to keep, and the entry that makes room for it.
 struct online_choice {
   step_index at = no_state;
-  std::size_t victim = 0;  ///< 0 where a slot is empty
+  std::size_t victim = 0;  ///< 0 if a slot is empty
 };
 
-/// Decides on the next state to keep once all slots are full. With the kept states p_0 = 0 < p_1 < ..., gaps L_i of
-/// which gap i owns s - i slots, and T(n, m) the fewest advances, forgetting p_j for a new state g steps behind the
+/// Decides on the next state to keep once all slots are full. Let the kept states be p_0 = 0 < p_1 < ..., with gaps L_i
+/// of which gap i owns s - i slots, and T(n, m) the fewest advances. Dropping p_j for a new state g steps after the
 /// last one costs
-///   D_j = T(L_{j-1} + L_j, s-j+1) - T(L_{j-1}, s-j+1) - T(L_j, s-j) + sum_{i > j} [T(L_i, s-i+1) - T(L_i, s-i)],
-///   L_{s-1} = g. The oldest p_j, j >= 1, of the least D_j is forgotten as soon as D_j <= g with lag (what a loop
-///   longer by one step costs without the new state), or 2 D_j <= g - 1 without. For j < s-1, D_j depends on g by T(g,
-///   2) - T(g, 1) alone, and both conditions, once true, stay true as g grows: the next state to keep is known as soon
-///   as one has been kept.
+/// D_j = T(L_{j-1} + L_j, s-j+1) - T(L_{j-1}, s-j+1) - T(L_j, s-j) + sum_{i > j} [T(L_i, s-i+1) - T(L_i, s-i)], L_{s-1}
+/// = g.
+/// The oldest p_j, j >= 1, with the least D_j is dropped as soon as D_j <= g with lag (the cost, without the new state,
+/// of a loop one step longer), or 2 D_j <= g - 1 without lag. For j < s-1, D_j depends on g only through T(g, 2) - T(g,
+/// 1), and both conditions, once true, remain true as g grows: the next state to keep is known as soon as one has been
+/// kept.
 class online_decision {
  public:
-  /// \param kept  the entries, all in use, in the order of their states; brings what they know of the rule up to date
-  /// \param changed  the first entry that is new or has another one behind it   \param eager  decide without knowing
-  ///        the next state
-  /// Cost: O(entries from `changed` on), and these are few where there are few slots for a long loop.
+  /// \param kept  the entries, all in use, in the order of their states; updates what they store for the rule
+  /// \param changed  the first entry that is new or has a new successor   \param eager  decide without knowing the next
+  /// state
+  /// Cost: O(entries from `changed` on), which are few if a long loop has few slots.
   constexpr online_decision(table<online_slot>& kept, std::size_t changed, bool eager) noexcept
       : eager_{eager}, top_{kept.size() - 1} {
     last_ = kept[top_].at;
@@ -89,7 +90,7 @@ class online_decision {
     inner_constant_ = kept[top_ - 1].inner_loss + kept[top_ - 1].gained;
   }
 
-  /// \param likely  distance where the search begins, >= 1; cost: O(log) of how far off that is
+  /// \param likely  distance at which the search begins, >= 1; cost: O(log) of how far off that is
   [[nodiscard]] constexpr online_choice choose(step_index likely) const noexcept {
     step_index const most = no_state - 1 - last_;
     if (top_ == 0 || most < 1) return {};
@@ -117,12 +118,12 @@ class online_decision {
  private:
   static constexpr void weigh(table<online_slot>& kept, std::size_t j) noexcept {
     slot_index const before =
-        slot_index(kept.size()) - slot_index(j) + 1;  // slots of the gap in front of p_j; the one behind has one fewer
+        slot_index(kept.size()) - slot_index(j) + 1;  // slots of the gap before p_j; the gap after it has one fewer
     step_index const front = kept[j].at - kept[j - 1].at;
     step_index const gap = kept[j + 1].at - kept[j].at;
     kept[j].gained = kept[j - 1].gained;
     wide_difference loss = 1;
-    if (front + gap - 1 > before) {  // else no step of them is run again twice, together or apart
+    if (front + gap - 1 > before) {  // otherwise no step of either gap is run twice, together or apart
       wide const own = gap_advances(gap, before - 1);
       kept[j].gained += wide_difference(gap_advances(gap, before) - own);
       loss = wide_difference(gap_advances(front + gap, before) - gap_advances(front, before) - own);
@@ -132,7 +133,7 @@ class online_decision {
     kept[j].inner = least ? j : kept[j - 1].inner;
     kept[j].inner_loss = least ? loss : kept[j - 1].inner_loss;
   }
-  /// D_j + T(g, 1) for the best entry in front of the last one, and for the last one.
+  /// D_j + T(g, 1) for the best entry before the last one, and for the last one.
   [[nodiscard]] constexpr wide_difference inner_loss(step_index g) const noexcept {
     return inner_constant_ + wide_difference(gap_advances(g, 2));
   }
@@ -150,14 +151,14 @@ class online_decision {
   step_index last_ = 0;
   step_index last_gap_ = 0;
   wide last_gap_advances_ = 0;
-  std::size_t inner_ = 0;  // 0 where there is none
+  std::size_t inner_ = 0;  // 0 if there is none
   wide_difference inner_constant_ = 0;
 };
 
-/// Where the kept state `last` had better be when the steps behind it, up to `end`, are next to be reversed with
-/// `slots` slots, its own included: moving it forward to y costs y - last + T(end - y, slots) + T(y - before, slots +
-/// 1) up to the kept state before, which is convex in y; the first minimum is taken.   Cost: O(log^2), less where it
-/// stays.   \pre before < last < end
+/// The best position of the kept state `last` when the steps after it, up to `end`, are to be reversed next with
+/// `slots` slots, its own included. Moving it forward to y costs y - last + T(end - y, slots) + T(y - before, slots +
+/// 1), where `before` is the kept state before it; the cost is convex in y, and the first minimum is taken.   Cost:
+/// O(log^2), less if it stays.   \pre before < last < end
 [[nodiscard]] constexpr step_index moved_forward(step_index before, step_index last, step_index end,
                                                  slot_index slots) noexcept {
   auto const grows = [&](step_index y) {

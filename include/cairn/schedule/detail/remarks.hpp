@@ -1,15 +1,14 @@
 #pragma once
-/// \file remarks.hpp  What is said of numbers that a plan can be made of and that are most likely not meant.
+/// \file remarks.hpp  Remarks on numbers of a valid plan that are most likely a mistake.
 #include <cairn/core/action.hpp>
 
 namespace cairn::detail {
 
-/// Such numbers are obeyed: more slots than of use are no error, and a program that shortens its loop must not stop for
-/// them.
+/// A remark and not an error: a program that shortens its loop must not fail because some slots no longer help.
 [[nodiscard]] constexpr char const* remark_on_slots(step_index steps, slot_index slots) noexcept {
   return slots > (steps > 1 ? steps : 1) ? "more slots than the loop has states: are steps and slots swapped?" : "";
 }
-/// The same for units, of which the tape of every step takes some.
+/// The same for units; the tape of each step takes `tape_units` of them.
 [[nodiscard]] constexpr char const* remark_on_units(step_index steps, slot_index units,
                                                     slot_index tape_units) noexcept {
   wide const all = wide(steps > 1 ? steps : 1) * wide(tape_units);

@@ -1,16 +1,16 @@
 #pragma once
-/// \file repetition_run.hpp  The repetition numbers of ever longer loops, one after the other.
+/// \file repetition_run.hpp  The repetition numbers of loops of increasing length.
 #include <cairn/core/action.hpp>
 #include <cairn/schedule/binomial.hpp>
 
 namespace cairn::detail {
 
-/// `repetitions(x, slots)` for x that does not decrease, at one comparison each: it rises where x passes beta(slots,
-/// t). It is also what one step more adds to the fewest advances, which are the sum of max(0, x - beta(slots, t)) over
-/// all t >= 0.   \pre slots >= 1
+/// `repetitions(x, slots)` for x that never decreases, at one comparison each: it rises where x passes beta(slots, t).
+/// It is also the number of advances that one more step adds, because the fewest advances are the sum of max(0, x -
+/// beta(slots, t)) over all t >= 0.   \pre slots >= 1
 class repetition_run {
  public:
-  /// \param longest  the largest x that will be asked for
+  /// \param longest  the largest x of any call
   constexpr repetition_run(slot_index slots, step_index longest) noexcept : slots_{slots}, longest_{longest} {}
   [[nodiscard]] constexpr step_index at(step_index x) noexcept {
     while (reached_ < x) reached_ = capped_beta(slots_, ++t_, longest_);

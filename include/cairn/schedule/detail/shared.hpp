@@ -1,11 +1,11 @@
 #pragma once
-/// \file shared.hpp  Immutable objects that copies of a plan and of its cursors hold together.
+/// \file shared.hpp  Immutable objects that a plan shares with its copies and cursors.
 #include <cstddef>
 #include <utility>
 
 namespace cairn::detail {
 
-/// Counts its owners; to be derived from.
+/// Counts its owners; a base class.
 class shared_object {
  public:
   shared_object() = default;
@@ -18,12 +18,12 @@ class shared_object {
   mutable std::size_t owners_ = 1;
 };
 
-/// One owner of a `shared_object`. Owners may be copied and destroyed in several threads at once.
-/// Never empty: moving is copying.
+/// One owner of a `shared_object`. Owners may be copied and destroyed in several threads at once. Never empty: moving
+/// copies.
 template <class Object>
 class shared {
  public:
-  /// Takes over an object that has been made by `new`.
+  /// Takes ownership of an object made by `new`.
   explicit shared(Object const* object) noexcept : object_{object} {}
   shared(shared const& other) noexcept : object_{other.object_} {
     __atomic_add_fetch(&object_->owners_, 1, __ATOMIC_RELAXED);

@@ -21,8 +21,8 @@ constexpr void check_stop(stopped_sweep const& sweep) {
                      "all steps are open before the turn, and whole leaves after it"};
 }
 
-/// Shell's sort with Knuth's gaps, O(n^1.5): there are few stored states, and <algorithm> is not for headers of the
-/// core.
+/// Shell's sort with Knuth's gaps, O(n^1.5): there are few stored states, and headers of the core do not include
+/// <algorithm>.
 template <class T, class Before>
 constexpr void sort(table<T>& values, Before before) noexcept {
   std::size_t stride = 1;
@@ -33,8 +33,8 @@ constexpr void sort(table<T>& values, Before before) noexcept {
         std::swap(values[j], values[j - stride]);
 }
 
-/// \throws invalid_plan   for a slot that is named twice, and for slots and states that do not exist; leaves `stored`
-///        in the order of slots
+/// Sorts `stored` by slot.
+/// \throws invalid_plan   for a slot that occurs twice, and for slots and states that do not exist
 constexpr void check_stored(table<stored_state>& stored, stopped_sweep const& sweep) {
   sort(stored, [](stored_state const& a, stored_state const& b) { return a.slot < b.slot; });
   for (std::size_t k = 0; k < stored.size(); ++k) {
@@ -46,8 +46,8 @@ constexpr void check_stored(table<stored_state>& stored, stopped_sweep const& sw
   }
 }
 
-/// Puts the states from which open leaves can be run again in front, in order, and returns how many these are. Behind
-/// them come the others: the initial state, states behind the open steps or inside a leaf, and copies.
+/// Moves the states from which open leaves can be run again to the front, in order, and returns their number. The
+/// others follow: the initial state, states after the open steps or inside a leaf, and duplicates.
 /// \throws invalid_plan   as `check_stored`
 constexpr std::size_t put_useful_first(table<stored_state>& stored, stopped_sweep const& sweep) {
   check_stored(stored, sweep);
@@ -63,8 +63,8 @@ constexpr std::size_t put_useful_first(table<stored_state>& stored, stopped_swee
   return useful;
 }
 
-/// Lists the lowest slots that hold nothing useful, no more than the open leaves can fill, and returns how many these
-/// are. `empty` has room for the slots of the useful states behind them.
+/// Lists the lowest slots that hold no useful state, no more than the open leaves can fill, and returns their number.
+/// `empty` has room for the slots of the useful states after them.
 constexpr std::size_t list_empty_slots(table<stored_state> const& stored, std::size_t useful,
                                        stopped_sweep const& sweep, table<stored_state>& empty) {
   auto const there = std::uint64_t(sweep.slots) - useful;

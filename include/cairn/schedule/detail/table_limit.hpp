@@ -1,14 +1,14 @@
 #pragma once
-/// \file table_limit.hpp  How large the table of a plan may be, asked before any of it is allocated.
+/// \file table_limit.hpp  The limit on the table of a plan, checked before any of it is allocated.
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::detail {
 
-/// 2 GiB: what a table may take unless the caller allows more or less.
+/// 2 GiB: the default limit.
 inline constexpr wide most_table_bytes = wide{1} << 31;
 
-/// \param who  the public name that needs the table   \param bytes  what it would take   \param most  what is allowed
+/// \param who  the public name that needs the table   \param bytes  its size   \param most  the limit
 /// \throws invalid_plan   unless bytes <= most
 constexpr void check_table(char const* who, step_index steps, wide bytes, wide most) {
   if (bytes > most)

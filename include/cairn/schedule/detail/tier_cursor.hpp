@@ -10,9 +10,8 @@
 
 namespace cairn::detail {
 
-/// Stands at the first action; copies continue on their own. The kept states are a stack, and those of a higher level
-/// lie below those of a lower one, so that the numbers of kept states on each level tell the level of the last one and
-/// its slot.
+/// Starts at the first action; copies advance independently. The kept states are a stack with those of higher levels
+/// below, so that the number of kept states on each level determines the level and the slot of the last one.
 class tier_cursor {
  public:
   explicit tier_cursor(shared<shared_tier_table> const& made) noexcept : made_{made}, end_{made->of.steps} {}
@@ -31,14 +30,14 @@ class tier_cursor {
     __builtin_unreachable();
   }
 
-  /// Bytes that a cursor over these choices allocates, all of them at its first action.
+  /// Bytes that a cursor over these choices allocates at its first action; nothing is allocated later.
   [[nodiscard]] static wide bytes(tier_table const& of) noexcept {
     return of.steps < 2 ? 0 : wide(of.most_states) * sizeof(held_state);
   }
 
  private:
   enum class phase : std::uint8_t { start, save, advance, turn, reverse, load, drop, done };
-  /// `ahead` is for a binomial level.
+  /// `ahead` is used on a binomial level.
   struct held_state { step_index at; bracket ahead; };
 
   [[nodiscard]] tier_table const& plan() const noexcept { return made_->of; }
@@ -56,7 +55,7 @@ class tier_cursor {
     }
     return next();
   }
-  /// Live is not kept: finds the level that keeps it, unless its step is the last one.
+  /// Live is not kept: finds the level that keeps it, unless only its own step is left.
   void keep_or_arrive() noexcept {
     step_index const steps = end_ - live_;
     if (steps < 2) {
@@ -113,15 +112,15 @@ class tier_cursor {
     action const a{action_kind::drop, level().where, content::state, last_slot(), 0, 0};
     --top_;
     --used_[level_];
-    keep_or_arrive();  // on a level below: what gives up its slot is not kept there again, as that would cost no less
+    keep_or_arrive();  // on a level below: a state that was dropped is not kept there again, as that would cost no less
     return a;
   }
 
   shared<shared_tier_table> made_;
-  table<held_state> kept_;  // the kept states, that of the lowest step first; the cursor's only memory
-  std::size_t top_ = 0;  // how many of kept_ are in use
+  table<held_state> kept_;  // the kept states, lowest step first; the cursor's only memory
+  std::size_t top_ = 0;  // entries of kept_ in use
   slot_index used_[tier_count] = {};
-  std::size_t level_ = 0;  // of the last kept state, or the highest that may keep live
+  std::size_t level_ = 0;  // level of the last kept state, or the highest level that may keep live
   step_index end_;         // steps [0, end_) are not yet reversed
   step_index live_ = 0;
   phase phase_ = phase::start;

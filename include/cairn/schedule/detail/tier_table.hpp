@@ -1,8 +1,8 @@
 #pragma once
 /// \file tier_table.hpp  Where a plan over several tiers keeps its states: one choice for every number of steps and of
 /// free slots.
-/// O(k, x, m) brings back x steps whose first state is live and not kept, with m free slots on level k and all slots
-/// below it; P(k, x, m) the same where that state is kept on level k, in one of these m slots (Herrmann & Pallez 2020,
+/// O(k, x, m) reverses x steps whose first state is live and not kept, with m free slots on level k and all slots below
+/// it; P(k, x, m) is the same with that state kept on level k, in one of these m slots (Herrmann & Pallez 2020,
 /// algorithm H-Revolve).
 #include <cstddef>
 #include <cstdint>
@@ -17,23 +17,23 @@ namespace cairn::detail {
 
 /// How the choices on a level are found.
 enum class level_kind : std::uint8_t {
-  binomial,  ///< by the rule of `revolve`: nothing lies below, and its slots cost nothing
-  chosen,    ///< in the table
-  chain      ///< every state is kept here until the slots of the level below are enough for the rest
+  binomial,  ///< by the rule of `revolve`: no level below, and its slots cost nothing
+  chosen,    ///< from the table
+  chain      ///< every state is kept here until the slots of the level below suffice for the rest
 };
 
-/// A tier in use. Levels are numbered from the cheapest, 0.
+/// A tier in use. Levels are numbered from 0, the cheapest.
 struct tier_level {
-  slot_index slots = 0;       ///< no more than are of use
-  slot_index first_slot = 0;  ///< its slots among those of the plan
+  slot_index slots = 0;       ///< no more than can be used
+  slot_index first_slot = 0;  ///< number of its first slot in the plan
   tier where = tier::memory;
   level_kind kind = level_kind::chosen;
-  std::size_t choices = 0;  ///< where its part of the table begins
-  std::size_t stride = 0;   ///< from the choices for m slots to those for m + 1; 0 where they do not depend on m
+  std::size_t choices = 0;  ///< index of its first choice in the table
+  std::size_t stride = 0;   ///< distance from the choices for m slots to those for m + 1; 0 if they do not depend on m
 };
 
-/// A choice in one number: the steps from the kept state to the next one to keep, 0 where its slot is given up for the
-/// levels below; and by the highest bit, whether a state that is not kept yet is left to the levels below.
+/// A choice in one number: the steps from the kept state to the next state to keep, 0 if the slot is freed and the
+/// levels below do the rest. The highest bit says that a state that is not kept yet is left to the levels below.
 using tier_choice = std::uint32_t;
 inline constexpr tier_choice left_below = tier_choice{1} << 31;
 
@@ -41,12 +41,11 @@ inline constexpr tier_choice left_below = tier_choice{1} << 31;
 struct tier_table {
   step_index steps = 0;
   std::size_t levels = 0;
-  slot_index most_states = 0;  ///< states at once
+  slot_index most_states = 0;  ///< most states at once
   tier_level level[tier_count];
   table<tier_choice> choices;
 
-  /// Whether level k, `free` slots of which are free, is left out: the state in front of x >= 2 steps is not kept
-  /// there.
+  /// Whether level k, with `free` free slots, is skipped: the state before x >= 2 steps is not kept there.
   [[nodiscard]] bool passes_down(std::size_t k, step_index x, slot_index free) const noexcept {
     switch (level[k].kind) {
       case level_kind::binomial: return false;
@@ -55,8 +54,8 @@ struct tier_table {
     }
     return free == 0 || (choice(k, x, free) & left_below) != 0;
   }
-  /// From the state kept on level k, which is no binomial one, to the next one to keep, or 0 where the levels below do
-  /// the rest.
+  /// The distance from a state kept on level k, which is not binomial, to the next state to keep; 0 if the levels below
+  /// do the rest.
   /// \param free  its own slot included   \pre x >= 2
   [[nodiscard]] step_index split(std::size_t k, step_index x, slot_index free) const noexcept {
     return level[k].kind == level_kind::chain ? 1 : step_index(choice(k, x, free) & ~left_below);
@@ -78,7 +77,7 @@ struct tier_table {
   }
 };
 
-/// A `tier_table` that plans and cursors hold together.
+/// A `tier_table` that plans and cursors share.
 struct shared_tier_table : shared_object {
   explicit shared_tier_table(tier_table&& made) noexcept : of{std::move(made)} {}
   tier_table of;
@@ -87,8 +86,8 @@ struct shared_tier_table : shared_object {
   }
 };
 
-/// Before a table with `rows` choices for each number of steps 0 .. steps is made, and `work` bytes for each of these
-/// while it is.
+/// Called before a table is made with `rows` choices for each number of steps 0 .. steps; making it takes `work` more
+/// bytes for each of these.
 /// \throws invalid_plan
 constexpr void check_choices(char const* who, step_index steps, wide rows, wide work, wide most) {
   constexpr wide all = ~wide{0};

@@ -1,5 +1,6 @@
 #pragma once
-/// \file unit_table.hpp  How often steps must be run where states and tapes share one budget, for every part of a loop.
+/// \file unit_table.hpp  How many runs of steps are needed for every part of a loop if states and tapes share one
+/// budget.
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
@@ -12,35 +13,36 @@
 
 namespace cairn::detail {
 
-/// What a budget of units may be spent on.
+/// The rules of a budget of units.
 struct unit_rules {
-  slot_index tape_units = 1;   ///< a tape takes so many, a state takes 1
+  slot_index tape_units = 1;   ///< units of a tape; a state takes 1
   bool keeps_states = true;
   bool keeps_tapes = true;
-  bool restarts = false;       ///< the state behind a kept tape can be brought back
-  bool holds_initial = false;  ///< the initial state can be brought back and takes nothing
+  bool restarts = false;       ///< the state at the end of a kept tape can be restored
+  bool holds_initial = false;  ///< the initial state can always be restored and takes no unit
 };
 
-/// Two numbers for every length n and every number m of free units: the runs it takes to reverse n steps, recorded ones
-/// included, when
-///     alone(n, m): the first of their states is live, but nothing keeps it;
-///     held(n, m):  it can be brought back until all n are reversed, and whoever keeps it has paid for that.
-/// The first step is recorded, or the loop runs on to another state, y steps further, which is alone there. With a =
-/// tape_units:
-///     alone(n, m) = min { 1 + behind(n-1, m-a),  min over 0 < y < n of  y + alone(n-y, m-1) + alone(y, m) },
-///     held(n, m)  = min { 1 + behind(n-1, m-a),  min over 0 < y < n of  y + alone(n-y, m)   + held(y, m) },
-/// behind = held where tapes restart, otherwise alone; both are n for n <= 1, and alone(n, 0) is infinite for n > 1.
-/// A kept state is paid for by `alone`, which may therefore give it up as soon as the first step is recorded.
-/// alone is the recurrence of Maddison (2024) where tapes do not restart. Where they do, Gruslys et al. (2016) and
-/// Zhang & Constantinescu (2023) have held in place of alone: they keep a state until all behind it is reversed, longer
-/// than is of use. Cost: O(n^2 m) at worst; all sums rise with n, and blocks of y whose ends show that they cannot win
-/// are skipped.
+/// Two numbers for every length n and every number m of free units: the runs of steps needed to reverse n steps,
+/// recorded runs included, if
+/// - alone(n, m): the first of their states is live, but not kept;
+/// - held(n, m): the first state can be restored until all n steps are reversed, at no cost in units here.
+/// Either the first step is recorded, or the loop runs on to another state, y steps further, which is `alone` there.
+/// With a = tape_units:
+/// alone(n, m) = min { 1 + behind(n-1, m-a),  min over 0 < y < n of  y + alone(n-y, m-1) + alone(y, m) },
+/// held(n, m)  = min { 1 + behind(n-1, m-a),  min over 0 < y < n of  y + alone(n-y, m)   + held(y, m) },
+/// behind = held if tapes restart, otherwise alone; both are n for n <= 1, and alone(n, 0) is infinite for n > 1. In
+/// `alone` the kept state is paid for by these n steps, which may therefore drop it as soon as the first step is
+/// recorded.
+/// alone is the recurrence of Maddison (2024) if tapes do not restart. If they do, Gruslys et al. (2016) and Zhang &
+/// Constantinescu (2023) have held in place of alone: they keep a state until all steps after it are reversed, longer
+/// than needed. Cost: O(n^2 m) at worst; all sums grow with n, and blocks of y whose ends show that they cannot win are
+/// skipped.
 template <class Number>
 class unit_rows {
  public:
-  /// More than any number of runs; fits with y and another one added.
+  /// More than any number of runs; the sum of two of them and y does not overflow.
   static constexpr Number never = Number{1} << (8 * sizeof(Number) - 2);
-  /// Loops whose runs are fewer.
+  /// The longest loop whose runs are fewer than `never`.
   static constexpr step_index most_steps = (step_index{1} << (4 * sizeof(Number) - 1)) - 1;
 
   unit_rows() = default;
@@ -57,15 +59,15 @@ class unit_rows {
       if (has_held(m)) fill(m, true, left.begin(), right.begin(), meter);
     }
   }
-  /// How many numbers are stored.   \pre 1 < steps <= most_steps
+  /// Number of stored entries.   \pre 1 < steps <= most_steps
   [[nodiscard]] static constexpr wide cells(step_index steps, slot_index units, unit_rules const& rules) noexcept {
     wide const rows = wide(units) + 1;
     return (wide(steps) + 1) * (rows + (rules.restarts ? rows : rules.holds_initial ? 1 : 0));
   }
 
-  [[nodiscard]] bool is_empty() const noexcept { return width_ == 0; }  ///< without rows
-  /// 0 to record the first of n steps, else how far to run. Where tapes do not restart, `held` is known for the whole
-  /// budget only.
+  [[nodiscard]] bool is_empty() const noexcept { return width_ == 0; }  ///< has no rows
+  /// 0 to record the first of n steps, otherwise how far to run. If tapes do not restart, `held` is known only for the
+  /// whole budget.
   /// \pre n > 1, the runs are finite
   [[nodiscard]] std::size_t choice(std::size_t n, std::size_t m, bool held) const noexcept {
     Number const* const left = row(m, held);
@@ -85,7 +87,7 @@ class unit_rows {
   }
   [[nodiscard]] Number const* row(std::size_t m, bool held) const noexcept { return cells_.begin() + start(m, held); }
 
-  /// Runs where the first step is recorded.
+  /// Runs if the first step is recorded.
   [[nodiscard]] std::uint64_t recorded(std::size_t n, std::size_t m) const noexcept {
     return rules_.keeps_tapes && m >= paid() ? std::uint64_t{1} + row(m - paid(), rules_.restarts)[n - 1]
                                              : impossible<std::uint64_t>;
@@ -116,7 +118,7 @@ class unit_rows {
     meter.end_row();
   }
 
-  /// How far to run for `left[n]` runs in all: the farthest of what is equal, which brings states back least often.
+  /// How far to run for a total of `left[n]` runs. Of equal choices the farthest, which restores states least often.
   /// Blocks as in `least_sum`.
   [[nodiscard]] static std::size_t split_of(Number const* right, Number const* left, std::size_t n) noexcept {
     for (std::size_t first = (n - 2) / block * block + 1;; first -= block) {
@@ -133,11 +135,11 @@ class unit_rows {
   table<Number> cells_;
 };
 
-/// The rows of one plan, in 32-bit numbers where these are enough; none where the plan needs none.
+/// The rows of one plan, in 32-bit numbers if these suffice; no rows if the plan needs none.
 class unit_table : public shared_object {
  public:
   unit_table() = default;
-  /// \pre 1 < steps   \throws invalid_plan   where the rows take more than `most` bytes   \throws too_much_work
+  /// \pre 1 < steps   \throws invalid_plan   if the rows take more than `most` bytes   \throws too_much_work
   unit_table(char const* who, step_index steps, slot_index units, unit_rules const& rules, wide most,
              work_limit const& limit) {
     check_table(who, steps, row_bytes(steps, units, rules), most < addressable ? most : addressable);
@@ -150,7 +152,7 @@ class unit_table : public shared_object {
     auto const length = std::size_t(n), free = std::size_t(m);
     return step_index(narrow_.is_empty() ? broad_.choice(length, free, held) : narrow_.choice(length, free, held));
   }
-  /// Of this object and its rows.
+  /// Bytes of this object and its rows.
   [[nodiscard]] wide bytes() const noexcept { return sizeof *this + bytes_; }
 
  private:
@@ -158,7 +160,7 @@ class unit_table : public shared_object {
   using broad = unit_rows<std::uint64_t>;
   static constexpr wide addressable = wide{1} << 62;
 
-  /// All ones where no table would do.
+  /// The largest number if no table would do.
   [[nodiscard]] static constexpr wide row_bytes(step_index steps, slot_index units, unit_rules const& rules) noexcept {
     if (steps <= narrow::most_steps) return narrow::cells(steps, units, rules) * sizeof(std::uint32_t);
     return steps <= broad::most_steps ? broad::cells(steps, units, rules) * sizeof(std::uint64_t) : ~wide{0};
