@@ -1,6 +1,6 @@
 #pragma once
-/// \file adaptive.hpp  Steps that choose their own size: what was chosen is recorded for every step, and repeated in
-/// replays and adjoints.
+/// \file adaptive.hpp  Steps that choose their own size: the choice of every step is recorded, and repeated in replays
+/// and adjoints.
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace cairn {
 namespace detail {
 
 struct no_record {};
-/// What `first` works on, and what it returns.
+/// The state that `first` works on, and the record it returns.
 template <class State, class Record>
 struct choice {
   using state = std::remove_cvref_t<State>;
@@ -37,7 +37,7 @@ template <class F>
   requires std::is_function_v<std::remove_pointer_t<F>>
 struct chosen_by<F> { using type = decltype(choice_of(static_cast<F>(nullptr))); };
 
-/// Calls f(x..., i), or f(x...) where that is what f takes.
+/// Calls f(x..., i), or f(x...) if f takes no index.
 template <class F, class... X>
 concept calls_at_step = calls<F, X..., step_index const&> || calls<F, X...>;
 template <class F, class... X>
@@ -45,7 +45,7 @@ decltype(auto) call_at_step(F& f, step_index const i, X&&... x) {
   if constexpr (calls<F, X..., step_index const&>) return call_lending(f, std::forward<X>(x)..., i);
   else return call_lending(f, std::forward<X>(x)...);
 }
-/// Stands where a record is due that is a number, and fits no other number's place, as that of an index.
+/// Stands for a record that is a number. It does not convert to other numbers, so it cannot be mistaken for an index.
 template <class Record>
 struct record_only {
   template <class T>
@@ -55,11 +55,11 @@ struct record_only {
 template <class F, class Record, class... X>
 concept takes_record = calls<F, X..., Record const&> &&
     (!std::is_arithmetic_v<Record> || !one_signature<F> || calls<F, X..., record_only<Record>>);
-/// Called as f(x..., i, record), and i does not become a floating-point number.
+/// Called as f(x..., i, record), without converting i to a floating-point number.
 template <class F, class Record, class... X>
 concept takes_index_and_record = takes_record<F, Record, X..., step_index const&> &&
     !(one_signature<F> && calls<F, X..., floating_only, Record const&>);
-/// Called like this, or as f(x..., record).
+/// Called as f(x..., i, record) or as f(x..., record).
 template <class F, class Record, class... X>
 concept calls_with_record = takes_index_and_record<F, Record, X...> || takes_record<F, Record, X...>;
 template <class F, class Record, class... X>
@@ -68,7 +68,7 @@ decltype(auto) call_with_record(F& f, step_index const i, Record const& record, 
   else return call_lending(f, std::forward<X>(x)..., record);
 }
 
-/// The records of one loop after another.
+/// The records of a loop; reused for the next loop.
 template <class Record>
 struct step_records {
   std::vector<Record> all;
@@ -84,8 +84,8 @@ struct step_records {
   }
 };
 
-/// A callable of the user's that gets the record of its step, too: as an adjoint with one or two states, or as the
-/// `record` of a recording one.
+/// A user's callable that also receives the record of its step: an adjoint with one or two states, or the `record` of a
+/// recording adjoint.
 template <class F, class Record>
 struct recalling {
   mutable F f;  // mutable, so that a const copy of a mutable lambda works
@@ -96,13 +96,13 @@ struct recalling {
     decltype(auto) operator()(State& x, step_index i) const {
       return call_with_record<F, Record>(f, i, records->at(i), x);
     }
-  // As f takes bar, by reference or by value, so do these; the last index of a leaf is no bar.
+  // These take bar as f does, by reference or by value; the last index of a leaf is not a bar.
   template <class State, class Bar>
     requires calls_with_record<F, Record, State const&, Bar>
   decltype(auto) operator()(State const& x, Bar&& bar, step_index i) const {
     return call_with_record<F, Record>(f, i, records->at(i), x, std::forward<Bar>(bar));
   }
-  // An object may be moved by its adjoint.
+  // The adjoint of an object may change the object.
   template <class State, class Bar>
     requires(saved_state<State> && calls_with_record<F, Record, State&, Bar>)
   decltype(auto) operator()(State& x, Bar&& bar, step_index i) const {
@@ -117,16 +117,17 @@ struct recalling {
 
 }  // namespace detail
 
-/// A step that is chosen once and then repeated: an integrator that tries step sizes until one is accepted, an
+/// A step that is chosen once and then repeated: an integrator that tries step sizes until one is accepted, or an
 /// iteration to a tolerance. The first run of step i calls `record = first(x[, i])`, which makes one accepted step on x
-/// and returns what it chose (a step size, an order, flags); later runs call `again(x[, i], record)`, without what
-/// chooses. Where `first` takes x by const reference or by value it only chooses, and `again` makes the step also the
-/// first time: one more run of each step, and then no two codes whose bits could differ. Otherwise both must give the
-/// same bits: let both call one function for the arithmetic; `check_adjoint(loop.step(), ...)` compares them.
+/// and returns its choice (a step size, an order, flags). Later runs call `again(x[, i], record)`, which repeats the
+/// step without choosing.
+/// If `first` takes x by const reference or by value, it only chooses, and `again` makes the step also the first time.
+/// This runs each step once more, but then no two pieces of code can differ in bits. Otherwise both must give the same
+/// bits: let both call one function for the arithmetic; `check_adjoint(loop.step(), ...)` compares them.
 ///
-/// Both have one signature, so `auto` is no parameter of `first`. One object serves one loop at a time, and must
-/// outlive its run; it stays where it is. Memory: a record a step, in an array that doubles as it grows and is kept for
-/// the next loop.
+/// Both must have one signature: `first` cannot have an `auto` parameter. One object serves one loop at a time, must
+/// outlive the loop's run, and cannot be moved. Memory: one record per step, in an array that grows by doubling and is
+/// kept for the next loop.
 template <class First, class Again>
 class adaptive {
   using State = typename detail::chosen_by<First>::type::state;
@@ -147,7 +148,7 @@ class adaptive {
   class repeatable {
    public:
     void operator()(State& x, step_index i) const { owner_->run(x, i, loop_); }
-    /// By what runs a loop, once for each.
+    /// Called by executors, once before each loop.
     void begin(detail::loop_begins) const { owner_->begin(loop_); }
 
    private:
@@ -163,22 +164,22 @@ class adaptive {
   adaptive(adaptive const&) = delete;
   adaptive& operator=(adaptive const&) = delete;
 
-  /// The step of a new loop; the records of the one before are gone. \throws invalid_call from a step of the loop
-  /// before, and where a second loop begins with this one: it would repeat what the first one chose
+  /// The step of a new loop; discards the records of the previous one. \throws invalid_call   by a step of the previous
+  /// loop, and if a second loop begins with this step: it would repeat the choices of the first
   [[nodiscard]] repeatable step() noexcept {
     records_.all.clear();
     return {*this, ++records_.loops};
   }
-  /// An adjoint, or the `record` of a recording one, that gets the record of its step as last argument:
-  /// `f(x, bar[, i], record)`, `f(x, x1, bar[, i], record)`, `tape = f(x[, i], record)`. Keeps a copy of f.
+  /// Adds the record of the step as last argument of an adjoint, or of the `record` of a recording adjoint: `f(x, bar[,
+  /// i], record)`, `f(x, x1, bar[, i], record)`, `tape = f(x[, i], record)`. Keeps a copy of f.
   template <class F>
   [[nodiscard]] auto with_record(F f) const { return detail::recalling<F, Record>{std::move(f), &records_}; }
 
-  /// One for each step that has run.
+  /// The records, one for each step that has run.
   [[nodiscard]] std::vector<Record> const& records() const noexcept { return records_.all; }
-  /// That the array of records takes.
+  /// Bytes of the array of records.
   [[nodiscard]] std::size_t record_bytes() const noexcept { return records_.all.capacity() * sizeof(Record); }
-  /// Room for so many steps, so that the array need not grow.
+  /// Reserves room for so many steps, so that the array need not grow.
   void reserve(std::size_t steps) { records_.all.reserve(steps); }
 
  private:

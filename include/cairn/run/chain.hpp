@@ -1,5 +1,6 @@
 #pragma once
-/// \file chain.hpp  All of the executor for chains: chain_gradient, chain_probe, any_stage. Not in <cairn/cairn.hpp>.
+/// \file chain.hpp  Umbrella of the executors for chains: chain_gradient, chain_probe, any_stage. Not part of
+/// <cairn/cairn.hpp>.
 #include <cairn/core/detail/stage_checks.hpp>
 #include <cairn/core/stage.hpp>
 #include <cairn/core/stage_value.hpp>

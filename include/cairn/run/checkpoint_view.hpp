@@ -8,33 +8,33 @@
 
 namespace cairn {
 
-/// The checkpoints of a run, by position, in ascending order; a view that is good until the run is reversed.
+/// The checkpoints of a run by position, in ascending order; a view that is valid until the run is reversed.
 template <class State>
 class checkpoint_view {
  public:
   /// A checkpoint and its number.
   struct checkpoint {
     step_index position;  ///< the number of the state
-    State const& state;  ///< good until the run is reversed
+    State const& state;  ///< valid until the run is reversed
   };
   /// Walks the view in ascending order.
   class iterator {
    public:
-    using value_type = checkpoint;  ///< what `*` gives
-    using difference_type = std::ptrdiff_t;  ///< of iterators
+    using value_type = checkpoint;  ///< the type that `*` returns
+    using difference_type = std::ptrdiff_t;  ///< difference of iterators
     iterator() = default;
-    /// The checkpoint it stands at.
+    /// The checkpoint at the iterator's position.
     [[nodiscard]] checkpoint operator*() const { return {(*all_)[k_].first, *(*all_)[k_].second}; }
-    iterator& operator++() {  ///< to the next checkpoint
+    iterator& operator++() {  ///< advances to the next checkpoint
       ++k_;
       return *this;
     }
-    iterator operator++(int) {  ///< to the next checkpoint; answers where it stood
+    iterator operator++(int) {  ///< advances to the next checkpoint; returns the old position
       auto const old = *this;
       ++k_;
       return old;
     }
-    /// Of iterators over one view.
+    /// Compares iterators of one view.
     [[nodiscard]] bool operator==(iterator const& other) const noexcept { return k_ == other.k_; }
 
    private:
@@ -44,13 +44,13 @@ class checkpoint_view {
     std::size_t k_ = 0;
   };
 
-  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }  ///< how many checkpoints there are
-  [[nodiscard]] bool empty() const noexcept { return all_.empty(); }  ///< whether there are none
+  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }  ///< number of checkpoints
+  [[nodiscard]] bool empty() const noexcept { return all_.empty(); }  ///< whether there are no checkpoints
   [[nodiscard]] iterator begin() const noexcept { return {all_, 0}; }  ///< the first checkpoint
   [[nodiscard]] iterator end() const noexcept { return {all_, all_.size()}; }  ///< past the last
   /// Whether state `position` is a checkpoint.   Cost: O(log size)
   [[nodiscard]] bool contains(step_index position) const noexcept { return find(position) != nullptr; }
-  /// \throws invalid_call if there is no checkpoint at `position`
+  /// \throws invalid_call   if there is no checkpoint at `position`
   [[nodiscard]] State const& at(step_index position) const {
     if (State const* const found = find(position)) return *found;
     throw invalid_call{"cairn::checkpoints",

@@ -1,6 +1,6 @@
 #pragma once
-/// \file dry_run.hpp  The peak of a sweep whose states change their size on the way: the executor itself, on states of
-/// nothing but a size.
+/// \file dry_run.hpp  The peak memory of a sweep whose states change their size: runs the executor on states that are
+/// only a size.
 #include <type_traits>
 #include <utility>
 #include <cairn/core/replay_check.hpp>
@@ -10,7 +10,7 @@
 namespace cairn {
 namespace detail {
 
-/// Bytes of all phantoms that stand, and the most that stood.
+/// Bytes of all phantoms alive, and the most so far.
 struct phantom_account {
   wide held = 0, peak = 0;
   void add(wide bytes) noexcept {
@@ -34,7 +34,7 @@ class phantom {
     account_->add(bytes_ = bytes);
   }
   [[nodiscard]] std::size_t bytes() const noexcept { return std::size_t(bytes_); }
-  /// Its size is all that a replay check can compare.
+  /// A replay check can compare only its size.
   template <class F>
   void visit_buffers(F& f) const {
     f(static_cast<void const*>(&bytes_), sizeof bytes_);
@@ -50,12 +50,12 @@ struct phantom_bar {};
 }  // namespace detail
 
 /// The exact peak in bytes of one `gradient` over a store in memory whose state i holds `size_of(i)` bytes; with states
-/// of one size it is `sweep_bytes`. What a step needs for a moment while it makes its result is not in it.
-/// Exact where states have no room to spare as the step leaves them; else a bound, if size_of counts that room, too.
+/// of equal size it is `sweep_bytes`. Temporary memory inside a step is not included.
+/// Exact if a step leaves its states without spare capacity; otherwise an upper bound, if size_of counts that capacity.
 /// \param size_of  bytes of state i, 0 <= i <= n, as `bytes_of` counts them   \param sizes  of everything else; `state`
-///        is not read
-/// \param options  of the sweep: the bytes of a replay check, and of the states that it makes on its way, are counted
-/// Cost: one call of size_of a step, as many as the plan's step calls; no state is made. That of the check beside.
+///   is ignored
+/// \param options  those of the sweep: the bytes of a replay check, and of the states that it makes, are counted
+/// Cost: one call of size_of for each step call of the plan; no state is made. The replay check, if any, costs extra.
 template <schedule Plan, class SizeOf>
 [[nodiscard]] wide dry_run(Plan const& plan, SizeOf size_of, sweep_form form, sweep_sizes const& sizes,
                             sweep_options options = {}) {
@@ -85,8 +85,8 @@ template <schedule Plan, class SizeOf>
                     plan.steps() > 0};
   needs.hashes = replay_check_bytes(options.verify, {plan.steps(), plan.slots(), tapes_of(plan)});
   sweep_sizes rest = sizes;
-  rest.state = sizes.state_inline;  // frames that stand are in the account
-  return sweep_bytes(needs, form, rest, 0) + account.peak - heap_of(0);  // the caller's own x0 is in `initial`
+  rest.state = sizes.state_inline;  // frames in use are in the account
+  return sweep_bytes(needs, form, rest, 0) + account.peak - heap_of(0);  // `initial` already has the caller's x0
 }
 
 }  // namespace cairn

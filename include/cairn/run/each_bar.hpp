@@ -11,7 +11,7 @@
 namespace cairn {
 namespace detail {
 
-/// The form of an adjoint on the elements of `Bars`; `Bars` itself is changed, and so is not const.
+/// The form of an adjoint on the elements of `Bars`; `Bars` itself is changed, and so not const.
 template <class Adjoint, class State, class Bars>
 [[nodiscard]] consteval adjoint_shape shape_on_each() {
   if constexpr (std::is_const_v<Bars> || !range_like<Bars>) return {};
@@ -23,7 +23,7 @@ inline constexpr adjoint_form form_on_each = shape_on_each<Adjoint, State, Bars>
 template <class Adjoint>
 struct adjoint_of_each {
   mutable Adjoint adjoint;  // mutable, so that a const copy of a mutable lambda works
-  mutable cached_object memory;  // for a snapshot of an object that the adjoint moves
+  mutable cached_object memory;  // for a snapshot of an object that the adjoint changes
 
   template <class State, class Bars>
     requires(!saved_state<State> && form_on_each<Adjoint, State, Bars> == adjoint_form::one_step)
@@ -62,7 +62,7 @@ struct adjoint_of_each {
   void leaf_back(X& x, Bars& bars, step_index const first, step_index const last) const {
     on_each<State>(x, bars, [&](auto& bar) { pull_back(adjoint, bar, x, bar, first, last); });
   }
-  /// An object that the adjoint of one bar has moved is put back for that of the next.
+  /// Restores an object that the adjoint of one bar has changed, for the adjoint of the next.
   template <class State, class X, class Bars, class F>
   void on_each([[maybe_unused]] X& x, Bars& bars, F f) const {
     if constexpr (!detail::moves_object<Adjoint, State, typename Bars::value_type>()) {
@@ -78,7 +78,7 @@ struct adjoint_of_each {
   }
 };
 
-/// The reversing half of a recording adjoint.
+/// The `reverse` of a recording adjoint, for several bars.
 template <class Reverse>
 struct reverse_of_each {
   mutable Reverse reverse;
@@ -92,19 +92,20 @@ struct reverse_of_each {
 
 }  // namespace detail
 
-/// An adjoint of several bars for one of a single bar: for a seed that is a container of bars (a vector, an array, a
-/// ring), one for each objective. `gradient` then answers the container of their gradients, each with the bits of a
-/// sweep of its own, from one run forward and one recomputation: the step is called as often as for a single one.
+/// Makes an adjoint of several bars from one of a single bar. Use it with a seed that is a container of bars (a vector,
+/// an array, a ring), one for each objective. `gradient` then returns the container of their gradients, each with the
+/// bits of a sweep of its own, from one forward run and one recomputation: the step is called as often as for a single
+/// bar.
 ///
-/// \param adjoint  `(x, bar[, i])`, `(x, x1, bar, i)` or `(x, bar, first, last)`, in place or by value; it is called
-///        once for each bar, in their order. What it adds to elsewhere, as to a gradient by parameters, is the sum over
-///        all bars: for one of each, let it be a part of the bar. Keeps a copy, and one snapshot of an object that it
-///        may move, which is put back for the next bar
+/// \param adjoint  `(x, bar[, i])`, `(x, x1, bar, i)` or `(x, bar, first, last)`, in place or by value; called once for
+///   each bar, in order. Whatever it accumulates elsewhere, such as a gradient by parameters, is the sum over all bars;
+///   to have one for each, make it a part of the bar. Keeps a copy of the adjoint, and one snapshot of an object that
+///   the adjoint may change, which is restored for the next bar
 template <class Adjoint>
 [[nodiscard]] constexpr auto each_bar(Adjoint adjoint) {
   return detail::adjoint_of_each<Adjoint>{std::move(adjoint), {}};
 }
-/// The same of a recording adjoint: each step is recorded once, and its tape reversed for each bar.
+/// The same for a recording adjoint: each step is recorded once, and its tape is reversed for each bar.
 template <class Record, class Reverse>
 [[nodiscard]] constexpr auto each_bar(recorded<Record, Reverse> adjoint) {
   return recorded{std::move(adjoint.record), detail::reverse_of_each<Reverse>{std::move(adjoint.reverse)}};

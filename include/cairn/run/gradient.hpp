@@ -13,7 +13,7 @@
 namespace cairn {
 namespace detail {
 
-/// A plan as given, or floor(sqrt n) checkpoints for a bare number of steps.
+/// The plan as given; for a bare number of steps `uniform` with floor(sqrt n) checkpoints.
 template <class P>
 [[nodiscard]] constexpr decltype(auto) as_plan(P const& plan) {
   if constexpr (std::is_integral_v<P>) return uniform{step_index(plan)};
@@ -21,7 +21,7 @@ template <class P>
 }
 template <class P> using plan_type = std::remove_cvref_t<decltype(as_plan(std::declval<P const&>()))>;
 
-/// The adjoint's type: that of the seed, or of what the seed makes of the final state.
+/// The adjoint's type: that of the seed, or of the seed's result for the final state.
 template <class Seed, class State, bool = seed_function<Seed, State>>
 struct bar_of { using type = std::remove_cvref_t<Seed>; };
 template <class Seed, class State>
@@ -31,19 +31,19 @@ struct bar_of<Seed, State, true> {
 };
 template <class Seed, class State> using bar_type = typename bar_of<std::remove_reference_t<Seed>, State>::type;
 
-/// What a refused call would have given: the seed's type, or where that is no adjoint the state's.
+/// The likely result type of a refused call: the seed's type, or the state's if the seed is not an adjoint.
 template <class Seed, class State>
 struct refused_bar {
   static constexpr bool is_seed = !function_like<bar_type<Seed, State>> && !generic<bar_type<Seed, State>>;
   using type = typename first_returned<std::conditional_t<is_seed, bar_type<Seed, State>, void>, State>::type;
 };
-/// The state, or what stands where the step is due if the two are swapped.
+/// The state; if step and initial state are swapped, the argument in the step's place.
 template <class Step, class S, bool = swapped<Step, S>()>
 struct refused_state { using type = S; };
 template <class Step, class S>
 struct refused_state<Step, S, true> { using type = Step; };
 
-/// No number of checkpoints stands behind the number of steps, with seed and adjoint one place too late.
+/// Detects a number of checkpoints after the number of steps, which moves seed and adjoint one place back.
 template <class P, class Count, class Seed, class Adjoint, class S>
 [[nodiscard]] consteval bool check_no_count() {
   if constexpr (std::is_integral_v<P> && std::is_integral_v<Count> && !is_options<Adjoint>) {
@@ -94,21 +94,26 @@ Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoi
 
 /// The adjoint of the initial state of the loop `x = step(x, i)`, i = 0..n-1.
 ///
-/// Runs exactly the plan's steps (`estimate(plan).step_calls`) and is bit for bit the same for every plan and store.
-/// \param step  `step(x, i)` in place, `x1 = step(x, i)`, or `step(x, x1, i)`, which writes all of x1 (what it holds
-///        before the call is not specified); i may be left out. A function of x and i alone: it is run more than once;
-///        see `sweep_options`
+/// Runs exactly the plan's steps (`estimate(plan).step_calls`). The result is bit for bit the same for every plan and
+/// store.
+/// \param step  `step(x, i)` in place, `x1 = step(x, i)`, or `step(x, x1, i)`, which writes all of x1 (its content
+///   before the call is unspecified); i may be omitted. Must depend on x and i alone, because it is run more than once;
+///   see `sweep_options`
 /// \param x0  the initial state; an rvalue is moved from
 /// \param plan  a schedule, or the number of steps n >= 0: then `uniform{n}`, floor(sqrt n) checkpoints
-/// \param seed  the adjoint of the final state, or `seed(final_state)` that makes it, called once; n = 0 gives it back
+/// \param seed  the adjoint of the final state, or `seed(final_state)` that makes it, called once; n = 0 returns it
+///   unchanged
 /// \param adjoint  `adjoint(x, bar, i)` in place or by value, `adjoint(x, x1, bar, i)`, `adjoint(x, bar, first, last)`
-///        for plans with leaves, or `recorded{record, reverse}` (and `restart`, for plans that restart from tapes); bar
-///        belongs to state i+1 before and to state i after
-/// \param work  a `workspace` to be reused, or a store; by default memory of its own
-/// \param observer  called with an `event` around every action
-/// \param options  `sweep_options`, the last argument: also behind the adjoint, or in the observer's place
-/// \throws invalid_plan before any step runs; nondeterminism_error where options ask for a replay check; what step,
-///        adjoint, seed, copies and observer throw, unchanged, after which `work` can be used again
+///   for plans with leaves, or `recorded{record, reverse}` (and `restart`, for plans that restart from tapes); bar
+///   belongs to state i+1 before the call and to state i after it
+/// \param work  a `workspace` to be reused, or a store; by default the sweep allocates its own memory
+/// \param observer  called with an `event` before and after every action
+/// \param options  `sweep_options`, always the last argument: may directly follow the adjoint, or take the observer's
+///   place
+/// \throws invalid_plan   before any step runs
+/// \throws nondeterminism_error   if options ask for a replay check and a state differs
+/// \throws anything   that step, adjoint, seed, copies or observer throw, unchanged; `work` can be used again
+///   afterwards
 template <class Step, class X0, class P, class Seed, class Adjoint, class Work = detail::own_workspace,
           class Observer = no_observer, class Options = no_options>
 auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoint, Work&& work = {},

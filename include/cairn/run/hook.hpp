@@ -1,5 +1,5 @@
 #pragma once
-/// \file hook.hpp  Running objectives: something to do after the adjoint of each step.
+/// \file hook.hpp  Calls a function after the adjoint of each step, for example to add a running objective.
 #include <type_traits>
 #include <utility>
 #include <cairn/core/forms.hpp>
@@ -15,7 +15,7 @@ template <class Adjoint, class Hook>
 struct hooked_adjoint {
   mutable Adjoint adjoint;  // mutable, so that a const pair of mutable lambdas works
   mutable Hook hook;
-  mutable cached_object memory;  // for a snapshot of an object that the adjoint moves
+  mutable cached_object memory;  // for a snapshot of an object that the adjoint changes
 
   static constexpr bool moves_object = false;
 
@@ -49,7 +49,7 @@ struct hooked_adjoint {
   void call_adjoint(State& x, Bar& bar, step_index const i) const {
     pull_back_step<shape_of_adjoint<Adjoint, std::remove_const_t<State>, Bar>().indexed>(adjoint, bar, x, i);
   }
-  /// The hook sees state i, though the adjoint may leave the object elsewhere.
+  /// Restores the object, because the adjoint may change it and the hook is to see state i.
   template <class State, class Bar>
   void reverse_and_come_back(State& x, Bar& bar, step_index i) const {
     if constexpr (!detail::moves_object<Adjoint, State, Bar>()) call_adjoint(x, bar, i);
@@ -63,11 +63,11 @@ struct hooked_adjoint {
 
 }  // namespace detail
 
-/// Adds `hook(x, bar, i)` after the adjoint of each step i, when bar belongs to state i: a running objective adds its
-/// own gradient to bar there, and a sweep that must survive a stop notes (i, bar). For adjoints `(x, bar, i)`; keeps
-/// copies of both callables. An object is in state i then: where its adjoint may move it, as one that takes x by
-/// non-const reference, a snapshot is taken before it, one beside what plans count, and put back. Where bar is the
-/// library's, hook is called as `hook(x, i)`.
+/// Adds `hook(x, bar, i)` after the adjoint of each step i, when bar belongs to state i. A running objective adds its
+/// own gradient to bar there; a sweep that must survive a stop notes (i, bar). For adjoints `(x, bar, i)`; keeps copies
+/// of both callables. The hook sees an object in state i: if the adjoint may change the object, that is, takes x by
+/// non-const reference, a snapshot is taken before the adjoint and restored after it. This takes one snapshot more than
+/// plans count. If the library stores bar, hook is called as `hook(x, i)`.
 template <class Adjoint, class Hook>
 [[nodiscard]] constexpr auto hooked(Adjoint adjoint, Hook hook) {
   return detail::hooked_adjoint<Adjoint, Hook>{std::move(adjoint), std::move(hook), {}};

@@ -1,5 +1,5 @@
 #pragma once
-/// \file jumps.hpp  Events of a loop: at a step, or where a condition holds, the state jumps.
+/// \file jumps.hpp  Events of a loop: the state jumps at a given step, or when a condition holds.
 #include <cstddef>
 #include <optional>
 #include <tuple>
@@ -16,8 +16,8 @@
 namespace cairn {
 namespace detail {
 
-/// Moves x on by a step or a jump. Forward and backward sweep call the same instantiation of it, and so the same code
-/// of it: see call.hpp. Answers what a step says that may end its loop, else true.
+/// Advances x by a step or a jump. Forward and backward sweep call the same instantiation, and so the same machine
+/// code: see call.hpp. Returns the step's answer if it is a step that may end its loop, otherwise true.
 template <class F, class State>
 [[gnu::noinline]] bool move_on(F& f, State& x, step_index const i) {
   static constexpr auto shape = shape_of_step<F, State>();
@@ -34,8 +34,8 @@ template <class F, class State>
   return true;
 }
 
-/// The state and the bar of a loop whose step and adjoint name the same one; void where they are templates, or take
-/// what a state converts to.
+/// The state and the bar of a loop, if the signatures of step and adjoint name the same ones. Void if these are
+/// templates, or take types to which a state converts.
 template <class Step, class Adjoint, class OfStep, class OfAdjoint>
 struct told_types {
   using state = void;
@@ -53,7 +53,7 @@ template <class Step, class Adjoint>
 using told_by = told_types<Step, Adjoint, typename decltype(parameters_of<Step>())::type,
                            typename decltype(parameters_of<Adjoint>())::type>;
 
-/// What all jumps have: the map of the state, and what takes a bar back through it.
+/// What all jumps have: the map of the state, and its adjoint.
 template <class Jump, class Adjoint>
 struct jump_maps {
   mutable Jump jump;  // mutable, so that a const pair of mutable lambdas works
@@ -88,7 +88,7 @@ struct jump_maps {
   }
 };
 
-/// A jump before or behind one step.
+/// A jump before or after one step.
 template <class Jump, class Adjoint>
 struct jump_of_step : jump_maps<Jump, Adjoint> {
   step_index step = 0;
@@ -97,7 +97,7 @@ struct jump_of_step : jump_maps<Jump, Adjoint> {
   template <class State>
   [[nodiscard]] bool due_before(State const&, step_index i) const noexcept { return !behind && i == step; }
   [[nodiscard]] bool due_behind(step_index i) const noexcept { return behind && i == step; }
-  /// The least step > i before which it may be due, once step i has run; else `none`.
+  /// The first step > i before which the jump may be due, known once step i has run; otherwise `none`.
   [[nodiscard]] step_index next(step_index i, step_index none) const noexcept {
     return step + (behind ? 1 : 0) > i ? step + (behind ? 1 : 0) : none;
   }
@@ -115,7 +115,7 @@ struct jump_of_step : jump_maps<Jump, Adjoint> {
   }
 };
 
-/// A jump before every step where a condition holds.
+/// A jump before every step at which a condition holds.
 template <class Condition, class Jump, class Adjoint>
 struct jump_on_condition : jump_maps<Jump, Adjoint> {
   mutable Condition condition;
@@ -148,7 +148,8 @@ struct jump_on_condition : jump_maps<Jump, Adjoint> {
   static constexpr void check_loop(step_index) noexcept {}
 };
 
-/// Asked where a loop with jumps is made, if its step and adjoint tell the types; else in the sweep.
+/// Checked when a loop with jumps is made, if the signatures of its step and adjoint name their types; otherwise in the
+/// sweep.
 template <class Jump, class State, class Bar>
 [[nodiscard]] consteval bool fits_jump() {
   if constexpr (std::is_void_v<State>) return true;
@@ -159,34 +160,34 @@ template <class Jump, class State, class Bar>
   else return true;
 }
 
-/// What a run through some steps passed, in order: jumps, with the state before each, and runs of steps between them,
-/// with the state where each begins. Memory is kept from call to call.
+/// The jumps and runs of steps of one pass over some steps, in order, with the state before each. Memory is kept from
+/// call to call.
 template <class State>
 class jump_trail {
  public:
   static constexpr std::size_t of_steps = std::size_t(-1);
   struct mark {
-    std::optional<State> kept;  // may be left from another call
+    std::optional<State> kept;  // may hold a state from an earlier call
     State const* x = nullptr;   // null: in `kept`
     std::size_t jump = of_steps;
     step_index from = 0, to = 0;
   };
 
-  /// \param x  where it begins; must outlive the walk
+  /// \param x  the first state; must outlive the walk
   void begin(State const& x) noexcept {
     used_ = 0;
     start_ = &x;
     moved_ = false;
   }
-  /// The state where the walk is.
+  /// The present state of the walk.
   [[nodiscard]] State const& here() const noexcept { return moved_ ? *live_ : *start_; }
-  /// The same, to be moved on.
+  /// The same, for a step or jump that changes it.
   [[nodiscard]] State& live() {
     if (!std::exchange(moved_, true)) put(live_, *start_);
     return *live_;
   }
   /// Notes that a jump, or a run of steps, begins here.
-  /// \param ends  the walk goes no further, so that the state is kept where it is
+  /// \param ends  the walk ends here, so that the state is not copied
   void note(std::size_t jump, step_index from, bool ends = false) {
     if (used_ == marks_.size()) marks_.emplace_back();
     mark& made = marks_[used_++];
@@ -216,50 +217,50 @@ class jump_trail {
 
 }  // namespace detail
 
-/// A jump of state i before step i: `x = jump(x[, i])`, in place or by value. For `with_jumps`.
+/// A jump of state i before step i: `x = jump(x[, i])`, in place or by value. An argument of `with_jumps`.
 /// \param adjoint  `adjoint(x, bar[, i])`, in place or by value: x is the state before the jump; bar belongs to the
-///        state behind it before the call, and to the state before it after the call
-/// \throws invalid_call where i < 0
+///   state after the jump before the call, and to the state before the jump after the call
+/// \throws invalid_call   if i < 0
 template <class Jump, class Adjoint>
 [[nodiscard]] auto jump_at(step_index i, Jump jump, Adjoint adjoint) {
   detail::jump_of_step<Jump, Adjoint> made{{std::move(jump), std::move(adjoint)}, i, false};
   made.check("cairn::jump_at");
   return made;
 }
-/// The same behind step i, before anybody sees state i + 1: with n - 1 a jump of the final state. Its adjoint runs step
-/// i once more.
+/// A jump after step i, before anything else uses state i + 1; for i = n - 1 a jump of the final state. Its adjoint
+/// runs step i once more.
 template <class Jump, class Adjoint>
 [[nodiscard]] auto jump_behind(step_index i, Jump jump, Adjoint adjoint) {
   detail::jump_of_step<Jump, Adjoint> made{{std::move(jump), std::move(adjoint)}, i, true};
   made.check("cairn::jump_behind");
   return made;
 }
-/// A jump before every step i where `condition(x)` or `condition(x, i)` is true of state i. The final state, behind
-/// which there is no step, is not asked.
+/// A jump before every step i at which `condition(x)` or `condition(x, i)` is true for state i. The condition is not
+/// evaluated for the final state, which no step follows.
 template <class Condition, class Jump, class Adjoint>
 [[nodiscard]] auto jump_when(Condition condition, Jump jump, Adjoint adjoint) {
   return detail::jump_on_condition<Condition, Jump, Adjoint>{{std::move(jump), std::move(adjoint)},
                                                              std::move(condition)};
 }
 
-/// A loop whose state jumps at some of its steps: a ball that bounces, a dose that is given, an assimilation. `step`
-/// and `adjoint` are those of the loop with its jumps, for any verb and plan; jumps of one step are made in the order
-/// given. Keeps copies of all callables.
+/// A loop whose state jumps at some of its steps: a ball bounces, a dose is given, data are assimilated. `step` and
+/// `adjoint` are those of the loop with its jumps, for any verb and plan; several jumps at one step are made in the
+/// order given. Keeps copies of all callables.
 ///
-/// The given step is one in place, which may return bool for `checkpointed_while`, or by value; the given adjoint is
-/// one of a step, `(x, bar, i)`, or of a leaf, `(x, bar, first, last)`, which then is called for each run of steps
-/// between two jumps. States are those that can be copied. State i, as checkpoints, hooks and `keep_going` see it, is
-/// the one before the jumps of `jump_at(i)` and `jump_when`, and behind those of `jump_behind(i - 1)`.
+/// The inner step is in place, and may return bool for `checkpointed_while`, or by value. The inner adjoint is one of a
+/// step, `(x, bar, i)`, or of a leaf, `(x, bar, first, last)`, which is then called for each run of steps between two
+/// jumps. The state must be copyable. Checkpoints, hooks and `keep_going` see state i before the jumps of `jump_at(i)`
+/// and `jump_when`, and after those of `jump_behind(i - 1)`.
 ///
-/// A step that has no jump costs what it did. The adjoint of one that has runs its jumps once more, on copies of the
-/// state that are kept for the next time: one, and one more for each further jump; `jump_behind` also runs its step. In
-/// a leaf the steps before its last jump run once more (with `jump_when` all but the last), as do the jumps. No plan
-/// counts these copies and runs.
+/// A step without a jump costs nothing extra. The adjoint of a step with jumps runs these jumps once more, on copies of
+/// the state whose memory is reused: one copy, and one more for each further jump; `jump_behind` also runs its step
+/// again. In a leaf the steps before its last jump run once more (with `jump_when` all but the last), and so do the
+/// jumps. Plans do not count these copies and runs.
 ///
-/// Jumps at fixed steps are differentiated exactly. Of a condition on the state the derivative is that of the branch
-/// that was taken: at which step it comes true is a whole number, which does not vary. Where the time of an event is to
-/// be differentiated, too (saltation), that time must be a part of the step, found by it as a root within the step.
-/// \throws invalid_call before any step runs where a jump stands at no step of a loop of known length
+/// Jumps at fixed steps are differentiated exactly. For a condition on the state the derivative is that of the branch
+/// taken: the step at which the condition comes true is a whole number and has no derivative. To differentiate the time
+/// of an event, too (saltation), find that time as a root inside the step, as a part of it.
+/// \throws invalid_call   before any step runs, if a jump is at no step of a loop of known length
 template <class Step, class Adjoint, class... Jump>
 class with_jumps {
   using jumps_type = std::tuple<Jump...>;
@@ -280,7 +281,7 @@ class with_jumps {
       each([&](auto const& jump) { if (jump.due_behind(i)) jump.run(x, i); });
       if constexpr (detail::shape_of_step<Step, State>().stops) return more;
     }
-    /// By what runs a loop, once for each.
+    /// Called by executors, once before each loop.
     void begin(detail::loop_begins loop) const {
       if (loop.steps >= 0) each([&](auto const& jump) { jump.check_loop(loop.steps); });
       detail::begin_loop(inner, loop);
@@ -319,10 +320,10 @@ class with_jumps {
         else pick(mark.jump, [&](auto const& jump) { jump.reverse(at, bar, mark.from); });
       }
     }
-    /// Notes what there is on the way from `first` to `last`; runs no step behind the last jump.
+    /// Notes the jumps and runs of steps from `first` to `last`; runs no step after the last jump.
     template <class State>
     void walk(detail::jump_trail<State>& trail, step_index first, step_index last) const {
-      bool open = false;  // steps are under way: the last mark is theirs
+      bool open = false;  // a run of steps is in progress: the last entry is its begin
       step_index i = first;
       for (;;) {
         each([&](auto const& jump, std::size_t k) {
@@ -345,8 +346,8 @@ class with_jumps {
         if (end == last) return;
       }
     }
-    /// The next state in (i, last) before whose step a jump may be due, or that one in (i, last] behind whose step one
-    /// is; beyond `last` where there is none.
+    /// The next state in (i, last) before whose step a jump may be due, or in (i, last] after whose step one is due;
+    /// more than `last` if there is none.
     [[nodiscard]] step_index next_check(step_index i, step_index last) const {
       step_index found = last + 1;
       each([&](auto const& jump, std::size_t) {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file loop.hpp  A loop that has run forward and can run back, once or often.
+/// \file loop.hpp  A loop that has run forward and can be reversed, once or repeatedly.
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -14,7 +14,7 @@
 namespace cairn {
 namespace detail {
 
-/// False in an object that has been moved from.
+/// True until the object is moved from.
 class not_moved {
  public:
   not_moved() = default;
@@ -29,7 +29,7 @@ class not_moved {
   bool is_ = true;
 };
 
-/// The forward half of a loop that a plan covers from end to end.
+/// The forward half of a loop that a plan covers completely.
 struct forward_by_plan {
   static constexpr char const* operation = "cairn::checkpointed_loop";
   static constexpr bool knows_length = true;
@@ -42,9 +42,9 @@ struct forward_by_plan {
 
 }  // namespace detail
 
-/// A loop that has run forward. What user code throws passes through, and the object stays usable: the next call puts
-/// back what is gone. Calls of the step beyond the plan's: none for the first `reverse` or walk backwards; later ones
-/// first run again what was given up.
+/// A loop that has run forward. Exceptions of user code pass through, and the object remains usable: the next call
+/// recomputes what is missing. The first `reverse` or walk backwards calls the step no more often than the plan says;
+/// later ones first recompute the states that were dropped.
 template <class Step, class State, schedule Plan, class Workspace, class Observer>
 class checkpointed_run {
   using work_type = std::remove_reference_t<Workspace>;
@@ -71,9 +71,9 @@ class checkpointed_run {
   }
 
   [[nodiscard]] step_index steps() const noexcept { return work_.steps_; }  ///< loop length n
-  /// The state after the last step; good as long as the run. Of an object the object itself, until a way back begins:
-  /// then it is there again where the run was told to leave it `at_final`, else it moves on. \throws invalid_call where
-  /// it has
+  /// The state after the last step; valid as long as the run. For an object this is the object itself, until a way back
+  /// begins; after that only if the run was told to leave the object `at_final`. \throws invalid_call   if the object
+  /// has moved on
   [[nodiscard]] State const& final_state() const {
     auto const& states = mine("cairn::final_state").states_;
     if constexpr (saved_state<State>) {
@@ -85,8 +85,8 @@ class checkpointed_run {
     }
     return states.final_state();
   }
-  /// Position -> state of what was kept to restart from, of objects their snapshots; the initial state is not in it. As
-  /// it stands now: a reverse sweep uses them up.
+  /// The checkpoints as a map from position to state (for objects, to snapshot), without the initial state. Shows the
+  /// present checkpoints: a reverse sweep uses them up.
   [[nodiscard]] checkpoint_view<detail::kept_as<State>> checkpoints() const {
     constexpr bool in_frames = detail::keeps_frames<typename work_type::store_type>;
     static_assert(in_frames, "cairn: checkpoints() needs a store that keeps frames");
@@ -96,13 +96,13 @@ class checkpointed_run {
   }
   /// Calls of the step (or of `record`) so far.
   [[nodiscard]] wide step_calls() const noexcept { return work_.step_calls(); }
-  /// Phase, action and step of the last exception of user code, if there was one.
+  /// Phase, action and step of the last exception in user code, if there was one.
   [[nodiscard]] sweep_failure const& failure() const noexcept { return work_.failure(); }
 
   /// The adjoint of the initial state for a seed value, or for `seed(final_state)`; forms and exceptions as for
-  /// `gradient`. What a later call runs to put back what was given up is no action of the plan: observers see it in
-  /// step_calls() only. An object then also runs the steps of the turn again, mostly one. \throws invalid_plan before
-  /// any step runs
+  /// `gradient`. Steps that a later call runs to recompute dropped states are not actions of the plan: observers see
+  /// them only in step_calls(). For an object, a later call also runs the steps of the turn again, usually one. \throws
+  /// invalid_plan   before any step runs
   template <class Seed, class Adjoint>
   auto reverse(Seed&& seed, Adjoint&& adjoint) {
     using AdjointF = std::remove_reference_t<Adjoint>;
@@ -138,12 +138,12 @@ class checkpointed_run {
     return detail::refuse<typename detail::refused_bar<Adjoint, State>::type>();
   }
 
-  /// State i, run again from the nearest state that still stands; costs no frame of the run. Of an object a snapshot,
-  /// which it makes on its way, and another one that brings it back to where it was.
-  /// \throws invalid_call unless 0 <= i <= steps()
+  /// State i, recomputed from the nearest state that is still held; takes no frame of the run. For an object, a
+  /// snapshot of state i; another snapshot is taken and restored, so that the object does not change.
+  /// \throws invalid_call   unless 0 <= i <= steps()
   [[nodiscard]] detail::kept_as<State> at(step_index i) { return state_at(i); }
 
-  /// A state and its number; the reference is good until the next ++.
+  /// A state and its number; the reference is valid until the next ++.
   struct visited {
     step_index index;  ///< i
     State const& state;  ///< state i
@@ -153,12 +153,12 @@ class checkpointed_run {
   /// An input iterator over the states, from the last to the first.
   class walk_back {
    public:
-    using value_type = visited;  ///< what `*` gives
-    using difference_type = std::ptrdiff_t;  ///< of iterators
-    [[nodiscard]] visited operator*() const {  ///< the state it stands at, and its number
+    using value_type = visited;  ///< the type that `*` returns
+    using difference_type = std::ptrdiff_t;  ///< difference of iterators
+    [[nodiscard]] visited operator*() const {  ///< the state at the iterator's position, and its number
       return {i_, run_->state_of_walk(pass_, i_)};
     }
-    /// \throws invalid_call if the run was reversed, or walked anew, since this walk began
+    /// \throws invalid_call   if the run was reversed, or walked again, since this walk began
     walk_back& operator++() {
       if (--i_ >= 0) run_->to_next_reverse(pass_);
       return *this;
@@ -173,10 +173,10 @@ class checkpointed_run {
     step_index i_;
     std::uint64_t pass_;
   };
-  /// What `backward()` gives; `begin()` starts a walk.
+  /// The result of `backward()`; `begin()` starts a walk.
   class backward_range {
    public:
-    /// Starts a walk; a second one first runs again what was given up.
+    /// Starts a walk; a second walk first recomputes the states that were dropped.
     [[nodiscard]] walk_back begin() { return run_->start_backward(); }
     [[nodiscard]] end_of_walk end() const noexcept { return {}; }  ///< past state 0
 
@@ -192,8 +192,8 @@ class checkpointed_run {
     check_backward();
     return backward_range{*this};
   }
-  /// The same range of a run that nobody else holds, and which moves into it:
-  /// `for (auto [i, x] : checkpointed_loop(...).backward())`.
+  /// The same range for a temporary run, which moves into the range: `for (auto [i, x] :
+  /// checkpointed_loop(...).backward())`.
   [[nodiscard]] backward_of_its_own backward() && {
     check_backward();
     return backward_of_its_own{std::move(*this)};
@@ -248,8 +248,8 @@ class checkpointed_run {
     return detail::annotate_failure(run.status(), phase::recompute, failed, make);
   }
 
-  /// Runs a state from one step to another by run(at, next), and compares hash(x) with what the sweep knows of the
-  /// states on the way.
+  /// Advances a state from one step to another by run(at, next), and compares hash(x) with the hashes that the sweep
+  /// knows of the states on the way.
   template <class Sweep, class Run, class Hash, class X>
   static void run_compared([[maybe_unused]] Sweep& sweep, step_index from, step_index to, Run run,
                            [[maybe_unused]] Hash hash, [[maybe_unused]] X const& x) {
@@ -265,7 +265,7 @@ class checkpointed_run {
       }
     }
   }
-  /// The workspace, if no other sweep has begun there.
+  /// The workspace, unless another sweep has begun there.
   [[nodiscard]] work_type& mine(char const* operation) {
     check_mine(operation);
     return work_;
@@ -300,7 +300,7 @@ class checkpointed_run {
     return mine("cairn::backward");
   }
 
-  /// Back to where things stood at the turn, unless they do.
+  /// Restores slots and live to the turn, unless they are there.
   template <class Sweep>
   void to_the_turn(Sweep& run) {
     ++pass_;
@@ -329,11 +329,11 @@ class checkpointed_run {
   bool fresh_ = true;
 };
 
-/// What `backward()` gives of a run that is a temporary: the run, to be walked.
+/// The result of `backward()` for a temporary run; owns the run.
 template <class Step, class State, schedule Plan, class Workspace, class Observer>
 class checkpointed_run<Step, State, Plan, Workspace, Observer>::backward_of_its_own {
  public:
-  /// Starts a walk; a second one first runs again what was given up.
+  /// Starts a walk; a second walk first recomputes the states that were dropped.
   [[nodiscard]] walk_back begin() { return run_.start_backward(); }
   [[nodiscard]] end_of_walk end() const noexcept { return {}; }  ///< past state 0
 
@@ -345,7 +345,7 @@ class checkpointed_run<Step, State, Plan, Workspace, Observer>::backward_of_its_
 
 namespace detail {
 
-/// The run, in a workspace of its own, in the caller's, or over the caller's store.
+/// Makes the run, in a workspace of its own, in the caller's, or over the caller's store.
 template <class StepF, class State, class Plan, class Forward, class Step, class X0, class Work, class Observer,
           class Options>
 [[nodiscard]] auto run_in_workspace(Forward forward, Step&& step, X0&& x0, Plan const& plan, Work&& work,
@@ -376,16 +376,16 @@ template <class Work, class State, class Plan>
 
 }  // namespace detail
 
-/// Runs `x = step(x, i)`, i = 0..n-1, keeps what `plan` says, and answers a run that can be reversed or walked
+/// Runs `x = step(x, i)`, i = 0..n-1, keeps the checkpoints of `plan`, and returns a run that can be reversed or walked
 /// backwards.
 ///
 /// \param step  as for `gradient`; the run keeps a copy   \param x0  the initial state; an rvalue is moved from
 /// \param plan  a schedule, or the number of steps n >= 0: then `uniform{n}`, floor(sqrt n) checkpoints
-/// \param work  a `workspace` or a store to be reused; it must outlive the run, into which a workspace that is an
-///        rvalue moves   \param observer  as for `gradient`; an lvalue must outlive the run
-/// \param options  `sweep_options`, the last argument: also behind the plan, or in the observer's place; for the way
-///        back, too
-/// Memory: `estimate` with `keeps_run`; initial and final state stay as long as the run.
+/// \param work  a `workspace` or a store to be reused; must outlive the run, except a workspace passed as an rvalue,
+///   which moves into the run   \param observer  as for `gradient`; an lvalue must outlive the run
+/// \param options  `sweep_options`, always the last argument: may directly follow the plan, or take the observer's
+///   place; also used for the way back
+/// Memory: `estimate` with `keeps_run`; initial and final state are kept as long as the run.
 template <class Step, class X0, class P, class Work = detail::own_workspace, class Observer = no_observer,
           class Options = no_options>
 [[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, Work&& work = {}, Observer&& observer = {},

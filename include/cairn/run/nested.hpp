@@ -1,5 +1,5 @@
 #pragma once
-/// \file nested.hpp  Loops in loops: an outer step that is itself a checkpointed loop.
+/// \file nested.hpp  Nested loops: an outer step that is itself a checkpointed loop.
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -12,8 +12,8 @@
 namespace cairn {
 namespace detail {
 
-/// A callable whose index counts from `base`. Forward and backward sweep of an inner loop call the same instantiation
-/// of it, and so the same code of the step: see call.hpp.
+/// A callable whose index counts from `base`. Forward and backward sweep of an inner loop call the same instantiation,
+/// and so the same machine code: see call.hpp.
 template <class Step>
 struct counted_from {
   Step* inner;
@@ -27,8 +27,8 @@ struct counted_from {
   decltype(auto) operator()(State& x, step_index) const { return (*inner)(x); }
 };
 
-/// The adjoint of a loop inside an outer step, whose index counts from `base`. Compares the state in which that loop
-/// ends when it is run again with the outer one, where both sweeps have a replay check.
+/// The adjoint of the inner loop, with an index that counts from `base`. If both sweeps have a replay check, it
+/// compares the last state of the recomputed inner loop with the outer state.
 template <class Adjoint, bool Compares>
 struct inner_adjoint {
   Adjoint* inner;
@@ -64,14 +64,16 @@ struct inner_adjoint {
 
 }  // namespace detail
 
-/// An outer step made of `plan.steps()` inner ones, and its adjoint; the inner loop keeps what `plan` says while its
-/// outer step is reversed. Inner steps and adjoints see the running index outer * plan.steps() + inner. `step` and
-/// `adjoint` are separate members, for one callable that is both would be read as an out-of-place step. Levels nest:
-/// the inner functions may be another `nested`'s. Both keep copies of the callables; a second sweep over them allocates
-/// nothing. With `sweep_options` every inner sweep compares what it runs again, and where the outer sweep has a replay
-/// check, too, the state in which it ends with the outer one. For that the outer sweep must be given `adjoint` itself,
-/// or `hooked(adjoint, hook)`. Over an object the inner loop runs on the object itself, which the adjoint of an outer
-/// step leaves within that step; an inner sweep holds snapshots for `plan.slots() + 1` states beside.
+/// An outer step made of `plan.steps()` inner steps, and its adjoint. While an outer step is reversed, its inner loop
+/// keeps the checkpoints of `plan`. Inner steps and adjoints receive the running index outer * plan.steps() + inner.
+/// `step` and `adjoint` are separate members, because one callable that is both would be read as an out-of-place step.
+/// Levels nest: the inner functions may belong to another `nested`. Both members keep copies of the callables; a second
+/// sweep over them allocates nothing.
+/// With `sweep_options` every inner sweep compares the states that it recomputes. If the outer sweep has a replay
+/// check, too, the last state of the inner loop is compared with the outer state; for that the outer sweep must receive
+/// `adjoint` itself, or `hooked(adjoint, hook)`.
+/// If the state is an object, the inner loop runs on the object itself, and the adjoint of an outer step leaves it
+/// somewhere within that step; an inner sweep holds snapshots of `plan.slots() + 1` further states.
 template <schedule Plan, class Step, class Adjoint, class Options = no_options>
 class nested {
   // The callables are mutable, so that a const pair of mutable lambdas works.
@@ -112,7 +114,7 @@ class nested {
     void operator()(State& x, step_index i) const {
       (void)reverse<State>(x, library_bar{}, i);
     }
-    /// For sweeps with a replay check, before each call.
+    /// Called before each adjoint call of a sweep with a replay check.
     void ends_in(detail::end_hash outer) const
       requires compares
     {
@@ -134,7 +136,7 @@ class nested {
   };
 
  public:
-  /// \param plan  of the inner loop   \param inner  its step, in place   \param back  its adjoint, of one step
+  /// \param plan  of the inner loop   \param inner  its step, in place   \param back  the adjoint of one inner step
   nested(Plan plan, Step inner, Adjoint back, Options options = {})
       : step{inner, step_index(plan.steps())}, adjoint{plan, inner, back, options, {}, {}} {}
   forward step;  ///< the outer step

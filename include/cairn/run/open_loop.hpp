@@ -1,5 +1,5 @@
 #pragma once
-/// \file open_loop.hpp  The forward half of a loop whose length is not known: keeps what an online cursor says, and
+/// \file open_loop.hpp  The forward half of a loop of unknown length: keeps the checkpoints of an online cursor, and
 /// turns where the loop ends.
 #include <concepts>
 #include <cstdint>
@@ -11,20 +11,21 @@
 
 namespace cairn {
 
-/// A cursor that learns only on the way where the loop ends. Until then it speaks as if there were no end: at the start
-/// and behind each `advance` it stands at a *candidate*, state i, and answers drops, then a `save` of it or none, then
-/// `advance [i, to)` to the next one. Where it `lags()` it is asked only once step i has been run ahead and is known
-/// not to be the last; else at once. `stop_at(n, live)`, once, says that the loop has n steps; live, state n - 1 or n,
-/// is what there still is. It comes at a candidate in place of `next()`, or behind an advance [i, to) that was cut: i
-/// <= live <= n <= to. The cursor then answers drops, `turn [live, n)` and the way back.
+/// A cursor that learns during the forward run where the loop ends. Until then it behaves as if there were no end: at
+/// the start and after each `advance` its position is a *candidate*, state i. There it returns drops, then at most one
+/// `save` of the candidate, then `advance [i, to)` to the next candidate. If it `lags()`, `next()` is called only after
+/// step i has run ahead and is known not to be the last; otherwise at once.
+/// `stop_at(n, live)`, called once, says that the loop has n steps and that live, state n - 1 or n, is still there. It
+/// is called at a candidate in place of `next()`, or after an advance [i, to) that was cut short: i <= live <= n <= to.
+/// The cursor then returns drops, `turn [live, n)` and the way back.
 template <class C>
 concept open_cursor = cursor<C> && requires(C cursor, C const& asked, step_index i) {
   cursor.stop_at(i, i);
   { asked.lags() } -> std::same_as<bool>;
 };
 
-/// A plan that does not know how many steps there will be: `slots()`, and `walk()` that gives an `open_cursor`; see
-/// `online`.
+/// A plan that does not know the number of steps in advance: has `slots()`, and a `walk()` that returns an
+/// `open_cursor`; see `online`.
 template <class P>
 concept open_schedule = std::copyable<P> && !schedule<P> && requires(P const& plan) {
   { plan.slots() } -> std::same_as<slot_index>;
@@ -33,7 +34,7 @@ concept open_schedule = std::copyable<P> && !schedule<P> && requires(P const& pl
 
 namespace detail {
 
-/// The same as a schedule, of no steps as yet.
+/// The same as a schedule, with no steps yet.
 template <class Plan>
 struct open_plan : Plan {
   explicit open_plan(Plan const& plan) : Plan{plan} {}
@@ -41,7 +42,7 @@ struct open_plan : Plan {
   [[nodiscard]] static constexpr step_index leaf() noexcept { return 1; }
 };
 
-/// An in-place step that returns bool, as one that returns nothing and notes what the last call said.
+/// Makes an in-place step that returns bool look like one that returns nothing; notes the result of the last call.
 template <class Step, class State>
 struct stoppable {
   [[no_unique_address]] Step step;
@@ -53,7 +54,7 @@ struct stoppable {
 };
 template <class Step> inline constexpr bool is_stoppable = false;
 template <class Step, class State> inline constexpr bool is_stoppable<stoppable<Step, State>> = true;
-/// The step as a run keeps it, and the step as it was given for that.
+/// The step as a run keeps it, made from the step as given.
 template <class Step, class State>
 using kept_step = std::conditional_t<shape_of_step<Step, State>().stops, stoppable<Step, State>, Step>;
 template <class Kept, class Step>
@@ -62,7 +63,7 @@ template <class Kept, class Step>
   else return std::forward<Step>(step);
 }
 
-/// Asks the user whether the loop goes on from state i.
+/// Asks the user's function whether the loop continues from state i.
 template <class KeepGoing, class State>
 [[nodiscard]] bool ask(KeepGoing& keep_going, State const& x, step_index const i) {
   if constexpr (calls<KeepGoing, State const&, step_index const&>)
@@ -70,10 +71,10 @@ template <class KeepGoing, class State>
   else return static_cast<bool>(call_lending(keep_going, x));
 }
 
-/// One run forward to the turn. It is not run by `execute`: whether an action goes on is known only behind each of its
-/// steps, and the turn may have been made before the cursor says so. A step whose frame must outlive it is run *ahead*,
-/// into a frame beside live, until the loop is known to go on behind it; then that frame becomes live, and nothing is
-/// run twice. If the loop ends there, the turn has been made.
+/// One forward run up to the turn. `execute` cannot run it: whether an action continues is known only after each of its
+/// steps, and the turn may already be made before the cursor says so. A step whose input frame must be kept runs
+/// *ahead*, into a frame besides live, until it is known that the loop continues after it. Then that frame becomes
+/// live, and nothing runs twice. If the loop ends there, the turn has been made.
 template <class State, class Sweep, class Step, class KeepGoing, class Observer>
 class open_sweep {
   static constexpr bool in_place = shape_of_step<Step, State>().form == step_form::in_place;
@@ -100,7 +101,7 @@ class open_sweep {
     if constexpr (is_stoppable<Step>) more = more && step_.more;
     return more;
   }
-  /// Runs the step behind live ahead; whether the loop goes on there.
+  /// Runs the step after live ahead; returns whether the loop continues.
   [[nodiscard]] bool runs_ahead() {
     perform({action_kind::advance, tier::memory, content::state, no_slot, at_, at_ + 1},
             [&](step_index& failed) { states_.turn(step_, at_, at_ + 1, failed); });
@@ -108,7 +109,7 @@ class open_sweep {
     ahead_ = true;
     return goes_on(states_.final_state(), at_ + 1);
   }
-  /// Obeys what the cursor says at a candidate, up to its advance.
+  /// Obeys the cursor at a candidate, up to its next advance.
   [[nodiscard]] action to_next_advance() {
     for (;;) {
       action const a = run_.cursor().next();
@@ -118,7 +119,8 @@ class open_sweep {
       else drop(a);
     }
   }
-  /// Obeys it as far as the loop goes; the number of steps, if the loop ends there. Observers see what came of it.
+  /// Obeys the advance as far as the loop goes; returns the number of steps if the loop ends there. Observers see the
+  /// advance as it was executed.
   [[nodiscard]] step_index advance(action a) {
     bool begun = false;
     auto const begin = [&] {
@@ -171,10 +173,10 @@ class open_sweep {
     perform(a, [&](step_index&) { f(); });
     tell(a, moment::after);
   }
-  /// Calls f(failed); an exception is noted as one of this action.
+  /// Calls f(failed); notes an exception as one of this action.
   template <class F>
   void perform(action const& a, F f) {
-    step_index failed = -1;  // written by what throws
+    step_index failed = -1;  // set by a step that throws
     try {
       f(failed);
     } catch (...) {
@@ -193,10 +195,10 @@ class open_sweep {
   KeepGoing& keep_going_;
   Observer& observer_;
   step_index at_ = 0;   // the number of live
-  bool ahead_ = false;  // the state behind live stands beside it
+  bool ahead_ = false;  // the state after live is held besides it
 };
 
-/// The forward half of a loop that ends when it ends.
+/// The forward half of a loop whose length is known only when it ends.
 template <class KeepGoing>
 struct forward_until {
   static constexpr char const* operation = "cairn::checkpointed_while";

@@ -1,5 +1,5 @@
 #pragma once
-/// \file probe.hpp  What a loop weighs, measured on a few real steps.
+/// \file probe.hpp  Measures the sizes and times of a loop on a few real steps.
 #include <concepts>
 #include <cstddef>
 #include <optional>
@@ -19,11 +19,11 @@
 namespace cairn {
 namespace detail {
 
-/// Seconds of one copy of a state, and how much longer one takes into new memory.
+/// Seconds of one copy of a state, and how much longer a copy into new memory takes.
 struct copy_times {
   double again = 0, first = 0;
 };
-/// Averages over so many copies that they do not stay in a small cache.
+/// Averages over enough copies to exceed a small cache.
 template <class Clock, class State>
 [[nodiscard]] copy_times time_copies(State const& x, wide bytes) {
   constexpr wide enough = 8 << 20;
@@ -43,11 +43,11 @@ template <class Clock, class State>
   return {again, first > again ? first - again : 0};
 }
 
-/// Stands for a function that tells how many bytes the program holds.
+/// Stands for a missing function that returns how many bytes the program holds.
 struct nothing_told {};
 
-/// The bytes of values: as `bytes_of` counts them, else by what a copy makes the program hold more.
-/// `Held` answers the bytes that it holds now.
+/// Measures the bytes of values: by `bytes_of`, or, if that cannot tell, by how much a copy adds to the bytes that the
+/// program holds. `Held` returns these bytes.
 template <class Held>
 class scales {
  public:
@@ -69,12 +69,12 @@ class scales {
       }
     }
   }
-  /// What the program holds now, where that is measured.
+  /// The bytes that the program holds now, if they are measured.
   [[nodiscard]] wide held() {
     if constexpr (can_measure) return held_();
     else return 0;
   }
-  /// How much more than `before`.
+  /// The increase since `before`.
   [[nodiscard]] wide above(wide before) {
     wide const now = held();
     return now > before ? now - before : 0;
@@ -83,11 +83,11 @@ class scales {
  private:
   std::remove_reference_t<Held>& held_;
 };
-/// Can be weighed.
+/// A type whose bytes can be measured.
 template <class T, class Held>
 concept weighed = sized_state<T> || (scales<Held>::can_measure && std::copy_constructible<T>);
 
-/// What of a loop is weighed and timed as it passes by.
+/// The sizes and times of a loop, collected while it runs.
 template <class Clock, class Held>
 struct loop_measures {
   workload& work;
@@ -99,12 +99,12 @@ struct loop_measures {
   void note(wide& largest, T const& x) {
     if (wide const bytes = scale.weigh(x); bytes > largest) largest = bytes;
   }
-  /// The same of what need not be weighed.
+  /// The same for values whose bytes need not be measured.
   template <class T>
   void note_told([[maybe_unused]] wide& largest, [[maybe_unused]] T const& x) {
     if constexpr (sized_state<T>) note(largest, x);
   }
-  /// \param taken  by a tape and by what the state took as it was recorded
+  /// \param taken  bytes that the tape and the change of the state took during the recording
   void note_tape(wide taken, wide state_before, wide state_after) {
     wide const grown = state_after > state_before ? state_after - state_before : 0,
                shrunk = state_before > state_after ? state_before - state_after : 0;
@@ -127,7 +127,7 @@ struct loop_measures {
   }
 };
 
-/// The step as it is, timed. States are weighed as it leaves them.
+/// The given step with a clock around it. Measures the states that it leaves.
 template <class State, class Step, class Measures>
 [[nodiscard]] auto timed_step(Step& step, Measures& all) {
   static constexpr auto shape = shape_of_step<Step, State>();
@@ -158,7 +158,7 @@ template <class State, class Step, class Measures>
     });
 }
 
-/// The adjoint as it is, timed. Adjoints and tapes are weighed as they pass by.
+/// The given adjoint with a clock around it. Measures adjoints and tapes.
 template <class State, class Bar, class Adjoint, class Measures>
 [[nodiscard]] auto timed_adjoint(Adjoint& adjoint, Measures& all) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
@@ -196,7 +196,7 @@ template <class State, class Bar, class Adjoint, class Measures>
     };
 }
 
-/// Times of single calls where they are long enough for the clock, else of many.
+/// Times of single calls if they are long enough for the clock, otherwise of many in a row.
 template <class State, class Bar, class Clock, class Held, class Step, class Seed, class Adjoint>
 void time_calls(loop_measures<Clock, Held>& all, Step& step, State const& x0, Seed& seed, Adjoint& adjoint,
                 step_index tried) {
@@ -221,7 +221,7 @@ void time_calls(loop_measures<Clock, Held>& all, Step& step, State const& x0, Se
     all.work.record_seconds = short_records ? records_alone.median() : all.clock.net(all.records.median());
 }
 
-/// What places for tapes add to them.
+/// What the places that hold tapes take in addition.
 template <class State, class Adjoint, bool Records>
 void note_tape_places([[maybe_unused]] workload& work) {
   if constexpr (Records) {
@@ -258,7 +258,7 @@ template <class Clock, class State, class Step, class Seed, class Adjoint, class
   return work;
 }
 
-/// The same of an object, whose snapshots are weighed. Of the object itself no bytes are counted that it does not tell.
+/// The same for an object, with its snapshots measured. Bytes of the object itself are counted only if it reports them.
 template <class Clock, class State, class Step, class Seed, class Adjoint, class Held>
 [[nodiscard]] workload probed_object(Step& step, State& x, step_index steps, Seed& seed, Adjoint& adjoint,
                                      step_index tried, Held& held) {
@@ -281,7 +281,7 @@ template <class Clock, class State, class Step, class Seed, class Adjoint, class
   return work;
 }
 
-/// Whether state, adjoint and tape can all be weighed.
+/// Whether state, adjoint and tape can all be measured.
 template <class State, class Bar, class Adjoint, class Held>
 [[nodiscard]] consteval bool can_weigh() {
   if constexpr (!weighed<kept_as<State>, Held> || !weighed<Bar, Held>) return false;
@@ -293,28 +293,27 @@ template <class State, class Bar, class Adjoint, class Held>
 
 }  // namespace detail
 
-/// What the loop `x = step(x, i)` of `steps` steps weighs on this machine: sizes of states, adjoint and recorded tapes
-/// as `bytes_of` counts them, the largest that were seen in the steps tried, median times of single calls, and how step
-/// and adjoint are written. A state that is kept costs a copy where the step is in place: that is
-/// `tiers.memory.write_seconds`. New memory costs `frame_seconds` a state: set that to 0 for sweeps that use a
-/// workspace again.
+/// Sizes and times of the loop `x = step(x, i)` of `steps` steps on this machine: sizes of states, adjoint and recorded
+/// tapes as `bytes_of` counts them, the largest of the steps tried; median times of single calls; and the forms of step
+/// and adjoint. With an in-place step each checkpoint costs a copy: `tiers.memory.write_seconds`. New memory costs
+/// `frame_seconds` per state: set it to 0 for sweeps that reuse a workspace.
 ///
 /// Runs the first `tried` steps and their adjoints, as `gradient` does, on a copy of `x0`. A call that is too short for
-/// the clock is timed by up to 65,536 of its kind in a row, each on a copy of the state before it, some times for each
-/// of these steps. What step, adjoint and seed change beside their states is changed as often. What an adjoint call
-/// holds for its own use cannot be seen: set `tape_bytes` for that, for leaves `tape_step_bytes`, and `tiers` where
-/// states may be kept elsewhere.
-/// \tparam Clock  has now() as the clocks of the standard library do:
-///        `probe<std::chrono::steady_clock>(step, x0, n, seed, adjoint)`
-/// \param steps  loop length, >= 0   \param seed, adjoint  as of `gradient`   \param tried  steps that are run, >= 1
-/// \param held  `held()` answers the bytes that the program holds now, as an allocator that counts knows them: of types
-///        whose bytes cannot be told, states and adjoints are weighed by a copy, tapes as they are recorded. What their
-///        own `=` leaves in memory used again is not seen
-/// An object is run itself, put back before every call that is timed, and in the end to where it was. Its `state_bytes`
-/// are those of a snapshot, `tiers.memory` tells how long it takes to save and to restore one, and a bar of the
-/// library's counts no bytes. It costs `tried` snapshots.
-/// Cost: about twice `tried` calls of the step, short ones beside; memory for 2 sqrt(tried) states, and for 4 copies or
-/// 8 MiB of them
+/// the clock is timed together with up to 65,536 calls of its kind in a row, each on its own copy of the state before
+/// it, several times for each of these steps. Whatever step, adjoint and seed change besides their states is changed as
+/// often. Temporary memory inside an adjoint call is not visible: set `tape_bytes` for it, for leaves
+/// `tape_step_bytes`, and `tiers` if states may be kept elsewhere.
+/// \tparam Clock  has now() like the clocks of the standard library: `probe<std::chrono::steady_clock>(step, x0, n,
+///   seed, adjoint)`
+/// \param steps  loop length, >= 0   \param seed, adjoint  as for `gradient`   \param tried  steps that are run, >= 1
+/// \param held  `held()` returns the bytes that the program holds now, for example from a counting allocator. Used for
+///   types whose bytes are unknown: states and adjoints are then measured by a copy, tapes while they are recorded.
+///   What their own `=` leaves in reused memory is not seen
+/// An object is run itself, is restored before every timed call, and ends in its first state. Its `state_bytes` are
+/// those of a snapshot, `tiers.memory` has the times to save and to restore one, and a bar that the library stores
+/// counts no bytes. This takes `tried` snapshots.
+/// Cost: about twice `tried` calls of the step, plus the repeated short calls; memory for 2 sqrt(tried) states, and for
+/// 4 copies or 8 MiB of copies
 /// \throws invalid_plan; what step, adjoint, seed and held throw
 template <class Clock, class Step, class X0, class Seed, class Adjoint, class Held = detail::nothing_told>
 [[nodiscard]] workload probe(Step&& step, X0&& x0, step_index steps, Seed&& seed, Adjoint&& adjoint,

@@ -1,18 +1,18 @@
 #pragma once
-/// \file resume.hpp  Goes on with a sweep that was stopped, from what its store still holds.
+/// \file resume.hpp  Resumes a sweep that was stopped, from what its store still holds.
 #include <type_traits>
 #include <utility>
 #include <cairn/run/gradient.hpp>
 
 namespace cairn {
 
-/// How far a stopped sweep had come: steps [0, open) are still to be reversed, and `bar` belongs to state `open`.
+/// Where a stopped sweep is to continue: steps [0, open) are still to be reversed, and `bar` belongs to state `open`.
 template <class Bar>
 struct resume_point {
   step_index open;  ///< steps [0, open) are still to be reversed
   Bar bar;  ///< the adjoint of state `open`
 };
-/// Its type is that of the adjoint.
+/// Its type follows from the adjoint's.
 template <class Bar> resume_point(step_index, Bar) -> resume_point<Bar>;
 
 namespace detail {
@@ -53,20 +53,19 @@ Bar rest_of_sweep(Step& step, X0& x0, Plan const& plan, resume_point<Bar> positi
 
 }  // namespace detail
 
-/// The adjoint of the initial state for a sweep of `plan` that stopped at `position`: by an exception, or in a process
-/// that is gone.
+/// The adjoint of the initial state for a sweep of `plan` that stopped at `position`, by an exception or with its
+/// process.
 ///
-/// Replans the rest around the states that the workspace's store still holds, runs again what is missing, and gives the
-/// same bits as a sweep that was never stopped. A store that lost everything costs the steps of a new sweep over [0,
-/// open). Whether x0 is the initial state is looked at before anything runs: by a hash that the workspace notes when a
-/// sweep stops, else in the slot of state 0 of a store that outlives its sweeps. It cannot be told where neither has
-/// state 0, where its type is not among those that `visit_buffers` takes apart to the last byte, and after a kept run's
-/// `reverse`.
+/// Replans the rest around the states that the workspace's store still holds, recomputes what is missing, and gives the
+/// same bits as a sweep that was never stopped. If the store lost everything, this costs the steps of a new sweep over
+/// [0, open). Before any step runs it checks that x0 is the initial state: by a hash that the workspace stores when a
+/// sweep stops, or else by the slot of state 0 of a store that outlives its sweeps. The check is not possible if
+/// neither has state 0, if not all bytes of the state's type are visible to `visit_buffers`, or after the `reverse` of
+/// a kept run.
 /// \param x0  the initial state, as at the first start   \param position  what a `hooked` adjoint noted last
 /// \param work  the workspace of the stopped sweep, or one whose store still knows its states
-/// \param options  `sweep_options` as for `gradient`, also in the observer's place; the workspace is one that has
-///        options
-/// \throws invalid_call unless 0 <= open <= n and x0 is the initial state; otherwise as `gradient`
+/// \param options  `sweep_options` as for `gradient`, also in the observer's place; needs a workspace with options
+/// \throws invalid_call   unless 0 <= open <= n and x0 is the initial state; otherwise as `gradient`
 template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class Workspace, class Observer = no_observer,
           class Options = no_options>
 [[nodiscard]] auto resume(Step&& step, X0&& x0, Plan const& plan, resume_point<Bar> position, Adjoint&& adjoint,

@@ -1,5 +1,5 @@
 #pragma once
-/// \file while.hpp  A loop whose length is not known before it has run: solvers with adaptive steps, iterations to a
+/// \file while.hpp  A loop whose length is known only when it ends: solvers with adaptive steps, iterations to a
 /// tolerance, early stops.
 #include <type_traits>
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace cairn {
 
-/// A workspace for `checkpointed_while` with `plan` over states of a type; its memory comes with the first loop.
+/// A workspace for `checkpointed_while` with `plan` over states of type State; allocates with the first loop.
 template <class State, open_schedule Plan>
 [[nodiscard]] workspace<State, detail::open_plan<Plan>> workspace_for(Plan const&) { return {}; }
 /// The same with checkpoints in the caller's store, which must outlive the workspace.
@@ -32,12 +32,12 @@ template <class State, open_schedule Plan, class Store>
 
 namespace detail {
 
-/// True or false, and not a number that converts to it.
+/// Returns bool, and not a number that converts to it.
 template <class R>
 inline constexpr bool answers_bool = std::is_convertible_v<R, bool> && !std::is_pointer_v<std::decay_t<R>> &&
                                      !std::is_floating_point_v<std::remove_cvref_t<R>>;
 
-/// What the public verb asks of the plan, and of the function that ends the loop.
+/// The checks of the plan, and of the function that ends the loop.
 template <class State, class P, class KeepGoing>
 [[nodiscard]] consteval bool check_while() {
   constexpr bool open = open_schedule<P>, fixed = plan_or_steps<P>;
@@ -73,26 +73,26 @@ template <class Work, class State, class Plan>
 
 }  // namespace detail
 
-/// Runs `x = step(x, i)`, i = 0, 1, ... as long as `keep_going` answers true, keeps what an online plan says, and
-/// answers a run that can be reversed or walked backwards, as that of `checkpointed_loop`; `steps()` is the number of
-/// steps that it took.
+/// Runs `x = step(x, i)`, i = 0, 1, ... as long as `keep_going` returns true, keeps the checkpoints of an online plan,
+/// and returns a run that can be reversed or walked backwards, like that of `checkpointed_loop`; `steps()` is the
+/// number of steps taken.
 ///
-/// \param step  as for `checkpointed_loop`. In place it may also return bool: false ends the loop behind this step,
-///        whatever `keep_going` says
+/// \param step  as for `checkpointed_loop`. An in-place step may also return bool: false ends the loop after this step,
+///   whatever `keep_going` returns
 /// \param x0  the initial state; an rvalue is moved from
-/// \param keep_going  `keep_going(x)` or `keep_going(x, i)`, x const&: called once for each state 0..n in order, and
-///        never again
+/// \param keep_going  `keep_going(x)` or `keep_going(x, i)`, x const&: called exactly once for each state 0..n, in
+///   order
 /// \param plan  `online{slots}`, or another `open_schedule`
-/// \param work  a workspace of `workspace_for<State>(plan)`, or a store, to be reused; it must outlive the run
+/// \param work  a workspace of `workspace_for<State>(plan)`, or a store, to be reused; must outlive the run
 /// \param observer  as for `gradient`; an lvalue must outlive the run. A step ahead of a candidate runs before the
-///        candidate's own actions, and an advance that the loop's end cuts short is told as far as it came
-/// \param options  `sweep_options`, the last argument: also behind the plan, or in the observer's place. A replay check
-///        looks at every state of the way forward, since each may be the last but one; an object hands out a snapshot
-///        for each
-/// Step calls: each step once on the way forward, and with the first reverse
-/// `estimate(online.stopping_at(n, last_is_at_hand)).step_calls`, where the last state but one is at hand unless the
-/// step is in place. Memory: `peak_states` and `peak_bytes` of that estimate, with `form.keeps_run`; before the length
-/// is known, no more than `slots() + working_frames(form, 1)` states.
+///   candidate's own actions; an advance that the end of the loop cuts short is shown with the steps that ran
+/// \param options  `sweep_options`, always the last argument: may directly follow the plan, or take the observer's
+///   place. A replay check hashes every state of the way forward, because each may be the last but one; for an object
+///   it takes a snapshot of each
+/// Step calls: each step once on the way forward, and with the first reverse `estimate(online.stopping_at(n,
+/// last_is_at_hand)).step_calls`, where the last state but one is at hand unless the step is in place. Memory:
+/// `peak_states` and `peak_bytes` of that estimate, with `form.keeps_run`; before the length is known, at most `slots()
+/// + working_frames(form, 1)` states.
 template <class Step, class X0, class KeepGoing, class P, class Work = detail::own_workspace,
           class Observer = no_observer, class Options = no_options>
 [[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, P const& plan, Work&& work = {},

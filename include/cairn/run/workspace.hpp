@@ -1,5 +1,5 @@
 #pragma once
-/// \file workspace.hpp  The memory of a sweep, which may outlive it: with a kept workspace a warm sweep allocates
+/// \file workspace.hpp  The memory of a sweep. It may outlive the sweep: with a reused workspace a warm sweep allocates
 /// nothing.
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@
 namespace cairn {
 namespace detail {
 
-/// A plan for as long as a sweep, for where its slots lie; nothing where all lie in memory.
+/// A copy of the plan during a sweep, to look up the tiers of its slots; empty if all slots are in memory.
 template <class Plan, bool Tiers = requires(Plan const& plan) { plan.slot_tier(slot_index{}); }>
 struct plan_tiers {
   void keep(Plan const&) noexcept {}
@@ -34,7 +34,7 @@ struct plan_tiers<Plan, true> {
   std::optional<Plan> plan;
 };
 
-/// What a sweep has that compares nothing.
+/// The ledger of a sweep without replay check.
 struct no_ledger {};
 
 template <class State, class Plan, class Store, class Options>
@@ -47,7 +47,7 @@ class sweep;
                          "give each nested sweep a workspace of its own"};
 }
 
-/// Marks a workspace, or another place where one sweep at a time runs, as in use.
+/// Marks a workspace, or another place that serves one sweep at a time, as in use.
 struct in_use {
   bool& busy;
   in_use(bool& flag, char const* operation) : busy{flag} {
@@ -60,10 +60,10 @@ struct in_use {
 
 }  // namespace detail
 
-/// The memory of a sweep: frames, tables and cursor. Keep one and hand it to every sweep, and a warm sweep allocates
-/// nothing. One workspace serves one sweep at a time. What its states took stays with it until it is destroyed or a
-/// plan of another size comes, or `clear()` is called. `Store` is where checkpoints live; a reference type leaves it
-/// with the caller. `Options` is `sweep_options` for sweeps that compare what they run again, whose hashes it keeps,
+/// The memory of a sweep: frames, tables and cursor. Pass the same workspace to every sweep, and a warm sweep allocates
+/// nothing. One workspace serves one sweep at a time. It keeps the memory of its states until it is destroyed, a plan
+/// of another size comes, or `clear()` is called. `Store` holds the checkpoints; with a reference type the caller owns
+/// the store. With `Options` = `sweep_options` its sweeps can compare what they recompute, and it keeps the hashes,
 /// too.
 template <class State, schedule Plan, class Store = memory_store, class Options = no_options>
 class workspace {
@@ -72,15 +72,15 @@ class workspace {
   /// With checkpoints in `store`.
   explicit workspace(Store store) : states_{std::forward<Store>(store)} {}
 
-  /// Phase, action and step of the exception that ended the last sweep, if one did.
+  /// Phase, action and step of the exception that ended the last sweep, if there was one.
   [[nodiscard]] sweep_failure const& failure() const noexcept { return status_.failure; }
   /// Calls of the step (or of `record`) in the last sweep.
   [[nodiscard]] wide step_calls() const noexcept { return status_.ran; }
-  /// Frames that the last sweep had at its disposal.
+  /// Frames available to the last sweep.
   [[nodiscard]] slot_index frame_count() const noexcept { return states_.frame_count(); }
-  /// Gives back the memory of frames, tapes, tables and hashes; the next sweep takes it anew. A run that was kept here
-  /// is over, and a sweep that stopped cannot be resumed, but from what a store holds that outlives its sweeps.
-  /// \throws reentrancy_error while a sweep runs here
+  /// Frees the memory of frames, tapes, tables and hashes; the next sweep allocates it again. Ends a run that was kept
+  /// here. A sweep that stopped can then be resumed only from a store that outlives its sweeps.
+  /// \throws reentrancy_error   while a sweep runs here
   void clear() {
     if (busy_) detail::refuse_busy("cairn::workspace::clear");
     ++users_;
@@ -94,11 +94,11 @@ class workspace {
     initial_hash_ = 0;
     if constexpr (checked) ledger_ = {};
   }
-  /// Where its checkpoints live.
+  /// The store of its checkpoints.
   [[nodiscard]] std::remove_reference_t<Store>& store() noexcept { return states_.store(); }
-  /// What its sweeps do beside their plan, from the next one on; options that a verb is given replace it.
+  /// The options of its sweeps, from the next one on; options passed to a verb replace them.
   [[nodiscard]] Options& options() noexcept { return options_; }
-  /// How often the last sweep compared a state that was run again or brought back; 0 without a replay check.
+  /// How many recomputed or loaded states the last sweep compared; 0 without a replay check.
   [[nodiscard]] std::uint64_t states_compared() const noexcept {
     if constexpr (checked) return ledger_.compared();
     else return 0;
@@ -114,22 +114,22 @@ class workspace {
       std::conditional_t<copied_state<State>, detail::copied_states<State, Store>, detail::saved_states<State, Store>>;
 
   states_type states_;
-  std::optional<cursor_of<Plan>> walk_, at_turn_;  // now, and where a kept run begins its way back
-  std::optional<cursor_of<remaining>> rest_;       // in the cursor's place once a sweep was replanned
+  std::optional<cursor_of<Plan>> walk_, at_turn_;  // at present, and at the turn of a kept run
+  std::optional<cursor_of<remaining>> rest_;       // replaces the cursor once a sweep was replanned
   detail::cached_object tapes_;
   detail::plan_tiers<Plan> tier_of_;
   detail::sweep_status status_;
   step_index steps_ = 0, leaf_ = 1;
   slot_index slots_ = 0;
-  std::uint64_t users_ = 0;  // sweeps that began here: a kept run is over when another one begins
-  bool on_rest_ = false, turned_on_rest_ = false;  // whether `rest_` counts, and whether it did at the turn
+  std::uint64_t users_ = 0;  // counts sweeps that began here: a kept run ends when another sweep begins
+  bool on_rest_ = false, turned_on_rest_ = false;  // whether `rest_` is in use, now and at the turn
   bool busy_ = false;
-  std::uint64_t initial_hash_ = 0;  // of the initial state of a sweep that has stopped, 0 where it is not known
+  std::uint64_t initial_hash_ = 0;  // of the initial state of a stopped sweep, 0 if unknown
   [[no_unique_address]] Options options_;
   [[no_unique_address]] std::conditional_t<checked, detail::replay_ledger, detail::no_ledger> ledger_;
 };
 
-/// A workspace for sweeps of `plan` over states of a type; its memory comes with the first sweep.
+/// A workspace for sweeps of `plan` over states of type State; allocates with the first sweep.
 template <class State, schedule Plan>
 [[nodiscard]] workspace<State, Plan> workspace_for(Plan const&) { return {}; }
 /// The same with checkpoints in the caller's store, which must outlive the workspace.
@@ -164,7 +164,7 @@ template <class W> struct options_in { using type = no_options; };
 template <class State, class Plan, class Store, class Options>
 struct options_in<workspace<State, Plan, Store, Options>> { using type = Options; };
 
-/// What `check_sweep_options` must know.   \tparam Work, Last  the last arguments of a verb, as they were handed over
+/// What `check_sweep_options` needs to know.   \tparam Work, Last  the last arguments of a verb, as passed
 template <class State, class Plan, class Work, class... Last>
 struct options_asked {
   using W = std::remove_cvref_t<Work>;

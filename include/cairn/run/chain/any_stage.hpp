@@ -1,5 +1,5 @@
 #pragma once
-/// \file any_stage.hpp  Any stage, chosen at run time, as one type: chains of them are vectors.
+/// \file any_stage.hpp  Any stage, chosen at run time, as one type, so that a chain can be a vector.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -17,18 +17,18 @@ namespace detail {
 template <class Stage, class... Index>
 concept tells_work = requires(Stage& s, Index... i) { std::int64_t(s.work_bytes(i...)); };
 
-/// The types that a stage takes and gives.
+/// The types that a stage takes and returns.
 struct types_of_stage {
-  type_mark state, next, adjoint, bar;  ///< before it and behind it; adjoint is that of state, bar that of next
-  bool sized;                           ///< the bytes of what it makes can be told
+  type_mark state, next, adjoint, bar;  ///< before and after it; adjoint belongs to state, bar to next
+  bool sized;                           ///< the sizes of what it makes are known
 };
 
 }  // namespace detail
 
-/// A stage of any type. Its states, tapes and adjoints become `stage_value`s; each keeps the type that it had.
-/// Cost: two allocations and three virtual calls a call of the stage.
+/// A stage of any type. Its states, tapes and adjoints become `stage_value`s; each of these keeps its type. Cost: two
+/// allocations and three virtual calls per call of the stage.
 class any_stage {
-  /// The stage that the user gave, behind virtual functions.
+  /// The user's stage behind virtual functions.
   struct model {
     virtual ~model() = default;
     [[nodiscard]] virtual stage_value forward(stage_view x) = 0;
@@ -91,7 +91,7 @@ class any_stage {
 
     mutable Stage stage;
   };
-  /// Of a stage that takes X; void where it does not say so.
+  /// The form of a stage that takes X; void if its signature does not tell.
   template <class Stage, class X, class Bar>
   struct reading_of {
     using next = typename detail::next_state<Stage, detail::stage_arguments<X const&>>::type;
@@ -112,8 +112,8 @@ class any_stage {
   explicit any_stage(model* of) noexcept : stage_{of} {}
 
  public:
-  /// Keeps `stage`, whose forward and backward say by their parameters which state and which adjoint they take; an
-  /// adjoint that is not told is of the type of the state behind the stage.
+  /// Holds `stage`. The parameters of its forward and backward must name the state and the adjoint that they take. If
+  /// they do not name the adjoint, it has the type of the state after the stage.
   template <class Stage>
     requires(!std::is_same_v<std::remove_cvref_t<Stage>, any_stage>)
   any_stage(Stage&& stage) {
@@ -121,8 +121,8 @@ class any_stage {
     if constexpr (detail::check_stages<reading::fault()>())
       stage_ = new typename reading::model(std::forward<Stage>(stage));
   }
-  /// The same for a stage that does not say it: X is the state before it, Bar the adjoint of the state behind it, that
-  /// state itself where left out.
+  /// The same for a stage whose parameters do not name these types: X is the state before it, Bar the adjoint of the
+  /// state after it, by default of that state's own type.
   template <class X, class Bar = void, class Stage>
   [[nodiscard]] static any_stage taking(Stage&& stage) {
     using reading = reading_of<std::remove_cvref_t<Stage>, X, Bar>;
@@ -131,14 +131,14 @@ class any_stage {
     else return any_stage{static_cast<model*>(nullptr)};
   }
   any_stage(any_stage&& other) noexcept
-      : stage_{std::exchange(other.stage_, nullptr)} {}  ///< takes the stage of `other`
-  any_stage& operator=(any_stage&& other) noexcept {  ///< takes the stage of `other`
+      : stage_{std::exchange(other.stage_, nullptr)} {}  ///< takes over the stage of `other`
+  any_stage& operator=(any_stage&& other) noexcept {  ///< takes over the stage of `other`
     std::swap(stage_, other.stage_);
     return *this;
   }
   ~any_stage() { delete stage_; }
 
-  /// The stage inside, for what it has summed up.   \throws invalid_call   where it is of another type
+  /// The stage inside, for example to read what it has summed up.   \throws invalid_call   if it has another type
   template <class Stage>
   [[nodiscard]] Stage& get() {
     void* const inside = stage_->get(detail::mark_of<Stage>());
@@ -146,24 +146,24 @@ class any_stage {
     return *static_cast<Stage*>(inside);
   }
 
-  /// The state behind the stage.   \throws invalid_call   where x is not what it takes
+  /// The state after the stage.   \throws invalid_call   if x has another type than the stage takes
   [[nodiscard]] stage_value forward(stage_view x) { return stage_->forward(x); }
-  /// The tape of the stage.   \throws invalid_call   where x is not what it takes
+  /// The tape of the stage.   \throws invalid_call   if x has another type than the stage takes
   [[nodiscard]] stage_value record(stage_view x) { return stage_->record(x); }
-  /// The state behind the stage, inside its tape.
+  /// The state after the stage, inside its tape.
   [[nodiscard]] stage_view output(stage_value const& tape) const { return stage_->output(tape); }
-  /// The adjoint before the stage; x may be left empty where it is not needed.   \throws invalid_call   where a value
-  /// is of another type
+  /// The adjoint before the stage; x may be empty if it is not needed.   \throws invalid_call   if a value has another
+  /// type
   [[nodiscard]] stage_value backward(stage_view x, stage_value& tape, stage_value& bar) {
     return stage_->backward(x, tape, bar);
   }
-  /// Whether backward needs x beside the tape.
+  /// Whether backward needs x as well as the tape.
   [[nodiscard]] bool needs_state() const noexcept { return stage_->shape().needs_state; }
-  /// What the stage tells of itself, see `chain_probe`.
+  /// Temporary bytes that the stage reports, see `chain_probe`.
   [[nodiscard]] std::int64_t work_bytes() { return stage_->work_bytes(); }
-  /// Whether backward makes a new adjoint beside the old one.
+  /// Whether backward makes a new adjoint while the old one still lives.
   [[nodiscard]] bool gives_adjoint() const noexcept { return stage_->shape().gives_adjoint; }
-  /// The types that it takes and gives.
+  /// The types that it takes and returns.
   [[nodiscard]] detail::types_of_stage types() const noexcept { return stage_->types(); }
 
  private:

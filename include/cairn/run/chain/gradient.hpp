@@ -1,5 +1,5 @@
 #pragma once
-/// \file gradient.hpp  The adjoint of a chain of stages that differ, by a plan within a memory budget. Not in
+/// \file gradient.hpp  The adjoint of a chain of different stages, by a plan within a memory budget. Not part of
 /// <cairn/cairn.hpp>.
 #include <cstddef>
 #include <tuple>
@@ -18,7 +18,7 @@
 namespace cairn {
 namespace detail {
 
-/// What may follow the seed.
+/// The arguments that may follow the seed.
 template <class T>
 inline constexpr bool is_failure = std::is_same_v<std::remove_reference_t<T>, sweep_failure>;
 template <class T>
@@ -28,7 +28,7 @@ inline constexpr bool is_observer =
     !is_failure<T> && !is_chain_store<T> && !is_options<T> &&
     (std::is_same_v<std::remove_cvref_t<T>, no_observer> || std::is_invocable_v<T&, event const&>);
 
-/// The one of `rest` that `Is` holds for, or `otherwise`.
+/// The first of `rest` for which `Is` is true, or `otherwise`.
 template <bool... Is, class Otherwise, class... Rest>
 [[nodiscard]] auto& one_of(Otherwise& otherwise, [[maybe_unused]] Rest&... rest) {
   constexpr bool there = (Is || ... || false);
@@ -57,7 +57,7 @@ template <class... Rest>
   }
 }
 
-/// What a refused call would have given, most likely.
+/// The likely result type of a refused call.
 template <class Stages, class X0>
 struct refused_adjoint : first_returned<std::conditional_t<of_any_stages<Stages>, stage_value, X0>> {};
 
@@ -75,28 +75,27 @@ requires(!std::is_same_v<Store, no_chain_store>) inline constexpr bool stores_al
 
 /// The adjoint of the initial state of a chain of stages.
 ///
-/// Obeys the plan action by action, as `replay` counts it: the same stage runs, and the same bytes at the peak, where
-/// the plan's chain has the sizes of these states, tapes and adjoints (see `chain_probe`). Beside them a vector of
-/// stages takes 8 (2 L + 1) bytes of pointers, and a store L + 1 bytes of notes.
-/// States are made in place and never copied or moved; x0 stays where it is. The result has the same bits for every
-/// plan if record gives the bits that forward gives. Gradients by parameters are summed up by the stages in objects of
-/// their own: each way back runs once.
+/// Obeys the plan action by action, as `replay` counts it: runs the same stages, with the same peak in bytes if the
+/// plan's chain has the sizes of these states, tapes and adjoints (see `chain_probe`). In addition a vector of stages
+/// takes 8 (2 L + 1) bytes of pointers, and a store L + 1 bytes of notes. States are made in place and never copied or
+/// moved; x0 stays where it is. The result has the same bits for every plan if record gives the same bits as forward.
+/// Stages sum up gradients by parameters in objects of their own; each adjoint runs exactly once.
 /// \param stages  a std::tuple of stages, each with types of its own, or of references to them; a std::vector of
-///        stages, for example of `any_stage`; or `indexed_stages{count, stage}`. See `stage` and `taped_stage` for what
-///        a stage is
+///   stages, for example of `any_stage`; or `indexed_stages{count, stage}`. For what a stage is see `stage` and
+///   `taped_stage`
 /// \param x0  the initial state
-/// \param plan  a list of `chain_actions`, or what has one called actions: a `chain_plan`
-/// \param seed  the adjoint of the last state, or `seed(x)` that makes it, called once. Of `any_stage`, seed(x) must
-///        name the type of x, or take a stage_view
-/// \param rest  in any order: an observer, called with an `event` around every action and `done`, in which stages are
-///        steps, and each state and tape has its number for a slot; a `chain_store`, for plans that save; a variable
-///        `sweep_failure`, which says where an exception came from; `sweep_options`: with a `replay_check`, states that
-///        are made again or loaded are compared with what they were at first, `checkpoints` where each stretch of
-///        stages that is run again ends, `every_step` all of them; 8 to 9 bytes a state
-/// \returns the adjoint of x0; of `any_stage` in a stage_value
-/// \throws invalid_schedule, invalid_plan  before any stage runs, for a plan that these stages cannot obey; what
-///        stages, seed, store and observer throw, unchanged, when all that was held is released; nondeterminism_error
-///        from a replay check, in which stages are steps
+/// \param plan  a list of `chain_actions`, or an object with a member `actions`: a `chain_plan`
+/// \param seed  the adjoint of the last state, or `seed(x)` that makes it, called once. For `any_stage`, seed(x) must
+///   name the type of x, or take a stage_view
+/// \param rest  in any order: an observer, called with an `event` before and after every action and `done`, in which
+///   stages are steps, and the slot of each state and tape is its number; a `chain_store`, for plans that save; an
+///   lvalue `sweep_failure`, which receives the position of an exception; `sweep_options`: with a `replay_check`,
+///   states that are made again or loaded are compared with their first value, with `checkpoints` at the end of each
+///   recomputation, with `every_step` all of them; 8 to 9 bytes per state
+/// \returns the adjoint of x0; for `any_stage` in a stage_value
+/// \throws invalid_schedule, invalid_plan   before any stage runs, for a plan that these stages cannot obey
+/// \throws nondeterminism_error   from a replay check, in which stages are steps
+/// \throws anything   that stages, seed, store and observer throw, unchanged, after everything held is released
 template <class Stages, class X0, class Plan, class Seed, class... Rest>
 auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed, Rest&&... rest) {
   using S = std::remove_reference_t<Stages>;

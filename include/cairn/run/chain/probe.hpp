@@ -1,5 +1,5 @@
 #pragma once
-/// \file probe.hpp  What a chain of stages weighs, measured on real runs of them: the workload that planners take.
+/// \file probe.hpp  Measures a chain of stages on real runs: the sizes and times that planners need.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,8 +19,8 @@
 namespace cairn {
 namespace detail {
 
-/// Runs each stage once to the end, and once more, recorded, in segments of about sqrt(L) stages from the last one:
-/// room for as many states and tapes.
+/// Runs each stage forward once, and once more, recorded, in segments of about sqrt(L) stages from the last one: memory
+/// for as many states and tapes.
 [[nodiscard]] inline std::vector<action> probing_plan(step_index stages) {
   using namespace chain_actions;
   step_index segment = 1;
@@ -42,7 +42,7 @@ namespace detail {
   return plan;
 }
 
-/// Times of one stage: of its forward, record and backward.
+/// Times of one stage's forward, record and backward.
 struct stage_times {
   timings forward, record, backward;
 };
@@ -52,17 +52,17 @@ struct stage_times {
   return seconds > 0 ? std::int64_t(seconds * 1e9 + 0.5) : 0;
 }
 
-/// Plays the plan of a probe for one run of the chain, or for many side by side: each call then on states and tapes of
-/// its own. To `execute` it is the states and the way back; around each call it reads the clock.
+/// Executes the plan of a probe for one run of the chain, or for many side by side, each with states and tapes of its
+/// own. For `execute` it is both the states and the user; it reads the clock around each call.
 template <class Clock, class Memory, class Stages, class X0, class Seed>
 class chain_measurement : public no_hooks {
  public:
-  /// \param steps  stages of the chain
+  /// \param steps  number of stages
   chain_measurement(Stages& stages, X0 const& x0, Seed& seed, step_index steps)
       : stages_{stages}, x0_{x0}, seed_{seed}, plan_{probing_plan(steps)}, times_(std::size_t(steps) + 1) {}
 
-  /// Plays the plan `again` times for `count` runs of the chain; `inspect(action, run)` sees one of them behind each
-  /// action.
+  /// Executes the plan `again` times for `count` runs of the chain; `inspect(action, run)` sees one of these runs after
+  /// each action.
   template <class Inspect>
   void play(std::size_t count, int again, Inspect inspect) {
     times_.assign(times_.size(), {});
@@ -80,12 +80,12 @@ class chain_measurement : public no_hooks {
     }
     count_ = count;
   }
-  /// Whether a call is long enough for the clock, on average: what is much shorter then is too little of the chain to
-  /// matter.
+  /// Whether a call is on average long enough for the clock; calls much shorter than the average are too small a part
+  /// of the chain to matter.
   [[nodiscard]] bool told() const {
     double sum = 0;
     for (auto const& of : times_) sum += of.forward.median() + of.record.median() + of.backward.median();
-    return clock_.tells(sum / double(3 * times_.size() - 2));  // of the loss there is a backward alone
+    return clock_.tells(sum / double(3 * times_.size() - 2));  // the loss has only a backward
   }
   /// Seconds of one call of a kind.
   [[nodiscard]] double seconds(std::size_t stage, timings stage_times::* kind) const {
@@ -95,7 +95,7 @@ class chain_measurement : public no_hooks {
   void advance(Stages&, step_index i, step_index, step_index&) {
     timed(times_of(i).forward, [&](Memory& run) { run.forward(i); });
   }
-  void save(place, step_index) noexcept {}  // the plan keeps nothing elsewhere
+  void save(place, step_index) noexcept {}  // the plan saves nothing
   [[nodiscard]] bool load(place, step_index) noexcept { return true; }
   void load_initial() noexcept {}
   void drop(place where) {
@@ -138,8 +138,8 @@ class chain_measurement : public no_hooks {
   std::size_t count_ = 1;
 };
 
-/// Bytes of one run of a probe: of the states and tapes of a segment, of a state a segment, and of what it has a
-/// pointer for.
+/// Bytes of one run of a probe: the states and tapes of a segment, one state per segment, and everything that has a
+/// pointer.
 [[nodiscard]] inline wide probing_bytes(chain const& c) {
   auto const largest = [](std::vector<std::int64_t> const& all) {
     std::int64_t most = 0;
@@ -205,7 +205,7 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
   return c;
 }
 
-/// Whether all states, tapes and adjoints can be weighed.
+/// Whether the sizes of all states, tapes and adjoints are known.
 template <class Memory> inline constexpr bool weighs_all = true;
 template <class Stages, class X0, class Bar, std::size_t... Place>
 inline constexpr bool weighs_all<chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>>> =
@@ -219,20 +219,22 @@ inline constexpr bool weighs_all<chain_list<Stages, X0, Bar>> = sized_state<Bar>
 
 }  // namespace detail
 
-/// What a chain of stages weighs on this machine, for `chain_planner` and `replay`: bytes of states, tapes and adjoints
-/// as `bytes_of` counts them, and median times of single calls in nanoseconds. A plan made for it has a peak of exactly
-/// what `chain_gradient` then holds, if stages take no memory beside these. One that does says how much by a member
-/// `work_bytes()`, of indexed_stages `work_bytes(i)`: it becomes f, and is added to b. b also holds the new adjoint
-/// where backward returns one. What record takes longer than forward is in v: each stage is recorded once, mostly.
+/// Sizes and times of a chain of stages on this machine, for `chain_planner` and `replay`: bytes of states, tapes and
+/// adjoints as `bytes_of` counts them, and median times of single calls in nanoseconds. A plan made for it has exactly
+/// the peak of `chain_gradient`, if stages need no temporary memory. A stage that does reports it by a member
+/// `work_bytes()`, indexed_stages by `work_bytes(i)`: it becomes f, and is added to b. b also contains the new adjoint
+/// if backward returns one. The time by which record exceeds forward is part of v, because most plans record each stage
+/// once.
 ///
-/// Where the calls of the chain are too short for the clock on average, up to 65,536 runs of it go side by side, each
-/// with states and tapes of its own, and what is timed is all calls of one stage. A stage far shorter than that average
-/// may be off by a part of the average. What stages sum up for their parameters is summed up as often.
-/// \tparam Clock  has now() as the clocks of the standard library do:
-///        `chain_probe<std::chrono::steady_clock>(stages, x0, seed)`
-/// \param stages, x0, seed  as of `chain_gradient`; a seed value is copied   \param tried  times that the chain is run,
-///        >= 1
-/// Cost: 2 `tried` calls of each stage and `tried` of each way back; memory for about sqrt(L) states and as many tapes,
+/// If the calls of the chain are on average too short for the clock, up to 65,536 runs of it are executed side by side,
+/// each with states and tapes of its own, and all calls of one stage are timed together. The time of a stage far
+/// shorter than that average may be wrong by a part of the average. Gradients by parameters are then summed up as
+/// often.
+/// \tparam Clock  has now() like the clocks of the standard library: `chain_probe<std::chrono::steady_clock>(stages,
+///   x0, seed)`
+/// \param stages, x0, seed  as for `chain_gradient`; a seed value is copied   \param tried  how often the chain is run,
+///   >= 1
+/// Cost: 2 `tried` calls of each stage and `tried` of each adjoint; memory for about sqrt(L) states and as many tapes,
 /// and for short calls up to 8 MiB of them
 /// \throws invalid_plan, invalid_call; what stages and seed throw
 template <class Clock, class Stages, class X0, class Seed>

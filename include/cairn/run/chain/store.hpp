@@ -1,5 +1,5 @@
 #pragma once
-/// \file store.hpp  Where a chain's states go that do not stay in memory, and what a plan asks of it.
+/// \file store.hpp  The store for states of a chain outside memory, and what a plan needs of it.
 #include <concepts>
 #include <cstddef>
 #include <utility>
@@ -21,17 +21,17 @@ concept loads_one_type = requires(Store& store, tier where, step_index i) {
 
 }  // namespace detail
 
-/// Keeps copies of states X of a chain beside the working memory, on the tiers that plans name: `save(where, i, x)`
-/// keeps state i, `load(where, i)` or `load<X>(where, i)` makes it again, any number of times, and `drop(where, i)`
-/// forgets it. What a sweep leaves there is dropped at its end. States of `any_stage` are saved as a stage_view and
-/// loaded as a stage_value.
+/// Keeps copies of a chain's states X outside working memory, on the tiers that plans name: `save(where, i, x)` keeps
+/// state i, `load(where, i)` or `load<X>(where, i)` returns it, any number of times, and `drop(where, i)` deletes it.
+/// At its end a sweep drops what it has saved. States of `any_stage` are saved as a stage_view and loaded as a
+/// stage_value.
 template <class Store, class X>
 concept chain_store = (detail::loads_by_type<Store, X> || detail::loads_one_type<Store, X>) &&
                       requires(Store& store, tier where, step_index i) { store.drop(where, i); };
 
 namespace detail {
 
-/// There is none: plans with saves are refused.
+/// No store: plans with saves are refused.
 struct no_chain_store {};
 template <class Store>
 concept keeps_chain_states = requires(Store& store, tier where, step_index i) { store.drop(where, i); };
@@ -42,7 +42,7 @@ template <class State, class Store>
   else return store.load(where, i);
 }
 
-/// What a sweep has saved and not dropped; drops it at the end, however the sweep ends.
+/// Notes what a sweep has saved and not dropped; drops it at the end, also after an exception.
 template <class Store>
 class store_guard {
  public:
@@ -65,7 +65,7 @@ class store_guard {
   void drop_quietly(tier where, step_index i) noexcept {
     try {
       store_.drop(where, i);
-    } catch (...) {  // on the way out nothing more can be done about it
+    } catch (...) {  // a destructor can do no more about it
     }
   }
   Store& store_;

@@ -1,9 +1,9 @@
 #pragma once
-/// \file cached_object.hpp  Memory for an object whose type is known late, kept from call to call.
+/// \file cached_object.hpp  Memory for an object whose type is known late; it is kept from call to call.
 
 namespace cairn::detail {
 
-/// One object of the type last asked for; a copy starts empty.
+/// Holds one object of the type requested last; a copy starts empty.
 class cached_object {
  public:
   cached_object() = default;
@@ -11,7 +11,7 @@ class cached_object {
   constexpr cached_object& operator=(cached_object const&) noexcept { return *this; }
   constexpr ~cached_object() { clear(); }
 
-  /// The object there is, if it is a T, else a new one.
+  /// The object in it if that is a T, otherwise a new T.
   template <class T>
   [[nodiscard]] T& get() {
     if (destroy_ != &destroy<T>) {
@@ -21,7 +21,7 @@ class cached_object {
     }
     return *static_cast<T*>(object_);
   }
-  /// There is none.
+  /// Destroys the object.
   constexpr void clear() noexcept {
     if (destroy_ != nullptr) destroy_(object_);
     destroy_ = nullptr;

@@ -5,7 +5,7 @@
 
 namespace cairn::detail {
 
-/// Runs steps [from, to) on x; on an exception `failed` says which step threw.
+/// Runs steps [from, to) on x; if a step throws, `failed` is its number.
 /// Never inlined: a compiler that optimised the same step once for the forward sweep and once for the recomputation
 /// could contract it (fused multiply-add) in two ways, and the recomputed states would differ in bits.
 template <class Step, class State>

@@ -1,5 +1,5 @@
 #pragma once
-/// \file come_back.hpp  Keeps the state of an object over calls that may move it.
+/// \file come_back.hpp  A snapshot of an object, taken before calls that may change it.
 #include <optional>
 #include <utility>
 #include <cairn/core/detail/user_values.hpp>
@@ -9,7 +9,7 @@
 
 namespace cairn::detail {
 
-/// A snapshot of x as it is now, in memory that is kept from call to call.
+/// A snapshot of the present x, in memory that is kept from call to call.
 template <class State>
 [[nodiscard]] kept_as<State> const& kept_state_of(State const& x, cached_object& memory) {
   auto& kept = memory.get<std::optional<kept_as<State>>>();

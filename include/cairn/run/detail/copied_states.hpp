@@ -16,33 +16,33 @@ namespace cairn::detail {
 /// What a sweep must know before it begins.
 struct sweep_setup {
   slot_index slots = 0;
-  slot_index working = 0;        ///< frames beside those of the store; see `working_frames`
-  /// Of these, frames that only `allow_next` hands out: the loop runs before its adjoint is known.
+  slot_index working = 0;        ///< frames besides those of the store; see `working_frames`
+  /// How many of these only `allow_next` makes available: the loop runs before its adjoint is known.
   slot_index held_back = 0;
-  bool keeps_run = false;  ///< initial and final state stay to the end, and what stood at the turn can be had again
+  bool keeps_run = false;  ///< initial and final state are kept to the end, and the states of the turn can be restored
   bool initial_is_free = false;  ///< the plan may load the initial state, which is in none of its slots
-  object_ends ends = object_ends::anywhere;  ///< where an object is when the sweep is over
+  object_ends ends = object_ends::anywhere;  ///< where an object is after the sweep
 };
 
-/// A checkpoint as it stood at some moment.
+/// A checkpoint at some moment.
 struct checkpoint_record {
   step_index at = -1;
   slot_index slot = no_slot;
   frame_id frame = no_frame;
   tier where = tier::memory;
-  bool checkpoint = false;  ///< a place to restart from, as the plan says
+  bool checkpoint = false;  ///< a place to restart from, according to the plan
 };
 
 static_assert(wide{2} * sizeof(checkpoint_record) == bytes_a_remembered_slot);
 
-/// Sorts by state (Shell's method: no std header; checkpoints mostly come in order).
+/// Sorts by state (Shell's sort: needs no standard header; checkpoints mostly come in order).
 inline void sort_by_state(table<checkpoint_record>& all, std::size_t count) noexcept {
   for (std::size_t gap = count / 2 + 1; gap > 0; gap = gap == 1 ? 0 : gap / 2)
     for (std::size_t k = gap; k < count; ++k)
       for (std::size_t j = k; j >= gap && all[j].at < all[j - gap].at; j -= gap) std::swap(all[j], all[j - gap]);
 }
 
-/// \throws invalid_call   where a store that is said to lose nothing has lost a state
+/// \throws invalid_call   if a store without `may_lose` has lost a state
 template <class Store>
 void need_frame(frame_id found, place where, step_index i) {
   if constexpr (!loses_nothing<Store>)
@@ -53,14 +53,14 @@ void need_frame(frame_id found, place where, step_index i) {
                          "give it `static constexpr bool may_lose = true`: then the sweep runs the state again"};
 }
 
-/// Asks a store to finish what is under way.
+/// Asks a store to finish its pending saves.
 template <class Store, class Value>
 void settle([[maybe_unused]] void* store, [[maybe_unused]] frames<Value>& pool) {
   if constexpr (requires(Store& s) { s.settle(pool); }) static_cast<Store*>(store)->settle(pool);
 }
 
-/// Before frames are taken from their owners, what is under way is finished, or forgotten where the store cannot tell
-/// what it holds.
+/// Before frames are taken from their owners: pending saves are finished, or forgotten if the store cannot say what it
+/// holds.
 /// \param anew  the frames themselves are made anew
 template <class Store, class Value>
 void let_go_of_frames(Store& store, frames<Value>& pool, slot_index slots, bool anew) {
@@ -68,7 +68,7 @@ void let_go_of_frames(Store& store, frames<Value>& pool, slot_index slots, bool 
   else if (!anew) settle<Store, Value>(&store, pool);
   else if constexpr (keeps_frames<Store>) store.begin(slots);
 }
-/// Gives frames back to the slots of a store that keeps them, and to nobody else.
+/// Returns frames to the slots of a store that keeps frames; all other owners lose theirs.
 template <class Store, class Value>
 void reclaim_slots(Store const& store, frames<Value>& pool, slot_index slots) noexcept {
   pool.reclaim([&](auto claim) {
@@ -77,7 +77,7 @@ void reclaim_slots(Store const& store, frames<Value>& pool, slot_index slots) no
         if (frame_id const k = store.frame(slot); k != no_frame) claim(k);
   });
 }
-/// Which state a slot still holds after the end of a sweep, or -1; for stores that can tell.
+/// The state that a slot still holds after a sweep, or -1; for stores that can tell.
 template <class Store, class Value>
 [[nodiscard]] step_index stored_state_in(Store const& store, [[maybe_unused]] frames<Value> const& pool,
                                          slot_index slot) {
@@ -86,7 +86,7 @@ template <class Store, class Value>
   else return -1;
 }
 
-/// The hash of state i in a frame where it stands, 0 where it does not, or where no bytes tell all of it.
+/// The hash of state i if a frame holds it; otherwise 0, also if its bytes do not tell all of its value.
 template <class Value>
 [[nodiscard]] std::uint64_t hash_in_frames([[maybe_unused]] frames<Value> const& pool, [[maybe_unused]] step_index i) {
   if constexpr (hashable<Value>)
@@ -94,7 +94,7 @@ template <class Value>
       if (pool.at(k) == i && pool.record(k).constructed) return hash_of(pool.state(k));
   return 0;
 }
-/// The hash of the initial state in a slot of a store that outlives its sweeps, 0 where the store has lost it.
+/// The hash of the initial state in a slot of a store that outlives its sweeps; 0 if the store has lost it.
 template <class Store, class Value>
 [[nodiscard]] std::uint64_t hash_in_store(Store& store, frames<Value>& pool, place where) {
   std::uint64_t hash = 0;
@@ -107,21 +107,23 @@ template <class Store, class Value>
   return hash;
 }
 
-/// The frame in a slot, or no_frame where the store keeps no frames.
+/// The frame in a slot, or no_frame if the store keeps no frames.
 template <class Store>
 [[nodiscard]] frame_id frame_in([[maybe_unused]] Store const& store, [[maybe_unused]] slot_index slot) noexcept {
   if constexpr (keeps_frames<Store>) return store.frame(slot);
   else return no_frame;
 }
-/// The latest state at or before i that still stands in a frame, or that of `best`.
+/// The frame of the latest state at or before i that a frame still holds, or `best`.
 template <class Value>
 [[nodiscard]] frame_id latest_before(frames<Value> const& pool, frame_id best, step_index i) noexcept {
   for (frame_id k = 0; k < pool.limit(); ++k)
     if (pool.at(k) <= i && pool.at(k) > pool.at(best)) best = k;
   return best;
 }
-/// Notes as anchors what slots hold at the turn of a run that is kept, in the order of states.
-/// \param tracked  `held` says already what that is   \param is_checkpoint  tells which of it to restart from
+/// Marks as anchors the frames that slots hold at the turn of a kept run, and lists them in `held`, in the order of
+/// states.
+/// \param tracked  `held` is already complete
+/// \param is_checkpoint  says which of these states are places to restart from
 template <class Store, class Value, class IsCheckpoint>
 void note_turn(Store const& store, frames<Value>& pool, table<checkpoint_record>& held,
                table<checkpoint_record>& anchors, std::size_t& count, bool tracked, IsCheckpoint is_checkpoint) {
@@ -138,9 +140,9 @@ void note_turn(Store const& store, frames<Value>& pool, table<checkpoint_record>
   for (std::size_t k = 0; k < count; ++k)
     if (anchors[k].frame != no_frame) pool.anchor(anchors[k].frame);
 }
-/// Takes all frames from their owners, but for those of the anchors that still stand, `pinned` and, where it stands,
-/// that of live at the turn. Over a store that keeps no frames all of them are for work, which may need each: none is
-/// held for what stood at the turn.
+/// Takes all frames from their owners, except those of anchors that still hold their state, of `pinned`, and of the
+/// live state of the turn if it is still there. Over a store that keeps no frames all frames are needed for work: none
+/// is reserved for the states of the turn.
 template <class Store, class Value, class... Pinned>
 void reclaim_turn(frames<Value>& pool, table<checkpoint_record>& anchors, std::size_t count,
                   checkpoint_record& turn_live, Pinned... pinned) noexcept {
@@ -154,7 +156,7 @@ void reclaim_turn(frames<Value>& pool, table<checkpoint_record>& anchors, std::s
     claim_standing(turn_live);
   });
 }
-/// Gives the memory of frames back; a store that outlives its sweeps goes on holding what it holds.
+/// Frees the memory of frames; a store that outlives its sweeps keeps its content.
 template <class Store, class Value>
 void let_go_of_memory(Store& store, frames<Value>& pool) {
   if constexpr (loses_nothing<Store>) store = Store{};
@@ -164,8 +166,8 @@ void let_go_of_memory(Store& store, frames<Value>& pool) {
 }
 
 /// Frames and store of one sweep. `Store` may be a reference to the user's own.
-/// The initial state is read again where a plan keeps it free or a checkpoint was lost: a run has it in a frame,
-/// `gradient` in the caller's object, which outlives the call.
+/// The initial state is read again if a plan keeps it free or a checkpoint was lost. A kept run has it in a frame;
+/// `gradient` has it in the caller's object, which outlives the call.
 template <class State, class Store>
 class copied_states {
   using store_type = std::remove_reference_t<Store>;
@@ -174,7 +176,7 @@ class copied_states {
   copied_states() = default;
   explicit copied_states(Store store) : store_{std::forward<Store>(store)} {}
 
-  /// With `resuming`, what store and frames held at the end of the last sweep stays there.
+  /// With `resuming`, store and frames keep what they held at the end of the last sweep.
   template <class X0>
   void begin(X0&& x0, sweep_setup const& setup) {
     keeps_run_ = setup.keeps_run;
@@ -189,7 +191,7 @@ class copied_states {
     x0_ = std::is_lvalue_reference_v<X0> || read_again ? address_of(x0) : nullptr;
     if (keeps_run_) pool_.keep(initial_ = live_);
   }
-  /// Goes on with what the slots hold, and with no live state.
+  /// Continues with the content of the slots, and without a live state.
   void begin_again(State const& x0, sweep_setup const& setup) {
     keeps_run_ = false;
     x0_ = address_of(x0);
@@ -201,7 +203,7 @@ class copied_states {
     live_ = final_ = next_ = initial_ = no_frame;
     if (tracked()) held_.assign(std::size_t(setup.slots), {});
   }
-  /// Notes what the slots hold before a sweep goes on, so that a loss on its way is planned around all of it.
+  /// Notes the content of the slots before a sweep continues, so that after a later loss all of it can be used.
   void note_held([[maybe_unused]] auto const& tier_in) {
     if constexpr (may_lose<store_type>)
       for (slot_index slot = 0; slot < slots_; ++slot)
@@ -215,11 +217,11 @@ class copied_states {
   void save(place where, step_index i) {
     store_.save(pool_, where, i, live_);
     if (tracked()) held_[std::size_t(where.slot)] = {i, where.slot, no_frame, where.where};
-    else if (keeps_run_) held_[std::size_t(where.slot)].where = where.where;  // `rewind` saves there again
+    else if (keeps_run_) held_[std::size_t(where.slot)].where = where.where;  // `rewind` saves to the same tier again
   }
-  /// False if the store has lost that state; there is no live state then.
+  /// Returns false if the store has lost that state; there is no live state then.
   [[nodiscard]] bool load(place where, step_index i) {
-    if constexpr (keeps_frames<store_type> && !may_lose<store_type>) {  // needs no frame and answers one
+    if constexpr (keeps_frames<store_type> && !may_lose<store_type>) {  // needs no free frame, because it returns one
       frame_id const found = store_.load(pool_, where, i);
       need_frame<store_type>(found, where, i);
       frame_id const before = std::exchange(live_, found);
@@ -247,7 +249,7 @@ class copied_states {
     pool_.copy_in(*x0_, live_);
     pool_.set_at(live_, 0);
   }
-  /// Live becomes state i, which `make` gives as a value or a reference.
+  /// Live becomes state i, the result of `make`, a value or a reference.
   template <class Make>
   void load_made(step_index i, Make make, slot_index = no_slot) {
     pool_.forget(live_);
@@ -266,13 +268,13 @@ class copied_states {
     pool_.keep(final_ = live_);
     if (from < to) pool_.run(step, final_, from, to, failed);
   }
-  /// Goes on with the run of a turn that stopped on its way.
+  /// Continues a turn that stopped on its way.
   template <class Step>
   void turn_on(Step& step, step_index from, step_index to, step_index& failed) {
     pool_.run(step, final_, from, to, failed);
   }
-  /// The turn of an adjoint that runs the last step itself and records it: `record` makes a copy of live the final
-  /// state `n`.
+  /// The turn of an adjoint that runs and records the last step itself: `record` makes the final state `n` from a copy
+  /// of live.
   template <class Record>
   void turn_by(step_index n, Record record) {
     pool_.keep(final_ = live_);
@@ -282,7 +284,7 @@ class copied_states {
     pool_.set_at(final_, n);
   }
 
-  /// What an observer sees: the final state right after the turn, else live; null if there is none.
+  /// The state that an observer sees: the final state right after the turn, otherwise live; null if there is none.
   [[nodiscard]] State const* seen(bool after_turn) const noexcept {
     frame_id const k = after_turn ? final_ : live_;
     return k == no_frame ? nullptr : address_of(pool_.state(k));
@@ -290,7 +292,7 @@ class copied_states {
   [[nodiscard]] State const& live() const noexcept { return std::as_const(pool_).state(live_); }
   [[nodiscard]] State const& next() const noexcept { return std::as_const(pool_).state(next_); }
   [[nodiscard]] State const& final_state() const noexcept { return std::as_const(pool_).state(final_); }
-  /// The live state, to be changed by a step that is not called by `advance`; it is state `i` afterwards.
+  /// Passes live to a function other than the step, which changes it; it is state `i` afterwards.
   template <class Record>
   void change_live(step_index i, Record record, slot_index = no_slot) {
     pool_.own(live_);
@@ -299,14 +301,14 @@ class copied_states {
     pool_.set_at(live_, i);
   }
   void forget_final() noexcept { pool_.forget(final_); }
-  /// The loop goes on behind what `turn` made.
+  /// The loop continues after the state that `turn` made.
   void final_becomes_live() noexcept {
     pool_.forget(live_);
     live_ = std::exchange(final_, no_frame);
   }
-  /// Before the first adjoint that takes x1.
+  /// Called before the first adjoint that takes x1.
   void allow_next() noexcept { pool_.allow_all(); }
-  /// The state that the next adjoint gets as x1.
+  /// The final state is the x1 of the next adjoint.
   void final_becomes_next() noexcept {
     pool_.forget(next_);
     pool_.keep(next_ = final_);
@@ -324,20 +326,20 @@ class copied_states {
     next_ = std::exchange(live_, no_frame);
   }
 
-  // for a replay check
-  /// What f makes of the live state.
+  // For a replay check:
+  /// The result of f for the live state.
   template <class F>
   [[nodiscard]] auto inspect_live(F f) const { return f(live()); }
-  /// f(another, live) for live, which is state i, and a frame in which state i still stands from before, if there is
-  /// one.
+  /// Calls f(other, live) if a frame still holds state i from before; live is state i.
   template <class F>
   void compare_earlier(step_index i, F f) const {
     for (frame_id k = 0; k < pool_.limit(); ++k)
       if (k != live_ && pool_.at(k) == i && pool_.record(k).constructed) return f(pool_.state(k), live());
   }
-  /// What the next out-of-place step finds in its x1: a copy of x, or where it runs again no numbers.
+  /// Fills the x1 of the next out-of-place step: with a copy of x, or, if the step runs again, with values that are not
+  /// numbers.
   void prepare_next(bool again) {
-    typename frames<State>::holder const next{pool_, pool_.take()};  // the frame that is taken next, too
+    typename frames<State>::holder const next{pool_, pool_.take()};  // the frame that the step takes, too
     if (State* const x1 = pool_.reusable(next.held); x1 == nullptr) return;
     else if (!again) pool_.copy(live_, next.held);
     else if constexpr (numbered<State>) visit_numbers(*x1, [](auto* numbers, std::size_t count) {
@@ -349,20 +351,19 @@ class copied_states {
   [[nodiscard]] std::size_t bytes() const { return pool_.bytes(); }
   [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
   [[nodiscard]] store_type& store() noexcept { return store_; }
-  /// What slots hold, if that is tracked; else what they held at the turn.
+  /// The content of the slots, if it is tracked; otherwise their content at the turn.
   [[nodiscard]] table<checkpoint_record> const& held() const noexcept { return held_; }
 
-  /// Notes what stands at the turn, before which live is state `from`; `is_checkpoint(i)` tells which of it to restart
-  /// from.
+  /// Notes the states at the turn, before which live is state `from`; `is_checkpoint(i)` says which are places to
+  /// restart from.
   template <class IsCheckpoint>
   void remember(step_index from, IsCheckpoint is_checkpoint) {
     note_turn<store_type>(store_, pool_, held_, anchors_, anchor_count_, tracked(), is_checkpoint);
     pool_.anchor(live_);
     turn_live_ = {from, no_slot, live_};
   }
-  /// Puts slots and live back to what they were at the turn; runs only the steps whose states are gone and says how
-  /// many.
-  /// \param through  these states, or who watches what they do
+  /// Restores slots and live to the turn; runs only the steps of states that are gone, and returns their number.
+  /// \param through  these states, or an object that checks them as they change
   template <class Through, class Step>
   step_index rewind(Through& through, Step& step, step_index& failed) {
     step_index ran = 0;
@@ -381,24 +382,25 @@ class copied_states {
     return ran + go_to(through, step, turn_live_, failed);
   }
 
-  /// The latest state at or before `i` that still stands in a frame; the initial one always does in a run.
+  /// The frame of the latest state at or before `i` that is still held; in a kept run there always is one, that of the
+  /// initial state.
   [[nodiscard]] frame_id before(step_index i) const noexcept { return latest_before(pool_, initial_, i); }
   [[nodiscard]] frames<State> const& pool() const noexcept { return pool_; }
-  /// The frame of a kept state, or no_frame where the store keeps no frames.
+  /// The frame of a kept state, or no_frame if the store keeps no frames.
   [[nodiscard]] frame_id frame_of(checkpoint_record const& kept) const noexcept {
     return frame_in<store_type>(store_, kept.slot);
   }
   [[nodiscard]] step_index state_in(slot_index slot) const { return stored_state_in<store_type>(store_, pool_, slot); }
-  /// For a sweep that stopped: the hash of the initial state, 0 where it is gone. \pre the caller's x0 still stands
+  /// For a sweep that stopped: the hash of the initial state, 0 if it is gone. \pre the caller's x0 still exists
   [[nodiscard]] std::uint64_t hash_of_initial() const {
     std::uint64_t const hash = hash_in_frames(pool_, 0);
     if constexpr (hashable<State>)
       if (hash == 0 && x0_ != nullptr) return hash_of(*x0_);
     return hash;
   }
-  /// The same of what an outliving store holds, in a frame that is given back.
+  /// The same for the content of a store that outlives its sweeps, through a frame that is released.
   [[nodiscard]] std::uint64_t hash_of_stored(place where) { return hash_in_store(store_, pool_, where); }
-  /// Gives all memory back. What an outliving store holds stays there.
+  /// Frees all memory. A store that outlives its sweeps keeps its content.
   void clear() {
     let_go_of_memory<store_type>(store_, pool_);
     held_ = table<checkpoint_record>{};
@@ -410,7 +412,8 @@ class copied_states {
   }
 
  private:
-  /// Whether slots are noted as they change; those of a store of frames can be looked at when they are wanted.
+  /// Whether the slots' content is noted as it changes. This is not needed for a store of frames, whose slots can be
+  /// inspected at any time.
   [[nodiscard]] bool tracked() const noexcept {
     if constexpr (keeps_frames<store_type> && !may_lose<store_type>) return false;
     else return may_lose<store_type> || keeps_run_;
@@ -431,7 +434,7 @@ class copied_states {
     if (tracked() || keeps_run_) held_.assign(std::size_t(setup.slots), {});
     if (keeps_run_) anchors_.assign(std::size_t(setup.slots), {});
   }
-  /// Makes live the state that `to` names: its frame if that stands, else by running from the state before.
+  /// Makes the state that `to` names live: takes its frame if it is still held, otherwise runs from the state before.
   template <class Through, class Step>
   step_index go_to(Through& through, Step& step, checkpoint_record& to, step_index& failed) {
     if (to.frame != no_frame) {

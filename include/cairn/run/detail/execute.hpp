@@ -12,19 +12,19 @@
 
 namespace cairn::detail {
 
-/// Why `execute` came back: the turn is made, a reverse asked to pause, all is done, a checkpoint is gone.
+/// Why `execute` returned: the turn is made, a reverse asked to pause, the plan is done, or a checkpoint is lost.
 enum class stop_reason : std::uint8_t { turned, paused, done, lost };
 
-/// What a sweep has done so far.
+/// The progress of a sweep.
 struct sweep_status {
   bool turned = false;
   step_index open = 0;       ///< steps [0, open) are still to be reversed
-  step_index turned_at = 0;  ///< live at the turn
+  step_index turned_at = 0;  ///< number of the live state at the turn
   wide ran = 0;              ///< calls of the step, or of a recording adjoint's `record`
   sweep_failure failure;
 };
 
-/// Calls f, which is user code beside the actions; an exception is noted as one of `step`.
+/// Calls f, user code outside the actions; notes an exception as one of `step`.
 template <class F>
 decltype(auto) annotate_failure(sweep_status& status, phase where, step_index const& step, F f) {
   try {
@@ -52,15 +52,15 @@ template <class Observer>
   return kind == action_kind::reverse ? phase::reverse : phase::recompute;
 }
 
-/// What stands behind an event: the states, around an action.
+/// The object behind an event: the states, before or after an action.
 template <class States>
 struct shown_states {
   States const& states;
   action const& what;
   moment when;
 };
-/// Hands out the bytes of the state that an observer sees. `states` answer `seen(after_turn)`, a pointer to the live
-/// state or the final one, or null; where many are there, as in a chain, they visit the one that the action is about.
+/// Passes the bytes of the state that an observer sees. `states` return that state from `seen(after_turn)`: the live or
+/// the final state, or null. If there are many states, as in a chain, they visit the one of the action.
 template <class States>
 bool visit_shown(void const* shown, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) {
   auto const& at = *static_cast<shown_states<States> const*>(shown);
@@ -74,7 +74,7 @@ bool visit_shown(void const* shown, [[maybe_unused]] event::sink sink, [[maybe_u
     return x != nullptr && tells;
   }
 }
-/// Shows an observer one action before or after it; no instruction where there is none.
+/// Shows an observer one action before or after it; compiles to nothing without an observer.
 template <class States, class Observer>
 void show([[maybe_unused]] States const& states, [[maybe_unused]] action const& a, [[maybe_unused]] phase where,
           [[maybe_unused]] moment when, [[maybe_unused]] Observer& observer) {
@@ -88,7 +88,7 @@ void show([[maybe_unused]] States const& states, [[maybe_unused]] action const& 
   }
 }
 
-/// Hooks of `execute` for actions that a sweep does not have, to be inherited.
+/// Hooks of `execute` for actions that a sweep does not have; a base class.
 struct no_hooks {
   static constexpr bool can_restart = false;
   template <class States>
@@ -104,21 +104,22 @@ struct no_hooks {
   [[nodiscard]] static constexpr bool pauses() noexcept { return false; }
 };
 
-/// Obeys actions until the turn has been made, `user` wants to pause at a reverse, a load finds nothing, or all is
-/// done. `states` bring what states and places are: advance(step, from, to, failed), save(place, i), load(place, i),
-/// which is false where state i is lost, load_initial(), drop(place); for observers bytes(), and seen(after_turn) or
-/// visit(a, moment, sink, context). `user` brings what depends on the adjoint: turn(states, a, failed) and
-/// record(states, a), which answer how many steps they ran, restart(states, a) where it can_restart, drop_tape(states,
-/// slot), pauses(), reverse(states, a).
+/// Obeys actions until the turn has been made, `user` wants to pause at a reverse, a load finds nothing, or the plan is
+/// done.
+/// - `states` define what states and places are: advance(step, from, to, failed), save(place, i), load(place, i), which
+///   returns false if state i is lost, load_initial(), drop(place); for observers bytes(), and seen(after_turn) or
+///   visit(a, moment, sink, context).
+/// - `user` supplies what depends on the adjoint: turn(states, a, failed) and record(states, a), which return how many
+///   steps they ran, restart(states, a) if can_restart, drop_tape(states, slot), pauses(), reverse(states, a).
 template <class Cursor, class States, class Step, class User, class Observer>
 stop_reason execute(Cursor& cursor, States& states, Step& step, User& user, Observer& observer, sweep_status& status) {
-  struct counter {  // a sum in a register, added to the total however this ends
+  struct counter {  // a sum in a register; its destructor adds it to the total
     wide& total;
     std::uint64_t sum = 0;
     ~counter() { total += sum; }
   } ran{status.ran};
   walked_cursor<Cursor> walk{cursor};
-  step_index failed = -1;  // written by what throws
+  step_index failed = -1;  // set by a step that throws
   for (;;) {
     action a = walk.now.next();  // not const: g++ would keep it in memory
     [[maybe_unused]] phase const where = observed<Observer> ? phase_of(a.kind, status.turned) : phase::forward;

@@ -1,6 +1,6 @@
 #pragma once
-/// \file frames.hpp  The states of a sweep in one pool: a checkpoint in memory is a frame that is kept, to load is to
-/// look at one.
+/// \file frames.hpp  The states of a sweep in one pool. A checkpoint in memory is a frame with one more owner; to load
+/// it copies nothing.
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -18,29 +18,29 @@
 
 namespace cairn::detail {
 
-/// What a pool knows of a frame.
+/// What a pool knows about a frame.
 struct frame_record {
-  step_index at = -1;        // which state it holds, -1 if none that is whole
-  frame_id next = no_frame;  // the next frame in the list of free or of lapsed ones
+  step_index at = -1;        // the state that it holds, -1 if none that is complete
+  frame_id next = no_frame;  // the next frame in the list of free or of lapsed frames
   std::int32_t owners = 0;
   bool constructed = false;
   bool anchored =
-      false;  // held a checkpoint at the turn: as long as it stands, a second reverse sweep need not run it again
+      false;  // held a checkpoint at the turn: while it does, a second reverse sweep need not recompute it
 };
 
 static_assert(sizeof(frame_record) == bytes_a_frame);
 
-/// Frames of a state, or of a snapshot of one. A frame without an owner keeps its memory, and its state until the frame
-/// is needed. Room to spare, which containers get as steps resize them, stays with the states in work: what is kept or
-/// free has none that can be seen. Never more than `limit()` frames; allocates in begin() only, and there only when
-/// that changes.
+/// Frames of a state, or of a snapshot. A frame without an owner keeps its memory, and its state until the frame is
+/// needed. Spare capacity, which containers get when steps resize them, stays with states in use: frames that are kept
+/// or free have none, as far as can be seen. Never more than `limit()` frames; allocates only in begin(), and there
+/// only when the number of frames changes.
 template <class T>
 class frames {
  public:
   using value_type = T;
   using settle_fn = void (*)(void* store, frames&);
 
-  /// Owns a frame as long as it stands, or until what it has held is taken from it.
+  /// Owns a frame during its lifetime, or until the frame is taken from it.
   struct holder {
     frames& all;
     frame_id held;
@@ -55,15 +55,15 @@ class frames {
   }
   ~frames() { destroy_all(); }
 
-  /// Forgets every owner; states of an earlier sweep stay as memory to be reused.
-  /// \param most  frames there is room for   \param held_back  of these, frames that only `allow_all` hands out
+  /// Forgets all owners; states of an earlier sweep stay as memory to be reused.
+  /// \param most  number of frames   \param held_back  how many of these only `allow_all` makes available
   void begin(slot_index most, slot_index held_back = 0) {
     if (std::size_t(most) != records_.size()) {
       destroy_all();
       states_ = raw_array<T>{};
       records_ = table<frame_record>{};
       states_ = raw_array<T>{std::size_t(most)};
-      records_ = table<frame_record>(std::size_t(most));  // last: their number says that there is memory for states
+      records_ = table<frame_record>(std::size_t(most));  // last: its size says that there is memory for states
     }
     in_play_ = most - held_back;
     for (frame_id k = in_play_; k < most; ++k) destroy(k);
@@ -71,7 +71,7 @@ class frames {
     for (auto& f : records_) f.at = -1, f.owners = 0, f.anchored = false;
     push_all_free();
   }
-  /// Hands out the frames that were held back, after the others: they have no memory yet.
+  /// Makes available the frames that were held back, after all others, because they have no memory yet.
   void allow_all() noexcept {
     frame_id* end = &free_;
     while (*end != no_frame) end = &record(*end).next;
@@ -82,13 +82,13 @@ class frames {
     }
   }
 
-  /// Called when no frame is left, so that a store may release some.
+  /// `settle` is called when no frame is left, so that a store may release some.
   void settle_with(settle_fn settle, void* store) noexcept {
     settle_ = settle;
     store_ = store;
   }
 
-  // what a store uses
+  // used by stores
   [[nodiscard]] T const& state(frame_id k) const noexcept { return states_.get()[k]; }
   void keep(frame_id k) noexcept { ++record(k).owners; }
   void release(frame_id k) noexcept {
@@ -98,7 +98,7 @@ class frames {
       else push_free(k);
     }
   }
-  /// Releases the frame of a handle that has one.
+  /// Releases the frame of a handle, if it has one.
   void forget(frame_id& handle) noexcept {
     if (handle != no_frame) release(std::exchange(handle, no_frame));
   }
@@ -112,14 +112,15 @@ class frames {
     return k;
   }
   [[nodiscard]] T* reusable(frame_id k) noexcept { return record(k).constructed ? states_.get() + k : nullptr; }
-  /// Makes the state of a frame anew; the old one goes first, so that there are never two.
+  /// Constructs a new state in a frame; destroys the old one first, so that there are never two.
   template <class... Args>
   void emplace(frame_id k, Args&&... args) {
     destroy(k);
     ::new (static_cast<void*>(states_.get() + k)) T(std::forward<Args>(args)...);
     record(k).constructed = true;
   }
-  /// The same with what `make()` returns, in place: T may be one that constructors take for something to convert from.
+  /// The same with the result of `make()`, constructed in place: a constructor of T may take any argument for a value
+  /// to convert from.
   template <class Make>
   void emplace_made(frame_id k, Make&& make) {
     destroy(k);
@@ -127,7 +128,7 @@ class frames {
     record(k).constructed = true;
   }
 
-  // what a sweep uses
+  // used by sweeps
   [[nodiscard]] T& state(frame_id k) noexcept { return states_.get()[k]; }
   [[nodiscard]] step_index at(frame_id k) const noexcept { return record(k).at; }
   void set_at(frame_id k, step_index i) noexcept { record(k).at = i; }
@@ -136,8 +137,8 @@ class frames {
   [[nodiscard]] frame_record const& record(frame_id k) const noexcept { return records_[std::size_t(k)]; }
   void anchor(frame_id k) noexcept { record(k).anchored = true; }
 
-  /// Takes every frame from its owners, save those that `claimed` holds once each; what the others hold stays readable
-  /// until they are taken.
+  /// Takes every frame from its owners, except those that `claimed` owns once each; the states in the others are
+  /// readable until the frames are reused.
   template <class Claimed>
   void reclaim(Claimed claimed) noexcept {
     free_ = lapsed_ = last_lapsed_ = no_frame;
@@ -146,23 +147,23 @@ class frames {
     push_all_free();
   }
 
-  /// Copies the state of `source` into `target`, a frame from take(): into the old state's memory where that is what
-  /// a fresh copy takes.
+  /// Copies the state of `source` into `target`, a frame from take(): into the memory of the old state if that is
+  /// exactly what a fresh copy would allocate.
   void copy(frame_id source, frame_id target) { copy_in(state(source), target); }
   void copy_in(T const& from, frame_id target) {
     if (!has_capacity_of(from, target)) return copy_anew(from, target);
     copy_state(from, state(target));
-    if constexpr (says_bytes<T>())  // what lies where within these bytes is seen by nobody but the copy
+    if constexpr (says_bytes<T>())  // only the copy itself knows how these bytes are laid out
       if (heap_of(from) < heap_of(std::as_const(state(target)))) copy_anew(from, target);
   }
 
-  /// Leads `handle` from state `from` to a later state `to`; a frame that has another owner stays as it is.
-  /// The one place of out-of-place and by-value steps, and for them never inlined: see call.hpp.
+  /// Advances `handle` from state `from` to a later state `to`; if its frame has another owner, that frame does not
+  /// change. The only caller of out-of-place and by-value steps; never inlined for these: see call.hpp.
   template <class Step>
   void run(Step& step, frame_id& handle, step_index from, step_index to, step_index& failed) {
     if constexpr (shape_of_step<Step, T>().form == step_form::in_place) {
       own(handle);
-      struct guard {  // on an exception the state is neither the one nor the other
+      struct guard {  // after an exception the frame holds no complete state
         frame_record& frame;
         step_index reached;
         ~guard() { frame.at = reached; }
@@ -173,11 +174,11 @@ class frames {
       run_between_frames(step, handle, from, to, failed);
     }
   }
-  /// Makes `handle` the only owner of its state: copies it if somebody else keeps it. The caller changes it, and says
-  /// what it is then.
+  /// Makes `handle` the only owner of its frame: copies the state if the frame has another owner. The caller changes
+  /// the state and then says what it is.
   void own(frame_id& handle) {
     if (!shared(handle)) {
-      record(handle).anchored = false;  // what it holds will be gone
+      record(handle).anchored = false;  // its content will be overwritten
       return;
     }
     frame_id const target = take();
@@ -185,12 +186,12 @@ class frames {
     copy(handle, target);
     if constexpr (!is_flat<T>())
       if (!has_exact_capacity(std::as_const(state(handle))))
-        std::swap(state(handle), state(target));  // the copy has no room to spare: it is kept
+        std::swap(state(handle), state(target));  // the copy has no spare capacity, so it is the one to keep
     release(handle);
     handle = std::exchange(guard.held, no_frame);
   }
 
-  /// Bytes of all states that stand, free frames' memory included; 0 for a type whose bytes cannot be told.
+  /// Bytes of all states, memory of free frames included; 0 for a type whose bytes are unknown.
   [[nodiscard]] std::size_t bytes() const {
     std::size_t sum = 0;
     if constexpr (sized_state<T>)
@@ -221,7 +222,8 @@ class frames {
     else record(last_lapsed_).next = k;
     last_lapsed_ = k;
   }
-  /// First dropped, first given up: of the states of the turn, those late in the loop are the cheapest to have again.
+  /// The frame dropped first is reused first: of the states of the turn, those late in the loop are the cheapest to
+  /// recompute.
   [[gnu::noinline]] frame_id take_lapsed() {
     if (lapsed_ == no_frame && settle_ != nullptr) {
       settle_(store_, *this);
@@ -235,8 +237,8 @@ class frames {
     record(lapsed_).anchored = false;
     return std::exchange(lapsed_, record(lapsed_).next);
   }
-  /// A state that is kept while another goes on changes places with a copy where it has room to spare.   \param target
-  /// a frame to be written
+  /// If a state that is to be kept has spare capacity, while another one goes on changing, it is exchanged with a copy.
+  /// \param target  a frame to be written
   void leave_snug([[maybe_unused]] frame_id kept, [[maybe_unused]] frame_id target) {
     if constexpr (!is_flat<T>()) {
       if (has_exact_capacity(std::as_const(state(kept)))) return;
@@ -263,7 +265,7 @@ class frames {
     try {
       for (; i < to; ++i) {
         frame_id const target = spare != no_frame ? std::exchange(spare, no_frame) : take();
-        record(target).anchored = false;  // what it held is gone
+        record(target).anchored = false;  // its content is overwritten
         holder guard{*this, target};
         if (shared(handle)) leave_snug(handle, target);
         T const& x = state(handle);
@@ -275,7 +277,7 @@ class frames {
           });
         } else {
           if (!has_capacity_of(x, target))
-            copy_anew(x, target);  // else containers would keep the most that any state in this frame had
+            copy_anew(x, target);  // otherwise containers would keep the largest capacity of any state in this frame
           if constexpr (shape.indexed) call_lending(step, x, state(target), std::as_const(i));
           else call_lending(step, x, state(target));
         }

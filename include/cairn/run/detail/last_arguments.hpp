@@ -1,6 +1,6 @@
 #pragma once
-/// \file last_arguments.hpp  The last arguments of a verb: a workspace or a store, an observer, and options. Each may
-/// be left out.
+/// \file last_arguments.hpp  The last arguments of a verb: a workspace or a store, an observer, and options. Each is
+/// optional.
 #include <concepts>
 #include <type_traits>
 #include <utility>
@@ -14,19 +14,19 @@ namespace cairn::detail {
 /// Stands for a workspace that the sweep makes itself.
 struct own_workspace {};
 
-/// What a sweep gets its workspace from.
+/// An argument from which a sweep gets its workspace.
 template <class W, class State, class Plan>
 concept workspace_or_store = std::is_same_v<W, own_workspace> || is_workspace_for<W, State, Plan> || store_of<W, State>;
-/// What a verb takes in that place, options aside.
+/// What a verb takes in that place, except options.
 template <class W, class State, class Plan>
 concept work_for = workspace_or_store<W, State, Plan> || std::is_invocable_v<W&, event const&>;
 
-/// The same with options, for an argument as it was handed over.
+/// The same with options, for the type of an argument as passed.
 template <class Work, class State, class Plan>
 inline constexpr bool takes_work = is_setting<Work> || work_for<std::remove_cvref_t<Work>, State, Plan>;
 
-/// The workspace of a sweep, for what a caller gave in its place: a reference to it, if it is the caller's, else one
-/// over the caller's store.
+/// The workspace of a sweep for the caller's argument: a reference to the caller's workspace, or a new one over the
+/// caller's store.
 template <class State, class Plan, class Options, class Work>
 struct used_workspace {
   using type = workspace<State, Plan, std::remove_reference_t<Work>&, workspace_options<Options>>;
@@ -40,7 +40,7 @@ struct used_workspace<State, Plan, Options, Work> {
   using type = workspace<State, Plan, memory_store, workspace_options<Options>>;
 };
 
-/// That workspace, for a sweep that ends before the caller goes on.
+/// That workspace, for a sweep that ends before the call returns.
 template <class State, class Plan, class Options, class Work>
 [[nodiscard]] typename used_workspace<State, Plan, Options, Work&>::type workspace_from(Work& work) {
   using type = typename used_workspace<State, Plan, Options, Work&>::type;
@@ -49,8 +49,8 @@ template <class State, class Plan, class Options, class Work>
   else return type{work};
 }
 
-/// Calls `then(work, observer, options)` with each argument in its own place. A caller may give options behind any
-/// other argument, and an observer where the workspace would be.
+/// Calls `then(work, observer, options)` with each argument in its own place. A caller may pass options after any other
+/// argument, and an observer in the place of the workspace.
 template <class State, class Plan, class Then, class Work, class Observer, class Options>
 decltype(auto) in_their_places(Then const& then, Work&& work, Observer&& observer, Options options) {
   if constexpr (is_setting<Work>)

@@ -1,6 +1,6 @@
 #pragma once
-/// \file object_probe.hpp  What a loop over an object weighs and how long its calls take: on the object itself, which
-/// comes back to where it was.
+/// \file object_probe.hpp  Sizes and times of a loop over an object. Measures on the object itself, and restores it at
+/// the end.
 #include <cstddef>
 #include <optional>
 #include <type_traits>
@@ -18,7 +18,7 @@
 
 namespace cairn::detail {
 
-/// Brings an object back to where it was.
+/// Restores an object at the end of its lifetime.
 template <class State>
 class put_back_at_end {
  public:
@@ -31,7 +31,7 @@ class put_back_at_end {
   kept_as<State> kept_;
 };
 
-/// The first steps of a loop over an object. Every call is measured on the object, which is put back before it.
+/// The first steps of a loop over an object. Every call is measured on the object, which is restored before it.
 template <class Clock, class State, class Bar, class Step, class Adjoint, class Measures>
 class object_probe {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
@@ -113,13 +113,13 @@ class object_probe {
     if constexpr (sized_state<tape>) all_.note(all_.work.tape_bytes, kept);
     else all_.note_tape(sizeof(tape) + all_.scale.above(held_before), 0, 0);
   }
-  /// As a sweep saves: into an old snapshot where the object can.
+  /// Saves as a sweep does: into an old snapshot if the object can.
   void save_again(kept_as<State>& into) {
     if constexpr (saves_into<State>) save_state(std::as_const(x_), into);
     else (void)taken_snapshot(std::as_const(x_));
   }
-  /// Seconds of one call, each behind a `prepare()` of its own: of one by itself where the clock can tell that, else of
-  /// as many in a row as it needs, less the same without the call.
+  /// Seconds of one call, with `prepare()` before each. Times a single call if it is long enough for the clock;
+  /// otherwise as many in a row as needed, minus the same without the call.
   template <class Prepare, class Call>
   [[nodiscard]] double seconds_of(Prepare prepare, Call call) {
     auto const& clock = all_.clock;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file raw_array.hpp  Memory for objects that are made and destroyed one by one.
+/// \file raw_array.hpp  Memory for objects that are constructed and destroyed one by one.
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -7,7 +7,7 @@
 
 namespace cairn::detail {
 
-/// Memory for a number of objects that come and go one by one.
+/// Memory for a number of objects that are constructed and destroyed one by one.
 template <class T>
 class raw_array {
  public:

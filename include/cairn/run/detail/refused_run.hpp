@@ -1,6 +1,6 @@
 #pragma once
-/// \file refused_run.hpp  What is left of a loop that was refused at compile time: what can be asked of a run, without
-/// an error of its own.
+/// \file refused_run.hpp  The result type of a loop that was refused at compile time: accepts all calls of a run,
+/// without further errors.
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
@@ -11,7 +11,7 @@
 
 namespace cairn::detail {
 
-/// States that there would be, with their numbers.
+/// The type of a run's states with their numbers.
 template <class State>
 struct refused_walk {
   struct visited {
@@ -27,7 +27,7 @@ struct refused_walk {
   [[nodiscard]] end_of_walk end() const noexcept { return {}; }
 };
 
-/// As a `checkpointed_run` over states of a type. Never made.
+/// Has the members of a `checkpointed_run` over states of type State. Never constructed.
 template <class State>
 struct refused_run {
   [[nodiscard]] step_index steps() const noexcept { return 0; }

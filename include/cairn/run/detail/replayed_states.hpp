@@ -1,6 +1,6 @@
 #pragma once
-/// \file replayed_states.hpp  The states of a sweep that compares what it runs again: looks at them on their way, and
-/// leaves the work to others.
+/// \file replayed_states.hpp  The states of a sweep with a replay check: hashes and compares states, and forwards all
+/// actions to the states inside.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -15,9 +15,9 @@
 
 namespace cairn::detail {
 
-/// The members of `copied_states` or `saved_states` that a sweep uses. Splits what is run where the ledger wants to see
-/// a state. An out-of-place step gets as x1 a copy of x when it runs first and no numbers at all when it runs again, so
-/// that it gives another state where it does not write all of x1.
+/// The members of `copied_states` or `saved_states` that a sweep uses. Splits an advance where the ledger needs a
+/// state. An out-of-place step finds a copy of x in its x1 when it runs first, and values that are not numbers when it
+/// runs again; if it does not write all of x1, the two results differ.
 template <class State, class States>
 class replayed_states {
  public:
@@ -48,7 +48,7 @@ class replayed_states {
     came_back(ledger_.place_of_tape(tape), i);
   }
   void drop(place where) { states_.drop(where); }
-  /// Live stays; states between it and the final one are looked at as they pass.
+  /// Live stays; states between it and the final one are checked as they are made.
   template <class Step>
   void turn(Step& step, step_index from, step_index to, step_index& failed) {
     if (!ledger_.on()) return states_.turn(step, from, to, failed);
@@ -75,8 +75,8 @@ class replayed_states {
     states_.turn_by(n, record);
     ledger_.reached(n);
   }
-  /// \param tape  where the tape of this step is kept; `no_slot` in front of its adjoint, behind which nobody needs the
-  ///        state
+  /// \param tape  where the tape of this step is kept; `no_slot` directly before its adjoint, after which the state is
+  ///   not needed
   template <class Record>
   void change_live(step_index i, Record record, slot_index tape) {
     if (!ledger_.on() || tape == no_slot) return states_.change_live(i, record, tape);
@@ -86,7 +86,7 @@ class replayed_states {
 
   [[nodiscard]] State const* seen(bool after_turn) const noexcept { return states_.seen(after_turn); }
   [[nodiscard]] std::size_t bytes() const { return states_.bytes(); }
-  /// As objects show themselves to observers.
+  /// Visits as objects do for observers.
   bool visit(action const& a, moment when, event::sink sink, void* context) const
     requires requires(States const& states) { states.visit(a, when, sink, context); }
   { return states_.visit(a, when, sink, context); }
@@ -103,14 +103,14 @@ class replayed_states {
     if (!ledger_.ends(to, hash_of(states_.next()))) ledger_.fail(to);
     return ran;
   }
-  /// The hash of state i, 0 where it is not known; live is the state before it, and is remembered for the next call.
+  /// The hash of state i, 0 if unknown; live is the state before it, and is remembered for the next call.
   [[nodiscard]] end_hash end_behind_live(step_index i) {
     if (!ledger_.on()) return {};
     end_hash const end{ledger_.end_at(i)};
     ledger_.end_is(i - 1, hash_of_live(i - 1));
     return end;
   }
-  /// The final state, n, is where the adjoint of the last step begins.
+  /// The final state, n, is the end of the last step, whose adjoint is next.
   void final_is_end(step_index n) {
     if (ledger_.on()) ledger_.end_is(n, hash_of_final());
   }
@@ -122,7 +122,7 @@ class replayed_states {
   void final_becomes_live() noexcept { states_.final_becomes_live(); }
 
  private:
-  /// Live moves from one state to another by run(at, next), stretch by stretch.
+  /// Live moves from one state to another by calls run(at, next), split where the ledger needs a state.
   template <class Run>
   void along(step_index from, step_index to, Run run) {
     if (status_.turned) ledger_.reversed(status_.open);
@@ -148,7 +148,7 @@ class replayed_states {
     known_ = -1;
     if (!ledger_.loaded(place, i, hash_of_live(i))) ledger_.fail_loaded(i);
   }
-  /// Live is state i; what stands between two looks at one state does not change it.
+  /// The hash of live, which is state i. Computed once: no action between two calls for the same state changes it.
   [[nodiscard]] std::uint64_t hash_of_live(step_index i) {
     if (known_ != i) {
       hash_ = states_.inspect_live([](auto const& x) { return hash_of(x); });

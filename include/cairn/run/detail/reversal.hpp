@@ -1,5 +1,5 @@
 #pragma once
-/// \file reversal.hpp  What a sweep does with the user's adjoint: each form of it, and the tapes of recording ones.
+/// \file reversal.hpp  Calls the user's adjoint in each of its forms, and keeps the tapes of recording adjoints.
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +18,14 @@
 
 namespace cairn::detail {
 
-/// `tape = record(x, i)`: x moves one step on.
+/// `tape = record(x, i)`: advances x by one step.
 template <class Record, class State>
 decltype(auto) record_step(Record& record, State& x, step_index const i) {
   if constexpr (calls<Record, State&, step_index>) return record(x, i);
   else return record(x);
 }
 struct no_tape {};
-/// Whether the adjoint brings a state back from a tape.
+/// Whether the adjoint can restore a state from a tape.
 template <class Adjoint, class State, class Tape>
 inline constexpr bool restarts = requires(Adjoint& adjoint, Tape const& tape) {
   { adjoint.restart(tape) } -> std::convertible_to<kept_as<State> const&>;
@@ -38,14 +38,14 @@ struct tape_of<Adjoint, State, true> {
 };
 
 /// Numbered places for tapes, which need not be movable. They take the same bytes whether or not a tape has a
-/// destructor, which new[] does not: it notes how many to destroy.
+/// destructor; new[] does not, because it stores how many objects to destroy.
 template <class Tape>
 class tape_slots {
  public:
   tape_slots() = default;
   tape_slots(tape_slots const&) = delete;
   ~tape_slots() { end(); }
-  /// Empty places; allocates only when there must be more of them.
+  /// Makes all places empty; allocates only if more are needed.
   void begin(std::size_t size) {
     clear();
     if (size <= size_) return;
@@ -59,7 +59,7 @@ class tape_slots {
   }
 
  private:
-  /// The old memory goes first: two tables at once would be more than a plan has counted.
+  /// Frees the old memory first: two tables at once would exceed what a plan has counted.
   void end() noexcept {
     for (; size_ > 0; --size_) tapes_.get()[size_ - 1].~optional();
     tapes_ = {};
@@ -86,7 +86,7 @@ struct turn_only : no_hooks {
 };
 
 /// The turn and the way back with one adjoint. The seed fills `bar` between the two.
-/// \tparam MakesTurn  a recording adjoint's own run of the last step makes the final state
+/// \tparam MakesTurn  the recording adjoint runs the last step itself and so makes the final state
 template <class State, class Step, class Adjoint, class Bar, bool MakesTurn>
 class reversal {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
@@ -94,13 +94,13 @@ class reversal {
   static constexpr bool records_turn = records && MakesTurn;
   static constexpr bool tells_ends = shape.form == adjoint_form::one_step && takes_end_hash<Adjoint>;
   static constexpr bool needs_ends =
-      tells_ends || shape.form == adjoint_form::with_next;  // a resumed sweep runs x1 again
+      tells_ends || shape.form == adjoint_form::with_next;  // a resumed sweep runs to x1 again
   using tape = typename tape_of<Adjoint, State, records>::type;
 
  public:
   static constexpr bool can_restart = restarts<Adjoint, State, tape>;
 
-  /// \param memory  what tapes leave behind for the next sweep   \param tapes  tape slots of the plan
+  /// \param memory  memory of tapes that is kept for the next sweep   \param tapes  tape slots of the plan
   reversal(Step& step, Adjoint& adjoint, [[maybe_unused]] cached_object& memory, [[maybe_unused]] slot_index tapes)
       : step_{step}, adjoint_{adjoint} {
     if constexpr (records) {
@@ -135,7 +135,7 @@ class reversal {
     }
     return std::uint64_t(a.to - a.from);
   }
-  /// Live becomes the state behind a tape.
+  /// Live becomes the state at the end of a tape.
   template <class States>
   void restart([[maybe_unused]] States& states, [[maybe_unused]] action const& a) {
     if constexpr (can_restart)
@@ -152,7 +152,7 @@ class reversal {
   }
   [[nodiscard]] static constexpr bool pauses() noexcept { return false; }
 
-  /// The adjoint of steps [a.from, a.to); how many steps it ran again.
+  /// The adjoint of steps [a.from, a.to); returns how many steps it ran again.
   template <class States>
   std::uint64_t reverse(States& states, action const& a) {
     if constexpr (records) {
@@ -175,7 +175,7 @@ class reversal {
       std::uint64_t ran = 0;
       step_index const from = a.from;
       if constexpr (shape.form == adjoint_form::with_next) {
-        if (!states.has_next()) ran = states.make_next(step_, from, a.to);  // a resumed sweep has lost it
+        if (!states.has_next()) ran = states.make_next(step_, from, a.to);  // a resumed sweep does not have it
       }
       auto& x = live_of(states);
       if constexpr (tells_ends && requires { states.end_behind_live(a.to); })
@@ -192,7 +192,7 @@ class reversal {
   }
 
  private:
-  /// An object as it is, which an adjoint may move: the next action brings it back. Other states are const.
+  /// An object itself, which an adjoint may change, because the next action restores it. Other states are const.
   template <class States>
   [[nodiscard]] static auto& live_of(States& states) {
     if constexpr (saved_state<State>) return states.lend_live(moves_object<Adjoint, State, Bar>());
@@ -215,7 +215,7 @@ class reversal {
   std::conditional_t<records_turn, std::optional<tape>, no_tape> last_tape_;
 };
 
-/// Refuses what types cannot tell: a plan that asks of the adjoint what its form cannot do.
+/// Refuses a combination that types cannot reveal: a plan that needs more of the adjoint than its form can do.
 inline void check_adjoint_fits(char const* operation, step_index leaf, slot_index tapes, adjoint_form form,
                                bool restarts_wanted = false, bool restarts = false) {
   if (leaf > 1 && form != adjoint_form::leaf)

@@ -1,6 +1,5 @@
 #pragma once
-/// \file saved_states.hpp  The states of a sweep whose state is an object that stays where it is and hands out
-/// snapshots.
+/// \file saved_states.hpp  The states of a sweep whose state is an object that stays in place and hands out snapshots.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,9 +11,9 @@
 
 namespace cairn::detail {
 
-/// The same members as `copied_states` as far as a sweep uses them: the caller's object is live, frames hold snapshots
-/// of it. Where live is *parked* in a frame the object is elsewhere: behind a turn in the final state, until the first
-/// adjoint asks for live.
+/// Has the members of `copied_states` that a sweep uses. The caller's object is live; frames hold snapshots of it.
+/// While live is *parked* in a frame, the object is in another state: after a turn it is in the final state, until the
+/// first adjoint asks for live.
 template <class State, class Store>
 class saved_states {
   using store_type = std::remove_reference_t<Store>;
@@ -24,7 +23,7 @@ class saved_states {
   saved_states() = default;
   explicit saved_states(Store store) : store_{std::forward<Store>(store)} {}
 
-  /// The object is advanced where it stands, whether it was handed over for good or not.
+  /// The object is advanced in place, whether it is passed as an rvalue or not.
   template <class X0>
   void begin(X0&& x0, sweep_setup const& setup) {
     keeps_run_ = setup.keeps_run;
@@ -45,7 +44,7 @@ class saved_states {
     }
     keep_initial();
   }
-  /// Notes what the slots hold before a sweep goes on, so that a loss on its way is planned around all of it.
+  /// Notes the content of the slots before a sweep continues, so that after a later loss all of it can be used.
   void note_held([[maybe_unused]] auto const& tier_in) {
     if constexpr (may_lose<store_type>)
       for (slot_index slot = 0; slot < slots_; ++slot)
@@ -65,7 +64,7 @@ class saved_states {
     typename frames<snapshot>::holder guard{pool_, k};
     store_.save(pool_, where, i, k);
     if (tracked()) held_[std::size_t(where.slot)] = {i, where.slot, no_frame, where.where};
-    else if (keeps_run_) held_[std::size_t(where.slot)].where = where.where;  // `rewind` saves there again
+    else if (keeps_run_) held_[std::size_t(where.slot)].where = where.where;  // `rewind` saves to the same tier again
   }
   [[nodiscard]] bool load(place where, step_index i) {
     pool_.forget(parked_);
@@ -85,7 +84,7 @@ class saved_states {
     pool_.forget(parked_);
     put_back(initial_);
   }
-  /// The object becomes state i, of which `make` gives a snapshot as a value or a reference.
+  /// The object becomes state i; `make` returns a snapshot of it, as a value or a reference.
   template <class Make>
   void load_made(step_index, Make make, slot_index = no_slot) {
     pool_.forget(parked_);
@@ -105,12 +104,12 @@ class saved_states {
     }
     at_final_ = true;
   }
-  /// Goes on with the run of a turn that stopped on its way.
+  /// Continues a turn that stopped on its way.
   template <class Step>
   void turn_on(Step& step, step_index from, step_index to, step_index& failed) {
     run_in_place(step, *x_, from, to, failed);
   }
-  /// The turn of an adjoint that runs the last step itself and records it.
+  /// The turn of an adjoint that runs and records the last step itself.
   template <class Record>
   void turn_by(step_index n, Record record) {
     park(n - 1);
@@ -118,14 +117,14 @@ class saved_states {
     at_final_ = true;
   }
 
-  // for a replay check
-  /// What f makes of a snapshot of the live state.
+  // For a replay check:
+  /// The result of f for a snapshot of the live state.
   template <class F>
   auto inspect_live(F f) const {
     if (parked_ != no_frame) return f(pool_.state(parked_));
     return look_at_object(f);
   }
-  /// The same of the state in which the object is.
+  /// The same for the present state of the object.
   template <class F>
   auto look_at_object(F f) const {
     if constexpr (saves_into<State>) {
@@ -134,7 +133,7 @@ class saved_states {
       return f(std::as_const(*looked_at_));
     } else return f(save_state(std::as_const(*x_)));
   }
-  /// f(another, live) for snapshots of live, which is state i, and of state i from before, if there is one.
+  /// Calls f(other, live) with snapshots of state i from before and of live, which is state i, if the former exists.
   template <class F>
   void compare_earlier(step_index i, F f) const {
     for (frame_id k = 0; k < pool_.limit(); ++k)
@@ -153,15 +152,15 @@ class saved_states {
     moved_ = moves;
     return *x_;
   }
-  /// The object, to be changed by a step that is not called by `advance`.
+  /// Passes the object to a function other than the step, which changes it.
   template <class Record>
   void change_live(step_index, Record record, slot_index = no_slot) {
     unpark();
     at_final_ = false;
     record(*x_);
   }
-  /// Hands out the bytes of the state that an observer sees: of the object, or where these cannot be told of its
-  /// snapshot. False where the object is in no state of the loop: behind an adjoint that moved it.
+  /// Visits the bytes of the state that an observer sees: of the object, or of its snapshot if the object's are
+  /// unknown. Returns false if the object is in no state of the loop, after an adjoint that changed it.
   bool visit(action const& a, moment when, event::sink sink, void* context) const {
     auto const show = [&](auto const& x) {
       visit_buffers(x, [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
@@ -170,7 +169,7 @@ class saved_states {
     bool const parked = parked_ != no_frame && !(when == moment::after && a.kind == action_kind::turn);
     if constexpr (buffered<State>) {
       if (parked && a.kind != action_kind::reverse) return false;
-      if (parked) restore_state(*x_, pool_.state(parked_));  // the adjoint is next, and wants it there
+      if (parked) restore_state(*x_, pool_.state(parked_));  // the adjoint comes next and needs the object there
       show(std::as_const(*x_));
       return true;
     } else if constexpr (buffered<snapshot>) {
@@ -181,14 +180,14 @@ class saved_states {
   }
   [[nodiscard]] State& final_state() noexcept { return *x_; }
   [[nodiscard]] State const& final_state() const noexcept { return *x_; }
-  /// Whether the object is there.
+  /// Whether the object is in the final state.
   [[nodiscard]] bool is_at_final() const noexcept { return at_final_; }
   /// The way back begins, with the object in the final state.
   void forget_final() {
     if (ends_ != object_ends::at_final) return;
     last_ = frame_with(no_state);
   }
-  /// The way back has ended: the object goes to where the caller wants it.
+  /// The way back has ended: puts the object into the state that the caller asked for.
   void end() {
     pool_.forget(parked_);
     if (ends_ == object_ends::at_initial) put_back(initial_);
@@ -198,20 +197,20 @@ class saved_states {
       pool_.forget(last_);
     }
   }
-  /// The loop goes on behind what `turn` made.
+  /// The loop continues after the state that `turn` made.
   void final_becomes_live() noexcept { pool_.forget(parked_); }
 
-  /// Notes what stands at the turn, before which live is state `from`; `is_checkpoint(i)` tells which of it to restart
-  /// from.
+  /// Notes the states at the turn, before which live is state `from`; `is_checkpoint(i)` says which are places to
+  /// restart from.
   template <class IsCheckpoint>
   void remember(step_index from, IsCheckpoint is_checkpoint) {
     note_turn<store_type>(store_, pool_, held_, anchors_, anchor_count_, tracked(), is_checkpoint);
     if (parked_ != no_frame) pool_.anchor(parked_);
     turn_live_ = {from, no_slot, parked_};
   }
-  /// Puts slots and object back to what they were behind the turn of a loop of n steps; runs the steps whose states are
-  /// gone, and those of the turn, and says how many.
-  /// \param through  these states, or who watches what they do
+  /// Restores slots and object to the turn of a loop of n steps. Runs the steps of states that are gone, and those of
+  /// the turn, and returns their number.
+  /// \param through  these states, or an object that checks them as they change
   template <class Through, class Step>
   step_index rewind(Through& through, Step& step, step_index n, step_index& failed) {
     reclaim_turn<store_type>(pool_, anchors_, anchor_count_, turn_live_, initial_);
@@ -234,7 +233,7 @@ class saved_states {
     if ((turn_live_.frame = parked_) != no_frame) pool_.anchor(parked_);
     return ran + n - from;
   }
-  /// A snapshot of what run(object) makes of the state in a frame. The object comes back to where it was.
+  /// A snapshot of what run(object) makes of the state in a frame. The object is restored afterwards.
   template <class Run>
   [[nodiscard]] snapshot made_state(frame_id from, Run run) {
     snapshot const here = snapshot_now();
@@ -250,10 +249,11 @@ class saved_states {
       throw;
     }
   }
-  /// The latest state at or before i that still stands in a frame; the initial one always does in a run.
+  /// The frame of the latest state at or before i that is still held; in a kept run there always is one, that of the
+  /// initial state.
   [[nodiscard]] frame_id before(step_index i) const noexcept { return latest_before(pool_, initial_, i); }
   [[nodiscard]] frames<snapshot> const& pool() const noexcept { return pool_; }
-  /// The frame of a kept state, or no_frame where the store keeps no frames.
+  /// The frame of a kept state, or no_frame if the store keeps no frames.
   [[nodiscard]] frame_id frame_of(checkpoint_record const& kept) const noexcept {
     return frame_in<store_type>(store_, kept.slot);
   }
@@ -263,11 +263,11 @@ class saved_states {
   [[nodiscard]] store_type& store() noexcept { return store_; }
   [[nodiscard]] table<checkpoint_record> const& held() const noexcept { return held_; }
   [[nodiscard]] step_index state_in(slot_index slot) const { return stored_state_in<store_type>(store_, pool_, slot); }
-  /// For a sweep that stopped: the hash of the initial state's snapshot, 0 where it is gone.
+  /// For a sweep that stopped: the hash of the initial state's snapshot, 0 if it is gone.
   [[nodiscard]] std::uint64_t hash_of_initial() const { return hash_in_frames(pool_, 0); }
-  /// The same of what an outliving store holds, in a frame that is given back.
+  /// The same for the content of a store that outlives its sweeps, through a frame that is released.
   [[nodiscard]] std::uint64_t hash_of_stored(place where) { return hash_in_store(store_, pool_, where); }
-  /// Gives all memory back. What an outliving store holds stays there.
+  /// Frees all memory. A store that outlives its sweeps keeps its content.
   void clear() {
     let_go_of_memory<store_type>(store_, pool_);
     held_ = table<checkpoint_record>{};
@@ -280,17 +280,18 @@ class saved_states {
 
  private:
   static constexpr step_index no_state = -1;
-  /// The snapshot that a replay check looks at, where its memory can be used again.
+  /// The snapshot that a replay check hashes; reusable memory.
   struct none_looked_at {
     void reset() noexcept {}
   };
 
-  /// Whether slots are noted as they change; those of a store of frames can be looked at when they are wanted.
+  /// Whether the slots' content is noted as it changes. This is not needed for a store of frames, whose slots can be
+  /// inspected at any time.
   [[nodiscard]] bool tracked() const noexcept {
     if constexpr (keeps_frames<store_type> && !may_lose<store_type>) return false;
     else return may_lose<store_type> || keeps_run_;
   }
-  /// The initial state stays to the end, in one frame with that of its slot.
+  /// The initial state is kept to the end, and shares a frame with its slot.
   [[nodiscard]] bool shares_initial() const noexcept { return keeps_run_ || ends_ == object_ends::at_initial; }
   void keep_initial() {
     initial_ = pool_.take();
@@ -310,7 +311,7 @@ class saved_states {
     if (parked_ != no_frame) put_back(parked_);
     else parked_ = frame_with(i);
   }
-  /// A frame with a snapshot of the object, which is in state i, and an owner more.
+  /// A frame with a snapshot of the object, which is in state i, and one more owner.
   [[nodiscard]] frame_id frame_with(step_index i) {
     if (i == 0 && shares_initial()) {
       pool_.keep(initial_);
@@ -325,7 +326,7 @@ class saved_states {
     if (!saved_again(k)) pool_.emplace_made(k, [this] { return snapshot_now(); });
     pool_.set_at(k, i);
   }
-  /// Into the snapshot that the frame held before. One that is left with room to spare is made anew.
+  /// Saves into the frame's old snapshot. One that then has spare capacity is made anew.
   [[nodiscard]] bool saved_again([[maybe_unused]] frame_id k) {
     if constexpr (saves_into<State>) {
       snapshot* const old = pool_.reusable(k);
@@ -352,7 +353,8 @@ class saved_states {
     if (tracked() || keeps_run_) held_.assign(std::size_t(setup.slots), {});
     if (keeps_run_) anchors_.assign(std::size_t(setup.slots), {});
   }
-  /// Live becomes the state that `to` names: its frame if that stands, else the object runs there from state `here`.
+  /// Makes the state that `to` names live: by its frame if it is still held, otherwise the object runs there from state
+  /// `here`.
   template <class Through, class Step>
   step_index go_to(Through& through, Step& step, checkpoint_record const& to, step_index& here, step_index& failed) {
     step_index const from = std::exchange(here, to.at);
@@ -377,8 +379,8 @@ class saved_states {
   frame_id parked_ = no_frame, initial_ = no_frame, last_ = no_frame;
   object_ends ends_ = object_ends::anywhere;
   bool keeps_run_ = false;
-  bool moved_ = false;     // by an adjoint, to where no state of the loop need be
-  bool at_final_ = false;  // the object is the final state
+  bool moved_ = false;     // an adjoint changed the object, possibly to no state of the loop
+  bool at_final_ = false;  // the object is in the final state
 };
 
 }  // namespace cairn::detail

@@ -1,5 +1,5 @@
 #pragma once
-/// \file short_calls.hpp  Times of calls that are too short for the clock: many in a row, each on a copy of its own.
+/// \file short_calls.hpp  Times calls that are too short for the clock: many in a row, each on its own copy.
 #include <cstddef>
 #include <optional>
 #include <type_traits>
@@ -13,7 +13,7 @@
 
 namespace cairn::detail {
 
-/// One step's adjoint by itself. x1 is read by the form that takes it.
+/// One step's adjoint alone. x1 is used only by the form that takes it.
 template <class X, class Bar, class Adjoint>
 void reverse_step(Adjoint& adjoint, Bar& bar, X& x, [[maybe_unused]] X& x1, [[maybe_unused]] step_index const i) {
   using State = std::remove_const_t<X>;
@@ -33,21 +33,21 @@ void reverse_tape(Adjoint& adjoint, Bar& bar, Tape& kept, step_index const i) {
   pull_back_step<indexed>(adjoint.reverse, bar, kept, i);
 }
 
-/// Copies that fit memory of a few MiB, of `bytes` each: one at least.
+/// How many copies of `bytes` bytes fit into a few MiB; at least one.
 [[nodiscard]] constexpr std::size_t copies_in_reach(wide bytes) noexcept {
   constexpr wide room = 8 << 20, most = 1 << 16;
   wide const fit = bytes == 0 ? most : room / bytes;
   return std::size_t(fit < 1 ? 1 : fit > most ? most : fit);
 }
-/// As many calls at once as are tried after `count` were too short for the clock.
+/// The number of calls to try next, after `count` calls were too short for the clock.
 [[nodiscard]] constexpr std::size_t next_count(std::size_t count, std::size_t most) noexcept {
   return count > most / 2 ? most : 2 * count;
 }
-/// Measurements of one kind, of which the median counts.
+/// Number of measurements of one kind; the median counts.
 inline constexpr int runs_of_short_calls = 5;
 
-/// Each step of the beginning of a loop is called so often at once that the clock can tell: on copies of the state
-/// before it, made while the clock is not looked at, so that no call sees what another one left.
+/// Calls each of the first steps often enough in a row for the clock: on copies of the state before it, made outside
+/// the timed section, so that no call sees the result of another.
 template <class Clock, class State, class Bar, class Step, class Seed, class Adjoint>
 class short_calls {
   static constexpr auto step_shape = shape_of_step<Step, State>();
@@ -56,13 +56,13 @@ class short_calls {
   using tape = typename tape_of<Adjoint, State, records>::type;
 
  public:
-  /// \param bytes  of one copy of all that a call needs
+  /// \param bytes  bytes of one copy of all that a call needs
   short_calls(Step& step, Seed& seed, Adjoint& adjoint, clock_precision<Clock>& clock, wide bytes)
       : step_{step}, seed_{seed}, adjoint_{adjoint}, clock_{clock}, most_{copies_in_reach(bytes)} {
     path_.begin(3);
   }
 
-  /// Calls `use(i)` for each of the first steps, for which the calls below then hold.
+  /// Calls `use(i)` for each of the first steps; the functions below then measure step i.
   template <class Use>
   void each_step(State const& x0, step_index tried, Use use) {
     frame_id here = path_.take();
@@ -102,7 +102,7 @@ class short_calls {
   }
 
  private:
-  /// The median of a few runs, of as many calls as the clock needs, or there is room for.
+  /// The median of several measurements, each with as many calls as the clock needs or memory allows.
   template <class Prepare, class Run>
   [[nodiscard]] double seconds_of_one(Prepare prepare, Run run) {
     for (std::size_t count = 1;; count = next_count(count, most_)) {
@@ -144,7 +144,8 @@ class short_calls {
         emplace_by(tapes_[slot_index(k)],
                    [&]() -> tape { return record_step(adjoint_.record, copies_.state(frame_id(k)), i_); });
   }
-  /// Of the state behind the step. Copies of one, where it can be copied: a seed may take longer than all the rest.
+  /// The bar of the state after the step. Copies of one bar if it can be copied, because a seed may take longer than
+  /// all the rest.
   void make_bar(std::optional<Bar>& bar) {
     if constexpr (!copied_state<Bar>) fill_bar<State>(bar, seed_, *x1_);
     else {

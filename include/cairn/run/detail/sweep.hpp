@@ -26,14 +26,14 @@ namespace cairn::detail {
       {},
       "hand over the state with which the sweep began; an object that was advanced is put back to it first"};
 }
-/// The hash of the initial state as it was handed over, 0 where no bytes tell all of it.
+/// The hash of the initial state as passed; 0 if its bytes do not tell all of its value.
 template <class State>
 [[nodiscard]] std::uint64_t hash_of_given(State const& x0) {
   if constexpr (!hashable<hashed_part_t<State>>) return 0;
   else return hash_of_state(x0);
 }
 
-/// The adjoint of the final state, as it is given or as `seed(final_state)` makes it.
+/// The adjoint of the final state: a given value, or the result of `seed(final_state)`.
 template <class State, class Bar, class Seed, class Final>
 void fill_bar(std::optional<Bar>& bar, Seed&& seed, Final& final_state) {
   if constexpr (!seed_function<std::remove_reference_t<Seed>, State>)
@@ -45,10 +45,10 @@ void fill_bar(std::optional<Bar>& bar, Seed&& seed, Final& final_state) {
     emplace_by(bar, [&] { return taken_out_by([&]() -> decltype(auto) { return call_lending(seed, final_state); }); });
 }
 
-/// What runs in a workspace. As long as it stands no other sweep begins there. The workspace keeps what outlives it:
-/// states, cursor, and where things stand. A lost checkpoint or a resumed sweep puts a cursor over the rest in the
-/// place of the plan's.
-/// \tparam Options  whether there is a replay check; which one is told when the sweep runs
+/// One sweep in a workspace; while it exists no other sweep can begin there. The workspace holds what outlives the
+/// sweep: states, cursor and progress. After a lost checkpoint, or in a resumed sweep, a cursor over the rest replaces
+/// the plan's.
+/// \tparam Options  whether a replay check is possible; which one is chosen at run time
 template <class State, class Plan, class Store, class Options>
 class sweep {
   using work_type = workspace<State, Plan, Store, Options>;
@@ -70,7 +70,7 @@ class sweep {
     if (notes_stop_) note_stop();
   }
 
-  /// Before the first action of a plan.   \throws out_of_memory, and what copies of x0 throw
+  /// Called before the first action of a plan.   \throws out_of_memory, and what copies of x0 throw
   template <class Step, class X0>
   void begin(Step& step, X0&& x0, Plan const& plan, sweep_form form, bool knows_length = true) {
     begin_loop(step, {knows_length ? step_index(plan.steps()) : -1});
@@ -82,8 +82,8 @@ class sweep {
     if constexpr (checked)
       if (ledger().on()) check_initial_state(states().inspect_live([](auto const& x) { return hash_of(x); }));
   }
-  /// The same for a sweep that goes on where another one stopped, with what the store still holds; steps [0, open) are
-  /// left.   \throws invalid_call where x0 is not the initial state
+  /// The same for a sweep that continues where another one stopped, with what the store still holds; steps [0, open)
+  /// are left.   \throws invalid_call   if x0 is not the initial state
   template <class X0>
   void begin_again(X0& x0, Plan const& plan, step_index open, sweep_form form) {
     if (ends_ == object_ends::at_final)
@@ -98,7 +98,7 @@ class sweep {
     status().open = open;
     status().turned = true;
     if constexpr (checked) {
-      // Frames that stand hold what this workspace hashed; a store that outlives them may hold anything.
+      // This workspace hashed the states in frames; a store that outlives them may hold anything.
       ledger().begin_again(check_setup(plan, false, true), open, keeps_frames<store_type>);
       check_initial_state(given);
     }
@@ -110,13 +110,13 @@ class sweep {
       if (noted == 0 && given != 0) check_stored_initial_state(given);
     notes_stop_ = true;
   }
-  /// Between the turn and the first reverse.
+  /// Called between the turn and the first reverse.
   template <class Bar, class Seed>
   void seed(std::optional<Bar>& bar, Seed&& from) {
     annotate_failure(status(), phase::reverse, work_.steps_,
                    [&] { fill_bar<State>(bar, std::forward<Seed>(from), states().final_state()); });
   }
-  /// It has not stopped on its way: nobody will resume it.
+  /// The sweep ended normally: it will not be resumed.
   void ended() {
     if constexpr (saved_state<State>) states().end();
     notes_stop_ = false;
@@ -137,7 +137,7 @@ class sweep {
       return execute(*work_.walk_, running, step, user, observer, status());
     }
   }
-  /// The same of a sweep that was replanned.
+  /// The same for a sweep that was replanned.
   template <class Step, class User, class Observer>
   stop_reason run_rest(Step& step, User& user, Observer& observer) {
     auto&& running = watched();
@@ -153,14 +153,14 @@ class sweep {
     }
   }
 
-  /// A kept run has turned: what stands now is noted, so that `rewind` comes back to it.
+  /// The turn of a kept run: notes the present states, to which `rewind` returns.
   void remember_turn([[maybe_unused]] Plan const& plan) {
     work_.turned_on_rest_ = work_.on_rest_;
     if constexpr (checked) ledger().remember();
     states().remember(status().turned_at, [&](step_index i) { return is_checkpoint(plan, i); });
     work_.at_turn_ = *work_.walk_;
   }
-  /// Back to the turn; runs again what was given up.
+  /// Returns to the turn; recomputes the states that were dropped.
   template <class Step>
   void rewind(Step& step) {
     step_index failed = 0;
@@ -177,7 +177,7 @@ class sweep {
   }
 
   [[nodiscard]] states_type& states() noexcept { return work_.states_; }
-  /// The states, as the actions of a sweep get them.
+  /// The states, as the actions of a sweep use them: with the replay check if there is one.
   [[nodiscard]] decltype(auto) watched() noexcept {
     if constexpr (checked) return replayed_states<State, states_type>{states(), ledger(), status()};
     else return (work_.states_);
@@ -186,7 +186,7 @@ class sweep {
   [[nodiscard]] auto& cursor() noexcept { return *work_.walk_; }
   [[nodiscard]] cached_object& tapes() noexcept { return work_.tapes_; }
   [[nodiscard]] sweep_status& status() noexcept { return work_.status_; }
-  /// The length of a loop that was not known when it began.
+  /// Sets the length of a loop that was unknown when it began.
   void ends_at(step_index steps) noexcept { work_.steps_ = status().open = steps; }
 
  private:
@@ -201,8 +201,7 @@ class sweep {
     status() = {};
     status().open = work_.steps_;
   }
-  /// The frames that a sweep needs; the initial state stands apart from the slots where these may not hold it to the
-  /// end.
+  /// The frames that a sweep needs; the initial state has a frame of its own if the slots may not hold it to the end.
   [[nodiscard]] sweep_setup setup_for(Plan const& plan, sweep_form form) const {
     form.snapshots = !copied_state<State>;
     form.ends = ends_;
@@ -220,7 +219,7 @@ class sweep {
             plan.leaf(),           plan.slots(),
             tapes_of(plan),        keeps_run};
   }
-  /// \throws nondeterminism_error where a sweep goes on from another state
+  /// \throws nondeterminism_error   if a sweep continues from another state
   void check_initial_state(std::uint64_t hash) {
     if (ledger().on() && !ledger().saved(ledger().initial_place(), 0, hash)) ledger().fail_loaded(0);
   }
@@ -231,8 +230,8 @@ class sweep {
             stored != 0 && stored != given)
           refuse_initial_state();
   }
-  /// Replans what is left around the states that are still there: `state_in(slot)` says which, -1 for none,
-  /// `tier_in(slot)` where.
+  /// Replans the rest around the states that still exist: `state_in(slot)` is the state in a slot, -1 for none;
+  /// `tier_in(slot)` its tier.
   template <class StateIn, class TierIn>
   void replan(StateIn state_in, TierIn tier_in) {
     remaining const left{
@@ -240,8 +239,8 @@ class sweep {
     work_.rest_ = left.walk();
     work_.on_rest_ = true;
   }
-  /// The same around what this sweep has kept, where it kept it: a plan may use tiers and not say which slot lies
-  /// where.
+  /// The same around the states that this sweep has noted, with their tiers: a plan may use tiers without saying which
+  /// slot is where.
   void replan_around_held() {
     auto const held = [this](slot_index slot) -> auto const& { return states().held()[std::size_t(slot)]; };
     replan([&](slot_index slot) { return held(slot).at; },
@@ -252,11 +251,12 @@ class sweep {
     user.drop_all_tapes();
     replan_around_held();
   }
-  /// Notes the hash of the initial state, so that `resume` knows it again; a sweep that ends pays nothing.
+  /// Notes the hash of the initial state, for `resume` to check. Called only when a sweep stops, so that other sweeps
+  /// cost nothing.
   [[gnu::noinline, gnu::cold]] void note_stop() noexcept {
     try {
       if (std::uint64_t const hash = states().hash_of_initial(); hash != 0) work_.initial_hash_ = hash;
-    } catch (...) {  // what the user's visit_buffers throws: nothing is known then
+    } catch (...) {  // the user's visit_buffers threw: the hash stays unknown
     }
   }
 

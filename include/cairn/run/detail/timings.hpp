@@ -1,10 +1,10 @@
 #pragma once
-/// \file timings.hpp  How long calls take by a clock that the user names, and how short they may be for it.
+/// \file timings.hpp  Times of calls by a clock that the user names, and how short a call that clock can measure.
 #include <cstddef>
 
 namespace cairn::detail {
 
-/// Seconds between two times of a clock, whose differences count in a ratio of seconds.
+/// Seconds between two times of a clock whose durations are ratios of seconds.
 template <class Time>
 [[nodiscard]] constexpr double seconds_between(Time const& begin, Time const& end) {
   auto const passed = end - begin;
@@ -38,7 +38,7 @@ class timings {
   std::size_t count_ = 0;
 };
 
-/// Measures as long as it stands.
+/// Adds the time of its own lifetime to the measurements.
 template <class Clock>
 class stopwatch {
  public:
@@ -51,7 +51,7 @@ class stopwatch {
   decltype(Clock::now()) begin_;
 };
 
-/// How good a clock is, as far as it was seen to move.
+/// The precision of a clock, as observed.
 template <class Clock>
 class clock_precision {
  public:
@@ -65,15 +65,15 @@ class clock_precision {
     }
     reading_ = times.median();
   }
-  /// A clock moves by no less than the shortest time that it ever showed.
+  /// The resolution of a clock is at most the shortest time that it ever showed.
   void saw(double seconds) noexcept {
     if (seconds > 0 && (tick_ == 0 || seconds < tick_)) tick_ = seconds;
   }
-  /// So long that what the clock cannot tell is a small part of it.
+  /// Whether a time is so long that the clock's resolution is a small part of it.
   [[nodiscard]] bool tells(double seconds) const noexcept {
     return tick_ > 0 && seconds >= 64 * tick_ && seconds >= 64 * reading_;
   }
-  /// A measured time without the reading of the clock.
+  /// A measured time without the time to read the clock.
   [[nodiscard]] double net(double seconds) const noexcept { return seconds > reading_ ? seconds - reading_ : 0; }
 
  private:

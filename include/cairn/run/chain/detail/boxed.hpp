@@ -6,8 +6,8 @@
 
 namespace cairn::detail {
 
-/// One object or none, by itself on the heap: a chain holds what its plan says, and never room for all its states at
-/// once. The object is made in place and stays where it is, so that it need be neither copied nor moved.
+/// One object or none, separately on the heap: a chain holds what its plan says, and never memory for all its states at
+/// once. The object is made in place and never copied or moved.
 template <class T>
 class boxed {
  public:
@@ -19,7 +19,7 @@ class boxed {
   }
   ~boxed() { reset(); }
 
-  /// Holds what `make()` returns; what it held before goes first.
+  /// Holds the result of `make()`; destroys the old object first.
   template <class Make>
   void make(Make&& make) {
     reset();
@@ -28,7 +28,7 @@ class boxed {
   void reset() noexcept { delete std::exchange(at_, nullptr); }
   [[nodiscard]] explicit operator bool() const noexcept { return at_ != nullptr; }
   [[nodiscard]] T& operator*() const noexcept { return *at_; }
-  /// 0 for none, and for a type whose bytes cannot be told.
+  /// 0 if empty, and for a type whose bytes are unknown.
   [[nodiscard]] std::size_t bytes() const {
     if constexpr (sized_state<T>) return at_ != nullptr ? bytes_of(*at_) : 0;
     else return 0;

@@ -10,7 +10,7 @@ namespace cairn::detail {
 // Never inlined: a compiler that optimised the same stage once for the way forward and once for the recomputation could
 // contract it (fused multiply-add) in two ways, and the recomputed states would differ in bits.
 
-/// Parameter I of a stage's function, called with arguments `A...`, is no reference.
+/// Parameter I of a stage's function, called with arguments `A...`, is not a reference.
 template <class Stage, std::size_t Place, class... A> inline constexpr bool forward_takes_value = false;
 template <class Stage, std::size_t Place, class... A>
   requires requires { &Stage::forward; }
@@ -41,8 +41,7 @@ template <class Stage, std::size_t Place, class... A>
     return stage.record(lend<record_takes_value<Stage, 0, X const&, Index const&...>>(x), i...);
   }
 
-/// The way back in any form: bar is changed, or the new one returned. \param x  null where the shape says that it is
-/// not needed
+/// The adjoint in any form: changes bar, or returns the new one. \param x  null if the shape says that it is not needed
   template <class Stage, class X, class Tape, class Bar, class... Index>
   [[gnu::noinline]] auto stage_backward(Stage& stage, [[maybe_unused]] X const* x, [[maybe_unused]] Tape& tape,
                                         Bar& bar, Index const... i) {

@@ -1,6 +1,6 @@
 #pragma once
-/// \file checks.hpp  What `chain_gradient` asks of its arguments: one error for each misuse, and for any_stage one
-/// exception.
+/// \file checks.hpp  The checks that `chain_gradient` makes of its arguments: one error for each misuse; for any_stage
+/// one exception.
 #include <concepts>
 #include <cstddef>
 #include <tuple>
@@ -22,7 +22,7 @@ template <class Stages> inline constexpr bool of_any_stages = false;
 template <stage_list Stages>
 inline constexpr bool of_any_stages<Stages> = std::is_same_v<typename stage_access<Stages>::stage, any_stage>;
 
-/// Of the forward functions of a tuple, one after the other.
+/// The fault of the forward functions of a tuple, one after the other.
 template <class Stages, class X0, std::size_t Place = 0>
 [[nodiscard]] consteval stage_fault fault_of_tuple_forward() {
   if constexpr (Place == std::tuple_size_v<std::remove_const_t<Stages>>) return stage_fault::none;
@@ -32,7 +32,7 @@ template <class Stages, class X0, std::size_t Place = 0>
     else return fault_of_tuple_forward<Stages, X0, Place + 1>();
   }
 }
-/// Of the rest of them, from the last one.
+/// The fault of the backward functions, from the last one.
 template <class Stages, class X0, class Bar, std::size_t Place>
 [[nodiscard]] consteval stage_fault fault_of_tuple_backward() {
   if constexpr (Place == 0) return stage_fault::none;
@@ -43,7 +43,7 @@ template <class Stages, class X0, class Bar, std::size_t Place>
     else return fault_of_tuple_backward<Stages, X0, Bar, Place - 1>();
   }
 }
-/// Of the forward function of a stage that serves all states.
+/// The fault of the forward function of a stage for all states.
 template <class Stages, class X0>
 [[nodiscard]] consteval stage_fault fault_of_list_forward() {
   if constexpr (of_any_stages<Stages>) return stage_fault::none;
@@ -63,7 +63,7 @@ template <class Stages, class X0, class Bar>
   }
 }
 
-/// The types of a chain: what holds it during a sweep, and the last state as a seed sees it.
+/// The types of a chain: the object that holds it during a sweep, and the last state as a seed sees it.
 template <class Stages, class X0, bool IsList = stage_list<Stages>>
 struct chain_types {
   using last = typename state_in<Stages, X0, std::tuple_size_v<std::remove_const_t<Stages>>>::type;
@@ -83,15 +83,15 @@ struct chain_types<Stages, X0, true> {
   static consteval stage_fault fault_backward() { return fault_of_list_backward<Stages, X0, Bar>(); }
 };
 
-/// Of stages, their way forward, and the plan.
+/// The fault of stages, their forward functions, and the plan.
 template <class Stages, class X0, class Plan>
 [[nodiscard]] consteval stage_fault fault_of_chain_forward() {
   if constexpr (!stage_list<Stages> && !stage_tuple<Stages>) return stage_fault::stages;
   else if constexpr (!chain_plan_like<Plan>) return stage_fault::plan;
   else return chain_types<Stages, X0>::fault_forward();
 }
-/// Of the seed and the way back. \tparam Seeded  what the seed is, or makes of the last state   \tparam Bar  the
-/// adjoint
+/// The fault of the seed and the backward functions. \tparam Seeded  the type of the seed, or of its result for the
+/// last state   \tparam Bar  the adjoint
 template <class Stages, class X0, class Seed, class Seeded, class Bar>
 [[nodiscard]] consteval stage_fault fault_of_chain_backward() {
   if constexpr (std::is_void_v<Seeded>) return stage_fault::seed_nothing;
@@ -102,7 +102,7 @@ template <class Stages, class X0, class Seed, class Seeded, class Bar>
   else return chain_types<Stages, X0>::template fault_backward<Bar>();
 }
 
-/// Before anything runs: each stage takes what the one before it gives, on both ways.
+/// Called before anything runs: checks that each stage takes what the one before it returns, forward and backward.
 /// \throws invalid_plan
 template <class X0, class Seeded, class Stages>
 void check_any_stages(Stages& stages, char const* who) {
@@ -118,7 +118,7 @@ void check_any_stages(Stages& stages, char const* who) {
   }
   for (std::size_t i = count; i-- > 0;) {
     bool const last = i + 1 == count;
-    if (last && std::is_same_v<Seeded, stage_value>) continue;  // known when the seed has run
+    if (last && std::is_same_v<Seeded, stage_value>) continue;  // known only when the seed has run
     if (stages[i].types().bar != (last ? mark_of<Seeded>() : stages[i + 1].types().adjoint))
       throw invalid_plan{who,
                          "a stage takes another type of adjoint than the one that it is given",

@@ -1,6 +1,6 @@
 #pragma once
-/// \file list.hpp  The states, tapes and adjoint of a chain whose stages are of one type: those of a vector, or one for
-/// all numbers.
+/// \file list.hpp  The states, tapes and adjoint of a chain whose stages have one type: a vector of stages, or one
+/// numbered stage.
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace cairn::detail {
 
 template <class Stages> inline constexpr bool is_indexed = false;
 template <class Stage> inline constexpr bool is_indexed<indexed_stages<Stage>> = true;
-/// A vector of stages or another list of them.
+/// A vector of stages or a similar list.
 template <class Stages>
 concept stage_vector = requires(Stages& all) {
   { all.size() } -> std::convertible_to<std::size_t>;
@@ -33,8 +33,8 @@ concept stage_vector = requires(Stages& all) {
 template <class Stages>
 concept stage_list = is_indexed<std::remove_const_t<Stages>> || stage_vector<Stages>;
 
-/// The stage of number i, and how many there are. `with_index(f)` calls f with i for stages that are told their number,
-/// else without.
+/// The stage of number i, and the number of stages. `with_index(f)` calls f with i for stages that take their number,
+/// otherwise without.
 template <stage_list Stages, bool Indexed = is_indexed<std::remove_const_t<Stages>>>
 struct stage_access {
   using stage = std::remove_reference_t<decltype(std::declval<Stages&>()[0])>;
@@ -56,7 +56,7 @@ struct stage_access<Stages, true> {
   static decltype(auto) with_index(step_index i, F f) { return f(i); }
 };
 
-/// Types of a list of stages, and how a state is looked at: as it is, or for `any_stage` as a stage_view.
+/// Types of a list of stages, and of the view of a state: the state itself, or for `any_stage` a stage_view.
 template <class Stages, class X0, class Bar>
 struct list_types {
   using access = stage_access<Stages>;
@@ -73,7 +73,7 @@ struct list_types {
     else return kept;
   }
   static bool needs_state(typename access::stage const&) noexcept { return shape.needs_state; }
-  /// Bytes that the way back takes for the new adjoint.
+  /// Bytes of the new adjoint that backward makes.
   static std::int64_t adjoint_work(typename access::stage const&, std::int64_t made, std::int64_t old) noexcept {
     return shape.gives_adjoint ? made : made > old ? made - old : 0;
   }
@@ -97,7 +97,7 @@ struct list_types<Stages, X0, Bar> {
   }
 };
 
-/// What a list of stages holds during a sweep. States and tapes have a pointer each: 8 (2 L + 1) bytes beside them.
+/// What a list of stages holds during a sweep. Each state and tape has a pointer: 8 (2 L + 1) bytes in total.
 template <class Stages, class X0, class Bar>
 class chain_list {
   using types = list_types<Stages, X0, Bar>;
@@ -114,7 +114,7 @@ class chain_list {
 
   static step_index count_of(Stages const& stages) { return access::count(stages); }
   static bool needs_state(Stages& stages, step_index i) { return types::needs_state(access::at(stages, i)); }
-  /// Of `any_stage` that is known only when they are there.
+  /// For `any_stage` this is known only when the states exist.
   static constexpr bool states_may_be_hashed = hashable<state_type> || std::is_same_v<state_type, stage_value>;
 
   void forward(step_index i) {
@@ -193,7 +193,7 @@ class chain_list {
     if constexpr (std::is_same_v<state_type, stage_value>) return state_at(i).is_hashable();
     else return states_may_be_hashed;
   }
-  /// Hands out the bytes of state i; false where it is not at hand or its bytes cannot be told.
+  /// Visits the bytes of state i; returns false if it does not exist or its bytes are unknown.
   bool visit(step_index i, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) const {
     if (!at_hand(i)) return false;
     if constexpr (std::is_same_v<state_type, stage_value>) return state_at(i).visit(sink, context);
@@ -208,7 +208,7 @@ class chain_list {
   [[nodiscard]] bool at_hand(step_index i) const {
     return i == 0 || states_[std::size_t(i)] || tapes_[std::size_t(i) - 1];
   }
-  /// State i. A stage_view of nothing where it is not at hand.
+  /// State i; an empty stage_view if it does not exist.
   [[nodiscard]] typename types::view state_at(step_index i) const {
     if (i == 0) return types::of(x0_);
     if (auto const& own = states_[std::size_t(i)]) return types::of(*own);

@@ -1,6 +1,6 @@
 #pragma once
-/// \file replay.hpp  The replay check of chains: states that a plan makes again, or brings back, against what they were
-/// at first.
+/// \file replay.hpp  The replay check of chains: compares states that a plan makes again, or loads, with their first
+/// value.
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/chain.hpp>
@@ -13,7 +13,7 @@
 
 namespace cairn::detail {
 
-/// Nobody asked for one.
+/// No replay check.
 struct no_chain_replay {
   template <class Chain>
   void made(Chain const&, step_index) const noexcept {}
@@ -21,9 +21,9 @@ struct no_chain_replay {
   void came_back(Chain const&, step_index) const noexcept {}
 };
 
-/// Compares each state that is made again with `every_step`. With `checkpoints` those at which a stretch of stages that
-/// is run again ends: what differs before and lasts is seen there. The list of actions says beforehand which these are,
-/// so that no other state is looked at. Memory: 8 bytes a state, with `checkpoints` 9.
+/// Compares each state that is made again with `every_step`; with `checkpoints` only the last state of each
+/// recomputation, which also shows earlier differences that persist. The list of actions says beforehand which states
+/// these are, so that no other state is hashed. Memory: 8 bytes per state, with `checkpoints` 9.
 class chain_replay {
  public:
   /// \pre the stages can obey the plan
@@ -35,8 +35,8 @@ class chain_replay {
   }
 
   /// State i has been made, by a run of the stage before it.
-  /// \throws nondeterminism_error   where a state is not what it was at first   \throws invalid_call   where its bytes
-  ///        cannot be told
+  /// \throws nondeterminism_error   if a state differs from its first value   \throws invalid_call   if its bytes are
+  ///   unknown
   template <class Chain>
   void made(Chain const& run, step_index i) {
     if (mode_ == replay_check::off) return;
@@ -45,7 +45,7 @@ class chain_replay {
     if (mode_ == replay_check::checkpoints && chosen_[std::size_t(i)] == 0) return;
     if (!agrees(run, i)) ledger_.fail(i, mode_ == replay_check::every_step ? i - 1 : from_);
   }
-  /// State i has been saved, or has been brought back.   \throws nondeterminism_error, invalid_call   as `made`
+  /// State i has been saved or loaded.   \throws nondeterminism_error, invalid_call   as `made`
   template <class Chain>
   void came_back(Chain const& run, step_index i) {
     if (mode_ == replay_check::off) return;
@@ -54,7 +54,7 @@ class chain_replay {
   }
 
  private:
-  /// Compares state i with what it was at first.
+  /// Compares state i with its first value.
   template <class Chain>
   [[nodiscard]] bool agrees(Chain const& run, step_index i) {
     state_hash hash;
@@ -71,7 +71,7 @@ class chain_replay {
     from_ = i;
     return true;
   }
-  /// Marks the last state of each stretch that has been made before.
+  /// Marks the last state of each recomputation.
   template <class Actions>
   void choose(Actions const& actions, step_index stages) {
     chosen_.assign(std::size_t(stages) + 1, 0);
@@ -97,8 +97,8 @@ class chain_replay {
   char const* who_;
   replay_ledger ledger_;
   table<unsigned char> chosen_;
-  step_index last_ = -1;  ///< the state that was made or brought back last
-  step_index from_ = 0;   ///< the state from which the stages run that have not been compared
+  step_index last_ = -1;  ///< the state that was made or loaded last
+  step_index from_ = 0;   ///< the state before the first stage whose result has not been compared
 };
 
 }  // namespace cairn::detail

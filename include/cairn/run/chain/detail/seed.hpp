@@ -1,5 +1,5 @@
 #pragma once
-/// \file seed.hpp  The adjoint of a chain's last state, of what was given for it.
+/// \file seed.hpp  The adjoint of a chain's last state, made from the caller's seed.
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/stage_signature.hpp>
@@ -9,20 +9,20 @@
 
 namespace cairn::detail {
 
-/// A function of the last state of a chain of any stages: of the type that it names, or of a stage_view.
+/// A function of the last state of a chain of any_stage: takes the type that it names, or a stage_view.
 template <class Seed>
 concept told_seed = !range_like<Seed> && !std::is_void_v<typename decltype(told_argument<Seed>())::type> &&
                     !std::is_same_v<typename decltype(told_argument<Seed>())::type, stage_view>;
 
-/// Made by a function of a last state X.
+/// The seed is a function of a last state X.
 template <class Seed, class X>
 concept made_by_seed = (std::is_same_v<X, stage_view> && told_seed<Seed>) || seed_function<Seed, X>;
-/// Copied from the caller's, it would refer to the same data, which the way back changes.
+/// A copy of the caller's seed would share its data, which the way back changes.
 template <class Seed, class X>
 concept shared_seed =
     !made_by_seed<std::remove_reference_t<Seed>, X> && !given_away<Seed> && shallow<std::remove_cvref_t<Seed>>;
 
-/// What the seed gives for a last state X; for X = stage_view before it is put into a stage_value.
+/// The result of the seed for a last state X; for X = stage_view before it is put into a stage_value.
 template <class Seed, class X>
 [[nodiscard]] decltype(auto) call_seed(Seed&& seed, X const& x) {
   using S = std::remove_reference_t<Seed>;
@@ -34,7 +34,7 @@ template <class Seed, class X>
 template <class Seed, class X>
 using seed_result = std::remove_cvref_t<decltype(call_seed(std::declval<Seed>(), std::declval<X const&>()))>;
 
-/// The adjoint's type: what the seed gives, or a stage_value that holds it.
+/// The adjoint's type: the result of the seed, or a stage_value that holds it.
 template <class Seed, class X>
 struct bar_from { using type = seed_result<Seed, X>; };
 template <class Seed>

@@ -1,5 +1,5 @@
 #pragma once
-/// \file sweep.hpp  What a chain brings to the one loop of all sweeps: a walk over its plan, its states, its way back.
+/// \file sweep.hpp  What a chain supplies to `execute`: a cursor over its plan, its states, and its way back.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -20,7 +20,7 @@ concept action_range = requires(P const& list) {
   { list.data() } -> std::convertible_to<action const*>;
   { list.size() } -> std::convertible_to<std::size_t>;
 };
-/// A list of actions, or what has one called `actions`.
+/// A list of actions, or an object with a member `actions`.
 template <class P>
 concept chain_plan_like = action_range<P> || requires(P const& plan) {
   requires action_range<std::remove_cvref_t<decltype(plan.actions)>>;
@@ -36,7 +36,7 @@ class list_cursor {
  public:
   template <action_range Actions>
   explicit list_cursor(Actions const& actions) noexcept : at_{actions.data()}, end_{at_ + actions.size()} {}
-  /// The next action; `done` behind the last.
+  /// The next action; `done` after the last.
   [[nodiscard]] action next() noexcept { return at_ != end_ ? *at_++ : action{}; }
 
  private:
@@ -44,7 +44,7 @@ class list_cursor {
   action const* end_;
 };
 
-/// \throws invalid_schedule, invalid_plan   where the stages could not obey it
+/// \throws invalid_schedule, invalid_plan   if the stages cannot obey the plan
 template <class Chain, class Store, class Actions, class Stages>
 void check_chain_plan(Actions const& actions, Stages& stages, char const* who) {
   step_index const count = Chain::count_of(stages);
@@ -67,8 +67,9 @@ void check_chain_plan(Actions const& actions, Stages& stages, char const* who) {
   walk.finish();
 }
 
-/// The states of one sweep over a chain, each in the place of its number: those on other tiers in the caller's store. A
-/// replay check looks at each one that is made, saved or brought back.   \tparam Memory  `chain_list` or `chain_tuple`
+/// The states of one sweep over a chain, each in the place of its number; states on other tiers are in the caller's
+/// store. A replay check hashes each state that is made, saved or loaded.   \tparam Memory  `chain_list` or
+/// `chain_tuple`
 template <class Memory, class Store, class Replay>
 class chain_states {
   static constexpr bool stores = !std::is_same_v<Store, no_chain_store>;
@@ -100,7 +101,7 @@ class chain_states {
     }
     return true;
   }
-  void load_initial() noexcept {}  // it never leaves
+  void load_initial() noexcept {}  // it is never dropped
   void drop(place where) {
     if constexpr (stores) {
       if (where.where != tier::memory) {
@@ -113,7 +114,7 @@ class chain_states {
 
   [[nodiscard]] Memory& memory() noexcept { return memory_; }
   [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
-  /// The state that an action starts from, or behind a run of a stage the one that this made.
+  /// Visits the state from which an action starts; after a run of a stage, the state that it made.
   bool visit(action const& a, moment when, event::sink sink, void* context) const {
     return memory_.visit(when == moment::after && runs_stage(a) ? a.to : a.from, sink, context);
   }
@@ -150,7 +151,7 @@ struct chain_reversal : no_hooks {
   void drop_tape(States& states, slot_index tape) noexcept { states.memory().drop_tape(tape); }
 };
 
-/// One sweep; what throws leaves through here, and is noted in `failure`.
+/// One sweep. Notes an exception in `failure` and rethrows it.
 template <class Memory, class Stages, class Actions, class Seed, class Store, class Observer, class Replay>
 void obey_chain_plan(Memory& memory, Stages& stages, Actions const& actions, Seed&& seed, Store& store,
                      Observer& observer, sweep_failure& failure, Replay& replay) {

@@ -20,11 +20,11 @@
 
 namespace cairn::detail {
 
-/// A std::tuple, or another type of its kind that is no list.
+/// A std::tuple, or a similar type that is not a list.
 template <class Stages>
 concept stage_tuple = !stage_list<Stages> && requires { std::tuple_size<std::remove_const_t<Stages>>::value; };
 
-/// Stage Place; of a tuple of references what it refers to.
+/// Stage Place; for a tuple of references, the stage referred to.
 template <class Stages, std::size_t Place>
 using stage_in = std::remove_reference_t<decltype(std::get<Place>(std::declval<Stages&>()))>;
 
@@ -37,7 +37,7 @@ struct state_in {
 template <class Stages, class X0>
 struct state_in<Stages, X0, 0> { using type = X0; };
 
-/// Stage Place of L as it is read, and the type of the adjoint of state Place.
+/// The form of stage Place of L, and the type of the adjoint of state Place.
 template <class Stages, class X0, class Bar, std::size_t Place, std::size_t L>
 struct stage_at {
   using behind = typename stage_at<Stages, X0, Bar, Place + 1, L>::adjoint;
@@ -51,7 +51,7 @@ struct stage_at<Stages, X0, Bar, L, L> {
   using adjoint = Bar;
 };
 
-/// What a tuple of stages holds during a sweep; the pointers to it are members.
+/// What a tuple of stages holds during a sweep. The pointers to states and tapes are members.
 template <class Stages, class X0, class Bar,
           class Numbers = std::make_index_sequence<std::tuple_size_v<std::remove_const_t<Stages>>>>
 class chain_tuple;
@@ -171,7 +171,7 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
     return adjoint_bytes() + std::apply(sum, states_) + std::apply(sum, tapes_);
   }
   [[nodiscard]] static constexpr bool is_hashable(step_index) noexcept { return states_may_be_hashed; }
-  /// Hands out the bytes of state i; false where it is not at hand or its bytes cannot be told.
+  /// Visits the bytes of state i; returns false if it does not exist or its bytes are unknown.
   bool visit(step_index i, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) const {
     bool visited = false;
     with_state(i, [&](auto k) {
@@ -215,7 +215,7 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
   Stages& stages_;
   X0 const& x0_;
   std::tuple<boxed<typename at<Place>::state>..., boxed<typename at<size>::state>>
-      states_;  ///< that of state 0 stays empty
+      states_;  ///< the place of state 0 stays empty
   std::tuple<boxed<tape<Place>>...> tapes_;
   std::tuple<boxed<typename at<Place>::adjoint>..., boxed<Bar>> bars_;  ///< one at a time
 };
