@@ -1,5 +1,5 @@
 #pragma once
-/// \file action_words.hpp  The words for actions in files, and the other way.
+/// \file action_words.hpp  The words for actions in files, and actions from words.
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -14,7 +14,7 @@ inline constexpr std::array<std::string_view, 8> kind_words{"advance", "save", "
 inline constexpr std::array<std::string_view, tier_count> tier_words{"memory", "device", "host", "disk"};
 inline constexpr std::array<std::string_view, 2> content_words{"state", "tape"};
 
-/// The word of a value of an enumeration, empty for one that is not declared.
+/// The word for a value of an enumeration; empty for an undeclared value.
 template <class Enum, std::size_t N>
 [[nodiscard]] constexpr std::string_view word_in(std::array<std::string_view, N> const& words, Enum value) noexcept {
   return std::size_t(value) < N ? words[std::size_t(value)] : std::string_view{};
@@ -27,29 +27,29 @@ template <class Enum, std::size_t N>
   return {};
 }
 
-/// Whether an action of this kind says something by its `from`, or by its `to`.
+/// Whether `from` means something for this kind of action, or `to`.
 [[nodiscard]] constexpr bool has_from(action_kind kind) noexcept {
   return kind != action_kind::drop && kind != action_kind::done;
 }
 [[nodiscard]] constexpr bool has_to(action_kind kind) noexcept {
   return has_from(kind) && kind != action_kind::save && kind != action_kind::load;
 }
-/// What an action of this kind is about where a file does not say.
+/// The content of a slot in actions of this kind if a file does not say.
 [[nodiscard]] constexpr content usual_content(action_kind kind) noexcept {
   return kind == action_kind::record ? content::tape : content::state;
 }
 
 }  // namespace detail
 
-/// The word for a kind of action: "advance", "save" ...; empty for none that is declared.
+/// The word for a kind of action: "advance", "save" ...; empty for an undeclared value.
 [[nodiscard]] constexpr std::string_view word_of(action_kind kind) noexcept {
   return detail::word_in(detail::kind_words, kind);
 }
-/// The word for a tier: "memory", "device", "host" or "disk"; empty for none that is declared.
+/// The word for a tier: "memory", "device", "host" or "disk"; empty for an undeclared value.
 [[nodiscard]] constexpr std::string_view word_of(tier where) noexcept {
   return detail::word_in(detail::tier_words, where);
 }
-/// The word for what a slot holds: "state" or "tape"; empty for none that is declared.
+/// The word for what a slot holds: "state" or "tape"; empty for an undeclared value.
 [[nodiscard]] constexpr std::string_view word_of(content what) noexcept {
   return detail::word_in(detail::content_words, what);
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// \file actions_csv.hpp  Schedules as comma-separated text, one action a line, and back.
+/// \file actions_csv.hpp  Schedules as comma-separated text, one action per line, and back.
 ///
 ///     # cairn schedule: steps=3 slots=1
 ///     action,from,to,slot,what,tier
@@ -9,10 +9,9 @@
 ///     ...
 ///     done,,,,,
 ///
-/// The first line holds the plan's numbers: steps and slots, and where they are not the usual ones leaf, tapes,
-/// free_initial, tapes_restart, units, tape_units. A cell is empty where it says nothing: `what` for a state (and for a
-/// `record`), `tier` for memory, the slot of a load that brings back a free initial state. A save or load names its
-/// state in `from`.
+/// The first line holds the plan's numbers: steps and slots, and, unless they have their default, leaf, tapes,
+/// free_initial, tapes_restart, units, tape_units. An empty cell has its default: `what` for a state (and for a
+/// `record`), `tier` for memory, the slot for a load of a free initial state. A save or load names its state in `from`.
 #include <string>
 #include <string_view>
 #include <cairn/core/action.hpp>
@@ -23,7 +22,7 @@
 
 namespace cairn {
 
-/// The two lines above the actions.
+/// The two lines before the actions.
 template <schedule Plan>
 [[nodiscard]] std::string actions_csv_head(Plan const& plan) {
   unit_budget const budget = units_of(plan);
@@ -42,12 +41,12 @@ template <schedule Plan>
   return line + "\naction,from,to,slot,what,tier\n";
 }
 
-/// The line of one action, its end included.
+/// The line of one action, line end included.
 [[nodiscard]] CAIRN_DECL std::string actions_csv_row(action const& a);
 
-/// All of a schedule as text that `read_actions_csv` reads.   Cost: one walk, about 25 bytes an action.
-/// \throws invalid_plan   for more than `most_written_actions`   \throws invalid_schedule   at the first action that
-///        cannot be obeyed
+/// A whole schedule as text that `read_actions_csv` reads.   Cost: one walk, about 25 bytes per action.
+/// \throws invalid_plan   for more than `most_written_actions`
+/// \throws invalid_schedule   at the first action that cannot be obeyed
 template <class Schedule>
 [[nodiscard]] std::string actions_csv(Schedule const& plan) {
   static_assert(schedule<Schedule>, "cairn: actions are written of a schedule, for example cairn::revolve{n, slots}");
@@ -56,11 +55,11 @@ template <class Schedule>
   return text;
 }
 
-/// The schedule that a text lists: what `actions_csv` writes, or other programs in the same form (columns in any order,
-/// those without a say left out; lines that begin with # are for people). The actions are read, not played:
-/// `verified{read_actions_csv(text)}` checks them.
-/// \throws parse_error   with the number of the line, from 1   \throws invalid_plan   for numbers that no plan has, as
-///        leaf=0
+/// The schedule in a text from `actions_csv`, or from another program in the same form. Columns may be in any order,
+/// empty columns may be omitted, and lines that begin with # are comments. The actions are read but not checked: use
+/// `verified{read_actions_csv(text)}` for that.
+/// \throws parse_error   with the number of the line, from 1   \throws invalid_plan   for invalid numbers of a plan,
+///   such as leaf=0
 [[nodiscard]] CAIRN_DECL action_list read_actions_csv(std::string_view text);
 
 }  // namespace cairn

@@ -1,5 +1,5 @@
 #pragma once
-/// \file chain_text.hpp  Plans for chains in words, as tables and as CSV, and why there is none.
+/// \file chain_text.hpp  Plans for chains in words, as tables and as CSV, and why there is no plan.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -11,31 +11,32 @@
 
 namespace cairn {
 
-/// What is proven of a plan's makespan, as "no schedule of any kind is faster".
+/// What is proven about a plan's makespan, for example "no schedule of any kind is faster".
 [[nodiscard]] CAIRN_DECL std::string chain_gap_text(chain_plan const& plan);
 
-/// A plan in one line: how it was found, its time over that of storing everything, its peak, and how far it is from the
+/// A plan in one line: how it was found, its time over that of storing everything, its peak, and its distance from the
 /// best.
 [[nodiscard]] CAIRN_DECL std::string chain_plan_text(chain_plan const& plan);
 
-/// How many budgets of a curve the limit of work left without a plan.
+/// For how many budgets of a curve the limit of work left no plan.
 [[nodiscard]] inline std::int64_t left_out_of(std::span<chain_plan const> front) noexcept {
   std::int64_t sum = 0;
   for (auto const& plan : front) sum += plan.left_out;
   return sum;
 }
 
-/// A table for people: peak memory, makespan, its multiple of storing everything, how far that is above what is proven,
-/// and the planner. A last line says how many budgets the limit of work left without a plan, where it did.
-/// \param beside  bytes that are added to each peak, as those of state 0
+/// A table for people: peak memory, makespan, its ratio to storing everything, how far it is above the proven bound,
+/// and the planner. A last line says for how many budgets the limit of work left no plan, if any.
+/// \param beside  bytes that are added to each peak, such as those of state 0
 [[nodiscard]] CAIRN_DECL std::string chain_pareto_text(std::span<chain_plan const> front, std::int64_t beside = 0);
 
-/// One line a plan: peak, budget, makespan, extra_forward, lower_bound_time, bound_time, bound, gap, planner, left_out.
-/// Numbers in full, state 0 not counted.
+/// One line per plan: peak, budget, makespan, extra_forward, lower_bound_time, bound_time, bound, gap, planner,
+/// left_out. Exact numbers; state 0 is not counted.
 [[nodiscard]] CAIRN_DECL std::string chain_pareto_csv(std::span<chain_plan const> front);
 
-/// Why no plan keeps within a budget: the least that would do, and the stage that needs the most at once.
-/// \param work  the chain   \param beside  bytes that the budget and the least are told with, as those of state 0
+/// Why no plan fits a budget: the least feasible budget, and the stage that needs the most at once.
+/// \param work  the chain   \param beside  bytes that are added to the budget and to the least one, such as those of
+///   state 0
 [[nodiscard]] CAIRN_DECL std::string chain_infeasibility_text(chain_infeasibility const& why, chain const& work,
                                                               std::int64_t beside = 0);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file drawn_actions.hpp  The actions of a schedule that a picture shows: checked one by one, and not too many.
+/// \file drawn_actions.hpp  The actions of a schedule for a picture: checked one by one, and limited in number.
 #include <cstddef>
 #include <vector>
 #include <cairn/core/action.hpp>
@@ -8,7 +8,7 @@
 
 namespace cairn {
 
-/// The most actions that a picture shows; an SVG of so many has some megabytes.
+/// The most actions that a picture shows; an SVG with that many has some megabytes.
 inline constexpr std::size_t most_drawn_actions = 200'000;
 
 namespace detail {
@@ -20,10 +20,10 @@ namespace detail {
                      "draw a shorter loop within the same slots: its pattern is the same"};
 }
 
-/// The actions of the plan, `done` left out.   \param who  the public name that draws them
-/// Cost: one walk; O(1) for a loop of more leaves than may be drawn, for each takes one `reverse` at least.
-/// \throws invalid_plan   for more than `most_drawn_actions`   \throws invalid_schedule   at the first action that
-///        cannot be obeyed
+/// The actions of the plan before `done`.   \param who  the public name that draws them
+/// Cost: one walk; O(1) for a loop of more leaves than may be drawn, because each leaf takes at least one `reverse`.
+/// \throws invalid_plan   for more than `most_drawn_actions`
+/// \throws invalid_schedule   at the first action that cannot be obeyed
 template <schedule Plan>
 [[nodiscard]] std::vector<action> drawn_actions(Plan const& plan, char const* who) {
   constexpr wide most_counted = 50 * wide{most_drawn_actions};

@@ -1,5 +1,5 @@
 #pragma once
-/// \file memory_curve.hpp  What a sweep holds over its actions: states, or bytes where sizes are given.
+/// \file memory_curve.hpp  The memory of a sweep over its actions: in states, or in bytes if sizes are given.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,13 +20,14 @@
 
 namespace cairn {
 
-/// What a sweep holds while each of its actions is obeyed, the most at once where that changes on the way.
+/// What a sweep holds during each of its actions; the most at once if that changes during the action.
 struct memory_curve {
-  bool in_bytes = false;   ///< of everything that `cost::peak_bytes` counts; else in states, those in work included
-  std::vector<wide> held;  ///< one number an action
-  std::vector<wide> kept;  ///< of these, what the checkpoints in slots take once the action is done
+  bool in_bytes = false;   ///< in bytes of everything that `cost::peak_bytes` counts; otherwise in states, including
+                           ///< those in use
+  std::vector<wide> held;  ///< one number per action
+  std::vector<wide> kept;  ///< how much of `held` the checkpoints in slots take after the action
   wide peak = 0;           ///< the largest of `held`
-  std::size_t summit = 0;  ///< the first action that holds as much
+  std::size_t summit = 0;  ///< index of the first action that holds the peak
 };
 
 namespace detail {
@@ -75,22 +76,22 @@ template <schedule Plan>
 
 }  // namespace detail
 
-/// The curve that the pictures show. Its peak is `estimate(plan, work).peak_bytes`, or its `peak_states` where the
-/// workload has no sizes, wherever that estimate is exact (`cost::peak_is_exact`); elsewhere the curve is, and the
-/// estimate may be one or two states higher. Cost: one walk, and what `estimate` takes; 32 bytes an action.
-/// \throws invalid_plan   for more than `most_drawn_actions` actions, and as `estimate` does
-///        \throws invalid_schedule, overflow_error
+/// The curve that the pictures show. Its peak is `estimate(plan, work).peak_bytes`, or its `peak_states` if the
+/// workload has no sizes, provided that estimate is exact (`cost::peak_is_exact`); otherwise the curve is exact, and
+/// the estimate may be one or two states higher. Cost: one walk, and one `estimate`; 32 bytes per action.
+/// \throws invalid_plan   for more than `most_drawn_actions` actions, and as `estimate`
+/// \throws invalid_schedule, overflow_error
 template <class Schedule>
 [[nodiscard]] memory_curve memory_over(Schedule const& plan, workload const& work = {}) {
   static_assert(schedule<Schedule>, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
   return detail::measured(plan, work, "cairn::memory_over");
 }
 
-/// Memory over actions as an SVG: a line for everything that is held, an area for the checkpoints of it, and the peak.
-/// In bytes where `work` has sizes, else in states; see `memory_over` for what they are equal to.
-/// \param title  of the picture; what it shows where it is empty
-/// \throws invalid_plan   for more than `most_drawn_actions` actions, and as `estimate` does
-///        \throws invalid_schedule, overflow_error
+/// Memory over actions as an SVG: a line for all memory held, an area for the checkpoints in it, and the peak. In bytes
+/// if `work` has sizes, otherwise in states; for the exact values see `memory_over`.
+/// \param title  title of the picture; by default it says what is shown
+/// \throws invalid_plan   for more than `most_drawn_actions` actions, and as `estimate`
+/// \throws invalid_schedule, overflow_error
 template <class Schedule>
 [[nodiscard]] std::string memory_svg(Schedule const& plan, workload const& work = {}, std::string_view title = {}) {
   static_assert(schedule<Schedule>, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
@@ -131,10 +132,10 @@ template <class Schedule>
 }
 
 /// The same picture for a terminal: lines of at most `columns` characters, at most `rows` of them for the curve and
-/// some for words and axes. Where there are more actions than columns a column shows the most that its actions hold,
-/// and the picture says so.
+/// some for words and axes. If there are more actions than columns, a column shows the most that its actions hold, and
+/// the picture says so.
 /// \param columns  24 .. 1000   \param rows  1 .. 10000
-/// \throws invalid_plan   for another size, for more than `most_drawn_actions` actions, and as `estimate` does
+/// \throws invalid_plan   for another size, for more than `most_drawn_actions` actions, and as `estimate`
 /// \throws invalid_schedule, overflow_error
 template <class Schedule>
 [[nodiscard]] std::string memory_text(Schedule const& plan, workload const& work = {}, int columns = 80, int rows = 20,
@@ -146,7 +147,7 @@ template <class Schedule>
   auto const ticks = detail::ticks_to(curve.peak, std::max<wide>(wide(rows) / 3, 1), y.in.unit);
   std::size_t gutter = 1;
   for (auto const& tick : ticks) gutter = (std::max)(gutter, tick.label.size() + 1);
-  // Each state as many rows as the next.
+  // Each state has equally many rows.
   auto height = wide(rows);
   if (!curve.in_bytes && curve.peak > 0 && curve.peak < height) height -= height % curve.peak;
   enum : unsigned char { held = 1, kept };

@@ -1,5 +1,5 @@
 #pragma once
-/// \file pareto_text.hpp  What memory buys, as a table, as CSV and as a picture.
+/// \file pareto_text.hpp  Time over memory for many plans, as a table, as CSV and as a picture.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,15 +8,15 @@
 
 namespace cairn {
 
-/// One line a plan: bytes, seconds, step_calls, least_step_calls, schedule, slots, far_bytes, leaf, period, units.
-/// Numbers in full; slots count the initial state.
+/// One line per plan: bytes, seconds, step_calls, least_step_calls, schedule, slots, far_bytes, leaf, period, units.
+/// Exact numbers; slots count the initial state.
 [[nodiscard]] CAIRN_DECL std::string pareto_csv(std::vector<planned> const& front);
 
-/// A table for people: memory, time, step calls for each step of the loop, and the plan. Slots count the initial state.
+/// A table for people: memory, time, step calls per step of the loop, and the plan. Slots count the initial state.
 [[nodiscard]] CAIRN_DECL std::string pareto_text(std::vector<planned> const& front);
 
-/// Time over memory as an SVG, or step calls over memory where there are no times.
-/// \param title  of the picture; what it shows where it is empty
+/// Time over memory as an SVG; step calls over memory if times are unknown.
+/// \param title  title of the picture; by default it says what is shown
 [[nodiscard]] CAIRN_DECL std::string pareto_svg(std::vector<planned> const& front, std::string_view title = {});
 
 }  // namespace cairn

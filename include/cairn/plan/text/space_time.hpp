@@ -1,5 +1,5 @@
 #pragma once
-/// \file space_time.hpp  A schedule as a space-time diagram: steps across, actions down, one mark an action.
+/// \file space_time.hpp  A schedule as a space-time diagram: steps across, actions downwards, one mark per action.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,8 @@
 namespace cairn {
 namespace detail {
 
-/// How long a slot kept something: from the action that filled it to the one that dropped it, at `twice_at` half steps.
+/// How long a slot held something: from the action that filled it to the one that dropped it. Drawn at `twice_at` half
+/// steps.
 struct slot_lifetime {
   content what = content::state;
   tier where = tier::memory;
@@ -25,8 +26,8 @@ struct slot_lifetime {
   std::size_t born = 0, ended = 0;
 };
 
-/// In the order in which they end, that of the drops. A tape lies in the middle of its steps. \pre the actions were
-/// checked
+/// The lifetimes in the order of the drops that end them. A tape is drawn in the middle of its steps. \pre the actions
+/// were checked
 [[nodiscard]] inline std::vector<slot_lifetime> slot_lifetimes(std::vector<action> const& actions) {
   std::map<std::pair<content, slot_index>, slot_lifetime> now;
   std::vector<slot_lifetime> all;
@@ -43,12 +44,12 @@ struct slot_lifetime {
   return all;
 }
 
-/// Whether it is a state that is kept elsewhere than in memory.
+/// Whether a state is kept outside memory.
 [[nodiscard]] inline bool is_far(slot_lifetime const& life) noexcept {
   return life.what == content::state && life.where != tier::memory;
 }
 
-/// One path for each kind of action, and for the lives of states and tapes.
+/// One path for each kind of action, and for the lifetimes of states and tapes.
 class space_time_marks {
  public:
   space_time_marks(svg_chart const& chart, std::vector<action> const& actions, step_index steps, hundredths radius)
@@ -91,13 +92,14 @@ class space_time_marks {
 
 }  // namespace detail
 
-/// The schedule as an SVG: steps 0 .. n across, actions downwards. A mark for each action: lines over the steps that
-/// are run or reversed, a dot where a state is saved, a ring where one is loaded, a bar where one is dropped; a thin
-/// line while a slot is full, a thicker one where that is on another tier than memory.
-/// \param title  of the picture; what it shows where it is empty
-/// Cost: one walk, some 20 bytes an action. The same bytes on every machine; no fonts or other files are asked for.
-/// \throws invalid_plan   for more than `most_drawn_actions` actions   \throws invalid_schedule   where the plan cannot
-///        be obeyed
+/// The schedule as an SVG: steps 0 .. n across, actions downwards. The marks: a line over the steps that are run or
+/// reversed, a dot where a state is saved, a ring where one is loaded, a bar where one is dropped; a thin line while a
+/// slot is full, a thicker one if it is not in memory.
+/// \param title  title of the picture; by default it says what is shown
+/// Cost: one walk, about 20 bytes per action. The bytes are the same on every machine; the picture refers to no fonts
+/// or other files.
+/// \throws invalid_plan   for more than `most_drawn_actions` actions
+/// \throws invalid_schedule   if the plan cannot be obeyed
 template <class Schedule>
 [[nodiscard]] std::string space_time_svg(Schedule const& plan, std::string_view title = {}) {
   static_assert(schedule<Schedule>, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
@@ -140,14 +142,14 @@ template <class Schedule>
   chart.draw("drop", marks.drop, thin);
   chart.draw("load", marks.load, thin);
   chart.draw("save", marks.save, 2 * radius);
-  chart.draw("reverse", marks.reverse, line);  // last: in a long schedule they show how far the sweep has come
+  chart.draw("reverse", marks.reverse, line);  // last: in a long schedule they show the progress of the sweep
   chart.close_group();
   return std::move(chart).finish();
 }
 
 /// The same picture for a terminal: lines of at most `columns` characters, at most `rows` of them for the actions and
-/// some for words and axes. Where there are more actions than rows, or more steps than columns, several share a cell,
-/// and the picture says so.
+/// some for words and axes. If there are more actions than rows, or more steps than columns, several share a cell, and
+/// the picture says so.
 /// \param columns  24 .. 1000   \param rows  1 .. 10000
 /// \throws invalid_plan   for another size and for more than `most_drawn_actions` actions   \throws invalid_schedule
 template <class Schedule>

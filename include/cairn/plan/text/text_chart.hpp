@@ -1,6 +1,6 @@
 #pragma once
-/// \file text_chart.hpp  What the pictures for a terminal have in common: a grid of cells, its axes, and words that
-/// keep to the width.
+/// \file text_chart.hpp  Common parts of the pictures for a terminal: a grid of cells, its axes, and text wrapped to
+/// the width.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace cairn {
 
-/// The characters of a picture for a terminal.
+/// The character set of a picture for a terminal.
 enum class glyphs : std::uint8_t {
   utf8,  ///< lines and blocks of Unicode, in UTF-8
-  ascii  ///< for terminals that show nothing else
+  ascii  ///< for terminals without Unicode
 };
 
 namespace detail {
 
-/// One cell's character in both sets; each takes one column.
+/// The character of a cell in both sets; each takes one column.
 struct glyph {
   char const* utf8 = " ";
   char const* ascii = " ";
@@ -38,7 +38,7 @@ inline void check_text_size(char const* who, int columns, int rows) {
                        "give 24 to 1000 columns and 1 to 10000 rows"};
 }
 
-/// Lines of at most `columns` characters that hold the parts in order. \pre no part is longer
+/// The parts in order, in lines of at most `columns` characters. \pre no part is longer
 [[nodiscard]] inline std::string flowed(std::vector<std::string> const& parts, std::string_view between,
                                         std::size_t columns) {
   std::string lines;
@@ -53,7 +53,7 @@ inline void check_text_size(char const* who, int columns, int rows) {
   return lines + '\n';
 }
 
-/// The same, broken between words.
+/// The same for text, broken between words.
 [[nodiscard]] inline std::string wrapped(std::string const& text, std::size_t columns) {
   std::vector<std::string> words(1);
   for (char const c : text) {
@@ -66,7 +66,7 @@ inline void check_text_size(char const* who, int columns, int rows) {
 /// A grid of cells that hold ranks: 0 is empty, and a cell shows the highest rank that was put there.
 class text_chart {
  public:
-  /// \param ranks  what a rank looks like, that of 0 first
+  /// \param ranks  the characters of the ranks, from rank 0
   text_chart(std::size_t columns, std::size_t rows, std::size_t gutter, glyphs set, std::initializer_list<glyph> ranks)
       : gutter_{gutter},
         width_{columns - gutter - 1},
@@ -86,7 +86,7 @@ class text_chart {
   [[nodiscard]] std::string mark(glyph const& one) const { return set_ == glyphs::utf8 ? one.utf8 : one.ascii; }
   [[nodiscard]] std::string mark(unsigned char rank) const { return mark(ranks_[rank]); }
 
-  /// The grid above an axis of `ticks`, each in the column that `column_of` says.
+  /// The grid above an axis with `ticks`, each in the column that `column_of` returns.
   template <class ColumnOf>
   [[nodiscard]] std::string drawn(std::vector<tick> const& ticks, ColumnOf column_of, std::string const& x_name) const {
     std::string lines;
@@ -103,8 +103,8 @@ class text_chart {
   }
 
  private:
-  /// Labels stand below their ticks; of two that would touch the later one wins, and the first of all is kept before
-  /// the others.
+  /// Labels below their ticks. Of two labels that would touch, the later one is kept, except that the first label of
+  /// all is always kept.
   template <class ColumnOf>
   [[nodiscard]] std::string ruler(std::vector<tick> const& ticks, ColumnOf column_of, std::string const& x_name) const {
     std::size_t const columns = gutter_ + 1 + width_;

@@ -1,12 +1,12 @@
 #pragma once
-/// \file written_actions.hpp  The actions of a schedule that go into a file: checked one by one, and not too many.
+/// \file written_actions.hpp  The actions of a schedule for a file: checked one by one, and limited in number.
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/loop/verify.hpp>
 
 namespace cairn {
 
-/// The most actions that are written into a text; a CSV of so many has about 250 MB.
+/// The most actions that are written to a text; a CSV with that many has about 250 MB.
 inline constexpr step_index most_written_actions = 10'000'000;
 
 namespace detail {
@@ -20,7 +20,7 @@ namespace detail {
 
 /// Calls write(action) for every action, `done` included.   Cost: one walk; O(1) for a loop of more leaves than may be
 /// written.
-/// \throws invalid_plan   for too many   \throws invalid_schedule   at the first action that cannot be obeyed
+/// \throws invalid_plan   for too many actions   \throws invalid_schedule   at the first action that cannot be obeyed
 template <schedule Plan, class Write>
 void each_written_action(Plan const& plan, char const* who, Write write) {
   if (plan.leaf() > 0 && plan.steps() / plan.leaf() > most_written_actions) refuse_to_write(who, plan.steps());

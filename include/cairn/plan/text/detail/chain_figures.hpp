@@ -1,5 +1,5 @@
 #pragma once
-/// \file chain_figures.hpp  How a chain's plan is said in numbers, and rows as a table.
+/// \file chain_figures.hpp  The figures of a chain's plan, and rows of text as a table.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace cairn::detail {
 
-/// Of a chain's times, which are whole numbers in a unit that nobody says.
+/// The time of storing everything. A chain's times are whole numbers in an unknown unit.
 [[nodiscard]] inline std::int64_t store_all_time(chain_plan const& plan) noexcept {
   return plan.cost.makespan - plan.cost.extra_forward - plan.cost.transfer;
 }
-/// Its makespan over that of storing everything; 1 where nothing takes time.
+/// The makespan over that of storing everything; 1 if nothing takes time.
 [[nodiscard]] inline double slowdown(chain_plan const& plan) noexcept {
   auto const all = store_all_time(plan);
   return all > 0 ? double(plan.cost.makespan) / double(all) : 1;
@@ -24,7 +24,7 @@ namespace cairn::detail {
   std::string const exact = plural(wide(bytes), "byte");
   return bytes < 1024 ? exact : exact + " (" + bytes_text(wide(bytes)) + ")";
 }
-/// Columns that end below each other, the last one ragged.
+/// Rows with right-aligned columns; the last column is not aligned.
 [[nodiscard]] inline std::string aligned(std::vector<std::vector<std::string>> const& rows) {
   std::vector<std::size_t> width(rows.front().size());
   for (auto const& row : rows)

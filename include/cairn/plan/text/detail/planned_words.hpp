@@ -1,5 +1,5 @@
 #pragma once
-/// \file planned_words.hpp  What texts of one plan and of many say alike.
+/// \file planned_words.hpp  Words that texts about one plan and about many plans share.
 #include <string>
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/plan/text/detail/plan_words.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-/// \file quantities.hpp  Numbers for people and for tables, the same from every compiler and in every locale.
+/// \file quantities.hpp  Numbers as text for people and for tables; independent of compiler and locale.
 #include <charconv>
 #include <string>
 #include <cairn/core/bytes.hpp>
@@ -7,13 +7,13 @@
 
 namespace cairn::detail {
 
-/// With that many digits at most: "0.0123", "1.5e+09".
+/// At most that many digits: "0.0123", "1.5e+09".
 [[nodiscard]] inline std::string number_text(double value, int digits = 4) {
   char text[64];
   auto const end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, digits);
   return {text, end.ptr};
 }
-/// As few digits as give the same number when read again.
+/// The fewest digits that read back as the same number.
 [[nodiscard]] inline std::string exact_text(double value) {
   char text[64];
   auto const end = std::to_chars(text, text + sizeof text, value);

@@ -1,6 +1,6 @@
 #pragma once
-/// \file read_actions.hpp  What the readers of action files share: the texts of a plan's numbers and of an action, and
-/// what they mean.
+/// \file read_actions.hpp  What the readers of action files share: they get a plan's numbers and actions as texts and
+/// parse them.
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -14,7 +14,7 @@
 
 namespace cairn::detail {
 
-/// Who reads, and the line or action that is being read, for errors.
+/// The reader, and the line or action being read, for error messages.
 struct reading_at {
   char const* who;
   named_value place;
@@ -50,7 +50,7 @@ struct reading_at {
   throw parse_error{at.who, "neither 0 nor 1", {at.place}, "free_initial and tapes_restart are 0 or 1"};
 }
 
-/// The parts of an action as texts; an empty one says nothing.
+/// The parts of an action as texts; an empty text means the default.
 struct action_text {
   std::string_view kind, from, to, slot, what, where;
 };
@@ -69,7 +69,7 @@ struct action_text {
   bool const fills = *kind == action_kind::save || *kind == action_kind::record;
   bool const uses_slot = from_tape || fills || *kind == action_kind::load || *kind == action_kind::drop;
   bool const needs_slot = uses_slot && (*kind != action_kind::load ||
-                                        *what == content::tape);  // a load of no slot is one of the initial state
+                                        *what == content::tape);  // a load without slot loads the initial state
   if ((has_from(*kind) && said.from.empty()) || (has_to(*kind) && said.to.empty()) || (needs_slot && said.slot.empty()))
     throw parse_error{at.who,
                       "the action lacks a number",
@@ -87,10 +87,10 @@ struct action_text {
   return a;
 }
 
-/// The numbers of a plan, name by name, and the list that they make with its actions.
+/// Collects the numbers of a plan by name, and its actions, and makes the list.
 class action_list_reader {
  public:
-  /// \throws parse_error   for a name that is unknown or was there before, and for a value that it cannot have
+  /// \throws parse_error   for an unknown or repeated name, and for an invalid value
   void set(std::string_view name, std::string_view value, reading_at const& at) {
     std::size_t k = 0;
     while (k < names && name != name_of[k]) ++k;
@@ -112,15 +112,14 @@ class action_list_reader {
       default: options_.budget.tape_units = read_wide(value, at);
     }
   }
-  /// \throws parse_error   for an action behind `done`
+  /// \throws parse_error   for an action after `done`
   void add(action_text const& said, reading_at const& at) {
     action const a = read_action(said, at);
     if (done_) throw parse_error{at.who, "an action behind done", {at.place}, ""};
     done_ = a.kind == action_kind::done;
     if (!done_) actions_.push_back(a);
   }
-  /// \throws parse_error   where steps, slots or `done` are missing   \throws invalid_plan   for numbers that no plan
-  ///        has
+  /// \throws parse_error   if steps, slots or `done` are missing   \throws invalid_plan   for invalid numbers of a plan
   [[nodiscard]] action_list result(reading_at const& at) const {
     if (!seen_[0] || !seen_[1])
       throw parse_error{at.who, "steps or slots are missing", {at.place}, "both must be there before the actions"};

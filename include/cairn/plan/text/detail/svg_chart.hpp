@@ -1,5 +1,5 @@
 #pragma once
-/// \file svg_chart.hpp  What the pictures have in common: page, heading, legend, axes, and colours for light and dark
+/// \file svg_chart.hpp  Common parts of the pictures: page, heading, legend, axes, and colours for light and dark
 /// screens.
 #include <algorithm>
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace cairn::detail {
 
-/// A name in the legend and the class of the path that it names; the sample of a path is drawn by its own rule.
+/// An entry of the legend: a name, the class of its path, and how the path's sample is drawn.
 struct legend_entry {
   std::string_view name;
   std::string_view kind;
@@ -38,7 +38,8 @@ struct axis {
   axis_unit in;
 };
 
-/// Style for both colour schemes by classes alone: some programs that show SVG know no CSS variables.
+/// The style for both colour schemes, with classes only, because some programs that show SVG do not support CSS
+/// variables.
 inline constexpr std::string_view chart_style = R"(
 .cairn{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",Arial,sans-serif;font-size:12px}
 .cairn text{fill:#1f2328;stroke:none}
@@ -88,13 +89,13 @@ inline constexpr std::string_view chart_style = R"(
 }
 )";
 
-/// An SVG that grows from top to bottom. Its y axis runs up or, for time, down.
+/// An SVG that grows from top to bottom. Its y axis points up or, for time, down.
 class svg_chart {
  public:
   static constexpr hundredths width = 80'000, left = 8'000, right = 77'000;
 
-  /// \param heading  drawn above and read out   \param note  one line below it   \param told  read out: all that the
-  ///        picture shows, in words
+  /// \param heading  drawn at the top, and read by screen readers   \param note  one line below it   \param told  for
+  ///   screen readers: the content of the picture in words
   svg_chart(std::string_view heading, std::string const& note, std::string const& told, hundredths plot_height,
             std::vector<legend_entry> const& legend)
       : height_{plot_height} {
@@ -132,7 +133,7 @@ class svg_chart {
     auto const ticks = ticks_to(x.most, fit < 10 ? fit : 10, x.in.unit);
     auto const half = [](tick const& at) { return 350 * hundredths(at.label.size()); };
     hundredths const last =
-        (std::min)(right, width - 200 - half(ticks.back()));  // where a long label is still on the page
+        (std::min)(right, width - 200 - half(ticks.back()));  // keeps a long label on the page
     for (tick const& at : ticks) {
       bool const is_last = &at == &ticks.back();
       hundredths const here = across(at.at, x.most);
@@ -160,7 +161,7 @@ class svg_chart {
     draw("frame", frame);
   }
 
-  /// A path of class `kind`; nothing where it is empty.   \param stroke  its width, 0 for that of the style
+  /// Draws a path of class `kind`, unless it is empty.   \param stroke  its width, 0 for that of the style
   void draw(std::string_view kind, svg_path const& path, hundredths stroke = 0) {
     if (path.empty()) return;
     text_ += "<path class=\"" + std::string{kind} + "\"";
@@ -179,7 +180,7 @@ class svg_chart {
   [[nodiscard]] std::string finish() && { return std::move(text_) + "</svg>\n"; }
 
  private:
-  /// Entries in rows as wide as the plot, by a guess at how wide letters are; the plot begins below them.
+  /// Puts the entries into rows as wide as the plot, with estimated widths of letters; the plot begins below them.
   [[nodiscard]] std::string lay_out(std::vector<legend_entry> const& legend) {
     std::string before;
     before.swap(text_);

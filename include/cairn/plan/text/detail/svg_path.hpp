@@ -18,19 +18,19 @@ using hundredths = std::int64_t;
   return text;
 }
 
-/// The `d` of a path. One `M` a mark; what is drawn around it is relative to it.
+/// The `d` attribute of a path. Each mark begins with one `M`; everything else of the mark is relative to it.
 class svg_path {
  public:
   svg_path& move(hundredths x, hundredths y) { return put('M', x).put(' ', y); }
   svg_path& across(hundredths x) { return put('H', x); }
   svg_path& down(hundredths y) { return put('V', y); }
-  /// A line of no length: with round ends it is a dot.
+  /// A line of length 0, which round ends make a dot.
   svg_path& dot() { return add("h0"); }
   svg_path& ring(hundredths radius) {
     std::string const r = pixels(radius), turn = "a" + r + " " + r + " 0 1 0 ";
     return add("m-" + r + " 0" + turn + pixels(2 * radius) + " 0" + turn + pixels(-2 * radius) + " 0");
   }
-  /// A bar to both sides.
+  /// A bar that extends to both sides.
   svg_path& cap(hundredths half) { return add("m-" + pixels(half) + " 0h" + pixels(2 * half)); }
   svg_path& close() { return add("Z"); }
   [[nodiscard]] std::string const& data() const noexcept { return data_; }

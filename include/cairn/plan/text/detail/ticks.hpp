@@ -11,14 +11,14 @@ namespace cairn::detail {
 
 [[nodiscard]] inline std::string digits_of(wide number) { return text<40>{}.add(number).c_str(); }
 
-/// Where `value` of 0 .. `range` lies on a line of `length` units, to the nearest; 0 for an empty range. 0 <= length <
-/// 2^31
+/// The position of `value` in 0 .. `range` on a line of `length` units, rounded to nearest; 0 for an empty range. 0 <=
+/// length < 2^31
 [[nodiscard]] constexpr std::int64_t place_on(wide value, wide range, std::int64_t length) noexcept {
   while (range >> 96 != 0) range >>= 1, value >>= 1;
   return range == 0 ? 0 : std::int64_t((value * wide(length) + range / 2) / range);
 }
 
-/// The least of 1, 2, 5, 10, 20, 50 ... that goes into `most` at most `count` times. count >= 1
+/// The least of 1, 2, 5, 10, 20, 50 ... of which at most `count` multiples fit into `most`. count >= 1
 [[nodiscard]] constexpr wide tick_step(wide most, wide count) noexcept {
   for (wide ten = 1;; ten *= 10)
     for (wide const step : {ten, 2 * ten, 5 * ten})
@@ -30,13 +30,13 @@ struct tick {
   std::string label;
 };
 
-/// What an axis counts in: `unit` of it is 1, and is called `name`.
+/// The unit of an axis: `unit` is drawn as 1, and is called `name`.
 struct axis_unit {
   wide unit = 1;
   std::string name;
 };
 
-/// The binary unit of which `most` bytes are four at least.
+/// The largest binary unit of which `most` has at least four.
 [[nodiscard]] inline axis_unit byte_unit(wide most) {
   int power = 0;
   wide unit = 1;
@@ -45,7 +45,7 @@ struct axis_unit {
   return {unit, name};
 }
 
-/// `value` in units, with one or two decimals where it is not whole and small.
+/// `value` in units: without decimals if it is whole, else with two, or with one from 100 units on.
 [[nodiscard]] inline std::string in_units(wide value, wide unit) {
   wide const places = value % unit == 0 ? 1 : value / unit < 100 ? 100 : 10;
   wide const rounded = value / unit * places + (value % unit * places + unit / 2) / unit;
@@ -55,7 +55,7 @@ struct axis_unit {
   return text + "." + (places == 100 && rest.size() == 1 ? "0" : "") + rest;
 }
 
-/// Round numbers from 0, about `count` at most, and `most` itself in the place of one that is too near.
+/// About `count` round numbers from 0. `most` itself is the last, and replaces one that would be too close.
 [[nodiscard]] inline std::vector<tick> ticks_to(wide most, wide count, wide unit = 1) {
   std::vector<tick> all;
   wide const step = tick_step(most / unit, count) * unit;

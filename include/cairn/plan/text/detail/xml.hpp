@@ -1,13 +1,13 @@
 #pragma once
-/// \file xml.hpp  Any text as the text of an XML element.
+/// \file xml.hpp  Converts any text to the text of an XML element.
 #include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace cairn::detail {
 
-/// How many bytes the UTF-8 character at the start of `text` takes; 0 where there is none that XML 1.0 allows. text is
-/// not empty
+/// The number of bytes of the UTF-8 character at the start of `text`; 0 if it is not a character that XML 1.0 allows.
+/// \pre text is not empty
 [[nodiscard]] inline std::size_t xml_character(std::string_view text) noexcept {
   auto const byte = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
   unsigned const first = byte(0);
@@ -24,7 +24,7 @@ namespace cairn::detail {
   return overlong || barred ? 0 : length;
 }
 
-/// `text` with `& < > " '` as entities, and U+FFFD for each byte that no XML may hold.
+/// `text` with `& < > " '` as entities, and U+FFFD for each byte that XML does not allow.
 [[nodiscard]] inline std::string xml_text(std::string_view text) {
   std::string safe;
   while (!text.empty()) {
@@ -42,7 +42,7 @@ namespace cairn::detail {
   return safe;
 }
 
-/// `text`, of which at most the first `most` characters; an ellipsis stands for what is left out.
+/// At most the first `most` characters of `text`; an ellipsis replaces the rest.
 [[nodiscard]] inline std::string shortened(std::string_view text, std::size_t most) {
   std::size_t at = 0;
   for (std::size_t count = 0; at < text.size() && count < most; ++count) {

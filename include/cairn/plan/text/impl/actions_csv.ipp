@@ -18,7 +18,7 @@ namespace detail {
 class csv_actions_reader {
  public:
   explicit csv_actions_reader(std::string_view text) : rest_{text} {
-    if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);  // some spreadsheets begin a text like that
+    if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);  // some spreadsheets write this mark first
   }
   [[nodiscard]] action_list read() {
     head();
@@ -34,7 +34,7 @@ class csv_actions_reader {
 
   [[nodiscard]] reading_at here() const noexcept { return {who, {"line", number_}}; }
 
-  // Goes to the next line that is not empty; false if there is none.
+  // Goes to the next non-empty line; returns false if there is none.
   bool next_line() {
     while (!rest_.empty()) {
       ++number_;
@@ -46,7 +46,7 @@ class csv_actions_reader {
     }
     return false;
   }
-  // The same past lines that are for people.
+  // The same, skipping comments.
   bool next_row() {
     bool there = next_line();
     while (there && line_.starts_with('#')) there = next_line();
@@ -76,7 +76,7 @@ class csv_actions_reader {
       line_.remove_prefix(pair.size());
     }
   }
-  // Calls use(number of the cell, cell) for each and returns how many there are.
+  // Calls use(number of the cell, cell) for each cell and returns their number.
   template <class Use>
   std::size_t each_cell(Use use) const {
     std::string_view left = line_;
@@ -117,7 +117,7 @@ class csv_actions_reader {
   std::string_view rest_, line_;
   std::uint64_t number_ = 0;
   std::size_t width_ = 0;
-  std::size_t column_[most_columns] = {};  // cell -> which of `names` it is
+  std::size_t column_[most_columns] = {};  // cell -> index in `names`
   action_list_reader plan_;
 };
 

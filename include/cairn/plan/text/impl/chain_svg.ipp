@@ -23,7 +23,7 @@
 namespace cairn {
 namespace detail {
 
-// A unit of counts of which `most` are four at least, as "makespan (10^6)".
+// An axis whose unit is a power of 1000 of which `most` has at least four, as in "makespan (10^6)".
 [[nodiscard]] inline axis count_axis(std::string const& name, wide most) {
   wide unit = 1;
   int power = 0;
@@ -66,7 +66,7 @@ CAIRN_DECL chain_memory chain_memory_over(chain const& work, std::span<action co
   for (action const& a : actions) {
     chain_moment at{.begin = now, .standing = player.live() - adjoint};
     std::int64_t const before = player.live();
-    player.obey(a);  // a stage that is not there is refused here
+    player.obey(a);  // refuses stages that do not exist
     std::size_t const i = std::size_t(a.from);
     bool const runs = detail::runs_stage(a), reverses = a.kind == turn || a.kind == reverse;
     at.held =
@@ -115,7 +115,7 @@ CAIRN_DECL std::string chain_memory_svg(chain const& work, std::span<action cons
   };
   for (chain_moment const& at : curve.moments) {
     detail::hundredths const high = chart.up(wide(at.held), most);
-    if (at.end > at.begin || high < held_at) level(held, held_at, high);  // of what takes no time only peaks are seen
+    if (at.end > at.begin || high < held_at) level(held, held_at, high);  // actions without duration show only as peaks
     if (at.end > at.begin) level(kept, kept_at, chart.up(wide(at.standing), most));
     if (detail::hundredths const end = chart.across(at.end, all); end != x) {
       x = end;
@@ -162,7 +162,7 @@ CAIRN_DECL std::string chain_pareto_svg(std::span<chain_plan const> front, std::
     if (line.empty()) line.move(x, y);
     else line.across(x).down(y);
     dots.move(x, y).dot();
-    // What is proven at a budget holds for all smaller ones, too.
+    // A bound for one budget holds for all smaller budgets, too.
     auto const until = chart.across((std::min)(memory(plan.budget), most_bytes), most_bytes),
                low = chart.up(wide(plan.proof.lower_bound_time), most);
     if (bound.empty()) bound.move(x, low);

@@ -20,8 +20,8 @@
 namespace cairn {
 namespace detail {
 
-// Which states are kept beside tapes, action by action. No `chain_walk`, which takes a byte a stage: words may name any
-// stage.
+// Tracks which states are kept as well as tapes, action by action. Not a `chain_walk`, which takes one byte per stage:
+// words may name any stage.
 class states_beside_tapes {
  public:
   [[nodiscard]] bool holds(step_index i) const { return i > 0 && kept_.contains(i); }
@@ -76,7 +76,7 @@ CAIRN_DECL std::vector<action> read_chain_words(std::string_view line) {
   struct meaning {
     std::string_view word;
     action (*make)(step_index, tier);
-    bool forgets;  ///< state i with it
+    bool forgets;  ///< and frees state i
   };
   constexpr auto run = [](step_index i, tier) { return chain_actions::advance(i); };
   constexpr auto adjoint = [](step_index i, tier) { return chain_actions::reverse(i); };

@@ -49,7 +49,7 @@ CAIRN_DECL std::string pareto_svg(std::vector<planned> const& front, std::string
   bool const timed = std::any_of(front.begin(), front.end(), detail::is_timed);
   double longest = 0;
   for (auto const& plan : front) longest = (std::max)(longest, plan.cost.seconds);
-  // Whole numbers of a unit that leaves six digits or more, so that the axis counts exactly.
+  // The unit is small enough for whole numbers of six digits or more, so that the axis is exact.
   double const tick = longest >= 4 ? 1e-6 : longest >= 4e-3 ? 1e-9 : 1e-12;
   detail::axis_unit const in{timed ? wide{1'000'000} : wide{1}, tick == 1e-6 ? "s" : tick == 1e-9 ? "ms" : "us"};
   auto const height = [&](planned const& plan) {

@@ -18,7 +18,7 @@ namespace detail {
   if (elsewhere > 0) words += ", " + bytes_text(elsewhere) + " elsewhere";
   return words;
 }
-/// By which part `other` takes more than `plan`.
+/// By what fraction `other` takes more than `plan`.
 [[nodiscard]] inline double excess(planned const& other, planned const& plan) {
   double const least = is_timed(plan) ? plan.cost.seconds : double(plan.cost.step_calls);
   double const more = is_timed(plan) ? other.cost.seconds : double(other.cost.step_calls);
