@@ -1,7 +1,7 @@
 #pragma once
-/// \file ad.hpp  Adjoints by tools for automatic differentiation; a tool itself comes by its own header, as
+/// \file ad.hpp  Adjoints by tools for automatic differentiation. The tool itself needs its own header, such as
 /// adapt/adolc.hpp.
-#include <cairn/language.hpp>  // first: the sentence that an older language gets
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <cairn/adapt/ad/differentiate.hpp>
 #include <cairn/adapt/ad/objective.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 /// \file adolc.hpp  ADOL-C's tape (Debian: libadolc-dev), for `taped` and `differentiate`.
-#include <cairn/language.hpp>  // first: the sentence that an older language gets
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <algorithm>
 #include <cstddef>
@@ -14,34 +14,34 @@
 
 namespace cairn {
 
-/// A tape of ADOL-C, by its tag. ADOL-C has one recording at a time in a program, and no threads.
+/// A tape of ADOL-C, identified by its tag. ADOL-C has one recording at a time in a program, and does not support
+/// threads.
 ///
-/// Recordings are reversed straight from memory: the forward values are kept as they are computed (`trace_on(tag, 1)`),
-/// and `trace_off(1)`, behind which 2.7.2 crashes, is never called. The first two recordings, those of a seed and of a
-/// leaf, have ADOL-C's usual buffers; those behind them are twice the most that was filled, which saves small leaves
-/// most of the memory and half of the time. What does not fit, ADOL-C writes to files in the working directory, `*.tap`,
-/// whose names have the tag, and reads back; the next buffers are larger. So processes that share a working directory,
-/// as the ranks of MPI do, need tags of their own: by default the tag comes from the number of the process.
-/// Where the model divides by a constant c, ADOL-C multiplies by 1 / c, which may be another last bit than that of
-/// double.
+/// Recordings are reversed directly from memory: forward values are kept as they are computed (`trace_on(tag, 1)`), and
+/// `trace_off(1)`, after which 2.7.2 crashes, is never called. The first two recordings, those of a seed and of a leaf,
+/// have ADOL-C's usual buffers. Later buffers have twice the largest size that was filled, which saves small leaves
+/// most of the memory and half of the time. ADOL-C writes what does not fit to files `*.tap` in the working directory,
+/// whose names contain the tag, and reads it back; the next buffers are larger. Processes that share a working
+/// directory, such as the ranks of MPI, therefore need different tags: by default the tag is made from the process id.
+/// If the model divides by a constant c, ADOL-C multiplies by 1 / c, which may differ from double in the last bit.
 class adolc_tape {
  public:
   using scalar = adouble;  ///< ADOL-C's number
 
-  /// \param tag  no other tape of the program has it, nor one of a process in the same directory, 0..32767
-  /// \param entries  of each buffer of the first two recordings, >= 1
+  /// \param tag  0..32767, used by no other tape of the program or of a process in the same directory
+  /// \param entries  size of each buffer of the first two recordings, >= 1
   explicit adolc_tape(short tag = own_tag(), unsigned entries = 1u << 19) noexcept
       : tag_{tag}, first_{entries}, entries_{entries, entries, entries, entries} {}
-  /// The buffers belong to the tag.
+  /// A new tape with the tag of `other`, to which the buffers belong.
   adolc_tape(adolc_tape&& other) noexcept : adolc_tape(other.tag_, other.first_) {
     std::swap(traced_, other.traced_);
     std::swap(spilled_, other.spilled_);
   }
   adolc_tape& operator=(adolc_tape&&) = delete;
-  /// Gives the buffers back.
+  /// Frees the buffers.
   ~adolc_tape() { clear(); }
 
-  /// \throws invalid_call where another recording is under way
+  /// \throws invalid_call   if another recording is in progress
   void begin(std::size_t) {
     if (isTaping())
       throw invalid_call{"cairn::adolc_tape", "ADOL-C is recording already, and has one recording at a time",
@@ -55,7 +55,7 @@ class adolc_tape {
     v <<= value;
     ++inputs_;
   }
-  /// Nothing is left to be done.
+  /// Does nothing.
   void record() noexcept {}
   /// The next result: a copy, because ADOL-C takes one seed for each variable.
   void dependent(adouble const& v) {
@@ -64,7 +64,7 @@ class adolc_tape {
     result >>= value;
     ++results_;
   }
-  /// Ends the recording, and looks what it has taken.
+  /// Ends the recording, and notes the memory it has taken.
   void end() {
     trace_off();
     tapestats(tag_, stats_);
@@ -76,7 +76,7 @@ class adolc_tape {
     }
     ++recordings_;
   }
-  /// \throws invalid_call where ADOL-C cannot reverse its record
+  /// \throws invalid_call   if ADOL-C cannot reverse its record
   void reverse(double const* seeds, double* bars) {
     if (inputs_ == 0) return;
     if (results_ == 0) {
@@ -88,14 +88,14 @@ class adolc_tape {
       throw invalid_call{"cairn::adolc_tape", "ADOL-C could not reverse its recording", {{"answer", answer}},
                          "look for what the model computes that has no derivative"};
   }
-  /// Ends a recording that is not wanted.
+  /// Ends a recording that is not needed.
   void abandon() noexcept {
     if (isTaping()) trace_off();
   }
-  /// Frees the buffers; the next recording is a first one.
+  /// Frees the buffers; the next recording counts as the first.
   void clear() {
     if (traced_) removeTape(tag_, ADOLC_REMOVE_COMPLETELY);
-    if (spilled_) {  // ADOL-C leaves this file
+    if (spilled_) {  // ADOL-C does not remove this file
       char name[40];
       std::snprintf(name, sizeof name, "ADOLC-Taylors_%d.tap", int(tag_));
       (void)std::remove(name);
@@ -105,7 +105,7 @@ class adolc_tape {
     for (unsigned& each : entries_) each = first_;
     for (std::size_t& each : most_) each = 0;
   }
-  /// What the last recording has filled of its buffers, and the values and adjoints of all variables that are alive.
+  /// Bytes that the last recording has filled of its buffers, plus the values and adjoints of all live variables.
   [[nodiscard]] wide bytes() const noexcept {
     constexpr std::size_t of_one[] = {1, sizeof(locint), sizeof(double), sizeof(double)};
     wide sum = wide(stats_[NUM_MAX_LIVES]) * 2 * sizeof(double);
@@ -118,7 +118,8 @@ class adolc_tape {
   static constexpr StatEntries filled[] = {NUM_OPERATIONS, NUM_LOCATIONS, NUM_VALUES, TAY_STACK_SIZE};
   static constexpr StatEntries reserved[] = {OP_BUFFER_SIZE, LOC_BUFFER_SIZE, VAL_BUFFER_SIZE, TAY_BUFFER_SIZE};
 
-  /// Beyond the small numbers that programs choose for tapes of their own; processes that are started together differ.
+  /// Larger than the small tags that programs choose themselves; processes that are started together get different
+  /// tags.
   [[nodiscard]] static short own_tag() noexcept { return static_cast<short>(1'000 + getpid() % 31'000); }
 
   short tag_;

@@ -1,6 +1,6 @@
 #pragma once
 /// \file codipack.hpp  CoDiPack's tapes, for `taped` and `differentiate`.
-#include <cairn/language.hpp>  // first: the sentence that an older language gets
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <cstddef>
 #include <vector>
@@ -11,8 +11,8 @@
 
 namespace cairn {
 
-/// The tape of one of CoDiPack's types for reverse mode, of which there is one in a thread: to begin a recording resets
-/// it.
+/// The tape of one of CoDiPack's types for reverse mode. Each thread has one such tape, and beginning a recording
+/// resets it.
 /// \tparam Real  `codi::RealReverse` or another of first order over double
 template <class Real = codi::RealReverse>
 class codipack_tape {
@@ -21,7 +21,7 @@ class codipack_tape {
  public:
   using scalar = Real;  ///< CoDiPack's number
 
-  /// Resets the tape, and makes it active.
+  /// Resets the tape and activates it.
   void begin(std::size_t count) {
     auto& tape = Real::getTape();
     tape.reset();
@@ -36,15 +36,15 @@ class codipack_tape {
     Real::getTape().registerInput(v);
     inputs_.push_back(v.getIdentifier());
   }
-  /// Nothing is left to be done.
+  /// Does nothing.
   void record() noexcept {}
-  /// The next result: a copy, which holds its identifier until the next recording.
+  /// The next result: a copy, which keeps its identifier until the next recording.
   void dependent(Real const& v) {
     Real& result = results_.next();
     result = v;
     Real::getTape().registerOutput(result);
   }
-  /// Makes the tape passive.
+  /// Deactivates the tape.
   void end() { Real::getTape().setPassive(); }
   /// One evaluation of the tape.
   void reverse(double const* seeds, double* bars) {
@@ -65,7 +65,7 @@ class codipack_tape {
     results_.clear();
     Real::getTape().resetHard();
   }
-  /// What CoDiPack says that the tape uses.
+  /// The memory that the tape uses, according to CoDiPack.
   [[nodiscard]] wide bytes() const { return wide(Real::getTape().getTapeValues().getUsedMemorySize()); }
 
  private:

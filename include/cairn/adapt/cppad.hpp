@@ -1,6 +1,6 @@
 #pragma once
 /// \file cppad.hpp  CppAD's tape (PyPI: cmeel-cppad), for `taped` and `differentiate`.
-#include <cairn/language.hpp>  // first: the sentence that an older language gets
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <algorithm>
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace cairn {
 
-/// A tape of CppAD: a recording of `AD<double>` and the function made of it. One records at a time in a thread. It
-/// replays recordings, with what varies as CppAD's dynamic parameters: see `taped` for models that allow that.
+/// A tape of CppAD: a recording of `AD<double>` and the function made from it. One recording at a time per thread. It
+/// can replay recordings, with varying numbers as CppAD's dynamic parameters: for models that allow this see `taped`.
 class cppad_tape {
  public:
   using scalar = CppAD::AD<double>;  ///< CppAD's number
 
-  /// Derivatives that are not numbers are handed out as they are.
+  /// Turns CppAD's checks for nan off: derivatives that are not numbers are returned as they are.
   cppad_tape() : function_{made()} {}
 
   /// Makes room for the independent variables.
@@ -45,7 +45,7 @@ class cppad_tape {
     varying_.emplace_back(value);
     v = value;
   }
-  /// CppAD names all independent variables at once, and here they get into place.
+  /// CppAD declares all independent variables at once; they are copied back to their places here.
   void record() {
     if (inputs_.empty()) return;
     if (varying_.empty()) CppAD::Independent(inputs_);
@@ -56,7 +56,7 @@ class cppad_tape {
   }
   /// The next result.
   void dependent(scalar const& v) { results_.push_back(v); }
-  /// Makes a function of the recording, and computes its values again, which the reverse needs.
+  /// Makes a function from the recording, and recomputes its values, which the reverse needs.
   void end() {
     if (!recording_) return;
     if (results_.empty()) return abandon();
@@ -64,7 +64,7 @@ class cppad_tape {
     function_->Dependent(inputs_, results_);
     function_->Forward(0, values_);
   }
-  /// The values of the last recording again, for other numbers.
+  /// Recomputes the values of the last recording for other numbers.
   [[nodiscard]] bool replay(double const* numbers) {
     if (inputs_.empty() || results_.empty()) return false;
     values_.assign(numbers, numbers + inputs_.size());
@@ -75,8 +75,8 @@ class cppad_tape {
     function_->Forward(0, values_);
     return function_->compare_change_number() == 0;
   }
-  [[nodiscard]] std::uint64_t recordings() const noexcept { return recordings_; }  ///< begun so far
-  /// One sweep of first order.
+  [[nodiscard]] std::uint64_t recordings() const noexcept { return recordings_; }  ///< recordings begun so far
+  /// One reverse sweep of first order.
   void reverse(double const* seeds, double* bars) {
     if (inputs_.empty()) return;
     if (results_.empty()) {
@@ -87,7 +87,7 @@ class cppad_tape {
     auto const found = function_->Reverse(1, seeds_);
     std::copy(found.begin(), found.end(), bars);
   }
-  /// Ends a recording that is not wanted.
+  /// Ends a recording that is not needed.
   void abandon() noexcept {
     if (recording_) scalar::abort_recording();
     recording_ = false;
@@ -99,7 +99,7 @@ class cppad_tape {
     inputs_ = results_ = varying_ = std::vector<scalar>{};
     values_ = seeds_ = std::vector<double>{};
   }
-  /// The sequence of operations, the values of its variables, and as many partial derivatives.
+  /// Bytes of the sequence of operations, of the values of its variables, and of as many partial derivatives.
   [[nodiscard]] wide bytes() const {
     return wide(function_->size_op_seq()) + function_->size_random() +
            2 * wide(function_->size_var()) * sizeof(double) +
@@ -114,7 +114,7 @@ class cppad_tape {
     return one;
   }
 
-  std::unique_ptr<function> function_;  // by a pointer: CppAD's own move reads a flag that it has not set
+  std::unique_ptr<function> function_;  // behind a pointer: CppAD's move reads an uninitialised flag
   std::vector<scalar*> places_, varying_places_;
   std::vector<scalar> inputs_, results_, varying_;
   std::vector<double> values_, seeds_;

@@ -1,9 +1,9 @@
 #pragma once
 /// \file eigen.hpp  Eigen's matrices, arrays, sparse matrices, quaternions and transforms as states and as parts of
 /// states.
-/// Copies need nothing from here: Eigen's `=` allocates only where sizes differ. Map, Ref, Block and expressions are
-/// refused by the core, since they refer to data that is not theirs; `x.eval()` is a state.
-#include <cairn/language.hpp>  // first: the sentence that an older language gets
+/// Copies need nothing from this header: Eigen's `=` allocates only if sizes differ. The core refuses Map, Ref, Block
+/// and expressions, because they refer to data of another owner; `x.eval()` is a state.
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <cstddef>
 #include <type_traits>
@@ -14,12 +14,12 @@
 namespace cairn {
 namespace detail {
 
-/// Matrix and Array, of fixed, bounded or dynamic size, and of any scalar type that is a state itself.
+/// Matrix and Array, of fixed, bounded or dynamic size, and of any scalar type that is itself a state.
 template <class Dense>
 struct dense_eigen {
   using scalar = typename Dense::Scalar;
-  /// What Eigen asks for beside the coefficients where malloc does not align them as far as its vector instructions
-  /// want.
+  /// Additional bytes that Eigen allocates for alignment, if malloc does not align as far as its vector instructions
+  /// need.
   static constexpr std::size_t to_align =
       EIGEN_MALLOC_ALREADY_ALIGNED || (int(Dense::Options) & int(Eigen::DontAlign)) != 0
           ? 0
@@ -44,7 +44,7 @@ struct dense_eigen {
   }
 };
 
-/// SparseMatrix, SparseVector and what looks like them, without the header of theirs.
+/// SparseMatrix, SparseVector and similar types, recognised without their header.
 template <class T>
 concept sparse_eigen = requires(T& x) {
   typename T::PlainObject;
@@ -53,7 +53,7 @@ concept sparse_eigen = requires(T& x) {
   *x.innerIndexPtr();
   x.outerIndexPtr();
   x.innerNonZeroPtr();
-  x.resizeNonZeros(0);  // and so not a map of one
+  x.resizeNonZeros(0);  // so it is not a Map
   { x.nonZeros() } -> std::convertible_to<Eigen::Index>;
 };
 
@@ -69,7 +69,7 @@ struct state_traits<Eigen::Array<Scalar, Rows, Columns, Options, MostRows, MostC
 /// Quaternions of <Eigen/Geometry>.
 template <class Scalar, int Options>
 struct state_traits<Eigen::Quaternion<Scalar, Options>> {
-  /// All of it lies in the object.
+  /// All of it is inside the object.
   [[nodiscard]] static std::size_t bytes(Eigen::Quaternion<Scalar, Options> const& x) { return sizeof(x); }
   /// Its four coefficients.
   template <class X, class F>
@@ -78,7 +78,7 @@ struct state_traits<Eigen::Quaternion<Scalar, Options>> {
 /// Transforms of <Eigen/Geometry>.
 template <class Scalar, int Dimension, int Mode, int Options>
 struct state_traits<Eigen::Transform<Scalar, Dimension, Mode, Options>> {
-  /// All of it lies in the object.
+  /// All of it is inside the object.
   [[nodiscard]] static std::size_t bytes(Eigen::Transform<Scalar, Dimension, Mode, Options> const& x) {
     return sizeof(x);
   }
@@ -87,8 +87,8 @@ struct state_traits<Eigen::Transform<Scalar, Dimension, Mode, Options>> {
   static void visit_buffers(X& x, F& f) { cairn::visit_buffers(x.matrix(), f); }
 };
 
-/// Sparse matrices and vectors: values, inner and outer indices. Bytes written back need the same number of non-zeros
-/// in each column.
+/// Sparse matrices and vectors: values, inner and outer indices. When bytes are written back, each column must have the
+/// same number of non-zeros.
 template <detail::sparse_eigen Sparse>
 struct state_traits<Sparse> {
   using scalar = typename Sparse::Scalar;  ///< of its values
@@ -100,7 +100,7 @@ struct state_traits<Sparse> {
   {
     into = from;
   }
-  /// With the room that it has to spare, between columns and behind them.
+  /// Including the spare capacity between columns and after the last one.
   [[nodiscard]] static std::size_t bytes(Sparse const& x) {
     std::size_t const columns = x.outerIndexPtr() != nullptr ? std::size_t(x.outerSize()) : 0;
     std::size_t const indices = (columns > 0 ? columns + 1 : 0) + (x.innerNonZeroPtr() != nullptr ? columns : 0);
@@ -120,7 +120,7 @@ struct state_traits<Sparse> {
       return;
     }
     run(x.innerNonZeroPtr(), x.outerSize());
-    for (Eigen::Index column = 0; column < x.outerSize(); ++column) {  // with room left between columns
+    for (Eigen::Index column = 0; column < x.outerSize(); ++column) {  // columns with free space between them
       run(x.innerIndexPtr() + x.outerIndexPtr()[column], x.innerNonZeroPtr()[column]);
       run(x.valuePtr() + x.outerIndexPtr()[column], x.innerNonZeroPtr()[column]);
     }

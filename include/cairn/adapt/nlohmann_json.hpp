@@ -3,12 +3,11 @@
 ///
 ///     {"steps": 3, "slots": 1, "actions": [{"action": "save", "from": 0, "slot": 0}, ..., {"action": "done"}]}
 ///
-/// Members that have their usual value are left out: leaf, tapes, free_initial, tapes_restart, units, tape_units; of an
-/// action `what` for a state (and for a `record`), `tier` for memory, `slot` for a load that brings back a free initial
-/// state. Integers of 2^63 or more are decimal texts; readers take any integer as such a text, too.
-/// These are plain functions: nlohmann's own to_json and from_json are left alone, so that no conversion happens
-/// unasked.
-#include <cairn/language.hpp>  // first: the sentence that an older language gets
+/// Members with default values are omitted: leaf, tapes, free_initial, tapes_restart, units, tape_units; in an action
+/// `what` for a state (and for a `record`), `tier` for memory, `slot` for a load of a free initial state. Integers of
+/// 2^63 or more are written as decimal texts; readers accept any integer as such a text, too. These are plain functions
+/// and not nlohmann's to_json and from_json, so that no implicit conversion happens.
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <cstddef>
 #include <limits>
@@ -35,9 +34,9 @@ namespace cairn {
   return object;
 }
 
-/// All of a schedule as a JSON object that `read_actions_json` reads.   Cost: one walk, some hundred bytes an action.
-/// \throws invalid_plan   for more than `most_written_actions`   \throws invalid_schedule   at the first action that
-///        cannot be obeyed
+/// A whole schedule as a JSON object that `read_actions_json` reads.   Cost: one walk, some hundred bytes per action.
+/// \throws invalid_plan   for more than `most_written_actions`
+/// \throws invalid_schedule   at the first action that cannot be obeyed
 template <class Schedule>
 [[nodiscard]] nlohmann::json actions_json(Schedule const& plan) {
   static_assert(schedule<Schedule>, "cairn: actions are written of a schedule, for example cairn::revolve{n, slots}");
@@ -63,7 +62,7 @@ namespace detail {
 
 inline constexpr char const* json_reader_name = "cairn::read_actions_json";
 
-/// \throws parse_error   for what is neither a text, an integer nor a truth value
+/// \throws parse_error   for a value that is neither a text, an integer nor a boolean
 [[nodiscard]] inline std::string text_of_member(nlohmann::json const& value, reading_at const& at) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_integer() || value.is_boolean()) return value.dump();
@@ -85,10 +84,10 @@ inline constexpr char const* json_reader_name = "cairn::read_actions_json";
 
 }  // namespace detail
 
-/// The schedule that a JSON object lists. The actions are read, not played: `verified{action_list_from_json(object)}`
-/// checks them.
-/// \throws parse_error   with the number of the action, from 0   \throws invalid_plan   for numbers that no plan has,
-///        as leaf 0
+/// The schedule in a JSON object. The actions are read but not checked: use `verified{action_list_from_json(object)}`
+/// for that.
+/// \throws parse_error   with the number of the action, from 0   \throws invalid_plan   for invalid numbers of a plan,
+///   such as leaf 0
 [[nodiscard]] inline action_list action_list_from_json(nlohmann::json const& object) {
   detail::reading_at at{detail::json_reader_name, {"action", 0}};
   if (!object.is_object() || !object.contains("actions") || !object["actions"].is_array())
@@ -105,8 +104,8 @@ inline constexpr char const* json_reader_name = "cairn::read_actions_json";
   return plan.result(at);
 }
 
-/// The schedule that a JSON text lists, as `action_list_from_json`.
-/// \throws parse_error   with the number of the byte or of the action   \throws invalid_plan
+/// The schedule in a JSON text, like `action_list_from_json`.
+/// \throws parse_error   with the position in bytes or the number of the action   \throws invalid_plan
 [[nodiscard]] inline action_list read_actions_json(std::string_view text) {
   nlohmann::json object;
   try {

@@ -1,6 +1,6 @@
 #pragma once
-/// \file nvtx.hpp  The actions of a sweep as ranges on the timeline of NVIDIA's profilers, by NVTX 3.
-#include <cairn/language.hpp>  // first: the sentence that an older language gets
+/// \file nvtx.hpp  Shows the actions of a sweep as ranges on the timeline of NVIDIA's profilers, by NVTX 3.
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <cstddef>
 #include <cstdint>
@@ -14,13 +14,13 @@
 namespace cairn {
 namespace detail {
 
-/// The domain "cairn"; null where no tool listens.
+/// The domain "cairn"; null if no tool is attached.
 [[nodiscard]] inline nvtxDomainHandle_t nvtx_domain() {
   static nvtxDomainHandle_t const domain = nvtxDomainCreateA("cairn");
   return domain;
 }
 
-/// What a range says: "advance [3, 7)", "save 3 to host", "drop slot 2".
+/// The name of a range: "advance [3, 7)", "save 3 to host", "drop slot 2".
 [[nodiscard]] inline text<80> name_of_range(action const& a) {
   text<80> name;
   auto const steps = [&](char const* kind) {
@@ -54,25 +54,25 @@ namespace detail {
 
 }  // namespace detail
 
-/// An observer that makes a range of every action, in the NVTX domain "cairn", named by what is done and to which
-/// steps, green in the forward part, orange where steps run again and blue where adjoints run:
-/// `gradient(step, x0, plan, seed, adjoint, cairn::nvtx_ranges{})`, or the last argument of `device_sweep::gradient`,
-/// where a range is around what the host puts into streams and Nsight Systems shows it on the device, too.
+/// An observer that makes a range of every action, in the NVTX domain "cairn". The name says what is done to which
+/// steps; the colour is green in the forward part, orange if steps run again and blue if adjoints run: `gradient(step,
+/// x0, plan, seed, adjoint, cairn::nvtx_ranges{})`. Also the last argument of `device_sweep::gradient`: there a range
+/// covers what the host puts into streams, and Nsight Systems also shows it on the device.
 ///
-/// One object a sweep, used by one thread: what an exception leaves open is closed when the object ends. Ranges of your
-/// own within steps nest. Cost: one comparison an action where no tool listens.
+/// One object per sweep, used by one thread; ranges that an exception leaves open are closed when the object is
+/// destroyed. Your own ranges inside steps nest. Cost: one comparison per action if no tool is attached.
 class nvtx_ranges {
  public:
   nvtx_ranges() = default;
-  /// Takes over what is open.
+  /// Takes over the open ranges.
   nvtx_ranges(nvtx_ranges&& other) noexcept : domain_{other.domain_}, open_{std::exchange(other.open_, 0)} {}
   nvtx_ranges& operator=(nvtx_ranges&&) = delete;
-  /// Closes what is open.
+  /// Closes the open ranges.
   ~nvtx_ranges() {
     while (open_ > 0) pop();
   }
 
-  /// Begins a range before an action, and ends it behind.
+  /// Begins a range before an action, and ends it after the action.
   void operator()(event const& seen) {
     if (domain_ == nullptr || seen.what().kind == action_kind::done) return;
     if (seen.moment() == moment::before) push(seen);

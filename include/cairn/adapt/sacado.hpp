@@ -1,7 +1,7 @@
 #pragma once
-/// \file sacado.hpp  The reverse mode of Sacado (Trilinos; Debian: libtrilinos-sacado-dev, libtrilinos-kokkos-dev), for
+/// \file sacado.hpp  Reverse mode of Sacado (Trilinos; Debian: libtrilinos-sacado-dev, libtrilinos-kokkos-dev), for
 /// `taped` and `differentiate`.
-#include <cairn/language.hpp>  // first: the sentence that an older language gets
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <cstddef>
 #include <vector>
@@ -13,8 +13,7 @@
 namespace cairn {
 namespace detail {
 
-/// The list of blocks in which Sacado records, which it tells nobody of. An explicit instantiation may name a private
-/// member.
+/// The list of blocks in which Sacado records; a private member. An explicit instantiation may name it.
 using sacado_context = Sacado::Rad::ADcontext<double>;
 [[nodiscard]] inline Sacado::Rad::ADmemblock<double>* sacado_busy(sacado_context const& context);
 template <auto Busy>
@@ -25,14 +24,14 @@ template struct sacado_blocks<&sacado_context::Busy>;
 
 }  // namespace detail
 
-/// The tape of `Sacado::Rad::ADvar<double>`. There is one in a program: to begin a recording ends what else was
-/// computed with such numbers, and there are no threads. Its memory is kept for the next recording, and never given
-/// back.
+/// The tape of `Sacado::Rad::ADvar<double>`. A program has only one: beginning a recording discards everything else
+/// that was computed with such numbers, and threads are not supported. Its memory is kept for the next recording and
+/// never freed.
 class sacado_tape {
  public:
   using scalar = Sacado::Rad::ADvar<double>;  ///< Sacado's number
 
-  /// Sacado forgets all operations.
+  /// Makes Sacado forget all operations.
   void begin(std::size_t count) {
     scalar::Gradcomp(0);
     inputs_.clear();
@@ -44,23 +43,23 @@ class sacado_tape {
     v = value;
     inputs_.push_back(static_cast<node*>(v));
   }
-  /// Nothing is left to be done.
+  /// Does nothing.
   void record() noexcept {}
   /// The next result: a copy, because Sacado takes one seed for each variable.
   void dependent(scalar const& v) {
     scalar const copy(v);
     results_.next() = copy;  // refers to the copy's node
   }
-  /// Nothing is left to be done.
+  /// Does nothing.
   void end() noexcept {}
   /// One sweep over all operations.
   void reverse(double const* seeds, double* bars) {
     if (results_.size() > 0) scalar::Weighted_Gradcomp(results_.size(), results_.data(), const_cast<double*>(seeds));
     for (std::size_t k = 0; k < inputs_.size(); ++k) bars[k] = results_.size() > 0 ? inputs_[k]->aval : 0;
   }
-  /// Sacado forgets all operations.
+  /// Makes Sacado forget all operations.
   void abandon() noexcept { scalar::Gradcomp(0); }
-  /// Frees what is not Sacado's own.
+  /// Frees everything except Sacado's own memory.
   void clear() {
     inputs_ = std::vector<node*>{};
     results_.clear();

@@ -1,6 +1,6 @@
 #pragma once
-/// \file threads.hpp  Parts of a plan's table on several threads. Component `threads`.
-#include <cairn/language.hpp>  // first: the sentence that an older language gets
+/// \file threads.hpp  Computes parts of a planner's table on several threads. Component `threads`.
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <atomic>
 #include <cstddef>
@@ -12,19 +12,19 @@
 
 namespace cairn {
 
-/// Runs parts that do not depend on each other at once; give it to planners of chains as their launcher. Tables and
-/// plans are the same for any number of threads. Threads start and end with each call; the caller's is one of them.
-/// Where the system gives fewer, fewer do the work.
+/// Runs independent parts at the same time; pass it to planners of chains as their launcher. Tables and plans are the
+/// same for any number of threads. Threads start and end with each call; the calling thread is one of them. If the
+/// system provides fewer threads, fewer are used.
 class thread_launcher {
  public:
-  /// \param threads  at most so many at once; those of the machine where 0
+  /// \param threads  most threads at once; 0 means as many as the machine has
   explicit thread_launcher(unsigned threads = 0) noexcept
       : threads_{threads > 0 ? threads : std::thread::hardware_concurrency()} {}
-  /// At most so many run at once; 0 where the machine does not tell, which is one.
+  /// Most threads at once; 0 means one, if the machine does not report its number.
   [[nodiscard]] unsigned threads() const noexcept { return threads_; }
 
-  /// Calls f(0) .. f(count - 1), each once, in any order. An exception of one is thrown again when all that had begun
-  /// are done; the others are left out.
+  /// Calls f(0) .. f(count - 1), each once, in any order. If one throws, the exception is thrown again after all
+  /// started parts have ended; the remaining parts do not run.
   void operator()(std::size_t count, std::function<void(std::size_t)> const& f) const {
     std::atomic<std::size_t> next{0};
     std::exception_ptr thrown;
@@ -43,7 +43,7 @@ class thread_launcher {
     try {
       others.reserve(most);
       while (others.size() + 1 < most) others.emplace_back(work);
-    } catch (std::exception const&) {  // the machine has no more
+    } catch (std::exception const&) {  // the system provides no more threads
     }
     work();
     for (auto& one : others) one.join();

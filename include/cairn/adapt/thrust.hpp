@@ -1,7 +1,7 @@
 #pragma once
 /// \file thrust.hpp  Vectors of Thrust in device memory as states, and as parts of states.
 /// Works with every device system of Thrust: CUDA, and with a plain host compiler CPP, OMP and TBB.
-#include <cairn/language.hpp>  // first: the sentence that an older language gets
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <type_traits>
 #include <thrust/device_vector.h>
@@ -14,8 +14,8 @@
 namespace cairn {
 namespace detail {
 
-/// A vector of Thrust's device system, and not a class derived from one, which may hold more. Those of another of its
-/// systems lie on the host, and copy by `=` as every container does.
+/// A vector of Thrust's device system, but not a class derived from one, which may hold more. Vectors of Thrust's other
+/// systems are in host memory, and `=` copies them like any container.
 template <class Vector, class T, class Allocator>
 concept device_vector_of = requires(Vector& x) {
   requires std::is_same_v<typename Vector::value_type, T> && std::is_same_v<typename Vector::allocator_type, Allocator>;
@@ -26,16 +26,15 @@ concept device_vector_of = requires(Vector& x) {
 
 }  // namespace detail
 
-/// thrust::device_vector and thrust::universal_vector, of any element. Their bytes are found by the core, which needs
-/// no Thrust for that. The allocator must be default constructible, since new copies are made empty and then copied
-/// into.
+/// thrust::device_vector and thrust::universal_vector of any element type. The core finds their bytes without Thrust.
+/// The allocator must be default-constructible, because new copies are made empty and then copied into.
 template <template <class, class> class Vector, class T, class Allocator>
   requires detail::device_vector_of<Vector<T, Allocator>, T, Allocator>
 struct state_traits<Vector<T, Allocator>> {
   using vector = Vector<T, Allocator>;  ///< the state
 
-  /// In order with the steps on the stream of `on_stream`, without waiting. Where sizes differ it allocates and waits:
-  /// once for each frame.
+  /// Copies on the stream of `on_stream`, in order with the steps there and without waiting. If sizes differ it
+  /// allocates and waits: once for each frame.
   static void copy(vector const& from, vector& into) {
     auto const& here = detail::copies_of_states();
     if constexpr (std::is_trivially_copyable_v<T>)

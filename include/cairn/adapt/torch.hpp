@@ -1,9 +1,9 @@
 #pragma once
-/// \file torch.hpp  The LibTorch adapter: loops as one autograd node, regions and Sequentials under checkpoints,
-/// memory. What goes beyond that stands in <cairn/adapt/torch/compat.hpp>.
-#include <cairn/language.hpp>  // first: the sentence that an older language gets
+/// \file torch.hpp  The LibTorch adapter: loops as one autograd node, checkpointed regions and Sequentials, memory.
+/// Further parts are in <cairn/adapt/torch/compat.hpp>.
+#include <cairn/language.hpp>  // first: an older language gets its message
 
-// the functions first, so that an error in a call of theirs names the shortest way to it
+// The functions come first, so that the include chain in the error of a wrong call is as short as possible.
 #include <cairn/adapt/torch/checkpoint/keep.hpp>
 #include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/adapt/torch/loop/loop_estimate.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 /// \file xad.hpp  XAD's tape, for `taped` and `differentiate`.
-#include <cairn/language.hpp>  // first: the sentence that an older language gets
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <cstddef>
 #include <utility>
@@ -12,15 +12,16 @@
 
 namespace cairn {
 
-/// A tape of XAD, active while it records. One is active in a thread at a time: where another one is, XAD throws.
+/// A tape of XAD, active while it records. Each thread can have one active tape at a time: if another one is active,
+/// XAD throws.
 class xad_tape {
   using mode = ::xad::adj<double>;
 
  public:
   using scalar = mode::active_type;  ///< XAD's number
 
-  /// Clears the tape. While it is not active, numbers forget their places on it: one that ends later with its old place
-  /// would free that of a new one.
+  /// Clears the tape. While the tape is not active, numbers forget their slots on it: a number that is destroyed later
+  /// would otherwise free the slot of a new one.
   void begin(std::size_t count) {
     for (std::size_t j = 0; j < results_.size(); ++j) results_[j] = scalar();
     tape_.clearAll();
@@ -35,12 +36,12 @@ class xad_tape {
     tape_.registerInput(v);
     inputs_.push_back(v.getSlot());
   }
-  /// Makes the tape active.
+  /// Activates the tape.
   void record() {
     tape_.newRecording();
     tape_.activate();
   }
-  /// The next result: a copy, which holds its place until the recording has been reversed.
+  /// The next result: a copy, which keeps its slot until the recording has been reversed.
   void dependent(scalar const& v) {
     scalar& result = results_.next();
     scalar copy(v);
@@ -48,26 +49,26 @@ class xad_tape {
     outputs_.push_back(copy.getSlot());
     result = std::move(copy);
   }
-  /// Makes the tape passive.
+  /// Deactivates the tape.
   void end() { tape_.deactivate(); }
-  /// Rolls the tape back.
+  /// Computes the adjoints by one reverse sweep over the tape.
   void reverse(double const* seeds, double* bars) {
     tape_.clearDerivatives();
     for (std::size_t j = 0; j < outputs_.size(); ++j) tape_.derivative(outputs_[j]) += seeds[j];
     if (!outputs_.empty()) tape_.computeAdjoints();
     for (std::size_t k = 0; k < inputs_.size(); ++k) bars[k] = outputs_.empty() ? 0 : tape_.getDerivative(inputs_[k]);
   }
-  /// Makes the tape passive.
+  /// Deactivates the tape.
   void abandon() noexcept {
     if (tape_.isActive()) tape_.deactivate();
   }
-  /// A new tape: XAD's own clearAll keeps the memory.
+  /// Makes a new tape, because XAD's own clearAll keeps the memory.
   void clear() {
     inputs_ = outputs_ = slots{};
     results_.clear();
     tape_ = mode::tape_type{false};
   }
-  /// What XAD says that the tape occupies.
+  /// The memory that the tape uses, according to XAD.
   [[nodiscard]] wide bytes() const { return wide(tape_.getMemory()); }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// \file differentiate.hpp  The value of an objective of a loop with its gradient by the initial state and by the
+/// \file differentiate.hpp  The value of a loop's objective, and its gradient by the initial state and by the
 /// parameters, in one call.
 #include <concepts>
 #include <cstddef>
@@ -16,12 +16,12 @@
 
 namespace cairn {
 
-/// What `differentiate` answers: `auto [value, by_state, by_params] = differentiate(...)`.
+/// The result of `differentiate`: `auto [value, by_state, by_params] = differentiate(...)`.
 template <class State, class Params>
 struct derivatives {
   double value = 0;  ///< the objective
-  State state{};     ///< its gradient by the initial state; what is not differentiated is a copy
-  Params params{};   ///< its gradient by the parameters; what is not differentiated is a copy
+  State state{};     ///< its gradient by the initial state; parts that are not differentiated are copies
+  Params params{};   ///< its gradient by the parameters; parts that are not differentiated are copies
 };
 
 namespace detail {
@@ -31,7 +31,7 @@ inline constexpr bool is_taped = false;
 template <class Tool, class Model, class Params, class Objective>
 inline constexpr bool is_taped<taped<Tool, Model, Params, Objective>> = true;
 
-/// What the verb asks of its types, in sentences.
+/// The checks of the argument types, one error message for each misuse.
 template <class Tool, class Model, class State, class Params, class Objective>
 [[nodiscard]] consteval bool check_differentiate() {
   constexpr bool tool = ad_tape<Tool>;
@@ -79,10 +79,10 @@ template <class Tool, class Model, class State, class Params, class Objective>
   }
 }
 
-/// Refuses, before any step runs, what types cannot tell.
+/// Refuses, before any step runs, wrong numbers that types cannot reveal.
 template <class Params>
 void check_length(step_index steps, step_index last_state, [[maybe_unused]] Params const& params) {
-  if (steps < 0) return;  // of which the plan's own checks say more
+  if (steps < 0) return;  // the plan's own checks give a better message
   if (last_state > steps)
     throw invalid_call{"cairn::differentiate", "the objective has a term at a state that the loop does not reach",
                        {{"state", last_state}, {"steps", steps}}, "name states from 0 to the number of steps"};
@@ -95,7 +95,7 @@ void check_length(step_index steps, step_index last_state, [[maybe_unused]] Para
 
 }  // namespace detail
 
-/// The same over a `taped` with an objective, whose memory and tape stay from call to call: for optimisers. Change
+/// The same for a `taped` with an objective, whose memory and tape are reused from call to call: for optimisers. Change
 /// `loop.params()` between calls.
 template <class Tool, class Model, class Params, objective Objective, class X0, class Plan, class... Rest>
 auto differentiate(taped<Tool, Model, Params, Objective>& loop, X0 const& x0, Plan const& plan, Rest&&... rest) {
@@ -115,16 +115,16 @@ auto differentiate(taped<Tool, Model, Params, Objective>& loop, X0 const& x0, Pl
 
 /// The value of an objective of the loop `model(x, params, i)`, i = 0..n-1, and its gradient by x0 and by params.
 ///
-/// \param tool  a `ad_tape`, such as `adolc_tape{}`; an lvalue keeps its memory for the next call
+/// \param tool  an `ad_tape`, such as `adolc_tape{}`; an lvalue keeps its memory for the next call
 /// \param model  `template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`, see `taped`
-/// \param x0  the initial state   \param params  where the gradient is taken; `no_params{}` for none,
-///        `with_controls{params, controls}` where each step has its own
-/// \param plan  a schedule, the number of steps, or `budget_of{steps, "64MiB"}`: then the lengths of leaves are tried
-///        out, and a plan is made that takes no more, tape included
+/// \param x0  the initial state   \param params  the point at which the gradient is taken; `no_params{}` for none,
+///   `with_controls{params, controls}` if each step has its own control
+/// \param plan  a schedule, the number of steps, or `budget_of{steps, "64MiB"}`: then leaves of different lengths are
+///   measured, and the plan stays within the budget, tape included
 /// \param f  `f(x)`, `f(x, params)` or `f(x, params, i)` of the final state, or an `objective`: `at_every`, `at_states`
-/// \param rest  workspace or store, observer and options, as of `gradient`
-/// Bits: as of `taped`. \throws invalid_call before any step runs, where the objective names a state behind the loop or
-/// controls are too few or too many; infeasible_budget; what `gradient` throws
+/// \param rest  workspace or store, observer and options, as for `gradient`
+/// Bits: as for `taped`. \throws invalid_call   before any step runs, if the objective names a state after the loop's
+/// end, or the number of controls is wrong; infeasible_budget; what `gradient` throws
 template <class Tool, class Model, class X0, class Params, class Plan, class F, class... Rest>
   requires(!detail::is_taped<std::remove_cvref_t<Tool>>)
 auto differentiate(Tool&& tool, Model model, X0 const& x0, Params params, Plan const& plan, F f, Rest&&... rest) {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file objective.hpp  What is differentiated: a function of the final state, of every state, or of some.
+/// \file objective.hpp  What is differentiated: a function of the final state, of every state, or of some states.
 #include <algorithm>
 #include <cstddef>
 #include <tuple>
@@ -23,7 +23,7 @@ template <class F, class X, class P>
 concept has_term = requires(F const& f, X const& x, P const& p, step_index i) { f(x, p, i); } ||
                    requires(F const& f, X const& x, P const& p) { f(x, p); } ||
                    requires(F const& f, X const& x) { f(x); };
-/// The term is a number, and no expression of a tool's, which would refer to what has ended.
+/// The term is a number, and not a tool's expression, which would refer to objects that no longer exist.
 template <class F, class X, class P, class Scalar>
 [[nodiscard]] consteval bool is_term() {
   if constexpr (!has_term<F, X, P>) return false;
@@ -38,25 +38,25 @@ struct objective_part {};
 
 }  // namespace detail
 
-/// What is added up over a loop and then differentiated: `at_end`, `at_every`, `at_states`, sums of them by `+`, or
+/// What is summed over a loop and then differentiated: `at_end`, `at_every`, `at_states`, sums of them by `+`, or
 /// `no_objective`.
 template <class T>
 concept objective = std::is_base_of_v<detail::objective_part, T>;
 
-/// Nothing: the seed of the sweep says what is differentiated.
+/// No objective: the seed of the sweep defines what is differentiated.
 struct no_objective : detail::objective_part {
   /// No state has a term.
   template <class X, class P, class Emit>
   void running(X const&, P const&, step_index, Emit&&) const {}
-  /// Nor has the final one.
+  /// The final state has no term, either.
   template <class X, class P, class Emit>
   void ending(X const&, P const&, step_index, Emit&&) const {}
-  /// Whether state i has a term, the final one's own left out.
+  /// Whether state i has a term, apart from the final state's own.
   [[nodiscard]] bool runs_at(step_index) const noexcept { return false; }
-  /// Terms fit every state.
+  /// All states are accepted.
   template <class X, class P, class Scalar>
   static constexpr bool fits = true;
-  /// Every length will do.
+  /// All loop lengths are accepted.
   [[nodiscard]] step_index last_state() const noexcept { return 0; }
 };
 
@@ -65,23 +65,23 @@ template <class F>
 struct at_end : detail::objective_part {
   explicit at_end(F function) : f{std::move(function)} {}  ///< \param function  generic in the scalar
   F f;  ///< returns a scalar
-  /// No state but the last has a term.
+  /// Only the last state has a term.
   template <class X, class P, class Emit>
   void running(X const&, P const&, step_index, Emit&&) const {}
-  /// Whether state i has a term, the final one's own left out.
+  /// Whether state i has a term, apart from the final state's own.
   [[nodiscard]] bool runs_at(step_index) const noexcept { return false; }
-  /// Hands the term of the final state to `emit`.
+  /// Passes the term of the final state to `emit`.
   template <class X, class P, class Emit>
   void ending(X const& x, P const& p, step_index n, Emit&& emit) const { emit(detail::call_term(f, x, p, n)); }
-  /// Whether f takes such states.
+  /// Whether f accepts such states.
   template <class X, class P, class Scalar>
   static constexpr bool fits = detail::is_term<F, X, P, Scalar>();
-  /// Every length will do.
+  /// All loop lengths are accepted.
   [[nodiscard]] step_index last_state() const noexcept { return 0; }
 };
 
 /// The sum of `f(x)`, `f(x, params)` or `f(x, params, i)` over the states i = k, 2 k, 3 k ... up to the last; k = 1 is
-/// the state behind every step. \throws invalid_call for k < 1
+/// the state after every step. \throws invalid_call   for k < 1
 template <class F>
 class at_every : public detail::objective_part {
  public:
@@ -90,20 +90,20 @@ class at_every : public detail::objective_part {
     if (k < 1)
       throw invalid_call{"cairn::at_every", "terms come every so many steps", {{"steps", k}}, "give 1 or more"};
   }
-  /// Hands the term of state i to `emit`, where it has one.
+  /// Passes the term of state i to `emit`, if there is one.
   template <class X, class P, class Emit>
   void running(X const& x, P const& p, step_index i, Emit&& emit) const {
     if (runs_at(i)) emit(detail::call_term(f_, x, p, i));
   }
   /// Whether state i has a term.
   [[nodiscard]] bool runs_at(step_index i) const noexcept { return i > 0 && i % every_ == 0; }
-  /// The final state has no other term.
+  /// The final state has no further term.
   template <class X, class P, class Emit>
   void ending(X const&, P const&, step_index, Emit&&) const {}
-  /// Whether f takes such states.
+  /// Whether f accepts such states.
   template <class X, class P, class Scalar>
   static constexpr bool fits = detail::is_term<F, X, P, Scalar>();
-  /// Every length will do.
+  /// All loop lengths are accepted.
   [[nodiscard]] step_index last_state() const noexcept { return 0; }
 
  private:
@@ -111,8 +111,8 @@ class at_every : public detail::objective_part {
   F f_;
 };
 
-/// The sum of `f(x)`, `f(x, params)` or `f(x, params, i)` over the states i that are named, 0 and n among those that
-/// may be; one named twice counts twice. \throws invalid_call for a state below 0
+/// The sum of `f(x)`, `f(x, params)` or `f(x, params, i)` over the listed states i, which may include 0 and n; a state
+/// listed twice counts twice. \throws invalid_call   for a state below 0
 template <class F>
 class at_states : public detail::objective_part {
  public:
@@ -123,7 +123,7 @@ class at_states : public detail::objective_part {
       throw invalid_call{"cairn::at_states", "there is no state with such a number", {{"state", states_.front()}},
                          "name states from 0 to the number of steps"};
   }
-  /// Hands the terms of state i to `emit`, as often as it is named.
+  /// Passes the terms of state i to `emit`, as often as it is listed.
   template <class X, class P, class Emit>
   void running(X const& x, P const& p, step_index i, Emit&& emit) const {
     auto const [from, to] = std::equal_range(states_.begin(), states_.end(), i);
@@ -133,13 +133,13 @@ class at_states : public detail::objective_part {
   [[nodiscard]] bool runs_at(step_index i) const noexcept {
     return std::binary_search(states_.begin(), states_.end(), i);
   }
-  /// The final state has no other term.
+  /// The final state has no further term.
   template <class X, class P, class Emit>
   void ending(X const&, P const&, step_index, Emit&&) const {}
-  /// Whether f takes such states.
+  /// Whether f accepts such states.
   template <class X, class P, class Scalar>
   static constexpr bool fits = detail::is_term<F, X, P, Scalar>();
-  /// The largest number that is named.
+  /// The largest number listed.
   [[nodiscard]] step_index last_state() const noexcept { return states_.empty() ? 0 : states_.back(); }
 
  private:
@@ -150,11 +150,11 @@ class at_states : public detail::objective_part {
 /// The sum of two objectives; `a + b` makes it.
 template <objective First, objective Second>
 struct objective_sum : detail::objective_part {
-  /// The terms of a state are emitted in the order of a, b.
+  /// The terms of a state are emitted in the order a, b.
   objective_sum(First a, Second b) : first{std::move(a)}, second{std::move(b)} {}
   First first;    ///< emits first
-  Second second;  ///< and then this
-  /// Hands the terms of state i to `emit`.
+  Second second;  ///< emits second
+  /// Passes the terms of state i to `emit`.
   template <class X, class P, class Emit>
   void running(X const& x, P const& p, step_index i, Emit&& emit) const {
     first.running(x, p, i, emit);
@@ -162,16 +162,16 @@ struct objective_sum : detail::objective_part {
   }
   /// Whether state i has a term.
   [[nodiscard]] bool runs_at(step_index i) const noexcept { return first.runs_at(i) || second.runs_at(i); }
-  /// Hands the terms of the final state to `emit`.
+  /// Passes the terms of the final state to `emit`.
   template <class X, class P, class Emit>
   void ending(X const& x, P const& p, step_index n, Emit&& emit) const {
     first.ending(x, p, n, emit);
     second.ending(x, p, n, emit);
   }
-  /// Whether both take such states.
+  /// Whether both accept such states.
   template <class X, class P, class Scalar>
   static constexpr bool fits = First::template fits<X, P, Scalar> && Second::template fits<X, P, Scalar>;
-  /// The largest number that is named.
+  /// The largest number of both.
   [[nodiscard]] step_index last_state() const noexcept { return (std::max)(first.last_state(), second.last_state()); }
 };
 /// The sum of two objectives.
@@ -180,7 +180,7 @@ template <objective First, objective Second>
 
 namespace detail {
 
-/// A function stands for `at_end`.
+/// Converts a function to `at_end`.
 template <class T>
 [[nodiscard]] auto as_objective(T given) {
   if constexpr (objective<T>) return given;

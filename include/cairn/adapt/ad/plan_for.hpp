@@ -1,5 +1,5 @@
 #pragma once
-/// \file plan_for.hpp  A plan for a loop with a tape: the length of leaves and the slots are chosen together.
+/// \file plan_for.hpp  A plan for a loop with a tape: chooses the length of leaves and the slots together.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -15,20 +15,20 @@
 
 namespace cairn {
 
-/// A loop of so many steps in so much memory: checkpoints, adjoint, and the tape of a leaf.
+/// A loop of so many steps within a memory budget, which covers checkpoints, adjoint, and the tape of a leaf.
 struct budget_of {
   step_index steps = 0;  ///< loop length, >= 0
-  byte_size bytes = {};  ///< as of `plan_within`
+  byte_size bytes = {};  ///< as for `plan_within`
 };
 
-/// What a leaf of a length weighs.
+/// The measured size and time of a leaf of a certain length.
 struct leaf_weight {
   step_index steps = 1;  ///< its length
-  wide bytes = 0;        ///< the tool's tape, and the state over the tool's number
+  wide bytes = 0;        ///< the tool's tape, and the state over the tool's scalar
   double seconds = 0;    ///< to record and reverse it
 };
 
-/// What a leaf of the first `steps` steps from x0 weighs, tried out three times from a tape without memory.
+/// Measures a leaf of the first `steps` steps from x0, three times, starting with an empty tape.
 /// \pre x0 is a state of the loop, steps >= 1
 template <class Tool, class Model, class Params, class Objective, class State>
 [[nodiscard]] leaf_weight weigh_leaf(taped<Tool, Model, Params, Objective>& loop, State const& x0, step_index steps) {
@@ -37,7 +37,7 @@ template <class Tool, class Model, class Params, class Objective, class State>
   loop.clear();
   for (int tried = 0; tried < 3; ++tried) {
     auto bar = loop.bar(x0);
-    if (tried == 2) loop.forget_tape_bytes();  // buffers have grown by now
+    if (tried == 2) loop.forget_tape_bytes();  // buffers have their final size by now
     auto const begin = clock::now();
     loop.adjoint(x0, bar, step_index{0}, steps);
     double const seconds = std::chrono::duration<double>(clock::now() - begin).count();
@@ -47,8 +47,8 @@ template <class Tool, class Model, class Params, class Objective, class State>
   return found;
 }
 
-/// The workload of a loop over `taped`, by `probe` and by leaves of one and two steps: sizes and times of states and
-/// steps, `tape_bytes` and `tape_step_bytes` of the tape. \param tried  steps that are run, >= 1
+/// The workload of a loop over `taped`, measured by `probe` and by leaves of one and two steps: sizes and times of
+/// states and steps, `tape_bytes` and `tape_step_bytes` of the tape. \param tried  steps that are run, >= 1
 template <class Tool, class Model, class Params, class Objective, class State>
 [[nodiscard]] workload workload_of(taped<Tool, Model, Params, Objective>& loop, State const& x0, step_index steps,
                                    step_index tried = 8) {
@@ -66,19 +66,19 @@ template <class Tool, class Model, class Params, class Objective, class State>
   return work;
 }
 
-/// The plan of the fewest predicted seconds within a budget, over leaves of 1, 2, 4 ... steps, each weighed and timed
-/// on the first steps of the loop, and over the slots of `revolve`. Cost: a leaf of each length three times, at
+/// The plan with the fewest predicted seconds within a budget. Considers leaves of 1, 2, 4 ... steps, each measured on
+/// the first steps of the loop, and all numbers of slots for `revolve`. Cost: a leaf of each length three times, at
 /// most 1/8 of the loop's steps and 64.
 /// \throws infeasible_budget; what the model throws
 template <class Tool, class Model, class Params, class Objective, class State>
 [[nodiscard]] planned plan_for(taped<Tool, Model, Params, Objective>& loop, State const& x0, budget_of budget) {
   workload work = workload_of(loop, x0, budget.steps);
   planning_options options;
-  options.only = planner::revolve;  // whose step calls no other one in memory undercuts; the search of all takes longer
-  options.leaf = 1;                 // than many a loop
+  options.only = planner::revolve;  // no other planner in memory has fewer step calls; searching all of them would
+  options.leaf = 1;                 // take longer than many a loop
   planned best = plan_within(budget.bytes, work, options);
   for (step_index length = 2; length <= (std::min<step_index>)(budget.steps / 8, 64); length *= 2) {
-    if (work.tape_bytes + wide(length) * work.tape_step_bytes > budget.bytes.count()) break;  // do not even try it out
+    if (work.tape_bytes + wide(length) * work.tape_step_bytes > budget.bytes.count()) break;  // cannot fit
     leaf_weight const leaf = weigh_leaf(loop, x0, length);
     workload of_leaf = work;
     of_leaf.adjoint_seconds = leaf.seconds / double(length);
@@ -92,7 +92,7 @@ template <class Tool, class Model, class Params, class Objective, class State>
       break;
     }
   }
-  loop.clear();  // what longer leaves than the plan's have taken
+  loop.clear();  // frees the memory of leaves longer than the plan's
   loop.begin();
   return best;
 }

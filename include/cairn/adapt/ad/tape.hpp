@@ -1,27 +1,27 @@
 #pragma once
-/// \file tape.hpp  What cairn asks of a tool for automatic differentiation: one tape that is recorded, reversed and
-/// recorded anew.
+/// \file tape.hpp  The interface of a tool for automatic differentiation: one tape that is recorded, reversed and
+/// recorded again.
 #include <concepts>
 #include <cstddef>
 #include <cairn/core/wide.hpp>
 
 namespace cairn {
 
-/// A tool that records what is computed with its own scalar, and runs the record backwards. One recording is
-/// `begin(n)`, n times `independent`, `record()`, the computation, `dependent` for each result, `end()`; then
-/// `reverse`, once or more. What the members mean:
-/// - `scalar`: stands for double in the user's function; default-constructible, copyable, made from double
-/// - `begin(count)`: forgets the recording before, and starts one with `count` independent variables
-/// - `independent(v, value)`: v, which stays where it is up to `record()`, is the next independent variable
-/// - `record()`: from here on, what is computed with independent variables is recorded
-/// - `dependent(v)`: the value that v has now is the next result; one variable may be several results, and may be an
-///   independent variable; v may change or end behind the call
-/// - `end()`: nothing more is recorded
-/// - `reverse(seeds, bars)`: bars[k], of independent variable k, becomes the sum over all results j of seeds[j] times
-///   the derivative of result j by variable k. The seed of a result is added up before what the recording adds to it
-/// - `abandon()`: ends a recording that an exception has left, at any point behind `begin`; throws nothing
-/// - `clear()`: gives back the memory that the tool gives back
-/// - `bytes()`: that the last recording takes with what its reverse needed, as the tool counts them
+/// A tool that records computations with its own scalar, and runs the record backwards. One recording is `begin(n)`, n
+/// times `independent`, `record()`, the computation, `dependent` for each result, `end()`; then `reverse`, once or
+/// more. The members:
+/// - `scalar`: replaces double in the user's function; default-constructible, copyable, constructible from double
+/// - `begin(count)`: discards the previous recording, and starts one with `count` independent variables
+/// - `independent(v, value)`: v is the next independent variable; it does not move until `record()`
+/// - `record()`: from here on, computations with independent variables are recorded
+/// - `dependent(v)`: the present value of v is the next result. One variable may be several results, and may be an
+///   independent variable; v may change or be destroyed after the call
+/// - `end()`: ends the recording
+/// - `reverse(seeds, bars)`: sets bars[k], of independent variable k, to the sum over all results j of seeds[j] times
+///   the derivative of result j by variable k. The seed of a result is added before the contributions of the recording
+/// - `abandon()`: ends a recording that an exception has interrupted, at any point after `begin`; does not throw
+/// - `clear()`: frees the memory that the tool can free
+/// - `bytes()`: bytes that the last recording and its reverse took, as the tool counts them
 template <class Tape>
 concept ad_tape =
     std::default_initializable<typename Tape::scalar> && std::copyable<typename Tape::scalar> &&
@@ -39,13 +39,14 @@ concept ad_tape =
       { told.bytes() } -> std::convertible_to<wide>;
     };
 
-/// A tape whose recording can be run again with other numbers, which costs less than to record. Beside what an
-/// `ad_tape` has:
-/// - `varies(v, value)`, between `begin` and `record()`: v is no independent variable, but another number in a replay
-/// - `replay(numbers)`: the independent variables get new values, and behind them what varies, each in the order in
-///   which it was named; `reverse` then is that of the new values. False where a comparison came out otherwise than in
-///   the recording, which then does not hold for these numbers
-/// - `recordings()`: how many were begun, from which it is seen that somebody else has used the tape
+/// A tape whose recording can be run again with other numbers, which costs less than recording. Has all of `ad_tape`,
+/// and:
+/// - `varies(v, value)`, between `begin` and `record()`: v is not an independent variable, but may have another value
+///   in a replay
+/// - `replay(numbers)`: sets new values of the independent variables, followed by those of the varying numbers, each in
+///   the order of their declaration; `reverse` then refers to the new values. Returns false if a comparison has another
+///   result than in the recording, which is then not valid for these numbers
+/// - `recordings()`: how many recordings were begun, which shows whether somebody else has used the tape
 template <class Tape>
 concept replaying_tape = ad_tape<Tape> && requires(Tape& tape, typename Tape::scalar& v, double const* numbers) {
   { tape.recordings() } -> std::convertible_to<wide>;

@@ -18,22 +18,22 @@
 
 namespace cairn {
 
-/// The model has no parameters: it is `model(x, i)`.
+/// The model has no parameters: it is called as `model(x, i)`.
 struct no_params {};
 
-/// Parameters of the whole loop, and for each step its own control: the model is `model(x, params, u, i)` with u =
-/// controls[i], or `model(x, u, i)` over `no_params`. A leaf differentiates by the controls of its own steps alone.
+/// Parameters of the whole loop, and a control for each step. The model is called as `model(x, params, u, i)` with u =
+/// controls[i], or `model(x, u, i)` with `no_params`. A leaf is differentiated only by the controls of its own steps.
 template <class Params, class Control>
 struct with_controls {
-  Params params;                  ///< of all steps
-  std::vector<Control> controls;  ///< of each step one, as many as steps
+  Params params;                  ///< for all steps
+  std::vector<Control> controls;  ///< one for each step, as many as steps
 };
 
-/// An adjoint of the state together with the gradient by the parameters: what a sweep over `taped` carries backwards.
+/// An adjoint of the state together with the gradient by the parameters: the bar of a sweep over `taped`.
 template <class State, class Params>
 struct state_and_params {
   State state;    ///< the adjoint of the state
-  Params params;  ///< the gradient by the parameters so far; what is not differentiated in them is a copy
+  Params params;  ///< the gradient by the parameters so far; parts that are not differentiated are copies
 };
 
 namespace detail {
@@ -51,7 +51,7 @@ struct params_parts<with_controls<Params, Control>> {
   static constexpr bool controlled = true;
 };
 
-/// A model whose steps differ by numbers that it names, and not by their index.
+/// A model whose steps depend on numbers from its `at(i)`, and not on their index.
 template <class Model>
 concept has_step_data = requires(Model const& model, step_index i) { model.at(i); };
 template <class Model>
@@ -59,7 +59,7 @@ struct step_data_of { using type = step_index; };
 template <has_step_data Model>
 struct step_data_of<Model> { using type = std::remove_cvref_t<decltype(std::declval<Model const&>().at(0))>; };
 
-/// The model's step, in the form that its parameters say. \param i  the index, or what `at(i)` gives
+/// Calls the model's step in the form that its parameters require. \param i  the index, or the result of `at(i)`
 template <class Model, class X, class P, class U, class Index>
 decltype(auto) call_model(Model const& model, X& x, P const& p, [[maybe_unused]] U const& u, Index const& i) {
   if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>) return model(x, i);
@@ -67,7 +67,7 @@ decltype(auto) call_model(Model const& model, X& x, P const& p, [[maybe_unused]]
   else if constexpr (std::is_same_v<U, no_params>) return model(x, p, i);
   else return model(x, p, u, i);
 }
-/// Whether it can be called so.
+/// Whether it can be called in this form.
 template <class Model, class X, class P, class U, class Index>
 [[nodiscard]] consteval bool is_model() {
   if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>)
@@ -79,7 +79,7 @@ template <class Model, class X, class P, class U, class Index>
   else return requires(Model const& model, X& x, P const& p, U const& u, Index const& i) { model(x, p, u, i); };
 }
 
-/// Ends a recording that an exception leaves.
+/// Ends a recording that an exception interrupts.
 template <class Tool>
 class open_recording {
  public:
@@ -97,25 +97,25 @@ class open_recording {
 
 }  // namespace detail
 
-/// A step that is written once, as a template over its scalar, with its adjoint by a tool for automatic
-/// differentiation: `step` is the model over double, `adjoint` records the steps of a leaf on the tool's tape and
-/// reverses them. Both are for `gradient`, `checkpointed_loop`, `checkpointed_while` and `adaptive`, with any plan
-/// without kept tapes, any store and observer. The object must outlive what it is handed to, and serves one sweep at a
-/// time.
+/// A step written once, as a template over its scalar, with its adjoint by a tool for automatic differentiation: `step`
+/// is the model over double; `adjoint` records the steps of a leaf on the tool's tape and reverses them. Both are for
+/// `gradient`, `checkpointed_loop`, `checkpointed_while` and `adaptive`, with any plan without kept tapes, any store
+/// and observer. The object must outlive the verb's result, and serves one sweep at a time.
 ///
 /// The model is `template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`. The seed is
-/// an adjoint of the final state, for the gradient by the initial state alone, or what `bar` makes of one, for that by
-/// the parameters, too; or it is `seed()`, for the gradient of the objective.
+/// one of three: an adjoint of the final state, for the gradient by the initial state alone; `bar(that adjoint)`, for
+/// the gradient by the parameters, too; or `seed()`, for the gradient of the objective.
 ///
-/// A model whose steps differ by a few numbers may have a member `at(i)` that gives these, `data<double>`, and is then
-/// called with `data<T>` in the index's place. Where the tool is a `replaying_tape` (CppAD), the state is nothing but
-/// scalars and no term falls into the leaf, one recording serves all leaves of a loop.
+/// If steps differ only by a few numbers, the model may have a member `at(i)` that returns them as `data<double>`; it
+/// is then called with `data<T>` in place of the index. If in addition the tool is a `replaying_tape` (CppAD), the
+/// state consists of scalars only and the objective has no term inside the leaf, one recording serves all leaves of a
+/// loop.
 ///
-/// Gradients are bit for bit the same for every plan, store and number of slots; also for every length of leaves where
-/// the tool's arithmetic has the bits of double (ADOL-C multiplies by 1 / c where the model divides by a constant c).
-/// Memory: states, tape and seeds stay from leaf to leaf, so that a warm sweep allocates what the tool allocates.
-/// \tparam Tool  a `ad_tape`, or a reference to one   \tparam Model  called as const   \tparam Params  a value,
-///        `with_controls`, or `no_params`   \tparam Objective  an `objective`
+/// Gradients are bit for bit the same for every plan, store and number of slots; also for every length of leaves if the
+/// tool's arithmetic has the bits of double (ADOL-C multiplies by 1 / c if the model divides by a constant c). Memory:
+/// states, tape and seeds are kept from leaf to leaf, so that a warm sweep allocates only what the tool allocates.
+/// \tparam Tool  an `ad_tape`, or a reference to one   \tparam Model  called as const   \tparam Params  a value,
+///   `with_controls`, or `no_params`   \tparam Objective  an `objective`
 template <class Tool, class Model, class Params = no_params, class Objective = no_objective>
 class taped {
   using tool_type = std::remove_reference_t<Tool>;
@@ -127,18 +127,19 @@ class taped {
   using parts = detail::params_parts<Params>;
   using own_params = typename parts::own;
   using control = typename parts::control;
-  using step_data = typename detail::step_data_of<Model>::type;  // the index, where the model names no numbers
+  using step_data = typename detail::step_data_of<Model>::type;  // the index if the model has no `at(i)`
   template <class T> using all = detail::scalars_of<T, scalar>;
   template <class T> using active = rebound_scalar<T, scalar>;
 
  public:
-  /// States that the model can step, and that the tool can differentiate.
+  /// Whether the model can step these states and the tool can differentiate them.
   template <class State>
   static constexpr bool steps = differentiable_by<State, scalar> &&
                                 detail::is_model<Model, State, own_params, control, step_data>();
 
   /// \param tool  an rvalue is moved in; an lvalue must outlive the object   \param model  the step, for any scalar
-  /// \param params  where the model is taken and differentiated   \param objective  terms, by default none
+  /// \param params  the point at which the model is evaluated and differentiated   \param objective  terms, by default
+  ///   none
   explicit taped(Tool&& tool, Model model, Params params = {}, Objective objective = {})
       : tool_{std::forward<Tool>(tool)},
         model_{std::move(model)},
@@ -149,24 +150,24 @@ class taped {
 
   /// The model over double, in place.
   struct stepper {
-    taped* owner;  ///< whose model it is
+    taped* owner;  ///< the object with the model
     /// `step(x, i)`.
     template <class State>
       requires(taped::steps<State>)
     void operator()(State& x, step_index i) const { owner->run(x, i); }
-    /// By what runs a loop, once for each.
+    /// Called by executors, once before each loop.
     void begin(detail::loop_begins) const noexcept { owner->begin(); }
   };
   /// The adjoint of the steps [first, last); the bar is a State, or a `state_and_params<State, Params>`.
   struct leaf_reverser {
-    taped* owner;  ///< whose tape it is
+    taped* owner;  ///< the object with the tape
     /// `adjoint(x, bar, first, last)`, without the gradient by the parameters.
     template <class State>
       requires(taped::steps<State>)
     void operator()(State const& x, State& bar, step_index first, step_index last) const {
       owner->reverse(x, bar, nullptr, first, last, false);
     }
-    /// `adjoint(x, bar, first, last)` with it.
+    /// `adjoint(x, bar, first, last)`, with the gradient by the parameters.
     template <class State>
       requires(taped::steps<State>)
     void operator()(State const& x, state_and_params<State, Params>& bar, step_index first, step_index last) const {
@@ -175,23 +176,23 @@ class taped {
   };
   /// The adjoint of one step, for `nested` and `adaptive`.
   struct step_reverser {
-    taped* owner;  ///< whose tape it is
+    taped* owner;  ///< the object with the tape
     /// `adjoint(x, bar, i)`, without the gradient by the parameters.
     template <class State>
       requires(taped::steps<State>)
     void operator()(State const& x, State& bar, step_index i) const {
       owner->reverse(x, bar, nullptr, i, i + 1, false);
     }
-    /// `adjoint(x, bar, i)` with it.
+    /// `adjoint(x, bar, i)`, with the gradient by the parameters.
     template <class State>
       requires(taped::steps<State>)
     void operator()(State const& x, state_and_params<State, Params>& bar, step_index i) const {
       owner->reverse(x, bar.state, &bar.params, i, i + 1, false);
     }
   };
-  /// What starts the way back of an objective.
+  /// The seed of an objective.
   struct objective_seed {
-    taped* owner;  ///< whose objective it is
+    taped* owner;  ///< the object with the objective
     /// The adjoint of the terms of the final state.
     template <class State>
       requires(taped::steps<State>)
@@ -204,48 +205,51 @@ class taped {
 
   /// The seed of a sweep for the objective, a function of the final state.
   [[nodiscard]] objective_seed seed() noexcept { return {this}; }
-  /// The seed of a sweep for the gradient by the parameters, too. \param state  the adjoint of the final state
+  /// The seed of a sweep that also computes the gradient by the parameters. \param state  the adjoint of the final
+  /// state
   template <class State>
   [[nodiscard]] state_and_params<State, Params> bar(State state) const { return {std::move(state), zero_params()}; }
 
-  /// The objective of the loop that has run: terms on the way from the step, of the final state from the seed.
+  /// The objective of the last loop: the step adds the terms of states on the way, the seed the terms of the final
+  /// state.
   [[nodiscard]] double value() const noexcept { return running_ + ending_; }
-  /// Before a loop whose step is not `step` itself but calls it; `gradient` and the other loops do this for `step`.
+  /// To be called before a loop whose step is not `step` itself but calls it; `gradient` and the other verbs do this
+  /// for `step`.
   void begin() noexcept {
     running_ = ending_ = 0;
     stepped_ = 0;
     ++loops_;
   }
 
-  /// Where the model is taken; change them between sweeps only.
+  /// The point at which the model is evaluated; change it only between sweeps.
   [[nodiscard]] Params& params() noexcept { return params_; }
-  /// Where the model is taken.
+  /// The point at which the model is evaluated.
   [[nodiscard]] Params const& params() const noexcept { return params_; }
   [[nodiscard]] Model const& model() const noexcept { return model_; }              ///< the step for any scalar
   [[nodiscard]] Objective const& objective() const noexcept { return objective_; }  ///< the terms
   [[nodiscard]] tool_type& tool() noexcept { return tool_; }                        ///< the tape
 
-  /// The most bytes that one leaf has taken: the tool's tape as the tool counts it, and the state, parameters and seeds
+  /// The most bytes that one leaf has taken: the tool's tape as the tool counts it, and state, parameters and seeds
   /// over the tool's scalar.
   [[nodiscard]] wide tape_bytes() const noexcept { return most_bytes_; }
-  /// Forgets `tape_bytes()`, so that the next leaves are measured by themselves.
+  /// Resets `tape_bytes()`, so that the next leaves are measured alone.
   void forget_tape_bytes() noexcept { most_bytes_ = 0; }
-  /// Gives back the memory of tape and states; the next leaf takes it anew.
+  /// Frees the memory of tape and states; the next leaf allocates it again.
   void clear() {
     room_.clear();
     tool_.clear();
   }
 
  private:
-  /// What a recording that may be replayed was made of.
+  /// What a recording that may be replayed was made from.
   struct recorded_leaf {
-    step_index steps = 0;  // none
+    step_index steps = 0;  // 0: there is no recording
     std::size_t values = 0;
     bool gradient = false;
     std::uint64_t loop = 0, recording = 0;
     friend bool operator==(recorded_leaf const&, recorded_leaf const&) = default;
   };
-  /// What stays from leaf to leaf.
+  /// What is kept from leaf to leaf.
   template <class State>
   struct room {
     active<State> x{};
@@ -256,8 +260,8 @@ class taped {
     recorded_leaf recorded;
   };
   static constexpr bool controlled = parts::controlled, has_data = detail::has_step_data<Model>;
-  /// A leaf's recording holds for other leaves of as many steps: nothing in it depends on the index or on passive
-  /// parts.
+  /// The recording of a leaf is valid for other leaves with as many steps: nothing in it depends on the index or on
+  /// passive parts.
   template <class State>
   static constexpr bool can_replay = replaying_tape<tool_type> && has_data && all<State>::all_active() &&
                                      all<control>::only_scalars() && all<step_data>::all_active();
@@ -317,7 +321,7 @@ class taped {
     return bar;
   }
 
-  /// \param gradient  by the parameters, or null   \param ending  the terms of the final state, and no step
+  /// \param gradient  by the parameters, or null   \param ending  for the terms of the final state; no step is recorded
   template <class State>
   void reverse(State const& x, State& bar, Params* gradient, step_index first, step_index last, bool ending) {
     auto& r = room_.template get<room<State>>();
@@ -411,7 +415,7 @@ class taped {
     if (lasting && all<State>::count(r.x) == of_state) r.recorded = wanted;
     answer(r, x, bar, gradient, of_state, first, last);
   }
-  /// Reverses what is recorded, and hands the bars out.
+  /// Reverses the recording, and writes the adjoint of the state and the gradients.
   template <class State>
   void answer(room<State>& r, State const& x, State& bar, Params* gradient, std::size_t of_state, step_index first,
               step_index last) {
@@ -456,11 +460,11 @@ class taped {
   [[no_unique_address]] Objective objective_;
   detail::cached_object room_;
   double running_ = 0, ending_ = 0;
-  step_index stepped_ = 0;   // steps that the loop has run for the first time
-  std::uint64_t loops_ = 0;  // begun so far: parameters stay as long as one
+  step_index stepped_ = 0;   // steps of the loop that have run for the first time
+  std::uint64_t loops_ = 0;  // loops begun so far: parameters are constant during one
   wide most_bytes_ = 0;
 };
-/// An lvalue tool is referred to.
+/// An lvalue tool is kept by reference.
 template <class Tool, class Model, class Params>
 taped(Tool&&, Model, Params) -> taped<Tool, Model, Params>;
 /// Without parameters.

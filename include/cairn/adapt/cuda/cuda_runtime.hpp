@@ -1,5 +1,5 @@
 #pragma once
-/// \file cuda_runtime.hpp  A CUDA device, by the runtime API. For host compilers, too: link CUDA::cudart.
+/// \file cuda_runtime.hpp  A CUDA device, by CUDA's runtime API. Also for host compilers: link CUDA::cudart.
 #include <cstddef>
 #include <new>
 #include <cairn/adapt/cuda/detail/cuda_error.hpp>
@@ -9,25 +9,25 @@
 
 namespace cairn {
 
-/// The `device_runtime`, `checking_runtime` and `capturing_runtime` of CUDA. Its copies are the same device. Each call
-/// makes that device current and then the one that was current before. Streams may be the user's own; the legacy
-/// default stream (null) is one like any other, ordered by events only, but that it cannot be captured.
+/// The `device_runtime`, `checking_runtime` and `capturing_runtime` of CUDA. Copies refer to the same device. Each call
+/// makes that device current, and restores the previous one before it returns. Streams may be the user's own. The
+/// legacy default stream (null) is treated like any other, ordered only by events, except that it cannot be captured.
 class cuda_runtime {
  public:
   using stream = cudaStream_t;  ///< see `device_runtime`
   using event = cudaEvent_t;  ///< see `device_runtime`
   using graph = cudaGraphExec_t;  ///< see `capturing_runtime`
 
-  /// The device that is current in this thread.   \throws device_error where there is no driver or no device
+  /// The device that is current in this thread.   \throws device_error   if there is no driver or no device
   cuda_runtime() {
     static_cast<void>(count("cairn::cuda_runtime"));
     detail::need(cudaGetDevice(&device_), "cairn::cuda_runtime", 0);
   }
   /// \param device  its number, from 0
-  /// \param pinning_threads  0: the driver takes and pins memory of the host; else so many threads touch it first and
-  ///        it is pinned where it is. That may be faster for many gigabytes. What one runtime has pinned, only one with
-  ///        the same choice may free
-  /// \throws device_error where there is no driver, no device, or none of that number
+  /// \param pinning_threads  0: the driver allocates and pins host memory. Otherwise so many threads touch ordinary
+  ///   memory first, and it is then pinned in place, which may be faster for many gigabytes. Memory must be freed by a
+  ///   runtime with the same choice
+  /// \throws device_error   if there is no driver, no device, or none with that number
   explicit cuda_runtime(int device, unsigned pinning_threads = 0) : device_{device}, pinning_threads_{pinning_threads} {
     int const devices = count("cairn::cuda_runtime");
     if (device < 0 || device >= devices)
@@ -36,10 +36,11 @@ class cuda_runtime {
           detail::device_failure::no_such_device);
   }
 
-  /// Devices that this program may see, at least one.   \throws device_error where there is no driver or no device
+  /// The number of devices that this program can see, at least one.   \throws device_error   if there is no driver or
+  /// no device
   [[nodiscard]] static int device_count() { return count("cairn::cuda_runtime::device_count"); }
   [[nodiscard]] int device() const noexcept { return device_; }  ///< its number
-  /// Copies to or from the host that the device can do beside kernels: with 1, both directions share an engine.
+  /// How many copies to or from the host the device can do while kernels run: with 1, both directions share an engine.
   /// \throws device_error
   [[nodiscard]] int copy_engines() const {
     int engines = 0;
@@ -47,7 +48,7 @@ class cuda_runtime {
                  "cairn::cuda_runtime::copy_engines", device_);
     return engines;
   }
-  /// Bytes of device memory that are free now, for all programs.   \throws device_error
+  /// Bytes of device memory that are free now, for all programs together.   \throws device_error
   [[nodiscard]] std::size_t free_bytes() const {
     device_guard const current{device_, "cairn::cuda_runtime::free_bytes"};
     std::size_t free = 0, total = 0;
@@ -55,7 +56,8 @@ class cuda_runtime {
     return free;
   }
 
-  /// \throws out_of_memory that says what was asked and what is free; device_error
+  /// \throws out_of_memory   with the bytes requested and the bytes free
+  /// \throws device_error
   [[nodiscard]] void* device_alloc(std::size_t bytes) const {
     if (bytes == 0) return nullptr;
     device_guard const current{device_, "cairn::cuda_runtime::device_alloc"};
@@ -76,7 +78,8 @@ class cuda_runtime {
     device_guard const current{device_, std::nothrow};
     ignore(cudaFree(at));
   }
-  /// Pinned for all devices.   \throws out_of_memory that says what was asked; device_error
+  /// Pinned for all devices.   \throws out_of_memory   with the bytes requested
+  /// \throws device_error
   [[nodiscard]] void* pinned_alloc(std::size_t bytes) const {
     if (bytes == 0) return nullptr;
     device_guard const current{device_, "cairn::cuda_runtime::pinned_alloc"};
@@ -101,7 +104,7 @@ class cuda_runtime {
     detail::give_pages_back(at);
   }
 
-  /// Does not wait for the legacy default stream, nor that one for it.   \throws device_error, out_of_memory
+  /// A stream that does not synchronise with the legacy default stream.   \throws device_error, out_of_memory
   [[nodiscard]] stream make_stream() const {
     device_guard const current{device_, "cairn::cuda_runtime::make_stream"};
     stream made = nullptr;
@@ -110,11 +113,11 @@ class cuda_runtime {
   }
   /// See `device_runtime`.
   void destroy(stream which) const noexcept {
-    if (which == nullptr) return;  // the legacy default stream is nobody's
+    if (which == nullptr) return;  // the legacy default stream has no owner
     device_guard const current{device_, std::nothrow};
     ignore(cudaStreamDestroy(which));
   }
-  /// An event that keeps no time.   \throws device_error, out_of_memory
+  /// An event without timing.   \throws device_error, out_of_memory
   [[nodiscard]] event make_event() const {
     device_guard const current{device_, "cairn::cuda_runtime::make_event"};
     event made = nullptr;
@@ -147,7 +150,7 @@ class cuda_runtime {
       cudaError_t const answer = cudaEventQuery(which);
       if (answer != cudaErrorNotReady) return answer;
       ready = false;
-      detail::forget_cuda_error();  // it counts as one for who asks next
+      detail::forget_cuda_error();  // otherwise the next call to ask for errors would get this one
       return cudaSuccess;
     });
     return ready;
@@ -161,7 +164,7 @@ class cuda_runtime {
     call("cairn::cuda_runtime::copy", [&] { return cudaMemcpyAsync(to, from, bytes, direction, in); });
   }
 
-  /// See `checking_runtime`. What it tells of is forgotten: cudaGetLastError() answers cudaSuccess then. Cost:
+  /// See `checking_runtime`. Forgets the error that it reports: cudaGetLastError() then returns cudaSuccess. Cost:
   /// nanoseconds
   /// \throws device_error, out_of_memory
   void check() const {
@@ -169,8 +172,8 @@ class cuda_runtime {
       detail::need(last, "cairn::cuda_runtime::check", device_);
   }
 
-  /// See `capturing_runtime`. Other threads may use the device meanwhile.   \throws device_error   for the legacy
-  /// default stream, too
+  /// See `capturing_runtime`. Other threads may use the device in the meantime.   \throws device_error   also for the
+  /// legacy default stream
   void begin_capture(stream in) const {
     device_guard const current{device_, "cairn::cuda_runtime::begin_capture"};
     cudaError_t const answer = cudaStreamBeginCapture(in, cudaStreamCaptureModeThreadLocal);
@@ -180,9 +183,9 @@ class cuda_runtime {
                           detail::device_failure::not_capturable);
     detail::need(answer, "cairn::cuda_runtime::begin_capture", device_);
   }
-  /// See `capturing_runtime`. Cost: some microseconds a kernel or copy.   \throws device_error, out_of_memory
+  /// See `capturing_runtime`. Cost: some microseconds per kernel or copy.   \throws device_error, out_of_memory
   [[nodiscard]] graph end_capture(stream in) const {
-    device_guard const current{device_, std::nothrow};  // the capture is to end in any case
+    device_guard const current{device_, std::nothrow};  // the capture must end in any case
     cudaGraph_t drawn = nullptr;
     cudaError_t answer = cudaStreamEndCapture(in, &drawn);
     if (answer == cudaSuccess && drawn == nullptr) answer = cudaErrorStreamCaptureInvalidated;
@@ -222,13 +225,12 @@ class cuda_runtime {
     device_guard const current{device_, operation};
     detail::need(what(), operation, device_);
   }
-  /// Clean-up goes on whatever the device says: at the end of the process its driver may be gone, and after an error
-  /// its context.
+  /// Clean-up ignores errors: at the end of the process the driver may be gone, and after an error the context.
   static void ignore(cudaError_t answer) noexcept {
     if (answer != cudaSuccess) detail::forget_cuda_error();
   }
 
-  /// What a graph was made from, if there is one, is needed no more.
+  /// Destroys the graph from which an executable graph was made, if there is one.
   static void forget(cudaGraph_t drawn) noexcept {
     if (drawn != nullptr) ignore(cudaGraphDestroy(drawn));
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// \file device_budget.hpp  How much of a device's memory to use, as people write it: "80%" or "4GB".
+/// \file device_budget.hpp  How much of a device's memory may be used, as people write it: "80%" or "4GB".
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,7 @@
 
 namespace cairn {
 
-/// A share of the memory that is free, "80%" or "87.5%", or a size as `byte_size` takes it. Usable in constant
-/// expressions.
+/// A share of the free memory, "80%" or "87.5%", or a size as `byte_size` reads it. Usable in constant expressions.
 class device_budget {
  public:
   /// A size: 4_GB, or a whole number of bytes.   \throws invalid_size, overflow_error
@@ -27,7 +26,7 @@ class device_budget {
     if (end > 0 && text[end - 1] == '%') share_ = read_share(text, end - 1);
     else size_ = byte_size{text, length}.count();
   }
-  /// From a text that ends in a zero.   \throws invalid_size, overflow_error
+  /// From a null-terminated text.   \throws invalid_size, overflow_error
   constexpr device_budget(char const* text) : device_budget{text, length_of(text)} {}
   /// From anything with data() and size(): std::string, std::string_view.
   template <class Text>
@@ -37,7 +36,8 @@ class device_budget {
   }
   constexpr device_budget(Text const& text) : device_budget{text.data(), std::size_t(text.size())} {}
 
-  /// Bytes, where `free` are free; a share is rounded down.   \throws out_of_memory where a size is more than is free
+  /// The budget in bytes if `free` bytes are free; a share is rounded down.   \throws out_of_memory   if a size exceeds
+  /// the free bytes
   [[nodiscard]] constexpr std::size_t of(std::size_t free) const {
     if (share_ > 0) return std::size_t(wide(free) * share_ / whole);
     if (size_ > free)
@@ -47,19 +47,20 @@ class device_budget {
                           "give a smaller one, or a share of what is free, as in 80%"};
     return std::size_t(size_);
   }
-  /// Bytes of what a device has free now.   \throws out_of_memory, device_error
+  /// The budget in bytes of the device's present free memory.   \throws out_of_memory, device_error
   template <device_runtime R>
   [[nodiscard]] std::size_t of(R& runtime) const { return of(runtime.free_bytes()); }
 
  private:
-  static constexpr std::uint64_t whole = 100'000'000;  ///< shares are told in parts of it: percents with six places
+  static constexpr std::uint64_t whole = 100'000'000;  ///< shares are stored in parts of it: percentages with six
+                                                       ///< decimals
 
   static constexpr std::size_t length_of(char const* text) noexcept {
     std::size_t length = 0;
     while (text[length] != '\0') ++length;
     return length;
   }
-  /// \param text  what stands before the percent sign
+  /// \param text  the characters before the percent sign
   static constexpr std::uint64_t read_share(char const* text, std::size_t length) {
     auto const number = detail::read_size(text, length);
     bool const plain = number.unit == number.end &&
@@ -76,8 +77,8 @@ class device_budget {
                        advice.add(length > 40 ? "...%\"" : "%\"").c_str()};
   }
 
-  std::uint64_t size_ = 0;  ///< in bytes, where `share_` is 0
-  std::uint64_t share_ = 0;  ///< of `whole`
+  std::uint64_t size_ = 0;  ///< in bytes, if `share_` is 0
+  std::uint64_t share_ = 0;  ///< in parts of `whole`
 };
 
 }  // namespace cairn

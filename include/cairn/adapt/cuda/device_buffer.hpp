@@ -11,7 +11,7 @@ template <device_runtime R, bool Pinned>
 class owned_bytes {
  public:
   owned_bytes() = default;
-  /// Takes `bytes` bytes of unknown content.   \throws out_of_memory, device_error
+  /// Allocates `bytes` bytes of unspecified content.   \throws out_of_memory, device_error
   owned_bytes(R& runtime, std::size_t bytes) : runtime_{&runtime}, size_{bytes} {
     if constexpr (Pinned) data_ = runtime.pinned_alloc(bytes);
     else data_ = runtime.device_alloc(bytes);
@@ -24,15 +24,15 @@ class owned_bytes {
     std::swap(size_, other.size_);
     return *this;
   }
-  /// Nothing may use the bytes any more.
+  /// \pre nothing uses the bytes any more
   ~owned_bytes() {
     if (data_ == nullptr) return;
     if constexpr (Pinned) runtime_->pinned_free(data_);
     else runtime_->device_free(data_);
   }
 
-  [[nodiscard]] void* data() const noexcept { return data_; }  ///< where they begin; null where there are none
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< how many
+  [[nodiscard]] void* data() const noexcept { return data_; }  ///< the first byte; null if there are none
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< number of bytes
 
  private:
   R* runtime_ = nullptr;

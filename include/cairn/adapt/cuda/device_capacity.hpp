@@ -1,5 +1,6 @@
 #pragma once
-/// \file device_capacity.hpp  How many frames of a device a schedule holds, action by action, and what it needs in all.
+/// \file device_capacity.hpp  How many frames of a device a schedule holds during each action, and how many it needs in
+/// total.
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
@@ -9,19 +10,18 @@
 namespace cairn {
 namespace detail {
 
-/// Slots that are frames of the device; those on the host are copies, and there are no others.
+/// Whether slots of this tier are frames of the device. Slots on the host are copies; other tiers are not supported.
 [[nodiscard]] constexpr bool on_device_frames(tier where) noexcept {
   return where == tier::memory || where == tier::device;
 }
 
-/// Counts the frames that states are in while actions are obeyed. Where live was saved twice, it may count one too
-/// many.
+/// Counts the frames that hold states as actions are obeyed. If live was saved twice, the count may be one too high.
 class frames_held {
  public:
   constexpr frames_held(step_form form, bool initial_is_free) noexcept
       : in_place_{form == step_form::in_place}, stored_{initial_is_free ? 1 : 0}, apart_{!initial_is_free} {}
 
-  /// The most frames during the action and right before it, those to write included.
+  /// The most frames in use during the action and directly before it, including frames to be written.
   [[nodiscard]] constexpr slot_index during(action const& a) noexcept {
     step_index const ran = a.to - a.from;
     slot_index most = now();
@@ -57,31 +57,32 @@ class frames_held {
   [[nodiscard]] constexpr slot_index now() const noexcept { return stored_ + (apart_ ? 1 : 0); }
 
   bool in_place_;
-  slot_index stored_;  // in slots, and the initial state where it stands outside of them
-  bool apart_;         // live is in a frame of its own
+  slot_index stored_;  // states in slots, and the initial state if it is outside them
+  bool apart_;         // live has a frame of its own
   slot_index live_in_ = no_slot;
 };
 
 }  // namespace detail
 
-/// What a `device_sweep` holds at once.
+/// How many states a `device_sweep` can hold at once.
 struct device_capacity {
-  slot_index frames = 0;      ///< full states on the device, those in work included
-  slot_index host_slots = 0;  ///< states in pinned memory of the host
+  slot_index frames = 0;      ///< full states on the device, those in use included
+  slot_index host_slots = 0;  ///< states in pinned host memory
   friend constexpr bool operator==(device_capacity const&, device_capacity const&) = default;  ///< member by member
 };
 
-/// A capacity, or less where memory runs out: `device_sweep{runtime, stream, capacity_up_to{capacity}, make}` takes
-/// what there is, and its `capacity()` tells.
+/// A capacity, or less if memory runs out: `device_sweep{runtime, stream, capacity_up_to{capacity}, make}` allocates as
+/// much of it as it can, and its `capacity()` says how much.
 struct capacity_up_to {
-  device_capacity most;  ///< no more than this
-  /// `capacity` with one frame or more.
+  device_capacity most;  ///< the upper limit
+  /// At most `capacity`, and at least one frame.
   constexpr explicit capacity_up_to(device_capacity capacity) noexcept : most{capacity} {}
 };
 
 namespace detail {
 
-/// What a plan needs, by a walk.   \param slots  memory for one entry a slot   \throws invalid_plan, invalid_schedule
+/// The capacity that a plan needs, by a walk.   \param slots  memory for one entry per slot   \throws invalid_plan,
+/// invalid_schedule
 template <schedule Plan>
 [[nodiscard]] device_capacity least_device_capacity(char const* who, Plan const& plan, step_form form,
                                           table<unsigned char>& slots) {
@@ -121,13 +122,13 @@ template <schedule Plan>
 
 }  // namespace detail
 
-/// The least capacity with which a `device_sweep` can obey the plan. With one frame more it fetches states from the
-/// host ahead of time, with two it also keeps one there that is loaded several times in a row.
-/// \param form  out of place, or in place   \param options  of the sweep: a replay check takes one host slot more, for
-///        the state that it looks at
+/// The least capacity with which a `device_sweep` can obey the plan. With one more frame it fetches states from the
+/// host ahead of time; with two it also keeps one there that is loaded several times in a row.
+/// \param form  out of place, or in place   \param options  those of the sweep: a replay check takes one more host
+///   slot, for the state that it compares
 /// Cost: one walk
-/// \throws invalid_plan   for plans with tapes, or with states on a tier that a device does not reach
-///        \throws invalid_schedule
+/// \throws invalid_plan   for plans with tapes, or with states on a tier that a device cannot reach
+/// \throws invalid_schedule
 template <schedule Plan>
 [[nodiscard]] device_capacity device_capacity_for(Plan const& plan, step_form form = step_form::out_of_place,
                                           sweep_options options = {}) {

@@ -1,12 +1,12 @@
 #pragma once
-/// \file device_guard.hpp  Makes a device current for a while.
+/// \file device_guard.hpp  Makes a device current for a scope.
 #include <new>
 #include <cairn/adapt/cuda/detail/cuda_error.hpp>
 
 namespace cairn {
 
-/// Makes a CUDA device current in this thread as long as it lives, and then the one that was current before. Cost: one
-/// query where it already is.
+/// Makes a CUDA device current in this thread during its lifetime, and then restores the previous one. Cost: one query
+/// if the device is already current.
 class device_guard {
  public:
   /// \throws device_error
@@ -17,7 +17,7 @@ class device_guard {
     detail::need(cudaSetDevice(device), operation, device);
     before_ = current;
   }
-  /// For clean-up: where the device cannot be made current, nothing changes.
+  /// For clean-up: if the device cannot be made current, nothing changes.
   device_guard(int device, std::nothrow_t) noexcept {
     int current = -1;
     bool const known = cudaGetDevice(&current) == cudaSuccess;
@@ -32,7 +32,7 @@ class device_guard {
   }
 
  private:
-  int before_ = -1;  ///< to be made current again, if not negative
+  int before_ = -1;  ///< to be restored, if not negative
 };
 
 }  // namespace cairn

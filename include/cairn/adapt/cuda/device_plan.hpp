@@ -1,5 +1,5 @@
 #pragma once
-/// \file device_plan.hpp  The plan of the fewest seconds for a loop on a device: frames there, and pinned slots on the
+/// \file device_plan.hpp  The fastest plan for a loop on a device, with frames on the device and pinned slots on the
 /// host.
 #include <algorithm>
 #include <cstddef>
@@ -23,27 +23,27 @@
 
 namespace cairn {
 
-/// A plan for a loop on a device, the room that it is made for, and what it is expected to take.
+/// A plan for a loop on a device, the capacity it is made for, and its expected time.
 struct device_plan {
   any_schedule plan;     ///< states on the tiers device and host
-  device_capacity capacity;  ///< what to make: all frames that the budget has room for and that are of use
-  planner by;            ///< whose plan it is
-  double seconds;        ///< of the whole sweep, copies that steps wait for included
-  double least_seconds;  ///< of the same steps and adjoints if no copy were ever waited for
+  device_capacity capacity;  ///< the capacity to allocate: all frames that help and fit the budget
+  planner by;            ///< the planner that made it
+  double seconds;        ///< of the whole sweep, including copies for which steps wait
+  double least_seconds;  ///< the time of the same steps and adjoints without any waiting for copies
   wide device_bytes;     ///< of frames and adjoint
   wide host_bytes;       ///< of pinned slots
 };
 
 namespace detail {
 
-/// One plan that might be taken.
+/// One of the plans that are compared.
 struct device_candidate {
   any_schedule plan;
   planner by;
-  double bound;  // seconds without copies
+  double bound;  // seconds without waiting for copies
 };
 
-/// Collects plans, then asks for their times, the most promising first.
+/// Collects plans, then forecasts their times, the most promising first.
 class device_search {
  public:
   device_search(workload const& work, step_index steps, slot_index frames, slot_index host_slots,
@@ -55,7 +55,7 @@ class device_search {
     tables();
   }
 
-  /// The fastest plan that fits; nothing is left out that could be faster.
+  /// The fastest plan that fits. A plan is skipped only if it cannot be faster.
   template <class Forecast>
   [[nodiscard]] std::vector<std::pair<device_candidate, double>> best(Forecast& forecast) {
     std::stable_sort(found_.begin(), found_.end(), [](auto const& a, auto const& b) { return a.bound < b.bound; });
@@ -80,8 +80,8 @@ class device_search {
                          double(counts.reversals) * work_.adjoint_seconds;
     found_.push_back({any_schedule{std::forward<Plan>(plan)}, by, bound});
   }
-  /// How many slots there may be on the device, beside the frames spared for states in work and for those that come
-  /// from the host.
+  /// The possible numbers of slots on the device, after sparing frames for states in use and for states fetched from
+  /// the host.
   template <class Use>
   void each_extra(int least_spared, int most_spared, Use use) const {
     for (int spared = least_spared; spared <= most_spared; ++spared)
@@ -92,13 +92,13 @@ class device_search {
       if (slots > 0) add(planner::revolve, revolve{steps_, slots});
     });
   }
-  /// The steps that go by while a state is copied one way.
+  /// The number of steps that take as long as copying a state one way.
   [[nodiscard]] double steps_a_copy() const {
     double const copy = (std::max)(work_.tiers.host.write_seconds, work_.tiers.host.read_seconds);
     return work_.step_seconds > 0 ? (std::min)(copy / work_.step_seconds, double(steps_)) : 0;
   }
-  /// Periods about as long as a copy takes, and the shortest that there are slots for. A copy is hidden behind a period
-  /// that is longer.
+  /// Periods about as long as a copy takes, and the shortest period that the slots allow. A longer period hides the
+  /// copy.
   void periods() {
     step_index const shortest = (steps_ - 1) / host_slots_ + 1;
     std::vector<step_index> lengths{shortest};
@@ -115,7 +115,8 @@ class device_search {
         add(planner::two_level, two_level{steps_, length, (std::min)(extra, length), {tier::host, tier::device}});
       });
   }
-  /// A copy costs H-Revolve all of its time, where steps go on meanwhile: fractions of it make plans that copy more.
+  /// H-Revolve counts the full time of each copy, though steps continue meanwhile. Counting only fractions of it makes
+  /// plans that copy more.
   void tables() {
     wide const rows = options_.most_table_cells / wide(steps_);
     slot_index const slots = rows < wide(host_slots_) ? slot_index(rows) : host_slots_;
@@ -151,7 +152,7 @@ inline constexpr char const* planning_for_device = "cairn::plan_for_device";
 [[nodiscard]] inline slot_index least_device_frames(workload const& work) {
   return device_capacity_for(revolve{*work.steps < 3 ? *work.steps : 3, 1}, work.form.step).frames;
 }
-/// \param capacity  at least the least frames
+/// \param capacity  at least the least number of frames
 template <class Forecast>
 [[nodiscard]] device_plan best_within(workload const& work, device_capacity capacity, Forecast& forecast,
                                        planning_options const& options) {
@@ -166,20 +167,19 @@ template <class Forecast>
 
 }  // namespace detail
 
-/// The plan of the fewest seconds in `device` bytes of a device and `work.tiers.host.bytes` of pinned memory, over
-/// Revolve on the device alone, two levels with periods on the host, and H-Revolve. Before the first step, and before
-/// anything is allocated.
+/// The fastest plan in `device` bytes of a device and `work.tiers.host.bytes` of pinned memory, among Revolve on the
+/// device alone, two levels with periods on the host, and H-Revolve. Called before the first step, and before anything
+/// is allocated.
 ///
-/// \param work  `steps`, `state_bytes`, `adjoint_bytes`, `step_seconds`, `adjoint_seconds`, `form.step`, and of
-///        `tiers.host` the bytes and the seconds of one copy each way; in place also `tiers.device.write_seconds`, a
-///        copy within the device. Best measured
-/// \param device  for frames and the adjoint   \param forecast  `forecast(plan, capacity, work)` answers seconds:
-///        `device_forecast` does the sweep on a virtual clock, which is how copies that nobody waits for cost nothing
-///        here   \param options  `most_table_cells` and `most_table_bytes` are read
-/// Cost: forecasts of the plans that could be the best, some 20 ns a step of each   \throws infeasible_budget   that
-/// says the least bytes
-/// \throws invalid_plan, overflow_error   for a workload that cannot be, or that lacks its steps or the bytes of a
-///        state
+/// \param work  `steps`, `state_bytes`, `adjoint_bytes`, `step_seconds`, `adjoint_seconds`, `form.step`, and in
+///   `tiers.host` the bytes and the seconds of one copy each way; for an in-place step also
+///   `tiers.device.write_seconds`, a copy within the device. Best measured
+/// \param device  bytes for frames and the adjoint   \param forecast  `forecast(plan, capacity, work)` returns seconds:
+///   `device_forecast` runs the sweep on a virtual clock, so that copies for which nobody waits cost nothing
+/// \param options  only `most_table_cells` and `most_table_bytes` are used
+/// Cost: forecasts of the plans that could be the best, about 20 ns per step each   \throws infeasible_budget   with
+/// the least feasible bytes
+/// \throws invalid_plan, overflow_error   for an invalid workload, or one without steps or bytes of a state
 template <class Forecast>
 [[nodiscard]] device_plan plan_for_device(workload const& work, byte_size device, Forecast forecast,
                                           planning_options const& options = {}) {
@@ -202,9 +202,9 @@ template <class Forecast>
   slot_index const host_slots = slot_index(host / sizes.state > wide(steps) ? wide(steps) : host / sizes.state);
   return detail::best_within(work, {frames, host_slots}, forecast, options);
 }
-/// The same in a room that is there, for example what a `device_sweep` could get:
-/// `plan_for_device(work, sweep.capacity(), device_forecast{})`. Bytes are not read, but to answer how many there are.
-/// \throws infeasible_budget   that says the least frames
+/// The same for a given capacity, for example what a `device_sweep` could allocate: `plan_for_device(work,
+/// sweep.capacity(), device_forecast{})`. Bytes are used only to report totals.
+/// \throws infeasible_budget   with the least feasible number of frames
 template <class Forecast>
 [[nodiscard]] device_plan plan_for_device(workload const& work, device_capacity capacity, Forecast forecast,
                                           planning_options const& options = {}) {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file device_probe.hpp  What a loop on a device weighs, measured: what `plan_for_device` plans with.
+/// \file device_probe.hpp  Measures the sizes and times of a loop on a device, for `plan_for_device`.
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -19,13 +19,13 @@
 namespace cairn {
 namespace detail {
 
-/// Times what is put into a stream, many in a row, by the clock of the host.
+/// Times work in a stream, many calls in a row, by a clock of the host.
 template <class Clock, device_runtime R>
 class stream_stopwatch {
  public:
   stream_stopwatch(R& runtime, typename R::stream stream) : runtime_{runtime}, stream_{stream} {}
   stream_stopwatch(stream_stopwatch const&) = delete;
-  /// What was put there uses memory that goes next.
+  /// Waits for the stream, because its work uses memory that is freed next.
   ~stream_stopwatch() {
     try {
       runtime_.sync(stream_);
@@ -33,8 +33,9 @@ class stream_stopwatch {
     }
   }
 
-  /// Seconds of one of those that `put(count)` puts into the stream, behind `prepare()`: so many at once that the
-  /// host's part in the beginning and the wait at the end count for little.   \param most  of them at once, >= 1
+  /// Seconds of one of the calls that `put(count)` puts into the stream, after `prepare()`: as many at once as make the
+  /// host's part at the beginning and the wait at the end negligible.
+  /// \param most  most calls at once, >= 1
   template <class Prepare, class Put>
   [[nodiscard]] double seconds_of_one(step_index most, Prepare prepare, Put put) {
     auto const timed = [&](step_index count) {
@@ -47,7 +48,7 @@ class stream_stopwatch {
       check_launches(runtime_, "cairn::device_probe", "a launch of the start, step, seed or adjoint failed");
       return seconds_between(begin, end);
     };
-    static_cast<void>(timed(1));  // the first call of all loads code and touches memory
+    static_cast<void>(timed(1));  // the first call loads code and touches memory
     step_index count = 1;
     double least = timed(count);
     while (least < long_enough && count < most) {
@@ -126,7 +127,7 @@ class device_measurement {
     if constexpr (std::is_same_v<std::remove_cv_t<Start>, State>) copier_->copy(runtime_, start_, frames_[0], stream_);
     else start_(frames_[0], stream_);
   }
-  /// The first steps of the loop.
+  /// Runs the first steps of the loop.
   void run(step_index count) {
     for (step_index i = 0; i < count; ++i) {
       auto const here = std::size_t(i % 2);
@@ -134,7 +135,8 @@ class device_measurement {
       else step_(std::as_const(frames_[here]), frames_[1 - here], std::as_const(i), stream_);
     }
   }
-  /// The frames are the initial state and the one behind it, and bar is the adjoint of that.
+  /// Prepares the adjoint of the first step: the frames hold the initial state and the one after it, and bar is the
+  /// adjoint of the latter.
   void begin_back() {
     begin();
     step_index const first = 0;
@@ -181,24 +183,23 @@ template <class Make> using probed_state = std::remove_cvref_t<decltype(std::dec
 
 }  // namespace detail
 
-/// What a loop of `steps` steps weighs on this device: seconds of a step, of an adjoint and of one copy of a state to
-/// the host, from there, and within the device, bytes of a state and of `bar` in device memory, and how the step is
-/// written. Give it `tiers.host.bytes`, the pinned memory that there may be, and then to `plan_for_device`.
+/// Sizes and times of a loop of `steps` steps on this device: seconds of a step, of an adjoint, and of a copy of a
+/// state to the host, from the host, and within the device; bytes of a state and of `bar` in device memory; and the
+/// form of the step. Set `tiers.host.bytes`, the pinned memory that may be used, and pass the result to
+/// `plan_for_device`.
 ///
-/// Runs the first steps of the loop a few times, and the adjoint of its first step many times in a row. What step, seed
-/// and adjoint write beside their states they write here, too, and bar is left with numbers that mean nothing: sums
-/// over all steps are to be set to 0 behind this. Calls are put into the stream one after the other, so many that they
-/// take 0.02 s or are as many as the loop has; of three such runs the fastest counts. One launch and one wait of the
-/// host are among what each run takes. A step that takes the host longer to put there than the device to run counts as
-/// the host's time, as it does in the sweep.
-/// \tparam Clock  has now() as the clocks of the standard library do
-/// \param make, step, start, seed, adjoint, bar  as of `device_sweep`; bar is of a type that `visit_buffers` takes
-///        apart
+/// Runs the first steps of the loop a few times, and the adjoint of its first step many times in a row. Step, seed and
+/// adjoint also write whatever else they write in a sweep, and bar is left with meaningless numbers: reset sums over
+/// all steps to 0 afterwards. Calls are put into the stream one after the other, as many as take 0.02 s or as the loop
+/// has; the fastest of three such runs counts. Each run includes one launch and one wait of the host. If the host takes
+/// longer to launch a step than the device to run it, the host's time counts, as it does in the sweep.
+/// \tparam Clock  has now() like the clocks of the standard library
+/// \param make, step, start, seed, adjoint, bar  as for `device_sweep`; `visit_buffers` must accept the type of bar
 /// \param steps  loop length, >= 0; with 0 only copies are timed
 /// Cost: two states on the device and one pinned, freed at the end; about 0.15 s for each of five figures, or 4 calls
-/// of what takes longer
-/// \throws invalid_plan   before anything is made   \throws out_of_memory, device_error, and what the functions throw,
-///        when the stream is done
+/// if a call takes longer
+/// \throws invalid_plan   before anything is allocated
+/// \throws out_of_memory, device_error, and what the functions throw, after the stream is done
 template <class Clock = std::chrono::steady_clock, device_runtime R, class Make, class Step, class Start, class Seed,
           class Adjoint, class Bar>
 [[nodiscard]] workload device_probe(R& runtime, typename R::stream stream, Make&& make, Step&& step, Start&& start,
@@ -219,7 +220,7 @@ template <class Clock = std::chrono::steady_clock, device_runtime R, class Make,
     else return detail::probed_on_device<Clock>(runtime, stream, make, step, start, steps, seed, adjoint, bar, {});
   }
 }
-/// The same for an adjoint of any type.   \param bar_bytes  of device memory that `bar` holds
+/// The same for an adjoint of any type.   \param bar_bytes  bytes of device memory that `bar` holds
 template <class Clock = std::chrono::steady_clock, device_runtime R, class Make, class Step, class Start, class Seed,
           class Adjoint, class Bar>
 [[nodiscard]] workload device_probe(R& runtime, typename R::stream stream, Make&& make, Step&& step, Start&& start,

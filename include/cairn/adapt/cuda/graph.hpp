@@ -1,36 +1,37 @@
 #pragma once
-/// \file graph.hpp  What a function puts into a stream, captured once, and put there again at the cost of one call.
+/// \file graph.hpp  Captures what a function puts into a stream, and launches it again at the cost of one call.
 #include <utility>
 #include <cairn/adapt/cuda/detail/launches.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 
 namespace cairn {
 
-/// A piece of work for a device, captured into a graph: the steps of a segment, or a whole `device_sweep::gradient`.
-/// Pays where steps are so short that putting them into a stream takes longer than running them; see `graph_pays`.
+/// Work for a device, captured into a graph: the steps of a segment, or a whole `device_sweep::gradient`. Pays if steps
+/// are so short that launching them takes longer than running them; see `graph_pays`.
 ///
-///   cairn::device_graph segment{device, compute, [&](cudaStream_t s) { for (i = 0; i < 8; ++i) step(x[i % 2], x[(i +
-///   1) % 2], i, s); }};
-///   for (...) segment.launch();
+///     cairn::device_graph segment{device, compute, [&](cudaStream_t s) {
+///       for (i = 0; i < 8; ++i) step(x[i % 2], x[(i + 1) % 2], i, s);
+///     }};
+///     for (...) segment.launch();
 ///
-/// The device's work is kept, and nothing of what the host did beside it: addresses, sizes, the numbers of steps and
-/// all that a kernel was given by value are frozen. What lies in memory when a launch runs may differ from launch to
-/// launch. All that was captured, a sweep with its frames included, must live as long as the graph is launched. Kernels
-/// that never ran in this process may need to be loaded, which some drivers refuse within a capture: run the work once
-/// before. One owner: moved, not copied. Waits for its launches when it ends; runtime and stream must outlive it. One
-/// thread at a time.
+/// The graph contains the work of the device only, not what the host did in addition. Addresses, sizes, the numbers of
+/// steps and all kernel arguments passed by value are frozen. The content of memory may differ from launch to launch.
+/// Everything that was captured, a sweep with its frames included, must live as long as the graph is launched. Kernels
+/// that have never run in this process may need to be loaded, which some drivers refuse during a capture: run the work
+/// once before. One owner: moved, not copied. The destructor waits for the launches; runtime and stream must outlive
+/// the graph. One thread at a time.
 template <capturing_runtime R>
 class device_graph {
  public:
-  /// Calls `work(in)` once and keeps what it puts into `in`, and into streams that wait for events of `in`; nothing of
-  /// that runs.
+  /// Calls `work(in)` once and captures what it puts into `in`, and into streams that wait for events of `in`; nothing
+  /// of it runs.
   /// \param in  a stream that can be captured: not the legacy default stream
   /// \param work  lets `in` wait for all other streams that it uses, and does not allocate, free, query or wait on the
-  ///        host
-  /// \throws device_error   for a call that cannot be captured: where it is made, or, where `work` looks at no answers,
-  ///        in the end; and for a launch that failed, where the runtime is a `checking_runtime`
+  ///   host
+  /// \throws device_error   for a call that cannot be captured: thrown by that call, or, if `work` ignores errors, at
+  ///   the end; and for a launch that failed, if the runtime is a `checking_runtime`
   /// \throws what `work` throws, unchanged; `in` can be used again, and nothing of the work has run   Cost: some
-  ///        microseconds a kernel or copy
+  ///   microseconds per kernel or copy
   template <class Work>
   device_graph(R& runtime, typename R::stream in, Work&& work) : runtime_{&runtime}, stream_{in} {
     detail::check_earlier_launches(runtime, "cairn::device_graph");
@@ -44,13 +45,13 @@ class device_graph {
     }
     graph_ = runtime.end_capture(in);
   }
-  /// Takes it over; the other must not be launched any more.
+  /// Takes over the graph; the other object must not be launched any more.
   device_graph(device_graph&& other) noexcept
       : runtime_{std::exchange(other.runtime_, nullptr)},
         stream_{other.stream_},
         graph_{other.graph_},
         launched_{other.launched_} {}
-  /// Takes it over, and gives up what it had.
+  /// Takes over the graph, and destroys its own.
   device_graph& operator=(device_graph other) noexcept {
     std::swap(runtime_, other.runtime_);
     std::swap(stream_, other.stream_);
@@ -64,7 +65,7 @@ class device_graph {
     runtime_->destroy(graph_);
   }
 
-  /// Puts all of the work into the stream that it was captured from: when the stream is done, so is the work. The host
+  /// Puts all of the work into the stream from which it was captured; when the stream is done, so is the work. The host
   /// does not wait.
   /// \throws device_error
   void launch() {

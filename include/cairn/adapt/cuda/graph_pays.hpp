@@ -1,32 +1,32 @@
 #pragma once
-/// \file graph_pays.hpp  Whether to capture a sweep into a graph: for short steps, and not too many of them.
+/// \file graph_pays.hpp  Whether to capture a sweep into a graph: if its steps are short, and not too many.
 #include <cairn/core/action.hpp>
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/core/workload.hpp>
 
 namespace cairn {
 
-/// What `graph_pays` goes by. The defaults are of a host that needs some 2 us to launch a kernel and a device that
-/// needs some 1 us a node.
+/// The criteria of `graph_pays`. The defaults are for a host that needs about 2 us to launch a kernel and a device that
+/// needs about 1 us per node.
 struct graph_rule {
-  double longest_step_seconds = 10e-6;  ///< longer steps hide what launching them takes
-  wide most_nodes = 100'000;            ///< each takes memory, and time to capture
-  wide nodes_a_step = 1;                ///< kernels and copies that one step puts into the stream
-  wide nodes_an_adjoint = 1;            ///< the same of the adjoint of one step
-  wide nodes_a_copy = 1;                ///< buffers in device memory that a state has
+  double longest_step_seconds = 10e-6;  ///< longer steps hide the time to launch them
+  wide most_nodes = 100'000;            ///< each node takes memory, and time to capture
+  wide nodes_a_step = 1;                ///< kernels and copies in one step
+  wide nodes_an_adjoint = 1;            ///< kernels and copies in the adjoint of one step
+  wide nodes_a_copy = 1;                ///< buffers in device memory of one state
 };
 
 namespace detail {
 
-/// Nodes of a sweep, or any number above `enough` where it has more than that.
+/// Nodes of a sweep, or any number above `enough` if it has more than that.
 template <schedule Plan>
 [[nodiscard]] wide count_nodes(Plan const& plan, step_form form, graph_rule const& rule, wide enough) {
-  wide nodes = rule.nodes_a_step;  // the start
+  wide nodes = rule.nodes_a_step;  // for the start
   cursor_of<Plan> cursor = plan.walk();
   for (action a = cursor.next(); a.kind != action_kind::done && nodes <= enough; a = cursor.next()) {
     wide const steps = wide(a.to > a.from ? a.to - a.from : 0);
     switch (a.kind) {
-      case action_kind::turn: nodes += rule.nodes_an_adjoint; [[fallthrough]];  // the seed
+      case action_kind::turn: nodes += rule.nodes_an_adjoint; [[fallthrough]];  // for the seed
       case action_kind::advance:
         nodes += steps * rule.nodes_a_step;
         if (form == step_form::in_place && steps > 0) nodes += rule.nodes_a_copy;
@@ -44,19 +44,19 @@ template <schedule Plan>
 
 }  // namespace detail
 
-/// The most nodes that `device_sweep::capture` makes of a plan: exact out of place and without slots on the host; else
-/// copies that the sweep finds it can do without are counted.   Cost: one walk
+/// The most nodes that `device_sweep::capture` makes for a plan: exact for out-of-place steps without slots on the
+/// host; otherwise it includes copies that the sweep may avoid.   Cost: one walk
 template <schedule Plan>
 [[nodiscard]] wide graph_nodes(Plan const& plan, step_form form = step_form::out_of_place,
                                graph_rule const& rule = {}) {
   return detail::count_nodes(plan, form, rule, ~wide{0});
 }
 
-/// Whether a sweep that is run many times gains by being captured into a graph: where a step is so short that the host
-/// cannot launch steps as fast as they run, and the graph is not too large. To capture costs about as much as one
-/// sweep, so a loop reversed once gains nothing.
-/// \param work  `step_seconds`, as measured in a stream, and `form.step`; 0 seconds, not measured, is false   Cost: at
-///        most one walk
+/// Whether capturing a sweep that is run many times saves time: if a step is so short that the host cannot launch steps
+/// as fast as they run, and the graph is not too large. A capture costs about as much as one sweep, so a loop that is
+/// reversed once gains nothing.
+/// \param work  `step_seconds`, as measured in a stream, and `form.step`; 0 seconds means not measured, and the answer
+///   is false   Cost: at most one walk
 template <schedule Plan>
 [[nodiscard]] bool graph_pays(workload const& work, Plan const& plan, graph_rule const& rule = {}) {
   if (!(work.step_seconds > 0 && work.step_seconds < rule.longest_step_seconds)) return false;

@@ -5,17 +5,17 @@
 
 namespace cairn {
 
-/// An event with one owner: moved, not copied. The runtime must outlive it, and whoever gives it up has waited for the
-/// streams that it was used on.
+/// An event with one owner: moved, not copied. The runtime must outlive it. Before it is destroyed, the streams that
+/// use it must be done.
 template <device_runtime R>
 class owned_event {
  public:
   owned_event() = default;
   /// Makes one.   \throws device_error, out_of_memory
   explicit owned_event(R& runtime) : runtime_{&runtime}, event_{runtime.make_event()} {}
-  /// Takes it over; the other owns nothing then.
+  /// Takes over the event; the other object then owns nothing.
   owned_event(owned_event&& other) noexcept : runtime_{std::exchange(other.runtime_, nullptr)}, event_{other.event_} {}
-  /// Takes it over, and gives up what it had.
+  /// Takes over the event, and destroys its own.
   owned_event& operator=(owned_event other) noexcept {
     std::swap(runtime_, other.runtime_);
     std::swap(event_, other.event_);

@@ -12,16 +12,16 @@ class owned_stream {
   owned_stream() = default;
   /// Makes one.   \throws device_error, out_of_memory
   explicit owned_stream(R& runtime) : runtime_{&runtime}, stream_{runtime.make_stream()} {}
-  /// Takes it over; the other owns nothing then.
+  /// Takes over the stream; the other object then owns nothing.
   owned_stream(owned_stream&& other) noexcept
       : runtime_{std::exchange(other.runtime_, nullptr)}, stream_{other.stream_} {}
-  /// Takes it over, and gives up what it had.
+  /// Takes over the stream, and destroys its own.
   owned_stream& operator=(owned_stream other) noexcept {
     std::swap(runtime_, other.runtime_);
     std::swap(stream_, other.stream_);
     return *this;
   }
-  /// Waits for what is in it, so that nothing runs on in memory that is freed next; what fails then is not told.
+  /// Waits until the stream is done, because its work may use memory that is freed next; ignores errors.
   ~owned_stream() {
     if (runtime_ == nullptr) return;
     drain();
@@ -29,7 +29,7 @@ class owned_stream {
   }
 
   [[nodiscard]] typename R::stream get() const noexcept { return stream_; }  ///< the handle
-  /// Waits for what is in it; what fails is not told. For clean-up: `R::sync` says what failed.
+  /// Waits until the stream is done; ignores errors. For clean-up: `R::sync` reports errors.
   void drain() const noexcept {
     if (runtime_ == nullptr) return;
     try {

@@ -1,6 +1,6 @@
 #pragma once
-/// \file sweep.hpp  The adjoint of a loop whose states live on a device: frames that are kept, and pinned slots of the
-/// host.
+/// \file sweep.hpp  The adjoint of a loop whose states are on a device: checkpoints are frames of the device, or pinned
+/// slots of the host.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -28,34 +28,34 @@
 
 namespace cairn {
 
-/// Reverses loops on a device: `x1 = step(x, i)` is put into a stream, and so is the adjoint; the host waits for
+/// Reverses loops on a device: puts the steps `x1 = step(x, i)` and the adjoints into a stream; the host waits for
 /// neither.
 ///
-/// Slots of the tiers memory and device are frames that are kept: nothing is copied. Slots of the tier host are pinned
-/// memory: states go there and come back on two streams of the sweep's own, while steps run. What comes back next is
-/// known from a copy of the plan's cursor and fetched as soon as there is a frame for it. Frames and slots are made
-/// once; within a sweep nothing is allocated, pinned or freed on the device or waited for by the host, so that a sweep
+/// Slots of the tiers memory and device are frames with one more owner: nothing is copied. Slots of the tier host are
+/// pinned memory: states are copied there and back on two streams of the sweep's own, while steps run. A copy of the
+/// plan's cursor tells which state will be loaded next; it is fetched as soon as a frame is free for it. Frames and
+/// slots are allocated once. A sweep itself does not allocate, pin or free memory, nor does the host wait, so a sweep
 /// can be captured into a graph: see `capture`.
 ///
-/// In place, a step on a frame that is kept, or that is on its way to the host, copies it first, within the device.
-/// Not to be copied or moved. Waits for its streams when it ends; runtime and stream must outlive it. One thread at a
-/// time.
+/// An in-place step on a frame that is kept, or that is being copied to the host, first copies it within the device.
+/// Cannot be copied or moved. The destructor waits for the streams; runtime and stream must outlive the sweep. One
+/// thread at a time.
 template <device_runtime R, class State>
 class device_sweep {
  public:
-  using stream = typename R::stream;  ///< where steps and adjoints go
+  using stream = typename R::stream;  ///< the stream of steps and adjoints
 
-  /// \param compute  the stream that steps and adjoints are put into   \param capacity  frames >= 1, host slots >= 0;
-  ///        see `device_capacity_for`
-  /// \param make  `make()` gives a full state of the size that all states have; called once a frame. What it puts into
-  ///        streams must be in `compute`, or be done
-  /// \throws invalid_plan   for a room that is none   \throws out_of_memory, device_error   \throws what `make` throws
+  /// \param compute  the stream for steps and adjoints   \param capacity  frames >= 1, host slots >= 0; see
+  ///   `device_capacity_for`
+  /// \param make  `make()` returns a full state of the size that all states have; called once per frame. What it puts
+  ///   into streams must be in `compute`, or be done
+  /// \throws invalid_plan   for an invalid capacity   \throws out_of_memory, device_error   \throws what `make` throws
   template <class Make>
   device_sweep(R& runtime, stream compute, device_capacity capacity, Make make)
       : device_sweep{runtime, compute, checked(capacity), false, make} {}
-  /// The same with a replay check: each state that is compared is copied to a host slot, one of the room's, and the
-  /// host waits for it. What runs again runs as slowly as that. Out of place, x1 is a copy of x when a step runs first,
-  /// and all zeros when it runs again. `device_capacity_for(plan, form, options)` counts the slot.
+  /// The same with a replay check: each state that is compared is copied to a host slot, one of the capacity's, and the
+  /// host waits for it, so recomputed steps run no faster than that. An out-of-place step finds a copy of x in its x1
+  /// when it runs first, and zeros when it runs again. `device_capacity_for(plan, form, options)` counts the slot.
   template <class Make>
   device_sweep(R& runtime, stream compute, device_capacity capacity, Make make, sweep_options options)
       : device_sweep{runtime, compute, checked(capacity), false, make} {
@@ -65,38 +65,38 @@ class device_sweep {
                   "member visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
     options_ = options;
   }
-  /// The same with less than that where memory runs out; then one frame's memory is left free. `capacity()` tells what
-  /// there is.
-  /// \throws out_of_memory   where no frame can be made
+  /// The same with less capacity if memory runs out; the memory of one frame is then left free. `capacity()` returns
+  /// what was allocated.
+  /// \throws out_of_memory   if no frame can be allocated
   template <class Make>
   device_sweep(R& runtime, stream compute, capacity_up_to capacity, Make make)
       : device_sweep{runtime, compute, checked(capacity.most), true, make} {}
   device_sweep(device_sweep const&) = delete;
   device_sweep& operator=(device_sweep const&) = delete;
-  /// Waits for all that is under way before frames and slots are freed.
+  /// Waits for all pending work before frames and slots are freed.
   ~device_sweep() { streams_.settle(); }
 
-  /// What was made.
+  /// The capacity that was allocated.
   [[nodiscard]] device_capacity capacity() const noexcept { return {frames_.count(), slots_.count()}; }
-  /// Of one state in device memory.
+  /// Bytes of one state in device memory.
   [[nodiscard]] std::size_t frame_bytes() const noexcept { return copier_.layout().device_bytes(); }
 
-  /// Puts the whole loop and its adjoint into the stream: when this returns they are under way, and when the stream is
-  /// done, so are they. The gradient has the same bits for every plan and capacity.
+  /// Puts the whole loop and its adjoint into the stream, without waiting for them: they are done when the stream is
+  /// done. The gradient has the same bits for every plan and capacity.
   /// \param step  `step(x, x1, i, stream)`, which writes x1 from x, or in place `step(x, i, stream)`
   /// \param start  `start(x, stream)`, which writes the initial state, or a state that is copied, within the device,
-  ///        before the first step
+  ///   before the first step
   /// \param plan  a schedule with leaf 1 and without tapes   \param seed  `seed(x, bar, stream)` writes the adjoint of
-  ///        the final state x
-  /// \param adjoint  `adjoint(x, bar, i, stream)`: bar belongs to state i+1 before and to state i after   \param bar
-  ///        of any type
+  ///   the final state x
+  /// \param adjoint  `adjoint(x, bar, i, stream)`: bar belongs to state i+1 before the call and to state i after it
+  ///   \param bar  of any type
   /// \param observer  called with an `event` around every action when it is put into streams; it sees no bytes of
-  ///        states
+  ///   states
   /// \throws invalid_plan, invalid_schedule   before any step   \throws reentrancy_error   \throws nondeterminism_error
-  ///        by a replay check
+  ///   by a replay check
   /// \throws device_error and whatever the functions throw, unchanged, after all streams are done; the sweep can be
-  ///        used again. A launch of theirs that fails is a device_error, too, that names function and step, where the
-  ///        runtime is a `checking_runtime`
+  ///   used again. If the runtime is a `checking_runtime`, a failed launch in a function is a device_error, too, which
+  ///   names function and step
   template <class Step, class Start, class P, class Seed, class Adjoint, class Bar, class Observer = no_observer>
   void gradient(Step&& step, Start&& start, P const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar,
                 Observer&& observer = {}) {
@@ -127,15 +127,15 @@ class device_sweep {
     }
   }
 
-  /// Captures the whole of `gradient(step, start, plan, seed, adjoint, bar)` into a graph, which runs only when it is
-  /// launched: as often as one likes, and each time for one call of the host. The functions are called once, here, and
-  /// what they do on the host is not done again; see `device_graph`, and `graph_pays` for when. Give new input in the
-  /// state `start`, or in what the function `start` copies from. Sweep and `bar` must outlive the graph, which may take
-  /// turns with sweeps that are not captured and with other graphs of the same sweep.
+  /// Captures the whole of `gradient(step, start, plan, seed, adjoint, bar)` into a graph. It runs only when the graph
+  /// is launched, any number of times, each time at the cost of one call. The functions are called once, here, and
+  /// their work on the host is not repeated; see `device_graph`, and `graph_pays` for when this pays. Provide new input
+  /// in the state `start`, or in the memory from which the function `start` copies. Sweep and `bar` must outlive the
+  /// graph, whose launches may alternate with sweeps that are not captured and with other graphs of the same sweep.
   /// \throws invalid_plan, invalid_schedule, reentrancy_error   as `gradient`   \throws invalid_call   for a sweep with
-  ///        a replay check
-  /// \throws device_error   for a function that cannot be captured, and where `compute` is the legacy default stream;
-  ///        the sweep can be used again
+  ///   a replay check
+  /// \throws device_error   for a function that cannot be captured, and if `compute` is the legacy default stream; the
+  ///   sweep can be used again
   template <class Step, class Start, class P, class Seed, class Adjoint, class Bar>
   [[nodiscard]] auto capture(Step&& step, Start&& start, P const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar) {
     static_assert(capturing_runtime<R>,
@@ -158,7 +158,7 @@ class device_sweep {
       : streams_{runtime, compute}, frames_{streams_, capacity.frames, or_less, make}, copier_{state_layout_of_all()},
         slots_{runtime, capacity.host_slots, or_less, copier_.layout()} {}
 
-  /// What a slot of the plan holds: a frame, or a slot of the host.
+  /// The content of a slot of the plan: a frame, or a slot of the host.
   struct place_record {
     std::int64_t number = -1;
     step_index at = -1;
@@ -202,7 +202,7 @@ class device_sweep {
   template <class P>
   void begin(P const& plan) {
     places_.assign(std::size_t(plan.slots()), {});
-    streams_.put(detail::stream_role::compute);  // what the caller has put there since the last sweep
+    streams_.put(detail::stream_role::compute);  // work that the caller has put there since the last sweep
     frames_.free_all();
     slots_.free_all();
     live_ = initial_ = next_ = current_ = no_frame;
@@ -224,8 +224,8 @@ class device_sweep {
     if (stands_apart) frames_.keep(initial_ = live_);
     if (ledger_.on() && !ledger_.saved(ledger_.initial_place(), 0, hash_of(live_, 0))) ledger_.fail_loaded(0);
   }
-  /// What `execute` asks for: the states of this sweep, and its way back. The host waits for nothing, so before each
-  /// action it looks whether the next state from the host can be fetched.
+  /// The states of this sweep and its way back, as `execute` needs them. The host does not wait; so before each action
+  /// it checks whether the next state from the host can be fetched.
   template <step_form Form, class Cursor, class Step, class Seed, class Adjoint, class Bar>
   class device_states : public detail::no_hooks {
    public:
@@ -244,7 +244,7 @@ class device_sweep {
     void load_initial() { begin().load(ahead_, {}, 0, now_); }
     void drop(place where) { begin().drop(where.slot); }
     [[nodiscard]] std::size_t bytes() const noexcept { return sweep_.bytes_made(); }
-    /// Their bytes are on the device.
+    /// Visits nothing: the bytes are on the device.
     [[nodiscard]] bool visit(action const&, moment, event::sink, void*) const noexcept { return false; }
 
     std::uint64_t turn(device_states&, action const& a, step_index&) {
@@ -274,7 +274,7 @@ class device_sweep {
     Seed& seed_;
     Adjoint& adjoint_;
     Bar& bar_;
-    std::int64_t now_ = -1;  // the action under way
+    std::int64_t now_ = -1;  // the number of the present action
   };
 
   [[nodiscard]] std::size_t bytes_made() const noexcept { return std::size_t(frames_.count()) * frame_bytes(); }
@@ -282,7 +282,7 @@ class device_sweep {
   void release(frame_id& frame) noexcept {
     if (frame != no_frame) frames_.release(std::exchange(frame, no_frame), streams_);
   }
-  /// Takes a frame back that only stands by; false where there is none.
+  /// Releases a frame that is kept only for a later load; returns false if there is none.
   bool give_way() noexcept {
     frame_id& least_needed = current_ != no_frame ? current_ : next_;
     if (least_needed == no_frame) return false;
@@ -295,7 +295,7 @@ class device_sweep {
                            {{"frames", frames_.count()}},
                            "check the plan with cairn::verify"};
   }
-  /// What `take()` gives as soon as there is one.
+  /// The frame that `take()` returns, after releasing frames until there is one.
   template <class Take>
   [[nodiscard]] frame_id one_by(Take take) {
     for (;;) {
@@ -307,8 +307,8 @@ class device_sweep {
     return one_by([&] { return frames_.take(streams_); });
   }
 
-  // The replay check.
-  /// Leads `handle` to state `to` as `advance` does, and looks at the states on the way that are to be compared.
+  // Replay check.
+  /// Advances `handle` to state `to` like `advance`, and hashes the states on the way that are to be compared.
   template <step_form Form, class Step>
   void run(Step& step, frame_id& handle, step_index from, step_index to) {
     if (!ledger_.on()) return advance<Form>(step, handle, from, to);
@@ -322,7 +322,7 @@ class device_sweep {
     hashed_ = -1;
     if (!ledger_.loaded(place, i, hash_of(live_, i))) ledger_.fail_loaded(i);
   }
-  /// The hash of state i in a frame; what stands between two looks at one state does not change it.
+  /// The hash of state i in a frame. Computed once: no action between two calls for the same state changes it.
   [[nodiscard]] std::uint64_t hash_of(frame_id frame, step_index i) {
     if (hashed_ != i) {
       detail::state_hash hash;
@@ -334,9 +334,9 @@ class device_sweep {
     return hash_;
   }
 
-  /// What an out-of-place step finds in its x1: a copy of x, or zeros where it runs again, so that it gives another
-  /// state if it does not write all of x1. Zeros, for of bytes on a device nobody knows which are floating-point
-  /// numbers, and no other pattern is harmless as a whole number.
+  /// Fills the x1 of an out-of-place step: with a copy of x, or, if the step runs again, with zeros, so that its result
+  /// differs if it does not write all of x1. Zeros, because it is unknown which bytes on a device are floating-point
+  /// numbers, and no other pattern is also harmless as a whole number.
   void fill(frame_id x1, frame_id x, bool again) {
     if (again) return slots_.fill(scratch_slot_, frames_.state(x1), streams_, scratch_is_blank_);
     copier_.copy(streams_.runtime(), std::as_const(frames_.state(x)), frames_.state(x1),
@@ -344,8 +344,8 @@ class device_sweep {
     streams_.put(detail::stream_role::compute);
   }
 
-  /// Leads `handle` to state `to`. A frame that has another owner stays as it is. The one place that a step is called
-  /// from.
+  /// Advances `handle` to state `to`. If its frame has another owner, that frame does not change. The only caller of
+  /// the step.
   template <step_form Form, class Step>
   void advance(Step& step, frame_id& handle, step_index from, step_index to) {
     auto const compute = streams_.of(detail::stream_role::compute);
@@ -375,14 +375,14 @@ class device_sweep {
   void check_launches(char const* problem, named_value which) {
     detail::check_launches(streams_.runtime(), who, problem, which);
   }
-  /// Makes `handle` a frame that may be changed: of one owner, and none that a copy to the host still reads.
+  /// Makes `handle` a frame that may be changed: with one owner, and not being read by a copy to the host.
   void own(frame_id& handle) {
     frame_id target = no_frame;
     while (target == no_frame && frames_.shared(handle)) {
       target = frames_.take(streams_);
       if (target == no_frame && !give_way()) refuse_schedule();
     }
-    // To wait for the oldest copy is to wait less than for this one, which was put last.
+    // Waiting for the oldest copy takes less time than waiting for this one, which was put last.
     if (target == no_frame && frames_.is_held(handle, detail::stream_role::to_host, streams_))
       target = frames_.take(streams_);
     if (target == no_frame) return frames_.after_copy(handle, streams_);
@@ -446,12 +446,12 @@ class device_sweep {
     frames_.set_copy(into, slots_.load(from, frames_.state(into), streams_));
     frames_.set_at(into, state);
   }
-  /// Brings the next state from the host as soon as no action before its load needs the frame.
+  /// Fetches the next state from the host as soon as no action before its load needs the frame.
   template <class Ahead>
   void fetch_ahead(Ahead const& ahead, std::int64_t now) {
     if (next_ != no_frame || !ahead.has_free_frame(now, current_ != no_frame)) return;
     auto const& place = places_[std::size_t(ahead.next_slot())];
-    if (!place.on_host || place.at != ahead.next_state()) return;  // it is saved later
+    if (!place.on_host || place.at != ahead.next_state()) return;  // not saved yet
     if (frames_.at(live_) == ahead.next_state()) {
       frames_.keep(next_ = live_);
     } else if (next_ = frames_.take_for_copy(); next_ != no_frame) {
@@ -479,11 +479,11 @@ class device_sweep {
   frame_id live_ = no_frame, initial_ = no_frame;
   frame_id next_ = no_frame,
            current_ =
-               no_frame;  // stand by for the next state from the host, and for the current one, which comes again
+               no_frame;  // kept for the next load from the host, and for the current state, which is loaded again
   sweep_options options_;
   detail::replay_ledger ledger_;
-  slot_index scratch_slot_ = no_slot;  // the host slot through which states are looked at, and filled
-  bool scratch_is_blank_ = false;    // it holds zeros
+  slot_index scratch_slot_ = no_slot;  // the host slot through which a replay check reads and fills states
+  bool scratch_is_blank_ = false;    // it contains zeros
   std::uint64_t hash_ = 0;          // of state hashed_
   step_index hashed_ = -1;
   bool busy_ = false, turned_ = false;

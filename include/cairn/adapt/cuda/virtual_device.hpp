@@ -1,5 +1,5 @@
 #pragma once
-/// \file virtual_device.hpp  A device that only tells how long things take, and the time of a sweep on it.
+/// \file virtual_device.hpp  A device that only counts time, and the time of a sweep on it.
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -15,9 +15,9 @@
 namespace cairn {
 namespace detail {
 
-/// Streams as queues of seconds. The host takes no time, and each stream has an engine of its own, so that at most one
-/// copy goes each way; or all copies to and from the host share one, which takes what can start first, and of several
-/// what was put first.
+/// Streams as queues of durations. The host takes no time. Each stream has its own copy engine, so that at most one
+/// copy runs in each direction; or all copies to and from the host share one engine, which takes the copy that can
+/// start first, and of several the one that was put first.
 class virtual_device {
  public:
   using stream = std::size_t;
@@ -33,7 +33,7 @@ class virtual_device {
     else if (mine.waiting.back().what == kind::work) mine.waiting.back().seconds += seconds;
     else mine.waiting.push_back({kind::work, seconds});
   }
-  /// When all is done that is in the stream.
+  /// The time at which everything in the stream is done.
   [[nodiscard]] double end(stream in) {
     while (copy_next()) {}
     return streams_[in].time;
@@ -84,14 +84,14 @@ class virtual_device {
     double seconds = 0;
     std::size_t mark = no_mark, number = 0;
   };
-  /// What waits begins with a copy on the shared engine, or with a wait for something behind one; without such an
-  /// engine nothing ever does.
+  /// A queue that waits begins with a copy on the shared engine, or with a wait for something after such a copy;
+  /// without a shared engine no queue waits.
   struct queue {
     double time = 0;
     std::deque<item> waiting;
   };
 
-  /// Runs all that needs no engine.
+  /// Runs everything that needs no engine.
   void pass() {
     for (bool moved = true; moved;) {
       moved = false;
@@ -105,7 +105,7 @@ class virtual_device {
         }
     }
   }
-  /// False where no copy is left.
+  /// Returns false if no copy is left.
   [[nodiscard]] bool copy_next() {
     pass();
     queue* first = nullptr;
@@ -123,16 +123,16 @@ class virtual_device {
     return true;
   }
 
-  double seconds_of_[3];  // by copy_kind
+  double seconds_of_[3];  // indexed by copy_kind
   bool one_copy_engine_;
   std::vector<queue> streams_;
-  std::vector<std::size_t> events_;  // the last mark of each
-  std::vector<double> marks_;        // when it is reached
+  std::vector<std::size_t> events_;  // the last mark of each event
+  std::vector<double> marks_;        // the time at which each mark is reached
   std::size_t copies_ = 0;
   double engine_free_ = 0;
 };
 
-/// A state that takes one copy, of an address that nobody reads.
+/// A state that takes one copy; its address is never read.
 struct virtual_state {
   static constexpr bool in_device_memory = true;
   template <class F> void visit_buffers(F&& f) { f(device_pointer<void>{this}, std::size_t{1}); }
@@ -141,16 +141,18 @@ struct virtual_state {
 
 }  // namespace detail
 
-/// Tells how many seconds a `device_sweep` takes, by doing one on a virtual clock: give it to `plan_for_device`.
+/// Predicts the seconds of a `device_sweep` by running one on a virtual clock: pass it to `plan_for_device`.
 ///
 /// It waits where the sweep waits, and copies what the sweep copies. Launches cost nothing, and copies and steps do not
-/// slow each other down. With one copy engine, states of several buffers may take turns that differ by a buffer.
+/// slow each other down. With one copy engine, the order of copies of states with several buffers may differ by one
+/// buffer.
 struct device_forecast {
-  int copy_engines = 2;  ///< with 1 or less, copies to and from the host share one: see `cuda_runtime::copy_engines`
+  int copy_engines = 2;  ///< with 1 or fewer, copies to and from the host share an engine: see
+                         ///< `cuda_runtime::copy_engines`
 
   /// \param work  `step_seconds`, `adjoint_seconds`, `form.step`; `tiers.host` for copies of one state,
-  ///        `tiers.device.write_seconds` for one within the device   Cost: some 20 ns a step and action
-  ///        \throws invalid_plan, invalid_schedule   as `device_sweep::gradient`
+  ///   `tiers.device.write_seconds` for one within the device   Cost: about 20 ns per step and action
+  /// \throws invalid_plan, invalid_schedule   as `device_sweep::gradient`
   template <schedule Plan>
   [[nodiscard]] double operator()(Plan const& plan, device_capacity capacity, workload const& work) const {
     detail::virtual_device device{work, copy_engines < 2};

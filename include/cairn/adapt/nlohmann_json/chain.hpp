@@ -3,9 +3,9 @@
 ///
 ///     {"L": 2, "x": [8, 8, 8], "s": [20, 20], "f": [0, 0], "b": [4, 4, 8], "uf": [10, 10], "ub": [20, 20, 0]}
 ///
-/// `u` may be written for `uf` and `v` for `ub`. `g`, `f`, `b`, `ub` and `self_contained_tape` may be left out, as in a
-/// `chain`; so may `L`, which is checked where it is there. Other members are passed over. An object with a member
-/// `chain` is read as that member. Numbers are whole, from 0 to 2^63-1, and exact; a text of decimal digits is a
+/// `u` is accepted for `uf` and `v` for `ub`. `g`, `f`, `b`, `ub` and `self_contained_tape` are optional, as in a
+/// `chain`; so is `L`, which is checked if it is present. Other members are ignored. If an object has a member `chain`,
+/// that member is read. Numbers are whole, from 0 to 2^63-1, and exact; a text of decimal digits is accepted as a
 /// number, too.
 #include <charconv>
 #include <cstddef>
@@ -28,13 +28,13 @@
 namespace cairn {
 namespace detail {
 
-/// Not in the reader itself, where the name of the exception is hidden by that of a function.
+/// Not inside the reader, where a function hides the name of the exception.
 [[noreturn]] inline void refuse_chain(char const* who, char const* problem, std::initializer_list<named_value> values,
                                       char const* advice) {
   throw parse_error{who, problem, values, advice};
 }
 
-/// A list of numbers of a chain: what JSON calls it, and what errors call a place in it.
+/// A list of numbers of a chain: its name in JSON, and the name of its entries in errors.
 struct chain_member {
   std::string_view name, other_name;
   char const* place;
@@ -46,8 +46,8 @@ inline constexpr chain_member chain_members[]{
     {"b", "b", "position in b", &chain::b},  {"uf", "u", "position in uf", &chain::u},
     {"ub", "v", "position in ub", &chain::v}};
 
-/// Takes a chain out of the events of a JSON reader, without a tree in between: numbers go where they belong, and what
-/// is passed over takes no memory, however deep it is nested. Members beside the chain are handed to `outer`.
+/// Builds a chain from the events of a JSON reader, without a tree in between: numbers are stored directly, and ignored
+/// members take no memory, however deeply they are nested. Members outside the chain are passed to `outer`.
 class chain_events : public nlohmann::json::json_sax_t {
  public:
   using json = nlohmann::json;
@@ -76,7 +76,7 @@ class chain_events : public nlohmann::json::json_sax_t {
       refuse_chain(who_, "a number that is too large for any type", {{"byte", position}}, "");
     refuse_chain(who_, "this is not JSON", {{"byte", position}}, "");
   }
-  /// A text, a number, a truth value or null.
+  /// A text, a number, a boolean or null.
   bool value(json const& is) {
     if (ignored_ > 0) return true;
     if (list_) {
@@ -98,7 +98,7 @@ class chain_events : public nlohmann::json::json_sax_t {
     }
     return true;
   }
-  /// What was read, once.   \throws parse_error, invalid_plan, overflow_error   for what is no chain
+  /// Returns the chain; call once.   \throws parse_error, invalid_plan, overflow_error   if it is not a valid chain
   [[nodiscard]] chain take() {
     if (!is_given(chain_members[0])) refuse_shape();
     if (stages_ && *stages_ != chain_.stages())
@@ -109,13 +109,14 @@ class chain_events : public nlohmann::json::json_sax_t {
   }
 
  protected:
-  /// A member of the outermost object that is not of the chain; of objects and arrays only that they are there.
+  /// Receives a member of the outermost object that is not part of the chain; objects and arrays come without their
+  /// content.
   virtual void outer(std::string const&, json const&) {}
 
  private:
   static constexpr std::int64_t most = (std::numeric_limits<std::int64_t>::max)();
 
-  /// Where it is one from 0 to 2^63-1.
+  /// The number, if it is whole and from 0 to 2^63-1.
   [[nodiscard]] static std::optional<std::int64_t> whole(json const& is) {
     if (is.is_number_unsigned() && is.get<std::uint64_t>() > std::uint64_t(most)) return {};
     if (!is.is_number_integer() || is.get<std::int64_t>() < 0) return {};
@@ -126,7 +127,7 @@ class chain_events : public nlohmann::json::json_sax_t {
       if (name == known.name || name == known.other_name) return &known;
     return nullptr;
   }
-  /// Whether what stands in that many containers is a member of the chain.
+  /// Whether a value inside that many containers is a member of the chain.
   [[nodiscard]] bool in_chain(int depth) const noexcept { return nested_ ? depth == 2 : bare_ && depth == 1; }
   [[nodiscard]] bool is_given(chain_member const& list) const noexcept {
     return (given_ >> (&list - chain_members) & 1u) != 0;
@@ -197,19 +198,19 @@ class chain_events : public nlohmann::json::json_sax_t {
 
   char const* who_;
   bool bare_;
-  bool nested_ = false;  ///< the chain is the member of that name
+  bool nested_ = false;  ///< the chain is the member `chain`
   int depth_ = 0;        ///< open containers
-  int ignored_ = 0;      ///< how many were open when one began that says nothing; 0 outside of such
+  int ignored_ = 0;      ///< containers that were open when an ignored one began; 0 outside ignored ones
   chain_member const* list_ = nullptr;
-  unsigned given_ = 0;  ///< bit k is set where chain_members[k] was
-  std::optional<std::int64_t> stages_;  ///< by `L`; -1 for what is no number of stages
+  unsigned given_ = 0;  ///< bit k is set if chain_members[k] was present
+  std::optional<std::int64_t> stages_;  ///< from `L`; -1 if it is not a valid number of stages
   std::string key_;
   chain chain_;
 };
 
 }  // namespace detail
 
-/// A chain as a JSON object that `chain_from_json` reads; what is left out of it is what the chain leaves empty.
+/// A chain as a JSON object that `chain_from_json` reads; empty lists of the chain are omitted.
 [[nodiscard]] inline nlohmann::json chain_json(chain const& work) {
   nlohmann::json object{{"L", work.stages()}, {"x", work.x}, {"s", work.s}, {"uf", work.u}};
   for (auto const& optional : {std::pair{"g", &work.g}, {"f", &work.f}, {"b", &work.b}, {"ub", &work.v}})
@@ -218,9 +219,9 @@ class chain_events : public nlohmann::json::json_sax_t {
   return object;
 }
 
-/// The chain that a JSON object describes, checked.
+/// The chain in a JSON object, checked.
 /// \throws parse_error   with the list and the position in it, from 0   \throws invalid_plan, overflow_error   for
-///        numbers that no chain has, as lists of other lengths
+///   invalid numbers of a chain, such as lists of different lengths
 [[nodiscard]] inline chain chain_from_json(nlohmann::json const& object) {
   detail::chain_events events{"cairn::chain_from_json", true};
   auto const& work = object.is_object() && object.contains("chain") ? object["chain"] : object;
@@ -249,17 +250,16 @@ class chain_events : public nlohmann::json::json_sax_t {
   return events.take();
 }
 
-/// The chain that a JSON text describes, checked; no tree is made of the text.   Cost: O(its length), 8 bytes of memory
-/// a number
-/// \throws parse_error   with the number of the byte, or the list and the position in it   \throws invalid_plan,
-///        overflow_error   for numbers that no chain has
+/// The chain in a JSON text, checked; no tree is built.   Cost: O(its length), 8 bytes of memory per number
+/// \throws parse_error   with the position in bytes, or the list and the position in it   \throws invalid_plan,
+///   overflow_error   for invalid numbers of a chain
 [[nodiscard]] inline chain read_chain_json(std::string_view text) {
   detail::chain_events events{"cairn::read_chain_json", true};
   nlohmann::json::sax_parse(text, &events);
   return events.take();
 }
 
-/// What a plan costs and how far it is from the best, as a JSON object; `plan` is its actions as `chain_words` writes
+/// The costs of a plan and its distance from the best, as a JSON object; `plan` has its actions as `chain_words` writes
 /// them.
 [[nodiscard]] inline nlohmann::json chain_plan_json(chain_plan const& plan) {
   return {{"planner", name_of(plan.by)},

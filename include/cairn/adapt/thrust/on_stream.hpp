@@ -1,18 +1,18 @@
 #pragma once
-/// \file on_stream.hpp  The stream on which a sweep copies states of its own accord.
+/// \file on_stream.hpp  Chooses the stream on which a sweep copies states.
 #include <cairn/adapt/thrust/detail/device_copies.hpp>
 
 namespace cairn {
 
-/// As long as it lives, states that this thread copies are copied on one stream, in order with the steps that run
-/// there, and nobody waits for the copy. Make one before a sweep whose steps run on a stream of their own or by
-/// thrust::cuda::par_nosync, and keep it as long as the sweep, or a run that is kept, is used; the innermost one
-/// counts. Without one, copies are right whatever streams the steps use, but each waits for all of the device.
-/// Means nothing to Thrust's CPP, OMP and TBB systems, whose algorithms have ended when they return.
+/// During its lifetime, states that this thread copies are copied on one stream, in order with the steps there and
+/// without waiting. Make one before a sweep whose steps run on a stream of their own or by thrust::cuda::par_nosync,
+/// and keep it as long as the sweep, or a kept run, is used; the innermost one applies. Without one, copies are correct
+/// whatever streams the steps use, but each waits for the whole device. Has no effect for Thrust's CPP, OMP and TBB
+/// systems, whose algorithms are done when they return.
 class on_stream {
  public:
-  /// \param where  a Thrust policy, as thrust::cuda::par_nosync.on(stream); on CUDA also a stream, or an object whose
-  ///        get() gives one
+  /// \param where  a Thrust policy, such as thrust::cuda::par_nosync.on(stream); on CUDA also a stream, or an object
+  ///   whose get() returns one
   template <class Where>
   explicit on_stream(Where const& where) : before_{detail::copies_of_states()} {
     constexpr bool known = detail::device_copies::can_follow<Where>;
@@ -23,7 +23,7 @@ class on_stream {
   }
   on_stream(on_stream const&) = delete;
   on_stream& operator=(on_stream const&) = delete;
-  ~on_stream() { detail::copies_of_states() = before_; }  ///< what was said before counts again
+  ~on_stream() { detail::copies_of_states() = before_; }  ///< restores the previous choice
 
  private:
   detail::device_copies before_;

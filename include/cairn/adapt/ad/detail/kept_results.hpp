@@ -1,17 +1,17 @@
 #pragma once
-/// \file kept_results.hpp  Copies of a recording's results, each of which stays where it is until the next recording.
+/// \file kept_results.hpp  Copies of a recording's results, which do not move until the next recording.
 #include <cstddef>
 #include <memory>
 #include <vector>
 
 namespace cairn::detail {
 
-/// To copy a tool's number is to record, so that a vector of them must not grow; these are made one by one and used
-/// again.
+/// Copying a tool's scalar records an operation, so a growing vector must not copy them. These are allocated one by one
+/// and reused.
 template <class Scalar>
 class kept_results {
  public:
-  /// The next one; it holds what it held in the recording before.
+  /// The next copy; still has the value from the previous recording.
   [[nodiscard]] Scalar& next() {
     if (used_ == all_.size()) {
       all_.push_back(std::make_unique<Scalar>());

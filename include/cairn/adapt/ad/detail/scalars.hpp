@@ -1,5 +1,6 @@
 #pragma once
-/// \file scalars.hpp  The scalars of a state over double and of the same state over a tool's number, in one order.
+/// \file scalars.hpp  The scalars of a state over double, and of the same state over a tool's scalar, in the same
+/// order.
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
@@ -15,14 +16,14 @@ struct any_scalar_visitor {
   template <class T>
   void operator()(T&) const;
 };
-/// A class that the user has said how to go through.
+/// A class for which the user has specialised `rebind_scalar` with `shape` and `visit`.
 template <class A, class To>
 concept visited_by_trait = requires(A const& from, A& a, rebound_scalar<A, To>& b, any_scalar_visitor& f) {
   rebind_scalar<A, To>::shape(from, b);
   rebind_scalar<A, To>::visit(a, f);
   rebind_scalar<A, To>::visit(b, f);
 };
-/// A matrix: rows and columns, and all coefficients at `data()`.
+/// A matrix: has rows and columns, and all coefficients at `data()`.
 template <class A>
 concept matrix_like = requires(A& x) {
   x.resize(x.rows(), x.cols());
@@ -38,14 +39,14 @@ concept element_range = requires(A& x) {
   requires std::is_lvalue_reference_v<decltype(*x.begin())>;
 } && (tuple_like<A> || ring_like<A> || requires(A& x) { x.resize(x.size()); });
 
-/// Goes through a state over double, of type A, and through the same state over `To`, of type B. Where A and B are one
-/// type, nothing is differentiated: a member that is double whatever the scalar is, is a constant.
+/// Visits a state over double, of type A, and the same state over `To`, of type B. If A and B are the same type,
+/// nothing is differentiated: a member that is double for every scalar is a constant.
 template <class A, class To, class B = rebound_scalar<A, To>>
 struct scalars_of {
   static constexpr bool passive = std::is_same_v<A, B>;
   static constexpr bool is_scalar = std::is_same_v<A, double> && !passive;
 
-  /// Whether every double that is rebound is reached.
+  /// Whether every double that is rebound can be visited.
   [[nodiscard]] static consteval bool reached() {
     if constexpr (passive || is_scalar || visited_by_trait<A, To>) return true;
     else if constexpr (std::is_array_v<A> || matrix_like<A> || element_range<A> || optional_like<A>)
@@ -57,7 +58,7 @@ struct scalars_of {
     else return false;
   }
 
-  /// `into` gets the sizes of `from`, and everything in it that is not differentiated.
+  /// Gives `into` the sizes of `from`, and copies everything that is not differentiated.
   static void shape(A const& from, B& into) {
     if constexpr (passive) copy_state(from, into);
     else if constexpr (is_scalar) return;
@@ -82,7 +83,7 @@ struct scalars_of {
     }
   }
 
-  /// f(scalar) for each scalar that is differentiated; X is A or B, const or not.
+  /// Calls f(scalar) for each scalar that is differentiated; X is A or B, const or not.
   template <class X, class F>
   static void visit(X& x, F& f) {
     if constexpr (passive) return;
@@ -100,8 +101,8 @@ struct scalars_of {
     }
   }
 
-  /// It is nothing but scalars, and their number says how they are laid out: a recording for one such value holds for
-  /// another one of as many scalars.
+  /// The value consists of scalars only, and their number determines the layout: a recording for one such value is
+  /// valid for another with as many scalars.
   [[nodiscard]] static consteval bool all_active() { return only_scalars() && resizables() <= 1; }
   [[nodiscard]] static consteval bool only_scalars() {
     if constexpr (is_scalar) return true;
@@ -134,7 +135,7 @@ struct scalars_of {
   }
 
  private:
-  /// The same class template has as many members, whatever its scalar is.
+  /// A class template has equally many members for every scalar.
   template <class X>
   [[nodiscard]] static auto members_in(X& x) {
     return with_members<parts<A>()>(x, [](auto&... each) { return std::forward_as_tuple(each...); });
@@ -159,7 +160,7 @@ struct scalars_of {
   }
   using element_of_a = typename decltype(element_in<A>())::type;
   using element_of_b = typename decltype(element_in<B>())::type;
-  /// Of a class that is no container, nothing: never asked.
+  /// Unused for a class that is not a container.
   using element = scalars_of<element_of_a, To, element_of_b>;
 };
 

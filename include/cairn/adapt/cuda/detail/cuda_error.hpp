@@ -1,12 +1,12 @@
 #pragma once
-/// \file cuda_error.hpp  Answers of the CUDA runtime as errors. The one place that includes CUDA's own header of the
-/// host.
+/// \file cuda_error.hpp  Converts error codes of the CUDA runtime to exceptions. The only header that includes CUDA's
+/// own host header.
 #include <cuda_runtime_api.h>
 #include <cairn/adapt/cuda/detail/device_failure.hpp>
 
 namespace cairn::detail {
 
-/// What an answer other than cudaSuccess means to who called.
+/// What an error code means to the caller.
 [[nodiscard]] inline device_failure meaning_of(cudaError_t answer) noexcept {
   switch (answer) {
     case cudaErrorInsufficientDriver:
@@ -51,17 +51,17 @@ namespace cairn::detail {
   }
 }
 
-/// Forgets the error that the CUDA runtime remembers for this thread, so that nobody else takes it for his own.
+/// Clears the error that the CUDA runtime remembers for this thread, so that other code does not take it for its own.
 inline void forget_cuda_error() noexcept { static_cast<void>(cudaGetLastError()); }
 
-/// An answer, as a call that failed.
+/// A failed call with its error code.
 [[nodiscard]] inline failed_call failed(char const* operation, int device, cudaError_t answer) noexcept {
   forget_cuda_error();
   return {operation, device, int(answer), cudaGetErrorName(answer)};
 }
 
-/// Whether the answer means that a call, the launch of a kernel for one, was refused at once. Not so where something
-/// has not run yet, or where what was started earlier failed: every later call tells of that.
+/// Whether the code means that a call, such as a kernel launch, was refused at once. False if something has not run
+/// yet, or if work started earlier has failed: every later call reports that.
 [[nodiscard]] inline bool is_refusal(cudaError_t answer) noexcept {
   return answer != cudaSuccess && answer != cudaErrorNotReady && meaning_of(answer) != device_failure::context_lost;
 }

@@ -1,6 +1,6 @@
 #pragma once
-/// \file device_failure.hpp  What can go wrong with a device, and the errors that say so. No CUDA here, so that every
-/// runtime says the same.
+/// \file device_failure.hpp  What can go wrong with a device, and the exceptions for it. Contains no CUDA, so that
+/// every runtime reports the same.
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/detail/text.hpp>
@@ -8,7 +8,7 @@
 
 namespace cairn::detail {
 
-/// What a runtime's code means to who called.
+/// What a runtime's error code means to the caller.
 enum class device_failure : std::uint8_t {
   no_driver,
   no_device,
@@ -27,15 +27,15 @@ enum class device_failure : std::uint8_t {
   other
 };
 
-/// The call of a runtime that failed.
+/// A failed call of a runtime.
 struct failed_call {
   char const* operation = "";  ///< the public name that refuses, with static storage
-  int device = 0;  ///< the device it was for
-  int code = 0;  ///< what the runtime answered
-  char const* name = "";  ///< of the code
+  int device = 0;  ///< the device that was called
+  int code = 0;  ///< the runtime's error code
+  char const* name = "";  ///< name of the code
 };
 
-/// Throws what says that a call failed.
+/// Throws the exception for a failed call.
 [[noreturn]] inline void refuse_call(failed_call const& call, device_failure why) {
   auto const advice = [&](char const* what) {
     text<300> said;
@@ -130,13 +130,13 @@ struct failed_call {
                      call.name};
 }
 
-/// Throws what says that memory of the device was not to be had.
+/// Throws the exception for device memory that could not be allocated.
 [[noreturn]] inline void refuse_device_memory(failed_call const& call, std::size_t asked, std::size_t free) {
   throw out_of_memory{call.operation, "the device has less memory free than was asked for",
                       {{"bytes asked", asked}, {"bytes free", free}, {"device", call.device}, {"code", call.code}},
                       "give a smaller budget or fewer slots on the device, or let states go to the host"};
 }
-/// Throws what says that memory of the host was not to be pinned.
+/// Throws the exception for host memory that could not be pinned.
 [[noreturn]] inline void refuse_pinned_memory(failed_call const& call, std::size_t asked) {
   throw out_of_memory{
       call.operation,

@@ -1,5 +1,5 @@
 #pragma once
-/// \file device_forms.hpp  The shapes in which a step, an adjoint, a seed and an initial state on a device may be
+/// \file device_forms.hpp  The forms in which a step, an adjoint, a seed and an initial state on a device may be
 /// written.
 #include <type_traits>
 #include <cairn/core/action.hpp>
@@ -8,14 +8,14 @@
 
 namespace cairn::detail {
 
-/// Whether `f(Before..., x, After...)` can write to x, a State. One that is trivially copyable may be a handle, which a
-/// copy writes through.
+/// Whether `f(Before..., x, After...)` can write to x, a State. A trivially copyable state may be a handle, and a copy
+/// of it can write.
 template <class F, class State, class Before, class... After>
 inline constexpr bool writes_to = std::is_trivially_copyable_v<State> ||
                                   !only_reads<F, void, State, Before, After...> || forwards<F, State, Before, After...>;
 
-/// `step(in, out, i, stream)`, or `step(x, i, stream)`, which changes x. What a step returns would be lost: it returns
-/// nothing.
+/// `step(in, out, i, stream)`, or `step(x, i, stream)`, which changes x. A step must return nothing, because its result
+/// would be lost.
 template <class Step, class State, class Stream>
 [[nodiscard]] consteval step_form device_step_form() {
   using index = step_index const&;
@@ -32,10 +32,10 @@ template <class Start, class State, class Stream>
   else return false;
 }
 
-/// Stands for a plan where there is none.
+/// Stands for a missing plan.
 struct no_plan {};
 
-/// Our sentences for what a loop on a device cannot use.
+/// The error messages for what a loop on a device cannot use.
 template <class State, class Stream, class Step, class Start, class Plan, class Seed, class Adjoint, class Bar>
 [[nodiscard]] consteval bool check_device_sweep() {
   constexpr bool steps = device_step_form<Step, State, Stream>() != step_form::none;

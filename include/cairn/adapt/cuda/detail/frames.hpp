@@ -1,6 +1,6 @@
 #pragma once
-/// \file frames.hpp  Full states on a device, made once: a checkpoint is a frame that is kept, to load is to look at
-/// one.
+/// \file frames.hpp  Full states on a device, allocated once. A checkpoint is a frame with one more owner; to load it
+/// copies nothing.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -16,21 +16,21 @@
 
 namespace cairn::detail {
 
-/// The states of a sweep. A frame without an owner is free; where a copy engine may still be at it, it waits in a queue
-/// of its own.
+/// The states of a sweep. A frame without an owner is free; if a copy engine may still use it, it is *held* and waits
+/// in a separate queue.
 ///
-/// Steps take the newest free frame that no copy engine holds, so that a stream meets its own frames again and waits
-/// for nobody. Held ones are taken in the order in which they were freed, and first by copies to the device, which run
-/// ahead of their time anyway.
+/// Steps take the newest free frame that is not held, so that a stream reuses its own frames and waits for nobody. Held
+/// frames are taken in the order in which they were freed, and first by copies to the device, which run ahead of time
+/// anyway.
 template <device_runtime R, class State>
 class device_frames {
  public:
   using stamp = stream_stamp<R>;
 
-  /// \param make  `make()` gives a full state; called `count` times   \param or_fewer  whether less than `count` will
-  ///        do, but 1
-  /// \throws out_of_memory   that says how many frames could be made, where `make` throws that or std::bad_alloc
-  /// \throws what else `make` throws
+  /// \param make  `make()` returns a full state; called `count` times   \param or_fewer  whether fewer than `count`
+  ///   frames are acceptable, but at least 1
+  /// \throws out_of_memory   with the number of frames that could be allocated, if `make` throws that or std::bad_alloc
+  /// \throws whatever else `make` throws
   template <class Make>
   device_frames(sweep_streams<R>& streams, slot_index count, bool or_fewer, Make& make) : before_freeing_{streams} {
     states_.reserve(std::size_t(count));
@@ -52,24 +52,24 @@ class device_frames {
   [[nodiscard]] step_index at(frame_id k) const noexcept { return record(k).at; }
   void set_at(frame_id k, step_index i) noexcept { record(k).at = i; }
   [[nodiscard]] bool shared(frame_id k) const noexcept { return record(k).owners > 1; }
-  /// A copy that uses the frame: to be said as soon as it has been recorded.
+  /// Notes a copy that uses the frame; to be called as soon as the copy's stamp has been recorded.
   void set_copy(frame_id k, stamp const& copy) noexcept { record(k).copy = {&copy, copy.where, copy.number()}; }
-  /// Whether a copy of that stream may still be at the frame when what `compute` gets next runs.
+  /// Whether a copy on that stream may still use the frame when the next work of `compute` runs.
   [[nodiscard]] bool is_held(frame_id k, stream_role by, sweep_streams<R> const& streams) const noexcept {
     return record(k).copy.where == by && is_held(k, streams);
   }
-  /// What `compute` gets next runs after the copy that used the frame last.
+  /// Orders the next work of `compute` after the copy that used the frame last.
   void after_copy(frame_id k, sweep_streams<R>& streams) {
     if (is_held(k, streams)) streams.after(stream_role::compute, *record(k).copy.made);
   }
 
-  /// The same where the copy filled the frame; to read one on its way to the host, nobody has to wait.
+  /// The same only if that copy filled the frame. Work that reads a frame need not wait for a copy to the host.
   void after_copy_to_device(frame_id k, sweep_streams<R>& streams) {
     if (record(k).copy.where == stream_role::to_device) after_copy(k, streams);
   }
 
-  /// A copy to the host may read the frame: behind the steps, and behind the copy that filled it. Steps that wait for
-  /// that copy bring it with them, but one that is saved as soon as it is loaded has none behind it yet.
+  /// Allows a copy to the host to read the frame: after the steps, and after the copy that filled it. Usually the steps
+  /// wait for that copy themselves, but a state that is saved directly after its load has no step between.
   void order_read(frame_id k, sweep_streams<R>& streams) {
     streams.after_all(stream_role::to_host, stream_role::compute);
     if (auto const& copy = record(k).copy; copy.where == stream_role::to_device &&
@@ -77,8 +77,8 @@ class device_frames {
       streams.after(stream_role::to_host, *copy.made);
   }
 
-  /// Forgets every owner, every use and every copy: what `compute` gets next comes after all of them, and so does what
-  /// is saved then.
+  /// Forgets all owners, uses and copies: the next work of `compute` comes after all of them, and so does everything
+  /// saved then.
   void free_all() noexcept {
     clean_ = held_ = last_held_ = no_frame;
     for (frame_id k = count(); k-- > 0;) {
@@ -95,17 +95,17 @@ class device_frames {
     else push_clean(k);
   }
 
-  /// A frame for steps to write, or no_frame where all have owners.
+  /// A frame for steps to write, or no_frame if all have owners.
   [[nodiscard]] frame_id take(sweep_streams<R>& streams) {
     frame_id const k = clean_ != no_frame ? take_clean() : take_held();
     if (k != no_frame) after_copy(k, streams);
     return k;
   }
-  /// A frame for a copy to the device, which is not ordered yet; or no_frame.
+  /// A frame for a copy to the device, without any ordering yet; or no_frame.
   [[nodiscard]] frame_id take_for_copy() noexcept { return held_ != no_frame ? take_held() : take_clean(); }
-  /// A copy to the device may fill the frame from what `stored` says is in a host slot: behind that, behind the copy
-  /// that used the frame last, and behind the steps that did, by one event recorded now if the others do not come after
-  /// these anyway.
+  /// Allows a copy to the device to fill the frame from the host slot of `stored`: after that stamp, after the copy
+  /// that used the frame last, and after the steps that did. The last takes an event that is recorded now, unless the
+  /// first two already come after these steps.
   void order_copy(frame_id k, stamp const& stored, sweep_streams<R>& streams) {
     auto const& f = record(k);
     bool const read = f.copy.where == stream_role::to_host &&
@@ -114,7 +114,7 @@ class device_frames {
     std::uint64_t const after_these = (std::max)(read ? f.copy.made->behind[stream_role::compute] : 0,
                                                  sent ? stored.behind[stream_role::compute] : 0);
     if (f.used > after_these) streams.after(stream_role::to_device, stream_role::compute, f.used);
-    // Of two places in one stream the later one is behind the other.
+    // Of two positions in one stream the later one comes after the other.
     bool const read_last = read && f.copy.made->number() > stored.number();
     if (read_last) streams.after(stream_role::to_device, *f.copy.made);
     streams.after(stream_role::to_device, stored);
@@ -124,16 +124,16 @@ class device_frames {
 
  private:
   struct frame_copy {
-    stamp const* made = nullptr;  // a later copy from or to the same host slot may have taken the stamp over: to wait
-                                  // for it is to wait too long
+    stamp const* made = nullptr;  // a later copy from or to the same host slot may have reused the stamp; waiting for
+                                  // it is then longer than needed
     stream_role where = stream_role::compute;
     std::uint64_t number = 0;
   };
   struct frame_record {
-    step_index at = -1;        // the state that it holds, -1 if none that is whole
-    frame_id next = no_frame;  // in the list of free frames or in the queue of held ones
+    step_index at = -1;        // the state that it holds, -1 if none that is complete
+    frame_id next = no_frame;  // in the list of free frames or in the queue of held frames
     std::int32_t owners = 0;
-    std::uint64_t used = 0;  // how much was in `compute` when the last owner went
+    std::uint64_t used = 0;  // how much was in `compute` when the last owner released it
     frame_copy copy;
   };
 
@@ -148,7 +148,7 @@ class device_frames {
     }
     if (count() == 1) return;
     streams.settle();
-    states_.pop_back();  // so that something is free for what steps allocate
+    states_.pop_back();  // leaves some memory free for what steps allocate
   }
 
   [[nodiscard]] frame_record& record(frame_id k) noexcept { return records_[std::size_t(k)]; }
@@ -162,7 +162,7 @@ class device_frames {
     record(k).owners = 1;
     return k;
   }
-  /// One that no copy engine holds.
+  /// A free frame that is not held.
   [[nodiscard]] frame_id take_clean() noexcept {
     if (clean_ == no_frame) return no_frame;
     return taken(std::exchange(clean_, record(clean_).next));
@@ -182,7 +182,8 @@ class device_frames {
     last_held_ = k;
   }
 
-  /// What `make` has put into streams may be under way when a frame, or a slot that is made later, is not to be had.
+  /// Waits for the streams if a frame, or later a slot, cannot be allocated, because what `make` has put into them may
+  /// still run.
   struct settled_streams {
     sweep_streams<R>& streams;
     ~settled_streams() { streams.settle(); }

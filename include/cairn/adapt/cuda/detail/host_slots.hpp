@@ -1,5 +1,5 @@
 #pragma once
-/// \file host_slots.hpp  Pinned memory of the host for states of a device, pinned once.
+/// \file host_slots.hpp  Pinned host memory for states of a device, pinned once.
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -12,15 +12,15 @@
 
 namespace cairn::detail {
 
-/// Slots that states go to and come back from on streams of their own. Each takes what the state's runs in device
-/// memory take, and nothing is rounded up but where a run begins; many small ones share an allocation.
+/// Slots to which states are copied, and from which they are copied back, on streams of their own. Each takes the bytes
+/// of the state's runs in device memory; only the beginning of a run is aligned. Many small slots share an allocation.
 template <device_runtime R, class State>
 class host_slots {
  public:
   using stamp = stream_stamp<R>;
 
-  /// \param or_fewer  whether less than `count` will do, or none
-  /// \throws out_of_memory   that says how many slots could be pinned   \throws device_error
+  /// \param or_fewer  whether fewer than `count` slots are acceptable, even none
+  /// \throws out_of_memory   with the number of slots that could be pinned   \throws device_error
   host_slots(R& runtime, slot_index count, bool or_fewer, state_layout const& layout) : layout_{layout} {
     std::size_t const size = layout_.device_bytes(), stride = layout_.stride();
     slot_index const together = stride == 0 ? count : slot_index(1 + shared_bytes / stride);
@@ -49,7 +49,7 @@ class host_slots {
     first_free_ = 0;
     for (slot_index k = 0; k < count(); ++k) free_[std::size_t(k)] = k;
   }
-  /// The slot that was freed first: of all free ones, what was copied from it is done soonest.   \pre one is free
+  /// The slot that was freed first, because of all free slots the copy from it is done soonest.   \pre one is free
   [[nodiscard]] slot_index take() noexcept {
     slot_index const slot = free_[std::size_t(first_free_)];
     first_free_ = first_free_ + 1 == count() ? 0 : first_free_ + 1;
@@ -61,11 +61,11 @@ class host_slots {
     ++free_count_;
   }
 
-  /// Copies a state from a frame for which `to_host` has been ordered. The frame may be read meanwhile, but not written
-  /// before the stamp that this answers.
+  /// Copies a state from a frame for which `to_host` has been ordered. Until the returned stamp the frame may be read,
+  /// but not written.
   stamp const& save(slot_index slot, State const& x, sweep_streams<R>& streams) {
     auto& mine = slots_[std::size_t(slot)];
-    streams.after(stream_role::to_host, mine.loaded);  // nothing to wait for where compute has seen what was loaded
+    streams.after(stream_role::to_host, mine.loaded);  // nothing to wait for if compute has already waited for the load
     unsigned char* const host_part = part(slot);
     layout_.each(x, [&](void const* at, state_layout::run const& run) {
       if (run.bytes == 0) return;
@@ -78,8 +78,8 @@ class host_slots {
     streams.record(mine.stored, stream_role::to_host);
     return mine.stored;
   }
-  /// Shows a state that `compute` has made: visit(run, bytes), each run in memory of the host, for which this slot
-  /// serves. The host waits.
+  /// Shows a state that `compute` has made: calls visit(run, bytes) with each run copied to host memory, in this slot.
+  /// The host waits.
   template <class Visit>
   void visit_bytes(slot_index slot, State const& x, sweep_streams<R>& streams, Visit&& visit) {
     unsigned char* const bytes = slots_[std::size_t(slot)].bytes;
@@ -94,8 +94,8 @@ class host_slots {
       visit(run.on_device ? bytes + run.offset : at, run.bytes);
     });
   }
-  /// Fills a state with zeros in `compute`, through the memory of a slot that is looked through and holds no state.
-  /// \param blank  whether the slot is all zeros from the last time; it is afterwards
+  /// Fills a state with zeros on `compute`, through the memory of a scratch slot, which holds no state.
+  /// \param blank  whether the slot still contains zeros from the last call; true afterwards
   void fill(slot_index slot, State& x, sweep_streams<R>& streams, bool& blank) {
     unsigned char* const zeros = slots_[std::size_t(slot)].bytes;
     if (!std::exchange(blank, true) && layout_.device_bytes() > 0) std::memset(zeros, 0, layout_.device_bytes());
@@ -108,10 +108,10 @@ class host_slots {
     });
     streams.put(stream_role::compute);
   }
-  /// What stands for the state being there.
+  /// The stamp after which the slot holds the state.
   [[nodiscard]] stamp const& stored(slot_index slot) const noexcept { return slots_[std::size_t(slot)].stored; }
-  /// Copies a state into a frame for which `to_device` has been ordered. The frame may be used after the stamp that
-  /// this answers.
+  /// Copies a state into a frame for which `to_device` has been ordered. The frame may be used after the returned
+  /// stamp.
   stamp const& load(slot_index slot, State& into, sweep_streams<R>& streams) {
     auto& mine = slots_[std::size_t(slot)];
     unsigned char const* const host_part = part(slot);
@@ -137,7 +137,7 @@ class host_slots {
   [[nodiscard]] unsigned char* part(slot_index slot) noexcept {
     return host_parts_.data() + std::size_t(slot) * layout_.host_bytes();
   }
-  /// False where there is no memory for that.
+  /// Returns false if there is not enough memory.
   [[nodiscard]] bool pin(R& runtime, std::size_t bytes) {
     try {
       memory_.push_back({runtime, bytes});

@@ -1,13 +1,13 @@
 #pragma once
-/// \file launches.hpp  Launches that were refused at once, told with who made them.
+/// \file launches.hpp  Reports launches that were refused at once, with the function that made them.
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::detail {
 
-/// To be called behind a user's function: throws where something that it put into a stream was refused. Nothing where
-/// the runtime cannot tell.
-/// \param where  named values that say which call of the function it was
+/// To be called after a user's function: throws if something that it put into a stream was refused. Does nothing if the
+/// runtime cannot tell.
+/// \param where  named values that identify the call of the function
 template <device_runtime R, class... Where>
 void check_launches([[maybe_unused]] R& runtime, [[maybe_unused]] char const* operation,
                     [[maybe_unused]] char const* problem, [[maybe_unused]] Where... where) {
@@ -18,7 +18,7 @@ void check_launches([[maybe_unused]] R& runtime, [[maybe_unused]] char const* op
       throw device_error{operation, problem, {where..., refused.value(0), refused.value(1)}, refused.advice()};
     }
 }
-/// The same before the first function is called, so that none is blamed for what it did not do.
+/// The same, called before the user's first function, so that it is not blamed for earlier launches.
 template <device_runtime R>
 void check_earlier_launches(R& runtime, char const* operation) {
   check_launches(runtime, operation, "a launch before this call failed, and nobody asked for its error");

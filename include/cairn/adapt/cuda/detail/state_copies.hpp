@@ -1,6 +1,5 @@
 #pragma once
-/// \file state_copies.hpp  A state's runs of bytes: device memory is copied in a stream, what lies in host memory at
-/// once.
+/// \file state_copies.hpp  Copies a state's runs of bytes: device memory in a stream, host memory at once.
 #include <cstddef>
 #include <cstring>
 #include <vector>
@@ -10,8 +9,8 @@
 
 namespace cairn::detail {
 
-/// Where a state's runs lie in memory that holds a copy of it: those of device memory each from a multiple of 64 bytes
-/// on, and those of the host beside them.
+/// Where a state's runs are placed in memory that holds a copy of it: runs of device memory at multiples of 64 bytes;
+/// runs of host memory separately.
 class state_layout {
  public:
   struct run {
@@ -32,10 +31,10 @@ class state_layout {
   [[nodiscard]] std::size_t device_bytes() const noexcept { return device_bytes_; }
   [[nodiscard]] std::size_t host_bytes() const noexcept { return host_bytes_; }
   [[nodiscard]] std::vector<run> const& runs() const noexcept { return runs_; }
-  /// From one copy to the next, where there are many.
+  /// Distance between consecutive copies.
   [[nodiscard]] std::size_t stride() const noexcept { return (device_bytes_ + alignment - 1) / alignment * alignment; }
 
-  /// f(address, run) for each run of a state, as void const* where it is const.   \throws invalid_call   where it has
+  /// Calls f(address, run) for each run of a state, as void const* if it is const.   \throws invalid_call   if it has
   /// other runs than these
   template <class State, class F>
   void each(State& x, F f) const {
@@ -69,7 +68,7 @@ class state_layout {
   std::size_t device_bytes_ = 0, host_bytes_ = 0;
 };
 
-/// Copies states, frame to frame.
+/// Copies states from frame to frame.
 template <device_runtime R, class State>
 class state_copier {
  public:

@@ -1,5 +1,5 @@
 #pragma once
-/// \file sweep_streams.hpp  The three streams of a sweep, and what each of them is known to wait for.
+/// \file sweep_streams.hpp  The three streams of a sweep, and what each is known to have waited for.
 #include <cstddef>
 #include <cstdint>
 #include <cairn/adapt/cuda/owned_event.hpp>
@@ -8,11 +8,11 @@
 
 namespace cairn::detail {
 
-/// What a stream of a sweep is for: the user's steps, copies to the host, copies to the device.
+/// The purpose of a stream: the user's steps, copies to the host, copies to the device.
 enum class stream_role : std::uint8_t { compute, to_host, to_device };
 inline constexpr std::size_t stream_count = 3;
 
-/// How much of each stream is known to be done before what is put next.
+/// How much of each stream is known to be done before the next work of one stream.
 struct stream_clock {
   std::uint64_t of[stream_count] = {};
   [[nodiscard]] std::uint64_t& operator[](stream_role where) noexcept { return of[std::size_t(where)]; }
@@ -23,20 +23,20 @@ struct stream_clock {
   }
 };
 
-/// A place in a stream that others can wait for.
+/// A position in a stream that others can wait for.
 template <device_runtime R>
 struct stream_stamp {
   explicit stream_stamp(R& runtime) : event{runtime} {}
 
   owned_event<R> event;
   stream_role where = stream_role::compute;
-  stream_clock behind;  // what is done when this is reached
+  stream_clock behind;  // what is done when this position is reached
 
   [[nodiscard]] std::uint64_t number() const noexcept { return behind[where]; }
 };
 
-/// The user's stream and two more. Every order that a sweep needs between them is asked for by `after`; what follows
-/// from earlier waits is not waited for again, so that each wait that is made is needed.
+/// The user's stream and two more. A sweep requests every order that it needs between them by `after`. An order that
+/// follows from earlier waits is not requested again from the runtime, so that each wait is necessary.
 template <device_runtime R>
 class sweep_streams {
  public:
@@ -52,11 +52,11 @@ class sweep_streams {
     return where == stream_role::compute ? compute_ : where == stream_role::to_host ? to_host_.get() : to_device_.get();
   }
 
-  /// To be called behind whatever is put into a stream.
+  /// To be called after each operation is put into a stream.
   void put(stream_role where) noexcept { ++clock(where)[where]; }
-  /// How much that is so far.
+  /// The number of operations so far.
   [[nodiscard]] std::uint64_t put_in(stream_role where) const noexcept { return clock(where)[where]; }
-  /// The stamp stands for all that is in the stream.
+  /// Records the stamp at the present end of the stream.
   void record(stamp& into, stream_role where) {
     runtime_->record(into.event.get(), of(where));
     into.where = where;
@@ -65,27 +65,27 @@ class sweep_streams {
   [[nodiscard]] bool knows(stream_role later, stamp const& earlier) const noexcept {
     return knows(later, earlier.where, earlier.number());
   }
-  /// Whether `later` is known to come after the first `number` things that were put into `earlier`.
+  /// Whether `later` is known to run after the first `number` operations of `earlier`.
   [[nodiscard]] bool knows(stream_role later, stream_role earlier, std::uint64_t number) const noexcept {
     return clock(later)[earlier] >= number;
   }
-  /// What is put into `later` from here on runs after the stamp.
+  /// Everything put into `later` from here on runs after the stamp.
   void after(stream_role later, stamp const& earlier) {
     if (knows(later, earlier)) return;
     runtime_->wait(of(later), earlier.event.get());
     clock(later).join(earlier.behind);
   }
-  /// The same for the first `number` things that were put into `earlier`, by one event: recorded now, where the last
-  /// one is not late enough.
+  /// The same for the first `number` operations of `earlier`, by one event, which is recorded now if the last one is
+  /// not late enough.
   void after(stream_role later, stream_role earlier, std::uint64_t number) {
     if (knows(later, earlier, number)) return;
     if (fork_.where != earlier || fork_.number() < number) record(fork_, earlier);
     after(later, fork_);
   }
-  /// The same for all that is in `earlier` now.
+  /// The same for all present operations of `earlier`.
   void after_all(stream_role later, stream_role earlier) { after(later, earlier, put_in(earlier)); }
 
-  /// The host waits for all three, whatever goes wrong on the way: behind this, memory can be freed.
+  /// The host waits for all three streams, whatever errors occur: after this, memory can be freed.
   void settle() noexcept {
     try {
       runtime_->sync(compute_);

@@ -1,6 +1,6 @@
 #pragma once
-/// \file touched_pages.hpp  Memory of the host in whole pages that several threads touch first, which is most of the
-/// time that pinning takes.
+/// \file touched_pages.hpp  Host memory in whole pages that several threads touch first, which takes most of the time
+/// of pinning.
 #include <cstddef>
 #include <exception>
 #include <new>
@@ -14,8 +14,8 @@ inline constexpr std::size_t page_bytes = 4096;
   return (bytes / page_bytes + (bytes % page_bytes != 0 ? 1 : 0)) * page_bytes;
 }
 
-/// f(first, last) for [0, count) in parts of about the same size, by at most so many threads; by fewer where the system
-/// gives fewer.
+/// Calls f(first, last) for parts of [0, count) of about equal size, on at most so many threads; on fewer if the system
+/// provides fewer.
 /// \param f  must not throw
 template <class F>
 void in_parts_of(std::size_t count, unsigned threads, F f) {
@@ -30,25 +30,25 @@ void in_parts_of(std::size_t count, unsigned threads, F f) {
   try {
     others.reserve(parts);
     for (; next + 1 < parts; ++next) others.emplace_back(run, next);
-  } catch (std::exception const&) {  // the machine has no more: the rest is done here
+  } catch (std::exception const&) {  // the system provides no more threads: the rest is done here
   }
   for (; next < parts; ++next) run(next);
   for (auto& one : others) one.join();
 }
-/// Writes to each page of [begin, begin + bytes), by at most so many threads.
+/// Writes to each page of [begin, begin + bytes), on at most so many threads.
 inline void touch_pages(char* begin, std::size_t bytes, unsigned threads) {
   in_parts_of(whole_pages(bytes) / page_bytes, threads, [=](std::size_t page, std::size_t last) noexcept {
     for (auto* const each = static_cast<char volatile*>(begin); page < last; ++page) each[page * page_bytes] = 0;
   });
 }
-/// Null where there is none.
+/// Null if there is not enough memory.
 [[nodiscard]] inline void* take_pages(std::size_t bytes, unsigned threads) {
   if (bytes > ~std::size_t{0} - page_bytes) return nullptr;
   void* const pages = ::operator new(whole_pages(bytes), std::align_val_t{page_bytes}, std::nothrow);
   if (pages != nullptr) touch_pages(static_cast<char*>(pages), bytes, threads);
   return pages;
 }
-/// What `take_pages` gave.
+/// Frees the result of `take_pages`.
 inline void give_pages_back(void* pages) noexcept { ::operator delete(pages, std::align_val_t{page_bytes}); }
 
 }  // namespace cairn::detail

@@ -1,6 +1,6 @@
 #pragma once
-/// \file device_copies.hpp  Copies within the memory of Thrust's device system, in order with the steps on a stream
-/// where that has streams.
+/// \file device_copies.hpp  Copies within the memory of Thrust's device system, ordered with the steps on a stream if
+/// the system has streams.
 #include <cstddef>
 #include <type_traits>
 #include <thrust/copy.h>
@@ -14,7 +14,7 @@ namespace cairn::detail {
 
 #if THRUST_DEVICE_SYSTEM == THRUST_DEVICE_SYSTEM_CUDA
 
-/// On CUDA.
+/// For CUDA.
 class device_copies {
  public:
   template <class Where>
@@ -23,9 +23,9 @@ class device_copies {
   }
   || requires(Where const& where) { requires std::is_convertible_v<decltype(where.get()), cudaStream_t>; };
 
-  /// Waits for everything.
+  /// Copies wait for everything.
   device_copies() = default;
-  /// In order with what runs there, and waits for nothing.
+  /// Copies run in order on that stream, and wait for nothing.
   template <class Where>
     requires can_follow<Where>
   explicit device_copies(Where const& where) : told_{true} {
@@ -33,7 +33,7 @@ class device_copies {
     else if constexpr (requires { where.get(); }) stream_ = where.get();
     else {
       auto policy = where;
-      stream_ = get_stream(policy);  // Thrust's own, found by the policy's type
+      stream_ = get_stream(policy);  // found by the policy's type
     }
   }
 
@@ -44,9 +44,9 @@ class device_copies {
     check(cudaMemcpyAsync(into.get(), from.get(), count * sizeof(*into.get()), cudaMemcpyDefault, stream_));
     if (!told_) check(cudaStreamSynchronize(stream_));
   }
-  /// Before Thrust copies by itself, which it does on the default stream.
+  /// To be called before Thrust copies on its own, which it does on the default stream.
   void finish() const { check(told_ ? cudaStreamSynchronize(stream_) : cudaDeviceSynchronize()); }
-  /// After that.
+  /// To be called after that.
   static void finish_of_thrust() { check(cudaStreamSynchronize(cudaStream_t{})); }
 
  private:
@@ -66,7 +66,7 @@ class device_copies {
 
 #else
 
-/// On the host, where an algorithm has ended when it returns.
+/// For the host systems, whose algorithms are done when they return.
 class device_copies {
  public:
   template <class Where>
@@ -87,7 +87,7 @@ class device_copies {
 
 #endif
 
-/// Those of the states that this thread copies.
+/// The copies of states in this thread.
 [[nodiscard]] inline device_copies& copies_of_states() {
   thread_local device_copies here;
   return here;
