@@ -1,6 +1,6 @@
 #pragma once
-/// \file compat.hpp  What goes with checkpoints in programs of LibTorch: HCModule, scaled losses, settings, hooks,
-/// statistics, DLPack and Eigen's matrices. <cairn/adapt/torch.hpp> includes none of it.
+/// \file compat.hpp  Further parts for programs with LibTorch: HCModule, scaled losses, settings, hooks, statistics,
+/// DLPack and Eigen's matrices. Not included by <cairn/adapt/torch.hpp>.
 #include <cairn/adapt/torch/compat/conversions.hpp>
 #include <cairn/adapt/torch/compat/debug_hooks.hpp>
 #include <cairn/adapt/torch/compat/dlpack.hpp>

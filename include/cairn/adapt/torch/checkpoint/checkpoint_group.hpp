@@ -1,5 +1,5 @@
 #pragma once
-/// \file checkpoint_group.hpp  Backward passes that share the second runs of regions.
+/// \file checkpoint_group.hpp  Backward passes that share the recomputation of regions.
 #include <memory>
 #include <utility>
 #include <cairn/adapt/torch/checkpoint/detail/group_state.hpp>
@@ -8,16 +8,16 @@
 namespace cairn::libtorch {
 
 /// Backward passes through different parts of one graph, such as those of a pipeline that computes the gradients of
-/// activations first and those of weights later: all of them together run a region again once, where each would run
-/// it by itself otherwise. What the second run made and no pass has taken stays until the group ends. PyTorch's
-/// `torch.utils.checkpoint.GraphExecGroup` is the same. A Sequential under checkpoints, and an `HCModule`, run each
-/// child again once for a group, too; what a group holds stands beside a memory limit.
+/// activations first and those of weights later. All passes of a group together recompute a region once; without a
+/// group each would recompute it. Recomputed tensors that no pass has used are kept until the group ends. Corresponds
+/// to PyTorch's `torch.utils.checkpoint.GraphExecGroup`. A Sequential under checkpoints, and an `HCModule`, also
+/// recompute each child once per group; a memory limit does not include what a group holds.
 ///
-/// The group of a pass is that of the `checkpoint_group_guard` around it. Without one it is, for each region, that of
-/// the guard under which the region was made; passes on a device need this form, as their nodes run in other threads.
+/// The group of a pass is that of the `checkpoint_group_guard` around it. Without a guard it is, for each region, the
+/// group in whose guard the region was created; use this form for passes on a device, whose nodes run in other threads.
 ///
-/// Each saved tensor is given to one pass: passes of one group must not run the same node twice, also with
-/// retain_graph. They may run in any thread, one after another.
+/// Each saved tensor is given to one pass: passes of one group must not run the same node twice, even with
+/// retain_graph. They may run in any threads, but one after another.
 class CheckpointGroup {
  public:
   CheckpointGroup() = default;
@@ -25,8 +25,8 @@ class CheckpointGroup {
   CheckpointGroup& operator=(CheckpointGroup const&) = delete;
   ~CheckpointGroup() { end(); }
 
-  /// Lets go of what no pass has taken. A pass that comes later throws an invalid_call where it meets a region that
-  /// is of this group. A second call does nothing.
+  /// Frees what no pass has used. A later pass that reaches a region of this group throws an invalid_call. A second
+  /// call does nothing.
   void end() noexcept { state_->end(); }
 
  private:
@@ -34,10 +34,10 @@ class CheckpointGroup {
   std::shared_ptr<detail::group_state> state_ = std::make_shared<detail::group_state>();
 };
 
-/// While it lives, backward passes of this thread, and the regions that it makes, are of the group.
+/// During its lifetime, backward passes of this thread, and the regions that it creates, belong to the group.
 class checkpoint_group_guard {
  public:
-  /// \throws invalid_call   where the group has ended, and where a guard of another group is in force in this thread
+  /// \throws invalid_call   if the group has ended, or a guard of another group is active in this thread
   explicit checkpoint_group_guard(CheckpointGroup const& group) : before_{detail::group_state::of_thread()} {
     constexpr char const* who = "cairn::libtorch::checkpoint_group_guard";
     group.state_->check_open(who);

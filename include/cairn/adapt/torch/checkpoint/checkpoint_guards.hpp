@@ -1,12 +1,12 @@
 #pragma once
-/// \file checkpoint_guards.hpp  What holds for all regions of a scope, whatever their options say.
+/// \file checkpoint_guards.hpp  Overrides options of all regions in a scope.
 #include <optional>
 #include <utility>
 
 namespace cairn::libtorch {
 namespace detail {
 
-/// What is set for the regions that this thread makes.
+/// The overrides for regions that this thread creates.
 struct checkpoint_overrides {
   std::optional<bool> early_stop, debug;
 
@@ -16,7 +16,7 @@ struct checkpoint_overrides {
   }
 };
 
-/// Sets one of them, and what it was before at its end.
+/// Sets one override, and restores the previous value at its end.
 template <std::optional<bool> checkpoint_overrides::*Setting>
 class override_guard {
  public:
@@ -33,14 +33,15 @@ class override_guard {
 
 }  // namespace detail
 
-/// While it lives, the regions that this thread makes have this `early_stop`, whatever their options say. Guards nest.
+/// During its lifetime, the regions that this thread creates use this `early_stop`, whatever their options are. Guards
+/// nest.
 class checkpoint_early_stop_guard : detail::override_guard<&detail::checkpoint_overrides::early_stop> {
  public:
-  /// \param on  whether second runs end with the last tensor that backward wants
+  /// \param on  whether recomputation ends with the last tensor that backward needs
   explicit checkpoint_early_stop_guard(bool on) : override_guard{on} {}
 };
 
-/// While it lives, the regions that this thread makes have this `debug`, whatever their options say. Guards nest.
+/// During its lifetime, the regions that this thread creates use this `debug`, whatever their options are. Guards nest.
 class checkpoint_debug_guard : detail::override_guard<&detail::checkpoint_overrides::debug> {
  public:
   /// \param on  whether errors list the operations of both runs

@@ -1,5 +1,5 @@
 #pragma once
-/// \file checkpoint_policy.hpp  Which operators of a region keep their results.
+/// \file checkpoint_policy.hpp  Which operators of a region keep their results instead of running again.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -12,25 +12,24 @@
 
 namespace cairn::libtorch {
 
-/// What becomes of the result of an operator in a region.
+/// What happens to the result of an operator in a region.
 enum class CheckpointPolicy {
-  /// It is kept, and the second run takes it. Where it cannot be kept, or is changed in place behind the region, that
-  /// is an error.
+  /// It is kept, and used in the recomputation. An error if it cannot be kept, or is changed in place after the region.
   MustSave,
-  PreferSave,      ///< the same where that is possible, and elsewhere the operator runs again
+  PreferSave,      ///< kept if that is possible; otherwise the operator runs again
   MustRecompute,   ///< the operator runs again
-  PreferRecompute  ///< the same
+  PreferRecompute  ///< same as MustRecompute
 };
 
-/// Says that of each call of an operator, by its name without the overload, such as "aten::addmm". It is asked in the
-/// first run, once a call and in their order, so that it may count. It is asked of the operators that are at work below
-/// autograd: `torch::linear` is there "aten::addmm", and a product of matrices "aten::mm" or "aten::bmm".
+/// Decides this for each call of an operator, by the operator's name without the overload, such as "aten::addmm".
+/// Called in the first run, once per call and in order, so that it may count calls. It sees the operators below
+/// autograd: `torch::linear` appears there as "aten::addmm", and a product of matrices as "aten::mm" or "aten::bmm".
 using checkpoint_policy = std::function<CheckpointPolicy(std::string_view operation)>;
 
 /// The policy that keeps the results of these operators, and runs all others again.
 /// \param names  such as "aten::mm"
-/// \throws invalid_call   where there is no operator of such a name, and where it is made of others, which are what
-///         runs
+/// \throws invalid_call   if no operator has such a name, or if the operator is composed of others, which run in its
+///   place
 [[nodiscard]] inline checkpoint_policy save_operators(std::vector<std::string> names) {
   auto& all = c10::Dispatcher::singleton();
   auto const known = all.getAllOpNames();

@@ -1,5 +1,5 @@
 #pragma once
-/// \file checkpointed_sequential.hpp  A torch::nn::Sequential that runs under checkpoints, as a module.
+/// \file checkpointed_sequential.hpp  A torch::nn::Sequential under checkpoints, as a module.
 #include <cstdint>
 #include <memory>
 #include <ostream>
@@ -14,16 +14,16 @@
 
 namespace cairn::libtorch {
 
-/// A Sequential whose `forward` is `checkpoint_sequential`. It has the Sequential's names: what one saves, the other
-/// loads. A plan is made at the first forward, and when children, parameters, training mode, automatic casts or the
-/// input's shape are others; the last ones are kept.
+/// A Sequential whose `forward` is `checkpoint_sequential`. Parameters have the Sequential's names, so either can load
+/// what the other saved. A plan is made at the first forward, and when children, parameters, training mode, automatic
+/// casts or the input's shape change; recent plans are kept.
 class CheckpointedSequentialImpl : public torch::nn::SequentialImpl {
  public:
-  /// \param children  modules of one tensor each, as a Sequential takes them
+  /// \param children  modules that take and return one tensor, as in a Sequential
   template <class... Modules>
   explicit CheckpointedSequentialImpl(CheckpointedSequentialOptions const& options, Modules&&... children)
       : torch::nn::SequentialImpl(std::forward<Modules>(children)...), options_{options} {}
-  /// The children of a Sequential, shared with it.
+  /// Takes the children of a Sequential, and shares them with it.
   explicit CheckpointedSequentialImpl(torch::nn::Sequential const& of,
                                       CheckpointedSequentialOptions const& options = {})
       : options_{options} {
@@ -39,11 +39,11 @@ class CheckpointedSequentialImpl : public torch::nn::SequentialImpl {
     auto const plan = detail::cached_or_new_plan(*this, x, options_, *plans_, who);
     return detail::run_chain(plan, x, {options_.rng(), options_.determinism(), who, {}, options_.policy()});
   }
-  /// A copy with parameters of its own, also as a child of a module that is cloned; there the options are those that
-  /// its reset() gives.
+  /// A copy with its own parameters, also if a parent module is cloned; in that case the options are those set by its
+  /// reset().
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
     auto copy = std::make_shared<CheckpointedSequentialImpl>(options_);
-    copy->train(is_training());  // before the children are there, which keep modes of their own
+    copy->train(is_training());  // before the children are added, because they keep their own modes
     auto const names = named_children();
     std::size_t k = 0;
     for (auto const& child : *this) copy->push_back(names[k++].key(), child.clone(device));
@@ -51,9 +51,9 @@ class CheckpointedSequentialImpl : public torch::nn::SequentialImpl {
   }
   void pretty_print(std::ostream& stream) const override {
     stream << "cairn::libtorch::CheckpointedSequential";
-  }                                                                                        ///< its name
+  }                                                                                        ///< prints its name
   [[nodiscard]] CheckpointedSequentialOptions const& options() const { return options_; }  ///< as given
-  /// How often children were measured for a plan; 0 where plans are kept in a place that the options name.
+  /// How often children were measured for a plan; 0 if the options name the place where plans are kept.
   [[nodiscard]] std::int64_t plans_made() const { return plans_->made(); }
 
  private:
@@ -62,7 +62,7 @@ class CheckpointedSequentialImpl : public torch::nn::SequentialImpl {
   CheckpointedSequentialOptions options_;
   std::shared_ptr<SequentialPlans> plans_ = std::make_shared<SequentialPlans>();
 };
-/// Holds a `CheckpointedSequentialImpl`, as LibTorch's modules are held.
+/// A module holder of `CheckpointedSequentialImpl`.
 TORCH_MODULE(CheckpointedSequential);
 
 }  // namespace cairn::libtorch

@@ -17,14 +17,14 @@
 namespace cairn::libtorch {
 namespace detail {
 
-/// What f returns, or would, as far as that is known.
+/// The result type of f, or the likely one if f is refused.
 template <class F>
 struct kept_call : result_said<std::decay_t<F>> {};
 template <class F>
   requires std::is_invocable_v<F&>
 struct kept_call<F> : std::invoke_result<F&> {};
 
-/// Calls what is to be kept.   \param is_wanted  says of the region whether it keeps this part
+/// Calls the part that is to be kept.   \param is_wanted  returns whether the region keeps this part
 template <class F, class Wanted>
 auto keep_part(F&& f, Wanted const& is_wanted) {
   using result = std::remove_cvref_t<typename kept_call<F>::type>;
@@ -53,7 +53,7 @@ auto keep_part(F&& f, Wanted const& is_wanted) {
       before->generators.restore();
       return state_of(std::any_cast<result const&>(before->like), parts);
     }
-    if (now->again()) return result(f());  // asked for in the middle of the first run, which was not there yet
+    if (now->again()) return result(f());  // requested during the first run, before it reached this part
     auto made = [&] {
       active_region::outside const unkept{*now};
       return result(f());
@@ -74,18 +74,18 @@ auto keep_part(F&& f, Wanted const& is_wanted) {
 
 }  // namespace detail
 
-/// Calls `f()` inside a region: what it returns, and what autograd saves in it, stays as without the region, and the
-/// second run takes the result instead of calling f. For the part that takes the most time and saves the least, such as
-/// a product of large matrices. Outside of regions, and without grad mode, it is the plain call. What f returns must
-/// not be changed in place, nor be differentiated inside the region with respect to what f reads.
-/// \param f  called without arguments; see `tensor_state` for what it may return
-/// Cost: the bytes of the result and of what f saves, and 5 KB where random numbers are drawn again
+/// Calls `f()` inside a region: its result, and what autograd saves in it, are kept as without the region, and the
+/// recomputation uses the result instead of calling f. Useful for the part that takes the most time and saves the
+/// least, such as a product of large matrices. Outside regions, and without grad mode, it is the plain call. The result
+/// of f must not be changed in place, nor be differentiated inside the region by what f reads.
+/// \param f  called without arguments; for its possible results see `tensor_state`
+/// Cost: the bytes of the result and of what f saves, and 5 KB if random numbers are to be the same
 template <class F>
 auto keep(F&& f) {
   return detail::keep_part(f, [](detail::active_region const&) { return true; });
 }
-/// The same for a part that has a name: it is kept where the region's `CheckpointOptions::kept_names` has the name or
-/// is left out, and is a plain part of the function elsewhere.
+/// The same for a named part: it is kept if `CheckpointOptions::kept_names` of the region has the name or is not set;
+/// otherwise it is a plain part of the function.
 template <class F>
 auto keep(std::string_view name, F&& f) {
   return detail::keep_part(f, [name](detail::active_region const& region) { return region.keeps(name); });

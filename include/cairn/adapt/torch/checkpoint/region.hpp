@@ -1,6 +1,6 @@
 #pragma once
 /// \file region.hpp  A part of a computation that keeps its inputs instead of what autograd saves, and runs again when
-/// backward asks for that.
+/// backward needs that.
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
@@ -26,35 +26,36 @@
 
 namespace cairn::libtorch {
 
-/// How a region is checkpointed.
+/// Options of a region.
 struct CheckpointOptions {
-  /// Whether a second run ends with the last tensor that backward wants. What the function does behind that is then
-  /// done once only.
+  /// Whether recomputation ends with the last tensor that backward needs. Later side effects of the function then
+  /// happen only once.
   TORCH_ARG(bool, early_stop) = true;
-  /// Whether the second run draws the random numbers of the first.
+  /// Whether the recomputation draws the same random numbers.
   TORCH_ARG(Rng, rng) = Rng::Preserve;
-  /// How closely what the second run saves is compared with the first.
+  /// How closely the tensors saved by the recomputation are compared with the first ones.
   TORCH_ARG(Check, determinism) = Check::Metadata;
-  /// Whether an error of a second run that differs lists the operations of both runs; each operation then costs some
+  /// Whether the error for a differing recomputation lists the operations of both runs; each operation then takes some
   /// microseconds more.
   TORCH_ARG(bool, debug) = false;
-  /// Whether what a backward pass has computed again and not used stays for the next one, instead of going at its end.
+  /// Whether recomputed tensors that a backward pass has not used stay for the next pass, instead of being freed at its
+  /// end.
   TORCH_ARG(bool, keep_leftovers) = false;
-  /// Tensors that the function changes in place, such as running means: a second run leaves them as they were.
+  /// Tensors that the function changes in place, such as running means: recomputation leaves them unchanged.
   TORCH_ARG(std::vector<at::Tensor>, buffers) = {};
-  /// Which operators keep their results, so that the second run takes them; left out: none.
+  /// Which operators keep their results for the recomputation; by default none.
   TORCH_ARG(checkpoint_policy, policy) = {};
 
  public:
-  /// All buffers of a module.
+  /// Adds all buffers of a module to `buffers`.
   CheckpointOptions& module(torch::nn::Module const& of) { return buffers(of.buffers()); }
-  /// Names of the parts that `cairn::libtorch::keep(name, f)` keeps, in which `*` stands for any characters; left out:
-  /// all.
+  /// Names of the parts that `cairn::libtorch::keep(name, f)` keeps; `*` matches any characters. By default all are
+  /// kept.
   CheckpointOptions& kept_names(std::vector<std::string> names) {
     kept_names_ = std::move(names);
     return *this;
   }
-  /// These, where they were given.
+  /// The names, if they were set.
   [[nodiscard]] std::optional<std::vector<std::string>> const& kept_names() const noexcept { return kept_names_; }
 
  private:
@@ -65,12 +66,12 @@ namespace detail {
 
 inline constexpr char const* region_name = "cairn::libtorch::checkpoint";
 
-/// Where the options stand among the arguments behind the function: last, or nowhere.
+/// Whether the last of the arguments after the function is the options.
 template <class... Arguments>
 inline constexpr bool ends_in_options =
     std::is_same_v<std::tuple_element_t<sizeof...(Arguments) - 1, std::tuple<Arguments...>>, CheckpointOptions>;
 
-/// The arguments in front of the options.
+/// The arguments before the options.
 template <class... Arguments>
 [[nodiscard]] auto all_but_last(std::tuple<Arguments const&...> const& all) {
   return [&]<std::size_t... K>(std::index_sequence<K...>) {
@@ -105,7 +106,7 @@ auto run_region(F f, CheckpointOptions const& options, std::tuple<Arguments cons
       auto buffers = buffers_of_function(f);
       buffers.insert(buffers.end(), options.buffers().begin(), options.buffers().end());
       std::tuple<Arguments...> const all{arguments};
-      // Where the function can be copied, each later run begins with what it captured by value as it was at first.
+      // If the function can be copied, each recomputation starts with its original by-value captures.
       constexpr bool copies = std::is_copy_constructible_v<F>;
       std::shared_ptr<F> held;
       if constexpr (copies) held = std::make_shared<F>(f);
@@ -135,22 +136,21 @@ auto run_region(F f, CheckpointOptions const& options, std::tuple<Arguments cons
 
 }  // namespace detail
 
-/// Calls `f(inputs...)` and keeps nothing of what autograd saves in it but the inputs; backward runs it again, when it
-/// first asks, under the generators and automatic casts of the first time. Regions nest, and retain_graph,
-/// autograd::grad and double backward work as without. Gradients have the same bits. What f captures by reference
-/// counts as in the plain call. Without grad mode it is the plain call.
+/// Calls `f(inputs...)` and keeps only its inputs, not what autograd saves in it. Backward runs f again when it first
+/// needs a saved tensor, with the generators and automatic casts of the first run. Regions nest, and retain_graph,
+/// autograd::grad and double backward work as without a region. Gradients have the same bits. Captures of f by
+/// reference behave as in the plain call. Without grad mode it is the plain call.
 /// \param f  a function of its inputs alone, or a module: a holder such as `torch::nn::Linear`, a Sequential, a
-///        std::shared_ptr to a module, an AnyModule. It must not catch what it does not know. It is copied, or moved
-///        where it cannot be. A module's buffers, such as running means, change once
-/// \param first, more  f's arguments: a `tensor_state` each, such as a tensor or an optional one, or a number,
-///        enumerator, string, at::Scalar or at::Device. One tuple, pair or array is taken apart where f takes its
-///        elements. Tensors may be undefined. A type with `tensor_traits` of your own is put together again from a
-///        `like` that holds undefined tensors. A last argument of the type `CheckpointOptions` is for the region, not
-///        for f
-/// \returns what f returns
-/// \throws invalid_call   under an engine that is not LibTorch's own, and in backward where an input, a parameter or a
-///        saved tensor was changed in place
-/// \throws recompute_mismatch   in backward where the second run saves other tensors
+///   std::shared_ptr to a module, an AnyModule. It must not catch exceptions that it does not know. It is copied, or
+///   moved if it cannot be copied. A module's buffers, such as running means, change once
+/// \param first, more  f's arguments: each a `tensor_state`, such as a tensor or an optional tensor, or a number,
+///   enumerator, string, at::Scalar or at::Device. A single tuple, pair or array is taken apart if f takes its
+///   elements. Tensors may be undefined. A type with your own `tensor_traits` is rebuilt from a `like` with undefined
+///   tensors. A last argument of type `CheckpointOptions` is for the region, not for f
+/// \returns the result of f
+/// \throws invalid_call   under an engine that is not LibTorch's own, and in backward if an input, a parameter or a
+///   saved tensor was changed in place
+/// \throws recompute_mismatch   in backward, if the recomputation saves other tensors
 template <class F, class First, class... More>
 auto checkpoint(F f, First const& first, More const&... more) {
   auto const all = std::tie(first, more...);

@@ -1,5 +1,5 @@
 #pragma once
-/// \file save_on_cpu.hpp  Tensors that autograd saves stand in host memory until backward.
+/// \file save_on_cpu.hpp  Keeps tensors that autograd saves in host memory until backward.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -14,8 +14,8 @@ namespace detail {
 /// The values of a saved tensor in host memory.
 class host_copy {
  public:
-  /// \param copies  whether a tensor of the CPU is copied, too
-  /// \param bytes  to which the copy's own are added while it stands
+  /// \param copies  whether CPU tensors are copied, too
+  /// \param bytes  a counter that includes the copy's bytes while it exists
   host_copy(at::Tensor const& t, bool copies, std::shared_ptr<std::atomic<std::int64_t>> bytes)
       : device_{t.device()}, sizes_{t.sizes().vec()}, repeats_{t.layout() == at::kStrided} {
     if (device_.is_cpu() && !copies) {
@@ -39,7 +39,7 @@ class host_copy {
   ~host_copy() { if (total_) *total_ -= bytes_; }
 
   [[nodiscard]] at::Tensor const& tensor() const { return values_; }
-  /// On the device from which it came.
+  /// The tensor on its original device.
   [[nodiscard]] at::Tensor back() const {
     auto const there = device_.is_cpu() ? values_ : values_.to(device_, values_.scalar_type(), is_pinned_);
     return repeats_ ? there.expand(sizes_) : there;
@@ -55,28 +55,28 @@ class host_copy {
 
   at::Device device_;
   std::vector<std::int64_t> sizes_;
-  bool repeats_, is_pinned_ = false;  ///< repeats_: values may stand once for several
+  bool repeats_, is_pinned_ = false;  ///< repeats_: one value may stand for several elements
   at::Tensor values_;
   std::int64_t bytes_ = 0;
-  std::shared_ptr<std::atomic<std::int64_t>> total_;  ///< none where nothing was copied
+  std::shared_ptr<std::atomic<std::int64_t>> total_;  ///< null if nothing was copied
 };
 
 }  // namespace detail
 
-/// While it lives, the tensors that operations of this thread save for backward are kept in host memory, and go back to
-/// their device when backward wants them; gradients have the same bits. As in PyTorch, what lies on the CPU already
-/// stays as it is, without a copy, unless `pin_memory` asks for one. An expanded tensor is copied with its values once.
-/// For the rest it is as `saved_tensors_hooks`.
+/// During its lifetime, tensors that operations of this thread save for backward are kept in host memory, and return to
+/// their device when backward needs them; gradients have the same bits. As in PyTorch, CPU tensors are kept as they
+/// are, without a copy, unless `pin_memory` is set. An expanded tensor is copied without repetition. Otherwise as
+/// `saved_tensors_hooks`.
 class save_on_cpu {
  public:
-  /// \param pin_memory  whether copies of CUDA tensors stand in pinned memory, from which they go back beside the
-  ///        computation; tensors of the CPU are then copied, too, into plain memory
+  /// \param pin_memory  whether copies of CUDA tensors are in pinned memory, from which they return in parallel to the
+  ///   computation; CPU tensors are then copied, too, into ordinary memory
   /// \throws invalid_call  under an engine that is not LibTorch's own
   explicit save_on_cpu(bool pin_memory = false)
       : hooks_{[pin_memory, bytes = bytes_](at::Tensor const& t) { return detail::host_copy{t, pin_memory, bytes}; },
                [](detail::host_copy const& copy) { return copy.back(); }} {}
 
-  /// Bytes in the copies of this scope that stand now, of strided tensors.
+  /// Bytes of the existing copies made in this scope; strided tensors only.
   [[nodiscard]] std::int64_t bytes() const noexcept { return *bytes_; }
 
  private:

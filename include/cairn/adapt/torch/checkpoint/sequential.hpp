@@ -22,34 +22,35 @@
 
 namespace cairn::libtorch {
 
-/// How a Sequential is checkpointed. Left as it is: about sqrt(n) segments, where a child that changes its input in
-/// place, or gives it or a view of it back, counts as one with the child before.
+/// Options of a checkpointed Sequential. By default about sqrt(n) segments; a child that changes its input in place, or
+/// returns its input or a view of it, counts as one with the child before.
 struct CheckpointedSequentialOptions {
-  /// How many segments: each but the last keeps its input alone, and is run again in backward. Chosen where 0.
+  /// Number of segments: each but the last keeps only its input, and is run again in backward. 0 means chosen
+  /// automatically.
   TORCH_ARG(std::int64_t, segments) = 0;
-  /// Whether a second run draws the random numbers of the first.
+  /// Whether recomputation draws the same random numbers.
   TORCH_ARG(Rng, rng) = Rng::Preserve;
-  /// How closely what a second run saves is compared with the first.
+  /// How closely the tensors saved by a recomputation are compared with the first ones.
   TORCH_ARG(Check, determinism) = Check::Metadata;
-  /// Which operators keep their results in the children that are run again, as in a region: then the second run takes
-  /// them. It is asked of these children alone, and `cairn::libtorch::keep` in them keeps as in a region. It is not for
-  /// a memory limit, which does not know what it keeps. Left out: all operators run again.
+  /// Which operators keep their results in children that are run again, as in a region. Called only for these children,
+  /// in which `cairn::libtorch::keep` also works as in a region. Cannot be combined with a memory limit, which does not
+  /// know the size of these results. By default all operators run again.
   TORCH_ARG(checkpoint_policy, policy) = {};
-  /// Where plans are kept between calls, so that children are measured once for an input's shape: by default the
-  /// calling thread's own place (`checkpoint_sequential`), or the module's (`CheckpointedSequential`).
+  /// Where plans are kept between calls, so that children are measured only once for each shape of the input: by
+  /// default a place of the calling thread (`checkpoint_sequential`), or of the module (`CheckpointedSequential`).
   TORCH_ARG(std::shared_ptr<SequentialPlans>, plans) = nullptr;
 
  public:
-  /// Bytes for what autograd and the chain keep at once, such as "64MB". The parameters, the input, the output and the
-  /// gradients of these are the caller's and count for nothing, and a view takes no bytes of its own. The children are
-  /// measured on the input, which counts too, and the fastest plan within the limit is found; from what the plain call
-  /// takes on that is the plain call. A second backward of a retained graph runs the last child again: its output then
-  /// stands twice, and the second one counts for nothing.
+  /// Most bytes that autograd and the chain hold at once, such as "64MB". The parameters, the input, the output and
+  /// their gradients belong to the caller and are not counted; a view takes no bytes of its own. The children are
+  /// measured on the input, within the limit, and the fastest plan within the limit is used; if the plain call fits,
+  /// that is the plain call. A second backward of a retained graph runs the last child again: its second output is not
+  /// counted.
   CheckpointedSequentialOptions& memory_limit(byte_size limit) {
     memory_limit_ = limit;
     return *this;
   }
-  /// Nothing where there is none.
+  /// The limit, if there is one.
   [[nodiscard]] std::optional<byte_size> memory_limit() const { return memory_limit_; }
 
  private:
@@ -82,8 +83,8 @@ namespace detail {
   plan.joins = std::move(joins);
   return plan;
 }
-/// The plan for the children of a Sequential and an input: the one that is kept, or one that is made and kept.
-/// \param plans  where, unless the options name a place   \throws as `plan_sequential`
+/// The plan for the children of a Sequential and an input: a kept one, or a new one that is then kept.
+/// \param plans  the place, unless the options name another   \throws as `plan_sequential`
 [[nodiscard]] inline sequential_plan cached_or_new_plan(torch::nn::SequentialImpl& of, at::Tensor const& x,
                                                         CheckpointedSequentialOptions const& options,
                                                         SequentialPlans& plans, char const* who) {
@@ -92,7 +93,7 @@ namespace detail {
                        "a policy and a memory limit are given",
                        {{"limit", options.memory_limit()->count()}},
                        "give one of them: a limit does not count what a policy keeps"};
-  if (options.segments() != 0) return plan_sequential(stages_of(of), x, options, who);  // nothing is measured for it
+  if (options.segments() != 0) return plan_sequential(stages_of(of), x, options, who);  // needs no measurement
   auto& place = options.plans() ? *options.plans() : plans;
   auto key = sequential_key(of, x);
   key.push_back(std::int64_t(options.rng()));
@@ -117,18 +118,18 @@ namespace detail {
 
 }  // namespace detail
 
-/// `seq->forward(x)` under checkpoints. The graph is the plain one, and only what it saves is forgotten and made again;
-/// so gradients have the bits of the plain call, hooks fire once, buffers such as running means are updated once, and
+/// `seq->forward(x)` under checkpoints. The graph is the plain one; only what it saves is freed and recomputed. So
+/// gradients have the bits of the plain call, hooks run once, buffers such as running means are updated once, and
 /// retain_graph and double backward work. A second backward of a retained graph runs the chain from the input once
 /// more. Without grad mode it is the plain call.
-/// \param segments  that differ by one child at most; 0: by `memory_limit` or about sqrt(n)
+/// \param segments  number of segments, which differ by at most one child; 0: by `memory_limit` or about sqrt(n)
 /// \param x  the children take a tensor and return one
-/// Cost: without a number of segments, the first call for children and a shape of the input measures the children by
-/// two runs forward and one backward, and plans; later calls of the thread look the plan up. A child whose work changes
-/// otherwise, such as by a dropout's probability, is not measured anew: give `plans` of your own, and clear them
-/// \throws invalid_plan   for more segments than children   \throws infeasible_budget   that says the least limit
-/// \throws invalid_call   where a segment begins with a child that changes its input in place; and as `checkpoint`, in
-///        backward as well
+/// Cost: without a number of segments, the first call for these children and this shape of the input measures the
+/// children by two forward runs and one backward, and plans; later calls in this thread look the plan up. Other changes
+/// of a child's work, such as of a dropout's probability, are not noticed: pass `plans` of your own, and clear them
+/// \throws invalid_plan   for more segments than children   \throws infeasible_budget   with the least feasible limit
+/// \throws invalid_call   if a segment begins with a child that changes its input in place; and as `checkpoint`, also
+///   in backward
 [[nodiscard]] inline at::Tensor checkpoint_sequential(torch::nn::Sequential const& seq, std::int64_t segments,
                                                       at::Tensor const& x, CheckpointedSequentialOptions options = {}) {
   constexpr char const* who = "cairn::libtorch::checkpoint_sequential";

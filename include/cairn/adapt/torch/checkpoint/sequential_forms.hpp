@@ -1,5 +1,5 @@
 #pragma once
-/// \file sequential_forms.hpp  Lists of modules and of functions under checkpoints, as a Sequential is.
+/// \file sequential_forms.hpp  Lists of modules and of functions under checkpoints, like a Sequential.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -26,7 +26,7 @@ template <class Module>
   requires pointed_module<Module>
 struct module_inside<Module> { using type = typename Module::ContainedType; };
 
-/// What a list may be made of.
+/// A possible element of a list.
 template <class F>
 concept chain_element = callable_module<F> || std::is_invocable_r_v<at::Tensor, F&, at::Tensor const&>;
 
@@ -37,7 +37,7 @@ template <chain_element F>
     if constexpr (callable_module<F>) {
       chain->push_back(one);
     } else {
-      auto const held = std::make_shared<F>(std::move(one));  // std::function copies
+      auto const held = std::make_shared<F>(std::move(one));  // std::function needs a copyable one
       chain->push_back(
           torch::nn::Functional([held](at::Tensor const& x) -> at::Tensor { return std::invoke(*held, x); }));
     }
@@ -68,9 +68,9 @@ template <class... Modules>
 
 }  // namespace detail
 
-/// The same for a list of modules, or of functions, that take a tensor and return one: holders, std::shared_ptr to
-/// modules, AnyModule, std::function ...
-/// \param list  is copied, or moved. Buffers that functions change in place change in each run
+/// The same for a list of modules or functions that take a tensor and return one: holders, std::shared_ptr to modules,
+/// AnyModule, std::function ...
+/// \param list  is copied, or moved. Buffers that functions change in place change in every run
 template <class F>
 [[nodiscard]] at::Tensor checkpoint_sequential(std::vector<F> list, std::int64_t segments, at::Tensor const& x,
                                                CheckpointedSequentialOptions const& options = {}) {
@@ -79,10 +79,10 @@ template <class F>
   if constexpr (!is_chain) return {};
   else return checkpoint_sequential(detail::sequential_of(std::move(list)), segments, x, options);
 }
-/// The same for a ModuleList, which does not know what its modules take:
-/// `checkpoint_sequential<torch::nn::Linear, Block>(list, segments, x)`.
-/// \tparam Modules  the types of all modules in it, by their holders or by themselves; the first that fits one is taken
-/// \throws invalid_call   where a module is of none of them
+/// The same for a ModuleList, which does not know the types of its modules: `checkpoint_sequential<torch::nn::Linear,
+/// Block>(list, segments, x)`.
+/// \tparam Modules  the types of all modules in it, as holders or as modules; the first type that fits is used
+/// \throws invalid_call   if a module has none of these types
 template <class... Modules>
 [[nodiscard]] at::Tensor checkpoint_sequential(torch::nn::ModuleList const& list, std::int64_t segments,
                                                at::Tensor const& x, CheckpointedSequentialOptions const& options = {}) {

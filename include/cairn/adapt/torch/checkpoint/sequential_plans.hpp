@@ -1,6 +1,5 @@
 #pragma once
-/// \file sequential_plans.hpp  Keeps the plans of Sequentials, so that the children are measured once and not at each
-/// call.
+/// \file sequential_plans.hpp  Keeps the plans of Sequentials, so that children are measured once and not in each call.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -18,10 +17,10 @@
 namespace cairn::libtorch {
 namespace detail {
 
-/// A plan without its stages. So it keeps no module and no tensor alive.
+/// A plan without its stages, so that it keeps no module and no tensor alive.
 struct stored_plan {
   std::vector<std::int64_t> key;
-  std::vector<std::weak_ptr<torch::nn::Module>> modules;  ///< whose addresses the key holds
+  std::vector<std::weak_ptr<torch::nn::Module>> modules;  ///< the modules whose addresses are in the key
   std::vector<bool> joins;
   std::vector<action> actions;
 
@@ -32,34 +31,33 @@ struct stored_plan {
 
 }  // namespace detail
 
-/// Plans of `checkpoint_sequential`, each kept for the children, parameters, training mode, automatic casts, options
-/// and input (sizes, strides, type, device) that it was made for. It refers to modules weakly and keeps none alive; the
-/// plan of a module that is gone is dropped. The plan that was used least recently goes when there are too many.
-/// Several threads may use one.
+/// Plans of `checkpoint_sequential`, each for the children, parameters, training mode, automatic casts, options and
+/// input (sizes, strides, type, device) for which it was made. Refers to modules weakly; the plan of a destroyed module
+/// is dropped. If there are too many plans, the least recently used is dropped. Can be used by several threads.
 class SequentialPlans {
  public:
-  /// \param most  plans that it keeps, >= 1   \throws invalid_call   for less
+  /// \param most  most plans to keep, >= 1   \throws invalid_call   for less
   explicit SequentialPlans(std::int64_t most = 16) : most_{checked(most)} {}
   SequentialPlans(SequentialPlans const&) = delete;
   SequentialPlans& operator=(SequentialPlans const&) = delete;
 
-  /// How often children were measured and a plan was made, those included that are no longer kept.
+  /// How often children were measured and a plan was made, including plans that were dropped.
   [[nodiscard]] std::int64_t made() const {
     std::lock_guard const lock{access_};
     return made_;
   }
-  /// How many plans it keeps now.
+  /// Number of plans it holds.
   [[nodiscard]] std::int64_t size() const {
     std::lock_guard const lock{access_};
     return std::int64_t(plans_.size());
   }
-  /// Forgets all plans: the next call measures again.
+  /// Drops all plans: the next call measures again.
   void clear() {
     std::lock_guard const lock{access_};
     plans_.clear();
   }
 
-  /// Private to cairn: the plan for this key, if it is there.
+  /// Private to cairn: the plan for this key, if there is one.
   [[nodiscard]] std::optional<detail::stored_plan> find(std::vector<std::int64_t> const& key) {
     std::lock_guard const lock{access_};
     plans_.remove_if([](detail::stored_plan const& one) { return one.expired(); });
@@ -69,10 +67,10 @@ class SequentialPlans {
     plans_.splice(plans_.begin(), plans_, found);
     return plans_.front();
   }
-  /// Private to cairn: keeps a plan that was just made.
+  /// Private to cairn: stores a new plan.
   void keep(detail::stored_plan plan) {
     std::lock_guard const lock{access_};
-    plans_.remove_if([&](detail::stored_plan const& one) { return one.key == plan.key; });  // of another thread
+    plans_.remove_if([&](detail::stored_plan const& one) { return one.key == plan.key; });  // made by another thread
     plans_.push_front(std::move(plan));
     if (plans_.size() > std::size_t(most_)) plans_.pop_back();
     ++made_;
@@ -88,13 +86,13 @@ class SequentialPlans {
 
   std::int64_t most_;
   mutable std::mutex access_;
-  std::list<detail::stored_plan> plans_;  ///< the one used last first
+  std::list<detail::stored_plan> plans_;  ///< most recently used first
   std::int64_t made_ = 0;
 };
 
 namespace detail {
 
-/// The plans of a thread's calls that are given none.
+/// The default place for plans of a thread's calls.
 [[nodiscard]] inline SequentialPlans& plans_of_this_thread() {
   static thread_local SequentialPlans plans;
   return plans;

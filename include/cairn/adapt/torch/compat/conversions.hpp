@@ -1,6 +1,6 @@
 #pragma once
-/// \file conversions.hpp  Eigen's matrices as tensors and tensors as Eigen's maps, without a copy where the layouts
-/// agree; needs no header of Eigen's.
+/// \file conversions.hpp  Eigen's matrices as tensors and tensors as Eigen's maps, without a copy if the layouts agree.
+/// Needs no header of Eigen.
 #include <array>
 #include <complex>
 #include <concepts>
@@ -16,7 +16,7 @@
 namespace cairn::libtorch {
 namespace detail {
 
-/// The name under which LibTorch knows a number of C++.
+/// The type that LibTorch uses for a C++ number.
 template <class T>
 struct torch_number { using type = T; };
 template <class Real>
@@ -24,11 +24,11 @@ struct torch_number<std::complex<Real>> { using type = c10::complex<Real>; };
 template <class T>
 using scalar_type_of = c10::CppTypeToScalarType<typename torch_number<std::remove_const_t<T>>::type>;
 
-/// Numbers of C++ that tensors can hold.
+/// C++ numbers that tensors can hold.
 template <class T>
 concept tensor_number = requires { scalar_type_of<T>::value; };
 
-/// Matrix, Array, Map, Ref and Block of Eigen's, and what looks like them: numbers in memory with two strides.
+/// Eigen's Matrix, Array, Map and Ref and Block, and similar types: numbers in memory with two strides.
 template <class M>
 concept dense_matrix = requires(M& m) {
   *m.data();
@@ -42,38 +42,37 @@ concept dense_matrix = requires(M& m) {
 
 template <class M>
 using matrix_number = std::remove_pointer_t<decltype(std::declval<M&>().data())>;
-/// Whether the numbers go where the object goes: a Matrix, but no Map.
+/// Whether the numbers move with the object: true for a Matrix, false for a Map.
 template <class M>
 inline constexpr bool owning_matrix = std::is_same_v<typename M::PlainObject, M>;
 
 struct tensor_shape {
   std::vector<std::int64_t> sizes, strides;
 };
-/// One dimension for what is a vector by its type, otherwise rows and columns.
+/// One dimension if the type is a vector, otherwise rows and columns.
 template <class M>
 [[nodiscard]] tensor_shape shape_of(M const& m) {
   std::int64_t const inner = m.innerStride(), outer = m.outerStride();
   if (M::IsVectorAtCompileTime) return {{std::int64_t(m.rows()) * std::int64_t(m.cols())}, {inner}};
   return {{m.rows(), m.cols()}, M::IsRowMajor ? std::vector{outer, inner} : std::vector{inner, outer}};
 }
-/// \param end  called with the address when the last tensor over it ends
+/// \param end  called with the address when the last tensor that uses it is destroyed
 template <class M, class End>
 [[nodiscard]] at::Tensor tensor_over(M& m, End end) {
   using number = std::remove_const_t<matrix_number<M>>;
   auto const options = at::TensorOptions().dtype(scalar_type_of<number>::value);
   auto const shape = shape_of(m);
-  if (m.rows() == 0 || m.cols() == 0) return end(nullptr), at::empty(shape.sizes, options);  // no address to hold on to
+  if (m.rows() == 0 || m.cols() == 0) return end(nullptr), at::empty(shape.sizes, options);  // no address to own
   return at::from_blob(const_cast<number*>(m.data()), shape.sizes, shape.strides, std::move(end), options);
 }
 
 }  // namespace detail
 
-/// A tensor over the numbers of a matrix that you keep alive and in place as long as the tensor and its views live.
-/// What one writes the other sees. Vectors give one dimension, matrices rows and columns, column-major ones with the
-/// strides that they have.
-/// \param matrix  a Matrix, Array, Map, Ref or Block of Eigen's, of float, double, an integer, bool or std::complex;
-///        refused at compile time: what
-/// is const, and a Matrix that ends with the call (give it by std::move to `to_tensor`)
+/// A tensor over the numbers of a matrix, which you must keep alive and in place as long as the tensor and its views.
+/// Each sees what the other writes. Vectors become tensors with one dimension; matrices with rows and columns, and the
+/// strides of the matrix.
+/// \param matrix  an Eigen Matrix, Array, Map, Ref or Block of float, double, an integer, bool or std::complex. Refused
+///   at compile time: const objects, and a temporary Matrix (pass it by std::move to `to_tensor`)
 template <class M>
 [[nodiscard]] at::Tensor tensor_view(M&& matrix) {
   using plain = std::remove_cvref_t<M>;
@@ -96,7 +95,7 @@ template <class M>
   }
 }
 
-/// A tensor over the numbers of a shared matrix, which it keeps alive.   \throws invalid_call  without a matrix
+/// A tensor over the numbers of a shared matrix, which it keeps alive.   \throws invalid_call  for a null pointer
 template <class M>
 [[nodiscard]] at::Tensor tensor_view(std::shared_ptr<M> matrix) {
   constexpr bool is_matrix = detail::dense_matrix<M>;
@@ -116,8 +115,8 @@ template <class M>
   }
 }
 
-/// A tensor that owns its numbers: those of a matrix that is given away by std::move, without a copy where they lie
-/// outside the object, or a copy, in the same layout where it has no gaps.
+/// A tensor that owns its numbers: those of a matrix passed by std::move, without a copy if they are outside the
+/// object; otherwise a copy, in the same layout if it has no gaps.
 template <class M>
 [[nodiscard]] at::Tensor to_tensor(M&& matrix) {
   using plain = std::remove_cvref_t<M>;
@@ -133,7 +132,7 @@ template <class M>
 
 namespace detail {
 
-/// What an Eigen::Map is made of, without the header of Eigen's.
+/// The template arguments of an Eigen::Map, without a header of Eigen.
 template <class Map>
 struct map_parts {};
 template <template <class, int, class> class Map, class Plain, int Options, class Stride>
@@ -144,7 +143,7 @@ struct map_parts<Map<Plain, Options, Stride>> {
   using plain = std::remove_const_t<Plain>;
 };
 
-/// Strides are those of Eigen's types as far as they are not fixed there.
+/// A stride of Eigen's type; only its dynamic parts are set.
 template <class Stride, class Index>
 [[nodiscard]] Stride make_stride(Index outer, Index inner) {
   constexpr bool any_outer = int(Stride::OuterStrideAtCompileTime) == -1,
@@ -193,7 +192,7 @@ template <class Map>
 
   using index = typename Map::Index;
   constexpr bool row_major = bool(Map::IsRowMajor);
-  if (tensor.dim() < 2 || size[0] == 1 || size[1] == 1) {  // a stride that leads nowhere is as the map wants it
+  if (tensor.dim() < 2 || size[0] == 1 || size[1] == 1) {  // a dimension of size 1 has whatever stride the map needs
     constexpr std::size_t outer = row_major ? 0 : 1, inner = 1 - outer;
     if (size[inner] <= 1) stride[inner] = 1;
     if (size[outer] <= 1) stride[outer] = size[inner] * stride[inner];
@@ -215,14 +214,15 @@ template <class Map>
 
 }  // namespace detail
 
-/// Eigen's view of the numbers of a tensor, which you keep alive as long as the map.
-/// `eigen_map<Eigen::Map<Eigen::MatrixXf, 0, Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>>(t)` fits each tensor of
-/// floats with up to two dimensions; `Eigen::Map<Eigen::VectorXf>` each contiguous one with one;
-/// `Eigen::Map<RowMajorMatrix>` contiguous ones with two. One dimension is a column, or a row where the type is one.
-/// \tparam Map  an Eigen::Map; one of a const matrix reads only
+/// Eigen's view of the numbers of a tensor, which you must keep alive as long as the map.
+/// `eigen_map<Eigen::Map<Eigen::MatrixXf, 0, Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>>(t)` fits every tensor of
+/// floats with up to two dimensions; `Eigen::Map<Eigen::VectorXf>` every contiguous one with one dimension;
+/// `Eigen::Map<RowMajorMatrix>` contiguous ones with two. One dimension becomes a column, or a row if the type is a
+/// row.
+/// \tparam Map  an Eigen::Map; a map of a const matrix only reads
 /// \throws invalid_call  for another type or device, for layouts and sizes that the map cannot have, and, unless it
-///        reads only, for a tensor that
-/// requires a gradient (autograd would not see what is written) or whose numbers overlap (an expanded one)
+///   only reads, for a tensor that requires a gradient (autograd would not see what is written) or whose numbers
+///   overlap (an expanded one)
 template <class Map>
 [[nodiscard]] auto eigen_map(at::Tensor const& tensor) {
   constexpr bool is_map = requires { typename detail::map_parts<Map>::plain; };

@@ -1,5 +1,5 @@
 #pragma once
-/// \file debug_hooks.hpp  Looks at the gradients of parameters and at the outputs of submodules, by name.
+/// \file debug_hooks.hpp  Inspects the gradients of parameters and the outputs of submodules, by name.
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -14,38 +14,37 @@
 
 namespace cairn::libtorch {
 
-/// Called with a name and a tensor to look at.
+/// Called with a name and a tensor to be inspected.
 using tensor_callback = std::function<void(std::string const& name, at::Tensor const& tensor)>;
 
-/// Hooks on the gradients of parameters, removed when it ends; moved, not copied.
+/// Hooks on the gradients of parameters, removed by the destructor; moved, not copied.
 class gradient_hooks {
  public:
   gradient_hooks() = default;
-  /// Takes them over.
+  /// Takes over the hooks.
   gradient_hooks(gradient_hooks&& other) noexcept : hooks_{std::exchange(other.hooks_, {})} {}
-  /// Removes what it had.
+  /// Takes over the hooks, and removes its own.
   gradient_hooks& operator=(gradient_hooks other) noexcept {
     std::swap(hooks_, other.hooks_);
     return *this;
   }
   ~gradient_hooks() { remove(); }
 
-  /// Removes them before its time; a second call does nothing.
+  /// Removes the hooks early; a second call does nothing.
   void remove() noexcept {
     for (auto const& [tensor, position] : std::exchange(hooks_, {})) tensor.remove_hook(position);
   }
-  [[nodiscard]] std::size_t size() const noexcept { return hooks_.size(); }  ///< parameters
+  [[nodiscard]] std::size_t size() const noexcept { return hooks_.size(); }  ///< number of parameters
 
  private:
   friend gradient_hooks register_gradient_hooks(torch::nn::Module const&, std::string_view, tensor_callback);
   std::vector<std::pair<at::Tensor, unsigned>> hooks_;
 };
 
-/// Calls `callback(name, gradient)` whenever a gradient for a parameter comes in, in backward or in autograd's grad. It
-/// is what this backward adds, not the
-/// sum in `.grad()`. What the callback throws ends the backward.
-/// \param pattern  of the parameters' names, "encoder.*" for a submodule, "*.bias"; `*` stands for any characters
-/// \throws invalid_call  without a callback, and where no parameter that requires a gradient is called like that
+/// Calls `callback(name, gradient)` whenever backward or autograd's grad computes a gradient for a parameter. It is
+/// what this backward adds, not the sum in `.grad()`. An exception of the callback ends the backward.
+/// \param pattern  for the parameters' names, "encoder.*" for a submodule, "*.bias"; `*` matches any characters
+/// \throws invalid_call  without a callback, and if no parameter that requires a gradient has a matching name
 [[nodiscard]] inline gradient_hooks register_gradient_hooks(torch::nn::Module const& module, std::string_view pattern,
                                                             tensor_callback callback) {
   if (!callback)
@@ -68,8 +67,8 @@ class gradient_hooks {
 
 namespace detail {
 
-/// A child of a Sequential whose output is looked at. The child stays where it is registered, so that parameters have
-/// one name.
+/// A child of a Sequential whose output is inspected. The child remains registered where it is, so that each parameter
+/// has one name.
 class hooked_child final : public torch::nn::Module {
  public:
   hooked_child(std::string name, torch::nn::AnyModule child, tensor_callback callback)
@@ -88,12 +87,12 @@ class hooked_child final : public torch::nn::Module {
 
 }  // namespace detail
 
-/// A Sequential that runs the children of another and calls `callback(name, output)` after those of a name; LibTorch
-/// has no forward hooks in C++. For children that take one tensor and give one. Run it in place of the other, which
-/// keeps the parameters, the training mode and the names of both; children are shared, not copied. In a loop with
-/// checkpoints a child that is run again is seen again.
-/// \param pattern  of the children's names: "0", "conv*", "*"
-/// \throws invalid_call  without a callback, and where no child is called like that
+/// A Sequential that runs the children of another and calls `callback(name, output)` after each child with a matching
+/// name; LibTorch has no forward hooks in C++. For children that take and return one tensor. Use it in place of the
+/// other Sequential, which keeps the parameters, the training mode and the names; children are shared, not copied. If a
+/// checkpointed loop runs a child again, the callback is called again.
+/// \param pattern  for the children's names: "0", "conv*", "*"
+/// \throws invalid_call  without a callback, and if no child has a matching name
 [[nodiscard]] inline torch::nn::Sequential with_output_hooks(torch::nn::Sequential const& sequential,
                                                              std::string_view pattern,
                                                              tensor_callback const& callback) {

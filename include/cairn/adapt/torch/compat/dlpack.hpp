@@ -1,5 +1,5 @@
 #pragma once
-/// \file dlpack.hpp  Tensors to and from other libraries through DLPack, without a copy and with an owner.
+/// \file dlpack.hpp  Exchanges tensors with other libraries through DLPack, without a copy and with ownership.
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -9,14 +9,14 @@
 
 namespace cairn::libtorch {
 
-/// Ends a DLPack tensor as its producer wants.
+/// Destroys a DLPack tensor by its producer's deleter.
 struct dlpack_deleter {
   /// Calls its deleter, if it has one.
   void operator()(DLManagedTensor* managed) const noexcept {
     if (managed->deleter != nullptr) managed->deleter(managed);
   }
 };
-/// A DLPack tensor with one owner. `release()` hands it to a consumer that calls the deleter itself.
+/// A DLPack tensor with one owner. `release()` passes it to a consumer that calls the deleter itself.
 using dlpack_tensor = std::unique_ptr<DLManagedTensor, dlpack_deleter>;
 
 namespace detail {
@@ -33,7 +33,8 @@ void check_dlpack(Managed const* managed) {
                        "give it a deleter that keeps its memory, or copy it"};
 }
 
-/// A view of another DLPack tensor, which it owns, with its data where they begin: LibTorch overlooks `byte_offset`.
+/// A view of another DLPack tensor, which it owns, whose data pointer includes the offset: LibTorch ignores
+/// `byte_offset`.
 struct shifted_dlpack {
   DLManagedTensor view;
   dlpack_tensor original;
@@ -52,10 +53,9 @@ struct shifted_dlpack {
 }  // namespace detail
 
 /// A tensor for a library that takes DLPack: the same memory, which lives as long as either of them. On a CUDA device
-/// the data are ready when the stream that is current now has come here; the consumer waits for that.
-/// \throws invalid_call  for a tensor that another library cannot write to or read as it is: one with a gradient
-///        history, a lazy conjugate or
-/// negative, a layout that is not strided, none at all
+/// the data are ready when the present work of the current stream is done; the consumer must wait for that.
+/// \throws invalid_call  for a tensor that another library cannot read or write as it is: with a gradient history, a
+///   lazy conjugate or negative, not strided, or undefined
 /// \throws c10::Error  for types that DLPack does not have (bool before LibTorch 2)
 [[nodiscard]] inline dlpack_tensor to_dlpack(at::Tensor const& tensor) {
   auto const refuse = [](char const* problem, char const* advice) {
@@ -71,9 +71,9 @@ struct shifted_dlpack {
   return dlpack_tensor{at::toDLPack(tensor)};
 }
 
-/// A tensor over the memory of another library, which is kept until the last tensor over it ends. Takes it over, also
-/// when it throws. On a CUDA device the producer's data must be ready in the stream that is current now.
-/// \throws invalid_call  for one without a deleter, whose memory nobody keeps, and for an empty pointer
+/// A tensor over the memory of another library, which is kept until the last tensor over it is destroyed. Takes
+/// ownership, also if it throws. On a CUDA device the producer's data must be ready in the current stream.
+/// \throws invalid_call  for one without a deleter, whose memory nobody keeps, and for a null pointer
 /// \throws c10::Error  for a type or device that LibTorch does not have
 [[nodiscard]] inline at::Tensor from_dlpack(dlpack_tensor managed) {
   detail::check_dlpack(managed.get());
@@ -91,9 +91,8 @@ concept versioned_dlpack = requires(Managed& managed) { managed.version; managed
 
 }  // namespace detail
 
-/// The same for DLPack's versioned tensors, which LibTorch knows from 2.9 on. It becomes the tensor's when nothing is
-/// thrown.
-/// \throws invalid_call  as above, and for a read-only one: a tensor can be written to
+/// The same for DLPack's versioned tensors, which LibTorch supports from 2.9 on. Takes ownership unless it throws.
+/// \throws invalid_call  as above, and for a read-only tensor, because LibTorch's tensors can be written to
 template <detail::versioned_dlpack Managed>
 [[nodiscard]] at::Tensor from_dlpack(Managed* managed) {
   detail::check_dlpack(managed);
@@ -105,7 +104,7 @@ template <detail::versioned_dlpack Managed>
                        "the DLPack tensor begins behind its address",
                        {{"byte_offset", managed->dl_tensor.byte_offset}},
                        "let its data pointer say where it begins"};
-  using namespace at;  // so that older versions, which lack the name, can read this
+  using namespace at;  // so that older versions, which lack the name, can compile this
   return fromDLPackVersioned(managed);
 }
 

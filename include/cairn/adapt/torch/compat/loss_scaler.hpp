@@ -1,5 +1,6 @@
 #pragma once
-/// \file loss_scaler.hpp  Scales a loss so that its gradients do not vanish in 16 bits, by a factor that finds itself.
+/// \file loss_scaler.hpp  Scales a loss so that its gradients do not underflow in 16 bits, by a factor that adapts
+/// itself.
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -13,20 +14,19 @@ namespace cairn::libtorch {
 
 /// How a LossScaler chooses its scale.
 struct LossScalerOptions {
-  TORCH_ARG(double, init_scale) = 65536;  ///< to begin with, > 0
-  TORCH_ARG(double, growth_factor) = 2;  ///< times the scale after a good interval, > 1
-  TORCH_ARG(double, backoff_factor) = 0.5;  ///< times the scale after a gradient that is not finite, > 0 and < 1
+  TORCH_ARG(double, init_scale) = 65536;  ///< first scale, > 0
+  TORCH_ARG(double, growth_factor) = 2;  ///< factor for the scale after a good interval, > 1
+  TORCH_ARG(double, backoff_factor) = 0.5;  ///< factor for the scale after a gradient that is not finite, > 0 and < 1
   TORCH_ARG(std::int64_t,
-            growth_interval) = 2000;  ///< updates in a row without such a gradient that make a good interval, >= 1
-  TORCH_ARG(bool, enabled) = true;  ///< false: losses and gradients stay as they are, and each step is made
+            growth_interval) = 2000;  ///< updates without such a gradient in a row that make a good interval, >= 1
+  TORCH_ARG(bool, enabled) = true;  ///< false: losses and gradients are not scaled, and each step is made
 };
 
-/// Dynamic loss scaling for training in half precision. In each iteration:
-/// `scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update();`, with `scaler.unscale_(optimizer)` before
-/// the step to clip gradients. A step with a gradient that is inf or nan is not made, and makes the scale smaller;
-/// a number of good ones in a row makes it larger. Several optimizers share a scaler: one update after all their steps.
-/// Gradients are unscaled in the type
-/// that they have: keep parameters in float, or small ones are lost again. Saved and read by torch::save and
+/// Dynamic loss scaling for training in half precision. In each iteration: `scaler.scale(loss).backward();
+/// scaler.step(optimizer); scaler.update();`, with `scaler.unscale_(optimizer)` before the step to clip gradients. A
+/// step with a gradient that is inf or nan is skipped, and reduces the scale; a number of good steps in a row increases
+/// it. Several optimizers can share a scaler: call update once after all their steps. Gradients are unscaled in their
+/// own type: keep parameters in float, or small gradients are lost again. Can be saved and loaded by torch::save and
 /// torch::load.
 class LossScaler {
  public:
@@ -35,15 +35,15 @@ class LossScaler {
     check(options);
   }
 
-  /// The loss, times the scale; for `backward()`. Undefined stays undefined.
+  /// The loss times the scale, for `backward()`. An undefined tensor stays undefined.
   [[nodiscard]] at::Tensor scale(at::Tensor const& loss) const {
     return options_.enabled() && loss.defined() ? loss * scale_ : loss;
   }
 
-  /// Divides the gradients of an optimizer's parameters by the scale, in place, and sees whether they are finite.
-  /// `step` does it where you did not.
+  /// Divides the gradients of an optimizer's parameters by the scale, in place, and checks whether they are finite.
+  /// `step` does it if you did not.
   /// \throws invalid_call  the second time for the same optimizer before `update`, and after its `step`   Cost: one
-  ///        wait for each device
+  ///   wait for each device
   void unscale_(torch::optim::Optimizer& optimizer) {
     if (!options_.enabled()) return;
     auto& state = state_of(optimizer);
@@ -52,8 +52,8 @@ class LossScaler {
              "call update() after its step");
     state.finite = unscaled(optimizer);
   }
-  /// The optimizer's step if its gradients are finite, unscaled before where you did not do it.
-  /// \returns whether it was made   \throws invalid_call  the second time for the same optimizer before `update`
+  /// Makes the optimizer's step if its gradients are finite; unscales them first if you did not.
+  /// \returns whether the step was made   \throws invalid_call  the second time for the same optimizer before `update`
   bool step(torch::optim::Optimizer& optimizer) {
     if (!options_.enabled()) return optimizer.step(), true;
     if (state_of(optimizer).stepped)
@@ -65,8 +65,8 @@ class LossScaler {
     state.stepped = true;
     return *state.finite;
   }
-  /// Chooses the scale of the next iteration.   \throws invalid_call  where no gradients were unscaled since the last
-  /// one
+  /// Chooses the scale of the next iteration.   \throws invalid_call  if no gradients were unscaled since the last
+  /// update
   void update() {
     if (!options_.enabled()) return;
     bool any = false, finite = true;
@@ -86,13 +86,13 @@ class LossScaler {
     if (std::isfinite(float(grown))) scale_ = grown;  // losses are scaled in float
   }
 
-  /// The factor of this iteration.
+  /// The scale of this iteration.
   [[nodiscard]] double scale() const noexcept { return options_.enabled() ? scale_ : 1; }
-  /// In a row, since the scale last changed.
+  /// Number of good updates in a row since the scale last changed.
   [[nodiscard]] std::int64_t good_updates() const noexcept { return good_; }
-  [[nodiscard]] LossScalerOptions const& options() const noexcept { return options_; }  ///< as given or read
+  [[nodiscard]] LossScalerOptions const& options() const noexcept { return options_; }  ///< as given or loaded
 
-  /// Writes scale, counter and options, not what stands between an unscale and its update.
+  /// Writes scale, counter and options, but not the state between an unscale and its update.
   void save(torch::serialize::OutputArchive& archive) const {
     archive.write("scale", c10::IValue(scale_));
     archive.write("good_updates", c10::IValue(good_));
@@ -101,8 +101,8 @@ class LossScaler {
     archive.write("growth_interval", c10::IValue(options_.growth_interval()));
     archive.write("enabled", c10::IValue(options_.enabled()));
   }
-  /// Reads what `save` wrote.   \throws invalid_call  for an archive of something else and for numbers out of range.
-  /// Nothing has changed then.
+  /// Reads what `save` wrote.   \throws invalid_call  for an archive of something else and for numbers out of range;
+  /// nothing has changed then
   void load(torch::serialize::InputArchive& archive) {
     auto const read = [&archive](char const* key) {
       c10::IValue value;
@@ -136,7 +136,7 @@ class LossScaler {
  private:
   struct optimizer_state {
     torch::optim::Optimizer const* optimizer;
-    std::optional<bool> finite;  ///< empty until it is unscaled
+    std::optional<bool> finite;  ///< empty until the gradients are unscaled
     bool stepped = false;
   };
 
@@ -157,7 +157,7 @@ class LossScaler {
     for (auto& state : states_) if (state.optimizer == &optimizer) return state;
     return states_.emplace_back(optimizer_state{&optimizer, {}, false});
   }
-  /// One flag a device, so that the host waits once for each and not for each gradient.
+  /// Unscales with one flag per device, so that the host waits once per device and not once per gradient.
   [[nodiscard]] bool unscaled(torch::optim::Optimizer& optimizer) const {
     at::NoGradGuard const no_grad;
     std::vector<at::Tensor> flags;
@@ -165,7 +165,7 @@ class LossScaler {
       for (auto& parameter : group.params()) {
         auto& grad = parameter.mutable_grad();
         if (!grad.defined()) continue;
-        if (grad.is_sparse()) grad = grad.coalesce();  // what stands there twice is summed, and may overflow then
+        if (grad.is_sparse()) grad = grad.coalesce();  // duplicate entries are summed, and the sum may overflow
         auto values = grad.is_sparse() ? grad._values() : grad;
         auto const finite = at::isfinite(values).all();
         values.mul_(1 / scale_);

@@ -1,5 +1,5 @@
 #pragma once
-/// \file memory_stats.hpp  What tensors hold on a device, in the whole process.
+/// \file memory_stats.hpp  How much memory tensors hold on a device, in the whole process.
 #include <cstdint>
 #include <c10/core/Device.h>
 #include <ATen/Context.h>
@@ -9,22 +9,22 @@
 
 namespace cairn::libtorch {
 
-/// Bytes of one device.
+/// Bytes on one device.
 struct MemoryStats {
-  std::int64_t allocated = 0;  ///< in tensors now. On the CPU of those that were made since the first call of
+  std::int64_t allocated = 0;  ///< held by tensors now. On the CPU only by tensors made since the first call of
                                ///< memory_stats or register_memory_hook
-  /// That LibTorch keeps for later tensors; clear_cache gives them back. On the CPU always 0: it keeps none.
+  /// Kept by LibTorch for later tensors; clear_cache frees them. On the CPU always 0.
   std::int64_t cached = 0;
-  std::int64_t peak = 0;  ///< the most that was allocated at once, since the start or since reset_peak_memory
+  std::int64_t peak = 0;  ///< the most allocated at once, since the start or since reset_peak_memory
 };
 
-/// What tensors hold on a device now, and held at most, in all threads. On the CPU it counts from its first call on: an
-/// allocator is put before LibTorch's own for good, which costs each block a lock and a look-up in a table; make that
-/// call before there are other threads. An allocator that the program wants to set must be there before. For one piece
-/// of a program take a byte_meter.
-/// \param device  one without an index is the current one of its type
-/// \throws device_error  for a device that LibTorch does not see, and for all but the CPU before LibTorch 2.9
-/// \throws invalid_call  for a CPU allocator of the program's own without a raw_deleter()
+/// How much tensors hold on a device now, and the most that they held, in all threads. On the CPU counting begins with
+/// the first call: it permanently puts an allocator in front of LibTorch's own, which costs each block a lock and a
+/// table look-up. Make that call before starting other threads; if the program sets an allocator, it must do so before.
+/// To measure a part of a program use a byte_meter.
+/// \param device  without an index, the current device of its type
+/// \throws device_error  for a device that LibTorch does not see, and for all except the CPU before LibTorch 2.9
+/// \throws invalid_call  if the program has set a CPU allocator without a raw_deleter()
 [[nodiscard]] inline MemoryStats memory_stats(c10::Device device = c10::Device(c10::kCPU)) {
   if (device.is_cpu()) {
     auto const& memory = detail::host_memory::counted();
@@ -41,7 +41,7 @@ struct MemoryStats {
   return stats;
 }
 
-/// From now on the peak of memory_stats is what is allocated now, or more.   \throws as memory_stats
+/// Resets the peak of memory_stats to what is allocated now.   \throws as memory_stats
 inline void reset_peak_memory(c10::Device device = c10::Device(c10::kCPU)) {
   if (device.is_cpu()) return detail::host_memory::counted().reset_peak();
   auto const seen = detail::available_device(device, "cairn::libtorch::reset_peak_memory");
@@ -49,9 +49,9 @@ inline void reset_peak_memory(c10::Device device = c10::Device(c10::kCPU)) {
                                 [&](auto& allocator) { allocator.resetPeakStats(seen.index()); });
 }
 
-/// Gives back to the system what LibTorch keeps of CUDA devices' memory for later tensors. On the CPU there is nothing
-/// to give back.
-/// \throws device_error  before LibTorch 2.9 where there is a CUDA device
+/// Returns cached memory of CUDA devices, which LibTorch keeps for later tensors, to the system. The CPU has no such
+/// cache.
+/// \throws device_error  before LibTorch 2.9 if there is a CUDA device
 inline void clear_cache() {
   if (at::globalContext().hasCUDA())
     detail::with_device_allocator(c10::kCUDA, "cairn::libtorch::clear_cache",

@@ -1,5 +1,6 @@
 #pragma once
-/// \file settings.hpp  LibTorch's global settings for a while: types, devices, determinism, threads, automatic casts.
+/// \file settings.hpp  Sets LibTorch's global settings for a scope: types, devices, determinism, threads, automatic
+/// casts.
 #include <initializer_list>
 #include <optional>
 #include <ATen/Context.h>
@@ -13,23 +14,23 @@
 
 namespace cairn::libtorch {
 
-/// What tensors are made of, and how LibTorch computes. What is not set stays as it is.
+/// The options of new tensors, and how LibTorch computes. Unset values are not changed.
 /// `auto const settings = TorchSettings().dtype(torch::kBFloat16).deterministic(true); torch::zeros({3, 4},
 /// settings.tensor_options());`
 struct TorchSettings {
   TORCH_ARG(std::optional<at::ScalarType>, dtype) = std::nullopt;  ///< of new tensors: float, double, half or bfloat16
   TORCH_ARG(c10::Device, device) = c10::Device(c10::kCPU);  ///< of new tensors
   TORCH_ARG(bool, requires_grad) = false;  ///< of new tensors
-  /// Only algorithms that give the same bits each time; operations that have none throw.
+  /// Use only algorithms that give the same bits each time; operations without one throw.
   TORCH_ARG(std::optional<bool>, deterministic) = std::nullopt;
   TORCH_ARG(std::optional<bool>,
             benchmark) = std::nullopt;                    ///< whether cuDNN tries its algorithms and takes the fastest
-  TORCH_ARG(std::optional<int>, threads) = std::nullopt;  ///< of one operation on the CPU, >= 1
+  TORCH_ARG(std::optional<int>, threads) = std::nullopt;  ///< threads of one operation on the CPU, >= 1
   TORCH_ARG(std::optional<at::ScalarType>,
-            autocast) = std::nullopt;  ///< operations that are safe in it run in this type, on the settings' device
+            autocast) = std::nullopt;  ///< type for automatic casts, on the settings' device
 
  public:
-  /// For torch::zeros and its like.
+  /// For torch::zeros and similar functions.
   [[nodiscard]] at::TensorOptions tensor_options() const {
     return at::TensorOptions()
         .dtype(dtype_.value_or(c10::get_default_dtype_as_scalartype()))
@@ -40,7 +41,7 @@ struct TorchSettings {
 
 namespace detail {
 
-/// Puts back what it was given at the end of a scope.
+/// Restores a value at the end of a scope.
 template <class Value>
 class restored {
  public:
@@ -56,15 +57,14 @@ class restored {
 
 }  // namespace detail
 
-/// Puts settings into force, and what was before back at the end of the scope; guards nest. Automatic casts hold for
-/// this thread, and in the backward of what it runs as LibTorch has it; the others for the whole process. The default
-/// device and requires_grad are no settings of LibTorch's: take them by
-/// `tensor_options()`.
+/// Applies settings, and restores the previous ones at the end of the scope; guards nest. Automatic casts apply to this
+/// thread, and in the backward of what it runs as LibTorch defines it; the others to the whole process. The default
+/// device and requires_grad are not global settings of LibTorch: use `tensor_options()`.
 class settings_guard {
  public:
-  /// \throws invalid_call  for a default type that is not float, double, half or bfloat16, for an automatic cast to
-  ///        anything but half and bfloat16,
-  /// and for less than one thread; device_error  for a device that LibTorch does not see. Nothing has changed then.
+  /// \throws invalid_call  for a default type other than float, double, half or bfloat16, for an automatic cast to a
+  ///   type other than half and bfloat16, and for fewer than one thread
+  /// \throws device_error  for a device that LibTorch does not see. Nothing has changed then
   explicit settings_guard(TorchSettings const& settings) {
     check(settings);
     auto& context = at::globalContext();
@@ -136,7 +136,7 @@ class settings_guard {
   static void set_benchmark(bool to) { at::globalContext().setBenchmarkCuDNN(to); }
   static void set_autocast(casts to) {
     if (at::autocast::decrement_nesting() == 0)
-      at::autocast::clear_cache();  // casts of parameters must not outlive the region
+      at::autocast::clear_cache();  // casts of parameters must not outlive the scope
     detail::switch_autocast(to.device, to.on);
     detail::set_autocast_type(to.device, to.type);
   }

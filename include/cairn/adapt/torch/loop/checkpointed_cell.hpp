@@ -1,5 +1,5 @@
 #pragma once
-/// \file checkpointed_cell.hpp  A recurrent cell that runs along a sequence under checkpoints, as a module.
+/// \file checkpointed_cell.hpp  A recurrent cell over a sequence under checkpoints, as a module.
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ namespace cairn::libtorch {
 struct CheckpointedCellOptions {
   /// Whether sequences are [batch, T, features] instead of [T, batch, features].
   TORCH_ARG(bool, batch_first) = false;
-  /// How the loop along the sequence runs. The cell's own parameters and buffers need not be named.
+  /// Options of the loop over the sequence. The cell's own parameters and buffers need not be named.
   TORCH_ARG(LoopOptions, loop) = {};
 
  public:
@@ -49,7 +49,7 @@ struct CheckpointedCellOptions {
     loop_.memory_limit(limit);
     return *this;
   }
-  /// The same as a part of what is free.
+  /// The same as a share of the free memory.
   template <std::floating_point Share>
   CheckpointedCellOptions& memory_limit(Share share) {
     loop_.memory_limit(share);
@@ -74,21 +74,21 @@ concept recurrent_cell = tensor_state<cell_state<Cell>> &&
 
 }  // namespace detail
 
-/// Runs a cell along a sequence by `checkpointed_scan`. It has the cell's parameter names: what one saves, the other
-/// loads. Parameters are shared with the cell that it was made of. For the layers of `torch::nn::LSTM`, `GRU` and `RNN`
-/// see `CheckpointedLSTM`.
-/// \tparam Cell  a module holder, as `torch::nn::LSTMCell`, whose module has `forward(input, state)`, which returns the
-///        next state. The output of a step is the first tensor of that
+/// Runs a cell over a sequence by `checkpointed_scan`. Parameters have the cell's names, so either can load what the
+/// other saved, and are shared with the given cell. For the layers of `torch::nn::LSTM`, `GRU` and `RNN` see
+/// `CheckpointedLSTM`.
+/// \tparam Cell  a module holder, such as `torch::nn::LSTMCell`, whose module has `forward(input, state)`, which
+///   returns the next state. The output of a step is the state's first tensor
 template <detail::recurrent_cell Cell>
 class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Cell>> {
  public:
   using CellImpl = typename Cell::ContainedType;  ///< the module inside
-  using State = detail::cell_state<Cell>;  ///< what the cell returns
+  using State = detail::cell_state<Cell>;  ///< the cell's state
 
-  /// \param cell  is not copied
+  /// \param cell  shared, not copied
   explicit CheckpointedCellImpl(Cell cell, CheckpointedCellOptions const& options = {})
       : options_{options}, cell_{std::move(cell)} {
-    torch::nn::Module::train(cell_->is_training());  // before the children are there, which keep modes of their own
+    torch::nn::Module::train(cell_->is_training());  // before the children are added, because they keep their own modes
     for (auto const& item : cell_->named_parameters(false))
       this->register_parameter(item.key(), item.value(), item.value().requires_grad());
     for (auto const& item : cell_->named_buffers(false)) this->register_buffer(item.key(), item.value());
@@ -96,9 +96,9 @@ class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Ce
   }
 
   /// The outputs of all steps, and the last state.
-  /// \param xs  [T, batch, features], or [batch, T, features] where that is chosen; the outputs have the same order
-  /// \param start  the initial state; zeros, in the type and on the device of xs, where there is none and the cell's
-  ///        options say the size
+  /// \param xs  [T, batch, features], or [batch, T, features] with `batch_first`; the outputs have the same order
+  /// \param start  the initial state; by default zeros, in the type and on the device of xs, if the cell's options tell
+  ///   the size
   /// \throws invalid_call, and what `checkpointed_scan` throws
   [[nodiscard]] std::tuple<at::Tensor, State> forward(at::Tensor const& xs, std::optional<State> const& start = {}) {
     auto const along = lengthwise(xs);
@@ -108,26 +108,24 @@ class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Ce
     return {options_.batch_first() ? ys.transpose(0, 1) : ys, std::move(last)};
   }
 
-  /// What a forward along xs and its backward will take: `cairn::libtorch::estimate` of the scan.   \param xs, start
-  /// as of
-  /// `forward`
+  /// What a forward over xs and its backward will take: `cairn::libtorch::estimate` of the scan.   \param xs, start  as
+  /// for `forward`
   [[nodiscard]] LoopEstimate estimate(at::Tensor const& xs, std::optional<State> const& start = {}) {
     auto const along = lengthwise(xs);
     return cairn::libtorch::estimate(step(), start ? *start : zero_state(along), along, loop());
   }
 
-  /// A copy with parameters of its own, also as a child of a module that is cloned. `rnn->cell()` is then the copy's
-  /// cell.
+  /// A copy with its own parameters, also if a parent module is cloned. Its `cell()` is a copy of the cell.
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
     return std::make_shared<CheckpointedCellImpl>(Cell{std::dynamic_pointer_cast<CellImpl>(cell_->clone(device))},
                                                   options_);
   }
   void reset() override {}  ///< does nothing: the cell has the parameters
-  void train(bool on = true) override {  ///< of the cell, too
+  void train(bool on = true) override {  ///< also sets the cell's mode
     torch::nn::Module::train(on);
     cell_->train(on);
   }
-  void pretty_print(std::ostream& stream) const override {  ///< its name and the cell's
+  void pretty_print(std::ostream& stream) const override {  ///< prints its name and the cell's
     stream << "cairn::libtorch::CheckpointedCell(";
     cell_->pretty_print(stream);
     stream << ")";
@@ -138,7 +136,7 @@ class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Ce
  private:
   static constexpr char const* who = "cairn::libtorch::CheckpointedCell";
 
-  /// [T, batch, features].
+  /// The sequence as [T, batch, features].
   [[nodiscard]] at::Tensor lengthwise(at::Tensor const& xs) const {
     auto const dimensions = xs.defined() ? xs.dim() : 0;
     if (dimensions < 2)
@@ -170,7 +168,7 @@ class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Ce
       throw invalid_call{who, "the cell does not say how large its state is", {}, "give the initial state"};
     }
   }
-  /// Outputs of no step.
+  /// The outputs for no steps.
   [[nodiscard]] static at::Tensor nothing(at::Tensor const& output) {
     auto sizes = output.sizes().vec();
     sizes.insert(sizes.begin(), 0);
@@ -183,7 +181,7 @@ class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Ce
 
 namespace detail {
 
-/// What stands for a refused module, so that no use of it adds a second error.
+/// Stands for a refused module, so that using it causes no second error.
 struct refused_module : torch::nn::Module {
   template <class... Arguments>
   std::tuple<at::Tensor, at::Tensor> forward(Arguments const&...);
@@ -193,7 +191,7 @@ struct refused_module : torch::nn::Module {
 
 }  // namespace detail
 
-/// Refused in a sentence: what is no cell.
+/// Refuses types that are not cells, with one message.
 template <class Cell>
 class CheckpointedCell {
   static constexpr bool is_cell = detail::recurrent_cell<Cell>;
@@ -206,20 +204,19 @@ class CheckpointedCell {
   explicit CheckpointedCell(Cell const& cell, CheckpointedCellOptions const& options = {});
   detail::refused_module* operator->() const;  ///< never called
 };
-/// Holds a `CheckpointedCellImpl`, as LibTorch's modules are held:
-/// `cairn::libtorch::CheckpointedCell rnn{torch::nn::LSTMCell(64, 256),
+/// A module holder of `CheckpointedCellImpl`: `cairn::libtorch::CheckpointedCell rnn{torch::nn::LSTMCell(64, 256),
 /// cairn::libtorch::CheckpointedCellOptions()...}`.
 template <detail::recurrent_cell Cell>
 class CheckpointedCell<Cell> : public torch::nn::ModuleHolder<CheckpointedCellImpl<Cell>> {
  public:
   using Impl = CheckpointedCellImpl<Cell>;  ///< the module
 
-  /// \param cell  is not copied
+  /// \param cell  shared, not copied
   explicit CheckpointedCell(Cell cell, CheckpointedCellOptions const& options = {})
       : torch::nn::ModuleHolder<Impl>{std::make_shared<Impl>(std::move(cell), options)} {}
-  /// None yet, as of a member that the constructor of its module fills.
+  /// An empty holder, for a member that the constructor of its module fills.
   CheckpointedCell(std::nullptr_t) : torch::nn::ModuleHolder<Impl>{nullptr} {}
-  /// Of a module that there is, as `register_module` returns it.
+  /// A holder of an existing module, for example from `register_module`.
   CheckpointedCell(std::shared_ptr<Impl> module) : torch::nn::ModuleHolder<Impl>{std::move(module)} {}
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-/// \file checkpointed_rnn.hpp  torch::nn::LSTM, GRU and RNN under checkpoints, as modules of the same shapes and names.
+/// \file checkpointed_rnn.hpp  torch::nn::LSTM, GRU and RNN under checkpoints, as modules with the same shapes and
+/// names.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +39,7 @@
 namespace cairn::libtorch {
 namespace detail {
 
-/// What a layer's forward takes as its initial state, and what it returns as its last one.
+/// The initial state that a layer's forward takes, and the last state that it returns.
 template <class Layer, class Result, class Start>
 std::pair<Start, std::tuple_element_t<1, Result>> recurrent_types(Result (Layer::*)(at::Tensor const&, Start));
 template <class Layer>
@@ -48,37 +49,37 @@ using recurrent_state = typename decltype(recurrent_types(&Layer::forward))::sec
 
 }  // namespace detail
 
-/// A `torch::nn::LSTM`, `GRU` or `RNN` that runs by `checkpointed_scan`: it has their options, shapes and parameter
-/// names, so that what one saves the other loads. See `CheckpointedLSTM`, `CheckpointedGRU` and `CheckpointedRNN`. Bits
-/// are those of a plain loop over the cells; nn::LSTM multiplies all inputs by their weights at once, and so rounds in
-/// another way.
+/// A `torch::nn::LSTM`, `GRU` or `RNN` that runs by `checkpointed_scan`. It has their options, shapes and parameter
+/// names, so that either can load what the other saved. See `CheckpointedLSTM`, `CheckpointedGRU` and
+/// `CheckpointedRNN`. Bits are those of a plain loop over the cells; nn::LSTM multiplies all inputs by their weights at
+/// once, and so rounds differently.
 ///
-/// Layers of one direction run together, in one scan, and nothing of the layers between is kept. Where a module has
-/// both directions, each layer and direction is a scan of its own; what a layer gives the next one then stands until
-/// backward, outside of a memory limit, of which each scan gets an equal part. Between layers dropout draws a mask a
-/// step. Packed sequences are refused.
+/// Layers of one direction run together, in one scan, and nothing between the layers is kept. In a bidirectional module
+/// each layer and direction is a scan of its own; the outputs between layers are then kept until backward, outside a
+/// memory limit, of which each scan gets an equal part. Dropout between layers draws one mask per step. Packed
+/// sequences are refused.
 /// \tparam Layer  `torch::nn::LSTMImpl`, `GRUImpl` or `RNNImpl`
 template <class Layer>
 class CheckpointedLayersImpl : public Layer {
  public:
   using Options = decltype(Layer::options);  ///< `torch::nn::LSTMOptions` ...
   using Start = detail::recurrent_start<Layer>;  ///< an initial state, or none
-  using State = detail::recurrent_state<Layer>;  ///< (h, c) of an LSTM, else h
+  using State = detail::recurrent_state<Layer>;  ///< (h, c) for an LSTM, otherwise h
 
   /// One layer, one direction.
   CheckpointedLayersImpl(std::int64_t input_size, std::int64_t hidden_size) : Layer(input_size, hidden_size) {}
-  /// \param of  sizes, layers, directions ...   \param loop  how the loops along the sequence run; the weights need not
-  ///        be named
+  /// \param of  sizes, layers, directions ...   \param loop  options of the loops over the sequence; the weights need
+  ///   not be named
   explicit CheckpointedLayersImpl(Options const& of, LoopOptions loop = {}) : Layer(of), loop_{std::move(loop)} {}
-  /// \param of  whose parameters it shares
+  /// \param of  the module whose parameters it shares
   explicit CheckpointedLayersImpl(torch::nn::ModuleHolder<Layer> const& of, LoopOptions loop = {})
       : Layer(*of), loop_{std::move(loop)} {
-    torch::nn::Module::operator=(*of);  // LibTorch 1 has it as a virtual base, which Layer's constructor leaves out
+    torch::nn::Module::operator=(*of);  // a virtual base in LibTorch 1, not initialised by Layer's constructor
   }
 
-  /// The outputs of the last layer, and the last states of all.
+  /// The outputs of the last layer, and the last states of all layers.
   /// \param xs  [T, batch, input_size], or [batch, T, input_size] with `batch_first`; the outputs have the same order
-  /// \param start  h, or (h, c) of an LSTM, each [layers * directions, batch, size]; zeros where there is none
+  /// \param start  h, or (h, c) for an LSTM, each [layers * directions, batch, size]; by default zeros
   /// \throws invalid_call, and what `checkpointed_scan` throws
   [[nodiscard]] std::tuple<at::Tensor, State> forward(at::Tensor const& xs, Start start = {}) {
     auto ys = lengthwise(xs);
@@ -98,13 +99,13 @@ class CheckpointedLayersImpl : public Layer {
     }
     return {this->options.batch_first() ? ys.transpose(0, 1) : ys, stacked(last)};
   }
-  /// What a forward along xs and its backward will take, as `cairn::libtorch::estimate` says it of a scan. Where a
-  /// module has both directions, counts and seconds are those of all scans together, `checkpoints` and `block_size` the
-  /// most of one, and `costs` those of the first layer's. `caller_bytes` has all that no limit counts: outputs, last
-  /// states, gradients of xs, and what one layer of both directions gives the next. Cost: the first steps of the first
-  /// two layers, run forward and back.
-  /// \param xs, start  as of `forward`
-  /// \throws as `forward`, and `invalid_call` where a profiler of LibTorch's is on in this thread
+  /// What a forward over xs and its backward will take, as `cairn::libtorch::estimate` of a scan. For a bidirectional
+  /// module, counts and seconds are those of all scans together, `checkpoints` and `block_size` the largest of one
+  /// scan, and `costs` those of the first layer. `caller_bytes` has everything that no limit counts: outputs, last
+  /// states, gradients of xs, and the outputs between bidirectional layers. Cost: the first steps of the first two
+  /// layers, forward and backward.
+  /// \param xs, start  as for `forward`
+  /// \throws as `forward`, and `invalid_call` if a profiler of LibTorch is on in this thread
   [[nodiscard]] LoopEstimate estimate(at::Tensor const& xs, Start start = {}) {
     auto const along = lengthwise(xs);
     auto const states = initial_states(start, along);
@@ -116,7 +117,7 @@ class CheckpointedLayersImpl : public Layer {
     if (sum.forward > 0) sum.caller_bytes += last_states;
     return sum;
   }
-  /// Refused in a sentence: sequences of several lengths.
+  /// Refused with one message: sequences of different lengths.
   template <class... Arguments>
   auto forward_with_packed_input(Arguments const&...) {
     constexpr bool is_padded = sizeof...(Arguments) > 1000;
@@ -125,13 +126,14 @@ class CheckpointedLayersImpl : public Layer {
     return cairn::detail::refuse<std::tuple<torch::nn::utils::rnn::PackedSequence, State>>();
   }
 
-  /// A copy with parameters of its own, also as a child of a module that is cloned; there the loop's options are those
-  /// that its reset() gives.
+  /// A copy with its own parameters, also if a parent module is cloned; in that case the loop's options are those set
+  /// by its reset().
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
     return std::make_shared<CheckpointedLayersImpl>(
         torch::nn::ModuleHolder<Layer>{std::dynamic_pointer_cast<Layer>(Layer::clone(device))}, loop_);
   }
-  void pretty_print(std::ostream& stream) const override {  ///< its name and the options that the plain module prints
+  void pretty_print(std::ostream& stream) const override {  ///< prints its name and the options that the plain module
+                                                            ///< prints
     std::ostringstream text;
     Layer::pretty_print(text);
     stream << step::who << text.str().substr(text.str().find('('));
@@ -146,7 +148,7 @@ class CheckpointedLayersImpl : public Layer {
   [[nodiscard]] static at::Tensor dropped(at::Tensor const& x, double share, bool training) {
     return share > 0 && training ? at::dropout(x, share, true) : x;
   }
-  /// The sizes of the parts of a layer's state, the output's first.
+  /// The sizes of the parts of a layer's state, that of the output first.
   [[nodiscard]] std::vector<std::int64_t> part_sizes() const {
     auto const& base = this->options_base;
     std::vector<std::int64_t> sizes(step::parts, base.hidden_size());
@@ -154,7 +156,7 @@ class CheckpointedLayersImpl : public Layer {
     return sizes;
   }
 
-  /// [T, batch, input_size].
+  /// The sequence as [T, batch, input_size].
   [[nodiscard]] at::Tensor lengthwise(at::Tensor const& xs) const {
     auto const dimensions = xs.defined() ? xs.dim() : 0;
     if (dimensions != 3)
@@ -167,7 +169,7 @@ class CheckpointedLayersImpl : public Layer {
                          "give [T, batch, features], or [batch, T, features] with batch_first(true)"};
     return this->options.batch_first() ? xs.transpose(0, 1) : xs;
   }
-  /// The state of each layer and direction.
+  /// The initial state of each layer and direction.
   [[nodiscard]] std::vector<tensor_list> initial_states(Start const& start, at::Tensor const& xs) const {
     auto const count = std::int64_t(layers() * directions()), batch = xs.size(1);
     std::vector<tensor_list> states{std::size_t(count)};
@@ -206,7 +208,7 @@ class CheckpointedLayersImpl : public Layer {
     if (base.proj_size() > 0) w.projection = at(each - 1);
     return w;
   }
-  /// How a scan of the layers at some places runs.   \param scans  that the module runs
+  /// The options for a scan of the layers at some places.   \param scans  number of scans in the module
   [[nodiscard]] LoopOptions loop_of(std::vector<std::size_t> const& places, std::size_t scans) const {
     auto how = loop_;
     auto captures = how.captures();
@@ -237,7 +239,7 @@ class CheckpointedLayersImpl : public Layer {
       return std::pair{std::move(next), std::move(input)};
     };
   }
-  /// Runs the layers at some places together, and notes their last states.
+  /// Runs the layers at some places together, and stores their last states.
   [[nodiscard]] at::Tensor run(std::vector<std::size_t> const& places, std::vector<tensor_list> const& states,
                                at::Tensor const& xs, std::vector<tensor_list>& last) const {
     std::vector<tensor_list> state;
@@ -247,8 +249,8 @@ class CheckpointedLayersImpl : public Layer {
     for (std::size_t k = 0; k < places.size(); ++k) last[places[k]] = reached[k];
     return ys;
   }
-  /// What the scans of both directions take, each layer's measured by the first of them; layers behind the second are
-  /// like that.   \param last_states  bytes of what `forward` returns beside the outputs
+  /// What the scans of both directions take. Each layer is measured by its first scan; layers after the second are
+  /// taken to be like it.   \param last_states  bytes of what `forward` returns besides the outputs
   [[nodiscard]] LoopEstimate estimate_both(at::Tensor const& xs, std::vector<tensor_list> const& states,
                                            wide last_states) const {
     bool const drops = this->options.dropout() > 0 && this->is_training();
@@ -257,11 +259,11 @@ class CheckpointedLayersImpl : public Layer {
     LoopEstimate sum;
     for (std::size_t layer = 0; layer < layers(); ++layer) {
       std::vector<std::size_t> const places{2 * layer};
-      std::vector<tensor_list> state(1);  // in memory of its own, where those that were given share theirs
+      std::vector<tensor_list> state(1);  // with its own memory, because the given states may share theirs
       for (auto const& part : states[places.front()])
         state.front().push_back(at::zeros_like(part).requires_grad_(part.requires_grad()));
       auto input = xs;
-      if (layer > 0) {  // of its size, without its memory
+      if (layer > 0) {  // has the size, but not the memory
         auto const row = at::zeros({1, xs.size(1), 2 * part_sizes().front()}, xs.options()).requires_grad_(true);
         input = row.expand({xs.size(0), -1, -1});
       }
@@ -289,7 +291,7 @@ class CheckpointedLayersImpl : public Layer {
     sum.caller_bytes = simulated.callers();
     return sum;
   }
-  /// As `forward` gives them.
+  /// The last states in the form of `forward`.
   [[nodiscard]] static State stacked(std::vector<tensor_list> const& last) {
     tensor_list parts;
     for (std::size_t part = 0; part < step::parts; ++part) {
@@ -306,12 +308,12 @@ class CheckpointedLayersImpl : public Layer {
 using CheckpointedLSTMImpl = CheckpointedLayersImpl<torch::nn::LSTMImpl>;  ///< the module inside a `CheckpointedLSTM`
 using CheckpointedGRUImpl = CheckpointedLayersImpl<torch::nn::GRUImpl>;    ///< the module inside a `CheckpointedGRU`
 using CheckpointedRNNImpl = CheckpointedLayersImpl<torch::nn::RNNImpl>;    ///< the module inside a `CheckpointedRNN`
-/// In place of a `torch::nn::LSTM`: `cairn::libtorch::CheckpointedLSTM rnn{torch::nn::LSTMOptions(64,
+/// Replaces a `torch::nn::LSTM`: `cairn::libtorch::CheckpointedLSTM rnn{torch::nn::LSTMOptions(64,
 /// 256).num_layers(2)}`.
 TORCH_MODULE(CheckpointedLSTM);
-/// In place of a `torch::nn::GRU`.
+/// Replaces a `torch::nn::GRU`.
 TORCH_MODULE(CheckpointedGRU);
-/// In place of a `torch::nn::RNN`.
+/// Replaces a `torch::nn::RNN`.
 TORCH_MODULE(CheckpointedRNN);
 
 }  // namespace cairn::libtorch

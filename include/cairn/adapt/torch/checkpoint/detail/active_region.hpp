@@ -1,5 +1,5 @@
 #pragma once
-/// \file active_region.hpp  What a region keeps of its first run, and which region runs in this thread now.
+/// \file active_region.hpp  What a region keeps of its first run, and which region is running in this thread.
 #include <any>
 #include <cstddef>
 #include <memory>
@@ -21,20 +21,21 @@
 
 namespace cairn::libtorch::detail {
 
-/// What a part of a region returned, which is not run again.
+/// The result of a part of a region that is not run again.
 struct kept_result {
-  std::any like;                   ///< of its type, with undefined tensors
-  std::vector<checkpointed_input> parts;   ///< its tensors
-  generator_states generators;     ///< behind it, where random numbers are drawn again
+  std::any like;                   ///< has the result's type, with undefined tensors
+  std::vector<checkpointed_input> parts;   ///< the tensors of the result
+  generator_states generators;     ///< states after the part, if random numbers are to be the same
 };
 
-/// Names of parts that are kept, in which `*` stands for any characters; none: all are.
+/// Names of parts that are kept; `*` matches any characters. Without a value all parts are kept.
 using kept_names = std::optional<std::vector<std::string>>;
 
-/// The run of a region that takes place in this thread, the innermost one.
+/// The innermost run of a region in this thread.
 class active_region {
  public:
-  /// \param again  whether it is a second run   \param rng  of the region   \param names  outlive it
+  /// \param again  whether this is a recomputation   \param rng  option of the region   \param names  must outlive the
+  ///   object
   active_region(std::vector<kept_result>& kept, origin_map& origins, bool again, Rng rng, kept_names const& names)
       : kept_{&kept},
         origins_{&origins},
@@ -51,10 +52,10 @@ class active_region {
     static thread_local active_region* now = nullptr;
     return now;
   }
-  /// The result that is to be taken instead of running, or none.
+  /// The result to be used instead of running the part, or null.
   [[nodiscard]] kept_result const* next() { return again_ && taken_ < kept_->size() ? &(*kept_)[taken_++] : nullptr; }
   [[nodiscard]] bool again() const noexcept { return again_; }
-  /// Whether a part of this name is kept.
+  /// Whether a part with this name is kept.
   [[nodiscard]] bool keeps(std::string_view name) const {
     if (!names_) return true;
     for (auto const& pattern : *names_) if (name_matches(pattern, name)) return true;
@@ -64,8 +65,8 @@ class active_region {
   [[nodiscard]] std::vector<kept_result>& kept() const noexcept { return *kept_; }
   [[nodiscard]] origin_map& origins() const noexcept { return *origins_; }
 
-  /// While it lives, what is saved is kept as outside the region, and no region runs. Hooks that the region itself has
-  /// set keep what is theirs.
+  /// During its lifetime, saved tensors are treated as outside the region, and no region is running. Hooks that the
+  /// region's own code has set remain active.
   class outside {
    public:
     explicit outside(active_region const& of)
@@ -82,7 +83,7 @@ class active_region {
   };
 
  private:
-  /// The region's own maker stands at `hooks_`.
+  /// The region's own maker is at index `hooks_`.
   [[nodiscard]] saved_hooks_maker const* maker_outside() const {
     auto const& makers = hook_engine::makers();
     if (makers.size() > hooks_ + 1) return makers.back();
@@ -95,7 +96,7 @@ class active_region {
   Rng rng_;
   kept_names const& names_;
   active_region* outer_;
-  std::size_t hooks_;  ///< how many makers of hooks are in force around the region's own
+  std::size_t hooks_;  ///< number of hook makers active around the region's own
   std::size_t taken_ = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file cached_operations.hpp  The results of operators that a region keeps, and its runs, which make and take them.
+/// \file cached_operations.hpp  The operator results that a region keeps, and the runs that store and use them.
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -27,28 +27,27 @@
 
 namespace cairn::libtorch::detail {
 
-/// The same values and the same count of changes in place, without autograd's part: what a kernel below autograd
-/// returns.
+/// The same values and the same version counter, without autograd metadata: what a kernel below autograd returns.
 [[nodiscard]] inline at::Tensor bare(at::Tensor const& t) {
   auto* const impl = t.unsafeGetTensorImpl();
   return t.defined() ? at::Tensor{impl->shallow_copy_and_detach(impl->version_counter(), true)} : t;
 }
 
-/// Of one call of an operator.
+/// The kept results of one call of an operator.
 struct cached_operation {
   using weak_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
-  /// A tensor among them.
+  /// One tensor of the results.
   struct part {
     checkpointed_input input;
-    weak_storage storage;  ///< where its values lie; its address is not used again
-    bool is_changed = false;  ///< whether the first run changed them in place afterwards, and `input` is a copy
+    weak_storage storage;  ///< memory of its values; held weakly, so that its address is not reused
+    bool is_changed = false;  ///< the first run changed the values in place later, and `input` is a copy
   };
 
-  std::size_t call = 0;  ///< which one of this operator
-  bool must = false;     ///< whether it may not run again
+  std::size_t call = 0;  ///< index of the call among the calls of this operator
+  bool must = false;     ///< it may not run again
   std::vector<c10::IValue> like = {};  ///< the results, with undefined tensors
   std::vector<part> parts = {};
-  generator_states generators = {};  ///< behind it, where it drew random numbers
+  generator_states generators = {};  ///< states after the call, if it drew random numbers
   bool draws = false;
 
   [[nodiscard]] bool is_unchanged() const {
@@ -56,13 +55,13 @@ struct cached_operation {
   }
 };
 
-/// Those of a region, by operator, in the order of its calls.
+/// The kept results of a region, by operator, in the order of calls.
 using cached_operations = std::unordered_map<c10::FunctionSchema const*, std::vector<cached_operation>>;
 
-/// A run of a region, as long as it lives. Without a policy operators run as they are.
+/// A run of a region, during its lifetime. Without a policy operators run unchanged.
 class operator_run final : public dispatch_mode {
  public:
-  /// \param kept  is filled by a first run, and read by a second one   \param region  this run, the innermost one
+  /// \param kept  filled by a first run, read by a recomputation   \param region  this run, the innermost one
   operator_run(checkpoint_policy const& policy, cached_operations& kept, active_region const& region, char const* who)
       : policy_{policy}, kept_{kept}, region_{region}, who_{who}, casts_are_cached_{autocast_state::now().caches()},
         outer_{std::exchange(of_thread(), policy ? this : nullptr)}, mode_on_{bool(policy)} {}
@@ -157,7 +156,8 @@ class operator_run final : public dispatch_mode {
     if (draws) entry.generators = generator_states::now(tensors);
     kept_[&schema].push_back(std::move(entry));
   }
-  /// What was kept of this tensor becomes a copy, or, where hooks have it, runs again.
+  /// The tensor is about to be changed in place: its kept value becomes a copy, or, if hooks hold it, its operator runs
+  /// again.
   void is_changed_soon(at::Tensor const& t) {
     auto const* const storage = storage_of(t);
     if (storage == nullptr) return;
@@ -222,7 +222,7 @@ class operator_run final : public dispatch_mode {
     for (auto& one : results) stack.push_back(std::move(one));
   }
 
-  /// Where the generators stand.
+  /// The present position of the random number generators.
   class random_mark {
    public:
     random_mark(Rng rng, at::TensorList tensors) {
@@ -246,7 +246,7 @@ class operator_run final : public dispatch_mode {
   bool casts_are_cached_;
   dispatch_mode* outer_;
   dispatch_mode_scope mode_on_;
-  std::unordered_map<c10::FunctionSchema const*, std::size_t> calls_, next_;  ///< next_: the kept result not yet passed
+  std::unordered_map<c10::FunctionSchema const*, std::size_t> calls_, next_;  ///< next_: index of the next kept result
 };
 
 }  // namespace cairn::libtorch::detail

@@ -1,6 +1,6 @@
 #pragma once
-/// \file chain_frame.hpp  A chain of tensors that runs by a plan: what is kept between its forward run and backward,
-/// and what is run again.
+/// \file chain_frame.hpp  A chain of tensors executed by a plan: what is kept between forward and backward, and what is
+/// recomputed.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -34,9 +34,9 @@
 
 namespace cairn::libtorch::detail {
 
-/// Whether the state that a tape was recorded from is at hand, and is the same tensor, for as long as the tape lives:
+/// Whether the state from which each tape was recorded is available, as the same tensor, as long as the tape lives:
 /// tapes refer to it.
-/// \pre no stage is out of range
+/// \pre all stages are in range
 [[nodiscard]] inline bool keeps_states_of_tapes(std::vector<action> const& plan, step_index stages) {
   cairn::detail::chain_walk walk{stages, {}, ""};
   for (auto const& a : plan) {
@@ -48,9 +48,9 @@ namespace cairn::libtorch::detail {
   return true;
 }
 
-/// Of each stage, whether the plan runs it behind something else than the stage before it, so that the generators have
-/// to be set back for it.
-/// \pre no stage is out of range
+/// For each stage, whether the plan runs it after something else than the stage before it, so that the generators must
+/// be set for it.
+/// \pre all stages are in range
 [[nodiscard]] inline std::vector<bool> begins_of(std::vector<action> const& plan, step_index stages) {
   std::vector<bool> begins(static_cast<std::size_t>(stages));
   step_index last = -1;
@@ -65,23 +65,23 @@ namespace cairn::libtorch::detail {
   return begins;
 }
 
-/// One forward run of a chain, and what its backward needs. It is not run by `execute`: the hooks of the engine say how
-/// far the plan is obeyed, and may ask for what it has passed; then it begins anew.
-/// The graph is the plain one; only what its nodes save is kept, forgotten and made again as
-/// the plan says. So gradients, hooks, retain_graph and double backward are those of the plain graph. The hooks of what
-/// was saved own the frame.
+/// One forward run of a chain, and what its backward needs. `execute` does not run it: the engine's hooks determine how
+/// far the plan is obeyed, and may ask for something that the plan has already passed; then the plan starts again. The
+/// autograd graph is the plain one; only what its nodes save is kept, freed and recomputed as the plan says. So
+/// gradients, hooks, retain_graph and double backward are those of the plain graph. The frame is owned by the hooks of
+/// the saved tensors.
 class chain_frame : public std::enable_shared_from_this<chain_frame> {
  public:
-  /// How it runs.
+  /// Options of the frame.
   struct settings {
     Rng rng;
     Check check;
     char const* who;
-    std::function<void(action const&)> told = {};  ///< of each action behind the loss, before it
-    checkpoint_policy policy = {};  ///< of operators in stages that run again; none: all run again
+    std::function<void(action const&)> told = {};  ///< called before each action after the loss
+    checkpoint_policy policy = {};  ///< for operators in stages that run again; without one all run again
   };
 
-  /// \throws invalid_schedule   where the stages could not obey the plan
+  /// \throws invalid_schedule   if the stages cannot obey the plan
   chain_frame(std::vector<tensor_stage> stages, std::vector<action> plan, settings how)
       : stages_{std::move(stages)},
         plan_{std::move(plan)},
@@ -107,7 +107,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     for (std::size_t i = 0; i < begins.size(); ++i) firsts_[i].begins = begins[i];
   }
 
-  /// Once: up to the loss.
+  /// Call once: runs up to the loss.
   [[nodiscard]] at::Tensor forward(at::Tensor const& x) {
     input_.emplace(x);
     here_ = at::empty({0}, x.options());
@@ -127,22 +127,22 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
   struct tape {
     saved_tensors saved;
     saved_tensor output;
-    bool is_used = false;  ///< whether one of them was taken
+    bool is_used = false;  ///< a saved tensor was used
   };
-  /// What is known of a stage from its first run.
+  /// What is known about a stage from its first run.
   struct first_run {
     std::vector<saved_metadata> metadata;
-    std::vector<bool> wanted;  ///< whether the graph still has each
-    bool requires_grad = false;  ///< its input
+    std::vector<bool> wanted;  ///< whether the graph still holds each saved tensor
+    bool requires_grad = false;  ///< of its input
     bool begins = false;  ///< the plan runs it again after something else than the stage before it
-    generator_states generators;  ///< before it, where it begins
-    read_list reads;  ///< tensors from outside the chain
-    bool scripts = false;  ///< whether TorchScript ran
-    bool has_policy = false;  ///< whether it runs under the policy: there is one, and the plan runs the stage again
-    cached_operations operations;  ///< that the policy keeps
+    generator_states generators;  ///< before the stage, if `begins`
+    read_list reads;  ///< tensors from outside the chain that it read
+    bool scripts = false;  ///< TorchScript ran
+    bool has_policy = false;  ///< it runs under the policy: there is one, and the plan runs the stage again
+    cached_operations operations;  ///< results that the policy keeps
     std::vector<kept_result> kept;  ///< parts that `cairn::libtorch::keep` keeps
   };
-  /// A run of a stage under the policy, while it lives.
+  /// A run of a stage under the policy, during its lifetime.
   class policy_run {
    public:
     policy_run(chain_frame const& of, first_run& first, origin_map& notes, bool again) {
@@ -167,7 +167,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     }
     at::Tensor call_unpack_hook() override { return frame->take(stage, number); }
     std::shared_ptr<chain_frame> frame;
-    std::shared_ptr<origin_map> origins;  ///< until the tensor is noted
+    std::shared_ptr<origin_map> origins;  ///< needed until the tensor is noted
     step_index stage;
     std::size_t number = 0;
   };
@@ -178,7 +178,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
       ++saved;
       if (keeps == nullptr) return;
       dispatch_mode_scope const no_mode{false};
-      kept = t.detach();  // where t is the node's own result, the hook would else keep the node that keeps the hook
+      kept = t.detach();  // t may be the node's own result, and would keep alive the node that owns the hook
       keeps->saved.emplace_back(kept, origins.of(t));
     }
     at::Tensor call_unpack_hook() override {
@@ -236,7 +236,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     ++ran_;
     return out;
   }
-  /// Whether state i, as it is now, is read by a run that is to come.
+  /// Whether a later run reads the present state i.
   [[nodiscard]] bool needs_again(step_index i) const {
     for (std::size_t k = next_; k < plan_.size(); ++k) {
       auto const& a = plan_[k];
@@ -256,7 +256,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     return metadata.size() - 1;
   }
 
-  /// The graph has it no more.
+  /// The graph no longer holds this tensor.
   void release(step_index i, std::size_t number) {
     std::lock_guard const lock{access_};
     auto& first = first_of(i);
@@ -265,28 +265,28 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     if (ran_ > i && std::find(first.wanted.begin(), first.wanted.end(), true) == first.wanted.end())
       first.operations.clear();
   }
-  /// Where the tensors of stage i are while a group is in force; none without one.
+  /// The tensors of stage i in the active group; null without a group.
   [[nodiscard]] std::shared_ptr<saved_tensors> place_in_group(step_index i) {
     auto const& of_pass = group_state::of_thread();
     auto const& group = of_pass ? of_pass : group_;
     return group ? places_[std::size_t(i)].in(group, how_.who) : nullptr;
   }
-  /// Whether stage i's tape has all that the stage saved.
+  /// Whether stage i's tape holds everything that the stage saved.
   [[nodiscard]] bool is_whole(step_index i) {
     return tape_of(i) && !tape_of(i)->is_used && tape_of(i)->saved.size() == first_of(i).metadata.size();
   }
-  /// What stage i's tape holds is the group's from now on.   \pre the tape is whole
+  /// Moves the content of stage i's tape to the group.   \pre the tape is complete
   void hand_over(step_index i, saved_tensors& place) {
     place = std::exchange(tape_of(i)->saved, {});
     for (std::size_t k = 0; k < place.size(); ++k)
       if (!first_of(i).wanted[k]) place[k] = {};
   }
 
-  /// The gradient of stage i's output is there.
+  /// The gradient of stage i's output has arrived.
   void begin(step_index i) {
     std::lock_guard const lock{access_};
     bool const in_group = group_state::of_thread() || group_;
-    if (in_group && reversed_ <= i) return;  // the group has its tensors; where it lacks one, that is run for
+    if (in_group && reversed_ <= i) return;  // the group has its tensors; a missing one is recomputed
     reach(i);
   }
   [[nodiscard]] at::Tensor take(step_index i, std::size_t number) {
@@ -296,7 +296,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     auto const is_there = [&] {
       return tape_of(i) && number < tape_of(i)->saved.size() && tape_of(i)->saved[number].value.defined();
     };
-    if (!is_there()) {  // taken before: by an earlier backward that retained the graph
+    if (!is_there()) {  // taken by an earlier backward that retained the graph
       restart();
       reach(i);
     }
@@ -308,7 +308,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
   [[nodiscard]] at::Tensor take_from(saved_tensors& place, step_index i, std::size_t number) {
     if (place.empty()) {
       reach(i);
-      if (!is_whole(i)) {  // a pass outside of the group has taken from it
+      if (!is_whole(i)) {  // a pass outside the group has taken from it
         restart();
         reach(i);
       }
@@ -347,11 +347,11 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
       }
       tell(next_);
     } catch (...) {
-      restart();  // in the middle of several runs the generators' states are not known
+      restart();  // the states of generators between these runs are unknown
       throw;
     }
   }
-  /// Each action once.
+  /// Calls `told` once for each action.
   void tell(std::size_t number) {
     if (!how_.told || !turned_ || number < told_) return;
     how_.told(plan_[number]);
@@ -387,7 +387,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
       default: break;
     }
   }
-  /// A run again among the first ones.
+  /// Runs a stage again before the plan has reached the loss.
   void again(action const& a) {
     rng_autocast_guard const outside{here_, how_.rng};
     last_again_ = -1;
@@ -451,18 +451,18 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
   std::optional<checkpointed_input> input_;
   at::Tensor here_;  ///< empty, on the input's device
   autocast_state autocast_;
-  std::vector<saved_tensor> states_;          ///< those that are kept by themselves
+  std::vector<saved_tensor> states_;          ///< states that are kept separately
   std::vector<std::optional<tape>> tapes_;
   std::vector<first_run> firsts_;
-  std::vector<group_places> places_;  ///< of each stage: its tensors in groups
-  std::shared_ptr<group_state> group_ = group_state::of_thread();  ///< in which the chain was made, if any
-  std::size_t next_ = 0;        ///< the action to be obeyed next
-  std::size_t told_ = 0;        ///< actions before it were told
-  step_index ran_ = 0;          ///< stages that ran
-  step_index reversed_;         ///< the last stage whose adjoint the plan has behind it
-  step_index last_again_ = -1;  ///< the stage behind which the generators are now
+  std::vector<group_places> places_;  ///< for each stage, its tensors in groups
+  std::shared_ptr<group_state> group_ = group_state::of_thread();  ///< the group in which the chain was created, if any
+  std::size_t next_ = 0;        ///< index of the next action
+  std::size_t told_ = 0;        ///< number of actions for which `told` was called
+  step_index ran_ = 0;          ///< number of stages that ran
+  step_index reversed_;         ///< the last stage whose adjoint the plan has passed
+  step_index last_again_ = -1;  ///< the stage after which the generators are now
   bool turned_ = false, running_ = false;
-  std::recursive_mutex access_;  ///< as in `region_frame`
+  std::recursive_mutex access_;  ///< recursive, as in `region_frame`
 };
 
 }  // namespace cairn::libtorch::detail

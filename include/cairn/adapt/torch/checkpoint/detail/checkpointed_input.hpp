@@ -1,5 +1,5 @@
 #pragma once
-/// \file checkpointed_input.hpp  What a computation that runs again starts from.
+/// \file checkpointed_input.hpp  An input of a computation that runs again.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,8 +16,8 @@
 
 namespace cairn::libtorch::detail {
 
-/// An input, kept without the graph behind it. Where saved tensors have hooks, as inside another region, these decide
-/// who keeps it.
+/// An input, kept without the graph that made it. If saved tensors have hooks, as inside another region, the hooks keep
+/// it.
 class checkpointed_input {
  public:
   explicit checkpointed_input(at::Tensor const& t) {
@@ -30,8 +30,8 @@ class checkpointed_input {
       hooks_->call_pack_hook(t.detach());
     } else kept_ = saved_tensor{t.detach()};
   }
-  /// A leaf of a graph with its values.
-  /// \throws invalid_call   where it was changed in place since
+  /// A leaf of a new graph with the input's values.
+  /// \throws invalid_call   if it has been changed in place
   [[nodiscard]] at::Tensor leaf(char const* who, std::size_t number) const {
     if (!hooks_ && !kept_.value.defined()) return {};
     if (!hooks_ && !kept_.unchanged())
@@ -41,20 +41,20 @@ class checkpointed_input {
           {{"input", number}},
           "change a copy of it, also in the region itself, and run backward before the optimiser's step"};
     auto const values = (hooks_ ? hooks_->call_unpack_hook() : kept_.value).detach();
-    // A copy counts changes of its own, and what saves it again looks at the number.
+    // A copy has its own version counter, and hooks that save it again compare the version.
     if (hooks_ && version_of(values) != version_)
       values.unsafeGetTensorImpl()->set_version_counter(c10::VariableVersion(std::uint32_t(version_)));
     return values.requires_grad_(requires_grad_);
   }
-  /// Whether its values are as they were, as far as that can be seen here: hooks look at their own.
+  /// Whether its values have not changed, as far as is visible here: hooks check their own tensors.
   [[nodiscard]] bool is_unchanged() const { return hooks_ || !kept_.value.defined() || kept_.unchanged(); }
-  /// Whether hooks have it.
+  /// Whether hooks hold it.
   [[nodiscard]] bool is_elsewhere() const noexcept { return hooks_ != nullptr; }
 
  private:
   std::unique_ptr<torch::autograd::SavedVariableHooks> hooks_;
   saved_tensor kept_;
-  std::int64_t version_ = 0;  ///< where there are hooks
+  std::int64_t version_ = 0;  ///< used only with hooks
   bool requires_grad_ = false;
 };
 

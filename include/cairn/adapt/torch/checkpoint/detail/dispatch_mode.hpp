@@ -1,5 +1,5 @@
 #pragma once
-/// \file dispatch_mode.hpp  Calls of operators below autograd, in the hands of the region that runs in this thread.
+/// \file dispatch_mode.hpp  Intercepts calls of operators below autograd for the region that runs in this thread.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 #include <c10/core/DispatchKey.h>
@@ -10,16 +10,16 @@
 
 namespace cairn::libtorch::detail {
 
-/// A dispatch key below autograd, for which LibTorch has neither kernels nor tensors. Where a thread includes it, each
-/// operator comes to the kernel of this file first.
+/// A dispatch key below autograd for which LibTorch has neither kernels nor tensors. In a thread that includes it, each
+/// operator reaches the kernel of this file first.
 inline constexpr auto dispatch_mode_key = c10::DispatchKey::Fake;
 
-/// Decides what is done of a call: takes the arguments from the stack, and leaves the results there.
+/// Handles a call: takes the arguments from the stack, and leaves the results there.
 class dispatch_mode {
  public:
   virtual void call(c10::OperatorHandle const& op, c10::DispatchKeySet below, torch::jit::Stack& stack) = 0;
 
-  /// The one of the calling thread, or null.
+  /// The mode of the calling thread, or null.
   [[nodiscard]] static dispatch_mode*& of_thread() {
     static thread_local dispatch_mode* at_work = nullptr;
     return at_work;
@@ -29,7 +29,7 @@ class dispatch_mode {
   ~dispatch_mode() = default;
 };
 
-/// While it lives, this thread comes by the kernel, or does not.
+/// Turns the kernel on or off for this thread during its lifetime.
 class dispatch_mode_scope {
  public:
   explicit dispatch_mode_scope(bool on) {
@@ -48,8 +48,7 @@ class dispatch_mode_scope {
   bool excluded_ = c10::impl::tls_is_dispatch_key_excluded(dispatch_mode_key);
 };
 
-/// While it lives, a kernel below autograd is as outside of the operator: autograd is at work again, and the mode is
-/// not.
+/// During its lifetime, a kernel below autograd runs as if outside the operator: with autograd, and without the mode.
 class above_dispatch_mode {
  public:
   above_dispatch_mode() {
@@ -74,8 +73,8 @@ inline void dispatch_mode_kernel(c10::OperatorHandle const& op, c10::DispatchKey
   else op.redispatchBoxed(below, stack);
 }
 
-/// Sees to it that the kernel is there.
-/// \throws invalid_call   where another library of this program has a kernel of its own at the key
+/// Makes sure that the kernel is registered.
+/// \throws invalid_call   if another library of this program has a kernel of its own at the key
 inline void need_dispatch_mode(char const* who) {
   static bool const is_ours = [] {
     if (c10::Dispatcher::singleton().hasBackendFallbackForDispatchKey(dispatch_mode_key)) return false;

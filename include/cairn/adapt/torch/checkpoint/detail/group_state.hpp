@@ -1,5 +1,5 @@
 #pragma once
-/// \file group_state.hpp  What second runs of regions have left for the other backward passes of a group.
+/// \file group_state.hpp  Recomputed tensors of regions, kept for other backward passes of a group.
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -10,31 +10,31 @@
 
 namespace cairn::libtorch::detail {
 
-/// Tensors of a second run, until they are taken.
+/// Tensors of a recomputation, until they are used.
 using saved_tensors = std::vector<saved_tensor>;
 
-/// Owns the tensors of second runs until the group ends; regions refer to theirs.
+/// Owns recomputed tensors until the group ends; regions refer to theirs.
 class group_state {
  public:
-  /// A place for one region.   \throws invalid_call   where the group has ended
+  /// A place for the tensors of one region.   \throws invalid_call   if the group has ended
   [[nodiscard]] std::shared_ptr<saved_tensors> new_place(char const* who) {
     std::lock_guard const lock{access_};
     check(who);
     return places_.emplace_back(std::make_shared<saved_tensors>());
   }
-  /// \throws invalid_call   where the group has ended
+  /// \throws invalid_call   if the group has ended
   void check_open(char const* who) {
     std::lock_guard const lock{access_};
     check(who);
   }
   void end() noexcept {
-    std::vector<std::shared_ptr<saved_tensors>> over;  // let go without the lock: a tensor's end may run anything
+    std::vector<std::shared_ptr<saved_tensors>> over;  // freed without the lock: a tensor's destructor may run any code
     std::lock_guard const lock{access_};
     ended_ = true;
     over.swap(places_);
   }
 
-  /// The one whose guard is in force in this thread.
+  /// The group whose guard is active in this thread.
   [[nodiscard]] static std::shared_ptr<group_state>& of_thread() {
     static thread_local std::shared_ptr<group_state> in_force;
     return in_force;
@@ -52,10 +52,10 @@ class group_state {
   bool ended_ = false;
 };
 
-/// Where a region's tensors are in each group that it met.
+/// The places of a region's tensors in all groups that it has met.
 class group_places {
  public:
-  /// The place in that group, made where there is none yet.   \throws invalid_call   where the group has ended
+  /// The place in this group; made if there is none.   \throws invalid_call   if the group has ended
   [[nodiscard]] std::shared_ptr<saved_tensors> in(std::shared_ptr<group_state> const& group, char const* who) {
     group->check_open(who);
     for (auto const& [of, place] : all_)
@@ -65,7 +65,7 @@ class group_places {
     all_.emplace_back(group, made);
     return made;
   }
-  /// Nobody wants this tensor any more.
+  /// Frees a tensor that is no longer needed.
   void release(std::size_t number) {
     for (auto const& [of, place] : all_)
       if (auto const found = place.lock(); found && number < found->size()) (*found)[number] = {};

@@ -1,5 +1,5 @@
 #pragma once
-/// \file packed_tensor.hpp  A tensor that autograd saves, in the hands of two functions.
+/// \file packed_tensor.hpp  A tensor that autograd saves by two user functions, pack and unpack.
 #include <concepts>
 #include <cstddef>
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// What a function makes of a tensor; void where it takes none.
+/// The result of `pack` for a tensor; void if it does not take one.
 template <class Pack>
 struct result_of_pack {
   using type = void;
@@ -35,7 +35,7 @@ concept unpacks_tensor = requires(Unpack& unpack, Packed const& packed) {
   { unpack(packed) } -> std::convertible_to<at::Tensor>;
 };
 
-/// The tensors of what stands for a saved one, as far as its type tells them.
+/// The tensors in a packed value, as far as its type tells.
 template <class Packed>
 [[nodiscard]] tensor_list tensors_in(Packed const& packed) {
   if constexpr (tensor_state<Packed>) return tensors_of(packed);
@@ -45,7 +45,7 @@ template <class Packed>
 
 inline constexpr char const* saved_hooks_name = "cairn::libtorch::saved_tensors_hooks";
 
-/// Hooks of one saved tensor. The functions may be called in any thread that runs a backward pass.
+/// The hooks of one saved tensor. The functions may be called in any thread that runs a backward pass.
 template <class Pack, class Unpack>
 class packed_tensor final : public torch::autograd::SavedVariableHooks {
  public:
@@ -58,7 +58,7 @@ class packed_tensor final : public torch::autograd::SavedVariableHooks {
 
   void call_pack_hook(at::Tensor const& t) override {
     alone const none;
-    auto const values = t.detach();  // with its node it would keep the node that keeps this
+    auto const values = t.detach();  // with its node it would keep alive the node that owns these hooks
     metadata_ = saved_metadata::of(values, Check::Metadata, {});
     packed_.emplace(of_->pack(values));
     for (auto const& part : tensors_in(*packed_))
@@ -87,7 +87,7 @@ class packed_tensor final : public torch::autograd::SavedVariableHooks {
     if (!part.defined()) return false;
     return t.has_storage() ? part.has_storage() && part.is_alias_of(t) : part.is_same(t);
   }
-  /// While a function of the pair runs, nothing is recorded, and what is saved all the same has no hooks.
+  /// While one of the functions runs, nothing is recorded, and tensors that are saved anyway have no hooks.
   struct alone {
     saved_hooks_scope none{[] { return std::unique_ptr<torch::autograd::SavedVariableHooks>{}; }};
     at::NoGradGuard off{};
@@ -96,11 +96,11 @@ class packed_tensor final : public torch::autograd::SavedVariableHooks {
   std::shared_ptr<functions> of_;
   saved_metadata metadata_;
   std::optional<typename result_of_pack<Pack>::type> packed_;
-  std::vector<saved_tensor> shared_;  ///< of `packed_`, which lie in the memory of the tensor itself
+  std::vector<saved_tensor> shared_;  ///< tensors of `packed_` in the memory of the saved tensor itself
 };
 
-/// Makes the hooks of one tensor after the other.
-/// \throws invalid_call   where another engine than LibTorch's own is at work
+/// A function that makes the hooks of one tensor after another.
+/// \throws invalid_call   if another engine than LibTorch's own is active
 template <class Pack, class Unpack>
 [[nodiscard]] saved_hooks_maker packing_maker(Pack pack, Unpack unpack) {
   if constexpr (!packs_tensor<Pack>) return {};

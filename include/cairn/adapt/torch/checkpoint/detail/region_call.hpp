@@ -1,5 +1,6 @@
 #pragma once
-/// \file region_call.hpp  What a region calls and what it is called with: functions and modules, tensors and constants.
+/// \file region_call.hpp  What a region may call, and with which arguments: functions and modules, tensors and
+/// constants.
 #include <concepts>
 #include <cstddef>
 #include <functional>
@@ -22,7 +23,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// A module that is called by its forward: a holder such as `torch::nn::Linear`, or a std::shared_ptr to a module.
+/// A module whose forward is called: a holder such as `torch::nn::Linear`, or a std::shared_ptr to a module.
 template <class F>
 concept pointed_module = torch::detail::is_module_holder<F>::value || requires {
   requires std::same_as<F, std::shared_ptr<typename F::element_type>>;
@@ -42,7 +43,7 @@ decltype(auto) call_with(F& f, Arguments const&... arguments) {
   else if constexpr (callable_module<F>) return f.forward(arguments...);
   else return std::invoke(f, arguments...);
 }
-/// Whether f takes the elements of a tuple as its arguments.
+/// Whether f takes the elements of a tuple as separate arguments.
 template <class F, class Tuple>
 inline constexpr bool takes_elements = false;
 template <class F, class Tuple>
@@ -50,7 +51,8 @@ template <class F, class Tuple>
 inline constexpr bool takes_elements<F, Tuple> = []<std::size_t... K>(std::index_sequence<K...>) {
   return calls_with<F, std::tuple_element_t<K, Tuple>...>;
 }(std::make_index_sequence<std::tuple_size_v<Tuple>>{});
-/// With one tuple: a function gets its elements where it takes these, a module the tuple where it takes that.
+/// Whether a single tuple is taken apart: a function gets its elements if it takes them; a module gets the tuple if it
+/// takes that.
 template <class F, class... Arguments>
 inline constexpr bool is_unpacked = false;
 template <class F, class Tuple>
@@ -63,7 +65,7 @@ decltype(auto) call_region(F& f, Arguments const&... arguments) {
   else return call_with(f, arguments...);
 }
 
-/// What an argument may be that has no tensors: a second run gets a copy.
+/// The types of arguments without tensors; the recomputation gets a copy.
 template <class T>
 concept plain_constant = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::same_as<T, at::Scalar> ||
     std::same_as<T, at::Device> || std::same_as<T, std::string> || std::same_as<T, std::nullopt_t> ||
@@ -82,12 +84,12 @@ template <region_argument T>
   if constexpr (tensor_state<T>) return read_tensors(like, from);
   else return like;
 }
-/// Arguments like these, of the next tensors.
+/// Arguments of the same types, made from the next tensors.
 template <class... T>
 [[nodiscard]] std::tuple<T...> read_arguments(std::tuple<T...> const& like, at::TensorList parts) {
   tensor_reader from{parts};
   return std::apply([&](auto const&... one) { return std::tuple<T...>{read_argument(one, from)...}; },
-                    like);  // braces: from left to right
+                    like);  // braces evaluate from left to right
 }
 
 template <class Result, class... P>
@@ -96,8 +98,8 @@ template <class Result, class Of, class... P>
 std::type_identity<Result> declared_result(Result (Of::*)(P...));
 template <class Result, class Of, class... P>
 std::type_identity<Result> declared_result(Result (Of::*)(P...) const);
-/// What a function, or the forward of a module, says that it returns, whatever it is called with; void where it has
-/// more than one signature.
+/// The declared result of a function, or of a module's forward, independent of its arguments; void if it has more than
+/// one signature.
 template <class F>
 struct result_said { using type = void; };
 template <class F>
@@ -114,15 +116,15 @@ template <class F>
   requires(pointed_module<F> && requires(F& f) { typename result_said<std::remove_cvref_t<decltype(*f)>>::type; })
 struct result_said<F> : result_said<std::remove_cvref_t<decltype(*std::declval<F&>())>> {};
 
-/// What a refused region would have given, as far as that is known: what f says, else something like the first argument
-/// of tensors, else a tensor.
+/// The likely result type of a refused region: the declared result of f, or the type of the first argument with
+/// tensors, or a tensor.
   template <class F, class... Arguments>
   using refused_region =
       typename cairn::detail::first_returned<std::remove_cvref_t<typename result_said<F>::type>,
                                              std::conditional_t<tensor_state<Arguments>, Arguments, void>...,
                                              at::Tensor>::type;
 
-  /// The buffers that a second run of f leaves as they were, where f is a module.
+  /// The buffers that a recomputation of f does not change, if f is a module.
   template <class F>
   [[nodiscard]] std::vector<at::Tensor> buffers_of_function(F& f) {
     if constexpr (pointed_module<F>) return f->buffers();

@@ -1,5 +1,5 @@
 #pragma once
-/// \file region_frame.hpp  What a region keeps between its first run and backward, and its second run.
+/// \file region_frame.hpp  What a region keeps from its first run to backward, and its recomputation.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -34,23 +34,23 @@
 
 namespace cairn::libtorch::detail {
 
-/// One region that ran. The hooks of what it saved own it.
+/// One region that has run. It is owned by the hooks of the tensors that it saved.
 class region_frame : public std::enable_shared_from_this<region_frame> {
  public:
-  /// How it runs again.
+  /// Options of the frame.
   struct settings {
     bool early_stop;
     Rng rng;
     Check check;
-    std::vector<at::Tensor> buffers;  ///< that a second run leaves as they were
+    std::vector<at::Tensor> buffers;  ///< buffers that a recomputation does not change
     char const* who;
-    bool debug = false;  ///< whether operations are noted for errors
-    bool keep_leftovers = false;  ///< whether what a backward pass did not take stays for the next one
-    kept_names names = {};  ///< of the parts that are not run again
-    checkpoint_policy policy = {};  ///< of operators; none: all run again
+    bool debug = false;  ///< operations are recorded for errors
+    bool keep_leftovers = false;  ///< tensors that a backward pass did not use stay for the next pass
+    kept_names names = {};  ///< names of the parts that are not run again
+    checkpoint_policy policy = {};  ///< for operators; without one all run again
   };
 
-  /// \param run  called with inputs like the first ones; what it returns is not needed
+  /// \param run  called with inputs like the first ones; its result is ignored
   region_frame(std::function<void(std::vector<at::Tensor> const&)> run, std::vector<at::Tensor> const& inputs,
                settings how)
       : run_{std::move(run)}, how_{std::move(how)}, numbers_{inputs, how_.rng} {
@@ -62,10 +62,10 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     for (auto const& t : inputs) inputs_.emplace_back(t);
   }
 
-  /// The first run takes place while it lives: hooks note what a saved tensor looks like, and forget it.
+  /// The first run, during its lifetime: hooks note metadata of saved tensors, but not the tensors.
   class first_run {
    public:
-    /// \param inputs  outlive it
+    /// \param inputs  must outlive it
     first_run(std::shared_ptr<region_frame> frame, std::vector<at::Tensor> const& inputs)
         : frame_{std::move(frame)}, given_{inputs}, tracker_{frame_->how_.debug},
           now_{frame_->kept_, *notes_, false, frame_->how_.rng, frame_->how_.names},
@@ -78,7 +78,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     ~first_run() {
       try {
         frame_->end_first(tracker_, given_);
-      } catch (...) {  // out of memory: changes in place are not noticed
+      } catch (...) {  // out of memory: changes in place are not detected
       }
     }
 
@@ -86,7 +86,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     std::shared_ptr<region_frame> frame_;
     std::vector<at::Tensor> const& given_;
     std::optional<cpu_generator_state>
-        start_;  ///< here, because most runs draw nothing, and memory for it takes its time
+        start_;  ///< a member, because most runs draw no random numbers and allocating it takes time
     read_tracker tracker_;
     std::shared_ptr<origin_map> notes_ = std::make_shared<origin_map>();
     active_region now_;
@@ -106,12 +106,12 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     }
     at::Tensor call_unpack_hook() override { return frame->take(number); }
     std::shared_ptr<region_frame> frame;
-    std::shared_ptr<origin_map> origins;  ///< until the tensor is noted
+    std::shared_ptr<origin_map> origins;  ///< needed until the tensor is noted
     std::size_t number = 0;
   };
-  /// Thrown through the region, which must not catch it: it is no std::exception.
+  /// Thrown through the region's function, which must not catch it; not a std::exception.
   struct everything_is_there {};
-  /// A second run.
+  /// A recomputation.
   struct recording {
     std::vector<saved_tensor> tensors;
     std::size_t wanted;
@@ -119,13 +119,12 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     origin_map origins = {};
     std::vector<std::string> operations = {};
   };
-  /// Hooks for the second run. Its graph has the tensors at hand, for functions that differentiate something
-  /// themselves.
+  /// Hooks for the recomputation. Its graph keeps its tensors, for functions that differentiate inside.
   struct recorded final : torch::autograd::SavedVariableHooks {
     explicit recorded(recording& list) : into{&list} {}
     void call_pack_hook(at::Tensor const& t) override {
       dispatch_mode_scope const no_mode{false};
-      kept = t.detach();  // where t is the node's own result, the hook would else keep the node that keeps the hook
+      kept = t.detach();  // t may be the node's own result, and would keep alive the node that owns the hook
       into->tensors.emplace_back(kept, into->origins.of(t));
       if (into->stops && into->tensors.size() == into->wanted) throw everything_is_there{};
     }
@@ -133,19 +132,19 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     recording* into;
     at::Tensor kept;
   };
-  /// A tensor that the first run saved.
+  /// Metadata of a tensor that the first run saved.
   struct noted {
     saved_metadata metadata;
-    bool is_wanted = true;  ///< whether the graph still has it
+    bool is_wanted = true;  ///< the graph still holds it
   };
 
-  /// \param given  the inputs, which are checked by themselves
+  /// \param given  the inputs, which are checked separately
   void end_first(read_tracker const& tracker, std::vector<at::Tensor> given) {
     std::lock_guard const lock{access_};
     first_is_over_ = true;
     numbers_.end_run();
     again_.clear();
-    places_.clear();  // what was asked for in the middle of the first run is not of a later pass
+    places_.clear();  // tensors requested during the first run do not belong to a later pass
     scripts_ = tracker.saw_script();
     operations_ = tracker.operations();
     given.insert(given.end(), how_.buffers.begin(), how_.buffers.end());
@@ -180,13 +179,13 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     told([&] { check(number, taken); });
     return taken.value;
   }
-  /// Where the tensors of second runs are while a group is in force; none without one.
+  /// The place of recomputed tensors in the active group; null without a group.
   [[nodiscard]] std::shared_ptr<saved_tensors> place_in_group() {
     auto const& of_pass = group_state::of_thread();
     auto const& group = of_pass ? of_pass : group_;
     return group ? places_.in(group, how_.who) : nullptr;
   }
-  /// At the end of the backward pass that runs now.
+  /// Frees them at the end of the current backward pass.
   void drop_leftovers_later() {
     if (how_.keep_leftovers || !first_is_over_) return;
     try {
@@ -196,14 +195,14 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
           still->again_.clear();
         }
       });
-    } catch (c10::Error const&) {  // no backward pass runs: the tensor was asked for from elsewhere
+    } catch (c10::Error const&) {  // no backward pass is running: the tensor was requested from elsewhere
     }
   }
   void check(std::size_t number, saved_tensor const& again) const {
     check_saved(first_[number].metadata, again, how_.who, number, {"tensors", first_.size()},
                 scripts_ ? script_advice : recompute_advice);
   }
-  /// A function that differentiates something itself asks for saved tensors while the first run has not saved all.
+  /// A function that differentiates inside requests saved tensors before the first run has saved all of them.
   void check_count(recording const& seen) const {
     auto const count = seen.tensors.size();
     if (count == seen.wanted || (count > seen.wanted && (seen.stops || !first_is_over_))) return;
@@ -214,7 +213,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
                                       : "make the computation a function of its inputs alone, and change nothing in it "
                                         "between forward and backward"};
   }
-  /// Adds the operations to what `checks` says.
+  /// Runs `checks`; adds the operations of both runs to its error.
   template <class Checks>
   void told(Checks const& checks) const {
     try {
@@ -269,15 +268,17 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   autocast_state autocast_ = autocast_state::now();
   std::vector<checkpointed_input> inputs_;
   std::vector<noted> first_;
-  saved_tensors again_;  ///< of the second run, until they are taken
-  group_places places_;  ///< the same, of groups
-  std::shared_ptr<group_state> group_ = group_state::of_thread();  ///< in which the region was made, if any
+  saved_tensors again_;  ///< recomputed tensors, until they are used
+  group_places places_;  ///< recomputed tensors that belong to groups
+  std::shared_ptr<group_state> group_ = group_state::of_thread();  ///< the group in which the region was created, if
+                                                                   ///< any
   std::vector<kept_result> kept_;  ///< parts that are not run again
-  cached_operations cached_operations_;  ///< operators that are not
+  cached_operations cached_operations_;  ///< operators that are not run again
   read_list reads_;
   std::vector<std::string> operations_, operations_again_;  ///< of both runs, for errors
   bool first_is_over_ = false, scripts_ = false;
-  std::recursive_mutex access_;  ///< the engine may go on with other tasks of this thread while a second run waits
+  std::recursive_mutex access_;  ///< recursive: while a recomputation waits, the engine may run other tasks in this
+                                 ///< thread
 };
 
 }  // namespace cairn::libtorch::detail

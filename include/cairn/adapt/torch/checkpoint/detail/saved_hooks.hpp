@@ -1,5 +1,5 @@
 #pragma once
-/// \file saved_hooks.hpp  Who keeps the tensors that autograd saves: default hooks without Python.
+/// \file saved_hooks.hpp  Default hooks for tensors that autograd saves, without Python.
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -15,28 +15,29 @@ namespace cairn::libtorch::detail {
 /// Makes the hooks of the next tensor that is saved.
 using saved_hooks_maker = std::function<std::unique_ptr<torch::autograd::SavedVariableHooks>()>;
 
-/// The makers in force in one thread, the innermost last.
+/// The active makers of one thread, the innermost last.
 using saved_hooks_makers = std::vector<saved_hooks_maker const*>;
 
-/// The namespace is part of the name by which libraries of one program know each other's engine: another layout of the
-/// class takes another number.
+/// The namespace is part of the name by which libraries of one program recognise each other's engine: a class with
+/// another layout needs another number.
 inline namespace hook_engine_1 {
 
-/// LibTorch's engine, which besides asks this thread's innermost `saved_hooks_scope` for the hooks of what is saved.
+/// LibTorch's engine, which in addition asks the innermost `saved_hooks_scope` of this thread for the hooks of saved
+/// tensors.
 class hook_engine final : public torch::autograd::Engine {
  public:
-  /// This library's own; it is never destroyed, since its threads may outlive whatever is.
+  /// This library's engine; never destroyed, because its threads may outlive everything else.
   [[nodiscard]] static torch::autograd::Engine& instance() {
     static auto* const engine = new hook_engine;
     return *engine;
   }
-  /// The engine as this class, where it is one of this or of another library; else null. Names are compared, because
-  /// each library with hidden visibility has a class and a type_info of its own.
+  /// The engine as this class if it comes from this or another library with cairn, otherwise null. Compares names,
+  /// because each library with hidden visibility has its own class and type_info.
   [[nodiscard]] static hook_engine* among_ours(torch::autograd::Engine& engine) {
     auto const& type = typeid(engine);
     return std::strcmp(type.name(), typeid(hook_engine).name()) == 0 ? static_cast<hook_engine*>(&engine) : nullptr;
   }
-  /// Those that the engine at work asks in the calling thread.
+  /// The makers that the active engine asks in the calling thread.
   [[nodiscard]] static saved_hooks_makers& makers() {
     auto* const at_work = among_ours(torch::autograd::Engine::get_default_engine());
     return at_work ? at_work->in_force_() : in_force();
@@ -47,20 +48,20 @@ class hook_engine final : public torch::autograd::Engine {
   }
 
  private:
-  /// This library's list for the calling thread, which is used where its engine is the one at work.
+  /// This library's list for the calling thread; used if its engine is the active one.
   [[nodiscard]] static saved_hooks_makers& in_force() {
     static thread_local saved_hooks_makers list;
     return list;
   }
-  /// By it the other libraries reach the list of the library whose engine this is. A virtual function would not do: a
-  /// compiler that knows no class derived from this one calls the function of its own library.
+  /// Gives other libraries access to the list of the library that owns this engine. A virtual function would not work:
+  /// a compiler that sees no derived class calls the function of its own library directly.
   saved_hooks_makers& (*in_force_)() = &in_force;
 };
 
 }  // namespace hook_engine_1
 
-/// Sees to it that hooks are asked for.
-/// \throws invalid_call   where another engine than LibTorch's own is at work
+/// Makes sure that the active engine asks for hooks.
+/// \throws invalid_call   if another engine than LibTorch's own is active
 inline void need_saved_hooks(char const* who) {
   auto& engine = torch::autograd::Engine::get_default_engine();
   if (hook_engine::among_ours(engine)) return;
@@ -73,7 +74,7 @@ inline void need_saved_hooks(char const* who) {
   torch::autograd::set_default_engine_stub(&hook_engine::instance);
 }
 
-/// What the calling thread saves for its backward passes while this lives gets hooks of this maker.
+/// During its lifetime, tensors that the calling thread saves for backward get hooks from this maker.
 class saved_hooks_scope {
  public:
   explicit saved_hooks_scope(saved_hooks_maker maker) : maker_{std::move(maker)}, into_{&hook_engine::makers()} {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file script_mode.hpp  Runs TorchScript as it ran before.
+/// \file script_mode.hpp  Runs TorchScript in a recomputation as in the first run.
 #include <torch/csrc/jit/python/update_graph_executor_opt.h>
 
 namespace cairn::libtorch::detail {
@@ -7,11 +7,11 @@ namespace cairn::libtorch::detail {
 inline constexpr char const* script_advice =
     "call the TorchScript function twice before, so that it has optimised itself";
 
-/// While it lives, TorchScript in this thread makes no new optimisations. A function that has only been called once so
-/// far, to be measured, then saves what it saved in that call; one that is optimised already stays so.
+/// During its lifetime, TorchScript in this thread makes no new optimisations. A function that was called only once so
+/// far, for profiling, then saves the same tensors as in that call; an optimised function stays optimised.
 class plain_scripts {
  public:
-  /// \param wanted  without, nothing is changed
+  /// \param wanted  if false, nothing changes
   explicit plain_scripts(bool wanted) : before_{torch::jit::getGraphExecutorOptimize()} {
     if (wanted) torch::jit::setGraphExecutorOptimize(false);
   }

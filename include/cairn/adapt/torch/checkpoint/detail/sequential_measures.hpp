@@ -1,5 +1,5 @@
 #pragma once
-/// \file sequential_measures.hpp  What the stages of a chain of tensors take, as a chain to be planned.
+/// \file sequential_measures.hpp  The sizes and times of the stages of a chain of tensors, as a chain for planners.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,28 +15,27 @@
 
 namespace cairn::libtorch::detail {
 
-/// Stages that were measured one after the other.
+/// Measurements of all stages.
 struct stage_measures {
   chain
-      work;  ///< bytes, and times in nanoseconds; the last state and its adjoint are the caller's and count for nothing
-  std::vector<std::int64_t> bare;       ///< of each stage: working bytes beside its output while nothing is recorded;
-                                        ///< `work.f` has the larger of both
-  std::vector<std::int64_t> recording;  ///< of each stage: working bytes beside its tape while that is recorded
-  std::vector<bool> joins;  ///< of each stage: its input is no state to keep, since it changes that in place, or its
-                            ///< output is the same memory
+      work;  ///< bytes, and times in nanoseconds; the last state and its adjoint belong to the caller and count 0
+  std::vector<std::int64_t> bare;       ///< for each stage: temporary bytes besides its output, if nothing is recorded;
+                                        ///< `work.f` has the larger of this and `recording`
+  std::vector<std::int64_t> recording;  ///< for each stage: temporary bytes besides its tape, while it is recorded
+  std::vector<bool> joins;  ///< for each stage: its input cannot be kept as a state, because the stage changes it in
+                            ///< place or its output shares its memory
   std::int64_t plain_peak = 0;  ///< bytes of the plain call
   std::int64_t generator = 0;  ///< bytes of one state of the generators
-  std::int64_t measuring_peak = 0;  ///< bytes that measuring took, and takes where each call measures
+  std::int64_t measuring_peak = 0;  ///< bytes that measuring takes, also in later calls if each call measures
 };
 
-/// Bytes of a generator's state that stands beside x.
+/// Bytes of one generator state for the device of x.
 [[nodiscard]] inline std::int64_t generator_bytes(at::Tensor const& x, Rng rng) {
   return rng == Rng::Preserve && x.is_cpu() ? std::int64_t(at::detail::getDefaultCPUGenerator().get_state().nbytes())
                                             : 0;
 }
 
-/// Bytes that the plain call holds at most. There a state goes when the next stage has run, unless autograd refers to
-/// it.
+/// The most bytes of the plain call, in which a state is freed after the next stage unless autograd refers to it.
 [[nodiscard]] inline std::int64_t peak_of_plain_call(chain const& work, std::vector<measured_stage> const& stages) {
   auto const unsaved = [&](std::size_t state) {
     bool const stays =
@@ -56,8 +55,8 @@ struct stage_measures {
   return peak;
 }
 
-/// Runs each stage forward twice and backward once, see `stage_probe`.   \param rng  Preserve: generators are as before
-/// afterwards
+/// Runs each stage forward twice and backward once, see `stage_probe`.   \param rng  with Preserve, generators are
+/// restored afterwards
 [[nodiscard]] inline stage_measures measure_stages(std::vector<tensor_stage> const& stages, at::Tensor const& x,
                                                    Rng rng) {
   rng_autocast_guard const around{{x}, rng};
@@ -79,7 +78,7 @@ struct stage_measures {
     work.f.push_back((std::max)(found.bare.back(), found.recording.back()));
     work.b.push_back(one.reversing);
     for (auto const& [before, bytes] : one.repeated)
-      work.b[before] += 2 * bytes;  // its part of a gradient, and the sum, beside what the later stage gave
+      work.b[before] += 2 * bytes;  // its part of a gradient, and the sum, besides the gradient from the later stage
     work.u.push_back(one.time);
     work.v.push_back(one.back_time);
     found.joins.push_back(one.changes_input || one.views_input);
@@ -89,7 +88,7 @@ struct stage_measures {
   work.g.push_back(0);
   for (std::size_t i = stages.size(); i-- > 0;)
     if (all[i].passes_adjoint) work.g[i] = work.g[i + 1];
-  work.b.front() -= (std::min)(work.b.front(), work.g.front());  // the gradient of x is the caller's
+  work.b.front() -= (std::min)(work.b.front(), work.g.front());  // the gradient of x belongs to the caller
   work.b.push_back(0);
   work.v.push_back(0);
   found.plain_peak = peak_of_plain_call(work, all);

@@ -1,5 +1,5 @@
 #pragma once
-/// \file sequential_plan.hpp  From measured stages and a limit to the actions that a chain of tensors runs by.
+/// \file sequential_plan.hpp  Makes the actions of a chain of tensors from measured stages and a limit.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,16 +24,16 @@
 
 namespace cairn::libtorch::detail {
 
-/// Stages and what is done with them.
+/// Stages and the actions over them.
 struct sequential_plan {
   std::vector<tensor_stage> stages;
-  std::vector<action> actions;  ///< none: the plain call
-  /// Of each child, whether it runs as one with the child before; empty where each is a stage.
+  std::vector<action> actions;  ///< empty for the plain call
+  /// For each child, whether it is joined to the child before it; empty if each child is a stage.
   std::vector<bool> joins = {};
 };
 
-/// A stage that changes its input in place, or whose output is its input or a view of it, runs as one with the stage
-/// before it. So no state is kept that changes, and none that would keep the memory of the one before.
+/// A stage that changes its input in place, or whose output is its input or a view of it, is joined to the stage before
+/// it. So no kept state changes, and none keeps the memory of the state before it alive.
 [[nodiscard]] inline std::vector<tensor_stage> joined_stages(std::vector<tensor_stage> const& stages,
                                                              std::vector<bool> const& joins) {
   std::vector<tensor_stage> joined;
@@ -48,9 +48,9 @@ struct sequential_plan {
   }
   return joined;
 }
-/// Measures stages, joined where they must be.
+/// Measures stages, joined where necessary.
 struct measured_stages : stage_measures {
-  std::vector<bool> joined;  ///< of each stage that was given
+  std::vector<bool> joined;  ///< for each given stage
   std::vector<tensor_stage> stages;
 
   measured_stages(std::vector<tensor_stage> given, at::Tensor const& x, Rng rng)
@@ -70,7 +70,7 @@ struct measured_stages : stage_measures {
   return {std::move(stages), actions_of(blocks, unmeasured)};
 }
 
-/// Bytes that a plan holds at most, the states of generators included.
+/// The most bytes that a plan holds, states of generators included.
 [[nodiscard]] inline std::int64_t bytes_held(measured_stages const& measured, std::vector<action> const& actions) {
   chain work = measured.work;
   work.f = measured.recording;
@@ -83,12 +83,12 @@ struct measured_stages : stage_measures {
   }
   auto const begins = begins_of(actions, step_index(measured.stages.size()));
   std::int64_t const generators =
-      std::count(begins.begin(), begins.end(), true) + 1;  // and those outside, while stages run again
+      std::count(begins.begin(), begins.end(), true) + 1;  // and the present states, during recomputation
   return (std::max)(peak, player.peak()) + generators * measured.generator;
 }
-/// Finds plans within a limit for measured stages. Planners know one number of working bytes a stage, but a recorded
-/// run and one that keeps nothing differ. So a first planner takes too few for the latter, and what its plan holds is
-/// found by playing it; a second planner takes too many.
+/// Finds plans within a limit for measured stages. Planners know one number of temporary bytes per stage, but a
+/// recorded run and an unrecorded run differ. A first planner therefore uses too small a number for the latter, and the
+/// bytes of its plan are found by walking it; a second planner uses too large a number.
 class limit_planner {
  public:
   explicit limit_planner(measured_stages const& measured) : measured_{measured}, works_{measured.work, measured.work} {
@@ -100,12 +100,12 @@ class limit_planner {
     for (auto const by : {chain_method::automatic, chain_method::persistent})
       for (auto const& work : works_) planners_.emplace_back(work, chain_options{.by = by});
   }
-  /// The least that a plan holds; more than anything where there is none.
+  /// The least bytes of any plan found; the largest number if there is none.
   [[nodiscard]] std::int64_t least() {
     if (least_ < 0) {
       least_ = cairn::detail::endless;
       for (auto work : works_) {
-        work.u.assign(work.u.size(), 1);  // measured times differ from call to call, and the least must not
+        work.u.assign(work.u.size(), 1);  // measured times vary from call to call, and the least bytes must not
         work.v.assign(work.v.size(), 1);
         chain_planner planner{std::move(work), {.by = chain_method::persistent}};
         auto const fewest = planner.least_bytes();
@@ -122,9 +122,9 @@ class limit_planner {
     }
     return least_;
   }
-  /// A fast plan that holds no more than the limit.   \pre limit >= least()
+  /// A fast plan that holds at most `limit` bytes.   \pre limit >= least()
   [[nodiscard]] std::vector<action> within(std::int64_t limit) {
-    constexpr int most_tries = 12;  // the generators' bytes are few, so that one or two tries are enough mostly
+    constexpr int most_tries = 12;  // the generators' bytes are few, so that one or two attempts usually suffice
     for (auto& planner : planners_) {
       std::int64_t const fewest = planner.least_bytes();
       std::int64_t budget = limit;
@@ -146,14 +146,14 @@ class limit_planner {
   }
 
   measured_stages const& measured_;
-  std::vector<chain> works_;  ///< with too few working bytes and with too many
+  std::vector<chain> works_;  ///< with too small and with too large temporary bytes
   std::vector<chain_planner> planners_;
   std::int64_t least_ = -1;
   std::vector<action> smallest_;
 };
 
-/// The plain call where it fits a limit, or else a fast plan within that.
-/// \throws infeasible_budget   that says the least
+/// The plain call if it fits the limit, otherwise a fast plan within it.
+/// \throws infeasible_budget   with the least feasible limit
 [[nodiscard]] inline sequential_plan plan_within_limit(std::vector<tensor_stage> given, at::Tensor const& x,
                                                        std::int64_t limit, Rng rng, char const* who) {
   measured_stages measured{std::move(given), x, rng};
@@ -171,8 +171,8 @@ class limit_planner {
   return {std::move(measured.stages), std::move(actions), std::move(measured.joined)};
 }
 
-/// What a plan of a module's children was made for, as numbers to be compared: modules, modes, parameters, input, and
-/// automatic casts.
+/// What a plan of a module's children depends on, as numbers that can be compared: modules, modes, parameters, input,
+/// and automatic casts.
 [[nodiscard]] inline std::vector<std::int64_t> sequential_key(torch::nn::Module const& module, at::Tensor const& x) {
   std::vector<std::int64_t> key;
   auto const add = [&](auto const& value) { key.push_back(std::int64_t(value)); };

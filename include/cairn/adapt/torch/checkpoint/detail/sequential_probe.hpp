@@ -1,5 +1,5 @@
 #pragma once
-/// \file sequential_probe.hpp  Measures the stages of a chain of tensors, one after the other, on an input.
+/// \file sequential_probe.hpp  Measures the stages of a chain of tensors on an input, one after another.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -23,33 +23,34 @@
 
 namespace cairn::libtorch::detail {
 
-/// What a stage takes, in bytes that are new, so that a view of what stood before has none, and in nanoseconds.
+/// The time of a stage in nanoseconds and its memory in bytes. Only new memory counts: a view of an existing tensor has
+/// none.
 struct measured_stage {
-  std::int64_t output = 0;        ///< that its output holds alone
-  std::int64_t tape = 0;          ///< that stand behind its run, the output included
-  std::int64_t running = 0;       ///< beside these, while it is recorded
-  std::int64_t running_bare = 0;  ///< beside the output, while nothing is saved
-  std::int64_t restoring = 0;     ///< of its buffers, which a second run keeps
+  std::int64_t output = 0;        ///< that only its output holds
+  std::int64_t tape = 0;          ///< that remain after its run, the output included
+  std::int64_t running = 0;       ///< in addition to `tape`, while it is recorded
+  std::int64_t running_bare = 0;  ///< in addition to the output, while nothing is saved
+  std::int64_t restoring = 0;     ///< of its buffers, which a recomputation restores
   std::int64_t adjoint = 0;       ///< of its input's gradient
-  std::int64_t reversing = 0;     ///< beside the tape and the output's gradient, while its adjoint runs
+  std::int64_t reversing = 0;     ///< in addition to the tape and the output's gradient, while its adjoint runs
   std::vector<std::pair<std::size_t, std::int64_t>>
-      repeated;                   ///< of gradients of leaves that a stage before it, the last such, reads as well
-  std::int64_t seed = 0;          ///< of the gradient of its output that measuring made
-  std::int64_t copying = 0;       ///< that measuring took while there was a copy of the input
+      repeated;                   ///< of gradients of leaves that an earlier stage, the last such, reads as well
+  std::int64_t seed = 0;          ///< of the gradient of its output that the measurement made
+  std::int64_t copying = 0;       ///< that the measurement took while a copy of the input existed
   std::int64_t time = 0;
   std::int64_t back_time = 0;
-  bool changes_input = false;   ///< in place
-  bool views_input = false;     ///< its output lies in the memory of its input
+  bool changes_input = false;   ///< it changes its input in place
+  bool views_input = false;     ///< its output is in the memory of its input
   bool saves_input = false;     ///< autograd refers to its input
   bool saves_output = false;    ///< autograd refers to its output
-  bool passes_adjoint = false;  ///< its input's gradient lies in the memory of its output's
+  bool passes_adjoint = false;  ///< its input's gradient is in the memory of its output's gradient
 };
 
-/// Runs stage after stage, each forward twice and backward once. Buffers and x are as before afterwards, gradients of
-/// leaves are not touched, and at no time is more held than a plan needs for the stage, or `copying`.
+/// Runs the stages in order, each forward twice and backward once. Afterwards buffers and x are unchanged; gradients of
+/// leaves are never written. Never holds more than a plan needs for the stage, or `copying`.
 class stage_probe {
  public:
-  /// \param stages  that there are
+  /// \param stages  number of stages
   stage_probe(at::Tensor const& x, std::size_t stages)
       : x_{x}, left_{stages}, state_{x.detach()}, requires_grad_{x.requires_grad()} {}
 
@@ -81,8 +82,8 @@ class stage_probe {
     return std::max<std::int64_t>(1,
                                   std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start).count());
   }
-  /// The leaves other than `leaf` that a result depends on, each once; those with hooks left out, since a measurement
-  /// must not call these.
+  /// The leaves except `leaf` on which a result depends, each once. Leaves with hooks are excluded, because a
+  /// measurement must not call the hooks.
   [[nodiscard]] static std::vector<at::Tensor> leaves_behind(at::Tensor const& result, at::Tensor const& leaf) {
     std::vector<at::Tensor> leaves;
     std::unordered_set<torch::autograd::Node*> seen;
@@ -100,18 +101,18 @@ class stage_probe {
     return leaves;
   }
 
-  /// \param leaf  where its gradient goes, if it requires one
+  /// \param leaf  receives its gradient, if it requires one
   [[nodiscard]] at::Tensor input_from(at::Tensor const& values, at::Tensor const& leaf) const {
     return result_tensor(values, requires_grad_,
                          requires_grad_ ? torch::autograd::impl::gradient_edge(leaf) : torch::autograd::Edge{});
   }
-  /// A run that keeps its output alone.
-  /// \returns bytes of the copy of x that is the state from now on, if any
+  /// A run that keeps only its output.
+  /// \returns bytes of the copy of x that replaces it as the state, if one was made
   [[nodiscard]] std::int64_t run_bare(tensor_stage const& stage, measured_stage& found) {
     byte_meter const meter{x_.device()};
     saved_hooks_scope const hooks{[] { return std::make_unique<forgets>(); }};
     auto in =
-        state_.is_alias_of(x_) ? state_.clone() : state_;  // x is the caller's, and must not be changed by each run
+        state_.is_alias_of(x_) ? state_.clone() : state_;  // x is the caller's: no run may change it
     auto copied = meter.allocated();
     auto const version = in._version();
     auto const start = clock::now();
@@ -160,7 +161,7 @@ class stage_probe {
     auto seed = at::ones_like(state_);
     found.seed = std::int64_t(seed.nbytes());
     auto const memory = seed.storage().getWeakStorageImpl();
-    auto stays = left_ == 0 ? seed : at::Tensor{};  // the gradient of the last output is the caller's
+    auto stays = left_ == 0 ? seed : at::Tensor{};  // the gradient of the last output belongs to the caller
     at::Tensor adjoint;
     {
       auto const root = seed_node::root_before(std::move(edge), std::move(seed));
@@ -182,11 +183,11 @@ class stage_probe {
   }
 
   at::Tensor x_;
-  std::size_t left_;  ///< stages behind this one
+  std::size_t left_;  ///< stages after this one
   at::Tensor state_;
   bool requires_grad_;
-  std::size_t number_ = 0;  ///< of the stage
-  std::unordered_map<at::TensorImpl*, std::size_t> read_by_;  ///< of each leaf, the last stage so far
+  std::size_t number_ = 0;  ///< number of the stage
+  std::unordered_map<at::TensorImpl*, std::size_t> read_by_;  ///< for each leaf, the last stage that has read it
 };
 
 }  // namespace cairn::libtorch::detail

@@ -1,5 +1,5 @@
 #pragma once
-/// \file sequential_seed.hpp  A gradient that nobody holds but the graph that it goes through.
+/// \file sequential_seed.hpp  A gradient that only the graph holds.
 #include <memory>
 #include <utility>
 #include <ATen/core/Tensor.h>
@@ -9,11 +9,11 @@
 
 namespace cairn::libtorch::detail {
 
-/// Sends a gradient into the graph behind a tensor and lets go of it, as a stage does with an adjoint: it ends when the
-/// graph has read it. What is given to LibTorch's own `grad` stands until that returns.
+/// Passes a gradient into the graph before a tensor and releases it, as a stage does with an adjoint: the graph frees
+/// it after reading. A gradient passed to LibTorch's `grad` would live until that returns.
 class seed_node final : public torch::autograd::Node {
  public:
-  /// A tensor without elements whose gradient sends `seed` along an edge, for one backward pass.
+  /// A tensor without elements whose backward sends `seed` along an edge, for one backward pass.
   [[nodiscard]] static at::Tensor root_before(torch::autograd::Edge edge, at::Tensor seed) {
     auto root = at::empty({0}, seed.options());
     std::shared_ptr<seed_node> const node{new seed_node{std::move(seed)}, torch::autograd::deleteNode};

@@ -7,7 +7,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// Both lists in columns, with a mark where they differ first.
+/// Both lists in columns, with a mark at the first difference.
 [[nodiscard]] inline std::string side_by_side(std::vector<std::string> const& first,
                                               std::vector<std::string> const& again) {
   std::size_t width = 9;

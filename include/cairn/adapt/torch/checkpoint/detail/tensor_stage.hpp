@@ -1,5 +1,5 @@
 #pragma once
-/// \file tensor_stage.hpp  The stages of a chain of tensors, and the tensors that they start from.
+/// \file tensor_stage.hpp  The stages of a chain of tensors, and their input tensors.
 #include <functional>
 #include <memory>
 #include <utility>
@@ -11,13 +11,13 @@
 
 namespace cairn::libtorch::detail {
 
-/// One stage: it makes a tensor of a tensor.
+/// One stage: makes a tensor from a tensor.
 struct tensor_stage {
   std::function<at::Tensor(at::Tensor const&)> run;
-  std::vector<at::Tensor> buffers;  ///< that it changes in place, such as running means
+  std::vector<at::Tensor> buffers;  ///< buffers that it changes in place, such as running means
 };
 
-/// One stage a module; a Sequential is a list of them.
+/// One stage per module of a Sequential or a similar list.
 template <class Modules>
 [[nodiscard]] std::vector<tensor_stage> stages_of(Modules const& modules) {
   std::vector<tensor_stage> stages;
@@ -29,8 +29,8 @@ template <class Modules>
   return stages;
 }
 
-/// These values as the result of something: unlike a leaf, it may be changed in place.
-/// \param behind  where its gradient goes, if anywhere
+/// A tensor with these values that is the result of an operation: unlike a leaf, it may be changed in place.
+/// \param behind  receives its gradient; may be undefined
 [[nodiscard]] inline at::Tensor result_tensor(at::Tensor const& values, bool requires_grad,
                                               torch::autograd::Edge behind = {}) {
   auto t = values.detach();

@@ -1,6 +1,5 @@
 #pragma once
-/// \file host_memory.hpp  The process's tensors in host memory, counted by an allocator that stands before LibTorch's
-/// own.
+/// \file host_memory.hpp  Counts the process's tensors in host memory, by an allocator in front of LibTorch's own.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -17,14 +16,14 @@
 
 namespace cairn::libtorch::detail {
 
-/// As `memory_hook`.
+/// Same as `memory_hook`.
 using memory_hook_function = std::function<void(c10::Device, std::int64_t allocated, std::int64_t freed)>;
 
-/// A hook that runs in one thread at a time, and never again once it is closed. It may close itself.
+/// A hook that runs in one thread at a time, and never again after it is closed. It may close itself.
 class hook_entry {
  public:
   explicit hook_entry(memory_hook_function hook) : hook_{std::move(hook)} {}
-  std::uint64_t since = 0;  ///< the number of its registration
+  std::uint64_t since = 0;  ///< number of its registration
   void call(std::int64_t allocated, std::int64_t freed) {
     std::lock_guard const lock{access_};
     if (open_) hook_(c10::Device(c10::kCPU), allocated, freed);
@@ -40,12 +39,13 @@ class hook_entry {
   bool open_ = true;
 };
 
-/// What is known of the blocks of host memory that tensors hold. There is one in a process, and it is never destroyed:
-/// tensors may outlive all else.
+/// The blocks of host memory that tensors hold. There is one object per process. It is never destroyed, because tensors
+/// may outlive everything else.
 class host_memory {
  public:
-  /// From the first call on, the blocks of the CPU's tensors are counted.
-  /// \throws invalid_call  where the program set an allocator of its own that frees by more than an address
+  /// From the first call on, the blocks of CPU tensors are counted.
+  /// \throws invalid_call  if the program has set an allocator of its own that needs more than an address to free a
+  ///   block
   [[nodiscard]] static host_memory& counted() {
     static host_memory& one = begin();
     return one;
@@ -78,7 +78,7 @@ class host_memory {
       auto all = std::make_shared<hook_list>(*hooks_);
       std::erase(*all, hook);
       hooks_ = std::move(all);
-    } catch (...) {  // out of memory: it stays in the list, closed
+    } catch (...) {  // out of memory: it remains in the list, closed
     }
   }
 
@@ -86,11 +86,10 @@ class host_memory {
   using hook_list = std::vector<std::shared_ptr<hook_entry>>;
   struct block {
     std::int64_t bytes = 0;
-    std::uint64_t told = 0;  ///< registrations at its beginning: later hooks do not hear of its end
+    std::uint64_t told = 0;  ///< registrations when the block began: later hooks are not told of its end
   };
 
-  /// Stands before the allocator that was there. Blocks stay plain addresses with one deleter, which oneDNN's tensors
-  /// need.
+  /// In front of the previous allocator. Blocks remain plain addresses with one deleter, as oneDNN's tensors need.
   class allocator final : public allocator_base<allocator_root> {
    public:
     explicit allocator(host_memory& memory) : memory_{memory} {}
@@ -126,7 +125,7 @@ class host_memory {
   }
   static void free_counted(void* address) {
     auto& memory = *only();
-    auto const ended = memory.end_block(address);  // before the address can be given out again
+    auto const ended = memory.end_block(address);  // before the address can be reused
     memory.behind_->raw_deleter()(address);
     try {
       tell(*memory.hooks(), ended.told, 0, ended.bytes);
@@ -141,7 +140,7 @@ class host_memory {
       std::lock_guard const lock{access_};
       if (!telling()) begun.told = registrations_;
       hooks = hooks_;
-      auto& known = blocks_[address];  // still there where somebody freed the last block here without its deleter
+      auto& known = blocks_[address];  // present if somebody freed the last block here without its deleter
       allocated_ += bytes - std::exchange(known, begun).bytes;
       peak_ = (std::max)(peak_, allocated_);
     }
@@ -150,7 +149,7 @@ class host_memory {
   [[nodiscard]] block end_block(void* address) {
     std::lock_guard const lock{access_};
     auto const found = blocks_.find(address);
-    if (found == blocks_.end()) return {};  // older than the count
+    if (found == blocks_.end()) return {};  // allocated before counting began
     auto const ended = found->second;
     allocated_ -= ended.bytes;
     blocks_.erase(found);
@@ -161,8 +160,8 @@ class host_memory {
     std::lock_guard const lock{access_};
     return hooks_;
   }
-  /// All hooks up to a registration hear of it, then the first exception of theirs goes on: what they hear stays in
-  /// balance.
+  /// Calls all hooks up to a registration, then rethrows the first exception of a hook, so that the hooks' totals stay
+  /// balanced.
   static void tell(hook_list const& hooks, std::uint64_t up_to, std::int64_t allocated, std::int64_t freed) {
     bool const before = std::exchange(telling(), true);
     std::exception_ptr first;
@@ -177,7 +176,7 @@ class host_memory {
     telling() = before;
     if (first != nullptr) std::rethrow_exception(first);
   }
-  /// Whether this thread is in a hook: what hooks allocate is counted, but told to nobody.
+  /// Whether this thread is inside a hook: what hooks allocate is counted, but hooks are not called for it.
   [[nodiscard]] static bool& telling() {
     thread_local bool inside = false;
     return inside;

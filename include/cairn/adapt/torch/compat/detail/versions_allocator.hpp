@@ -1,13 +1,13 @@
 #pragma once
-/// \file versions_allocator.hpp  An allocator for all LibTorch versions: 1.13 declares `allocate` const, 2.x does not,
-/// and wants `copy_data`, too.
+/// \file versions_allocator.hpp  An allocator base for all LibTorch versions: 1.13 declares `allocate` const; 2.x does
+/// not, and requires `copy_data`.
 #include <cstddef>
 #include <type_traits>
 #include <c10/core/Allocator.h>
 
 namespace cairn::libtorch::detail {
 
-/// What every version wants; the derived class gives `take(bytes)`.
+/// What every version requires; the derived class implements `take(bytes)`.
 struct allocator_root : c10::Allocator {
   [[nodiscard]] virtual c10::DataPtr take(std::size_t bytes) const = 0;
 };
@@ -35,7 +35,7 @@ inline constexpr bool wants_copy_data = requires { &Root::copy_data; };
 
 template <class Root>
 using with_allocate = std::conditional_t<wants_const<Root>, allocates_const<Root>, allocates<Root>>;
-/// To derive from: `take` and `raw_deleter` are what is left to write.
+/// The base class to derive from; the derived class implements `take` and `raw_deleter`.
 template <class Root>
 using allocator_base = std::conditional_t<wants_copy_data<Root>, copies_data<with_allocate<Root>>, with_allocate<Root>>;
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file device_of.hpp  Where a state lies.
+/// \file device_of.hpp  The device of a state.
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 

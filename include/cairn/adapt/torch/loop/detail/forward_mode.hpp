@@ -1,5 +1,5 @@
 #pragma once
-/// \file forward_mode.hpp  Derivatives in forward mode, which what runs again in backward does not carry.
+/// \file forward_mode.hpp  Refuses derivatives in forward mode, which recomputation in backward does not propagate.
 #include <cstddef>
 #include <ATen/core/Tensor.h>
 #include <c10/core/AutogradState.h>
@@ -7,7 +7,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// \throws invalid_call   where a tensor has a tangent, and forward mode is on
+/// \throws invalid_call   if a tensor has a tangent and forward mode is on
 inline void refuse_tangents(char const* who, at::TensorList tensors) {
   if (!c10::AutogradState::get_tls_state().get_fw_grad_mode()) return;
   for (std::size_t k = 0; k < tensors.size(); ++k)

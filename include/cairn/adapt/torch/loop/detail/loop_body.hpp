@@ -1,6 +1,6 @@
 #pragma once
-/// \file loop_body.hpp  The steps of a loop over tensors: run, run again and differentiated, with everything checked
-/// that can go wrong.
+/// \file loop_body.hpp  The steps of a loop over tensors: runs them, runs them again and differentiates them, and
+/// checks for everything that can go wrong.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,8 +24,8 @@
 
 namespace cairn::libtorch::detail {
 
-/// The automatic casts for steps that are taped. Their own cache is emptied at the end: a later user would find casts
-/// that lead to our gates.
+/// The automatic casts for steps that are taped. Empties their cache at the end: a later user would otherwise find
+/// casts whose graphs lead to our gates.
 class taping_scope {
  public:
   explicit taping_scope(autocast_state const& inside) : clears_{inside.caches()}, scope_{inside} {}
@@ -38,21 +38,21 @@ class taping_scope {
   autocast_scope scope_;
 };
 
-/// The step on lists of tensors: from the parts of a state and what the step reads beside it to the parts of the next
-/// state and its outputs.
+/// The step on lists of tensors: from the parts of a state and the step's other inputs to the parts of the next state
+/// and the step's outputs.
 using flat_step = std::function<tensor_list(at::TensorList, step_index)>;
 
 /// Steps with their tape, from a gate to the results.
 struct taped_steps {
   std::shared_ptr<gate>
-      start;  ///< gathers the gradients of the state that they start from, and then, step by step, of their inputs
-  part_flags gathers;  ///< at which of its places
+      start;  ///< collects the gradients of the first state and then, step by step, of the inputs
+  part_flags gathers;  ///< at which of its places it collects gradients
   tensor_list results;
-  edge_list outputs;  ///< where the gradients of the outputs enter, step by step, an invalid one where there is none
+  edge_list outputs;  ///< where the gradients of the outputs enter, step by step; invalid if there is none
   autocast_entries casts;
 };
 
-/// What the steps of a loop read beside its state, and in which form they hand out what is no state.
+/// What the steps of a loop read besides its state, and the form of their outputs.
 struct loop_data {
   series_list inputs;
   series_form outputs = series_form::stacked;
@@ -60,11 +60,11 @@ struct loop_data {
 
 inline constexpr char const* loop_name = "cairn::libtorch::checkpointed_loop";
 
-/// A loop's step, and what was learned about it while it ran forward.
+/// A loop's step, and what was learned about it during the forward run.
 class loop_body {
  public:
-  /// \param count  the number of steps, or 0 where `steps` is set at the end   \param name  that errors speak of, with
-  ///        static storage
+  /// \param count  the number of steps, or 0 if `steps` is set at the end   \param name  of the verb, for errors, with
+  ///   static storage
   loop_body(flat_step step, step_index count, at::TensorList x0, LoopOptions given, loop_data const& data = {},
             char const* name = loop_name)
       : who{name},
@@ -94,7 +94,7 @@ class loop_body {
     return t.defined() ? saved_tensor{t} : saved_tensor{};
   }
 
-  /// Steps [from, to) for the first time, without a tape.   \post x is state `to`
+  /// Runs steps [from, to) for the first time, without a tape.   \post x is state `to`
   void run_first(tensor_list& x, step_index from, step_index to) {
     at::NoGradGuard const no_grad;
     autocast_scope const casts{around.autocast.without_cache()};
@@ -103,9 +103,9 @@ class loop_body {
       x = noted(i, without_history(is_tracked(i) ? tracked_step(x, given, i) : checked_step(x, given, i)));
     }
   }
-  /// One step for the first time, with a tape that is looked at and thrown away: notes what it captures, and which
-  /// parts of its result are differentiable.
-  /// \param flags  which parts of x are
+  /// Runs one step for the first time, with a tape that is inspected and discarded: notes its captured tensors, and
+  /// which parts of its result are differentiable.
+  /// \param flags  which parts of x are differentiable
   [[nodiscard]] tensor_list discover(tensor_list const& x, step_index i, part_flags flags) {
     at::AutoGradMode const with_grad{true};
     autocast_scope const casts{around.autocast};
@@ -137,8 +137,8 @@ class loop_body {
       }
       if (!moment.is_foreign(*edge.function)) return add_capture(edge, i, true);
       if (captures.find(edge) < captures.size()) return;
-      // It was there before the loop, or a thread of the step has made it and will make another one: then what that
-      // leads to counts.
+      // The node existed before the loop, or a thread of the step made it and will make another one: then the nodes
+      // behind it count.
       edge_list roots_there{edge};
       if (options.capture() != Capture::Explicit) add_capture(edge, i, false);
       visit_edges_out(roots_there, [&](Node const& node) { return moment.is_foreign(node); },
@@ -149,7 +149,7 @@ class loop_body {
     learn_outputs(y);
     return noted(i, detached(y));
   }
-  /// Steps [from, to) again, without a tape.
+  /// Runs steps [from, to) again, without a tape.
   [[nodiscard]] tensor_list run_again(tensor_list x, step_index from, step_index to) const {
     at::NoGradGuard const no_grad;
     autocast_scope const casts{around.autocast.without_cache()};
@@ -160,8 +160,8 @@ class loop_body {
     }
     return x;
   }
-  /// Steps [from, to) again, with a tape that ends at gates: one of its own for state and inputs, `outside` for
-  /// captured tensors.
+  /// Runs steps [from, to) again, with a tape that ends at gates: one for state and inputs, and `outside` for captured
+  /// tensors.
   [[nodiscard]] taped_steps record(at::TensorList x, step_index from, step_index to,
                                    std::shared_ptr<gate> const& outside) const {
     at::AutoGradMode const with_grad{true};
@@ -196,20 +196,20 @@ class loop_body {
     }
     return {behind, std::move(gathers), std::move(y), std::move(ends), std::move(standing)};
   }
-  /// The edges at which the gradients of taped results enter, an invalid one where there is none.
+  /// The edges at which the gradients of taped results enter; invalid if there is none.
   [[nodiscard]] edge_list roots_of(taped_steps const& taped, std::shared_ptr<gate> const& outside) const {
     edge_list roots;
     for (std::size_t k = 0; k < taped.results.size(); ++k)
       roots.push_back(first_place(taped.results, k) == k ? root_of(taped.results[k], taped.casts, outside) : Edge{});
     return roots;
   }
-  /// The number of the captured tensor to which an edge leads, or captures.size().
+  /// The number of the captured tensor to which an edge leads; captures.size() if there is none.
   [[nodiscard]] std::size_t capture_behind(Edge const& edge, autocast_entries const& casts) const {
     return casts.find(edge, captures.find(edge));
   }
 
-  /// \throws invalid_call   where a tensor that steps read, or an input, is no longer what it was when the loop ran, or
-  /// was an earlier state then
+  /// \throws invalid_call   if a tensor that steps read, or an input, has changed since the loop ran, or was an earlier
+  ///   state at that time
   void check_captures() const {
     if (reads_state_ >= 0 && is_differentiable()) throw_reads_state(reads_state_);
     if (auto const k = reads_.first_changed(); k < reads_.size())
@@ -228,30 +228,30 @@ class loop_body {
     if (options.stats()) (*options.stats()).*what += much;
   }
 
-  /// \param size  how many steps are reversed together   \param end  the number of steps, or -1 where `note_end` tells
-  ///        it
+  /// \param size  how many steps are reversed together   \param end  the number of steps, or -1 if `note_end` sets it
   void set_blocks(step_index size, step_index end) noexcept { looks_.set_blocks(size, end); }
   /// The loop has ended with state i.
   void note_end(step_index i, at::TensorList parts) { looks_.note_last(i, parts); }
-  /// The forward sweep is over. Where it drew no random numbers, generators are left alone from here on.
+  /// The forward sweep is over. If it drew no random numbers, generators are not touched from here on.
   void note_drawn(generator_use const& use) {
     if (options.rng() == Rng::Ignore) return;
     draws = use.drew(around.generators);
     if (draws) use.check(who);
   }
-  /// Whether anything that the loop gives is.
+  /// Whether any result of the loop is differentiable.
   [[nodiscard]] bool is_differentiable() const {
     bool any = false;
     for (auto const* flags : {&last_flags, &output_flags})
       for (bool const flag : *flags) any = any || flag;
     return any;
   }
-  /// The part of the state behind step i that output number q is, the very tensor, or as many as there are parts.
+  /// The part of the state after step i that is the same tensor as output number q; the number of parts if there is
+  /// none.
   [[nodiscard]] std::size_t part_shared(step_index i, std::size_t q) const {
     bool const shared = part_of_output_[q] < initial.size() && is_part_[std::size_t(i) * part_of_output_.size() + q];
     return shared ? part_of_output_[q] : initial.size();
   }
-  /// What steps gave beside states.   \post there is nothing any more
+  /// Moves out the outputs of the steps.   \post there are none left
   [[nodiscard]] series_list take_outputs() { return std::exchange(outputs_, {}); }
   /// Undefined tensors in the form of the outputs.
   [[nodiscard]] series_list like_outputs() const {
@@ -265,17 +265,17 @@ class loop_body {
   series_list inputs;  ///< without history
   std::vector<part_flags> input_flags;  ///< which tensors of the inputs require a gradient
   rng_autocast_state
-      around;  ///< where step 0 began; casts are not shared between what is run now and what is run again
+      around;  ///< as step 0 began; casts are not shared between the first run and recomputation
   part_flags initial_flags, inner_flags,
-      last_flags;           ///< which parts are differentiable in state 0, in any state between, in the last
+      last_flags;           ///< which parts are differentiable in state 0, in states between, in the last state
   part_flags output_flags;  ///< which outputs are differentiable
   bool draws = true;  ///< random numbers, as far as is known
-  bool knows_all_steps = false;  ///< no step can bring anything new
-  bool tracks_later = true;  ///< whether what is read is looked for in some of the steps that are run without a tape
+  bool knows_all_steps = false;  ///< later steps cannot read or capture anything new
+  bool tracks_later = true;  ///< whether some of the steps without a tape are checked for what they read
   capture_list captures;
 
  private:
-  /// A thread of the step's own does not know that there is no grad mode.
+  /// A thread that the step starts is not affected by our grad mode.
   [[nodiscard]] static tensor_list without_history(tensor_list parts) {
     for (auto const& part : parts)
       if (part.defined() && part.requires_grad()) return detached(parts);
@@ -322,7 +322,7 @@ class loop_body {
     }
     return y;
   }
-  /// The same, and what the step reads from outside is noted.
+  /// The same, and notes what the step reads from outside.
   [[nodiscard]] tensor_list tracked_step(tensor_list const& x, tensor_list const& given, step_index i) {
     auto all = x;
     all.insert(all.end(), given.begin(), given.end());
@@ -333,7 +333,7 @@ class loop_body {
     for (auto const& read : reads) {
       auto const t = read.lock();
       if (reads_state_ < 0 && states_made_.holds(t)) reads_state_ = i;
-      // A view that each step makes anew, such as a row of its input, is nothing new.
+      // A view that each step makes anew, such as a row of its input, is not a new tensor.
       varies = varies || (i > 0 && !reads_.knows_memory_of(t));
     }
     reads_.add(reads, i);
@@ -342,14 +342,14 @@ class loop_body {
       if (y[k].defined() && tracker.made(y[k])) states_made_.add(y[k]);
     return y;
   }
-  /// Whether what step i reads is noted though it is run without a tape: in the last step, in steps 2^k and 2^k + 1,
-  /// and in each one as soon as such a step has read what those before it have not, or as looking costs little.
+  /// Whether to note what step i reads though it is run without a tape: in the last step, in steps 2^k and 2^k + 1, and
+  /// in every step as soon as such a step has read something new, or if tracking costs little.
   /// \pre i > 0
   [[nodiscard]] bool is_tracked(step_index i) const noexcept {
     auto const is_power = [](step_index k) { return (k & (k - 1)) == 0; };
     return tracks_later && (tracks_all_ || is_power(i) || is_power(i - 1) || i + 1 == steps);
   }
-  /// What a step gave for the first time is noted, its outputs are kept, and the state goes on.
+  /// Notes the result of a step's first run, keeps its outputs, and returns the next state.
   [[nodiscard]] tensor_list noted(step_index i, tensor_list y) {
     looks_.note(i + 1, y);
     count(&StepStats::forward);
@@ -363,8 +363,8 @@ class loop_body {
     y.resize(initial.size());
     return y;
   }
-  /// Which outputs are differentiable, and which are always a part of the state: their gradients are added before those
-  /// of the step behind.
+  /// Finds which outputs are differentiable, and which are always a part of the state: their gradients are added before
+  /// those of the next step.
   void learn_outputs(at::TensorList y) {
     auto const parts = initial.size();
     output_flags.resize(y.size() - parts);
@@ -379,7 +379,7 @@ class loop_body {
       part_of_output_[q] = part_of_output_[q] == unknown || part_of_output_[q] == part ? part : parts;
     }
   }
-  /// \throws recompute_mismatch   where an output is a part of the state no more
+  /// \throws recompute_mismatch   if an output is no longer a part of the state
   void check_shared(at::TensorList y, step_index i) const {
     auto const parts = initial.size();
     for (std::size_t q = 0; q < output_flags.size(); ++q) {
@@ -390,7 +390,7 @@ class loop_body {
                                  "make the step a function of its state and its number"};
     }
   }
-  /// \throws invalid_call   where that is an earlier state
+  /// \throws invalid_call   if the edge leads to an earlier state
   void check_is_no_state(Edge const& edge, step_index i, bool since_begun) const {
     auto const followed = [&](Node const& node) { return !since_begun || begun_.precedes(node); };
     auto const is_state = [&](Node const& node) {
@@ -444,14 +444,14 @@ class loop_body {
   flat_step step_;
   series_form output_form_;
   series_list outputs_;
-  std::vector<std::size_t> part_of_output_;  ///< of each output: the part that it is, as many as there are parts where
-                                             ///< it is none, or `unknown`
-  std::vector<bool> is_part_;  ///< of each output of each step
+  std::vector<std::size_t> part_of_output_;  ///< for each output: the part that it equals, the number of parts if there
+                                             ///< is none, or `unknown`
+  std::vector<bool> is_part_;  ///< for each output of each step
   std::vector<saved_tensor> saved_inputs_;
   read_list reads_;
-  storage_set states_made_;  ///< of states that were made while what is read was noted
+  storage_set states_made_;  ///< memory of states that were made while reads were tracked
   step_index reads_state_ = -1;  ///< the first step that was seen to read one of them
-  bool tracks_all_ = false;  ///< whether what is read is looked for in every step to come
+  bool tracks_all_ = false;  ///< reads are tracked in every later step
   graph_position begun_;  ///< before the first step
   state_metadata looks_;
 };

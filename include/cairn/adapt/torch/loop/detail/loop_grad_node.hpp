@@ -18,13 +18,13 @@
 
 namespace cairn::libtorch::detail {
 
-/// Its inputs are the gradients of a loop's gradients; its outputs those of the initial state's parts, of the captured
-/// tensors, of the steps' inputs and of the bars that the loop was differentiated with. Runs the loop again with the
-/// tapes of all steps at once.
+/// Its inputs are the gradients of a loop's gradients; its outputs are those of the initial state's parts, of the
+/// captured tensors, of the steps' inputs and of the bars with which the loop was differentiated. Runs the loop again
+/// with the tapes of all steps at once.
 class loop_grad_node final : public Node {
  public:
-  /// \param bars  of the last state   \param outputs  bars of the outputs   \param ends  where the loop's own node
-  ///        leads to
+  /// \param bars  of the last state   \param outputs  bars of the outputs   \param ends  the next edges of the loop's
+  ///   own node
   [[nodiscard]] static std::shared_ptr<loop_grad_node> make(std::shared_ptr<loop_body const> body, tensor_list bars,
                                                             series_list const& outputs, edge_list ends) {
     auto const more = tensors_of_series(outputs);
@@ -88,7 +88,7 @@ class loop_grad_node final : public Node {
     auto const parts = x0.size(), captured = body.captures.size(), read = body.inputs.size();
     struct place {
       std::size_t number;  ///< among the inputs of this node
-      std::size_t series;  ///< of the inputs of the steps, or as many as there are
+      std::size_t series;  ///< index of the steps' inputs, or their number
       step_index step;
     };
     std::vector<place> places;
@@ -145,7 +145,7 @@ class loop_grad_node final : public Node {
       versions_.push_back(version_of(bars_.back()));
     }
   }
-  /// Stacked bars are taken apart once, so that the second derivative puts them together once.
+  /// Takes stacked bars apart once, so that the second derivative puts them together once.
   void enter_outputs(taped_steps const& taped, tensor_list const& bars, gradient_roots& roots) const {
     at::AutoGradMode const with_grad{true};
     auto const outputs = series_from(body_->like_outputs(), bars, body_->initial.size());
@@ -161,7 +161,7 @@ class loop_grad_node final : public Node {
   char const* who_;
   std::shared_ptr<loop_body const> body_;
   tensor_list bars_;
-  std::vector<std::int64_t> versions_;  ///< of each bar, when the loop was differentiated
+  std::vector<std::int64_t> versions_;  ///< of each bar when the loop was differentiated
 };
 
 }  // namespace cairn::libtorch::detail

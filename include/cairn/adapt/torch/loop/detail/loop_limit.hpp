@@ -1,5 +1,5 @@
 #pragma once
-/// \file loop_limit.hpp  A memory limit becomes checkpoints and a block size.
+/// \file loop_limit.hpp  Converts a memory limit to checkpoints and a block size.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -17,13 +17,13 @@
 
 namespace cairn::libtorch::detail {
 
-/// The limit of the options in bytes, `none` where they have none.   \throws device_error
+/// The limit of the options in bytes, or `none`.   \throws device_error
 [[nodiscard]] inline wide limit_of(LoopOptions const& options, at::TensorList state, wide none) {
   if (auto const bytes = options.memory_limit()) return bytes->count();
   if (options.memory_share() > 0) return wide(options.memory_share() * double(free_memory(device_of(state))));
   return none;
 }
-/// \throws infeasible_budget   where the limit is below the least
+/// \throws infeasible_budget   if the limit is below the least
 inline void check_limit(char const* who, wide limit, wide least, loop_costs const& costs) {
   if (limit < least)
     throw infeasible_budget{who,
@@ -34,8 +34,8 @@ inline void check_limit(char const* who, wide limit, wide least, loop_costs cons
                              {"of gradients", costs.gradient_bytes}},
                             "give the least, or make the state or the step smaller"};
 }
-/// The options with checkpoints and a block size in place of a memory limit, if there is one.   \pre steps >= 1
-/// \throws invalid_plan, infeasible_budget, device_error; invalid_call where a profiler of LibTorch's is on
+/// The options with a memory limit, if any, replaced by checkpoints and a block size.   \pre steps >= 1
+/// \throws invalid_plan, infeasible_budget, device_error; invalid_call if a profiler of LibTorch is on
 [[nodiscard]] inline LoopOptions within_limit(char const* who, flat_step const& step, step_index steps,
                                               at::TensorList initial, LoopOptions options, loop_data const& data = {}) {
   if (!options.has_memory_limit()) return options;
