@@ -1,5 +1,5 @@
 #pragma once
-/// \file loop.hpp  A loop over tensors that autograd sees as one node, in bounded memory.
+/// \file loop.hpp  A loop over tensors as one node of the autograd graph, in bounded memory.
 #include <concepts>
 #include <cstddef>
 #include <memory>
@@ -24,8 +24,8 @@
 namespace cairn::libtorch {
 namespace detail {
 
-/// A holder of a module, such as `torch::nn::Linear`. Whether its forward takes some arguments can be asked; its call
-/// operator ends the compilation where forward does not.
+/// A holder of a module, such as `torch::nn::Linear`. Whether its forward takes certain arguments can be tested; its
+/// call operator ends the compilation if forward does not.
 template <class Step>
 concept module_step = torch::detail::is_module_holder<Step>::value;
 template <class Step, class State>
@@ -45,18 +45,18 @@ concept tensor_step = numbered_step<Step, State> ||
 template <class Step, class State>
 [[nodiscard]] State run_tensor_step(Step& step, State const& x, step_index i) {
   if constexpr (module_step<Step>) {
-    auto holder = step;  // a const one gives a const module
+    auto holder = step;  // a const holder returns a const module
     return holder->forward(x);
   } else if constexpr (numbered_step<Step, State>) {
     constexpr bool takes_int = requires { step(x, {int(i)}); }
-    &&!requires { step(x, {i}); };  // braces refuse what would narrow
+    &&!requires { step(x, {i}); };  // braces refuse narrowing conversions
     if constexpr (takes_int) return step(x, int(i));
     else return step(x, i);
   } else {
     return step(x);
   }
 }
-/// The step on lists; `like` says how a state is put together.
+/// The step on lists of tensors; `like` defines how a state is rebuilt from a list.
 template <class State, class Step>
 [[nodiscard]] flat_step flattened(Step&& step, State const& like, char const* who = loop_name) {
   return [step = std::decay_t<Step>(std::forward<Step>(step)), like = own_state(like), who](at::TensorList parts,
@@ -70,12 +70,12 @@ template <class State, class Step>
     return list;
   };
 }
-/// What a loop gives: the last state, and what its steps gave beside.
+/// The results of a loop: the last state, and the outputs of its steps.
 struct loop_results {
   tensor_list last;
   series_list outputs;
 };
-/// What a loop that has run gives, as results of a node of the autograd graph where anything requires a gradient.
+/// The results of a loop that has run, as results of a node of the autograd graph if anything requires a gradient.
 [[nodiscard]] inline loop_results hand_out(std::shared_ptr<loop_body> const& body, loop_sweep sweep,
                                            tensor_list const& last, at::TensorList initial, series_list const& inputs) {
   body->check_captures();
@@ -86,7 +86,7 @@ struct loop_results {
   else given.last = loop_node::make(body, std::move(sweep), initial, inputs)->results(last, given.outputs);
   return given;
 }
-/// Runs the loop and answers the last state.
+/// Runs the loop and returns the last state.
 [[nodiscard]] inline tensor_list run_loop(flat_step step, step_index steps, tensor_list const& initial,
                                           LoopOptions options) {
   refuse_tangents(loop_name, initial);
@@ -100,18 +100,18 @@ struct loop_results {
 
 }  // namespace detail
 
-/// `x = step(x, i)` for i = 0..T-1, as one node of the autograd graph: forward keeps a few states, backward runs the
-/// rest again. Gradients have the bits of the plain loop where its steps are all that uses the captured tensors.
+/// `x = step(x, i)` for i = 0..T-1, as one node of the autograd graph: forward keeps a few states, backward recomputes
+/// the others. Gradients have the bits of the plain loop if nothing but its steps uses the captured tensors.
 ///
 /// \param step  `x1 = step(x, i)`, `x1 = step(x)`, or a module holder such as `torch::nn::Linear`; the graph keeps a
-///        copy, so what it refers to must live until backward. It must not change x in place
-/// \param x  the initial state, see `tensor_state`   \param steps  T >= 0   \param options  at least `LoopOptions()`:
-///        it tells this loop from the core's
-/// Where grad mode is off, or nothing requires a gradient, this is the plain loop and keeps nothing. Memory: the states
-/// kept, and in backward the tapes of one block. Autocast is that of the call. A step may run loops of its own.
-/// \throws invalid_plan  before any step runs   \throws infeasible_budget  that says the least limit, after the first
-///        steps were measured
-/// \throws invalid_call, recompute_mismatch  while it runs or in backward; what the step throws passes through
+///   copy, so what it refers to must live until backward. It must not change x in place
+/// \param x  the initial state, see `tensor_state`   \param steps  T >= 0   \param options  required, at least
+///   `LoopOptions()`: it distinguishes this loop from the core's
+/// If grad mode is off, or nothing requires a gradient, this is the plain loop and keeps nothing. Memory: the kept
+/// states, and in backward the tapes of one block. Autocast is that of the call. A step may run loops of its own.
+/// \throws invalid_plan  before any step runs   \throws infeasible_budget  with the least feasible limit, after the
+///   first steps were measured
+/// \throws invalid_call, recompute_mismatch  during the run or in backward; what the step throws passes through
 template <class Step, class X0, class Count>
 [[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x, Count const& steps, LoopOptions options) {
   using State = std::remove_cvref_t<X0>;
@@ -148,7 +148,7 @@ template <class Step, class X0, class Count>
     }
   }
 }
-/// Refused in a sentence: with the options forgotten.
+/// Refused with one message: the options are missing.
 template <class Step, tensor_state State, class Count>
 auto checkpointed_loop(Step&&, State const&, Count const&) {
   constexpr bool has_options = std::is_void_v<State>;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file loop_estimate.hpp  What a loop over tensors will take, before it runs.
+/// \file loop_estimate.hpp  Predicts the time and memory of a loop over tensors before it runs.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -21,35 +21,35 @@
 
 namespace cairn::libtorch {
 
-/// What a loop over tensors will take. The counts are those that `StepStats` has after one forward and one backward.
+/// What a loop over tensors will take. The counts are those of `StepStats` after one forward and one backward.
 struct LoopEstimate {
   loop_costs costs;  ///< what was measured
-  slot_index checkpoints = 0;  ///< the most states kept at once, for `LoopOptions::checkpoints`
-  step_index block_size = 1;  ///< the most steps that are differentiated together, for `LoopOptions::block_size`
+  slot_index checkpoints = 0;  ///< most states kept at once, for `LoopOptions::checkpoints`
+  step_index block_size = 1;  ///< most steps that are differentiated together, for `LoopOptions::block_size`
   std::int64_t forward = 0;  ///< steps run forward, = T
   std::int64_t recompute = 0;  ///< steps run again without a tape
   std::int64_t vjp = 0;  ///< steps differentiated, = T
   std::int64_t engine_calls = 0;  ///< blocks
   /// The most bytes of tensors at once, the initial state and the gradients of captured tensors included.
   wide peak_bytes = 0;
-  /// The outputs of a scan and the gradients of its inputs: beside `peak_bytes`, and no limit counts them.
+  /// The outputs of a scan and the gradients of its inputs: not part of `peak_bytes`, nor counted by any limit.
   wide caller_bytes = 0;
-  wide kept_bytes = 0;  ///< of `peak_bytes`, those that stand between forward and backward
-  /// That `memory_limit` accepts: of any choice of checkpoints and block size, and of the measurement.
+  wide kept_bytes = 0;  ///< the part of `peak_bytes` that is held between forward and backward
+  /// The least value for `memory_limit`: for any choice of checkpoints and block size, and for the measurement.
   wide least_bytes = 0;
-  wide limit_bytes = 0;  ///< that was given, 0 where none was
+  wide limit_bytes = 0;  ///< the limit that was given, 0 if none
   double forward_seconds = 0;  ///< of forward
   double seconds = 0;  ///< of forward and backward
-  double plain_seconds = 0;  ///< of the plain loop, had it the memory
+  double plain_seconds = 0;  ///< of the plain loop, if it had enough memory
 
-  /// Whether it stays within the limit; true where there is none.
+  /// Whether it fits the limit; true if there is none.
   [[nodiscard]] bool fits() const noexcept {
     return limit_bytes == 0 || (std::max)(peak_bytes, least_bytes) <= limit_bytes;
   }
-  /// By how much it is slower than the plain loop; 1 for a loop of no steps.
+  /// The time over that of the plain loop; 1 for a loop of no steps.
   [[nodiscard]] double slowdown() const noexcept { return plain_seconds > 0 ? seconds / plain_seconds : 1; }
-  /// For people, what a loop did and took beside this, a line for each number.   \param ran  one forward and one
-  /// backward
+  /// A table for people: the measurements of a loop and this estimate, one line per number.   \param ran  statistics of
+  /// one forward and one backward
   [[nodiscard]] std::string table(StepStats const& ran) const {
     StepStats expected;
     expected.forward = forward;
@@ -62,7 +62,7 @@ struct LoopEstimate {
     expected.backward_seconds = seconds - forward_seconds;
     return detail::stats_table{ran, &expected}.text();
   }
-  /// For people, a line for each limit: the fastest way within the least limit that works, twice that ... up to the
+  /// A table for people, one line per limit: the fastest plan within the least feasible limit, twice that ... up to the
   /// memory of all tapes.
   [[nodiscard]] std::string table() const {
     std::string text = " checkpoints  block size        bytes  slowdown\n";
@@ -73,7 +73,7 @@ struct LoopEstimate {
       auto const choice = choose_loop(costs, limit);
       if (choice.checkpoints != last.checkpoints || choice.block_size != last.block_size) {
         char line[96];
-        using wide_int = long long;  // as printf knows it
+        using wide_int = long long;  // the type that printf expects
         std::snprintf(line, sizeof line, "%12lld%12lld%13s%10.2f\n", wide_int{choice.checkpoints},
                       wide_int{choice.block_size}, to_short_text(choice.peak_bytes).c_str(),
                       plain_seconds > 0 ? choice.seconds / plain_seconds : 1.0);
@@ -87,7 +87,7 @@ struct LoopEstimate {
 
 namespace detail {
 
-/// \param data  what the steps read and give beside their state
+/// \param data  the steps' inputs and outputs besides the state
 [[nodiscard]] inline LoopEstimate estimate_loop(flat_step const& step, step_index steps, at::TensorList initial,
                                                 LoopOptions options, loop_data const& data = {}) {
   constexpr char const* who = "cairn::libtorch::estimate";
@@ -124,13 +124,13 @@ namespace detail {
 
 }  // namespace detail
 
-/// What `checkpointed_loop` with the same arguments will take: its first steps are run forward and back, eight of them
-/// at most; nothing stays. A limit that is too small is no error here: `fits()` is false, and `least_bytes` says what
-/// would do. Bytes are those that the allocator is asked for, on the device of the state's first tensor; they assume
+/// What `checkpointed_loop` with the same arguments will take. Runs its first steps forward and back, at most eight of
+/// them; nothing is kept. A limit that is too small is no error here: `fits()` is false, and `least_bytes` is the least
+/// feasible limit. Bytes are those requested from the allocator, on the device of the state's first tensor; they assume
 /// that later steps are like the first.
-/// \param step, x, steps, options  as of `checkpointed_loop`
-/// \throws invalid_plan; invalid_call where a profiler of LibTorch's is on in this thread; what the step throws passes
-///        through
+/// \param step, x, steps, options  as for `checkpointed_loop`
+/// \throws invalid_plan; invalid_call if a profiler of LibTorch is on in this thread; what the step throws passes
+///   through
 template <class Step, tensor_state State, class Count>
   requires std::is_integral_v<Count>
 [[nodiscard]] LoopEstimate estimate(Step&& step, State const& x, Count const& steps, LoopOptions options) {
@@ -142,7 +142,7 @@ template <class Step, tensor_state State, class Count>
                                  detail::tensors_of(x), std::move(options));
   else return {};
 }
-/// Refused in a sentence: what is neither of a loop nor of a scan.
+/// Refused with one message: arguments of neither a loop nor a scan.
 template <class Step, class State, class Third>
 auto estimate(Step&&, State const&, Third const&, LoopOptions) {
   constexpr bool is_state = tensor_state<State>, is_length = !is_state;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file loop_options.hpp  How a loop over tensors is checkpointed, and what it says about itself.
+/// \file loop_options.hpp  Options of a loop over tensors.
 #include <concepts>
 #include <cstdint>
 #include <memory>
@@ -20,87 +20,87 @@
 
 namespace cairn::libtorch {
 
-/// How the loop learns which tensors, beside its state, the step differentiates with respect to: parameters, weights
-/// computed before the loop.
+/// How the loop finds the tensors besides its state that the step differentiates: parameters, or weights computed
+/// before the loop.
 enum class Capture {
-  FirstStep,  ///< those that the first steps use; another one in a later step is refused during backward
-  EveryStep,  ///< those that any step uses; each step of the forward sweep then builds the graph of that step
-  Explicit    ///< those that were named by `captures` or `module`; another one is refused before the second step runs
+  FirstStep,  ///< those that the first steps use; a new one in a later step is refused during backward
+  EveryStep,  ///< those that any step uses; each step of the forward sweep then builds its graph
+  Explicit    ///< those named by `captures` or `module`; another one is refused before the second step runs
 };
-/// What becomes of the buffers of a module, for example the running means of a batch norm, when steps are run again.
+/// What happens to the buffers of a module, for example the running means of a batch norm, when steps are run again.
 enum class SideEffects {
-  RestoreBuffers,  ///< after backward they are as they were before it: each step has changed them once
-  Keep             ///< they stay as the steps that were run again leave them
+  RestoreBuffers,  ///< they are restored after backward, so that each step has changed them once
+  Keep             ///< they keep the values that the recomputed steps give them
 };
-/// Where kept states stand that lie on a CUDA device.
+/// Where states on a CUDA device are kept.
 enum class Offload {
   Off,    ///< on the device
-  Pinned  ///< in pinned memory of the host: copied there beside the computation, and back when they are needed
+  Pinned  ///< in pinned host memory: copied there in parallel to the computation, and back when they are needed
 };
 
 /// Options of `checkpointed_loop`, `checkpointed_scan` and `checkpointed_while`.
 struct LoopOptions {
-  /// States kept at once, the initial one included, >= 1; 0 is one for each block.
+  /// Most states kept at once, the initial one included, >= 1; 0 means one for each block.
   TORCH_ARG(std::int64_t, checkpoints) = 0;
-  /// Steps that are differentiated together, >= 1: their tapes stand at once. 0 is 1 where `checkpoints` is given, else
-  /// floor(sqrt T).
+  /// Steps that are differentiated together, >= 1: their tapes are in memory at the same time. 0 means 1 if
+  /// `checkpoints` is given, otherwise floor(sqrt T).
   TORCH_ARG(std::int64_t, block_size) = 0;
-  /// Any of cairn's schedules over T steps, or one of your own, in place of `checkpoints` and `block_size`, which make
-  /// a `revolve` over blocks.
+  /// Any of cairn's schedules over T steps, or one of your own. Replaces `checkpoints` and `block_size`, which define a
+  /// `revolve` over blocks.
   TORCH_ARG(std::optional<any_schedule>, schedule) = std::nullopt;
   /// How captured tensors are found.
   TORCH_ARG(Capture, capture) = Capture::FirstStep;
-  /// Captured tensors that are known; those that require no gradient do not matter.
+  /// Captured tensors that are known; those that require no gradient are ignored.
   TORCH_ARG(std::vector<at::Tensor>, captures) = {};
-  /// Whether steps that are run again draw the same random numbers. Afterwards the generators stand where a plain loop
-  /// leaves them.
+  /// Whether recomputed steps draw the same random numbers. Afterwards the generators are as a plain loop leaves them.
   TORCH_ARG(Rng, rng) = Rng::Preserve;
-  /// What must be the same in states that are computed again.
+  /// What must be equal in recomputed states.
   TORCH_ARG(Check, determinism) = Check::Metadata;
-  /// Whether states that are run again are compared with the first ones bit by bit, whatever `determinism` says: none,
-  /// those between blocks, or all, which is `Check::Bits`. Costs one look at each of these on either way, on the
-  /// processor.
+  /// Whether recomputed states are compared with the first ones bit by bit, whatever `determinism` says: none, those
+  /// between blocks, or all, which is `Check::Bits`. Costs reading each of these states twice, on the CPU.
   TORCH_ARG(replay_check, verify) = replay_check::off;
-  /// Whether `create_graph` may be asked for: the second derivative keeps the tapes of all steps at once.
+  /// Whether `create_graph` may be used: the second derivative keeps the tapes of all steps at once.
   TORCH_ARG(bool, double_backward) = true;
-  /// What becomes of the buffers of `module`.
+  /// What happens to the buffers of `module`.
   TORCH_ARG(SideEffects, side_effects) = SideEffects::RestoreBuffers;
-  /// Lazy slots refer to the tensors of states. Eager ones copy into tensors that each slot makes once, at its first
-  /// state, and keeps until the graph is gone; they take no more at once. Parts that share memory with the initial
-  /// state, or have gaps or overlaps in it, stay references.
+  /// Lazy slots refer to the tensors of states. Eager slots copy into tensors that each slot allocates once, at its
+  /// first state, and keeps until the graph is freed; their peak is the same. Parts that share memory with the initial
+  /// state, or have gaps or overlaps in memory, are kept by reference.
   TORCH_ARG(SlotMode, slots) = SlotMode::Lazy;
-  /// What becomes of kept states on a CUDA device. The initial state stays there, as the caller's, and so do parts with
-  /// gaps or overlaps in memory; a memory limit counts all as if they did. Tensors on the processor stay where they
-  /// are.
+  /// Where states on a CUDA device are kept. The initial state stays on the device, because the caller holds it, and so
+  /// do parts with gaps or overlaps in memory; a memory limit counts all states as if they stayed. CPU tensors are not
+  /// moved.
   TORCH_ARG(Offload, offload) = Offload::Off;
-  /// Where the loop counts what it does, and what it takes; several loops may share one.
+  /// Receives counts and measurements of the loop; several loops may share one object.
   TORCH_ARG(std::shared_ptr<StepStats>, stats) = nullptr;
   /// Functions that are called before steps are run.
   TORCH_ARG(StepCallbacks, callbacks) = {};
 
  public:
-  /// A module that the step uses, added to those before: its parameters are captured, its buffers restored.
+  /// Adds a module that the step uses: its parameters are captured, its buffers restored.
   LoopOptions& module(torch::nn::Module const& used) {
     for (auto const& parameter : used.parameters()) captures_.push_back(parameter);
     for (auto const& buffer : used.buffers()) buffers_.push_back(buffer);
     return *this;
   }
-  /// The same of a `torch::nn::Linear`, `LSTMCell` ...
+  /// The same for a `torch::nn::Linear`, `LSTMCell` ...
   template <class Contained>
   LoopOptions& module(torch::nn::ModuleHolder<Contained> const& used) {
     return module(static_cast<torch::nn::Module const&>(*used));
   }
-  /// Bytes for all tensors that the loop holds at once, in forward and backward: "4GB", or a number. Steps are measured
-  /// first, and the fastest (checkpoints, block size) within the limit are taken. States count, the initial and the
-  /// last one too, the tapes, what steps work with, adjoints, and the gradients of captured tensors, which end up with
-  /// the caller. The measurement runs eight steps or fewer forward and back, on the device of the state; where the same
-  /// loop runs often, ask `estimate` once and give what it found.   \throws invalid_size, overflow_error
+  /// Most bytes for all tensors that the loop holds at once, in forward and backward: "4GB", or a number. The steps are
+  /// measured first, and the fastest checkpoints and block size within the limit are used. The limit includes states,
+  /// also the initial and the last one, tapes, temporary memory of steps, adjoints, and the gradients of captured
+  /// tensors, which the caller receives. The measurement runs at most eight steps forward and back, on the device of
+  /// the state; if the same loop runs often, call `estimate` once and set what it found.   \throws invalid_size,
+  /// overflow_error
   LoopOptions& memory_limit(byte_size limit) {
     memory_limit_ = limit;
     memory_share_ = 0;
     return *this;
   }
-  /// A part of what is free on the state's device when the loop begins, 0 < share <= 1.   \throws invalid_plan
+  /// A share of the memory that is free on the state's device when the loop begins, 0 < share <= 1.   \throws
+  /// invalid_plan
   template <std::floating_point Share>
   LoopOptions& memory_limit(Share share) {
     if (!(share > 0 && share <= 1))
@@ -110,13 +110,13 @@ struct LoopOptions {
     memory_limit_.reset();
     return *this;
   }
-  /// Nothing where it is a share, or there is none.
+  /// The limit in bytes, if there is one.
   [[nodiscard]] std::optional<byte_size> memory_limit() const noexcept { return memory_limit_; }
-  /// 0 where it is in bytes, or there is none.
+  /// The limit as a share; 0 if it is in bytes, or if there is none.
   [[nodiscard]] double memory_share() const noexcept { return memory_share_; }
-  /// Of either kind.
+  /// Whether there is a limit of either kind.
   [[nodiscard]] bool has_memory_limit() const noexcept { return memory_limit_ || memory_share_ > 0; }
-  /// None any more.
+  /// Removes the limit.
   LoopOptions& no_memory_limit() noexcept {
     memory_limit_.reset();
     memory_share_ = 0;
@@ -124,7 +124,7 @@ struct LoopOptions {
   }
   /// The buffers of the modules.
   [[nodiscard]] std::vector<at::Tensor> const& buffers() const noexcept { return buffers_; }
-  /// Those that are put back after steps ran again.
+  /// The buffers that are restored after recomputation.
   [[nodiscard]] std::vector<at::Tensor> restored_buffers() const {
     return side_effects_ == SideEffects::Keep ? std::vector<at::Tensor>{} : buffers_;
   }

@@ -11,30 +11,30 @@
 
 namespace cairn::libtorch {
 
-/// What a loop over tensors weighs, measured by `estimate` or known.
+/// Sizes and times of a loop over tensors, measured by `estimate` or known.
 struct loop_costs {
   step_index steps = 0;  ///< T, >= 0
   wide state_bytes = 0;  ///< of one state
-  wide generator_bytes = 0;  ///< that are kept beside each state
+  wide generator_bytes = 0;  ///< generator states kept with each state
   wide step_bytes = 0;  ///< the most that a step takes at once in the forward sweep, its result included
-  /// The most that is taken at once where one step is differentiated: its tape, and what it works with.
+  /// The most that differentiating one step takes at once: its tape and its temporary memory.
   wide block_bytes = 0;
-  wide pair_bytes = 0;  ///< the same of two steps together
-  wide tape_bytes = 0;  ///< the same for each further step
-  wide third_bytes = 0;     ///< and once for all further ones: where LibTorch sums the gradients of a cast anew, two of
-                            ///< them stand beside their sum
-  wide gradient_bytes = 0;  ///< the gradients of captured tensors, which end up with the caller
-  wide probe_bytes = 0;  ///< the least limit with which these can be measured
-  wide other_bytes = 0;  ///< what stands in backward whatever is chosen: the last state and its adjoint, buffers
+  wide pair_bytes = 0;  ///< the same for two steps together
+  wide tape_bytes = 0;  ///< the addition for each further step
+  wide third_bytes = 0;     ///< added once for more than two steps: if LibTorch makes a new sum for the gradients of a
+                            ///< cast, two of them exist besides their sum
+  wide gradient_bytes = 0;  ///< the gradients of captured tensors, which the caller receives
+  wide probe_bytes = 0;  ///< the least limit with which these numbers can be measured
+  wide other_bytes = 0;  ///< what backward holds in any case: the last state and its adjoint, buffers
   double step_seconds = 1;  ///< a step without a tape, >= 0
   double vjp_seconds = 0;  ///< a step with its tape, and its adjoint, >= 0
-  double call_seconds = 0;  ///< what a block takes beside its steps, >= 0
+  double call_seconds = 0;  ///< what a block takes in addition to its steps, >= 0
 };
-/// How a loop is run within a limit.
+/// A choice for running a loop within a limit.
 struct loop_choice {
   slot_index checkpoints = 1;  ///< states kept at once
   step_index block_size = 1;  ///< steps differentiated together
-  /// Of everything: states, those in work and the initial one included, the tapes of a block, and the rest.
+  /// The peak in total: states, including those in use and the initial one, the tapes of a block, and the rest.
   wide peak_bytes = 0;
   double seconds = 0;  ///< of forward and backward together
 };
@@ -55,8 +55,7 @@ namespace detail {
   if (size < 2) return costs.block_bytes;
   return costs.pair_bytes + wide(size - 2) * costs.tape_bytes + (size > 2 ? costs.third_bytes : 0);
 }
-/// The most that a loop holds at once, by a `revolve` over its blocks. At the worst moment all slots are full, and live
-/// stands beside them.
+/// The peak of a loop by a `revolve` over its blocks, at which all slots are full and there is a live state.
 [[nodiscard]] constexpr wide bytes_of_loop(loop_costs const& costs, step_index size, slot_index slots) noexcept {
   step_index const blocks = blocks_of(costs.steps, size);
   wide const kept = wide(slots) * costs.generator_bytes;
@@ -66,15 +65,15 @@ namespace detail {
   wide const forward = costs.step_bytes + (states + 1) * costs.state_bytes + kept;
   return forward < backward ? backward : forward;
 }
-/// The seconds of a loop by a `revolve` over its blocks: forward, and again from checkpoints. The turn runs the last
-/// block, each other advance a whole one.
+/// The seconds of a loop by a `revolve` over its blocks: forward, and recomputation from checkpoints. The turn runs the
+/// last block, every other advance a whole one.
 [[nodiscard]] constexpr double seconds_of_loop(loop_costs const& costs, step_index size, slot_index slots) noexcept {
   step_index const blocks = blocks_of(costs.steps, size), useful = useful_slots(blocks);
   double const runs = double(fewest_advances(blocks, slots < useful ? slots : useful)) * double(size) +
                       double(costs.steps - (blocks - 1) * size);
   return runs * costs.step_seconds + double(costs.steps) * costs.vjp_seconds + double(blocks) * costs.call_seconds;
 }
-/// The cheapest way with blocks of `size` steps, and none where even one slot is too many.
+/// The cheapest choice with blocks of `size` steps; none if even one slot is too much.
 [[nodiscard]] constexpr std::optional<loop_choice> with_blocks_of(step_index size, loop_costs const& costs,
                                                                   wide limit) noexcept {
   if (bytes_of_loop(costs, size, 1) > limit) return {};
@@ -86,7 +85,7 @@ namespace detail {
   }
   return loop_choice{slots, size, bytes_of_loop(costs, size, slots), seconds_of_loop(costs, size, slots)};
 }
-/// Calls `visit` with each size of blocks that matters, the least for its number of blocks, from 1 to all steps.
+/// Calls `visit` with each useful block size, the least for its number of blocks, from 1 to all steps.
 template <class Visit>
 constexpr void each_block_size(step_index steps, Visit visit) {
   for (step_index size = 1;;) {
@@ -108,8 +107,8 @@ constexpr void each_block_size(step_index steps, Visit visit) {
     });
   return least < costs.probe_bytes ? costs.probe_bytes : least;
 }
-/// The fastest (checkpoints, block size) whose bytes stay within a limit, and among equally fast ones the smallest.
-/// \throws infeasible_budget  where no plan fits; the values say the least that works
+/// The fastest (checkpoints, block size) that fits a limit; of equally fast ones the smallest.
+/// \throws infeasible_budget  if no plan fits; the values name the least feasible limit
 /// Cost: O(sqrt T) candidates, O(log T) each.
 [[nodiscard]] constexpr loop_choice choose_loop(loop_costs const& costs, wide limit) {
   if (costs.steps < 1) return {1, 1, costs.state_bytes, 0};
@@ -130,7 +129,7 @@ constexpr void each_block_size(step_index steps, Visit visit) {
 
 namespace detail {
 
-/// \throws invalid_plan   where the options' numbers cannot be, or say twice what is kept
+/// \throws invalid_plan   if the options' numbers are invalid or contradict each other
 inline void check_sizes(char const* who, LoopOptions const& options) {
   auto const slots = options.checkpoints(), size = options.block_size();
   if (slots < 0 || size < 0)
@@ -144,7 +143,7 @@ inline void check_sizes(char const* who, LoopOptions const& options) {
                        {{"checkpoints", slots}, {"block size", size}},
                        "give either"};
 }
-/// The schedule that the options mean for a loop of `steps` steps.   \throws invalid_plan, invalid_schedule
+/// The schedule of the options for a loop of `steps` steps.   \throws invalid_plan, invalid_schedule
 [[nodiscard]] inline any_schedule loop_schedule(char const* who, step_index steps, LoopOptions const& options) {
   if (steps < 0) throw invalid_plan{who, "the number of steps is negative", {{"steps", steps}}, ""};
   check_sizes(who, options);

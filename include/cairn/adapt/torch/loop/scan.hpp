@@ -1,5 +1,5 @@
 #pragma once
-/// \file scan.hpp  A loop over tensors that reads an input and gives an output in each step, as one node of the
+/// \file scan.hpp  A loop over tensors that takes an input and returns an output in each step, as one node of the
 /// autograd graph.
 #include <concepts>
 #include <cstddef>
@@ -34,11 +34,11 @@ inline constexpr char const* scan_name = "cairn::libtorch::checkpointed_scan";
 template <class Step, class State, class Input>
 [[nodiscard]] decltype(auto) run_scan_step(Step& step, State const& x, Input const& input, step_index i) {
   if constexpr (module_step<Step>) {
-    auto holder = step;  // a const one gives a const module
+    auto holder = step;  // a const holder returns a const module
     return holder->forward(x, input);
   } else if constexpr (requires { step(x, input, i); }) {
     constexpr bool takes_int = requires { step(x, input, {int(i)}); }
-    &&!requires { step(x, input, {i}); };  // braces refuse what would narrow
+    &&!requires { step(x, input, {i}); };  // braces refuse narrowing conversions
     if constexpr (takes_int) return step(x, input, int(i));
     else return step(x, input, i);
   } else {
@@ -57,7 +57,7 @@ template <class Step, class State, class Input>
 using scan_step_result = std::remove_cvref_t<decltype(
     run_scan_step(std::declval<Step&>(), std::declval<State const&>(), std::declval<Input const&>(), step_index{}))>;
 
-/// A pair of a state and of an output.
+/// A pair of a state and an output.
 template <class Result, class State>
 concept scan_result = requires(Result const& r) {
   requires std::tuple_size<Result>::value == 2;
@@ -65,7 +65,7 @@ concept scan_result = requires(Result const& r) {
   requires tensor_state<std::remove_cvref_t<decltype(std::get<1>(r))>>;
 };
 
-/// What a refused scan would have given, as far as that is known: outputs of one tensor.
+/// The likely result type of a refused scan: outputs of one tensor.
 template <class Xs>
 struct refused_outputs { using type = at::Tensor; };
 template <class Xs>
@@ -74,7 +74,7 @@ struct refused_outputs<Xs> { using type = tensor_list; };
 template <class State, class Xs>
 using refused_scan = std::pair<typename cairn::detail::first_returned<State>::type, typename refused_outputs<Xs>::type>;
 
-/// The step on lists. `output` becomes the structure of an output, of undefined tensors, with the first step.
+/// The step on lists of tensors. The first step sets `output` to the structure of an output, with undefined tensors.
 template <class State, class Input, class Output, class Step>
 [[nodiscard]] flat_step flattened_scan(Step&& step, State const& like, Input const& input_like,
                                        std::shared_ptr<std::optional<Output>> output) {
@@ -129,7 +129,7 @@ template <class State, class Input, class Output, class Step>
   return results;
 }
 
-/// What no step gives: `count` outputs of size [0], of the type of the first input.
+/// The outputs for no steps: `count` tensors of size [0], of the type of the first input.
 template <series_form Form>
 [[nodiscard]] loop_results no_steps(tensor_list const& initial, series_list const& inputs, std::size_t count) {
   if (Form == series_form::list) return {initial, {}};
@@ -146,22 +146,22 @@ template <class Output>
 
 }  // namespace detail
 
-/// `(x, y_i) = step(x, xs_i, i)` for i = 0..T-1, as one node of the autograd graph, and answers the pair (x, ys).
-/// States are kept and run again as by `checkpointed_loop`; the gradients of xs are written step by step, each into its
-/// place. Bits: as a plain loop over `xs.unbind(0)` that stacks what it gets.
+/// `(x, y_i) = step(x, xs_i, i)` for i = 0..T-1, as one node of the autograd graph; returns the pair (x, ys). States
+/// are kept and recomputed as by `checkpointed_loop`; the gradients of xs are written step by step, each into its
+/// place. Bits: those of a plain loop over `xs.unbind(0)` that stacks its results.
 ///
-/// \param step  `step(x, input, i)`, `step(x, input)`, or a module holder whose forward takes both; answers a pair or
-///        tuple of the next state and of an output, which is made of tensors as a state is. It must change neither in
-///        place, nor keep them; the graph keeps a copy of the step
+/// \param step  `step(x, input, i)`, `step(x, input)`, or a module holder whose forward takes both; returns a pair or
+///   tuple of the next state and an output, which is made of tensors as a state is. It must neither change its
+///   arguments in place nor keep them; the graph keeps a copy of the step
 /// \param x  the initial state, see `tensor_state`   \param xs  a `tensor_sequence`: a tensor [T, ...], a vector of T
-///        tensors, or a tuple of such of one length
+///   tensors, or a tuple of sequences of the same length
 /// \param options  as for `checkpointed_loop`
-/// ys are as xs, or the first of xs in a tuple: where that is a tensor, each tensor of y becomes one [T, ...], of no
-/// step one of size [0]; where it is a vector, they are a vector of T. Outputs are the caller's, and so are the
-/// gradients of xs: they stand in memory beside what a memory limit is for. A stacked output is filled as the loop
-/// runs. xs are not copied.
-/// \throws invalid_plan  before any step runs   \throws invalid_call, recompute_mismatch  while it runs or in backward;
-///        what the step throws passes through
+/// The form of ys is that of xs, or of the first sequence if xs is a tuple: for a tensor, each tensor of y becomes one
+/// tensor [T, ...], of size [0] if there are no steps; for a vector, a vector of T outputs. Outputs, and the gradients
+/// of xs, belong to the caller: a memory limit does not include them. A stacked output is filled as the loop runs. xs
+/// are not copied.
+/// \throws invalid_plan  before any step runs   \throws invalid_call, recompute_mismatch  during the run or in
+///   backward; what the step throws passes through
 template <class Step, class X0, class Xs>
 [[nodiscard]] auto checkpointed_scan(Step&& step, X0&& x, Xs const& xs, LoopOptions options) {
   using State = std::remove_cvref_t<X0>;
@@ -211,7 +211,7 @@ template <class Step, class X0, class Xs>
     }
   }
 }
-/// Refused in a sentence: with the options forgotten.
+/// Refused with one message: the options are missing.
 template <class Step, tensor_state State, class Xs>
 auto checkpointed_scan(Step&&, State const&, Xs const&) {
   constexpr bool has_options = std::is_void_v<State>;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file scan_estimate.hpp  What a scan over tensors will take, before it runs.
+/// \file scan_estimate.hpp  Predicts the time and memory of a scan over tensors before it runs.
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -18,7 +18,7 @@
 namespace cairn::libtorch {
 namespace detail {
 
-/// The bytes of those that are defined.
+/// The bytes of all defined tensors.
 [[nodiscard]] inline wide bytes_of_all(at::TensorList tensors) {
   wide sum = 0;
   for (auto const& t : tensors) if (t.defined()) sum += wide(t.nbytes());
@@ -42,12 +42,12 @@ namespace detail {
 
 }  // namespace detail
 
-/// What `checkpointed_scan` with the same arguments will take, as `estimate` says it of a loop: its first steps are run
-/// forward and back, eight of them at most; nothing stays. Outputs and the gradients of inputs are the caller's:
-/// `caller_bytes` says what they take, and `peak_bytes` and `least_bytes`, as a limit, do not count them.
-/// \param step, x, xs, options  as of `checkpointed_scan`
-/// \throws invalid_plan; invalid_call as the scan, and where a profiler of LibTorch's is on in this thread; what the
-///        step throws passes through
+/// What `checkpointed_scan` with the same arguments will take, like `estimate` for a loop. Runs its first steps forward
+/// and back, at most eight of them; nothing is kept. Outputs and the gradients of inputs belong to the caller:
+/// `caller_bytes` is their size, which `peak_bytes`, `least_bytes` and a limit do not include.
+/// \param step, x, xs, options  as for `checkpointed_scan`
+/// \throws invalid_plan; invalid_call as the scan, and if a profiler of LibTorch is on in this thread; what the step
+///   throws passes through
 template <class Step, tensor_state State, tensor_sequence Xs>
 [[nodiscard]] LoopEstimate estimate(Step&& step, State const& x, Xs const& xs, LoopOptions options) {
   using sequence = detail::sequence_traits<Xs>;

@@ -1,6 +1,6 @@
 #pragma once
-/// \file slot_pool.hpp  Slots that keep the tensors of a state, by reference or as copies in tensors made before the
-/// loop.
+/// \file slot_pool.hpp  Slots that keep the tensors of a state, by reference or as copies in tensors allocated before
+/// the loop.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -12,17 +12,18 @@ namespace cairn::libtorch {
 
 /// How a slot keeps a state.
 enum class SlotMode {
-  Lazy,  ///< it holds a reference to the tensors of the state: no copy, and no memory before there is a state to keep
-  Eager  ///< it copies into tensors that were made before the loop: all memory is there, or missing, at the start, and
-         ///< steps may work in place
+  Lazy,  ///< holds a reference to the tensors of the state: no copy, and no memory before a state is kept
+  Eager  ///< copies into tensors allocated before the loop: memory runs out at the start or not at all, and steps may
+         ///< work in place
 };
 
-/// A number of slots, each for one state of any number of tensors. Undefined tensors stay undefined. Nothing in it has
-/// a gradient history.
+/// A number of slots, each for one state of any number of tensors. Undefined tensors stay undefined. The tensors have
+/// no gradient history.
 class slot_pool {
  public:
   slot_pool() = default;
-  /// \param like  the state whose sizes, types and devices an Eager pool makes its tensors with, now; Lazy ignores it
+  /// \param like  an Eager pool allocates tensors with the sizes, types and devices of this state now; a Lazy pool
+  ///   ignores it
   /// Cost: Eager, `slots` times the bytes of `like`.
   slot_pool(SlotMode mode, std::size_t slots, at::TensorList like) : mode_{mode}, slots_(slots) {
     if (mode == SlotMode::Lazy) return;
@@ -36,14 +37,13 @@ class slot_pool {
   /// Whether a slot keeps a state.   \throws invalid_call
   [[nodiscard]] bool holds(std::size_t slot) const { return slot_at(slot, "cairn::libtorch::slot_pool::holds").full; }
 
-  /// Keeps a state in a slot, in place of the one that it may have kept. An Eager slot copies where its tensor has the
-  /// sizes and type of the part and nobody else holds it; otherwise it gets a new tensor, since the old one may stand
-  /// in a graph.
-  /// \throws invalid_call  for a slot that is not there
+  /// Keeps a state in a slot, replacing the previous one. An Eager slot copies if its tensor has the sizes and type of
+  /// the part and nobody else holds it; otherwise it gets a new tensor, because the old one may be in a graph.
+  /// \throws invalid_call  for a slot that does not exist
   void save(std::size_t slot, at::TensorList state) {
     auto& kept = slot_at(slot, "cairn::libtorch::slot_pool::save");
     at::NoGradGuard const no_grad;
-    kept.full = false;  // what follows may throw half-way
+    kept.full = false;  // the code below may throw half-way
     kept.parts.resize(state.size());
     for (std::size_t k = 0; k < state.size(); ++k) {
       auto& [tensor, version] = kept.parts[k];
@@ -55,8 +55,8 @@ class slot_pool {
     }
     kept.full = true;
   }
-  /// The tensors of a kept state. They are the slot's own: do not write to them; it notices at the next load.
-  /// \throws invalid_call  for a slot that keeps nothing, and for a tensor that was changed in place after it was kept
+  /// The tensors of a kept state. They are the slot's own: do not write to them; the next load would detect it.
+  /// \throws invalid_call  for an empty slot, and for a tensor that was changed in place after it was kept
   [[nodiscard]] std::vector<at::Tensor> load(std::size_t slot) const {
     auto const& kept = slot_at(slot, "cairn::libtorch::slot_pool::load");
     if (!kept.full)
@@ -73,18 +73,18 @@ class slot_pool {
     }
     return state;
   }
-  /// The slot keeps no state from now on. A Lazy slot lets go of its tensors, an Eager one has them for the next.
+  /// Empties the slot. A Lazy slot releases its tensors, an Eager one keeps them for the next state.
   /// \throws invalid_call
   void drop(std::size_t slot) {
     auto& kept = slot_at(slot, "cairn::libtorch::slot_pool::drop");
     kept.full = false;
     if (mode_ == SlotMode::Lazy) kept.parts.clear();
   }
-  /// Lets go of the tensors of all slots that keep no state; an Eager slot makes new ones at its next save.
+  /// Releases the tensors of all empty slots; an Eager slot allocates new ones at its next save.
   void release_unused() noexcept {
     for (auto& slot : slots_) if (!slot.full) slot.parts.clear();
   }
-  /// Bytes of the tensors that the slots hold, those that wait for a state included.
+  /// Bytes of the tensors that the slots hold, including those of empty Eager slots.
   [[nodiscard]] std::int64_t bytes() const {
     std::int64_t sum = 0;
     for (auto const& slot : slots_)
@@ -104,7 +104,7 @@ class slot_pool {
 
   [[nodiscard]] static std::int64_t version_of(at::Tensor const& part) {
     return part.defined() && !part.is_inference() ? std::int64_t(part._version())
-                                                  : 0;  // tensors of inference mode have none
+                                                  : 0;  // tensors of inference mode have no version
   }
   [[nodiscard]] static bool fits(at::Tensor const& kept, at::Tensor const& part) {
     return kept.defined() && kept.sizes() == part.sizes() && kept.scalar_type() == part.scalar_type() &&

@@ -1,5 +1,5 @@
 #pragma once
-/// \file step_stats.hpp  What a loop over tensors has done, and what it took.
+/// \file step_stats.hpp  Counts and measurements of a loop over tensors.
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -8,41 +8,41 @@
 
 namespace cairn::libtorch {
 
-/// What a loop has done so far, and what it took: counts, bytes copied and seconds are sums to which forward adds and
-/// so does each backward, the others are the most of any of these. They are measured only where a loop is given one, by
-/// `LoopOptions::stats`; without, nothing is. Cost: a look-up in a table for each allocation, and the resident memory,
-/// some 20 microseconds, before and after and at most 1 % of the time between.
+/// What a loop has done and taken so far. Counts, bytes copied and seconds are sums over forward and all backwards; the
+/// others are maxima over these. Measured only if a loop is given one, by `LoopOptions::stats`. Cost: a table look-up
+/// for each allocation, and reading the resident memory, about 20 microseconds, before and after and for at most 1 % of
+/// the time between.
 struct StepStats {
   std::int64_t forward = 0;  ///< steps run forward, = T
   std::int64_t recompute = 0;  ///< steps run again without a tape, to get from a checkpoint to a block
   std::int64_t vjp = 0;  ///< steps run again with a tape and differentiated, T in each backward
-  std::int64_t slots_peak = 0;  ///< the most states kept at once
-  /// The most bytes of tensors in these; a tensor that several states share counts in each.
+  std::int64_t slots_peak = 0;  ///< most states kept at once
+  /// The most bytes of tensors in these states; a tensor that several states share counts in each.
   std::int64_t bytes_peak = 0;
   std::int64_t engine_calls = 0;  ///< calls of the autograd engine, one for each block
-  /// The most bytes of tensors that the loop has made and that stood at once, on the device of the state: kept states,
-  /// tapes, what steps work with, gradients; the last state and the outputs of a scan as long as the caller has them.
-  /// `LoopEstimate::peak_bytes`, with what stands beside, bounds it. What the loop is given counts nothing: the initial
-  /// state, inputs, captured tensors, the gradients with which backward begins.
+  /// The most bytes at once of tensors that the loop has made, on the device of the state: kept states, tapes,
+  /// temporary tensors of steps, gradients; the last state and the outputs of a scan as long as the caller holds them.
+  /// The sum of `LoopEstimate::peak_bytes` and `caller_bytes` is an upper bound. The loop's arguments are not counted:
+  /// the initial state, inputs, captured tensors, and the gradients with which backward begins.
   std::int64_t tensor_bytes = 0;
-  /// Forwards and backwards that `tensor_bytes` knows nothing of, since a profiler of LibTorch's was on.
+  /// Forwards and backwards that `tensor_bytes` does not include, because a profiler of LibTorch was on.
   std::int64_t uncounted = 0;
-  /// How far the resident memory of the process rose, whoever took it; a backward begins with what its forward left.
-  /// Exact where it was the most that the process ever had, else the most of some looks, among them one at the first
-  /// block, with its tapes. 0 on another system than Linux.
+  /// How far the resident memory of the process rose, for whatever reason; a backward begins with what its forward
+  /// left. Exact if it was the most that the process ever had, otherwise the maximum of some samples, one of them at
+  /// the first block, with its tapes. 0 on systems other than Linux.
   std::int64_t resident_bytes = 0;
   std::int64_t offload_bytes = 0;  ///< of kept states, copied to pinned memory and back
-  /// Of the caller's time; a device may still be at work. Measuring for a memory limit comes before.
+  /// Of the caller's time; a device may still be working. Does not include measuring for a memory limit.
   double forward_seconds = 0;
-  double backward_seconds = 0;  ///< the same, of all backwards
+  double backward_seconds = 0;  ///< the same, for all backwards
 
-  /// For people, a line for each number.
+  /// A table for people, one line per number.
   [[nodiscard]] std::string table() const;
 };
 
 namespace detail {
 
-/// The lines of a table of what ran and, where that is given, of what was expected beside it.
+/// The lines of a table of measured numbers and, if given, of expected ones beside them.
 class stats_table {
  public:
   stats_table(StepStats const& ran, StepStats const* expected) : ran_{ran}, expected_{expected} {

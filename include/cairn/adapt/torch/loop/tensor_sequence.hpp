@@ -1,5 +1,5 @@
 #pragma once
-/// \file tensor_sequence.hpp  What the steps of a scan read: sequences, and their elements.
+/// \file tensor_sequence.hpp  The inputs of a scan: sequences, and their elements.
 #include <concepts>
 #include <cstddef>
 #include <tuple>
@@ -14,7 +14,7 @@
 namespace cairn::libtorch {
 namespace detail {
 
-/// The same structure, of undefined tensors.
+/// The same structure, with undefined tensors.
 template <tensor_state State>
 [[nodiscard]] State emptied(State const& x) { return state_of(x, tensor_list(tensors_of(x).size())); }
 
@@ -62,7 +62,7 @@ struct sequence_traits<std::vector<Element>> {
   }
   [[nodiscard]] static element like(std::vector<Element> const& xs) { return emptied(xs.front()); }
 };
-/// What `std::get` takes apart.
+/// For types that `std::get` takes apart.
 template <class Sequences, class Element, class First>
 struct sequences_traits {
   using element = Element;
@@ -106,8 +106,8 @@ struct sequence_traits<std::pair<First, Second>>
 
 }  // namespace detail
 
-/// What `checkpointed_scan` goes along: a tensor [T, ...], a vector of T tensors or of T states, or a tuple or pair of
-/// such.
+/// An input of `checkpointed_scan`: a tensor [T, ...], a vector of T tensors or of T states, or a tuple or pair of such
+/// sequences.
 template <class Sequence>
 concept tensor_sequence = requires { typename detail::sequence_traits<Sequence>::element; };
 

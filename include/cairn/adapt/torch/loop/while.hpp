@@ -1,5 +1,5 @@
 #pragma once
-/// \file while.hpp  A loop over tensors that ends when it ends, as one node of the autograd graph.
+/// \file while.hpp  A loop over tensors of unknown length, as one node of the autograd graph.
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +41,7 @@ template <class KeepGoing, class State>
   if constexpr (requires { { keep_going(x, i) } -> std::convertible_to<bool>; }) return keep_going(x, i);
   else return keep_going(x);
 }
-/// Asks a function about each state once, in order: about those that a measurement came by not again.
+/// Asks a function about each state once, in order; states that a measurement has asked about are not asked again.
 class asked_once {
  public:
   explicit asked_once(state_question question) : question_{std::move(question)} {}
@@ -54,32 +54,32 @@ class asked_once {
 
  private:
   state_question question_;
-  step_index known_ = 0;  ///< states that it was asked about
-  bool goes_on_ = true;  ///< what it answered about the last of them; the others went on
+  step_index known_ = 0;  ///< number of states that it was asked about
+  bool goes_on_ = true;  ///< the answer for the last of them; it was true for the others
 };
 
 }  // namespace detail
 
-/// `x = step(x, i)` for i = 0, 1, ... as long as `keep_going(x, i)` answers true, as one node of the autograd graph,
-/// and answers the last state. States are kept as they come, by cairn's `online` schedule, and steps run again as by
+/// `x = step(x, i)` for i = 0, 1, ... as long as `keep_going(x, i)` returns true, as one node of the autograd graph;
+/// returns the last state. States are kept during the run by cairn's `online` schedule, and steps recomputed as by
 /// `checkpointed_loop`; gradients have the bits of the plain loop.
 ///
-/// \param keep_going  `keep_going(x, i)` or `keep_going(x)`, answers bool: called once for each state 0..T in order,
-///        without grad mode, and never in backward. It must not change x, and must draw no random numbers
+/// \param keep_going  `keep_going(x, i)` or `keep_going(x)`, returns bool: called once for each state 0..T in order,
+///   without grad mode, and never in backward. It must not change x, nor draw random numbers
 /// \param step  `x1 = step(x, i)` or `x1 = step(x)`, as for `checkpointed_loop`   \param x  the initial state, see
-///        `tensor_state`
-/// \param options  `checkpoints(c)` is what is kept at most, 0 is 32. `block_size(k)`: steps are differentiated k at a
-///        time, the last ones as many as are left, and only each k-th state is a candidate; 0 is 1. A schedule needs a
-///        number of steps and is refused. With `memory_limit` the first five steps, or all where they are fewer, are
-///        run before the loop, and then measured as by `checkpointed_loop`; the loop does not ask about their states
-///        again. It takes the checkpoints and the block size within the limit that suit loops of 10 .. 1,000,000 steps
-///        best, at most 4,096 and 1,024, and what `keep_going` works with counts
-/// Where grad mode is off this is the plain loop. With `Rng::Preserve` the generators are read before each block of the
-/// forward sweep. Memory: on the way forward the states kept, the one at which the block began, and what its steps work
-/// with; in backward as `checkpointed_loop`.
-/// \throws invalid_plan  before any step runs   \throws infeasible_budget  that says the least limit, after the first
-///        steps were measured
-/// \throws invalid_call, recompute_mismatch  while it runs or in backward; what functions throw passes through
+///   `tensor_state`
+/// \param options  `checkpoints(c)`: most states kept, 0 means 32. `block_size(k)`: steps are differentiated k at a
+///   time, the last ones possibly fewer, and only each k-th state may be kept; 0 means 1. A schedule needs a number of
+///   steps and is refused. With `memory_limit` the first five steps, or all if there are fewer, are run before the
+///   loop, and then measured as by `checkpointed_loop`; the loop does not ask `keep_going` about their states again. It
+///   uses the checkpoints and the block size within the limit that suit loops of 10 .. 1,000,000 steps best, at most
+///   4,096 and 1,024; temporary memory of `keep_going` is included
+/// If grad mode is off this is the plain loop. With `Rng::Preserve` the generators are read before each block of the
+/// forward sweep. Memory: on the way forward the kept states, the first state of the present block, and temporary
+/// memory of its steps; in backward as `checkpointed_loop`.
+/// \throws invalid_plan  before any step runs   \throws infeasible_budget  with the least feasible limit, after the
+///   first steps were measured
+/// \throws invalid_call, recompute_mismatch  during the run or in backward; what functions throw passes through
 template <class KeepGoing, class Step, class X0>
 [[nodiscard]] auto checkpointed_while(KeepGoing&& keep_going, Step&& step, X0&& x, LoopOptions options) {
   using State = std::remove_cvref_t<X0>;
@@ -137,7 +137,7 @@ template <class KeepGoing, class Step, class X0>
     }
   }
 }
-/// Refused in a sentence: with the options forgotten.
+/// Refused with one message: the options are missing.
 template <class KeepGoing, class Step, tensor_state State>
 auto checkpointed_while(KeepGoing&&, Step&&, State const&) {
   constexpr bool has_options = std::is_void_v<State>;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file byte_meter.hpp  How many bytes of tensors a piece of a program holds, and held at most.
+/// \file byte_meter.hpp  How many bytes of tensors a part of a program holds, now and at most.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -21,12 +21,12 @@ struct report_of_memory<void (c10::MemoryReportingInfoBase::*)(void*, std::int64
   using total = Total;
 };
 
-/// Sums the reports of one device, and passes all of them on to whoever got them before.
+/// Sums the reports of one device, and passes all reports on to the previous receiver.
 class byte_reporter final : public c10::MemoryReportingInfoBase {
   using total = report_of_memory<decltype(&c10::MemoryReportingInfoBase::reportMemoryUsage)>::total;
 
  public:
-  /// \param before  the debug information of this thread, kept since it owns `next`
+  /// \param before  the debug information of this thread, kept because it owns `next`
   byte_reporter(c10::Device device, std::shared_ptr<c10::ThreadLocalDebugInfo> before,
                 c10::MemoryReportingInfoBase* next)
       : device_{device}, before_{std::move(before)}, next_{next} {}
@@ -56,17 +56,17 @@ class byte_reporter final : public c10::MemoryReportingInfoBase {
     std::lock_guard const lock{access_};
     peak_ = allocated_;
   }
-  /// Counts a block of before, too, and its end.
+  /// Counts a block from before, and its end.
   void begin_with(void* block, std::int64_t bytes) { count(block, bytes); }
-  /// The bytes of what is held now, by address.
+  /// The bytes of existing blocks, by address.
   [[nodiscard]] std::unordered_map<void*, std::int64_t> blocks() const {
     std::lock_guard const lock{access_};
     return blocks_;
   }
 
  private:
-  /// Blocks are known by their address: LibTorch reports the end of blocks that began elsewhere, and says nothing of an
-  /// end in a thread without a meter.
+  /// Blocks are identified by their address: LibTorch also reports the end of blocks that began elsewhere, and does not
+  /// report an end in a thread without a meter.
   void count(void* block, std::int64_t bytes) {
     std::lock_guard const lock{access_};
     if (bytes > 0) {
@@ -89,12 +89,13 @@ class byte_reporter final : public c10::MemoryReportingInfoBase {
   std::int64_t peak_ = 0;
 };
 
-/// Whether a profiler of LibTorch's takes the reports of this thread: its callbacks would take our object for theirs.
+/// Whether a profiler of LibTorch receives the reports of this thread: its callbacks would mistake our object for
+/// theirs.
 [[nodiscard]] inline bool profiler_is_on() {
   return dynamic_cast<torch::profiler::impl::ProfilerStateBase*>(
              c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE)) != nullptr;
 }
-/// One that stands before those that there are in this thread.   \pre no profiler is on
+/// A reporter in front of the present ones of this thread.   \pre no profiler is on
 [[nodiscard]] inline std::shared_ptr<byte_reporter> reporter_for(c10::Device device) {
   auto* const next = c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
   return std::make_shared<byte_reporter>(device, c10::ThreadLocalDebugInfo::current(),
@@ -103,27 +104,27 @@ class byte_reporter final : public c10::MemoryReportingInfoBase {
 
 }  // namespace detail
 
-/// Counts the bytes of the tensors that are made while it lives, in this thread and in those that LibTorch hands its
-/// work to: the autograd engine's, and at::launch's. What was made before counts nothing, also when it is freed. Meters
-/// nest, and each counts for itself; one ends in the thread that made it, the last made first. What is freed in a
-/// thread of your own still counts as held, until its address is used again. Bytes are those that the allocator was
-/// asked for. Cost: a lock and a look-up in a table for each allocation.
+/// Counts the bytes of tensors made during its lifetime, in this thread and in those to which LibTorch passes its work:
+/// the autograd engine's, and at::launch's. Earlier tensors are not counted, also when they are freed. Meters nest, and
+/// each counts for itself; they must end in the thread that made them, in reverse order. A tensor freed in a thread of
+/// your own counts as held until its address is reused. Bytes are those requested from the allocator. Cost: a lock and
+/// a table look-up for each allocation.
 class byte_meter {
  public:
-  /// \param device  whose tensors; one without an index counts all devices of its type
-  /// \throws invalid_call  where a profiler of LibTorch's is on in this thread: it takes the reports that a meter needs
+  /// \param device  the device of the tensors; without an index all devices of its type
+  /// \throws invalid_call  if a profiler of LibTorch is on in this thread: it receives the reports that a meter needs
   explicit byte_meter(c10::Device device = c10::Device(c10::kCPU))
       : reporter_{checked_reporter(device)}, guard_{c10::DebugInfoKind::PROFILER_STATE, reporter_} {}
   byte_meter(byte_meter const&) = delete;
   byte_meter& operator=(byte_meter const&) = delete;
 
-  /// Whether this thread can have one now: it has no profiler of LibTorch's.
+  /// Whether this thread can have a meter now: it has no profiler of LibTorch.
   [[nodiscard]] static bool possible() { return !detail::profiler_is_on(); }
 
   [[nodiscard]] std::int64_t allocated() const { return reporter_->allocated(); }  ///< bytes held now, >= 0
   /// The most bytes held at once, since it began or since `reset_peak`.
   [[nodiscard]] std::int64_t peak() const { return reporter_->peak(); }
-  void reset_peak() { reporter_->reset_peak(); }  ///< from now on the peak is what is held now, or more
+  void reset_peak() { reporter_->reset_peak(); }  ///< resets the peak to what is held now
 
  private:
   [[nodiscard]] static std::shared_ptr<detail::byte_reporter> checked_reporter(c10::Device device) {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file free_memory.hpp  How much memory a device has left for tensors.
+/// \file free_memory.hpp  How much memory a device has free for tensors.
 #include <algorithm>
 #include <fstream>
 #include <string>
@@ -12,14 +12,14 @@
 namespace cairn::libtorch {
 namespace detail {
 
-/// The number behind a word in a file of lines "word number"; 0 where there is none.
+/// The number after a word in a file of lines "word number"; 0 if there is none.
 [[nodiscard]] inline std::uint64_t number_behind(char const* file, std::string const& word) {
   std::ifstream text{file};
   for (std::string read; text >> read;)
     if (std::uint64_t number = 0; read == word && text >> number) return number;
   return 0;
 }
-/// What a file holds that is one number; `none` where it is not.
+/// The number in a file that contains nothing else; otherwise `none`.
 [[nodiscard]] inline std::uint64_t number_in(char const* file, std::uint64_t none) {
   std::ifstream text{file};
   std::uint64_t number = 0;
@@ -28,9 +28,10 @@ namespace detail {
 
 }  // namespace detail
 
-/// Bytes that are free on a device: of the host what Linux says is available, less where a control group leaves less;
-/// of another device what its driver says, and what LibTorch keeps there for later tensors.
-/// \throws device_error  where nobody tells: on another system than Linux, and before LibTorch 2.9 for all but the CPU
+/// Bytes that are free on a device. For the host: what Linux reports as available, or less if a control group allows
+/// less. For another device: what its driver reports, plus what LibTorch keeps there for later tensors.
+/// \throws device_error  if this is unknown: on systems other than Linux, and before LibTorch 2.9 for all except the
+///   CPU
 [[nodiscard]] inline std::uint64_t free_memory(c10::Device device = c10::Device(c10::kCPU)) {
   constexpr char const* who = "cairn::libtorch::free_memory";
   if (device.is_cpu()) {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file process_memory.hpp  What the whole process takes of the machine's memory, beside what its tensors say.
+/// \file process_memory.hpp  How much of the machine's memory the whole process uses.
 #include <cstdint>
 #include <fstream>
 #include <string>
@@ -7,16 +7,15 @@
 
 namespace cairn::libtorch {
 
-/// Bytes of this process in the machine's memory. Tensors are a part of them: graph nodes and what allocators keep are
-/// others.
+/// Bytes of this process in the machine's memory: tensors, graph nodes, and what allocators keep.
 struct ProcessMemory {
   std::uint64_t resident = 0;  ///< now
-  std::uint64_t peak = 0;  ///< the most since the process began
+  std::uint64_t peak = 0;  ///< the most since the process started
 };
 
 namespace detail {
 
-/// What Linux says; zeros on another system.
+/// What Linux reports; zeros on other systems.
 [[nodiscard]] inline ProcessMemory memory_of_process() {
   ProcessMemory found;
   std::ifstream text{"/proc/self/status"};
@@ -29,7 +28,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// Reads both from Linux; some 20 microseconds.   \throws device_error  on another system
+/// Reads both from Linux; about 20 microseconds.   \throws device_error  on other systems
 [[nodiscard]] inline ProcessMemory process_memory() {
   auto const found = detail::memory_of_process();
   if (found.resident == 0)

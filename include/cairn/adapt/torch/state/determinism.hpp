@@ -1,13 +1,13 @@
 #pragma once
-/// \file determinism.hpp  How closely a second run is compared with the first.
+/// \file determinism.hpp  How closely a recomputation is compared with the first run.
 
 namespace cairn::libtorch {
 
-/// What must be the same when something is run again.
+/// What must be equal when something is run again.
 enum class Check {
-  Off,       ///< how many tensors there are, and which operations save them
-  Metadata,  ///< sizes, types and devices
-  Bits       ///< these and every bit; reads each tensor once more, on the CPU
+  Off,       ///< the number of tensors, and the operations that save them
+  Metadata,  ///< also sizes, types and devices
+  Bits       ///< also every bit; reads each tensor once more, on the CPU
 };
 
 }  // namespace cairn::libtorch

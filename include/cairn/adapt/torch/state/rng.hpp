@@ -1,13 +1,13 @@
 #pragma once
-/// \file rng.hpp  Whether a second run draws the random numbers of the first.
+/// \file rng.hpp  Whether a recomputation draws the same random numbers.
 
 namespace cairn::libtorch {
 
-/// Whether what is run again draws the random numbers that it drew before.
+/// Whether a recomputation draws the same random numbers as the first run.
 enum class Rng {
-  Preserve,  ///< yes: the states of the generators are kept beside each checkpoint, 5 KB for the CPU's, 16 bytes for a
-             ///< CUDA device's. A region keeps 2.5 KB for the CPU's, and only where it drew some of its numbers
-  Ignore  ///< no: nothing random is run, or its numbers do not matter
+  Preserve,  ///< yes: the states of the generators are kept with each checkpoint, 5 KB for the CPU's, 16 bytes for a
+             ///< CUDA device's. A region keeps 2.5 KB for the CPU's, and only if it drew numbers from it
+  Ignore  ///< no: no random numbers are used, or they do not matter
 };
 
 }  // namespace cairn::libtorch

@@ -1,5 +1,5 @@
 #pragma once
-/// \file rng_states.hpp  The states of random number generators, read and put back.
+/// \file rng_states.hpp  Reads and restores the states of random number generators.
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace cairn::libtorch {
 
-/// The states of default generators, each with its device: byte tensors on the CPU, as `at::Generator::get_state` gives
-/// them.
+/// The states of default generators, each with its device: byte tensors on the CPU, as `at::Generator::get_state`
+/// returns them.
 using device_states = std::vector<std::pair<c10::Device, at::Tensor>>;
 
 namespace detail {
@@ -23,15 +23,14 @@ inline void add_device_state(c10::Device device, device_states& all) {
   std::lock_guard const lock{generator.mutex()};
   all.emplace_back(device, generator.get_state());
 }
-/// Those of the CUDA devices on which the tensors lie.
+/// Adds the states for the CUDA devices of the tensors.
 inline void add_device_states(at::TensorList tensors, device_states& all) {
   for (auto const& t : tensors) if (t.defined() && t.is_cuda()) add_device_state(t.device(), all);
 }
 }  // namespace detail
 
-/// The states of the CPU's default generator, which comes first, and of those of the CUDA devices on which the tensors
-/// lie.
-/// \param tensors  undefined ones do not matter
+/// The states of the CPU's default generator, which comes first, and of those of the tensors' CUDA devices.
+/// \param tensors  undefined ones are ignored
 /// Bytes: 5,056 for the CPU's, 16 for a CUDA device's.
 [[nodiscard]] inline device_states get_device_states(at::TensorList tensors) {
   device_states all;
@@ -39,8 +38,8 @@ inline void add_device_states(at::TensorList tensors, device_states& all) {
   detail::add_device_states(tensors, all);
   return all;
 }
-/// The generators go on from these states, which stay as they are.
-/// \throws c10::Error   where a state is not one of its device's generator, or there is no such device
+/// Sets the generators to these states, which are copied.
+/// \throws c10::Error   if a state does not belong to its device's generator, or there is no such device
 inline void set_device_states(device_states const& states) {
   for (auto const& [device, state] : states) {
     auto generator = detail::default_generator(device);

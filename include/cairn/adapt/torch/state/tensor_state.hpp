@@ -1,5 +1,5 @@
 #pragma once
-/// \file tensor_state.hpp  States made of tensors: taken apart into a list, and put together again.
+/// \file tensor_state.hpp  States made of tensors: how they are taken apart into a list, and rebuilt from it.
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace cairn::libtorch {
 
-/// The tensors of a state, in order; undefined ones count.
+/// The tensors of a state, in order, including undefined ones.
 using tensor_list = std::vector<at::Tensor>;
 
-/// Hands out the tensors that a state is put together from, in the order in which it was taken apart.
+/// Returns the tensors from which a state is rebuilt, in the order in which it was taken apart.
 class tensor_reader {
  public:
-  /// \param parts  must outlive it
+  /// \param parts  must outlive the reader
   explicit tensor_reader(at::TensorList parts) : parts_{parts} {}
   /// The next tensor.   \pre there is one
   [[nodiscard]] at::Tensor const& next() { return parts_[next_++]; }
@@ -29,16 +29,16 @@ class tensor_reader {
   std::size_t next_ = 0;
 };
 
-/// Specialise it for a state type of your own: `static void flatten(State const& x, tensor_list& parts)` appends the
-/// tensors of x, and `static State unflatten(State const& like, tensor_reader& from)` makes a state of the next ones,
-/// with everything that is no tensor as in `like`, which is the initial state. `append_tensors` and `read_tensors` do
-/// the same for a part. `static bool same_structure(State const&, State const&)` may say whether two states name the
+/// Specialise it for your own state type: `static void flatten(State const& x, tensor_list& parts)` appends the tensors
+/// of x, and `static State unflatten(State const& like, tensor_reader& from)` makes a state from the next ones;
+/// everything that is not a tensor is as in `like`, the initial state. `append_tensors` and `read_tensors` do the same
+/// for a part. An optional `static bool same_structure(State const&, State const&)` tells whether two states have the
 /// same parts.
 template <class State>
 struct tensor_traits {};
 
-/// What `checkpointed_loop` runs on: a tensor, or tuples, pairs, arrays, vectors, optionals and ordered dictionaries of
-/// such, nested as one likes, or a type with `tensor_traits`.
+/// The state of a `checkpointed_loop`: a tensor, or tuples, pairs, arrays, vectors, optionals and ordered dictionaries
+/// of states, nested in any way, or a type with `tensor_traits`.
 template <class State>
 concept tensor_state = requires(State const& x, tensor_list& parts, tensor_reader& from) {
   tensor_traits<State>::flatten(x, parts);
@@ -50,7 +50,7 @@ template <tensor_state State>
 void append_tensors(State const& x, tensor_list& parts) {
   tensor_traits<State>::flatten(x, parts);
 }
-/// A state like `like`, of the next tensors.
+/// A state like `like`, made from the next tensors.
 template <tensor_state State>
 [[nodiscard]] State read_tensors(State const& like, tensor_reader& from) {
   return tensor_traits<State>::unflatten(like, from);
@@ -67,7 +67,7 @@ template <class State>
   else return true;
 }
 
-/// For what `std::get` takes apart.
+/// For types that `std::get` takes apart.
 template <class Tuple>
 struct tuple_tensor_traits {
   static constexpr auto places = std::make_index_sequence<std::tuple_size_v<Tuple>>{};
@@ -76,7 +76,7 @@ struct tuple_tensor_traits {
   }
   static Tuple unflatten(Tuple const& like, tensor_reader& from) {
     return std::apply([&](auto const&... part) { return Tuple{read_tensors(part, from)...}; },
-                      like);  // braces: from left to right
+                      like);  // braces evaluate from left to right
   }
   static bool same_structure(Tuple const& x, Tuple const& y) {
     return [&]<std::size_t... Place>(std::index_sequence<Place...>) {
@@ -91,8 +91,8 @@ struct tuple_tensor_traits {
 /// One tensor.
 template <>
 struct tensor_traits<at::Tensor> {
-  static void flatten(at::Tensor const& x, tensor_list& parts) { parts.push_back(x); }  ///< appends it
-  static at::Tensor unflatten(at::Tensor const&, tensor_reader& from) { return from.next(); }  ///< the next one
+  static void flatten(at::Tensor const& x, tensor_list& parts) { parts.push_back(x); }  ///< appends the tensor
+  static at::Tensor unflatten(at::Tensor const&, tensor_reader& from) { return from.next(); }  ///< the next tensor
 };
 /// A tuple of states.
 template <tensor_state... Part>
@@ -110,14 +110,15 @@ struct tensor_traits<std::vector<Part>> {
     for (auto const& part : x) append_tensors(part, parts);
   }
   static std::vector<Part> unflatten(std::vector<Part> const& like,
-                                     tensor_reader& from) {  ///< as many as there are in `like`
+                                     tensor_reader& from) {  ///< as many elements as in `like`
     std::vector<Part> x;
     x.reserve(like.size());
     for (auto const& part : like) x.push_back(read_tensors(part, from));
     return x;
   }
   static bool same_structure(std::vector<Part> const& x,
-                             std::vector<Part> const& y) {  ///< whether they have the same length, and equal parts
+                             std::vector<Part> const& y) {  ///< whether both have the same length and the same
+                                                            ///< structure
     bool same = x.size() == y.size();
     for (std::size_t k = 0; same && k < x.size(); ++k) same = detail::same_structure(x[k], y[k]);
     return same;
@@ -125,7 +126,7 @@ struct tensor_traits<std::vector<Part>> {
 };
 namespace detail {
 
-/// std::optional, or c10's where LibTorch 1 has one of its own.
+/// std::optional, or c10's in LibTorch 1, which has its own.
 template <class T>
 concept optional_value = requires(T const& x) {
   typename T::value_type;
@@ -135,18 +136,19 @@ concept optional_value = requires(T const& x) {
 
 }  // namespace detail
 
-/// A state that may be absent, in each step or in none.
+/// A state that may be absent, either in every step or in none.
 template <detail::optional_value Optional>
   requires tensor_state<typename Optional::value_type>
 struct tensor_traits<Optional> {
-  static void flatten(Optional const& x, tensor_list& parts) {  ///< appends its tensors where it is there
+  static void flatten(Optional const& x, tensor_list& parts) {  ///< appends its tensors if it has a value
     if (x.has_value()) append_tensors(x.value(), parts);
   }
-  static Optional unflatten(Optional const& like, tensor_reader& from) {  ///< there where `like` is
+  static Optional unflatten(Optional const& like, tensor_reader& from) {  ///< has a value if `like` has
     if (!like.has_value()) return {};
     return Optional{read_tensors(like.value(), from)};
   }
-  static bool same_structure(Optional const& x, Optional const& y) {  ///< whether both are there, and alike, or none is
+  static bool same_structure(Optional const& x, Optional const& y) {  ///< whether both have a value and the same
+                                                                      ///< structure, or neither has a value
     return x.has_value() == y.has_value() && (!x.has_value() || detail::same_structure(x.value(), y.value()));
   }
 };
@@ -157,7 +159,7 @@ struct tensor_traits<torch::OrderedDict<Key, Part>> {
   static void flatten(dictionary const& x, tensor_list& parts) {  ///< appends the tensors of each value
     for (auto const& item : x) append_tensors(item.value(), parts);
   }
-  static dictionary unflatten(dictionary const& like, tensor_reader& from) {  ///< under the keys of `like`
+  static dictionary unflatten(dictionary const& like, tensor_reader& from) {  ///< with the keys of `like`
     dictionary x;
     for (auto const& item : like) x.insert(item.key(), read_tensors(item.value(), from));
     return x;
@@ -185,18 +187,18 @@ template <tensor_state State>
   return read_tensors(like, from);
 }
 
-/// A state that shares nothing with x but its tensors, whatever its own copy would share.
+/// A state that shares only its tensors with x, whatever its own copy would share.
 template <tensor_state State>
 [[nodiscard]] State own_state(State const& x) { return state_of(x, tensors_of(x)); }
 
-/// The first place at which the tensor at `place` stands in the list.
+/// The first place of the tensor at `place` in the list.
 [[nodiscard]] inline std::size_t first_place(at::TensorList parts, std::size_t place) {
   std::size_t first = 0;
   while (!parts[first].is_same(parts[place])) ++first;
   return first;
 }
-/// The same values without a history. What was one tensor at two places is one tensor again: its gradients are then
-/// summed as without a loop of ours.
+/// The same values without history. Equal tensors become one tensor again: its gradients are then summed as in a plain
+/// loop.
 [[nodiscard]] inline tensor_list detached(at::TensorList parts) {
   tensor_list plain;
   plain.reserve(parts.size());

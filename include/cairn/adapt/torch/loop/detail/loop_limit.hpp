@@ -46,7 +46,7 @@ inline void check_limit(char const* who, wide limit, wide least, loop_costs cons
   auto const choice = choose_loop(costs, limit);
   return options.no_memory_limit().checkpoints(choice.checkpoints).block_size(choice.block_size);
 }
-/// The same for a loop of unknown length that goes on at state 0.   \throws as above
+/// The same for a loop of unknown length that continues at state 0.   \throws as above
 [[nodiscard]] inline LoopOptions while_within_limit(flat_step const& step, at::TensorList initial, LoopOptions options,
                                                     state_question const& goes_on) {
   if (!options.has_memory_limit()) return options;
@@ -55,7 +55,7 @@ inline void check_limit(char const* who, wide limit, wide least, loop_costs cons
   probe.count_steps(goes_on);
   auto costs = probe.run(limit);
   costs.step_bytes = (std::max)(costs.step_bytes, costs.state_bytes + probe.asked_bytes()) +
-                     probe.carried_bytes();  // all that stands beside states
+                     probe.carried_bytes();  // everything besides states
   check_limit(while_name, limit, (std::max)(bytes_of_while(costs, {1, 1}), costs.probe_bytes), costs);
   auto const choice = choose_while(costs, limit);
   return options.no_memory_limit().checkpoints(choice.checkpoints).block_size(choice.block_size);

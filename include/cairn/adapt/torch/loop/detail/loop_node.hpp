@@ -13,11 +13,11 @@
 
 namespace cairn::libtorch::detail {
 
-/// Its inputs are the gradients of the last state's parts and of the steps' outputs, its outputs those of the initial
-/// state's parts, of the captured tensors and of the steps' inputs.
+/// Its inputs are the gradients of the last state's parts and of the steps' outputs; its outputs are those of the
+/// initial state's parts, of the captured tensors and of the steps' inputs.
 class loop_node final : public Node {
  public:
-  /// \param initial  the caller's tensors, with their history   \param inputs  the same
+  /// \param initial  the caller's tensors, with their history   \param inputs  the same for the steps' inputs
   [[nodiscard]] static std::shared_ptr<loop_node> make(std::shared_ptr<loop_body> body, loop_sweep sweep,
                                                        at::TensorList initial, series_list const& inputs) {
     std::shared_ptr<loop_node> node{new loop_node{std::move(body), std::move(sweep)}, torch::autograd::deleteNode};
@@ -40,7 +40,7 @@ class loop_node final : public Node {
     last = behind_gate(last, flags, node);
     for (std::size_t q = 0; q < outputs.size(); ++q) {
       tensor_list fresh;
-      for (auto const& t : outputs[q].tensors()) {  // one by one: what was one tensor has a gradient at each place
+      for (auto const& t : outputs[q].tensors()) {  // one by one: tensors that were one have a gradient at each place
         part_flags wanted{body_->output_flags[q]};
         fresh.push_back(behind_gate(at::ArrayRef<at::Tensor>{t}, wanted, node).front());
       }
@@ -78,7 +78,7 @@ class loop_node final : public Node {
     for (auto const& series : body.inputs) wanted.inputs.push_back(flags_of(series.tensors().size()));
     tensor_list state{bars.begin(), bars.begin() + std::ptrdiff_t(parts)};
     auto const outputs = series_from(body.like_outputs(), bars, parts);
-    bars.clear();  // the sweep lets them go
+    bars.clear();  // the sweep frees them
     bool const twice = at::GradMode::is_enabled();
     if (twice && !body.options.double_backward())
       throw invalid_call{body.who,

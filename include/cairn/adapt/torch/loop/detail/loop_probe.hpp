@@ -1,6 +1,6 @@
 #pragma once
-/// \file loop_probe.hpp  Measures the steps of a loop over tensors by the first few of them, with the code that runs
-/// the loop.
+/// \file loop_probe.hpp  Measures the steps of a loop over tensors by running the first few of them with the loop's own
+/// code.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -31,7 +31,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// Sees whether the storages of some tensors outlive them.
+/// Observes which storages of some tensors outlive the tensors.
 class storage_list {
  public:
   explicit storage_list(at::TensorList parts) {
@@ -44,7 +44,7 @@ class storage_list {
     }
   }
   [[nodiscard]] bool lives(std::size_t k) const { return !storages_[k].expired(); }
-  /// Of all storages that stand at another place in `before`, or not at all; each counts once.
+  /// Bytes of all storages that are not at the same place in `before`; each counts once.
   [[nodiscard]] wide bytes_beside(storage_list const& before) const {
     wide sum = 0;
     std::unordered_set<void*> seen;
@@ -53,7 +53,7 @@ class storage_list {
         sum += bytes_[k];
     return sum;
   }
-  /// Of all storages that do not stand in `other`; each counts once.
+  /// Bytes of all storages that are not in `other`; each counts once.
   [[nodiscard]] wide bytes_apart_from(storage_list const& other) const {
     wide sum = 0;
     std::unordered_set<void*> seen(other.address_.begin(), other.address_.end());
@@ -61,7 +61,8 @@ class storage_list {
       if (address_[k] != nullptr && seen.insert(address_[k]).second) sum += bytes_[k];
     return sum;
   }
-  /// Of all storages that live on where those of the same places in `later` do; each counts once.
+  /// Bytes of all storages that are alive and whose counterparts at the same places in `later` are alive; each counts
+  /// once.
   [[nodiscard]] wide bytes_alive_with(storage_list const& later) const {
     wide sum = 0;
     std::unordered_set<void*> seen;
@@ -78,13 +79,13 @@ class storage_list {
 };
 
 /// Runs the first steps of a loop forward and back, in blocks of one and of two. Generators, automatic casts and
-/// buffers are afterwards as before, and no gradient is written anywhere. It never holds more than the least that the
-/// loop itself takes, or than the limit where that is more.
+/// buffers are restored afterwards, and no gradient is written anywhere. Never holds more than the least that the loop
+/// itself takes, or than the limit if that is larger.
 class loop_probe {
  public:
-  /// \param initial  the caller's tensors   \param data  what else the steps read; the first of their inputs and
-  ///        outputs count as held by the loop
-  /// \param who  that errors speak of
+  /// \param initial  the caller's tensors   \param data  the steps' other inputs and outputs; the first of them count
+  ///   as held by the loop
+  /// \param who  the verb, for errors
   loop_probe(flat_step const& step, step_index steps, at::TensorList initial, LoopOptions const& options,
              loop_data const& data = {}, char const* who = loop_name)
       : who_{who},
@@ -97,9 +98,9 @@ class loop_probe {
         buffers_{options_.restored_buffers()} {
     costs_.steps = steps;
   }
-  /// For a loop of unknown length, before `run`: runs its first steps as long as `goes_on` says so of the state in
-  /// front, five at most.
-  /// \pre goes on at state 0
+  /// For a loop of unknown length, called before `run`: runs its first steps while `goes_on` returns true for the state
+  /// before the step, at most five.
+  /// \pre the loop continues at state 0
   void count_steps(state_question const& goes_on) {
     rng_autocast_guard const around{initial_, options_.rng()};
     loop_body body{step_, 0, initial_, options_, {}, who_};
@@ -114,10 +115,10 @@ class loop_probe {
       asked_bytes_ = (std::max)(asked_bytes_, taken());
     }
   }
-  [[nodiscard]] wide asked_bytes() const noexcept { return asked_bytes_; }  ///< the most that `goes_on` took
-  /// Of the initial state beyond those that each state has of its own.
+  [[nodiscard]] wide asked_bytes() const noexcept { return asked_bytes_; }  ///< most bytes that `goes_on` took
+  /// Bytes of the initial state in addition to what every state has.
   [[nodiscard]] wide carried_bytes() const noexcept { return carried_bytes_; }
-  /// \param limit  in bytes: blocks of two steps are run where they fit
+  /// \param limit  in bytes: blocks of two steps are run if they fit
   [[nodiscard]] loop_costs run(wide limit) {
     if (costs_.steps < 1) return costs_;
     if (options_.rng() == Rng::Preserve) {
@@ -131,16 +132,16 @@ class loop_probe {
     costs_.other_bytes += carried_bytes_;
     costs_.probe_bytes = wide((std::max)(most_, meter_.peak())) + initial_bytes;
     costs_.block_bytes = single.block_bytes;
-    // while the second step is recorded the state between stands whole; while it is differentiated, so do sums of
-    // gradients made after the first
+    // While the second step is recorded, the whole state between them is held; while it is differentiated, so are the
+    // sums of gradients that the first made later.
     costs_.pair_bytes =
         single.block_bytes + (std::max)(costs_.tape_bytes + costs_.state_bytes, costs_.gradient_bytes) + shared_bytes_;
-    costs_.probe_bytes = least_bytes(costs_);  // what is learned from pairs needs room for them
+    costs_.probe_bytes = least_bytes(costs_);  // measuring pairs of steps needs memory for them
     costs_.vjp_seconds = single.block_seconds;
     if (costs_.steps < 5 || !single.differentiable || bytes_of_loop(costs_, 2, 1) > limit) return costs_;
     auto const pair = sweep(5, 2);
     costs_.pair_bytes = (std::max)(pair.block_bytes, costs_.block_bytes) + shared_bytes_;
-    // two blocks of one step call the engine once more than one block of two
+    // Two blocks of one step call the engine once more than one block of two.
     costs_.vjp_seconds =
         (std::max)(pair.block_seconds - single.block_seconds, (std::min)(costs_.step_seconds, single.block_seconds));
     costs_.call_seconds = (std::max)(0.0, single.block_seconds - costs_.vjp_seconds);
@@ -159,7 +160,7 @@ class loop_probe {
     options.callbacks({}).stats(nullptr).side_effects(SideEffects::RestoreBuffers);
     return options;
   }
-  /// The time when a device is done with these.
+  /// The time when a device has computed these tensors.
   [[nodiscard]] static clock::time_point when_done(at::TensorList parts) {
     for (auto const& part : parts)
       if (part.defined() && !part.is_cpu() && part.numel() > 0) {
@@ -172,7 +173,7 @@ class loop_probe {
     return std::chrono::duration<double>(to - from).count();
   }
 
-  /// Begins to look for what is taken from here on.
+  /// Starts counting bytes from here.
   void mark() {
     most_ = (std::max)(most_, meter_.peak());
     marked_ = meter_.allocated();
@@ -180,7 +181,7 @@ class loop_probe {
   }
   [[nodiscard]] wide taken() const { return wide(meter_.peak() - marked_); }
 
-  /// Copies that share nothing with the tensors; what was one tensor at two places is one again.
+  /// Copies that share nothing with the tensors; equal tensors become equal copies.
   [[nodiscard]] static tensor_list copies(at::TensorList parts) {
     tensor_list all;
     for (std::size_t k = 0; k < parts.size(); ++k) {
@@ -189,14 +190,15 @@ class loop_probe {
     }
     return all;
   }
-  /// Of the casts of captured leaves: one for a block, as are their gradients.
+  /// Bytes of the casts of captured leaves: one per block, as for their gradients.
   [[nodiscard]] static wide bytes_of_casts(loop_body const& body) {
     wide sum = 0;
     for (auto const& cast : body.captures.casts())
       if (cast.leaf.defined()) sum += wide(cast.leaf.numel()) * wide(c10::elementSize(cast.type));
     return sum;
   }
-  /// What one more step adds to the tapes of a block.   \param x  copies of the state before step i; they are let go
+  /// Bytes that one more step adds to the tapes of a block.   \param x  copies of the state before step i; they are
+  /// freed
   [[nodiscard]] wide tape_of_step(loop_body const& body, tensor_list x, wide held_before, step_index i) const {
     auto const outside = body.captures.new_gate();
     auto taped = body.record(x, i, i + 1, outside);
@@ -210,7 +212,7 @@ class loop_probe {
     taped.results.clear();
     wide const saved = wide(meter_.allocated()) - held_before;
     return saved -
-           (std::min)(saved, before.bytes_alive_with(after) + casts);  // a state that both steps save is saved once
+           (std::min)(saved, before.bytes_alive_with(after) + casts);  // a state that both steps save counts once
   }
 
   /// Runs the first `count` steps forward and back, with one slot and blocks of `size`.
@@ -240,15 +242,15 @@ class loop_probe {
       auto next = step_(parts, i);
       costs_.step_bytes = (std::max)(costs_.step_bytes, taken());
       double const took = seconds(start, when_done(next));
-      if (i > 0 || count == 1) step_seconds = (std::min)(step_seconds, took);  // the graph of step 0 is looked at
+      if (i > 0 || count == 1) step_seconds = (std::min)(step_seconds, took);  // in step 0 its graph is also inspected
       return next;
     };
     StepCallbacks callback;
     callback.run_backward = [&](step_index from, step_index to) {
       mark();
-      if (to < count || count == 1) {  // gradients of captured tensors stand
+      if (to < count || count == 1) {  // gradients of captured tensors exist
         wide const kept =
-            from > 0 ? costs_.generator_bytes + second_apart : 0;  // the slot, and live apart from the initial state
+            from > 0 ? costs_.generator_bytes + second_apart : 0;  // the slot, and a separate live state
         if (!adjusted) beside_states = wide(marked_) - (std::min)(wide(marked_), kept);
         adjusted = true;
       }
@@ -265,7 +267,7 @@ class loop_probe {
 
     loop_body body{timed_step, count, initial_, std::move(options), {first_of(data_.inputs, count), data_.outputs},
                    who_};
-    body.tracks_later = false;  // which would count as time of the step
+    body.tracks_later = false;  // would count as time of the step
     struct put_back {
       generator_states const& generators;
       ~put_back() { generators.restore(); }
@@ -292,7 +294,7 @@ class loop_probe {
     if (!found.differentiable) return found;
     if (!second.empty()) {
       generators.restore();
-      if (body.around.autocast.caches()) at::autocast::clear_cache();  // steps that are taped make casts of their own
+      if (body.around.autocast.caches()) at::autocast::clear_cache();  // taped steps make their own casts
       auto const others = wide(meter_.allocated()) - bytes_of_second;
       costs_.tape_bytes = tape_of_step(body, std::exchange(second, {}), others, 1);
       generators = {};
@@ -314,11 +316,11 @@ class loop_probe {
   loop_data data_;
   LoopOptions options_;
   byte_meter meter_;
-  rng_autocast_guard around_;  ///< generators are put back from what a sweep keeps of them, where it does
+  rng_autocast_guard around_;  ///< generators are restored from what a sweep keeps of them, if it does
   buffers_guard buffers_;
   std::int64_t marked_ = 0, most_ = 0;
   wide asked_bytes_ = 0, carried_bytes_ = 0;
-  /// That a state has in common with the next one, at another place: it has none with the one after that.
+  /// Memory that a state shares with the next one, at another place, but not with the one after that.
   wide shared_bytes_ = 0;
   loop_costs costs_;
 };

@@ -1,6 +1,5 @@
 #pragma once
-/// \file loop_simulation.hpp  What stands while a schedule over a loop of tensors is obeyed, and how often it does
-/// what.
+/// \file loop_simulation.hpp  The memory and the counts of actions of a schedule over a loop of tensors.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +12,8 @@
 
 namespace cairn::libtorch::detail {
 
-/// Made by one walk over the schedule. States are told apart by their numbers: one that is live and kept, or kept and
-/// initial, stands once.
+/// Made by one walk over the schedule. States are identified by their numbers: a state that is live and kept, or kept
+/// and initial, counts once.
 class loop_simulation {
  public:
   loop_simulation(loop_costs const& costs, any_schedule const& plan)
@@ -40,24 +39,24 @@ class loop_simulation {
       }
     });
   }
-  /// The most bytes at once.
+  /// The peak in bytes.
   [[nodiscard]] wide peak() const noexcept {
     return (std::max)(forward_, backward_ + costs_.other_bytes + costs_.gradient_bytes);
   }
-  /// The bytes at the turn, without what the turn itself works with.
+  /// The bytes held at the turn, without temporary memory of the turn.
   [[nodiscard]] wide kept() const noexcept { return at_turn_ + costs_.other_bytes; }
 
-  std::int64_t forward = 0;  ///< steps up to the turn and in it
-  std::int64_t recompute = 0;  ///< steps that are run after it without a tape
-  std::int64_t blocks = 0;  ///< that are differentiated
-  slot_index peak_slots = 0;  ///< slots in use at once
+  std::int64_t forward = 0;  ///< steps up to and in the turn
+  std::int64_t recompute = 0;  ///< steps run after the turn without a tape
+  std::int64_t blocks = 0;  ///< blocks differentiated
+  slot_index peak_slots = 0;  ///< most slots in use at once
 
  private:
   static constexpr step_index none = -1;
 
   void run(action const& a) {
     bool const turns = a.kind == action_kind::turn;
-    // after its first step a run holds a state that is neither kept nor where it started; a turn keeps that, too
+    // After its first step a run holds a state that is neither kept nor its first one; so does a turn.
     bool const moves = a.to - a.from > 1;
     (turned_ ? recompute : forward) += a.to - a.from;
     if (a.from < a.to)
@@ -79,8 +78,8 @@ class loop_simulation {
   }
 
   loop_costs costs_;
-  std::vector<step_index> slots_;  ///< the state in each
-  std::unordered_map<step_index, int> holders_;  ///< how many slots keep a state
+  std::vector<step_index> slots_;  ///< the state in each slot
+  std::unordered_map<step_index, int> holders_;  ///< how many slots hold a state
   step_index live_ = 0;
   slot_index kept_ = 0;
   bool turned_ = false;

@@ -1,6 +1,6 @@
 #pragma once
-/// \file loop_slot.hpp  A slot of a loop over tensors: by reference, in tensors of its own, or in pinned memory of the
-/// host.
+/// \file loop_slot.hpp  A slot of a loop over tensors, which keeps a state by reference, in tensors of its own, or in
+/// pinned host memory.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,17 +18,17 @@
 
 namespace cairn::libtorch::detail {
 
-/// Where a slot's tensors stand.
+/// Where a slot keeps its tensors.
 struct slot_place {
   SlotMode slots = SlotMode::Lazy;
   Offload offload = Offload::Off;
 };
 
-/// A tensor of a kept state. A copy shares the memory, which is not written again while both have it: the next `put`
-/// takes new memory.
+/// One tensor of a kept state. A copy shares its memory, which is not overwritten while both have it: the next `put`
+/// then allocates.
 class slot_part {
  public:
-  /// Keeps a tensor. Where that makes a copy on the same device, t becomes the copy, so that it does not stand twice.
+  /// Keeps a tensor. If this makes a copy on the same device, t becomes the copy, so that the values exist only once.
   void put(at::Tensor& t, slot_place place, copies_to_host& copies) {
     if (place.offload == Offload::Pinned && t.is_cuda() && can_be_copied(t)) {
       if (!pinned_ || pinned_.use_count() > 1 || !pinned_->fits(t)) pinned_ = std::make_shared<pinned_tensor>(t);
@@ -41,28 +41,28 @@ class slot_part {
   }
   /// Keeps a reference.
   void refer(at::Tensor const& t) { kept_ = saved_tensor{t}; }
-  /// What it keeps, undefined where it keeps nothing.
+  /// The tensor, undefined if there is none.
   [[nodiscard]] at::Tensor get() const { return on_host_ ? pinned_->read() : kept_.value; }
-  /// What it keeps on its own device, undefined where that is nothing.
+  /// The tensor if it is kept on its own device, otherwise undefined.
   [[nodiscard]] at::Tensor const& on_device() const noexcept { return kept_.value; }
-  /// The bytes that it keeps in pinned memory.
+  /// Bytes that it keeps in pinned memory.
   [[nodiscard]] std::int64_t pinned_bytes() const { return on_host_ ? pinned_->bytes() : 0; }
-  /// Whether a tensor that it refers to is as it was.
+  /// Whether a tensor that it refers to has not changed.
   [[nodiscard]] bool unchanged() const { return !kept_.value.defined() || kept_.unchanged(); }
-  /// It keeps nothing any more, but its memory for the next.
+  /// Drops the tensor, but keeps the memory for the next one.
   void drop() noexcept {
     kept_ = {};
     on_host_ = false;
   }
 
  private:
-  /// Whether a copy has the same layout, and so gives the same bits: not where there are gaps or overlaps in memory, or
-  /// no plain memory at all.
+  /// Whether a copy has the same layout, and so the same bits: false if there are gaps or overlaps in memory, or if it
+  /// is not a plain strided tensor.
   [[nodiscard]] static bool can_be_copied(at::Tensor const& t) {
     return t.layout() == at::kStrided && t.has_storage() && !t.is_nested() && !t.is_quantized() && !t.is_conj() &&
            !t.is_neg() && t.is_non_overlapping_and_dense();
   }
-  /// A copy in memory that nobody else looks at.   \pre nothing is kept
+  /// A copy in memory that nobody else uses.   \pre nothing is kept
   [[nodiscard]] at::Tensor own_copy(at::Tensor const& t) {
     bool const fits = own_.defined() && own_.use_count() == 1 && own_.storage().use_count() == 1 &&
                       own_.device() == t.device() && own_.scalar_type() == t.scalar_type() &&
@@ -81,11 +81,11 @@ class slot_part {
   bool on_host_ = false;
 };
 
-/// Keeps a state, and where its step begins in the generators' numbers. A copy shares the tensors.
+/// Keeps a state, and the states of the generators before its step. A copy shares the tensors.
 class loop_slot {
  public:
-  /// \param state  becomes the slot's own tensors where these are on the same device   \param initial  stays in any
-  ///        case, and is not copied
+  /// \param state  replaced by the slot's own tensors if these are on the same device   \param initial  lives anyway,
+  ///   and is not copied
   void put(tensor_list& state, std::vector<saved_tensor> const& initial, generator_states const& around,
            slot_place place, copies_to_host& copies) {
     at::NoGradGuard const no_grad;
@@ -103,8 +103,8 @@ class loop_slot {
       else parts_[k].put(state[k], place, copies);
     }
   }
-  /// The state. What was one tensor is one again.
-  /// \throws invalid_call   where a tensor was changed in place
+  /// The state. Parts that were the same tensor are the same tensor again.
+  /// \throws invalid_call   if a tensor was changed in place
   [[nodiscard]] tensor_list get(char const* who, step_index i) const {
     tensor_list state;
     for (std::size_t k = 0; k < parts_.size(); ++k) {
@@ -113,21 +113,21 @@ class loop_slot {
     }
     return state;
   }
-  /// The slot is free, and has its memory for the next state unless it keeps references.
+  /// Frees the slot; keeps its memory for the next state unless it holds references.
   void drop() noexcept {
     for (auto& part : parts_) part.drop();
     generators_ = {};
     bytes_ = 0;
   }
   [[nodiscard]] generator_states const& generators() const noexcept { return generators_; }
-  [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }  ///< of its tensors, wherever they stand
-  /// Those of them in pinned memory: what keeping them has copied, and getting them copies.
+  [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }  ///< of its tensors, wherever they are
+  /// Bytes in pinned memory: copied once when the state is kept, and once when it is read.
   [[nodiscard]] std::int64_t pinned_bytes() const {
     std::int64_t sum = 0;
     for (auto const& part : parts_) sum += part.pinned_bytes();
     return sum;
   }
-  /// Adds the tensors that it has, but for those in pinned memory.
+  /// Appends its tensors, except those in pinned memory.
   void list_tensors(tensor_list& all) const {
     for (auto const& part : parts_) all.push_back(part.on_device());
     generators_.list_tensors(all);
@@ -148,7 +148,7 @@ class loop_slot {
   }
 
   std::vector<slot_part> parts_;
-  std::vector<std::size_t> first_;  ///< of each part: the first one that is the same tensor
+  std::vector<std::size_t> first_;  ///< for each part: the first part that is the same tensor
   generator_states generators_;
   std::int64_t bytes_ = 0;
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// \file loop_sweep.hpp  Walks a schedule over a loop of tensors: forward to its turn, and from there back.
+/// \file loop_sweep.hpp  Executes a schedule over a loop of tensors: forward to its turn, and from there back.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -26,22 +26,22 @@
 
 namespace cairn::libtorch::detail {
 
-/// Which gradients a backward asks for.
+/// The gradients that a backward needs.
 struct wanted_gradients {
   part_flags state, captures;
   std::vector<part_flags> inputs = {};
 };
 
-/// The gradients with respect to what a loop starts from.
+/// The gradients with respect to the inputs of a loop.
 struct loop_gradients {
   tensor_list state, captures;
   series_list inputs;
 };
 
-/// Whether a loop goes on from a state with this number.
+/// Whether a loop continues from a state with this number.
 using state_question = std::function<bool(at::TensorList, step_index)>;
 
-/// What is left of a loop that an online plan has stopped, from behind its turn. Its steps are blocks.
+/// The rest of an online plan after its loop has stopped, from after the turn. Its steps are blocks.
 class stopped_loop {
  public:
   stopped_loop(step_index steps, online::cursor const& at) : steps_{steps}, at_{at} {}
@@ -55,7 +55,7 @@ class stopped_loop {
   online::cursor at_;
 };
 
-/// What stands between the forward and the backward half of a loop. A copy shares the tensors.
+/// The state of a loop between its forward and its backward half. A copy shares the tensors.
 class loop_sweep {
  public:
   loop_sweep(any_schedule const& plan, loop_body const& body)
@@ -67,7 +67,7 @@ class loop_sweep {
   /// For a loop of unknown length.
   explicit loop_sweep(loop_body const& body) : loop_sweep{revolve{0, 1}, body} {}
 
-  /// Runs the loop forward and answers the last state.
+  /// Runs the loop forward and returns the last state.
   [[nodiscard]] tensor_list run(loop_body& body) {
     auto const recording = record_forward(body);
     generator_use const drawing{body.options.rng()};
@@ -83,9 +83,9 @@ class loop_sweep {
     return std::move(half.last);
   }
 
-  /// The same as long as `goes_on` says so of the state behind a step, with a plan over blocks of `size` steps. Each
-  /// block runs before it is known whether that is the last one; the walk is then told what it would have said of it
-  /// before.   \pre goes on at state 0
+  /// The same while `goes_on` returns true for the state after a step, with a plan over blocks of `size` steps. Each
+  /// block runs before it is known whether it is the last one; only then are the plan's earlier actions obeyed.   \pre
+  /// the loop continues at state 0
   [[nodiscard]] tensor_list run_while(loop_body& body, online const& plan, step_index size,
                                       state_question const& goes_on) {
     auto const recording = record_forward(body);
@@ -115,10 +115,11 @@ class loop_sweep {
     return ahead;
   }
 
-  /// The caller has these now.
+  /// These tensors belong to the caller from here on.
   void hands_out(at::TensorList parts) { if (recorder_) recorder_->hands_out(parts); }
 
-  /// \param bars  the gradients with respect to the parts of the last state   \param outputs  to the outputs
+  /// \param bars  the gradients with respect to the parts of the last state   \param outputs  with respect to the
+  ///   outputs
   [[nodiscard]] loop_gradients reverse(loop_body const& body, tensor_list bars, series_list const& outputs,
                                        wanted_gradients const& wanted) {
     check_live(body.who);
@@ -140,7 +141,7 @@ class loop_sweep {
   }
 
  private:
-  /// What `execute` asks of either half for the states that are kept.
+  /// What both halves share as the `states` of `execute`.
   class half_sweep : public cairn::detail::no_hooks {
    public:
     half_sweep(loop_sweep& sweep, loop_body const& body) : sweep_{sweep}, body_{body} {}
@@ -180,7 +181,7 @@ class loop_sweep {
    private:
     loop_body& running_;
   };
-  /// The way back, as far as there are gradients.
+  /// The way back, as long as there are gradients.
   class backward_half : public half_sweep {
    public:
     backward_half(loop_sweep& sweep, loop_body const& body, wanted_gradients const& wanted, series_list const& outputs,
@@ -217,8 +218,8 @@ class loop_sweep {
     }
     body.run_first(x, i, to);
   }
-  /// Runs the block that starts at live, state i, as far as the loop goes; whether it goes on behind.   \post state i
-  /// is the one ahead
+  /// Runs the block that starts at live, state i, as far as the loop goes; returns whether the loop continues after it.
+  /// \post state i is the one ahead
   [[nodiscard]] bool runs_ahead(loop_body& body, step_index& i, step_index size, tensor_list& ahead,
                                 state_question const& goes_on) {
     remember_generators(body);
@@ -234,9 +235,9 @@ class loop_sweep {
     live_ = body.run_again(std::move(live_), from, to);
     body.count(&StepStats::recompute, to - from);
   }
-  /// Gradients with respect to state a.to become those to state a.from. The sums so far enter the engine as roots:
-  /// gradients are added in the order of a plain loop. An output that is a part of state a.from enters with the step
-  /// behind it, for the same reason; `entered` says so to the next call.
+  /// Turns gradients with respect to state a.to into gradients with respect to state a.from. The sums so far enter the
+  /// engine as roots, so that gradients are added in the order of a plain loop. For the same reason an output that is a
+  /// part of state a.from enters with the step after it; `entered` tells this to the next call.
   void pull_back(loop_body const& body, action const& a, std::shared_ptr<gate> const& outside,
                  wanted_gradients const& wanted, series_list const& outputs, part_flags& entered,
                  loop_gradients& sums) {
@@ -291,18 +292,18 @@ class loop_sweep {
     }
     if (auto const& callback = body.options.callbacks().grad) callback(a.from, bars);
   }
-  /// \throws invalid_call   where the state at which forward turned was changed in place
+  /// \throws invalid_call   if the state at the turn was changed in place
   void check_live(char const* who) const {
     for (std::size_t k = 0; k < live_.size(); ++k)
       if (version_of(live_[k]) != live_versions_[k]) loop_slot::throw_changed(who, live_from_, k);
   }
-  /// Of a loop of unknown length: what the walk said before a block that has run by now.
-  /// \pre for a save, the generators are remembered
+  /// For a loop of unknown length: obeys the action that the plan gave before a block that has run by now.
+  /// \pre for a save, the generators' states are stored
   void keep(loop_body const& body, action const& a) {
     if (a.kind == action_kind::save) save(body, std::size_t(a.slot));
     else drop(std::size_t(a.slot));
   }
-  /// \pre the generators are remembered
+  /// \pre the generators' states are stored
   void save(loop_body const& body, std::size_t slot) {
     if (slots_.size() <= slot) slots_.resize(slot + 1);
     auto& kept = slots_[slot];
@@ -343,7 +344,7 @@ class loop_sweep {
     generators_.list_tensors(all);
     return all;
   }
-  /// What the loop has between its halves.
+  /// The tensors that the loop holds between its halves.
   [[nodiscard]] tensor_list kept_tensors(loop_body const& body) const {
     auto all = generator_tensors(body);
     all.insert(all.end(), live_.begin(), live_.end());
@@ -360,9 +361,9 @@ class loop_sweep {
   std::shared_ptr<copies_to_host> copies_ = std::make_shared<copies_to_host>();
   tensor_list live_;
   std::vector<std::int64_t> live_versions_;  ///< at the turn
-  step_index live_from_ = 0;  ///< the number of the state there
-  generator_states generators_;  ///< where the step after live begins, as of the last save or the turn
-  generator_use const* drawing_ = nullptr;  ///< of the half that runs
+  step_index live_from_ = 0;  ///< the number of that state
+  generator_states generators_;  ///< before the step after live, as of the last save or the turn
+  generator_use const* drawing_ = nullptr;  ///< of the half that is running
   std::int64_t kept_ = 0, bytes_ = 0;
   std::shared_ptr<stats_recorder> recorder_;
   bool learning_ = true;

@@ -1,6 +1,5 @@
 #pragma once
-/// \file pinned_copy.hpp  Tensors of a device that stand in pinned memory of the host, copied there and back beside the
-/// computation.
+/// \file pinned_copy.hpp  Device tensors in pinned host memory, copied there and back in parallel to the computation.
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -13,7 +12,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// The stream that the calling thread computes on.
+/// The stream on which the calling thread computes.
 [[nodiscard]] inline c10::Stream stream_of(c10::Device device) {
   return c10::impl::VirtualGuardImpl{device.type()}.getStream(device);
 }
@@ -32,8 +31,8 @@ class pinned_tensor {
            t.strides() == values_.strides();
   }
   [[nodiscard]] std::int64_t bytes() const { return std::int64_t(values_.nbytes()); }
-  /// Copies t here on the stream `side`, behind what its own stream has to do so far and behind the last read.
-  /// \pre t stands until its stream waits for the end, by `wait_written`
+  /// Copies t to it on the stream `side`, after the present work of its own stream and after the last read.
+  /// \pre t lives until its stream waits for the copy, by `wait_written`
   void write(at::Tensor const& t, c10::Stream side) {
     c10::Event ready{device_.type()};
     ready.record(stream_of(device_));
@@ -43,9 +42,9 @@ class pinned_tensor {
     values_.copy_(t, true);
     written_.record(side);
   }
-  /// What `stream` does from now on is behind the last write.
+  /// Later work of `stream` waits for the last write.
   void wait_written(c10::Stream stream) const { written_.block(stream); }
-  /// A copy on the device, on the stream that the caller computes on.
+  /// A copy on the device, on the stream on which the caller computes.
   [[nodiscard]] at::Tensor read() {
     auto const stream = stream_of(device_);
     wait_written(stream);
@@ -62,9 +61,9 @@ class pinned_tensor {
   c10::Event written_, read_;
 };
 
-/// Copies to the host that may still be under way. What is copied stands until its stream waits for the copy: then it
-/// may go, and its memory serves that stream again at once. So one state more stands on the device at most, however far
-/// the host runs ahead of it.
+/// Copies to the host that may still be running. A copied tensor is kept until its stream waits for the copy: then it
+/// can be freed, and that stream can reuse its memory at once. So at most one more state is on the device, however far
+/// the host is ahead.
 class copies_to_host {
  public:
   copies_to_host() = default;
@@ -81,7 +80,7 @@ class copies_to_host {
     into->write(t, side_of(t.device()));
     under_way_.push_back({t, stream_of(t.device()), into});
   }
-  /// The streams of all that is copied wait for the copies.
+  /// Makes the streams of all copied tensors wait for the copies.
   void finish() {
     for (auto const& copy : under_way_) copy.into->wait_written(copy.stream);
     under_way_.clear();

@@ -1,5 +1,5 @@
 #pragma once
-/// \file recurrent_estimate.hpp  What layers of both directions take: scan after scan, forward and back.
+/// \file recurrent_estimate.hpp  The memory of bidirectional layers: scan after scan, forward and back.
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -8,15 +8,15 @@
 
 namespace cairn::libtorch::detail {
 
-/// One layer of both directions, each a scan of its own.
+/// One bidirectional layer; each direction is a scan of its own.
 struct bidirectional_layer {
-  LoopEstimate way;  ///< of each
-  wide input = 0;   ///< bytes of what the layer reads
-  wide output = 0;  ///< bytes of what one direction gives
+  LoopEstimate way;  ///< the estimate of each direction
+  wide input = 0;   ///< bytes that the layer reads
+  wide output = 0;  ///< bytes that one direction returns
   bool input_has_gradient = false;
 };
 
-/// Walks the layers forward and back, and notes the most bytes at once.
+/// Simulates the layers forward and back, and finds the peak.
 class bidirectional_simulation {
  public:
   /// \param drops  whether there is a dropout between layers
@@ -27,10 +27,10 @@ class bidirectional_simulation {
       bool const is_last = k + 1 == layers.size();
       note(layer.way.peak_bytes, layer.output);
       loops_ += layer.way.kept_bytes;
-      callers_ += layer.input;  // flipped
+      callers_ += layer.input;  // the flipped input
       note(layer.way.peak_bytes, 2 * layer.output);
       loops_ += layer.way.kept_bytes;
-      note(0, 4 * layer.output);  // both, and both together
+      note(0, 4 * layer.output);  // both directions, and their concatenation
       callers_ += 2 * layer.output;
       if (drops && !is_last) {
         note(0, 4 * layer.output);
@@ -39,7 +39,7 @@ class bidirectional_simulation {
     }
     callers_ += last_states;
     note(0, 0);
-    wide given = 0;  // bytes of the gradient of a layer's output; that of the last is the caller's
+    wide given = 0;  // bytes of the gradient of a layer's output; the last layer's belongs to the caller
     for (std::size_t k = layers.size(); k-- > 0;) {
       auto const& layer = layers[k];
       wide const bar = layer.input_has_gradient ? layer.input : 0;
@@ -62,8 +62,8 @@ class bidirectional_simulation {
       given = bar;
     }
   }
-  [[nodiscard]] wide peak() const noexcept { return peak_; }  ///< all together
-  [[nodiscard]] wide callers() const noexcept { return peak_callers_; }  ///< of these, what no limit counts
+  [[nodiscard]] wide peak() const noexcept { return peak_; }  ///< everything together
+  [[nodiscard]] wide callers() const noexcept { return peak_callers_; }  ///< the part that no limit counts
 
  private:
   void note(wide of_scan, wide more_callers) {

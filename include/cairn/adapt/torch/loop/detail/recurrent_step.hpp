@@ -15,12 +15,12 @@
 
 namespace cairn::libtorch::detail {
 
-/// The weights of one layer in one direction; undefined where the layer has none.
+/// The weights of one layer in one direction; undefined if the layer has none.
 struct recurrent_weights {
   at::Tensor ih, hh, bias_ih, bias_hh, projection;
 };
 
-/// The state of such a layer and how it steps. `next` takes the state's tensors, the output first, and gives the next
+/// The state of such a layer, and its step. `next` takes the state's tensors, the output first, and returns the next
 /// ones, by the kernel of the cell module.
 template <class Layer>
 struct recurrent_step;
@@ -35,7 +35,7 @@ struct recurrent_step<torch::nn::LSTMImpl> {
       auto const [h, c] = at::lstm_cell(x, state, w.ih, w.hh, w.bias_ih, w.bias_hh);
       return {h, c};
     }
-    // at::lstm_cell knows no projection
+    // at::lstm_cell does not support projections.
     auto const gates = (at::linear(x, w.ih, w.bias_ih) + at::linear(state[0], w.hh, w.bias_hh)).chunk(4, 1);
     auto const c = at::sigmoid(gates[1]) * state[1] + at::sigmoid(gates[0]) * at::tanh(gates[2]);
     return {at::linear(at::sigmoid(gates[3]) * at::tanh(c), w.projection), c};
@@ -56,7 +56,7 @@ struct recurrent_step<torch::nn::RNNImpl> {
   static constexpr std::size_t parts = 1;
   explicit recurrent_step(torch::nn::RNNImpl const& layer)
       : relu_{get_if<torch::enumtype::kReLU>(&layer.options.nonlinearity()) != nullptr} {
-  }  // of std or c10, as LibTorch has it
+  }  // found by argument lookup in std or c10, depending on LibTorch
   [[nodiscard]] tensor_list next(at::Tensor const& x, at::TensorList state, recurrent_weights const& w) const {
     if (relu_) return {at::rnn_relu_cell(x, state[0], w.ih, w.hh, w.bias_ih, w.bias_hh)};
     return {at::rnn_tanh_cell(x, state[0], w.ih, w.hh, w.bias_ih, w.bias_hh)};

@@ -1,5 +1,5 @@
 #pragma once
-/// \file state_metadata.hpp  What the states of a loop looked like when they were computed first.
+/// \file state_metadata.hpp  The metadata of a loop's states when they were first computed.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,21 +15,21 @@
 
 namespace cairn::libtorch::detail {
 
-/// The metadata of all states. Consecutive states of the same metadata are kept once: a few bytes for a loop, or where
-/// bits count some for each state that is compared: each one, or those between blocks.
+/// The metadata of all states. Consecutive states with the same metadata are stored once: a few bytes for a loop. If
+/// bits are compared, some bytes for each compared state: for all states, or for those between blocks.
 class state_metadata {
  public:
   state_metadata(Check check, replay_check verify)
       : verify_{check == Check::Bits ? replay_check::every_step : verify},
         compares_{check != Check::Off || verify != replay_check::off} {}
 
-  /// For `replay_check::checkpoints`: the steps that are reversed together, and where the loop ends, -1 where that is
-  /// not known yet.
+  /// For `replay_check::checkpoints`: the number of steps that are reversed together, and the end of the loop, -1 if
+  /// unknown.
   void set_blocks(step_index size, step_index end) noexcept { block_ = size, last_ = end; }
 
-  /// \pre states come in order
+  /// \pre called for states in order
   void note(step_index i, at::TensorList parts) { note(i, parts, wants_bits(i)); }
-  /// The same of the last state of a loop whose length was not known; it was noted before.
+  /// The same for the last state of a loop whose length was unknown; it was noted before.
   void note_last(step_index i, at::TensorList parts) {
     if (verify_ != replay_check::checkpoints || wants_bits(i)) return;
     if (!all_.empty() && all_.back().from == i) all_.pop_back();
@@ -74,7 +74,7 @@ class state_metadata {
       "make the step a function of its state and its number: no counters, no global state, no other random generators";
   using metadata_list = std::vector<tensor_metadata>;
   struct noted {
-    step_index from;  ///< the first state that looked so
+    step_index from;  ///< the first state with this metadata
     metadata_list metadata;
   };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file stats_recorder.hpp  Measures a loop over tensors for its report: bytes of tensors, resident memory, time.
+/// \file stats_recorder.hpp  Measures a loop over tensors for its statistics: bytes of tensors, resident memory, time.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -18,26 +18,27 @@
 
 namespace cairn::libtorch::detail {
 
-/// What is known of a loop between its forward and its last backward. At most one half runs at a time.
+/// What is known about a loop between its forward and its last backward. At most one half runs at a time.
 class stats_recorder {
  public:
   enum class half : bool { forward, backward };
 
-  /// \param state  on whose device tensors are counted
+  /// \param state  tensors are counted on its device
   stats_recorder(std::shared_ptr<StepStats> stats, at::TensorList state)
       : stats_{std::move(stats)}, device_{device_of(state)} {}
-  /// None where there are no stats.
+  /// Null if there are no stats.
   [[nodiscard]] static std::shared_ptr<stats_recorder> over(std::shared_ptr<StepStats> const& stats,
                                                             at::TensorList state) {
     return stats ? std::make_shared<stats_recorder>(stats, state) : nullptr;
   }
 
-  /// The caller has these of what forward made: they count in backward while they stand.
+  /// The caller takes these of the tensors that forward made: they count in backward as long as they live.
   void hands_out(at::TensorList parts) {
     for (auto const& part : parts)
       if (part.defined() && part.has_storage()) handed_.push_back(part.storage().getWeakStorageImpl());
   }
-  /// Samples the resident memory: at a half's first call, and then as often as takes 1 % of the time.
+  /// Samples the resident memory: at the first call in a half, and then so rarely that it takes at most 1 % of the
+  /// time.
   void sample() {
     auto const now = clock::now();
     if (now < next_sample_) return;
@@ -46,12 +47,11 @@ class stats_recorder {
     next_sample_ = after + 99 * (after - now);
   }
 
-  /// Measures as long as it lives.
+  /// Measures during its lifetime.
   class scope {
    public:
-    /// \param recorder  may be none: then nothing is measured   \param kept  what the loop has already: in forward all
-    /// of
-    ///        it counts, in backward what forward made
+    /// \param recorder  null: nothing is measured   \param kept  tensors that the loop already holds: in forward all of
+    ///   them count, in backward those that forward made
     scope(std::shared_ptr<stats_recorder> recorder, half which, at::TensorList kept = {})
         : recorder_{std::move(recorder)}, which_{which} {
       if (recorder_ == nullptr) return;
@@ -72,7 +72,7 @@ class stats_recorder {
       metered_.reset();
       try {
         recorder_->end(*this, took);
-      } catch (...) {  // out of memory: what was measured is lost, and what happens to the loop is not
+      } catch (...) {  // out of memory: only the measurement is lost
       }
     }
 
@@ -118,9 +118,9 @@ class stats_recorder {
   std::shared_ptr<StepStats> stats_;
   c10::Device device_;
   std::vector<weak_storage> handed_;
-  std::unordered_map<void*, std::int64_t> made_;  ///< what stood at the end of forward, by address
-  std::uint64_t left_ = 0;  ///< how far forward left the resident memory above its start
-  std::uint64_t resident_ = 0;  ///< the most of this half
+  std::unordered_map<void*, std::int64_t> made_;  ///< tensors at the end of forward, by address
+  std::uint64_t left_ = 0;  ///< how much the resident memory was above its start after forward
+  std::uint64_t resident_ = 0;  ///< the most in this half
   clock::time_point next_sample_;
 };
 

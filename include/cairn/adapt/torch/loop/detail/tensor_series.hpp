@@ -1,5 +1,5 @@
 #pragma once
-/// \file tensor_series.hpp  A tensor for each step of a loop: slices of one, or a list.
+/// \file tensor_series.hpp  One tensor per step of a loop: slices of one tensor, or a list.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -12,24 +12,24 @@
 
 namespace cairn::libtorch::detail {
 
-/// Whether there is one tensor [T, ...], or there are T of them.
+/// One tensor [T, ...], or a list of T tensors.
 enum class series_form : bool { stacked, list };
 
 /// A tensor for each step.
 class tensor_series {
  public:
-  /// Undefined ones.
+  /// A series of undefined tensors.
   tensor_series(series_form form, step_index steps)
       : form_{form}, steps_{steps}, tensors_(form == series_form::stacked ? 1 : std::size_t(steps)) {}
-  /// \pre one tensor [steps, ...] or none where it is stacked, else one for each step
+  /// \pre if stacked, one tensor [steps, ...] or none; otherwise one for each step
   tensor_series(series_form form, step_index steps, tensor_list tensors)
       : form_{form}, steps_{steps}, tensors_{std::move(tensors)} {}
 
   [[nodiscard]] series_form form() const noexcept { return form_; }
   [[nodiscard]] step_index steps() const noexcept { return steps_; }
-  /// All that it consists of.
+  /// All its tensors.
   [[nodiscard]] tensor_list const& tensors() const noexcept { return tensors_; }
-  /// The number in `tensors()` of the one that holds that of step i.
+  /// The index in `tensors()` of the tensor for step i.
   [[nodiscard]] std::size_t number(step_index i) const noexcept {
     return form_ == series_form::stacked ? 0 : std::size_t(i);
   }
@@ -37,14 +37,15 @@ class tensor_series {
     auto const& t = tensors_[number(i)];
     return form_ == series_form::stacked && t.defined() ? t.select(0, i) : t;
   }
-  /// Whether a tensor may stand beside those that were put before: stacked ones have one size, type and device.
+  /// Whether a tensor can be added: all slices of a stacked tensor have one size, type and device.
   [[nodiscard]] bool takes(step_index i, at::Tensor const& t) const {
     if (form_ == series_form::list || i == 0) return true;
     auto const& all = tensors_.front();
     if (!t.defined() || !all.defined()) return t.defined() == all.defined();
     return t.sizes() == all.sizes().slice(1) && t.scalar_type() == all.scalar_type() && t.device() == all.device();
   }
-  /// Stacked ones are copied; those that are never put are zero then.   \pre grad mode is off, or t has no history
+  /// Sets the tensor of step i. A stacked one is copied, and missing slices are zero.   \pre grad mode is off, or t has
+  /// no history
   void put(step_index i, at::Tensor const& t) {
     auto& place = tensors_[number(i)];
     if (form_ == series_form::list) {
@@ -65,10 +66,10 @@ class tensor_series {
   tensor_list tensors_;
 };
 
-/// Several, side by side.
+/// Several series.
 using series_list = std::vector<tensor_series>;
 
-/// Takes what step i gave beside its state.   \throws invalid_call   where stacked outputs are not alike
+/// Stores the outputs of step i.   \throws invalid_call   if stacked outputs have different sizes, types or devices
 inline void keep_outputs(char const* who, series_list& outputs, at::TensorList given, step_index i) {
   for (std::size_t q = 0; q < outputs.size(); ++q) {
     if (!outputs[q].takes(i, given[q]))
@@ -80,13 +81,13 @@ inline void keep_outputs(char const* who, series_list& outputs, at::TensorList g
     outputs[q].put(i, given[q]);
   }
 }
-/// Undefined ones of the forms of others.
+/// Series of undefined tensors in the same forms.
 [[nodiscard]] inline series_list like_series(series_list const& others) {
   series_list fresh;
   for (auto const& series : others) fresh.emplace_back(series.form(), series.steps());
   return fresh;
 }
-/// Tensors of a list, from a place on, in these forms.
+/// Series of the given forms, made from the tensors of a list from a place on.
 [[nodiscard]] inline series_list series_from(series_list const& forms, tensor_list const& list, std::size_t place) {
   series_list filled;
   for (auto const& series : forms) {
@@ -97,7 +98,7 @@ inline void keep_outputs(char const* who, series_list& outputs, at::TensorList g
   }
   return filled;
 }
-/// What the first steps find.
+/// The inputs of the first steps.
 [[nodiscard]] inline series_list first_of(series_list const& all, step_index steps) {
   series_list first;
   for (auto const& series : all) {
@@ -108,13 +109,13 @@ inline void keep_outputs(char const* who, series_list& outputs, at::TensorList g
   }
   return first;
 }
-/// The tensors of all.
+/// The tensors of all series.
 [[nodiscard]] inline tensor_list tensors_of_series(series_list const& all) {
   tensor_list list;
   for (auto const& series : all) list.insert(list.end(), series.tensors().begin(), series.tensors().end());
   return list;
 }
-/// What step i finds.
+/// The inputs of step i.
 [[nodiscard]] inline tensor_list slices_at(series_list const& all, step_index i) {
   tensor_list slices;
   for (auto const& series : all) slices.push_back(series.at(i));

@@ -1,6 +1,5 @@
 #pragma once
-/// \file while_plan.hpp  How many states a loop of unknown length keeps, and how many of its steps it differentiates
-/// together.
+/// \file while_plan.hpp  How many states a loop of unknown length keeps, and how many steps it differentiates together.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -16,13 +15,13 @@ namespace cairn::libtorch::detail {
 
 inline constexpr char const* while_name = "cairn::libtorch::checkpointed_while";
 
-/// A loop of unknown length: an `online` plan over blocks of so many steps.
+/// A plan for a loop of unknown length: an `online` plan over blocks of so many steps.
 struct while_plan {
   slot_index checkpoints = 32;  ///< enough for 6,545 blocks with three runs of each
   step_index block_size = 1;
 };
 
-/// The plan that the options mean; without a memory limit, or with it to be chosen.   \throws invalid_plan
+/// The plan of the options; with a memory limit, the kind of plan to be chosen.   \throws invalid_plan
 [[nodiscard]] inline while_plan plan_of_while(LoopOptions const& options) {
   check_sizes(while_name, options);
   if (auto const& given = options.schedule())
@@ -37,20 +36,20 @@ struct while_plan {
   return plan;
 }
 
-/// The most that a loop of unknown length holds at once. On the way forward each block runs ahead of its first state,
-/// which is kept only when the loop is known to go on behind it. At the worst moment all slots are full.
+/// The peak of a loop of unknown length. On the way forward each block runs ahead of its first state, which is kept
+/// only when it is known that the loop continues. At the peak all slots are full.
 [[nodiscard]] constexpr wide bytes_of_while(loop_costs const& costs, while_plan const& plan) noexcept {
   wide const slots = wide(plan.checkpoints) * (costs.state_bytes + costs.generator_bytes);
-  wide const live = plan.block_size > 1 ? 2 : 1;  // where the block began, and where the step begins
+  wide const live = plan.block_size > 1 ? 2 : 1;  // the first state of the block, and the first state of the step
   wide const forward =
       live * costs.state_bytes + 2 * costs.generator_bytes + (std::max)(costs.step_bytes, costs.generator_bytes);
   wide const backward =
       costs.state_bytes + bytes_of_block(costs, plan.block_size) + costs.gradient_bytes + costs.other_bytes;
   return slots + (std::max)(forward, backward);
 }
-/// Calls `visit` with plans that stay within a limit: block sizes from 1 to 1,024, each with the most checkpoints that
-/// fit, up to 4,096. The largest runs no step again in loops of 3.7 million; beyond it tables and graphs weigh, which
-/// no limit counts.
+/// Calls `visit` with plans that fit a limit: block sizes from 1 to 1,024, each with the most checkpoints that fit, up
+/// to 4,096. The largest plan runs no step twice in loops of 3.7 million steps; beyond it, tables and graphs that no
+/// limit counts become significant.
 template <class Visit>
 constexpr void each_while_plan(loop_costs const& costs, wide limit, Visit visit) {
   constexpr slot_index most_checkpoints = 4096;
@@ -63,10 +62,10 @@ constexpr void each_while_plan(loop_costs const& costs, wide limit, Visit visit)
     visit(while_plan{more < wide(most_checkpoints) ? 1 + slot_index(more) : most_checkpoints, size});
   }
 }
-/// The plan within a limit that suits any length: the one that is the least slower, at its worst over loops of 10, 100
-/// ... 1,000,000 steps, than what is best for that length. What is best differs little from one length to the other:
-/// where a tape weighs a state or more, this takes 1.006 times what `choose_loop` promises for a known length on
-/// average, and 1.55 times at worst, with five slots for ten steps.
+/// The plan within a limit that suits any length: the one with the smallest slow-down, at its worst over loops of 10,
+/// 100 ... 1,000,000 steps, against the best plan for that length. The best plans for different lengths differ little:
+/// if a tape is at least as large as a state, this plan takes 1.006 times the time of `choose_loop` for a known length
+/// on average, and 1.55 times at worst, with five slots for ten steps.
 /// \pre bytes_of_while(costs, {1, 1}) <= limit   Cost: some hundred evaluations of closed forms.
 [[nodiscard]] constexpr while_plan choose_while(loop_costs costs, wide limit) {
   constexpr std::array<step_index, 6> lengths{10, 100, 1000, 10'000, 100'000, 1'000'000};

@@ -7,7 +7,8 @@
 
 namespace cairn::libtorch::detail {
 
-/// With the index of the current one where there is none.   \throws device_error  where LibTorch sees no such device
+/// The device, with the index of the current one if it has none.   \throws device_error  if LibTorch sees no such
+/// device
 [[nodiscard]] inline c10::Device available_device(c10::Device device, char const* operation) {
   int count = 0;
   if (c10::impl::hasDeviceGuardImpl(device.type()))

@@ -1,5 +1,5 @@
 #pragma once
-/// \file device_allocator.hpp  LibTorch's allocator of a kind of devices.
+/// \file device_allocator.hpp  LibTorch's allocator for a type of devices.
 #include <cstdint>
 #include <c10/core/Allocator.h>
 #include <c10/core/Device.h>
@@ -7,8 +7,8 @@
 
 namespace cairn::libtorch::detail {
 
-/// The allocator of a kind of devices, asked for by a name that only LibTorch 2.9 and later have; `type` is a template
-/// parameter for that.
+/// Calls `use` with the allocator for a type of devices. Its name exists only in LibTorch 2.9 and later, so `type` is a
+/// template parameter.
 template <class DeviceType, class Use>
 void with_device_allocator(DeviceType type, char const* operation, Use use) {
   if constexpr (requires { getDeviceAllocator(type); }) {
@@ -22,10 +22,10 @@ void with_device_allocator(DeviceType type, char const* operation, Use use) {
   }
 }
 
-/// \tparam Kind  of bytes, a list of sums of which the first is that of all pools
+/// \tparam Kind  of bytes: a list of sums, the first of which is over all pools
 [[nodiscard]] std::int64_t sum_of(auto const& kind) { return kind[0].current; }
 
-/// Bytes that LibTorch keeps for later tensors, of `getDeviceStats`.
+/// Bytes that LibTorch keeps for later tensors, according to `getDeviceStats`.
 [[nodiscard]] std::int64_t cached_bytes(auto const& stats) {
   return sum_of(stats.reserved_bytes) - sum_of(stats.allocated_bytes);
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// \file buffers_guard.hpp  Puts back what a second run changes a second time.
+/// \file buffers_guard.hpp  Restores buffers that a recomputation would change a second time.
 #include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
@@ -7,11 +7,11 @@
 
 namespace cairn::libtorch::detail {
 
-/// Puts back at the end of a scope what stands in tensors at its start, such as the running means of a batch norm.
-/// Their versions stay: a graph outside may have saved them.
+/// Restores the values of tensors at the end of a scope, such as the running means of a batch norm. Their versions do
+/// not change: a graph outside may have saved them.
 class buffers_guard {
  public:
-  /// \param buffers  undefined ones do not matter
+  /// \param buffers  undefined ones are ignored
   explicit buffers_guard(std::vector<at::Tensor> const& buffers) {
     at::NoGradGuard const no_grad;
     for (auto const& buffer : buffers)
@@ -22,7 +22,7 @@ class buffers_guard {
   ~buffers_guard() {
     at::NoGradGuard const no_grad;
     for (auto const& [buffer, values] : kept_)
-      buffer.variable_data().copy_(values);  // under a version counter of its own
+      buffer.variable_data().copy_(values);  // has its own version counter
   }
 
  private:

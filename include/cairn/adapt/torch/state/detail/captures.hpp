@@ -1,5 +1,5 @@
 #pragma once
-/// \file captures.hpp  Where the graph of a step ends, and which tensors from outside it leads to.
+/// \file captures.hpp  Where the graph of a step ends, and which outside tensors it reaches.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -25,19 +25,19 @@ using torch::autograd::Edge;
 using torch::autograd::edge_list;
 using torch::autograd::Node;
 
-/// Where a graph of ours ends: collects gradients for the engine to hand out, and is never run. Steps are
-/// differentiated up to gates instead of up to the tensors themselves, so that the hooks of those tensors run once,
-/// when the gradient of the whole loop reaches them.
+/// The end of one of our graphs: collects gradients, which the engine returns, and is never run. Steps are
+/// differentiated up to gates and not up to the tensors themselves, so that the hooks of those tensors run once, when
+/// the gradient of the whole loop reaches them.
 class gate final : public Node {
  public:
-  /// \param owner  the loop whose state the gate stands before, if any
+  /// \param owner  the loop before whose state the gate is, if any
   [[nodiscard]] static std::shared_ptr<gate> make(void const* owner = nullptr) {
     std::shared_ptr<gate> fresh{new gate, torch::autograd::deleteNode};
     fresh->owner_ = owner;
     return fresh;
   }
   [[nodiscard]] void const* owner() const noexcept { return owner_; }
-  /// One more place, for gradients of what this edge leads to.
+  /// Adds a place for gradients of the tensor to which this edge leads.
   void stand_for(Edge const& edge) { input_metadata_.emplace_back(edge.function->input_metadata(edge.input_nr)); }
   [[nodiscard]] std::string name() const override { return "CairnGate"; }
 
@@ -48,8 +48,8 @@ class gate final : public Node {
   void const* owner_ = nullptr;
 };
 
-/// The tensors without a history, each that `wanted` names as the result of a gate's place of the same number. What was
-/// one tensor at several places stays one; `wanted` then names the first.
+/// The tensors without history; each one in `wanted` becomes the result of the gate's place with the same number. Equal
+/// tensors at several places become one tensor; `wanted` then names the first.
 [[nodiscard]] inline tensor_list behind_gate(at::TensorList parts, part_flags& wanted,
                                              std::shared_ptr<Node> const& behind) {
   tensor_list fresh;
@@ -71,12 +71,12 @@ struct edge_hash {
 };
 /// A leaf that autocast casts once for all of its uses: its gradients are then summed in the type of the cast.
 struct cached_cast {
-  at::Tensor leaf;  ///< undefined where there is none
+  at::Tensor leaf;  ///< undefined if there is none
   at::ScalarType type = at::kFloat;
 
-  /// The cast that stands in the cache, or enters it.
+  /// The cast in the cache; casts the leaf if it is not there yet.
   [[nodiscard]] at::Tensor result() const { return at::autocast::cached_cast(type, leaf, leaf.device().type()); }
-  /// Of the node of a cast that stands in the cache of casts.   \pre that is in use, and grad mode is on
+  /// From the node of a cast in autocast's cache.   \pre the cache is in use, and grad mode is on
   [[nodiscard]] static cached_cast behind(Node const& node) {
     if (node.num_inputs() != 1 || node.num_outputs() != 1 || !node.next_edge(0).is_valid()) return {};
     auto const* const leaf = dynamic_cast<torch::autograd::AccumulateGrad const*>(node.next_edge(0).function.get());
@@ -86,13 +86,13 @@ struct cached_cast {
     return found.result().grad_fn().get() == &node ? found : cached_cast{};
   }
 };
-/// Tensors from outside that steps differentiate with respect to, by the edges that lead to their gradients, in the
-/// order in which they were found.
+/// Outside tensors by which steps differentiate, identified by the edges to their gradients, in the order in which they
+/// were found.
 class capture_list {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return edges_.size(); }
   [[nodiscard]] edge_list const& edges() const noexcept { return edges_; }
-  /// Its number, or size().
+  /// The tensor's number, or size() if it is not in the list.
   [[nodiscard]] std::size_t find(Edge const& edge) const {
     auto const found = number_.find(edge);
     return found == number_.end() ? size() : found->second;
@@ -106,14 +106,14 @@ class capture_list {
     edges_.push_back(edge);
     casts_.push_back(cast);
   }
-  /// That of each.
+  /// The cast of each tensor.
   [[nodiscard]] std::vector<cached_cast> const& casts() const noexcept { return casts_; }
-  /// The leaf to which it leads, undefined where that is another tensor.
+  /// The leaf to which the edge leads, undefined for other tensors.
   [[nodiscard]] at::Tensor leaf(std::size_t k) const {
     auto const* const leaf = dynamic_cast<torch::autograd::AccumulateGrad const*>(edges_[k].function.get());
     return leaf != nullptr ? leaf->variable : casts_[k].leaf;
   }
-  /// A gate with a place for each.
+  /// A gate with a place for each tensor.
   [[nodiscard]] std::shared_ptr<gate> new_gate() const {
     auto stop = gate::make();
     for (auto const& edge : edges_) stop->stand_for(edge);
@@ -126,13 +126,12 @@ class capture_list {
   std::unordered_map<Edge, std::size_t, edge_hash> number_;
 };
 
-/// The casts of captured leaves that stand in the cache while steps are taped, by the numbers of the captures that they
-/// stand for.
+/// The casts of captured leaves in autocast's cache while steps are taped, with the number of the capture of each.
 class autocast_entries {
  public:
   void add(std::size_t capture, at::Tensor cast) { all_.emplace_back(capture, std::move(cast)); }
   void clear() noexcept { all_.clear(); }
-  /// The capture that the edge stands for, or `none`.
+  /// The capture that the edge represents, or `none`.
   [[nodiscard]] std::size_t find(Edge const& edge, std::size_t none) const {
     for (auto const& [capture, cast] : all_) if (cast.grad_fn() == edge.function) return capture;
     return none;
@@ -150,7 +149,7 @@ class autocast_entries {
 struct gradient_roots {
   edge_list edges;
   tensor_list seeds;
-  /// Nothing enters where there is no edge or no gradient.
+  /// Adds a gradient; does nothing if the edge or the gradient is missing.
   void enter(Edge const& edge, at::Tensor const& seed) {
     if (!edge.is_valid() || !seed.defined()) return;
     edges.push_back(edge);
@@ -158,26 +157,26 @@ struct gradient_roots {
   }
 };
 
-/// A moment in the making of a graph by this thread.
+/// A moment in this thread's construction of a graph.
 struct graph_position {
   std::uint64_t number = at::sequence_number::peek();
   std::uint64_t thread = at::RecordFunction::currentThreadId();
-  /// Whether this thread made the node since then.
+  /// Whether this thread made the node after that moment.
   [[nodiscard]] bool precedes(Node const& node) const {
     return !gathers(node) && node.thread_id() == thread && node.sequence_nr() >= number;
   }
-  /// Whether another thread made it; its numbers say nothing here.
+  /// Whether another thread made the node, so that its sequence number cannot be compared.
   [[nodiscard]] bool is_foreign(Node const& node) const { return !gathers(node) && node.thread_id() != thread; }
 
  private:
-  /// Of a leaf: made at any time.
+  /// Whether the node accumulates the gradient of a leaf; it may have been made at any time.
   [[nodiscard]] static bool gathers(Node const& node) {
     return node.sequence_nr() == (std::numeric_limits<std::uint64_t>::max)();
   }
 };
 
-/// Calls `visit(edge)`, which may lead it elsewhere, for each edge out of a graph. `inside(node)` says which nodes
-/// belong to it.
+/// Calls `visit(edge)` for each edge that leaves a graph; visit may redirect the edge. `inside(node)` tells which nodes
+/// belong to the graph.
 template <class Inside, class Visit>
 void visit_edges_out(edge_list& roots, Inside inside, Visit visit) {
   std::vector<Node*> open;
@@ -193,12 +192,12 @@ void visit_edges_out(edge_list& roots, Inside inside, Visit visit) {
     open.pop_back();
     for (auto& edge : node->next_edges()) follow(edge);
     if (auto* const slices =
-            dynamic_cast<torch::autograd::CopySlices*>(node))  // asks the node inside which gradients are wanted
+            dynamic_cast<torch::autograd::CopySlices*>(node))  // asks its inner node which gradients are needed
       for (auto& edge : slices->fn->next_edges()) follow(edge);
   }
 }
 
-/// Whether a graph leads to a node that `is_end` names, by way of nodes that `inside` names.
+/// Whether a graph leads to a node with `is_end`, through nodes with `inside`.
 template <class Inside, class IsEnd>
 [[nodiscard]] bool leads_to(edge_list roots, Inside inside, IsEnd is_end) {
   bool found = false;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file device_choice.hpp  The device that a module is cloned to, as LibTorch spells it.
+/// \file device_choice.hpp  The type of the optional device in a module's clone().
 #include <memory>
 #include <torch/nn/module.h>
 
@@ -7,7 +7,7 @@ namespace cairn::libtorch::detail {
 
 template <class Clone>
 struct device_choice_of;
-/// LibTorch 1 and 2 differ in their optional.
+/// LibTorch 1 and 2 use different optionals.
 template <class Choice>
 struct device_choice_of<std::shared_ptr<torch::nn::Module> (torch::nn::Module::*)(Choice const&) const> {
   using type = Choice;

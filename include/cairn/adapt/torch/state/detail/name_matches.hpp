@@ -1,11 +1,11 @@
 #pragma once
-/// \file name_matches.hpp  Names and patterns.
+/// \file name_matches.hpp  Compares names with patterns.
 #include <cstddef>
 #include <string_view>
 
 namespace cairn::libtorch::detail {
 
-/// Whether a name is of a pattern, in which `*` stands for any characters, none included.
+/// Whether a name matches a pattern, in which `*` matches any characters, or none.
 [[nodiscard]] inline bool name_matches(std::string_view pattern, std::string_view name) {
   std::size_t p = 0, n = 0, star = std::string_view::npos, resumed = 0;
   while (n < name.size()) {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file operation_arguments.hpp  What an operation does with each of its arguments, and the tensors among them.
+/// \file operation_arguments.hpp  How an operation uses each of its arguments, and the tensors among them.
 #include <unordered_map>
 #include <vector>
 #include <ATen/core/Tensor.h>
@@ -10,7 +10,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// Visits the defined tensors in a value, those of lists, too.
+/// Visits the defined tensors in a value, including those in lists.
 template <class Visit>
 void visit_tensors(c10::IValue const& value, Visit const& visit) {
   if (value.isTensor()) {
@@ -28,8 +28,8 @@ enum class argument_use : char { read, view, write };
   return alias->isWrite() ? argument_use::write : argument_use::view;
 }
 
-/// By the schema of the operation. LibTorch hands out copies of schemas, which take longer than a small operation, so
-/// each thread looks at each of them once.
+/// How an operation uses its arguments, from its schema. LibTorch returns schemas by copy, which takes longer than a
+/// small operation, so each thread reads each schema once.
 [[nodiscard]] inline std::vector<argument_use> const& arguments_of(at::RecordFunction const& f) {
   static thread_local std::unordered_map<c10::OperatorName, std::vector<argument_use>> known;
   static std::vector<argument_use> const none;

@@ -1,6 +1,6 @@
 #pragma once
-/// \file read_tracker.hpp  What the operations of a thread read from outside, whether it was changed in place since,
-/// and which operations they are.
+/// \file read_tracker.hpp  Tracks what the operations of a thread read from outside, whether it was changed in place
+/// later, and which operations they are.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +25,8 @@ namespace cairn::libtorch::detail {
 #ifdef NDEBUG
 [[nodiscard]] inline c10::ArrayRef<const c10::IValue> inputs_of(at::RecordFunction const& f) { return f.inputs(); }
 #else
-// LibTorch's own builds leave out the flag that `inputs()` asserts in a program built without NDEBUG, so that it would
-// fail at every call. The member itself stands at the same place; an explicit instantiation may name it.
+// LibTorch's own builds do not set the flag that `inputs()` asserts in programs built without NDEBUG, so the assertion
+// would fail at every call. The private member is at the same place; an explicit instantiation may name it.
 [[nodiscard]] c10::ArrayRef<const c10::IValue> inputs_of(at::RecordFunction const& f);
 template <auto Member>
 struct names_inputs {
@@ -35,12 +35,12 @@ struct names_inputs {
 template struct names_inputs<&at::RecordFunction::inputs_>;
 #endif
 
-/// How often a tensor and all that share its memory were changed in place; 0 where nobody counts.
+/// How often a tensor and all that share its memory were changed in place; 0 if there is no version counter.
 [[nodiscard]] inline std::int64_t version_of(at::Tensor const& t) {
   return t.defined() && !t.is_inference() ? std::int64_t(t._version()) : 0;
 }
 
-/// The same of each.
+/// The version of each tensor.
 [[nodiscard]] inline std::vector<std::int64_t> versions_of(at::TensorList parts) {
   std::vector<std::int64_t> versions;
   for (auto const& part : parts) versions.push_back(version_of(part));
@@ -57,19 +57,19 @@ struct tensor_read {
 
   explicit tensor_read(at::Tensor const& t) : tensor{t.getIntrusivePtr()}, version{version_of(t)} {}
   tensor_read(weak_tensor t, std::int64_t before) : tensor{std::move(t)}, version{before} {}
-  /// Undefined where it is gone.
+  /// The tensor; undefined if it was destroyed.
   [[nodiscard]] at::Tensor lock() const {
     auto pointer = tensor.lock();
     return pointer ? at::Tensor{std::move(pointer)} : at::Tensor{};
   }
 };
 
-/// Sees the operations of the calling thread as long as it lives, and the tensors that they read. It keeps none of them
-/// alive. What other threads do, and what reads memory without an operation of LibTorch, is not seen. Trackers nest:
-/// each sees all.
+/// Observes the operations of the calling thread during its lifetime, and the tensors that they read, without keeping
+/// these alive. It does not see other threads, nor memory accesses outside LibTorch's operations. Trackers nest: each
+/// sees everything.
 class read_tracker {
  public:
-  /// \param names  whether operations are noted by their names
+  /// \param names  whether to record the names of operations
   explicit read_tracker(bool names = false) : names_{names} {
     if (active().empty()) {
       auto callback = at::RecordFunctionCallback(&read_tracker::at_start, &read_tracker::at_end)
@@ -87,7 +87,7 @@ class read_tracker {
     if (active().empty()) at::removeCallback(handle());
   }
 
-  /// While it lives, the innermost tracker of this thread notes what is made, and neither what is read nor operations.
+  /// During its lifetime, the innermost tracker of this thread notes what is made, but neither reads nor operations.
   class pause {
    public:
     pause() { if (tracker_ != nullptr) ++tracker_->pauses_; }
@@ -101,18 +101,19 @@ class read_tracker {
 
   /// Whether TorchScript ran.
   [[nodiscard]] bool saw_script() const noexcept { return script_; }
-  /// Whether operations make so much each, 1 MiB on average, that looking at them adds 1 % to a gradient at most.
+  /// Whether operations make so much memory each, 1 MiB on average, that tracking adds at most 1 % to the time of a
+  /// gradient.
   [[nodiscard]] bool costs_little() const noexcept { return made_bytes_ >= seen_ << 20; }
   /// The operations that were not part of another one, in order.
   [[nodiscard]] std::vector<std::string> const& operations() const noexcept { return operations_; }
-  /// Whether an operation that was seen made the tensor's memory.
+  /// Whether an observed operation made the tensor's memory.
   [[nodiscard]] bool made(at::Tensor const& t) const {
     auto const found = memory_.find(key_of(t));
     return found != memory_.end() && found->second.what == use::made;
   }
-  /// The tensors that were read before anything wrote to them, that were there before, and are there still, in the
-  /// order of reading. What was written first, such as a buffer or a counter, reads no value from before.
-  /// \param given  these, and what shares their memory, are left out
+  /// The tensors that existed before, were read before anything wrote to them, and still exist, in the order of
+  /// reading. Something that was written first, such as a buffer or a counter, does not read an earlier value.
+  /// \param given  these, and tensors that share their memory, are excluded
   [[nodiscard]] std::vector<tensor_read> reads(at::TensorList given) const {
     std::vector<tensor_read> all;
     for (auto const* one : order_) {
@@ -130,14 +131,14 @@ class read_tracker {
  private:
   using weak_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
   enum class use : char { unknown, reading, read, written, made };
-  /// Some memory, and the tensors that were seen to lie there.
+  /// Some memory, and the tensors observed in it.
   struct seen {
     void const* key;
-    weak_storage storage;  ///< so that its address is not used again
+    weak_storage storage;  ///< held weakly, so that its address is not reused
     std::int64_t version;
     use what;
     std::size_t number;
-    weak_tensor tensor{c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>{}};  ///< the first one
+    weak_tensor tensor{c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>{}};  ///< the first tensor
     std::vector<weak_tensor> others{};
   };
 
@@ -218,7 +219,7 @@ class read_tracker {
   }
   void ends(at::RecordFunction const& f) {
     if (f.scope() == at::RecordScope::TORCHSCRIPT_FUNCTION || begun_.empty())
-      return;  // empty: it began before the tracker
+      return;  // empty: the operation began before the tracker
     auto const known = begun_.back();
     begun_.pop_back();
     for (auto const& output : f.outputs())
@@ -230,7 +231,7 @@ class read_tracker {
       });
     if (!begun_.empty()) return;
     for (auto const& [one, weak] :
-         reading_) {  // an operation that is made of others may write at its end to what it reads
+         reading_) {  // a composite operation may write at its end to what it reads
       auto const pointer = weak.lock();
       if (one->what != use::reading) continue;
       one->what = pointer && version_of(at::Tensor{pointer}) != one->version ? use::written : use::read;
@@ -240,15 +241,15 @@ class read_tracker {
 
   std::unordered_map<void const*, seen> memory_;
   std::vector<seen const*> order_;
-  std::vector<std::size_t> begun_;  ///< of each operation that runs: how much memory had been seen with its arguments
-  std::vector<std::pair<seen*, weak_tensor>> reading_;  ///< first read by the outermost operation that runs
+  std::vector<std::size_t> begun_;  ///< for each running operation: how much memory had been seen with its arguments
+  std::vector<std::pair<seen*, weak_tensor>> reading_;  ///< first read by the outermost running operation
   std::vector<std::string> operations_;
-  std::size_t seen_ = 0, made_bytes_ = 0;  ///< operations, those within others, too, and the bytes they made
+  std::size_t seen_ = 0, made_bytes_ = 0;  ///< number of operations, including nested ones, and bytes they made
   bool names_, script_ = false;
   int pauses_ = 0;
 };
 
-/// The memory of some tensors, none of which it keeps alive.
+/// The memory of some tensors, which are not kept alive.
 class storage_set {
  public:
   void add(at::Tensor const& t) {
@@ -265,15 +266,15 @@ class storage_set {
  private:
   using weak_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
 
-  /// An address is not used again while its weak reference stands.
+  /// While the weak reference exists, its address is not reused.
   std::unordered_map<c10::StorageImpl const*, weak_storage> all_;
-  std::size_t bound_ = 64;  ///< as many are looked through for those that are gone
+  std::size_t bound_ = 64;  ///< at this size the set is searched for freed memory
 };
 
-/// The tensors from outside that something which is run again reads.
+/// The outside tensors that a recomputation reads.
 class read_list {
  public:
-  /// \param step  in which it is read; a tensor that is there already stays as it is
+  /// \param step  the step that reads it; a tensor that is already in the list keeps its entry
   void add(tensor_read read, step_index step) {
     auto* const key = read.tensor._unsafe_get_target();
     if (!known_.try_emplace(key, all_.size()).second) return;
@@ -284,17 +285,17 @@ class read_list {
   void add(std::vector<tensor_read> reads, step_index step) {
     for (auto& read : reads) add(std::move(read), step);
   }
-  /// Those that the program that read them did not change itself. There are no steps.
+  /// Adds those that the computation that read them did not change itself; for a computation without steps.
   void add_unchanged(std::vector<tensor_read> reads) {
     for (auto& read : reads)
       if (auto const t = read.lock(); t.defined() && version_of(t) == read.version) add(std::move(read), 0);
   }
-  /// Whether it, or a tensor that shares its memory, is there.
+  /// Whether it, or a tensor that shares its memory, is in the list.
   [[nodiscard]] bool knows_memory_of(at::Tensor const& t) const {
     return known_.contains(t.unsafeGetTensorImpl()) || memory_.holds(t);
   }
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
-  /// The number of the first one that is not as it was when it was read, or size().
+  /// The number of the first tensor that has changed since it was read; size() if none has.
   [[nodiscard]] std::size_t first_changed() const {
     std::size_t k = 0;
     for (; k < size(); ++k)
@@ -303,7 +304,7 @@ class read_list {
   }
   /// The step that read it first.
   [[nodiscard]] step_index step(std::size_t k) const { return all_[k].step; }
-  /// ": " and its type, size and device; empty where it is gone.
+  /// ": " and its type, size and device; empty if it was destroyed.
   [[nodiscard]] std::string text(std::size_t k) const {
     std::ostringstream text;
     if (auto const t = all_[k].read.lock(); t.defined())
@@ -319,12 +320,12 @@ class read_list {
 
   std::vector<noted> all_;
   std::unordered_map<c10::TensorImpl const*, std::size_t>
-      known_;  ///< an address is not used again while its weak reference stands
+      known_;  ///< while the weak reference exists, its address is not reused
   storage_set memory_;
 };
 
-/// Before what read these tensors runs again.   \param where  what read them   \throws invalid_call   where one was
-/// changed in place since
+/// To be called before the computation that read these tensors runs again.   \param where  identifies that computation
+/// \throws invalid_call   if a tensor was changed in place
 inline void check_reads(read_list const& reads, char const* who, named_value where) {
   if (std::size_t const k = reads.first_changed(); k < reads.size())
     throw invalid_call{who, "a tensor that was read was changed in place before backward", {where, {"tensor read", k}},

@@ -1,5 +1,5 @@
 #pragma once
-/// \file rng_autocast.hpp  What a computation reads from around it: random number generators and automatic casts.
+/// \file rng_autocast.hpp  The environment of a computation: random number generators and automatic casts.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// The states of the CPU's generator and of those of the other devices on which tensors lie; empty by default.
+/// The states of the CPU's generator and of those of the other devices of some tensors; empty by default.
 class generator_states {
  public:
   generator_states() = default;
@@ -30,15 +30,15 @@ class generator_states {
     all.states_ = get_device_states(tensors);
     return all;
   }
-  /// Without the CPU's.
+  /// Without the CPU's generator.
   [[nodiscard]] static generator_states of_devices(at::TensorList tensors) {
     generator_states all;
     add_device_states(tensors, all.states_);
     return all;
   }
-  /// The generators go on from here.
+  /// Sets the generators to these states.
   void restore() const { set_device_states(states_); }
-  /// Whether those of devices stand here; the CPU's is not asked.
+  /// Whether the generators of devices are in these states; the CPU's is not compared.
   [[nodiscard]] bool devices_are_now() const {
     for (auto const& [device, state] : states_) {
       if (device.is_cpu()) continue;
@@ -50,7 +50,7 @@ class generator_states {
     }
     return true;
   }
-  /// Adds the tensors that it consists of.
+  /// Appends the tensors of the states.
   void list_tensors(std::vector<at::Tensor>& all) const {
     for (auto const& [device, state] : states_) all.push_back(state);
   }
@@ -59,10 +59,10 @@ class generator_states {
   device_states states_;
 };
 
-/// Where the CPU's generator stands, in no memory of a tensor's.
+/// The state of the CPU's generator, stored without a tensor.
 class cpu_generator_state {
  public:
-  /// The generator goes on from here.
+  /// Sets the generator to this state.
   void restore() const {
     std::lock_guard const lock{generator_.mutex_};
     auto engine = generator_.engine();
@@ -86,21 +86,21 @@ class cpu_generator_state {
 
   at::CPUGeneratorImpl& generator_ = *at::check_generator<at::CPUGeneratorImpl>(at::detail::getDefaultCPUGenerator());
   at::mt19937_data_pod engine_ = engine_of(generator_);
-  /// The second of two normal numbers, where it is left.
+  /// The second of two normal numbers, if it has not been used.
   decltype(generator_.next_float_normal_sample()) float_ = generator_.next_float_normal_sample();
   decltype(generator_.next_double_normal_sample()) double_ = generator_.next_double_normal_sample();
 };
 
-/// Where a run begins to draw random numbers, for a second run to begin there, too.
+/// The generators' states at the beginning of a run, so that a second run can begin with them.
 class initial_rng_state {
  public:
-  /// \param tensors  the generators of their devices count
+  /// \param tensors  the generators of their devices are included
   initial_rng_state(at::TensorList tensors, Rng rng) {
     if (rng == Rng::Preserve) devices_ = generator_states::of_devices(tensors);
   }
-  /// \param here  where the CPU's generator stands; outlives the run
+  /// \param here  the state of the CPU's generator; must outlive the run
   void begin_run(cpu_generator_state const& here) noexcept { cpu_ = &here; }
-  /// Keeps the state of the CPU's generator, 2.5 KB, only where the run drew some of its numbers.
+  /// Keeps the state of the CPU's generator, 2.5 KB, only if the run drew numbers from it.
   void end_run() {
     auto const* const start = std::exchange(cpu_, nullptr);
     drew_ = start != nullptr && !start->is_now();
@@ -108,7 +108,7 @@ class initial_rng_state {
     kept_ = std::make_unique<cpu_generator_state>(*start);
     cpu_ = kept_.get();
   }
-  /// The generators go on from here.   \throws std::bad_alloc   where there was no memory to keep that
+  /// Sets the generators to these states.   \throws std::bad_alloc   if there was no memory to store them
   void restore() const {
     if (drew_ && !kept_) throw std::bad_alloc{};
     if (cpu_ != nullptr) cpu_->restore();
@@ -122,11 +122,12 @@ class initial_rng_state {
   bool drew_ = false;
 };
 
-/// A run that reads the states of generators, to draw the same numbers again. The generators are the process's, so two
-/// threads that do so at once would draw each other's numbers.
+/// A run that reads the states of generators, to draw the same numbers again. Generators are global, so two threads
+/// that do this at once would draw each other's numbers.
 class generator_use {
  public:
-  /// \param draws  whether it may draw some: if not, it leaves generators alone as soon as another thread is at it
+  /// \param draws  whether the run may draw numbers: if not, it leaves generators alone as soon as another thread uses
+  ///   them
   explicit generator_use(Rng rng, bool draws = true)
       : counts_{rng == Rng::Preserve}, draws_{draws}, thread_{std::this_thread::get_id()} {
     if (!counts_) return;
@@ -146,18 +147,18 @@ class generator_use {
     std::lock_guard const lock{access()};
     all().erase(std::find(all().begin(), all().end(), this));
   }
-  /// The generators go on from there, unless that would take numbers from another thread.
+  /// Sets the generators to these states, unless that would take numbers from another thread.
   void put_back(generator_states const& states) const {
     if (!counts_) return;
     std::lock_guard const lock{access()};
     if (draws_ || !overlaps_) states.restore();
   }
-  /// Whether numbers were drawn since it began.   \param start  the generators' states then
+  /// Whether numbers were drawn since it began.   \param start  the generators' states at that time
   [[nodiscard]] bool drew(generator_states const& start) const {
     return counts_ && !(start_->is_now() && start.devices_are_now());
   }
-  /// To be asked where random numbers were drawn.
-  /// \throws invalid_call   where another thread was at it, too
+  /// To be called if random numbers were drawn.
+  /// \throws invalid_call   if another thread used the generators in the same way
   void check(char const* who) const {
     if (!counts_ || !draws_) return;
     std::lock_guard const lock{access()};
@@ -178,7 +179,7 @@ class generator_use {
 
   bool counts_, draws_, overlaps_ = false;
   std::thread::id thread_;
-  std::optional<cpu_generator_state> start_;  ///< where numbers count
+  std::optional<cpu_generator_state> start_;  ///< used if numbers are preserved
 };
 
 /// The automatic casts of the calling thread, for the CPU and for CUDA devices.
@@ -198,8 +199,8 @@ class autocast_state {
     }
     at::autocast::set_autocast_cache_enabled(cache_);
   }
-  /// The same without the cache of casts. What is run without a graph must not leave a cast there: the caller would
-  /// find it, without a gradient.
+  /// The same without the cache of casts. A computation without a graph must not leave a cast in the cache: the caller
+  /// would use it, and get no gradient.
   [[nodiscard]] autocast_state without_cache() const {
     auto other = *this;
     other.cache_ = false;
@@ -219,11 +220,11 @@ class autocast_state {
   bool cache_ = true;
 };
 
-/// What a computation reads from around it.
+/// The environment of a computation.
 class rng_autocast_state {
  public:
-  /// \param tensors  those that it starts from: the generators of their devices count   \param rng  Ignore leaves the
-  ///        generators out
+  /// \param tensors  its inputs: the generators of their devices are included   \param rng  Ignore excludes the
+  ///   generators
   [[nodiscard]] static rng_autocast_state now(at::TensorList tensors, Rng rng) {
     rng_autocast_state all;
     if (rng == Rng::Preserve) all.generators = generator_states::now(tensors);
@@ -239,7 +240,7 @@ class rng_autocast_state {
   autocast_state autocast;
 };
 
-/// Sets the automatic casts for a scope, and puts back what was set before.
+/// Sets the automatic casts for a scope, and restores the previous ones.
 class autocast_scope {
  public:
   explicit autocast_scope(autocast_state const& inside) { inside.restore(); }
@@ -251,10 +252,10 @@ class autocast_scope {
   autocast_state before_ = autocast_state::now();
 };
 
-/// Puts back at the end of a scope, exceptions included, what was around at its start.
+/// Restores the environment at the end of a scope, also after an exception.
 class rng_autocast_guard {
  public:
-  /// \param use  by which generators are put back, if any; outlives the guard
+  /// \param use  restores the generators, if given; must outlive the guard
   rng_autocast_guard(at::TensorList tensors, Rng rng, generator_use const* use = nullptr)
       : before_{rng_autocast_state::now(tensors, rng)}, use_{use} {}
   rng_autocast_guard(rng_autocast_guard const&) = delete;

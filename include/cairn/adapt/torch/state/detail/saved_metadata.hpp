@@ -1,5 +1,5 @@
 #pragma once
-/// \file saved_metadata.hpp  What a saved tensor looked like, and whether another one looks the same.
+/// \file saved_metadata.hpp  The metadata of a saved tensor, and comparison with another tensor.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,7 +21,7 @@ struct saved_metadata {
   Check check = Check::Metadata;  ///< how closely it is compared
   saved_origin origin = {};
 
-  /// \param buffers  whose bits differ between runs, and are not compared
+  /// \param buffers  their bits differ between runs, and are not compared
   [[nodiscard]] static saved_metadata of(at::Tensor const& t, Check check, std::vector<at::Tensor> const& buffers,
                                          saved_origin origin = {}) {
     for (auto const& b : buffers)
@@ -31,7 +31,7 @@ struct saved_metadata {
   [[nodiscard]] std::string text() const { return tensor.text(); }
 };
 
-/// A saved tensor and how often it had been changed in place then.
+/// A saved tensor, and how often it had been changed in place at that time.
 struct saved_tensor {
   at::Tensor value;
   std::int64_t version = 0;
@@ -46,15 +46,14 @@ struct saved_tensor {
 inline constexpr char const* recompute_advice =
     "make the computation a function of its inputs alone: no counters, no global state, no other random generators";
 
-/// Whether it is, as far as is known without its bits, what was saved at first.
+/// Whether it is the tensor that was saved at first, as far as can be told without comparing bits.
 [[nodiscard]] inline bool same_saved(saved_metadata const& first, saved_tensor const& again) {
   if (!(again.origin == first.origin)) return false;
   return first.check == Check::Off || first.tensor.is_of(again.value);
 }
-/// \param number  of the tensor, in the order of saving   \param place  what its first value of the error says, with
-///        its value
-/// \throws recompute_mismatch   where it does not look as `first`   \throws invalid_call   where it was changed in
-///        place
+/// \param number  of the tensor, in the order of saving   \param place  name of the error's first value, with its value
+/// \throws recompute_mismatch   if its metadata differs from `first`   \throws invalid_call   if it was changed in
+///   place
 inline void check_saved(saved_metadata const& first, saved_tensor const& again, char const* who, std::size_t number,
                         named_value place, char const* advice = recompute_advice) {
   if (!again.unchanged())
@@ -64,7 +63,7 @@ inline void check_saved(saved_metadata const& first, saved_tensor const& again, 
                        "change a copy of it, or change it before it is used"};
   auto const now = saved_metadata::of(again.value, first.check, {}, again.origin);
   if (!same_saved(first, again)) {
-    bool const metadata = now.text() == first.text();  // then the operations differ
+    bool const metadata = now.text() == first.text();  // the metadata agrees, so the operations differ
     auto const text = [&](saved_metadata const& one) {
       return metadata ? one.text() + " " + one.origin.text() : one.text();
     };

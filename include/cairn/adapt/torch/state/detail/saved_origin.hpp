@@ -1,5 +1,5 @@
 #pragma once
-/// \file saved_origin.hpp  Which operation made a tensor that autograd saves, as far as that is the same in every run.
+/// \file saved_origin.hpp  Which operation made a saved tensor, as far as this is the same in every run.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,12 +16,12 @@
 
 namespace cairn::libtorch::detail {
 
-/// Where a saved tensor comes from.
+/// The origin of a saved tensor.
 struct saved_origin {
-  /// Type of its node; none where it is from outside, and where the operation that made it saves it.
+  /// Type of its node; null if it comes from outside, and if the operation that made it saves it.
   std::type_info const* made_by = nullptr;
-  bool joint = false;  ///< whether the operation that saves it saved the tensor before it, too
-  /// Whether casts stood in a cache as the run began: one run then finds outside what another makes.
+  bool joint = false;  ///< the operation that saves it also saved the tensor before it
+  /// There were casts in the cache when the run began: one run may then find outside what another makes.
   bool caches_casts = false;
 
   [[nodiscard]] bool operator==(saved_origin const& other) const {
@@ -36,7 +36,7 @@ struct saved_origin {
   }
 };
 
-/// Tells the origins of one run, from its beginning on.
+/// Finds the origins of one run, from its beginning on.
 class origin_map {
  public:
   [[nodiscard]] saved_origin of(at::Tensor const& t) {
@@ -44,7 +44,7 @@ class origin_map {
     auto const* const meta = torch::autograd::impl::get_autograd_meta(t);
     if (meta != nullptr && meta->grad_fn_ && begin_.precedes(*meta->grad_fn_) && !is_left_out(meta->grad_fn_))
       origin.made_by = &typeid(*meta->grad_fn_);
-    if (at::GradMode::is_enabled()) {  // else an inner region keeps its inputs, which makes no node
+    if (at::GradMode::is_enabled()) {  // otherwise an inner region keeps its inputs, which makes no node
       auto const nodes = at::sequence_number::peek();
       origin.joint = nodes == nodes_;
       nodes_ = nodes;
@@ -52,7 +52,7 @@ class origin_map {
     return origin;
   }
 
-  /// What made this tensor counts as outside from now on.
+  /// From now on the operation that made this tensor counts as outside.
   void leave_out(at::Tensor const& t) {
     if (t.defined() && t.grad_fn()) left_out_.emplace_back(t.grad_fn());
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// \file tensor_metadata.hpp  A tensor without its values, to compare another one with.
+/// \file tensor_metadata.hpp  A tensor without its values, for comparison with another tensor.
 #include <cstdint>
 #include <sstream>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// The hash of a tensor's values in order.
+/// A hash of a tensor's values in order.
 [[nodiscard]] inline std::uint64_t hash_of_bits(at::Tensor const& t) {
   auto const values = t.detach().to_dense().cpu().contiguous();
   cairn::detail::state_hash hash;
@@ -17,22 +17,22 @@ namespace cairn::libtorch::detail {
   return hash.value();
 }
 
-/// A tensor without its values; by default of one that is undefined.
+/// A tensor without its values; by default an undefined tensor.
 struct tensor_metadata {
   std::vector<std::int64_t> sizes;
   at::ScalarType type = at::ScalarType::Undefined;
   at::Device device = at::kCPU;
-  std::uint64_t bits = 0;  ///< a hash, where bits are compared
+  std::uint64_t bits = 0;  ///< a hash, if bits are compared
 
   [[nodiscard]] static tensor_metadata of(at::Tensor const& t, bool with_bits) {
     if (!t.defined()) return {};
     return {t.sizes().vec(), t.scalar_type(), t.device(), with_bits ? hash_of_bits(t) : 0};
   }
-  /// Whether all but the bits are the same.
+  /// Whether everything except the bits is equal.
   [[nodiscard]] bool is_like(tensor_metadata const& other) const {
     return type == other.type && device == other.device && sizes == other.sizes;
   }
-  /// The same of a tensor that is defined.
+  /// The same for a defined tensor.
   [[nodiscard]] bool is_of(at::Tensor const& t) const {
     return t.scalar_type() == type && t.device() == device && t.sizes() == sizes;
   }

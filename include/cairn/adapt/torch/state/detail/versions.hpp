@@ -1,6 +1,5 @@
 #pragma once
-/// \file versions.hpp  The names that LibTorch 1.13 and 2.x spell differently, by one spelling, and what they do
-/// differently.
+/// \file versions.hpp  One name for what LibTorch 1.13 and 2.x name differently, and their differences in behaviour.
 #include <ATen/autocast_mode.h>
 #include <torch/version.h>
 
@@ -34,8 +33,8 @@ inline void set_autocast_type(at::DeviceType device, at::ScalarType type) {
 
 #endif
 
-/// Whether a third gradient of the same cast is added in place. 2.11 does, 1.13 makes a new sum; between them nobody
-/// has looked.
+/// Whether a third gradient of the same cast is added in place. 2.11 does that, 1.13 makes a new sum; the versions
+/// between have not been examined.
 inline constexpr bool sums_casts_in_place = TORCH_VERSION_MAJOR > 2 ||
                                             (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 11);
 
