@@ -14,7 +14,7 @@
 namespace cairn {
 namespace detail {
 
-/// vector<bool>, recognised by its members: including <vector> would double the cost of including cairn.
+/// vector<bool>, recognised by its members: including `<vector>` would double the cost of including cairn.
 template <class T>
 inline constexpr bool is_bit_vector = requires(T& x) {
   x.flip();

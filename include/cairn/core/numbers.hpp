@@ -20,7 +20,7 @@ concept traited_numbers = requires(T& x, any_number_visitor& f) {
 template <class T>
 concept member_numbers = requires(T& x, any_number_visitor& f) { x.visit_numbers(f); };
 
-/// A generator or distribution of random numbers, as in <random>. It is part of a state, but not differentiated.
+/// A generator or distribution of random numbers, as in `<random>`. It is part of a state, but not differentiated.
 template <class T>
 concept random_source = requires(T& x) {
   typename T::result_type;
@@ -87,7 +87,7 @@ concept numbered = detail::can_list<std::remove_const_t<T>>();
 
 /// Calls f(T*, std::size_t) for each run of floating-point numbers of x, in a fixed order. T is float, double or long
 /// double, const for a const x; a complex number is two numbers. Integers, enumerations, bools, and the generators and
-/// distributions of <random> are skipped: they are not differentiated.
+/// distributions of `<random>` are skipped: they are not differentiated.
 /// A type that cannot be taken apart, or of which only a part is differentiated, needs a member `visit_numbers(f)` for
 /// const and non-const objects, or `state_traits<T>::visit_numbers(x, f)`. Each calls f(T*, std::size_t) for the runs
 /// that count, always in the same order.

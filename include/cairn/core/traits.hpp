@@ -64,7 +64,7 @@ concept ring_like = requires(T const& x) { ring_places<T>::of(x); };
 
 template <class T, class... All> inline constexpr bool is_one_of = (std::is_same_v<T, All> || ...);
 
-/// The alternatives of a std::variant; recognised without including <variant>.
+/// The alternatives of a std::variant; recognised without including `<variant>`.
 template <class T> struct alternatives { using type = void; };
 template <template <class...> class V, class... T>
   requires requires(V<T...> const& x) { x.valueless_by_exception(); x.index(); }

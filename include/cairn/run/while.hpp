@@ -91,8 +91,8 @@ template <class Work, class State, class Plan>
 ///   it takes a snapshot of each
 /// Step calls: each step once on the way forward, and with the first reverse `estimate(online.stopping_at(n,
 /// last_is_at_hand)).step_calls`, where the last state but one is at hand unless the step is in place. Memory:
-/// `peak_states` and `peak_bytes` of that estimate, with `form.keeps_run`; before the length is known, at most `slots()
-/// + working_frames(form, 1)` states.
+/// `peak_states` and `peak_bytes` of that estimate, with `form.keeps_run`; before the length is known, at most
+/// `slots() + working_frames(form, 1)` states.
 template <class Step, class X0, class KeepGoing, class P, class Work = detail::own_workspace,
           class Observer = no_observer, class Options = no_options>
 [[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, P const& plan, Work&& work = {},

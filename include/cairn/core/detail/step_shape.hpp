@@ -40,7 +40,7 @@ template <auto Form, class F>
 struct untagged<tagged<Form, F> const> {
   using type = F const;
 };
-/// A std::reference_wrapper, recognised without including <functional>; it is read as the function it refers to.
+/// A std::reference_wrapper, recognised without including `<functional>`; it is read as the function it refers to.
 template <class F>
 concept reference_to = requires(F& f) {
   requires std::is_same_v<decltype(f.get()), typename F::type&>;

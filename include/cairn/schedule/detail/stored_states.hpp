@@ -22,7 +22,7 @@ constexpr void check_stop(stopped_sweep const& sweep) {
 }
 
 /// Shell's sort with Knuth's gaps, O(n^1.5): there are few stored states, and headers of the core do not include
-/// <algorithm>.
+/// `<algorithm>`.
 template <class T, class Before>
 constexpr void sort(table<T>& values, Before before) noexcept {
   std::size_t stride = 1;

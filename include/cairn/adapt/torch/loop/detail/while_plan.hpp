@@ -21,7 +21,7 @@ struct while_plan {
   step_index block_size = 1;
 };
 
-/// The plan of the options; with a memory limit, the kind of plan to be chosen.   \throws invalid_plan
+/// The plan of the options, before any memory limit.   \throws invalid_plan
 [[nodiscard]] inline while_plan plan_of_while(LoopOptions const& options) {
   check_sizes(while_name, options);
   if (auto const& given = options.schedule())
