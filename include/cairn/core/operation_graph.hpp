@@ -18,7 +18,9 @@ struct graph_operation {
   std::vector<step_index> inputs = {};
   std::int64_t bytes = 0;               ///< of its value
   std::int64_t time = 0;                ///< to run it
-  std::int64_t work = 0;                ///< bytes it takes while it runs, beside its inputs and its value
+  std::int64_t work = 0;                ///< bytes it takes while it runs, beside its inputs, its value and its tape
+  /// What its adjoint keeps of a run beside values: a mask, indices, statistics. Its adjoint needs no tape where 0.
+  std::int64_t tape_bytes = 0;
   std::int64_t adjoint_bytes = -1;      ///< of the adjoint of its value; as many as the value has where -1
   std::int64_t adjoint_time = 0;        ///< to run its adjoint
   std::int64_t adjoint_work = 0;        ///< bytes its adjoint takes while it runs, beside values and adjoints
@@ -33,13 +35,15 @@ struct graph_operation {
 /// caller owns counts for nothing and is always there: the inputs of the graph, which are not listed, their adjoints,
 /// and parameters.
 ///
-/// A sweep starts with no value and no adjoint. Forward, operation v runs while the values of its inputs are kept, and
-/// makes value v; it may run as often as one likes until its adjoint has run. The loss reads the values in `outputs`
-/// and makes their adjoints. Then the adjoints of operations n-1..0 run, in this order and once each: that of v reads
-/// what its two flags say, and the adjoint of value v; it makes the adjoints of its inputs that are not there yet and
-/// adds to the others; after it value v and its adjoint are forgotten. The bytes at a moment are those of kept values,
-/// of adjoints that are there, and of the work that runs; while v runs, value v counts, and while its adjoint runs, all
-/// that it reads and makes.
+/// A sweep starts with no value, no tape and no adjoint. Forward, operation v runs while the values of its inputs are
+/// kept, and makes value v, and its tape where it is recorded; it may run as often as one likes until its adjoint has
+/// run. Values and tapes live and die separately: a tape holds none of the values that its adjoint reads beside it. The
+/// loss reads the values in `outputs` and makes their adjoints. Then the adjoints of operations n-1..0 run, in this
+/// order and once each: that of v reads what its two flags say, its tape where it has one, and the adjoint of value v;
+/// it makes the adjoints of its inputs that are not there yet and adds to the others; after it value v, tape v and the
+/// adjoint of v are forgotten. The bytes at a moment are those of kept values and tapes, of adjoints that are there,
+/// and of the work that runs; while v runs, value v counts, and its tape where it is recorded, and while its adjoint
+/// runs, all that it reads and makes.
 struct operation_graph {
   std::vector<graph_operation> operations;  ///< 0..n-1; there may be none
   std::vector<step_index> outputs = {};     ///< values that the loss reads; those that no operation reads where empty
@@ -50,24 +54,32 @@ struct operation_graph {
   friend bool operator==(operation_graph const&, operation_graph const&) = default;
 };
 
-/// The actions of plans for graphs. Each value has a place of its own number and stays there until it is dropped;
-/// nothing is live, and adjoints read values and no tapes. In each action `from` is the number of the operation; that
-/// of the loss is n.
+/// The actions of plans for graphs. Each value and each tape has a place of the number of its operation and stays there
+/// until it is dropped; nothing is live. In each action `from` is the number of the operation; that of the loss is n.
 namespace graph_actions {
 
-/// Run operation v on the values of its inputs, which stay, and keep value v.
+/// Run operation v on the values of its inputs, which stay, and keep value v. It makes no tape.
 [[nodiscard]] constexpr action advance(step_index v) noexcept {
   return {action_kind::advance, tier::memory, content::state, v, v, v + 1};
 }
-/// Forget value v.
+/// Run operation v on the values of its inputs, which stay, and keep value v and its tape. Where value v is kept, the
+/// new one takes its place: the old one goes before the operation runs.
+[[nodiscard]] constexpr action record(step_index v) noexcept {
+  return {action_kind::record, tier::memory, content::tape, v, v, v + 1};
+}
+/// Forget value v. The tape of v stays.
 [[nodiscard]] constexpr action drop(step_index v) noexcept {
   return {action_kind::drop, tier::memory, content::state, v, v, 0};
+}
+/// Forget the tape of operation v. Value v stays.
+[[nodiscard]] constexpr action drop_tape(step_index v) noexcept {
+  return {action_kind::drop, tier::memory, content::tape, v, v, 0};
 }
 /// The loss: make the adjoints of the outputs from their values, which stay.
 [[nodiscard]] constexpr action turn(step_index operations) noexcept {
   return {action_kind::turn, tier::memory, content::state, no_slot, operations, operations};
 }
-/// Run the adjoint of operation v; value v, if kept, and its adjoint are forgotten.
+/// Run the adjoint of operation v; value v and tape v, if kept, and the adjoint of v are forgotten.
 [[nodiscard]] constexpr action reverse(step_index v) noexcept {
   return {action_kind::reverse, tier::memory, content::state, v, v, v + 1};
 }
@@ -95,7 +107,7 @@ inline void check_graph(operation_graph const& graph, char const* who) {
                            "list operations in an order in which they can run; inputs of the graph are not listed"};
       read[std::size_t(input)] = 1;
     }
-    for (std::int64_t const size : {of.bytes, of.work, of.adjoint_work}) {
+    for (std::int64_t const size : {of.bytes, of.work, of.tape_bytes, of.adjoint_work}) {
       if (size < 0)
         throw invalid_plan{who, "an operation has a negative size", {{"operation", v}, {"value", size}}, wanted};
       bytes += wide(size);

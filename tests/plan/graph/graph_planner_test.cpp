@@ -1,6 +1,7 @@
 // Plans for graphs: within the budget, always; as fast as any plan where the graph is small; and close to that without the exact search.
 #include <cairn/plan/graph/detail/run_order.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
+#include <cairn/plan/graph/liveness.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -112,6 +113,32 @@ TEST_CASE("blocks, boundaries and the search alone come close to the fastest pla
       CHECK(sum.infeasible * 25 <= sum.pairs);
       CHECK(sum.ratio <= 1.01 * sum.pairs);
     }
+}
+
+TEST_CASE("tapes are within the budget, and plans record what adjoints need", "[plan][graph]") {
+  for (auto const kind : graphs::all_kinds)
+    for (int size : {1, 3, 7, 24})
+      for (bool odd : {false, true}) {
+        CAPTURE(graphs::name_of(kind), size, odd);
+        operation_graph graph = graphs::make(kind, size, 1, odd);
+        for (std::size_t v = 0; v < graph.operations.size(); ++v)
+          graph.operations[v].tape_bytes = std::int64_t(v * v % 5);
+        auto const live = cairn::live_bytes(graph);
+        CHECK(live.size() == 2 * graph.operations.size() + 1);
+        std::int64_t const all = *std::max_element(live.begin(), live.end());
+        graph_planner planner{graph, {.effort = 100'000}};
+        std::int64_t const least = planner.least_budget();
+        CHECK_THROWS_AS(planner.plan(least - 1), cairn::infeasible_budget);
+        for (std::int64_t const budget : {least, least + (all - least) / 2, (std::max)(least, all)}) {
+          auto const plan = planner.plan(budget);
+          check_plan(graph, plan, budget);
+          auto const records = std::count_if(plan.actions.begin(), plan.actions.end(),
+                                             [](action const& a) { return a.kind == cairn::action_kind::record; });
+          auto const wanted = std::count_if(graph.operations.begin(), graph.operations.end(),
+                                            [](auto const& op) { return op.tape_bytes > 0; });
+          CHECK(records >= wanted);
+        }
+      }
 }
 
 TEST_CASE("graphs of many operations against brute force", "[plan][graph][.soak]") {

@@ -56,6 +56,40 @@ TEST_CASE("an operation that is run again counts beside the adjoints that are th
   CHECK(cairn::replay(graph, std::vector<action>{advance(0), advance(1), drop(0), turn(2), advance(0), reverse(1), reverse(0)}).peak == 1 + 2 + 50 + 9);
 }
 
+TEST_CASE("tapes are charged from their record to their adjoint or drop, and values beside them", "[plan][graph]") {
+  operation_graph graph = residual();
+  graph.operations[0].tape_bytes = 100, graph.operations[1].tape_bytes = 300;
+  auto const played = [&](std::vector<action> const& plan) { return cairn::replay(graph, plan); };
+  auto const kept = played({record(0), record(1), advance(2), turn(3), reverse(2), reverse(1), reverse(0)});
+  CHECK(kept.peak == (10 + 20 + 40) + 40 + 10 + 21 + 400);  // the adjoint of the sum, with both tapes
+  CHECK(kept.runs == 3);
+  CHECK(kept.extra_forward == 0);
+  // Tapes made right before their adjoints. Value 1 is made again for that, value 0 stands and gives way to the new one.
+  auto const late = played({advance(0), advance(1), advance(2), drop(1), turn(3), drop(2), reverse(2), record(1),
+                            reverse(1), record(0), reverse(0)});
+  CHECK(late.peak == 10 + 20 + 300 + 10 + 21 + 7);
+  CHECK(late.runs == 5);
+  CHECK(late.extra_forward == 2 + 1);
+  // A tape that is dropped is made again; one that stands outlives its value.
+  auto const both = played({record(0), record(1), drop_tape(1), advance(2), turn(3), reverse(2), drop(1), record(1),
+                            drop(0), advance(0), reverse(1), drop(0), advance(0), reverse(0)});
+  CHECK(both.peak == 10 + 20 + 400 + 10 + 21 + 7);
+  CHECK(both.runs == 6);
+  // While a kept value is made again with its tape, it counts once.
+  operation_graph const one{
+      .operations = {{.bytes = 8, .work = 2, .tape_bytes = 5, .adjoint_bytes = 0, .adjoint_needs_output = false}}};
+  CHECK(cairn::replay(one, std::vector<action>{advance(0), turn(1), record(0), reverse(0)}).peak == 8 + 5 + 2);
+  CHECK(cairn::replay(one, std::vector<action>{record(0), drop(0), advance(0), turn(1), drop(0), reverse(0)}).peak ==
+        8 + 5 + 2);
+}
+
+TEST_CASE("an operation without tape bytes may be recorded, and needs no tape", "[plan][graph]") {
+  operation_graph const graph{.operations = {{.bytes = 8}, {.inputs = {0}, .bytes = 4}}};
+  std::vector<action> const plain{advance(0), advance(1), turn(2), reverse(1), reverse(0)};
+  std::vector<action> const taped{record(0), record(1), drop_tape(1), turn(2), reverse(1), reverse(0)};
+  CHECK(cairn::replay(graph, plain) == cairn::replay(graph, taped));
+}
+
 TEST_CASE("a graph of no operations has a loss alone", "[plan][graph]") {
   operation_graph const nothing{.operations = {}, .loss_time = 3, .loss_work = 5};
   CHECK(cairn::replay(nothing, std::vector<action>{turn(0)}) == cairn::graph_cost{.peak = 5, .makespan = 3});
@@ -90,10 +124,31 @@ TEST_CASE("what no machine could do is refused with the action", "[plan][graph]"
   // Actions of a loop that no graph has: of two steps at once, in another place, from a tape, and the end.
   using cairn::action_kind, cairn::content;
   for (action const& wrong : {action{action_kind::advance, {}, {}, 0, 0, 2}, action{action_kind::drop, {}, {}, 1, 0, 0},
-                              action{action_kind::reverse, {}, content::tape, 0, 0, 1}, action{}})
+                              action{action_kind::reverse, {}, content::tape, 0, 0, 1},
+                              action{action_kind::record, {}, content::tape, 0, 0, 2},
+                              action{action_kind::record, {}, content::state, 0, 0, 1}, action{}})
     CHECK_THAT(refusal(graph, {wrong}), Contains("an action is none that a graph has"));
   CHECK_THAT(refusal(graph, {advance(0), advance(0)}), Contains("an operation is run whose value is kept"));
   CHECK_THAT(refusal(graph, {drop(0)}), Contains("a value is dropped that is not kept"));
+  operation_graph with_tapes = graph;
+  with_tapes.operations[1].tape_bytes = 1;
+  CHECK_THAT(refusal(graph, {record(3)}), Contains("an operation that is not there"));
+  CHECK_THAT(refusal(graph, {drop_tape(-1)}), Contains("an operation that is not there"));
+  CHECK_THAT(refusal(graph, {record(1)}), Contains("an operation is run without the value of an input"));
+  CHECK_THAT(refusal(graph, {record(0), record(0)}), Contains("an operation is recorded whose tape is kept"));
+  CHECK_THAT(refusal(graph, {record(0), advance(0)}), Contains("an operation is run whose value is kept"));
+  CHECK_THAT(refusal(graph, {advance(0), drop_tape(0)}), Contains("a tape is dropped that is not kept"));
+  CHECK_THAT(refusal(graph, {record(0), drop_tape(0), drop_tape(0)}), Contains("a tape is dropped that is not kept"));
+  CHECK_THAT(refusal(with_tapes, {advance(0), advance(1), advance(2), turn(3), reverse(2), reverse(1)}),
+             Contains("the adjoint of an operation is run without its tape"));
+  CHECK_THAT(refusal(with_tapes, {advance(0), record(1), advance(2), turn(3), drop_tape(1), reverse(2), reverse(1)}),
+             Contains("without its tape"));
+  CHECK_THAT(refusal(with_tapes, {advance(0), record(1), advance(2), turn(3), drop(1), reverse(2), reverse(1)}),
+             Contains("without a value that it reads"));
+  CHECK_THAT(refusal(with_tapes, {advance(0), record(1), advance(2), turn(3), reverse(2), reverse(1), record(1)}),
+             Contains("an operation is run after its adjoint"));
+  CHECK_THAT(refusal(with_tapes, {advance(0), record(1), advance(2), turn(3), reverse(2), reverse(1), drop_tape(1)}),
+             Contains("a tape is dropped that is not kept"));
   CHECK_THAT(refusal(graph, {turn(2)}), Contains("the loss has the number of an operation"));
   CHECK_THAT(refusal(graph, {turn(3)}), Contains("the loss is run without the value of an output"));
   CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), turn(3), turn(3)}), Contains("the loss of a graph is run twice"));
@@ -118,6 +173,7 @@ TEST_CASE("graphs that cannot be are refused before anything is planned", "[plan
   refused([](operation_graph& g) { g.operations[2].inputs = {-1}; });
   refused([](operation_graph& g) { g.operations[0].bytes = -1; });
   refused([](operation_graph& g) { g.operations[0].work = -1; });
+  refused([](operation_graph& g) { g.operations[0].tape_bytes = -1; });
   refused([](operation_graph& g) { g.operations[0].time = -1; });
   refused([](operation_graph& g) { g.operations[0].adjoint_bytes = -2; });
   refused([](operation_graph& g) { g.operations[0].adjoint_work = -1; });

@@ -37,8 +37,8 @@ struct value_liveness {
 [[nodiscard]] CAIRN_DECL std::vector<value_liveness> liveness_of(operation_graph const& graph,
                                                                  std::span<step_index const> dropped = {});
 
-/// Bytes during each action, by rank, of the sweep that keeps every value as long as it is read: values, adjoints and
-/// work. There are 2n + 1 of them, and the largest is the peak of storing everything.
+/// Bytes during each action, by rank, of the sweep that keeps every value as long as it is read: values, tapes,
+/// adjoints and work. There are 2n + 1 of them, and the largest is the peak of storing everything.
 /// \throws invalid_plan, overflow_error   for a graph that cannot be
 [[nodiscard]] CAIRN_DECL std::vector<std::int64_t> live_bytes(operation_graph const& graph);
 

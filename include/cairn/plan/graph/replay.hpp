@@ -26,19 +26,21 @@ namespace detail {
 [[nodiscard]] constexpr action as_graph_action(action const& a) noexcept {
   switch (a.kind) {
     case action_kind::advance: return graph_actions::advance(a.from);
-    case action_kind::drop: return graph_actions::drop(a.from);
+    case action_kind::record: return graph_actions::record(a.from);
+    case action_kind::drop:
+      return a.what == content::tape ? graph_actions::drop_tape(a.from) : graph_actions::drop(a.from);
     case action_kind::turn: return graph_actions::turn(a.from);
     case action_kind::reverse: return graph_actions::reverse(a.from);
     default: return {action_kind::done, tier::memory, content::state, no_slot, -1, -1};
   }
 }
 
-/// Plays a plan on numbers of values. One object, one sweep.
+/// Plays a plan on numbers of values and tapes. One object, one sweep.
 class graph_interpreter {
  public:
   /// \param model  must outlive the player
   graph_interpreter(graph_model const& model, char const* who)
-      : model_{model}, who_{who}, kept_(model.count), remaining_{model.count + 1} {}
+      : model_{model}, who_{who}, kept_(model.count), taped_(model.count), remaining_{model.count + 1} {}
 
   /// \throws invalid_schedule   where the plan asks for what is not there
   void obey(action const& a) {
@@ -56,15 +58,25 @@ class graph_interpreter {
         need(!kept_[v], "an operation is run whose value is kept", a);
         need(v < remaining_, "an operation is run after its adjoint", a);
         need(all_held(model_.inputs[v]), "an operation is run without the value of an input", a);
-        kept_[v] = 1;
-        live_ += model_.bytes[v];
-        reach(live_ + model_.work[v] + model_.open[remaining_]);
-        cost_.makespan += model_.time[v];
-        ++cost_.runs;
+        run(v);
+        break;
+      case action_kind::record:
+        need(!taped_[v], "an operation is recorded whose tape is kept", a);
+        need(v < remaining_, "an operation is run after its adjoint", a);
+        need(all_held(model_.inputs[v]), "an operation is run without the value of an input", a);
+        forget(v);
+        taped_[v] = 1;
+        live_ += model_.tape[v];
+        run(v);
         break;
       case action_kind::drop:
-        need(kept_[v], "a value is dropped that is not kept", a);
-        forget(v);
+        if (a.what == content::tape) {
+          need(taped_[v], "a tape is dropped that is not kept", a);
+          forget_tape(v);
+        } else {
+          need(kept_[v], "a value is dropped that is not kept", a);
+          forget(v);
+        }
         break;
       case action_kind::turn:
         need(v == model_.count, "the loss has the number of an operation", a);
@@ -75,13 +87,17 @@ class graph_interpreter {
       case action_kind::reverse:
         need(remaining_ == v + 1, "the adjoint of an operation is run out of order", a);
         need(all_held(model_.needs[v]), "the adjoint of an operation is run without a value that it reads", a);
+        need(model_.tape[v] == 0 || taped_[v], "the adjoint of an operation is run without its tape", a);
         go_back(v);
         forget(v);
+        forget_tape(v);
         break;
       default: break;
     }
     ++played_;
   }
+  /// Bytes during the last action that ran something.
+  [[nodiscard]] std::int64_t reached() const noexcept { return reached_; }
   /// \throws invalid_schedule   where an adjoint is missing
   [[nodiscard]] graph_cost finish() {
     if (remaining_ != 0)
@@ -97,6 +113,13 @@ class graph_interpreter {
   [[nodiscard]] bool all_held(std::vector<std::size_t> const& values) const noexcept {
     return std::all_of(values.begin(), values.end(), [this](std::size_t v) { return kept_[v] != 0; });
   }
+  void run(std::size_t v) noexcept {
+    kept_[v] = 1;
+    live_ += model_.bytes[v];
+    reach(live_ + model_.work[v] + model_.open[remaining_]);
+    cost_.makespan += model_.time[v];
+    ++cost_.runs;
+  }
   void go_back(std::size_t v) noexcept {
     reach(live_ + model_.back_work[v]);
     cost_.makespan += model_.adjoint_time[v];
@@ -107,7 +130,15 @@ class graph_interpreter {
     kept_[v] = 0;
     live_ -= model_.bytes[v];
   }
-  void reach(std::int64_t bytes) noexcept { cost_.peak = (std::max)(cost_.peak, bytes); }
+  void forget_tape(std::size_t v) noexcept {
+    if (!taped_[v]) return;
+    taped_[v] = 0;
+    live_ -= model_.tape[v];
+  }
+  void reach(std::int64_t bytes) noexcept {
+    reached_ = bytes;
+    cost_.peak = (std::max)(cost_.peak, bytes);
+  }
   void need(bool holds, char const* problem, action const& a) const {
     if (!holds) refuse(problem, a);
   }
@@ -117,9 +148,10 @@ class graph_interpreter {
 
   graph_model const& model_;
   char const* who_;
-  std::vector<char> kept_;
+  std::vector<char> kept_, taped_;
   std::size_t remaining_;  ///< adjoints of [0, remaining) are still to run; the loss is that of n
-  std::int64_t live_ = 0;  ///< bytes of kept values
+  std::int64_t live_ = 0;  ///< bytes of kept values and tapes
+  std::int64_t reached_ = 0;
   std::size_t played_ = 0;
   graph_cost cost_;
 };

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <vector>
 #include <cairn/core/operation_graph.hpp>
 
@@ -19,17 +20,18 @@ struct graph_model {
   std::vector<std::vector<std::size_t>> inputs;  ///< of 0..n, each once, ascending
   std::vector<std::vector<std::size_t>> needs;   ///< values that the adjoint of 0..n reads, ascending
   std::vector<std::size_t> last_reader;          ///< the last operation that reads value v, n for the loss; of 0..n-1
-  std::vector<std::int64_t> bytes, time, work, adjoint, adjoint_time, adjoint_work;  ///< of 0..n
+  std::vector<std::int64_t> bytes, time, work, tape, adjoint, adjoint_time, adjoint_work;  ///< of 0..n
   std::vector<std::int64_t>
       open;  ///< open[p], 0..n+1: bytes of the adjoints that are there once those of p..n have run
-  std::vector<std::int64_t> back_work;  ///< of 0..n: bytes beside values while the adjoint of v runs
+  std::vector<std::int64_t> back_work;  ///< of 0..n: bytes beside values and tapes while the adjoint of v runs
 
   /// \throws invalid_plan, overflow_error   as `check_graph`
   graph_model(operation_graph const& graph, char const* who)
       : count{(check_graph(graph, who), graph.operations.size())} {
     std::size_t const all = count + 1;
     inputs.resize(all), needs.resize(all);
-    for (auto* list : {&bytes, &time, &work, &adjoint, &adjoint_time, &adjoint_work, &back_work}) list->assign(all, 0);
+    for (auto* list : {&bytes, &time, &work, &tape, &adjoint, &adjoint_time, &adjoint_work, &back_work})
+      list->assign(all, 0);
     last_reader.assign(count, 0);
     auto const set_of = [](std::vector<step_index> const& from) {
       std::vector<std::size_t> set(from.begin(), from.end());
@@ -44,7 +46,7 @@ struct graph_model {
       for (std::size_t const input : inputs[v]) last_reader[input] = v, read[input] = 1;
       if (of.adjoint_needs_inputs) needs[v] = inputs[v];
       if (of.adjoint_needs_output) needs[v].push_back(v);
-      bytes[v] = of.bytes, time[v] = of.time, work[v] = of.work;
+      bytes[v] = of.bytes, time[v] = of.time, work[v] = of.work, tape[v] = of.tape_bytes;
       adjoint[v] = of.adjoint_bytes < 0 ? of.bytes : of.adjoint_bytes;
       adjoint_time[v] = of.adjoint_time, adjoint_work[v] = of.adjoint_work;
     }
@@ -67,6 +69,10 @@ struct graph_model {
     std::int64_t sum = 0;
     for (std::size_t v = 0; v <= count; ++v) sum += time[v] + adjoint_time[v];
     return sum;
+  }
+  /// Bytes of all tapes.
+  [[nodiscard]] std::int64_t tape_bytes() const noexcept {
+    return std::accumulate(tape.begin(), tape.end(), std::int64_t{0});
   }
   /// Whether the values that are read across the gap before operation p are one alone, or none.
   [[nodiscard]] bool is_cut(std::size_t p) const noexcept {

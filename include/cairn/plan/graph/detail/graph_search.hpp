@@ -20,12 +20,13 @@
 
 namespace cairn::detail {
 
-/// Asks the methods for one graph.
+/// Asks the methods for one graph. They know no tapes: plans are made for what all tapes leave of the budget, and each
+/// tape is kept from the first run of its operation to its adjoint.
 class graph_search {
  public:
   /// \throws invalid_plan, overflow_error   for a graph or options that cannot be
   explicit graph_search(operation_graph const& graph, graph_options options = {})
-      : model_{graph, who_}, options_{options}, bound_{least_peak_bound(model_)} {
+      : model_{graph, who_}, options_{options}, tapes_{model_.tape_bytes()}, bound_{least_peak_bound(model_)} {
     auto const check = [](bool holds, step_index value) {
       if (!holds)
         throw invalid_plan{who_,
@@ -51,12 +52,14 @@ class graph_search {
                               "give the least bytes, or more"};
     run_measure measure{model_};
     run_order runs = store_all_runs(model_);
-    bool const is_enough = measure.cost(runs).peak <= budget;
-    if (!is_enough) runs = is_small() ? exact_search{model_}.fastest(budget).value_or(lean_) : near_best(budget);
+    std::int64_t const free = budget - tapes_;
+    bool const is_enough = measure.cost(runs).peak <= free;
+    if (!is_enough) runs = is_small() ? exact_search{model_}.fastest(free).value_or(lean_) : near_best(free);
     graph_plan found{.actions = measure.with_drops(runs), .cost = {}, .budget = budget, .lower_bound_peak = bound_};
+    record_first_runs(model_, found.actions);
     found.cost = replay(model_, found.actions, who_);
     found.lower_bound_time = model_.least_time() + (is_enough ? 0 : least_extra_time(model_, budget));
-    if (is_small()) found.lower_bound_time = found.cost.makespan;
+    if (is_small() && tapes_ == 0) found.lower_bound_time = found.cost.makespan;
     found.is_exact = found.cost.makespan == found.lower_bound_time;
     return found;
   }
@@ -66,7 +69,8 @@ class graph_search {
     run_measure measure{model_};
     if (is_small()) {
       exact_search search{model_};
-      least_ = bound_ = search.least_peak();
+      bound_ = search.least_peak();
+      least_ = bound_ + tapes_;
       return *least_;
     }
     lean_ = store_all_runs(model_);
@@ -85,8 +89,8 @@ class graph_search {
       if (search.has_found()) least = search.cost().peak, lean_ = search.best();
       else low = middle + 1;
     }
-    least_ = least;
-    return least;
+    least_ = least + tapes_;
+    return *least_;
   }
   /// Plans from the least budget to that of storing everything, at budgets in equal steps, each faster than all that
   /// are smaller.
@@ -95,7 +99,7 @@ class graph_search {
     if (most_points < 2)
       throw invalid_plan{
           "cairn::graph_planner::pareto", "too few points for a curve", {{"points", most_points}}, "give 2 or more"};
-    std::int64_t const least = least_budget(), all = run_measure{model_}.cost(store_all_runs(model_)).peak;
+    std::int64_t const least = least_budget(), all = run_measure{model_}.cost(store_all_runs(model_)).peak + tapes_;
     std::vector<graph_plan> curve;
     std::int64_t last = -1;
     for (std::size_t k = 0; k < most_points; ++k) {
@@ -137,6 +141,7 @@ class graph_search {
 
   graph_model model_;
   graph_options options_;
+  std::int64_t tapes_;                ///< bytes of all tapes
   std::int64_t bound_;                ///< no plan has a lower peak
   std::optional<std::int64_t> least_;
   run_order lean_;            ///< a plan of the least budget; unused where the graph is small

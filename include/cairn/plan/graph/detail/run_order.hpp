@@ -125,4 +125,15 @@ class run_measure {
   return runs;
 }
 
+/// Has each operation with a tape recorded at its first run, so that the tape is there until its adjoint.
+inline void record_first_runs(graph_model const& model, std::vector<action>& actions) {
+  std::vector<char> taped(model.count);
+  for (action& a : actions) {
+    std::size_t const v = std::size_t(a.from);
+    if (a.kind != action_kind::advance || model.tape[v] == 0 || taped[v]) continue;
+    taped[v] = 1;
+    a = graph_actions::record(a.from);
+  }
+}
+
 }  // namespace cairn::detail
