@@ -14,3 +14,4 @@
 #include <cairn/plan/graph/graph_planner.hpp>
 #include <cairn/plan/graph/liveness.hpp>
 #include <cairn/run/chain.hpp>
+#include <cairn/run/graph.hpp>

@@ -59,6 +59,8 @@ class stage_view {
     if (!holds<T>()) detail::refuse_type();
     return *static_cast<T const*>(value_);
   }
+  /// Whether it refers to anything.
+  [[nodiscard]] bool has_value() const noexcept { return type_ != nullptr; }
   /// Visits its runs of bytes as `event::each_buffer` does; returns false if they are not known.
   bool visit(event::sink sink, void* context) const { return type_ != nullptr && type_->visit(value_, sink, context); }
   /// Whether its bytes tell all of its value and nothing else, as a replay check needs.
@@ -110,6 +112,8 @@ class stage_value {
     return stage_value{static_cast<holder*>(new holder_of<decltype(make())>(make))};
   }
 
+  /// Whether it holds anything.
+  [[nodiscard]] bool has_value() const noexcept { return held_ != nullptr; }
   /// A non-owning view of the value.
   [[nodiscard]] stage_view view() const noexcept { return held_ != nullptr ? held_->view() : stage_view{}; }
   /// Whether it holds a T.

@@ -1,8 +1,6 @@
 #pragma once
 /// \file gradient.hpp  The adjoint of a chain of different stages, by a plan within a memory budget. Not part of
 /// <cairn/cairn.hpp>.
-#include <cstddef>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/chain.hpp>
@@ -14,37 +12,19 @@
 #include <cairn/run/chain/detail/replay.hpp>
 #include <cairn/run/chain/detail/sweep.hpp>
 #include <cairn/run/chain/store.hpp>
+#include <cairn/run/detail/listed_actions.hpp>
+#include <cairn/run/detail/one_of.hpp>
 
 namespace cairn {
 namespace detail {
 
 /// The arguments that may follow the seed.
 template <class T>
-inline constexpr bool is_failure = std::is_same_v<std::remove_reference_t<T>, sweep_failure>;
-template <class T>
 inline constexpr bool is_chain_store = keeps_chain_states<std::remove_reference_t<T>>;
 template <class T>
 inline constexpr bool is_observer =
     !is_failure<T> && !is_chain_store<T> && !is_options<T> &&
     (std::is_same_v<std::remove_cvref_t<T>, no_observer> || std::is_invocable_v<T&, event const&>);
-
-/// The first of `rest` for which `Is` is true, or `otherwise`.
-template <bool... Is, class Otherwise, class... Rest>
-[[nodiscard]] auto& one_of(Otherwise& otherwise, [[maybe_unused]] Rest&... rest) {
-  constexpr bool there = (Is || ... || false);
-  if constexpr (!there) return otherwise;
-  else {
-    constexpr std::size_t place = [] {
-      std::size_t k = 0;
-      for (bool const is : {Is...}) {
-        if (is) break;
-        ++k;
-      }
-      return k;
-    }();
-    return std::get<place>(std::tie(rest...));
-  }
-}
 
 template <class... Rest>
 [[nodiscard]] consteval stage_fault fault_of_extras() {

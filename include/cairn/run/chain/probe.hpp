@@ -47,11 +47,6 @@ struct stage_times {
   timings forward, record, backward;
 };
 
-/// Nanoseconds, rounded.
-[[nodiscard]] constexpr std::int64_t nanoseconds(double seconds) noexcept {
-  return seconds > 0 ? std::int64_t(seconds * 1e9 + 0.5) : 0;
-}
-
 /// Executes the plan of a probe for one run of the chain, or for many side by side, each with states and tapes of its
 /// own. For `execute` it is both the states and the user; it reads the clock around each call.
 template <class Clock, class Memory, class Stages, class X0, class Seed>

@@ -1,6 +1,7 @@
 #pragma once
 /// \file timings.hpp  Times of calls by a clock that the user names, and how short a call that clock can measure.
 #include <cstddef>
+#include <cstdint>
 
 namespace cairn::detail {
 
@@ -11,6 +12,11 @@ template <class Time>
   using period = typename decltype(passed)::period;
   double const seconds = double(passed.count()) * double(period::num) / double(period::den);
   return seconds > 0 ? seconds : 0;
+}
+
+/// Nanoseconds, rounded.
+[[nodiscard]] constexpr std::int64_t nanoseconds(double seconds) noexcept {
+  return seconds > 0 ? std::int64_t(seconds * 1e9 + 0.5) : 0;
 }
 
 /// The last measurements of one kind, and their median.

@@ -10,39 +10,10 @@
 #include <cairn/core/event.hpp>
 #include <cairn/run/chain/store.hpp>
 #include <cairn/run/detail/execute.hpp>
+#include <cairn/run/detail/listed_actions.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::detail {
-
-/// A list of actions in memory.
-template <class P>
-concept action_range = requires(P const& list) {
-  { list.data() } -> std::convertible_to<action const*>;
-  { list.size() } -> std::convertible_to<std::size_t>;
-};
-/// A list of actions, or an object with a member `actions`.
-template <class P>
-concept chain_plan_like = action_range<P> || requires(P const& plan) {
-  requires action_range<std::remove_cvref_t<decltype(plan.actions)>>;
-};
-template <chain_plan_like P>
-[[nodiscard]] constexpr auto const& actions_in(P const& plan) noexcept {
-  if constexpr (action_range<P>) return plan;
-  else return plan.actions;
-}
-
-/// Walks a list that its owner keeps.
-class list_cursor {
- public:
-  template <action_range Actions>
-  explicit list_cursor(Actions const& actions) noexcept : at_{actions.data()}, end_{at_ + actions.size()} {}
-  /// The next action; `done` after the last.
-  [[nodiscard]] action next() noexcept { return at_ != end_ ? *at_++ : action{}; }
-
- private:
-  action const* at_;
-  action const* end_;
-};
 
 /// \throws invalid_schedule, invalid_plan   if the stages cannot obey the plan
 template <class Chain, class Store, class Actions, class Stages>

@@ -1,0 +1,40 @@
+#pragma once
+/// \file listed_actions.hpp  Plans that are lists of actions: those of chains and graphs.
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <cairn/core/action.hpp>
+
+namespace cairn::detail {
+
+/// A list of actions in memory.
+template <class P>
+concept action_range = requires(P const& list) {
+  { list.data() } -> std::convertible_to<action const*>;
+  { list.size() } -> std::convertible_to<std::size_t>;
+};
+/// A list of actions, or what has one called `actions`.
+template <class P>
+concept lists_actions = action_range<P> || requires(P const& plan) {
+  requires action_range<std::remove_cvref_t<decltype(plan.actions)>>;
+};
+template <lists_actions P>
+[[nodiscard]] constexpr auto const& actions_in(P const& plan) noexcept {
+  if constexpr (action_range<P>) return plan;
+  else return plan.actions;
+}
+
+/// Walks a list that its owner keeps.
+class list_cursor {
+ public:
+  template <action_range Actions>
+  explicit list_cursor(Actions const& actions) noexcept : at_{actions.data()}, end_{at_ + actions.size()} {}
+  /// The next action; `done` behind the last.
+  [[nodiscard]] action next() noexcept { return at_ != end_ ? *at_++ : action{}; }
+
+ private:
+  action const* at_;
+  action const* end_;
+};
+
+}  // namespace cairn::detail

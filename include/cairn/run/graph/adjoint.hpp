@@ -1,0 +1,79 @@
+#pragma once
+/// \file adjoint.hpp  The adjoint of a value of a graph, to which the adjoints of all its readers add.
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/error.hpp>
+#include <cairn/core/stage_value.hpp>
+
+namespace cairn {
+namespace detail {
+
+template <class T>
+concept adds_itself = requires(T& sum, T const& more) { sum += more; };
+template <class T>
+concept adds_elements = requires(T& sum, T const& more) {
+  more.size();
+  sum.data()[0] += more.data()[0];
+};
+/// Whether an adjoint can be added to another one.
+template <class T>
+inline constexpr bool can_add = adds_itself<T> || adds_elements<T>;
+
+template <class T>
+void add_to(T& sum, T const& more) {
+  if constexpr (adds_itself<T>) sum += more;
+  else {
+    std::size_t const size = std::size_t(more.size());
+    if (std::size_t(sum.size()) != size)
+      throw invalid_call{"cairn::graph_adjoint",
+                         "two contributions to one adjoint have different sizes",
+                         {{"size", sum.size()}, {"size added", size}},
+                         "give each as many numbers as the value has"};
+    for (std::size_t k = 0; k < size; ++k) sum.data()[k] += more.data()[k];
+  }
+}
+
+}  // namespace detail
+
+/// The sum of what the readers of a value contribute to its adjoint, as adjoints of operations are handed it. There is
+/// none, and it takes no memory, until the first contribution. The readers come from the last one to the first in every
+/// plan, so that sums have the same bits for all plans.
+template <class T>
+class graph_adjoint {
+ public:
+  /// Made by executors; refers to `place`.
+  explicit graph_adjoint(stage_value& place) noexcept : place_{place} {}
+  graph_adjoint(graph_adjoint const&) = delete;
+
+  /// Whether there is a contribution.
+  [[nodiscard]] bool has_value() const noexcept { return place_.has_value(); }
+  /// The sum so far; where there is none, it is made as T(how...) first, which has to be zero.
+  template <class... How>
+  T& or_make(How const&... how) {
+    if (!has_value()) place_ = stage_value::made_by([&]() -> T { return T(how...); });
+    return place_.template get<T>();
+  }
+  /// Adds a contribution, which becomes the sum where it is the first: by `+=` of T, or number by number of what has
+  /// data() and size().
+  /// \throws invalid_call   for another number of them than the sum has
+  void operator+=(T more) {
+    static_assert(detail::can_add<T>,
+                  "cairn: adjoints of this type cannot be added; give it an operator+=, or use or_make(...)");
+    if (!has_value()) place_ = stage_value{std::move(more)};
+    else if constexpr (detail::can_add<T>) detail::add_to(place_.template get<T>(), more);
+  }
+  /// The sum, T{} at first, for parameters `T&` of types of which that is zero: numbers, and structures and arrays of
+  /// them.
+  operator T&()
+    requires(std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>)
+  {
+    if (!has_value()) place_ = stage_value{T{}};
+    return place_.template get<T>();
+  }
+
+ private:
+  stage_value& place_;
+};
+
+}  // namespace cairn

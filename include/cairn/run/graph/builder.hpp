@@ -1,0 +1,249 @@
+#pragma once
+/// \file builder.hpp  Builds a graph of operations, which are callables on values of any types.
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <cairn/core/detail/refused.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/operation_graph.hpp>
+#include <cairn/core/stage_value.hpp>
+#include <cairn/run/graph/detail/node.hpp>
+#include <cairn/run/graph/value.hpp>
+
+namespace cairn {
+
+/// What the adjoint of an operation reads, beside the adjoint of its value: `adjoint_reads::inputs |
+/// adjoint_reads::tape<mask>`.
+namespace adjoint_reads {
+
+/// A combination of them.
+template <bool Inputs, bool Output, class Tape>
+struct choice {
+  static constexpr bool reads_inputs = Inputs;  ///< the values of its inputs
+  static constexpr bool reads_output = Output;  ///< its own value
+  using tape_type = Tape;                       ///< what it keeps of a run beside values; void for none
+};
+inline constexpr choice<false, false, void> nothing{};  ///< as that of a sum
+inline constexpr choice<true, false, void> inputs{};    ///< the values of its inputs, as that of a product
+inline constexpr choice<false, true, void> output{};    ///< its own value, as that of a softmax
+/// A tape of type Tape, default constructible, which the operation fills where it is recorded: a mask, indices.
+template <class Tape>
+inline constexpr choice<false, false, Tape> tape{};
+
+/// Both.
+template <bool Inputs, bool Output, class Tape, bool OtherInputs, bool OtherOutput, class OtherTape>
+[[nodiscard]] constexpr auto operator|(choice<Inputs, Output, Tape>, choice<OtherInputs, OtherOutput, OtherTape>) {
+  static_assert(std::is_void_v<Tape> || std::is_void_v<OtherTape>, "cairn: an operation has one tape");
+  return choice<Inputs || OtherInputs, Output || OtherOutput,
+                std::conditional_t<std::is_void_v<Tape>, OtherTape, Tape>>{};
+}
+
+}  // namespace adjoint_reads
+
+/// What is told of an operation, where it is not measured. Numbers are >= 0; -1 for what `bytes_of` says.
+struct graph_facts {
+  std::int64_t bytes = -1;          ///< of its value
+  std::int64_t tape_bytes = -1;     ///< of its tape; 1 or more
+  std::int64_t adjoint_bytes = -1;  ///< of the adjoint of its value
+  std::int64_t work = 0;            ///< bytes it takes while it runs, beside its inputs, its value and its tape
+  std::int64_t adjoint_work = 0;    ///< bytes its adjoint takes while it runs, beside values, tapes and adjoints
+  std::int64_t time = 0;            ///< to run it, in any one unit
+  std::int64_t adjoint_time = 0;    ///< to run its adjoint
+};
+
+namespace detail {
+class graph_memory;
+}  // namespace detail
+
+/// A graph of operations on typed values, for `graph_probe` and `graph_gradient`. Operations are added in an order in
+/// which they can run; each value is known by the `graph_value` that is returned for it.
+class graph_builder {
+ public:
+  graph_builder() = default;
+
+  /// A value that each run is given: an input, a parameter. It is the caller's, and so is its adjoint; neither counts.
+  template <class T, class Bar = T>
+  [[nodiscard]] graph_value<T, Bar> input() {
+    ++inputs_;
+    return graph_value<T, Bar>{add_entry(kind::input, inputs_ - 1, detail::mark_of<T>())};
+  }
+  /// An operation: its value is `forward(inputs...)`, of any type, movable or not. It may run more than once, and has
+  /// to give the same value then.
+  /// \param reads  what its adjoint reads, of `adjoint_reads`. With a tape, forward is called `forward(inputs..., Tape*
+  ///        tape)`; it fills the tape where it is not null
+  /// \param adjoint  adds to the adjoints of the inputs: called `adjoint(inputs..., value, tape, bar, sums...)`, of
+  ///        which the first three are there as `reads` says; `bar` is the adjoint of its value, and `sums` are a
+  ///        `graph_adjoint` an input, or `T&` for types of which T{} is zero
+  /// \param inputs  what it reads, of this builder; one may be named more than once
+  /// \tparam Bar  of the adjoint of its value; the type of the value where left out
+  template <class Bar = void, class Reads, class F, class Adjoint, class... In, class... InBar>
+  auto add(Reads, F&& forward, Adjoint&& adjoint, graph_value<In, InBar>... inputs) {
+    using tape = typename Reads::tape_type;
+    using Forward = std::remove_cvref_t<F>;
+    using called = typename detail::forward_of<Forward, tape, In...>::type;
+    constexpr bool is_called = requires { typename called::type; };
+    static_assert(is_called,
+                  "cairn: the operation must be callable as `value = forward(inputs...)`, with a tape as `value = "
+                  "forward(inputs..., Tape* tape)`");
+    if constexpr (!is_called) return graph_value<detail::refused>{0};
+    else {
+      using Value = std::remove_cvref_t<typename called::type>;
+      using ValueBar = std::conditional_t<std::is_void_v<Bar>, Value, Bar>;
+      constexpr bool has_value = !std::is_void_v<Value> && detail::standalone<Value>;
+      static_assert(has_value,
+                    "cairn: the operation must return its value, which owns its data (no view, no pointer and no "
+                    "expression; what shares the bytes of another value is added by `view`)");
+      constexpr bool pulls =
+          detail::pulls_back<Reads, std::remove_cvref_t<Adjoint>, Value, ValueBar, std::tuple<In...>,
+                             std::tuple<InBar...>>;
+      static_assert(!has_value || pulls,
+                    "cairn: the adjoint must be callable as `adjoint(inputs..., value, tape, bar, sums...)`, of which "
+                    "inputs, value and tape are there as `reads` says; a sum is a `graph_adjoint<T>&`, or a T& of "
+                    "plain numbers");
+      if constexpr (!has_value || !pulls) return graph_value<detail::refused>{0};
+      else {
+        using node = detail::graph_node_of<Reads, Forward, std::remove_cvref_t<Adjoint>, Value, ValueBar,
+                                           std::tuple<In...>, std::tuple<InBar...>>;
+        (check(inputs.number_, detail::mark_of<In>()), ...);
+        operations_.push_back({detail::owned<detail::graph_node>{
+                                   new node{std::forward<F>(forward), std::forward<Adjoint>(adjoint)}},
+                               {inputs.number_...},
+                               {},
+                               Reads::reads_inputs,
+                               Reads::reads_output,
+                               !std::is_void_v<tape>});
+        return graph_value<Value, ValueBar>{
+            add_entry(kind::operation, std::int32_t(operations_.size()) - 1, detail::mark_of<Value>())};
+      }
+    }
+  }
+  /// A view of a value, such as a part of it or another shape: it shares the bytes of that value and has none of its
+  /// own. Each operation that reads it calls `look(value)`, which is to be cheap; what that returns is good during the
+  /// call.
+  /// \param pull  called `pull(bar, sum)`: adds the adjoint of the view to that of the value, a `graph_adjoint`, behind
+  ///        the adjoint of each reader. The adjoint of the view lives as long
+  /// \tparam Bar  of the adjoint of the view; the type of the view where left out
+  template <class Bar = void, class Look, class Pull, class T, class TBar>
+  auto view(Look&& look, Pull&& pull, graph_value<T, TBar> of) {
+    constexpr bool looks = std::is_invocable_v<std::remove_cvref_t<Look>&, T const&>;
+    static_assert(looks, "cairn: the view must be callable as `seen = look(value)`");
+    if constexpr (!looks) return graph_value<detail::refused>{0};
+    else {
+      using Seen = std::remove_cvref_t<std::invoke_result_t<std::remove_cvref_t<Look>&, T const&>>;
+      using SeenBar = std::conditional_t<std::is_void_v<Bar>, Seen, Bar>;
+      constexpr bool pulls =
+          std::is_invocable_v<std::remove_cvref_t<Pull>&, SeenBar const&, graph_adjoint<TBar>&>;
+      static_assert(pulls, "cairn: the adjoint of a view must be callable as `pull(bar, sum)`");
+      if constexpr (!pulls) return graph_value<detail::refused>{0};
+      else {
+        using node =
+            detail::graph_view_of<std::remove_cvref_t<Look>, std::remove_cvref_t<Pull>, T, TBar, Seen, SeenBar>;
+        check(of.number_, detail::mark_of<T>());
+        views_.push_back(
+            {detail::owned<detail::graph_view>{new node{std::forward<Look>(look), std::forward<Pull>(pull)}},
+             of.number_});
+        return graph_value<Seen, SeenBar>{
+            add_entry(kind::view, std::int32_t(views_.size()) - 1, detail::mark_of<Seen>())};
+      }
+    }
+  }
+  /// Names a value that the loss reads. Where none is named, these are the values that no operation reads.
+  template <class T, class Bar>
+  void output(graph_value<T, Bar> value) {
+    check(value.number_, detail::mark_of<T>());
+    outputs_.push_back(value.number_);
+  }
+  /// Tells what is known of the operation that makes a value.
+  /// \throws invalid_call   for a value that no operation makes   \throws invalid_plan   for a negative number
+  template <class T, class Bar>
+  void describe(graph_value<T, Bar> value, graph_facts const& facts) {
+    check(value.number_, detail::mark_of<T>());
+    entry const& of = entries_[std::size_t(value.number_)];
+    if (of.is != kind::operation)
+      throw invalid_call{who_, "no operation makes this value", {{"value", value.number_}},
+                         "describe what `add` returned"};
+    operation& told = operations_[std::size_t(of.at)];
+    for (std::int64_t const number : {facts.bytes, facts.tape_bytes, facts.adjoint_bytes})
+      if (number < -1) refuse_fact(of.at, number);
+    for (std::int64_t const number : {facts.work, facts.adjoint_work, facts.time, facts.adjoint_time})
+      if (number < 0) refuse_fact(of.at, number);
+    if (told.has_tape && facts.tape_bytes == 0) refuse_fact(of.at, 0);
+    told.facts = facts;
+  }
+
+  /// How many operations there are.
+  [[nodiscard]] step_index size() const noexcept { return step_index(operations_.size()); }
+  /// The graph as planners take it: who reads whom, and what is told. Bytes that are not told are those of the types,
+  /// without what their values allocate; `graph_probe` measures them.
+  [[nodiscard]] operation_graph graph() const {
+    operation_graph made;
+    for (operation const& of : operations_) {
+      detail::graph_sizes const least = of.call->least_sizes();
+      graph_operation next;
+      for (std::int32_t const input : of.inputs)
+        if (std::int32_t const base = base_of(input); base >= 0) next.inputs.push_back(base);
+      next.bytes = of.facts.bytes >= 0 ? of.facts.bytes : least.value;
+      next.tape_bytes = !of.has_tape ? 0 : of.facts.tape_bytes > 0 ? of.facts.tape_bytes : least.tape;
+      next.adjoint_bytes = of.facts.adjoint_bytes >= 0 ? of.facts.adjoint_bytes : least.adjoint;
+      next.work = of.facts.work, next.adjoint_work = of.facts.adjoint_work;
+      next.time = of.facts.time, next.adjoint_time = of.facts.adjoint_time;
+      next.adjoint_needs_inputs = of.reads_inputs, next.adjoint_needs_output = of.reads_output;
+      made.operations.push_back(std::move(next));
+    }
+    for (std::int32_t const output : outputs_)
+      if (std::int32_t const base = base_of(output); base >= 0) made.outputs.push_back(base);
+    return made;
+  }
+
+ private:
+  friend class detail::graph_memory;
+  static constexpr char const* who_ = "cairn::graph_builder";
+
+  enum class kind : unsigned char { input, operation, view };
+  struct entry {
+    kind is;
+    std::int32_t at;  ///< the number of the input, the operation or the view
+    detail::type_mark type;
+  };
+  struct operation {
+    detail::owned<detail::graph_node> call;
+    std::vector<std::int32_t> inputs;  ///< entries
+    graph_facts facts;
+    bool reads_inputs, reads_output, has_tape;
+  };
+  struct viewed {
+    detail::owned<detail::graph_view> call;
+    std::int32_t of;  ///< an entry
+  };
+
+  [[nodiscard]] std::int32_t add_entry(kind is, std::int32_t at, detail::type_mark type) {
+    entries_.push_back({is, at, type});
+    return std::int32_t(entries_.size()) - 1;
+  }
+  void check(std::int32_t number, detail::type_mark type) const {
+    if (number < 0 || std::size_t(number) >= entries_.size() || entries_[std::size_t(number)].type != type)
+      throw invalid_call{who_, "a value is none of this graph", {{"value", number}, {"values", entries_.size()}},
+                         "give what this builder returned"};
+  }
+  [[noreturn]] void refuse_fact(std::int32_t at, std::int64_t number) const {
+    throw invalid_plan{who_, "what is told of an operation is out of range", {{"operation", at}, {"value", number}},
+                       "give numbers of 0 or more, and 1 or more for a tape; bytes that are not told are -1"};
+  }
+  /// The operation whose bytes a value has; -1 for those of an input.
+  [[nodiscard]] std::int32_t base_of(std::int32_t number) const noexcept {
+    entry const* of = &entries_[std::size_t(number)];
+    while (of->is == kind::view) of = &entries_[std::size_t(views_[std::size_t(of->at)].of)];
+    return of->is == kind::operation ? of->at : -1;
+  }
+
+  std::vector<entry> entries_;
+  std::vector<operation> operations_;
+  std::vector<viewed> views_;
+  std::vector<std::int32_t> outputs_;
+  std::int32_t inputs_ = 0;
+};
+
+}  // namespace cairn

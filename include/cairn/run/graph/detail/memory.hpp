@@ -1,0 +1,269 @@
+#pragma once
+/// \file memory.hpp  Values, tapes and adjoints of one sweep over a graph, and how many bytes they take.
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+#include <cairn/core/error.hpp>
+#include <cairn/core/event.hpp>
+#include <cairn/core/stage_value.hpp>
+#include <cairn/run/graph/builder.hpp>
+#include <cairn/run/graph/detail/node.hpp>
+#include <cairn/run/graph/value.hpp>
+
+namespace cairn::detail {
+
+/// One sweep. Bytes are counted where they are made: what is told of an operation, else what `bytes_of` says.
+class graph_memory {
+  using kind = graph_builder::kind;
+
+ public:
+  /// \throws invalid_call   for inputs and seeds that are not those of the graph
+  /// \param net, inputs, seeds  must outlive the sweep
+  graph_memory(graph_builder const& net, std::vector<graph_binding> const& inputs,
+               std::vector<graph_seed> const& seeds, char const* who)
+      : net_{net},
+        seeds_{seeds},
+        who_{who},
+        inputs_(std::size_t(net.inputs_)),
+        input_bars_(std::size_t(net.inputs_)),
+        held_(std::size_t(net.size())) {
+    bind(inputs);
+    check_seeds();
+  }
+  graph_memory(graph_memory const&) = delete;
+
+  void advance(step_index v) { run(v, false); }
+  void record(step_index v) {
+    drop(v);
+    run(v, true);
+  }
+  void drop(step_index v) noexcept {
+    held& at = held_[std::size_t(v)];
+    at.value = {};
+    live_ -= std::exchange(at.value_bytes, 0);
+  }
+  void drop_tape(step_index v) noexcept {
+    held& at = held_[std::size_t(v)];
+    at.tape = {};
+    live_ -= std::exchange(at.tape_bytes, 0);
+  }
+  /// The loss: adjoints of the outputs.
+  void turn() {
+    std::int64_t transient = 0;
+    for (graph_seed const& seed : seeds_) {
+      graph_operand const output = operand(seed.number);
+      pass_on(seed.number, transient, [&](stage_value& bar) { seed.add(seed.of, output.seen, bar); });
+    }
+    count_bars(net_.size());
+    reach(transient);
+  }
+  /// The adjoint of operation v. Where nothing contributed to the adjoint of its value it has nothing to add, and is
+  /// not called.
+  void reverse(step_index v) {
+    held& at = held_[std::size_t(v)];
+    transient_ = 0;
+    if (at.bar.has_value()) {
+      std::int64_t transient = 0;
+      pull(v, transient, [](std::int32_t) -> stage_value* { return nullptr; });
+      count_bars(v);
+      reach(transient + operation(v).facts.adjoint_work);
+    }
+    drop(v);
+    drop_tape(v);
+    at.bar = {};
+    live_ -= std::exchange(at.bar_bytes, 0);
+  }
+
+  /// Runs operation v once more for who measures it; nothing is kept.
+  void try_run(step_index v, bool with_tape) {
+    std::vector<graph_operand> const read = operands(operation(v).inputs);
+    stage_value tape;
+    stage_value const value = operation(v).call->run(read.data(), with_tape ? &tape : nullptr);
+  }
+  /// Runs its adjoint once more; nothing is kept.
+  void try_pull(step_index v) {
+    if (!held_[std::size_t(v)].bar.has_value()) return;
+    std::vector<stage_value> scratch(net_.entries_.size());
+    std::int64_t transient = 0;
+    pull(v, transient, [&](std::int32_t entry) { return &scratch[std::size_t(entry)]; });
+  }
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return std::size_t(live_); }  ///< of all that is held
+  [[nodiscard]] std::int64_t reached() const noexcept { return reached_; }  ///< bytes during the last action that ran
+  [[nodiscard]] std::int64_t peak() const noexcept { return peak_; }        ///< the most of these
+  [[nodiscard]] std::int64_t value_bytes(step_index v) const noexcept { return held_[std::size_t(v)].value_bytes; }
+  [[nodiscard]] std::int64_t tape_bytes(step_index v) const noexcept { return held_[std::size_t(v)].tape_bytes; }
+  [[nodiscard]] std::int64_t bar_bytes(step_index v) const noexcept { return held_[std::size_t(v)].bar_bytes; }
+  /// Bytes beside values, tapes and adjoints during the last action.
+  [[nodiscard]] std::int64_t transient() const noexcept { return transient_; }
+  bool visit(step_index v, event::sink sink, void* context) const {
+    return std::size_t(v) < held_.size() && held_[std::size_t(v)].value.view().visit(sink, context);
+  }
+  [[nodiscard]] std::vector<stage_value> take_adjoints() noexcept { return std::move(input_bars_); }
+  [[nodiscard]] static std::int32_t input_of(graph_builder const& net, std::int32_t number) noexcept {
+    if (number < 0 || std::size_t(number) >= net.entries_.size()) return -1;
+    auto const& entry = net.entries_[std::size_t(number)];
+    return entry.is == kind::input ? entry.at : -1;
+  }
+
+ private:
+  struct held {
+    stage_value value, tape, bar;
+    std::int64_t value_bytes = 0, tape_bytes = 0, bar_bytes = 0;
+  };
+
+  [[nodiscard]] graph_builder::operation const& operation(step_index v) const noexcept {
+    return net_.operations_[std::size_t(v)];
+  }
+  void bind(std::vector<graph_binding> const& inputs) {
+    for (graph_binding const& one : inputs) {
+      std::int32_t const input = input_of(net_, one.number);
+      if (input < 0)
+        throw invalid_call{who_, "a value is given for what is no input of the graph", {{"value", one.number}},
+                           "give values for what `input` of this builder returned"};
+      if (std::exchange(inputs_[std::size_t(input)], one.value).has_value())
+        throw invalid_call{who_, "an input is given twice", {{"input", input}}, "give each once"};
+      if (one.type != net_.entries_[std::size_t(one.number)].type)
+        throw invalid_call{who_, "an input is given a value of another type", {{"input", input}},
+                           "give values for what `input` of this builder returned"};
+    }
+    for (std::size_t k = 0; k < inputs_.size(); ++k)
+      if (!inputs_[k].has_value())
+        throw invalid_call{who_, "an input of the graph is not given", {{"input", k}, {"inputs", inputs_.size()}},
+                           "give each a value, as in {x.is(x0)}"};
+  }
+  void check_seeds() const {
+    std::vector<char> is_output(held_.size(), char(net_.outputs_.empty()));
+    if (net_.outputs_.empty())
+      for (auto const& of : net_.operations_)
+        for (std::int32_t const input : of.inputs)
+          if (std::int32_t const base = net_.base_of(input); base >= 0) is_output[std::size_t(base)] = 0;
+    for (std::int32_t const output : net_.outputs_)
+      if (std::int32_t const base = net_.base_of(output); base >= 0) is_output[std::size_t(base)] = 1;
+    std::vector<char> is_seeded(held_.size());
+    for (graph_seed const& seed : seeds_) {
+      bool const is_there = seed.number >= 0 && std::size_t(seed.number) < net_.entries_.size() &&
+                            net_.entries_[std::size_t(seed.number)].type == seed.type;
+      std::int32_t const base = is_there ? net_.base_of(seed.number) : -1;
+      if (!is_there || (base >= 0 && !is_output[std::size_t(base)]))
+        throw invalid_call{who_, "a seed is given for what is no output of the graph", {{"value", seed.number}},
+                           "name it by graph_builder::output, or leave its seed out"};
+      if (base >= 0) is_seeded[std::size_t(base)] = 1;
+    }
+    for (std::size_t v = 0; v < held_.size(); ++v)
+      if (is_output[v] && !is_seeded[v])
+        throw invalid_call{who_, "an output of the graph has no seed", {{"operation", v}},
+                           "give each its adjoint, as in {y.seed(1.0)}"};
+  }
+
+  void run(step_index v, bool with_tape) {
+    held& at = held_[std::size_t(v)];
+    auto const& of = operation(v);
+    std::vector<graph_operand> const read = operands(of.inputs);
+    stage_value tape;
+    at.value = of.call->run(read.data(), with_tape ? &tape : nullptr);
+    at.value_bytes = of.facts.bytes >= 0 ? of.facts.bytes : of.call->value_bytes(at.value);
+    live_ += at.value_bytes;
+    if (with_tape && of.has_tape) {
+      at.tape = std::move(tape);
+      at.tape_bytes = of.facts.tape_bytes >= 0 ? of.facts.tape_bytes : of.call->tape_bytes(at.tape);
+      live_ += at.tape_bytes;
+    }
+    reach(of.facts.work);
+  }
+  /// What stands behind an entry; a view is made.
+  [[nodiscard]] graph_operand operand(std::int32_t number) const {
+    auto const& entry = net_.entries_[std::size_t(number)];
+    if (entry.is == kind::input) return {inputs_[std::size_t(entry.at)], {}};
+    if (entry.is == kind::operation) return {held_[std::size_t(entry.at)].value.view(), {}};
+    auto const& view = net_.views_[std::size_t(entry.at)];
+    graph_operand const of = operand(view.of);
+    graph_operand made{{}, view.call->look(of.seen)};
+    made.seen = made.made.view();
+    return made;
+  }
+  [[nodiscard]] std::vector<graph_operand> operands(std::vector<std::int32_t> const& numbers) const {
+    std::vector<graph_operand> all;
+    all.reserve(numbers.size());
+    for (std::int32_t const number : numbers) all.push_back(operand(number));
+    return all;
+  }
+  /// The place of the adjoint of an entry that is no view.
+  [[nodiscard]] stage_value& place_of(std::int32_t number) noexcept {
+    auto const& entry = net_.entries_[std::size_t(number)];
+    return entry.is == kind::input ? input_bars_[std::size_t(entry.at)] : held_[std::size_t(entry.at)].bar;
+  }
+  [[nodiscard]] bool is_view(std::int32_t number) const noexcept {
+    return net_.entries_[std::size_t(number)].is == kind::view;
+  }
+  /// Has `add(place)` add to the adjoint of an entry. That of a view lives until the one of what it views has it.
+  template <class Add>
+  void pass_on(std::int32_t number, std::int64_t& transient, Add const& add) {
+    if (!is_view(number)) return add(place_of(number));
+    stage_value bar;
+    add(bar);
+    pass_view_on(number, bar, transient, [this](std::int32_t of) { return &place_of(of); });
+  }
+  template <class Place>
+  void pass_view_on(std::int32_t number, stage_value const& bar, std::int64_t& transient, Place const& place) {
+    if (!bar.has_value()) return;
+    auto const& view = net_.views_[std::size_t(net_.entries_[std::size_t(number)].at)];
+    transient += view.call->bar_bytes(bar);
+    if (!is_view(view.of)) return view.call->pull(bar, *place(view.of));
+    stage_value outer;
+    view.call->pull(bar, outer);
+    pass_view_on(view.of, outer, transient, place);
+  }
+  /// \param scratch  answers other places for adjoints, or null for those of the sweep
+  template <class Scratch>
+  void pull(step_index v, std::int64_t& transient, Scratch const& scratch) {
+    auto const& of = operation(v);
+    held const& at = held_[std::size_t(v)];
+    std::vector<graph_operand> read;
+    if (of.reads_inputs) read = operands(of.inputs);
+    auto const place = [&](std::int32_t number) {
+      stage_value* const other = scratch(number);
+      return other != nullptr ? other : &place_of(number);
+    };
+    std::vector<stage_value> viewed(of.inputs.size());
+    std::vector<stage_value*> bars;
+    for (std::size_t k = 0; k < of.inputs.size(); ++k)
+      bars.push_back(is_view(of.inputs[k]) ? &viewed[k] : place(of.inputs[k]));
+    of.call->pull(of.reads_inputs ? read.data() : nullptr, at.value.view(), at.tape, at.bar, bars.data());
+    for (std::size_t k = 0; k < of.inputs.size(); ++k)
+      if (is_view(of.inputs[k])) pass_view_on(of.inputs[k], viewed[k], transient, place);
+  }
+  /// Counts the adjoints that operation v, or the loss, has made or added to.
+  void count_bars(step_index v) {
+    auto const count = [&](std::int32_t number) {
+      std::int32_t const base = net_.base_of(number);
+      if (base < 0) return;
+      held& at = held_[std::size_t(base)];
+      auto const& of = operation(base);
+      std::int64_t const now = !at.bar.has_value()           ? 0
+                               : of.facts.adjoint_bytes >= 0 ? of.facts.adjoint_bytes
+                                                             : of.call->bar_bytes(at.bar);
+      live_ += now - std::exchange(at.bar_bytes, now);
+    };
+    if (v == net_.size())
+      for (graph_seed const& seed : seeds_) count(seed.number);
+    else
+      for (std::int32_t const input : operation(v).inputs) count(input);
+  }
+  void reach(std::int64_t beside) noexcept {
+    transient_ = beside;
+    reached_ = live_ + beside;
+    if (reached_ > peak_) peak_ = reached_;
+  }
+
+  graph_builder const& net_;
+  std::vector<graph_seed> const& seeds_;
+  char const* who_;
+  std::vector<stage_view> inputs_;
+  std::vector<stage_value> input_bars_;
+  std::vector<held> held_;
+  std::int64_t live_ = 0, reached_ = 0, peak_ = 0, transient_ = 0;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,183 @@
+#pragma once
+/// \file node.hpp  The user's operations and views behind virtual functions.
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/bytes_of.hpp>
+#include <cairn/core/stage_value.hpp>
+#include <cairn/run/graph/adjoint.hpp>
+
+namespace cairn::detail {
+
+/// Owns an object of a class with a virtual destructor.
+template <class T>
+class owned {
+ public:
+  explicit owned(T* object) noexcept : object_{object} {}
+  owned(owned&& other) noexcept : object_{std::exchange(other.object_, nullptr)} {}
+  owned& operator=(owned&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~owned() { delete object_; }
+  [[nodiscard]] T* operator->() const noexcept { return object_; }
+
+ private:
+  T* object_;
+};
+
+/// A value as an operation reads it: one that is kept, or a view made for this call.
+struct graph_operand {
+  stage_view seen;
+  stage_value made;
+};
+
+/// Bytes of a value of type T; of one that cannot tell them, sizeof.
+template <class T>
+[[nodiscard]] std::int64_t bytes_within(stage_value const& value) {
+  if (!value.has_value()) return 0;
+  if constexpr (sized_state<T>) return std::int64_t(bytes_of(value.get<T>()));
+  else return std::int64_t(sizeof(T));
+}
+
+/// What an operation makes and keeps, in bytes, before anything has run.
+struct graph_sizes {
+  std::int64_t value, tape, adjoint;
+};
+
+/// One operation.
+struct graph_node {
+  virtual ~graph_node() = default;
+  /// Its value. \param tape  where its tape goes; null where none is kept
+  [[nodiscard]] virtual stage_value run(graph_operand const* inputs, stage_value* tape) = 0;
+  /// Adds to the adjoints of its inputs, each in its place. \param inputs  null where it reads none
+  virtual void pull(graph_operand const* inputs, stage_view value, stage_value const& tape, stage_value const& bar,
+                    stage_value* const* bars) = 0;
+  [[nodiscard]] virtual std::int64_t value_bytes(stage_value const& value) const = 0;
+  [[nodiscard]] virtual std::int64_t tape_bytes(stage_value const& tape) const = 0;
+  [[nodiscard]] virtual std::int64_t bar_bytes(stage_value const& bar) const = 0;
+  [[nodiscard]] virtual graph_sizes least_sizes() const noexcept = 0;
+};
+
+template <class F, class Tape, class... In>
+struct forward_of { using type = std::invoke_result<F&, In const&..., Tape*>; };
+template <class F, class... In>
+struct forward_of<F, void, In...> { using type = std::invoke_result<F&, In const&...>; };
+
+template <class... A>
+struct argument_list {};
+template <class... A, class... B>
+argument_list<A..., B...> operator+(argument_list<A...>, argument_list<B...>);
+template <bool Is, class... A>
+using arguments_if = std::conditional_t<Is, argument_list<A...>, argument_list<>>;
+template <class F, class List> inline constexpr bool takes_list = false;
+template <class F, class... A> inline constexpr bool takes_list<F, argument_list<A...>> = std::is_invocable_v<F&, A...>;
+
+/// Whether the adjoint of an operation can be called.
+template <class Reads, class Adjoint, class Value, class Bar, class Ins, class Bars>
+inline constexpr bool pulls_back = false;
+template <class Reads, class Adjoint, class Value, class Bar, class... In, class... InBar>
+requires(!std::is_void_v<Value>) inline constexpr bool
+    pulls_back<Reads, Adjoint, Value, Bar, std::tuple<In...>, std::tuple<InBar...>> =
+        takes_list<Adjoint, decltype(arguments_if<Reads::reads_inputs, In const&...>{} +
+                                     arguments_if<Reads::reads_output, Value const&>{} +
+                                     arguments_if<!std::is_void_v<typename Reads::tape_type>,
+                                                  std::add_lvalue_reference_t<typename Reads::tape_type const>>{} +
+                                     argument_list<Bar const&, graph_adjoint<InBar>&...>{})>;
+
+/// \tparam Reads  as in `adjoint_reads`   \tparam Ins, Bars  tuples of the inputs' types and their adjoints'
+template <class Reads, class F, class Adjoint, class Value, class Bar, class Ins, class Bars>
+class graph_node_of;
+template <class Reads, class F, class Adjoint, class Value, class Bar, class... In, class... InBar>
+class graph_node_of<Reads, F, Adjoint, Value, Bar, std::tuple<In...>, std::tuple<InBar...>> final : public graph_node {
+  using tape_type = typename Reads::tape_type;
+  static constexpr bool is_taped = !std::is_void_v<tape_type>;
+  using places = std::index_sequence_for<In...>;
+
+ public:
+  template <class GivenF, class GivenAdjoint>
+  graph_node_of(GivenF&& forward, GivenAdjoint&& adjoint)
+      : forward_(std::forward<GivenF>(forward)), adjoint_(std::forward<GivenAdjoint>(adjoint)) {}
+
+  stage_value run(graph_operand const* inputs, [[maybe_unused]] stage_value* tape) override {
+    [[maybe_unused]] auto into = [&] {
+      if constexpr (is_taped) {
+        if (tape != nullptr) *tape = stage_value::made_by([] { return tape_type{}; });
+        return tape != nullptr ? &tape->get<tape_type>() : nullptr;
+      } else return nullptr;
+    }();
+    return stage_value::made_by([&]() -> Value {
+      return [&]<std::size_t... Place>(std::index_sequence<Place...>) -> Value {
+        if constexpr (is_taped) return forward_(inputs[Place].seen.template get<In>()..., into);
+        else return forward_(inputs[Place].seen.template get<In>()...);
+      }(places{});
+    });
+  }
+  void pull([[maybe_unused]] graph_operand const* inputs, [[maybe_unused]] stage_view value,
+            [[maybe_unused]] stage_value const& tape, stage_value const& bar, stage_value* const* bars) override {
+    auto const read_inputs = [&]<std::size_t... Place>(std::index_sequence<Place...>) {
+      if constexpr (Reads::reads_inputs) return std::tuple<In const&...>{inputs[Place].seen.template get<In>()...};
+      else return std::tuple<>{};
+    }(places{});
+    auto const read_value = [&] {
+      if constexpr (Reads::reads_output) return std::tuple<Value const&>{value.template get<Value>()};
+      else return std::tuple<>{};
+    }();
+    auto const read_tape = [&] {
+      if constexpr (is_taped) return std::tuple<tape_type const&>{tape.template get<tape_type>()};
+      else return std::tuple<>{};
+    }();
+    [&]<std::size_t... Place>(std::index_sequence<Place...>) {
+      std::tuple<graph_adjoint<InBar>...> sums{*bars[Place]...};
+      std::apply(adjoint_, std::tuple_cat(read_inputs, read_value, read_tape, std::tuple<Bar const&>{bar.get<Bar>()},
+                                          std::tuple<graph_adjoint<InBar>&...>{std::get<Place>(sums)...}));
+    }(places{});
+  }
+  std::int64_t value_bytes(stage_value const& value) const override { return bytes_within<Value>(value); }
+  std::int64_t tape_bytes([[maybe_unused]] stage_value const& tape) const override {
+    if constexpr (is_taped) return bytes_within<tape_type>(tape);
+    else return 0;
+  }
+  std::int64_t bar_bytes(stage_value const& bar) const override { return bytes_within<Bar>(bar); }
+  graph_sizes least_sizes() const noexcept override {
+    graph_sizes sizes{std::int64_t(sizeof(Value)), 0, std::int64_t(sizeof(Bar))};
+    if constexpr (is_taped) sizes.tape = std::int64_t(sizeof(tape_type));
+    return sizes;
+  }
+
+ private:
+  F forward_;
+  Adjoint adjoint_;
+};
+
+/// A view of a value: what its readers read in the place of the value.
+struct graph_view {
+  virtual ~graph_view() = default;
+  [[nodiscard]] virtual stage_value look(stage_view of) = 0;
+  /// Adds the adjoint of the view to that of the value.
+  virtual void pull(stage_value const& bar, stage_value& into) = 0;
+  [[nodiscard]] virtual std::int64_t bar_bytes(stage_value const& bar) const = 0;
+};
+template <class Look, class Pull, class Of, class OfBar, class Seen, class Bar>
+class graph_view_of final : public graph_view {
+ public:
+  template <class GivenLook, class GivenPull>
+  graph_view_of(GivenLook&& look, GivenPull&& pull)
+      : look_(std::forward<GivenLook>(look)), pull_(std::forward<GivenPull>(pull)) {}
+  stage_value look(stage_view of) override {
+    return stage_value::made_by([&]() -> Seen { return look_(of.get<Of>()); });
+  }
+  void pull(stage_value const& bar, stage_value& into) override {
+    graph_adjoint<OfBar> sum{into};
+    pull_(bar.get<Bar>(), sum);
+  }
+  std::int64_t bar_bytes(stage_value const& bar) const override { return bytes_within<Bar>(bar); }
+
+ private:
+  Look look_;
+  Pull pull_;
+};
+
+}  // namespace cairn::detail

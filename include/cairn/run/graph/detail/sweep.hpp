@@ -1,0 +1,90 @@
+#pragma once
+/// \file sweep.hpp  What a graph brings to the one loop of all sweeps: its values, and its way back.
+#include <cstddef>
+#include <cstdint>
+#include <cairn/core/action.hpp>
+#include <cairn/core/detail/graph_walk.hpp>
+#include <cairn/core/event.hpp>
+#include <cairn/core/operation_graph.hpp>
+#include <cairn/run/detail/execute.hpp>
+#include <cairn/run/detail/listed_actions.hpp>
+#include <cairn/store/store.hpp>
+
+namespace cairn::detail {
+
+/// \throws invalid_schedule, invalid_plan, overflow_error   where the graph could not obey it
+template <class Actions>
+void check_graph_plan(operation_graph const& graph, Actions const& actions, char const* who) {
+  graph_reads const reads{graph, who};
+  graph_walk walk{reads, who};
+  action const* const list = actions.data();
+  for (std::size_t k = 0; k < actions.size(); ++k) {
+    walk.check(list[k]);
+    walk.apply(list[k]);
+  }
+  walk.finish();
+}
+
+/// The values of one sweep over a graph, each in the place of its number.   \tparam Memory  holds values, tapes and
+/// adjoints of some engine: advance(v), record(v), turn(), reverse(v), drop(v), drop_tape(v), bytes() and visit(v,
+/// sink, context)
+template <class Memory>
+class graph_states {
+ public:
+  explicit graph_states(Memory& memory) noexcept : memory_{memory} {}
+
+  template <class Step>
+  void advance(Step&, step_index from, step_index, step_index&) {
+    memory_.advance(from);
+  }
+  void save(place, step_index) noexcept {}  // plans for graphs have no saves and no loads
+  [[nodiscard]] bool load(place, step_index) noexcept { return true; }
+  void load_initial() noexcept {}
+  void drop(place where) { memory_.drop(where.slot); }
+
+  [[nodiscard]] Memory& memory() noexcept { return memory_; }
+  [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
+  /// The value that an action makes or reads.
+  bool visit(action const& a, moment, event::sink sink, void* context) const {
+    return memory_.visit(a.from, sink, context);
+  }
+
+ private:
+  Memory& memory_;
+};
+
+/// The loss, the tapes and the way back of a graph, all of which its memory holds.
+template <class Memory>
+struct graph_reversal : no_hooks {
+  std::uint64_t turn(graph_states<Memory>& states, action const&, step_index&) {
+    states.memory().turn();
+    return 0;
+  }
+  std::uint64_t record(graph_states<Memory>& states, action const& a) {
+    states.memory().record(a.from);
+    return 1;
+  }
+  std::uint64_t reverse(graph_states<Memory>& states, action const& a) {
+    states.memory().reverse(a.from);
+    return 0;
+  }
+  void drop_tape(graph_states<Memory>& states, slot_index tape) { states.memory().drop_tape(tape); }
+};
+
+/// One sweep; what throws leaves through here, and is noted in `failure`.   \pre the graph can obey the plan
+template <class Memory, class Actions, class Observer>
+void obey_graph_plan(Memory& memory, Actions const& actions, Observer& observer, sweep_failure& failure) {
+  graph_states<Memory> states{memory};
+  graph_reversal<Memory> user;
+  list_cursor walk{actions};
+  sweep_status status;
+  struct note {
+    sweep_failure& failure;
+    sweep_status const& status;
+    ~note() { failure = status.failure; }
+  } const noted{failure, status};
+  while (execute(walk, states, memory, user, observer, status) != stop_reason::done) {
+  }
+}
+
+}  // namespace cairn::detail

@@ -1,0 +1,125 @@
+#pragma once
+/// \file probe.hpp  What a graph of operations weighs, measured on real runs of them: the graph that planners take.
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+#include <cairn/core/error.hpp>
+#include <cairn/core/event.hpp>
+#include <cairn/core/operation_graph.hpp>
+#include <cairn/run/detail/timings.hpp>
+#include <cairn/run/graph/builder.hpp>
+#include <cairn/run/graph/detail/memory.hpp>
+#include <cairn/run/graph/detail/sweep.hpp>
+#include <cairn/run/graph/value.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// The memory of a sweep that keeps everything, and a clock that looks at each operation.
+template <class Clock>
+class graph_measurement {
+ public:
+  graph_measurement(graph_memory& memory, operation_graph& into, int tried)
+      : memory_{memory}, into_{into}, tried_{tried}, forward_(into.operations.size()) {}
+
+  void advance(step_index v) {
+    memory_.advance(v);
+    weigh(v);
+    forward_[std::size_t(v)] = seconds_of([&] { memory_.try_run(v, false); });
+    of(v).time = nanoseconds(forward_[std::size_t(v)]);
+  }
+  void record(step_index v) {
+    memory_.record(v);
+    weigh(v);
+    double const run = seconds_of([&] { memory_.try_run(v, false); }),
+                 recorded = seconds_of([&] { memory_.try_run(v, true); });
+    of(v).time = nanoseconds(run);
+    forward_[std::size_t(v)] = recorded > run ? recorded - run : 0;
+  }
+  void turn() {
+    auto const begin = Clock::now();
+    memory_.turn();
+    into_.loss_time = nanoseconds(seconds_between(begin, Clock::now()));
+    into_.loss_work = memory_.transient();
+  }
+  void reverse(step_index v) {
+    memory_.try_pull(v);
+    double const back = seconds_of([&] { memory_.try_pull(v); });
+    double const more = of(v).tape_bytes > 0 ? forward_[std::size_t(v)] : 0;
+    of(v).adjoint_time = nanoseconds(back + more);
+    if (std::int64_t const bytes = memory_.bar_bytes(v); bytes > 0) of(v).adjoint_bytes = bytes;
+    memory_.reverse(v);
+    if (memory_.transient() > of(v).adjoint_work) of(v).adjoint_work = memory_.transient();
+  }
+  void drop(step_index v) noexcept { memory_.drop(v); }
+  void drop_tape(step_index v) noexcept { memory_.drop_tape(v); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return memory_.bytes(); }
+  bool visit(step_index v, event::sink sink, void* context) const { return memory_.visit(v, sink, context); }
+
+ private:
+  [[nodiscard]] graph_operation& of(step_index v) noexcept { return into_.operations[std::size_t(v)]; }
+  void weigh(step_index v) {
+    of(v).bytes = memory_.value_bytes(v);
+    if (of(v).tape_bytes > 0) of(v).tape_bytes = memory_.tape_bytes(v);
+  }
+  /// Median seconds of a call, so often at once that the clock can tell.
+  template <class Call>
+  [[nodiscard]] double seconds_of(Call call) {
+    constexpr std::size_t most = std::size_t{1} << 16;
+    for (std::size_t count = 1;; count *= 2) {
+      timings times;
+      for (int k = 0; k < tried_; ++k) {
+        auto const begin = Clock::now();
+        for (std::size_t n = 0; n < count; ++n) call();
+        double const seconds = seconds_between(begin, Clock::now());
+        clock_.saw(seconds);
+        times.add(seconds);
+      }
+      if (count >= most || clock_.tells(times.median())) return clock_.net(times.median()) / double(count);
+    }
+  }
+
+  graph_memory& memory_;
+  operation_graph& into_;
+  int tried_;
+  std::vector<double> forward_;  ///< seconds; of recorded operations what recording takes longer
+  clock_precision<Clock> clock_;
+};
+
+}  // namespace detail
+
+/// What a graph weighs on this machine, for `graph_planner` and `replay`: bytes of values, tapes and adjoints as
+/// `bytes_of` counts them, and median times of single calls in nanoseconds. What is told by `graph_builder::describe`
+/// stays, but times. A plan made for it has a peak of exactly what `graph_gradient` then holds. What recording takes
+/// longer than running is in the time of the adjoint: each operation is recorded once, mostly.
+///
+/// Each operation and each adjoint is called once before it is timed, and so often at once that the clock can tell, up
+/// to 65,536 times. Seeds are called once.
+/// \tparam Clock  has now() as the clocks of the standard library do:
+///        `graph_probe<std::chrono::steady_clock>(net, inputs, seeds)`
+/// \param net, inputs, seeds  as of `graph_gradient`   \param tried  times that each call is timed, >= 1
+/// Cost: a sweep that keeps everything, and `tried` + 1 calls of each operation and adjoint, more of short ones
+/// \throws invalid_plan, invalid_call; what operations, adjoints and seeds throw
+template <class Clock>
+[[nodiscard]] operation_graph graph_probe(graph_builder const& net, std::vector<graph_binding> const& inputs,
+                                          std::vector<graph_seed> const& seeds, int tried = 3) {
+  constexpr char const* who = "cairn::graph_probe";
+  if (tried < 1)
+    throw invalid_plan{who, "the graph has to be tried once at least", {{"tried", tried}}, "give 1 or more"};
+  operation_graph measured = net.graph();
+  detail::check_graph(measured, who);
+  std::vector<action> plan;
+  for (step_index v = 0; v < net.size(); ++v)
+    plan.push_back(measured.operations[std::size_t(v)].tape_bytes > 0 ? graph_actions::record(v)
+                                                                      : graph_actions::advance(v));
+  plan.push_back(graph_actions::turn(net.size()));
+  for (step_index v = net.size(); v-- > 0;) plan.push_back(graph_actions::reverse(v));
+  detail::graph_memory run{net, inputs, seeds, who};
+  detail::graph_measurement<Clock> memory{run, measured, tried};
+  no_observer nobody;
+  sweep_failure unasked;
+  detail::obey_graph_plan(memory, plan, nobody, unasked);
+  return measured;
+}
+
+}  // namespace cairn

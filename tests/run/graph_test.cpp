@@ -1,0 +1,367 @@
+// Graphs of operations as users build them: what adjoints read, views, tapes, limits, refusals, and what exceptions
+// leave behind.
+#include <cairn/plan/graph/graph_planner.hpp>
+#include <cairn/run/graph.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/catch.hpp"
+
+using namespace cairn;
+using namespace cairn::graph_actions;
+namespace reads = cairn::adjoint_reads;
+using Catch::Matchers::Contains;
+
+namespace {
+
+using field = std::vector<double>;
+using watch = std::chrono::steady_clock;
+using plan = std::vector<action>;
+
+/// Every operation once, those with a tape recorded, then the adjoints.
+plan store_all(operation_graph const& graph) {
+  plan made;
+  for (step_index v = 0; v < graph.size(); ++v)
+    made.push_back(graph.operations[std::size_t(v)].tape_bytes > 0 ? record(v) : advance(v));
+  made.push_back(turn(graph.size()));
+  for (step_index v = graph.size(); v-- > 0;) made.push_back(reverse(v));
+  return made;
+}
+template <class F>
+std::string said_by(F f) {
+  try {
+    f();
+  } catch (error const& e) { return e.what(); }
+  return "";
+}
+/// Counts how many there are.
+struct counted {
+  static inline int alive = 0;
+  double number = 0;
+  counted() { ++alive; }
+  explicit counted(double from) : number{from} { ++alive; }
+  counted(counted const& other) : number{other.number} { ++alive; }
+  counted& operator=(counted const&) = default;
+  ~counted() { --alive; }
+  std::size_t bytes() const { return sizeof(counted); }
+};
+
+}  // namespace
+
+TEST_CASE("a graph of no operation gives back what its seeds say", "[run][graph]") {
+  graph_builder net;
+  CHECK(graph_gradient(net, plan{turn(0)}, {}, {}).peak_bytes() == 0);
+  auto const x = net.input<double>(), unused = net.input<double>();
+  net.output(x);
+  double const x0 = 3;
+  auto bars = graph_gradient(net, plan{turn(0)}, {x.is(x0), unused.is(x0)}, {x.seed([](double at) { return 2 * at; })});
+  CHECK(bars.of(x) == 6);
+  CHECK_FALSE(bars.has(unused));
+  CHECK(bars.peak_bytes() == 0);
+  CHECK_THAT(said_by([&] { (void)bars.of(unused); }), Contains("nothing contributed to its adjoint"));
+}
+
+TEST_CASE("one operation, and two", "[run][graph]") {
+  graph_builder net;
+  auto const x = net.input<double>();
+  auto const square = net.add(
+      reads::inputs, [](double a, double b) { return a * b; },
+      [](double a, double b, double bar, double& abar, double& bbar) { abar += bar * b, bbar += bar * a; }, x, x);
+  double const x0 = 3;
+  auto one = graph_gradient(net, plan{advance(0), turn(1), reverse(0)}, {x.is(x0)}, {square.seed(1)});
+  CHECK(one.of(x) == 6);
+  CHECK(one.peak_bytes() == 2 * std::int64_t(sizeof(double)));
+  auto const third = net.add(
+      reads::inputs | reads::output, [](double a, double b) { return a * b; },
+      [](double a, double b, double y, double bar, double& abar, double& bbar) {
+        CHECK(y == a * b);
+        abar += bar * b, bbar += bar * a;
+      },
+      square, x);
+  auto two = graph_gradient(net, plan{advance(0), advance(1), drop(0), turn(2), advance(0), reverse(1), reverse(0)},
+                            {x.is(x0)}, {third.seed(1.0)});
+  CHECK(two.of(x) == 27);
+}
+
+TEST_CASE("an adjoint is handed what it says that it reads, and a view has no bytes but those of its adjoint",
+          "[run][graph]") {
+  graph_builder net;
+  auto const x = net.input<field>();
+  auto const twice = net.add(
+      reads::nothing,
+      [](field const& a) {
+        field y = a;
+        for (double& one : y) one *= 2;
+        return y;
+      },
+      [](field const& bar, graph_adjoint<field>& sum) {
+        field more = bar;
+        for (double& one : more) one *= 2;
+        sum += std::move(more);
+      },
+      x);
+  auto const half = net.view<field>([](field const& a) { return std::span{a}.first(a.size() / 2); },
+                                    [](field const& bar, graph_adjoint<field>& sum) {
+                                      field& into = sum.or_make(2 * bar.size(), 0.0);
+                                      for (std::size_t k = 0; k < bar.size(); ++k) into[k] += bar[k];
+                                    },
+                                    twice);
+  auto const mean = net.add(
+      reads::tape<std::size_t>,
+      [](std::span<double const> a, std::size_t* count) {
+        if (count != nullptr) *count = a.size();
+        double sum = 0;
+        for (double const one : a) sum += one;
+        return sum / double(a.size());
+      },
+      [](std::size_t count, double bar, graph_adjoint<field>& sum) { sum += field(count, bar / double(count)); }, half);
+  CHECK(net.size() == 2);  // a view is none
+  operation_graph const graph = net.graph();
+  CHECK(graph.operations[1].inputs == std::vector<step_index>{0});
+  CHECK_FALSE(graph.operations[0].adjoint_needs_inputs);
+  CHECK_FALSE(graph.operations[1].adjoint_needs_output);
+  field const x0{1, 2, 3, 4};
+  auto const measured = graph_probe<watch>(net, {x.is(x0)}, {mean.seed(1)});
+  std::int64_t const whole = std::int64_t(sizeof(field) + 4 * sizeof(double)),
+                     part = whole - 2 * std::int64_t(sizeof(double));
+  CHECK(measured.operations[0].bytes == whole);
+  CHECK(measured.operations[0].adjoint_bytes == whole);
+  CHECK(measured.operations[1].bytes == std::int64_t(sizeof(double)));
+  CHECK(measured.operations[1].tape_bytes == std::int64_t(sizeof(std::size_t)));
+  CHECK(measured.operations[1].adjoint_work == part);  // the adjoint of the view
+  CHECK(measured.operations[0].time > 0);
+  CHECK(measured.operations[1].adjoint_time > 0);
+  for (plan const& by : {store_all(graph), plan{advance(0), advance(1), drop(0), turn(2), drop(1), advance(0),
+                                                record(1), reverse(1), reverse(0)}}) {
+    auto bars = graph_gradient(net, by, {x.is(x0)}, {mean.seed(1)});
+    CHECK(bars.of(x) == field{1, 1, 0, 0});
+    CHECK(bars.peak_bytes() == replay(measured, by).peak);
+  }
+  CHECK_THROWS_AS(
+      graph_gradient(net, plan{advance(0), advance(1), turn(2), reverse(1), reverse(0)}, {x.is(x0)}, {mean.seed(1)}),
+      invalid_schedule);
+}
+
+TEST_CASE("outputs may be several, views and inputs, and each has its seed", "[run][graph]") {
+  graph_builder net;
+  auto const x = net.input<double>();
+  auto const scaled = [&](double by) {
+    return net.add(
+        reads::nothing, [by](double a) { return by * a; }, [by](double bar, double& sum) { sum += by * bar; }, x);
+  };
+  auto const a = scaled(2), b = scaled(3);
+  auto const seen = net.view([](double y) { return -y; }, [](double bar, double& sum) { sum -= bar; }, a);
+  net.output(seen), net.output(b), net.output(x);
+  double const x0 = 5;
+  auto const all = store_all(net.graph());
+  auto bars = graph_gradient(net, all, {x.is(x0)}, {seen.seed(1), b.seed(10), x.seed(100), a.seed(0.5)});
+  CHECK(bars.of(x) == 100 + 30 - 2 + 1);
+  CHECK_THAT(said_by([&] { (void)graph_gradient(net, all, {x.is(x0)}, {b.seed(1)}); }),
+             Contains("an output of the graph has no seed (operation = 0)"));
+  graph_builder other;
+  auto const none = other.input<double>();
+  auto const stranger = other.add(
+      reads::nothing, [](double y) { return y; }, [](double, double&) {}, none);
+  (void)other.add(
+      reads::nothing, [](double y) { return y; }, [](double, double&) {}, stranger);
+  CHECK_THAT(said_by([&] { (void)graph_gradient(other, store_all(other.graph()), {none.is(x0)}, {stranger.seed(1)}); }),
+             Contains("a seed is given for what is no output of the graph"));
+}
+
+TEST_CASE("what nobody contributes to has no adjoint, and no adjoint is called for it", "[run][graph]") {
+  graph_builder net;
+  auto const x = net.input<double>();
+  bool called = false;
+  auto const dead = net.add(
+      reads::nothing, [](double a) { return a; }, [&](double, double&) { called = true; }, x);
+  auto const y = net.add(
+      reads::nothing, [](double, double b) { return b; },
+      [](double bar, graph_adjoint<double>&, double& sum) { sum += bar; }, dead, x);
+  double const x0 = 1;
+  CHECK(graph_gradient(net, store_all(net.graph()), {x.is(x0)}, {y.seed(4)}).of(x) == 4);
+  CHECK_FALSE(called);
+}
+
+TEST_CASE("values that are empty, or one that is huge, and bytes that are told", "[run][graph]") {
+  graph_builder net;
+  auto const x = net.input<field>();
+  auto const empty = net.add(
+      reads::output, [](field const&) { return field{}; },
+      [](field const&, field const&, graph_adjoint<field>& sum) { (void)sum.or_make(); }, x);
+  auto const large = net.add(
+      reads::nothing, [](field const&) { return field(100'000, 1.0); },
+      [](field const&, graph_adjoint<field>& sum) { (void)sum.or_make(); }, empty);
+  auto const seventh = net.add(
+      reads::nothing, [](field const& a) { return a[7]; },
+      [](double bar, graph_adjoint<field>& sum) { sum.or_make(100'000u, 0.0)[7] += bar; }, large);
+  net.describe(seventh,
+               {.bytes = 1000, .adjoint_bytes = 500, .work = 30, .adjoint_work = 70, .time = 3, .adjoint_time = 4});
+  field const x0{1};
+  auto const graph = graph_probe<watch>(net, {x.is(x0)}, {seventh.seed(1)}, 1);
+  CHECK(graph.operations[0].bytes == std::int64_t(sizeof(field)));
+  CHECK(graph.operations[1].bytes == std::int64_t(sizeof(field) + 100'000 * sizeof(double)));
+  CHECK(graph.operations[2].bytes == 1000);
+  CHECK(graph.operations[2].work == 30);
+  CHECK(net.graph().operations[2].time == 3);
+  graph_planner planner{graph};
+  for (std::int64_t const budget :
+       {planner.least_budget(), planner.least_budget() + 400'000, std::int64_t{10'000'000}}) {
+    auto const found = planner.plan(budget);
+    CHECK(graph_gradient(net, found, {x.is(x0)}, {seventh.seed(1)}).peak_bytes() == found.cost.peak);
+  }
+  CHECK_THAT(said_by([&] { net.describe(seventh, {.bytes = -2}); }),
+             Contains("what is told of an operation is out of range (operation = 2, value = -2)"));
+  CHECK_THAT(said_by([&] { net.describe(seventh, {.work = -1}); }), Contains("out of range"));
+  CHECK_THAT(said_by([&] { net.describe(x, {}); }), Contains("no operation makes this value"));
+  CHECK_THAT(said_by([&] { (void)graph_probe<watch>(net, {x.is(x0)}, {seventh.seed(1)}, 0); }),
+             Contains("the graph has to be tried once at least"));
+}
+
+TEST_CASE("inputs that are not those of the graph, and plans that are not, are refused before anything runs",
+          "[run][graph]") {
+  graph_builder net, small;
+  int runs = 0;
+  auto const x = net.input<double>();
+  auto const k = net.input<int>();
+  auto const y = net.add(
+      reads::inputs,
+      [&](double a, int) {
+        ++runs;
+        return a;
+      },
+      [](double, int, double bar, double& sum, graph_adjoint<int>&) { sum += bar; }, x, k);
+  double const x0 = 1;
+  int const k0 = 2;
+  plan const good{advance(0), turn(1), reverse(0)};
+  auto const refused = [&](std::vector<graph_binding> inputs, std::vector<graph_seed> seeds,
+                           plan by = {advance(0), turn(1), reverse(0)}) {
+    return said_by([&] { (void)graph_gradient(net, by, inputs, seeds); });
+  };
+  CHECK_THAT(refused({x.is(x0)}, {y.seed(1)}), Contains("an input of the graph is not given (input = 1, inputs = 2)"));
+  CHECK_THAT(refused({x.is(x0), x.is(x0), k.is(k0)}, {y.seed(1)}), Contains("an input is given twice"));
+  CHECK_THAT(refused({y.is(x0), k.is(k0)}, {y.seed(1)}),
+             Contains("a value is given for what is no input of the graph"));
+  auto const stranger = small.input<float>();
+  float const one = 1;
+  CHECK_THAT(refused({stranger.is(one), k.is(k0)}, {y.seed(1)}), Contains("an input is given a value of another type"));
+  CHECK_THAT(refused({x.is(x0), k.is(k0)}, {}), Contains("an output of the graph has no seed"));
+  CHECK_THAT(refused({x.is(x0), k.is(k0)}, {y.seed(1)}, {advance(0), turn(1)}),
+             Contains("the plan ends before the adjoint of operation 0"));
+  CHECK_THAT(refused({x.is(x0), k.is(k0)}, {y.seed(1)}, {turn(1), reverse(0)}),
+             Contains("without the value of an output"));
+  CHECK_THAT(refused({x.is(x0), k.is(k0)}, {y.seed(1)}, {advance(0), advance(1), turn(1), reverse(0)}),
+             Contains("an operation that is not there"));
+  CHECK(runs == 0);
+  CHECK_THAT(said_by([&] {
+               (void)small.add(
+                   reads::nothing, [](double a) { return a; }, [](double, double&) {}, y);
+             }),
+             Contains("a value is none of this graph"));
+  CHECK_THAT(said_by([&] {
+               (void)small.add(
+                   reads::nothing, [](double a) { return a; }, [](double, double&) {}, x);
+             }),
+             Contains("a value is none of this graph"));
+  CHECK(graph_gradient(net, good, {x.is(x0), k.is(k0)}, {y.seed(1)}).of(x) == 1);
+  CHECK(runs == 1);
+}
+
+TEST_CASE("contributions of different sizes are refused", "[run][graph]") {
+  graph_builder net;
+  auto const x = net.input<field>();
+  auto const y = net.add(
+      reads::nothing, [](field const& a) { return a[0]; },
+      [](double bar, graph_adjoint<field>& sum) { sum += field(2, bar), sum += field(3, bar); }, x);
+  field const x0{1};
+  CHECK_THAT(said_by([&] { (void)graph_gradient(net, store_all(net.graph()), {x.is(x0)}, {y.seed(1)}); }),
+             Contains("two contributions to one adjoint have different sizes (size = 2, size added = 3)"));
+}
+
+TEST_CASE("what an operation, an adjoint, a seed, a view or an observer throws leaves nothing behind", "[run][graph]") {
+  graph_builder net;
+  int countdown = -1;  // which call throws
+  auto const call = [&] {
+    if (countdown >= 0 && countdown-- == 0) throw std::runtime_error("stop");
+  };
+  auto const x = net.input<counted>();
+  auto from = x;
+  for (int k = 0; k < 4; ++k) {
+    auto const seen = net.view(
+        [&](counted const& a) {
+          call();
+          return counted{a.number};
+        },
+        [&](counted const& bar, graph_adjoint<counted>& sum) {
+          call();
+          sum.or_make().number += bar.number;
+        },
+        from);
+    from = net.add(
+        reads::inputs | reads::output | reads::tape<counted>,
+        [&](counted const& a, counted const& b, counted* tape) {
+          call();
+          if (tape != nullptr) tape->number = b.number;
+          return counted{a.number * b.number + 1};
+        },
+        [&](counted const& a, counted const& b, counted const&, counted const& tape, counted const& bar,
+            graph_adjoint<counted>& abar, graph_adjoint<counted>& bbar) {
+          call();
+          abar.or_make().number += bar.number * tape.number;
+          bbar.or_make().number += bar.number * a.number;
+          CHECK(tape.number == b.number);
+        },
+        from, seen);
+  }
+  counted const x0{0.5}, seed{1.0};
+  auto const seeds = [&](counted const&) {
+    call();
+    return seed;
+  };
+  auto const graph = graph_probe<watch>(net, {x.is(x0)}, {from.seed(seed)}, 1);
+  double const right = graph_gradient(net, store_all(graph), {x.is(x0)}, {from.seed(seed)}).of(x).number;
+  int const before = counted::alive;
+  graph_planner planner{graph};
+  plan const lean = planner.plan(planner.least_budget()).actions;
+  plan late;  // tapes only where they are needed, on values that stand
+  for (step_index v = 0; v < 4; ++v) late.push_back(advance(v));
+  late.push_back(turn(4));
+  for (step_index v = 4; v-- > 0;)
+    late.push_back(record(v)), late.push_back(drop_tape(v)), late.push_back(record(v)), late.push_back(reverse(v));
+  for (plan const& by : {store_all(graph), lean, late}) {
+    int throws = 0;
+    for (int at = 0;; ++at) {
+      countdown = at;
+      sweep_failure failure;
+      int shown = 0;
+      auto const observer = [&](event const& e) {
+        ++shown;
+        CHECK(e.bytes_held() <= 100'000);
+        call();
+      };
+      bool thrown = false;
+      try {
+        auto bars = graph_gradient(net, by, {x.is(x0)}, {from.seed(seeds)}, failure, observer);
+        CHECK(bars.of(x).number == right);
+        CHECK(shown == 2 * int(by.size()) + 2);
+      } catch (std::runtime_error const&) { thrown = true; }
+      CHECK(counted::alive == before);
+      if (!thrown) {
+        CHECK_FALSE(failure.failed);
+        break;
+      }
+      CHECK(failure.failed);
+      CHECK(failure.step == failure.what.from);
+      ++throws;
+    }
+    CHECK(throws > 30);
+    countdown = -1;
+    CHECK(graph_gradient(net, by, {x.is(x0)}, {from.seed(seed)}).of(x).number == right);
+  }
+}
