@@ -80,7 +80,7 @@ class graph_builder {
   /// \param inputs  what it reads, of this builder; one may be named more than once
   /// \tparam Bar  of the adjoint of its value; the type of the value where left out
   template <class Bar = void, class Reads, class F, class Adjoint, class... In, class... InBar>
-  auto add(Reads, F&& forward, Adjoint&& adjoint, graph_value<In, InBar>... inputs) {
+  auto add([[maybe_unused]] Reads reads, F&& forward, Adjoint&& adjoint, graph_value<In, InBar>... inputs) {
     using tape = typename Reads::tape_type;
     using Forward = std::remove_cvref_t<F>;
     using called = typename detail::forward_of<Forward, tape, In...>::type;
