@@ -82,7 +82,7 @@ namespace detail {
 
 /// \throws invalid_plan   if lengths do not match, a number is negative, or a tape is smaller than the output it holds
 /// \throws overflow_error   if sums could exceed 2^62
-inline void check_chain(chain const& c, char const* who) {
+[[gnu::cold]] inline void check_chain(chain const& c, char const* who) {
   constexpr std::int64_t most = std::int64_t{1} << 62;
   auto const invalid = [who](char const* problem, std::initializer_list<named_value> values, char const* advice) {
     throw invalid_plan{who, problem, values, advice};

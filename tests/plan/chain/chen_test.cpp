@@ -25,13 +25,13 @@ using namespace cairn::chain_actions;
 namespace {
 
 /// Calls f with every choice of segments.
-void all_choices(std::int64_t stages, std::function<void(std::vector<chain_segment> const&)> const& f) {
-  std::vector<chain_segment> again;
+void all_choices(std::int64_t stages, std::function<void(cairn::detail::value_list<chain_segment> const&)> const& f) {
+  cairn::detail::value_list<chain_segment> again;
   std::function<void(std::int64_t)> const choose = [&](std::int64_t at) {
     if (at == stages) return f(again);
     choose(at + 1);
     for (std::int64_t last = at + 1; last <= stages; ++last) {
-      again.emplace_back(at, last);
+      again.push_back({at, last});
       choose(last);
       again.pop_back();
     }

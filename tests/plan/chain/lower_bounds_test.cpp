@@ -218,7 +218,7 @@ TEST_CASE("bounds of chains without stages, times or bytes are finite", "[plan][
 TEST_CASE("a knapsack is worth what its best subset is", "[plan][chain]") {
   std::mt19937_64 numbers{5};
   for (int round = 0; round < 400; ++round) {
-    std::vector<cairn::detail::knapsack_item> items(numbers() % 11);
+    cairn::detail::value_list<cairn::detail::knapsack_item> items(std::size_t(numbers() % 11));
     for (auto& item : items) item = {std::int64_t(numbers() % 8), std::int64_t(numbers() % 8)};
     std::stable_sort(items.begin(), items.end(), cairn::detail::denser);
     std::int64_t const room = std::int64_t(numbers() % 40);

@@ -152,7 +152,7 @@ TEST_CASE("chains of items cover what is wanted with the fewest items", "[plan][
   for (unsigned seed = 1; seed <= 2'000; ++seed) {
     dice roll{seed};
     std::size_t const count = std::size_t(roll(1, 4));
-    std::vector<std::int64_t> worth, heads;
+    cairn::detail::value_list<std::int64_t> worth, heads;
     for (std::size_t i = 0; i < count; ++i) worth.push_back(roll(5, 9)), heads.push_back(roll(0, 2));
     // best[n]: the most worth of n items. Item i is taken at most as often as the one before and the chains that begin with it.
     std::vector<std::int64_t> best(40, -1);

@@ -11,6 +11,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn {
 
@@ -97,29 +98,35 @@ inline void check_chain_table(chain_model const& c, slot_scale const& scale, wid
 /// sizes the least. Cost: up to 2^17 divisions; where there are more pairs of size and unit, only every n-th unit is
 /// tried.
 [[nodiscard]] inline std::int64_t tuned_unit(chain_model const& c, std::int64_t least, std::int64_t most, rounding by) {
+  constexpr auto rising = [](std::int64_t one, std::int64_t other) { return one < other; };
   // Tapes count twice: more of them are held for long.
-  std::vector<std::pair<std::int64_t, double>> sizes;
+  struct size {
+    std::int64_t bytes;
+    double count;
+  };
+  value_list<size> sizes;
   {
-    std::vector<std::int64_t> all;
-    for (std::size_t i = 0; i < std::size_t(c.stages); ++i) all.insert(all.end(), {c.x[i + 1], c.s[i], c.s[i]});
-    std::sort(all.begin(), all.end());
+    value_list<std::int64_t> all;
+    for (std::size_t i = 0; i < std::size_t(c.stages); ++i)
+      for (auto const bytes : {c.x[i + 1], c.s[i], c.s[i]}) all.push_back(bytes);
+    sort_values(all, rising);
     for (auto const bytes : all)
-      if (!sizes.empty() && sizes.back().first == bytes) ++sizes.back().second;
-      else if (bytes > 0) sizes.emplace_back(bytes, 1);
+      if (!sizes.empty() && sizes.back().bytes == bytes) ++sizes.back().count;
+      else if (bytes > 0) sizes.push_back({bytes, 1});
   }
   constexpr std::size_t most_divisions = std::size_t{1} << 17;
-  std::vector<std::int64_t> units{least, most};
+  value_list<std::int64_t> units{least, most};
   std::size_t const stride = std::max<std::size_t>(1, sizes.size() / 64);
   for (std::size_t k = 0; k < sizes.size(); k += stride) {
-    std::int64_t const bytes = sizes[k].first, first = std::max<std::int64_t>(1, bytes / most),
+    std::int64_t const bytes = sizes[k].bytes, first = std::max<std::int64_t>(1, bytes / most),
                        last = (std::min)(bytes / least + 1, first + 1024);
     for (std::int64_t parts = first; parts <= last; ++parts) {
       std::int64_t const unit = by == rounding::up ? bytes / parts + (bytes % parts != 0) : bytes / parts;
       if (unit >= least && unit <= most) units.push_back(unit);
     }
   }
-  std::sort(units.begin(), units.end());
-  units.erase(std::unique(units.begin(), units.end()), units.end());
+  sort_values(units, rising);
+  units.remove_repeated();
   std::size_t const skip = units.size() * sizes.size() / most_divisions + 1;
   std::int64_t best = least;
   double least_waste = -1;

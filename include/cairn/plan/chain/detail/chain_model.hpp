@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
 #include <cairn/core/chain.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn::detail {
 
@@ -16,15 +16,15 @@ inline constexpr std::int64_t endless = (std::numeric_limits<std::int64_t>::max)
 /// bytes.
 struct chain_model {
   std::int64_t stages;  ///< L
-  std::vector<std::int64_t> x, g, s, f, b, u, v;  ///< x and g of 0..L+1, the others of 0..L
-  std::vector<std::int64_t> sum_u;  ///< sum_u[i]: times of all stages before i, 0..L+1
+  value_list<std::int64_t> x, g, s, f, b, u, v;  ///< x and g of 0..L+1, the others of 0..L
+  value_list<std::int64_t> sum_u;  ///< sum_u[i]: times of all stages before i, 0..L+1
   bool self_contained_tape;
 
   /// \throws invalid_plan, overflow_error   as `check_chain`
   chain_model(chain const& from, char const* who)
       : stages{(check_chain(from, who), from.stages())}, self_contained_tape{from.self_contained_tape} {
     auto const filled = [](std::vector<std::int64_t> const& given, std::size_t size) {
-      std::vector<std::int64_t> list = given;
+      value_list<std::int64_t> list{given.data(), given.size()};
       list.resize(size, 0);
       return list;
     };

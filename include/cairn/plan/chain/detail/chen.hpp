@@ -13,6 +13,7 @@
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
 #include <cairn/plan/chain/replay.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
@@ -20,22 +21,22 @@ namespace cairn::detail {
 /// Segments of ceil(sqrt(L)) stages, balanced: their lengths differ by 1 at most. The last one keeps its tapes on the
 /// first way.
 [[nodiscard]] inline std::vector<action> chen_sqrt(chain_model const& c) {
-  std::vector<chain_segment> again;
+  value_list<chain_segment> again;
   std::int64_t length = std::int64_t(std::sqrt(double(c.stages)));
   while (length * length < c.stages) ++length;
   std::int64_t const count = length == 0 ? 0 : (c.stages + length - 1) / length;
-  for (std::int64_t k = 0; k + 1 < count; ++k) again.emplace_back(c.stages * k / count, c.stages * (k + 1) / count);
+  for (std::int64_t k = 0; k + 1 < count; ++k) again.push_back({c.stages * k / count, c.stages * (k + 1) / count});
   return segments_plan(c, again);
 }
 
 /// Segments that are closed where the bytes of their tapes pass `most`; the last one keeps its tapes on the first way.
 [[nodiscard]] inline std::vector<action> chen_greedy_at(chain_model const& c, std::int64_t most) {
-  std::vector<chain_segment> again;
+  value_list<chain_segment> again;
   std::int64_t first = 0, bytes = 0;
   for (std::int64_t i = 0; i + 1 < c.stages; ++i) {
     bytes += c.s[std::size_t(i)];
     if (bytes <= most) continue;
-    again.emplace_back(first, i + 1);
+    again.push_back({first, i + 1});
     first = i + 1;
     bytes = 0;
   }
@@ -52,7 +53,7 @@ namespace cairn::detail {
                                                                     work_meter* meter = nullptr) {
   std::size_t const stages = std::size_t(c.stages);
   // Below every sum, segments are single stages; it is the candidate before the first.
-  std::vector<std::int64_t> closings{-1};
+  value_list<std::int64_t> closings{-1};
   if (stages * (stages + 1) / 2 <= most_tries) {
     for (std::size_t i = 0; i < stages; ++i)
       for (std::int64_t j = std::int64_t(i), sum = 0; j < c.stages; ++j) closings.push_back(sum += c.s[std::size_t(j)]);
@@ -65,8 +66,8 @@ namespace cairn::detail {
           std::int64_t(from * std::pow(ratio, double(k) / double(std::max<std::size_t>(1, most_tries - 1)))));
     closings.push_back(all);
   }
-  std::sort(closings.begin(), closings.end());
-  closings.erase(std::unique(closings.begin(), closings.end()), closings.end());
+  sort_values(closings, [](std::int64_t one, std::int64_t other) { return one < other; });
+  closings.remove_repeated();
   std::optional<std::vector<action>> best;
   chain_cost least;
   for (auto const most : closings) {

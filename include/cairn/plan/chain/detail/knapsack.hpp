@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 #include <cairn/core/wide.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn::detail {
 
@@ -24,7 +24,7 @@ struct knapsack_item {
 class knapsack {
  public:
   /// \param sorted  by `denser`; those that never fit are left out   \param capacity  bytes, >= 0   Cost: O(items)
-  knapsack(std::vector<knapsack_item> const& sorted, std::int64_t capacity) : capacity_{capacity} {
+  knapsack(value_list<knapsack_item> const& sorted, std::int64_t capacity) : capacity_{capacity} {
     weight_before_.push_back(0);
     value_before_.push_back(0);
     for (auto const& item : sorted) {
@@ -41,7 +41,7 @@ class knapsack {
   [[nodiscard]] std::int64_t most(std::int64_t& effort) const {
     std::int64_t best = 0, value = 0, capacity = capacity_;
     std::size_t next = 0;
-    std::vector<std::size_t> taken;
+    value_list<std::size_t> taken;
     for (;;) {
       if (--effort < 0) return relaxed();
       if (next < items() && value + relaxed(next, capacity) > best) {
@@ -79,7 +79,7 @@ class knapsack {
   }
 
   std::int64_t capacity_;
-  std::vector<std::int64_t> weight_before_, value_before_;
+  value_list<std::int64_t> weight_before_, value_before_;
 };
 
 /// Items that come one by one, each with its place in an order by density that is known before; `relaxed` in O(log
@@ -87,7 +87,7 @@ class knapsack {
 class growing_knapsack {
  public:
   /// \param order  all items that may come, by `denser`; must outlive this
-  explicit growing_knapsack(std::vector<knapsack_item> const& order)
+  explicit growing_knapsack(value_list<knapsack_item> const& order)
       : order_{order}, weights_(order.size() + 1), values_(order.size() + 1) {
     while (2 * top_ <= order.size()) top_ *= 2;
   }
@@ -124,7 +124,7 @@ class growing_knapsack {
   }
   /// The most that any choice is worth, or `relaxed` where effort runs out first.   Cost: O(items) and the effort
   [[nodiscard]] std::int64_t most(std::int64_t capacity, std::int64_t& effort) const {
-    std::vector<knapsack_item> sorted;
+    value_list<knapsack_item> sorted;
     sorted.reserve(places_.size());
     for (auto const place : places_) sorted.push_back(order_[place]);
     effort -= std::int64_t(places_.size());
@@ -133,9 +133,9 @@ class growing_knapsack {
   }
 
  private:
-  std::vector<knapsack_item> const& order_;
-  std::vector<std::int64_t> weights_, values_;  // sums over the places, as a tree (Fenwick 1994)
-  std::vector<std::size_t> places_;
+  value_list<knapsack_item> const& order_;
+  value_list<std::int64_t> weights_, values_;  // sums over the places, as a tree (Fenwick 1994)
+  value_list<std::size_t> places_;
   std::size_t top_ = 1;
   std::int64_t largest_ = 0;
 };

@@ -2,8 +2,8 @@
 /// \file laid_out.hpp  Large tables whose memory is used for the first time under the eyes of a limit.
 #include <algorithm>
 #include <cstddef>
-#include <vector>
 #include <cairn/core/wide.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
@@ -12,7 +12,7 @@ namespace cairn::detail {
 /// half a sum a byte, which is seconds for gigabytes.   \param meter  counts that; null for no limit
 /// \throws too_much_work
 template <class T>
-void lay_out(std::vector<T>& table, std::size_t count, work_meter* meter, T const& value = {}) {
+void lay_out(value_list<T>& table, std::size_t count, work_meter* meter, T const& value = {}) {
   constexpr std::size_t piece = (std::size_t{1} << 20) / sizeof(T);
   table.clear();
   table.reserve(count);

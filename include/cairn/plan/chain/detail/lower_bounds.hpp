@@ -7,9 +7,9 @@
 #include <limits>
 #include <numeric>
 #include <utility>
-#include <vector>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/knapsack.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
@@ -61,8 +61,9 @@ struct peak_need {
 ///   - tape b stands: the stages after b run, less those whose tapes fit into R - s_b;
 ///   - or it does not: stage b runs, and needs state b. Let k <= b be the last state at hand at T_a: no stage from k to
 ///   b-1 can be spared.
-///     It stands by itself, or in tape k-1, which has no fewer bytes and is none of [b, a); state 0 is free. So k..b run, and the stages
-///     after b, less those whose tapes fit into R - x_k. Of the states k only those smaller than all between them and b matter.
+///     It stands by itself, or in tape k-1, which has no fewer bytes and is none of [b, a); state 0 is free. So k..b
+///     run, and the stages after b, less those whose tapes fit into R - x_k. Of the states k only those smaller than
+///     all between them and b matter.
 /// The least of these cases is W; where none fits the budget is infeasible for all, and anything is true. What fits is
 /// a knapsack with times as values, bytes as weights, taken from above. So D(a) = max over b < a of W(a, b) + D(b),
 /// D(0) = 0, bounds all that is run again from T_a on.
@@ -113,13 +114,12 @@ class window_bound {
   };
 
   /// All tapes; fills `place_`.
-  [[nodiscard]] std::vector<knapsack_item> by_density() {
+  [[nodiscard]] value_list<knapsack_item> by_density() {
     auto const item = [&](std::size_t i) { return knapsack_item{c_.u[i], c_.s[i]}; };
-    std::vector<std::size_t> stages(place_.size());
+    value_list<std::size_t> stages(place_.size());
     std::iota(stages.begin(), stages.end(), std::size_t{0});
-    std::stable_sort(stages.begin(), stages.end(),
-                     [&](std::size_t i, std::size_t j) { return denser(item(i), item(j)); });
-    std::vector<knapsack_item> order;
+    sort_values(stages, [&](std::size_t i, std::size_t j) { return denser(item(i), item(j)); });
+    value_list<knapsack_item> order;
     for (std::size_t const i : stages) {
       place_[i] = order.size();
       order.push_back(item(i));
@@ -197,10 +197,10 @@ class window_bound {
   std::size_t most_windows_;
   work_meter* meter_;
   wide sources_ = 0;  // looked at for the window at hand
-  std::vector<std::size_t> place_;    // of a stage's tape in `order_`
-  std::vector<knapsack_item> order_;  // tapes by density
-  std::vector<std::size_t> lighter_;  // the last state before this one that has fewer bytes, or 0
-  std::vector<std::int64_t> again_;   // D
+  value_list<std::size_t> place_;    // of a stage's tape in `order_`
+  value_list<knapsack_item> order_;  // tapes by density
+  value_list<std::size_t> lighter_;  // the last state before this one that has fewer bytes, or 0
+  value_list<std::int64_t> again_;   // D
   shelf alone_, in_tape_;
 };
 

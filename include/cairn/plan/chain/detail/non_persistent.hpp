@@ -16,6 +16,7 @@
 #include <cairn/plan/chain/detail/stage_classes.hpp>
 #include <cairn/plan/chain/replay.hpp>
 #include <cairn/plan/chain/slot_division.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
@@ -95,7 +96,7 @@ class non_persistent_table {
     std::int64_t base = 0;   ///< bytes that stand through a forward run
     std::int32_t held = 0;   ///< slots of a first state that is its own
     std::int32_t need = 0;   ///< slots that the run to the state at hand takes
-    std::vector<std::int32_t> times;
+    value_list<std::int32_t> times;
   };
   static constexpr char const* who = "cairn::chain_planner";
   static constexpr std::int32_t never = std::int32_t{1}
@@ -132,7 +133,7 @@ class non_persistent_table {
     std::size_t const count = std::size_t(model_.stages) + 1;
     std::int64_t const all = model_.sum_u.back();
     quantum_ = std::max<std::int64_t>(1, all / quanta + (all % quanta != 0));
-    std::vector<std::int32_t> times(count);
+    value_list<std::int32_t> times(count);
     sum_u_.assign(count + 1, 0);
     for (std::size_t i = 0; i < count; ++i) {
       times[i] = std::int32_t(model_.u[i] / quantum_);
@@ -145,14 +146,14 @@ class non_persistent_table {
     check_bytes(wide(classes_.count()) * 4 * sizeof(row) + (wide(scale_.slots()) + 1) * 4 * sizeof(std::int32_t));
     // Where state `from` stands, at most the tapes before it stand beside the segment's own.
     std::int64_t before = 0;
-    std::vector<std::int32_t> least_from(count);
+    value_list<std::int32_t> least_from(count);
     for (std::size_t i = 0; i < count; ++i) {
       least_from[i] = std::int32_t(std::max<std::int64_t>(0, scale_.slots() - before));
       before += sizes_.s[i];
     }
     // A row that several starts share is made once, from the least slots of all of them: those of the last one.
-    std::vector<std::int32_t> least;
-    std::vector<char> done;
+    value_list<std::int32_t> least;
+    value_list<char> done;
     if (classes_.shared()) {
       lay_out(least, classes_.count(), meter_);
       lay_out(done, classes_.count(), meter_);
@@ -287,9 +288,9 @@ class non_persistent_table {
     }
     auto& block = blocks_.back();
     made.times = block.data() + block.size();
-    block.insert(block.end(), d.times.begin() + made.first, d.times.begin() + d.top + 1);
+    block.append(d.times.data() + made.first, numbers);
   }
-  [[nodiscard]] segment_choice choice_of(segment const& of, std::int32_t free) const {
+  [[nodiscard, gnu::cold]] segment_choice choice_of(segment const& of, std::int32_t free) const {
     if (of.from == of.to) return {};
     std::int32_t const time = time_of(of, free), held_slots = held(of);
     if (free >= need(rules_.record_need(of), held_slots) &&
@@ -323,10 +324,10 @@ class non_persistent_table {
   std::int64_t extra_forward_ = endless;
   std::vector<action> actions_;
   held_sizes sizes_;  ///< in slots, state 0 of none
-  std::vector<std::int32_t> sum_u_;
+  value_list<std::int32_t> sum_u_;
   interval_classes classes_;
-  std::vector<row> rows_;  ///< four a class, by kind
-  std::vector<std::vector<std::int32_t>> blocks_;  ///< where rows' times live; never moved
+  value_list<row> rows_;  ///< four a class, by kind
+  std::vector<value_list<std::int32_t>> blocks_;  ///< where rows' times live; never moved
   std::int64_t block_bytes_ = 0;
 };
 

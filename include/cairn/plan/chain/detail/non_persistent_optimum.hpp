@@ -10,6 +10,7 @@
 #include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/non_persistent_rules.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
@@ -51,7 +52,7 @@ class non_persistent_optimum {
     return found.time;
   }
   /// The fastest plan; empty where there is none, or where the limit of effort is hit.
-  [[nodiscard]] std::vector<action> actions(std::int64_t budget) {
+  [[nodiscard, gnu::cold]] std::vector<action> actions(std::int64_t budget) {
     std::vector<action> plan;
     if (!extra_forward(budget)) return plan;
     write_plan(
@@ -176,8 +177,8 @@ class non_persistent_optimum {
   non_persistent_rules rules_;
   held_sizes sizes_;
   std::size_t count_;
-  std::vector<std::vector<piece>> pieces_;  ///< by kind, from and to; sorted, apart
-  std::vector<std::int64_t> least_;         ///< by kind, from and to: least budget besides the first state
+  std::vector<value_list<piece>> pieces_;  ///< by kind, from and to; sorted, apart
+  value_list<std::int64_t> least_;         ///< by kind, from and to: least budget besides the first state
   std::size_t limit_ = 0, steps_ = 0;
   bool gave_up_ = false;
 };

@@ -10,6 +10,7 @@
 #include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn::detail {
 
@@ -132,7 +133,7 @@ class non_persistent_rules {
 
 /// The sizes that budgets of segments are counted down by: bytes, or slots of some unit.
 struct held_sizes {
-  std::vector<std::int64_t> x, s;  ///< of states 0..L and tapes 0..L, that of the loss 0
+  value_list<std::int64_t> x, s;  ///< of states 0..L and tapes 0..L, that of the loss 0
 
   /// Budget, besides a first state that is its own, of what is left after recording the first stage.
   [[nodiscard]] std::int64_t after_record(segment const& of, std::int64_t free) const noexcept {
@@ -147,8 +148,8 @@ struct held_sizes {
 /// Writes the plan of a segment.
 /// \param choose  called as choose(segment, free) with the budget besides the first state, answers the segment_choice
 template <class Choose>
-void write_plan(non_persistent_rules const& rules, held_sizes const& sizes, segment const& of, std::int64_t free,
-                Choose const& choose, std::vector<action>& plan) {
+[[gnu::cold]] void write_plan(non_persistent_rules const& rules, held_sizes const& sizes, segment const& of,
+                              std::int64_t free, Choose const& choose, std::vector<action>& plan) {
   chain_model const& model = rules.model();
   bool const released = is_released(of.kind), runs_adjoint = model.self_contained_tape || !released;
   segment_choice const by = choose(of, free);

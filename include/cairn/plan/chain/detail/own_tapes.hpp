@@ -13,6 +13,7 @@
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
 #include <cairn/plan/chain/slot_division.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
@@ -64,11 +65,11 @@ class own_tape_table {
                        [this](std::int64_t bytes) { return bytes % scale_.unit() == 0; });
   }
   /// The plan; empty where there is none.   \pre rounded up
-  [[nodiscard]] std::vector<action> actions() const {
+  [[nodiscard, gnu::cold]] std::vector<action> actions() const {
     std::vector<action> plan;
     if (!feasible()) return plan;
     struct part { std::int64_t from, to, slots; bool is_drop; };
-    std::vector<part> open{{0, ends_ - 1, scale_.slots(), false}};
+    value_list<part> open{{0, ends_ - 1, scale_.slots(), false}};
     while (!open.empty()) {
       auto const [s, t, slots, is_drop] = open.back();
       open.pop_back();
@@ -103,7 +104,7 @@ class own_tape_table {
   /// Times of one interval by slots free: none is possible below `least`.
   struct row {
     std::int64_t least = 0;
-    std::vector<std::int64_t> times;
+    value_list<std::int64_t> times;
   };
 
   [[nodiscard]] static std::int64_t unit(chain_model const& c, std::int64_t budget, slot_division division,
@@ -151,7 +152,7 @@ class own_tape_table {
     out.least = high + 1;
     wide sums_made = 64;
     if (high < low) return sums_made;
-    std::vector<std::int64_t> times(std::size_t(high - low + 1), endless);
+    value_list<std::int64_t> times(std::size_t(high - low + 1), endless);
     if (s == t) {
       for (std::int64_t m = std::max<std::int64_t>(low, scale_.need(own_need(s))); m <= high; ++m)
         times[std::size_t(m - low)] = 0;
@@ -195,7 +196,7 @@ class own_tape_table {
   chain_model const& model_;
   std::int64_t ends_;  ///< stages with the loss
   slot_scale scale_;
-  std::vector<std::int64_t> x_;  ///< in slots
+  value_list<std::int64_t> x_;  ///< in slots
   std::vector<row> rows_;
 };
 

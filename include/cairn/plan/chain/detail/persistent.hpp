@@ -14,6 +14,7 @@
 #include <cairn/plan/chain/detail/segments.hpp>
 #include <cairn/plan/chain/detail/sub_chains.hpp>
 #include <cairn/plan/chain/detail/slot_table.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
@@ -24,7 +25,8 @@ namespace cairn::detail {
 /// the adjoint of state t+1 among it:
 ///
 ///     E(s, t, m) = min( E(s+1, t, m - s_s)  if `record_need` fits in m,
-///                       min over s < j <= t of  u_s + .. + u_(j-1) + E(s, j-1, m) + E(j, t, m - x_j)  if each run and adjoint t+1 fit in m )
+///                       min over s < j <= t of  u_s + .. + u_(j-1) + E(s, j-1, m) + E(j, t, m - x_j)
+///                           if each run and adjoint t+1 fit in m )
 ///
 /// The second need is one of the stretch and of no choice: whatever is chosen, each stage from s to t-1 runs while
 /// adjoint t+1 lives, beside its own state or a tape that holds it. `sub_chains::least` covers it, and below that
@@ -83,7 +85,7 @@ class persistent_optimum {
   }
   /// A plan of that time, whose peak is at most `budget`; empty where there is none.   Cost: O(1) an action after
   /// `extra_forward`
-  [[nodiscard]] std::vector<action> actions(std::int64_t budget) {
+  [[nodiscard, gnu::cold]] std::vector<action> actions(std::int64_t budget) {
     std::vector<action> plan;
     if (!plateau_at(budget)) return plan;
     struct part {
@@ -91,7 +93,7 @@ class persistent_optimum {
       bool is_stretch;
       action then;
     };
-    std::vector<part> open{{0, c_.stages, budget, true, {}}};
+    value_list<part> open{{0, c_.stages, budget, true, {}}};
     auto const later = [&](action const& then) { open.push_back({0, 0, 0, false, then}); };
     while (!open.empty()) {
       part const now = open.back();
@@ -275,7 +277,7 @@ class persistent_optimum {
   work_meter* meter_;
   sub_chains parts_;
   std::vector<plateaus> known_;
-  std::vector<question> open_;
+  value_list<question> open_;
   slot_table const* table_ = nullptr;
   std::size_t limit_ = none_left, visits_ = 0;
   bool gave_up_ = false;

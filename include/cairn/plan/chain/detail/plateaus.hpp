@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
+#include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn::detail {
 
@@ -57,12 +57,12 @@ class plateaus {
   [[nodiscard]] std::size_t size() const noexcept { return known_.size(); }  ///< how many there are
 
  private:
-  [[nodiscard]] std::vector<plateau>::const_iterator first_above(std::int64_t bytes) const noexcept {
+  [[nodiscard]] plateau const* first_above(std::int64_t bytes) const noexcept {
     return std::upper_bound(known_.begin(), known_.end(), bytes,
                             [](std::int64_t b, plateau const& one) { return b < one.from; });
   }
 
-  std::vector<plateau> known_;
+  value_list<plateau> known_;
 };
 
 }  // namespace cairn::detail

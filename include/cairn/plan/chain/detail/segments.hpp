@@ -2,10 +2,10 @@
 /// \file segments.hpp  Plans of one level: stages are recorded on the first way or run again once, in segments.
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 #include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn::detail {
 
@@ -28,11 +28,13 @@ inline void append_adjoints(std::vector<action>& plan, std::int64_t from, std::i
 }
 
 /// Stages [first, last) of which only the first state is kept on the first way.
-using chain_segment = std::pair<std::int64_t, std::int64_t>;
+struct chain_segment {
+  std::int64_t first, last;
+};
 
 /// The plan that keeps all tapes but those of some segments, each of which is run again once.
 /// \param again  not empty each, in order and apart, within 0..L
-[[nodiscard]] inline std::vector<action> segments_plan(chain_model const& c, std::vector<chain_segment> const& again) {
+[[nodiscard]] inline std::vector<action> segments_plan(chain_model const& c, value_list<chain_segment> const& again) {
   std::vector<action> plan;
   std::int64_t at = 0;
   for (auto const& [first, last] : again) {

@@ -8,6 +8,7 @@
 #include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
@@ -32,7 +33,7 @@ class single_level {
       leave(at, meter);
     }
     auto& ends = fronts_.back();
-    std::erase_if(ends, [&](choice const& one) { return one.held + model.b.back() > budget; });
+    ends.remove_if([&](choice const& one) { return one.held + model.b.back() > budget; });
     thin(ends);
   }
 
@@ -43,12 +44,12 @@ class single_level {
   [[nodiscard]] std::int64_t extra_forward() const noexcept { return fronts_.back().back().again; }
   /// The plan.   \pre feasible()
   [[nodiscard]] std::vector<action> actions() const {
-    std::vector<chain_segment> again;
+    value_list<chain_segment> again;
     std::int64_t at = model_.stages;
     for (auto const* one = &fronts_.back().back(); one->from >= 0;
          one = &fronts_[std::size_t(one->from)][one->number]) {
       bool const is_tape = one->is_tape;
-      if (!is_tape) again.emplace_back(one->from, at);
+      if (!is_tape) again.push_back({one->from, at});
       at = one->from;
     }
     std::reverse(again.begin(), again.end());
@@ -79,7 +80,7 @@ class single_level {
       tapes += model_.s[i];
       recorded = (std::max)(recorded, tapes + model_.f[i]);
       adjoints = (std::max)(adjoints, tapes + model_.g[e] + model_.b[i]);
-      if (front.front().held + adjoints > budget_) break;
+      if (front[0].held + adjoints > budget_) break;
       extend(a, e, (std::max)(model_.g[e] + recorded, adjoints), model_.x[e], model_.run(at, std::int64_t(e)), false);
       count_work(meter, sums_of_a_choice * wide(1 + front.size()), [&] { return double(at) / double(model_.stages); });
     }
@@ -91,8 +92,8 @@ class single_level {
     if (fronts_[to].size() > 4 * most_choices_) sift(fronts_[to]);
   }
   /// Leaves the choices that no other beats: the more bytes, the less time.
-  static void sift(std::vector<choice>& front) {
-    std::sort(front.begin(), front.end(), [](choice const& one, choice const& other) {
+  static void sift(value_list<choice>& front) {
+    sort_values(front, [](choice const& one, choice const& other) {
       return one.held != other.held ? one.held < other.held : one.again < other.again;
     });
     std::size_t count = 0;
@@ -100,7 +101,7 @@ class single_level {
       if (count == 0 || one.again < front[count - 1].again) front[count++] = one;
     front.resize(count);
   }
-  void thin(std::vector<choice>& front) {
+  void thin(value_list<choice>& front) {
     sift(front);
     if (front.size() <= most_choices_) return;
     is_exact_ = false;
@@ -113,7 +114,7 @@ class single_level {
   chain_model const& model_;
   std::int64_t budget_;
   std::size_t most_choices_;
-  std::vector<std::vector<choice>> fronts_;  ///< at each state, fewest bytes first
+  std::vector<value_list<choice>> fronts_;  ///< at each state, fewest bytes first
   bool is_exact_ = true;
 };
 

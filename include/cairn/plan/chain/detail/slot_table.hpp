@@ -17,6 +17,7 @@
 #include <cairn/plan/chain/detail/slot_kernel.hpp>
 #include <cairn/plan/chain/detail/stage_classes.hpp>
 #include <cairn/plan/chain/slot_division.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
@@ -121,7 +122,7 @@ class slot_table {
   /// Rows that it has: one an interval of stages, fewer where stages repeat.
   [[nodiscard]] std::size_t rows() const noexcept { return rows_.size(); }
   /// All costs, for comparison of tables.
-  [[nodiscard]] std::vector<std::int32_t> const& costs() const noexcept { return costs_; }
+  [[nodiscard]] value_list<std::int32_t> const& costs() const noexcept { return costs_; }
 
  private:
   static constexpr char const* who = "cairn::chain_planner";
@@ -152,7 +153,7 @@ class slot_table {
   void make(std::int64_t quantum, chain_launcher const& launch, slot_table_options const& options) {
     quantum_ = quantum;
     x_.resize(count_ + 1), s_.resize(count_), sum_u_.assign(count_ + 1, 0);
-    std::vector<std::int32_t> times(count_);
+    value_list<std::int32_t> times(count_);
     for (std::size_t i = 0; i < count_; ++i) {
       x_[i + 1] = scale_.size(c_.x[i + 1]), s_[i] = scale_.size(c_.s[i]);
       times[i] = std::int32_t(c_.u[i] / quantum_);
@@ -173,13 +174,13 @@ class slot_table {
     detail::lay_out(rows_, classes_.count(), meter_);
     std::int32_t const beyond = scale_.slots() + 1;
     // What is least, by starts and by ends, so that both are read in order.
-    std::vector<std::int32_t> by_start, by_end;
+    value_list<std::int32_t> by_start, by_end;
     detail::lay_out(by_start, count_ * count_, meter_);
     detail::lay_out(by_end, count_ * count_, meter_);
-    std::vector<std::int64_t> widest(count_,
+    value_list<std::int64_t> widest(count_,
                                      0);  // bytes of the run from a start to the stages so far that takes the most
     // Free slots at a start: what is kept before it is at most all tapes, and at least its own state.
-    std::vector<std::int32_t> fewest(count_), most(count_);
+    value_list<std::int32_t> fewest(count_), most(count_);
     std::int64_t tapes = 0;
     for (std::size_t s = 0; s < count_; ++s) {
       fewest[s] = std::int32_t(std::max<std::int64_t>(0, scale_.slots() - tapes));
@@ -378,7 +379,7 @@ class slot_table {
   }
 
   /// Follows the least costs down the table; a tape is kept where that is as good as any state.
-  void find_plan() {
+  [[gnu::cold]] void find_plan() {
     extra_forward_ = endless;
     if (!feasible()) return;
     extra_forward_ = 0;
@@ -388,7 +389,7 @@ class slot_table {
       bool is_action;
       action then;
     };
-    std::vector<part> open{{0, count_ - 1, scale_.slots(), false, {}}};
+    value_list<part> open{{0, count_ - 1, scale_.slots(), false, {}}};
     auto const later = [&](action const& then) { open.push_back({0, 0, 0, true, then}); };
     while (!open.empty()) {
       part const now = open.back();
@@ -438,10 +439,10 @@ class slot_table {
   interval_classes classes_;
   bool stores_all_;  ///< the budget is that of keeping every tape, and no table is made
   std::int64_t quantum_ = 1, extra_forward_ = 0;
-  std::vector<std::int32_t> x_, s_;  ///< in slots
-  std::vector<std::int32_t> sum_u_;  ///< in quanta
-  std::vector<slot_row> rows_;
-  std::vector<std::int32_t> costs_;
+  value_list<std::int32_t> x_, s_;  ///< in slots
+  value_list<std::int32_t> sum_u_;  ///< in quanta
+  value_list<slot_row> rows_;
+  value_list<std::int32_t> costs_;
   std::vector<action> actions_;
 };
 

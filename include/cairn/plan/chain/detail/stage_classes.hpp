@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <vector>
 #include <cairn/core/wide.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/laid_out.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
@@ -19,17 +19,17 @@ namespace cairn::detail {
 /// \param times  of stages 0..L, as the table counts them   \param with_inputs  stages differ also where the states
 ///        they run on do, state 0 from all others;
 /// for tables whose states may be released   Cost: O(L log L).
-[[nodiscard]] inline std::vector<std::int32_t> stage_types(chain_model const& c, std::span<std::int32_t const> times,
+[[nodiscard]] inline value_list<std::int32_t> stage_types(chain_model const& c, std::span<std::int32_t const> times,
                                                            bool with_inputs) {
   std::size_t const count = std::size_t(c.stages) + 1;
   auto const features = [&](std::size_t i) {
     return std::array<std::int64_t, 8>{c.s[i],     c.f[i],     c.b[i],         times[i],
                                        c.x[i + 1], c.g[i + 1], i + 1 == count, !with_inputs ? 0 : i == 0 ? -1 : c.x[i]};
   };
-  std::vector<std::size_t> order(count);
+  value_list<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return features(a) < features(b); });
-  std::vector<std::int32_t> types(count, 0);
+  sort_values(order, [&](std::size_t a, std::size_t b) { return features(a) < features(b); });
+  value_list<std::int32_t> types(count, 0);
   for (std::size_t k = 1; k < count; ++k)
     types[order[k]] = types[order[k - 1]] + (features(order[k]) != features(order[k - 1]));
   return types;
@@ -48,7 +48,7 @@ class interval_classes {
   explicit interval_classes(std::span<std::int32_t const> types, work_meter* meter = nullptr)
       : interval_classes{types.size()} {
     // Each start: the longest run that also stands before it, and where.
-    std::vector<std::size_t> alike(stages_ + 1, 0), longest(stages_, 0), at(stages_, 0);
+    value_list<std::size_t> alike(stages_ + 1, 0), longest(stages_, 0), at(stages_, 0);
     for (std::size_t s = stages_; s-- > 0;) {
       for (std::size_t before = 0; before < s; ++before) {
         // alike[before + 1] still is that of s + 1 with before + 1.
@@ -95,8 +95,8 @@ class interval_classes {
   }
 
   std::size_t stages_;
-  std::vector<std::size_t> first_of_length_;
-  std::vector<std::int32_t> numbers_, starts_;
+  value_list<std::size_t> first_of_length_;
+  value_list<std::int32_t> numbers_, starts_;
 };
 
 }  // namespace cairn::detail

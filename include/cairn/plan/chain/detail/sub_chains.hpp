@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/stage_classes.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
@@ -25,7 +25,7 @@ class sub_chains {
     std::size_t const count = classes_.stages();
     // Of the stretches of one length, by where they start: bytes of the widest run before the last stage, and of what
     // every stage after the first one needs.
-    std::vector<std::int64_t> widest(count, 0), later(count, 0);
+    value_list<std::int64_t> widest(count, 0), later(count, 0);
     for (std::size_t more = 0; more < count; ++more) {
       for (std::size_t s = 0; more > 0 && s + more < count; ++s) {
         std::size_t const t = s + more;
@@ -57,10 +57,10 @@ class sub_chains {
 
  private:
   /// Times as small numbers, equal where they are.
-  [[nodiscard]] static std::vector<std::int32_t> ranks(std::vector<std::int64_t> const& times) {
-    std::vector<std::int64_t> sorted = times;
-    std::sort(sorted.begin(), sorted.end());
-    std::vector<std::int32_t> answer;
+  [[nodiscard]] static value_list<std::int32_t> ranks(value_list<std::int64_t> const& times) {
+    value_list<std::int64_t> sorted = times;
+    sort_values(sorted, [](std::int64_t one, std::int64_t other) { return one < other; });
+    value_list<std::int32_t> answer;
     answer.reserve(times.size());
     for (auto const time : times)
       answer.push_back(std::int32_t(std::lower_bound(sorted.begin(), sorted.end(), time) - sorted.begin()));
@@ -89,7 +89,7 @@ class sub_chains {
 
   chain_model const& c_;
   interval_classes classes_;
-  std::vector<std::int64_t> least_, enough_;
+  value_list<std::int64_t> least_, enough_;
 };
 
 }  // namespace cairn::detail

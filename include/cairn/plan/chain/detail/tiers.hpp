@@ -14,6 +14,7 @@
 #include <cairn/plan/chain/detail/segments.hpp>
 #include <cairn/plan/chain/replay.hpp>
 #include <cairn/plan/chain/slot_division.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
@@ -28,7 +29,8 @@ namespace cairn::detail {
 ///
 ///     R(j, t, m)   = min( E(j, t, m - x_j),  min over k of  w_k(j) + H_k(j, t, m) )
 ///     E(s, t, m)   = min( E(s+1, t, m - s_s),  min over j of  u_s + .. + u_(j-1) + R(j, t, m) + E(s, j-1, m) )
-///     H_k(s, t, m) = min( E(s, t, m - x_s),  E(s+1, t, m - s_s) + r_k(s),  min over j of  u_s + .. + u_(j-1) + R(j, t, m) + r_k(s) + H_k(s, j-1, m) )
+///     H_k(s, t, m) = min( E(s, t, m - x_s),  E(s+1, t, m - s_s) + r_k(s),
+///                         min over j of  u_s + .. + u_(j-1) + R(j, t, m) + r_k(s) + H_k(s, j-1, m) )
 ///
 /// each choice if its bytes fit. In the second choice of H the copy goes while the tape stays, and state s is loaded
 /// once more for its adjoint. Beaumont, Herrmann, Pallez and Shilova (2020) plan so for stages that are alike. A tier
@@ -98,12 +100,12 @@ class tier_chain_table {
 
   /// Times by cell and, within a cell, by slots free in memory. A cell is one choice of the slots free on each tier
   /// with a limit.
-  using row = std::vector<std::int64_t>;
+  using row = value_list<std::int64_t>;
   /// A tier with a limit: a state takes so many cells' numbers, and there is room for it while the tier's slots free
   /// are as many.
   struct limit {
     std::size_t stride = 0, slots = 0;  ///< 0 slots' stride where there is no limit
-    std::vector<std::size_t> sizes;     ///< slots of each state
+    value_list<std::size_t> sizes;     ///< slots of each state
   };
 
   [[nodiscard]] wide intervals() const noexcept { return wide(ends_) * wide(ends_ + 1) / 2; }
@@ -121,7 +123,7 @@ class tier_chain_table {
     return rows_[number(s, t, 2 + k)];
   }
 
-  void divide_tiers(std::int64_t wanted) {
+  [[gnu::cold]] void divide_tiers(std::int64_t wanted) {
     std::int64_t all = 0, common = 0;
     for (std::size_t i = 1; i < std::size_t(ends_); ++i) all += model_.x[i], common = std::gcd(common, model_.x[i]);
     auto const is_limited = [all](chain_tier const& one) { return one.bytes >= 0 && one.bytes < all; };
@@ -248,9 +250,9 @@ class tier_chain_table {
     std::int64_t from = 0, to = 0;
     std::size_t cell = 0, slots = 0, on = 0;
   };
-  void write(std::vector<action>& plan) const {
+  [[gnu::cold]] void write(std::vector<action>& plan) const {
     std::size_t const in_memory = tiers_.size();
-    std::vector<part> open{{false, {}, 0, ends_ - 1, cells_ - 1, width_ - 1, in_memory}};
+    value_list<part> open{{false, {}, 0, ends_ - 1, cells_ - 1, width_ - 1, in_memory}};
     auto const later = [&](action const& then) { open.push_back({true, then}); };
     auto const stages = [&](std::int64_t from, std::int64_t to, std::size_t cell, std::size_t slots, std::size_t on) {
       open.push_back({false, {}, from, to, cell, slots, on});
@@ -318,7 +320,7 @@ class tier_chain_table {
       stages(j, t, after, now.slots, k);
     }
   }
-  [[nodiscard]] std::int64_t split_of(part const& now, std::int64_t wanted) const noexcept {
+  [[nodiscard, gnu::cold]] std::int64_t split_of(part const& now, std::int64_t wanted) const noexcept {
     bool const elsewhere = now.on != tiers_.size();
     std::size_t const at = now.cell * width_ + now.slots;
     std::int64_t run = 0;
@@ -339,7 +341,7 @@ class tier_chain_table {
   slot_scale scale_;
   std::vector<limit> limits_;
   std::size_t cells_ = 1, width_ = 0;
-  std::vector<std::size_t> x_, s_;  ///< in slots
+  value_list<std::size_t> x_, s_;  ///< in slots
   std::vector<row> rows_;           ///< E, R and each H of all intervals
 };
 

@@ -10,6 +10,7 @@
 #include <cairn/core/wide.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn::detail {
 
@@ -32,12 +33,12 @@ namespace cairn::detail {
 class chain_cover {
  public:
   /// \param worth  each > 0
-  chain_cover(std::vector<std::int64_t> const& worth, std::vector<std::int64_t> const& heads, std::int64_t wanted)
+  chain_cover(value_list<std::int64_t> const& worth, value_list<std::int64_t> const& heads, std::int64_t wanted)
       : worth_{worth}, heads_{heads}, wanted_{wanted}, taken_(worth.size()), open_{heads} {
     std::size_t const count = worth.size();
     // The stretch that begins at an item goes on while that raises its mean worth: the concave hull of the worths from
     // there on.
-    std::vector<stretch> from(count);
+    value_list<stretch> from(count);
     for (std::size_t i = count; i-- > 0;) {
       from[i] = {i, i + 1, worth[i]};
       while (from[i].end < count && is_better(from[from[i].end], from[i])) {
@@ -46,7 +47,7 @@ class chain_cover {
         from[i].end = next.end;
       }
     }
-    std::stable_sort(from.begin(), from.end(), is_better);
+    sort_values(from, is_better);
     open_.resize(count + 1);
     for (auto const& best : from) {
       if (wanted_ <= 0) return;
@@ -61,7 +62,7 @@ class chain_cover {
     }
   }
 
-  [[nodiscard]] std::vector<std::int64_t> const& taken() const noexcept { return taken_; }  ///< how often each item is
+  [[nodiscard]] value_list<std::int64_t> const& taken() const noexcept { return taken_; }  ///< how often each item is
   /// Whether they are worth what was wanted; if not, all are taken.
   [[nodiscard]] bool is_enough() const noexcept { return wanted_ <= 0; }
   [[nodiscard]] bool is_least() const noexcept { return is_least_; }      ///< whether they are proven to be the fewest
@@ -106,8 +107,8 @@ class chain_cover {
     std::int64_t const side = most + 4 * reach, sums = 2 * side + 1, count = std::int64_t(worth_.size());
     if (count * ways * sums > most_cells) return false;
     // By the last item's change and the sum of all: the most worth, and the change before.
-    std::vector<std::int64_t> now(std::size_t(ways * sums), none), next;
-    std::vector<std::int8_t> before(std::size_t(count * ways * sums));
+    value_list<std::int64_t> now(std::size_t(ways * sums), none), next;
+    value_list<std::int8_t> before(std::size_t(count * ways * sums));
     auto const at = [&](std::int64_t change, std::int64_t sum) {
       return std::size_t((change + reach) * sums + sum + side);
     };
@@ -125,7 +126,7 @@ class chain_cover {
             next[at(change, sum + change)] = had + change * worth_[k];
             before[k * now.size() + at(change, sum + change)] = std::int8_t(last);
           }
-      now.swap(next);
+      std::swap(now, next);
     }
     for (std::int64_t items = least; items <= most; ++items)
       for (std::int64_t change = -reach; change <= reach; ++change) {
@@ -143,10 +144,10 @@ class chain_cover {
     return false;
   }
 
-  std::vector<std::int64_t> const& worth_;
-  std::vector<std::int64_t> const& heads_;
+  value_list<std::int64_t> const& worth_;
+  value_list<std::int64_t> const& heads_;
   std::int64_t wanted_;
-  std::vector<std::int64_t> taken_, open_;  ///< of items; chains that may go on at an item
+  value_list<std::int64_t> taken_, open_;  ///< of items; chains that may go on at an item
   bool is_least_ = true;
 };
 
@@ -200,7 +201,7 @@ class uniform_chain {
     std::int64_t rest = 0;   ///< stages of the row that is not full
     std::int64_t runs = -1;  ///< stages run again; below 0 where there is no such plan
     bool is_least = true;
-    std::vector<std::int64_t>
+    value_list<std::int64_t>
         splits;  ///< of the row that is not full: how many with k states kept, where they have a toll
   };
   struct node {
@@ -261,7 +262,7 @@ class uniform_chain {
     tree.rest = all - first_row;
     if (last_ < 1) return tree;
     std::size_t const places = std::size_t(last_);  // with fewer states kept a stretch can be split
-    std::vector<std::int64_t> heads(places);
+    value_list<std::int64_t> heads(places);
     for (std::size_t k = 0; k < places && std::int64_t(k) < kept; ++k) heads[k] = 1;
     for (std::int64_t runs = all;; ++tree.rows) {
       // Sums stop at a number that is more than enough.
@@ -286,9 +287,9 @@ class uniform_chain {
   }
   /// The splits of the last row. Those without a toll come first; each toll opens a stretch of further splits without
   /// one.
-  void finish(shape& tree, std::vector<std::int64_t> const& heads, std::int64_t runs) const {
-    std::vector<std::int64_t> worth, starts;
-    std::vector<std::size_t> places;
+  void finish(shape& tree, value_list<std::int64_t> const& heads, std::int64_t runs) const {
+    value_list<std::int64_t> worth, starts;
+    value_list<std::size_t> places;
     std::int64_t waiting = 0, wanted = tree.rest;
     for (std::size_t k = 0; k < heads.size(); ++k) {
       waiting = (std::min)(stages_, waiting + heads[k]);
@@ -315,9 +316,10 @@ class uniform_chain {
   }
 
   /// The tree to the left of the kept state `head`, in the order right before left.
-  void grow(std::int64_t head, std::vector<std::int64_t>& splits, std::int64_t& rest, std::vector<node>& tree) const {
+  [[gnu::cold]] void grow(std::int64_t head, value_list<std::int64_t>& splits, std::int64_t& rest,
+                          value_list<node>& tree) const {
     struct part { std::int64_t kept, row; std::size_t parent; std::int64_t stages; };
-    std::vector<part> open{{head, 0, 0, 0}};
+    value_list<part> open{{head, 0, 0, 0}};
     std::size_t const first = tree.size();
     while (!open.empty()) {
       part const now = open.back();
@@ -347,10 +349,10 @@ class uniform_chain {
     for (std::size_t i = tree.size(); i-- > first;)
       if (tree[i].left > 0) tree[i].stages = tree[i + 1].stages + tree[tree[i].left].stages;
   }
-  [[nodiscard]] std::vector<action> written() const {
+  [[nodiscard, gnu::cold]] std::vector<action> written() const {
     std::vector<action> plan;
-    std::vector<node> tree;
-    std::vector<std::size_t> roots;
+    value_list<node> tree;
+    value_list<std::size_t> roots;
     auto splits = best_.splits;
     std::int64_t rest = best_.rest, left = best_.kept == 0 ? 0 : stages_ - tail(best_.kept), at = 0;
     for (std::int64_t k = 0; k < best_.kept; ++k) {
@@ -371,9 +373,10 @@ class uniform_chain {
     }
     return plan;
   }
-  static void reverse(std::vector<action>& plan, std::vector<node> const& tree, std::size_t root, std::int64_t from) {
+  [[gnu::cold]] static void reverse(std::vector<action>& plan, value_list<node> const& tree, std::size_t root,
+                                    std::int64_t from) {
     struct part { std::size_t number; std::int64_t from; bool is_drop; };
-    std::vector<part> open{{root, from, false}};
+    value_list<part> open{{root, from, false}};
     while (!open.empty()) {
       part const now = open.back();
       open.pop_back();

@@ -137,4 +137,30 @@ struct mixed_factory {
   }
 };
 
+/// Any of these, by reference: what tries plans is compiled once, and not once for each.
+class any_factory {
+ public:
+  /// \param make  must outlive this
+  template <class Make>
+  any_factory(Make const& make) : make_{&make}, functions_{&functions_of<Make>} {}
+  [[nodiscard]] slot_index least() const { return functions_->least(make_); }
+  [[nodiscard]] slot_index most() const { return functions_->most(make_); }
+  [[nodiscard]] any_schedule operator()(slot_index slots) const { return functions_->made(make_, slots); }
+
+ private:
+  struct functions {
+    slot_index (*least)(void const*);
+    slot_index (*most)(void const*);
+    any_schedule (*made)(void const*, slot_index);
+  };
+  template <class Make>
+  static constexpr functions functions_of{
+      [](void const* make) { return static_cast<Make const*>(make)->least(); },
+      [](void const* make) { return static_cast<Make const*>(make)->most(); },
+      [](void const* make, slot_index slots) { return (*static_cast<Make const*>(make))(slots); }};
+
+  void const* make_;
+  functions const* functions_;
+};
+
 }  // namespace cairn::detail

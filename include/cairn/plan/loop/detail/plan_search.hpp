@@ -33,9 +33,9 @@ class plan_search {
       : work_{work}, steps_{steps_of(work, who)}, budget_{budget}, options_{options}, other_tiers_{other_tiers} {
     if (options.leaf && *options.leaf < 1)
       throw invalid_plan{who, "a leaf has at least 1 step", {{"leaf", *options.leaf}}, "give 1 or more"};
-    in_memory<store_all_factory>(planner::store_all);
-    in_memory<uniform_factory>(planner::uniform);
-    in_memory<revolve_factory>(planner::revolve);
+    in_memory(planner::store_all, &plan_search::try_leaf<store_all_factory>);
+    in_memory(planner::uniform, &plan_search::try_leaf<uniform_factory>);
+    in_memory(planner::revolve, &plan_search::try_leaf<revolve_factory>);
     by_units();
     on_tiers();
   }
@@ -52,8 +52,7 @@ class plan_search {
     std::vector<planned> best;
     wide least = ~wide{0};
   };
-  template <class Make>
-  bool try_widest(contest& so_far, planner by, plan_parameters with, Make const& make) {
+  bool try_widest(contest& so_far, planner by, plan_parameters with, any_factory make) {
     slot_fit const fit = most_slots_within(budget_, work_, make);
     so_far.least = (std::min)(so_far.least, fit.bytes);
     if (!fit.fits) return false;
@@ -63,8 +62,7 @@ class plan_search {
   }
   /// Where it takes time to keep a state in memory, fewer of them may be faster than as many as fit.   \pre make(slots)
   /// knows its totals
-  template <class Make>
-  void try_narrower(contest& so_far, planner by, plan_parameters with, Make const& make) {
+  void try_narrower(contest& so_far, planner by, plan_parameters with, any_factory make) {
     slot_index const most = most_slots_within(budget_, work_, make).slots;
     auto const seconds = [&](slot_index slots) {
       auto const counts = make(slots).counts();
@@ -102,17 +100,19 @@ class plan_search {
       std::swap(found[k], found[k - 1]);
   }
 
+  /// Plans with leaves of one length.
+  template <class Maker>
+  void try_leaf(contest& so_far, planner by, step_index leaf) {
+    Maker const make{steps_, leaf};
+    plan_parameters const with{.leaf = leaf, .free_initial = by == planner::revolve};
+    if (try_widest(so_far, by, with, make) && memory_costs()) try_narrower(so_far, by, with, make);
+  }
   /// Leaves of all lengths that fit: each up to 64 steps, above that some of them, and then all those near the best
   /// one.
-  template <class Maker>
-  void in_memory(planner by) {
+  void in_memory(planner by, void (plan_search::*try_one)(contest&, planner, step_index)) {
     if (!is_wanted(by)) return;
     contest so_far;
-    auto const with_leaf = [&](step_index leaf) {
-      plan_parameters with{.leaf = leaf, .free_initial = by == planner::revolve};
-      if (try_widest(so_far, by, with, Maker{steps_, leaf}) && memory_costs())
-        try_narrower(so_far, by, with, Maker{steps_, leaf});
-    };
+    auto const with_leaf = [&](step_index leaf) { (this->*try_one)(so_far, by, leaf); };
     step_index const longest = steps_ < 1 ? 1 : steps_;
     if (options_.leaf || !is_leaf_form()) {
       with_leaf(options_.leaf ? (std::min)(*options_.leaf, longest) : 1);
@@ -136,15 +136,28 @@ class plan_search {
     return slot_index((std::min)(rows, wide(useful_slots(steps_))));
   }
   [[nodiscard]] bool is_walkable() const { return steps_ <= most_walked_steps; }
-  /// What makes a plan by a table: there is none where it has no room. `make_with(far)` is the planner with that many
-  /// slots elsewhere, of which fewer leave more room for slots in memory.
-  template <class MakeWith>
-  void by_table(planner by, slot_index most_far, MakeWith const& make_with) {
+  /// The widest plan of one planner by a table, with so many slots elsewhere: fewer of them leave more room for slots
+  /// in memory.
+  void try_table(contest& so_far, planner by, slot_index elsewhere) {
+    plan_parameters const with{.far_slots = elsewhere};
+    wide const allowed = options_.most_table_bytes;
+    if (by == planner::hrevolve) {
+      slot_index const most = std::max<slot_index>(most_in_table() - elsewhere, 1);
+      try_widest(so_far, by, with, hrevolve_factory{work_, steps_, most, elsewhere, allowed, options_.limit});
+    } else if (by == planner::multistage) {
+      try_widest(so_far, by, with,
+                 multistage_factory{steps_, elsewhere, useful_slots(steps_), allowed, options_.limit});
+    } else {
+      try_widest(so_far, by, with, disk_revolve_factory{work_, steps_, allowed, options_.limit});
+    }
+  }
+  /// The best plan of one planner by a table: there is none where the table has no room.
+  void by_table(planner by, slot_index most_far) {
     contest so_far;
     skip_reason reason = skip_reason::budget;
     for (slot_index elsewhere = most_far;; elsewhere /= 4) {
       try {
-        try_widest(so_far, by, {.far_slots = elsewhere}, make_with(elsewhere));
+        try_table(so_far, by, elsewhere);
       } catch (invalid_plan const&) {
         reason = skip_reason::table;
       } catch (too_much_work const&) {
@@ -173,7 +186,8 @@ class plan_search {
     skip_reason reason = most_in_table() > 0 ? skip_reason::budget : skip_reason::table;
     if (slot_index const rows = most_in_table(); so_far.best.empty() && rows > 0) {
       try {
-        slot_fit const fit = most_slots_within(budget_, work_, make((std::min)(rows, all)));
+        auto const widest = make((std::min)(rows, all));
+        slot_fit const fit = most_slots_within(budget_, work_, any_factory{widest});
         so_far.least = (std::min)(so_far.least, fit.bytes);
         if (fit.fits) enter_units(so_far, with, make(rows), fit.slots);
       } catch (too_much_work const&) {
@@ -209,22 +223,13 @@ class plan_search {
       return true;
     };
     slot_index const half = elsewhere ? (rows + 1) / 2 : 0;
-    wide const allowed = options_.most_table_bytes;
-    if (!refused(planner::hrevolve))
-      by_table(planner::hrevolve, half, [&](slot_index there) {
-        return hrevolve_factory{work_, steps_, std::max<slot_index>(rows - there, 1), there, allowed, options_.limit};
-      });
+    if (!refused(planner::hrevolve)) by_table(planner::hrevolve, half);
     if (!elsewhere || work_.tiers.disk.bytes == 0) return;
     if (!refused(planner::multistage)) {
       wide const room = work_.state_bytes > 0 ? work_.tiers.disk.bytes / work_.state_bytes : wide(half);
-      by_table(planner::multistage, slot_index((std::min)(room, wide(half))), [&](slot_index there) {
-        return multistage_factory{steps_, there, useful_slots(steps_), allowed, options_.limit};
-      });
+      by_table(planner::multistage, slot_index((std::min)(room, wide(half))));
     }
-    if (!refused(planner::disk_revolve))
-      by_table(planner::disk_revolve, unlimited_slots, [&](slot_index) {
-        return disk_revolve_factory{work_, steps_, allowed, options_.limit};
-      });
+    if (!refused(planner::disk_revolve)) by_table(planner::disk_revolve, unlimited_slots);
   }
 
   /// Periods from the shortest that there is room for; each with as many states inside as fit.
@@ -236,7 +241,8 @@ class plan_search {
       wide const room = work_.state_bytes > 0 ? work_.tiers[where].bytes / work_.state_bytes : wide(steps_);
       if (room < 1) continue;
       auto const shortest = step_index((wide(steps_) + room - 1) / room);
-      slot_fit const fit = most_slots_within(budget_, work_, two_level_factory{steps_, steps_, where});
+      two_level_factory const one_period{steps_, steps_, where};
+      slot_fit const fit = most_slots_within(budget_, work_, any_factory{one_period});
       so_far.least = (std::min)(so_far.least, fit.bytes);
       if (!fit.fits) continue;
       auto const seconds = [&](step_index period) {
@@ -268,7 +274,7 @@ class plan_search {
 /// The plan that takes the least memory of all.
 [[nodiscard]] inline planned smallest_plan(workload const& work, char const* who) {
   step_index const steps = steps_of(work, who);
-  auto const made = [&](planner by, plan_parameters with, auto const& make) {
+  auto const made = [&](planner by, plan_parameters with, any_factory make) {
     with.slots = make.least();
     return plan_of(make(with.slots), work, by, with);
   };

@@ -1,0 +1,163 @@
+#pragma once
+/// \file chain_methods.hpp  Asks each planning method of a chain for its plan, and what it proves.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <cairn/core/chain.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/chain/chain_options.hpp>
+#include <cairn/plan/chain/detail/best_chain_plan.hpp>
+#include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/detail/chen.hpp>
+#include <cairn/plan/chain/detail/non_persistent.hpp>
+#include <cairn/plan/chain/detail/non_persistent_optimum.hpp>
+#include <cairn/plan/chain/detail/own_tapes.hpp>
+#include <cairn/plan/chain/detail/persistent.hpp>
+#include <cairn/plan/chain/detail/segments.hpp>
+#include <cairn/plan/chain/detail/single_level.hpp>
+#include <cairn/plan/chain/detail/slot_table.hpp>
+#include <cairn/plan/chain/detail/tiers.hpp>
+#include <cairn/plan/chain/detail/uniform_chain.hpp>
+#include <cairn/schedule/work_limit.hpp>
+
+namespace cairn::detail {
+
+/// Each `try_` puts what its method finds into `best`, at the budget that `best` has. Exact searches stay from one
+/// budget to the next: what they know serves it.
+class chain_methods {
+ public:
+  /// All of them must outlive this.
+  chain_methods(chain_model const& model, chain_options const& options, work_meter& meter, best_chain_plan& best)
+      : model_{model}, options_{options}, meter_{meter}, best_{best} {}
+
+  /// Whether tables of plans that may give states up are not needed.
+  [[nodiscard]] bool is_small() const noexcept { return model_.stages <= most_exact_non_persistent; }
+  [[nodiscard]] persistent_optimum& optimum() {
+    if (!optimum_) optimum_.emplace(model_, &meter_);
+    return *optimum_;
+  }
+  [[nodiscard]] non_persistent_optimum& free_optimum() {
+    if (!free_optimum_) free_optimum_.emplace(model_, &meter_);
+    return *free_optimum_;
+  }
+
+  void try_store_all() {
+    if (best_.budget() >= model_.store_all_peak())
+      best_.consider(segments_plan(model_, {}), chain_method::store_all);
+  }
+  /// Whether the plan is the best of persistent ones.
+  [[nodiscard]] bool try_uniform() {
+    if (!is_uniform(model_)) return false;
+    auto const found = uniform_plan(model_, best_.budget());
+    if (!found) return true;
+    if (found->runs_again() > most_runs_listed)
+      throw too_much_work{
+          who,
+          "the plan of this chain has too many actions to be listed",
+          {{"stages", model_.stages}, {"stages run again", found->runs_again()}, {"most", most_runs_listed}},
+          "give more bytes"};
+    best_.consider(found->actions(), chain_method::revolve);
+    if (found->is_exact()) best_.prove_persistent(found->extra_forward());
+    return found->is_exact();
+  }
+  /// Whether the search came to an end.   \param visits  after which it gives up; 0 for never
+  bool try_exact(double visits) {
+    auto& exact = optimum();
+    exact.limit_effort(visits > 0 ? std::size_t((std::min)(visits, 1e18)) : ~std::size_t{0});
+    auto const extra = exact.extra_forward(best_.budget());
+    if (exact.gave_up()) return false;
+    if (!extra) return true;
+    best_.prove_persistent(*extra);
+    best_.consider(exact.actions(best_.budget()), chain_method::persistent);
+    return true;
+  }
+  /// The same behind a table of slots, which shows what need not be looked at.
+  bool try_exact_pruned(double visits) {
+    if (best_.budget() < optimum().least_budget()) return true;
+    slot_table const table{model_,          at_least_0(), {}, rounding::down, options_.launch, {.meter = &meter_}};
+    best_.prove_persistent(table.extra_forward());
+    optimum().prune_by(&table);
+    bool const ended = try_exact(visits);
+    optimum().prune_by(nullptr);
+    return ended;
+  }
+  /// \param slots  chosen by the table where 0   \param with_bound  and a bound on all persistent plans
+  void try_slots(std::int64_t slots, bool with_bound) {
+    std::int64_t const budget = best_.budget();
+    if (budget < 0) return;
+    slot_table const table{model_, budget, {.slots = slots}, rounding::up, options_.launch, {.meter = &meter_}};
+    if (table.feasible()) best_.consider(table.actions(), chain_method::slots);
+    if (!with_bound || !best_.exists()) return;
+    slot_table const bound{model_, budget, {.slots = slots}, rounding::down, options_.launch, {.meter = &meter_}};
+    best_.prove_persistent(bound.extra_forward());
+  }
+  /// \param slots, with_bound  as of `try_slots`
+  void try_non_persistent(std::int64_t slots, bool with_bound) {
+    std::int64_t const budget = best_.budget();
+    if (budget < 0) return;
+    if (slots == 0 && is_small()) {
+      auto& exact = free_optimum();
+      exact.limit_effort(most_free_steps);
+      auto const extra = exact.extra_forward(budget);
+      if (extra) {
+        best_.prove_non_persistent(*extra);
+        best_.consider(exact.actions(budget), chain_method::non_persistent);
+      }
+      if (extra || !exact.gave_up()) return;
+    }
+    non_persistent_table const table{model_, budget, {.slots = slots}, rounding::up, usual_table_bytes, &meter_};
+    if (!table.feasible()) return;
+    best_.consider(table.actions(), chain_method::non_persistent);
+    if (!with_bound || !best_.is_by(chain_method::non_persistent)) return;
+    non_persistent_table const bound{model_, budget, {.slots = slots}, rounding::down, usual_table_bytes, &meter_};
+    best_.prove_non_persistent(bound.extra_forward());
+  }
+  void try_own_tapes() {
+    own_tape_table const table{model_, at_least_0(), {.slots = options_.slots}, rounding::up, &meter_};
+    if (best_.budget() >= 0 && table.feasible()) best_.consider(table.actions(), chain_method::own_tapes);
+  }
+  void try_tiers() {
+    tier_chain_table const table{model_, at_least_0(), options_.tiers, {.slots = options_.slots}, 0, &meter_};
+    if (best_.budget() >= 0 && table.feasible()) best_.consider(table.actions(), chain_method::tiers);
+  }
+  void try_sqrt() { best_.consider(chen_sqrt(model_), chain_method::sqrt); }
+  void try_greedy() {
+    if (auto plan = chen_greedy(model_, best_.budget(), 64, &meter_))
+      best_.consider(std::move(*plan), chain_method::greedy);
+  }
+  /// \param choices  that are kept at a state
+  void try_single_level(std::size_t choices = 4096) {
+    single_level const found{model_, best_.budget(), choices, &meter_};
+    if (found.feasible()) best_.consider(found.actions(), chain_method::single_level);
+  }
+  /// Some persistent plan, once the limit is passed: little work, which nobody counts.
+  void take_the_nearest() {
+    if (auto plan = chen_greedy(model_, best_.budget(),
+                                std::size_t(std::clamp<std::int64_t>(few_plays / (model_.stages + 1), 2, 64))))
+      best_.consider(std::move(*plan), chain_method::greedy);
+    if (model_.stages > most_stages_at_once) return;
+    single_level const found{model_, best_.budget(), 16};
+    if (found.feasible()) best_.consider(found.actions(), chain_method::single_level);
+  }
+
+ private:
+  static constexpr char const* who = "cairn::chain_planner";
+  static constexpr std::int64_t few_plays = std::int64_t{1} << 22;  // of stages: some hundredths of a second
+  static constexpr std::int64_t most_stages_at_once = 500;
+  static constexpr std::int64_t most_runs_listed = usual_table_bytes / std::int64_t(2 * sizeof(action));
+  static constexpr std::int64_t most_exact_non_persistent = 64;
+  static constexpr std::size_t most_free_steps = 50'000;  // some tenths of a second
+
+  [[nodiscard]] std::int64_t at_least_0() const noexcept { return std::max<std::int64_t>(0, best_.budget()); }
+
+  chain_model const& model_;
+  chain_options const& options_;
+  work_meter& meter_;
+  best_chain_plan& best_;
+  std::optional<persistent_optimum> optimum_;
+  std::optional<non_persistent_optimum> free_optimum_;
+};
+
+}  // namespace cairn::detail
