@@ -26,6 +26,7 @@
 #include "explain.hpp"
 #include "files.hpp"
 #include "found_plans.hpp"
+#include "graph_command.hpp"
 #include "loop.hpp"
 #include "pictures.hpp"
 #include "planning.hpp"
@@ -167,6 +168,35 @@ void chain(written<asked_chain> const& written, chain_words const& wanted) {
   answer_chain_lines(std::cin, std::cout);
 }
 
+/// A graph and what is asked of it.
+struct graph_words {
+  asked_graph to_plan, to_explain, to_draw;
+
+  void add_to(CLI::App& command) {
+    command.require_subcommand(1);
+    auto const add = [&](char const* name, char const* help, asked_graph& asked) -> CLI::App& {
+      auto& made = *command.add_subcommand(name, help);
+      made.add_option("FILE", asked.file, "the graph as JSON, - for standard input");
+      return made;
+    };
+    auto& planning = add("plan", "The fastest plan within a budget, or what memory buys", to_plan);
+    planning.add_option("--memory", to_plan.memory, "budget, e.g. 4GB: the fastest plan within it")->type_name("BYTES");
+    planning.add_option("--points", to_plan.points, "plans at most, without a budget (8)")->type_name("K");
+    planning.add_flag("--json", to_plan.json, "one JSON object, or an array of them, instead of a table");
+    planning.add_flag("--actions", to_plan.actions, "the actions, as words on one line, instead of a table");
+    planning.add_option("--svg", to_plan.svg, "memory over time as a diagram")->type_name("FILE");
+    add("explain", "What a graph takes at least and at most, and its values that lie idle", to_explain);
+    auto& drawing = add("svg", "Memory over time of a plan as a diagram, on standard output", to_draw);
+    drawing.add_option("--memory", to_draw.memory, "budget of the plan (all that it takes)")->type_name("BYTES");
+    drawing.add_option("--svg", to_draw.svg, "a file for the diagram")->type_name("FILE");
+  }
+  void answer(CLI::App const& command) const {
+    if (command.got_subcommand("plan")) plan_graph(std::cout, to_plan);
+    else if (command.got_subcommand("explain")) explain_graph(std::cout, to_explain);
+    else draw_graph(std::cout, to_draw);
+  }
+};
+
 void savings(std::vector<std::string> const& lengths, std::string const& checkpoints) {
   std::vector<cairn::step_index> steps;
   for (auto const& text : lengths) steps.push_back(count_of("N", text, 0));
@@ -208,6 +238,9 @@ int run(int count, char** words) {
   auto& chaining = *app.add_subcommand("chain", "The fastest plan for stages that differ within a budget, and what memory buys");
   to_chain.add_to(chaining, chain_keys());
   chained.add_to(chaining);
+  auto& graphing = *app.add_subcommand("graph", "Plans for a graph of operations, such as a network with skip connections");
+  graph_words graphed;
+  graphed.add_to(graphing);
   auto& slowing = *app.add_subcommand("slots", "The fewest slots for a wanted slow-down");
   slowing.add_option("--steps", steps_to_slow, "steps of the loop")->type_name("N")->required();
   slowing.add_option("--slowdown", slowdown, "steps run forward, the recorded run of each included, per step of the loop")
@@ -231,6 +264,7 @@ int run(int count, char** words) {
     else if (app.got_subcommand("advise")) advise(to_advise, advice_as_json);
     else if (app.got_subcommand("pareto")) compare(to_compare, compared);
     else if (app.got_subcommand("chain")) chain(to_chain, chained);
+    else if (app.got_subcommand("graph")) graphed.answer(graphing);
     else if (app.got_subcommand("slots")) std::cout << slots_text(count_of("steps", steps_to_slow, 0), number_of("slowdown", slowdown));
     else if (app.got_subcommand("savings")) savings(lengths, checkpoints);
     else std::cout << "cairn " CAIRN_VERSION_STRING "\n";

@@ -16,6 +16,7 @@
 #include <cairn/plan/chain/replay.hpp>
 #include <cairn/plan/text/chain_text.hpp>
 #include <cairn/plan/text/detail/chain_figures.hpp>
+#include <cairn/plan/text/detail/memory_axes.hpp>
 #include <cairn/plan/text/detail/plan_words.hpp>
 #include <cairn/plan/text/detail/svg_chart.hpp>
 #include <cairn/plan/text/drawn_actions.hpp>
@@ -23,17 +24,6 @@
 namespace cairn {
 namespace detail {
 
-// An axis whose unit is a power of 1000 of which `most` has at least four, as in "makespan (10^6)".
-[[nodiscard]] inline axis count_axis(std::string const& name, wide most) {
-  wide unit = 1;
-  int power = 0;
-  while (power < 15 && most / 1000 >= 4 * unit) unit *= 1000, power += 3;
-  return {power == 0 ? name : name + " (10^" + std::to_string(power) + ")", most, {unit, {}}};
-}
-[[nodiscard]] inline axis chain_bytes_axis(wide most) {
-  axis_unit const in = byte_unit(most);
-  return {"memory (" + in.name + ")", most, in};
-}
 [[nodiscard]] inline std::string chain_action_words(action const& a, step_index stages) {
   using enum action_kind;
   std::string const number = digits_of(wide(a.from));
@@ -104,7 +94,7 @@ CAIRN_DECL std::string chain_memory_svg(chain const& work, std::span<action cons
                                                  {"peak", "peak", detail::line_sample}};
   detail::svg_chart chart{title.empty() ? what : title, peak,
                           what + ": " + peak + ". Across: time; up: what is held beside state 0.", 32'000, legend};
-  chart.axes(detail::count_axis(timed ? "time" : "action", all), detail::chain_bytes_axis(most), false);
+  chart.axes(detail::count_axis(timed ? "time" : "action", all), detail::memory_axis(most), false);
 
   detail::svg_path held, kept;
   held.move(chart.across(0, all), chart.bottom());
@@ -155,7 +145,7 @@ CAIRN_DECL std::string chain_pareto_svg(std::span<chain_plan const> front, std::
       {"the fastest of them within that memory", "held", detail::line_sample},
       {"no schedule is below", "peak", detail::line_sample}};
   detail::svg_chart chart{title.empty() ? what : title, note, what + ": " + note + ".", 32'000, legend};
-  chart.axes(detail::chain_bytes_axis(most_bytes), detail::count_axis("makespan", most), false);
+  chart.axes(detail::memory_axis(most_bytes), detail::count_axis("makespan", most), false);
   detail::svg_path line, dots, bound;
   for (auto const& plan : front) {
     auto const x = chart.across(memory(plan.cost.peak), most_bytes), y = chart.up(wide(plan.cost.makespan), most);

@@ -1,0 +1,180 @@
+#pragma once
+/// \file graph.hpp  Graphs of operations and their plans as JSON by nlohmann::json, and back.
+///
+///     {"operations": [{"bytes": 8, "time": 3}, {"inputs": [0], "bytes": 4, "time": 5, "adjoint_needs_output": false}]}
+///
+/// Each operation has members named as those of `graph_operation`, and beside `operations` there may be `outputs`,
+/// `loss_time` and `loss_work`, as in an `operation_graph`; what is left out is as there. Other members, such as names,
+/// are passed over. An object with a member `graph` is read as that member, so that one file may hold a graph and a
+/// `plan` for it. Numbers are whole, from 0 to 2^63-1, and exact; a text of decimal digits is a number, too.
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+#include <nlohmann/json.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/operation_graph.hpp>
+#include <cairn/plan/graph/graph_plan.hpp>
+#include <cairn/plan/text/graph_words.hpp>
+
+namespace cairn {
+namespace detail {
+
+struct graph_number {
+  char const* name;
+  std::int64_t graph_operation::*number;
+};
+inline constexpr graph_number graph_numbers[]{{"bytes", &graph_operation::bytes},
+                                              {"time", &graph_operation::time},
+                                              {"work", &graph_operation::work},
+                                              {"tape_bytes", &graph_operation::tape_bytes},
+                                              {"adjoint_bytes", &graph_operation::adjoint_bytes},
+                                              {"adjoint_time", &graph_operation::adjoint_time},
+                                              {"adjoint_work", &graph_operation::adjoint_work}};
+struct graph_flag {
+  char const* name;
+  bool graph_operation::*flag;
+};
+inline constexpr graph_flag graph_flags[]{{"adjoint_needs_inputs", &graph_operation::adjoint_needs_inputs},
+                                          {"adjoint_needs_output", &graph_operation::adjoint_needs_output}};
+
+/// Where it is one from 0 to 2^63-1.
+[[nodiscard]] inline std::optional<std::int64_t> whole_number(nlohmann::json const& is) {
+  constexpr auto most = std::uint64_t((std::numeric_limits<std::int64_t>::max)());
+  if (is.is_number_unsigned() && is.get<std::uint64_t>() <= most) return is.get<std::int64_t>();
+  if (is.is_number_integer() && !is.is_number_unsigned() && is.get<std::int64_t>() >= 0) return is.get<std::int64_t>();
+  if (!is.is_string()) return {};
+  auto const& digits = is.get_ref<std::string const&>();
+  std::int64_t number = -1;
+  auto const [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  bool const is_number = problem == std::errc{} && end == digits.data() + digits.size() && number >= 0;
+  return is_number ? std::optional{number} : std::nullopt;
+}
+
+/// Reads a graph out of a JSON tree.
+class graph_reader {
+ public:
+  using json = nlohmann::json;
+  explicit graph_reader(char const* who) noexcept : who_{who} {}
+
+  [[nodiscard]] operation_graph read(json const& object) const {
+    json const& from = object.is_object() && object.contains("graph") ? object["graph"] : object;
+    if (!from.is_object() || !from.contains("operations") || !from["operations"].is_array())
+      refuse("this is no graph", {},
+             "give an object with a list operations, or one whose member graph is that");
+    operation_graph graph;
+    for (json const& one : from["operations"]) graph.operations.push_back(operation(one, graph.operations.size()));
+    if (from.contains("outputs")) graph.outputs = numbers(from["outputs"], graph.operations.size());
+    for (auto const& [name, number] :
+         {std::pair{"loss_time", &graph.loss_time}, std::pair{"loss_work", &graph.loss_work}})
+      if (from.contains(name)) *number = number_of(from[name], graph.operations.size());
+    check_graph(graph, who_);
+    return graph;
+  }
+  [[nodiscard]] json parsed(std::string_view text) const {
+    json object = json::parse(text, nullptr, false);
+    if (object.is_discarded()) refuse("this is not JSON", {}, "");
+    return object;
+  }
+  [[noreturn]] void refuse(char const* problem, std::initializer_list<named_value> values, char const* advice) const {
+    throw parse_error{who_, problem, values, advice};
+  }
+
+ private:
+  [[nodiscard]] graph_operation operation(json const& from, std::size_t v) const {
+    if (!from.is_object())
+      refuse("an operation of this graph is no object", {{"operation", v}}, "write {\"inputs\": [0], \"bytes\": 8}");
+    graph_operation made;
+    if (from.contains("inputs")) made.inputs = numbers(from["inputs"], v);
+    for (auto const& [name, number] : graph_numbers)
+      if (from.contains(name)) made.*number = number_of(from[name], v);
+    for (auto const& [name, flag] : graph_flags)
+      if (from.contains(name)) {
+        if (!from[name].is_boolean())
+          refuse("what an adjoint of this graph needs is neither true nor false", {{"operation", v}},
+                 "adjoint_needs_inputs and adjoint_needs_output are true or false");
+        made.*flag = from[name].get<bool>();
+      }
+    return made;
+  }
+  [[nodiscard]] std::vector<step_index> numbers(json const& list, std::size_t v) const {
+    if (!list.is_array())
+      refuse("inputs or outputs of this graph are no list", {{"operation", v}}, "write a list, as in [0, 1]");
+    std::vector<step_index> made;
+    for (json const& one : list) made.push_back(number_of(one, v));
+    return made;
+  }
+  [[nodiscard]] std::int64_t number_of(json const& is, std::size_t v) const {
+    if (auto const number = whole_number(is)) return *number;
+    refuse("a number of this graph is not a whole one from 0 to 2^63-1", {{"operation", v}},
+           "give whole bytes, and times in a unit that makes them whole");
+  }
+
+  char const* who_;
+};
+
+}  // namespace detail
+
+/// A graph as a JSON object that `graph_from_json` reads; what is as in a new `graph_operation` is left out.
+[[nodiscard]] inline nlohmann::json graph_json(operation_graph const& graph) {
+  nlohmann::json operations = nlohmann::json::array();
+  graph_operation const usual;
+  for (graph_operation const& of : graph.operations) {
+    nlohmann::json one{{"bytes", of.bytes}, {"time", of.time}};
+    if (!of.inputs.empty()) one["inputs"] = of.inputs;
+    for (auto const& [name, number] : detail::graph_numbers)
+      if (of.*number != usual.*number) one[name] = of.*number;
+    for (auto const& [name, flag] : detail::graph_flags)
+      if (of.*flag != usual.*flag) one[name] = of.*flag;
+    operations.push_back(std::move(one));
+  }
+  nlohmann::json object{{"operations", std::move(operations)}};
+  if (!graph.outputs.empty()) object["outputs"] = graph.outputs;
+  if (graph.loss_time != 0) object["loss_time"] = graph.loss_time;
+  if (graph.loss_work != 0) object["loss_work"] = graph.loss_work;
+  return object;
+}
+
+/// The graph that a JSON object describes, checked.
+/// \throws parse_error   with the operation   \throws invalid_plan, overflow_error   for a graph that cannot be
+[[nodiscard]] inline operation_graph graph_from_json(nlohmann::json const& object) {
+  return detail::graph_reader{"cairn::graph_from_json"}.read(object);
+}
+/// The graph that a JSON text describes, checked.   \throws parse_error, invalid_plan, overflow_error   as
+/// `graph_from_json`
+[[nodiscard]] inline operation_graph read_graph_json(std::string_view text) {
+  detail::graph_reader const reader{"cairn::read_graph_json"};
+  return reader.read(reader.parsed(text));
+}
+
+/// What a plan costs and how far it is from the best, as a JSON object; `plan` is its actions as `graph_words` writes
+/// them.
+[[nodiscard]] inline nlohmann::json graph_plan_json(graph_plan const& plan) {
+  return {{"budget", plan.budget},
+          {"peak", plan.cost.peak},
+          {"makespan", plan.cost.makespan},
+          {"extra_forward", plan.cost.extra_forward},
+          {"runs", plan.cost.runs},
+          {"lower_bound_time", plan.lower_bound_time},
+          {"lower_bound_peak", plan.lower_bound_peak},
+          {"exact", plan.is_exact},
+          {"plan", graph_words(plan.actions)}};
+}
+/// The actions of the member `plan` of a JSON text, for `graph_gradient`, which checks them.
+/// \throws parse_error   where there is none, and as `read_graph_words`
+[[nodiscard]] inline std::vector<action> read_graph_plan_json(std::string_view text) {
+  detail::graph_reader const reader{"cairn::read_graph_plan_json"};
+  auto const object = reader.parsed(text);
+  if (!object.is_object() || !object.contains("plan") || !object["plan"].is_string())
+    reader.refuse("this is no plan for a graph", {}, "give an object whose member plan is a line of words");
+  return read_graph_words(object["plan"].get_ref<std::string const&>());
+}
+
+}  // namespace cairn

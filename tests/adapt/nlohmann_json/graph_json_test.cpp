@@ -1,0 +1,87 @@
+// Graphs and their plans as JSON, and back.
+#include <cairn/adapt/nlohmann_json/graph.hpp>
+#include <cairn/plan/graph/graph_planner.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/graph_kinds.hpp"
+
+using namespace cairn;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+std::string said_of(std::string const& text) {
+  try {
+    (void)read_graph_json(text);
+  } catch (error const& found) {
+    return found.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a graph that is written is read as it was", "[adapt][graph]") {
+  for (auto const of : graphs::all_kinds)
+    for (int const size : {0, 1, 7, 20})
+      for (unsigned seed = 0; seed < 10; ++seed) {
+        CAPTURE(graphs::name_of(of), size, seed);
+        operation_graph graph = graphs::make(of, size, seed, seed % 2 == 1);
+        if (seed % 3 == 0)
+          for (auto& one : graph.operations) one.tape_bytes = std::int64_t(1) << 60 >> size;
+        auto const object = graph_json(graph);
+        REQUIRE(graph_from_json(object) == graph);
+        REQUIRE(read_graph_json(object.dump()) == graph);
+        REQUIRE(read_graph_json("{\"graph\": " + object.dump(2) + ", \"plan\": \"F0\"}") == graph);
+      }
+}
+
+TEST_CASE("what is left out of a graph is as in a new one, and what is beside it is passed over", "[adapt][graph]") {
+  auto const graph = read_graph_json(R"({"operations": [{"name": "conv", "bytes": "8"}, {"inputs": [0, 0], "adjoint_needs_output": false}],
+                                         "outputs": [0, 1], "loss_time": 3, "loss_work": 4, "more": [[{}]]})");
+  operation_graph const same{.operations = {{.bytes = 8}, {.inputs = {0, 0}, .adjoint_needs_output = false}},
+                             .outputs = {0, 1},
+                             .loss_time = 3,
+                             .loss_work = 4};
+  CHECK(graph == same);
+}
+
+TEST_CASE("what is no graph is refused with the operation", "[adapt][graph]") {
+  for (char const* const text : {"", "{", "[1", "{\"operations\": [}"})
+    CHECK_THAT(said_of(text), ContainsSubstring("cairn::read_graph_json: this is not JSON"));
+  for (char const* const text : {"[]", "3", "{}", "{\"operations\": 3}", "{\"graph\": []}", "{\"graph\": {}}"})
+    CHECK_THAT(said_of(text), ContainsSubstring("this is no graph"));
+  auto const with = [](std::string const& members) { return said_of("{\"operations\": [{\"bytes\": 1}, {" + members + "}]}"); };
+  CHECK_THAT(said_of(R"({"operations": [{}, 3]})"), ContainsSubstring("an operation of this graph is no object (operation = 1)"));
+  for (char const* const number : {"-1", "1.5", "\"1x\"", "\"\"", "null", "[1]", "9223372036854775808", "1e300", "\"-1\""})
+    for (char const* const name : {"bytes", "time", "work", "tape_bytes", "adjoint_bytes", "adjoint_time", "adjoint_work"})
+      CHECK_THAT(with(std::string{"\""} + name + "\": " + number),
+                 ContainsSubstring("a number of this graph is not a whole one from 0 to 2^63-1 (operation = 1)"));
+  CHECK_THAT(with(R"("inputs": 0)"), ContainsSubstring("inputs or outputs of this graph are no list (operation = 1)"));
+  CHECK_THAT(with(R"("inputs": ["x"])"), ContainsSubstring("not a whole one"));
+  CHECK_THAT(with(R"("inputs": [1])"), ContainsSubstring("reads a value that is not made before it"));
+  CHECK_THAT(with(R"("adjoint_needs_inputs": 1)"), ContainsSubstring("neither true nor false (operation = 1)"));
+  CHECK_THAT(said_of(R"({"operations": [{"bytes": 9223372036854775807}]})"), ContainsSubstring("pass 2^62"));
+  CHECK_THROWS_AS(read_graph_json(std::string(100'000, '[')), parse_error);
+  CHECK_THROWS_AS(read_graph_json("{\"more\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}"), parse_error);
+}
+
+TEST_CASE("a plan that is written is obeyed as it was", "[adapt][graph]") {
+  operation_graph graph = graphs::make(graphs::kind::transformer, 14, 3);
+  for (auto& one : graph.operations) one.tape_bytes = one.bytes % 3;
+  graph_planner planner{graph};
+  auto const plan = planner.plan(planner.least_budget());
+  auto const object = graph_plan_json(plan);
+  CHECK(object["peak"] == plan.cost.peak);
+  CHECK(object["runs"] == plan.cost.runs);
+  CHECK(read_graph_plan_json(object.dump()) == plan.actions);
+  CHECK_THROWS_AS(read_graph_plan_json("{}"), parse_error);
+  CHECK_THROWS_AS(read_graph_plan_json("[]"), parse_error);
+  CHECK_THROWS_AS(read_graph_plan_json("{\"plan\": 3}"), parse_error);
+  CHECK_THROWS_AS(read_graph_plan_json("{\"plan\": \"F\"}"), parse_error);
+}

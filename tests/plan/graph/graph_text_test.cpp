@@ -1,0 +1,60 @@
+// Plans for graphs as words and as pictures.
+#include <cairn/plan/graph/graph_planner.hpp>
+#include <cairn/plan/text/drawn_actions.hpp>
+#include <cairn/plan/text/graph_svg.hpp>
+#include <cairn/plan/text/graph_words.hpp>
+
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/graph_kinds.hpp"
+
+using namespace cairn;
+using namespace cairn::graph_actions;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::string said_of(std::string const& line) {
+  try {
+    (void)read_graph_words(line);
+  } catch (parse_error const& found) {
+    return found.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("actions of a graph are words, and back", "[plan][graph]") {
+  std::vector<action> const plan{advance(0), record(1), drop(0), advance(12), turn(13), drop_tape(1), reverse(12), reverse(1), reverse(0)};
+  CHECK(graph_words(plan) == "F0 R1 Drop0 F12 Loss13 DropTape1 B12 B1 B0");
+  CHECK(read_graph_words(graph_words(plan)) == plan);
+  CHECK(read_graph_words(" F0\t\n R1 ") == std::vector<action>{advance(0), record(1)});
+  CHECK(graph_words({}).empty());
+  CHECK(read_graph_words(" \n").empty());
+}
+
+TEST_CASE("words that are none are refused with their number", "[plan][graph]") {
+  for (char const* const line : {"F0 G1", "F0 f1", "F0 1", "F0 Drop:disk1", "F0 -1"})
+    CHECK_THAT(said_of(line), Contains("no such action of a graph (word = 1)"));
+  for (char const* const line : {"F", "F1x", "B2147483648", "Loss99999999999999999999"})
+    CHECK_THAT(said_of(line), Contains("an action of a graph lacks the number of its operation (word = 0)"));
+}
+
+TEST_CASE("the picture of a plan for a graph shows its peak", "[plan][graph]") {
+  operation_graph graph = graphs::make(graphs::kind::residual, 12, 1);
+  for (auto& one : graph.operations) one.bytes *= 1000, one.tape_bytes = 100;
+  graph_planner planner{graph};
+  for (auto const& plan : planner.pareto(3)) {
+    auto const picture = graph_memory_svg(graph, plan.actions);
+    CHECK_THAT(picture, Contains("<svg") && Contains("12 operations") && Contains("peak " + std::to_string(plan.cost.peak) + " bytes"));
+    CHECK_THAT(graph_memory_svg(graph, plan.actions, "a title"), Contains("a title"));
+  }
+  for (auto& one : graph.operations) one.time = one.adjoint_time = 0;
+  CHECK_THAT(graph_memory_svg(graph, planner.plan(1'000'000).actions), Contains("action"));
+  CHECK_THAT(graph_memory_svg({}, std::vector<action>{turn(0)}), Contains("the loss"));
+  CHECK_THROWS_AS(graph_memory_svg(graph, std::vector<action>{turn(0)}), invalid_schedule);
+  CHECK_THROWS_AS(graph_memory_svg(graph, std::vector<action>(most_drawn_actions + 1, advance(0))), invalid_plan);
+}
