@@ -209,7 +209,7 @@ int refuse(std::string const& what) {
 }
 
 int run(int count, char** words) {
-  CLI::App app{"Plans for reversing a loop of many steps, or a chain of stages, in a small memory."};
+  CLI::App app{"Plans for reversing a loop of many steps, a chain of stages or a graph of operations, in a small memory."};
   app.name("cairn");
   app.require_subcommand(1);
   app.footer("Sizes are written as 100, 64kB, 1.5GB or 512MiB. Exit status: 0, or 2 for what cannot be done as asked.");
