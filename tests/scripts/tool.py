@@ -8,6 +8,7 @@ import json
 import math
 import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -607,6 +608,92 @@ def check_chain_command():
     done = run("chain", "-", text='{"x":[1],"s":[1],"uf":[]}')
     expect(done.returncode == 2 and done.stdout == "" and done.stderr.startswith("cairn: read_chain_json: the tapes' bytes s"), done)
     os.rmdir(scratch)
+
+
+def played_graph(graph, words):
+    """What a plan for a graph costs, by rules written down once more: peak, makespan and runs."""
+    operations, n = graph["operations"], len(graph["operations"])
+    reads = [sorted(set(one.get("inputs", []))) for one in operations]
+    outputs = graph.get("outputs") or [v for v in range(n) if not any(v in one for one in reads)]
+    size = lambda v: operations[v].get("bytes", 0)
+    bar = lambda v: operations[v].get("adjoint_bytes", size(v))
+    values, tapes, bars = set(), set(), set()
+    peak = makespan = runs = 0
+    left = n + 1
+    held = lambda: sum(map(size, values)) + sum(operations[v].get("tape_bytes", 0) for v in tapes) + sum(map(bar, bars))
+    for word in words.split():
+        name, v = re.fullmatch(r"([A-Za-z]+)(\d+)", word).groups()
+        v = int(v)
+        if name in ("F", "R"):
+            one = operations[v]
+            expect(v < left and set(reads[v]) <= values, word, "reads what is not there")
+            expect(v not in (values if name == "F" else tapes), word, "makes what is there")
+            values.add(v)
+            if name == "R":
+                tapes.add(v)
+            peak, makespan, runs = max(peak, held() + one.get("work", 0)), makespan + one.get("time", 0), runs + 1
+        elif name == "Drop":
+            values.remove(v)
+        elif name == "DropTape":
+            tapes.remove(v)
+        elif name == "Loss":
+            expect(v == n and left == n + 1 and set(outputs) <= values, word)
+            bars |= set(outputs)
+            peak, makespan, left = max(peak, held() + graph.get("loss_work", 0)), makespan + graph.get("loss_time", 0), n
+        else:
+            one = operations[v]
+            expect(name == "B" and left == v + 1, word, "is no word, or out of order")
+            needs = set(reads[v] if one.get("adjoint_needs_inputs", True) else []) | ({v} if one.get("adjoint_needs_output", True) else set())
+            expect(needs <= values and (v in tapes or not one.get("tape_bytes", 0)), word, "reads what is not there")
+            bars |= set(reads[v])
+            peak, makespan, left = max(peak, held() + one.get("adjoint_work", 0)), makespan + one.get("adjoint_time", 0), v
+            values.discard(v), tapes.discard(v), bars.discard(v)
+    expect(left == 0, "adjoints are left")
+    return peak, makespan, runs
+
+
+def check_graphs():
+    """Plans for graphs are obeyed by an interpreter of its own, and cost what is said; tables and pictures belong to the same plans."""
+    numbers = random.Random(20)
+    scratch = tempfile.mkdtemp()
+    file, picture = os.path.join(scratch, "graph.json"), os.path.join(scratch, "memory.svg")
+    for size in (1, 2, 5, 9, 14, 30):
+        operations = []
+        for v in range(size):
+            one = {"bytes": numbers.randrange(100), "time": numbers.randrange(1, 50), "adjoint_time": numbers.randrange(50), "name": f"operation {v}"}
+            if v:
+                one["inputs"] = sorted({v - 1, numbers.randrange(v)})
+            for name, most in (("work", 9), ("tape_bytes", 30), ("adjoint_bytes", 90), ("adjoint_work", 9)):
+                if numbers.random() < 0.4:
+                    one[name] = numbers.randrange(most)
+            for name in ("adjoint_needs_inputs", "adjoint_needs_output"):
+                one[name] = numbers.random() < 0.7
+            operations.append(one)
+        graph = {"operations": operations, "loss_time": 3, "loss_work": 4}
+        pathlib.Path(file).write_text(json.dumps({"graph": graph}))
+        front = json.loads(output("graph", "plan", file, "--json", "--points", 5))
+        for plan in front:
+            expect(played_graph(graph, plan["plan"]) == (whole(plan["peak"]), whole(plan["makespan"]), whole(plan["runs"])), graph, plan)
+            expect(plan["lower_bound_peak"] <= plan["peak"] <= plan["budget"] and plan["lower_bound_time"] <= plan["makespan"], plan)
+        for small, large in zip(front, front[1:]):
+            expect(small["budget"] < large["budget"] and small["makespan"] > large["makespan"], small, large)
+        least, budget = front[0]["budget"], (front[0]["budget"] + front[-1]["budget"]) // 2
+        plan = json.loads(output("graph", "plan", file, "--memory", budget, "--json"))
+        expect(plan["budget"] == budget and played_graph(graph, plan["plan"])[0] == plan["peak"] <= budget, plan)
+        expect(output("graph", "plan", file, "--memory", budget, "--actions") == plan["plan"] + "\n", plan)
+        table = output("graph", "plan", file, "--memory", budget, "--svg", picture)
+        expect(f"{plan['makespan']:,}" in table and f"{plan['peak']:,} B" in table, table)
+        svg = "{http://www.w3.org/2000/svg}svg"
+        expect(xml.etree.ElementTree.parse(picture).getroot().tag == svg, picture)
+        expect(xml.etree.ElementTree.fromstring(output("graph", "svg", file)).tag == svg, file)
+        expect(f"{size} operation" in output("graph", "explain", file), file)
+        if least > 0:
+            short = run("graph", "plan", file, "--memory", least - 1)
+            expect(short.returncode == 2 and short.stdout == "" and f"is {least} B; give that much" in short.stderr, short)
+    for words in (("plan",), ("plan", file, "--json", "--actions", "--memory", "1"), ("plan", file, "--actions"), ("plan", file, "--points", "1"),
+                  ("plan", file, "--memory", "1GB", "--points", "4"), ("plan", scratch), ("explain",), ("svg", file, "--memory", "x")):
+        wrong = run("graph", *words)
+        expect(wrong.returncode == 2 and wrong.stdout == "" and wrong.stderr.startswith("cairn: ") and wrong.stderr.count("\n") == 1, words, wrong)
 
 
 def check_memory():
@@ -1212,7 +1299,7 @@ def main():
     global TOOL, ROOT
     TOOL, ROOT, part = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
     checks = ("oracles", "limits", "lines", "keys", "budgets", "memory", "actions", "action_list", "options", "planning", "words", "chains", "chain_lines", "chain_memory",
-              "chain_command", "time", "numbers", "convention", "page")
+              "chain_command", "graphs", "time", "numbers", "convention", "page")
     for name in checks if part == "all" else [part]:
         globals()["check_" + name]()
         print(name, "ok")

@@ -42,9 +42,11 @@ class graph_value {
   /// For an output: its adjoint is `bar`, or what bar(value) returns, called once. Good as long as bar.
   template <class Seed>
   [[nodiscard]] graph_seed seed(Seed const& bar) const noexcept {
-    static_assert(std::is_invocable_v<Seed const&, T const&> || std::is_convertible_v<Seed const&, Bar>,
+    constexpr bool makes = std::is_invocable_r_v<Bar, Seed const&, T const&> || std::is_convertible_v<Seed const&, Bar>;
+    static_assert(makes,
                   "cairn: the seed of an output must be its adjoint, or a function of the output that returns it");
-    return {number_, detail::mark_of<T>(), detail::address_of(bar), &add<Seed>};
+    if constexpr (!makes) return {};
+    else return {number_, detail::mark_of<T>(), detail::address_of(bar), &add<Seed>};
   }
   /// Its number in the graph that is being built.
   [[nodiscard]] std::int32_t number() const noexcept { return number_; }

@@ -1,0 +1,16 @@
+// error: behind the seeds of a graph may stand an observer and a sweep_failure
+#include <cairn/run/graph.hpp>
+#include <vector>
+
+using field = std::vector<double>;
+namespace reads = cairn::adjoint_reads;
+int main() {
+  cairn::graph_builder net;
+  std::vector<cairn::action> const plan{cairn::graph_actions::turn(0)};
+#ifdef CAIRN_FIXED
+  cairn::sweep_failure where;
+#else
+  int where = 0;
+#endif
+  return int(cairn::graph_gradient(net, plan, {}, {}, where).peak_bytes());
+}
