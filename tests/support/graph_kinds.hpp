@@ -116,4 +116,11 @@ inline cairn::operation_graph make(kind of, int size, unsigned seed, bool odd = 
   return graph;
 }
 
+/// The graph with tapes for up to `most` of its operations.
+inline cairn::operation_graph with_tapes(cairn::operation_graph graph, int most, unsigned seed) {
+  std::mt19937_64 numbers{seed};
+  for (int k = 0; k < most && !graph.operations.empty(); ++k) graph.operations[numbers() % graph.operations.size()].tape_bytes = 1 + std::int64_t(numbers() % 9);
+  return graph;
+}
+
 }  // namespace graphs

@@ -1,5 +1,5 @@
 #pragma once
-// The fastest of all plans for a small graph, by search over every set of kept values, with every eviction at every moment; no planner of cairn, and not its replay.
+// The fastest of all plans for a small graph, by search over every set of kept values and tapes, with every eviction at every moment; no planner of cairn, and not its replay.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace brute {
 
-/// Searches one graph of up to 14 operations ((n+2) 2^n places) for as many budgets as one likes.
+/// Searches one graph of up to 14 operations and tapes ((n+2) 2^k places for k of both) for as many budgets as one likes.
 class graph_search {
  public:
   explicit graph_search(cairn::operation_graph const& graph) : graph_{graph}, count_{int(graph.operations.size())} {
@@ -23,6 +23,7 @@ class graph_search {
     if (graph_.outputs.empty())
       for (int v = 0; v < count_; ++v)
         if (!read[std::size_t(v)]) graph_.outputs.push_back(v);
+    for (int v = 0; v < count_; ++v) tape_.push_back(graph_.operations[std::size_t(v)].tape_bytes > 0 ? 1u << bits_++ : 0u);
     // Adjoints come and go with the actions: played once, since their order is fixed.
     unsigned alive = 0;
     during_.assign(std::size_t(count_) + 1, 0), before_.assign(std::size_t(count_) + 2, 0);
@@ -39,16 +40,16 @@ class graph_search {
 
   /// Least makespan of any plan whose peak is at most `budget`; nothing where there is none.
   [[nodiscard]] std::optional<std::int64_t> makespan(std::int64_t budget) {
-    time_.assign(std::size_t(count_ + 2) << count_, never);
+    time_.assign(std::size_t(count_ + 2) << bits_, never);
     next_ = {};
     reach(count_ + 1, 0, 0);
     while (!next_.empty()) {
       auto const [time, number] = next_.top();
       next_.pop();
       if (time > time_[number]) continue;
-      int const left = int(number >> count_);
+      int const left = int(number >> bits_);
       if (left == 0) return time;
-      leave(left, unsigned(number & ((std::size_t{1} << count_) - 1)), time, budget);
+      leave(left, unsigned(number & ((std::size_t{1} << bits_) - 1)), time, budget);
     }
     return {};
   }
@@ -74,29 +75,31 @@ class graph_search {
     }
     return sum;
   }
-  [[nodiscard]] std::int64_t value_bytes(unsigned set) const {
+  [[nodiscard]] std::int64_t held_bytes(unsigned set) const {
     std::int64_t sum = 0;
-    for (int v = 0; v < count_; ++v)
+    for (int v = 0; v < count_; ++v) {
       if (set >> v & 1u) sum += graph_.operations[std::size_t(v)].bytes;
+      if (set & tape_[std::size_t(v)]) sum += graph_.operations[std::size_t(v)].tape_bytes;
+    }
     return sum;
   }
   void reach(int left, unsigned kept, std::int64_t time) {
-    std::size_t const number = (std::size_t(left) << count_) | kept;
+    std::size_t const number = (std::size_t(left) << bits_) | kept;
     if (time >= time_[number]) return;
     time_[number] = time;
     next_.push({time, number});
   }
   /// `left` adjoints are still to run, that of the loss being number `count_`.
   void leave(int left, unsigned kept, std::int64_t time, std::int64_t budget) {
-    std::int64_t const held = value_bytes(kept);
-    for (int v = 0; v < count_; ++v) {
+    std::int64_t const held = held_bytes(kept);
+    for (int item = 0; item < bits_; ++item)
+      if (kept >> item & 1u) reach(left, kept & ~(1u << item), time);
+    for (int v = 0; v < count_ && v < left; ++v) {
       auto const& op = graph_.operations[std::size_t(v)];
-      if (kept >> v & 1u) {
-        reach(left, kept & ~(1u << v), time);
-        continue;
-      }
       bool const can_run = std::all_of(op.inputs.begin(), op.inputs.end(), [&](auto input) { return (kept >> input & 1u) != 0; });
-      if (can_run && held + op.bytes + op.work + before_[std::size_t(left)] <= budget) reach(left, kept | 1u << v, time + op.time);
+      if (!can_run) continue;
+      for (unsigned const made : {1u << v, 1u << v | tape_[std::size_t(v)]})
+        if ((kept & made) != made && held_bytes(kept | made) + op.work + before_[std::size_t(left)] <= budget) reach(left, kept | made, time + op.time);
     }
     int const v = left - 1;
     unsigned needed = 0;
@@ -104,17 +107,19 @@ class graph_search {
       for (auto const output : graph_.outputs) needed |= 1u << output;
     } else {
       auto const& op = graph_.operations[std::size_t(v)];
+      needed |= tape_[std::size_t(v)];
       if (op.adjoint_needs_output) needed |= 1u << v;
       if (op.adjoint_needs_inputs)
         for (auto const input : op.inputs) needed |= 1u << input;
     }
     if ((kept & needed) != needed || held + during_[std::size_t(v)] > budget) return;
     if (v == count_) reach(v, kept, time + graph_.loss_time);
-    else reach(v, kept & ~(1u << v), time + graph_.operations[std::size_t(v)].adjoint_time);
+    else reach(v, kept & ~(1u << v | tape_[std::size_t(v)]), time + graph_.operations[std::size_t(v)].adjoint_time);
   }
 
   cairn::operation_graph graph_;
-  int count_;
+  int count_, bits_ = count_;
+  std::vector<unsigned> tape_;  // the bit of each, above those of values; 0 where there is none
   std::vector<std::int64_t> during_, before_, time_;  // adjoint bytes while one runs, and when so many are left; the loss has run below count_ + 1
   using entry = std::pair<std::int64_t, std::size_t>;
   std::priority_queue<entry, std::vector<entry>, std::greater<entry>> next_;

@@ -30,7 +30,7 @@ TEST_CASE("an option of a whole graph costs what its replay costs", "[plan][grap
   for (auto const kind : graphs::all_kinds)
     for (int size : {1, 4, 7})
       for (bool odd : {false, true}) {
-        auto const graph = graphs::make(kind, size, 17, odd);
+        auto const graph = graphs::with_tapes(graphs::make(kind, size, 17, odd), size % 2, 3);
         CAPTURE(graphs::name_of(kind), size, odd);
         graph_model const model{graph, "test"};
         run_measure measure{model};
@@ -148,7 +148,7 @@ TEST_CASE("the exact search finds what brute force finds", "[plan][graph][oracle
   for (auto const kind : graphs::all_kinds)
     for (int size : {0, 1, 2, 5, 9})
       for (bool odd : {false, true}) {
-        auto const graph = graphs::make(kind, size, 23, odd);
+        auto const graph = graphs::with_tapes(graphs::make(kind, size, 23, odd), 3 * (size % 2), 5);
         CAPTURE(graphs::name_of(kind), size, odd);
         graph_model const model{graph, "test"};
         run_measure measure{model};

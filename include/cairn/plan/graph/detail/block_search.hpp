@@ -19,7 +19,7 @@ namespace cairn::detail {
 /// and not counted here.
 struct block_candidate {
   std::size_t from = 0, to = 0;
-  std::uint32_t keep = 0;          ///< bit k: value from + k stays for the adjoints
+  std::uint32_t keep = 0;          ///< bit k: value from + k stays for the adjoints; above those, tapes in order
   std::int64_t kept = 0;           ///< bytes of those
   std::int64_t forward_peak = 0;   ///< bytes while the operations run, no adjoint counted
   std::int64_t backward_peak = 0;  ///< bytes while their adjoints run, all adjoints counted
@@ -32,39 +32,51 @@ struct block_candidates {
   std::vector<block_candidate> closing;  ///< for a block after whose operations nothing runs but its adjoints
 };
 
-/// All ways through a block of a few operations. For each set of kept values: one forward pass in order, which drops
-/// what nobody reads any more, and the fastest way back under each limit on its peak, by search over every set of kept
-/// values.   Cost: some 2^w w a limit for w operations.
+/// All ways through a block of a few operations. For each set of kept values and tapes: one forward pass in order,
+/// which drops what nobody reads any more, and the fastest way back under each limit on its peak, by search over every
+/// set.   Cost: some 2^w w a limit for w values and tapes.
 class block_search {
  public:
   static constexpr std::size_t most_operations = 10;
   static constexpr std::int64_t most_limits = 64;
 
-  /// \pre from < to <= model.count + 1, to - from <= most_operations   \param model  must outlive the search
+  /// Operations of a block, and tapes, each of which counts as one more.
+  [[nodiscard]] static std::size_t width_of(graph_model const& model, std::size_t from, std::size_t to) noexcept {
+    std::size_t width = to - from;
+    for (std::size_t v = from; v < to; ++v) width += model.tape[v] > 0;
+    return width;
+  }
+  /// \pre from < to <= model.count + 1, width_of(model, from, to) <= most_operations
+  /// \param model  must outlive the search
   block_search(graph_model const& model, std::size_t from, std::size_t to)
-      : model_{model}, from_{from}, to_{to}, width_{to - from}, inputs_(width_), needs_(width_) {
+      : model_{model}, from_{from}, to_{to}, width_{to - from}, inputs_(width_), needs_(width_), tapes_(width_) {
     // The loss makes no value: it has a place in the order back, but no bit.
-    values_ = (std::min)(to, model.count) - from;
-    bytes_.assign(std::size_t{1} << values_, 0);
+    values_ = items_ = (std::min)(to, model.count) - from;
+    std::vector<std::int64_t> sizes;
+    for (std::size_t k = 0; k < values_; ++k) sizes.push_back(model.bytes[from + k]);
+    for (std::size_t k = 0; k < values_; ++k)
+      if (model.tape[from + k] > 0) tapes_[k] = set{1} << items_++, sizes.push_back(model.tape[from + k]);
+    bytes_.assign(std::size_t{1} << items_, 0);
     for (std::size_t k = 1; k < bytes_.size(); ++k)
-      bytes_[k] = bytes_[k & (k - 1)] + model.bytes[from + std::size_t(std::countr_zero(k))];
+      bytes_[k] = bytes_[k & (k - 1)] + sizes[std::size_t(std::countr_zero(k))];
     for (std::size_t k = 0; k < width_; ++k) {
       for (std::size_t const read : model.inputs[from + k])
         if (read >= from) inputs_[k] |= 1u << (read - from);
       for (std::size_t const read : model.needs[from + k])
         if (read >= from) needs_[k] |= 1u << (read - from);
+      needs_[k] |= tapes_[k];
     }
   }
 
   [[nodiscard]] block_candidates candidates() {
     block_candidates choice;
-    set const sets = set{1} << values_;
+    set const sets = set{1} << items_;
     set behind = 0;  // read behind the block
     for (std::size_t k = 0; k < values_; ++k)
       if (model_.last_reader[from_ + k] >= to_) behind |= set{1} << k;
     std::vector<block_candidate> opens(sets), closings(sets);
     for (set keep = 0; keep < sets; ++keep)
-      opens[keep] = forward(keep, sets - 1), closings[keep] = forward(keep, needed_for(keep));
+      opens[keep] = forward(keep, all_values()), closings[keep] = forward(keep, needed_for(keep));
     std::int64_t limit = unreachable, step = 1;
     for (std::int64_t tries = 0; tries <= most_limits; ++tries) {
       go_back_within(limit);
@@ -91,7 +103,7 @@ class block_search {
   }
   /// The runs that make what an option keeps.
   void run_forward(block_candidate const& of, bool closing, run_order& runs) const {
-    set const run = closing ? needed_for(of.keep) : (set{1} << values_) - 1;
+    set const run = closing ? needed_for(of.keep) : all_values();
     for (std::size_t k = 0; k < values_; ++k)
       if (run >> k & 1u) runs.push_back(graph_actions::advance(step_index(from_ + k)));
   }
@@ -106,10 +118,11 @@ class block_search {
         std::size_t const v = from_ + left - 1;
         runs.push_back(v == model_.count ? graph_actions::turn(step_index(v)) : graph_actions::reverse(step_index(v)));
         --left;
-        kept &= ~(set{1} << left);
+        if (left < values_) kept &= ~(set{1} << left | tapes_[left]);
       } else if (move >= computes) {
-        runs.push_back(graph_actions::advance(step_index(from_ + move - computes)));
-        kept |= set{1} << (move - computes);
+        std::size_t const k = move % 16u;
+        runs.push_back(graph_actions::advance(step_index(from_ + k)));
+        kept |= set{1} << k | (move >= records ? tapes_[k] : 0);
       } else {
         kept &= ~(set{1} << (move - drops));
       }
@@ -118,11 +131,15 @@ class block_search {
 
  private:
   using set = std::uint32_t;
-  static constexpr std::uint8_t goes_back = 0, drops = 1, computes = 17;
+  static constexpr std::uint8_t goes_back = 0, drops = 1, computes = 16, records = 32;
 
-  [[nodiscard]] std::size_t place(std::size_t left, set kept) const noexcept { return (left << values_) | kept; }
-  /// Operations that must run to make these values.
-  [[nodiscard]] set needed_for(set values) const noexcept {
+  [[nodiscard]] std::size_t place(std::size_t left, set kept) const noexcept { return (left << items_) | kept; }
+  [[nodiscard]] set all_values() const noexcept { return (set{1} << values_) - 1; }
+  /// Operations that must run to make these values and tapes.
+  [[nodiscard]] set needed_for(set items) const noexcept {
+    set values = items & all_values();
+    for (std::size_t k = 0; k < values_; ++k)
+      if (items & tapes_[k]) values |= set{1} << k;
     for (std::size_t k = values_; k-- > 0;)
       if (values >> k & 1u) values |= inputs_[k];
     return values;
@@ -132,7 +149,7 @@ class block_search {
     set kept = 0;
     for (std::size_t k = 0; k < values_; ++k) {
       if (!(run >> k & 1u)) continue;
-      kept |= set{1} << k;
+      kept |= set{1} << k | (keep & tapes_[k]);
       of.forward_peak = (std::max)(of.forward_peak, bytes_[kept] + model_.work[from_ + k]);
       of.time += model_.time[from_ + k];
       set read = keep;
@@ -142,10 +159,10 @@ class block_search {
     }
     return of;
   }
-  /// For every number of adjoints left and every set of kept values the least time to the end whose peak is at most
-  /// `limit`, and of those the least peak.
+  /// For every number of adjoints left and every set of kept values and tapes the least time to the end whose peak is
+  /// at most `limit`, and of those the least peak.
   void go_back_within(std::int64_t limit) {
-    time_.assign((width_ + 1) << values_, unreachable), peak_ = time_;
+    time_.assign((width_ + 1) << items_, unreachable), peak_ = time_;
     move_.assign(time_.size(), goes_back);
     time_[0] = peak_[0] = 0;
     using entry = std::tuple<std::int64_t, std::int64_t, set>;
@@ -158,9 +175,11 @@ class block_search {
         time_[at] = time, peak_[at] = peak, move_[at] = move;
         next.push({time, peak, kept});
       };
-      for (set kept = 0; kept < set{1} << here; ++kept) {
-        if ((needs_[k] & ~kept) != 0) continue;
-        std::size_t const after = place(k, k < values_ ? kept & ~(set{1} << k) : kept);
+      set there = (set{1} << here) - 1;
+      for (std::size_t v = 0; v < here; ++v) there |= tapes_[v];
+      for (set kept = 0; kept <= there; ++kept) {
+        if ((kept & ~there) != 0 || (needs_[k] & ~kept) != 0) continue;
+        std::size_t const after = place(k, k < values_ ? kept & ~(set{1} << k | tapes_[k]) : kept);
         if (time_[after] < unreachable)
           reach(kept, time_[after], (std::max)(peak_[after], bytes_[kept] + model_.back_work[from_ + k]), goes_back);
       }
@@ -171,11 +190,20 @@ class block_search {
         if (std::pair{time, peak} > std::pair{time_[at], peak_[at]}) continue;
         for (std::size_t v = 0; v < here; ++v) {
           set const bit = set{1} << v;
-          if (!(kept & bit)) reach(kept | bit, time, peak, std::uint8_t(drops + v));
-          else if ((inputs_[v] & ~kept) == 0)
-            reach(kept & ~bit, time + model_.time[from_ + v],
-                  (std::max)(peak, bytes_[kept] + model_.work[from_ + v] + model_.open[from_ + left]),
-                  std::uint8_t(computes + v));
+          if (tapes_[v] != 0 && !(kept & tapes_[v]))
+            reach(kept | tapes_[v], time, peak, std::uint8_t(drops + std::countr_zero(tapes_[v])));
+          if (!(kept & bit)) {
+            reach(kept | bit, time, peak, std::uint8_t(drops + v));
+          } else if ((inputs_[v] & ~kept) == 0) {
+            std::int64_t const longer = time + model_.time[from_ + v];
+            std::int64_t const higher =
+                (std::max)(peak, bytes_[kept] + model_.work[from_ + v] + model_.open[from_ + left]);
+            reach(kept & ~bit, longer, higher, std::uint8_t(computes + v));
+            if (kept & tapes_[v]) {  // the run makes the tape, too, and may put its value in the place of another
+              reach(kept & ~bit & ~tapes_[v], longer, higher, std::uint8_t(records + v));
+              reach(kept & ~tapes_[v], longer, higher, std::uint8_t(records + v));
+            }
+          }
         }
       }
     }
@@ -197,8 +225,9 @@ class block_search {
   }
 
   graph_model const& model_;
-  std::size_t from_, to_, width_, values_ = 0;
+  std::size_t from_, to_, width_, values_ = 0, items_ = 0;
   std::vector<set> inputs_, needs_;
+  std::vector<set> tapes_;  ///< the bit of each tape, above those of values; 0 where there is none
   std::vector<std::int64_t> bytes_, time_, peak_;
   std::vector<std::uint8_t> move_;
 };

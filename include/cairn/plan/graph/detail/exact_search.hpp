@@ -14,22 +14,34 @@
 
 namespace cairn::detail {
 
-/// Shortest paths between places (adjoints still to run, set of kept values), guided by the time of values that are yet
-/// to be read and are not kept.   Cost: up to (n + 2) 2^n places and n steps from each; loose budgets take few of them.
+/// Shortest paths between places (adjoints still to run, set of kept values and tapes), guided by the time of what is
+/// yet to be read and is not kept.   Cost: up to (n + 2) 2^k places for k values and tapes, and k steps from each;
+/// loose budgets take few of them.
 class exact_search {
  public:
-  static constexpr std::size_t most_operations = 18;
+  static constexpr std::size_t most_items = 18;  ///< values and tapes
 
-  /// \pre model.count <= most_operations   \param model  must outlive the search
-  explicit exact_search(graph_model const& model) : model_{model}, count_{model.count} {
-    std::size_t const sets = std::size_t{1} << count_;
+  /// Values and tapes of a graph.
+  [[nodiscard]] static std::size_t items_of(graph_model const& model) noexcept {
+    return model.count + std::size_t(std::count_if(model.tape.begin(), model.tape.end(), [](auto t) { return t > 0; }));
+  }
+  /// \pre items_of(model) <= most_items   \param model  must outlive the search
+  explicit exact_search(graph_model const& model)
+      : model_{model}, count_{model.count}, items_{items_of(model)}, tapes_(model.count + 1) {
+    std::vector<std::int64_t> sizes(model.bytes.begin(), model.bytes.begin() + std::ptrdiff_t(count_));
+    for (std::size_t v = 0; v < count_; ++v) {
+      if (model.tape[v] == 0) continue;
+      tapes_[v] = set{1} << sizes.size();
+      sizes.push_back(model.tape[v]);
+    }
+    std::size_t const sets = std::size_t{1} << items_;
     bytes_.assign(sets, 0);
-    for (std::size_t k = 1; k < sets; ++k)
-      bytes_[k] = bytes_[k & (k - 1)] + model.bytes[std::size_t(std::countr_zero(k))];
+    for (std::size_t k = 1; k < sets; ++k) bytes_[k] = bytes_[k & (k - 1)] + sizes[std::size_t(std::countr_zero(k))];
     inputs_.resize(count_ + 1), needs_.resize(count_ + 1), to_read_.assign(count_ + 2, 0);
     for (std::size_t v = 0; v <= count_; ++v) {
       for (std::size_t const read : model.inputs[v]) inputs_[v] |= 1u << read;
       for (std::size_t const read : model.needs[v]) needs_[v] |= 1u << read;
+      needs_[v] |= tapes_[v];
       to_read_[v + 1] = to_read_[v] | needs_[v];
     }
   }
@@ -51,18 +63,26 @@ class exact_search {
 
  private:
   using set = std::uint32_t;
-  /// How a place was reached: an adjoint, whose value was kept or not, or drops + v, or computes + v.
-  static constexpr std::uint8_t goes_back = 0, goes_back_kept = 1, drops = 2, computes = 34;
+  /// How a place was reached: an adjoint, whose value was kept or not; an item dropped; operation v run, run for its
+  /// tape, too, or run for that while its value was kept.
+  static constexpr std::uint8_t goes_back = 0, goes_back_kept = 1, drops = 2, computes = 32, records = 64,
+                                records_again = 96;
 
   [[nodiscard]] std::size_t place(std::size_t remaining, set kept) const noexcept {
-    return (remaining << count_) | kept;
+    return (remaining << items_) | kept;
   }
-  /// No plan takes less time from here: values that adjoints are yet to read must be made where they are not kept, and
-  /// so must what these are made of.
+  /// No plan takes less time from here: what adjoints are yet to read must be made where it is not kept, and so must
+  /// what that is made of.
   [[nodiscard]] std::int64_t still(std::size_t remaining, set kept) const noexcept {
     if (by_peak_) return 0;
     std::int64_t sum = 0;
     set missing = to_read_[remaining] & ~kept;
+    if (items_ > count_) {  // a tape is made by its operation
+      set const tapes = missing >> count_ << count_;
+      missing ^= tapes;
+      for (std::size_t v = 0; v < count_; ++v)
+        if (tapes & tapes_[v]) missing |= set{1} << v;
+    }
     while (missing != 0) {
       std::size_t const v = std::size_t(std::bit_width(missing)) - 1;
       sum += model_.time[v];
@@ -80,15 +100,15 @@ class exact_search {
     next_.push({cost + still(remaining, kept), number});
   }
   [[nodiscard]] std::optional<run_order> search() {
-    cost_.assign((count_ + 2) << count_, unreachable);
+    cost_.assign((count_ + 2) << items_, unreachable);
     step_.assign(cost_.size(), 0);
     next_ = {};
     reach(count_ + 1, 0, 0, 0, 0, goes_back);
     while (!next_.empty()) {
       auto const [bound, number] = next_.top();
       next_.pop();
-      std::size_t const remaining = number >> count_;
-      set const kept = set(number & ((std::size_t{1} << count_) - 1));
+      std::size_t const remaining = number >> items_;
+      set const kept = set(number & ((std::size_t{1} << items_) - 1));
       std::int64_t const cost = cost_[number];
       if (bound > cost + still(remaining, kept)) continue;
       if (remaining == 0) {
@@ -100,21 +120,25 @@ class exact_search {
     return {};
   }
   void leave(std::size_t remaining, set kept, std::int64_t cost) {
-    std::int64_t const held = bytes_[kept];
     bool is_short = by_peak_;  // of room: a drop can wait until something does not fit
     std::size_t const next = remaining - 1;
     if ((needs_[next] & ~kept) == 0) {
-      std::int64_t const peak = held + model_.back_work[next];
+      std::int64_t const peak = bytes_[kept] + model_.back_work[next];
       set const own = next < count_ ? kept & (set{1} << next) : 0;
-      if (peak <= budget_) reach(next, kept & ~own, cost, 0, peak, own != 0 ? goes_back_kept : goes_back);
+      if (peak <= budget_)
+        reach(next, kept & ~(own | tapes_[next]), cost, 0, peak, own != 0 ? goes_back_kept : goes_back);
       is_short = is_short || peak > budget_;
     }
     for (std::size_t v = 0; v < count_ && v < remaining; ++v) {
       set const bit = set{1} << v;
-      if ((kept & bit) != 0 || (inputs_[v] & ~kept) != 0) continue;
-      std::int64_t const peak = held + model_.bytes[v] + model_.work[v] + model_.open[remaining];
-      if (peak <= budget_) reach(remaining, kept | bit, cost, model_.time[v], peak, std::uint8_t(computes + v));
-      is_short = is_short || peak > budget_;
+      if ((inputs_[v] & ~kept) != 0) continue;
+      auto const run = [&](set made, std::uint8_t step) {
+        std::int64_t const peak = bytes_[kept | made] + model_.work[v] + model_.open[remaining];
+        if (peak <= budget_) reach(remaining, kept | made, cost, model_.time[v], peak, std::uint8_t(step + v));
+        is_short = is_short || peak > budget_;
+      };
+      if (!(kept & bit)) run(bit, computes);
+      if (tapes_[v] != 0 && !(kept & tapes_[v])) run(bit | tapes_[v], kept & bit ? records_again : records);
     }
     if (!is_short) return;
     for (set rest = kept; rest != 0; rest &= rest - 1) {
@@ -124,20 +148,22 @@ class exact_search {
   }
   [[nodiscard]] run_order path(std::size_t number) const {
     run_order runs;
-    set kept = set(number & ((std::size_t{1} << count_) - 1));
-    std::size_t remaining = number >> count_;
+    set kept = set(number & ((std::size_t{1} << items_) - 1));
+    std::size_t remaining = number >> items_;
     while (remaining != count_ + 1 || kept != 0) {
       std::uint8_t const step = step_[place(remaining, kept)];
       if (step >= computes) {
-        std::size_t const v = std::size_t(step - computes);
+        std::size_t const v = step % 32u;
         runs.push_back(graph_actions::advance(step_index(v)));
-        kept &= ~(set{1} << v);
+        if (step < records_again) kept &= ~(set{1} << v);
+        if (step >= records) kept &= ~tapes_[v];
       } else if (step >= drops) {
         kept |= set{1} << (step - drops);
       } else {
         std::size_t const v = remaining;
         runs.push_back(v == count_ ? graph_actions::turn(step_index(v)) : graph_actions::reverse(step_index(v)));
         if (step == goes_back_kept) kept |= set{1} << v;
+        kept |= tapes_[v];
         remaining = v + 1;
       }
     }
@@ -146,7 +172,8 @@ class exact_search {
   }
 
   graph_model const& model_;
-  std::size_t count_;
+  std::size_t count_, items_;
+  std::vector<set> tapes_;  ///< the bit of each tape, above those of values; 0 where there is none
   std::vector<set> inputs_, needs_, to_read_;
   std::vector<std::int64_t> bytes_, cost_;
   std::vector<std::uint8_t> step_;

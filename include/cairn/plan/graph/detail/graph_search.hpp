@@ -13,6 +13,7 @@
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/detail/lower_bounds.hpp>
 #include <cairn/plan/graph/detail/lower_set_table.hpp>
+#include <cairn/plan/graph/detail/remake_cut.hpp>
 #include <cairn/plan/graph/detail/run_order.hpp>
 #include <cairn/plan/graph/detail/run_search.hpp>
 #include <cairn/plan/graph/graph_plan.hpp>
@@ -20,13 +21,12 @@
 
 namespace cairn::detail {
 
-/// Asks the methods for one graph. They know no tapes: plans are made for what all tapes leave of the budget, and each
-/// tape is kept from the first run of its operation to its adjoint.
+/// Asks the methods for one graph.
 class graph_search {
  public:
   /// \throws invalid_plan, overflow_error   for a graph or options that cannot be
   explicit graph_search(operation_graph const& graph, graph_options options = {})
-      : model_{graph, who_}, options_{options}, tapes_{model_.tape_bytes()}, bound_{least_peak_bound(model_)} {
+      : model_{graph, who_}, options_{options}, bound_{least_peak_bound(model_)} {
     auto const check = [](bool holds, step_index value) {
       if (!holds)
         throw invalid_plan{who_,
@@ -34,7 +34,7 @@ class graph_search {
                            {{"value", value}},
                            "exact_operations is 0..18, block_operations 1..10, effort 0 or more"};
     };
-    check(options.exact_operations >= 0 && options.exact_operations <= step_index(exact_search::most_operations),
+    check(options.exact_operations >= 0 && options.exact_operations <= step_index(exact_search::most_items),
           options.exact_operations);
     check(options.block_operations >= 1 && options.block_operations <= step_index(block_search::most_operations),
           options.block_operations);
@@ -52,14 +52,12 @@ class graph_search {
                               "give the least bytes, or more"};
     run_measure measure{model_};
     run_order runs = store_all_runs(model_);
-    std::int64_t const free = budget - tapes_;
-    bool const is_enough = measure.cost(runs).peak <= free;
-    if (!is_enough) runs = is_small() ? exact_search{model_}.fastest(free).value_or(lean_) : near_best(free);
+    bool const is_enough = measure.cost(runs).peak <= budget;
+    if (!is_enough) runs = is_small() ? exact_search{model_}.fastest(budget).value_or(lean_) : near_best(budget);
     graph_plan found{.actions = measure.with_drops(runs), .cost = {}, .budget = budget, .lower_bound_peak = bound_};
-    record_first_runs(model_, found.actions);
     found.cost = replay(model_, found.actions, who_);
     found.lower_bound_time = model_.least_time() + (is_enough ? 0 : least_extra_time(model_, budget));
-    if (is_small() && tapes_ == 0) found.lower_bound_time = found.cost.makespan;
+    if (is_small()) found.lower_bound_time = found.cost.makespan;
     found.is_exact = found.cost.makespan == found.lower_bound_time;
     return found;
   }
@@ -69,8 +67,7 @@ class graph_search {
     run_measure measure{model_};
     if (is_small()) {
       exact_search search{model_};
-      bound_ = search.least_peak();
-      least_ = bound_ + tapes_;
+      least_ = bound_ = search.least_peak();
       return *least_;
     }
     lean_ = store_all_runs(model_);
@@ -89,8 +86,8 @@ class graph_search {
       if (search.has_found()) least = search.cost().peak, lean_ = search.best();
       else low = middle + 1;
     }
-    least_ = least + tapes_;
-    return *least_;
+    least_ = least;
+    return least;
   }
   /// Plans from the least budget to that of storing everything, at budgets in equal steps, each faster than all that
   /// are smaller.
@@ -99,7 +96,7 @@ class graph_search {
     if (most_points < 2)
       throw invalid_plan{
           "cairn::graph_planner::pareto", "too few points for a curve", {{"points", most_points}}, "give 2 or more"};
-    std::int64_t const least = least_budget(), all = run_measure{model_}.cost(store_all_runs(model_)).peak + tapes_;
+    std::int64_t const least = least_budget(), all = run_measure{model_}.cost(store_all_runs(model_)).peak;
     std::vector<graph_plan> curve;
     std::int64_t last = -1;
     for (std::size_t k = 0; k < most_points; ++k) {
@@ -117,7 +114,9 @@ class graph_search {
   static constexpr std::size_t most_places = 64;
   static constexpr std::uint64_t table_effort = std::uint64_t{1} << 21;
 
-  [[nodiscard]] bool is_small() const noexcept { return step_index(model_.count) <= options_.exact_operations; }
+  [[nodiscard]] bool is_small() const noexcept {
+    return step_index(exact_search::items_of(model_)) <= options_.exact_operations;
+  }
   [[nodiscard]] graph_blocks const& blocks() {
     if (!blocks_) blocks_.emplace(model_, std::size_t(options_.block_operations), most_places);
     return *blocks_;
@@ -136,12 +135,33 @@ class graph_search {
     (void)search.offer(store_all_runs(model_));
     if (!search.has_found()) (void)search.offer(lean_);
     search.search();
+    offer_cuts(search, budget);
+    search.refine(std::uint64_t(options_.effort));
     return search.has_found() ? search.best() : lean_;
+  }
+
+  /// Starts from the cheapest choices of what to keep at the loss, for less and less room.
+  void offer_cuts(run_search& search, std::int64_t budget) {
+    graph_model tilted = model_;  // of operations that cost the same, one is dropped first
+    for (std::size_t v = 0; v < model_.count; ++v)
+      tilted.time[v] += tilted.time[v] / 100 * std::int64_t(v) / std::int64_t(model_.count);
+    remake_cut cut{tilted, {model_, model_.count, 0}};
+    std::int64_t all = budget - model_.back_work[model_.count];
+    for (std::size_t const v : model_.needs[model_.count]) all -= model_.bytes[v];
+    run_measure measure{model_};
+    double room = double(all), step = room / 12;
+    for (int tries = 0; tries < 12 && room > 0; ++tries, room -= step) {
+      (void)cut.least_time(room);
+      run_order runs = runs_of(model_, cut);
+      measure.strip(runs);
+      run_cost const cost = measure.cost(runs);
+      (void)search.offer_to_cuts(std::move(runs));
+      if (cost.peak <= budget) break;
+    }
   }
 
   graph_model model_;
   graph_options options_;
-  std::int64_t tapes_;                ///< bytes of all tapes
   std::int64_t bound_;                ///< no plan has a lower peak
   std::optional<std::int64_t> least_;
   run_order lean_;            ///< a plan of the least budget; unused where the graph is small

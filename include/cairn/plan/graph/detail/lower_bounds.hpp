@@ -1,12 +1,12 @@
 #pragma once
 /// \file lower_bounds.hpp  What no plan for a graph can undercut, in bytes and in time.
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <numeric>
 #include <vector>
 #include <cairn/plan/graph/detail/graph_model.hpp>
+#include <cairn/plan/graph/detail/remake_cut.hpp>
 
 namespace cairn::detail {
 
@@ -19,50 +19,39 @@ namespace cairn::detail {
     return bytes;
   };
   for (std::size_t v = 0; v <= model.count; ++v) {
-    most = (std::max)(most, sum(model.needs[v]) + model.back_work[v]);
+    most = (std::max)(most, sum(model.needs[v]) + model.tape[v] + model.back_work[v]);
     if (v < model.count) most = (std::max)(most, sum(model.inputs[v]) + model.bytes[v] + model.work[v]);
   }
   return most;
 }
 
 /// Time that every plan within the budget spends on operations run again.
-/// When the adjoint of a starts, every operation below it has run. Values that the adjoints a-1..b read, a's own aside,
-/// are then kept, in what room there is, or run again before b's adjoint; the fractional knapsack bounds the time kept.
-/// Such spans follow one another, so their bounds add. Cost: O(n^3) for up to 256 operations, beyond them one span to
-/// the end for each a. \pre the budget is feasible
+/// When the adjoint of a starts, every operation below it has run. What the adjoints a-1..b read, that what a's own
+/// reads aside, is then kept, in what room there is, or made again before b's adjoint, from inputs of which the
+/// same holds; a cut at a price for each byte bounds that time (`remake_cut`). Such spans follow one another, so their
+/// bounds add. Cost: cuts for each pair of some places, all of them in graphs of up to 80 operations.
+/// \pre the budget is feasible
 [[nodiscard]] inline std::int64_t least_extra_time(graph_model const& model, std::int64_t budget) {
   std::size_t const count = model.count;
-  std::vector<std::size_t> by_worth(count);  // most time a byte first
-  std::iota(by_worth.begin(), by_worth.end(), std::size_t{0});
-  auto const worth = [&](std::size_t v) {
-    return model.bytes[v] == 0 ? std::numeric_limits<double>::infinity()
-                               : double(model.time[v]) / double(model.bytes[v]);
-  };
-  std::stable_sort(by_worth.begin(), by_worth.end(), [&](std::size_t v, std::size_t w) { return worth(v) > worth(w); });
-  std::vector<std::int64_t> most(count + 1, 0);  // of all spans from the loss to here
-  for (std::size_t a = count; a > 0; --a) {
-    std::vector<char> read(count, 0);
-    std::int64_t room = budget - model.back_work[a];
-    for (std::size_t const v : model.needs[a]) room -= model.bytes[v], read[v] = 2;
+  if (count == 0) return 0;
+  std::size_t const wanted = std::size_t(std::sqrt(double(std::size_t{1} << 19) / double(count)));
+  std::size_t const ends = std::clamp<std::size_t>(wanted, 8, (std::max<std::size_t>)(8, count));
+  std::vector<std::size_t> places;  // where spans begin and end
+  for (std::size_t k = 0; k <= ends; ++k)
+    if (std::size_t const place = count * k / ends; places.empty() || places.back() != place) places.push_back(place);
+  std::vector<double> most(places.size(), 0);  // of all spans from the loss to here
+  for (std::size_t k = places.size(); k-- > 1;) {
+    std::size_t const a = places[k];
+    most[k - 1] = (std::max)(most[k - 1], most[k]);
+    std::int64_t room = budget - model.back_work[a] - model.tape[a];
+    for (std::size_t const v : model.needs[a]) room -= model.bytes[v];
     if (room < 0) return 0;
-    for (std::size_t b = a; b-- > 0;) {
-      for (std::size_t const v : model.needs[b])
-        if (read[v] == 0) read[v] = 1;
-      if (count > 256 && b > 0) continue;
-      std::int64_t again = 0, left = room;
-      for (std::size_t const v : by_worth) {
-        if (read[v] != 1) continue;
-        if (model.bytes[v] <= left) left -= model.bytes[v];
-        else if (left == 0) again += model.time[v];
-        else
-          again += std::max<std::int64_t>(
-              0, std::int64_t(double(model.time[v]) * (1 - double(left) / double(model.bytes[v])) * (1 - 1e-9))),
-              left = 0;
-      }
-      most[b] = (std::max)(most[b], most[a] + again);
+    for (std::size_t j = k; j-- > 0;) {
+      double const again = remake_cut{model, {model, a, places[j]}}.least_time(double(room));
+      most[j] = (std::max)(most[j], most[k] + again);
     }
   }
-  return most[0];
+  return std::int64_t(std::ceil(most[0] * (1 - 1e-9)));
 }
 
 }  // namespace cairn::detail

@@ -47,7 +47,8 @@ struct graph_blocks {
     for (std::size_t k = 0; k < places.size(); ++k) {
       if (places[k] != count + 1 && !model.is_cut(places[k])) continue;
       ++cuts;
-      if (k > last_cut + 1 && places[k] - places[last_cut] <= most_block) add(model, last_cut, places[k]);
+      if (k > last_cut + 1 && block_search::width_of(model, places[last_cut], places[k]) <= most_block)
+        add(model, last_cut, places[k]);
       last_cut = k;
     }
   }
@@ -55,7 +56,7 @@ struct graph_blocks {
  private:
   void add(graph_model const& model, std::size_t at, std::size_t to) {
     std::size_t const from = places[at];
-    if (to - from > block_search::most_operations) {
+    if (block_search::width_of(model, from, to) > block_search::most_operations) {
       add_store_all(model, at, to);
       return;
     }
@@ -67,7 +68,7 @@ struct graph_blocks {
   void add_store_all(graph_model const& model, std::size_t at, std::size_t to) {
     block_candidate all{.from = places[at], .to = to};
     for (std::size_t v = all.from; v < to; ++v) {
-      all.kept += model.bytes[v];
+      all.kept += model.bytes[v] + model.tape[v];
       all.time += model.time[v];
       all.forward_peak = (std::max)(all.forward_peak, all.kept + model.work[v]);
       all.backward_peak = (std::max)(all.backward_peak, all.kept + model.back_work[v]);
@@ -267,7 +268,7 @@ class lower_set_table {
     bool const is_closing = std::size_t(choice) < closing_[s].size();
     std::size_t const k = is_closing ? std::size_t(choice) : std::size_t(choice) - closing_[s].size();
     block_candidate const& given = (is_closing ? blocks_.closing : blocks_.open)[s][k];
-    bool const is_long = given.to - given.from > block_search::most_operations;
+    bool const is_long = block_search::width_of(model_, given.from, given.to) > block_search::most_operations;
     if (is_long)
       for (std::size_t v = given.from; v < given.to; ++v) order.push_back(graph_actions::advance(step_index(v)));
     else

@@ -9,8 +9,8 @@
 
 namespace cairn::detail {
 
-/// Actions but drops, of a whole sweep. Dropping each value after its last reader before it is made again is best for
-/// any such order.
+/// Actions but drops, of a whole sweep. For any such order it is best to drop each value after its last reader before
+/// it is made again, and to make the tape of an operation at its last run before its adjoint.
 using run_order = std::vector<action>;
 
 /// Bytes and time of an order.
@@ -23,15 +23,17 @@ class run_measure {
  public:
   explicit run_measure(graph_model const& model) : model_{model}, at_(model.count + 1) {}
 
-  /// Takes out runs that nobody reads.
+  /// Takes out runs of which nobody reads the value or the tape.
   void strip(run_order& runs) {
-    std::fill(at_.begin(), at_.end(), 0);  // whether a later action reads the value
+    std::fill(at_.begin(), at_.end(), 0);  // whether a later action reads the value, or the tape
     kept_.assign(runs.size(), 1);
     for (std::size_t i = runs.size(); i-- > 0;) {
       std::size_t const v = std::size_t(runs[i].from);
       if (runs[i].kind == action_kind::advance) {
         kept_[i] = char(at_[v] != 0);
         at_[v] = 0;
+      } else if (model_.tape[v] > 0) {
+        at_[v] = 1;
       }
       if (kept_[i])
         for (std::size_t const read : reads(runs[i])) at_[read] = 1;
@@ -53,6 +55,10 @@ class run_measure {
       if (runs[i].kind == action_kind::advance) {
         live += model_.bytes[v];
         release_[last_[i]] += model_.bytes[v];
+        if (adjoint_[i] != 0) {
+          live += model_.tape[v];
+          release_[adjoint_[i]] += model_.tape[v];
+        }
         reached_[i] = live + model_.work[v] + model_.open[remaining];
         sum.time += model_.time[v];
       } else {
@@ -79,7 +85,7 @@ class run_measure {
     }
     std::vector<action> actions;
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      actions.push_back(runs[i]);
+      actions.push_back(adjoint_[i] != 0 ? graph_actions::record(runs[i].from) : runs[i]);
       for (step_index const v : drops[i]) actions.push_back(graph_actions::drop(v));
     }
     return actions;
@@ -90,27 +96,37 @@ class run_measure {
   }
   /// Bytes during each action, by the last `cost`.
   [[nodiscard]] std::vector<std::int64_t> const& reached() const noexcept { return reached_; }
+  /// The last action that reads what run i made, i where there is none, by the last `cost`.
+  [[nodiscard]] std::size_t last_read(std::size_t i) const noexcept { return last_[i]; }
+  /// Whether run i makes the tape that its adjoint reads, by the last `cost`.
+  [[nodiscard]] bool makes_tape(std::size_t i) const noexcept { return adjoint_[i] != 0; }
 
  private:
-  /// For each run of an order the last action that reads its value, the run itself where there is none; false where a
-  /// value is read that is not made.
+  /// For each run of an order the last action that reads its value, the run itself where there is none, and the adjoint
+  /// that reads its tape, 0 where there is none; false where something is read that is not made.
   [[nodiscard]] bool find_last_reads(run_order const& runs) {
     constexpr std::size_t nowhere = std::size_t(-1);
     std::fill(at_.begin(), at_.end(), nowhere);  // where the value was made last
-    last_.resize(runs.size());
+    last_.resize(runs.size()), adjoint_.assign(runs.size(), 0);
     for (std::size_t i = 0; i < runs.size(); ++i) {
       for (std::size_t const read : reads(runs[i])) {
         if (at_[read] == nowhere) return false;
         last_[at_[read]] = i;
       }
       last_[i] = i;
-      if (runs[i].kind == action_kind::advance) at_[std::size_t(runs[i].from)] = i;
+      std::size_t const v = std::size_t(runs[i].from);
+      if (runs[i].kind == action_kind::advance) {
+        at_[v] = i;
+      } else if (model_.tape[v] > 0) {
+        if (at_[v] == nowhere) return false;
+        adjoint_[at_[v]] = i;
+      }
     }
     return true;
   }
 
   graph_model const& model_;
-  std::vector<std::size_t> at_, last_;
+  std::vector<std::size_t> at_, last_, adjoint_;
   std::vector<char> kept_;
   std::vector<std::int64_t> release_, reached_;
 };
@@ -123,17 +139,6 @@ class run_measure {
   runs.push_back(graph_actions::turn(count));
   for (step_index v = count; v-- > 0;) runs.push_back(graph_actions::reverse(v));
   return runs;
-}
-
-/// Has each operation with a tape recorded at its first run, so that the tape is there until its adjoint.
-inline void record_first_runs(graph_model const& model, std::vector<action>& actions) {
-  std::vector<char> taped(model.count);
-  for (action& a : actions) {
-    std::size_t const v = std::size_t(a.from);
-    if (a.kind != action_kind::advance || model.tape[v] == 0 || taped[v]) continue;
-    taped[v] = 1;
-    a = graph_actions::record(a.from);
-  }
 }
 
 }  // namespace cairn::detail

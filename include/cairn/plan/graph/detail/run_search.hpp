@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/plan/graph/detail/graph_model.hpp>
+#include <cairn/plan/graph/detail/remake_cut.hpp>
 #include <cairn/plan/graph/detail/run_order.hpp>
 
 namespace cairn::detail {
@@ -29,6 +30,28 @@ class run_search {
     shorten(runs);
     take(std::move(runs));
     return true;
+  }
+  /// The same with the budget kept by cuts.
+  bool offer_to_cuts(run_order runs) {
+    if (!mend_by_cuts(runs)) return false;
+    shorten_soon(runs);
+    take(std::move(runs));
+    return true;
+  }
+  /// Goes on in the same way, with cuts and quicker steps, for so much effort more.
+  void refine(std::uint64_t effort) {
+    effort_ = effort;
+    std::size_t const patience = 300 + 50 * model_.count;
+    std::int64_t fastest = cost_.time;
+    for (std::size_t vain = 0; has_found() && effort_ > 0 && vain < patience && cost_.time > model_.least_time();
+         ++vain) {
+      if (cost_.time < fastest) fastest = cost_.time, vain = 0;
+      run_order runs = best_;
+      disturb(runs);
+      if (!(draw(4) == 0 ? mend_by_cuts(runs) : mend(runs))) continue;
+      shorten_soon(runs);
+      take(std::move(runs));
+    }
   }
   /// Changes the best order until the effort is spent, or many changes in a row, more in longer graphs, led to nothing
   /// faster.
@@ -63,17 +86,20 @@ class run_search {
     cost_ = cost;
     best_ = std::move(runs);
   }
-  /// A value that waits through a moment, and who reads it next.
+  /// A value that waits through a moment, and who reads it next; or the tape of an operation, and its adjoint.
   struct waiting {
     std::size_t value, reader;
+    bool is_tape;
     double score;
   };
-  /// Fills at_moment_ with the values that wait through action `moment`.
+  /// Fills at_moment_ with the values and tapes that wait through action `moment`.
   void find_waiting(run_order const& runs, std::size_t moment) {
     constexpr std::size_t nobody = std::size_t(-1);
-    next_reader_.assign(model_.count + 1, nobody);
+    next_reader_.assign(model_.count + 1, nobody), adjoint_.assign(model_.count + 1, nobody);
     for (std::size_t i = runs.size(); i-- > moment + 1;) {
-      if (runs[i].kind == action_kind::advance) next_reader_[std::size_t(runs[i].from)] = nobody;
+      std::size_t const v = std::size_t(runs[i].from);
+      if (runs[i].kind == action_kind::advance) next_reader_[v] = adjoint_[v] = nobody;
+      else adjoint_[v] = i;
       for (std::size_t const read : measure_.reads(runs[i])) next_reader_[read] = i;
     }
     made_.assign(model_.count + 1, 0);
@@ -82,9 +108,12 @@ class run_search {
     at_moment_.clear();
     std::vector<std::size_t> const& now = measure_.reads(runs[moment]);
     for (std::size_t v = 0; v < model_.count; ++v) {
-      if (!made_[v] || next_reader_[v] == nobody || model_.bytes[v] == 0) continue;
+      if (!made_[v]) continue;
       if (runs[moment].kind == action_kind::advance && std::size_t(runs[moment].from) == v) continue;
-      if (std::find(now.begin(), now.end(), v) == now.end()) at_moment_.push_back({v, next_reader_[v], 0});
+      if (adjoint_[v] != nobody && model_.tape[v] > 0) at_moment_.push_back({v, adjoint_[v], true, 0});
+      if (next_reader_[v] == nobody || model_.bytes[v] == 0) continue;
+      if (std::find(now.begin(), now.end(), v) == now.end())
+        at_moment_.push_back({v, next_reader_[v], false, 0});
     }
   }
   /// What must run before action `reader` to have value v, which was dropped before `moment`: the inputs that do not
@@ -98,7 +127,9 @@ class run_search {
   /// Makes `what` again before its reader.
   void split(run_order& runs, std::size_t moment, waiting const& what) {
     there_.assign(model_.count + 1, 0);
-    for (auto const& other : at_moment_) there_[other.value] = char(other.value != what.value);
+    for (auto const& other : at_moment_)
+      if (!other.is_tape) there_[other.value] = 1;
+    if (!what.is_tape) there_[what.value] = 0;
     for (std::size_t i = moment; i < what.reader; ++i) {
       if (i == moment)
         for (std::size_t const read : measure_.reads(runs[i])) there_[read] = 1;
@@ -127,7 +158,7 @@ class run_search {
         continue;
       }
       auto const weight = [this](waiting const& one) {
-        return double(model_.bytes[one.value]) / (double(model_.time[one.value]) + 1e-3) *
+        return double((one.is_tape ? model_.tape : model_.bytes)[one.value]) / (double(model_.time[one.value]) + 1e-3) *
                (0.25 + double(numbers_() % 1024) / 1024);
       };
       for (auto& one : at_moment_) one.score = weight(one);
@@ -136,6 +167,48 @@ class run_search {
       split(runs, moment, chosen);
     }
     return false;
+  }
+  /// The same by the cheapest choice of what to keep, at the moment with the most bytes over the budget first.
+  [[nodiscard]] bool mend_by_cuts(run_order& runs) {
+    for (std::size_t steps = 0; steps < most_cuts; ++steps) {
+      measure_.strip(runs);
+      run_cost const cost = cost_of(runs);
+      if (cost.peak <= budget_) return true;
+      if (cost.peak >= unreachable || effort_ == 0) return false;
+      auto const& reached = measure_.reached();
+      std::size_t const moment = std::size_t(std::max_element(reached.begin(), reached.end()) - reached.begin());
+      find_waiting(runs, moment);
+      remake_moment at{model_.count};
+      std::int64_t room = budget_ - cost.peak;
+      for (auto const& one : at_moment_) {
+        room += (one.is_tape ? model_.tape : model_.bytes)[one.value];
+        if (one.is_tape) at.tape_is_read[one.value] = 1;
+        else at.is_there[one.value] = at.is_read[one.value] = 1;
+      }
+      if (at_moment_.empty() || room < 0) return mend(runs);
+      for (std::size_t const read : measure_.reads(runs[moment]))
+        if (!at.is_read[read]) at.is_free[read] = 1;
+      remake_cut cut{model_, at};
+      (void)cut.least_time(double(room));
+      effort_ -= std::min<std::uint64_t>(effort_, 100 * model_.count);
+      std::vector<waiting> dropped;
+      for (auto const& one : at_moment_)
+        if (one.is_tape ? cut.is_run(one.value) : !cut.is_kept(one.value)) dropped.push_back(one);
+      if (dropped.empty()) return mend(runs);
+      std::erase_if(at_moment_, [&](waiting const& one) {
+        return !one.is_tape && !cut.is_kept(one.value);
+      });
+      std::sort(dropped.begin(), dropped.end(),
+                [](auto const& a, auto const& b) { return a.reader < b.reader; });
+      std::size_t more = 0;
+      for (waiting one : dropped) {
+        one.reader += more;
+        std::size_t const before = runs.size();
+        split(runs, moment, one);
+        more += runs.size() - before;
+      }
+    }
+    return mend(runs);
   }
   /// Runs whose value was made before, in an order drawn at random.
   [[nodiscard]] std::vector<std::size_t> runs_again(run_order const& runs) {
@@ -167,6 +240,59 @@ class run_search {
       }
     }
   }
+  /// As `shorten`, but looks first whether there is room for the value while it would wait.
+  void shorten_soon(run_order& runs) {
+    for (bool again = true; again && effort_ > 0;) {
+      again = false;
+      std::int64_t const time = cost_of(runs).time;
+      reached_ = measure_.reached();
+      find_gaps(runs);
+      for (auto const& one : gaps_) {
+        if (!has_room(one)) continue;
+        run_order fewer = runs;
+        fewer.erase(fewer.begin() + std::ptrdiff_t(one.run));
+        measure_.strip(fewer);
+        run_cost const cost = cost_of(fewer);
+        if (cost.peak > budget_ || cost.time >= time) continue;
+        runs = std::move(fewer);
+        again = true;
+        break;
+      }
+    }
+  }
+  /// A run whose value was made before, and from where to where more would have to wait without it.
+  struct gap {
+    std::size_t run, made, read, until;
+    std::int64_t bytes, tape;
+  };
+  /// Fills gaps_ in an order drawn at random.
+  void find_gaps(run_order const& runs) {
+    constexpr std::size_t nowhere = std::size_t(-1);
+    made_at_.assign(model_.count + 1, nowhere);
+    gaps_.clear();
+    std::size_t first = 0;  // of the runs in a row that are looked at
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (runs[i].kind != action_kind::advance) {
+        first = i + 1;
+        continue;
+      }
+      std::size_t const v = std::size_t(runs[i].from), before = std::exchange(made_at_[v], i);
+      if (before == nowhere) continue;
+      gaps_.push_back({i, before, measure_.last_read(before), first, model_.bytes[v],
+                       measure_.makes_tape(i) ? model_.tape[v] : 0});
+    }
+    for (std::size_t k = gaps_.size(); k > 1; --k) std::swap(gaps_[k - 1], gaps_[draw(k)]);
+  }
+  [[nodiscard]] bool has_room(gap const& of) {
+    effort_ -= std::min<std::uint64_t>(effort_, 1 + (of.until - std::min(of.until, of.made)) / 16);
+    auto const most = [this](std::size_t from, std::size_t to) {
+      std::int64_t bytes = 0;
+      for (std::size_t i = from; i < to; ++i) bytes = (std::max)(bytes, reached_[i]);
+      return bytes;
+    };
+    return most(of.read + 1, of.until) + of.bytes + of.tape <= budget_ &&
+           (of.tape == 0 || most(of.made, std::min(of.read + 1, of.until)) + of.tape <= budget_);
+  }
   void disturb(run_order& runs) {
     std::size_t const changes = 1 + draw(3);
     for (std::size_t k = 0; k < changes; ++k) {
@@ -182,6 +308,8 @@ class run_search {
     }
   }
 
+  static constexpr std::size_t most_cuts = 200;
+
   graph_model const& model_;
   std::int64_t budget_;
   std::uint64_t effort_;
@@ -190,8 +318,11 @@ class run_search {
   run_order best_;
   run_cost cost_;
   std::vector<waiting> at_moment_;
-  std::vector<std::size_t> next_reader_;
+  std::vector<std::size_t> next_reader_, adjoint_;
   std::vector<char> made_, there_;
+  std::vector<std::size_t> made_at_;
+  std::vector<std::int64_t> reached_;
+  std::vector<gap> gaps_;
 };
 
 }  // namespace cairn::detail

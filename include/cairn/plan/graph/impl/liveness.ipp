@@ -10,7 +10,6 @@
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/detail/run_order.hpp>
 #include <cairn/plan/graph/liveness.hpp>
-#include <cairn/plan/graph/replay.hpp>
 
 namespace cairn {
 
@@ -77,18 +76,10 @@ CAIRN_DECL std::vector<value_liveness> liveness_of(operation_graph const& graph,
 }
 
 CAIRN_DECL std::vector<std::int64_t> live_bytes(operation_graph const& graph) {
-  constexpr char const* who = "cairn::live_bytes";
-  detail::graph_model const model{graph, who};
+  detail::graph_model const model{graph, "cairn::live_bytes"};
   detail::run_measure measure{model};
-  std::vector<action> actions = measure.with_drops(detail::store_all_runs(model));
-  detail::record_first_runs(model, actions);
-  detail::graph_interpreter player{model, who};
-  std::vector<std::int64_t> bytes;
-  for (action const& a : actions) {
-    player.obey(a);
-    if (a.kind != action_kind::drop) bytes.push_back(player.reached());
-  }
-  return bytes;
+  (void)measure.cost(detail::store_all_runs(model));
+  return measure.reached();
 }
 
 }  // namespace cairn

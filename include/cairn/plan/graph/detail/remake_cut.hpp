@@ -1,0 +1,173 @@
+#pragma once
+/// \file remake_cut.hpp  What to keep at one moment of a sweep and what to make again behind it, at a price for each
+/// byte.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+#include <cairn/plan/graph/detail/graph_model.hpp>
+#include <cairn/plan/graph/detail/max_flow.hpp>
+#include <cairn/plan/graph/detail/run_order.hpp>
+
+namespace cairn::detail {
+
+/// What there is at a moment, and what is read behind it, by operation.
+struct remake_moment {
+  std::vector<char> is_free;   ///< values that stay anyhow
+  std::vector<char> is_there;  ///< values that may be kept
+  std::vector<char> is_read;   ///< values that must be kept or made again; free ones are left out
+  std::vector<char> tape_is_read;  ///< tapes, which are there, that must be kept or made again
+
+  explicit remake_moment(std::size_t operations)
+      : is_free(operations), is_there(operations), is_read(operations), tape_is_read(operations) {}
+  /// The moment before the adjoint of `from`, of a sweep in which every operation has run; read is what the adjoints
+  /// from-1..to read.
+  remake_moment(graph_model const& model, std::size_t from, std::size_t to) : remake_moment{from} {
+    is_there.assign(from, 1);
+    for (std::size_t const v : model.needs[from])
+      if (v < from) is_free[v] = 1;
+    for (std::size_t a = to; a < from; ++a) {
+      tape_is_read[a] = model.tape[a] > 0;
+      for (std::size_t const v : model.needs[a]) is_read[v] = !is_free[v];
+    }
+  }
+};
+
+/// What to keep at a moment, and what to make again behind it from inputs that are kept or made again, too. With a
+/// price for each byte that is kept, the cheapest choice is a minimum cut: value v is "there", or not, and its
+/// operation "runs", or not; who is there and does not run is kept for its bytes, who runs takes its time, has its
+/// inputs there and makes its tape.
+class remake_cut {
+ public:
+  /// \param model  must outlive it
+  remake_cut(graph_model const& model, remake_moment const& at)
+      : model_{model}, count_{at.is_free.size()}, matters_(count_), chosen_(count_), keep_(count_, none),
+        tape_(count_, none), run_(count_, none), net_{2 * count_ + 2} {
+    for (std::size_t v = count_; v-- > 0;) {
+      if (at.is_read[v]) endless_.push_back(net_.connect(source(), there(v), max_flow::endless));
+      if (at.is_read[v] || at.tape_is_read[v]) matters_[v] = 1;
+      if (!matters_[v]) continue;
+      all_time_ += double(model.time[v]);
+      if (at.is_read[v]) all_bytes_ += double(model.bytes[v]);
+      if (at.tape_is_read[v]) all_bytes_ += double(model.tape[v]), tape_[v] = net_.connect(source(), runs(v), 0);
+      if (at.is_there[v] && !at.is_free[v]) keep_[v] = net_.connect(there(v), runs(v), 0);
+      else if (!at.is_free[v]) endless_.push_back(net_.connect(there(v), runs(v), max_flow::endless));
+      run_[v] = net_.connect(runs(v), sink(), 0);
+      for (std::size_t const input : model.inputs[v]) {
+        if (at.is_free[input]) continue;
+        matters_[input] = 1;
+        endless_.push_back(net_.connect(runs(v), there(input), max_flow::endless));
+      }
+    }
+  }
+
+  /// A choice: bytes kept, and the time of what is made again.
+  struct choice {
+    double bytes = 0, time = 0;
+  };
+
+  /// A lower bound on the time of any choice that keeps at most `room` bytes: the Lagrangian one, by prices that close
+  /// in on it. The choice behind it is the cheapest seen that keeps no more than `room`.   \pre room >= 0
+  [[nodiscard]] double least_time(double room) {
+    choice much{all_bytes_, 0}, little{0, all_time_};
+    if (much.bytes <= room) {
+      std::fill(chosen_.begin(), chosen_.end(), char{0});
+      for (std::size_t v = 0; v < count_; ++v) choose(v, keep_[v] != none, false);
+      return 0;
+    }
+    for (std::size_t v = 0; v < count_; ++v) choose(v, false, true);
+    double best = 0;
+    for (int tries = 0; tries < most_tries && much.bytes > little.bytes; ++tries) {
+      double const price = (little.time - much.time) / (much.bytes - little.bytes);
+      choice const next = cheapest(price);
+      double const line = much.time + price * (much.bytes - room), value = least_ - price * room;
+      best = (std::max)(best, value);
+      if (line - value <= 1e-7 * line) break;
+      if (next.bytes > room) {
+        much = next;
+      } else {
+        little = next;
+        for (std::size_t v = 0; v < count_; ++v)
+          choose(v, net_.is_before_cut(there(v)) && !net_.is_before_cut(runs(v)), net_.is_before_cut(runs(v)));
+      }
+    }
+    return best;
+  }
+  /// Whether the choice keeps a value. What is free, and what nobody asks for, is not kept by choice.
+  [[nodiscard]] bool is_kept(std::size_t v) const noexcept { return chosen_[v] == kept; }
+  /// Whether it runs an operation again.
+  [[nodiscard]] bool is_run(std::size_t v) const noexcept { return chosen_[v] == run; }
+
+ private:
+  static constexpr int most_tries = 40;
+  static constexpr std::size_t none = std::size_t(-1);
+
+  static constexpr char kept = 1, run = 2;
+
+  void choose(std::size_t v, bool is_kept, bool is_run) noexcept {
+    chosen_[v] = !matters_[v] ? char{0} : is_run ? run : is_kept && keep_[v] != none ? kept : char{0};
+  }
+  /// The cheapest choice at a price.
+  choice cheapest(double price) {
+    for (std::size_t const e : endless_) net_.set(e, max_flow::endless);
+    for (std::size_t v = 0; v < count_; ++v) {
+      if (!matters_[v]) continue;
+      if (keep_[v] != none) net_.set(keep_[v], price * double(model_.bytes[v]));
+      if (tape_[v] != none) net_.set(tape_[v], price * double(model_.tape[v]));
+      net_.set(run_[v], double(model_.time[v]));
+    }
+    least_ = net_.flow(source(), sink());
+    choice sum;
+    for (std::size_t v = 0; v < count_; ++v) {
+      if (!matters_[v]) continue;
+      bool const is_run = net_.is_before_cut(runs(v));
+      if (is_run) sum.time += double(model_.time[v]);
+      else if (tape_[v] != none) sum.bytes += double(model_.tape[v]);
+      if (keep_[v] != none && !is_run && net_.is_before_cut(there(v))) sum.bytes += double(model_.bytes[v]);
+    }
+    return sum;
+  }
+  [[nodiscard]] static std::size_t there(std::size_t v) noexcept { return 2 * v; }
+  [[nodiscard]] static std::size_t runs(std::size_t v) noexcept { return 2 * v + 1; }
+  [[nodiscard]] std::size_t source() const noexcept { return 2 * count_; }
+  [[nodiscard]] std::size_t sink() const noexcept { return 2 * count_ + 1; }
+
+  graph_model const& model_;
+  std::size_t count_;
+  std::vector<char> matters_;  ///< operations whose value or tape somebody may ask for
+  std::vector<char> chosen_;
+  std::vector<std::size_t> keep_, tape_, run_, endless_;  ///< edges
+  max_flow net_;
+  double all_bytes_ = 0, all_time_ = 0, least_ = 0;
+};
+
+/// The sweep that keeps at the loss what a choice keeps, and makes everything else again just before it is read.
+/// \param chosen  the span from the loss to the end
+[[nodiscard]] inline run_order runs_of(graph_model const& model, remake_cut const& chosen) {
+  run_order runs;
+  std::size_t const count = model.count;
+  std::vector<char> there(count), taped(count);
+  for (std::size_t v = 0; v < count; ++v) {
+    runs.push_back(graph_actions::advance(step_index(v)));
+    there[v] = chosen.is_kept(v), taped[v] = !chosen.is_run(v);
+  }
+  for (std::size_t const v : model.needs[count]) there[v] = 1;
+  runs.push_back(graph_actions::turn(step_index(count)));
+  std::vector<char> run(count);
+  for (std::size_t a = count; a-- > 0;) {
+    std::fill(run.begin(), run.end(), 0);
+    for (std::size_t const v : model.needs[a]) run[v] = !there[v];
+    if (model.tape[a] > 0 && !taped[a]) run[a] = 1;
+    for (std::size_t v = a + 1; v-- > 0;)
+      if (run[v])
+        for (std::size_t const input : model.inputs[v]) run[input] = run[input] || !there[input];
+    for (std::size_t v = 0; v <= a; ++v)
+      if (run[v]) runs.push_back(graph_actions::advance(step_index(v))), there[v] = taped[v] = 1;
+    runs.push_back(graph_actions::reverse(step_index(a)));
+  }
+  return runs;
+}
+
+}  // namespace cairn::detail
