@@ -31,12 +31,15 @@ class graph_planner {
 
   /// The fastest plan found whose peak is at most `budget`.
   /// \param budget  a size, "512MiB", where the graph is in bytes; or a number in the unit of the graph
+  /// Where the limit of work is passed, the best found by then: its gap says what is proven.
   /// \throws infeasible_budget   below `least_budget`
+  /// \throws too_much_work   where no plan was found before the limit was passed
   [[nodiscard]] CAIRN_DECL graph_plan plan(byte_budget budget);
-  /// The least budget for which `plan` finds one; of all plans where the graph is planned exactly.
+  /// The least budget for which `plan` finds one; of all plans where the graph is planned exactly. Where the limit of
+  /// work is passed, the least that is known to do.
   [[nodiscard]] CAIRN_DECL std::int64_t least_budget();
   /// Plans from the least budget to that of storing everything, at budgets in equal steps, each faster than all that
-  /// are smaller.
+  /// are smaller; fewer where the limit of work is passed.
   /// \param most_points  >= 2
   [[nodiscard]] CAIRN_DECL std::vector<graph_plan> pareto(std::size_t most_points = 20);
 

@@ -11,6 +11,7 @@
 #include <vector>
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/detail/run_order.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -25,9 +26,10 @@ class exact_search {
   [[nodiscard]] static std::size_t items_of(graph_model const& model) noexcept {
     return model.count + std::size_t(std::count_if(model.tape.begin(), model.tape.end(), [](auto t) { return t > 0; }));
   }
-  /// \pre items_of(model) <= most_items   \param model  must outlive the search
-  explicit exact_search(graph_model const& model)
-      : model_{model}, count_{model.count}, items_{items_of(model)}, tapes_(model.count + 1) {
+  /// \pre items_of(model) <= most_items   \param model  must outlive the search   \param meter  counts the work; null
+  ///        where nobody does
+  explicit exact_search(graph_model const& model, work_meter* meter = nullptr)
+      : model_{model}, meter_{meter}, count_{model.count}, items_{items_of(model)}, tapes_(model.count + 1) {
     std::vector<std::int64_t> sizes(model.bytes.begin(), model.bytes.begin() + std::ptrdiff_t(count_));
     for (std::size_t v = 0; v < count_; ++v) {
       if (model.tape[v] == 0) continue;
@@ -51,14 +53,15 @@ class exact_search {
     budget_ = budget, by_peak_ = false;
     return search();
   }
+  /// The runs of a plan with the least peak there is.
+  [[nodiscard]] run_order leanest() {
+    budget_ = unreachable, by_peak_ = true;
+    return *search();
+  }
   /// The least peak of any plan.
   [[nodiscard]] std::int64_t least_peak() {
-    if (!least_) {
-      budget_ = unreachable, by_peak_ = true;
-      (void)search();
-      least_ = found_;
-    }
-    return *least_;
+    (void)leanest();
+    return found_;
   }
 
  private:
@@ -100,6 +103,7 @@ class exact_search {
     next_.push({cost + still(remaining, kept), number});
   }
   [[nodiscard]] std::optional<run_order> search() {
+    count_work(meter_, wide{count_ + 2} << items_);
     cost_.assign((count_ + 2) << items_, unreachable);
     step_.assign(cost_.size(), 0);
     next_ = {};
@@ -107,6 +111,7 @@ class exact_search {
     while (!next_.empty()) {
       auto const [bound, number] = next_.top();
       next_.pop();
+      count_work(meter_, 32 * items_);
       std::size_t const remaining = number >> items_;
       set const kept = set(number & ((std::size_t{1} << items_) - 1));
       std::int64_t const cost = cost_[number];
@@ -172,6 +177,7 @@ class exact_search {
   }
 
   graph_model const& model_;
+  work_meter* meter_;
   std::size_t count_, items_;
   std::vector<set> tapes_;  ///< the bit of each tape, above those of values; 0 where there is none
   std::vector<set> inputs_, needs_, to_read_;
@@ -179,7 +185,6 @@ class exact_search {
   std::vector<std::uint8_t> step_;
   std::int64_t budget_ = 0, found_ = 0;
   bool by_peak_ = false;
-  std::optional<std::int64_t> least_;
   using entry = std::pair<std::int64_t, std::size_t>;
   std::priority_queue<entry, std::vector<entry>, std::greater<entry>> next_;
 };

@@ -18,6 +18,7 @@
 #include <cairn/plan/graph/detail/run_search.hpp>
 #include <cairn/plan/graph/graph_plan.hpp>
 #include <cairn/plan/graph/replay.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -41,53 +42,17 @@ class graph_search {
     check(options.effort >= 0, options.effort);
   }
 
-  /// The fastest plan found whose peak is at most `budget` bytes.
-  /// \throws infeasible_budget   below `least_budget`
+  /// The fastest plan found whose peak is at most `budget` bytes; where the limit of work is passed, by then.
+  /// \throws infeasible_budget   below `least_budget`   \throws too_much_work   where none was found by then
   [[nodiscard]] graph_plan plan(std::int64_t budget) {
-    std::int64_t const least = least_budget();
-    if (budget < least)
-      throw infeasible_budget{who_,
-                              "no plan for this graph fits the budget",
-                              {{"budget", budget}, {"least bytes", least}, {"lower bound", bound_}},
-                              "give the least bytes, or more"};
-    run_measure measure{model_};
-    run_order runs = store_all_runs(model_);
-    bool const is_enough = measure.cost(runs).peak <= budget;
-    if (!is_enough) runs = is_small() ? exact_search{model_}.fastest(budget).value_or(lean_) : near_best(budget);
-    graph_plan found{.actions = measure.with_drops(runs), .cost = {}, .budget = budget, .lower_bound_peak = bound_};
-    found.cost = replay(model_, found.actions, who_);
-    found.lower_bound_time = model_.least_time() + (is_enough ? 0 : least_extra_time(model_, budget));
-    if (is_small()) found.lower_bound_time = found.cost.makespan;
-    found.is_exact = found.cost.makespan == found.lower_bound_time;
-    return found;
+    start();
+    return plan_on(budget);
   }
-  /// The least budget for which `plan` finds one; of all plans where the graph is planned exactly.
+  /// The least budget for which `plan` finds one; of all plans where the graph is planned exactly. Where the limit of
+  /// work is passed, the least that is known to do.
   [[nodiscard]] std::int64_t least_budget() {
-    if (least_) return *least_;
-    run_measure measure{model_};
-    if (is_small()) {
-      exact_search search{model_};
-      least_ = bound_ = search.least_peak();
-      return *least_;
-    }
-    lean_ = store_all_runs(model_);
-    std::int64_t least = measure.cost(lean_).peak;
-    lower_set_table table{model_, blocks(), 1, table_effort};
-    if (table.time(table.least_budget())) {
-      run_order runs = table.runs(table.least_budget());
-      if (std::int64_t const peak = measure.cost(runs).peak; peak < least) least = peak, lean_ = std::move(runs);
-    }
-    // Halving: what cannot be found is not always not there, so the search ends above the true least.
-    for (std::int64_t low = bound_; low < least;) {
-      std::int64_t const middle = low + (least - low) / 2;
-      run_search search{model_, middle, std::uint64_t(options_.effort) / 16};
-      for (int tries = 0; tries < 4 && !search.has_found(); ++tries)
-        if (!search.offer(lean_)) (void)search.offer(store_all_runs(model_));
-      if (search.has_found()) least = search.cost().peak, lean_ = search.best();
-      else low = middle + 1;
-    }
-    least_ = least;
-    return least;
+    start();
+    return find_least();
   }
   /// Plans from the least budget to that of storing everything, at budgets in equal steps, each faster than all that
   /// are smaller.
@@ -96,14 +61,16 @@ class graph_search {
     if (most_points < 2)
       throw invalid_plan{
           "cairn::graph_planner::pareto", "too few points for a curve", {{"points", most_points}}, "give 2 or more"};
-    std::int64_t const least = least_budget(), all = run_measure{model_}.cost(store_all_runs(model_)).peak;
+    start();
+    std::int64_t const least = find_least(), all = run_measure{model_}.cost(store_all_runs(model_)).peak;
     std::vector<graph_plan> curve;
     std::int64_t last = -1;
     for (std::size_t k = 0; k < most_points; ++k) {
       std::int64_t const budget = least + std::int64_t(wide(all - least) * k / (most_points - 1));
       if (budget == last) continue;
       last = budget;
-      graph_plan next = plan(budget);
+      if (meter_.has_stopped() && budget < all) continue;
+      graph_plan next = plan_on(budget);
       if (curve.empty() || next.cost.makespan < curve.back().cost.makespan) curve.push_back(std::move(next));
     }
     return curve;
@@ -113,33 +80,110 @@ class graph_search {
   static constexpr char const* who_ = "cairn::graph_planner";
   static constexpr std::size_t most_places = 64;
   static constexpr std::uint64_t table_effort = std::uint64_t{1} << 21;
+  static constexpr int most_rooms = 12;
+  static constexpr char const* advice_ = "allow more, or give a larger budget";
+  static constexpr work_words words_{.is_too_much = "the plan of this graph takes too much work",
+                                     .was_stopped = "the planning of this graph was stopped"};
 
   [[nodiscard]] bool is_small() const noexcept {
     return step_index(exact_search::items_of(model_)) <= options_.exact_operations;
   }
+  /// What follows is one call of the planner, whose work is counted from 0 on.
+  void start() { meter_ = {who_, {"operations", model_.count}, options_.limit, advice_, words_}; }
+
+  [[nodiscard]] graph_plan plan_on(std::int64_t budget) {
+    run_measure measure{model_};
+    run_order runs = store_all_runs(model_);
+    bool const is_enough = measure.cost(runs).peak <= budget;
+    std::int64_t bound = model_.least_time();
+    bool is_exact = is_enough;
+    if (!is_enough) {
+      std::int64_t const least = find_least();
+      if (budget < least) {
+        if (meter_.has_stopped()) meter_.add(1);  // throws
+        throw infeasible_budget{who_,
+                                "no plan for this graph fits the budget",
+                                {{"budget", budget}, {"least bytes", least}, {"lower bound", bound_}},
+                                "give the least bytes, or more"};
+      }
+      if (is_small()) is_exact = find_exactly(budget, runs);
+      if (!is_exact) {
+        bound += least_extra_time(model_, budget, &meter_);
+        runs = near_best(budget, bound);
+      }
+    }
+    graph_plan found{.actions = measure.with_drops(runs), .cost = {}, .budget = budget, .lower_bound_peak = bound_};
+    found.cost = replay(model_, found.actions, who_);
+    found.lower_bound_time = is_exact ? found.cost.makespan : bound;
+    found.is_exact = found.cost.makespan == found.lower_bound_time;
+    return found;
+  }
+  /// The fastest of all plans; false where the limit of work is passed.
+  [[nodiscard]] bool find_exactly(std::int64_t budget, run_order& runs) {
+    try {
+      runs = exact_search{model_, &meter_}.fastest(budget).value_or(lean_);
+      return true;
+    } catch (too_much_work const&) {
+      return false;
+    }
+  }
+  [[nodiscard]] std::int64_t find_least() {
+    if (least_) return *least_;
+    run_measure measure{model_};
+    if (lean_.empty()) lean_ = store_all_runs(model_);
+    try {
+      if (is_small()) {
+        lean_ = exact_search{model_, &meter_}.leanest();
+        bound_ = measure.cost(lean_).peak;
+      } else {
+        make_lean(measure);
+      }
+      least_ = measure.cost(lean_).peak;
+    } catch (too_much_work const&) {}
+    return measure.cost(lean_).peak;
+  }
+  /// Makes lean_ the leanest that is found.
+  void make_lean(run_measure& measure) {
+    std::int64_t least = measure.cost(lean_).peak;
+    lower_set_table table{model_, blocks(), 1, table_effort, &meter_};
+    if (table.time(table.least_budget())) {
+      run_order runs = table.runs(table.least_budget());
+      if (std::int64_t const peak = measure.cost(runs).peak; peak < least) least = peak, lean_ = std::move(runs);
+    }
+    // Halving: what cannot be found is not always not there, so the search ends above the true least.
+    for (std::int64_t low = bound_; low < least;) {
+      std::int64_t const middle = low + (least - low) / 2;
+      run_search search{model_, middle, std::uint64_t(options_.effort) / 16, &meter_};
+      for (int tries = 0; tries < 4 && !search.has_found(); ++tries)
+        if (!search.offer(lean_)) (void)search.offer(store_all_runs(model_));
+      if (search.has_found()) least = search.cost().peak, lean_ = search.best();
+      else low = middle + 1;
+    }
+  }
   [[nodiscard]] graph_blocks const& blocks() {
-    if (!blocks_) blocks_.emplace(model_, std::size_t(options_.block_operations), most_places);
+    if (!blocks_) blocks_.emplace(model_, std::size_t(options_.block_operations), most_places, &meter_);
     return *blocks_;
   }
-  /// \pre budget >= least_budget()
-  [[nodiscard]] run_order near_best(std::int64_t budget) {
-    run_search search{model_, budget, std::uint64_t(options_.effort)};
-    for (std::int64_t const slots :
-         {std::int64_t{0}, std::int64_t{512}, std::int64_t{128}}) {  // exact in bytes where that is no great effort
-      std::int64_t const unit = slots == 0 ? 1 : std::max<std::int64_t>(1, budget / slots);
-      lower_set_table table{model_, blocks(), unit, table_effort};
-      bool const is_planned = table.time(budget).has_value();
-      if (is_planned) (void)search.offer(table.runs(budget));
-      if (is_planned || !table.gave_up()) break;
-    }
-    (void)search.offer(store_all_runs(model_));
-    if (!search.has_found()) (void)search.offer(lean_);
-    search.search();
-    offer_cuts(search, budget);
-    search.refine(std::uint64_t(options_.effort));
+  /// \param bound  no plan is faster   \pre budget >= find_least()
+  [[nodiscard]] run_order near_best(std::int64_t budget, std::int64_t bound) {
+    run_search search{model_, budget, std::uint64_t(options_.effort), &meter_};
+    try {
+      for (std::int64_t const slots :
+           {std::int64_t{0}, std::int64_t{512}, std::int64_t{128}}) {  // exact in bytes where that is no great effort
+        std::int64_t const unit = slots == 0 ? 1 : std::max<std::int64_t>(1, budget / slots);
+        lower_set_table table{model_, blocks(), unit, table_effort, &meter_};
+        bool const is_planned = table.time(budget).has_value();
+        if (is_planned) (void)search.offer(table.runs(budget));
+        if (is_planned || !table.gave_up()) break;
+      }
+      (void)search.offer(store_all_runs(model_));
+      if (!search.has_found()) (void)search.offer(lean_);
+      search.search();
+      offer_cuts(search, budget);
+      search.refine(std::uint64_t(options_.effort), bound);
+    } catch (too_much_work const&) {}
     return search.has_found() ? search.best() : lean_;
   }
-
   /// Starts from the cheapest choices of what to keep at the loss, for less and less room.
   void offer_cuts(run_search& search, std::int64_t budget) {
     graph_model tilted = model_;  // of operations that cost the same, one is dropped first
@@ -149,22 +193,23 @@ class graph_search {
     std::int64_t all = budget - model_.back_work[model_.count];
     for (std::size_t const v : model_.needs[model_.count]) all -= model_.bytes[v];
     run_measure measure{model_};
-    double room = double(all), step = room / 12;
-    for (int tries = 0; tries < 12 && room > 0; ++tries, room -= step) {
+    double room = double(all), step = room / most_rooms;
+    for (int tries = 0; tries < most_rooms && room > 0; ++tries, room -= step) {
       (void)cut.least_time(room);
       run_order runs = runs_of(model_, cut);
       measure.strip(runs);
-      run_cost const cost = measure.cost(runs);
+      bool const fits = measure.cost(runs).peak <= budget;
       (void)search.offer_to_cuts(std::move(runs));
-      if (cost.peak <= budget) break;
+      if (fits) break;
     }
   }
 
   graph_model model_;
   graph_options options_;
+  work_meter meter_{who_, {"operations", model_.count}, options_.limit, advice_, words_};
   std::int64_t bound_;                ///< no plan has a lower peak
   std::optional<std::int64_t> least_;
-  run_order lean_;            ///< a plan of the least budget; unused where the graph is small
+  run_order lean_;            ///< a plan of the least budget
   std::optional<graph_blocks> blocks_;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/detail/remake_cut.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -30,28 +31,38 @@ namespace cairn::detail {
 /// reads aside, is then kept, in what room there is, or made again before b's adjoint, from inputs of which the
 /// same holds; a cut at a price for each byte bounds that time (`remake_cut`). Such spans follow one another, so their
 /// bounds add. Cost: cuts for each pair of some places, all of them in graphs of up to 80 operations.
-/// \pre the budget is feasible
-[[nodiscard]] inline std::int64_t least_extra_time(graph_model const& model, std::int64_t budget) {
+/// Where the meter stops it, the bound of the one span from the loss to the end.
+/// \pre the budget is feasible   \param meter  counts the work; null where nobody does
+[[nodiscard]] inline std::int64_t least_extra_time(graph_model const& model, std::int64_t budget,
+                                                   work_meter* meter = nullptr) {
   std::size_t const count = model.count;
+  constexpr wide sums_for_span = 256;  // an operation
   if (count == 0) return 0;
   std::size_t const wanted = std::size_t(std::sqrt(double(std::size_t{1} << 19) / double(count)));
   std::size_t const ends = std::clamp<std::size_t>(wanted, 8, (std::max<std::size_t>)(8, count));
   std::vector<std::size_t> places;  // where spans begin and end
   for (std::size_t k = 0; k <= ends; ++k)
     if (std::size_t const place = count * k / ends; places.empty() || places.back() != place) places.push_back(place);
-  std::vector<double> most(places.size(), 0);  // of all spans from the loss to here
-  for (std::size_t k = places.size(); k-- > 1;) {
-    std::size_t const a = places[k];
-    most[k - 1] = (std::max)(most[k - 1], most[k]);
+  auto const span = [&](std::size_t a, std::size_t b) {
     std::int64_t room = budget - model.back_work[a] - model.tape[a];
     for (std::size_t const v : model.needs[a]) room -= model.bytes[v];
-    if (room < 0) return 0;
-    for (std::size_t j = k; j-- > 0;) {
-      double const again = remake_cut{model, {model, a, places[j]}}.least_time(double(room));
-      most[j] = (std::max)(most[j], most[k] + again);
+    return remake_cut{model, {model, a, b}}.least_time((std::max)(0.0, double(room)));
+  };
+  auto const rounded = [](double time) { return std::int64_t(std::ceil(time * (1 - 1e-9))); };
+  std::vector<double> most(places.size(), 0);  // of all spans from the loss to here
+  double const whole = span(count, 0);
+  try {
+    for (std::size_t k = places.size(); k-- > 1;) {
+      most[k - 1] = (std::max)(most[k - 1], most[k]);
+      for (std::size_t j = k; j-- > 0;) {
+        count_work(meter, sums_for_span * places[k]);
+        most[j] = (std::max)(most[j], most[k] + span(places[k], places[j]));
+      }
     }
+  } catch (too_much_work const&) {
+    return rounded(whole);
   }
-  return std::int64_t(std::ceil(most[0] * (1 - 1e-9)));
+  return rounded(most[0]);
 }
 
 }  // namespace cairn::detail

@@ -10,6 +10,7 @@
 #include <cairn/plan/graph/detail/block_search.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/detail/run_order.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -23,7 +24,8 @@ struct graph_blocks {
 
   /// \param most_block  operations of a block that is searched   \param most_places  beyond which some places are left
   ///        out
-  graph_blocks(graph_model const& model, std::size_t most_block, std::size_t most_places) {
+  /// \param meter  counts the work; null where nobody does
+  graph_blocks(graph_model const& model, std::size_t most_block, std::size_t most_places, work_meter* meter = nullptr) {
     std::size_t const count = model.count;
     std::vector<std::int64_t> boundary(count + 1);
     for (std::size_t p = 1; p <= count; ++p)
@@ -42,21 +44,22 @@ struct graph_blocks {
     if (count > 0) places.push_back(count);
     places.push_back(count + 1);
     open.resize(places.size()), closing.resize(places.size());
-    for (std::size_t k = 0; k + 1 < places.size(); ++k) add(model, k, places[k + 1]);
+    for (std::size_t k = 0; k + 1 < places.size(); ++k) add(model, k, places[k + 1], meter);
     std::size_t last_cut = 0;
     for (std::size_t k = 0; k < places.size(); ++k) {
       if (places[k] != count + 1 && !model.is_cut(places[k])) continue;
       ++cuts;
       if (k > last_cut + 1 && block_search::width_of(model, places[last_cut], places[k]) <= most_block)
-        add(model, last_cut, places[k]);
+        add(model, last_cut, places[k], meter);
       last_cut = k;
     }
   }
 
  private:
-  void add(graph_model const& model, std::size_t at, std::size_t to) {
-    std::size_t const from = places[at];
-    if (block_search::width_of(model, from, to) > block_search::most_operations) {
+  void add(graph_model const& model, std::size_t at, std::size_t to, work_meter* meter) {
+    std::size_t const from = places[at], width = block_search::width_of(model, from, to);
+    count_work(meter, wide{1} << (std::min)(width + 14, std::size_t{24}));
+    if (width > block_search::most_operations) {
       add_store_all(model, at, to);
       return;
     }
@@ -88,9 +91,11 @@ struct graph_blocks {
 class lower_set_table {
  public:
   /// \param unit  bytes that sizes are rounded up to; 1 for none   \param effort  choices looked at, after which it
-  ///        gives up   \param model, blocks  must outlive the table
-  lower_set_table(graph_model const& model, graph_blocks const& blocks, std::int64_t unit, std::uint64_t effort)
-      : model_{model}, blocks_{blocks}, unit_{unit}, effort_{effort}, ranges_{blocks.places.size() - 1},
+  ///        gives up   \param model, blocks  must outlive the table   \param meter  counts the work; null where nobody
+  ///        does
+  lower_set_table(graph_model const& model, graph_blocks const& blocks, std::int64_t unit, std::uint64_t effort,
+                  work_meter* meter = nullptr)
+      : model_{model}, blocks_{blocks}, unit_{unit}, effort_{effort}, meter_{meter}, ranges_{blocks.places.size() - 1},
         steps_(ranges_ * ranges_), least_(ranges_ * ranges_), quick_(ranges_ * ranges_), boundary_(least_),
         through_(least_), open_(blocks.open), closing_(blocks.closing) {
     for (auto* side : {&open_, &closing_})
@@ -102,7 +107,10 @@ class lower_set_table {
         }
     measure();
     for (std::size_t t = 0; t < ranges_; ++t)
-      for (std::size_t s = t + 1; s-- > 0;) bound(s, t);
+      for (std::size_t s = t + 1; s-- > 0;) {
+        count_work(meter_, wide(open_[s].size() + closing_[s].size() + t - s));
+        bound(s, t);
+      }
   }
 
   /// The least budget that it finds a plan for.
@@ -250,7 +258,8 @@ class lower_set_table {
     }
     return best;
   }
-  [[nodiscard]] bool spend() noexcept {
+  [[nodiscard]] bool spend() {
+    count_work(meter_, sums_for_choice);
     if (effort_ == 0) gave_up_ = true;
     else --effort_;
     return !gave_up_;
@@ -280,10 +289,13 @@ class lower_set_table {
       block_search{model_, given.from, given.to}.run_backward(given, order);
   }
 
+  static constexpr unsigned sums_for_choice = 64;  ///< as long as it takes to look at one
+
   graph_model const& model_;
   graph_blocks const& blocks_;
   std::int64_t unit_;
   std::uint64_t effort_;
+  work_meter* meter_;
   bool gave_up_ = false;
   std::size_t ranges_;
   std::vector<std::vector<found>> steps_;

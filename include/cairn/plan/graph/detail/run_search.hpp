@@ -11,6 +11,7 @@
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/detail/remake_cut.hpp>
 #include <cairn/plan/graph/detail/run_order.hpp>
+#include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
 
@@ -21,8 +22,9 @@ namespace cairn::detail {
 class run_search {
  public:
   /// \param effort  actions looked at   \param model  must outlive the search
-  run_search(graph_model const& model, std::int64_t budget, std::uint64_t effort)
-      : model_{model}, budget_{budget}, effort_{effort}, measure_{model} {}
+  /// \param meter  counts the work; null where nobody does. What is found when it throws stays
+  run_search(graph_model const& model, std::int64_t budget, std::uint64_t effort, work_meter* meter = nullptr)
+      : model_{model}, budget_{budget}, effort_{effort}, meter_{meter}, measure_{model} {}
 
   /// Starts from an order, too, which need not keep within the budget. Answers whether one was found that does.
   bool offer(run_order runs) {
@@ -38,13 +40,13 @@ class run_search {
     take(std::move(runs));
     return true;
   }
-  /// Goes on in the same way, with cuts and quicker steps, for so much effort more.
-  void refine(std::uint64_t effort) {
+  /// Goes on in the same way, with cuts and quicker steps, for so much effort more, until nothing can be faster.
+  /// \param bound  no order is faster
+  void refine(std::uint64_t effort, std::int64_t bound) {
     effort_ = effort;
     std::size_t const patience = 300 + 50 * model_.count;
     std::int64_t fastest = cost_.time;
-    for (std::size_t vain = 0; has_found() && effort_ > 0 && vain < patience && cost_.time > model_.least_time();
-         ++vain) {
+    for (std::size_t vain = 0; has_found() && effort_ > 0 && vain < patience && cost_.time > bound; ++vain) {
       if (cost_.time < fastest) fastest = cost_.time, vain = 0;
       run_order runs = best_;
       disturb(runs);
@@ -76,8 +78,12 @@ class run_search {
 
  private:
   [[nodiscard]] std::size_t draw(std::size_t below) { return std::size_t(numbers_() % below); }
+  void spend(std::uint64_t actions) {
+    effort_ -= (std::min)(effort_, actions);
+    count_work(meter_, wide(actions) * sums_for_action);
+  }
   [[nodiscard]] run_cost cost_of(run_order const& runs) {
-    effort_ -= std::min<std::uint64_t>(effort_, runs.size());
+    spend(runs.size());
     return measure_.cost(runs);
   }
   void take(run_order runs) {
@@ -190,7 +196,7 @@ class run_search {
         if (!at.is_read[read]) at.is_free[read] = 1;
       remake_cut cut{model_, at};
       (void)cut.least_time(double(room));
-      effort_ -= std::min<std::uint64_t>(effort_, 100 * model_.count);
+      spend(100 * model_.count);
       std::vector<waiting> dropped;
       for (auto const& one : at_moment_)
         if (one.is_tape ? cut.is_run(one.value) : !cut.is_kept(one.value)) dropped.push_back(one);
@@ -284,7 +290,7 @@ class run_search {
     for (std::size_t k = gaps_.size(); k > 1; --k) std::swap(gaps_[k - 1], gaps_[draw(k)]);
   }
   [[nodiscard]] bool has_room(gap const& of) {
-    effort_ -= std::min<std::uint64_t>(effort_, 1 + (of.until - std::min(of.until, of.made)) / 16);
+    spend(1 + (of.until - std::min(of.until, of.made)) / 16);
     auto const most = [this](std::size_t from, std::size_t to) {
       std::int64_t bytes = 0;
       for (std::size_t i = from; i < to; ++i) bytes = (std::max)(bytes, reached_[i]);
@@ -309,10 +315,12 @@ class run_search {
   }
 
   static constexpr std::size_t most_cuts = 200;
+  static constexpr unsigned sums_for_action = 10;  ///< as long as it takes to look at one
 
   graph_model const& model_;
   std::int64_t budget_;
   std::uint64_t effort_;
+  work_meter* meter_;
   run_measure measure_;
   std::mt19937_64 numbers_{20240607};
   run_order best_;
