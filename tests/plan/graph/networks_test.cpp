@@ -50,7 +50,7 @@ TEST_CASE("networks have the operations and bytes that they are known for", "[pl
 
 TEST_CASE("plans for networks at half and a third of the bytes are within 5 percent of the bound", "[plan][graph]") {
   for (auto const& [name, graph] : graphs::all_networks()) {
-    graph_planner planner{graph};
+    graph_planner planner{graph, {.effort = graph.size() > 500 ? 6'000'000 : 3'000'000}};
     std::int64_t const all = store_all_bytes(graph);
     CAPTURE(std::string{name});
     for (std::int64_t const share : {2, 3}) {
@@ -71,7 +71,7 @@ TEST_CASE("a limit of work ends in a plan with its gap, or in an error, and neve
   std::int64_t const budget = store_all_bytes(graph) / 2;
   std::int64_t last = INT64_MAX;
   bool was_refused = false, was_planned = false;
-  for (cairn::wide sums = 1; sums < cairn::wide{1} << 29; sums *= 4) {
+  for (cairn::wide sums = 1; sums < cairn::wide{1} << 27; sums *= 4) {
     graph_options options;
     options.limit.most_sums = sums;
     try {
@@ -96,7 +96,7 @@ TEST_CASE("who is asked to stop stops, and a plan that is at hand needs no work"
   auto const graph = graphs::resnet({3, 4, 6, 3});
   std::int64_t const all = store_all_bytes(graph);
   int asked = 0;
-  graph_options options;
+  graph_options options{.effort = 3'000'000};
   options.limit.context = &asked;
   options.limit.stop = [](void* count, double) { return ++*static_cast<int*>(count) >= 3; };
   graph_planner planner{graph, options};

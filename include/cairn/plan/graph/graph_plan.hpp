@@ -14,7 +14,7 @@ struct graph_options {
                                      ///< plans, 0..18: some 30 ms and 10 MB for 16
   step_index block_operations = 7;   ///< of longer graphs, blocks between cuts of up to so many operations and tapes
                                      ///< are searched, 1..10
-  std::int64_t effort = 20'000'000;  ///< actions that each of the two searches for faster plans looks at, >= 0: half a
+  std::int64_t effort = 20'000'000;  ///< a quarter of the actions that the search for faster plans looks at, >= 0: a
                                      ///< second for 200 operations
   work_limit limit = {};             ///< how much work one call of the planner may be; then it answers the best plan
                                      ///< found, or throws too_much_work

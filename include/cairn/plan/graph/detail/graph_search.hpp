@@ -98,18 +98,20 @@ class graph_search {
     std::int64_t bound = model_.least_time();
     bool is_exact = is_enough;
     if (!is_enough) {
+      run_order const first = find_any(budget);
       std::int64_t const least = find_least();
-      if (budget < least) {
-        if (meter_.has_stopped()) meter_.add(1);  // throws
+      bool const is_cut_short = meter_.has_stopped() && budget < least;
+      if (is_cut_short && first.empty()) meter_.add(1);  // throws
+      if (!is_cut_short && budget < least)
         throw infeasible_budget{who_,
                                 "no plan for this graph fits the budget",
                                 {{"budget", budget}, {"least bytes", least}, {"lower bound", bound_}},
                                 "give the least bytes, or more"};
-      }
-      if (is_small()) is_exact = find_exactly(budget, runs);
+      if (is_small() && !meter_.has_stopped()) is_exact = find_exactly(budget, runs);
       if (!is_exact) {
         bound += least_extra_time(model_, budget, &meter_);
-        runs = near_best(budget, bound);
+        runs = is_cut_short ? first : near_best(budget, bound);
+        if (!first.empty() && measure.cost(first).time < measure.cost(runs).time) runs = first;
       }
     }
     graph_plan found{.actions = measure.with_drops(runs), .cost = {}, .budget = budget, .lower_bound_peak = bound_};
@@ -117,6 +119,14 @@ class graph_search {
     found.lower_bound_time = is_exact ? found.cost.makespan : bound;
     found.is_exact = found.cost.makespan == found.lower_bound_time;
     return found;
+  }
+  /// Some plan within the budget, for limits of little work; empty where none is found at once.
+  [[nodiscard]] run_order find_any(std::int64_t budget) {
+    run_search search{model_, budget, std::uint64_t(options_.effort), &meter_};
+    try {
+      (void)search.offer_to_cuts(store_all_runs(model_));
+    } catch (too_much_work const&) {}
+    return search.has_found() ? search.best() : run_order{};
   }
   /// The fastest of all plans; false where the limit of work is passed.
   [[nodiscard]] bool find_exactly(std::int64_t budget, run_order& runs) {
@@ -180,7 +190,7 @@ class graph_search {
       if (!search.has_found()) (void)search.offer(lean_);
       search.search();
       offer_cuts(search, budget);
-      search.refine(std::uint64_t(options_.effort), bound);
+      search.refine(3 * std::uint64_t(options_.effort), bound);
     } catch (too_much_work const&) {}
     return search.has_found() ? search.best() : lean_;
   }

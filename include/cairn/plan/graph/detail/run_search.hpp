@@ -44,13 +44,14 @@ class run_search {
   /// \param bound  no order is faster
   void refine(std::uint64_t effort, std::int64_t bound) {
     effort_ = effort;
-    std::size_t const patience = 300 + 50 * model_.count;
+    std::size_t const patience = 100 + 20 * model_.count;
     std::int64_t fastest = cost_.time;
     for (std::size_t vain = 0; has_found() && effort_ > 0 && vain < patience && cost_.time > bound; ++vain) {
       if (cost_.time < fastest) fastest = cost_.time, vain = 0;
       run_order runs = best_;
-      disturb(runs);
-      if (!(draw(4) == 0 ? mend_by_cuts(runs) : mend(runs))) continue;
+      if (draw(8) < 3) keep_a_range(runs);
+      else disturb(runs);
+      if (!(draw(2) == 0 ? mend_by_cuts(runs) : mend(runs))) continue;
       shorten_soon(runs);
       take(std::move(runs));
     }
@@ -298,6 +299,16 @@ class run_search {
     };
     return most(of.read + 1, of.until) + of.bytes + of.tape <= budget_ &&
            (of.tape == 0 || most(of.made, std::min(of.read + 1, of.until)) + of.tape <= budget_);
+  }
+  /// Leaves out the runs of some operations in a row whose value was made before.
+  void keep_a_range(run_order& runs) {
+    std::size_t const length = 2 + draw(18), from = draw(model_.count), to = from + length;
+    made_.assign(model_.count + 1, 0);
+    std::erase_if(runs, [&](action const& a) {
+      std::size_t const v = std::size_t(a.from);
+      if (a.kind != action_kind::advance) return false;
+      return std::exchange(made_[v], char{1}) != 0 && v >= from && v < to;
+    });
   }
   void disturb(run_order& runs) {
     std::size_t const changes = 1 + draw(3);
