@@ -170,6 +170,12 @@ TEST_CASE("the exact search finds what brute force finds", "[plan][graph][oracle
       }
 }
 
+TEST_CASE("a bound of nothing is not rounded up to something", "[plan][graph][oracle]") {
+  auto const graph = graphs::make(graphs::kind::transformer, 12, 102, true);
+  CHECK(brute::graph_search{graph}.makespan(45) == graph_model(graph, "test").least_time());
+  CHECK(least_extra_time(graph_model{graph, "test"}, 45) == 0);
+}
+
 TEST_CASE("an order and its plan have the same peak and time", "[plan][graph]") {
   for (unsigned seed = 0; seed < 20; ++seed) {
     auto const graph = graphs::make(graphs::kind::random, 15, seed, true);

@@ -82,7 +82,8 @@ class remake_cut {
     for (int tries = 0; tries < most_tries && much.bytes > little.bytes; ++tries) {
       double const price = (little.time - much.time) / (much.bytes - little.bytes);
       choice const next = cheapest(price);
-      double const line = much.time + price * (much.bytes - room), value = least_ - price * room;
+      double const line = much.time + price * (much.bytes - room);
+      double const value = least_ - price * room - rounding * (least_ + price * room);
       best = (std::max)(best, value);
       if (line - value <= 1e-7 * line) break;
       if (next.bytes > room) {
@@ -102,6 +103,7 @@ class remake_cut {
 
  private:
   static constexpr int most_tries = 40;
+  static constexpr double rounding = 1e-10;  ///< more than that of sums of a network's flows, so that bounds hold
   static constexpr std::size_t none = std::size_t(-1);
 
   static constexpr char kept = 1, run = 2;
