@@ -185,8 +185,7 @@ class reversal {
         pull_back(adjoint_, *bar, x, states.next(), *bar, from);
         states.live_becomes_next();
       }
-      else if constexpr (shape.indexed) pull_back(adjoint_, *bar, x, *bar, from);
-      else pull_back(adjoint_, *bar, x, *bar);
+      else pull_back_step<shape.indexed>(adjoint_, *bar, x, from);
       return ran;
     }
   }
@@ -204,9 +203,7 @@ class reversal {
                [&] { return taken_from([&]() -> decltype(auto) { return record_step(adjoint_.record, x, i); }); });
   }
   void apply(std::optional<tape>& from, step_index i) {
-    if constexpr (shape.reverse_indexed)
-      pull_back(adjoint_.reverse, *bar, *from, *bar, std::as_const(i));
-    else pull_back(adjoint_.reverse, *bar, *from, *bar);
+    pull_back_step<shape.reverse_indexed>(adjoint_.reverse, *bar, *from, i);
   }
 
   Step& step_;

@@ -95,8 +95,7 @@ class checked_loop {
     if constexpr (shape.form == adjoint_form::recorded) {
       State moving = copy_of(x);
       auto tape = record_step(adjoint_.record, moving, i);
-      if constexpr (shape.reverse_indexed) pull_back(adjoint_.reverse, bar, tape, bar, std::as_const(i));
-      else pull_back(adjoint_.reverse, bar, tape, bar);
+      pull_back_step<shape.reverse_indexed>(adjoint_.reverse, bar, tape, i);
     } else if constexpr (shape.form == adjoint_form::with_next) {
       State next = copy_of(x);
       advance(next, i);
@@ -104,8 +103,7 @@ class checked_loop {
     } else if constexpr (shape.form == adjoint_form::leaf) {
       step_index const after = i + 1;
       pull_back(adjoint_, bar, x, bar, std::as_const(i), after);
-    } else if constexpr (shape.indexed) pull_back(adjoint_, bar, x, bar, std::as_const(i));
-    else pull_back(adjoint_, bar, x, bar);
+    } else pull_back_step<shape.indexed>(adjoint_, bar, x, i);
   }
   Bar made_bar(State const& x) {
     std::optional<Bar> bar;
