@@ -66,6 +66,25 @@ template <class M, class End>
   return at::from_blob(const_cast<number*>(m.data()), shape.sizes, shape.strides, std::move(end), options);
 }
 
+/// Checks that a tensor can hold the numbers of an M.
+template <class M>
+[[nodiscard]] consteval bool check_matrix() {
+  constexpr bool is_matrix = dense_matrix<M>;
+  static_assert(
+      is_matrix,
+      "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
+  return is_matrix;
+}
+/// Checks that the numbers of an M may be written, as those of a tensor always may.
+template <class M>
+[[nodiscard]] consteval bool check_writable() {
+  constexpr bool writable = !std::is_const_v<matrix_number<M>>;
+  static_assert(
+      writable,
+      "cairn: a tensor over const numbers could be written to; copy them with cairn::libtorch::to_tensor(matrix)");
+  return writable;
+}
+
 }  // namespace detail
 
 /// A tensor over the numbers of a matrix, which you must keep alive and in place as long as the tensor and its views.
@@ -76,17 +95,10 @@ template <class M, class End>
 template <class M>
 [[nodiscard]] at::Tensor tensor_view(M&& matrix) {
   using plain = std::remove_cvref_t<M>;
-  constexpr bool is_matrix = detail::dense_matrix<plain>;
-  static_assert(
-      is_matrix,
-      "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
-  if constexpr (!is_matrix) return {};
+  if constexpr (!detail::check_matrix<plain>()) return {};
   else {
-    constexpr bool writable = !std::is_const_v<detail::matrix_number<std::remove_reference_t<M>>>;
+    constexpr bool writable = detail::check_writable<std::remove_reference_t<M>>();
     constexpr bool lasting = std::is_lvalue_reference_v<M> || !detail::owning_matrix<plain>;
-    static_assert(
-        writable,
-        "cairn: a tensor over const numbers could be written to; copy them with cairn::libtorch::to_tensor(matrix)");
     static_assert(lasting,
                   "cairn: the matrix would end before the tensor; give it away with "
                   "cairn::libtorch::to_tensor(std::move(matrix))");
@@ -98,16 +110,9 @@ template <class M>
 /// A tensor over the numbers of a shared matrix, which it keeps alive.   \throws invalid_call  for a null pointer
 template <class M>
 [[nodiscard]] at::Tensor tensor_view(std::shared_ptr<M> matrix) {
-  constexpr bool is_matrix = detail::dense_matrix<M>;
-  static_assert(
-      is_matrix,
-      "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
-  if constexpr (!is_matrix) return {};
+  if constexpr (!detail::check_matrix<M>()) return {};
   else {
-    constexpr bool writable = !std::is_const_v<detail::matrix_number<M>>;
-    static_assert(
-        writable,
-        "cairn: a tensor over const numbers could be written to; copy them with cairn::libtorch::to_tensor(matrix)");
+    if constexpr (!detail::check_writable<M>()) return {};
     if (matrix == nullptr)
       throw invalid_call{"cairn::libtorch::tensor_view", "there is no matrix", {}, "give a pointer to one"};
     auto& numbers = *matrix;
@@ -120,11 +125,7 @@ template <class M>
 template <class M>
 [[nodiscard]] at::Tensor to_tensor(M&& matrix) {
   using plain = std::remove_cvref_t<M>;
-  constexpr bool is_matrix = detail::dense_matrix<plain>;
-  static_assert(
-      is_matrix,
-      "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
-  if constexpr (!is_matrix) return {};
+  if constexpr (!detail::check_matrix<plain>()) return {};
   else if constexpr (!std::is_reference_v<M> && !std::is_const_v<M> && detail::owning_matrix<plain>)
     return tensor_view(std::make_shared<plain>(std::move(matrix)));
   else return detail::tensor_over(matrix, [](void*) {}).clone();

@@ -65,6 +65,21 @@ concept scan_result = requires(Result const& r) {
   requires tensor_state<std::remove_cvref_t<decltype(std::get<1>(r))>>;
 };
 
+/// Checks the step of a scan: one error for each misuse.
+template <class Step, class State, class Input>
+[[nodiscard]] consteval bool check_scan_step() {
+  constexpr bool is_called = calls_scan_step<Step, State, Input>;
+  static_assert(is_called, "cairn: the step of a scan must be callable as `step(x, input, i)` or `step(x, input)`");
+  if constexpr (!is_called) return false;
+  else {
+    constexpr bool is_result = scan_result<scan_step_result<Step, State, Input>, State>;
+    static_assert(
+        is_result,
+        "cairn: the step of a scan must return a pair of the next state and of an output, both made of tensors");
+    return is_result;
+  }
+}
+
 /// The likely result type of a refused scan: outputs of one tensor.
 template <class Xs>
 struct refused_outputs { using type = at::Tensor; };
@@ -174,40 +189,32 @@ template <class Step, class X0, class Xs>
   if constexpr (!is_state || !is_sequence) return cairn::detail::refuse<detail::refused_scan<State, Xs>>();
   else {
     using sequence = detail::sequence_traits<Xs>;
-    constexpr bool is_called =
-        detail::calls_scan_step<std::remove_reference_t<Step>, State, typename sequence::element>;
-    static_assert(is_called, "cairn: the step of a scan must be callable as `step(x, input, i)` or `step(x, input)`");
-    if constexpr (!is_called) return cairn::detail::refuse<detail::refused_scan<State, Xs>>();
+    using Input = typename sequence::element;
+    using StepType = std::remove_reference_t<Step>;
+    constexpr bool is_step = detail::check_scan_step<StepType, State, Input>();
+    if constexpr (!is_step) return cairn::detail::refuse<detail::refused_scan<State, Xs>>();
     else {
-      using Result = detail::scan_step_result<std::remove_reference_t<Step>, State, typename sequence::element>;
-      constexpr bool is_result = detail::scan_result<Result, State>;
-      static_assert(
-          is_result,
-          "cairn: the step of a scan must return a pair of the next state and of an output, both made of tensors");
-      if constexpr (!is_result) return cairn::detail::refuse<detail::refused_scan<State, Xs>>();
-      else {
-        using Output = std::tuple_element_t<1, Result>;
-        State const& x0 = x;
-        auto const steps = sequence::steps(detail::scan_name, xs);
-        auto const output = std::make_shared<std::optional<Output>>();
-        detail::loop_data data{{}, sequence::form};
-        sequence::flatten(detail::scan_name, xs, data.inputs);
-        auto const initial = detail::tensors_of(x0);
-        detail::loop_results results;
-        if (steps > 0) {
-          auto step_of_lists = detail::flattened_scan(std::forward<Step>(step), x0, sequence::like(xs), output);
-          results = detail::run_scan(std::move(step_of_lists), steps, initial, data, std::move(options));
-        } else {
-          (void)detail::loop_schedule(detail::scan_name, steps, options);
-          *output = Output{};
-          results = detail::no_steps<sequence::form>(initial, data.inputs, detail::tensors_of(**output).size());
-        }
-        auto last = detail::state_of(x0, results.last);
-        if constexpr (sequence::form == detail::series_form::list)
-          return std::pair{std::move(last), detail::flattened_outputs(**output, results.outputs, steps)};
-        else
-          return std::pair{std::move(last), detail::state_of(**output, detail::tensors_of_series(results.outputs))};
+      using Output = std::tuple_element_t<1, detail::scan_step_result<StepType, State, Input>>;
+      State const& x0 = x;
+      auto const steps = sequence::steps(detail::scan_name, xs);
+      auto const output = std::make_shared<std::optional<Output>>();
+      detail::loop_data data{{}, sequence::form};
+      sequence::flatten(detail::scan_name, xs, data.inputs);
+      auto const initial = detail::tensors_of(x0);
+      detail::loop_results results;
+      if (steps > 0) {
+        auto step_of_lists = detail::flattened_scan(std::forward<Step>(step), x0, sequence::like(xs), output);
+        results = detail::run_scan(std::move(step_of_lists), steps, initial, data, std::move(options));
+      } else {
+        (void)detail::loop_schedule(detail::scan_name, steps, options);
+        *output = Output{};
+        results = detail::no_steps<sequence::form>(initial, data.inputs, detail::tensors_of(**output).size());
       }
+      auto last = detail::state_of(x0, results.last);
+      if constexpr (sequence::form == detail::series_form::list)
+        return std::pair{std::move(last), detail::flattened_outputs(**output, results.outputs, steps)};
+      else
+        return std::pair{std::move(last), detail::state_of(**output, detail::tensors_of_series(results.outputs))};
     }
   }
 }

@@ -51,26 +51,19 @@ namespace detail {
 template <class Step, tensor_state State, tensor_sequence Xs>
 [[nodiscard]] LoopEstimate estimate(Step&& step, State const& x, Xs const& xs, LoopOptions options) {
   using sequence = detail::sequence_traits<Xs>;
-  constexpr bool is_called = detail::calls_scan_step<std::remove_reference_t<Step>, State, typename sequence::element>;
-  static_assert(is_called, "cairn: the step of a scan must be callable as `step(x, input, i)` or `step(x, input)`");
-  if constexpr (!is_called) return {};
+  using Input = typename sequence::element;
+  using StepType = std::remove_reference_t<Step>;
+  constexpr bool is_step = detail::check_scan_step<StepType, State, Input>();
+  if constexpr (!is_step) return {};
   else {
-    using Result = detail::scan_step_result<std::remove_reference_t<Step>, State, typename sequence::element>;
-    constexpr bool is_result = detail::scan_result<Result, State>;
-    static_assert(
-        is_result,
-        "cairn: the step of a scan must return a pair of the next state and of an output, both made of tensors");
-    if constexpr (!is_result) return {};
-    else {
-      using Output = std::tuple_element_t<1, Result>;
-      auto const steps = sequence::steps(detail::scan_name, xs);
-      detail::loop_data data{{}, sequence::form};
-      sequence::flatten(detail::scan_name, xs, data.inputs);
-      if (steps < 1) return detail::estimate_loop({}, steps, detail::tensors_of(x), std::move(options));
-      auto flat = detail::flattened_scan(std::forward<Step>(step), x, sequence::like(xs),
-                                         std::make_shared<std::optional<Output>>());
-      return detail::estimate_scan(std::move(flat), steps, detail::tensors_of(x), std::move(options), data);
-    }
+    using Output = std::tuple_element_t<1, detail::scan_step_result<StepType, State, Input>>;
+    auto const steps = sequence::steps(detail::scan_name, xs);
+    detail::loop_data data{{}, sequence::form};
+    sequence::flatten(detail::scan_name, xs, data.inputs);
+    if (steps < 1) return detail::estimate_loop({}, steps, detail::tensors_of(x), std::move(options));
+    auto flat = detail::flattened_scan(std::forward<Step>(step), x, sequence::like(xs),
+                                       std::make_shared<std::optional<Output>>());
+    return detail::estimate_scan(std::move(flat), steps, detail::tensors_of(x), std::move(options), data);
   }
 }
 

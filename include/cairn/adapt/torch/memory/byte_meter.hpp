@@ -1,13 +1,14 @@
 #pragma once
 /// \file byte_meter.hpp  How many bytes of tensors a part of a program holds, now and at most.
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/csrc/profiler/orchestration/observer.h>
+#include <cairn/adapt/torch/memory/detail/byte_total.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch {
@@ -22,7 +23,7 @@ struct report_of_memory<void (c10::MemoryReportingInfoBase::*)(void*, std::int64
 };
 
 /// Sums the reports of one device, and passes all reports on to the previous receiver.
-class byte_reporter final : public c10::MemoryReportingInfoBase {
+class byte_reporter final : public c10::MemoryReportingInfoBase, public byte_total {
   using total = report_of_memory<decltype(&c10::MemoryReportingInfoBase::reportMemoryUsage)>::total;
 
  public:
@@ -44,18 +45,6 @@ class byte_reporter final : public c10::MemoryReportingInfoBase {
   }
   [[nodiscard]] bool memoryProfilingEnabled() const override { return true; }
 
-  [[nodiscard]] std::int64_t allocated() const {
-    std::lock_guard const lock{access_};
-    return allocated_;
-  }
-  [[nodiscard]] std::int64_t peak() const {
-    std::lock_guard const lock{access_};
-    return peak_;
-  }
-  void reset_peak() {
-    std::lock_guard const lock{access_};
-    peak_ = allocated_;
-  }
   /// Counts a block from before, and its end.
   void begin_with(void* block, std::int64_t bytes) { count(block, bytes); }
   /// The bytes of existing blocks, by address.
@@ -70,12 +59,9 @@ class byte_reporter final : public c10::MemoryReportingInfoBase {
   void count(void* block, std::int64_t bytes) {
     std::lock_guard const lock{access_};
     if (bytes > 0) {
-      auto& size = blocks_[block];
-      allocated_ += bytes - size;
-      size = bytes;
-      peak_ = (std::max)(peak_, allocated_);
+      change_by(bytes - std::exchange(blocks_[block], bytes));
     } else if (auto const found = blocks_.find(block); found != blocks_.end()) {
-      allocated_ -= found->second;
+      change_by(-found->second);
       blocks_.erase(found);
     }
   }
@@ -83,10 +69,7 @@ class byte_reporter final : public c10::MemoryReportingInfoBase {
   c10::Device device_;
   std::shared_ptr<c10::ThreadLocalDebugInfo> before_;
   c10::MemoryReportingInfoBase* next_;
-  mutable std::mutex access_;
   std::unordered_map<void*, std::int64_t> blocks_;
-  std::int64_t allocated_ = 0;
-  std::int64_t peak_ = 0;
 };
 
 /// Whether a profiler of LibTorch receives the reports of this thread: its callbacks would mistake our object for

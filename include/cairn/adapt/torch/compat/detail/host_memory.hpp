@@ -1,6 +1,5 @@
 #pragma once
 /// \file host_memory.hpp  Counts the process's tensors in host memory, by an allocator in front of LibTorch's own.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -12,6 +11,7 @@
 #include <vector>
 #include <c10/core/CPUAllocator.h>
 #include <cairn/adapt/torch/compat/detail/versions_allocator.hpp>
+#include <cairn/adapt/torch/memory/detail/byte_total.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch::detail {
@@ -41,7 +41,7 @@ class hook_entry {
 
 /// The blocks of host memory that tensors hold. There is one object per process. It is never destroyed, because tensors
 /// may outlive everything else.
-class host_memory {
+class host_memory : public byte_total {
  public:
   /// From the first call on, the blocks of CPU tensors are counted.
   /// \throws invalid_call  if the program has set an allocator of its own that needs more than an address to free a
@@ -49,19 +49,6 @@ class host_memory {
   [[nodiscard]] static host_memory& counted() {
     static host_memory& one = begin();
     return one;
-  }
-
-  [[nodiscard]] std::int64_t allocated() const {
-    std::lock_guard const lock{access_};
-    return allocated_;
-  }
-  [[nodiscard]] std::int64_t peak() const {
-    std::lock_guard const lock{access_};
-    return peak_;
-  }
-  void reset_peak() {
-    std::lock_guard const lock{access_};
-    peak_ = allocated_;
   }
 
   void add(std::shared_ptr<hook_entry> hook) {
@@ -141,8 +128,7 @@ class host_memory {
       if (!telling()) begun.told = registrations_;
       hooks = hooks_;
       auto& known = blocks_[address];  // present if somebody freed the last block here without its deleter
-      allocated_ += bytes - std::exchange(known, begun).bytes;
-      peak_ = (std::max)(peak_, allocated_);
+      change_by(bytes - std::exchange(known, begun).bytes);
     }
     tell(*hooks, begun.told, bytes, 0);
   }
@@ -151,7 +137,7 @@ class host_memory {
     auto const found = blocks_.find(address);
     if (found == blocks_.end()) return {};  // allocated before counting began
     auto const ended = found->second;
-    allocated_ -= ended.bytes;
+    change_by(-ended.bytes);
     blocks_.erase(found);
     return ended;
   }
@@ -183,10 +169,7 @@ class host_memory {
   }
 
   c10::Allocator* behind_;
-  mutable std::mutex access_;
   std::unordered_map<void*, block> blocks_;
-  std::int64_t allocated_ = 0;
-  std::int64_t peak_ = 0;
   std::uint64_t registrations_ = 0;
   std::shared_ptr<hook_list const> hooks_ = std::make_shared<hook_list>();
 };
