@@ -102,7 +102,7 @@ int main() {
   work.step_seconds = work.adjoint_seconds = 4e-6;  // about what a kernel on so few cells takes, and a copy below: cairn::device_probe measures yours
   work.tiers.host = {.write_seconds = 12e-6, .read_seconds = 12e-6, .bytes = 200 * work.state_bytes};
   auto const budget = cairn::byte_size{std::size_t(17 * work.state_bytes)};  // in earnest: cairn::device_budget{"80%"}.of(device)
-  auto const chosen = cairn::plan_for_device(work, budget, cairn::device_forecast{});
+  auto const chosen = cairn::plan_for_device(budget, work, cairn::device_forecast{});
 
   gpu device;
   auto const found = gradient_on_device(device, start, data, chosen.plan, chosen.capacity);

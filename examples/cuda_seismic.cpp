@@ -118,7 +118,7 @@ int main() {
   work.adjoint_seconds = 8e-6;
   work.tiers.host = {.write_seconds = 12e-6, .read_seconds = 12e-6, .bytes = 100 * work.state_bytes};
   auto const budget = cairn::byte_size{std::size_t(12 * work.state_bytes)};  // in earnest: cairn::device_budget{"80%"}.of(device)
-  auto const chosen = cairn::plan_for_device(work, budget, cairn::device_forecast{});
+  auto const chosen = cairn::plan_for_device(budget, work, cairn::device_forecast{});
 
   gpu device;
   auto const found = gradient_on_device(device, shot, chosen.plan, chosen.capacity);

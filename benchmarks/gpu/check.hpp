@@ -29,7 +29,7 @@ namespace gpu {
   plans.emplace_back(cairn::two_level{n, 3, 0, {tier::host, tier::device}});
   plans.emplace_back(cairn::hrevolve{n, {{2, 0, 0, tier::device}, {3, 1, 1, tier::host}}});
   auto const work = state_times{1, 1, 1.5, 4, 4, 1}.workload_of(n, 5);
-  plans.push_back(cairn::plan_for_device(work, 8, cairn::device_forecast{}).plan);
+  plans.push_back(cairn::plan_for_device(8, work, cairn::device_forecast{}).plan);
   return plans;
 }
 

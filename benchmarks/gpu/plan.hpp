@@ -69,7 +69,7 @@ void measure_equal(Machine& machine, results& out, deadline const& time, keys co
   auto const steps = cairn::step_index(given.number("steps"));
   auto const device_bytes = std::size_t(given.number("device-bytes")), host_slots = std::size_t(given.number("host-bytes", 0)) / bytes;
   sweep_bench<Machine> bench{machine, out, time, medians_of(measure_times(machine, bytes, 100), bytes)};
-  auto best = cairn::plan_for_device(bench.times().workload_of(steps, host_slots), device_bytes, cairn::device_forecast{});
+  auto best = cairn::plan_for_device(device_bytes, bench.times().workload_of(steps, host_slots), cairn::device_forecast{});
   auto params = support::json_object{}.add("bytes", bytes).add("steps", steps).add("device_bytes", device_bytes).add("beside", given.text("beside"));
   sweep_case one{{.bench = "peer cairn", .params = std::move(params)}, std::move(best.plan), best.capacity};
   one.about.found.add("planner", cairn::name_of(best.by));

@@ -154,7 +154,7 @@ class table {
     auto const frames = std::min(cairn::slot_index(fits) - 1, size_.headline_slots + 3);
     if (frames < 3) return skipped("E7 skipped: three frames and an adjoint do not fit the device");
     auto const work = bench.times().workload_of(size_.headline_steps, cairn::wide(headline_host_slots_));
-    auto best = cairn::plan_for_device(work, (cairn::wide(frames) + 1) * size_.bytes, cairn::device_forecast{});
+    auto best = cairn::plan_for_device((cairn::wide(frames) + 1) * size_.bytes, work, cairn::device_forecast{});
     sweep_case one{{.bench = "E7", .params = params(size_.headline_steps).add("frames", best.capacity.frames).add("host_slots", headline_host_slots_)},
                    std::move(best.plan), best.capacity};
     one.about.found.add("planner", cairn::name_of(best.by));

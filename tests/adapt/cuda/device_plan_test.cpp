@@ -22,7 +22,7 @@ workload loop_of(step_index steps, double rho, wide host_slots, step_form form =
   work.tiers.device.write_seconds = 0.98;
   return work;
 }
-device_plan planned_for(workload const& work, slot_index frames) { return plan_for_device(work, wide(frames) * state_bytes, device_forecast{}); }
+device_plan planned_for(workload const& work, slot_index frames) { return plan_for_device(wide(frames) * state_bytes, work, device_forecast{}); }
 double ratio(device_plan const& plan) { return plan.seconds / (2.5 * double(plan.plan.steps())); }
 
 /// The time of the same sweep on the simulator.
@@ -97,7 +97,7 @@ TEST_CASE("a plan for a device with one copy engine keeps its promise there", "[
   for (slot_index const frames : {4, 9})
     for (unsigned const host : {1u, 5u, 30u}) {
       auto const work = loop_of(60, 3, host);
-      auto const best = plan_for_device(work, wide(frames) * state_bytes, device_forecast{.copy_engines = 1});
+      auto const best = plan_for_device(wide(frames) * state_bytes, work, device_forecast{.copy_engines = 1});
       CHECK(simulated(best.plan, best.capacity, work, 1) == Approx(best.seconds));
     }
 }
@@ -109,7 +109,7 @@ TEST_CASE("a plan for a capacity is the plan of the bytes of that capacity", "[c
         for (unsigned const host : {0u, 1u, 5u, 80u}) {
           auto work = loop_of(n, 8, host, form);
           auto const by_bytes = planned_for(work, frames);
-          auto const of_capacity = plan_for_device(work, device_capacity{by_bytes.capacity.frames, slot_index(host)}, device_forecast{});
+          auto const of_capacity = plan_for_device(device_capacity{by_bytes.capacity.frames, slot_index(host)}, work, device_forecast{});
           INFO(n << " steps, " << frames << " frames, " << int(host) << " host slots");
           CHECK((of_capacity.capacity == by_bytes.capacity));
           CHECK(of_capacity.seconds == by_bytes.seconds);
@@ -118,9 +118,9 @@ TEST_CASE("a plan for a capacity is the plan of the bytes of that capacity", "[c
           CHECK(of_capacity.host_bytes == by_bytes.host_bytes);
         }
   auto const work = loop_of(60, 8, 0);
-  CHECK_THROWS_AS(plan_for_device(work, device_capacity{2, 9}, device_forecast{}), infeasible_budget);
-  CHECK_THROWS_AS(plan_for_device(work, device_capacity{9, -1}, device_forecast{}), infeasible_budget);
-  CHECK_THROWS_AS(plan_for_device(workload{}, device_capacity{9, 1}, device_forecast{}), invalid_plan);
+  CHECK_THROWS_AS(plan_for_device(device_capacity{2, 9}, work, device_forecast{}), infeasible_budget);
+  CHECK_THROWS_AS(plan_for_device(device_capacity{9, -1}, work, device_forecast{}), infeasible_budget);
+  CHECK_THROWS_AS(plan_for_device(device_capacity{9, 1}, workload{}, device_forecast{}), invalid_plan);
 }
 
 TEST_CASE("the plan for a device keeps to its capacity and its promise", "[cuda]") {
@@ -175,29 +175,29 @@ TEST_CASE("a budget below the least is refused with the least", "[cuda]") {
   work.adjoint_bytes = 500;
   wide least = 0;
   try {
-    (void)plan_for_device(work, 2 * state_bytes, device_forecast{});
+    (void)plan_for_device(2 * state_bytes, work, device_forecast{});
     FAIL("planned");
   } catch (infeasible_budget const& refused) {
     least = refused.value(1).magnitude;
   }
   CHECK(least == 3 * state_bytes + 500);
-  CHECK_NOTHROW(plan_for_device(work, least, device_forecast{}));
-  CHECK_THROWS_AS(plan_for_device(work, least - 1, device_forecast{}), infeasible_budget);
+  CHECK_NOTHROW(plan_for_device(least, work, device_forecast{}));
+  CHECK_THROWS_AS(plan_for_device(least - 1, work, device_forecast{}), infeasible_budget);
   work.steps = {};
-  CHECK_THROWS_AS(plan_for_device(work, "1MB", device_forecast{}), invalid_plan);
+  CHECK_THROWS_AS(plan_for_device("1MB", work, device_forecast{}), invalid_plan);
   work.steps = -1;
-  CHECK_THROWS_AS(plan_for_device(work, "1MB", device_forecast{}), invalid_plan);
+  CHECK_THROWS_AS(plan_for_device("1MB", work, device_forecast{}), invalid_plan);
 }
 
 TEST_CASE("steps of no time and copies of no time are planned for, and states of no bytes for a capacity alone", "[cuda]") {
   workload work{.steps = 50};
-  CHECK_THROWS_WITH(plan_for_device(work, "1GB", device_forecast{}), Catch::Matchers::ContainsSubstring("does not say how many bytes a state holds"));
-  CHECK(plan_for_device(work, device_capacity{9, 1}, device_forecast{}).plan.steps() == 50);
+  CHECK_THROWS_WITH(plan_for_device("1GB", work, device_forecast{}), Catch::Matchers::ContainsSubstring("does not say how many bytes a state holds"));
+  CHECK(plan_for_device(device_capacity{9, 1}, work, device_forecast{}).plan.steps() == 50);
   work.state_bytes = 10;
   work.tiers.host.bytes = 100;
-  CHECK(plan_for_device(work, 60, device_forecast{}).plan.steps() == 50);
+  CHECK(plan_for_device(60, work, device_forecast{}).plan.steps() == 50);
   work.step_seconds = 1;
-  CHECK(plan_for_device(work, 60, device_forecast{}).seconds >= 50);
+  CHECK(plan_for_device(60, work, device_forecast{}).seconds >= 50);
 }
 
 TEST_CASE("a loop of 2^20 steps is planned for in seconds", "[cuda]") {

@@ -250,7 +250,7 @@ TEST_CASE("from a probe to a plan to a sweep that takes the seconds that were pr
 
       auto work = device_probe<virtual_clock>(device, c, make, loop.step(), loop.start(), 200, loop.seed(), loop.adjoint(), bar);
       work.tiers.host.bytes = 20 * 128;
-      auto const best = plan_for_device(work, device_budget{"90%"}.of(device), forecast);
+      auto const best = plan_for_device(device_budget{"90%"}.of(device), work, forecast);
       device_sweep<sim_runtime, field> sweep{device, c, best.capacity, make};
       double const begin = device.host_time();
       sweep.gradient(loop.step(), loop.start(), best.plan, loop.seed(), loop.adjoint(), bar);
@@ -299,7 +299,7 @@ shortage with_less(sim::options const& options, device_capacity wanted, sim::sha
       workload work{.steps = 40, .state_bytes = 8, .step_seconds = 1, .adjoint_seconds = 1};
       work.tiers.host = {4, 4, 0};
       if (sweep.capacity().frames >= 3) {
-        auto const plan = plan_for_device(work, sweep.capacity(), device_forecast{});
+        auto const plan = plan_for_device(sweep.capacity(), work, device_forecast{});
         seen.got.host_slots = plan.capacity.host_slots <= sweep.capacity().host_slots ? sweep.capacity().host_slots : -1;
         sweep.gradient(loop.step(), loop.start(), plan.plan, loop.seed(), loop.adjoint(), bar);
         device.sync(c);

@@ -171,17 +171,18 @@ template <class Forecast>
 /// device alone, two levels with periods on the host, and H-Revolve. Called before the first step, and before anything
 /// is allocated.
 ///
+/// \param device  bytes for frames and the adjoint
 /// \param work  `steps`, `state_bytes`, `adjoint_bytes`, `step_seconds`, `adjoint_seconds`, `form.step`, and in
 ///   `tiers.host` the bytes and the seconds of one copy each way; for an in-place step also
 ///   `tiers.device.write_seconds`, a copy within the device. Best measured
-/// \param device  bytes for frames and the adjoint   \param forecast  `forecast(plan, capacity, work)` returns seconds:
+/// \param forecast  `forecast(plan, capacity, work)` returns seconds:
 ///   `device_forecast` runs the sweep on a virtual clock, so that copies for which nobody waits cost nothing
 /// \param options  only `most_table_cells` and `most_table_bytes` are used
 /// Cost: forecasts of the plans that could be the best, about 20 ns per step each   \throws infeasible_budget   with
 /// the least feasible bytes
 /// \throws invalid_plan, overflow_error   for an invalid workload, or one without steps or bytes of a state
 template <class Forecast>
-[[nodiscard]] device_plan plan_for_device(workload const& work, byte_size device, Forecast forecast,
+[[nodiscard]] device_plan plan_for_device(byte_size device, workload const& work, Forecast forecast,
                                           planning_options const& options = {}) {
   step_index const steps = detail::steps_on_device(work);
   auto const sizes = detail::sizes_of(work);
@@ -202,11 +203,11 @@ template <class Forecast>
   slot_index const host_slots = slot_index(host / sizes.state > wide(steps) ? wide(steps) : host / sizes.state);
   return detail::best_within(work, {frames, host_slots}, forecast, options);
 }
-/// The same for a given capacity, for example what a `device_sweep` could allocate: `plan_for_device(work,
-/// sweep.capacity(), device_forecast{})`. Bytes are used only to report totals.
+/// The same for a given capacity, for example what a `device_sweep` could allocate: `plan_for_device(sweep.capacity(),
+/// work, device_forecast{})`. Bytes are used only to report totals.
 /// \throws infeasible_budget   with the least feasible number of frames
 template <class Forecast>
-[[nodiscard]] device_plan plan_for_device(workload const& work, device_capacity capacity, Forecast forecast,
+[[nodiscard]] device_plan plan_for_device(device_capacity capacity, workload const& work, Forecast forecast,
                                           planning_options const& options = {}) {
   step_index const steps = detail::steps_on_device(work);
   static_cast<void>(detail::sizes_of(work));
