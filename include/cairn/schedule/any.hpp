@@ -157,7 +157,7 @@ class any_schedule {
   struct model_of final : model {
     using cursor_type = detail::any_cursor_of<cursor_of<Plan>>;
     template <class From>
-    explicit model_of(From&& from) : model{new cursor_type{from.walk()}}, plan{std::forward<From>(from)} {
+    [[gnu::cold]] explicit model_of(From&& from) : model{new cursor_type{from.walk()}}, plan{std::forward<From>(from)} {
       steps = plan.steps();
       leaf = plan.leaf();
       slots = plan.slots();

@@ -55,7 +55,7 @@ class revolve {
   [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 
   /// The totals of a sweep, in closed form.
-  [[nodiscard]] constexpr schedule_counts counts() const noexcept {
+  [[nodiscard, gnu::noinline]] constexpr schedule_counts counts() const noexcept {
     bool const keeps = steps_ > 1;
     schedule_counts sum;
     sum.advances = fewest_advances(steps_, total_);

@@ -86,7 +86,7 @@ class two_level {
   [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 
   /// The totals of a sweep, in closed form.
-  [[nodiscard]] constexpr schedule_counts counts() const {
+  [[nodiscard, gnu::noinline]] constexpr schedule_counts counts() const {
     schedule_counts sum;
     if (steps() == 0) return sum;
     revolve const last = cursor::over(steps() - start_.first(periods() - 1), extra_slots());

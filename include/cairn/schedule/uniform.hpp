@@ -45,7 +45,7 @@ class uniform {
   [[nodiscard]] constexpr bool is_checkpoint(step_index i) const noexcept { return layout_.starts_at(i); }
 
   /// The totals of a sweep, in closed form.
-  [[nodiscard]] constexpr schedule_counts counts() const noexcept {
+  [[nodiscard, gnu::noinline]] constexpr schedule_counts counts() const noexcept {
     schedule_counts sum;
     if (layout_.steps == 0) return sum;
     auto const last = wide(layout_.length(layout_.count - 1));

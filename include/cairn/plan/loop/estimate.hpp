@@ -53,7 +53,7 @@ inline constexpr step_index most_tallied_steps = 100'000;
 namespace detail {
 
 template <schedule Plan>
-[[nodiscard]] constexpr schedule_counts counts_of(Plan const& plan, counted& how) {
+[[nodiscard, gnu::cold]] constexpr schedule_counts counts_of(Plan const& plan, counted& how) {
   if (knows_counts(plan)) {
     how = counted::in_closed_form;
     if constexpr (counted_schedule<Plan>) return plan.counts();
@@ -83,7 +83,7 @@ template <schedule Plan>
 }
 
 template <schedule Plan>
-[[nodiscard]] constexpr sweep_needs needs_of(Plan const& plan, schedule_counts const& counts,
+[[nodiscard, gnu::cold]] constexpr sweep_needs needs_of(Plan const& plan, schedule_counts const& counts,
                                              workload const& work = {}) {
   constexpr slot_index most_slots = INT64_MAX - 16;  // room for the states in work
   reserved_memory const reserved = reserved_for(plan, work.form);
@@ -114,7 +114,7 @@ struct sweep_peak {
 /// To the byte by a walk, or one or two states more. Without tapes to keep, states and the tape of an adjoint call are
 /// taken to meet.
 template <schedule Plan>
-[[nodiscard]] constexpr sweep_peak peak_of(Plan const& plan, sweep_form form, sweep_needs const& needs,
+[[nodiscard, gnu::cold]] constexpr sweep_peak peak_of(Plan const& plan, sweep_form form, sweep_needs const& needs,
                                            sweep_sizes const& sizes, bool by_walk, bool other_tiers_apart) {
   wide const all_tapes = wide(needs.tapes) + (needs.calls_adjoint ? 1 : 0);
   if (!by_walk) return {most_states(needs, form), {most_states(needs, form), all_tapes, 0}};
@@ -149,7 +149,8 @@ struct itemised_cost {
 
 /// \param most_tallied  the longest loop that is walked for an exact peak
 template <schedule Plan>
-[[nodiscard]] constexpr itemised_cost itemised(Plan const& plan, workload const& work, step_index most_tallied) {
+[[nodiscard, gnu::cold]] constexpr itemised_cost itemised(Plan const& plan, workload const& work,
+                                                          step_index most_tallied) {
   sweep_sizes const sizes = sizes_of(work, plan.leaf());
   if (work.steps && *work.steps != plan.steps())
     throw invalid_plan{"cairn::estimate",

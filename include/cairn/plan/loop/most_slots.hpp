@@ -21,7 +21,7 @@ struct slot_fit {
 ///        most slots that it takes; more slots never take fewer bytes
 /// Cost: about five plans and estimates of them.   \throws what `make` and `estimate` throw
 template <class Make>
-[[nodiscard]] slot_fit most_slots_within(byte_size budget, workload const& work, Make const& make) {
+[[nodiscard, gnu::cold]] slot_fit most_slots_within(byte_size budget, workload const& work, Make const& make) {
   constexpr slot_index most_estimated = (std::numeric_limits<slot_index>::max)() - 16;
   wide const most = budget.count();
   auto const bytes_with = [&](slot_index slots) { return estimate(make(slots), work).memory_bytes; };

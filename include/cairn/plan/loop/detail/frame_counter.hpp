@@ -237,7 +237,8 @@ template <schedule Plan>
 
 /// Cost: one walk.
 template <schedule Plan>
-[[nodiscard]] constexpr frame_counter count_frames(Plan const& plan, sweep_form form, frame_weights weights = {}) {
+[[nodiscard, gnu::noinline]] constexpr frame_counter count_frames(Plan const& plan, sweep_form form,
+                                                                  frame_weights weights = {}) {
   frame_counter counter{form, counted_plan_of(plan, form), weights};
   each_action(plan, [&](action const& taken) { counter.obey(taken); });
   return counter;

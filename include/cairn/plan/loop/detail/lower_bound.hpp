@@ -70,7 +70,8 @@ namespace cairn::detail {
 }
 
 /// The fewest calls of the step of any plan within `bytes` of memory, with `far` states on other tiers.
-[[nodiscard]] constexpr wide fewest_calls(workload const& work, step_index steps, wide bytes, wide elsewhere) noexcept {
+[[nodiscard, gnu::cold]] constexpr wide fewest_calls(workload const& work, step_index steps, wide bytes,
+                                                     wide elsewhere) noexcept {
   if (steps < 1) return 0;
   if (work.form.adjoint == adjoint_form::recorded) return fewest_recorded_calls(work, steps, bytes, elsewhere);
   if (work.form.adjoint != adjoint_form::leaf)
@@ -92,7 +93,7 @@ namespace cairn::detail {
 
 /// Less memory than this is not enough for so few calls, to a thousandth.
 /// \param enough  bytes with which a plan is known to do with that many
-[[nodiscard]] constexpr wide least_memory(workload const& work, step_index steps, wide calls, wide elsewhere,
+[[nodiscard, gnu::cold]] constexpr wide least_memory(workload const& work, step_index steps, wide calls, wide elsewhere,
                                           wide enough) noexcept {
   wide const always =
       least_of((work.initial_bytes ? *work.initial_bytes : work.state_bytes) + work.adjoint_bytes, enough);
@@ -108,7 +109,7 @@ namespace cairn::detail {
 /// The fewest seconds of any plan within `bytes`. Where no more than h states stand at once on other tiers, each of
 /// them that is of use has been written and read once, and the steps are run as often as with that many states more at
 /// least; the least over all h is what remains.
-[[nodiscard]] constexpr double least_seconds(workload const& work, step_index steps, wide bytes) noexcept {
+[[nodiscard, gnu::cold]] constexpr double least_seconds(workload const& work, step_index steps, wide bytes) noexcept {
   if (steps < 1) return 0;
   double const adjoints = double(steps) * work.adjoint_seconds;
   wide const elsewhere = least_of(far_states(work), wide(steps));

@@ -25,7 +25,8 @@ namespace cairn::detail {
   return *work.steps;
 }
 
-/// Asks one planner after the other for its cheapest plan that fits.
+/// Asks one planner after the other for its cheapest plan that fits. What is asked few times is compiled for size, as
+/// `gnu::cold` says: every user's file pays for it. Walks and tables are not.
 class plan_search {
  public:
   plan_search(workload const& work, byte_size budget, planning_options const& options, bool other_tiers,
@@ -52,7 +53,7 @@ class plan_search {
     std::vector<planned> best;
     wide least = ~wide{0};
   };
-  bool try_widest(contest& so_far, planner by, plan_parameters with, any_factory make) {
+  [[gnu::cold]] bool try_widest(contest& so_far, planner by, plan_parameters with, any_factory make) {
     slot_fit const fit = most_slots_within(budget_, work_, make);
     so_far.least = (std::min)(so_far.least, fit.bytes);
     if (!fit.fits) return false;
@@ -62,7 +63,7 @@ class plan_search {
   }
   /// Where it takes time to keep a state in memory, fewer of them may be faster than as many as fit.   \pre make(slots)
   /// knows its totals
-  void try_narrower(contest& so_far, planner by, plan_parameters with, any_factory make) {
+  [[gnu::cold]] void try_narrower(contest& so_far, planner by, plan_parameters with, any_factory make) {
     slot_index const most = most_slots_within(budget_, work_, make).slots;
     auto const seconds = [&](slot_index slots) {
       auto const counts = make(slots).counts();
@@ -77,7 +78,7 @@ class plan_search {
   [[nodiscard]] bool memory_costs() const {
     return work_.tiers.memory.write_seconds > 0 || work_.tiers.memory.read_seconds > 0 || work_.frame_seconds > 0;
   }
-  void enter(contest& so_far, planned&& plan) {
+  [[gnu::cold]] void enter(contest& so_far, planned&& plan) {
     if (!fits(plan.cost)) return;
     if (so_far.best.empty()) so_far.best.push_back(std::move(plan));
     else if (is_cheaper(plan.cost, so_far.best[0].cost, work_)) so_far.best[0] = std::move(plan);
@@ -88,13 +89,13 @@ class plan_search {
       if (where != tier::memory) fit = fit && sum.tier_bytes[std::size_t(where)] <= work_.tiers[where].bytes;
     return fit;
   }
-  void close(contest&& so_far, planner by, skip_reason reason = skip_reason::budget) {
+  [[gnu::cold]] void close(contest&& so_far, planner by, skip_reason reason = skip_reason::budget) {
     if (so_far.best.empty())
       skipped.push_back({by, reason, reason == skip_reason::budget && so_far.least != ~wide{0} ? so_far.least : 0});
     else enlist(std::move(so_far.best[0]));
   }
   /// Among equal ones the first stays in front. By hand, because a compiler takes long for a standard sort of plans.
-  void enlist(planned&& plan) {
+  [[gnu::cold]] void enlist(planned&& plan) {
     found.push_back(std::move(plan));
     for (std::size_t k = found.size() - 1; k > 0 && is_cheaper(found[k].cost, found[k - 1].cost, work_); --k)
       std::swap(found[k], found[k - 1]);
@@ -102,14 +103,14 @@ class plan_search {
 
   /// Plans with leaves of one length.
   template <class Maker>
-  void try_leaf(contest& so_far, planner by, step_index leaf) {
+  [[gnu::cold]] void try_leaf(contest& so_far, planner by, step_index leaf) {
     Maker const make{steps_, leaf};
     plan_parameters const with{.leaf = leaf, .free_initial = by == planner::revolve};
     if (try_widest(so_far, by, with, make) && memory_costs()) try_narrower(so_far, by, with, make);
   }
   /// Leaves of all lengths that fit: each up to 64 steps, above that some of them, and then all those near the best
   /// one.
-  void in_memory(planner by, void (plan_search::*try_one)(contest&, planner, step_index)) {
+  [[gnu::cold]] void in_memory(planner by, void (plan_search::*try_one)(contest&, planner, step_index)) {
     if (!is_wanted(by)) return;
     contest so_far;
     auto const with_leaf = [&](step_index leaf) { (this->*try_one)(so_far, by, leaf); };
@@ -138,7 +139,7 @@ class plan_search {
   [[nodiscard]] bool is_walkable() const { return steps_ <= most_walked_steps; }
   /// The widest plan of one planner by a table, with so many slots elsewhere: fewer of them leave more room for slots
   /// in memory.
-  void try_table(contest& so_far, planner by, slot_index elsewhere) {
+  [[gnu::cold]] void try_table(contest& so_far, planner by, slot_index elsewhere) {
     plan_parameters const with{.far_slots = elsewhere};
     wide const allowed = options_.most_table_bytes;
     if (by == planner::hrevolve) {
@@ -152,7 +153,7 @@ class plan_search {
     }
   }
   /// The best plan of one planner by a table: there is none where the table has no room.
-  void by_table(planner by, slot_index most_far) {
+  [[gnu::cold]] void by_table(planner by, slot_index most_far) {
     contest so_far;
     skip_reason reason = skip_reason::budget;
     for (slot_index elsewhere = most_far;; elsewhere /= 4) {
@@ -169,7 +170,7 @@ class plan_search {
   }
 
   /// A unit is a state; tapes take as many of them as they need.
-  void by_units() {
+  [[gnu::cold]] void by_units() {
     if (work_.form.adjoint != adjoint_form::recorded || work_.form.keeps_run || work_.form.snapshots ||
         !is_wanted(planner::mixed))
       return;
@@ -196,7 +197,7 @@ class plan_search {
     }
     close(std::move(so_far), planner::mixed, reason);
   }
-  void enter_units(contest& so_far, plan_parameters with, mixed_factory const& make, slot_index units) {
+  [[gnu::cold]] void enter_units(contest& so_far, plan_parameters with, mixed_factory const& make, slot_index units) {
     with.units = wide(units);
     try {
       enter(so_far, plan_of(make(units), work_, planner::mixed, with));
@@ -205,7 +206,7 @@ class plan_search {
     }
   }
 
-  void on_tiers() {
+  [[gnu::cold]] void on_tiers() {
     bool elsewhere = false;
     for (tier const where : all_tiers) elsewhere = elsewhere || (where != tier::memory && work_.tiers[where].bytes > 0);
     elsewhere = elsewhere && other_tiers_;
@@ -213,7 +214,7 @@ class plan_search {
     if (elsewhere) two_levels();
     if (elsewhere || (memory_costs() && !options_.only)) tables(elsewhere);
   }
-  void tables(bool elsewhere) {
+  [[gnu::cold]] void tables(bool elsewhere) {
     slot_index const rows = most_in_table();
     auto const refused = [&](planner by) {
       if (!is_wanted(by)) return true;
@@ -233,7 +234,7 @@ class plan_search {
   }
 
   /// Periods from the shortest that there is room for; each with as many states inside as fit.
-  void two_levels() {
+  [[gnu::cold]] void two_levels() {
     if (!is_wanted(planner::two_level)) return;
     contest so_far;
     for (tier const where : all_tiers) {
@@ -272,7 +273,7 @@ class plan_search {
 };
 
 /// The plan that takes the least memory of all.
-[[nodiscard]] inline planned smallest_plan(workload const& work, char const* who) {
+[[nodiscard, gnu::cold]] inline planned smallest_plan(workload const& work, char const* who) {
   step_index const steps = steps_of(work, who);
   auto const made = [&](planner by, plan_parameters with, any_factory make) {
     with.slots = make.least();
@@ -295,13 +296,13 @@ class plan_search {
   return least;
 }
 
-[[nodiscard]] inline planned certified(planned plan, workload const& work) {
+[[nodiscard, gnu::cold]] inline planned certified(planned plan, workload const& work) {
   plan.proof = certify(plan.cost, work);
   return plan;
 }
 
 /// \param least  that the planners asked could do with
-[[noreturn]] inline void refuse_budget(char const* who, workload const& work, byte_size budget, wide least) {
+[[noreturn, gnu::cold]] inline void refuse_budget(char const* who, workload const& work, byte_size budget, wide least) {
   throw infeasible_budget{who,
                           "no plan fits the budget",
                           {{"budget", budget.count()}, {"least bytes", least}, {"state bytes", work.state_bytes}},
@@ -309,7 +310,7 @@ class plan_search {
 }
 /// The least that any of the planners asked could do with.   \throws too_much_work   where one was left out for its
 /// work: it may have had a plan
-[[nodiscard]] inline wide least_asked(plan_search const& search, workload const& work, char const* who) {
+[[nodiscard, gnu::cold]] inline wide least_asked(plan_search const& search, workload const& work, char const* who) {
   wide least = ~wide{0};
   for (auto const& skipped : search.skipped)
     if (skipped.reason == skip_reason::work)

@@ -43,7 +43,7 @@ constexpr void check_state_bytes(workload const& work, char const* who) {
 }
 
 /// \param leaf  the most steps of one adjoint call   \throws overflow_error, invalid_plan
-[[nodiscard]] constexpr sweep_sizes sizes_of(workload const& work, step_index leaf = 1) {
+[[nodiscard, gnu::cold]] constexpr sweep_sizes sizes_of(workload const& work, step_index leaf = 1) {
   wide const initial = work.initial_bytes ? *work.initial_bytes : work.state_bytes;
   if ((work.state_bytes | initial | work.adjoint_bytes | work.tape_bytes) >= most_bytes)
     throw overflow_error{"cairn::workload",
