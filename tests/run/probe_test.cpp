@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
 #include <cairn/planning.hpp>
@@ -318,6 +319,54 @@ TEST_CASE("a probe of an object whose bar is the library's counts no bytes for i
   };
   CHECK_THROWS_AS(probe<fake_clock>(throws, x, 1000, library_seed, library_adjoint), int);
   CHECK(x.u == start);
+}
+
+namespace {
+
+/// A bar that no constructor copies.
+struct grid_bar {
+  field numbers;
+  grid_bar() = default;
+  explicit grid_bar(field made) : numbers{std::move(made)} {}
+  grid_bar(grid_bar&&) = default;
+  grid_bar& operator=(grid_bar&&) = default;
+};
+
+}  // namespace
+
+template <>
+struct cairn::state_traits<grid_bar> {
+  static void copy(grid_bar const& from, grid_bar& into) { into.numbers = from.numbers; }
+  static std::size_t bytes(grid_bar const& x) { return sizeof(grid_bar) + x.numbers.size() * sizeof(double); }
+};
+
+TEST_CASE("a bar that only its traits copy is probed, of a value and of an object", "[run][probe]") {
+  auto const value_seed = [](field const& x) { return grid_bar{x}; };
+  auto const value_adjoint = [](field const&, grid_bar& bar, step_index) { back(bar.numbers); };
+  auto const of_value = probe<fake_clock>(in_place_step, start, 1000, value_seed, value_adjoint);
+  CHECK(of_value.adjoint_bytes == sizeof(grid_bar) + 100 * sizeof(double));
+  CHECK(of_value.adjoint_seconds == Approx(0.011));
+
+  solver x;
+  int others = 0;
+  auto const object_seed = [](solver const& final_state) { return grid_bar{final_state.u}; };
+  auto const object_adjoint = [&](solver&, grid_bar& bar) {
+    others += bar.numbers != field(100, 1.0 / 16);  // of the state behind 4 steps, whatever ran before
+    back(bar.numbers);
+  };
+  auto const of_object = probe<fake_clock>(object_step, x, 1000, object_seed, object_adjoint, 4);
+  CHECK(of_object.adjoint_bytes == of_value.adjoint_bytes);
+  CHECK(of_object.adjoint_seconds == Approx(0.011));
+  CHECK(of_object.step_seconds == Approx(0.007));
+  CHECK(others == 0);
+  CHECK(x.u == start);
+
+  auto const recording = recorded{[](solver& at, step_index) {
+                                    forward(at.u);
+                                    return at.u;
+                                  },
+                                  [](field const&, grid_bar& bar) { back(bar.numbers); }};
+  CHECK(probe<fake_clock>(object_step, x, 1000, object_seed, recording, 4).adjoint_seconds == Approx(0.011));
 }
 
 TEST_CASE("a real clock tells short calls of an object from its restores", "[run][probe]") {
