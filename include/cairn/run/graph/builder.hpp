@@ -135,7 +135,8 @@ class graph_builder {
       using Seen = std::remove_cvref_t<std::invoke_result_t<std::remove_cvref_t<Look>&, T const&>>;
       using SeenBar = std::conditional_t<std::is_void_v<Bar>, Seen, Bar>;
       constexpr bool pulls =
-          std::is_invocable_v<std::remove_cvref_t<Pull>&, SeenBar const&, graph_adjoint<TBar>&>;
+          std::is_invocable_v<std::remove_cvref_t<Pull>&, SeenBar const&, graph_adjoint<TBar>&> &&
+          detail::adds_in_place<std::remove_cvref_t<Pull>, 1>;
       static_assert(pulls, "cairn: the adjoint of a view must be callable as `pull(bar, sum)`");
       if constexpr (!pulls) return graph_value<detail::refused>{0};
       else {

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
+#include <cairn/core/detail/signature.hpp>
 #include <cairn/core/stage_value.hpp>
 #include <cairn/run/graph/adjoint.hpp>
 
@@ -75,6 +76,21 @@ using arguments_if = std::conditional_t<Is, argument_list<A...>, argument_list<>
 template <class F, class List> inline constexpr bool takes_list = false;
 template <class F, class... A> inline constexpr bool takes_list<F, argument_list<A...>> = std::is_invocable_v<F&, A...>;
 
+/// Whether the last `count` parameters are references that can be written to: what was added to a copy would be lost.
+template <class List>
+[[nodiscard]] consteval bool ends_in_references(std::type_identity<List>, std::size_t) { return true; }
+template <class... A>
+[[nodiscard]] consteval bool ends_in_references(std::type_identity<arguments<A...>>, std::size_t count) {
+  bool all = true;
+  std::size_t left = sizeof...(A);
+  ((all = all && (left-- > count ||
+                  (std::is_lvalue_reference_v<A> && !std::is_const_v<std::remove_reference_t<A>>))), ...);
+  return all;
+}
+/// The same of a function of the user's; true of one that is generic or overloaded, whose parameters nobody knows.
+template <class F, std::size_t Count>
+inline constexpr bool adds_in_place = ends_in_references(parameters_of<F>(), Count);
+
 /// Whether the adjoint of an operation can be called.
 template <class Reads, class Adjoint, class Value, class Bar, class Ins, class Bars>
 inline constexpr bool pulls_back = false;
@@ -85,7 +101,8 @@ requires(!std::is_void_v<Value>) inline constexpr bool
                                      arguments_if<Reads::reads_output, Value const&>{} +
                                      arguments_if<!std::is_void_v<typename Reads::tape_type>,
                                                   std::add_lvalue_reference_t<typename Reads::tape_type const>>{} +
-                                     argument_list<Bar const&, graph_adjoint<InBar>&...>{})>;
+                                     argument_list<Bar const&, graph_adjoint<InBar>&...>{})>&&
+            adds_in_place<Adjoint, sizeof...(InBar)>;
 
 /// \tparam Reads  as in `adjoint_reads`   \tparam Ins, Bars  tuples of the inputs' types and their adjoints'
 template <class Reads, class F, class Adjoint, class Value, class Bar, class Ins, class Bars>

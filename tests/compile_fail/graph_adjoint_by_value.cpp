@@ -1,0 +1,15 @@
+// error: the adjoint must be callable as `adjoint\(inputs..., value, tape, bar, sums...\)`
+#include <cairn/run/graph.hpp>
+
+int main() {
+  cairn::graph_builder net;
+  auto const x = net.input<double>();
+#ifdef CAIRN_FIXED
+  auto const adjoint = [](double bar, double& sum) { sum += bar; };
+#else
+  auto const adjoint = [](double bar, double sum) { sum += bar; };
+#endif
+  auto const y = net.add(cairn::adjoint_reads::nothing, [](double v) { return v; }, adjoint, x);
+  net.output(y);
+  return int(net.size()) - 1;
+}
