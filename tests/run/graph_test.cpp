@@ -3,6 +3,7 @@
 #include <cairn/plan/graph/graph_planner.hpp>
 #include <cairn/run/graph.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -363,5 +364,41 @@ TEST_CASE("what an operation, an adjoint, a seed, a view or an observer throws l
     CHECK(throws > 30);
     countdown = -1;
     CHECK(graph_gradient(net, by, {x.is(x0)}, {from.seed(seed)}).of(x).number == right);
+  }
+}
+
+TEST_CASE("what is counted is what is there, action by action", "[run][graph]") {
+  graph_builder net;
+  auto const x = net.input<counted>();
+  std::vector<graph_value<counted>> values;
+  for (std::size_t k = 0; k < 6; ++k) {
+    auto const a = k == 0 ? x : values[k - 1], b = k < 2 ? a : values[k - 2];
+    values.push_back(net.add(
+        reads::inputs | reads::tape<counted>,
+        [](counted const& u, counted const& v, counted*) { return counted{u.number + v.number}; },
+        [](counted const&, counted const&, counted const&, counted const& bar, graph_adjoint<counted>& u,
+           graph_adjoint<counted>& v) {
+          u.or_make().number += bar.number;
+          v.or_make().number += bar.number;
+        },
+        a, b));
+  }
+  counted const x0{1.0}, seed{1.0};
+  auto const graph = graph_probe<watch>(net, {x.is(x0)}, {values.back().seed(seed)}, 1);
+  graph_planner planner{graph};
+  for (auto const& by : planner.pareto(6)) {
+    int const before = counted::alive;
+    std::size_t most = 0;
+    auto const observer = [&](event const& e) {
+      bool const has_input_bar =
+          e.what().kind == action_kind::done ||
+          (e.what().kind == action_kind::reverse && e.what().from == 0 && e.moment() == moment::after);
+      CHECK(std::size_t(counted::alive - before) == e.bytes_held() / sizeof(counted) + has_input_bar);
+      most = (std::max)(most, e.bytes_held());
+    };
+    auto bars = graph_gradient(net, by, {x.is(x0)}, {values.back().seed(seed)}, observer);
+    CHECK(bars.of(x).number == 26);
+    CHECK(std::int64_t(most) <= bars.peak_bytes());
+    CHECK(bars.peak_bytes() == by.cost.peak);
   }
 }
