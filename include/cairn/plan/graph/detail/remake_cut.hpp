@@ -43,7 +43,7 @@ class remake_cut {
  public:
   /// \param model  must outlive it
   remake_cut(graph_model const& model, remake_moment const& at)
-      : model_{model}, count_{at.is_free.size()}, matters_(count_), chosen_(count_), keep_(count_, none),
+      : model_{model}, count_{at.is_free.size()}, is_read_{at.is_read}, matters_(count_), chosen_(count_), keep_(count_, none),
         tape_(count_, none), run_(count_, none), net_{2 * count_ + 2} {
     for (std::size_t v = count_; v-- > 0;) {
       if (at.is_read[v]) endless_.push_back(net_.connect(source(), there(v), max_flow::endless));
@@ -74,7 +74,7 @@ class remake_cut {
     choice much{all_bytes_, 0}, little{0, all_time_};
     if (much.bytes <= room) {
       std::fill(chosen_.begin(), chosen_.end(), char{0});
-      for (std::size_t v = 0; v < count_; ++v) choose(v, keep_[v] != none, false);
+      for (std::size_t v = 0; v < count_; ++v) choose(v, is_read_[v], false);
       return 0;
     }
     for (std::size_t v = 0; v < count_; ++v) choose(v, false, true);
@@ -138,6 +138,7 @@ class remake_cut {
 
   graph_model const& model_;
   std::size_t count_;
+  std::vector<char> is_read_;
   std::vector<char> matters_;  ///< operations whose value or tape somebody may ask for
   std::vector<char> chosen_;
   std::vector<std::size_t> keep_, tape_, run_, endless_;  ///< edges
