@@ -63,7 +63,8 @@ ROOMS = {
         "state/": [],
         "loop/": ["memory/", "state/"],
         "checkpoint/": ["memory/", "state/"],
-        "compat/": ["checkpoint/", "loop/", "memory/", "state/"],
+        "graph/": ["checkpoint/", "memory/", "state/"],
+        "compat/": ["checkpoint/", "graph/", "loop/", "memory/", "state/"],
         "compat.hpp": ["compat/"],
     },
 }

@@ -17,28 +17,29 @@ struct tensor_source {
   friend bool operator==(tensor_source const&, tensor_source const&) = default;
 };
 
-/// One operator of LibTorch, or a few that stand in a row in the plain call. Its value is the bundle of all tensors that
-/// it returns. These may lie in one storage, but never in that of an input.
+/// One operator of LibTorch, or a few that stand in a row in the plain call. Its value is the bundle of all tensors
+/// that it returns. These may lie in one storage, but never in that of an input.
 struct captured_operation {
   std::string name;                   ///< "aten::_convolution", or "aten::batch_norm+relu_" for a group
   std::vector<tensor_source> inputs;  ///< tensors it reads, each once, in the order in which `run` takes them
   std::int32_t results = 1;           ///< tensors its value has
-  /// Positions in `inputs` of leaves that this or another operation of the graph changes in place, such as running means.
-  /// The first run takes these leaves themselves. Each later one takes a copy of what they were before the first.
+  /// Positions in `inputs` of leaves that this or another operation of the graph changes in place, such as running
+  /// means. The first run takes these leaves themselves. Each later one takes a copy of what they were before the
+  /// first.
   std::vector<std::int32_t> changing;
   bool draws = false;                 ///< takes random numbers: a later run begins with the generators of the first
-  /// Runs it on tensors of which none is changed but the leaves above. Whether autograd records is the caller's grad mode;
-  /// automatic casts are operators of the graph and off in here.
+  /// Runs it on tensors of which none is changed but the leaves above. Whether autograd records is the caller's grad
+  /// mode; automatic casts are operators of the graph and off in here.
   std::function<std::vector<at::Tensor>(std::vector<at::Tensor> const& inputs)> run;
 };
 
-/// A call as operations, each behind those whose values it reads. Their order is that of the plain call, so that adjoints
-/// in the opposite order add gradients as the plain call's engine does: where an operation reads a tensor in several
-/// places, it adds one place after the other to what later operations have added.
+/// A call as operations, each behind those whose values it reads. Their order is that of the plain call, so that
+/// adjoints in the opposite order add gradients as the plain call's engine does: where an operation reads a tensor in
+/// several places, it adds one place after the other to what later operations have added.
 struct captured_graph {
   std::vector<captured_operation> operations;
-  std::vector<at::Tensor> leaves;      ///< inputs of the call, then parameters and buffers by identity, then constants
-  std::size_t inputs = 0;              ///< how many leaves are inputs of the call; other calls put theirs in their place
+  std::vector<at::Tensor> leaves;      ///< inputs of the call, then parameters, buffers and others by identity
+  std::size_t inputs = 0;              ///< how many leaves are inputs; other calls put theirs in their place
   std::vector<tensor_source> results;  ///< tensors of the result in order; a leaf where the call returns it as it is
 };
 

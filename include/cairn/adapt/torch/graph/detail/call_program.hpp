@@ -1,0 +1,92 @@
+#pragma once
+/// \file call_program.hpp  The operators of one call of a function of tensors, with their constants, in order.
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+#include <ATen/core/List.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/stack.h>
+
+namespace cairn::libtorch::detail {
+
+/// What an operator takes at one place: a constant, a value, or a list of values.
+struct program_operand {
+  enum class kind : char { constant, tensor, tensors, optional_tensors };
+
+  kind is = kind::constant;
+  c10::IValue constant = {};
+  std::vector<std::int32_t> values = {};  ///< by number; -1 where there is none
+};
+
+/// One operator.
+struct program_operator {
+  std::string name;      ///< "aten::relu_"
+  std::string overload;  ///< of its schema, such as "Tensor"
+  std::function<void(torch::jit::Stack&)> call;
+  std::vector<program_operand> operands;
+  std::vector<std::int32_t> results;  ///< values by number, those of lists one by one; -1 where it is no tensor
+  std::vector<std::int32_t> writes;   ///< values that it changes in place, as its schema says
+  bool records = true;                ///< whether autograd was at work, and not switched off by the call
+
+  /// Runs it.   \param values  by number; its results are put there
+  void run(std::vector<at::Tensor>& values) const {
+    at::AutoGradMode const mode{records && at::GradMode::is_enabled()};
+    torch::jit::Stack stack;
+    stack.reserve(operands.size());
+    for (auto const& one : operands) stack.push_back(argument(one, values));
+    call(stack);
+    std::size_t place = 0;
+    auto const put = [&](at::Tensor const& t) {
+      if (auto const value = results.at(place++); value >= 0) values[std::size_t(value)] = t;
+    };
+    for (auto const& one : stack) {
+      if (one.isTensor()) put(one.toTensor());
+      else if (one.isTensorList()) for (at::Tensor const& t : one.toTensorList()) put(t);
+      else ++place;
+    }
+  }
+  /// Visits the numbers of the values that it reads.
+  template <class Visit>
+  void visit_reads(Visit const& visit) const {
+    for (auto const& one : operands)
+      for (auto const value : one.values)
+        if (value >= 0) visit(value);
+  }
+
+ private:
+  [[nodiscard]] static c10::IValue argument(program_operand const& one, std::vector<at::Tensor> const& values) {
+    auto const value = [&](std::int32_t number) { return number < 0 ? at::Tensor{} : values[std::size_t(number)]; };
+    switch (one.is) {
+      case program_operand::kind::tensor: return value(one.values.front());
+      case program_operand::kind::tensors: {
+        c10::List<at::Tensor> list;
+        for (auto const number : one.values) list.push_back(value(number));
+        return list;
+      }
+      case program_operand::kind::optional_tensors: {
+        c10::List<c10::optional<at::Tensor>> list;
+        for (auto const number : one.values)
+          list.push_back(number < 0 ? c10::optional<at::Tensor>{} : c10::optional<at::Tensor>{value(number)});
+        return list;
+      }
+      default: return one.constant;
+    }
+  }
+};
+
+/// A call: values 0..leaves-1 are its leaves.
+struct call_program {
+  std::vector<program_operator> operators;
+  std::size_t values = 0;                ///< that there are
+  std::vector<at::Tensor> leaves;        ///< inputs of the call, then what it found outside
+  std::vector<std::string> leaf_names;   ///< of parameters and buffers of its module; else empty
+  std::size_t inputs = 0;                ///< how many leaves are inputs
+  std::vector<std::int32_t> results;     ///< tensors of the result in order, values by number
+};
+
+}  // namespace cairn::libtorch::detail

@@ -1,0 +1,318 @@
+#pragma once
+/// \file call_trace.hpp  Lists the operators of a call by LibTorch's tracer, or says why that cannot be.
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+#include <ATen/TracerMode.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/jit/frontend/tracer.h>
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/runtime/operator.h>
+#include <cairn/adapt/torch/graph/detail/call_program.hpp>
+#include <cairn/adapt/torch/state/detail/operation_arguments.hpp>
+#include <cairn/adapt/torch/state/detail/read_tracker.hpp>
+#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// A call of a module or a function, of tensors and to tensors.
+using tensor_call = std::function<tensor_list(tensor_list const& inputs)>;
+
+/// Why a call cannot be captured: one sentence, as a notice shows it.
+struct capture_refused {
+  std::string reason;
+};
+
+/// Runs a call once, and notes each operator with its constants. Nothing of the tracer's stays behind, exceptions
+/// included. Tensors from outside are found when an operator first reads them: parameters, buffers, masks.
+class call_trace {
+ public:
+  /// \param names  of tensors that a module has registered; outlives it
+  explicit call_trace(std::unordered_map<at::TensorImpl const*, std::string> const& names) : names_{names} {}
+  /// \param inputs  leaves of their own; the same tensor at two places counts once
+  /// \throws capture_refused   with the reason; what the call throws becomes one, too
+  void run(tensor_call const& call, tensor_list const& inputs) {
+    if (torch::jit::tracer::isTracing()) throw capture_refused{"a trace of LibTorch's is under way in this thread"};
+    static bool const hears_of_nodes = (torch::jit::tracer::setRecordSourceLocation(&call_trace::at_node), true);
+    (void)hears_of_nodes;
+    program_.inputs = inputs.size();
+    state_ = std::make_shared<torch::jit::tracer::TracingState>();
+    for (auto const& t : inputs) add_leaf(t);
+    try {
+      trace(call, inputs);
+    } catch (capture_refused const&) {
+      throw;
+    } catch (std::exception const& e) {
+      if (!flaw_.empty()) throw capture_refused{flaw_};
+      std::string const text = e.what();
+      throw capture_refused{"the call ended with an error while it was traced: " + text.substr(0, text.find('\n'))};
+    } catch (...) {
+      throw capture_refused{"the call ended with an exception while it was traced"};
+    }
+    if (!flaw_.empty()) throw capture_refused{flaw_};
+    check_leaves();
+    list_operators();
+  }
+  call_trace(call_trace const&) = delete;
+  call_trace& operator=(call_trace const&) = delete;
+
+  [[nodiscard]] call_program const& program() const noexcept { return program_; }
+  /// What the call returned.
+  [[nodiscard]] tensor_list const& results() const noexcept { return results_; }
+  /// What stood in the leaves without a gradient that are no inputs, before an operator first read them; by leaf,
+  /// undefined for all others.
+  [[nodiscard]] tensor_list const& before() const noexcept { return before_; }
+  /// How often each leaf had been changed in place when it was found.
+  [[nodiscard]] std::vector<std::int64_t> const& versions() const noexcept { return versions_; }
+
+ private:
+  /// The trace of this thread, as long as its call runs.
+  [[nodiscard]] static call_trace*& at_work() {
+    static thread_local call_trace* now = nullptr;
+    return now;
+  }
+  /// While it lives, this thread's operators are traced and looked at.
+  class scope {
+   public:
+    explicit scope(call_trace& trace)
+        : handle_{at::addThreadLocalCallback(at::RecordFunctionCallback(&call_trace::at_start, &call_trace::at_end)
+                                                 .needsInputs(true)
+                                                 .scopes({at::RecordScope::FUNCTION,
+                                                          at::RecordScope::TORCHSCRIPT_FUNCTION}))} {
+      at_work() = &trace;
+      torch::jit::tracer::setTracingState(trace.state_);
+    }
+    scope(scope const&) = delete;
+    scope& operator=(scope const&) = delete;
+    ~scope() {
+      torch::jit::tracer::setTracingState(nullptr);
+      at_work() = nullptr;
+      at::removeCallback(handle_);
+    }
+
+   private:
+    at::CallbackHandle handle_;
+  };
+
+  void trace(tensor_call const& call, tensor_list const& inputs) {
+    scope const tracing{*this};
+    results_ = call(inputs);
+    for (auto const& t : results_) {
+      if (!t.defined()) throw capture_refused{"one of its results is an undefined tensor"};
+      if (!state_->hasValue(t)) throw capture_refused{"one of its results comes from no operator that was traced"};
+      state_->graph->registerOutput(state_->getValue(t));
+    }
+  }
+
+  static void at_node(torch::jit::Node* node) {
+    auto* const trace = at_work();
+    if (trace == nullptr) return;
+    trace->records_[node] = at::GradMode::is_enabled();
+    auto const below = c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutogradCPU);
+    if (below && trace->flaw_.empty() && node->kind().toQualString() != std::string_view{"aten::_convolution"})
+      trace->flaw_ = std::string{"it calls "} + node->kind().toQualString() + " below autograd";
+  }
+  static void at_end(at::RecordFunction const&, at::ObserverContext*) {}
+  static std::unique_ptr<at::ObserverContext> at_start(at::RecordFunction const& f) {
+    if (auto* const trace = at_work(); trace != nullptr) trace->starts(f);
+    return nullptr;
+  }
+  void flaw(std::string text) { if (flaw_.empty()) flaw_ = std::move(text); }
+  void starts(at::RecordFunction const& f) {
+    using c10::DispatchKey;
+    if (f.scope() == at::RecordScope::TORCHSCRIPT_FUNCTION) return flaw("it runs TorchScript, which optimises itself");
+    std::string_view const name{f.name()};
+    for (std::string_view const one :
+         {"aten::nonzero", "aten::masked_select", "aten::_unique", "aten::_unique2", "aten::unique_dim",
+          "aten::unique_consecutive", "aten::unique_dim_consecutive", "aten::bincount"})
+      if (name == one) return flaw("sizes of results depend on values: it calls " + std::string{name});
+    if (!c10::impl::tls_is_dispatch_key_included(DispatchKey::Tracer) ||
+        c10::impl::tls_is_dispatch_key_excluded(DispatchKey::Tracer))
+      return;  // part of another operator
+    for (std::string_view const one :
+         {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::equal", "aten::allclose"})
+      if (name == one) return flaw("the program reads a value of a tensor by " + std::string{name} +
+                                   ", so that what it does may depend on data");
+    for (auto const& value : inputs_of(f))
+      visit_tensors(value, [&](at::Tensor const& t) { if (!state_->hasValue(t)) add_leaf(t); });
+  }
+  void add_leaf(at::Tensor const& t) {
+    bool const is_input = program_.leaves.size() < program_.inputs;
+    auto* const value = state_->graph->addInput();
+    program_.leaves.push_back(t);
+    versions_.push_back(version_of(t));
+    before_.emplace_back();
+    auto const found = names_.find(t.unsafeGetTensorImpl());
+    program_.leaf_names.push_back(found == names_.end() ? std::string{} : found->second);
+    if (!t.defined() || (is_input && state_->hasValue(t))) return;
+    state_->setValue(t, value);
+    if (is_input || t.requires_grad()) return;
+    at::DisableRecordFunctionGuard const unseen;
+    at::tracer::impl::NoTracerDispatchMode const untraced;
+    autocast_off const no_casts;
+    at::NoGradGuard const no_grad;
+    before_.back() = t.detach().clone();
+  }
+  struct autocast_off {
+    c10::impl::ExcludeDispatchKeyGuard off{c10::autocast_dispatch_keyset};
+  };
+
+  /// Of what was found outside, all must be there in the next call, too.
+  void check_leaves() const {
+    for (std::size_t k = 0; k < program_.leaves.size(); ++k) {
+      auto const& t = program_.leaves[k];
+      if (!t.defined()) continue;
+      if (!t.has_storage()) throw capture_refused{"it reads a tensor without memory of its own, such as a sparse one"};
+      if (t.is_inference()) throw capture_refused{"it reads a tensor of inference mode"};
+      if (k < program_.inputs) continue;
+      if (t.grad_fn())
+        throw capture_refused{"it reads a tensor with a history that is none of its inputs"};
+      if (t.use_count() > 1 || t.numel() <= 1) continue;
+      throw capture_refused{
+          "it makes a tensor around LibTorch's operators, as torch::tensor, from_blob and other threads do"};
+    }
+  }
+
+  [[nodiscard]] static std::string said(torch::jit::Node const& node) { return node.kind().toQualString(); }
+  void list_operators() {
+    using torch::jit::Value;
+    auto& graph = *state_->graph;
+    auto const leaves = graph.inputs();
+    for (std::size_t k = 0; k < leaves.size(); ++k) numbers_[leaves[k]] = std::int32_t(k);
+    program_.values = leaves.size();
+    for (auto* const node : graph.nodes()) {
+      auto const kind = node->kind();
+      if (kind == torch::jit::prim::Constant) {
+        auto const constant = torch::jit::toIValue(node->output());
+        if (constant && constant->isTensor() && constant->toTensor().defined())
+          throw capture_refused{"it reads a tensor that no operator took before"};
+        constants_[node->output()] = constant ? c10::IValue{*constant} : c10::IValue{};
+      } else if (kind == torch::jit::prim::ListConstruct) {
+        lists_[node->output()] = node;
+      } else if (kind == torch::jit::prim::ListUnpack) {
+        if (!numbers_.contains(node->outputs().empty() ? nullptr : node->output(0)) && !node->outputs().empty())
+          throw capture_refused{"the trace has a list that no operator made"};
+      } else if (node->maybeSchema() == nullptr) {
+        throw capture_refused{"the trace has " + said(*node) + ", which is no operator"};
+      } else {
+        add_operator(*node);
+      }
+    }
+    for (auto* const output : graph.outputs()) program_.results.push_back(numbers_.at(output));
+  }
+  void add_operator(torch::jit::Node& node) {
+    program_operator one;
+    one.name = said(node);
+    auto const recorded = records_.find(&node);
+    one.records = recorded == records_.end() || recorded->second;
+    auto inputs = node.inputs();
+    if (one.name == "aten::_convolution") {
+      // The call was aten::convolution, of which the tracer sees the kernel; that takes four more flags.
+      one.name = "aten::convolution";
+      inputs = inputs.slice(0, 9);
+      one.call = operation_named("aten::convolution", "");
+    } else {
+      one.overload = node.schema().overload_name();
+      one.call = node.getOperation();
+    }
+    for (auto* const input : inputs) one.operands.push_back(operand(input));
+    auto const& arguments = node.schema().arguments();
+    for (std::size_t k = 0; k < one.operands.size() && k < arguments.size(); ++k)
+      if (use_of(arguments[k]) == argument_use::write)
+        for (auto const value : one.operands[k].values) if (value >= 0) one.writes.push_back(value);
+    for (auto* const output : node.outputs()) {
+      auto const kind = output->type()->kind();
+      if (kind == c10::TypeKind::TensorType) one.results.push_back(number(output));
+      else if (kind == c10::TypeKind::ListType) add_unpacked(*output, one);
+      else if (output->hasUses()) throw capture_refused{one.name + " gives a result that is no tensor, and is used"};
+      else one.results.push_back(-1);
+    }
+    program_.operators.push_back(std::move(one));
+  }
+  void add_unpacked(torch::jit::Value& list, program_operator& one) {
+    for (auto const& use : list.uses()) {
+      if (use.user->kind() != torch::jit::prim::ListUnpack) continue;
+      for (auto* const part : use.user->outputs()) one.results.push_back(number(part));
+      return;
+    }
+    throw capture_refused{one.name + " gives a list that is not taken apart"};
+  }
+  [[nodiscard]] std::int32_t number(torch::jit::Value* value) {
+    return numbers_.try_emplace(value, std::int32_t(program_.values++)).first->second;
+  }
+  [[nodiscard]] program_operand operand(torch::jit::Value* value) {
+    using kind = program_operand::kind;
+    if (auto const found = numbers_.find(value); found != numbers_.end()) return {kind::tensor, {}, {found->second}};
+    if (auto const found = constants_.find(value); found != constants_.end()) return {kind::constant, found->second};
+    auto const found = lists_.find(value);
+    if (found == lists_.end()) throw capture_refused{"the trace has a list that no operator made"};
+    auto const& list = *found->second;
+    auto const element = value->type()->expect<c10::ListType>()->getElementType();
+    switch (element->kind()) {
+      case c10::TypeKind::TensorType:
+      case c10::TypeKind::OptionalType: {
+        program_operand all{element->kind() == c10::TypeKind::TensorType ? kind::tensors : kind::optional_tensors};
+        for (auto* const part : list.inputs()) {
+          auto const known = numbers_.find(part);
+          all.values.push_back(known == numbers_.end() ? -1 : known->second);
+        }
+        return all;
+      }
+      case c10::TypeKind::IntType: return {kind::constant, list_of<std::int64_t>(list)};
+      case c10::TypeKind::BoolType: return {kind::constant, list_of<bool>(list)};
+      case c10::TypeKind::FloatType: return {kind::constant, list_of<double>(list)};
+      default: throw capture_refused{"an operator takes a list of " + element->str()};
+    }
+  }
+  template <class T>
+  [[nodiscard]] c10::IValue list_of(torch::jit::Node const& list) const {
+    c10::List<T> all;
+    for (auto const* const part : list.inputs()) {
+      auto const found = constants_.find(part);
+      if (found == constants_.end()) throw capture_refused{"an operator takes a number that is made from a tensor"};
+      all.push_back(found->second.to<T>());
+    }
+    return all;
+  }
+
+ public:
+  /// The operator of that name and overload, as the tracer's nodes call it.
+  [[nodiscard]] static torch::jit::Operation operation_named(char const* name, std::string const& overload) {
+    for (auto const& one : torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name)))
+      if (one->schema().overload_name() == overload) return one->getOperation();
+    throw capture_refused{std::string{"LibTorch has no operator "} + name};
+  }
+  /// Puts back what stood in buffers.
+  void restore_buffers() const {
+    at::NoGradGuard const no_grad;
+    for (std::size_t k = 0; k < before_.size(); ++k)
+      if (before_[k].defined() && program_.leaves[k].use_count() > 1)
+        program_.leaves[k].variable_data().copy_(before_[k]);  // under a version counter of its own
+  }
+
+ private:
+  std::unordered_map<at::TensorImpl const*, std::string> const& names_;
+  std::shared_ptr<torch::jit::tracer::TracingState> state_;
+  call_program program_;
+  tensor_list results_, before_;
+  std::vector<std::int64_t> versions_;
+  std::string flaw_;  ///< the first one that was seen
+  std::unordered_map<torch::jit::Node const*, bool> records_;
+  std::unordered_map<torch::jit::Value const*, std::int32_t> numbers_;
+  std::unordered_map<torch::jit::Value const*, c10::IValue> constants_;
+  std::unordered_map<torch::jit::Value const*, torch::jit::Node const*> lists_;
+};
+
+}  // namespace cairn::libtorch::detail
