@@ -132,8 +132,12 @@ class call_trace {
   void flaw(std::string text) { if (flaw_.empty()) flaw_ = std::move(text); }
   void starts(at::RecordFunction const& f) {
     using c10::DispatchKey;
-    if (f.scope() == at::RecordScope::TORCHSCRIPT_FUNCTION) return flaw("it runs TorchScript, which optimises itself");
     std::string_view const name{f.name()};
+    if (f.scope() == at::RecordScope::TORCHSCRIPT_FUNCTION) {
+      // LibTorch runs a script of that name itself when it first looks at arguments with defaults.
+      if (name != "defaults") flaw("it runs TorchScript, which optimises itself");
+      return;
+    }
     for (std::string_view const one :
          {"aten::nonzero", "aten::masked_select", "aten::_unique", "aten::_unique2", "aten::unique_dim",
           "aten::unique_consecutive", "aten::unique_dim_consecutive", "aten::bincount"})

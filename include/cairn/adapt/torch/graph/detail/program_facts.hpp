@@ -250,7 +250,7 @@ class recorded_alike {
     recorded_alike one;
     for (std::size_t k = 0; k < call.size(); ++k) {
       if (call[k].requires_grad() != again[k].requires_grad())
-        return "a result requires a gradient in the call alone, or not there";
+        return text_of("a result");
       if (!call[k].grad_fn() && !again[k].grad_fn()) continue;
       one.pair(torch::autograd::impl::gradient_edge(call[k]), torch::autograd::impl::gradient_edge(again[k]));
     }
@@ -274,10 +274,11 @@ class recorded_alike {
     if (!is_new && place->second != b.function.get()) return differs(*a.function);
     if (is_new) open_.emplace_back(a.function.get(), b.function.get());
   }
-  void differs(node const& one) {
-    text_ = "autograd records something else where the operators run one by one, at " + one.name() +
-            ": a function with an adjoint of its own, a hook, or a part that no operator shows";
+  [[nodiscard]] static std::string text_of(std::string const& place) {
+    return "autograd records something else where the operators run one by one, at " + place +
+           ": a function with an adjoint of its own, or a part that no operator shows";
   }
+  void differs(node const& one) { text_ = text_of(one.name()); }
   void compare(node& a, node& b) {
     auto const* const leaf = dynamic_cast<torch::autograd::AccumulateGrad const*>(&a);
     auto const* const other = dynamic_cast<torch::autograd::AccumulateGrad const*>(&b);

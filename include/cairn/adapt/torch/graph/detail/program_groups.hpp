@@ -23,14 +23,16 @@ namespace cairn::libtorch::detail {
 /// A few operators that run one behind the other, with numbers of their own for the values they use.
 class operator_run_list {
  public:
-  /// \param inputs, results  values by number
-  operator_run_list(call_program const& program, std::vector<std::size_t> const& operators,
-                    std::vector<std::int32_t> const& inputs, std::vector<std::int32_t> const& results) {
+  /// \param same  of each value, the first one that is the same tensor   \param inputs, results  values by number
+  operator_run_list(call_program const& program, std::vector<std::int32_t> const& same,
+                    std::vector<std::size_t> const& operators, std::vector<std::int32_t> const& inputs,
+                    std::vector<std::int32_t> const& results) {
     for (auto const value : inputs) inputs_.push_back(local(value));
     for (auto const k : operators) {
       auto one = program.operators[k];
-      for (auto& operand : one.operands) for (auto& value : operand.values) if (value >= 0) value = local(value);
-      for (auto& value : one.results) if (value >= 0) value = local(value);
+      auto const rename = [&](std::int32_t& value) { if (value >= 0) value = local(same[std::size_t(value)]); };
+      for (auto& operand : one.operands) for (auto& value : operand.values) rename(value);
+      for (auto& value : one.results) rename(value);
       operators_.push_back(std::move(one));
     }
     for (auto const value : results) results_.push_back(local(value));
@@ -109,7 +111,7 @@ class program_groups {
       one.results = std::int32_t(results.size());
       for (auto const k : groups_[g]) one.draws = one.draws || facts_.operators[k].draws;
       one.name = name_of(groups_[g]);
-      one.run = operator_run_list{program_, groups_[g], ordered, results};
+      one.run = operator_run_list{program_, facts_.same, groups_[g], ordered, results};
       made.operations.push_back(std::move(one));
     }
     for (auto const value : program_.results) {
@@ -435,7 +437,7 @@ class program_groups {
     for (auto const k : group)
       for (std::string_view const one :
            {"aten::convolution", "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::matmul",
-            "aten::linear", "aten::einsum", "aten::scaled_dot_product_attention", "aten::lstm", "aten::gru", "aten::bilinear"})
+            "aten::linear", "aten::einsum", "aten::scaled_dot_product_attention", "aten::lstm", "aten::gru"})
         if (program_.operators[k].name == one) return true;
     return false;
   }

@@ -1,0 +1,147 @@
+#pragma once
+/// \file capture_cache.hpp  Captured calls, each by what it was captured for.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/DefaultDtype.h>
+#include <torch/nn/module.h>
+#include <cairn/adapt/torch/graph/detail/call_trace.hpp>
+#include <cairn/adapt/torch/graph/detail/capture.hpp>
+#include <cairn/adapt/torch/state/detail/read_tracker.hpp>
+#include <cairn/adapt/torch/state/detail/versions.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// What a graph holds for, as numbers to be compared.
+using capture_key = std::vector<std::int64_t>;
+
+/// Inputs by sizes, strides, type, device, gradient, and which of them are one; modules with their modes; parameters
+/// and buffers, by identity and as the inputs; automatic casts, grad mode, default type.
+/// \param module  may be null
+[[nodiscard]] inline capture_key capture_key_of(tensor_list const& inputs, torch::nn::Module const* module) {
+  capture_key key;
+  auto const add = [&](auto const& value) { key.push_back(std::int64_t(value)); };
+  auto const add_metadata = [&](at::Tensor const& t) {
+    add(t.defined());
+    if (!t.defined()) return;
+    add(t.scalar_type());
+    add(t.device().type());
+    add(t.device().index());
+    add(t.requires_grad());
+    add(t.layout());
+    add(t.dim());
+    for (auto const size : t.sizes()) add(size);
+    if (t.layout() != at::kStrided) return;
+    for (std::int64_t k = 0; k < t.dim(); ++k) add(t.size(k) > 1 ? t.stride(k) : 0);
+  };
+  add(inputs.size());
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    add_metadata(inputs[k]);
+    add(first_place(inputs, k));
+  }
+  if (module != nullptr) {
+    add(reinterpret_cast<std::intptr_t>(module));
+    add(module->is_training());
+    for (auto const& one : module->modules(false)) {
+      add(reinterpret_cast<std::intptr_t>(one.get()));
+      add(one->children().size());
+      add(one->is_training());
+    }
+    auto const add_tensors = [&](std::vector<at::Tensor> const& all) {
+      add(all.size());
+      for (auto const& one : all) {
+        add(reinterpret_cast<std::intptr_t>(one.unsafeGetTensorImpl()));
+        add_metadata(one);
+      }
+    };
+    add_tensors(module->parameters());
+    add_tensors(module->buffers());
+  }
+  for (auto const device : {at::kCPU, at::kCUDA}) {
+    add(autocast_is_on(device));
+    add(autocast_type(device));
+  }
+  add(at::autocast::is_autocast_cache_enabled());
+  add(at::GradMode::is_enabled());
+  add(c10::typeMetaToScalarType(c10::get_default_dtype()));
+  return key;
+}
+
+/// The calls of one module or function that were captured, the newest ones. Threads may share it: one captures at a
+/// time.
+class capture_cache {
+ public:
+  /// \param most  that are kept, >= 1
+  explicit capture_cache(std::size_t most = 8) : most_{most} {}
+
+  /// The graph of a call, or why there is none; captured where there is none for such a call yet.
+  /// \param module  may be null
+  [[nodiscard]] std::shared_ptr<captured_call const> of(tensor_call const& call, tensor_list const& inputs,
+                                                        torch::nn::Module const* module) {
+    auto key = capture_key_of(inputs, module);
+    std::lock_guard const lock{access_};
+    for (auto at = all_.begin(); at != all_.end(); ++at) {
+      if (at->key != key) continue;
+      if (!owners_are_there(*at)) {
+        all_.erase(at);
+        break;
+      }
+      all_.splice(all_.begin(), all_, at);
+      ++hits_;
+      return at->call;
+    }
+    entry fresh{std::move(key), std::make_shared<captured_call const>(call_capture::make(call, inputs, module)), {}};
+    ++captures_;
+    if (fresh.call->graph != nullptr) {
+      auto const& graph = *fresh.call->graph;
+      for (std::size_t k = graph.inputs; k < graph.leaves.size(); ++k)
+        if (graph.leaves[k].defined() && graph.leaves[k].use_count() > 1) fresh.outside.push_back(k);
+    }
+    all_.push_front(std::move(fresh));
+    if (all_.size() > most_) all_.pop_back();
+    return all_.front().call;
+  }
+  [[nodiscard]] std::size_t size() const {
+    std::lock_guard const lock{access_};
+    return all_.size();
+  }
+  /// How many calls were captured, or refused.
+  [[nodiscard]] std::uint64_t captures() const {
+    std::lock_guard const lock{access_};
+    return captures_;
+  }
+  /// How often a capture was found.
+  [[nodiscard]] std::uint64_t hits() const {
+    std::lock_guard const lock{access_};
+    return hits_;
+  }
+
+ private:
+  struct entry {
+    capture_key key;
+    std::shared_ptr<captured_call const> call;
+    std::vector<std::size_t> outside;  ///< leaves that somebody else had, too
+  };
+
+  /// Whether what the call read from outside is still somebody else's: a mask that was replaced is the graph's alone.
+  [[nodiscard]] static bool owners_are_there(entry const& one) {
+    return std::all_of(one.outside.begin(), one.outside.end(),
+                       [&](std::size_t k) { return one.call->graph->leaves[k].use_count() > 1; });
+  }
+
+  std::size_t most_;
+  mutable std::mutex access_;
+  std::list<entry> all_;
+  std::uint64_t captures_ = 0, hits_ = 0;
+};
+
+}  // namespace cairn::libtorch::detail
