@@ -350,6 +350,66 @@ TEST_CASE("a capture is made once for each kind of call", "[torch][graph]") {
   CHECK(is_new({x.to(torch::kDouble), y.to(torch::kDouble)}));
 }
 
+TEST_CASE("a function's parameters count by what they are, too", "[torch][graph]") {
+  torch::manual_seed(13);
+  auto const w = torch::randn({4, 4}).requires_grad_();
+  auto const call = [&](tensor_list const& in) -> tensor_list { return {2.5 - in[0].mm(w)}; };
+  capture_cache cache;
+  auto const x = torch::randn({4, 4});
+  auto const first = cache.of(call, {x}, nullptr);
+  CHECK(cache.of(call, {x}, nullptr) == first);
+  w.requires_grad_(false);
+  CHECK(cache.of(call, {x}, nullptr) != first);
+  CHECK(cache.captures() == 2);
+}
+
+template <class Module, class... Extra>
+void check_function(Module module, tensor_list const& inputs, std::function<tensor_list(Module&, tensor_list const&)> f) {
+  tensor_list before;
+  for (auto const& t : module->buffers()) before.push_back(t.detach().clone());
+  auto const call = [&](tensor_list const& in) { return f(module, in); };
+  auto const made = capture(call, inputs, module.get());
+  CAPTURE(made.refused);
+  REQUIRE(made.graph);
+  auto const plain = step(call, inputs, *module, before);
+  auto const again = step([&](tensor_list const& x) { return replay(*made.graph, x); }, inputs, *module, before);
+  CHECK(same_bits(plain.results, again.results));
+  CHECK(same_bits(plain.gradients, again.gradients));
+  CHECK(same_bits(plain.buffers, again.buffers));
+  CHECK(same_bits(plain.random, again.random));
+}
+
+TEST_CASE("modules of LibTorch are captured as they are", "[torch][graph]") {
+  torch::manual_seed(14);
+  namespace nn = torch::nn;
+  auto const image = torch::randn({2, 4, 6, 6}).requires_grad_(), series = torch::randn({5, 2, 8}).requires_grad_();
+  auto const plainly = [](auto& module, tensor_list const& in) -> tensor_list { return {module->forward(in[0])}; };
+  check_function<nn::GroupNorm>(nn::GroupNorm(2, 4), {image}, plainly);
+  check_function<nn::InstanceNorm2d>(nn::InstanceNorm2d(nn::InstanceNorm2dOptions(4).affine(true).track_running_stats(true)), {image}, plainly);
+  check_function<nn::Upsample>(nn::Upsample(nn::UpsampleOptions().scale_factor(std::vector<double>{2, 2}).mode(torch::kBilinear).align_corners(false)), {image}, plainly);
+  check_function<nn::PixelShuffle>(nn::PixelShuffle(2), {image * 1}, [](auto& m, tensor_list const& in) { return tensor_list{m->forward(in[0]) * 2}; });
+  check_function<nn::Dropout2d>(nn::Dropout2d(0.5), {image}, plainly);
+  check_function<nn::Conv2d>(nn::Conv2d(nn::Conv2dOptions(4, 4, 3).padding(1).padding_mode(torch::kReflect).groups(2)), {image}, plainly);
+  check_function<nn::Conv2d>(nn::Conv2d(nn::Conv2dOptions(4, 4, 3).padding(torch::kSame)), {image}, plainly);
+  check_function<nn::PReLU>(nn::PReLU(), {image}, plainly);
+  check_function<nn::LSTM>(nn::LSTM(nn::LSTMOptions(8, 4).num_layers(2).dropout(0.3).bidirectional(true)), {series}, [](auto& m, tensor_list const& in) {
+    auto const [y, last] = m->forward(in[0]);
+    return tensor_list{y, std::get<0>(last), std::get<1>(last)};
+  });
+  check_function<nn::GRUCell>(nn::GRUCell(8, 4), {series}, [](auto& m, tensor_list const& in) {
+    Tensor h;
+    for (int i = 0; i < 3; ++i) h = m->forward(in[0].select(0, i), h);
+    return tensor_list{h};
+  });
+  check_function<nn::MultiheadAttention>(nn::MultiheadAttention(nn::MultiheadAttentionOptions(8, 2).dropout(0.2)), {series}, [](auto& m, tensor_list const& in) {
+    auto const [y, weights] = m->forward(in[0], in[0], in[0]);
+    return tensor_list{y, weights};
+  });
+  check_function<nn::TransformerEncoderLayer>(nn::TransformerEncoderLayer(nn::TransformerEncoderLayerOptions(8, 2).dim_feedforward(16)), {series}, plainly);
+  check_function<nn::Bilinear>(nn::Bilinear(8, 8, 3), {series}, [](auto& m, tensor_list const& in) { return tensor_list{m->forward(in[0], in[0].flip(0))}; });
+  check_function<nn::EmbeddingBag>(nn::EmbeddingBag(nn::EmbeddingBagOptions(7, 3).mode(torch::kMean)), {torch::randint(7, {3, 4}, torch::kLong)}, plainly);
+}
+
 TEST_CASE("a mask that a function holds is read anew, and one that it lets go is captured anew", "[torch][graph]") {
   torch::manual_seed(11);
   auto const w = torch::randn({4, 4}).requires_grad_();

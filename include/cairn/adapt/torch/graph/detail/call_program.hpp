@@ -85,6 +85,8 @@ struct call_program {
   std::size_t values = 0;                ///< that there are
   std::vector<at::Tensor> leaves;        ///< inputs of the call, then what it found outside
   std::vector<std::string> leaf_names;   ///< of parameters and buffers of its module; else empty
+  std::vector<char> is_watched;          ///< of each leaf: whether operators may change it, as they may a buffer
+  std::vector<char> is_constant;         ///< of each leaf: whether it is a number that the call itself made
   std::size_t inputs = 0;                ///< how many leaves are inputs
   std::vector<std::int32_t> results;     ///< tensors of the result in order, values by number
 };

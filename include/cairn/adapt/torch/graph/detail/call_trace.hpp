@@ -30,6 +30,13 @@ namespace cairn::libtorch::detail {
 /// A call of a module or a function, of tensors and to tensors.
 using tensor_call = std::function<tensor_list(tensor_list const& inputs)>;
 
+/// A tensor that a module has registered.
+struct registered_tensor {
+  std::string name;
+  bool is_parameter = false;
+};
+using registered_tensors = std::unordered_map<at::TensorImpl const*, registered_tensor>;
+
 /// Why a call cannot be captured: one sentence, as a notice shows it.
 struct capture_refused {
   std::string reason;
@@ -40,7 +47,7 @@ struct capture_refused {
 class call_trace {
  public:
   /// \param names  of tensors that a module has registered; outlives it
-  explicit call_trace(std::unordered_map<at::TensorImpl const*, std::string> const& names) : names_{names} {}
+  explicit call_trace(registered_tensors const& names) : names_{names} {}
   /// \param inputs  leaves of their own; the same tensor at two places counts once
   /// \throws capture_refused   with the reason; what the call throws becomes one, too
   void run(tensor_call const& call, tensor_list const& inputs) {
@@ -71,8 +78,7 @@ class call_trace {
   [[nodiscard]] call_program const& program() const noexcept { return program_; }
   /// What the call returned.
   [[nodiscard]] tensor_list const& results() const noexcept { return results_; }
-  /// What stood in the leaves without a gradient that are no inputs, before an operator first read them; by leaf,
-  /// undefined for all others.
+  /// What stood in the leaves that are watched before an operator first read them; by leaf, undefined for all others.
   [[nodiscard]] tensor_list const& before() const noexcept { return before_; }
   /// How often each leaf had been changed in place when it was found.
   [[nodiscard]] std::vector<std::int64_t> const& versions() const noexcept { return versions_; }
@@ -147,10 +153,17 @@ class call_trace {
       return;  // part of another operator
     for (std::string_view const one :
          {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::equal", "aten::allclose"})
-      if (name == one) return flaw("the program reads a value of a tensor by " + std::string{name} +
-                                   ", so that what it does may depend on data");
+      if (name == one && !(name == "aten::equal" && is_known(inputs_of(f))))
+        return flaw("the program reads a value of a tensor by " + std::string{name} +
+                    ", so that what it does may depend on data");
     for (auto const& value : inputs_of(f))
       visit_tensors(value, [&](at::Tensor const& t) { if (!state_->hasValue(t)) add_leaf(t); });
+  }
+  /// Whether two tensors are equal, or not, whatever their values: attention asks that of its arguments.
+  [[nodiscard]] static bool is_known(c10::ArrayRef<c10::IValue const> both) {
+    if (both.size() != 2 || !both[0].isTensor() || !both[1].isTensor()) return false;
+    auto const &a = both[0].toTensor(), &b = both[1].toTensor();
+    return a.is_same(b) || a.sizes() != b.sizes();
   }
   void add_leaf(at::Tensor const& t) {
     bool const is_input = program_.leaves.size() < program_.inputs;
@@ -159,10 +172,13 @@ class call_trace {
     versions_.push_back(version_of(t));
     before_.emplace_back();
     auto const found = names_.find(t.unsafeGetTensorImpl());
-    program_.leaf_names.push_back(found == names_.end() ? std::string{} : found->second);
+    program_.leaf_names.push_back(found == names_.end() ? std::string{} : found->second.name);
+    bool const is_parameter = found != names_.end() && found->second.is_parameter;
+    program_.is_watched.push_back(!is_input && t.defined() && !t.requires_grad() && !is_parameter);
+    program_.is_constant.push_back(0);
     if (!t.defined() || (is_input && state_->hasValue(t))) return;
     state_->setValue(t, value);
-    if (is_input || t.requires_grad()) return;
+    if (!program_.is_watched.back()) return;
     at::DisableRecordFunctionGuard const unseen;
     at::tracer::impl::NoTracerDispatchMode const untraced;
     autocast_off const no_casts;
@@ -174,7 +190,7 @@ class call_trace {
   };
 
   /// Of what was found outside, all must be there in the next call, too.
-  void check_leaves() const {
+  void check_leaves() {
     for (std::size_t k = 0; k < program_.leaves.size(); ++k) {
       auto const& t = program_.leaves[k];
       if (!t.defined()) continue;
@@ -183,7 +199,8 @@ class call_trace {
       if (k < program_.inputs) continue;
       if (t.grad_fn())
         throw capture_refused{"it reads a tensor with a history that is none of its inputs"};
-      if (t.use_count() > 1 || t.numel() <= 1) continue;
+      program_.is_constant[k] = t.use_count() == 1;
+      if (!program_.is_constant[k] || t.numel() <= 1) continue;
       throw capture_refused{
           "it makes a tensor around LibTorch's operators, as torch::tensor, from_blob and other threads do"};
     }
@@ -302,12 +319,12 @@ class call_trace {
   void restore_buffers() const {
     at::NoGradGuard const no_grad;
     for (std::size_t k = 0; k < before_.size(); ++k)
-      if (before_[k].defined() && program_.leaves[k].use_count() > 1)
+      if (before_[k].defined() && !program_.is_constant[k])
         program_.leaves[k].variable_data().copy_(before_[k]);  // under a version counter of its own
   }
 
  private:
-  std::unordered_map<at::TensorImpl const*, std::string> const& names_;
+  registered_tensors const& names_;
   std::shared_ptr<torch::jit::tracer::TracingState> state_;
   call_program program_;
   tensor_list results_, before_;

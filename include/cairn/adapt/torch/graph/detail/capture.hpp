@@ -132,10 +132,12 @@ class call_capture {
   [[nodiscard]] static captured_graph graph_of(tensor_call const& call, tensor_list const& inputs,
                                                torch::nn::Module const* module) {
     need_saved_hooks("cairn::libtorch::checkpoint_module");
-    std::unordered_map<at::TensorImpl const*, std::string> names;
+    registered_tensors names;
     if (module != nullptr) {
-      for (auto const& one : module->named_parameters()) names.emplace(one.value().unsafeGetTensorImpl(), one.key());
-      for (auto const& one : module->named_buffers()) names.emplace(one.value().unsafeGetTensorImpl(), one.key());
+      for (auto const& one : module->named_parameters())
+        names.try_emplace(one.value().unsafeGetTensorImpl(), registered_tensor{one.key(), true});
+      for (auto const& one : module->named_buffers())
+        names.try_emplace(one.value().unsafeGetTensorImpl(), registered_tensor{one.key(), false});
     }
     at::AutoGradMode const records{true};
     auto const leaves = leaves_like(inputs);

@@ -24,28 +24,31 @@ namespace cairn::libtorch::detail {
 /// What a graph holds for, as numbers to be compared.
 using capture_key = std::vector<std::int64_t>;
 
+/// Adds what a graph needs to know of a tensor besides its values.
+inline void add_to_key(capture_key& key, at::Tensor const& t) {
+  auto const add = [&](auto const& value) { key.push_back(std::int64_t(value)); };
+  add(t.defined());
+  if (!t.defined()) return;
+  add(t.scalar_type());
+  add(t.device().type());
+  add(t.device().index());
+  add(t.requires_grad());
+  add(t.layout());
+  add(t.dim());
+  for (auto const size : t.sizes()) add(size);
+  if (t.layout() != at::kStrided) return;
+  for (std::int64_t k = 0; k < t.dim(); ++k) add(t.size(k) > 1 ? t.stride(k) : 0);
+}
+
 /// Inputs by sizes, strides, type, device, gradient, and which of them are one; modules with their modes; parameters
 /// and buffers, by identity and as the inputs; automatic casts, grad mode, default type.
 /// \param module  may be null
 [[nodiscard]] inline capture_key capture_key_of(tensor_list const& inputs, torch::nn::Module const* module) {
   capture_key key;
   auto const add = [&](auto const& value) { key.push_back(std::int64_t(value)); };
-  auto const add_metadata = [&](at::Tensor const& t) {
-    add(t.defined());
-    if (!t.defined()) return;
-    add(t.scalar_type());
-    add(t.device().type());
-    add(t.device().index());
-    add(t.requires_grad());
-    add(t.layout());
-    add(t.dim());
-    for (auto const size : t.sizes()) add(size);
-    if (t.layout() != at::kStrided) return;
-    for (std::int64_t k = 0; k < t.dim(); ++k) add(t.size(k) > 1 ? t.stride(k) : 0);
-  };
   add(inputs.size());
   for (std::size_t k = 0; k < inputs.size(); ++k) {
-    add_metadata(inputs[k]);
+    add_to_key(key, inputs[k]);
     add(first_place(inputs, k));
   }
   if (module != nullptr) {
@@ -60,7 +63,7 @@ using capture_key = std::vector<std::int64_t>;
       add(all.size());
       for (auto const& one : all) {
         add(reinterpret_cast<std::intptr_t>(one.unsafeGetTensorImpl()));
-        add_metadata(one);
+        add_to_key(key, one);
       }
     };
     add_tensors(module->parameters());
@@ -91,7 +94,7 @@ class capture_cache {
     std::lock_guard const lock{access_};
     for (auto at = all_.begin(); at != all_.end(); ++at) {
       if (at->key != key) continue;
-      if (!owners_are_there(*at)) {
+      if (!is_as_before(*at)) {
         all_.erase(at);
         break;
       }
@@ -99,12 +102,14 @@ class capture_cache {
       ++hits_;
       return at->call;
     }
-    entry fresh{std::move(key), std::make_shared<captured_call const>(call_capture::make(call, inputs, module)), {}};
+    auto made = std::make_shared<captured_call const>(call_capture::make(call, inputs, module));
+    entry fresh{std::move(key), std::move(made), {}, {}};
     ++captures_;
     if (fresh.call->graph != nullptr) {
       auto const& graph = *fresh.call->graph;
       for (std::size_t k = graph.inputs; k < graph.leaves.size(); ++k)
         if (graph.leaves[k].defined() && graph.leaves[k].use_count() > 1) fresh.outside.push_back(k);
+      fresh.outside_key = key_of_outside(fresh);
     }
     all_.push_front(std::move(fresh));
     if (all_.size() > most_) all_.pop_back();
@@ -130,12 +135,20 @@ class capture_cache {
     capture_key key;
     std::shared_ptr<captured_call const> call;
     std::vector<std::size_t> outside;  ///< leaves that somebody else had, too
+    capture_key outside_key;
   };
 
-  /// Whether what the call read from outside is still somebody else's: a mask that was replaced is the graph's alone.
-  [[nodiscard]] static bool owners_are_there(entry const& one) {
+  [[nodiscard]] static capture_key key_of_outside(entry const& one) {
+    capture_key key;
+    for (auto const k : one.outside) add_to_key(key, one.call->graph->leaves[k]);
+    return key;
+  }
+  /// Whether what the call read from outside looks as it did, and is still somebody else's: a mask that was replaced is
+  /// the graph's alone.
+  [[nodiscard]] static bool is_as_before(entry const& one) {
     return std::all_of(one.outside.begin(), one.outside.end(),
-                       [&](std::size_t k) { return one.call->graph->leaves[k].use_count() > 1; });
+                       [&](std::size_t k) { return one.call->graph->leaves[k].use_count() > 1; }) &&
+           key_of_outside(one) == one.outside_key;
   }
 
   std::size_t most_;

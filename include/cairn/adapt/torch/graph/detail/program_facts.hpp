@@ -171,7 +171,7 @@ class program_observer {
       if (leaf == leaf_of_.end()) return;
       auto const& whole = program_.leaves[leaf->second];
       versions.emplace_back(leaf->second, version_of(whole));
-      if (leaf->second >= program_.inputs && !whole.requires_grad()) {
+      if (program_.is_watched[leaf->second]) {
         at::NoGradGuard const off;
         buffers.emplace_back(leaf->second, whole.detach().clone());
       }
@@ -221,7 +221,7 @@ class program_observer {
     auto const name = program_.operators[now_].name;
     auto const changed = [&](std::size_t leaf) {
       if (leaf < program_.inputs) throw capture_refused{name + " changes an input of the call in place"};
-      if (program_.leaves[leaf].requires_grad()) throw capture_refused{name + " changes a parameter in place"};
+      if (!program_.is_watched[leaf]) throw capture_refused{name + " changes a parameter in place"};
       facts_.changes[leaf] = 1;
       add(facts.writes, facts_.memory[leaf]);
     };

@@ -28,6 +28,8 @@ class operator_run_list {
                     std::vector<std::size_t> const& operators, std::vector<std::int32_t> const& inputs,
                     std::vector<std::int32_t> const& results) {
     for (auto const value : inputs) inputs_.push_back(local(value));
+    for (std::size_t k = 0; k < program.leaves.size(); ++k)
+      if (program.is_constant[k]) constants_.emplace_back(local(std::int32_t(k)), program.leaves[k]);
     for (auto const k : operators) {
       auto one = program.operators[k];
       auto const rename = [&](std::int32_t& value) { if (value >= 0) value = local(same[std::size_t(value)]); };
@@ -50,6 +52,7 @@ class operator_run_list {
   [[nodiscard]] std::vector<at::Tensor> operator()(std::vector<at::Tensor> const& inputs) const {
     c10::impl::ExcludeDispatchKeyGuard const no_casts{c10::autocast_dispatch_keyset};
     std::vector<at::Tensor> values(numbers_.size());
+    for (auto const& [value, t] : constants_) values[std::size_t(value)] = t;
     for (std::size_t k = 0; k < inputs_.size(); ++k) values[std::size_t(inputs_[k])] = inputs[k];
     for (std::size_t k = 0; k < operators_.size(); ++k) {
       operators_[k].run(values);
@@ -66,6 +69,7 @@ class operator_run_list {
   }
 
   std::vector<program_operator> operators_;
+  std::vector<std::pair<std::int32_t, at::Tensor>> constants_;
   std::vector<std::int32_t> inputs_, results_;
   std::vector<std::vector<std::int32_t>> last_;  ///< of each operator: values that nobody needs behind it
   std::unordered_map<std::int32_t, std::int32_t> numbers_;
@@ -329,7 +333,8 @@ class program_groups {
     for (auto const k : group) {
       visit_reads(k, [&](std::int32_t value) {
         if (std::find(made.begin(), made.end(), value) == made.end() &&
-            std::find(inputs.begin(), inputs.end(), value) == inputs.end())
+            std::find(inputs.begin(), inputs.end(), value) == inputs.end() &&
+            !(is_leaf(value) && program_.is_constant[std::size_t(value)]))
           inputs.push_back(value);
       });
       for (auto const value : program_.operators[k].results) if (value >= 0) made.push_back(same(value));
