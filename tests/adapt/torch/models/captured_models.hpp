@@ -1,7 +1,6 @@
 #pragma once
 /// \file captured_models.hpp  Modules whose forward is their own, as programs write them.
 #include <torch/torch.h>
-#undef CHECK
 #include <cmath>
 #include <cstdint>
 #include <tuple>

@@ -38,8 +38,8 @@ struct captured_operation {
 /// several places, it adds one place after the other to what later operations have added.
 struct captured_graph {
   std::vector<captured_operation> operations;
-  std::vector<at::Tensor> leaves;      ///< inputs of the call, then parameters, buffers and others by identity
-  std::size_t inputs = 0;              ///< how many leaves are inputs; other calls put theirs in their place
+  std::vector<at::Tensor> leaves;      ///< undefined ones for inputs of a call, then parameters, buffers and others
+  std::size_t inputs = 0;              ///< how many leaves are inputs: each call puts its own there
   std::vector<tensor_source> results;  ///< tensors of the result in order; a leaf where the call returns it as it is
 };
 

@@ -109,6 +109,9 @@ class graph_probe {
     return sum;
   }
 
+  [[nodiscard]] static bool changes(captured_operation const& one, std::size_t input) {
+    return std::find(one.changing.begin(), one.changing.end(), std::int32_t(input)) != one.changing.end();
+  }
   [[nodiscard]] std::vector<at::Tensor> inputs_of(captured_operation const& one) const {
     std::vector<at::Tensor> inputs;
     for (std::size_t k = 0; k < one.inputs.size(); ++k) {
@@ -117,9 +120,8 @@ class graph_probe {
       bool const is_leaf = source.operation < 0;
       auto t = (is_leaf ? leaves_[place] : values_[std::size_t(source.operation)][place]);
       bool const wanted = is_leaf ? t.requires_grad() : bool(gradients_[std::size_t(source.operation)][place]);
-      bool const changes = std::find(one.changing.begin(), one.changing.end(), std::int32_t(k)) != one.changing.end();
       at::NoGradGuard const off;
-      inputs.push_back((changes ? t.detach().clone() : t.detach()).requires_grad_(wanted));
+      inputs.push_back((changes(one, k) ? t.detach().clone() : t.detach()).requires_grad_(wanted));
     }
     return inputs;
   }
@@ -165,7 +167,7 @@ class graph_probe {
       if (memory_of(t) == nullptr) continue;
       bool is_known = false;
       for (std::size_t k = 0; k < inputs.size(); ++k) {
-        if (memory_of(inputs[k]) != memory_of(t)) continue;
+        if (memory_of(inputs[k]) != memory_of(t) || changes(one, k)) continue;  // of what changes there will be copies
         is_known = true;
         if (one.inputs[k].operation >= 0) found.adjoint_needs_inputs = true;
       }

@@ -87,6 +87,7 @@ class program_groups {
     cut();
     join_silent();
     while (join_cheap()) {}
+    while (repeat_small()) {}
   }
 
   /// \throws capture_refused   where a result lies in the memory of a leaf
@@ -94,6 +95,7 @@ class program_groups {
     captured_graph made;
     made.leaves = program_.leaves;
     made.inputs = program_.inputs;
+    for (std::size_t k = 0; k < made.inputs; ++k) made.leaves[k] = at::Tensor{};
     auto const readers = group_readers();
     std::vector<tensor_source> where(program_.values);  // of each value that passes between operations
     for (std::size_t k = 0; k < program_.leaves.size(); ++k) where[k] = {-1, std::int32_t(k)};
@@ -436,6 +438,37 @@ class program_groups {
     }
     groups_ = std::move(joined);
     return any;
+  }
+  /// Puts a small operation that reads leaves alone, such as a mask, into each of its readers: an adjoint that reads
+  /// the mask would else have to find all inputs of its operation.
+  bool repeat_small() {
+    auto const readers = group_readers();
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      auto const results = results_of(g, readers);
+      std::vector<std::size_t> to;
+      bool moves = !results.empty() && !is_heavy(groups_[g]);
+      for (auto const k : groups_[g]) {
+        auto const& facts = facts_.operators[k];
+        moves = moves && !facts.draws && !facts.gradient && facts.writes.empty();
+      }
+      for (auto const value : inputs_of(groups_[g])) moves = moves && is_leaf(value) && !changes(value);
+      for (auto const value : results) {
+        moves = moves && !is_result_[std::size_t(value)];
+        for (auto const reader : readers[std::size_t(value)])
+          if (std::find(to.begin(), to.end(), reader) == to.end()) to.push_back(reader);
+      }
+      constexpr std::int64_t share = 4;  // of the bytes of what its reader gives
+      for (auto const reader : to) moves = moves && bytes_of(results) * share <= bytes_of(results_of(reader, readers));
+      if (!moves) continue;
+      for (auto const reader : to) {
+        auto all = groups_[g];
+        append(all, groups_[reader]);
+        groups_[reader] = std::move(all);
+      }
+      groups_.erase(groups_.begin() + std::ptrdiff_t(g));
+      return true;
+    }
+    return false;
   }
   /// Whether it has a product of matrices or the like, of which an operation gets one at most.
   [[nodiscard]] bool is_heavy(std::vector<std::size_t> const& group) const {
