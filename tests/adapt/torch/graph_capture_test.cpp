@@ -43,7 +43,7 @@ tensor_list replay(captured_graph const& graph, tensor_list const& inputs) {
     tensor_list taken;
     for (auto const source : one.inputs) taken.push_back(of(source));
     values.push_back(one.run(taken));
-    CHECK(std::int32_t(values.back().size()) == one.results);
+    if (std::int32_t(values.back().size()) != one.results) throw std::logic_error("other results than promised");
   }
   tensor_list results;
   for (auto const source : graph.results) results.push_back(of(source));
@@ -418,12 +418,55 @@ TEST_CASE("a mask that a function holds is read anew, and one that it lets go is
   auto const x = torch::randn({4, 4});
   auto const first = cache.of(call, {x}, nullptr);
   REQUIRE(first->graph);
+  captured_graph const copy = *first->graph;
   mask.mul_(2);
   CHECK(same_bits(replay(*cache.of(call, {x}, nullptr)->graph, {x}), call({x})));
   CHECK(cache.captures() == 1);
   mask = torch::full({4, 4}, 3.f);
   CHECK(same_bits(replay(*cache.of(call, {x}, nullptr)->graph, {x}), call({x})));
   CHECK(cache.captures() == 2);
+  CHECK(copy.leaves.size() == 3);
+}
+
+TEST_CASE("a module is captured in several threads at once", "[torch][graph]") {
+  torch::manual_seed(15);
+  models::ResNet net(2);
+  net->eval();
+  auto const call = call_of(net);
+  auto const x = torch::randn({2, 3, 8, 8});
+  auto const plain = call({x});
+  capture_cache cache;
+  std::vector<std::thread> threads;
+  std::vector<std::shared_ptr<captured_call const>> made(3);
+  for (std::size_t k = 0; k < made.size(); ++k)
+    threads.emplace_back([&, k] {
+      auto const own = capture(call, {x}, net.get());
+      made[k] = cache.of(call, {x}, net.get());
+      if (own.graph && made[k]->graph) made[k] = same_bits(replay(*own.graph, {x}), plain) ? made[k] : nullptr;
+    });
+  for (auto& one : threads) one.join();
+  CHECK(cache.captures() == 1);
+  for (auto const& one : made) REQUIRE(one);
+  CHECK(same_bits(replay(*made[0]->graph, {x}), plain));
+}
+
+TEST_CASE("a region within the call is captured as what it runs", "[torch][graph]") {
+  torch::manual_seed(16);
+  auto const w = torch::randn({4, 4}).requires_grad_();
+  auto const call = [&](tensor_list const& in) -> tensor_list {
+    auto const y = cl::checkpoint([](Tensor const& a, Tensor const& b) { return torch::dropout(a.mm(b).exp(), 0.5, true); }, in[0], w);
+    return {y.sin() * in[0]};
+  };
+  auto const x = torch::randn({4, 4});
+  auto const made = capture(call, {x});
+  CAPTURE(made.refused);
+  REQUIRE(made.graph);
+  auto const gradient = [&](auto const& run) {
+    seeded const seed{3};
+    run({x})[0].sum().backward();
+    return take_grads({w})[0];
+  };
+  CHECK(same_bits(gradient(call), gradient([&](tensor_list const& in) { return replay(*made.graph, in); })));
 }
 
 TEST_CASE("automatic casts are operators of the graph", "[torch][graph]") {

@@ -60,7 +60,7 @@ TORCH_MODULE(ResNet);
 
 /// Attention with one product for queries, keys and values, which are views of it, and a mask.
 struct AttentionImpl : nn::Module {
-  AttentionImpl(int width, int heads, int length, double dropped) : heads{heads}, dropped{dropped} {
+  AttentionImpl(int width, int parts, int length, double probability) : heads{parts}, dropped{probability} {
     all = register_module("all", nn::Linear(width, 3 * width));
     out = register_module("out", nn::Linear(width, width));
     mask = register_buffer("mask", torch::ones({length, length}).tril().view({1, 1, length, length}));

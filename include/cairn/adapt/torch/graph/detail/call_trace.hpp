@@ -315,11 +315,11 @@ class call_trace {
       if (one->schema().overload_name() == overload) return one->getOperation();
     throw capture_refused{std::string{"LibTorch has no operator "} + name};
   }
-  /// Puts back what stood in buffers.
+  /// Puts back what stood in buffers; those that did not change are only read, as other threads may.
   void restore_buffers() const {
     at::NoGradGuard const no_grad;
     for (std::size_t k = 0; k < before_.size(); ++k)
-      if (before_[k].defined() && !program_.is_constant[k])
+      if (before_[k].defined() && !program_.is_constant[k] && !program_.leaves[k].equal(before_[k]))
         program_.leaves[k].variable_data().copy_(before_[k]);  // under a version counter of its own
   }
 

@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
 
@@ -33,12 +36,28 @@ struct captured_operation {
   std::function<std::vector<at::Tensor>(std::vector<at::Tensor> const& inputs)> run;
 };
 
+/// Tensors that copies share, so that the number of a tensor's owners tells whether somebody else still has it.
+class shared_tensors {
+ public:
+  shared_tensors() = default;
+  shared_tensors(std::initializer_list<at::Tensor> all) : shared_tensors{std::vector<at::Tensor>(all)} {}
+  explicit shared_tensors(std::vector<at::Tensor> all)
+      : all_{std::make_shared<std::vector<at::Tensor>>(std::move(all))} {}
+  [[nodiscard]] std::size_t size() const noexcept { return all_->size(); }
+  [[nodiscard]] at::Tensor& operator[](std::size_t k) const { return (*all_)[k]; }
+  [[nodiscard]] auto begin() const noexcept { return all_->begin(); }
+  [[nodiscard]] auto end() const noexcept { return all_->end(); }
+
+ private:
+  std::shared_ptr<std::vector<at::Tensor>> all_ = std::make_shared<std::vector<at::Tensor>>();
+};
+
 /// A call as operations, each behind those whose values it reads. Their order is that of the plain call, so that
 /// adjoints in the opposite order add gradients as the plain call's engine does: where an operation reads a tensor in
 /// several places, it adds one place after the other to what later operations have added.
 struct captured_graph {
   std::vector<captured_operation> operations;
-  std::vector<at::Tensor> leaves;      ///< undefined ones for inputs of a call, then parameters, buffers and others
+  shared_tensors leaves;               ///< undefined ones for inputs of a call, then parameters, buffers and others
   std::size_t inputs = 0;              ///< how many leaves are inputs: each call puts its own there
   std::vector<tensor_source> results;  ///< tensors of the result in order; a leaf where the call returns it as it is
 };

@@ -28,7 +28,7 @@ class graph_probe {
  public:
   /// \param graph  outlives it   \param inputs  of the call
   graph_probe(captured_graph const& graph, std::vector<at::Tensor> const& inputs)
-      : graph_{graph}, leaves_{graph.leaves} {
+      : graph_{graph}, leaves_(graph.leaves.begin(), graph.leaves.end()) {
     for (std::size_t k = 0; k < graph.inputs; ++k) leaves_[k] = inputs[k].defined() ? inputs[k].detach() : at::Tensor{};
     for (std::size_t k = 0; k < graph.inputs; ++k)
       if (inputs[k].defined() && inputs[k].requires_grad()) leaves_[k].requires_grad_(true);

@@ -93,7 +93,7 @@ class program_groups {
   /// \throws capture_refused   where a result lies in the memory of a leaf
   [[nodiscard]] captured_graph graph() const {
     captured_graph made;
-    made.leaves = program_.leaves;
+    made.leaves = shared_tensors{program_.leaves};
     made.inputs = program_.inputs;
     for (std::size_t k = 0; k < made.inputs; ++k) made.leaves[k] = at::Tensor{};
     auto const readers = group_readers();
