@@ -1,0 +1,110 @@
+#pragma once
+/// \file graph_node.hpp  A call that runs by a plan as one node of the autograd graph.
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/function.h>
+#include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/tensor_stage.hpp>
+#include <cairn/adapt/torch/graph/detail/graph_sweep.hpp>
+#include <cairn/adapt/torch/state/detail/captures.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// Its inputs are the gradients of the results, its outputs those of the leaves that require one.
+class graph_node final : public Node {
+ public:
+  /// Runs a call of a graph forward, and answers its results with their history.
+  /// \param leaves  inputs of the call and then those of the graph, with their history
+  [[nodiscard]] static tensor_list call(std::shared_ptr<graph_program const> program, tensor_list const& leaves) {
+    need_saved_hooks(program->who);
+    std::shared_ptr<graph_node> const node{new graph_node{program, leaves}, torch::autograd::deleteNode};
+    auto results = node->sweep_->forward();
+    part_flags flags;
+    for (auto const& from : program->graph.results)
+      flags.push_back(from.operation >= 0 && node->sweep_->requires_grad(from));
+    edge_list ends;
+    for (std::size_t k = 0; k < leaves.size(); ++k) {
+      if (!leaves[k].defined() || !leaves[k].requires_grad() || node->sweep_->slot_of_leaf(k) != k) continue;
+      node->wanted_.push_back(k);
+      ends.push_back(torch::autograd::impl::gradient_edge(leaves[k]));
+    }
+    node->set_next_edges(std::move(ends));
+    results = behind_gate(results, flags, node);
+    for (std::size_t k = 0; k < results.size(); ++k)
+      if (auto const& from = program->graph.results[k]; from.operation < 0) results[k] = leaves[std::size_t(from.output)];
+    return results;
+  }
+
+  [[nodiscard]] std::string name() const override { return "CheckpointedModuleBackward"; }
+  void will_release_variables() override { releasing_ = true; }
+  void release_variables() override {
+    std::lock_guard const lock{mutex_};
+    sweep_.reset();
+  }
+
+ protected:
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& bars) override {
+    std::lock_guard const lock{mutex_};
+    if (!sweep_)
+      throw invalid_call{
+          who_, "the checkpoints were used up by an earlier backward", {}, "give that one retain_graph = true"};
+    tensor_list given{std::make_move_iterator(bars.begin()), std::make_move_iterator(bars.end())};
+    bars.clear();
+    if (at::GradMode::is_enabled()) return twice(given);
+    part_flags wanted(leaves_);
+    for (std::size_t k = 0; k < wanted_.size(); ++k) wanted[wanted_[k]] = task_should_compute_output(k);
+    auto all = releasing_ ? std::exchange(sweep_, std::nullopt)->backward(std::move(given), wanted, false)
+                          : graph_sweep{*sweep_}.backward(std::move(given), wanted, true);
+    torch::autograd::variable_list gradients;
+    for (auto const k : wanted_) gradients.push_back(std::move(all[k]));
+    return gradients;
+  }
+
+ private:
+  graph_node(std::shared_ptr<graph_program const> const& program, tensor_list const& leaves)
+      : who_{program->who}, leaves_{leaves.size()}, sweep_{std::in_place, program, leaves} {}
+
+  /// Gradients that can be differentiated: the call runs again, and all that autograd saves of it is kept.
+  [[nodiscard]] torch::autograd::variable_list twice(tensor_list const& bars) {
+    tensor_list leaves = sweep_->leaves();
+    edge_list ends;
+    std::vector<std::size_t> places;
+    for (std::size_t k = 0; k < wanted_.size(); ++k) {
+      auto& leaf = leaves[wanted_[k]];
+      leaf = result_tensor(leaf, true, next_edge(k));
+      if (!task_should_compute_output(k)) continue;
+      places.push_back(k);
+      ends.push_back(torch::autograd::impl::gradient_edge(leaf));
+    }
+    auto const results = sweep_->plainly(leaves);
+    gradient_roots roots;
+    for (std::size_t k = 0; k < results.size(); ++k)
+      if (results[k].defined() && results[k].requires_grad())
+        roots.enter(torch::autograd::impl::gradient_edge(results[k]), bars[k]);
+    torch::autograd::variable_list gradients(wanted_.size());
+    if (roots.edges.empty() || ends.empty()) return gradients;
+    auto found = torch::autograd::Engine::get_default_engine().execute(roots.edges, roots.seeds, true, true, false, ends);
+    for (std::size_t k = 0; k < places.size(); ++k) gradients[places[k]] = std::move(found[k]);
+    return gradients;
+  }
+
+  char const* who_;
+  std::size_t leaves_;
+  std::vector<std::size_t> wanted_;  ///< of each output: its leaf
+  std::optional<graph_sweep> sweep_;
+  std::mutex mutex_;
+  bool releasing_ = false;
+};
+
+}  // namespace cairn::libtorch::detail

@@ -1,0 +1,336 @@
+#pragma once
+/// \file graph_sweep.hpp  A captured graph that runs by a plan: its values, tapes and adjoints between one action and
+/// the next.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <cairn/adapt/torch/graph/detail/captured_graph.hpp>
+#include <cairn/adapt/torch/graph/detail/operation_tape.hpp>
+#include <cairn/adapt/torch/state/detail/read_tracker.hpp>
+#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/rng.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/event.hpp>
+#include <cairn/core/operation_graph.hpp>
+#include <cairn/run/detail/execute.hpp>
+#include <cairn/store/store.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// A graph, and the plan by which it runs. Calls share it; it keeps no input of a call.
+struct graph_program {
+  captured_graph graph;
+  std::vector<action> actions;
+  std::vector<tape_references> refers;  ///< of each operation: what its adjoint finds beside its tape
+  std::vector<bool> free_tape;          ///< whether its tape takes no bytes, so that each run may make it
+  std::vector<bool> runs_again;         ///< whether the plan runs it more than once
+  std::vector<bool> changing_leaf;      ///< of each leaf: whether operations change it in place
+  Rng rng = Rng::Preserve;
+  char const* who = "";
+
+  /// \param measured  of the same operations
+  graph_program(captured_graph of, operation_graph const& measured, std::vector<action> plan, Rng numbers,
+                char const* name)
+      : graph{std::move(of)},
+        actions{std::move(plan)},
+        runs_again(graph.operations.size()),
+        changing_leaf(graph.leaves.size()),
+        rng{numbers},
+        who{name} {
+    for (auto const& one : measured.operations) {
+      refers.push_back({one.adjoint_needs_inputs, one.adjoint_needs_output});
+      free_tape.push_back(one.tape_bytes == 0);
+    }
+    std::vector<bool> runs(graph.operations.size());
+    for (auto const& a : actions) {
+      if (a.kind != action_kind::advance && a.kind != action_kind::record) continue;
+      auto const v = std::size_t(a.from);
+      if (runs[v]) runs_again[v] = true;
+      runs[v] = true;
+    }
+    for (auto const& one : graph.operations)
+      for (auto const k : one.changing)
+        changing_leaf[std::size_t(one.inputs[std::size_t(k)].output)] = true;
+    std::fill(graph.leaves.begin(), graph.leaves.begin() + std::ptrdiff_t(graph.inputs), at::Tensor{});
+  }
+};
+
+/// Where random numbers are drawn.
+struct drawing_place {
+  cpu_generator_state cpu;
+  generator_states devices;
+
+  [[nodiscard]] static drawing_place now(at::TensorList tensors) {
+    return {cpu_generator_state{}, generator_states::of_devices(tensors)};
+  }
+  void restore() const {
+    cpu.restore();
+    devices.restore();
+  }
+};
+
+/// One call, from its first action to its last. A copy shares the tensors, and goes its own way from there.
+class graph_sweep : private cairn::detail::no_hooks {
+ public:
+  /// \param leaves  of the call: its inputs, and then those of the graph
+  graph_sweep(std::shared_ptr<graph_program const> program, at::TensorList leaves)
+      : program_{std::move(program)},
+        slot_of_leaf_(leaves.size()),
+        values_(size()),
+        tapes_(size()),
+        adjoints_(size()),
+        leaf_adjoints_(leaves.size()),
+        first_{std::make_shared<std::vector<first_run>>(size())} {
+    leaves_.reserve(leaves.size());
+    for (std::size_t k = 0; k < leaves.size(); ++k) {
+      slot_of_leaf_[k] = first_place(leaves, k);
+      leaves_.push_back(leaves[k].defined() ? leaves[k].detach() : at::Tensor{});
+      leaf_gradients_.push_back(leaves[k].defined() && leaves[k].requires_grad());
+    }
+    leaf_versions_ = versions_of(leaves_);
+  }
+
+  /// Obeys the plan up to the loss, and answers the results, without a history.
+  [[nodiscard]] tensor_list forward() {
+    obey();
+    tensor_list results;
+    for (auto const& from : program_->graph.results) results.push_back(tensor_at(from));
+    return results;
+  }
+  /// Whether a tensor requires a gradient in the plain call.   \pre `forward` has run
+  [[nodiscard]] bool requires_grad(tensor_source const& from) const {
+    return from.operation < 0 ? leaf_gradients_[std::size_t(from.output)]
+                              : (*first_)[std::size_t(from.operation)].requires_grad[std::size_t(from.output)];
+  }
+  /// The leaves without a history; what was one tensor is one.
+  [[nodiscard]] tensor_list leaves() const {
+    tensor_list all;
+    for (std::size_t k = 0; k < leaves_.size(); ++k) all.push_back(leaves_[slot_of_leaf_[k]]);
+    return all;
+  }
+  /// The first leaf that is the same tensor.
+  [[nodiscard]] std::size_t slot_of_leaf(std::size_t leaf) const { return slot_of_leaf_[leaf]; }
+
+  /// Obeys the rest of the plan.
+  /// \param bars  of the results; an undefined one brings nothing   \param wanted  leaves whose adjoints are asked for
+  /// \param keeps  whether a copy of this sweep may run, too
+  /// \returns the adjoints of the leaves
+  [[nodiscard]] tensor_list backward(tensor_list bars, part_flags const& wanted, bool keeps) {
+    keeps_ = keeps;
+    wanted_leaves_ = wanted;
+    note_wanted();
+    for (std::size_t k = 0; k < bars.size(); ++k) {
+      auto const& from = program_->graph.results[k];
+      if (from.operation < 0 || !bars[k].defined()) continue;
+      auto& list = adjoints_of(std::size_t(from.operation));
+      add_gradient(list[std::size_t(from.output)], std::move(bars[k]));
+    }
+    bars.clear();
+    obey();
+    return std::move(leaf_adjoints_);
+  }
+
+  /// The results as the plain call gives them, with the history of `leaves`; nothing is dropped.
+  [[nodiscard]] tensor_list plainly(at::TensorList leaves) {
+    std::vector<tensor_list> values(size());
+    for (std::size_t v = 0; v < size(); ++v) {
+      auto const& one = program_->graph.operations[v];
+      tensor_list inputs;
+      for (auto const& from : one.inputs)
+        inputs.push_back(from.operation < 0
+                             ? (check_leaf(std::size_t(from.output)), leaves[slot_of_leaf_[std::size_t(from.output)]])
+                             : values[std::size_t(from.operation)][std::size_t(from.output)]);
+      again const around{*this, v, inputs};
+      c10::impl::ExcludeDispatchKeyGuard const no_casts{c10::autocast_dispatch_keyset};
+      values[v] = one.run(inputs);
+    }
+    tensor_list results;
+    for (auto const& from : program_->graph.results)
+      results.push_back(from.operation < 0 ? at::Tensor{} : values[std::size_t(from.operation)][std::size_t(from.output)]);
+    return results;
+  }
+
+ private:
+  template <class Cursor, class States, class Step, class User, class Observer>
+  friend cairn::detail::stop_reason cairn::detail::execute(Cursor&, States&, Step&, User&, Observer&,
+                                                           cairn::detail::sweep_status&);
+
+  /// What is known of an operation from its first run.
+  struct first_run {
+    bool ran = false;
+    part_flags requires_grad;               ///< of the tensors of its value
+    std::optional<drawing_place> numbers;   ///< where it began to draw, if it does and runs again
+    tensor_list changing;                   ///< what it changes in place, as that was before
+  };
+  /// Values of an operation with their versions.
+  struct kept_value {
+    tensor_list tensors;
+    std::vector<std::int64_t> versions;
+  };
+  /// While it lives, an operation that has run before finds what it found then.
+  class again {
+   public:
+    again(graph_sweep const& of, std::size_t v, tensor_list& inputs) {
+      auto const& first = (*of.first_)[v];
+      auto const& what = of.program_->graph.operations[v];
+      at::NoGradGuard const off;
+      for (std::size_t k = 0; k < what.changing.size(); ++k)
+        inputs[std::size_t(what.changing[k])] = first.changing[k].clone();
+      if (!first.numbers) return;
+      before_.emplace(drawing_place::now(inputs));
+      first.numbers->restore();
+    }
+    again(again const&) = delete;
+    again& operator=(again const&) = delete;
+    ~again() { if (before_) before_->restore(); }
+
+   private:
+    std::optional<drawing_place> before_;
+  };
+
+  [[nodiscard]] std::size_t size() const noexcept { return program_->graph.operations.size(); }
+  void obey() {
+    no_observer nobody;
+    cairn::detail::sweep_status status;
+    auto& self = *this;
+    (void)cairn::detail::execute(*this, self, *this, self, nobody, status);
+  }
+
+  // the cursor
+  [[nodiscard]] action next() noexcept {
+    auto const& all = program_->actions;
+    return next_ < all.size() ? all[next_++] : action{};
+  }
+
+  // the states
+  void advance(graph_sweep&, step_index from, step_index, step_index&) {
+    run(std::size_t(from), program_->free_tape[std::size_t(from)]);
+  }
+  void save(place, step_index) const noexcept {}
+  [[nodiscard]] bool load(place, step_index) const noexcept { return true; }
+  void load_initial() const noexcept {}
+  void drop(place at) { values_[std::size_t(at.slot)] = {}; }
+
+  // the user
+  std::uint64_t record(graph_sweep&, action const& a) {
+    values_[std::size_t(a.from)] = {};
+    run(std::size_t(a.from), true);
+    return 1;
+  }
+  void drop_tape(graph_sweep&, slot_index v) { tapes_[std::size_t(v)].reset(); }
+  std::uint64_t reverse(graph_sweep&, action const& a) {
+    auto const v = std::size_t(a.from);
+    auto const tape = std::exchange(tapes_[v], nullptr);
+    auto bars = std::exchange(adjoints_[v], {});
+    bool const has_bar = std::any_of(bars.begin(), bars.end(), [](at::Tensor const& t) { return t.defined(); });
+    if (has_bar && is_wanted_[v]) {
+      if (!tape) refuse_plan(v);
+      auto const& inputs = program_->graph.operations[v].inputs;
+      std::vector<at::Tensor*> sums;
+      for (auto const& from : inputs) sums.push_back(sum_for(from));
+      tape->reverse(std::move(bars), [&](std::size_t k) { return tensor_at(inputs[k]); },
+                    [&](std::size_t k) { return tensor_at({std::int32_t(v), std::int32_t(k)}); }, sums, keeps_);
+    }
+    values_[v] = {};
+    return 0;
+  }
+
+  void run(std::size_t v, bool keeps_tape) {
+    auto const& what = program_->graph.operations[v];
+    auto& first = (*first_)[v];
+    tensor_list inputs;
+    part_flags flags;
+    for (auto const& from : what.inputs) {
+      inputs.push_back(tensor_at(from));
+      flags.push_back(requires_grad(from));
+    }
+    bool const keeps = keeps_tape && !tapes_[v] && (is_wanted_.empty() || is_wanted_[v]);
+    auto done = [&] {
+      if (first.ran) {
+        again const around{*this, v, inputs};
+        return operation_tape::run(what, inputs, flags, keeps, program_->refers[v]);
+      }
+      at::NoGradGuard const off;
+      for (auto const k : what.changing) first.changing.push_back(inputs[std::size_t(k)].clone());
+      if (what.draws && program_->rng == Rng::Preserve) first.numbers.emplace(drawing_place::now(inputs));
+      return operation_tape::run(what, inputs, flags, keeps, program_->refers[v]);
+    }();
+    if (!first.ran) first.requires_grad = std::move(done.requires_grad);
+    first.ran = true;
+    auto versions = versions_of(done.value);
+    values_[v] = {std::move(done.value), std::move(versions)};
+    if (keeps) tapes_[v] = std::move(done.tape);
+  }
+
+  void check_leaf(std::size_t k) const {
+    if (!program_->changing_leaf[k] && version_of(leaves_[k]) != leaf_versions_[k]) refuse_change("leaf", k);
+  }
+  [[nodiscard]] at::Tensor tensor_at(tensor_source const& from) const {
+    auto const k = std::size_t(from.output);
+    if (from.operation < 0) {
+      check_leaf(k);
+      return leaves_[slot_of_leaf_[k]];
+    }
+    auto const& value = values_[std::size_t(from.operation)];
+    if (k >= value.tensors.size()) refuse_plan(std::size_t(from.operation));
+    if (version_of(value.tensors[k]) != value.versions[k]) refuse_change("operation", std::size_t(from.operation));
+    return value.tensors[k];
+  }
+  [[noreturn]] void refuse_change(char const* what, std::size_t number) const {
+    throw invalid_call{program_->who,
+                       "a tensor that was read was changed in place before backward",
+                       {{what, number}},
+                       "run backward first, for example before the optimiser's step"};
+  }
+  [[noreturn]] void refuse_plan(std::size_t v) const {
+    throw invalid_schedule{program_->who, "the plan asks for a value or a tape that is not kept", {{"operation", v}},
+                           "hold it against cairn::replay first"};
+  }
+
+  [[nodiscard]] tensor_list& adjoints_of(std::size_t v) {
+    auto& list = adjoints_[v];
+    list.resize(std::size_t(program_->graph.operations[v].results));
+    return list;
+  }
+  /// Where the adjoint of a tensor goes; null where it is not wanted.
+  [[nodiscard]] at::Tensor* sum_for(tensor_source const& from) {
+    auto const k = std::size_t(from.output);
+    if (from.operation >= 0)
+      return is_wanted_[std::size_t(from.operation)] ? &adjoints_of(std::size_t(from.operation))[k] : nullptr;
+    auto const slot = slot_of_leaf_[k];
+    return wanted_leaves_[slot] ? &leaf_adjoints_[slot] : nullptr;
+  }
+  /// Operations whose adjoints lead to a wanted leaf.
+  void note_wanted() {
+    is_wanted_.assign(size(), false);
+    for (std::size_t v = 0; v < size(); ++v)
+      for (auto const& from : program_->graph.operations[v].inputs)
+        if (from.operation >= 0 ? is_wanted_[std::size_t(from.operation)]
+                                : wanted_leaves_[slot_of_leaf_[std::size_t(from.output)]])
+          is_wanted_[v] = true;
+  }
+
+  std::shared_ptr<graph_program const> program_;
+  tensor_list leaves_;  ///< without a history
+  part_flags leaf_gradients_;
+  std::vector<std::size_t> slot_of_leaf_;
+  std::vector<std::int64_t> leaf_versions_;
+  std::vector<kept_value> values_;
+  std::vector<std::shared_ptr<operation_tape>> tapes_;
+  std::vector<tensor_list> adjoints_;
+  tensor_list leaf_adjoints_;
+  std::shared_ptr<std::vector<first_run>> first_;
+  part_flags wanted_leaves_, is_wanted_;
+  bool keeps_ = false;
+  std::size_t next_ = 0;
+};
+
+}  // namespace cairn::libtorch::detail

@@ -1,0 +1,208 @@
+#pragma once
+/// \file operation_tape.hpp  One run of an operation with its small autograd graph, in which values of the graph around
+/// it are references, so that they can be dropped while the tape stands.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/saved_variable_hooks.h>
+#include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
+#include <cairn/adapt/torch/graph/detail/captured_graph.hpp>
+#include <cairn/adapt/torch/state/detail/captures.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// Which values a tape may refer to instead of keeping them: those that are there when its adjoint runs.
+struct tape_references {
+  bool inputs = true, results = true;
+};
+
+/// Adds a gradient to a sum as the engine does: in place where nobody else has the sum, with the same bits.
+inline void add_gradient(at::Tensor& sum, at::Tensor gradient) {
+  if (!gradient.defined()) return;
+  if (!sum.defined()) {
+    sum = std::move(gradient);
+    return;
+  }
+  bool const plain = sum.layout() == at::kStrided && gradient.layout() == at::kStrided &&
+                     sum.scalar_type() == gradient.scalar_type() && sum.sizes() == gradient.sizes();
+  if (plain && sum.use_count() == 1 && sum.storage().use_count() == 1 && sum.is_non_overlapping_and_dense())
+    sum.add_(gradient);
+  else if (sum.layout() != at::kStrided && gradient.layout() == at::kStrided) sum = gradient + sum;
+  else sum = sum + gradient;
+}
+
+/// The graph of one run of an operation, from its results to its inputs.
+class operation_tape {
+ public:
+  /// What a run gives.
+  struct outcome {
+    tensor_list value;                     ///< without a history
+    part_flags requires_grad;              ///< of each tensor of it, in the plain call
+    std::shared_ptr<operation_tape> tape;  ///< null where none stays
+  };
+
+  /// Runs an operation as the plain call does, with gradients.
+  /// \param inputs  that it takes, without a history   \param requires_grad  which of them do in the plain call
+  /// \param keeps  whether a tape stays; without, nothing is kept of what autograd saves
+  [[nodiscard]] static outcome run(captured_operation const& what, at::TensorList inputs, part_flags requires_grad,
+                                   bool keeps, tape_references refers) {
+    std::shared_ptr<operation_tape> const tape{new operation_tape};
+    tape->gathers_ = std::move(requires_grad);
+    auto const given = behind_gate(inputs, tape->gathers_, tape->gate_);
+    std::vector<std::shared_ptr<saved_place>> saved;
+    tensor_list made;
+    {
+      at::AutoGradMode const records{true};
+      c10::impl::ExcludeDispatchKeyGuard const no_casts{c10::autocast_dispatch_keyset};
+      saved_hooks_scope const hooks{[&]() -> std::unique_ptr<torch::autograd::SavedVariableHooks> {
+        if (!keeps) return std::make_unique<place_hooks>(nullptr);
+        return std::make_unique<place_hooks>(saved.emplace_back(std::make_shared<saved_place>(tape->now_)));
+      }};
+      made = what.run(given);
+    }
+    outcome result{detached(made), require_gradients(made), nullptr};
+    for (std::size_t k = 0; k < made.size(); ++k)
+      tape->roots_.push_back(result.requires_grad[k] ? torch::autograd::impl::gradient_edge(made[k]) : Edge{});
+    bool const has_adjoint = std::find(result.requires_grad.begin(), result.requires_grad.end(), true) !=
+                             result.requires_grad.end();
+    if (!keeps || !has_adjoint) return result;
+    tensor_list steady = inputs.vec();
+    for (auto const k : what.changing) steady[std::size_t(k)] = at::Tensor{};  // its adjoint would find another value
+    for (auto const& one : saved) tape->find(*one, steady, result.value, refers);
+    tape->count_uses();
+    result.tape = tape;
+    return result;
+  }
+
+  /// Runs the adjoint.
+  /// \param bars  of the results; an undefined one brings nothing
+  /// \param input, result  callables: the tensor of that number, of which only those that were saved are asked for
+  /// \param sums  of each input, where its adjoint goes: it is added to what is there. Null where it is not wanted
+  /// \param keeps  whether it may run again
+  template <class Input, class Result>
+  void reverse(tensor_list bars, Input const& input, Result const& result, std::vector<at::Tensor*> const& sums,
+               bool keeps) {
+    gradient_roots roots;
+    for (std::size_t k = 0; k < roots_.size(); ++k) roots.enter(roots_[k], bars[k]);
+    bars.clear();
+    if (roots.edges.empty()) return;
+    edge_list ends;
+    std::vector<std::pair<at::Tensor*, bool>> into;  // and whether the sum goes on within the engine
+    for (std::size_t k = 0; k < gathers_.size(); ++k) {
+      if (!gathers_[k] || uses_[k] == 0 || sums[k] == nullptr) continue;
+      bool const goes_on = uses_[k] > 1 && sums[k]->defined();
+      ends.emplace_back(gate_, std::uint32_t(k));
+      into.emplace_back(sums[k], goes_on);
+      if (goes_on) roots.enter(ends.back(), std::exchange(*sums[k], {}));
+    }
+    if (ends.empty()) return;
+    struct lookup {  // what nodes ask for while the engine runs
+      values_now& of;
+      ~lookup() { of = {}; }
+    } const around{*now_};
+    now_->inputs.resize(gathers_.size());
+    now_->results.resize(roots_.size());
+    for (auto const k : asks_inputs_) now_->inputs[k] = input(k);
+    for (auto const k : asks_results_) now_->results[k] = result(k);
+    auto& engine = torch::autograd::Engine::get_default_engine();
+    auto gradients = engine.execute(roots.edges, roots.seeds, keeps, false, false, ends);
+    for (std::size_t k = 0; k < into.size(); ++k) {
+      if (into[k].second) *into[k].first = std::move(gradients[k]);
+      else add_gradient(*into[k].first, std::exchange(gradients[k], {}));
+    }
+  }
+
+ private:
+  /// The values that a tape refers to, while its adjoint runs.
+  struct values_now {
+    tensor_list inputs, results;
+  };
+  /// Where a saved tensor is.
+  struct saved_place {
+    enum class kind : char { own, input, result };
+
+    explicit saved_place(std::shared_ptr<values_now> values) : of{std::move(values)} {}
+    std::shared_ptr<values_now> of;
+    kind is = kind::own;
+    std::size_t number = 0;
+    at::Tensor own;
+    bool is_view = false;  ///< of the value, with these
+    std::vector<std::int64_t> sizes, strides;
+    std::int64_t offset = 0;
+
+    [[nodiscard]] at::Tensor tensor() const {
+      if (is == kind::own) return own;
+      auto const& list = is == kind::input ? of->inputs : of->results;
+      auto const value = number < list.size() ? list[number] : at::Tensor{};
+      if (!value.defined())
+        throw invalid_call{"cairn::libtorch::checkpoint_module",
+                           "a saved tensor is wanted while no adjoint runs",
+                           {},
+                           "an operation must not differentiate inside itself here"};
+      return is_view ? value.as_strided(sizes, strides, offset) : value;
+    }
+  };
+  struct place_hooks final : torch::autograd::SavedVariableHooks {
+    explicit place_hooks(std::shared_ptr<saved_place> place) : at{std::move(place)} {}
+    void call_pack_hook(at::Tensor const& t) override { if (at) at->own = t.detach(); }
+    at::Tensor call_unpack_hook() override { return at ? at->tensor() : at::Tensor{}; }
+    std::shared_ptr<saved_place> at;  ///< null: it is forgotten
+  };
+
+  operation_tape() = default;
+
+  /// Turns what is a value into a reference.
+  void find(saved_place& one, at::TensorList inputs, at::TensorList results, tape_references refers) {
+    if (!one.own.defined() || one.own.numel() == 0) return;
+    auto const look = [&](at::TensorList among, saved_place::kind kind, std::vector<std::size_t>& asks) {
+      for (std::size_t k = 0; k < among.size(); ++k) {
+        if (!lies_in(one.own, among[k])) continue;
+        one.is = kind;
+        one.number = k;
+        one.is_view = one.own.sizes() != among[k].sizes() || one.own.strides() != among[k].strides() ||
+                      one.own.storage_offset() != among[k].storage_offset();
+        if (one.is_view) {
+          one.sizes = one.own.sizes().vec();
+          one.strides = one.own.strides().vec();
+          one.offset = one.own.storage_offset();
+        }
+        one.own = at::Tensor{};
+        asks.push_back(k);
+        return true;
+      }
+      return false;
+    };
+    if (refers.inputs && look(inputs, saved_place::kind::input, asks_inputs_)) return;
+    if (refers.results) look(results, saved_place::kind::result, asks_results_);
+  }
+  [[nodiscard]] static bool lies_in(at::Tensor const& part, at::Tensor const& t) {
+    return t.defined() && part.layout() == at::kStrided && t.layout() == at::kStrided && part.is_alias_of(t) &&
+           part.scalar_type() == t.scalar_type() && part.is_conj() == t.is_conj() && part.is_neg() == t.is_neg() &&
+           !t.is_conj() && !t.is_neg();
+  }
+  void count_uses() {
+    uses_.resize(gathers_.size());
+    auto roots = roots_;
+    visit_edges_out(roots, [&](Node const& node) { return &node != gate_.get(); },
+                    [&](Edge const& edge) { ++uses_[edge.input_nr]; });
+  }
+
+  std::shared_ptr<gate> gate_ = gate::make();
+  std::shared_ptr<values_now> now_ = std::make_shared<values_now>();
+  part_flags gathers_;           ///< inputs that have an adjoint, at their first place
+  edge_list roots_;              ///< of the results
+  std::vector<int> uses_;        ///< of each input: in how many places it is read
+  std::vector<std::size_t> asks_inputs_, asks_results_;  ///< values that were saved
+};
+
+}  // namespace cairn::libtorch::detail
