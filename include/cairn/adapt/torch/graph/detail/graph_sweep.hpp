@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -35,16 +36,18 @@ struct graph_program {
   std::vector<bool> changing_leaf;      ///< of each leaf: whether operations change it in place
   Rng rng = Rng::Preserve;
   char const* who = "";
+  std::function<void(action const&)> told;  ///< of each run and adjoint behind the loss, before it; may be empty
 
   /// \param measured  of the same operations
   graph_program(captured_graph of, operation_graph const& measured, std::vector<action> plan, Rng numbers,
-                char const* name)
+                char const* name, std::function<void(action const&)> tell = {})
       : graph{std::move(of)},
         actions{std::move(plan)},
         runs_again(graph.operations.size()),
         changing_leaf(graph.leaves.size()),
         rng{numbers},
-        who{name} {
+        who{name},
+        told{std::move(tell)} {
     for (auto const& one : measured.operations) {
       refers.push_back({one.adjoint_needs_inputs, one.adjoint_needs_output});
       free_tape.push_back(one.tape_bytes == 0);
@@ -125,6 +128,7 @@ class graph_sweep : private cairn::detail::no_hooks {
   /// \returns the adjoints of the leaves
   [[nodiscard]] tensor_list backward(tensor_list bars, part_flags const& wanted, bool keeps) {
     keeps_ = keeps;
+    is_behind_loss_ = true;
     wanted_leaves_ = wanted;
     note_wanted();
     for (std::size_t k = 0; k < bars.size(); ++k) {
@@ -212,6 +216,7 @@ class graph_sweep : private cairn::detail::no_hooks {
 
   // the states
   void advance(graph_sweep&, step_index from, step_index, step_index&) {
+    tell(graph_actions::advance(from));
     run(std::size_t(from), program_->free_tape[std::size_t(from)]);
   }
   void save(place, step_index) const noexcept {}
@@ -221,12 +226,14 @@ class graph_sweep : private cairn::detail::no_hooks {
 
   // the user
   std::uint64_t record(graph_sweep&, action const& a) {
+    tell(a);
     values_[std::size_t(a.from)] = {};
     run(std::size_t(a.from), true);
     return 1;
   }
   void drop_tape(graph_sweep&, slot_index v) { tapes_[std::size_t(v)].reset(); }
   std::uint64_t reverse(graph_sweep&, action const& a) {
+    tell(a);
     auto const v = std::size_t(a.from);
     auto const tape = std::exchange(tapes_[v], nullptr);
     auto bars = std::exchange(adjoints_[v], {});
@@ -243,6 +250,7 @@ class graph_sweep : private cairn::detail::no_hooks {
     return 0;
   }
 
+  void tell(action const& a) const { if (is_behind_loss_ && program_->told) program_->told(a); }
   void run(std::size_t v, bool keeps_tape) {
     auto const& what = program_->graph.operations[v];
     auto& first = (*first_)[v];
@@ -329,7 +337,7 @@ class graph_sweep : private cairn::detail::no_hooks {
   tensor_list leaf_adjoints_;
   std::shared_ptr<std::vector<first_run>> first_;
   part_flags wanted_leaves_, is_wanted_;
-  bool keeps_ = false;
+  bool keeps_ = false, is_behind_loss_ = false;
   std::size_t next_ = 0;
 };
 

@@ -1,0 +1,214 @@
+#pragma once
+/// \file checkpoint_module.hpp  A model of any shape, as it is, within a memory limit.
+#include <any>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/arg.h>
+#include <torch/nn/module.h>
+#include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/graph/detail/graph_node.hpp>
+#include <cairn/adapt/torch/graph/detail/module_plans.hpp>
+#include <cairn/adapt/torch/graph/module_report.hpp>
+#include <cairn/adapt/torch/memory/memory_limit.hpp>
+#include <cairn/adapt/torch/state/rng.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/core/byte_budget.hpp>
+
+namespace cairn::libtorch {
+
+/// How a module of any shape is checkpointed.
+struct ModuleOptions {
+  /// Whether operations that run again draw the same random numbers.
+  TORCH_ARG(Rng, rng) = Rng::Preserve;
+  /// Told why calls cannot be planned, once for each reason; std::clog where empty.
+  TORCH_ARG(std::function<void(std::string const& why)>, notice) = {};
+  /// Whose parameters, buffers and modes count, where a function is given in place of a module.
+  TORCH_ARG(std::shared_ptr<torch::nn::Module>, module) = nullptr;
+};
+
+namespace detail {
+
+inline constexpr char const* checkpoint_module_name = "cairn::libtorch::checkpoint_module";
+
+/// A constant argument as numbers.
+template <class T>
+void append_key(T const& x, std::vector<std::int64_t>& key) {
+  auto const add = [&](auto const& value) { key.push_back(std::int64_t(value)); };
+  if constexpr (std::same_as<T, double> || std::same_as<T, float>) add(std::bit_cast<std::int64_t>(double(x)));
+  else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) add(x);
+  else if constexpr (std::same_as<T, at::Scalar>) {
+    add(x.type());
+    if (x.isComplex()) add(0);
+    else x.isFloatingPoint() ? append_key(x.toDouble(), key) : append_key(x.toLong(), key);
+  } else if constexpr (std::same_as<T, at::Device>) {
+    add(x.type());
+    add(x.index());
+  } else if constexpr (std::same_as<T, std::string>) {
+    add(x.size());
+    for (char const c : x) add(c);
+  } else if constexpr (optional_value<T>) {
+    add(x.has_value());
+    if (x) append_key(*x, key);
+  }
+}
+
+/// The module of a function, if it is one.
+template <class F>
+[[nodiscard]] torch::nn::Module const* module_of(F& f) {
+  if constexpr (pointed_module<F>) return &*f;
+  else if constexpr (callable_module<F>) return f.ptr().get();
+  else return nullptr;
+}
+
+}  // namespace detail
+
+/// A module or a function that runs within a memory limit. It is called as the module is, by `()` or `forward`, with as
+/// many inputs, and returns what that returns. Copies share their plans. Several threads may call one at once.
+template <class F>
+class CheckpointedModule {
+ public:
+  /// \param limit  none: that of the process, if there is one
+  CheckpointedModule(F f, std::optional<byte_budget> limit, ModuleOptions options)
+      : of_{std::make_shared<parts>(std::move(f), limit, std::move(options))} {}
+
+  /// What the module returns. The first call of a kind is captured, measured and planned; others run by its plan.
+  /// \throws infeasible_budget   where the limit is too small, which says the least; what the module throws
+  template <class... Inputs>
+  auto operator()(Inputs const&... inputs) const {
+    constexpr bool are_inputs = (detail::region_argument<Inputs> && ...);
+    static_assert(are_inputs,
+                  "cairn: the inputs must be tensors, tuples, vectors, dictionaries or optionals of tensors, types with "
+                  "cairn::libtorch::tensor_traits, or scalars; let the function capture what else it needs");
+    if constexpr (are_inputs) {
+      constexpr bool is_called = detail::is_unpacked<F, Inputs...> || detail::calls_with<F, Inputs...>;
+      static_assert(is_called,
+                    "cairn: the function must be callable with its inputs, or with the elements of a tuple of inputs");
+      if constexpr (is_called) return run(inputs...);
+    }
+  }
+  /// The same.
+  template <class... Inputs>
+  auto forward(Inputs const&... inputs) const { return (*this)(inputs...); }
+
+  [[nodiscard]] F& module() const noexcept { return of_->f; }  ///< what was given
+  /// Counts, and the plan of the last call; a copy.
+  [[nodiscard]] ModuleReport report() const { return of_->plans.report(); }
+  /// Why calls could not be planned, so that each ran as one region; empty where all could.
+  [[nodiscard]] std::string notice() const { return report().notice; }
+  /// Forgets captures and plans: the next call makes its own.
+  void replan() const { of_->plans.clear(); }
+
+ private:
+  struct parts {
+    parts(F function, std::optional<byte_budget> bytes, ModuleOptions how)
+        : f{std::move(function)}, limit{bytes}, options{std::move(how)}, plans{options.rng(), detail::checkpoint_module_name} {}
+    F f;
+    std::optional<byte_budget> limit;
+    ModuleOptions options;
+    detail::module_plans plans;
+    std::mutex telling;
+    std::string told;  ///< the notice that was told last
+  };
+
+  template <class... Inputs>
+  [[nodiscard]] auto run(Inputs const&... inputs) const {
+    auto& f = of_->f;
+    using result = std::remove_cvref_t<decltype(detail::call_region(f, inputs...))>;
+    static_assert(tensor_state<result>,
+                  "cairn: the module must return a tensor, or tuples, vectors, dictionaries or optionals of tensors");
+    auto limit = of_->limit;
+    if (!limit) if (auto const of_process = memory_limit()) limit = byte_budget{*of_process};
+    if (!limit || !at::GradMode::is_enabled()) return result(detail::call_region(f, inputs...));
+    tensor_list all;
+    std::vector<std::int64_t> constants;
+    auto const note = [&](auto const& one) {
+      if constexpr (tensor_state<std::remove_cvref_t<decltype(one)>>) {
+        auto const before = all.size();
+        append_tensors(one, all);
+        constants.push_back(std::int64_t(all.size() - before));
+      } else detail::append_key(one, constants);
+    };
+    (note(inputs), ...);
+    std::tuple<Inputs...> const given{inputs...};
+    std::any like;
+    auto const call = [&](tensor_list const& leaves) {
+      auto made = std::apply([&](auto const&... one) { return result(detail::call_region(f, one...)); },
+                             detail::read_arguments(given, leaves));
+      tensor_list parts;
+      append_tensors(made, parts);
+      tensor_list const empty(parts.size());
+      tensor_reader from{empty};
+      like = read_tensors(made, from);
+      return parts;
+    };
+    auto const* const module = of_->options.module() ? of_->options.module().get() : detail::module_of(f);
+    auto const bytes = limit->count();
+    auto const planned = of_->plans.of(call, all, constants, like, module, bytes, [&](operation_graph const& measured) {
+      return detail::call_plan{detail::plan_call(measured, bytes, detail::checkpoint_module_name)};
+    });
+    if (!planned->program) {
+      tell(planned->report.notice);
+      return result(checkpoint(f, inputs..., region_options()));
+    }
+    auto const& graph = planned->program->graph;
+    all.insert(all.end(), graph.leaves.begin() + std::ptrdiff_t(graph.inputs), graph.leaves.end());
+    auto const results = detail::graph_node::call(planned->program, all);
+    tensor_reader from{results};
+    return read_tensors(std::any_cast<result const&>(planned->like), from);
+  }
+  [[nodiscard]] CheckpointOptions region_options() const {
+    CheckpointOptions options;
+    options.rng(of_->options.rng());
+    if (of_->options.module()) options.module(*of_->options.module());
+    return options;
+  }
+  void tell(std::string const& why) const {
+    std::lock_guard const lock{of_->telling};
+    if (std::exchange(of_->told, why) == why) return;
+    if (of_->options.notice()) of_->options.notice()(why);
+    else
+      std::clog << detail::checkpoint_module_name << ": the call is not planned, and runs as one region: " << why << '\n';
+  }
+
+  std::shared_ptr<parts> of_;
+};
+
+/// A module that runs within a limit, whatever its forward is: its call is captured, its operations are measured one by
+/// one, and values and what autograd saves are kept or made again by the fastest plan within the limit. Nothing of the
+/// module is edited. Results, gradients, buffers and random numbers have the bits of the plain call. The first call of a
+/// kind (shapes, types, modes, parameters, automatic casts) takes a few runs more, and keeps no more than the values of
+/// one forward run meanwhile. A call that cannot be captured, such as one whose operations depend on values, runs as one
+/// region by `checkpoint`, and a notice says why. Hooks on parameters, inputs and results run as in the plain call; the
+/// module's own tensors in between are not seen. `create_graph` keeps everything at once.
+/// \param module  a holder such as `torch::nn::Linear` or one of your own, a std::shared_ptr to a module, an AnyModule,
+///        or a function of its inputs alone; with a function, `ModuleOptions().module(net)` says whose parameters and
+///        modes count
+/// \param limit  bytes of values, tapes, adjoints and working memory at once: "512MiB". Parameters, inputs, and their
+///        gradients are the caller's and count for nothing
+/// \throws infeasible_budget   in a call, where the limit is below the least; it says both
+template <class F>
+[[nodiscard]] CheckpointedModule<F> checkpoint_module(F module, byte_budget limit, ModuleOptions options = {}) {
+  return {std::move(module), limit, std::move(options)};
+}
+/// The same within the limit of `set_memory_limit`; without one it is the plain call.
+template <class F>
+[[nodiscard]] CheckpointedModule<F> checkpoint_module(F module, ModuleOptions options = {}) {
+  return {std::move(module), std::nullopt, std::move(options)};
+}
+
+}  // namespace cairn::libtorch

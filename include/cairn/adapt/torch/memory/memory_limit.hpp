@@ -1,0 +1,44 @@
+#pragma once
+/// \file memory_limit.hpp  One memory limit for all that is planned in a process.
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <cairn/core/bytes.hpp>
+
+namespace cairn::libtorch {
+namespace detail {
+
+/// The limit of the process; threads may set and read it at once.
+class process_limit {
+ public:
+  [[nodiscard]] static process_limit& instance() {
+    static process_limit one;
+    return one;
+  }
+  [[nodiscard]] std::optional<byte_size> get() const {
+    std::lock_guard const lock{access_};
+    return limit_;
+  }
+  void set(std::optional<byte_size> limit) {
+    std::lock_guard const lock{access_};
+    limit_ = limit;
+  }
+
+ private:
+  mutable std::mutex access_;
+  std::optional<byte_size> limit_;
+};
+
+}  // namespace detail
+
+/// From now on `checkpoint_module`, an `HCModule`, checkpointed Sequentials and loops keep within this where they are
+/// given no limit, number of segments, block size, checkpoints or schedule of their own. It holds for each of them by
+/// itself, and for calls that begin after it.
+/// \param limit  "4GB", or a number of bytes   \throws invalid_size, overflow_error
+inline void set_memory_limit(byte_size limit) { detail::process_limit::instance().set(limit); }
+/// No limit is left for the process.
+inline void clear_memory_limit() { detail::process_limit::instance().set({}); }
+/// That of the process; nothing where none is set.
+[[nodiscard]] inline std::optional<byte_size> memory_limit() { return detail::process_limit::instance().get(); }
+
+}  // namespace cairn::libtorch

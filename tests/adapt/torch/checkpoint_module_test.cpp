@@ -1,0 +1,231 @@
+#include "adapt/torch/models/captured_models.hpp"
+#include "support/torch.hpp"
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/torch/graph/checkpoint_module.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+
+namespace checkpoint_module_tests {
+
+using at::Tensor;
+using support::same_bits;
+using support::seeded;
+using support::take_grads;
+using tensors = std::vector<Tensor>;
+namespace models = captured_models;
+namespace nn = torch::nn;
+
+/// One training step: the result, gradients of parameters and inputs, buffers and random numbers afterwards.
+struct step_outcome {
+  tensors results, gradients, buffers;
+  Tensor random;
+};
+bool same(step_outcome const& a, step_outcome const& b) {
+  return same_bits(a.results, b.results) && same_bits(a.gradients, b.gradients) && same_bits(a.buffers, b.buffers) && same_bits(a.random, b.random);
+}
+
+template <class Module, class Call>
+step_outcome step(Module const& module, tensors const& leaves, tensors const& buffers, Call const& call) {
+  {
+    torch::NoGradGuard const off;
+    auto const now = module->buffers();
+    for (std::size_t k = 0; k < now.size(); ++k) now[k].copy_(buffers[k]);
+  }
+  torch::manual_seed(3);
+  step_outcome done;
+  done.results = call();
+  Tensor loss;
+  for (auto const& t : done.results) loss = loss.defined() ? loss + t.pow(2).sum() : t.pow(2).sum();
+  loss.backward();
+  auto all = module->parameters();
+  all.insert(all.end(), leaves.begin(), leaves.end());
+  done.gradients = take_grads(all);
+  for (auto& t : done.results) t = t.detach();
+  for (auto const& t : module->buffers()) done.buffers.push_back(t.clone());
+  done.random = torch::rand({2});
+  return done;
+}
+tensors copies(tensors const& all) {
+  tensors made;
+  for (auto const& t : all) made.push_back(t.detach().clone());
+  return made;
+}
+std::int64_t bytes_of(tensors const& all) {
+  std::int64_t sum = 0;
+  for (auto const& t : all) if (t.defined()) sum += std::int64_t(t.nbytes());
+  return sum;
+}
+/// The least limit, out of the sentence that refuses a smaller one.
+template <class Call>
+std::int64_t least_of(Call const& call) {
+  auto const text = support::said<cairn::infeasible_budget>([&] { (void)call(std::int64_t{1}); });
+  CAPTURE(text);
+  REQUIRE(text.find("the call does not fit the memory limit") != std::string::npos);
+  return std::stoll(text.substr(text.find("least") + std::string{"least = "}.size()));
+}
+
+template <class Module, class... Inputs>
+void check(bool many, Module module, tensors const& leaves, Inputs const&... inputs) {
+  auto const buffers = copies(module->buffers());
+  auto const plain = step(module, leaves, buffers, [&] { return cl::detail::tensors_of(module->forward(inputs...)); });
+  auto const least = least_of([&](std::int64_t limit) { return cl::checkpoint_module(module, limit)(inputs...); });
+  auto const all = cl::checkpoint_module(module, std::int64_t{1} << 40);
+  CHECK(same(plain, step(module, leaves, buffers, [&] { return cl::detail::tensors_of(all(inputs...)); })));
+  auto const most = all.report().plain_peak;
+  if (many) CHECK(least < most * 9 / 10);
+  std::int64_t runs = 0;
+  for (int part = 0; part <= 2; ++part) {
+    auto const limit = least + (most - least) * part / 2;
+    auto const limited = cl::checkpoint_module(module, limit);
+    CHECK(same(plain, step(module, leaves, buffers, [&] { return cl::detail::tensors_of(limited(inputs...)); })));
+    cl::byte_meter const meter;
+    CHECK(same(plain, step(module, leaves, buffers, [&] { return cl::detail::tensors_of(limited(inputs...)); })));
+    auto const report = limited.report();
+    CAPTURE(part, limit, least, most, meter.peak(), report.predicted_peak, report.planning_peak);
+    CHECK(meter.peak() - bytes_of(plain.gradients) <= limit);
+    CHECK(report.predicted_peak <= limit);
+    CHECK(report.notice.empty());
+    CHECK(report.captures == 1);
+    CHECK(report.plans_made == 1);
+    CHECK(report.gap() >= 0);
+    if (part == 0) runs = report.plan.cost.runs;
+    if (part == 2 && many) CHECK(report.plan.cost.runs < runs);
+  }
+}
+
+TEST_CASE("models with a forward of their own have the bits of their plain calls within every limit", "[torch][graph]") {
+  seeded const seed{1};
+  auto const x = torch::randn({8, 3, 16, 16}).requires_grad_();
+  check(true, models::ResNet(12), {x}, x);
+  check(true, models::LanguageModel(20, 16, 2, 12, 2, 0.2), {}, torch::randint(20, {4, 12}, torch::kLong));
+  check(false, models::UNet(), {x}, x);
+  auto const a = torch::randn({8, 8}).requires_grad_(), b = torch::randn({8, 8}).requires_grad_();
+  check(false, models::Pairs(), {a, b}, a, b);
+  check(false, models::Pairs(), {a}, a, a);
+}
+
+TEST_CASE("without a limit and without gradients a checkpointed module is the plain one", "[torch][graph]") {
+  seeded const seed{2};
+  models::ResNet net(2);
+  auto const x = torch::randn({2, 3, 16, 16});
+  auto const free = cl::checkpoint_module(net);
+  (void)free(x);
+  CHECK(free.report().captures == 0);
+  net->eval();
+  auto const limited = cl::checkpoint_module(net, "1MiB");
+  {
+    torch::NoGradGuard const off;
+    CHECK(same_bits(limited(x), net->forward(x)));
+  }
+  CHECK(limited.report().captures == 0);
+  CHECK(same_bits(limited.forward(x), net->forward(x)));
+  CHECK(limited.report().captures == 1);
+}
+
+TEST_CASE("a checkpointed module plans each kind of call once, and again when told to", "[torch][graph]") {
+  seeded const seed{3};
+  models::ResNet net(2);
+  auto const limited = cl::checkpoint_module(net, "4MiB");
+  auto const call = [&](int batch) { limited(torch::randn({batch, 3, 16, 16})).sum().backward(); };
+  call(2), call(3), call(2), call(3);
+  CHECK(limited.report().plans_made == 2);
+  net->eval();
+  call(2);
+  CHECK(limited.report().plans_made == 3);
+  limited.replan();
+  call(2);
+  CHECK(limited.report().captures == 1);
+  int scale = 0;
+  auto const f = cl::checkpoint_module([&](Tensor const& t, int times) {
+    ++scale;
+    return torch::sin(t * times);
+  }, "1MiB");
+  auto const x = torch::randn({4}).requires_grad_();
+  for (int const times : {2, 3, 2, 3}) CHECK(same_bits(f(x, times), torch::sin(x * times)));
+  CHECK(f.report().plans_made == 2);
+}
+
+TEST_CASE("a limit of the process holds where none is given", "[torch][graph]") {
+  seeded const seed{4};
+  struct at_end {
+    ~at_end() { cl::clear_memory_limit(); }
+  } const clear;
+  models::ResNet net(2);
+  auto const x = torch::randn({8, 3, 16, 16});
+  auto const of_process = cl::checkpoint_module(net), own = cl::checkpoint_module(net, "64MiB");
+  cl::set_memory_limit(1);
+  CHECK_THROWS_AS(of_process(x), cairn::infeasible_budget);
+  (void)own(x);
+  cl::set_memory_limit("64MB");
+  CHECK(cl::memory_limit() == cairn::byte_size{64'000'000});
+  (void)of_process(x);
+  CHECK(of_process.report().plan.budget == 64'000'000);
+}
+
+TEST_CASE("a call that cannot be captured runs as one region, and a notice says why once", "[torch][graph]") {
+  seeded const seed{5};
+  auto const w = torch::randn({8, 8}).requires_grad_();
+  auto const f = [w](Tensor const& x) { return x.sum().item<float>() > 1e9f ? x : torch::tanh(x.mm(w)); };
+  std::vector<std::string> told;
+  auto const limited = cl::checkpoint_module(f, "1MiB", cl::ModuleOptions().notice([&](std::string const& why) { told.push_back(why); }));
+  auto const x = torch::randn({8, 8}).requires_grad_();
+  auto const wanted = torch::autograd::grad({f(x).sum()}, {x, w});
+  for (int k = 0; k < 3; ++k) CHECK(same_bits(torch::autograd::grad({limited(x).sum()}, {x, w}), wanted));
+  REQUIRE(told.size() == 1);
+  CHECK(told.front().find("aten::item") != std::string::npos);
+  CHECK(limited.notice() == told.front());
+}
+
+TEST_CASE("automatic casts are those of the call, and none are left behind", "[torch][graph]") {
+  seeded const seed{6};
+  models::LanguageModel net(20, 16, 2, 12, 1, 0.0);
+  auto const tokens = torch::randint(20, {4, 12}, torch::kLong);
+  auto const train = [&](auto const& call) {
+    Tensor y;
+    {
+      cl::detail::autocast_scope const back{cl::detail::autocast_state::now()};
+      cl::detail::switch_autocast(at::kCPU, true);
+      y = call();
+      at::autocast::clear_cache();
+    }
+    y.to(torch::kFloat).pow(2).sum().backward();
+    auto all = take_grads(net->parameters());
+    all.push_back(y.detach());
+    return all;
+  };
+  auto const plain = train([&] { return net->forward(tokens); });
+  std::int64_t least = 0;
+  (void)train([&] {
+    least = least_of([&](std::int64_t limit) { return cl::checkpoint_module(net, limit)(tokens); });
+    return net->forward(tokens);
+  });
+  auto const limited = cl::checkpoint_module(net, least);
+  CHECK(same_bits(plain, train([&] { return limited(tokens); })));
+  CHECK(same_bits(plain, train([&] { return limited(tokens); })));
+  CHECK(limited.notice().empty());
+}
+
+TEST_CASE("several threads train one checkpointed module", "[torch][graph]") {
+  seeded const seed{7};
+  models::LanguageModel net(20, 16, 2, 12, 1, 0.0);
+  auto const least = least_of([&](std::int64_t limit) { return cl::checkpoint_module(net, limit)(torch::zeros({4, 12}, torch::kLong)); });
+  auto const limited = cl::checkpoint_module(net, least);
+  std::vector<Tensor> tokens;
+  std::vector<tensors> wanted, found(3);
+  auto const grads = [&](Tensor const& y) { return torch::autograd::grad({y.pow(2).sum()}, net->parameters()); };
+  for (int k = 0; k < 3; ++k) {
+    tokens.push_back(torch::randint(20, {4, 12}, torch::kLong));
+    wanted.push_back(grads(net->forward(tokens.back())));
+  }
+  std::vector<std::thread> all;
+  for (std::size_t k = 0; k < 3; ++k) all.emplace_back([&, k] { found[k] = grads(limited(tokens[k])); });
+  for (auto& one : all) one.join();
+  for (std::size_t k = 0; k < 3; ++k) CHECK(same_bits(found[k], wanted[k]));
+}
+
+}  // namespace checkpoint_module_tests
