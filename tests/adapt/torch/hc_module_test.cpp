@@ -3,9 +3,12 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 #include <cairn/adapt/torch/compat/hc_module.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/memory/memory_limit.hpp>
 
 namespace hc_module_tests {
 
@@ -124,26 +127,136 @@ TEST_CASE("an HCModule asks a planner of the user's, and says why where that fin
   CHECK_THROWS_AS(wrong->forward(x), cairn::invalid_plan);
 }
 
-TEST_CASE("an HCModule runs a model that it cannot look into as it is, and by its nodes where these are given", "[torch][hc_module]") {
+TEST_CASE("an HCModule plans a model with a forward of its own, and takes its nodes where these are given", "[torch][hc_module]") {
   seeded const seed{2};
   Toy toy;
   auto const x = torch::randn({4, 8});
   auto const plain = grads(*toy, [&] { return toy->forward(x); });
   int told = 0;
-  std::string notice;
-  HCModule opaque(nn::AnyModule(toy), HCConfig().notice([&](char const* text) {
-    notice = text;
-    ++told;
-  }));
-  for (int k = 0; k < 3; ++k) CHECK(same_bits(plain, grads(*toy, [&] { return opaque->forward(x); })));
-  CHECK(told == 1);
-  CHECK(notice == "the model is no Sequential and no list of its nodes was given, so it runs without checkpoints");
-  CHECK(opaque->executor().checkpoint_plan().meta().num_blocks == 0);
+  HCModule model(nn::AnyModule(toy), HCConfig().notice([&](char const*) { ++told; }));
+  for (int k = 0; k < 3; ++k) CHECK(same_bits(plain, grads(*toy, [&] { return model->forward(x); })));
+  CHECK(told == 0);
+  CHECK(std::string{model->executor().notice()}.empty());
+  CHECK(model->executor().plans_made() == 1);
+  auto const operations = model->executor().work().stages();
+  auto const root = std::int64_t(std::ceil(std::sqrt(double(operations))));
+  CHECK(model->executor().checkpoint_plan().meta().num_blocks == (operations + root - 1) / root);
   std::vector<nn::AnyModule> const nodes{nn::AnyModule(toy->first), nn::AnyModule(nn::GELU()), nn::AnyModule(toy->second)};
   HCModule listed(nn::AnyModule(toy), nodes, HCConfig().block_size(1));
   CHECK(same_bits(plain, grads(*listed, [&] { return listed->forward(x); })));
   CHECK(listed->executor().checkpoint_plan().meta().num_blocks == 3);
   CHECK(listed->named_parameters().keys() == std::vector<std::string>{"module.first.weight", "module.first.bias", "module.second.weight", "module.second.bias"});
+}
+
+/// Of two inputs and two results, deep enough that blocks save something.
+struct TwoWaysImpl : nn::Module {
+  nn::ModuleList layers;
+  explicit TwoWaysImpl(int count) {
+    for (int k = 0; k < count; ++k) layers->push_back(nn::Linear(64, 64));
+    register_module("layers", layers);
+  }
+  std::tuple<Tensor, Tensor> forward(Tensor x, Tensor const& y) {
+    for (std::size_t k = 0; k < layers->size(); ++k) x = torch::tanh(layers->ptr<nn::LinearImpl>(k)->forward(x)) * y + x;
+    return {x, x.mean(1)};
+  }
+};
+TORCH_MODULE(TwoWays);
+
+TEST_CASE("an HCModule takes a model of several inputs, by blocks and within a limit, in fewer bytes", "[torch][hc_module]") {
+  seeded const seed{4};
+  TwoWays net(12);
+  auto const x = torch::randn({512, 64}).requires_grad_(), y = torch::randn({512, 64}).requires_grad_();
+  using both = std::tuple<Tensor, Tensor>;
+  auto const train = [&](auto const& call) {
+    auto const [a, b] = call();
+    (a.pow(2).sum() + b.sum()).backward();
+    auto all = net->parameters();
+    all.insert(all.end(), {x, y});
+    auto found = take_grads(all);
+    found.insert(found.end(), {a.detach(), b.detach()});
+    return found;
+  };
+  auto const metered = [&](std::vector<Tensor> const& plain, auto const& call) {
+    CHECK(same_bits(plain, train(call)));
+    cl::byte_meter const meter;
+    CHECK(same_bits(plain, train(call)));
+    return meter.peak();
+  };
+  auto const plain = train([&] { return net->forward(x, y); });
+  auto const most = metered(plain, [&] { return net->forward(x, y); });
+  HCModule blocks(nn::AnyModule(net), HCConfig().block_size(6));
+  CHECK(metered(plain, [&] { return blocks->call<both>(x, y); }) < most * 3 / 4);
+  CHECK(blocks->executor().checkpoint_plan().meta().largest == 6);
+  auto const peak = blocks->executor().report().predicted_peak;
+  HCModule limited(nn::AnyModule(net), HCConfig().memory_limit(cairn::byte_size{peak}));
+  auto const of_limit = metered(plain, [&] { return limited->call<both>(x, y); });
+  CHECK(of_limit < most * 3 / 4);
+  CHECK(limited->executor().report().predicted_peak <= peak);
+  CHECK(limited->executor().report().plan.cost.makespan > 0);
+  CHECK(support::message_of([&] { (void)limited->executor().checkpoint_plan(); }).find("the model runs within a limit, and not by blocks") != std::string::npos);
+  net->layers->push_back(nn::Linear(64, 64));
+  (void)blocks->call<both>(x, y);
+  CHECK(blocks->executor().plans_made() == 2);
+}
+
+TEST_CASE("an HCModule of operations tells its callbacks, asks a planner, and says why it cannot plan", "[torch][hc_module]") {
+  seeded const seed{5};
+  Toy toy;
+  auto const x = torch::randn({4, 8});
+  auto const plain = grads(*toy, [&] { return toy->forward(x); });
+  std::int64_t seen = 0;
+  HCModule mine(nn::AnyModule(toy), HCConfig().planner([&](cairn::chain const& work) {
+    seen = work.stages();
+    return cairn::block_plan::balanced(work.stages(), 3);
+  }));
+  std::string events;
+  cairn::execution_callbacks const callbacks{.run_forward = [&](auto first, auto) { events += "f" + std::to_string(first) + ' '; },
+                                             .run_backward = [&](auto first, auto) { events += "b" + std::to_string(first) + ' '; }};
+  auto const loss = mine->forward(x).pow(2).sum();
+  mine->backward(loss, callbacks);
+  CHECK(same_bits(plain, take_grads(toy->parameters())));
+  REQUIRE(seen == 3);
+  CHECK(events == "b2 b1 b0 ");  // all that passes between operations is kept
+  events.clear();
+  TwoWays net(6);
+  HCModule deep(nn::AnyModule(net), HCConfig().block_size(5));
+  auto const y = torch::randn({4, 64});
+  deep->backward(std::get<0>(deep->call<std::tuple<Tensor, Tensor>>(y, y)).sum(), callbacks);
+  auto const& blocks = deep->executor().checkpoint_plan();
+  std::string expected;
+  for (auto j = blocks.size(); j-- > 0;) {
+    auto const first = std::to_string(blocks[j].first) + ' ';
+    expected += (j + 1 < blocks.size() ? 'f' + first : std::string{}) + 'b' + first;
+  }
+  CHECK(events == expected);
+  struct asking : nn::Module {
+    Tensor forward(Tensor const& in) { return in.sum().item<float>() > 1e9f ? in : in.sin(); }
+  };
+  std::string notice;
+  HCModule plainly(nn::AnyModule(std::make_shared<asking>()), HCConfig().notice([&](char const* text) { notice = text; }));
+  auto const z = torch::randn({4, 8}).requires_grad_();
+  CHECK(same_bits(plainly->forward(z), z.sin()));
+  CHECK(notice.find("the model cannot be captured, so it runs without checkpoints: ") == 0);
+  CHECK(notice == plainly->executor().notice());
+  CHECK(plainly->executor().checkpoint_plan().meta().num_blocks == 0);
+}
+
+TEST_CASE("an HCModule of a Sequential keeps within its limit, or that of the process", "[torch][hc_module]") {
+  seeded const seed{6};
+  struct at_end {
+    ~at_end() { cl::clear_memory_limit(); }
+  } const clear;
+  auto net = layers(9);
+  auto const x = torch::randn({64, 8});
+  auto const plain = grads(*net, [&] { return net->forward(x); });
+  HCModule limited(net, HCConfig().memory_limit("1MB")), of_process(net), blocks(net, HCConfig().block_size(2));
+  cl::set_memory_limit("2MB");
+  for (auto model : {limited, of_process, blocks}) CHECK(same_bits(plain, grads(*net, [&] { return model->forward(x); })));
+  CHECK(limited->executor().report().plan.budget == 1'000'000);
+  CHECK(of_process->executor().report().plan.budget == 2'000'000);
+  CHECK(blocks->executor().checkpoint_plan().meta().largest == 2);
+  cl::set_memory_limit(1);
+  CHECK_THROWS_AS(of_process->forward(x), cairn::infeasible_budget);
 }
 
 }  // namespace hc_module_tests

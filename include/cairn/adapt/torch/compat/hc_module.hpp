@@ -1,10 +1,16 @@
 #pragma once
 /// \file hc_module.hpp  Wraps a model so that it trains by blocks of about the square root of its length, as
 /// tiny-backprop's HCModule does in Python.
+#include <any>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
@@ -17,10 +23,20 @@
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/sequential_plan.hpp>
 #include <cairn/adapt/torch/checkpoint/sequential.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
 #include <cairn/adapt/torch/compat/hc_config.hpp>
+#include <cairn/adapt/torch/graph/checkpoint_module.hpp>
+#include <cairn/adapt/torch/graph/detail/graph_blocks.hpp>
+#include <cairn/adapt/torch/graph/detail/graph_node.hpp>
+#include <cairn/adapt/torch/graph/detail/module_plans.hpp>
+#include <cairn/adapt/torch/graph/module_report.hpp>
+#include <cairn/adapt/torch/memory/memory_limit.hpp>
 #include <cairn/adapt/torch/state/detail/device_choice.hpp>
+#include <cairn/core/byte_budget.hpp>
+#include <cairn/core/bytes.hpp>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/block/block_executor.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 
@@ -30,28 +46,49 @@ namespace cairn::libtorch {
 class HCExecutor {
  public:
   /// The blocks; its `meta()` has num_blocks, the largest block, the predicted peak_bytes and more.
-  /// \throws invalid_call   where nothing is planned
-  [[nodiscard]] block_plan const& checkpoint_plan() const { return blocks_.plan(); }
+  /// \throws invalid_call   where nothing is planned, or by a limit, which `report` shows
+  [[nodiscard]] block_plan const& checkpoint_plan() const {
+    if (call_ && !call_->blocks)
+      throw invalid_call{"cairn::libtorch::HCModule",
+                         "the model runs within a limit, and not by blocks",
+                         {},
+                         "ask report() for its plan, or give a block size"};
+    return call_ ? *call_->blocks : blocks_.plan();
+  }
   /// Bytes and nanoseconds of the nodes, measured on the example inputs.
-  [[nodiscard]] chain const& work() const noexcept { return work_; }
-  /// Why everything is one block; empty where a plan was made.
-  [[nodiscard]] char const* notice() const noexcept { return blocks_.notice(); }
+  [[nodiscard]] chain const& work() const noexcept { return call_ ? call_->work : work_; }
+  /// Why the model runs without checkpoints; empty where a plan was made.
+  [[nodiscard]] char const* notice() const noexcept { return call_ ? call_->notice.c_str() : blocks_.notice(); }
   /// How often a plan was made.
-  [[nodiscard]] std::uint64_t plans_made() const noexcept { return blocks_.plans_made(); }
+  [[nodiscard]] std::uint64_t plans_made() const noexcept { return blocks_.plans_made() + limits_planned_; }
+  /// The operations and the plan of the last call of a model that was captured; empty for others.
+  [[nodiscard]] ModuleReport report() const { return graphs_ ? graphs_->report() : ModuleReport{}; }
 
  private:
   friend class HCModuleImpl;
+  /// A kind of call that was captured.
+  struct captured_kind {
+    std::shared_ptr<detail::planned_call const> planned;
+    std::shared_ptr<block_plan const> blocks;  ///< null where it is planned by a limit
+    chain work;
+    std::string notice;
+  };
+
   block_executor blocks_;
   chain work_;
   detail::sequential_plan plan_;
   std::vector<std::int64_t> key_;
+  std::shared_ptr<detail::module_plans> graphs_;
+  std::vector<std::shared_ptr<captured_kind const>> kinds_;
+  std::shared_ptr<captured_kind const> call_;  ///< that of the last call; null where the nodes are modules
+  std::uint64_t limits_planned_ = 0;
 };
 
 /// A model that runs by blocks: forward keeps the first state of each but the last, backward runs the blocks again. The
-/// nodes are the children of a Sequential or a list that is given, since LibTorch cannot look into a module; another
-/// model runs as it is, and a notice says so. A child that changes its input in place, or gives it or a view of it
-/// back, is one node with the child before. Gradients have the bits of the model. Parameters have the names of the
-/// model's behind "module.".
+/// nodes are the children of a Sequential or a list that is given; of another model, or within a limit, they are the
+/// operations of its call, which is captured as `checkpoint_module` does. A model that cannot be captured runs as it is,
+/// and a notice says why. A child that changes its input in place, or gives it or a view of it back, is one node with
+/// the child before. Gradients have the bits of the model. Parameters have the names of the model's behind "module.".
 class HCModuleImpl : public torch::nn::Module {
  public:
   /// What lists the nodes of a model.
@@ -62,7 +99,7 @@ class HCModuleImpl : public torch::nn::Module {
     torch::nn::Module::train(model->is_training());  // before the child is there, which keeps modes of its own
     sequential_ = register_module("module", std::move(model));
   }
-  /// \param model  a module of one tensor, which runs as it is
+  /// \param model  a module of tensors, whose calls are captured
   explicit HCModuleImpl(torch::nn::AnyModule model, HCConfig config = {})
       : config_{std::move(config)}, model_{std::move(model)} {
     torch::nn::Module::train(model_.ptr()->is_training());
@@ -86,12 +123,30 @@ class HCModuleImpl : public torch::nn::Module {
   ///        planner's that are none
   [[nodiscard]] at::Tensor forward(at::Tensor const& x) {
     if (!at::GradMode::is_enabled()) return plainly(x);
+    if (is_captured()) return call(x);
     configure(x);
     if (executor_.plan_.actions.empty()) return plainly(x);
     auto const callbacks = callbacks_;
     auto const blocks = std::make_shared<block_plan const>(executor_.blocks_.plan());
     auto const told = [callbacks, blocks](action const& a) { tell(*callbacks, *blocks, a); };
     return detail::run_chain(executor_.plan_, x, {config_.rng(), config_.determinism(), who, told, config_.policy()});
+  }
+  /// The same of a model of several inputs.
+  /// \tparam Result  what the model returns: a tensor, or a tuple, vector ... of tensors
+  /// \param inputs  tensors, tuples, vectors ... of them, and scalars, of the very types that the model takes
+  template <class Result = at::Tensor, class... Inputs>
+  [[nodiscard]] Result call(Inputs const&... inputs) {
+    if (!is_captured() || !at::GradMode::is_enabled()) return plain_call<Result>(inputs...);
+    configure_call<Result>(inputs...);
+    auto const& planned = *executor_.call_->planned;
+    if (!planned.program) return plain_call<Result>(inputs...);
+    tensor_list leaves;
+    (detail::append_argument(inputs, leaves), ...);
+    auto const& graph = planned.program->graph;
+    leaves.insert(leaves.end(), graph.leaves.begin() + std::ptrdiff_t(graph.inputs), graph.leaves.end());
+    auto const results = detail::graph_node::call(planned.program, leaves);
+    tensor_reader from{results};
+    return read_tensors(std::any_cast<Result const&>(planned.like), from);
   }
   /// `loss.backward()`.
   void backward(at::Tensor const& loss) { loss.backward(); }
@@ -103,13 +158,23 @@ class HCModuleImpl : public torch::nn::Module {
       execution_callbacks& to;
       ~telling() { to = {}; }
     } const now{*callbacks_ = callbacks};
+    *block_told_ = -1;
     loss.backward();
   }
   /// Measures the nodes on an input, and plans anew.
   /// \throws as `forward`
   HCExecutor const& configure_executor(at::Tensor const& example_input) {
     executor_.key_.clear();
+    if (is_captured()) return configure_calls(example_input);
     configure(example_input);
+    return executor_;
+  }
+  /// The same of a model of several inputs that is captured.
+  template <class Result = at::Tensor, class... Inputs>
+  HCExecutor const& configure_calls(Inputs const&... example_inputs) {
+    if (executor_.graphs_) executor_.graphs_->clear();
+    executor_.kinds_.clear();
+    configure_call<Result>(example_inputs...);
     return executor_;
   }
   /// \throws invalid_call   before the first forward and `configure_executor`
@@ -156,6 +221,101 @@ class HCModuleImpl : public torch::nn::Module {
     nodes_of_ = copy->nodes_of_;
     executor_.plan_ = {};
     executor_.key_.clear();
+    executor_.graphs_.reset();
+    executor_.kinds_.clear();
+    executor_.call_.reset();
+  }
+  [[nodiscard]] std::optional<byte_size> limit() const {
+    if (config_.memory_limit()) return config_.memory_limit();
+    if (config_.block_size() != 0 || config_.planner()) return {};
+    return libtorch::memory_limit();
+  }
+  /// Whether the nodes are operations of the model's call.
+  [[nodiscard]] bool is_captured() const { return (!sequential_ && nodes_.empty()) || limit(); }
+  template <class Result, class... Inputs>
+  [[nodiscard]] Result plain_call(Inputs const&... inputs) {
+    if (!sequential_) return model_.forward<Result>(inputs...);
+    return sequential_->forward<Result>(inputs...);
+  }
+  void tell_notice(char const* text) const {
+    if (config_.notice()) config_.notice()(text);
+    else std::clog << who << ": " << text << '\n';
+  }
+  template <class Result, class... Inputs>
+  void configure_call(Inputs const&... inputs) {
+    if (!executor_.graphs_) executor_.graphs_ = std::make_shared<detail::module_plans>(config_.rng(), who);
+    tensor_list all;
+    std::vector<std::int64_t> constants;
+    auto const note = [&](auto const& one) {
+      detail::append_argument(one, all);
+      constants.push_back(std::int64_t(all.size()));
+      if constexpr (!tensor_state<std::remove_cvref_t<decltype(one)>>) detail::append_key(one, constants);
+    };
+    (note(inputs), ...);
+    std::tuple<Inputs...> const given{inputs...};
+    std::any like;
+    auto const run = [&](tensor_list const& leaves) {
+      auto const made = std::apply([&](auto const&... one) { return plain_call<Result>(one...); },
+                                   detail::read_arguments(given, leaves));
+      auto parts = detail::tensors_of(made);
+      tensor_list const empty(parts.size());
+      tensor_reader from{empty};
+      like = read_tensors(made, from);
+      return parts;
+    };
+    auto const bytes = limit();
+    auto kind = std::make_shared<HCExecutor::captured_kind>();
+    auto const plan = [&](operation_graph const& measured) { return plan_call(measured, bytes, *kind); };
+    std::int64_t const number = bytes ? byte_budget{*bytes}.count() : -1;
+    kind->planned = executor_.graphs_->of(run, all, constants, like, this, number, plan);
+    executor_.key_ = {number};
+    for (auto const& known : executor_.kinds_)
+      if (known->planned == kind->planned) {
+        executor_.call_ = known;
+        return;
+      }
+    if (kind->planned->program && !bytes && !kind->blocks) {  // its blocks were let go
+      executor_.graphs_->clear();
+      return configure_call<Result>(inputs...);
+    }
+    if (!kind->planned->program) {
+      kind->notice = "the model cannot be captured, so it runs without checkpoints: " + kind->planned->report.notice;
+      kind->blocks = std::make_shared<block_plan const>(executor_.blocks_.configure(chain{.x = {0}, .s = {}, .u = {}}));
+      tell_notice(kind->notice.c_str());
+    } else if (kind->blocks) {
+      kind->notice = executor_.blocks_.notice();
+    }
+    executor_.call_ = kind;
+    if (executor_.kinds_.size() > 8) executor_.kinds_.erase(executor_.kinds_.begin());
+    executor_.kinds_.push_back(std::move(kind));
+  }
+  [[nodiscard]] detail::call_plan plan_call(operation_graph const& measured, std::optional<byte_size> bytes,
+                                            HCExecutor::captured_kind& kind) {
+    kind.work = detail::chain_of(measured);
+    if (bytes) {
+      ++executor_.limits_planned_;
+      return {detail::plan_call(measured, byte_budget{*bytes}.count(), who)};
+    }
+    block_options options{.block_size = config_.block_size(), .planner = config_.planner(),
+                          .notice = [this](char const* text) { tell_notice(text); }};
+    auto const& blocks = executor_.blocks_.configure(kind.work, std::move(options));
+    kind.blocks = std::make_shared<block_plan const>(blocks);
+    return {detail::plan_of_blocks(measured, blocks),
+            [callbacks = callbacks_, told = block_told_, of = kind.blocks](action const& a) {
+              tell_call(*callbacks, *told, *of, a);
+            }};
+  }
+  /// \param told  the block of which callbacks were told last that it runs again
+  static void tell_call(execution_callbacks const& callbacks, step_index& told, block_plan const& blocks, action const& a) {
+    for (step_index j = 0; j < blocks.size(); ++j) {
+      auto const [first, last] = blocks[j];
+      if (a.from < first || a.from >= last) continue;
+      if (a.kind == action_kind::reverse) {
+        if (a.from == last - 1 && callbacks.run_backward) callbacks.run_backward(first, last);
+      } else if (std::exchange(told, j) != j && callbacks.run_forward) {
+        callbacks.run_forward(first, last);
+      }
+    }
   }
   [[nodiscard]] at::Tensor plainly(at::Tensor const& x) {
     return sequential_ ? sequential_->forward(x) : model_.forward(x);
@@ -163,18 +323,13 @@ class HCModuleImpl : public torch::nn::Module {
   void configure(at::Tensor const& x) {
     auto key = detail::sequential_key(*this, x);
     if (key == executor_.key_) return;
-    auto const notice = [this](char const* text) {
-      if (config_.notice()) config_.notice()(text);
-      else std::clog << who << ": " << text << '\n';
-    };
+    executor_.call_.reset();
+    auto const notice = [this](char const* text) { tell_notice(text); };
     auto stages = sequential_ ? detail::stages_of(*sequential_) : detail::stages_of(nodes_);
     block_options options{.block_size = config_.block_size(), .planner = config_.planner(), .notice = notice};
     detail::sequential_plan plan;
     chain work{.x = {0}, .s = {}, .u = {}};
-    if (stages.empty()) {
-      notice("the model is no Sequential and no list of its nodes was given, so it runs without checkpoints");
-      options = {};
-    } else {
+    if (!stages.empty()) {
       detail::need_saved_hooks(who);
       detail::measured_stages measured{std::move(stages), x, config_.rng()};
       work = std::move(measured.work);
@@ -204,6 +359,7 @@ class HCModuleImpl : public torch::nn::Module {
   HCExecutor executor_;
   /// Those of the backward under way.
   std::shared_ptr<execution_callbacks> callbacks_ = std::make_shared<execution_callbacks>();
+  std::shared_ptr<step_index> block_told_ = std::make_shared<step_index>(-1);
 };
 /// Holds an `HCModuleImpl`, as LibTorch's modules are held.
 TORCH_MODULE(HCModule);
