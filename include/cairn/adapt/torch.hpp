@@ -31,6 +31,7 @@
 #include <cairn/adapt/torch/loop/tensor_sequence.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/memory/free_memory.hpp>
+#include <cairn/adapt/torch/memory/memory_limit.hpp>
 #include <cairn/adapt/torch/memory/process_memory.hpp>
 #include <cairn/adapt/torch/memory/resident_memory.hpp>
 #include <cairn/adapt/torch/state/determinism.hpp>

@@ -14,6 +14,7 @@
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/sequential_plan.hpp>
 #include <cairn/adapt/torch/checkpoint/sequential_plans.hpp>
+#include <cairn/adapt/torch/memory/memory_limit.hpp>
 #include <cairn/adapt/torch/state/determinism.hpp>
 #include <cairn/adapt/torch/state/rng.hpp>
 #include <cairn/core/bytes.hpp>
@@ -22,8 +23,8 @@
 
 namespace cairn::libtorch {
 
-/// Options of a checkpointed Sequential. By default about sqrt(n) segments; a child that changes its input in place, or
-/// returns its input or a view of it, counts as one with the child before.
+/// Options of a checkpointed Sequential. By default the limit of `set_memory_limit`, else about sqrt(n) segments; a child
+/// that changes its input in place, or returns its input or a view of it, counts as one with the child before.
 struct CheckpointedSequentialOptions {
   /// Number of segments: each but the last keeps only its input, and is run again in backward. 0 means chosen
   /// automatically.
@@ -86,8 +87,11 @@ namespace detail {
 /// The plan for the children of a Sequential and an input: a kept one, or a new one that is then kept.
 /// \param plans  the place, unless the options name another   \throws as `plan_sequential`
 [[nodiscard]] inline sequential_plan cached_or_new_plan(torch::nn::SequentialImpl& of, at::Tensor const& x,
-                                                        CheckpointedSequentialOptions const& options,
-                                                        SequentialPlans& plans, char const* who) {
+                                                        CheckpointedSequentialOptions options, SequentialPlans& plans,
+                                                        char const* who) {
+  if (auto const limit = libtorch::memory_limit();
+      limit && !options.memory_limit() && options.segments() == 0 && !options.policy())
+    options.memory_limit(*limit);
   if (options.policy() && options.memory_limit())
     throw invalid_plan{who,
                        "a policy and a memory limit are given",

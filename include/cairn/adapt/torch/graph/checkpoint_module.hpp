@@ -149,12 +149,11 @@ class CheckpointedModule {
     auto const call = [&](tensor_list const& leaves) {
       auto made = std::apply([&](auto const&... one) { return result(detail::call_region(f, one...)); },
                              detail::read_arguments(given, leaves));
-      tensor_list parts;
-      append_tensors(made, parts);
-      tensor_list const empty(parts.size());
+      auto tensors = detail::tensors_of(made);
+      tensor_list const empty(tensors.size());
       tensor_reader from{empty};
       like = read_tensors(made, from);
-      return parts;
+      return tensors;
     };
     auto const* const module = of_->options.module() ? of_->options.module().get() : detail::module_of(f);
     auto const bytes = limit->count();

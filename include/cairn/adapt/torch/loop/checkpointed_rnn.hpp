@@ -210,7 +210,7 @@ class CheckpointedLayersImpl : public Layer {
   }
   /// The options for a scan of the layers at some places.   \param scans  number of scans in the module
   [[nodiscard]] LoopOptions loop_of(std::vector<std::size_t> const& places, std::size_t scans) const {
-    auto how = loop_;
+    auto how = detail::with_process_limit(loop_);
     auto captures = how.captures();
     for (auto const place : places) {
       auto const w = weights_of(place);

@@ -91,6 +91,7 @@ namespace detail {
 [[nodiscard]] inline LoopEstimate estimate_loop(flat_step const& step, step_index steps, at::TensorList initial,
                                                 LoopOptions options, loop_data const& data = {}) {
   constexpr char const* who = "cairn::libtorch::estimate";
+  options = with_process_limit(std::move(options));
   (void)loop_schedule(who, steps, options);
   LoopEstimate sum;
   if (steps < 1) return sum;

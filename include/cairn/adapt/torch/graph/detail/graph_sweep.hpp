@@ -62,7 +62,6 @@ struct graph_program {
     for (auto const& one : graph.operations)
       for (auto const k : one.changing)
         changing_leaf[std::size_t(one.inputs[std::size_t(k)].output)] = true;
-    std::fill(graph.leaves.begin(), graph.leaves.begin() + std::ptrdiff_t(graph.inputs), at::Tensor{});
   }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <ATen/core/Tensor.h>
 #include <cairn/adapt/torch/loop/detail/device_of.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
@@ -12,11 +13,19 @@
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/loop/loop_plan.hpp>
 #include <cairn/adapt/torch/memory/free_memory.hpp>
+#include <cairn/adapt/torch/memory/memory_limit.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn::libtorch::detail {
 
+/// The options with the limit of the process, where they say nothing of checkpoints, blocks or a limit.
+[[nodiscard]] inline LoopOptions with_process_limit(LoopOptions options) {
+  bool const is_free =
+      !options.has_memory_limit() && !options.schedule() && options.checkpoints() == 0 && options.block_size() == 0;
+  if (auto const limit = libtorch::memory_limit(); limit && is_free) options.memory_limit(*limit);
+  return options;
+}
 /// The limit of the options in bytes, or `none`.   \throws device_error
 [[nodiscard]] inline wide limit_of(LoopOptions const& options, at::TensorList state, wide none) {
   if (auto const bytes = options.memory_limit()) return bytes->count();
@@ -38,6 +47,7 @@ inline void check_limit(char const* who, wide limit, wide least, loop_costs cons
 /// \throws invalid_plan, infeasible_budget, device_error; invalid_call if a profiler of LibTorch is on
 [[nodiscard]] inline LoopOptions within_limit(char const* who, flat_step const& step, step_index steps,
                                               at::TensorList initial, LoopOptions options, loop_data const& data = {}) {
+  options = with_process_limit(std::move(options));
   if (!options.has_memory_limit()) return options;
   (void)loop_schedule(who, steps, options);
   wide const limit = limit_of(options, initial, 0);
@@ -49,6 +59,7 @@ inline void check_limit(char const* who, wide limit, wide least, loop_costs cons
 /// The same for a loop of unknown length that continues at state 0.   \throws as above
 [[nodiscard]] inline LoopOptions while_within_limit(flat_step const& step, at::TensorList initial, LoopOptions options,
                                                     state_question const& goes_on) {
+  options = with_process_limit(std::move(options));
   if (!options.has_memory_limit()) return options;
   wide const limit = limit_of(options, initial, 0);
   loop_probe probe{step, 0, initial, options, {}, while_name};
