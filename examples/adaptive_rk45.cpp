@@ -1,9 +1,10 @@
 // Steps that choose their own size, in a loop of a length that nobody knows before it has run.
 //
-// A small body about the earth and the moon, on the closed orbit that Arenstorf found (1963): close to the moon its steps are a thousand times
-// shorter than far from it. The method of Dormand and Prince (1980), of order 5, with an error estimate of order 4, tries step sizes until one
-// is accepted; that size is recorded, and everything that runs later repeats it. So the gradient is that of the steps that were taken:
-// no attempt is differentiated, and the step sizes count as constants.
+// A small body about the earth and the moon, on the closed orbit that Arenstorf found (1963): close to the moon its
+// steps are a thousand times shorter than far from it. The method of Dormand and Prince (1980), of order 5, with an
+// error estimate of order 4, tries step sizes until one is accepted; that size is recorded, and everything that runs
+// later repeats it. So the gradient is that of the steps that were taken: no attempt is differentiated, and the step
+// sizes count as constants.
 
 #include <algorithm>
 #include <array>
@@ -60,7 +61,8 @@ constexpr double a[7][6] = {{},
                             {19372.0 / 6561, -25360.0 / 2187, 64448.0 / 6561, -212.0 / 729},
                             {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656},
                             {35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84}};
-constexpr double error_weight[7] = {71.0 / 57600, 0, -71.0 / 16695, 71.0 / 1920, -17253.0 / 339200, 22.0 / 525, -1.0 / 40};
+constexpr double error_weight[7] = {71.0 / 57600,      0,          -71.0 / 16695, 71.0 / 1920,
+                                    -17253.0 / 339200, 22.0 / 525, -1.0 / 40};
 
 /// The places where a step evaluates the rate; the last one is where it ends.
 struct stages {
@@ -133,10 +135,13 @@ int main() {
   body const last = run.final_state();
   body const got = run.reverse(seed, adjoint);
   auto const records = orbit.records();
-  auto const [shortest, longest] = std::minmax_element(records.begin(), records.end(), [](chosen const& p, chosen const& q) { return p.h < q.h; });
-  std::printf("%lld steps accepted, %ld attempts rejected, sizes from %.1e to %.1e\n", (long long)n, control.rejected, shortest->h, longest->h);
-  std::printf("%lld slots, %lld extra steps (%.2f a step), %zu bytes of records\n", (long long)plan.slots(), (long long)(run.step_calls() - cairn::wide(n)),
-              double(run.step_calls()) / double(n) - 1, orbit.record_bytes());
+  auto const [shortest, longest] =
+      std::minmax_element(records.begin(), records.end(), [](chosen const& p, chosen const& q) { return p.h < q.h; });
+  std::printf("%lld steps accepted, %ld attempts rejected, sizes from %.1e to %.1e\n", (long long)n, control.rejected,
+              shortest->h, longest->h);
+  std::printf("%lld slots, %lld extra steps (%.2f a step), %zu bytes of records\n", (long long)plan.slots(),
+              (long long)(run.step_calls() - cairn::wide(n)), double(run.step_calls()) / double(n) - 1,
+              orbit.record_bytes());
   std::printf("back at (%.6f, %.6f), from (%.6f, %.6f)\n", last.u[0], last.u[1], start.u[0], start.u[1]);
   bool const counted = run.step_calls() == cairn::estimate(plan.stopping_at(n, false)).step_calls;
   bool const closed = std::hypot(last.u[0] - start.u[0], last.u[1] - start.u[1]) < 1e-3;
@@ -144,7 +149,8 @@ int main() {
   control = {};
   body const kept = cairn::gradient(orbit.step(), start, cairn::store_all(n), seed, adjoint);
   bool const same = kept == got;
-  std::printf("extra steps as predicted: %s; same bits as with every state kept: %s\n", counted ? "yes" : "no", same ? "yes" : "no");
+  std::printf("extra steps as predicted: %s; same bits as with every state kept: %s\n", counted ? "yes" : "no",
+              same ? "yes" : "no");
 
   // The same steps from other initial states: their sizes stay as they are.
   auto const frozen = [&](numbers const& u) {

@@ -2,8 +2,9 @@
 //
 // Heat spreads along a rod and is lost, u_t = D u_xx - u^4. BDF2 solves for x1, given the last two states y and z,
 //     a x1 - dt f(x1) = b y + c z,    a = 3/2, b = 2, c = -1/2; its first step is implicit Euler's, a = b = 1, c = 0
-// by Newton's method. The adjoint solves one system with the transposed matrix, which is symmetric here, at x1: it is given the ring behind the
-// step, and Newton's method is not differentiated. x.rotate() on the way forward is bar.rotate_back() on the way back; neither copies a state.
+// by Newton's method. The adjoint solves one system with the transposed matrix, which is symmetric here, at x1: it is
+// given the ring behind the step, and Newton's method is not differentiated. x.rotate() on the way forward is
+// bar.rotate_back() on the way back; neither copies a state.
 
 #include <cmath>
 #include <cstddef>
@@ -84,8 +85,9 @@ result evaluate(rod const& model, history const& x0, cairn::any_schedule const& 
     for (double u : last[0]) r.objective += u * u / 2;
     return history{last[0], field(cells)};
   };
-  r.by_initial = cairn::gradient([&](history& x, step_index i) { model.step(x, i); }, x0, plan, seed,
-                                 [&](history const&, history const& x1, history& bar, step_index i) { model.adjoint(x1, bar, i, r.by_spread); });
+  r.by_initial = cairn::gradient(
+      [&](history& x, step_index i) { model.step(x, i); }, x0, plan, seed,
+      [&](history const&, history const& x1, history& bar, step_index i) { model.adjoint(x1, bar, i, r.by_spread); });
   return r;
 }
 
@@ -101,15 +103,19 @@ int main() {
   auto const got = evaluate(model, x0, plan);
   bool const same = got == evaluate(model, x0, cairn::store_all(n));
   std::printf("half the square of the final temperature %.12f, by the spread %.12f\n", got.objective, got.by_spread);
-  std::printf("%lld rings of two states in memory; same bits as with every ring kept: %s\n", (long long)cost.peak_states, same ? "yes" : "no");
+  std::printf("%lld rings of two states in memory; same bits as with every ring kept: %s\n",
+              (long long)cost.peak_states, same ? "yes" : "no");
 
   double ignored = 0;
-  auto const report = cairn::check_adjoint([&](history& x, step_index i) { model.step(x, i); },
-                                           [&](history const&, history const& x1, history& bar, step_index i) { model.adjoint(x1, bar, i, ignored); }, x0, 40);
+  auto const report = cairn::check_adjoint(
+      [&](history& x, step_index i) { model.step(x, i); },
+      [&](history const&, history const& x1, history& bar, step_index i) { model.adjoint(x1, bar, i, ignored); }, x0,
+      40);
   std::printf("%s\n", report.text());
   double const by = 1e-6;
   double const difference =
-      (evaluate({model.spread + by}, x0, plan).objective - evaluate({model.spread - by}, x0, plan).objective) / (2 * by);
+      (evaluate({model.spread + by}, x0, plan).objective - evaluate({model.spread - by}, x0, plan).objective) /
+      (2 * by);
   std::printf("by the spread: adjoint %.9f, differences %.9f\n", got.by_spread, difference);
   return same && report.passed() && std::abs(difference - got.by_spread) < 1e-7 ? 0 : 1;
 }

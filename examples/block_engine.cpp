@@ -1,6 +1,7 @@
-// A solver that has its own idea of states and tapes, driven in blocks by callbacks: heat with a conductivity of 1 + u^2 on a mesh that is refined
-// five times on the way, so that late stages take thirty times the memory of early ones. Blocks of sqrt(n) stages do not know that; blocks cut
-// for a budget do. The gradient has the bits of storing everything, and the solver's own count of bytes is what was predicted.
+// A solver that has its own idea of states and tapes, driven in blocks by callbacks: heat with a conductivity of 1 +
+// u^2 on a mesh that is refined five times on the way, so that late stages take thirty times the memory of early ones.
+// Blocks of sqrt(n) stages do not know that; blocks cut for a budget do. The gradient has the bits of storing
+// everything, and the solver's own count of bytes is what was predicted.
 
 #include <algorithm>
 #include <cmath>
@@ -30,13 +31,15 @@ constexpr bool refines(step_index i) { return i % 8 == 7 && i < 40; }
 }
 [[gnu::noinline]] field diffused(field const& u, field const& k) {
   field next = u;
-  for (std::size_t j = 1; j + 1 < u.size(); ++j) next[j] += 0.1 * (k[j] * (u[j + 1] - u[j]) - k[j - 1] * (u[j] - u[j - 1]));
+  for (std::size_t j = 1; j + 1 < u.size(); ++j)
+    next[j] += 0.1 * (k[j] * (u[j + 1] - u[j]) - k[j - 1] * (u[j] - u[j - 1]));
   return next;
 }
 [[gnu::noinline]] field diffused_adjoint(field const& u, field const& k, field const& bar) {
   field before = bar;
   for (std::size_t j = 0; j < k.size(); ++j) {
-    double const left = j > 0 ? bar[j] : 0, right = j + 2 < u.size() ? bar[j + 1] : 0;  // the end points stay as they are
+    double const left = j > 0 ? bar[j] : 0,
+                 right = j + 2 < u.size() ? bar[j + 1] : 0;  // the end points stay as they are
     double const flux = 0.1 * (left - right), mean = flux * (u[j + 1] - u[j]) * (u[j] + u[j + 1]) / 2;
     before[j + 1] += flux * k[j] + mean;
     before[j] += mean - flux * k[j];
@@ -56,7 +59,8 @@ constexpr bool refines(step_index i) { return i % 8 == 7 && i < 40; }
   return coarse;
 }
 
-/// The engine. It keeps what it is told to keep, and counts the bytes of that; the initial state and its adjoint do not count.
+/// The engine. It keeps what it is told to keep, and counts the bytes of that; the initial state and its adjoint do not
+/// count.
 class solver {
  public:
   explicit solver(field initial) { states_[0] = std::move(initial); }
@@ -78,7 +82,8 @@ class solver {
   }
   void run_backward(step_index first, step_index last) {
     for (step_index i = last; i-- > first;) {
-      field before = refines(i) ? refined_adjoint(bar_) : diffused_adjoint(state(i, first), conductivities_.at(i), bar_);
+      field before =
+          refines(i) ? refined_adjoint(bar_) : diffused_adjoint(state(i, first), conductivities_.at(i), bar_);
       if (i > 0) hold(before);
       live_ -= bytes(bar_);
       let_go(outputs_, i);
@@ -94,7 +99,9 @@ class solver {
 
  private:
   /// Inside a block, states live in the tapes.
-  [[nodiscard]] field const& state(step_index i, step_index first) const { return i == first ? states_.at(i) : outputs_.at(i - 1); }
+  [[nodiscard]] field const& state(step_index i, step_index first) const {
+    return i == first ? states_.at(i) : outputs_.at(i - 1);
+  }
   void hold(field const& u) { peak_ = std::max(peak_, live_ += bytes(u)); }
   void let_go(std::map<step_index, field>& from, step_index i) {
     live_ -= bytes(from.at(i));
@@ -143,8 +150,9 @@ int main() {
     auto const& meta = executor.plan().meta();
     bool const same = engine.gradient() == everything.gradient(), as_predicted = engine.peak() == meta.peak_bytes;
     good = good && same && as_predicted;
-    std::printf("%-20s %2lld blocks, %6lld bytes (%s), %5.1f %% more forward time, %s\n", name, static_cast<long long>(meta.num_blocks),
-                static_cast<long long>(engine.peak()), as_predicted ? "as predicted" : "NOT AS PREDICTED", 100 * double(*meta.extra_forward) / forward_time,
+    std::printf("%-20s %2lld blocks, %6lld bytes (%s), %5.1f %% more forward time, %s\n", name,
+                static_cast<long long>(meta.num_blocks), static_cast<long long>(engine.peak()),
+                as_predicted ? "as predicted" : "NOT AS PREDICTED", 100 * double(*meta.extra_forward) / forward_time,
                 same ? "same bits" : "OTHER BITS");
   };
   sweep("blocks of sqrt(n)", {});

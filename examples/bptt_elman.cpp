@@ -1,5 +1,6 @@
-// Back-propagation through time of an Elman network: 1,000 steps in the memory of 60 hidden states, spent on hidden states, on tapes
-// of whole steps, or on both. A tape holds the hidden states before and behind its step, so it takes two units, and restarts the loop.
+// Back-propagation through time of an Elman network: 1,000 steps in the memory of 60 hidden states, spent on hidden
+// states, on tapes of whole steps, or on both. A tape holds the hidden states before and behind its step, so it takes
+// two units, and restarts the loop.
 
 #include <array>
 #include <cmath>
@@ -77,7 +78,8 @@ int main() {
 
   elman checked = start;
   long ignored = 0;
-  auto const report = cairn::check_adjoint([&](vector& h, cairn::step_index i) { checked.step(h, i); }, parts_of(checked, ignored), h0, n);
+  auto const report = cairn::check_adjoint([&](vector& h, cairn::step_index i) { checked.step(h, i); },
+                                           parts_of(checked, ignored), h0, n);
   std::printf("%s\n", report.text());
   bool right = report.passed();
 
@@ -94,7 +96,9 @@ int main() {
     for (auto const& row : net.bar.recurrent)
       for (double const x : row) sum += x * x;
     sums.push_back(sum);
-    char const* const kept = keep == cairn::bptt_keep::states ? "hidden states" : keep == cairn::bptt_keep::tapes ? "tapes" : "both";
+    char const* const kept = keep == cairn::bptt_keep::states  ? "hidden states"
+                             : keep == cairn::bptt_keep::tapes ? "tapes"
+                                                               : "both";
     std::printf("%-13s  %ld runs of %lld steps, |gradient|^2 = %.17g\n", kept, runs, static_cast<long long>(n), sum);
     right = right && cairn::wide(runs) == plan.forward_steps();
   }

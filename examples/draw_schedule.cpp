@@ -1,8 +1,9 @@
 // Pictures of a schedule: who is advanced, saved, loaded and reversed when, and how many states that takes.
 //
 //     draw_schedule                                       prints them
-//     draw_schedule DIRECTORY                             writes space_time.svg, memory.svg and one picture a schedule there
-//     draw_schedule DIRECTORY STEPS SLOTS [BYTES [TITLE]] the same for another loop, whose states have so many bytes
+//     draw_schedule DIRECTORY                             writes space_time.svg, memory.svg and one picture a schedule
+//     there draw_schedule DIRECTORY STEPS SLOTS [BYTES [TITLE]] the same for another loop, whose states have so many
+//     bytes
 
 #include <cstdio>
 #include <cstdlib>
@@ -35,8 +36,10 @@ void draw_all(std::string const& directory) {
   draw("two_level", two_level{n, 6, 2}, "two_level{24, 6, 2}: every 6th state, 2 slots inside");
   draw("online", online{4}.stopping_at(n), "online{4}, stopped after 24 steps");
   draw("multistage", multistage{n, 2, 3}, "multistage{24, 2, 3}: 2 slots in memory, 3 on disk");
-  draw("hrevolve", hrevolve{n, {{.slots = 2}, {.slots = 3, .write = 2, .read = 2}}}, "hrevolve: 2 slots in memory, 3 on disk at 2 steps a transfer");
-  draw("disk_revolve", disk_revolve{n, 2, {.disk_write = 2, .disk_read = 2}}, "disk_revolve{24, 2}: any number on disk at 2 steps a transfer");
+  draw("hrevolve", hrevolve{n, {{.slots = 2}, {.slots = 3, .write = 2, .read = 2}}},
+       "hrevolve: 2 slots in memory, 3 on disk at 2 steps a transfer");
+  draw("disk_revolve", disk_revolve{n, 2, {.disk_write = 2, .disk_read = 2}},
+       "disk_revolve{24, 2}: any number on disk at 2 steps a transfer");
   draw("mixed", mixed{n, 6, {.tape_units = 2}}, "mixed{24, 6}: states of 1 unit, tapes of 2");
   draw("bptt", bptt{n, 6, {.tape_units = 2}}, "bptt{24, 6}: hidden states and cells of 2 units");
   draw("runge_kutta", runge_kutta{n, 6, {.stages = 2}}, "runge_kutta{24, 6}: two stages, stiffly accurate");

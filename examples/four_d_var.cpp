@@ -1,8 +1,9 @@
 // 4D-Var: from which initial state, and under which forcing at each step, did a model make what was observed?
 //
-// The model is Lorenz's of 1996: 40 numbers on a ring, chaotic. Half of them are observed every fifth step, with errors. The observations are
-// synthetic: they come from a run of the same model. The controls are the initial state and one forcing a step. An observation in the middle of
-// the loop adds to the adjoint when the sweep passes it, which is what `cairn::hooked` is for.
+// The model is Lorenz's of 1996: 40 numbers on a ring, chaotic. Half of them are observed every fifth step, with
+// errors. The observations are synthetic: they come from a run of the same model. The controls are the initial state
+// and one forcing a step. An observation in the middle of the loop adds to the adjoint when the sweep passes it, which
+// is what `cairn::hooked` is for.
 
 #include <array>
 #include <cmath>
@@ -57,7 +58,8 @@ void step(field& x, double forcing) {
 }
 
 void step_adjoint(field const& x, field& bar, double forcing, double& forcing_bar) {
-  field const x2 = plus(x, dt / 2, rate(x, forcing)), x3 = plus(x, dt / 2, rate(x2, forcing)), x4 = plus(x, dt, rate(x3, forcing));
+  field const x2 = plus(x, dt / 2, rate(x, forcing)), x3 = plus(x, dt / 2, rate(x2, forcing)),
+              x4 = plus(x, dt, rate(x3, forcing));
   field const none{};
   field const a4 = rate_adjoint(x4, plus(none, dt / 6, bar), forcing_bar);
   field const a3 = rate_adjoint(x3, plus(plus(none, dt / 3, bar), dt, a4), forcing_bar);
@@ -117,11 +119,16 @@ struct four_d_var {
       return bar;
     };
     auto const backward = cairn::hooked(
-        [&](field const& x, field& bar, step_index i) { step_adjoint(x, bar, c.forcing[std::size_t(i)], r.gradient.forcing[std::size_t(i)]); },
-        [&](field const& x, field& bar, step_index i) { if (is_observed(i)) r.cost += compare(x, i, bar); });
+        [&](field const& x, field& bar, step_index i) {
+          step_adjoint(x, bar, c.forcing[std::size_t(i)], r.gradient.forcing[std::size_t(i)]);
+        },
+        [&](field const& x, field& bar, step_index i) {
+          if (is_observed(i)) r.cost += compare(x, i, bar);
+        });
     r.gradient.x0 = cairn::gradient(forward, c.x0, plan, seed, backward);
 
-    control const off = moved(c, -1, background);  // the controls cost something, too: they should stay where they are thought to be
+    control const off =
+        moved(c, -1, background);  // the controls cost something, too: they should stay where they are thought to be
     for (std::size_t k = 0; k < cells; ++k) {
       r.cost += off.x0[k] * off.x0[k] / (2 * background_error * background_error);
       r.gradient.x0[k] += off.x0[k] / (background_error * background_error);
@@ -140,7 +147,8 @@ double scatter(std::size_t k) { return std::sin(12.9898 * double(k) + 1.7 * doub
 int main() {
   cairn::any_schedule const plan = cairn::revolve{n, 6};
 
-  // The truth is run once to be observed; where 4D-Var begins, it knows the initial state badly and the forcing not at all.
+  // The truth is run once to be observed; where 4D-Var begins, it knows the initial state badly and the forcing not at
+  // all.
   four_d_var problem;
   field x{};
   for (std::size_t k = 0; k < cells; ++k) x[k] = usual_forcing + scatter(k);
@@ -151,24 +159,27 @@ int main() {
   for (step_index i = 0; i <= n; ++i) {
     if (i % observed_every == 0) {
       problem.observations.push_back(x);
-      for (std::size_t k = 0; k < cells; ++k) problem.observations.back()[k] += observation_error * scatter(std::size_t(i) + k + 1'000);
+      for (std::size_t k = 0; k < cells; ++k)
+        problem.observations.back()[k] += observation_error * scatter(std::size_t(i) + k + 1'000);
     }
     step(x, usual_forcing + 2 * std::sin(0.03 * double(i)));
   }
 
   // Is the adjoint of the step right, the gradient with respect to all controls, and its every bit?
   double ignored = 0;
-  auto const step_report = cairn::check_adjoint([](field& at) { step(at, usual_forcing); },
-                                                [&](field const& at, field& bar) { step_adjoint(at, bar, usual_forcing, ignored); }, truth, n);
+  auto const step_report = cairn::check_adjoint(
+      [](field& at) { step(at, usual_forcing); },
+      [&](field const& at, field& bar) { step_adjoint(at, bar, usual_forcing, ignored); }, truth, n);
   auto now = problem.evaluate(problem.background, plan);
-  auto const gradient_report =
-      cairn::check_gradient([&](control const& c) { return problem.evaluate(c, plan).cost; }, problem.background, now.gradient);
+  auto const gradient_report = cairn::check_gradient([&](control const& c) { return problem.evaluate(c, plan).cost; },
+                                                     problem.background, now.gradient);
   auto const kept = problem.evaluate(problem.background, cairn::store_all(n));
   bool const same = now.gradient == kept.gradient && now.cost == kept.cost;
-  std::printf("%s\n%s\nsame bits as with every state kept: %s\n", step_report.text(), gradient_report.text(), same ? "yes" : "no");
+  std::printf("%s\n%s\nsame bits as with every state kept: %s\n", step_report.text(), gradient_report.text(),
+              same ? "yes" : "no");
 
-  // Steepest descent, each control in units of its own error. The next length is where the slope along the last direction would have been
-  // zero (Barzilai and Borwein 1988); a step that leads up by much is halved.
+  // Steepest descent, each control in units of its own error. The next length is where the slope along the last
+  // direction would have been zero (Barzilai and Borwein 1988); a step that leads up by much is halved.
   control c = problem.background;
   double const first = now.cost;
   std::printf("cost %8.1f at first\n", first);

@@ -2,8 +2,9 @@
 //
 // A front moves along a line: u_t = D u_xx - c u_x + r u (1 - u), by the trapezoidal rule. Each step solves
 //     F(x, x1) = x1 - x - dt/2 (f(x) + f(x1)) = 0
-// for x1 by Newton's method. No iteration of it is differentiated: F = 0 says that (1 - dt/2 f'(x1)) dx1 = (1 + dt/2 f'(x)) dx, so the adjoint
-// solves one system with the transposed matrix at x1. `adjoint(x, x1, bar, i)` is given x1; Newton's method does not run again for it.
+// for x1 by Newton's method. No iteration of it is differentiated: F = 0 says that (1 - dt/2 f'(x1)) dx1 = (1 + dt/2
+// f'(x)) dx, so the adjoint solves one system with the transposed matrix at x1. `adjoint(x, x1, bar, i)` is given x1;
+// Newton's method does not run again for it.
 
 #include <algorithm>
 #include <array>
@@ -55,7 +56,8 @@ struct front {
     field f;
     for (std::size_t k = 0; k < cells; ++k) {
       double const left = k > 0 ? u[k - 1] : 0.5 + 0.3 * std::sin(t), right = k + 1 < cells ? u[k + 1] : u[k];
-      f[k] = diffusion * (left - 2 * u[k] + right) / (dx * dx) - speed * (u[k] - left) / dx + growth * u[k] * (1 - u[k]);
+      f[k] =
+          diffusion * (left - 2 * u[k] + right) / (dx * dx) - speed * (u[k] - left) / dx + growth * u[k] * (1 - u[k]);
     }
     return f;
   }
@@ -93,7 +95,8 @@ struct front {
   void adjoint(field const& x, field const& x1, field& bar, double& growth_bar) const {
     field const multiplier = one_plus(-dt / 2, x1).transposed().solve(bar);
     bar = one_plus(dt / 2, x).transposed().times(multiplier);
-    for (std::size_t k = 0; k < cells; ++k) growth_bar += dt / 2 * (x[k] * (1 - x[k]) + x1[k] * (1 - x1[k])) * multiplier[k];
+    for (std::size_t k = 0; k < cells; ++k)
+      growth_bar += dt / 2 * (x[k] * (1 - x[k]) + x1[k] * (1 - x1[k])) * multiplier[k];
   }
 };
 
@@ -111,8 +114,9 @@ result evaluate(front const& model, field const& x0, cairn::any_schedule const& 
     for (double u : last) r.objective += u * u / 2;
     return last;
   };
-  r.by_initial = cairn::gradient([&](field& x, step_index i) { model.step(x, i); }, x0, plan, seed,
-                                 [&](field const& x, field const& x1, field& bar, step_index) { model.adjoint(x, x1, bar, r.by_growth); });
+  r.by_initial = cairn::gradient(
+      [&](field& x, step_index i) { model.step(x, i); }, x0, plan, seed,
+      [&](field const& x, field const& x1, field& bar, step_index) { model.adjoint(x, x1, bar, r.by_growth); });
   return r;
 }
 
@@ -125,7 +129,9 @@ int main() {
 
   double ignored = 0;
   auto const step = [&](field& x, step_index i) { model.step(x, i); };
-  auto const adjoint = [&](field const& x, field const& x1, field& bar, step_index) { model.adjoint(x, x1, bar, ignored); };
+  auto const adjoint = [&](field const& x, field const& x1, field& bar, step_index) {
+    model.adjoint(x, x1, bar, ignored);
+  };
   auto const report = cairn::check_adjoint(step, adjoint, x0, n);
   std::printf("%s\n", report.text());
 

@@ -1,8 +1,9 @@
 // The rates of predator and prey, fitted to observations.
 //
-// First the gradient of a case whose numbers were found by other programs: the classic Runge-Kutta method, 10,000 steps, one objective at the end.
-// Then a fit: twenty observations on the way, and rates that are wrong by a tenth to begin with. The observations are synthetic: made by this model
-// with rates that the fit does not know, and without errors, so that it can be seen to find them.
+// First the gradient of a case whose numbers were found by other programs: the classic Runge-Kutta method, 10,000
+// steps, one objective at the end. Then a fit: twenty observations on the way, and rates that are wrong by a tenth to
+// begin with. The observations are synthetic: made by this model with rates that the fit does not know, and without
+// errors, so that it can be seen to find them.
 
 #include <array>
 #include <cmath>
@@ -23,7 +24,9 @@ constexpr step_index n = 10'000, observed_every = 500;
 /// a + s b
 animals plus(animals const& a, double s, animals const& b) { return {a[0] + s * b[0], a[1] + s * b[1]}; }
 
-animals change(rates const& p, animals const& u) { return {p[0] * u[0] - p[1] * u[0] * u[1], -p[2] * u[1] + p[3] * u[0] * u[1]}; }
+animals change(rates const& p, animals const& u) {
+  return {p[0] * u[0] - p[1] * u[0] * u[1], -p[2] * u[1] + p[3] * u[0] * u[1]};
+}
 
 animals change_adjoint(rates const& p, animals const& u, animals const& bar, rates& p_bar) {
   p_bar[0] += u[0] * bar[0];
@@ -34,12 +37,14 @@ animals change_adjoint(rates const& p, animals const& u, animals const& bar, rat
 }
 
 void step(rates const& p, animals& u) {
-  animals const k1 = change(p, u), k2 = change(p, plus(u, dt / 2, k1)), k3 = change(p, plus(u, dt / 2, k2)), k4 = change(p, plus(u, dt, k3));
+  animals const k1 = change(p, u), k2 = change(p, plus(u, dt / 2, k1)), k3 = change(p, plus(u, dt / 2, k2)),
+                k4 = change(p, plus(u, dt, k3));
   for (std::size_t c = 0; c < 2; ++c) u[c] += dt / 6 * (k1[c] + 2 * k2[c] + 2 * k3[c] + k4[c]);
 }
 
 void step_adjoint(rates const& p, animals const& u, animals& bar, rates& p_bar) {
-  animals const u2 = plus(u, dt / 2, change(p, u)), u3 = plus(u, dt / 2, change(p, u2)), u4 = plus(u, dt, change(p, u3)), none{};
+  animals const u2 = plus(u, dt / 2, change(p, u)), u3 = plus(u, dt / 2, change(p, u2)),
+                u4 = plus(u, dt, change(p, u3)), none{};
   animals const a4 = change_adjoint(p, u4, plus(none, dt / 6, bar), p_bar);
   animals const a3 = change_adjoint(p, u3, plus(plus(none, dt / 3, bar), dt, a4), p_bar);
   animals const a2 = change_adjoint(p, u2, plus(plus(none, dt / 3, bar), dt / 2, a3), p_bar);
@@ -64,8 +69,9 @@ result evaluate(rates const& p, animals const& start, Compare compare, cairn::an
     r.value += compare(last, n, bar);
     return bar;
   };
-  auto const adjoint = cairn::hooked([&](animals const& u, animals& bar, step_index) { step_adjoint(p, u, bar, r.by_rates); },
-                                     [&](animals const& u, animals& bar, step_index i) { r.value += compare(u, i, bar); });
+  auto const adjoint =
+      cairn::hooked([&](animals const& u, animals& bar, step_index) { step_adjoint(p, u, bar, r.by_rates); },
+                    [&](animals const& u, animals& bar, step_index i) { r.value += compare(u, i, bar); });
   r.by_start = cairn::gradient([&](animals& u) { step(p, u); }, start, plan, seed, adjoint);
   return r;
 }
@@ -79,19 +85,22 @@ double distance(animals const& u, animals const& goal, animals& bar) {
 
 double dot(rates const& a, rates const& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]; }
 
-/// An estimate of the inverse of the second derivative, bettered by each move and what it does to the gradient (Broyden, Fletcher, Goldfarb
-/// and Shanno 1970).
+/// An estimate of the inverse of the second derivative, bettered by each move and what it does to the gradient
+/// (Broyden, Fletcher, Goldfarb and Shanno 1970).
 struct bfgs {
   std::array<rates, 4> inverse{};
 
-  [[nodiscard]] rates times(rates const& v) const { return {dot(inverse[0], v), dot(inverse[1], v), dot(inverse[2], v), dot(inverse[3], v)}; }
+  [[nodiscard]] rates times(rates const& v) const {
+    return {dot(inverse[0], v), dot(inverse[1], v), dot(inverse[2], v), dot(inverse[3], v)};
+  }
   void learn(rates const& move, rates const& turn) {
     double const along = dot(move, turn);
     if (along <= 0) return;
     rates const turned = times(turn);
     double const twice = (1 + dot(turn, turned) / along) / along;
     for (std::size_t a = 0; a < 4; ++a)
-      for (std::size_t b = 0; b < 4; ++b) inverse[a][b] += twice * move[a] * move[b] - (turned[a] * move[b] + move[a] * turned[b]) / along;
+      for (std::size_t b = 0; b < 4; ++b)
+        inverse[a][b] += twice * move[a] * move[b] - (turned[a] * move[b] + move[a] * turned[b]) / along;
   }
 };
 
@@ -101,21 +110,26 @@ int main() {
   cairn::any_schedule const plan = cairn::revolve{n, 20};
 
   rates ignored{};
-  auto const step_report = cairn::check_adjoint([&](animals& u) { step(p, u); },
-                                                [&](animals const& u, animals& bar) { step_adjoint(p, u, bar, ignored); }, start, n);
+  auto const step_report =
+      cairn::check_adjoint([&](animals& u) { step(p, u); },
+                           [&](animals const& u, animals& bar) { step_adjoint(p, u, bar, ignored); }, start, n);
 
-  auto const at_the_end = [](animals const& u, step_index i, animals& bar) { return i == n ? distance(u, {1, 1}, bar) : 0.0; };
+  auto const at_the_end = [](animals const& u, step_index i, animals& bar) {
+    return i == n ? distance(u, {1, 1}, bar) : 0.0;
+  };
   auto const got = evaluate(p, start, at_the_end, plan);
   bool const same = got == evaluate(p, start, at_the_end, cairn::store_all(n));
   animals const known_by_start{2.995995082875237e-01, -1.415181634440453e-02};
-  rates const known_by_rates{6.219615855195461e-01, 6.800140414788151e-02, 1.691764639860737e-01, 2.725606939379357e-01};
+  rates const known_by_rates{6.219615855195461e-01, 6.800140414788151e-02, 1.691764639860737e-01,
+                             2.725606939379357e-01};
   auto const close = [](double a, double b) { return std::abs(a - b) <= 1e-12 * std::abs(b); };
   bool known = true;
   for (std::size_t c = 0; c < 2; ++c) known = known && close(got.by_start[c], known_by_start[c]);
   for (std::size_t c = 0; c < 4; ++c) known = known && close(got.by_rates[c], known_by_rates[c]);
-  std::printf("by the start %.15e %.15e\nby the rates %.15e %.15e %.15e %.15e\n", got.by_start[0], got.by_start[1], got.by_rates[0], got.by_rates[1],
-              got.by_rates[2], got.by_rates[3]);
-  std::printf("as other programs found them: %s; same bits as with every state kept: %s\n", known ? "yes" : "no", same ? "yes" : "no");
+  std::printf("by the start %.15e %.15e\nby the rates %.15e %.15e %.15e %.15e\n", got.by_start[0], got.by_start[1],
+              got.by_rates[0], got.by_rates[1], got.by_rates[2], got.by_rates[3]);
+  std::printf("as other programs found them: %s; same bits as with every state kept: %s\n", known ? "yes" : "no",
+              same ? "yes" : "no");
 
   std::vector<animals> observations;
   animals u = start;
@@ -157,5 +171,7 @@ int main() {
 
   bool found = true;
   for (std::size_t a = 0; a < 4; ++a) found = found && std::abs(fit[a] - p[a]) < 1e-6;
-  return step_report.passed() && same && known && fit_report.passed() && falling && now.value < 1e-12 * first && found ? 0 : 1;
+  return step_report.passed() && same && known && fit_report.passed() && falling && now.value < 1e-12 * first && found
+             ? 0
+             : 1;
 }

@@ -1,5 +1,6 @@
-// A loop in a loop, with a `while` and an `if` inside: 30 days, each of 288 steps of five minutes. Whole days are checkpointed by one
-// plan; when a day is reversed, its own steps are checkpointed by another. At most 4 + 5 of 8,640 states are kept.
+// A loop in a loop, with a `while` and an `if` inside: 30 days, each of 288 steps of five minutes. Whole days are
+// checkpointed by one plan; when a day is reversed, its own steps are checkpointed by another. At most 4 + 5 of 8,640
+// states are kept.
 
 #include <algorithm>
 #include <array>
@@ -22,7 +23,8 @@ constexpr cairn::step_index days = 30, steps_a_day = 288;
 /// Light by the number of the step, counted through all days.
 double light(cairn::step_index i) { return 1 + 0.5 * std::sin(2 * std::numbers::pi * double(i) * dt); }
 
-/// The oxygen q that is left where q = 1 / (1 + fish q^2), by going half the way there until it settles: how often that is depends on the state.
+/// The oxygen q that is left where q = 1 / (1 + fish q^2), by going half the way there until it settles: how often that
+/// is depends on the state.
 struct settling {
   std::array<double, 64> q{1.0};
   std::size_t rounds = 0;
@@ -50,8 +52,8 @@ struct settling {
 
 constexpr double crowded = 2;  // more algae than this stand in each other's light
 
-// Both are kept out of line so that each is compiled once, and the bits of two gradients can be compared: a compiler that may fuse products and
-// sums would round two inlined copies differently.
+// Both are kept out of line so that each is compiled once, and the bits of two gradients can be compared: a compiler
+// that may fuse products and sums would round two inlined copies differently.
 
 [[gnu::noinline]] void grow(pond& x, cairn::step_index i) {
   double const lit = x.algae > crowded ? crowded : x.algae;
@@ -64,7 +66,8 @@ constexpr double crowded = 2;  // more algae than this stand in each other's lig
 [[gnu::noinline]] void grow_adjoint(pond const& x, pond& bar, cairn::step_index i) {
   settling const breath{x.fish};
   double const eaten_bar = dt * (0.8 * bar.fish - 0.5 * bar.algae), lit_bar = dt * 0.8 * light(i) * bar.algae;
-  bar.fish += -dt * 0.6 * bar.fish + x.algae * breath.oxygen() * eaten_bar + breath.adjoint(x.fish, x.algae * x.fish * eaten_bar);
+  bar.fish += -dt * 0.6 * bar.fish + x.algae * breath.oxygen() * eaten_bar +
+              breath.adjoint(x.fish, x.algae * x.fish * eaten_bar);
   bar.algae += x.fish * breath.oxygen() * eaten_bar + (x.algae > crowded ? 0 : lit_bar);
 }
 
@@ -102,8 +105,11 @@ int main() {
     if (x.algae > crowded) ++dark;
     grow(x, i);
   }
-  std::printf("%zu of %lld steps with crowded algae; %zu to %zu rounds\n", dark, static_cast<long long>(days) * static_cast<long long>(steps_a_day), fewest, most);
+  std::printf("%zu of %lld steps with crowded algae; %zu to %zu rounds\n", dark,
+              static_cast<long long>(days) * static_cast<long long>(steps_a_day), fewest, most);
 
   auto const close = [](double a, double b) { return std::abs(a - b) <= 1e-6 * std::abs(b); };
-  return report.passed() && same && close(bar.algae, by_algae) && close(bar.fish, by_fish) && dark > 0 && fewest < most ? 0 : 1;
+  return report.passed() && same && close(bar.algae, by_algae) && close(bar.fish, by_fish) && dark > 0 && fewest < most
+             ? 0
+             : 1;
 }

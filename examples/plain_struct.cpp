@@ -35,17 +35,21 @@ int main() {
   pendulum const seed{1.0, 0.0};  // the result is the last angle: its derivative by the final state
   double const drag = 0.2;
 
-  // Is the adjoint that of the step? Wrong ones are the commonest mistake; this one answers with the first step that is wrong, and how wrong.
+  // Is the adjoint that of the step? Wrong ones are the commonest mistake; this one answers with the first step that is
+  // wrong, and how wrong.
   double ignored = 0;
-  auto const report = cairn::check_adjoint([&](pendulum& x) { swing(x, drag); },
-                                           [&](pendulum const& x, pendulum& x_bar) { swing_adjoint(x, x_bar, drag, ignored); }, x0, n);
+  auto const report =
+      cairn::check_adjoint([&](pendulum& x) { swing(x, drag); },
+                           [&](pendulum const& x, pendulum& x_bar) { swing_adjoint(x, x_bar, drag, ignored); }, x0, n);
   std::printf("%s\n", report.text());
 
   // The derivative by a parameter is a sum over all steps, so it is collected outside the state.
   double drag_bar = 0;
-  auto const bar = cairn::gradient([&](pendulum& x) { swing(x, drag); }, x0, cairn::revolve{n, 10}, seed,
-                                   [&](pendulum const& x, pendulum& x_bar) { swing_adjoint(x, x_bar, drag, drag_bar); });
-  std::printf("by the first angle %.12f, by the first speed %.12f, by the drag %.12f\n", bar.angle, bar.speed, drag_bar);
+  auto const bar =
+      cairn::gradient([&](pendulum& x) { swing(x, drag); }, x0, cairn::revolve{n, 10}, seed,
+                      [&](pendulum const& x, pendulum& x_bar) { swing_adjoint(x, x_bar, drag, drag_bar); });
+  std::printf("by the first angle %.12f, by the first speed %.12f, by the drag %.12f\n", bar.angle, bar.speed,
+              drag_bar);
 
   // The same with every state kept.
   std::vector<pendulum> all{x0};
@@ -59,5 +63,7 @@ int main() {
 
   // Not ==: a compiler may round this loop's copy of `swing` differently (fused multiply-add).
   auto const close = [](double a, double b) { return std::abs(a - b) <= 1e-12 * std::abs(b); };
-  return report.passed() && close(bar.angle, want.angle) && close(bar.speed, want.speed) && close(drag_bar, want_drag) ? 0 : 1;
+  return report.passed() && close(bar.angle, want.angle) && close(bar.speed, want.speed) && close(drag_bar, want_drag)
+             ? 0
+             : 1;
 }

@@ -27,7 +27,8 @@ void recur(weights const& w, VectorXd const& h, VectorXd& h1, cairn::step_index 
 }
 
 /// Gets the state after the step too, which spares it the tanh.
-void recur_adjoint(weights const& w, weights& w_bar, VectorXd const& h, VectorXd const& h1, VectorXd& bar, cairn::step_index i) {
+void recur_adjoint(weights const& w, weights& w_bar, VectorXd const& h, VectorXd const& h1, VectorXd& bar,
+                   cairn::step_index i) {
   bar.array() *= 1 - h1.array().square();
   w_bar.recurrent.noalias() += bar * h.transpose();
   w_bar.input += bar * signal(i);
@@ -47,13 +48,18 @@ int main() {
 
   weights ignored = none;
   auto const report = cairn::check_adjoint(
-      step, [&](VectorXd const& h, VectorXd const& h1, VectorXd& bar, cairn::step_index i) { recur_adjoint(w, ignored, h, h1, bar, i); }, h0, n);
+      step,
+      [&](VectorXd const& h, VectorXd const& h1, VectorXd& bar, cairn::step_index i) {
+        recur_adjoint(w, ignored, h, h1, bar, i);
+      },
+      h0, n);
   std::printf("%s\n", report.text());
 
   weights w_bar = none;
-  auto const h0_bar = cairn::gradient(
-      step, h0, cairn::revolve{n, 20}, seed,
-      [&](VectorXd const& h, VectorXd const& h1, VectorXd& bar, cairn::step_index i) { recur_adjoint(w, w_bar, h, h1, bar, i); });
+  auto const h0_bar = cairn::gradient(step, h0, cairn::revolve{n, 20}, seed,
+                                      [&](VectorXd const& h, VectorXd const& h1, VectorXd& bar, cairn::step_index i) {
+                                        recur_adjoint(w, w_bar, h, h1, bar, i);
+                                      });
   std::printf("|dJ/dW| = %.12g, |dJ/du| = %.12g\n", w_bar.recurrent.norm(), w_bar.input.norm());
 
   // The same with every state kept.
@@ -64,5 +70,8 @@ int main() {
   for (auto i = n; i-- > 0;) recur_adjoint(w, want, all[std::size_t(i)], all[std::size_t(i) + 1], bar, i);
 
   // isApprox: a compiler may round the two loops differently.
-  return report.passed() && w_bar.recurrent.isApprox(want.recurrent) && w_bar.input.isApprox(want.input) && h0_bar.isApprox(bar) ? 0 : 1;
+  return report.passed() && w_bar.recurrent.isApprox(want.recurrent) && w_bar.input.isApprox(want.input) &&
+                 h0_bar.isApprox(bar)
+             ? 0
+             : 1;
 }

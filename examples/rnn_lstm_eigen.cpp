@@ -1,5 +1,6 @@
 // Two loops from a Python checkpointing guide, an RNN and an LSTM of 1,000 steps, in C++: the loop gives back its final
-// state and a map from positions to the states it kept. 31 of them, about the square root of 1,000, when only the length is given.
+// state and a map from positions to the states it kept. 31 of them, about the square root of 1,000, when only the
+// length is given.
 
 #include <cstdio>
 #include <cstdlib>
@@ -17,7 +18,9 @@ using lstm_state = std::tuple<VectorXd, VectorXd>;  // hidden and cell
 
 // isApprox: a compiler may round the same step differently in two loops (fused multiply-add).
 bool same(VectorXd const& a, VectorXd const& b) { return a.isApprox(b); }
-bool same(lstm_state const& a, lstm_state const& b) { return same(std::get<0>(a), std::get<0>(b)) && same(std::get<1>(a), std::get<1>(b)); }
+bool same(lstm_state const& a, lstm_state const& b) {
+  return same(std::get<0>(a), std::get<0>(b)) && same(std::get<1>(a), std::get<1>(b));
+}
 
 /// Whether the loop ends in the state of a loop that keeps all of them, and each checkpoint is the state it says it is.
 template <class State, class Step>
@@ -46,7 +49,8 @@ int main() {
 
   // LSTM: a tuple of two vectors
   auto const gate = [&] {
-    return std::pair<MatrixXd, VectorXd>{MatrixXd::Random(hidden_size, hidden_size) * 0.1, VectorXd::Random(hidden_size)};
+    return std::pair<MatrixXd, VectorXd>{MatrixXd::Random(hidden_size, hidden_size) * 0.1,
+                                         VectorXd::Random(hidden_size)};
   };
   auto const in = gate(), forget = gate(), out = gate(), candidate = gate();
   auto const lstm_step = [&](lstm_state const& state) -> lstm_state {
@@ -63,7 +67,9 @@ int main() {
   auto const [lstm_final, lstm_checkpoints] = cairn::checkpointed_loop(lstm_step, zero, sequence_length);
   std::printf("LSTM: stored %zu checkpoints, |h| = %.12g\n", lstm_checkpoints.size(), std::get<0>(lstm_final).norm());
 
-  bool const good = checkpoints.size() == 31 && agrees<VectorXd>(rnn_step, initial_state, final_state, checkpoints, sequence_length) &&
-                    lstm_checkpoints.size() == 31 && agrees<lstm_state>(lstm_step, zero, lstm_final, lstm_checkpoints, sequence_length);
+  bool const good = checkpoints.size() == 31 &&
+                    agrees<VectorXd>(rnn_step, initial_state, final_state, checkpoints, sequence_length) &&
+                    lstm_checkpoints.size() == 31 &&
+                    agrees<lstm_state>(lstm_step, zero, lstm_final, lstm_checkpoints, sequence_length);
   return good ? 0 : 1;
 }

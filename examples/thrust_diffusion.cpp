@@ -1,10 +1,12 @@
 // The gradient of a time loop whose state is a thrust::device_vector and whose step is a Thrust algorithm.
 //
-// A population spreads along a ring and grows where there is room (support/ring.hpp). From how it is spread at the end, what was it like at
-// the start? The misfit's gradient by the initial state takes a sweep back through 2,000 steps, of which at most 12 are kept.
-// The same loop on std::vector says whether the gradient is right, bit for bit where the compiler rounds both loops alike.
+// A population spreads along a ring and grows where there is room (support/ring.hpp). From how it is spread at the end,
+// what was it like at the start? The misfit's gradient by the initial state takes a sweep back through 2,000 steps, of
+// which at most 12 are kept. The same loop on std::vector says whether the gradient is right, bit for bit where the
+// compiler rounds both loops alike.
 //
-// Thrust runs this on a GPU with nvcc, else on the cores of the host: -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_OMP, _TBB or _CPP.
+// Thrust runs this on a GPU with nvcc, else on the cores of the host: -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_OMP,
+// _TBB or _CPP.
 
 #include <cstddef>
 #include <cstdio>
@@ -41,7 +43,9 @@ Field gradient_on(std::vector<double> const& start, std::vector<double> const& d
   Field const u0(start.begin(), start.end()), observed(data.begin(), data.end());
   Field spare(start.size());
   auto const cells = ring::cell_index(start.size());
-  auto const step = [=](Field const& u, Field& next, cairn::step_index) { fill_by(next, ring::advance{cells_of(u), cells}); };
+  auto const step = [=](Field const& u, Field& next, cairn::step_index) {
+    fill_by(next, ring::advance{cells_of(u), cells});
+  };
   auto const seed = [&](Field const& last) {
     Field bar(last.size());
     fill_by(bar, ring::misfit{cells_of(last), cells_of(observed)});
@@ -66,7 +70,8 @@ int main() {
   auto const start = ring::first_state(cells);
   std::vector<double> const data(cells, 0.5);
 
-  cairn::on_stream const here{support::policy};  // the one line that says where copies of states belong; without it each would wait for the device
+  cairn::on_stream const here{support::policy};  // the one line that says where copies of states belong; without it
+                                                 // each would wait for the device
   cairn::revolve const plan{n, 12};
   auto const found = gradient_on<field>(start, data, plan);
   std::vector<double> bar(cells);

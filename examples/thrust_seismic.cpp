@@ -1,10 +1,12 @@
 // The gradient of a wave's misfit with respect to the ground, with the steps of a loop written in Thrust.
 //
-// The program of seismic/ on one shot, with its vectors replaced by thrust::device_vector and its loops over cells by algorithms. The state
-// is the pressure at two times, and a step overwrites the older one, so that cairn copies a state that it keeps, on the stream of the steps.
-// The gradient must have the bits of the same sweep with every state kept, and the numbers of the host's program.
+// The program of seismic/ on one shot, with its vectors replaced by thrust::device_vector and its loops over cells by
+// algorithms. The state is the pressure at two times, and a step overwrites the older one, so that cairn copies a state
+// that it keeps, on the stream of the steps. The gradient must have the bits of the same sweep with every state kept,
+// and the numbers of the host's program.
 //
-// Thrust runs this on a GPU with nvcc, else on the cores of the host: -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_OMP, _TBB or _CPP.
+// Thrust runs this on a GPU with nvcc, else on the cores of the host: -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_OMP,
+// _TBB or _CPP.
 
 #include <cstddef>
 #include <cstdio>
@@ -51,22 +53,25 @@ numbers on_host(field const& u) {
 template <class Plan>
 seismic::shot_gradient gradient_on_device(seismic::device_case const& shot, Plan const& plan) {
   auto const cells = shot.cells();
-  field const courant2 = shot.ground().courant2, damping_x = shot.ground().damping_x, damping_z = shot.ground().damping_z, recorded = shot.recorded();
+  field const courant2 = shot.ground().courant2, damping_x = shot.ground().damping_x,
+              damping_z = shot.ground().damping_z, recorded = shot.recorded();
   thrust::device_vector<std::size_t> const receivers = shot.plan().receivers;
-  seismic::medium_view<double> const ground{damping_x.size(), damping_z.size(), at(courant2), at(damping_x), at(damping_z)};
+  seismic::medium_view<double> const ground{damping_x.size(), damping_z.size(), at(courant2), at(damping_x),
+                                            at(damping_z)};
   field sensitivity(cells), residuals(recorded.size()), spare(cells);
   pressures const silence{field(cells), field(cells)};
 
   auto const step = [&](pressures& x, cairn::step_index i) {
     double* const older = at(x.before);
-    for_cells(cells, seismic::leap_cell<double>{ground, older, at(x.now), older, shot.source(), shot.plan().wavelet[std::size_t(i)]});
+    for_cells(cells, seismic::leap_cell<double>{ground, older, at(x.now), older, shot.source(),
+                                                shot.plan().wavelet[std::size_t(i)]});
     x.before.swap(x.now);
   };
   // Every state passes here once, where the steps run several times: this is where the traces are compared.
   auto const listen = [&](pressures const& x, pressures& bar, cairn::step_index i) {
     auto const row = std::size_t(i - 1) * receivers.size();
-    for_cells(receivers.size(),
-              seismic::listen_cell<double>{at(receivers), at(x.now), at(recorded) + row, at(residuals) + row, at(bar.now)});
+    for_cells(receivers.size(), seismic::listen_cell<double>{at(receivers), at(x.now), at(recorded) + row,
+                                                             at(residuals) + row, at(bar.now)});
   };
   auto const seed = [&](pressures const& last) {
     pressures bar = silence;
@@ -74,7 +79,8 @@ seismic::shot_gradient gradient_on_device(seismic::device_case const& shot, Plan
     return bar;
   };
   auto const adjoint = [&](pressures const& x, pressures& bar, cairn::step_index i) {
-    for_cells(cells, seismic::back_cell<double>{ground, at(x.now), at(bar.now), at(bar.before), at(spare), at(sensitivity)});
+    for_cells(cells,
+              seismic::back_cell<double>{ground, at(x.now), at(bar.now), at(bar.before), at(spare), at(sensitivity)});
     bar.now.swap(spare);  // now holds the adjoint of x.before, and before that of x.now
     bar.before.swap(bar.now);
     if (i > 0) listen(x, bar, i);  // state 0 is silence
@@ -91,12 +97,14 @@ int main() {
   }
   seismic::device_case const shot{96, 72, 600};
 
-  cairn::on_stream const here{support::policy};  // the one line that says where copies of states belong; without it each would wait for the device
+  cairn::on_stream const here{support::policy};  // the one line that says where copies of states belong; without it
+                                                 // each would wait for the device
   cairn::revolve const plan{shot.steps(), 12};
   auto const found = gradient_on_device(shot, plan);
   auto const stored = gradient_on_device(shot, cairn::store_all(shot.steps()));
   bool const same_bits = found.sensitivity == stored.sensitivity && found.misfit == stored.misfit;
-  std::printf("misfit %.17g; with every state kept on the device %s\n", found.misfit, same_bits ? "the same bits" : "OTHER BITS");
+  std::printf("misfit %.17g; with every state kept on the device %s\n", found.misfit,
+              same_bits ? "the same bits" : "OTHER BITS");
   bool const same_on_host = shot.same_on_host(found);
   double const runs = double(cairn::estimate(plan).step_calls) / double(shot.steps());
   std::printf("%d states kept instead of %d, for %.2f runs of the loop\n", int(plan.slots()), int(shot.steps()), runs);

@@ -1,6 +1,7 @@
-// A character LSTM learns to read a novel: truncated back-propagation through 200 characters, Adam with a falling rate, LibTorch's own data
-// loader, dropout. Trained once with every step's graph kept and once with a checkpointed loop, each in a process of its own: losses and
-// weights have to be the same bits. What differs is one statement, marked below, and the memory.
+// A character LSTM learns to read a novel: truncated back-propagation through 200 characters, Adam with a falling rate,
+// LibTorch's own data loader, dropout. Trained once with every step's graph kept and once with a checkpointed loop,
+// each in a process of its own: losses and weights have to be the same bits. What differs is one statement, marked
+// below, and the memory.
 
 #include <cstdint>
 #include <cstdio>
@@ -30,10 +31,12 @@ using torch::Tensor;
 
 constexpr std::int64_t batch_size = 16, batches = 8, width = 24, hidden = 64;
 
-/// Sequence k is characters [k * length, (k + 1) * length) of the text; what is to be predicted lies one character further.
+/// Sequence k is characters [k * length, (k + 1) * length) of the text; what is to be predicted lies one character
+/// further.
 class sequences : public torch::data::datasets::Dataset<sequences> {
  public:
-  sequences(demo::streams text, std::int64_t length, std::size_t count) : text_{std::move(text)}, length_{length}, count_{count} {}
+  sequences(demo::streams text, std::int64_t length, std::size_t count)
+      : text_{std::move(text)}, length_{length}, count_{count} {}
 
   torch::data::Example<> get(std::size_t k) override {
     Tensor read = torch::empty(length_, torch::kLong), next = torch::empty(length_, torch::kLong);
@@ -86,7 +89,8 @@ demo::streams read_text(char const* file) {
 enum class memory { of_every_step, of_a_few };
 
 /// \param report  what the checkpointed loops did and took   \returns the losses, then the weights
-std::vector<Tensor> train(demo::streams const& text, std::int64_t length, memory kept, std::shared_ptr<cl::StepStats> const& report = nullptr) {
+std::vector<Tensor> train(demo::streams const& text, std::int64_t length, memory kept,
+                          std::shared_ptr<cl::StepStats> const& report = nullptr) {
   torch::manual_seed(1);
   Reader reader(std::int64_t(text.alphabet().size()));
   torch::optim::Adam adam(reader->parameters(), torch::optim::AdamOptions(0.01));
@@ -97,13 +101,16 @@ std::vector<Tensor> train(demo::streams const& text, std::int64_t length, memory
 
   std::vector<Tensor> made;
   for (auto& batch : *loader) {
-    auto const step = [&](state const& s, std::int64_t i) { return reader(s, batch.data.select(1, i), batch.target.select(1, i)); };
+    auto const step = [&](state const& s, std::int64_t i) {
+      return reader(s, batch.data.select(1, i), batch.target.select(1, i));
+    };
     state s{torch::zeros({batch_size, hidden}), torch::zeros({batch_size, hidden}), torch::zeros({})};
 
     if (kept == memory::of_every_step)
       for (std::int64_t i = 0; i < length; ++i) s = step(s, i);
     else
-      s = cl::checkpointed_loop(step, s, length, cl::LoopOptions().checkpoints(14).block_size(5).stats(report));  // the edit
+      s = cl::checkpointed_loop(step, s, length,
+                                cl::LoopOptions().checkpoints(14).block_size(5).stats(report));  // the edit
 
     Tensor const loss = std::get<2>(s) / length;
     adam.zero_grad();
@@ -134,7 +141,8 @@ int main(int argc, char** argv) {
     bool const same = plain.made == checkpointed.made;
     float losses[batches];
     std::memcpy(losses, plain.made.data(), sizeof losses);
-    std::printf("%d sequences of %d characters, loss %.4f -> %.4f\n", int(batches * batch_size), int(length), double(losses[0]), double(losses[batches - 1]));
+    std::printf("%d sequences of %d characters, loss %.4f -> %.4f\n", int(batches * batch_size), int(length),
+                double(losses[0]), double(losses[batches - 1]));
     support::print("every step:", plain.memory);
     support::print("checkpointed:", checkpointed.memory);
     std::printf("losses and weights: %s\n", same ? "the same bits" : "DIFFERENT");

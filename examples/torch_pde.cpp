@@ -1,7 +1,7 @@
-// What lies under the ground? Waves on 64 x 64 cells run over an unknown field of speeds, and one row of cells is listened to. Adam changes
-// the field until the waves sound right; each gradient goes back through 3,000 steps of the wave equation, written in LibTorch. With every
-// step's graph kept that takes hundreds of megabytes. The loop in bounded memory differs in one statement, marked below, and makes the
-// same bits, which is shown on 300 steps.
+// What lies under the ground? Waves on 64 x 64 cells run over an unknown field of speeds, and one row of cells is
+// listened to. Adam changes the field until the waves sound right; each gradient goes back through 3,000 steps of the
+// wave equation, written in LibTorch. With every step's graph kept that takes hundreds of megabytes. The loop in
+// bounded memory differs in one statement, marked below, and makes the same bits, which is shown on 300 steps.
 
 #include <cmath>
 #include <cstdint>
@@ -42,7 +42,8 @@ Tensor pulse(std::int64_t i) {
 
 /// Leapfrog on a torus. \param speed  (velocity * time step / cell size)^2, at most 1/2 in each cell
 Tensor swing(Tensor const& u, Tensor const& before, Tensor const& speed, std::int64_t i) {
-  auto const laplacian = torch::roll(u, 1, 0) + torch::roll(u, -1, 0) + torch::roll(u, 1, 1) + torch::roll(u, -1, 1) - 4 * u;
+  auto const laplacian =
+      torch::roll(u, 1, 0) + torch::roll(u, -1, 0) + torch::roll(u, 1, 1) + torch::roll(u, -1, 1) - 4 * u;
   auto const next = 2 * u - before + speed * laplacian;
   return i < 60 ? next + pulse(i) : next;
 }
@@ -64,7 +65,8 @@ Tensor listen(std::int64_t steps) {
 enum class memory { of_every_step, of_a_few };
 
 /// \param report  what the checkpointed loops did and took   \returns the misfits, then the field of speeds
-std::vector<Tensor> invert(Tensor const& heard, int iterations, memory kept, std::shared_ptr<cl::StepStats> const& report = nullptr) {
+std::vector<Tensor> invert(Tensor const& heard, int iterations, memory kept,
+                           std::shared_ptr<cl::StepStats> const& report = nullptr) {
   auto const steps = heard.size(0);
   Tensor speed = torch::full({side, side}, 0.1).requires_grad_();
   torch::optim::Adam adam({speed}, torch::optim::AdamOptions(5e-4));
@@ -81,7 +83,8 @@ std::vector<Tensor> invert(Tensor const& heard, int iterations, memory kept, std
     if (kept == memory::of_every_step)
       for (std::int64_t i = 0; i < steps; ++i) s = step(s, i);
     else
-      s = cl::checkpointed_loop(step, s, steps, cl::LoopOptions().checkpoints(20).block_size(16).stats(report));  // the edit
+      s = cl::checkpointed_loop(step, s, steps,
+                                cl::LoopOptions().checkpoints(20).block_size(16).stats(report));  // the edit
 
     Tensor const misfit = std::get<2>(s) / steps;
     adam.zero_grad();
@@ -101,13 +104,15 @@ int main() {
     constexpr int iterations = 3;
     Tensor const heard = listen(many);
     auto const warm_up = [&] { return invert(heard.slice(0, 0, 2), 1, memory::of_every_step); };
-    auto const plain = support::measure(warm_up, [&] { return invert(heard.slice(0, 0, few), 1, memory::of_every_step); });
+    auto const plain =
+        support::measure(warm_up, [&] { return invert(heard.slice(0, 0, few), 1, memory::of_every_step); });
     auto const checked = support::measure(warm_up, [&] { return invert(heard.slice(0, 0, few), 1, memory::of_a_few); });
     std::printf("%d steps, a gradient:\n", int(few));
     support::print("every step:", plain.memory);
     support::print("checkpointed:", checked.memory);
     bool const same = plain.made == checked.made;
-    std::printf("misfit and field: %s\n\n%d steps, %d gradients:\n", same ? "the same bits" : "DIFFERENT", int(many), iterations);
+    std::printf("misfit and field: %s\n\n%d steps, %d gradients:\n", same ? "the same bits" : "DIFFERENT", int(many),
+                iterations);
     auto const inverted = support::measure(warm_up, [&] {
       auto const report = std::make_shared<cl::StepStats>();
       auto made = invert(heard, iterations, memory::of_a_few, report);

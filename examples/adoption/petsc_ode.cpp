@@ -1,5 +1,5 @@
-// The oscillator of Van der Pol, integrated by PETSc. Its gradient by the initial state and by mu is that of PETSc's own
-// adjoint over a stored trajectory, bit for bit, with ten checkpoints in place of a thousand states.
+// The oscillator of Van der Pol, integrated by PETSc. Its gradient by the initial state and by mu is that of PETSc's
+// own adjoint over a stored trajectory, bit for bit, with ten checkpoints in place of a thousand states.
 
 #include <cstdio>
 

@@ -1,5 +1,5 @@
-// C functions behind `void*` become callables on a state that owns its memory; what they return becomes an exception, which goes no further than
-// the three functions at the end of this file.
+// C functions behind `void*` become callables on a state that owns its memory; what they return becomes an exception,
+// which goes no further than the three functions at the end of this file.
 
 #include "cairn_loop.h"
 
@@ -28,7 +28,8 @@ class c_state {
   /// The caller's initial state; it is copied, and neither changed nor destroyed.
   c_state(cairn_loop const& loop, void const* lent) : loop_{&loop}, memory_{const_cast<void*>(lent)}, lent_{true} {}
   c_state(c_state const& from) : c_state{*from.loop_} { copy(from); }
-  c_state(c_state&& from) noexcept : loop_{from.loop_}, memory_{std::exchange(from.memory_, nullptr)}, lent_{from.lent_} {}
+  c_state(c_state&& from) noexcept
+      : loop_{from.loop_}, memory_{std::exchange(from.memory_, nullptr)}, lent_{from.lent_} {}
   c_state& operator=(c_state const& from) {
     if (this == &from) return *this;
     if (memory_ != nullptr && !lent_) copy(from);
@@ -58,12 +59,15 @@ class c_state {
 
  private:
   explicit c_state(cairn_loop const& loop)
-      : loop_{&loop}, memory_{loop.create != nullptr ? loop.create(loop.user) : ::operator new(loop.state_bytes)}, lent_{false} {
+      : loop_{&loop},
+        memory_{loop.create != nullptr ? loop.create(loop.user) : ::operator new(loop.state_bytes)},
+        lent_{false} {
     if (memory_ == nullptr) throw std::bad_alloc{};
   }
   void copy(c_state const& from) {
     if (loop_->copy == nullptr) std::memcpy(memory_, from.memory_, loop_->state_bytes);
-    else if (int const code = loop_->copy(from.memory_, memory_, loop_->user); code != 0) throw callback_failed{CAIRN_COPY_FAILED, code};
+    else if (int const code = loop_->copy(from.memory_, memory_, loop_->user); code != 0)
+      throw callback_failed{CAIRN_COPY_FAILED, code};
   }
 
   cairn_loop const* loop_;
@@ -77,24 +81,29 @@ struct c_bar {};
 struct c_step {
   cairn_loop const& loop;
   void operator()(c_state& x, cairn::step_index i) const {
-    if (int const code = loop.step(x.get_memory(), i, loop.user); code != 0) throw callback_failed{CAIRN_STEP_FAILED, code};
+    if (int const code = loop.step(x.get_memory(), i, loop.user); code != 0)
+      throw callback_failed{CAIRN_STEP_FAILED, code};
   }
 };
 struct c_adjoint {
   cairn_loop const& loop;
   void* memory;
   void pull(void const* state, void* bar, cairn::step_index i) const {
-    if (int const code = loop.adjoint(state, bar, i, loop.user); code != 0) throw callback_failed{CAIRN_ADJOINT_FAILED, code};
+    if (int const code = loop.adjoint(state, bar, i, loop.user); code != 0)
+      throw callback_failed{CAIRN_ADJOINT_FAILED, code};
   }
   void operator()(c_state const& x, c_bar&, cairn::step_index i) const { pull(x.get_memory(), memory, i); }
-  void operator()(c_state const& x, c_state& bar, cairn::step_index i) const { pull(x.get_memory(), bar.get_memory(), i); }
+  void operator()(c_state const& x, c_state& bar, cairn::step_index i) const {
+    pull(x.get_memory(), bar.get_memory(), i);
+  }
 };
 struct c_seed {
   cairn_loop const& loop;
   void* memory;
   c_bar operator()(c_state const& last) const {
     if (loop.seed != nullptr)
-      if (int const code = loop.seed(last.get_memory(), memory, loop.user); code != 0) throw callback_failed{CAIRN_SEED_FAILED, code};
+      if (int const code = loop.seed(last.get_memory(), memory, loop.user); code != 0)
+        throw callback_failed{CAIRN_SEED_FAILED, code};
     return {};
   }
 };
@@ -106,7 +115,8 @@ void need(char const* who, void const* pointer, char const* problem) {
 }
 void need_sizes(char const* who, cairn_loop const* loop) {
   need(who, loop, "the loop is NULL");
-  if (loop->state_bytes == 0) throw cairn::invalid_call{who, "a state of no bytes", {{"state_bytes", 0}}, "give the size of one state"};
+  if (loop->state_bytes == 0)
+    throw cairn::invalid_call{who, "a state of no bytes", {{"state_bytes", 0}}, "give the size of one state"};
 }
 void need_callbacks(char const* who, cairn_loop const* loop, void const* x0) {
   need_sizes(who, loop);
@@ -114,7 +124,8 @@ void need_callbacks(char const* who, cairn_loop const* loop, void const* x0) {
   if (loop->adjoint == nullptr) throw cairn::invalid_call{who, "loop->adjoint is NULL", {}, "set it"};
   int const set = (loop->create != nullptr) + (loop->copy != nullptr) + (loop->destroy != nullptr);
   if (set != 0 && set != 3)
-    throw cairn::invalid_call{who, "only some of create, copy and destroy are set", {{"set", set}}, "set all three, or none for plain bytes"};
+    throw cairn::invalid_call{
+        who, "only some of create, copy and destroy are set", {{"set", set}}, "set all three, or none for plain bytes"};
   need(who, x0, "the initial state is NULL");
 }
 
@@ -130,16 +141,24 @@ cairn::cost cost_of(cairn_loop const& loop, cairn::revolve const& plan) {
 /// The plan with as many slots as the loop says, or as the memory has room for.
 cairn::revolve plan_of(char const* who, cairn_loop const& loop) {
   if ((loop.slots == 0) == (loop.memory_bytes == 0))
-    throw cairn::invalid_plan{who, "one of slots and memory_bytes must be given", {{"slots", loop.slots}, {"memory_bytes", loop.memory_bytes}},
+    throw cairn::invalid_plan{who,
+                              "one of slots and memory_bytes must be given",
+                              {{"slots", loop.slots}, {"memory_bytes", loop.memory_bytes}},
                               "leave the other one 0"};
-  if (loop.steps < 0) throw cairn::invalid_plan{who, "a loop has no negative number of steps", {{"steps", loop.steps}}, "give 0 or more"};
-  if (loop.slots < 0) throw cairn::invalid_plan{who, "too few slots", {{"slots", loop.slots}}, "give 1 or more, or 0 and memory_bytes"};
+  if (loop.steps < 0)
+    throw cairn::invalid_plan{who, "a loop has no negative number of steps", {{"steps", loop.steps}}, "give 0 or more"};
+  if (loop.slots < 0)
+    throw cairn::invalid_plan{who, "too few slots", {{"slots", loop.slots}}, "give 1 or more, or 0 and memory_bytes"};
   if (loop.slots != 0) return {loop.steps, loop.slots};
   cairn::wide const least = cost_of(loop, {loop.steps, 1}).peak_bytes;
   if (least > loop.memory_bytes)
-    throw cairn::infeasible_budget{who, "not even one state can be kept", {{"memory_bytes", loop.memory_bytes}, {"least", least}}, "give that much"};
+    throw cairn::infeasible_budget{who,
+                                   "not even one state can be kept",
+                                   {{"memory_bytes", loop.memory_bytes}, {"least", least}},
+                                   "give that much"};
   cairn::slot_index fits = 1, above = std::max<cairn::slot_index>(loop.steps, 2);
-  if (loop.memory_bytes / loop.state_bytes < std::uint64_t(above)) above = cairn::slot_index(loop.memory_bytes / loop.state_bytes) + 1;
+  if (loop.memory_bytes / loop.state_bytes < std::uint64_t(above))
+    above = cairn::slot_index(loop.memory_bytes / loop.state_bytes) + 1;
   while (above - fits > 1) {
     auto const middle = fits + (above - fits) / 2;
     (cost_of(loop, {loop.steps, middle}).peak_bytes <= loop.memory_bytes ? fits : above) = middle;
@@ -198,7 +217,8 @@ int guarded(char const* who, cairn_report* wanted, workspace const* work, F f) n
     report.step = work->failure().step;
     report.phase = name_of(work->failure().phase);
     auto const length = std::strlen(report.message);
-    std::snprintf(report.message + length, sizeof report.message - length, " in step %lld (%s)", static_cast<long long>(report.step), report.phase);
+    std::snprintf(report.message + length, sizeof report.message - length, " in step %lld (%s)",
+                  static_cast<long long>(report.step), report.phase);
   }
   return report.status;
 }
@@ -224,7 +244,8 @@ extern "C" int cairn_estimate(cairn_loop const* loop, cairn_cost* cost, cairn_re
     need(who, cost, "the cost is NULL");
     auto const plan = plan_of(who, *loop);
     auto const sum = cost_of(*loop, plan);
-    *cost = {plan.slots(), sum.peak_states, in_64_bits("peak_bytes", sum.peak_bytes), in_64_bits("step_calls", sum.step_calls)};
+    *cost = {plan.slots(), sum.peak_states, in_64_bits("peak_bytes", sum.peak_bytes),
+             in_64_bits("step_calls", sum.step_calls)};
     return int{CAIRN_OK};
   });
 }
@@ -234,7 +255,9 @@ extern "C" int cairn_check(cairn_loop const* loop, void const* x0, cairn_report*
   return guarded(who, report, nullptr, [&](cairn_report& found) {
     need_callbacks(who, loop, x0);
     if (loop->create != nullptr || loop->state_bytes % sizeof(double) != 0)
-      throw cairn::invalid_call{who, "the state is no array of double that is copied as plain bytes", {{"state_bytes", loop->state_bytes}},
+      throw cairn::invalid_call{who,
+                                "the state is no array of double that is copied as plain bytes",
+                                {{"state_bytes", loop->state_bytes}},
                                 "check the step on one that is"};
     auto const answer = cairn::check_adjoint(c_step{*loop}, c_adjoint{*loop, nullptr}, c_state{*loop, x0}, loop->steps);
     say(found, answer.text());

@@ -1,4 +1,5 @@
-/* A loop in C: heat in a rod that radiates. How does the heat at the end depend on the first temperatures, and on how well the rod conducts? */
+/* A loop in C: heat in a rod that radiates. How does the heat at the end depend on the first temperatures, and on how
+ * well the rod conducts? */
 
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +27,8 @@ static int step(void *state, int64_t i, void *user) {
   rod *x = state;
   rod const old = *x;
   int k;
-  for (k = 0; k < cells; ++k) x->u[k] += m->conductivity * laplacian(old.u, k) - 1e-3 * old.u[k] * old.u[k] * old.u[k] * old.u[k];
+  for (k = 0; k < cells; ++k)
+    x->u[k] += m->conductivity * laplacian(old.u, k) - 1e-3 * old.u[k] * old.u[k] * old.u[k] * old.u[k];
   x->u[0] += 0.01 * (1 + sin(0.01 * (double)i));
   return isfinite(x->u[cells / 2]) ? 0 : 1;
 }
@@ -65,7 +67,13 @@ static int close_to(double a, double b) { return fabs(a - b) <= 1e-7 * (1e-3 + f
 
 int main(void) {
   model m = {0.2, 0}, all = {0.2, 0}, up = {0.2, 0}, down = {0.2, 0};
-  cairn_loop loop = {.steps = steps, .slots = 10, .state_bytes = sizeof(rod), .step = step, .adjoint = adjoint, .seed = seed, .user = &m};
+  cairn_loop loop = {.steps = steps,
+                     .slots = 10,
+                     .state_bytes = sizeof(rod),
+                     .step = step,
+                     .adjoint = adjoint,
+                     .seed = seed,
+                     .user = &m};
   cairn_report report;
   cairn_cost cost;
   rod x0, bar, same;

@@ -1,7 +1,9 @@
-// What memory buys for three chains that were measured: two networks of PyTorch, and the LSTM of the demo, measured here.
+// What memory buys for three chains that were measured: two networks of PyTorch, and the LSTM of the demo, measured
+// here.
 //
 //     cairn_chains             prints a table for each
-//     cairn_chains --out DIR   writes NAME.pareto.svg there, makespan over memory, and NAME.memory.svg, memory over time within a quarter of what storing
+//     cairn_chains --out DIR   writes NAME.pareto.svg there, makespan over memory, and NAME.memory.svg, memory over
+//     time within a quarter of what storing
 //                              everything takes
 //
 // Answers 0 where every plan keeps within its budget, takes the time that it says, and takes no less than is proven.
@@ -39,8 +41,9 @@ void write(std::string const& path, std::string const& text) {
   if (!(file << text << std::flush)) throw std::runtime_error{path + " cannot be written"};
 }
 
-/// The demo's LSTM over a whole novel, as a chain whose stages are leaves of 64 characters a stream: the last one is shorter. A step's time, and that of its
-/// adjoint, are those of the machine that this runs on; the adjoint of the demo runs the step again, which the tape of a chain spares it.
+/// The demo's LSTM over a whole novel, as a chain whose stages are leaves of 64 characters a stream: the last one is
+/// shorter. A step's time, and that of its adjoint, are those of the machine that this runs on; the adjoint of the demo
+/// runs the step again, which the tape of a chain spares it.
 cairn::chain measured_lstm() {
   constexpr Eigen::Index hidden = 64;
   constexpr std::int64_t leaf = 64, tried = 64;
@@ -51,12 +54,16 @@ cairn::chain measured_lstm() {
   demo::lstm_adjoint<float> adjoint{weights, text, total, 1};
   demo::matrix<float> const zero = demo::matrix<float>::Zero(hidden, text.count());
   demo::lstm_state<float> const x0{zero, zero};
-  auto const work = cairn::probe<std::chrono::steady_clock>(cairn::out_of_place(step), x0, text.steps(), x0, adjoint, tried);
+  auto const work =
+      cairn::probe<std::chrono::steady_clock>(cairn::out_of_place(step), x0, text.steps(), x0, adjoint, tried);
 
   auto const nanoseconds = [](double seconds) { return std::int64_t(seconds * 1e9 + 0.5); };
-  std::int64_t const state = std::int64_t(work.state_bytes), tape = std::int64_t(demo::activations<float>::bytes(hidden, text.count()));
-  std::int64_t const forward = nanoseconds(work.step_seconds), reverse = nanoseconds(std::max(0.0, work.adjoint_seconds - work.step_seconds));
-  std::int64_t const adjoint_work = std::int64_t(demo::lstm_adjoint<float>::bytes(hidden, weights.symbols(), text.count(), 1)) - tape;
+  std::int64_t const state = std::int64_t(work.state_bytes),
+                     tape = std::int64_t(demo::activations<float>::bytes(hidden, text.count()));
+  std::int64_t const forward = nanoseconds(work.step_seconds),
+                     reverse = nanoseconds(std::max(0.0, work.adjoint_seconds - work.step_seconds));
+  std::int64_t const adjoint_work =
+      std::int64_t(demo::lstm_adjoint<float>::bytes(hidden, weights.symbols(), text.count(), 1)) - tape;
   cairn::chain c{.x = {state}, .s = {}, .u = {}};
   for (std::int64_t at = 0; at < text.steps(); at += leaf) {
     std::int64_t const steps = std::min(leaf, text.steps() - at);
@@ -76,16 +83,20 @@ cairn::chain measured_lstm() {
 bool show(std::string const& name, cairn::chain const& work, std::string const& directory) {
   cairn::chain_planner planner{work};
   auto const front = planner.pareto(16);
-  std::printf("%s: %lld stages\n%s\n", name.c_str(), (long long)work.stages(), cairn::chain_pareto_text(front, work.x[0]).c_str());
+  std::printf("%s: %lld stages\n%s\n", name.c_str(), (long long)work.stages(),
+              cairn::chain_pareto_text(front, work.x[0]).c_str());
   bool good = !front.empty() && front.back().cost.extra_forward == 0;
   for (auto const& plan : front) {
     auto const cost = cairn::replay(work, plan.actions);
-    good = good && cost == plan.cost && cost.peak <= plan.budget && cost.makespan >= plan.bound() && cost.peak >= plan.proof.lower_bound_peak;
+    good = good && cost == plan.cost && cost.peak <= plan.budget && cost.makespan >= plan.bound() &&
+           cost.peak >= plan.proof.lower_bound_peak;
   }
   if (!directory.empty()) {
-    write(directory + "/" + name + ".pareto.svg", cairn::chain_pareto_svg(front, name + ": what memory buys", work.x[0]));
+    write(directory + "/" + name + ".pareto.svg",
+          cairn::chain_pareto_svg(front, name + ": what memory buys", work.x[0]));
     auto const quarter = std::max(planner.least_bytes(), planner.store_all_peak() / 4);
-    write(directory + "/" + name + ".memory.svg", cairn::chain_memory_svg(work, planner.plan(quarter).actions, name + ": memory over time"));
+    write(directory + "/" + name + ".memory.svg",
+          cairn::chain_memory_svg(work, planner.plan(quarter).actions, name + ": memory over time"));
   }
   return good;
 }
@@ -99,7 +110,10 @@ int main(int count, char** words) {
     else if (count != 1) throw std::runtime_error{"give nothing, or --out and a directory"};
     bool good = true;
     for (std::string const name : {"real_gpt12x2_b2_t128_d256", "real_lstm64_b16_h128"})
-      good = show(name.substr(0, name.find("_b")), cairn::read_chain_json(read(CAIRN_SOURCE_DIR "/tests/oracles/chains/" + name + ".json")), directory) && good;
+      good =
+          show(name.substr(0, name.find("_b")),
+               cairn::read_chain_json(read(CAIRN_SOURCE_DIR "/tests/oracles/chains/" + name + ".json")), directory) &&
+          good;
     return show("demo_lstm", measured_lstm(), directory) && good ? 0 : 1;
   } catch (std::exception const& problem) {
     std::fprintf(stderr, "cairn_chains: %s\n", problem.what());

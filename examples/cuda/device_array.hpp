@@ -11,8 +11,8 @@
 
 namespace support {
 
-/// A fixed number of elements on the device, with one owner: moved, not copied. cairn knows by what data() returns that they lie there, so
-/// that this is a state, and so is a struct of several.
+/// A fixed number of elements on the device, with one owner: moved, not copied. cairn knows by what data() returns that
+/// they lie there, so that this is a state, and so is a struct of several.
 template <class T>
 class device_array {
  public:

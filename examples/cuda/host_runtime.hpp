@@ -10,10 +10,12 @@
 
 namespace support {
 
-/// The `cairn::device_runtime` of memory of the host, where everything that is put into a stream has run when the call returns.
+/// The `cairn::device_runtime` of memory of the host, where everything that is put into a stream has run when the call
+/// returns.
 ///
-/// It shows that a program computes the right numbers, not that its streams wait for each other: nothing here runs at the same time.
-/// Its two memories, that of the device and the pinned one, hold so many bytes each, so that a budget means something.
+/// It shows that a program computes the right numbers, not that its streams wait for each other: nothing here runs at
+/// the same time. Its two memories, that of the device and the pinned one, hold so many bytes each, so that a budget
+/// means something.
 class host_runtime {
  public:
   using stream = int;  ///< a number; they all are the same
@@ -53,15 +55,19 @@ class host_runtime {
   [[nodiscard]] int device() const noexcept { return 0; }
 
  private:
-  static constexpr std::size_t alignment = 256;  // of the bytes, and the room before them, where their number is written
+  static constexpr std::size_t alignment =
+      256;  // of the bytes, and the room before them, where their number is written
 
   [[noreturn]] static void refuse(char const* who, std::size_t bytes, std::size_t left) {
-    throw cairn::out_of_memory{who, "the memory has less free than was asked for", {{"bytes asked", bytes}, {"bytes free", left}},
+    throw cairn::out_of_memory{who,
+                               "the memory has less free than was asked for",
+                               {{"bytes asked", bytes}, {"bytes free", left}},
                                "give a smaller budget, or fewer frames and slots"};
   }
   [[nodiscard]] static void* take(std::size_t bytes, std::size_t& left) noexcept {
     if (bytes == 0 || bytes > left || bytes > ~std::size_t{0} - alignment) return nullptr;
-    auto* const block = static_cast<std::byte*>(::operator new(bytes + alignment, std::align_val_t{alignment}, std::nothrow));
+    auto* const block =
+        static_cast<std::byte*>(::operator new (bytes + alignment, std::align_val_t{alignment}, std::nothrow));
     if (block == nullptr) return nullptr;
     std::memcpy(block, &bytes, sizeof bytes);
     left -= bytes;

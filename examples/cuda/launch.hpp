@@ -1,5 +1,6 @@
 #pragma once
-/// \file launch.hpp  Kernels from one text: with nvcc they run on the GPU, with any other compiler in a loop on the host.
+/// \file launch.hpp  Kernels from one text: with nvcc they run on the GPU, with any other compiler in a loop on the
+/// host.
 
 #include <cstddef>
 
@@ -28,13 +29,15 @@ __global__ void call_each(std::size_t count, F f) {
   if (k < count) f(k);
 }
 /// Puts f(0), ... f(count - 1) into the stream, in no order. The host does not wait.
-/// \param f  copied; what it points to lies on the device   \throws std::runtime_error where the kernel cannot be started
+/// \param f  copied; what it points to lies on the device   \throws std::runtime_error where the kernel cannot be
+/// started
 template <class F>
 void launch(gpu::stream in, std::size_t count, F f) {
   if (count == 0) return;  // a grid without blocks is an error
   constexpr unsigned threads = 256;
   call_each<<<unsigned((count + threads - 1) / threads), threads, 0, in>>>(count, f);
-  if (cudaError_t const answer = cudaGetLastError(); answer != cudaSuccess) throw std::runtime_error{cudaGetErrorString(answer)};
+  if (cudaError_t const answer = cudaGetLastError(); answer != cudaSuccess)
+    throw std::runtime_error{cudaGetErrorString(answer)};
 }
 
 #else

@@ -34,37 +34,44 @@ namespace {
   auto const length = chosen.length == 0 ? std::int64_t(text.size()) : chosen.length;
   if (length > std::int64_t(text.size()) || length < least)
     throw wrong_usage{"--length is " + std::to_string(length) + ", but the text has " + std::to_string(text.size()) +
-                      " characters and the model reads " + std::to_string(least) + " at a time; give a number between the two"};
+                      " characters and the model reads " + std::to_string(least) +
+                      " at a time; give a number between the two"};
   text.resize(std::size_t(length));
   return text;
 }
 
-void describe(options const& chosen, streams const& text, loop_shape const& loop, chosen_plan const& plan, cairn::wide budget) {
+void describe(options const& chosen, streams const& text, loop_shape const& loop, chosen_plan const& plan,
+              cairn::wide budget) {
   auto const state = loop.workload(1).state_bytes;
   auto const leaf = plan.schedule.leaf();
   std::printf("text      %s: %s characters, %s different, read as %s streams of %s\n", chosen.text.c_str(),
               exact(cairn::wide(text.characters())).c_str(), exact(text.alphabet().size()).c_str(),
               exact(cairn::wide(text.count())).c_str(), exact(cairn::wide(text.steps())).c_str());
-  std::printf("model     LSTM of %d hidden units; a state is %s bytes, every state %s\n", int(loop.hidden), exact(state).c_str(),
-              size(state * cairn::wide(loop.steps)).c_str());
-  std::printf("plan      %s: %s slots, %s step%s run again and reversed by one call of the adjoint\n", name_of(chosen.schedule),
-              exact(cairn::wide(plan.schedule.slots())).c_str(), exact(cairn::wide(leaf)).c_str(), leaf == 1 ? "" : "s");
+  std::printf("model     LSTM of %d hidden units; a state is %s bytes, every state %s\n", int(loop.hidden),
+              exact(state).c_str(), size(state * cairn::wide(loop.steps)).c_str());
+  std::printf("plan      %s: %s slots, %s step%s run again and reversed by one call of the adjoint\n",
+              name_of(chosen.schedule), exact(cairn::wide(plan.schedule.slots())).c_str(),
+              exact(cairn::wide(leaf)).c_str(), leaf == 1 ? "" : "s");
   std::printf("estimate  %s at the peak within %s, %s step calls a pass (%.3f a step), %.1f s for %d passes\n",
               size(plan.cost.peak_bytes).c_str(), size(budget).c_str(), exact(plan.cost.step_calls).c_str(),
               plan.cost.forward_evaluations_per_step, plan.cost.seconds * chosen.passes, chosen.passes);
 }
 
-[[nodiscard]] checks check_all(chosen_plan const& plan, cairn::wide budget, training const& seen, comparison const& against, replayed const& again) {
+[[nodiscard]] checks check_all(chosen_plan const& plan, cairn::wide budget, training const& seen,
+                               comparison const& against, replayed const& again) {
   checks list;
   list.add("gradient", against.same_bits, "of pass 1, bit for bit that of store-all, which ran in a child process");
   list.add("replay", again.same_bits && (again.compared > 0 || plan.schedule.steps() < 2),
-           again.difference.empty() ? "in pass 1 once more, " + exact(again.compared) + " states run again or brought back are those of the first run" : again.difference);
+           again.difference.empty() ? "in pass 1 once more, " + exact(again.compared) +
+                                          " states run again or brought back are those of the first run"
+                                    : again.difference);
   list.add("bytes", seen.counted_peak == plan.cost.peak_bytes,
            "counted " + exact(seen.counted_peak) + ", predicted " + exact(plan.cost.peak_bytes));
   list.add("step_calls", seen.calls_as_predicted, "in every pass the " + exact(plan.cost.step_calls) + " predicted");
   list.add("allocations", seen.warm_allocations == 0, std::to_string(seen.warm_allocations) + " after the first pass");
   // Beyond the budget: the pages of code that runs for the first time, stack, and what the allocator rounds up.
-  list.add("resident", seen.resident_rise <= budget + (8 << 20), "memory of the process rose by " + size(seen.resident_rise));
+  list.add("resident", seen.resident_rise <= budget + (8 << 20),
+           "memory of the process rose by " + size(seen.resident_rise));
   if (seen.losses.size() >= 4) {
     auto const percent = 100 * (1 - seen.losses.back() / seen.losses.front());
     char text[32];
@@ -91,8 +98,9 @@ bool run(options const& chosen) {
   auto const again = replay(weights, text, plan, seen);
   auto const& all = against.all;
   auto const seconds = std::accumulate(seen.seconds.begin(), seen.seconds.end(), 0.0) / chosen.passes;
-  std::printf("store-all %s, %.2f s a pass with its memory ready (%.2f s the first); this plan %.2f s, %.2f times that\n",
-              size(all.peak_bytes).c_str(), all.warm_seconds, all.first_seconds, seconds, seconds / all.warm_seconds);
+  std::printf(
+      "store-all %s, %.2f s a pass with its memory ready (%.2f s the first); this plan %.2f s, %.2f times that\n",
+      size(all.peak_bytes).c_str(), all.warm_seconds, all.first_seconds, seconds, seconds / all.warm_seconds);
   std::printf("checks\n");
   auto const list = check_all(plan, budget, seen, against, again);
 
@@ -119,9 +127,11 @@ bool run(options const& chosen) {
       .add("store_all_seconds", all.warm_seconds)
       .add("time_ratio", seconds / all.warm_seconds)
       .add("checks", list.report());
-  if (!(file << report.text() << '\n' << std::flush)) throw std::runtime_error{"the report could not be written to " + chosen.report};
+  if (!(file << report.text() << '\n' << std::flush))
+    throw std::runtime_error{"the report could not be written to " + chosen.report};
   std::printf("report    %s\n", chosen.report.c_str());
-  auto const name = chosen.report.ends_with(".json") ? chosen.report.substr(0, chosen.report.size() - 5) : chosen.report;
+  auto const name =
+      chosen.report.ends_with(".json") ? chosen.report.substr(0, chosen.report.size() - 5) : chosen.report;
   write_plan_pictures(name, loop, chosen.schedule, plan.schedule);
   return list.all_kept();
 }
@@ -129,4 +139,6 @@ bool run(options const& chosen) {
 }  // namespace
 }  // namespace demo
 
-int main(int count, char** words) { return support::run_program("cairn_demo", demo::usage, count, words, demo::parse_options, demo::run); }
+int main(int count, char** words) {
+  return support::run_program("cairn_demo", demo::usage, count, words, demo::parse_options, demo::run);
+}

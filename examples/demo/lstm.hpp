@@ -37,7 +37,9 @@ template <class Scalar>
 class parameters {
  public:
   parameters(Eigen::Index hidden, Eigen::Index symbols)
-      : hidden_{hidden}, symbols_{symbols}, all_{vector<Scalar>::Zero(4 * hidden * (symbols + hidden) + symbols * (hidden + 1))} {}
+      : hidden_{hidden},
+        symbols_{symbols},
+        all_{vector<Scalar>::Zero(4 * hidden * (symbols + hidden) + symbols * (hidden + 1))} {}
 
   [[nodiscard]] Eigen::Index hidden() const noexcept { return hidden_; }
   [[nodiscard]] Eigen::Index symbols() const noexcept { return symbols_; }
@@ -154,7 +156,8 @@ class lstm_step {
 template <class Scalar>
 class lstm_adjoint {
  public:
-  /// \param total  what the loss and its gradient are added to   \param leaf  the most steps that one call may reverse, >= 1
+  /// \param total  what the loss and its gradient are added to   \param leaf  the most steps that one call may reverse,
+  /// >= 1
   lstm_adjoint(parameters<Scalar> const& weights, streams const& text, objective<Scalar>& total, std::int64_t leaf)
       : weights_{&weights},
         text_{&text},
@@ -170,21 +173,24 @@ class lstm_adjoint {
     auto const& [hidden, cell] = x;
     for (auto i = first; i < last; ++i) {
       auto const k = std::size_t(i - first);
-      lstm_forward(*weights_, *text_, i, k == 0 ? hidden : tape_[k - 1].hidden, k == 0 ? cell : tape_[k - 1].cell, tape_[k]);
+      lstm_forward(*weights_, *text_, i, k == 0 ? hidden : tape_[k - 1].hidden, k == 0 ? cell : tape_[k - 1].cell,
+                   tape_[k]);
     }
     for (auto i = last; i-- > first;) {
       auto const k = std::size_t(i - first);
       reverse(k == 0 ? hidden : tape_[k - 1].hidden, k == 0 ? cell : tape_[k - 1].cell, tape_[k], bar, i);
     }
   }
-  [[nodiscard]] static std::size_t bytes(Eigen::Index hidden, Eigen::Index symbols, Eigen::Index streams, std::int64_t leaf) {
+  [[nodiscard]] static std::size_t bytes(Eigen::Index hidden, Eigen::Index symbols, Eigen::Index streams,
+                                         std::int64_t leaf) {
     return sizeof(lstm_adjoint) + std::size_t(leaf) * activations<Scalar>::bytes(hidden, streams) +
-           heap_bytes<Scalar>(4 * hidden * streams) + heap_bytes<Scalar>(symbols * streams) + heap_bytes<Scalar>(streams);
+           heap_bytes<Scalar>(4 * hidden * streams) + heap_bytes<Scalar>(symbols * streams) +
+           heap_bytes<Scalar>(streams);
   }
 
  private:
-  void reverse(matrix<Scalar> const& hidden, matrix<Scalar> const& cell, activations<Scalar> const& made, lstm_state<Scalar>& bar,
-               std::int64_t i) {
+  void reverse(matrix<Scalar> const& hidden, matrix<Scalar> const& cell, activations<Scalar> const& made,
+               lstm_state<Scalar>& bar, std::int64_t i) {
     auto const h = hidden.rows();
     auto& [hidden_bar, cell_bar] = bar;
     auto& gradient = total_->gradient;

@@ -29,7 +29,8 @@ class adam {
     // Both averages start at zero; these factors make up for it.
     auto const mean_scale = 1 / (1 - std::pow(keep_mean, Scalar(updates_)));
     auto const square_scale = 1 / (1 - std::pow(keep_square, Scalar(updates_)));
-    weights.all().array() -= rates_.all().array() * (mean_scale * mean_.array()) / ((square_scale * square_.array()).sqrt() + tiny);
+    weights.all().array() -=
+        rates_.all().array() * (mean_scale * mean_.array()) / ((square_scale * square_.array()).sqrt() + tiny);
   }
 
  private:

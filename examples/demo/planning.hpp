@@ -25,7 +25,8 @@ struct loop_shape {
     work.steps = steps;
     work.state_bytes = work.adjoint_bytes = state;
     work.state_inline_bytes = sizeof(lstm_state<float>);
-    work.tape_bytes = lstm_step<float>::bytes(hidden, streams) + lstm_adjoint<float>::bytes(hidden, symbols, streams, leaf);
+    work.tape_bytes =
+        lstm_step<float>::bytes(hidden, streams) + lstm_adjoint<float>::bytes(hidden, symbols, streams, leaf);
     work.step_seconds = costs.step;
     work.adjoint_seconds = costs.adjoint;
     work.form.step = cairn::step_form::out_of_place;

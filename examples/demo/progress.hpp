@@ -38,7 +38,8 @@ class progress {
     auto const& what = event.what();
     auto const length = double(what.to - what.from);
     if (what.kind == cairn::action_kind::reverse) done_ += length * costs_.adjoint;
-    else if (what.kind == cairn::action_kind::advance || what.kind == cairn::action_kind::turn) done_ += length * costs_.step;
+    else if (what.kind == cairn::action_kind::advance || what.kind == cairn::action_kind::turn)
+      done_ += length * costs_.step;
     auto const now = clock::now();
     if (now < next_) return;
     next_ = now + (terminal_ ? std::chrono::milliseconds{100} : std::chrono::seconds{5});
@@ -51,8 +52,8 @@ class progress {
   void show(cairn::phase phase, double elapsed) {
     static constexpr char const* names[] = {"forward", "recompute", "reverse"};
     double const share = done_ < total_ ? done_ / total_ : 1;
-    std::fprintf(stderr, "%spass %d of %d, %-9s  %5.1f %%, %.1f s to go%s", terminal_ ? "\r\33[K" : "", pass_, passes_, names[int(phase)],
-                 100 * share, share > 0 ? elapsed * (1 - share) / share : 0, terminal_ ? "" : "\n");
+    std::fprintf(stderr, "%spass %d of %d, %-9s  %5.1f %%, %.1f s to go%s", terminal_ ? "\r\33[K" : "", pass_, passes_,
+                 names[int(phase)], 100 * share, share > 0 ? elapsed * (1 - share) / share : 0, terminal_ ? "" : "\n");
     shown_ = true;
   }
 

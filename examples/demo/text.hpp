@@ -35,7 +35,9 @@ class streams {
   [[nodiscard]] std::string const& alphabet() const noexcept { return alphabet_; }
 
   /// The symbol that stream b reads in step i.
-  [[nodiscard]] std::uint8_t input(std::int64_t i, std::int64_t b) const noexcept { return symbols_[std::size_t(b * steps_ + i)]; }
+  [[nodiscard]] std::uint8_t input(std::int64_t i, std::int64_t b) const noexcept {
+    return symbols_[std::size_t(b * steps_ + i)];
+  }
   /// The symbol after it. After the end of a stream comes the start of the next, after the last stream the first.
   [[nodiscard]] std::uint8_t target(std::int64_t i, std::int64_t b) const noexcept {
     auto const next = std::size_t(b * steps_ + i + 1);

@@ -32,13 +32,15 @@ inline constexpr Eigen::Index hidden = 64, stream_count = 32;
 
 using state = lstm_state<float>;
 
-[[nodiscard]] inline state zero_state() { return {matrix<float>::Zero(hidden, stream_count), matrix<float>::Zero(hidden, stream_count)}; }
+[[nodiscard]] inline state zero_state() {
+  return {matrix<float>::Zero(hidden, stream_count), matrix<float>::Zero(hidden, stream_count)};
+}
 
 /// Of this process, in seconds: other programs on the machine do not count.
 [[nodiscard]] inline double cpu_seconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
 
-/// Everything that a sweep holds and that its budget has to cover: step, tape, adjoint and initial state here, states in
-/// the workspace. All of it lives on the heap, where it is counted.
+/// Everything that a sweep holds and that its budget has to cover: step, tape, adjoint and initial state here, states
+/// in the workspace. All of it lives on the heap, where it is counted.
 class sweeper {
  public:
   sweeper(parameters<float> const& weights, streams const& text, objective<float>& total, cairn::any_schedule plan)
@@ -96,7 +98,8 @@ struct training {
   bool calls_as_predicted = true;
 };
 
-[[nodiscard]] inline training train(parameters<float> weights, streams const& text, chosen_plan const& plan, step_costs costs, int passes) {
+[[nodiscard]] inline training train(parameters<float> weights, streams const& text, chosen_plan const& plan,
+                                    step_costs costs, int passes) {
   // All that outlives a sweep is made before the heap is watched.
   objective<float> total{{weights.hidden(), weights.symbols()}};
   adam<float> optimiser{weights};
@@ -121,8 +124,8 @@ struct training {
     else seen.warm_allocations += heap().allocations - allocations;
     seen.calls_as_predicted = seen.calls_as_predicted && sweep.step_calls() == plan.cost.step_calls;
     shown.wipe();
-    std::printf("pass %-4d loss %.4f nats, %.3f bits a character, %.2f s\n", pass, total.loss, total.loss / std::log(2.0),
-                seen.seconds.back());
+    std::printf("pass %-4d loss %.4f nats, %.3f bits a character, %.2f s\n", pass, total.loss,
+                total.loss / std::log(2.0), seen.seconds.back());
     optimiser.update(weights, total.gradient);
   }
   seen.counted_peak = heap().peak - heap_before.bytes;
@@ -136,8 +139,8 @@ struct baseline {
   std::size_t peak_bytes;
 };
 
-/// The baseline and behind it its gradient. Sweeps twice with one workspace: the second finds its memory ready, as the passes of
-/// a training after the first do.
+/// The baseline and behind it its gradient. Sweeps twice with one workspace: the second finds its memory ready, as the
+/// passes of a training after the first do.
 [[nodiscard]] inline std::vector<std::byte> store_all_gradient(parameters<float> const& weights, streams const& text) {
   objective<float> total{{weights.hidden(), weights.symbols()}};
   forget_heap_peak();
@@ -162,12 +165,14 @@ struct replayed {
   std::string difference;      ///< what the check said, if anything
 };
 
-[[nodiscard]] inline replayed replay(parameters<float> const& weights, streams const& text, chosen_plan const& plan, training const& seen) {
+[[nodiscard]] inline replayed replay(parameters<float> const& weights, streams const& text, chosen_plan const& plan,
+                                     training const& seen) {
   objective<float> total{{weights.hidden(), weights.symbols()}};
   total.clear();
   lstm_step<float> step{weights, text};
   lstm_adjoint<float> adjoint{weights, text, total, plan.schedule.leaf()};
-  auto work = cairn::workspace_for<state>(plan.schedule, cairn::sweep_options{.verify = cairn::replay_check::checkpoints});
+  auto work =
+      cairn::workspace_for<state>(plan.schedule, cairn::sweep_options{.verify = cairn::replay_check::checkpoints});
   replayed result;
   try {
     (void)cairn::gradient(step, zero_state(), plan.schedule, zero_state(), adjoint, work);
@@ -191,8 +196,8 @@ struct comparison {
   auto const size = std::size_t(seen.first_gradient.size()) * sizeof(float);
   if (!sent || sent->size() != sizeof result.all + size) return result;
   std::memcpy(&result.all, sent->data(), sizeof result.all);
-  result.same_bits =
-      result.all.loss == seen.losses.front() && std::memcmp(sent->data() + sizeof result.all, seen.first_gradient.data(), size) == 0;
+  result.same_bits = result.all.loss == seen.losses.front() &&
+                     std::memcmp(sent->data() + sizeof result.all, seen.first_gradient.data(), size) == 0;
   return result;
 }
 

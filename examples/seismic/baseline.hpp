@@ -1,5 +1,6 @@
 #pragma once
-/// \file baseline.hpp  The same gradient with every pressure stored, written by hand over one flat piece of memory and without cairn's sweep.
+/// \file baseline.hpp  The same gradient with every pressure stored, written by hand over one flat piece of memory and
+/// without cairn's sweep.
 
 #include <algorithm>
 #include <cstddef>
@@ -14,8 +15,12 @@ template <class Real>
 class stored_sweep {
  public:
   stored_sweep(medium<Real> const& ground, survey<Real> const& plan, std::vector<Real>& sensitivity)
-      : cells_{ground.grid.cells()}, steps_{cairn::step_index(plan.steps())}, step_{ground, plan}, adjoint_{ground, plan, sensitivity, 1},
-        slab_(cells_ * (plan.steps() + 2)), bar_{silence<Real>(cells_)} {}
+      : cells_{ground.grid.cells()},
+        steps_{cairn::step_index(plan.steps())},
+        step_{ground, plan},
+        adjoint_{ground, plan, sensitivity, 1},
+        slab_(cells_ * (plan.steps() + 2)),
+        bar_{silence<Real>(cells_)} {}
 
   double run(shot<Real> const& one) {
     step_.aim(one);

@@ -1,6 +1,7 @@
 #pragma once
-/// \file cells.hpp  One step and its adjoint cell by cell, for kernels on a device. What wave.hpp does row by row, with the same formulas and,
-/// where the compilers round alike, the same bits. No cell is written by two calls, so they may run in any order and at the same time.
+/// \file cells.hpp  One step and its adjoint cell by cell, for kernels on a device. What wave.hpp does row by row, with
+/// the same formulas and, where the compilers round alike, the same bits. No cell is written by two calls, so they may
+/// run in any order and at the same time.
 
 #include <cstddef>
 
@@ -38,12 +39,15 @@ struct leap_cell {
   Real push;  ///< what the source adds
 
   constexpr void operator()(std::size_t k) const {
-    after[k] = ground.on_rim(k) ? Real(0) : leap_of(ground.damping(k), ground.courant2[k], laplacian_at(now, k, ground.nx), now[k], before[k]);
+    after[k] = ground.on_rim(k)
+                   ? Real(0)
+                   : leap_of(ground.damping(k), ground.courant2[k], laplacian_at(now, k, ground.nx), now[k], before[k]);
     if (k == source) after[k] += push;
   }
 };
 
-/// Pulls the adjoint of (u, w) back to that of (u, p). The other cells read all of `by_w`, which nobody may write meanwhile.
+/// Pulls the adjoint of (u, w) back to that of (u, p). The other cells read all of `by_w`, which nobody may write
+/// meanwhile.
 template <class Real>
 struct back_cell {
   medium_view<Real> ground;
@@ -66,12 +70,16 @@ struct back_cell {
 
  private:
   /// The rim of w is 0 whatever the state was.
-  [[nodiscard]] constexpr Real damped(std::size_t k) const { return ground.on_rim(k) ? Real(0) : ground.damping(k) * by_w[k]; }
-  [[nodiscard]] constexpr Real scaled(std::size_t k) const { return ground.on_rim(k) ? Real(0) : ground.courant2[k] * damped(k); }
+  [[nodiscard]] constexpr Real damped(std::size_t k) const {
+    return ground.on_rim(k) ? Real(0) : ground.damping(k) * by_w[k];
+  }
+  [[nodiscard]] constexpr Real scaled(std::size_t k) const {
+    return ground.on_rim(k) ? Real(0) : ground.courant2[k] * damped(k);
+  }
 };
 
-/// What receiver r hears of a state: half the squared residuals are the misfit, whose derivative joins the adjoint there.
-/// No two receivers share a cell.
+/// What receiver r hears of a state: half the squared residuals are the misfit, whose derivative joins the adjoint
+/// there. No two receivers share a cell.
 template <class Real>
 struct listen_cell {
   std::size_t const* receivers;

@@ -29,8 +29,8 @@ namespace seismic {
 /// Prints a line for each plan. Each ratio is a median over pairs of sweeps that take turns with the slab.
 /// \returns whether every gradient had the slab's bits
 template <class Real>
-[[nodiscard]] bool compare(medium<Real> const& ground, survey<Real> const& plan, shot<Real> const& one, cairn::wide budget,
-                           cairn::wide few_bytes, int pairs) {
+[[nodiscard]] bool compare(medium<Real> const& ground, survey<Real> const& plan, shot<Real> const& one,
+                           cairn::wide budget, cairn::wide few_bytes, int pairs) {
   shot_loop<Real> const loop{ground.grid, cairn::step_index(plan.steps())};
   auto const cells = ground.grid.cells();
   std::vector<Real> flat(cells), found(cells);
@@ -42,12 +42,14 @@ template <class Real>
     return user_seconds() - before;
   };
   auto const states = cairn::wide(loop.steps) * loop.workload(1).state_bytes;
-  std::printf("compare   one shot; a state of %zu bytes, all states %s, the flat slab of one field a step %s; user CPU, medians of %d "
-              "interleaved pairs\n",
-              std::size_t(loop.workload(1).state_bytes), cairn::to_short_text(states).c_str(),
-              cairn::to_short_text(stored.slab_bytes()).c_str(), pairs);
-  std::printf("  %-26s %6s %10s %10s %11s %10s %8s %8s %10s %5s\n", "plan", "ratio", "us a step", "slab", "spread", "bytes", "of all", "of slab",
-              "runs/step", "bits");
+  std::printf(
+      "compare   one shot; a state of %zu bytes, all states %s, the flat slab of one field a step %s; user CPU, "
+      "medians of %d "
+      "interleaved pairs\n",
+      std::size_t(loop.workload(1).state_bytes), cairn::to_short_text(states).c_str(),
+      cairn::to_short_text(stored.slab_bytes()).c_str(), pairs);
+  std::printf("  %-26s %6s %10s %10s %11s %10s %8s %8s %10s %5s\n", "plan", "ratio", "us a step", "slab", "spread",
+              "bytes", "of all", "of slab", "runs/step", "bits");
   bool same_bits = true;
   auto const row = [&](char const* name, support::chosen_plan const& chosen) {
     sweeper<Real> sweep{ground, plan, found, chosen.schedule};
@@ -64,10 +66,11 @@ template <class Real>
     same_bits = same_bits && same;
     auto const [low, high] = std::minmax_element(ratios.begin(), ratios.end());
     auto const bytes = double(chosen.cost.peak_bytes), us = 1e6 / double(loop.steps);
-    std::printf("  %-26s %6.3f %10.2f %10.2f %5.2f-%5.2f %10s %6.2f %% %6.2f %% %10.3f %5s\n", name, median(ratios), us * median(mine),
-                us * median(slab), *low, *high, cairn::to_short_text(chosen.cost.peak_bytes).c_str(), 100 * bytes / double(states),
-                100 * bytes / double(stored.slab_bytes()),
-                double(chosen.cost.step_calls + loop.leaf_steps(chosen.schedule)) / double(loop.steps), same ? "same" : "DIFFER");
+    std::printf("  %-26s %6.3f %10.2f %10.2f %5.2f-%5.2f %10s %6.2f %% %6.2f %% %10.3f %5s\n", name, median(ratios),
+                us * median(mine), us * median(slab), *low, *high, cairn::to_short_text(chosen.cost.peak_bytes).c_str(),
+                100 * bytes / double(states), 100 * bytes / double(stored.slab_bytes()),
+                double(chosen.cost.step_calls + loop.leaf_steps(chosen.schedule)) / double(loop.steps),
+                same ? "same" : "DIFFER");
   };
   using support::schedule_kind;
   auto const asked = [&](char const* name, schedule_kind kind, std::int64_t leaf, cairn::wide bytes) {

@@ -46,8 +46,8 @@ class device_case {
     return found;
   }
 
-  /// On the host with cairn, Revolve with 12 slots, and once more with every pressure stored by hand. Prints how far each is from what was found.
-  /// \returns whether neither is more than rounding
+  /// On the host with cairn, Revolve with 12 slots, and once more with every pressure stored by hand. Prints how far
+  /// each is from what was found. \returns whether neither is more than rounding
   [[nodiscard]] bool same_on_host(shot_gradient const& found) const {
     shot<double> const one{source(), &recorded_};
     shot_gradient swept{std::vector<double>(cells())}, stored = swept;

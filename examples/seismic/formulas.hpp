@@ -1,5 +1,6 @@
 #pragma once
-/// \file formulas.hpp  What is computed for one cell, written once for rows on the host (wave.hpp) and for kernels on a device (cells.hpp).
+/// \file formulas.hpp  What is computed for one cell, written once for rows on the host (wave.hpp) and for kernels on a
+/// device (cells.hpp).
 
 namespace seismic {
 

@@ -1,5 +1,6 @@
 #pragma once
-/// \file inversion.hpp  The objective as an optimiser sees it: misfit over all shots and its gradient with respect to the velocity.
+/// \file inversion.hpp  The objective as an optimiser sees it: misfit over all shots and its gradient with respect to
+/// the velocity.
 
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +13,8 @@ namespace seismic {
 
 /// The traces of all shots over one model.
 template <class Real>
-[[nodiscard]] std::vector<traces<Real>> record_all(grid const& g, survey<Real> const& plan, std::vector<double> const& velocity) {
+[[nodiscard]] std::vector<traces<Real>> record_all(grid const& g, survey<Real> const& plan,
+                                                   std::vector<double> const& velocity) {
   medium<Real> const ground{g, velocity};
   std::vector<traces<Real>> all;
   for (auto const source : plan.sources) all.push_back(record(ground, plan, source));
@@ -23,8 +25,9 @@ template <class Real>
 /// \param ground  what the sweep runs in; gets the velocity   \param slope  becomes the gradient, per m/s
 /// \returns infinity, and does nothing, where the scheme would be unstable
 template <class Real, class Sweep>
-double evaluate(medium<Real>& ground, survey<Real> const& plan, std::vector<traces<Real>> const& recorded, std::vector<double> const& velocity,
-                std::vector<Real>& sensitivity, std::vector<double>& slope, Sweep sweep) {
+double evaluate(medium<Real>& ground, survey<Real> const& plan, std::vector<traces<Real>> const& recorded,
+                std::vector<double> const& velocity, std::vector<Real>& sensitivity, std::vector<double>& slope,
+                Sweep sweep) {
   auto const [slowest, fastest] = std::minmax_element(velocity.begin(), velocity.end());
   if (!(*slowest > 0 && *fastest < ground.grid.fastest())) return std::numeric_limits<double>::infinity();
   ground.set(velocity);
@@ -35,7 +38,8 @@ double evaluate(medium<Real>& ground, survey<Real> const& plan, std::vector<trac
   return misfit;
 }
 
-/// How far each cell may change: not at all at the rim, sources and receivers, where the gradient is a picture of them alone.
+/// How far each cell may change: not at all at the rim, sources and receivers, where the gradient is a picture of them
+/// alone.
 [[nodiscard]] inline std::vector<double> freedom(grid const& g) {
   std::vector<double> weight(g.cells());
   for (std::size_t z = 0; z < g.nz; ++z)

@@ -40,7 +40,9 @@ struct medium {
     }
   }
   /// d courant2 / d velocity.
-  [[nodiscard]] double slope(double velocity) const noexcept { return 2 * velocity * (grid.dt / grid.cell) * (grid.dt / grid.cell); }
+  [[nodiscard]] double slope(double velocity) const noexcept {
+    return 2 * velocity * (grid.dt / grid.cell) * (grid.dt / grid.cell);
+  }
 
  private:
   /// exp(-(a k)^2), k cells into the rim (Cerjan, Kosloff, Kosloff & Reshef 1985: a = 0.015 for 20 cells).

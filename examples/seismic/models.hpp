@@ -22,7 +22,8 @@ namespace seismic {
   auto velocity = start_model(g);
   auto const lens = [&](double x, double z, double across, double down, double change) {
     for (std::size_t k = 0; k < velocity.size(); ++k) {
-      double const dx = (double(k % g.nx) / double(g.nx) - x) / across, dz = (double(k / g.nx) / double(g.nz) - z) / down;
+      double const dx = (double(k % g.nx) / double(g.nx) - x) / across,
+                   dz = (double(k / g.nx) / double(g.nz) - z) / down;
       velocity[k] += change * std::exp(-(dx * dx + dz * dz) * (dx * dx + dz * dz));
     }
   };

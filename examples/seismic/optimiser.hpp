@@ -1,5 +1,6 @@
 #pragma once
-/// \file optimiser.hpp  L-BFGS (Nocedal 1980) with a backtracking line search (Armijo 1966): enough for a smooth misfit.
+/// \file optimiser.hpp  L-BFGS (Nocedal 1980) with a backtracking line search (Armijo 1966): enough for a smooth
+/// misfit.
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +14,9 @@ namespace seismic {
 
 using numbers = std::vector<double>;
 
-[[nodiscard]] inline double dot(numbers const& a, numbers const& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
+[[nodiscard]] inline double dot(numbers const& a, numbers const& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
 
 class lbfgs {
  public:

@@ -56,14 +56,16 @@ inline constexpr auto usage =
       continue;
     }
     bool found = false;
-    for (std::string_view const name : {"--grid", "--steps", "--shots", "--iterations", "--budget", "--plan", "--leaf", "--out"})
+    for (std::string_view const name :
+         {"--grid", "--steps", "--shots", "--iterations", "--budget", "--plan", "--leaf", "--out"})
       found = found || flag == name;
     if (!found) throw wrong_usage{"\"" + std::string{flag} + "\" is not a flag; --help lists them"};
     if (k + 1 == count) throw wrong_usage{std::string{flag} + " got no value; give one after it"};
     std::string_view const word = words[++k];
     if (flag == "--grid") {
       auto const cross = word.find('x');
-      if (cross == word.npos) throw wrong_usage{"--grid got \"" + std::string{word} + "\"; give cells across and down, as in 256x128"};
+      if (cross == word.npos)
+        throw wrong_usage{"--grid got \"" + std::string{word} + "\"; give cells across and down, as in 256x128"};
       chosen.nx = parse_number<std::size_t>(flag, word.substr(0, cross), 48, 4'096);
       chosen.nz = parse_number<std::size_t>(flag, word.substr(cross + 1), 48, 4'096);
     } else if (flag == "--steps") chosen.steps = parse_number<std::int64_t>(flag, word, 1, 10'000'000);

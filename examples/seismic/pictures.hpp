@@ -40,9 +40,11 @@ inline constexpr int colour_count = 33;  // odd: the middle one is for 0
   auto const left = std::size_t(std::min(3.0, at));
   auto const& table = signed_values ? both : plain;
   int mixed[3];
-  for (std::size_t c = 0; c < 3; ++c) mixed[c] = int(std::lround(table[left][c] + (at - double(left)) * (table[left + 1][c] - table[left][c])));
+  for (std::size_t c = 0; c < 3; ++c)
+    mixed[c] = int(std::lround(table[left][c] + (at - double(left)) * (table[left + 1][c] - table[left][c])));
   char text[8];
-  std::snprintf(text, sizeof text, "#%02x%02x%02x", unsigned(mixed[0]) & 255U, unsigned(mixed[1]) & 255U, unsigned(mixed[2]) & 255U);
+  std::snprintf(text, sizeof text, "#%02x%02x%02x", unsigned(mixed[0]) & 255U, unsigned(mixed[1]) & 255U,
+                unsigned(mixed[2]) & 255U);
   return text;
 }
 
@@ -51,8 +53,10 @@ inline constexpr int colour_count = 33;  // odd: the middle one is for 0
   std::snprintf(text, sizeof text, "%.6g", value);
   return text;
 }
-[[nodiscard]] inline std::string label(double x, double y, std::string const& words, char const* anchor = "middle", char const* more = "") {
-  return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor + "\" " + more + ">" + words + "</text>\n";
+[[nodiscard]] inline std::string label(double x, double y, std::string const& words, char const* anchor = "middle",
+                                       char const* more = "") {
+  return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor + "\" " + more + ">" + words +
+         "</text>\n";
 }
 
 /// One path a colour: neighbouring cells of a row with the same colour are one rectangle.
@@ -73,7 +77,8 @@ inline constexpr int colour_count = 33;  // odd: the middle one is for 0
     }
   std::string all;
   for (std::size_t k = 0; k < paths.size(); ++k)
-    if (!paths[k].empty()) all += "<path fill=\"" + colour(int(k), meaning.signed_values) + "\" d=\"" + paths[k] + "\"/>\n";
+    if (!paths[k].empty())
+      all += "<path fill=\"" + colour(int(k), meaning.signed_values) + "\" d=\"" + paths[k] + "\"/>\n";
   return all;
 }
 
@@ -83,8 +88,11 @@ inline constexpr int colour_count = 33;  // odd: the middle one is for 0
 [[nodiscard]] inline std::string to_svg(std::vector<panel> const& panels, scale const& meaning) {
   using namespace detail;
   constexpr double left = 70, wide = 520, top = 34, gap = 64, bar = left + wide + 24;
-  double const high = std::clamp(wide * meaning.height / meaning.width, 200.0, 260.0), total = double(panels.size()) * (high + gap) + top;
-  std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 " + number(total) + "\" font-family=\"sans-serif\" font-size=\"12\">\n"
+  double const high = std::clamp(wide * meaning.height / meaning.width, 200.0, 260.0),
+               total = double(panels.size()) * (high + gap) + top;
+  std::string svg =
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 " + number(total) +
+      "\" font-family=\"sans-serif\" font-size=\"12\">\n"
       "<style>svg{background:#fff}text{fill:#222}.line{stroke:#222;fill:none}"
       "@media(prefers-color-scheme:dark){svg{background:#16181c}text{fill:#ddd}.line{stroke:#ddd}}</style>\n";
   for (std::size_t p = 0; p < panels.size(); ++p) {
@@ -92,28 +100,34 @@ inline constexpr int colour_count = 33;  // odd: the middle one is for 0
     double const y = top + double(p) * (high + gap);
     svg += label(left + wide / 2, y - 10, one.title, "middle", "font-size=\"14\"");
     svg += "<g shape-rendering=\"crispEdges\" transform=\"translate(" + number(left) + " " + number(y) + ") scale(" +
-           number(wide / double(one.columns)) + " " + number(high / double(one.rows)) + ")\">\n" + cells(one, meaning) + "</g>\n";
-    svg += "<rect class=\"line\" x=\"" + number(left) + "\" y=\"" + number(y) + "\" width=\"" + number(wide) + "\" height=\"" + number(high) + "\"/>\n";
+           number(wide / double(one.columns)) + " " + number(high / double(one.rows)) + ")\">\n" + cells(one, meaning) +
+           "</g>\n";
+    svg += "<rect class=\"line\" x=\"" + number(left) + "\" y=\"" + number(y) + "\" width=\"" + number(wide) +
+           "\" height=\"" + number(high) + "\"/>\n";
     for (int t = 0; t <= 4; ++t) {
       svg += label(left + wide * t / 4, y + high + 15, number(meaning.width * t / 4));
       svg += label(left - 6, y + high * t / 4 + 4, number(meaning.height * t / 4), "end");
     }
     svg += label(left + wide / 2, y + high + 31, meaning.across);
-    svg += label(16, y + high / 2, meaning.down, "middle", ("transform=\"rotate(-90 16 " + number(y + high / 2) + ")\"").c_str());
+    svg += label(16, y + high / 2, meaning.down, "middle",
+                 ("transform=\"rotate(-90 16 " + number(y + high / 2) + ")\"").c_str());
   }
   double const size = std::min(high, 200.0);
   for (int k = 0; k < colour_count; ++k)
     svg += "<rect fill=\"" + colour(k, meaning.signed_values) + "\" x=\"" + number(bar) + "\" y=\"" +
-           number(top + size * (colour_count - 1 - k) / colour_count) + "\" width=\"14\" height=\"" + number(size / colour_count + 0.5) + "\"/>\n";
+           number(top + size * (colour_count - 1 - k) / colour_count) + "\" width=\"14\" height=\"" +
+           number(size / colour_count + 0.5) + "\"/>\n";
   for (int t = 0; t <= 4; ++t)
-    svg += label(bar + 18, top + size * (4 - t) / 4 + 4, number(meaning.least + (meaning.most - meaning.least) * t / 4), "start");
+    svg += label(bar + 18, top + size * (4 - t) / 4 + 4, number(meaning.least + (meaning.most - meaning.least) * t / 4),
+                 "start");
   return svg + label(bar, top + size + 20, meaning.colours, "start") + "</svg>\n";
 }
 
 /// \throws std::runtime_error
 inline void write_file(std::string const& name, std::string const& text) {
   std::ofstream file{name};
-  if (!(file << text << std::flush)) throw std::runtime_error{name + " cannot be written; give --out a folder in which files can be made"};
+  if (!(file << text << std::flush))
+    throw std::runtime_error{name + " cannot be written; give --out a folder in which files can be made"};
 }
 
 }  // namespace seismic

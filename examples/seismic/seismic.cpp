@@ -1,6 +1,7 @@
-/// \file seismic.cpp  Full-waveform inversion in a small memory: finds the velocity of a 2-D acoustic medium from recorded traces, and checks
-/// everything that was predicted. The traces are synthetic: the same program makes them from a model of its own, without noise and
-/// with the very scheme that inverts them. This shows adjoint and memory, not what can be learnt of real ground.
+/// \file seismic.cpp  Full-waveform inversion in a small memory: finds the velocity of a 2-D acoustic medium from
+/// recorded traces, and checks everything that was predicted. The traces are synthetic: the same program makes them
+/// from a model of its own, without noise and with the very scheme that inverts them. This shows adjoint and memory,
+/// not what can be learnt of real ground.
 
 #include <algorithm>
 #include <cmath>
@@ -49,7 +50,8 @@ constexpr double hertz = 10;
   g.nx = chosen.nx;
   g.nz = chosen.nz;
   g.rim = std::min<std::size_t>(20, std::min(g.nx, g.nz) / 5);
-  auto const least = std::int64_t(std::ceil((2 / hertz + double(g.nz) * g.cell / 2000) / g.dt));  // the whole wavelet, straight down
+  auto const least =
+      std::int64_t(std::ceil((2 / hertz + double(g.nz) * g.cell / 2000) / g.dt));  // the whole wavelet, straight down
   if (chosen.steps < least)
     throw wrong_usage{"--steps is " + std::to_string(chosen.steps) + ", but a wave needs " + std::to_string(least) +
                       " to cross this grid; give that many, or a smaller --grid"};
@@ -59,24 +61,29 @@ constexpr double hertz = 10;
 void make_folder(std::string const& name) {
   std::error_code problem;
   std::filesystem::create_directories(name, problem);
-  if (problem) throw wrong_usage{"--out " + name + " cannot be made (" + problem.message() + "); give the name of a folder that can be"};
+  if (problem)
+    throw wrong_usage{"--out " + name + " cannot be made (" + problem.message() +
+                      "); give the name of a folder that can be"};
 }
 
-void describe(options const& chosen, shot_loop<float> const& loop, survey<float> const& plan, chosen_plan const& planned, cairn::wide budget) {
+void describe(options const& chosen, shot_loop<float> const& loop, survey<float> const& plan,
+              chosen_plan const& planned, cairn::wide budget) {
   auto const state = loop.workload(1).state_bytes;
   auto const leaf = planned.schedule.leaf();
   auto const run_again = loop.leaf_steps(planned.schedule);
   std::printf("traces    SYNTHETIC: made by this program from a model of its own, without noise\n");
-  std::printf("medium    %zu x %zu cells of %.0f m, %zu of them at each side damp; %s steps of %.0f ms\n", chosen.nx, chosen.nz, loop.grid.cell, 
-              loop.grid.rim, exact(cairn::wide(loop.steps)).c_str(), 1e3 * loop.grid.dt);
-  std::printf("survey    %zu shots, Ricker of %.0f Hz, %zu receivers\n", plan.sources.size(), hertz, plan.receivers.size());
+  std::printf("medium    %zu x %zu cells of %.0f m, %zu of them at each side damp; %s steps of %.0f ms\n", chosen.nx,
+              chosen.nz, loop.grid.cell, loop.grid.rim, exact(cairn::wide(loop.steps)).c_str(), 1e3 * loop.grid.dt);
+  std::printf("survey    %zu shots, Ricker of %.0f Hz, %zu receivers\n", plan.sources.size(), hertz,
+              plan.receivers.size());
   std::printf("state     pressure at two times, %s bytes; every state of a shot %s\n", exact(state).c_str(),
               size(state * cairn::wide(loop.steps)).c_str());
-  std::printf("plan      %s: %s slots, %s step%s run again and reversed by one call of the adjoint\n", name_of(chosen.plan),
-              exact(cairn::wide(planned.schedule.slots())).c_str(), exact(cairn::wide(leaf)).c_str(), leaf == 1 ? "" : "s");
+  std::printf("plan      %s: %s slots, %s step%s run again and reversed by one call of the adjoint\n",
+              name_of(chosen.plan), exact(cairn::wide(planned.schedule.slots())).c_str(),
+              exact(cairn::wide(leaf)).c_str(), leaf == 1 ? "" : "s");
   std::printf("estimate  %s at the peak within %s, %s step calls a shot and %s steps in leaves (%.3f runs a step)\n",
-              size(planned.cost.peak_bytes).c_str(), size(budget).c_str(), exact(planned.cost.step_calls).c_str(), exact(run_again).c_str(),
-              double(planned.cost.step_calls + run_again) / double(loop.steps));
+              size(planned.cost.peak_bytes).c_str(), size(budget).c_str(), exact(planned.cost.step_calls).c_str(),
+              exact(run_again).c_str(), double(planned.cost.step_calls + run_again) / double(loop.steps));
 }
 
 /// What was seen of an inversion.
@@ -90,8 +97,8 @@ struct inversion {
   int sweeps = 0;
 };
 
-[[nodiscard]] inversion invert(grid const& g, survey<float> const& plan, std::vector<traces<float>> const& recorded, std::vector<double> const& start,
-                               chosen_plan const& planned, int iterations) {
+[[nodiscard]] inversion invert(grid const& g, survey<float> const& plan, std::vector<traces<float>> const& recorded,
+                               std::vector<double> const& start, chosen_plan const& planned, int iterations) {
   inversion seen;
   seen.velocity = start;
   medium<float> ground{g, start};
@@ -105,7 +112,8 @@ struct inversion {
   auto const swept = [&](shot<float> const& one) {
     auto const allocations = heap().allocations;
     auto const misfit = sweep.run(one);
-    // Between the sweeps the optimiser allocates; during the first sweep nothing else does, and the later ones must take nothing.
+    // Between the sweeps the optimiser allocates; during the first sweep nothing else does, and the later ones must
+    // take nothing.
     if (seen.sweeps++ == 0) seen.counted_peak = heap().peak - before;
     else seen.warm_allocations += heap().allocations - allocations;
     seen.calls_as_predicted = seen.calls_as_predicted && sweep.step_calls() == planned.cost.step_calls;
@@ -130,7 +138,8 @@ struct inversion {
       break;
     }
     seen.misfits.push_back(misfit);
-    std::printf("step %-4d misfit %.6g, %.2f %% of the start, %.2f s\n", k, misfit, 100 * misfit / seen.misfits.front(), user_seconds() - clock);
+    std::printf("step %-4d misfit %.6g, %.2f %% of the start, %.2f s\n", k, misfit, 100 * misfit / seen.misfits.front(),
+                user_seconds() - clock);
   }
   for (std::size_t k = 0; k < change.size(); ++k) seen.velocity[k] = start[k] + weight[k] * change[k];
   return seen;
@@ -144,7 +153,8 @@ struct inversion {
     std::vector<float> sensitivity(g.cells());
     numbers slope(g.cells());
     stored_sweep<float> stored{ground, plan, sensitivity};
-    double const misfit = evaluate(ground, plan, recorded, start, sensitivity, slope, [&](shot<float> const& one) { return stored.run(one); });
+    double const misfit = evaluate(ground, plan, recorded, start, sensitivity, slope,
+                                   [&](shot<float> const& one) { return stored.run(one); });
     std::vector<std::byte> bytes(sizeof misfit + sensitivity.size() * sizeof(float));
     std::memcpy(bytes.data(), &misfit, sizeof misfit);
     std::memcpy(bytes.data() + sizeof misfit, sensitivity.data(), sensitivity.size() * sizeof(float));
@@ -154,10 +164,12 @@ struct inversion {
   if (!sent || sent->size() != sizeof(double) + length) return false;
   double misfit = 0;
   std::memcpy(&misfit, sent->data(), sizeof misfit);
-  return misfit == seen.first_misfit && std::memcmp(sent->data() + sizeof misfit, seen.first_sensitivity.data(), length) == 0;
+  return misfit == seen.first_misfit &&
+         std::memcmp(sent->data() + sizeof misfit, seen.first_sensitivity.data(), length) == 0;
 }
 
-/// In double precision, where the remainder is not rounding: the misfit of one shot along a smooth change of the velocity.
+/// In double precision, where the remainder is not rounding: the misfit of one shot along a smooth change of the
+/// velocity.
 [[nodiscard]] double taylor_test(options const& chosen, grid const& g, std::vector<double> const& start) {
   survey<double> const plan{g, std::size_t(chosen.steps), 1, hertz};
   auto const recorded = record_all(g, plan, true_model(g));
@@ -165,9 +177,12 @@ struct inversion {
   std::vector<double> sensitivity(g.cells());
   numbers slope(g.cells()), along(g.cells()), moved(g.cells());
   shot_loop<double> const loop{g, chosen.steps};
-  auto const budget = 2 * cairn::wide(chosen.budget.count());  // the same number of states, whose numbers are twice as long
-  sweeper<double> sweep{ground, plan, sensitivity, plan_within(loop, chosen.plan, chosen.leaf, budget, "the Taylor test").schedule};
-  auto const misfit = evaluate(ground, plan, recorded, start, sensitivity, slope, [&](shot<double> const& one) { return sweep.run(one); });
+  auto const budget =
+      2 * cairn::wide(chosen.budget.count());  // the same number of states, whose numbers are twice as long
+  sweeper<double> sweep{ground, plan, sensitivity,
+                        plan_within(loop, chosen.plan, chosen.leaf, budget, "the Taylor test").schedule};
+  auto const misfit = evaluate(ground, plan, recorded, start, sensitivity, slope,
+                               [&](shot<double> const& one) { return sweep.run(one); });
   for (std::size_t k = 0; k < along.size(); ++k) {
     std::size_t const x = k % g.nx, z = k / g.nx;
     along[k] = std::sin(0.11 * double(x)) * std::cos(0.07 * double(z)) + 0.3;
@@ -180,14 +195,18 @@ struct inversion {
 }
 
 /// All pictures of a run go through here.
-void write_pictures(std::string const& folder, grid const& g, survey<float> const& plan, std::vector<traces<float>> const& recorded,
-                    std::vector<double> const& start, inversion const& seen) {
+void write_pictures(std::string const& folder, grid const& g, survey<float> const& plan,
+                    std::vector<traces<float>> const& recorded, std::vector<double> const& start,
+                    inversion const& seen) {
   auto const model = true_model(g);
   auto const [low, high] = std::minmax_element(model.begin(), model.end());
-  scale const ground{"distance / m", "depth / m", "velocity / (m/s)", double(g.nx) * g.cell, double(g.nz) * g.cell, *low, *high};
-  write_file(folder + "/model.svg", to_svg({{"true model, which made the synthetic traces", g.nx, g.nz, model},
-                                            {"before: start model", g.nx, g.nz, start},
-                                            {"after: iteration " + std::to_string(seen.misfits.size() - 1), g.nx, g.nz, seen.velocity}}, ground));
+  scale const ground{"distance / m", "depth / m", "velocity / (m/s)", double(g.nx) * g.cell, double(g.nz) * g.cell,
+                     *low,           *high};
+  write_file(folder + "/model.svg",
+             to_svg({{"true model, which made the synthetic traces", g.nx, g.nz, model},
+                     {"before: start model", g.nx, g.nz, start},
+                     {"after: iteration " + std::to_string(seen.misfits.size() - 1), g.nx, g.nz, seen.velocity}},
+                    ground));
 
   // Of the first shot, the receivers at depth, every few milliseconds.
   auto const count = plan.receivers.size() / 2, stride = std::max<std::size_t>(1, plan.steps() / 250);
@@ -195,20 +214,22 @@ void write_pictures(std::string const& folder, grid const& g, survey<float> cons
   auto const drawn = [&](auto value) {
     std::vector<double> values;
     for (std::size_t row = 0; row < rows; ++row)
-      for (std::size_t r = 0; r < count; ++r) values.push_back(double(value(row * stride * plan.receivers.size() + 2 * r + 1)));
+      for (std::size_t r = 0; r < count; ++r)
+        values.push_back(double(value(row * stride * plan.receivers.size() + 2 * r + 1)));
     return values;
   };
   auto const& heard = recorded.front();
   auto const first = record(medium<float>{g, start}, plan, plan.sources[0]);
   auto const last = record(medium<float>{g, seen.velocity}, plan, plan.sources[0]);
-  std::vector<panel> const panels{{"recorded (synthetic), shot 1, receivers at depth", count, rows, drawn([&](std::size_t k) { return heard[k]; })},
-                                  {"residual before", count, rows, drawn([&](std::size_t k) { return first[k] - heard[k]; })},
-                                  {"residual after", count, rows, drawn([&](std::size_t k) { return last[k] - heard[k]; })}};
+  std::vector<panel> const panels{
+      {"recorded (synthetic), shot 1, receivers at depth", count, rows, drawn([&](std::size_t k) { return heard[k]; })},
+      {"residual before", count, rows, drawn([&](std::size_t k) { return first[k] - heard[k]; })},
+      {"residual after", count, rows, drawn([&](std::size_t k) { return last[k] - heard[k]; })}};
   double loudest = 1e-30;
   for (double const v : panels[0].values) loudest = std::max(loudest, std::abs(v));
-  write_file(folder + "/residuals.svg", to_svg(panels, {"receiver line / m", "time / s", "relative pressure", 4 * g.cell * double(count),
-                                                        double(plan.steps()) * g.dt,
-                                                        -loudest / 2, loudest / 2, true}));
+  write_file(folder + "/residuals.svg",
+             to_svg(panels, {"receiver line / m", "time / s", "relative pressure", 4 * g.cell * double(count),
+                             double(plan.steps()) * g.dt, -loudest / 2, loudest / 2, true}));
   std::printf("pictures  %s/model.svg, %s/residuals.svg\n", folder.c_str(), folder.c_str());
 }
 
@@ -235,8 +256,9 @@ bool run(options const& chosen) {
     }
     return std::sqrt(sum / cells);
   };
-  std::printf("model     differs from the true one by %.1f m/s (root mean square, where it may change), at the start by %.1f\n",
-              off(seen.velocity), off(start));
+  std::printf(
+      "model     differs from the true one by %.1f m/s (root mean square, where it may change), at the start by %.1f\n",
+      off(seen.velocity), off(start));
   if (!chosen.out.empty()) {
     write_pictures(chosen.out, g, plan, recorded, start, seen);
     support::write_plan_pictures(chosen.out + "/plan", loop, chosen.plan, planned.schedule);
@@ -250,22 +272,29 @@ bool run(options const& chosen) {
 
   std::printf("checks\n");
   checks list;
-  list.add("gradient", same_as_stored(g, plan, recorded, start, seen) && same_bits, "bit for bit that of storing every field, over all shots");
+  list.add("gradient", same_as_stored(g, plan, recorded, start, seen) && same_bits,
+           "bit for bit that of storing every field, over all shots");
   auto const slope = taylor_test(chosen, g, start);
   list.add("taylor", std::abs(slope - 2) <= 0.1,
            "the misfit's linear model errs with power " + fixed(slope, "%.3f") + " of the change of velocity");
   list.add("bytes", seen.counted_peak == planned.cost.peak_bytes,
            "counted " + exact(seen.counted_peak) + ", predicted " + exact(planned.cost.peak_bytes));
-  list.add("step_calls", seen.calls_as_predicted,
-           "in each of " + std::to_string(seen.sweeps) + " sweeps the " + exact(planned.cost.step_calls) + " predicted");
-  list.add("allocations", seen.warm_allocations == 0, std::to_string(seen.warm_allocations) + " by the sweeps after the first");
+  list.add(
+      "step_calls", seen.calls_as_predicted,
+      "in each of " + std::to_string(seen.sweeps) + " sweeps the " + exact(planned.cost.step_calls) + " predicted");
+  list.add("allocations", seen.warm_allocations == 0,
+           std::to_string(seen.warm_allocations) + " by the sweeps after the first");
   bool falls = seen.misfits.size() > 1;
   for (std::size_t k = 1; k < seen.misfits.size(); ++k) falls = falls && seen.misfits[k] < seen.misfits[k - 1];
-  list.add("misfit", falls, "fell in every iteration, to " + fixed(100 * seen.misfits.back() / seen.misfits.front(), "%.2f %%") + " of the start");
+  list.add("misfit", falls,
+           "fell in every iteration, to " + fixed(100 * seen.misfits.back() / seen.misfits.front(), "%.2f %%") +
+               " of the start");
   return list.all_kept();
 }
 
 }  // namespace
 }  // namespace seismic
 
-int main(int count, char** words) { return support::run_program("cairn_seismic", seismic::usage, count, words, seismic::parse_options, seismic::run); }
+int main(int count, char** words) {
+  return support::run_program("cairn_seismic", seismic::usage, count, words, seismic::parse_options, seismic::run);
+}

@@ -10,7 +10,8 @@
 
 namespace seismic {
 
-/// One shot after the other from a line of sources near the surface; receivers lie in a line beside it and in one at depth.
+/// One shot after the other from a line of sources near the surface; receivers lie in a line beside it and in one at
+/// depth.
 template <class Real>
 struct survey {
   std::vector<std::size_t> sources, receivers;  ///< their cells
@@ -18,7 +19,8 @@ struct survey {
 
   survey(grid const& g, std::size_t steps, std::size_t shots, double hertz) : wavelet(steps) {
     auto const first = g.rim + 2, last = g.nx - g.rim - 3, top = g.rim + 2, bottom = g.nz - g.rim - 3;
-    for (std::size_t s = 0; s < shots; ++s) sources.push_back(g.at(first + (last - first) * (2 * s + 1) / (2 * shots), top));
+    for (std::size_t s = 0; s < shots; ++s)
+      sources.push_back(g.at(first + (last - first) * (2 * s + 1) / (2 * shots), top));
     for (std::size_t x = first; x <= last; x += 4) {
       receivers.push_back(g.at(x, top + 1));
       receivers.push_back(g.at(x, bottom));

@@ -1,5 +1,6 @@
 #pragma once
-/// \file sweep.hpp  Step, adjoint and seed of one shot as cairn takes them, and a sweep that reuses its memory for every shot.
+/// \file sweep.hpp  Step, adjoint and seed of one shot as cairn takes them, and a sweep that reuses its memory for
+/// every shot.
 
 #include <cstddef>
 #include <cstdint>
@@ -44,13 +45,14 @@ class leap {
   std::size_t source_ = 0;
 };
 
-/// `adjoint(x, bar, first, last)`. Runs [first, last) again, keeping one pressure a step where a checkpoint holds two, and then
-/// reverses it step by step. After step i is reversed, bar belongs to state i, and what the receivers heard of state i joins it there.
-/// Misfit and gradient are added up here: they outlive a sweep and are no part of the state.
+/// `adjoint(x, bar, first, last)`. Runs [first, last) again, keeping one pressure a step where a checkpoint holds two,
+/// and then reverses it step by step. After step i is reversed, bar belongs to state i, and what the receivers heard of
+/// state i joins it there. Misfit and gradient are added up here: they outlive a sweep and are no part of the state.
 template <class Real>
 class back {
  public:
-  /// \param sensitivity  where the gradient with respect to the medium's courant2 is added   \param leaf  most steps of one call, >= 1
+  /// \param sensitivity  where the gradient with respect to the medium's courant2 is added   \param leaf  most steps of
+  /// one call, >= 1
   back(medium<Real> const& ground, survey<Real> const& plan, std::vector<Real>& sensitivity, cairn::step_index leaf)
       : ground_{&ground}, plan_{&plan}, sensitivity_{&sensitivity}, leap_{ground, plan}, rows_{ground.grid.nx},
         tape_(std::size_t(leaf - 1) * ground.grid.cells()) {}
@@ -106,11 +108,13 @@ class back {
   double misfit_ = 0;
 };
 
-/// Everything that a sweep holds and that its budget has to cover: step, tape, adjoint and initial state here, states in the workspace.
+/// Everything that a sweep holds and that its budget has to cover: step, tape, adjoint and initial state here, states
+/// in the workspace.
 template <class Real>
 class sweeper {
  public:
-  sweeper(medium<Real> const& ground, survey<Real> const& plan, std::vector<Real>& sensitivity, cairn::any_schedule schedule)
+  sweeper(medium<Real> const& ground, survey<Real> const& plan, std::vector<Real>& sensitivity,
+          cairn::any_schedule schedule)
       : schedule_{std::move(schedule)},
         step_{std::make_unique<leap<Real>>(ground, plan)},
         adjoint_{std::make_unique<back<Real>>(ground, plan, sensitivity, schedule_.leaf())},
@@ -163,7 +167,8 @@ struct shot_loop {
     auto const leaf = plan.leaf();
     return cairn::wide(steps - (steps + leaf - 1) / leaf);
   }
-  /// A checkpoint costs a copy of the state before the step that overwrites it, which moves as many numbers as a step does.
+  /// A checkpoint costs a copy of the state before the step that overwrites it, which moves as many numbers as a step
+  /// does.
   [[nodiscard]] cairn::wide work(cairn::any_schedule const& plan, cairn::cost const& cost) const {
     return cost.step_calls + leaf_steps(plan) + cost.saves;
   }

@@ -1,5 +1,6 @@
 #pragma once
-/// \file taylor.hpp  Whether a gradient is that of its objective: the remainder of the linear model must shrink as the square of the change.
+/// \file taylor.hpp  Whether a gradient is that of its objective: the remainder of the linear model must shrink as the
+/// square of the change.
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +9,8 @@
 
 namespace seismic {
 
-/// The median slope of log |J(x + h d) - J(x) - h (g, d)| over log h for h = first, first / 2, ... : 2 where g is the gradient, 1 where not.
-/// \param value  J(x)   \param slope  (g, d)   \param objective  J(x + h d) as a function of h
+/// The median slope of log |J(x + h d) - J(x) - h (g, d)| over log h for h = first, first / 2, ... : 2 where g is the
+/// gradient, 1 where not. \param value  J(x)   \param slope  (g, d)   \param objective  J(x + h d) as a function of h
 template <class Objective>
 [[nodiscard]] double taylor_slope(double value, double slope, double first, int halvings, Objective objective) {
   std::vector<double> slopes;

@@ -24,9 +24,9 @@ template <class Real>
   return {std::vector<Real>(cells), std::vector<Real>(cells)};
 }
 
-/// The pressure after `now`, without the source. The one forward kernel: sweep, leaf and baseline call it, so all have the same bits.
-/// Whole rows are computed, in which vectors of any width fit; their outermost cells, which mean nothing then, are set to 0 as the rim is.
-/// \param before  may be `after`: then the step is in place
+/// The pressure after `now`, without the source. The one forward kernel: sweep, leaf and baseline call it, so all have
+/// the same bits. Whole rows are computed, in which vectors of any width fit; their outermost cells, which mean nothing
+/// then, are set to 0 as the rim is. \param before  may be `after`: then the step is in place
 template <class Real>
 [[gnu::noinline]] void leapfrog(medium<Real> const& ground, Real const* before, Real const* now, Real* after) {
   auto const nx = ground.grid.nx, nz = ground.grid.nz;
@@ -70,8 +70,9 @@ namespace detail {
 
 /// `to` = m q of a row, where q = g bar; adds q L u to the gradient with respect to m.
 template <class Real>
-void scale_row(std::size_t nx, Real gz, Real const* __restrict gx, Real const* __restrict m, Real const* __restrict bar, Real const* __restrict u,
-               Real const* __restrict above, Real const* __restrict below, Real* __restrict gain, Real* __restrict to) {
+void scale_row(std::size_t nx, Real gz, Real const* __restrict gx, Real const* __restrict m, Real const* __restrict bar,
+               Real const* __restrict u, Real const* __restrict above, Real const* __restrict below,
+               Real* __restrict gain, Real* __restrict to) {
   for (std::size_t x = 0; x < nx; ++x) {
     Real const q = gz * gx[x] * bar[x];
     gain[x] += q * laplacian((u - 1)[x], (u + 1)[x], above[x], below[x], u[x]);
@@ -80,8 +81,9 @@ void scale_row(std::size_t nx, Real gz, Real const* __restrict gx, Real const* _
 }
 /// first += 2 q + L (m q), second = -g q.
 template <class Real>
-void pull_row(std::size_t nx, Real gz, Real const* __restrict gx, Real const* __restrict above, Real const* __restrict here,
-              Real const* __restrict below, Real* __restrict first, Real* __restrict second) {
+void pull_row(std::size_t nx, Real gz, Real const* __restrict gx, Real const* __restrict above,
+              Real const* __restrict here, Real const* __restrict below, Real* __restrict first,
+              Real* __restrict second) {
   for (std::size_t x = 0; x < nx; ++x) {
     Real const g = gz * gx[x], q = g * second[x];
     first[x] += 2 * q + laplacian((here - 1)[x], (here + 1)[x], above[x], below[x], here[x]);
@@ -91,17 +93,18 @@ void pull_row(std::size_t nx, Real gz, Real const* __restrict gx, Real const* __
 
 }  // namespace detail
 
-/// Pulls (before, now), the adjoint of (u, w), back to the adjoint of (u, p): `before` becomes that of u, `now` that of p.
-/// \param u  the state's pressure   \param sensitivity  the gradient with respect to m is added to it
+/// Pulls (before, now), the adjoint of (u, w), back to the adjoint of (u, p): `before` becomes that of u, `now` that of
+/// p. \param u  the state's pressure   \param sensitivity  the gradient with respect to m is added to it
 template <class Real>
-[[gnu::noinline]] void leapfrog_adjoint(medium<Real> const& ground, Real const* u, Real* before, Real* now, Real* sensitivity,
-                                        adjoint_rows<Real>& rows) {
+[[gnu::noinline]] void leapfrog_adjoint(medium<Real> const& ground, Real const* u, Real* before, Real* now,
+                                        Real* sensitivity, adjoint_rows<Real>& rows) {
   auto const nx = ground.grid.nx, nz = ground.grid.nz;
   Real const* const gx = ground.damping_x.data();
   auto const scale = [&](std::size_t z) {
     auto const k = z * nx;
     now[k] = now[k + nx - 1] = 0;  // the rim of w is 0 whatever the state was
-    detail::scale_row(nx, ground.damping_z[z], gx, &ground.courant2[k], now + k, u + k, u + k - nx, u + k + nx, sensitivity + k, rows[z]);
+    detail::scale_row(nx, ground.damping_z[z], gx, &ground.courant2[k], now + k, u + k, u + k - nx, u + k + nx,
+                      sensitivity + k, rows[z]);
   };
   auto const add_to_rim = [&](std::size_t z, Real const* next) {  // L reads the rim, and nothing else does
     for (std::size_t x = 0; x < nx; ++x) before[z * nx + x] += next[x];

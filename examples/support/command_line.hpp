@@ -37,8 +37,8 @@ template <class Integer>
   Integer number{};
   auto const [end, problem] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (problem != std::errc{} || end != word.data() + word.size() || number < least || number > most)
-    throw wrong_usage{std::string{flag} + " got \"" + std::string{word} + "\"; give a whole number from " + std::to_string(least) + " to " +
-                      std::to_string(most)};
+    throw wrong_usage{std::string{flag} + " got \"" + std::string{word} + "\"; give a whole number from " +
+                      std::to_string(least) + " to " + std::to_string(most)};
   return number;
 }
 
@@ -57,7 +57,8 @@ template <class Integer>
 /// \param leaf  what --leaf got, 0 if it was not there
 inline void refuse_leaves_of_all(std::int64_t leaf, schedule_kind kind) {
   if (leaf != 0 && kind == schedule_kind::store_all)
-    throw wrong_usage{"--leaf got " + std::to_string(leaf) + ", but store_all keeps every state and needs no leaves; leave one of the two out"};
+    throw wrong_usage{"--leaf got " + std::to_string(leaf) +
+                      ", but store_all keeps every state and needs no leaves; leave one of the two out"};
 }
 
 }  // namespace support

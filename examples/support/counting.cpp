@@ -34,7 +34,9 @@ extern "C" {
 void* __real_malloc(std::size_t size);
 void __real_free(void* block);
 
-void* __wrap_malloc(std::size_t size) { return counted(static_cast<prefix*>(__real_malloc(size + sizeof(prefix))), size); }
+void* __wrap_malloc(std::size_t size) {
+  return counted(static_cast<prefix*>(__real_malloc(size + sizeof(prefix))), size);
+}
 
 void __wrap_free(void* block) {
   if (block == nullptr) return;
@@ -61,7 +63,8 @@ void* __wrap_realloc(void* block, std::size_t size) {
 
 }  // extern "C"
 
-// All forms but the over-aligned ones, which nothing here uses: a sanitizer's library would bring its own for those left out.
+// All forms but the over-aligned ones, which nothing here uses: a sanitizer's library would bring its own for those
+// left out.
 void* operator new(std::size_t size) {
   if (auto const block = __wrap_malloc(size)) return block;
   throw std::bad_alloc{};

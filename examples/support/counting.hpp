@@ -16,7 +16,8 @@ struct heap_use {
 [[nodiscard]] heap_use heap() noexcept;
 void forget_heap_peak() noexcept;
 
-/// Bytes of memory that the kernel gives this process now, and the most since its start; 0 where the kernel does not say.
+/// Bytes of memory that the kernel gives this process now, and the most since its start; 0 where the kernel does not
+/// say.
 struct resident_bytes {
   std::size_t now = 0;
   std::size_t peak = 0;

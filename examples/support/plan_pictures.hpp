@@ -24,9 +24,9 @@ inline constexpr int most_pictured_actions = 25'000;
   return false;
 }
 
-/// Writes BESIDE.space_time.svg and BESIDE.memory.svg and prints their names. Of a plan with too many actions to be looked at they show
-/// that of a shorter loop with the same leaves and slots, and their titles say so.
-/// \param loop  as in planning.hpp, with `steps` that can be changed
+/// Writes BESIDE.space_time.svg and BESIDE.memory.svg and prints their names. Of a plan with too many actions to be
+/// looked at they show that of a shorter loop with the same leaves and slots, and their titles say so. \param loop  as
+/// in planning.hpp, with `steps` that can be changed
 template <class Loop>
 void write_plan_pictures(std::string const& beside, Loop loop, schedule_kind kind, cairn::any_schedule plan) {
   auto const steps = loop.steps;
@@ -34,11 +34,13 @@ void write_plan_pictures(std::string const& beside, Loop loop, schedule_kind kin
   auto const slots = plan.slots();
   while (!is_pictured(plan)) {
     loop.steps /= 2;
-    plan = kind == schedule_kind::store_all ? cairn::any_schedule{cairn::store_all(loop.steps)} : make_plan(loop.steps, kind, leaf, slots);
+    plan = kind == schedule_kind::store_all ? cairn::any_schedule{cairn::store_all(loop.steps)}
+                                            : make_plan(loop.steps, kind, leaf, slots);
   }
   std::string title = name_of(kind);
   if (leaf > 1) title += " over leaves of " + std::to_string(leaf) + " steps";
-  if (loop.steps < steps) title += ", " + std::to_string(loop.steps) + " steps in the place of " + std::to_string(steps);
+  if (loop.steps < steps)
+    title += ", " + std::to_string(loop.steps) + " steps in the place of " + std::to_string(steps);
   auto const write = [&](char const* which, std::string const& picture) {
     auto const path = beside + which;
     std::ofstream file{path, std::ios::binary};

@@ -25,7 +25,8 @@ inline auto const policy = [] {
 }();
 /// Waits for all that runs there.
 inline void finish() {
-  if (cudaError_t const answer = cudaDeviceSynchronize(); answer != cudaSuccess) throw std::runtime_error{cudaGetErrorString(answer)};
+  if (cudaError_t const answer = cudaDeviceSynchronize(); answer != cudaSuccess)
+    throw std::runtime_error{cudaGetErrorString(answer)};
 }
 
 #else

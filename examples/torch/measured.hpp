@@ -45,10 +45,10 @@ inline void append(std::vector<std::byte>& bytes, void const* from, std::size_t 
 
 }  // namespace detail
 
-/// Runs `work`, which returns a std::vector of tensors, in a child process, so that nothing it leaves behind serves the next one; on one
-/// thread, since the heap keeps memory for each.
-/// \param warm_up  is called there before: what LibTorch makes at its first use, and its code that is loaded then, is not the work's
-/// \throws std::runtime_error if the child failed; it has said why
+/// Runs `work`, which returns a std::vector of tensors, in a child process, so that nothing it leaves behind serves the
+/// next one; on one thread, since the heap keeps memory for each. \param warm_up  is called there before: what LibTorch
+/// makes at its first use, and its code that is loaded then, is not the work's \throws std::runtime_error if the child
+/// failed; it has said why
 template <class WarmUp, class Work>
 [[nodiscard]] measured_run measure(WarmUp warm_up, Work work) {
   auto made = run_in_child([&] {

@@ -1,5 +1,6 @@
-// A loop in bounded memory as an operation of PyTorch: Python loads this library and calls torch.ops.cairn_example.evolve(x, w, 1000, 16, 8) as
-// it calls an operation of PyTorch's own. evolve.py uses it. The step stays in C++; what comes in and goes out are tensors of Python, with gradients.
+// A loop in bounded memory as an operation of PyTorch: Python loads this library and calls
+// torch.ops.cairn_example.evolve(x, w, 1000, 16, 8) as it calls an operation of PyTorch's own. evolve.py uses it. The
+// step stays in C++; what comes in and goes out are tensors of Python, with gradients.
 
 #include <cstdint>
 #include <string>
@@ -26,7 +27,8 @@ Tensor plain(Tensor const& x, Tensor const& w, std::int64_t steps) {
   return now;
 }
 
-/// The same in bounded memory. The graph keeps the step until backward: it holds `w` by value, because this function's argument ends before.
+/// The same in bounded memory. The graph keeps the step until backward: it holds `w` by value, because this function's
+/// argument ends before.
 Tensor evolve(Tensor const& x, Tensor const& w, std::int64_t steps, std::int64_t checkpoints, std::int64_t block_size) {
   return cl::checkpointed_loop([w](Tensor const& now) { return step(now, w); }, x, steps,
                                   cl::LoopOptions().checkpoints(checkpoints).block_size(block_size));
@@ -34,7 +36,8 @@ Tensor evolve(Tensor const& x, Tensor const& w, std::int64_t steps, std::int64_t
 
 /// The same within a limit such as "1MB".
 Tensor evolve_within(Tensor const& x, Tensor const& w, std::int64_t steps, std::string const& limit) {
-  return cl::checkpointed_loop([w](Tensor const& now) { return step(now, w); }, x, steps, cl::LoopOptions().memory_limit(limit));
+  return cl::checkpointed_loop([w](Tensor const& now) { return step(now, w); }, x, steps,
+                               cl::LoopOptions().memory_limit(limit));
 }
 
 /// A part that keeps its input alone. A region would be refused in Python; a loop of one step is not.
