@@ -103,7 +103,8 @@ std::string table(planned const& found) {
   line("most states kept", grouped(wide(counts.peak_slots)));
   if (tapes) line("most tapes kept", grouped(wide(counts.peak_tapes)));
   if (found.blocks) line("blocks", grouped(wide(*found.blocks)));
-  if (found.first_split) line("first split", grouped(wide(*found.first_split)), "the state where the first advance ends");
+  if (found.first_split)
+    line("first split", grouped(wide(*found.first_split)), "the state where the first advance ends");
   if (found.sizes) {
     auto const& sizes = *found.sizes;
     line("states at once", grouped(wide(sizes.peak_states)), "those at work included");
@@ -119,7 +120,8 @@ std::string table(planned const& found) {
 
 std::string slots_line(planned const& found) {
   std::string const what = found.asked.units ? "Units" : "Slots";
-  return found.plan.initial_is_free() ? what + " do not count the initial state, which stands outside.\n" : what + " count the initial state.\n";
+  return found.plan.initial_is_free() ? what + " do not count the initial state, which stands outside.\n"
+                                      : what + " count the initial state.\n";
 }
 
 std::string note(planned const& found) {

@@ -5,7 +5,8 @@
 
 namespace tool {
 
-/// The members of the JSON object, without its braces. What does not apply to the schedule is null; bytes are there where a state's size is.
+/// The members of the JSON object, without its braces. What does not apply to the schedule is null; bytes are there
+/// where a state's size is.
 [[nodiscard]] std::string json_members(planned const& found);
 /// "revolve, 1,000 steps, 10 slots".
 [[nodiscard]] std::string title(planned const& found);

@@ -1,5 +1,6 @@
 #pragma once
-/// \file asked_chain.hpp  What a plan for a chain is asked for: the same words on the command line and in a line of JSON.
+/// \file asked_chain.hpp  What a plan for a chain is asked for: the same words on the command line and in a line of
+/// JSON.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

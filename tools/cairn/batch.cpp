@@ -60,13 +60,17 @@ class request_reader final : public json::json_sax_t {
     if (!in_tier_) return true;
     if (tier_.slots.empty()) throw wrong_request{std::string{"one of tiers has no slots; give "} + tier_example};
     in_tier_ = false;
-    tiers_.append(tiers_.empty() ? "" : ",").append(tier_.slots).append(1, ':').append(tier_.write.empty() ? "0" : tier_.write);
+    tiers_.append(tiers_.empty() ? "" : ",")
+        .append(tier_.slots)
+        .append(1, ':')
+        .append(tier_.write.empty() ? "0" : tier_.write);
     tiers_.append(1, ':').append(tier_.read.empty() ? "0" : tier_.read);
     return true;
   }
   bool start_array(std::size_t) override {
     if (!open_) throw wrong_request{"the line is a list; give one JSON object, as in {\"steps\":1000,\"slots\":10}"};
-    if (key_ != "tiers" || in_tiers_) throw wrong_request{key_ + " got a list; give " + (in_tiers_ ? tier_example : "a number or a text")};
+    if (key_ != "tiers" || in_tiers_)
+      throw wrong_request{key_ + " got a list; give " + (in_tiers_ ? tier_example : "a number or a text")};
     return in_tiers_ = true;
   }
   bool end_array() override {
@@ -80,7 +84,8 @@ class request_reader final : public json::json_sax_t {
   }
 
  private:
-  static constexpr char const* tier_example = "a list as in [{\"slots\":5,\"write\":0,\"read\":0},{\"slots\":20,\"write\":10,\"read\":3}]";
+  static constexpr char const* tier_example =
+      "a list as in [{\"slots\":5,\"write\":0,\"read\":0},{\"slots\":20,\"write\":10,\"read\":3}]";
   struct tier_text {
     std::string slots, write, read;
   };
@@ -106,7 +111,8 @@ class request_reader final : public json::json_sax_t {
     if (!open_) throw wrong_request{"the line is no object; give one, as in {\"steps\":1000,\"slots\":10}"};
     if (in_tier_) return tier_value(text);
     if (in_tiers_ || key_ == "tiers") throw wrong_request{"tiers got " + std::string{text} + "; give " + tier_example};
-    if (key_ == "actions") throw wrong_request{"actions names a file, which batch does not read; give it as cairn plan --actions FILE"};
+    if (key_ == "actions")
+      throw wrong_request{"actions names a file, which batch does not read; give it as cairn plan --actions FILE"};
     if (key_ == "id") throw wrong_request{"id got " + std::string{text} + "; give a whole number or a text"};
     set(asked, key_, text);
     return true;
@@ -131,7 +137,8 @@ std::string answer(std::string const& line, line_kind kind) {
   request_reader reader;
   auto const error = [&](std::string_view text) { return answer_object(reader.id, "\"error\":" + json_string(text)); };
   try {
-    if (kind == line_kind::too_long) throw wrong_request{"the line is too long; a request has 65536 characters at most"};
+    if (kind == line_kind::too_long)
+      throw wrong_request{"the line is too long; a request has 65536 characters at most"};
     read_into(reader, line);
     return answer_object(reader.id, json_members(plan_of(reader.asked)));
   } catch (wrong_request const& problem) {

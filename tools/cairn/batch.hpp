@@ -7,8 +7,9 @@
 
 namespace tool {
 
-/// Answers each line in order, also the empty ones and those that are wrong: `{"error":"..."}`. Keeps nothing from one line to the next.
-/// Answers are handed on before the input is waited for, so that a program may ask, read the answer and ask again.
+/// Answers each line in order, also the empty ones and those that are wrong: `{"error":"..."}`. Keeps nothing from one
+/// line to the next. Answers are handed on before the input is waited for, so that a program may ask, read the answer
+/// and ask again.
 void answer_lines(std::istream& from, std::ostream& to);
 
 /// What a line asks for; nothing where it cannot be read.

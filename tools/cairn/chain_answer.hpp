@@ -17,8 +17,8 @@ class chain_desk {
   /// \param asked  its memory does not count state 0   \throws cairn::error   for options that cannot be
   chain_desk(cairn::chain work, asked_chain const& asked);
 
-  /// The plan that is asked for, or the best that was found in time.   \throws cairn::infeasible_budget   \pre memory or time is given
-  /// \throws wrong_request   where the time was over before one was found
+  /// The plan that is asked for, or the best that was found in time.   \throws cairn::infeasible_budget   \pre memory
+  /// or time is given \throws wrong_request   where the time was over before one was found
   [[nodiscard]] cairn::chain_plan plan();
   /// \throws wrong_request   as `plan`
   [[nodiscard]] std::vector<cairn::chain_plan> pareto(std::size_t most_points);

@@ -8,8 +8,9 @@
 
 namespace tool {
 
-/// As `answer_lines`, of requests {"chain":{...},"memory":BYTES,...} of up to `longest_chain_text` characters, whose memory does not count state 0.
-/// Where the memory is too small the answer holds `least_feasible_memory` beside the error.
+/// As `answer_lines`, of requests {"chain":{...},"memory":BYTES,...} of up to `longest_chain_text` characters, whose
+/// memory does not count state 0. Where the memory is too small the answer holds `least_feasible_memory` beside the
+/// error.
 void answer_chain_lines(std::istream& from, std::ostream& to);
 
 /// A chain, and how it is to be planned.

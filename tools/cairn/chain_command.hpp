@@ -13,7 +13,8 @@ struct chain_outputs {
 };
 
 /// Answers for the chain in `file`, - for standard input. The memory that is asked for counts state 0.
-/// \throws wrong_request, cairn::error   for what is no chain, what does not go together, and a budget that is too small, with the least that would do
+/// \throws wrong_request, cairn::error   for what is no chain, what does not go together, and a budget that is too
+/// small, with the least that would do
 void answer_chain(std::ostream& to, std::string const& file, asked_chain asked, chain_outputs const& wanted);
 
 }  // namespace tool

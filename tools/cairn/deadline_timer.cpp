@@ -9,7 +9,9 @@ namespace tool {
 
 void deadline_timer::check(char const* what, double share) {
   if (!is_over(what, share)) return;
-  throw out_of_time{text() + ", and " + what + " takes longer" + (share < 0 ? "" : ": " + fixed(100 * share) + " % is made") + "; give more, or fewer steps, slots or units"};
+  throw out_of_time{text() + ", and " + what + " takes longer" +
+                    (share < 0 ? "" : ": " + fixed(100 * share) + " % is made") +
+                    "; give more, or fewer steps, slots or units"};
 }
 
 bool deadline_timer::is_over(char const* what, double share) {

@@ -22,9 +22,11 @@ class deadline_timer {
 
   /// To hand to what makes tables.   \pre this outlives them
   [[nodiscard]] cairn::work_limit limit() noexcept { return {.stop = &check_table, .context = this}; }
-  /// The same for what answers with the best that is found when the time is over: it is told to stop.   \pre this outlives it
+  /// The same for what answers with the best that is found when the time is over: it is told to stop.   \pre this
+  /// outlives it
   [[nodiscard]] cairn::work_limit soft_limit() noexcept { return {.stop = &is_late, .context = this}; }
-  /// \param what  is under way   \param share  of it that is done; below 0 where nobody knows   \throws out_of_time   when the time is over
+  /// \param what  is under way   \param share  of it that is done; below 0 where nobody knows   \throws out_of_time
+  /// when the time is over
   void check(char const* what, double share = -1);
   /// Whether the time is over; if not, says how far the work is.
   [[nodiscard]] bool is_over(char const* what = "", double share = -1);
@@ -38,7 +40,9 @@ class deadline_timer {
     return false;
   }
 
-  static bool is_late(void* deadline, double share) { return static_cast<deadline_timer*>(deadline)->is_over("the table", share); }
+  static bool is_late(void* deadline, double share) {
+    return static_cast<deadline_timer*>(deadline)->is_over("the table", share);
+  }
 
   clock::time_point start_ = clock::now();
   double limit_;
@@ -55,7 +59,8 @@ struct timed_plan : Plan {
     deadline_timer* by;
     unsigned actions = 0;
     [[nodiscard]] cairn::action next() {
-      if (++actions % (1u << 10) == 0 && by) by->check("the walk");  // an action of `online` takes as long as there are slots
+      if (++actions % (1u << 10) == 0 && by)
+        by->check("the walk");  // an action of `online` takes as long as there are slots
       return inner.next();
     }
   };

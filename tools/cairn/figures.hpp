@@ -1,5 +1,6 @@
 #pragma once
-/// \file figures.hpp  The figures of a plan, and the most slots that a budget has room for; what the functions that make plans share.
+/// \file figures.hpp  The figures of a plan, and the most slots that a budget has room for; what the functions that
+/// make plans share.
 #include <string>
 
 #include <cairn/plan/loop/most_slots.hpp>
@@ -23,13 +24,16 @@ template <class Plan>
 inline void refuse_walk(request const& asked, cairn::step_index steps) {
   if (steps > cairn::most_walked_steps)
     throw wrong_request{"steps is " + std::to_string(steps) + ", but the totals of " + name_of(asked.schedule()) +
-                        " are found by walks over at most " + std::to_string(cairn::most_walked_steps) + "; give fewer"};
+                        " are found by walks over at most " + std::to_string(cairn::most_walked_steps) +
+                        "; give fewer"};
 }
 
 /// \throws wrong_request   for a long plan whose totals only a walk tells
 template <class Plan>
 [[nodiscard]] planned figures(request const& asked, Plan const& plan, cairn::slot_index slots) {
-  planned found{asked, asked.schedule(), plan, slots, slots, {}, plan.steps() <= cairn::most_walked_steps, {}, {}, {}, {}, {}, {}, ""};
+  planned found{
+      asked, asked.schedule(), plan, slots, slots, {}, plan.steps() <= cairn::most_walked_steps, {}, {}, {}, {}, {}, {},
+      ""};
   if (!cairn::knows_counts(plan)) refuse_walk(asked, plan.steps());
   timed_plan const timed{plan, asked.deadline};
   if (found.walked) found.counts = walk(timed);
@@ -39,8 +43,9 @@ template <class Plan>
   return found;
 }
 
-/// Adds what a walk tells beside the totals: the repetition number of plans that were walked, and the first split unless that is known or a
-/// cursor would take very much memory.   Cost: one walk, 4 bytes a step while it lasts; else a few actions
+/// Adds what a walk tells beside the totals: the repetition number of plans that were walked, and the first split
+/// unless that is known or a cursor would take very much memory.   Cost: one walk, 4 bytes a step while it lasts; else
+/// a few actions
 void add_walked(planned& found);
 
 /// \throws wrong_request   saying the least bytes
@@ -56,10 +61,12 @@ struct timed_factory : Make {
   }
 };
 
-/// The most that the budget has room for of what `make` takes; see `cairn::most_slots_within`.   \throws wrong_request   where nothing fits
+/// The most that the budget has room for of what `make` takes; see `cairn::most_slots_within`.   \throws wrong_request
+/// where nothing fits
 template <class Make>
 [[nodiscard]] cairn::slot_index most_slots(request const& asked, Make const& make) {
-  auto const fit = cairn::most_slots_within(*asked.memory, workload_of(asked), timed_factory<Make>{make, asked.deadline});
+  auto const fit =
+      cairn::most_slots_within(*asked.memory, workload_of(asked), timed_factory<Make>{make, asked.deadline});
   if (!fit.fits) refuse_budget(asked, fit.bytes);
   return fit.slots;
 }

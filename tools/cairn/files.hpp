@@ -14,19 +14,25 @@ inline void write_file(std::string const& name, std::string const& text) {
   std::ofstream file{name, std::ios::binary};
   file << text;
   file.close();
-  if (!file) throw wrong_request{"\"" + name + "\" cannot be written; give a file in a folder that is there and may be written to"};
+  if (!file)
+    throw wrong_request{"\"" + name +
+                        "\" cannot be written; give a file in a folder that is there and may be written to"};
 }
 
-/// \param name  of a file, or - for standard input   \throws wrong_request   for what cannot be read, and for more than `most` bytes
+/// \param name  of a file, or - for standard input   \throws wrong_request   for what cannot be read, and for more than
+/// `most` bytes
 [[nodiscard]] inline std::string read_file(std::string const& name, std::size_t most) {
   std::ifstream file;
   if (name != "-") file.open(name, std::ios::binary);
   std::istream& from = name == "-" ? std::cin : file;
   std::string text;
   char part[65'536];
-  while (text.size() <= most && (from.read(part, sizeof part), from.gcount() > 0)) text.append(part, std::size_t(from.gcount()));
-  if (text.empty() && !from.eof()) throw wrong_request{"\"" + name + "\" cannot be read; give the name of a file, or - for standard input"};
-  if (text.size() > most) throw wrong_request{"\"" + name + "\" has more than " + std::to_string(most) + " bytes; give a smaller one"};
+  while (text.size() <= most && (from.read(part, sizeof part), from.gcount() > 0))
+    text.append(part, std::size_t(from.gcount()));
+  if (text.empty() && !from.eof())
+    throw wrong_request{"\"" + name + "\" cannot be read; give the name of a file, or - for standard input"};
+  if (text.size() > most)
+    throw wrong_request{"\"" + name + "\" has more than " + std::to_string(most) + " bytes; give a smaller one"};
   return text;
 }
 

@@ -7,7 +7,8 @@
 
 namespace tool {
 
-/// One word about a thing that is asked for. In JSON it is the key, on the command line the option --key with '-' for '_'.
+/// One word about a thing that is asked for. In JSON it is the key, on the command line the option --key with '-' for
+/// '_'.
 template <class Asked>
 struct key_of {
   std::string_view name;

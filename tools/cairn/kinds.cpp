@@ -26,7 +26,8 @@ constexpr kind_words kinds[] = {
     {schedule_kind::revolve, "revolve", for_revolve, "slots, or memory and state; give one of these"},
     {schedule_kind::uniform, "uniform", for_revolve, nullptr},
     {schedule_kind::store_all, "store_all", for_store_all, nullptr},
-    {schedule_kind::two_level, "two_level", for_two_level, "period and extra_slots, or period, memory and state; give these"},
+    {schedule_kind::two_level, "two_level", for_two_level,
+     "period and extra_slots, or period, memory and state; give these"},
     {schedule_kind::online, "online", for_online, "slots, or memory and state; give one of these"},
     {schedule_kind::multistage, "multistage", for_multistage, "ram_slots, or memory and state; give one of these"},
     {schedule_kind::hrevolve, "hrevolve", for_hrevolve, "tiers; give slots, write and read cost of each"},
@@ -35,7 +36,8 @@ constexpr kind_words kinds[] = {
     {schedule_kind::mixed, "mixed", for_mixed, "units; give what states and tapes share"},
     {schedule_kind::bptt, "bptt", for_bptt, "units; give what states and tapes share"},
     {schedule_kind::runge_kutta, "runge_kutta", for_runge_kutta, "units; give what states and tapes share"},
-    {schedule_kind::action_list, "action_list", for_action_list, "actions; give a file, as in cairn plan --actions FILE"},
+    {schedule_kind::action_list, "action_list", for_action_list,
+     "actions; give a file, as in cairn plan --actions FILE"},
 };
 
 }  // namespace
@@ -53,6 +55,8 @@ std::string kind_names() {
   return text;
 }
 
-bool goes_with_all(std::string_view key) noexcept { return std::find(std::begin(for_all), std::end(for_all), key) != std::end(for_all); }
+bool goes_with_all(std::string_view key) noexcept {
+  return std::find(std::begin(for_all), std::end(for_all), key) != std::end(for_all);
+}
 
 }  // namespace tool

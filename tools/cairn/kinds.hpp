@@ -8,14 +8,25 @@
 namespace tool {
 
 enum class schedule_kind : std::uint8_t {
-  revolve, uniform, store_all, two_level, online, multistage, hrevolve, disk_revolve, mixed, bptt, runge_kutta, action_list
+  revolve,
+  uniform,
+  store_all,
+  two_level,
+  online,
+  multistage,
+  hrevolve,
+  disk_revolve,
+  mixed,
+  bptt,
+  runge_kutta,
+  action_list
 };
 
 struct kind_words {
   schedule_kind kind;
   char const* name;
   std::span<std::string_view const> keys;  ///< beside those that go with every schedule
-  char const* least;                       ///< what it needs of these, and what to give; nullptr where it can do without
+  char const* least;  ///< what it needs of these, and what to give; nullptr where it can do without
 };
 
 [[nodiscard]] std::span<kind_words const> schedule_kinds() noexcept;

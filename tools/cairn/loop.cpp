@@ -24,13 +24,16 @@ cairn::wide capacity_of(std::string_view name, std::string_view text) {
 }
 
 constexpr loop_key keys[] = {
-    {"steps", "N", "steps of the loop", [](asked_loop& a, auto name, auto text) { a.work.steps = count_of(name, text, 0); }},
-    {"memory", "BYTES", "budget for everything in memory, e.g. 512MiB", [](asked_loop& a, auto name, auto text) { a.memory = size_of(name, text); }},
+    {"steps", "N", "steps of the loop",
+     [](asked_loop& a, auto name, auto text) { a.work.steps = count_of(name, text, 0); }},
+    {"memory", "BYTES", "budget for everything in memory, e.g. 512MiB",
+     [](asked_loop& a, auto name, auto text) { a.memory = size_of(name, text); }},
     {"state", "BYTES", "size of one state",
      [](asked_loop& a, auto name, auto text) {
        if ((a.work.state_bytes = size_of(name, text).count()) == 0) refuse_value(name, text, "1 byte or more");
      }},
-    {"adjoint", "BYTES", "size of the adjoint (that of a state)", [](asked_loop& a, auto name, auto text) { a.adjoint = size_of(name, text); }},
+    {"adjoint", "BYTES", "size of the adjoint (that of a state)",
+     [](asked_loop& a, auto name, auto text) { a.adjoint = size_of(name, text); }},
     {"tape", "BYTES", "what one call of the adjoint holds beside it, or one recorded step keeps (0)",
      [](asked_loop& a, auto name, auto text) { a.work.tape_bytes = size_of(name, text).count(); }},
     {"tape_step", "BYTES", "leaves: what each step of one adds to that (0)",
@@ -45,10 +48,12 @@ constexpr loop_key keys[] = {
      [](asked_loop& a, auto name, auto text) { a.records = truth_of(name, text); }},
     {"tape_restarts", nullptr, "the loop can go on from such a tape",
      [](asked_loop& a, auto name, auto text) { a.work.tapes_restart = truth_of(name, text); }},
-    {"step_seconds", "S", "one step", [](asked_loop& a, auto name, auto text) { a.work.step_seconds = number_of(name, text); }},
+    {"step_seconds", "S", "one step",
+     [](asked_loop& a, auto name, auto text) { a.work.step_seconds = number_of(name, text); }},
     {"record_seconds", "S", "one recorded step (that of a step)",
      [](asked_loop& a, auto name, auto text) { a.work.record_seconds = number_of(name, text); }},
-    {"adjoint_seconds", "S", "the adjoint of one step", [](asked_loop& a, auto name, auto text) { a.work.adjoint_seconds = number_of(name, text); }},
+    {"adjoint_seconds", "S", "the adjoint of one step",
+     [](asked_loop& a, auto name, auto text) { a.work.adjoint_seconds = number_of(name, text); }},
     {"disk", "BYTES", "room for states on disk, or unlimited (no disk)",
      [](asked_loop& a, auto name, auto text) { a.work.tiers.disk.bytes = capacity_of(name, text); }},
     {"disk_write", "S", "seconds to write a state to disk (0)",
@@ -61,8 +66,10 @@ constexpr loop_key keys[] = {
      [](asked_loop& a, auto name, auto text) { a.work.tiers.host.write_seconds = number_of(name, text); }},
     {"host_read", "S", "seconds to bring one back (0)",
      [](asked_loop& a, auto name, auto text) { a.work.tiers.host.read_seconds = number_of(name, text); }},
-    {"schedule", "NAME", "this one only", [](asked_loop& a, auto name, auto text) { a.options.only = planner_of(name, text); }},
-    {"leaf", "K", "leaves of this length only", [](asked_loop& a, auto name, auto text) { a.options.leaf = count_of(name, text, 1); }},
+    {"schedule", "NAME", "this one only",
+     [](asked_loop& a, auto name, auto text) { a.options.only = planner_of(name, text); }},
+    {"leaf", "K", "leaves of this length only",
+     [](asked_loop& a, auto name, auto text) { a.options.leaf = count_of(name, text, 1); }},
 };
 
 }  // namespace
@@ -84,13 +91,16 @@ asked_loop completed(asked_loop asked, bool with_memory) {
   if (asked.leaves && asked.records) throw wrong_request{"leaves and records are both given; give one of them"};
   if ((asked.options.leaf || work.tape_step_bytes > 0) && !asked.leaves)
     throw wrong_request{"leaf and tape_step are for adjoints of several steps; give leaves, too"};
-  if (work.tapes_restart && !asked.records) throw wrong_request{"tape_restarts is for adjoints that record; give records, too"};
+  if (work.tapes_restart && !asked.records)
+    throw wrong_request{"tape_restarts is for adjoints that record; give records, too"};
   for (auto const& [there, name] : {std::pair{work.tiers.disk, "disk"}, {work.tiers.host, "host"}})
     if (there.bytes == 0 && (there.write_seconds > 0 || there.read_seconds > 0))
       throw wrong_request{std::string{name} + " is not given, but times of it; give its room, or unlimited"};
   work.adjoint_bytes = asked.adjoint ? asked.adjoint->count() : work.state_bytes;
   if (work.form.step == cairn::step_form::none) work.form.step = cairn::step_form::in_place;
-  work.form.adjoint = asked.leaves ? cairn::adjoint_form::leaf : asked.records ? cairn::adjoint_form::recorded : cairn::adjoint_form::one_step;
+  work.form.adjoint = asked.leaves    ? cairn::adjoint_form::leaf
+                      : asked.records ? cairn::adjoint_form::recorded
+                                      : cairn::adjoint_form::one_step;
   return asked;
 }
 

@@ -42,15 +42,16 @@ planned action_list_plan(request const& asked) {
   std::string_view const name = asked.actions;
   bool const csv = name.ends_with(".csv");
   if (!csv && !name.ends_with(".json"))
-    throw wrong_request{"\"" + asked.actions + "\" is neither .csv nor .json; give a list of actions in one of these forms"};
+    throw wrong_request{"\"" + asked.actions +
+                        "\" is neither .csv nor .json; give a list of actions in one of these forms"};
   std::string const text = content_of(asked.actions);
   cairn::action_list const read = csv ? cairn::read_actions_csv(text) : cairn::read_actions_json(text);
   if (asked.steps && *asked.steps != read.steps())
-    throw wrong_request{"steps is " + std::to_string(*asked.steps) + ", but the actions in \"" + asked.actions + "\" are of " +
-                        std::to_string(read.steps()) + "; leave steps out"};
+    throw wrong_request{"steps is " + std::to_string(*asked.steps) + ", but the actions in \"" + asked.actions +
+                        "\" are of " + std::to_string(read.steps()) + "; leave steps out"};
   if (auto const found = cairn::check(read); !found)
-    throw wrong_request{"\"" + asked.actions + "\", " + place_of(text, csv, cairn::wide(found.number)) + ": " + cairn::describe(found.reason) +
-                        "; make it a list that an executor can obey"};
+    throw wrong_request{"\"" + asked.actions + "\", " + place_of(text, csv, cairn::wide(found.number)) + ": " +
+                        cairn::describe(found.reason) + "; make it a list that an executor can obey"};
   auto result = figures(asked, cairn::verified{read}, read.slots());
   add_walked(result);
   result.walked = true;  // when it was checked, however long the loop

@@ -1,5 +1,6 @@
 #pragma once
-/// \file make_plan.hpp  One function for each kind of schedule. Each takes a request that holds what its kind needs, and no foreign keys.
+/// \file make_plan.hpp  One function for each kind of schedule. Each takes a request that holds what its kind needs,
+/// and no foreign keys.
 #include "planning.hpp"
 
 namespace tool {

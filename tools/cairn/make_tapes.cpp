@@ -46,12 +46,20 @@ planned mixed_plan(request const& asked) {
 
 planned bptt_plan(request const& asked) {
   refuse_other_initial(asked, initial_state::pinned_free, "pinned_free");
-  return walked_figures(asked, cairn::bptt{*asked.steps, *asked.units, {.tape_units = asked.tape_units, .keep = keep_of(asked.keep), .limit = asked.deadline->limit()}});
+  return walked_figures(
+      asked,
+      cairn::bptt{*asked.steps,
+                  *asked.units,
+                  {.tape_units = asked.tape_units, .keep = keep_of(asked.keep), .limit = asked.deadline->limit()}});
 }
 
 planned runge_kutta_plan(request const& asked) {
   refuse_other_initial(asked, initial_state::releasable, "releasable");
-  return walked_figures(asked, cairn::runge_kutta{*asked.steps, *asked.units, {.stages = asked.stages, .stiffly_accurate = asked.stiffly_accurate, .limit = asked.deadline->limit()}});
+  return walked_figures(asked, cairn::runge_kutta{*asked.steps,
+                                                  *asked.units,
+                                                  {.stages = asked.stages,
+                                                   .stiffly_accurate = asked.stiffly_accurate,
+                                                   .limit = asked.deadline->limit()}});
 }
 
 }  // namespace tool

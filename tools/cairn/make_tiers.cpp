@@ -47,7 +47,8 @@ planned walked_figures(request const& asked, Plan const& plan) {
 
 planned multistage_plan(request const& asked) {
   refuse_walk(asked, *asked.steps);  // before a table is filled
-  multistage_factory const make{*asked.steps, asked.disk_slots.value_or(cairn::unlimited_slots), asked.deadline->limit()};
+  multistage_factory const make{*asked.steps, asked.disk_slots.value_or(cairn::unlimited_slots),
+                                asked.deadline->limit()};
   auto const slots = asked.ram_slots ? *asked.ram_slots : most_slots(asked, make);
   auto found = walked_figures(asked, make(slots));
   found.own = std::min(slots, make.most());
@@ -58,7 +59,8 @@ planned hrevolve_plan(request const& asked) {
   refuse_walk(asked, *asked.steps);
   std::vector<cairn::storage_tier> tiers;
   for (auto const& one : asked.tiers) tiers.push_back({one.slots, one.write, one.read});
-  cairn::hrevolve_options const options{.advance_cost = asked.advance_cost, .turn_cost = asked.turn_cost, .limit = asked.deadline->limit()};
+  cairn::hrevolve_options const options{
+      .advance_cost = asked.advance_cost, .turn_cost = asked.turn_cost, .limit = asked.deadline->limit()};
   return walked_figures(asked, cairn::hrevolve{*asked.steps, tiers.data(), tiers.size(), options});
 }
 

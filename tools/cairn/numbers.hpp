@@ -24,7 +24,9 @@ namespace tool {
 }
 
 /// 1 step, 2 steps.
-[[nodiscard]] inline std::string counted(cairn::wide number, char const* noun) { return grouped(number) + ' ' + noun + (number == 1 ? "" : "s"); }
+[[nodiscard]] inline std::string counted(cairn::wide number, char const* noun) {
+  return grouped(number) + ' ' + noun + (number == 1 ? "" : "s");
+}
 
 /// With three decimals; very large ones with four digits.
 [[nodiscard]] inline std::string fixed(double number) {
@@ -46,7 +48,11 @@ namespace tool {
 
 /// A cost, 0 or more: whole ones without a point or an exponent, like counts.
 [[nodiscard]] inline bool is_whole(double cost) noexcept { return cost < 0x1p127 && cost == double(cairn::wide(cost)); }
-[[nodiscard]] inline std::string json_cost(double cost) { return is_whole(cost) ? json_number(cairn::wide(cost)) : json_number(cost); }
-[[nodiscard]] inline std::string grouped_cost(double cost) { return is_whole(cost) ? grouped(cairn::wide(cost)) : fixed(cost); }
+[[nodiscard]] inline std::string json_cost(double cost) {
+  return is_whole(cost) ? json_number(cairn::wide(cost)) : json_number(cost);
+}
+[[nodiscard]] inline std::string grouped_cost(double cost) {
+  return is_whole(cost) ? grouped(cairn::wide(cost)) : fixed(cost);
+}
 
 }  // namespace tool

@@ -9,7 +9,9 @@ namespace {
 /// What a terminal of the usual size has room for.
 constexpr int columns = 78, rows = 30;
 
-cairn::workload sizes_of(planned const& found) { return found.asked.state ? workload_of(found.asked) : cairn::workload{}; }
+cairn::workload sizes_of(planned const& found) {
+  return found.asked.state ? workload_of(found.asked) : cairn::workload{};
+}
 
 }  // namespace
 

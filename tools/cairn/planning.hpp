@@ -27,19 +27,25 @@ struct planned {
 
   /// Plans that keep tapes are for adjoints that record.
   [[nodiscard]] bool records() const noexcept {
-    return kind == schedule_kind::mixed || kind == schedule_kind::bptt || kind == schedule_kind::runge_kutta || plan.tapes() > 0;
+    return kind == schedule_kind::mixed || kind == schedule_kind::bptt || kind == schedule_kind::runge_kutta ||
+           plan.tapes() > 0;
   }
   [[nodiscard]] cairn::wide step_calls() const noexcept {
     return cairn::step_calls(counts, records() ? cairn::adjoint_form::recorded : cairn::adjoint_form::one_step);
   }
   /// Steps run forward, the recorded run of each of them included.
-  [[nodiscard]] cairn::wide forward_steps() const noexcept { return counts.advances + counts.recorded + counts.reversals - counts.taped; }
-  [[nodiscard]] double per_step() const noexcept { return plan.steps() > 0 ? double(step_calls()) / double(plan.steps()) : 0; }
+  [[nodiscard]] cairn::wide forward_steps() const noexcept {
+    return counts.advances + counts.recorded + counts.reversals - counts.taped;
+  }
+  [[nodiscard]] double per_step() const noexcept {
+    return plan.steps() > 0 ? double(step_calls()) / double(plan.steps()) : 0;
+  }
 };
 
-/// Plans of up to cairn::most_walked_steps steps are walked, longer ones counted in closed form where there is one. Keeps the time of `asked.deadline`,
-/// which several plans may share, and has all of `asked.time_limit` where there is none.
-/// \throws wrong_request, cairn::error   for what does not go together and for a budget that is too small, saying the least
+/// Plans of up to cairn::most_walked_steps steps are walked, longer ones counted in closed form where there is one.
+/// Keeps the time of `asked.deadline`, which several plans may share, and has all of `asked.time_limit` where there is
+/// none. \throws wrong_request, cairn::error   for what does not go together and for a budget that is too small, saying
+/// the least
 [[nodiscard]] planned plan_of(request const& asked);
 
 /// The loop's sizes, as cairn's planning takes them.   \pre asked.state

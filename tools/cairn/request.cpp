@@ -35,9 +35,11 @@ std::vector<asked_tier> tiers_of(std::string_view name, std::string_view text) {
     auto const end = rest.find(',');
     auto const one = rest.substr(0, end);
     auto const first = one.find(':'), second = first == one.npos ? first : one.find(':', first + 1);
-    if (second == one.npos || tiers.size() == most) refuse_value(name, text, "SLOTS:WRITE:READ of each, with commas between, as in 5:0:0,20:10:3");
+    if (second == one.npos || tiers.size() == most)
+      refuse_value(name, text, "SLOTS:WRITE:READ of each, with commas between, as in 5:0:0,20:10:3");
     auto const part = [&](char const* member) { return std::string{name} + ' ' + member; };
-    tiers.push_back({count_of(part("slots"), one.substr(0, first), 0), number_of(part("write"), one.substr(first + 1, second - first - 1)),
+    tiers.push_back({count_of(part("slots"), one.substr(0, first), 0),
+                     number_of(part("write"), one.substr(first + 1, second - first - 1)),
                      number_of(part("read"), one.substr(second + 1))});
     if (end == rest.npos) return tiers;
     rest.remove_prefix(end + 1);
@@ -46,22 +48,27 @@ std::vector<asked_tier> tiers_of(std::string_view name, std::string_view text) {
 
 constexpr request_key keys[] = {
     {"steps", "N", "steps of the loop", [](request& r, auto name, auto text) { r.steps = count_of(name, text, 0); }},
-    {"slots", "S", "states kept at once, the initial one included", [](request& r, auto name, auto text) { r.slots = count_of(name, text, 0); }},
+    {"slots", "S", "states kept at once, the initial one included",
+     [](request& r, auto name, auto text) { r.slots = count_of(name, text, 0); }},
     {"memory", "BYTES", "budget for everything in memory, e.g. 512MiB: the most slots that fit are taken",
      [](request& r, auto name, auto text) { r.memory = size_of(name, text); }},
     {"state", "BYTES", "size of one state; the answer then speaks of bytes, too",
      [](request& r, auto name, auto text) {
        if ((r.state = size_of(name, text)) == cairn::byte_size{}) refuse_value(name, text, "1 byte or more");
      }},
-    {"adjoint", "BYTES", "size of the adjoint (that of a state)", [](request& r, auto name, auto text) { r.adjoint = size_of(name, text); }},
+    {"adjoint", "BYTES", "size of the adjoint (that of a state)",
+     [](request& r, auto name, auto text) { r.adjoint = size_of(name, text); }},
     {"tape", "BYTES", "what one call of the adjoint holds beside it, or one recorded step keeps (0)",
      [](request& r, auto name, auto text) { r.tape = size_of(name, text); }},
     {"out_of_place", nullptr, "the step reads one state and writes another",
      [](request& r, auto name, auto text) { r.out_of_place = truth_of(name, text); }},
-    {"schedule", "NAME", "revolve (the default), uniform, store_all, two_level, online, multistage, hrevolve, disk_revolve, mixed, bptt, runge_kutta "
+    {"schedule", "NAME",
+     "revolve (the default), uniform, store_all, two_level, online, multistage, hrevolve, disk_revolve, mixed, bptt, "
+     "runge_kutta "
      "or action_list",
      [](request& r, auto name, auto text) { r.named = kind_of(name, text); }},
-    {"block", "K", "revolve: steps that one call of the adjoint reverses; uniform: steps from one checkpoint to the next",
+    {"block", "K",
+     "revolve: steps that one call of the adjoint reverses; uniform: steps from one checkpoint to the next",
      [](request& r, auto name, auto text) { r.block = count_of(name, text, 1); }},
     {"period", "P", "two_level: steps from one state kept on the way forward to the next",
      [](request& r, auto name, auto text) { r.period = count_of(name, text, 1); }},
@@ -73,8 +80,10 @@ constexpr request_key keys[] = {
      [](request& r, auto name, auto text) { r.ram_slots = count_of(name, text, 0); }},
     {"disk_slots", "D", "multistage: states kept on disk at once (unlimited)",
      [](request& r, auto name, auto text) { r.disk_slots = count_of(name, text, 0); }},
-    {"disk_write", "COST", "disk_revolve: keeping a state on disk", [](request& r, auto name, auto text) { r.disk_write = number_of(name, text); }},
-    {"disk_read", "COST", "disk_revolve: bringing one back", [](request& r, auto name, auto text) { r.disk_read = number_of(name, text); }},
+    {"disk_write", "COST", "disk_revolve: keeping a state on disk",
+     [](request& r, auto name, auto text) { r.disk_write = number_of(name, text); }},
+    {"disk_read", "COST", "disk_revolve: bringing one back",
+     [](request& r, auto name, auto text) { r.disk_read = number_of(name, text); }},
     {"tiers", "S:W:R,...", "hrevolve: slots, cost of a write and of a read of each place for states",
      [](request& r, auto name, auto text) { r.tiers = tiers_of(name, text); }},
     {"advance_cost", "COST", "hrevolve, disk_revolve: running a step (1)",
@@ -89,8 +98,10 @@ constexpr request_key keys[] = {
      [](request& r, auto name, auto text) { r.tape_restarts = truth_of(name, text); }},
     {"initial", "HOW", "mixed, bptt, runge_kutta: the initial state is releasable, or pinned_free",
      [](request& r, auto name, auto text) { r.initial = initial_of(name, text); }},
-    {"keep", "WHAT", "bptt: states, tapes or both (both)", [](request& r, auto name, auto text) { r.keep = keep_choice_of(name, text); }},
-    {"stages", "L", "runge_kutta: stages of one step (1)", [](request& r, auto name, auto text) { r.stages = count_of(name, text, 1); }},
+    {"keep", "WHAT", "bptt: states, tapes or both (both)",
+     [](request& r, auto name, auto text) { r.keep = keep_choice_of(name, text); }},
+    {"stages", "L", "runge_kutta: stages of one step (1)",
+     [](request& r, auto name, auto text) { r.stages = count_of(name, text, 1); }},
     {"stiffly_accurate", "BOOL", "runge_kutta: the last stage is the new state (true)",
      [](request& r, auto name, auto text) { r.stiffly_accurate = truth_of(name, text); }},
     {"time_limit", "SECONDS", "that the answer may take, or unlimited (60)",
@@ -122,11 +133,14 @@ void refuse_foreign_keys(request const& asked) {
   auto const& kind = words_of(asked.schedule());
   for (std::size_t k = 0; k < std::size(keys); ++k) {
     auto const name = keys[k].name;
-    if ((asked.given >> k & 1) == 0 || goes_with_all(name) || std::find(kind.keys.begin(), kind.keys.end(), name) != kind.keys.end()) continue;
+    if ((asked.given >> k & 1) == 0 || goes_with_all(name) ||
+        std::find(kind.keys.begin(), kind.keys.end(), name) != kind.keys.end())
+      continue;
     std::string known = "steps";
     for (auto const own : kind.keys) known.append(", ").append(own);
     throw wrong_request{std::string{name} + " does not go with " + kind.name + ", which takes " + known +
-                        ", and state, adjoint, tape and out_of_place for figures in bytes, and time_limit; leave it out, or name another schedule"};
+                        ", and state, adjoint, tape and out_of_place for figures in bytes, and time_limit; leave it "
+                        "out, or name another schedule"};
   }
 }
 

@@ -59,7 +59,8 @@ using request_key = key_of<request>;
 /// \throws wrong_request   for a key that there is not, and a text that is no value of it
 void set(request& asked, std::string_view name, std::string_view text);
 
-/// \throws wrong_request   where a key was given that the asked kind of schedule knows nothing of, saying which keys it has
+/// \throws wrong_request   where a key was given that the asked kind of schedule knows nothing of, saying which keys it
+/// has
 void refuse_foreign_keys(request const& asked);
 
 }  // namespace tool

@@ -10,6 +10,7 @@ namespace tool {
 
 /// One row for each number of steps.   \param checkpoints  floor(sqrt n) where not given
 /// \throws cairn::invalid_plan
-[[nodiscard]] std::string savings_table(std::span<cairn::step_index const> lengths, std::optional<cairn::step_index> checkpoints);
+[[nodiscard]] std::string savings_table(std::span<cairn::step_index const> lengths,
+                                        std::optional<cairn::step_index> checkpoints);
 
 }  // namespace tool

@@ -7,7 +7,8 @@
 
 namespace tool {
 
-/// The text on one line and in full: zeros, which would end it, and other characters that a terminal obeys are written as \x00.
+/// The text on one line and in full: zeros, which would end it, and other characters that a terminal obeys are written
+/// as \x00.
 [[nodiscard]] inline std::string plain(std::string_view text) {
   constexpr char const* digits = "0123456789abcdef";
   std::string line;
