@@ -1,5 +1,6 @@
 #pragma once
-// What the suites share: flags in every name, and what a sweep does, counted beside predicted; suites.py compares the two.
+// What the suites share: flags in every name, and what a sweep does, counted beside predicted; suites.py compares the
+// two.
 #include <benchmark/benchmark.h>
 #include <string>
 #include <utility>
@@ -55,12 +56,14 @@ void gradient(benchmark::State& run, Plan const& plan, State const& x0, Step ste
   double const allocations = double(warm.allocated()) - (cairn::bytes_of(x0) > sizeof(State) ? 1 : 0);
   for (auto _ : run) benchmark::DoNotOptimize(cairn::gradient(step, x0, plan, seed, adjoint, work));
   auto const bytes = cairn::bytes_of(x0);
-  auto const cost = cairn::estimate(plan, {.state_bytes = bytes, .state_inline_bytes = sizeof(State), .initial_bytes = 0, .adjoint_bytes = bytes});
+  auto const cost = cairn::estimate(
+      plan, {.state_bytes = bytes, .state_inline_bytes = sizeof(State), .initial_bytes = 0, .adjoint_bytes = bytes});
   compare(run, "step_calls", calls, double(cost.step_calls));
   compare(run, "actions", actions, actions_of(plan));
   compare(run, "peak_bytes", peak, double(cost.peak_bytes));
   compare(run, "allocations", allocations, 0);
-  run.counters["time/step"] = benchmark::Counter(double(plan.steps()), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  run.counters["time/step"] = benchmark::Counter(
+      double(plan.steps()), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 }  // namespace suite

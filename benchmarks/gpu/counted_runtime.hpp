@@ -33,7 +33,8 @@ class counted_runtime {
   using stream = typename R::stream;
   using event = typename R::event;
 
-  explicit counted_runtime(R& inner, stream compute, host_copies how = host_copies::on_the_side) : inner_{&inner}, compute_{compute}, how_{how} {}
+  explicit counted_runtime(R& inner, stream compute, host_copies how = host_copies::on_the_side)
+      : inner_{&inner}, compute_{compute}, how_{how} {}
 
   [[nodiscard]] call_counts const& counts() const noexcept { return counts_; }
 

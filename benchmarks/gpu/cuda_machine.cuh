@@ -39,14 +39,15 @@ __global__ void step_kernel(float4 const* x, float4* x1, cairn::step_index i) {
   std::size_t const at = place_of_thread();
   float4 const was = x[at];
   neighbours const beside = neighbours_of(was);
-  x1[at] = {stepped(beside.left, was.x, was.y, i), stepped(was.x, was.y, was.z, i), stepped(was.y, was.z, was.w, i), stepped(was.z, was.w, beside.right, i)};
+  x1[at] = {stepped(beside.left, was.x, was.y, i), stepped(was.x, was.y, was.z, i), stepped(was.y, was.z, was.w, i),
+            stepped(was.z, was.w, beside.right, i)};
 }
 __global__ void adjoint_kernel(float4 const* x, float4* bar, cairn::step_index i) {
   std::size_t const at = place_of_thread();
   float4 const was = bar[at], state = x[at];
   neighbours const beside = neighbours_of(was);
-  bar[at] = {pulled_back(beside.left, was.x, was.y, state.x, i), pulled_back(was.x, was.y, was.z, state.y, i), pulled_back(was.y, was.z, was.w, state.z, i),
-             pulled_back(was.z, was.w, beside.right, state.w, i)};
+  bar[at] = {pulled_back(beside.left, was.x, was.y, state.x, i), pulled_back(was.x, was.y, was.z, state.y, i),
+             pulled_back(was.y, was.z, was.w, state.z, i), pulled_back(was.z, was.w, beside.right, state.w, i)};
 }
 __global__ void seed_kernel(float4 const* x, float4* bar) { bar[place_of_thread()] = x[place_of_thread()]; }
 __global__ void fill_kernel(float4* x) {
@@ -56,7 +57,8 @@ __global__ void fill_kernel(float4* x) {
 __global__ void digest_kernel(float4 const* x, unsigned long long* sum) {
   std::size_t const at = place_of_thread();
   float4 const v = x[at];
-  unsigned long long part = digest_of(v.x, 4 * at) + digest_of(v.y, 4 * at + 1) + digest_of(v.z, 4 * at + 2) + digest_of(v.w, 4 * at + 3);
+  unsigned long long part =
+      digest_of(v.x, 4 * at) + digest_of(v.y, 4 * at + 1) + digest_of(v.z, 4 * at + 2) + digest_of(v.w, 4 * at + 3);
   for (int away = 16; away > 0; away /= 2) part += __shfl_down_sync(0xffffffffu, part, away);
   if (threadIdx.x % 32 == 0) atomicAdd(sum, part);
 }
@@ -69,7 +71,11 @@ class cuda_machine {
   using stream = cudaStream_t;
 
   /// \throws device_error where there is no driver or no device
-  cuda_machine() : runtime_{0, can_register() ? pinning_threads() : 0}, compute_{runtime_.make_stream()}, sum_{runtime_, sizeof(unsigned long long)}, sum_on_host_{runtime_, sizeof(unsigned long long)} {
+  cuda_machine()
+      : runtime_{0, can_register() ? pinning_threads() : 0},
+        compute_{runtime_.make_stream()},
+        sum_{runtime_, sizeof(unsigned long long)},
+        sum_on_host_{runtime_, sizeof(unsigned long long)} {
     need(cudaEventCreate(&begin_));
     need(cudaEventCreate(&end_));
   }
@@ -91,7 +97,8 @@ class cuda_machine {
   [[nodiscard]] static std::string driver() { return version([](int* v) { return cudaDriverGetVersion(v); }); }
   [[nodiscard]] static std::string toolkit() { return version([](int* v) { return cudaRuntimeGetVersion(v); }); }
   [[nodiscard]] int copy_engines() const { return runtime_.copy_engines(); }
-  /// Bytes of the host's memory that a program may still take: of the machine, and of the group that it is in where that is limited.
+  /// Bytes of the host's memory that a program may still take: of the machine, and of the group that it is in where
+  /// that is limited.
   [[nodiscard]] static std::size_t host_bytes() {
     std::size_t bytes = 0;
     if (std::FILE* const file = std::fopen("/proc/meminfo", "r")) {

@@ -1,6 +1,6 @@
 #pragma once
-// A machine without a GPU that does all the work at once, and keeps the time that a device would take on a clock of its own: a trial of the
-// measurements whose answers are known.
+// A machine without a GPU that does all the work at once, and keeps the time that a device would take on a clock of its
+// own: a trial of the measurements whose answers are known.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,8 @@ struct dry_rates {
   std::size_t device_bytes = std::size_t{24} << 20, host_bytes = std::size_t{8} << 20;
 };
 
-/// Streams and events are numbers, whose times are kept in seconds. The host has a time, too: it goes on where the host waits.
+/// Streams and events are numbers, whose times are kept in seconds. The host has a time, too: it goes on where the host
+/// waits.
 class dry_runtime {
  public:
   using stream = std::size_t;
@@ -51,7 +52,9 @@ class dry_runtime {
     });
     pinned_free(at);
   }
-  [[nodiscard]] void* pinned_alloc(std::size_t bytes) { return bytes == 0 ? nullptr : ::operator new(bytes, std::align_val_t{256}); }
+  [[nodiscard]] void* pinned_alloc(std::size_t bytes) {
+    return bytes == 0 ? nullptr : ::operator new (bytes, std::align_val_t{256});
+  }
   void pinned_free(void* at) noexcept { ::operator delete(at, std::align_val_t{256}); }
   [[nodiscard]] stream make_stream() {
     streams_.push_back(host_);
@@ -70,7 +73,8 @@ class dry_runtime {
   [[nodiscard]] bool done(event which) const { return events_.at(std::size_t(which)) <= host_; }
   void copy(void* to, void const* from, std::size_t bytes, cairn::copy_kind kind, stream in) {
     if (bytes > 0) std::memcpy(to, from, bytes);
-    spend(in, kind == cairn::copy_kind::device_to_device ? 2 * double(bytes) / rates_.memory : double(bytes) / rates_.link);
+    spend(in,
+          kind == cairn::copy_kind::device_to_device ? 2 * double(bytes) / rates_.memory : double(bytes) / rates_.link);
   }
   [[nodiscard]] std::size_t free_bytes() const noexcept { return free_; }
   [[nodiscard]] int device() const noexcept { return 0; }
@@ -119,7 +123,8 @@ class dry_machine {
   }
   void adjoint(float const* x, float* bar, std::size_t count, cairn::step_index i, stream in) {
     std::size_t k = 0;
-    each_rod(bar, bar, count, [&](float left, float at, float right, float) { return pulled_back(left, at, right, x[k++], i); });
+    each_rod(bar, bar, count,
+             [&](float left, float at, float right, float) { return pulled_back(left, at, right, x[k++], i); });
     run(in, count, 3);
   }
   void empty(stream in) { runtime_.spend(in, 0); }
@@ -143,7 +148,9 @@ class dry_machine {
   [[nodiscard]] std::function<void()> captured(Put const& put) { return [&put] { put(); }; }
 
  private:
-  void run(stream in, std::size_t count, int passes) { runtime_.spend(in, double(passes) * double(count * sizeof(float)) / rates_.memory); }
+  void run(stream in, std::size_t count, int passes) {
+    runtime_.spend(in, double(passes) * double(count * sizeof(float)) / rates_.memory);
+  }
   template <class F>
   static void each_rod(float const* from, float* to, std::size_t count, F f) {
     for (std::size_t begin = 0; begin < count; begin += rod) {

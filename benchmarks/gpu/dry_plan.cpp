@@ -1,4 +1,5 @@
-// The measurements without a GPU: tiny states, work done at once, time on a clock whose answers are known. Every row must meet its prediction.
+// The measurements without a GPU: tiny states, work done at once, time on a clock whose answers are known. Every row
+// must meet its prediction.
 #include "dry_machine.hpp"
 #include "plan.hpp"
 

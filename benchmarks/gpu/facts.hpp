@@ -45,15 +45,20 @@ void measure_copies(Machine& machine, results& out, settings const& size) {
   std::memset(up.data(), 1, bytes);
   machine.poison(static_cast<float*>(a.data()), bytes / sizeof(float), c);
   auto const add = [&](char const* bench, std::size_t copied, double foretold, auto put) {
-    row r{.bench = bench, .params = support::json_object{}.add("bytes", copied), .samples = sampled(2, 7, [&] { return machine.timed(put); })};
+    row r{.bench = bench, .params = support::json_object{}.add("bytes", copied), .samples = sampled(2, 7, [&] {
+                                                                                   return machine.timed(put);
+                                                                                 })};
     if (foretold > 0) r.predicted = foretold;
     r.found.add("GB_per_s", 1e-9 * double(copied) / r.median());
     out.add(r);
     return r.median();
   };
-  add("copy within", bytes, assumed.within, [&] { device.copy(b.data(), a.data(), bytes, cairn::copy_kind::device_to_device, c); });
-  double const one = add("copy down", bytes, assumed.down, [&] { device.copy(down.data(), a.data(), bytes, cairn::copy_kind::device_to_host, c); });
-  double const two = add("copy up", bytes, assumed.up, [&] { device.copy(b.data(), up.data(), bytes, cairn::copy_kind::host_to_device, c); });
+  add("copy within", bytes, assumed.within,
+      [&] { device.copy(b.data(), a.data(), bytes, cairn::copy_kind::device_to_device, c); });
+  double const one = add("copy down", bytes, assumed.down,
+                         [&] { device.copy(down.data(), a.data(), bytes, cairn::copy_kind::device_to_host, c); });
+  double const two = add("copy up", bytes, assumed.up,
+                         [&] { device.copy(b.data(), up.data(), bytes, cairn::copy_kind::host_to_device, c); });
   auto const fork = device.make_event(), join = device.make_event();
   add("copy both ways", bytes, machine.copy_engines() > 1 ? std::max(one, two) : one + two, [&] {
     device.record(fork, c);
@@ -64,7 +69,8 @@ void measure_copies(Machine& machine, results& out, settings const& size) {
     device.wait(c, join);
   });
   std::vector<char> pageable(size.copied_pageable, 1);
-  add("copy down, not pinned", pageable.size(), 0, [&] { device.copy(pageable.data(), a.data(), pageable.size(), cairn::copy_kind::device_to_host, c); });
+  add("copy down, not pinned", pageable.size(), 0,
+      [&] { device.copy(pageable.data(), a.data(), pageable.size(), cairn::copy_kind::device_to_host, c); });
   device.sync(c);
   device.destroy(fork);
   device.destroy(join);
@@ -86,20 +92,24 @@ void measure_pinning(Machine& machine, results& out, deadline const& time, setti
     for (unsigned const threads : {0u, machine.pinning_threads()}) {
       row r{.bench = "pin", .params = support::json_object{}.add("bytes", bytes).add("threads", threads)};
       if (double(bytes) > size.host_share * double(machine.host_bytes())) r.note = "skipped: the host has not so much";
-      else if (double const seconds = 0.6 * double(bytes) / double(GiB); seconds > time.left()) r.note = time.skipped(seconds);
+      else if (double const seconds = 0.6 * double(bytes) / double(GiB); seconds > time.left())
+        r.note = time.skipped(seconds);
       else pin(machine, r, bytes, threads);
       out.add(r);
     }
 }
 
-/// Seconds of one call each: of the host to launch a kernel and to order two streams, and of the device from kernel to kernel in a graph.
+/// Seconds of one call each: of the host to launch a kernel and to order two streams, and of the device from kernel to
+/// kernel in a graph.
 template <class Machine>
 void measure_calls(Machine& machine, results& out, settings const& size) {
   auto& device = machine.device();
   auto const c = machine.compute(), other = device.make_stream();
   auto const event = device.make_event();
   auto const add = [&](char const* bench, auto seconds) {
-    out.add({.bench = bench, .params = support::json_object{}.add("calls", size.calls), .samples = sampled(2, 7, [&] { return seconds() / size.calls; })});
+    out.add({.bench = bench, .params = support::json_object{}.add("calls", size.calls), .samples = sampled(2, 7, [&] {
+                                                                                          return seconds() / size.calls;
+                                                                                        })});
   };
   auto const launches = [&] {
     for (int k = 0; k < size.calls; ++k) machine.empty(c);
@@ -128,7 +138,9 @@ void measure_calls(Machine& machine, results& out, settings const& size) {
 template <class Machine>
 void measure_facts(Machine& machine, results& out, deadline const& time, settings const& size) {
   row about{.bench = "device"};
-  about.found.add("copy_engines", machine.copy_engines()).add("free_bytes", machine.device().free_bytes()).add("host_bytes", machine.host_bytes());
+  about.found.add("copy_engines", machine.copy_engines())
+      .add("free_bytes", machine.device().free_bytes())
+      .add("host_bytes", machine.host_bytes());
   out.add(about);
   measure_calls(machine, out, size);
   measure_copies(machine, out, size);

@@ -30,10 +30,14 @@ struct loop {
   using stream = typename Machine::stream;
 
   auto step() const {
-    return [m = &machine](State const& x, State& x1, cairn::step_index i, stream in) { m->step(x.numbers(), x1.numbers(), x.size(), i, in); };
+    return [m = &machine](State const& x, State& x1, cairn::step_index i, stream in) {
+      m->step(x.numbers(), x1.numbers(), x.size(), i, in);
+    };
   }
   auto step_in_place() const {
-    return [m = &machine](State& x, cairn::step_index i, stream in) { m->step(x.numbers(), x.numbers(), x.size(), i, in); };
+    return [m = &machine](State& x, cairn::step_index i, stream in) {
+      m->step(x.numbers(), x.numbers(), x.size(), i, in);
+    };
   }
   auto start() const {
     return [m = &machine](State& x, stream in) { m->fill(x.numbers(), x.size(), in); };
@@ -42,7 +46,9 @@ struct loop {
     return [m = &machine](State const& x, State& bar, stream in) { m->seed(x.numbers(), bar.numbers(), x.size(), in); };
   }
   auto adjoint() const {
-    return [m = &machine](State const& x, State& bar, cairn::step_index i, stream in) { m->adjoint(x.numbers(), bar.numbers(), x.size(), i, in); };
+    return [m = &machine](State const& x, State& bar, cairn::step_index i, stream in) {
+      m->adjoint(x.numbers(), bar.numbers(), x.size(), i, in);
+    };
   }
 };
 

@@ -19,8 +19,9 @@
 
 namespace gpu {
 
-/// Segments of equal length, each kept by its first state; one captured for the way forward, one for the way back. Numbers of steps are frozen
-/// in a graph, so a segment is a multiple of the 7 steps after which those of this loop come again. The rest at the end is put into the stream.
+/// Segments of equal length, each kept by its first state; one captured for the way forward, one for the way back.
+/// Numbers of steps are frozen in a graph, so a segment is a multiple of the 7 steps after which those of this loop
+/// come again. The rest at the end is put into the stream.
 template <class Machine>
 class segments {
  public:
@@ -67,14 +68,17 @@ class segments {
 
  private:
   void copy(state const& from, state& to) {
-    machine_->device().copy(to.numbers(), from.numbers(), count_ * sizeof(float), cairn::copy_kind::device_to_device, machine_->compute());
+    machine_->device().copy(to.numbers(), from.numbers(), count_ * sizeof(float), cairn::copy_kind::device_to_device,
+                            machine_->compute());
   }
   void steps(cairn::step_index many) {
     for (cairn::step_index i = 0; i < many; ++i)
-      machine_->step(states_[std::size_t(i)].numbers(), states_[std::size_t(i) + 1].numbers(), count_, i, machine_->compute());
+      machine_->step(states_[std::size_t(i)].numbers(), states_[std::size_t(i) + 1].numbers(), count_, i,
+                     machine_->compute());
   }
   void adjoints(cairn::step_index many) {
-    for (cairn::step_index i = many; i-- > 0;) machine_->adjoint(states_[std::size_t(i)].numbers(), bar_->numbers(), count_, i, machine_->compute());
+    for (cairn::step_index i = many; i-- > 0;)
+      machine_->adjoint(states_[std::size_t(i)].numbers(), bar_->numbers(), count_, i, machine_->compute());
   }
 
   Machine* machine_;
@@ -97,7 +101,9 @@ void measure_graphs(Machine& machine, results& out, deadline const& time, settin
   auto const c = machine.compute();
   for (std::size_t const bytes : size.small_states) {
     std::size_t const count = bytes / sizeof(float);
-    auto const params = [&](char const* by) { return support::json_object{}.add("bytes", bytes).add("steps", size.small_steps).add("by", by); };
+    auto const params = [&](char const* by) {
+      return support::json_object{}.add("bytes", bytes).add("steps", size.small_steps).add("by", by);
+    };
     if (time.left() < 10) {
       out.add({.bench = "E8", .params = params("all"), .note = time.skipped(1)});
       continue;
@@ -127,11 +133,16 @@ void measure_graphs(Machine& machine, results& out, deadline const& time, settin
       cairn::revolve const plan{size.small_steps, 16};
       auto const capacity = cairn::device_capacity_for(plan);
       reference<Machine> right{machine, count, size.small_steps};
-      cairn::device_sweep<runtime, state> sweep{machine.device(), c, capacity, [&] { return poisoned(machine, machine.device(), count); }};
+      cairn::device_sweep<runtime, state> sweep{machine.device(), c, capacity,
+                                                [&] { return poisoned(machine, machine.device(), count); }};
       loop<Machine, state> const heat{machine};
       auto const put = [&] { sweep.gradient(heat.step(), heat.start(), plan, heat.seed(), heat.adjoint(), bar); };
       auto const add = [&](char const* by, double predicted, auto const& run) {
-        row r{.bench = "E8", .params = params(by), .floor = captured.floor(size.small_steps), .predicted = predicted, .right = true};
+        row r{.bench = "E8",
+              .params = params(by),
+              .floor = captured.floor(size.small_steps),
+              .predicted = predicted,
+              .right = true};
         r.samples = sampled(2, 5, [&] {
           machine.poison(bar.numbers(), count, c);
           double const seconds = machine.timed(run);
@@ -140,7 +151,9 @@ void measure_graphs(Machine& machine, results& out, deadline const& time, settin
         });
         out.add(r);
       };
-      auto const forecast = [&](state_times const& times) { return cairn::device_forecast{}(plan, capacity, times.workload_of(size.small_steps, 0)) + times.ends(); };
+      auto const forecast = [&](state_times const& times) {
+        return cairn::device_forecast{}(plan, capacity, times.workload_of(size.small_steps, 0)) + times.ends();
+      };
       add("stream", forecast(alone), put);
       {
         auto whole = machine.captured(put);
@@ -149,7 +162,8 @@ void measure_graphs(Machine& machine, results& out, deadline const& time, settin
       segments<Machine> by_segments{machine, count, size.small_steps, bar};
       add("graphs of segments", by_segments.predicted(captured, alone.within), [&] { by_segments.gradient(); });
     } catch (std::exception const& failure) {
-      out.add({.bench = "E8", .params = params("all"), .right = false, .note = std::string{"failed: "} + failure.what()});
+      out.add(
+          {.bench = "E8", .params = params("all"), .right = false, .note = std::string{"failed: "} + failure.what()});
     }
   }
 }

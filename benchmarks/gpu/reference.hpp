@@ -12,8 +12,9 @@
 
 namespace gpu {
 
-/// The right gradient of one loop. Where all of its states fit the device, the digest of the whole one; and always some rods of it, spread over
-/// the state and differentiated alone. The digest of the first sweep stands in where there is no other: then all sweeps must agree.
+/// The right gradient of one loop. Where all of its states fit the device, the digest of the whole one; and always some
+/// rods of it, spread over the state and differentiated alone. The digest of the first sweep stands in where there is
+/// no other: then all sweeps must agree.
 template <class Machine>
 class reference {
  public:
@@ -29,7 +30,8 @@ class reference {
     state all{device, count}, some{device, few * rod};
     machine.fill(all.numbers(), count, c);
     for (std::size_t k = 0; k < few; ++k)
-      device.copy(some.numbers() + k * rod, all.numbers() + first_[k], rod * sizeof(float), cairn::copy_kind::device_to_device, c);
+      device.copy(some.numbers() + k * rod, all.numbers() + first_[k], rod * sizeof(float),
+                  cairn::copy_kind::device_to_device, c);
     store_all(some, steps);
     rods_ = numbers_of(some, {0, few * rod});
     if ((cairn::wide(steps) + 4) * all.size() * sizeof(float) > device.free_bytes()) return;
@@ -38,7 +40,9 @@ class reference {
     stored_all_ = true;
   }
 
-  [[nodiscard]] bool stored_all() const noexcept { return stored_all_; }  ///< whether the digest is that of storing all states, not of the first sweep
+  [[nodiscard]] bool stored_all() const noexcept {
+    return stored_all_;
+  }  ///< whether the digest is that of storing all states, not of the first sweep
   /// Whether the gradient is right, once the stream is done.
   template <class State>
   [[nodiscard]] bool equals(State const& bar) {
@@ -86,7 +90,8 @@ class reference {
     auto& device = machine_->device();
     std::vector<float> numbers(which.count);
     cairn::pinned_buffer<runtime> pinned{device, which.count * sizeof(float)};
-    device.copy(pinned.data(), x.numbers() + which.from, which.count * sizeof(float), cairn::copy_kind::device_to_host, machine_->compute());
+    device.copy(pinned.data(), x.numbers() + which.from, which.count * sizeof(float), cairn::copy_kind::device_to_host,
+                machine_->compute());
     device.sync(machine_->compute());
     if (which.count > 0) std::memcpy(numbers.data(), pinned.data(), which.count * sizeof(float));
     return numbers;

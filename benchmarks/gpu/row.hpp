@@ -17,7 +17,12 @@ struct provenance {
   std::string device, driver, cuda, date, commit;
 
   [[nodiscard]] support::json_object json() const {
-    return support::json_object{}.add("device", device).add("driver", driver).add("cuda", cuda).add("date", date).add("commit", commit);
+    return support::json_object{}
+        .add("device", device)
+        .add("driver", driver)
+        .add("cuda", cuda)
+        .add("date", date)
+        .add("commit", commit);
   }
 };
 
@@ -29,7 +34,8 @@ struct row {
   std::vector<double> samples = {};
   std::optional<double> floor = {};          ///< what the same takes if nothing but the unavoidable is done
   std::optional<double> predicted = {};      ///< from this run's own times of steps and copies
-  std::optional<double> assumed_ratio = {};  ///< to the floor, foretold from the rates that were assumed before anything was measured
+  std::optional<double> assumed_ratio =
+      {};  ///< to the floor, foretold from the rates that were assumed before anything was measured
   support::json_object found = {};           ///< what was checked and counted beside the time
   std::optional<bool> right = {};            ///< whether that is as it must be
   std::string note = {};
@@ -70,9 +76,12 @@ class results {
     auto line = from_.json();
     line.add("bench", r.bench).add("params", r.params).add("unit", r.unit).add("n", r.samples.size());
     bool const measured = !r.samples.empty();
-    line.add("median", measured ? r.median() : nothing).add("min", measured ? *std::min_element(r.samples.begin(), r.samples.end()) : nothing);
-    line.add("max", measured ? *std::max_element(r.samples.begin(), r.samples.end()) : nothing).add("floor", r.floor.value_or(nothing));
-    line.add("ratio_to_floor", measured && r.floor ? r.median() / *r.floor : nothing).add("predicted", r.predicted.value_or(nothing));
+    line.add("median", measured ? r.median() : nothing)
+        .add("min", measured ? *std::min_element(r.samples.begin(), r.samples.end()) : nothing);
+    line.add("max", measured ? *std::max_element(r.samples.begin(), r.samples.end()) : nothing)
+        .add("floor", r.floor.value_or(nothing));
+    line.add("ratio_to_floor", measured && r.floor ? r.median() / *r.floor : nothing)
+        .add("predicted", r.predicted.value_or(nothing));
     line.add("assumed_ratio", r.assumed_ratio.value_or(nothing)).add("found", r.found);
     if (r.right) line.add("right", *r.right);
     else line.add("right", nothing);
@@ -81,7 +90,8 @@ class results {
     line.add("note", r.note);
     if (r.right == false) right_ = false;
     if (file_ != nullptr) {
-      if (std::fprintf(file_, "%s\n", line.text().c_str()) < 0 || std::fflush(file_) != 0) throw std::runtime_error("the file of results is full");
+      if (std::fprintf(file_, "%s\n", line.text().c_str()) < 0 || std::fflush(file_) != 0)
+        throw std::runtime_error("the file of results is full");
     }
     print(r);
   }

@@ -10,7 +10,8 @@ namespace gpu {
 struct table_settings {
   std::size_t bytes;                         ///< of a state, a multiple of 2 KiB
   int steps_for_times;                       ///< in a row, for the times of one step and one adjoint
-  cairn::step_index short_steps, steps, headline_steps;  ///< of loops: one whose states may all fit the device, that of most rows, and the longest
+  /// Of loops: one whose states may all fit the device, that of most rows, and the longest.
+  cairn::step_index short_steps, steps, headline_steps;
   std::vector<cairn::slot_index> slots;      ///< on the device
   cairn::slot_index host_slots, headline_slots, headline_host_slots;
 };
@@ -29,7 +30,8 @@ struct settings {
 inline constexpr std::size_t KiB = 1024, MiB = 1024 * KiB, GiB = 1024 * MiB;
 
 [[nodiscard]] inline settings device_settings() {
-  return {.tables = {{64 * MiB, 200, 200, 2000, 10'000, {8, 16, 32, 60}, 64, 127, 96}, {GiB, 60, 30, 2000, 10'000, {8, 16, 32, 60}, 64, 127, 96}},
+  return {.tables = {{64 * MiB, 200, 200, 2000, 10'000, {8, 16, 32, 60}, 64, 127, 96},
+                     {GiB, 60, 30, 2000, 10'000, {8, 16, 32, 60}, 64, 127, 96}},
           .small_states = {2 * KiB, 32 * KiB, 256 * KiB, MiB, 4 * MiB},
           .small_steps = 1000,
           .copied = GiB,
@@ -40,7 +42,8 @@ inline constexpr std::size_t KiB = 1024, MiB = 1024 * KiB, GiB = 1024 * MiB;
           .calls = 1000};
 }
 [[nodiscard]] inline settings dry_settings() {
-  return {.tables = {{2 * KiB, 10, 20, 120, 400, {4, 8, 16}, 8, 16, 12}, {64 * KiB, 10, 10, 120, 600, {4, 8, 16}, 8, 16, 12}},
+  return {.tables = {{2 * KiB, 10, 20, 120, 400, {4, 8, 16}, 8, 16, 12},
+                     {64 * KiB, 10, 10, 120, 600, {4, 8, 16}, 8, 16, 12}},
           .small_states = {2 * KiB, 4 * KiB},
           .small_steps = 100,
           .copied = 64 * KiB,

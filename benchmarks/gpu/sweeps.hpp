@@ -37,14 +37,19 @@ class sweep_bench {
   using state = field<runtime>;
 
   sweep_bench(Machine& machine, results& out, deadline const& time, state_times const& measured)
-      : machine_{&machine}, out_{&out}, time_{&time}, times_{measured}, assumed_{assumed_times(Machine::name(), measured.bytes)} {}
+      : machine_{&machine},
+        out_{&out},
+        time_{&time},
+        times_{measured},
+        assumed_{assumed_times(Machine::name(), measured.bytes)} {}
 
   [[nodiscard]] state_times const& times() const noexcept { return times_; }
 
   /// What the sweep should take.
   [[nodiscard]] static double forecast(sweep_case const& one, state_times const& times) {
     auto work = times.workload_of(one.plan.steps(), cairn::wide(one.capacity.host_slots), one.form);
-    if (one.copies == host_copies::left_out || one.copies == host_copies::waited_for) work.tiers.host.write_seconds = work.tiers.host.read_seconds = 0;
+    if (one.copies == host_copies::left_out || one.copies == host_copies::waited_for)
+      work.tiers.host.write_seconds = work.tiers.host.read_seconds = 0;
     double const seconds = cairn::device_forecast{}(one.plan, one.capacity, work) + times.ends();
     if (one.copies != host_copies::waited_for) return seconds;
     auto const on_host = counts_of_host(one.plan);
@@ -60,7 +65,8 @@ class sweep_bench {
     r.predicted = forecast(one, times_);
     r.assumed_ratio = forecast(one, assumed_) / assumed_.floor(plan.steps());
     r.found.add("frames", one.capacity.frames).add("host_slots", one.capacity.host_slots);
-    if ((cairn::wide(one.capacity.frames) + 1) * bytes > machine_->device().free_bytes()) return left_out(r, "skipped: so many frames do not fit the device");
+    if ((cairn::wide(one.capacity.frames) + 1) * bytes > machine_->device().free_bytes())
+      return left_out(r, "skipped: so many frames do not fit the device");
     try {
       auto const kept = machine_->device().kept_bytes(), wanted = std::size_t(one.capacity.host_slots) * bytes;
       double const pinning = wanted > kept ? double(wanted - kept) * pin_seconds_a_byte : 0;
@@ -112,7 +118,8 @@ class sweep_bench {
     }
     runtime counted{machine_->device(), c, one.copies};
     state bar = poisoned(*machine_, counted, count);
-    cairn::device_sweep<runtime, state> sweep{counted, c, one.capacity, [&] { return poisoned(*machine_, counted, count); }};
+    cairn::device_sweep<runtime, state> sweep{counted, c, one.capacity,
+                                              [&] { return poisoned(*machine_, counted, count); }};
     loop<Machine, state> const heat{*machine_};
     bool const whole = one.copies != host_copies::left_out;
     bool same = true;
@@ -122,7 +129,8 @@ class sweep_bench {
       call_counts const before = counted.counts();
       call_counts now;
       double const seconds = machine_->timed([&] {
-        if (one.form == cairn::step_form::in_place) sweep.gradient(heat.step_in_place(), heat.start(), one.plan, heat.seed(), heat.adjoint(), bar);
+        if (one.form == cairn::step_form::in_place)
+          sweep.gradient(heat.step_in_place(), heat.start(), one.plan, heat.seed(), heat.adjoint(), bar);
         else sweep.gradient(heat.step(), heat.start(), one.plan, heat.seed(), heat.adjoint(), bar);
         now = counted.counts().since(before);
       });
@@ -134,12 +142,16 @@ class sweep_bench {
     r.found.add("bytes_within", calls.bytes_within).add("bytes_down", calls.bytes_down).add("bytes_up", calls.bytes_up);
     if (one.copies == host_copies::waited_for) {  // how many copies there were is known now
       one.copies = host_copies::left_out;
-      r.predicted = forecast(one, times_) + (double(calls.bytes_down) * times_.down + double(calls.bytes_up) * times_.up) / double(times_.bytes);
+      r.predicted =
+          forecast(one, times_) +
+          (double(calls.bytes_down) * times_.down + double(calls.bytes_up) * times_.up) / double(times_.bytes);
       one.copies = host_copies::waited_for;
     }
     bool right = calls.allocations == 0 && (one.copies == host_copies::waited_for || calls.syncs == 0);
     if (one.form == cairn::step_form::out_of_place) right = right && calls.bytes_within == 0;
-    r.found.add("bitwise", same).add("compared_with", right_->stored_all() ? "all states stored" : "some rods with all states stored, and all other sweeps");
+    r.found.add("bitwise", same)
+        .add("compared_with",
+             right_->stored_all() ? "all states stored" : "some rods with all states stored, and all other sweeps");
     // Without its copies a gradient must be wrong: or this would not see what is wrong.
     r.right = right && same == (whole || calls.copies == 0);
   }

@@ -1,5 +1,6 @@
 #pragma once
-// What a step, an adjoint and the copies of a state take alone: what sweeps are compared with, and what forecasts are made from.
+// What a step, an adjoint and the copies of a state take alone: what sweeps are compared with, and what forecasts are
+// made from.
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -21,15 +22,22 @@ struct state_times {
   [[nodiscard]] double ends() const { return 1.5 * step; }
   /// A loop and its adjoint where nothing is done again or waited for.
   [[nodiscard]] double floor(cairn::step_index steps) const { return double(steps) * (step + adjoint) + ends(); }
-  [[nodiscard]] cairn::workload workload_of(cairn::step_index steps, cairn::wide host_slots, cairn::step_form form = cairn::step_form::out_of_place) const {
-    cairn::workload work{.steps = steps, .state_bytes = bytes, .adjoint_bytes = bytes, .step_seconds = step, .adjoint_seconds = adjoint, .form = {.step = form}};
+  [[nodiscard]] cairn::workload workload_of(cairn::step_index steps, cairn::wide host_slots,
+                                            cairn::step_form form = cairn::step_form::out_of_place) const {
+    cairn::workload work{.steps = steps,
+                         .state_bytes = bytes,
+                         .adjoint_bytes = bytes,
+                         .step_seconds = step,
+                         .adjoint_seconds = adjoint,
+                         .form = {.step = form}};
     work.tiers.host = {down, up, host_slots * bytes};
     work.tiers.device.write_seconds = within;
     return work;
   }
 };
 
-/// What was assumed before anything was measured: memory at 3.0 or, of an H200, 4.3 TB/s, and 55 GB/s to the host and back.
+/// What was assumed before anything was measured: memory at 3.0 or, of an H200, 4.3 TB/s, and 55 GB/s to the host and
+/// back.
 [[nodiscard]] inline state_times assumed_times(std::string const& device, std::size_t bytes) {
   double const memory = device.find("H200") != std::string::npos ? 4.3e12 : 3.0e12, link = 55e9, size = double(bytes);
   return {bytes, 2 * size / memory, 3 * size / memory, size / link, size / link, 2 * size / memory};
@@ -61,7 +69,8 @@ struct time_samples {
   std::vector<double> step, adjoint, down, up, within;
 };
 
-/// Measures, five times each after two runs to warm up.   \param steps  in a row, even   \pre four states fit the device
+/// Measures, five times each after two runs to warm up.   \param steps  in a row, even   \pre four states fit the
+/// device
 template <class Machine>
 [[nodiscard]] time_samples measure_times(Machine& machine, std::size_t bytes, int steps) {
   auto& runtime = machine.device();
@@ -73,9 +82,11 @@ template <class Machine>
   cairn::pinned_buffer<typename Machine::runtime> pinned{runtime, bytes};
   machine.fill(x[0].numbers(), count, c);
   time_samples all;
-  all.step = detail::each_of(machine, steps, 5, [&](int k) { machine.step(x[k % 2].numbers(), x[(k + 1) % 2].numbers(), count, k, c); });
+  all.step = detail::each_of(machine, steps, 5,
+                             [&](int k) { machine.step(x[k % 2].numbers(), x[(k + 1) % 2].numbers(), count, k, c); });
   machine.seed(x[0].numbers(), bar.numbers(), count, c);
-  all.adjoint = detail::each_of(machine, steps, 5, [&](int k) { machine.adjoint(x[0].numbers(), bar.numbers(), count, k, c); });
+  all.adjoint =
+      detail::each_of(machine, steps, 5, [&](int k) { machine.adjoint(x[0].numbers(), bar.numbers(), count, k, c); });
   auto const copy = [&](void* to, void const* from, cairn::copy_kind kind) {
     return detail::each_of(machine, 3, 5, [&](int) { runtime.copy(to, from, bytes, kind, c); });
   };
@@ -86,7 +97,12 @@ template <class Machine>
   return all;
 }
 [[nodiscard]] inline state_times medians_of(time_samples const& all, std::size_t bytes) {
-  return {bytes, detail::middle(all.step), detail::middle(all.adjoint), detail::middle(all.down), detail::middle(all.up), detail::middle(all.within)};
+  return {bytes,
+          detail::middle(all.step),
+          detail::middle(all.adjoint),
+          detail::middle(all.down),
+          detail::middle(all.up),
+          detail::middle(all.within)};
 }
 
 }  // namespace gpu

@@ -1,6 +1,6 @@
 #pragma once
-// Counts the heap of a whole program, third parties' malloc included: glibc's functions under names of their own do the work.
-// Blocks count with all of their usable bytes. To be included by one source file of a program with one thread.
+// Counts the heap of a whole program, third parties' malloc included: glibc's functions under names of their own do the
+// work. Blocks count with all of their usable bytes. To be included by one source file of a program with one thread.
 #include <malloc.h>
 #include <cerrno>
 #include <cstddef>
@@ -31,7 +31,9 @@ void __libc_free(void*);
 
 void* malloc(std::size_t size) noexcept { return counted_heap::taken(__libc_malloc(size)); }
 void* calloc(std::size_t count, std::size_t size) noexcept { return counted_heap::taken(__libc_calloc(count, size)); }
-void* memalign(std::size_t alignment, std::size_t size) noexcept { return counted_heap::taken(__libc_memalign(alignment, size)); }
+void* memalign(std::size_t alignment, std::size_t size) noexcept {
+  return counted_heap::taken(__libc_memalign(alignment, size));
+}
 void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept { return memalign(alignment, size); }
 int posix_memalign(void** block, std::size_t alignment, std::size_t size) noexcept {
   *block = memalign(alignment, size);

@@ -1,10 +1,12 @@
-// Diffusion in one dimension, periodic: u <- u + c (u_left - 2 u + u_right), 4,096 floats, 10^4 steps; the gradient of sum u^2 with respect to c.
+// Diffusion in one dimension, periodic: u <- u + c (u_left - 2 u + u_right), 4,096 floats, 10^4 steps; the gradient of
+// sum u^2 with respect to c.
 #include "peer.hpp"
 
 namespace {
 
 using cairn::step_index;
-constexpr std::size_t cells = 4096, edge = 16;  // one cell beyond each end may be read, for the sake of a loop without exceptions
+constexpr std::size_t cells = 4096,
+                      edge = 16;  // one cell beyond each end may be read, for the sake of a loop without exceptions
 constexpr step_index steps = 10'000;
 
 /// `edge` unused floats on both sides.
@@ -17,7 +19,8 @@ using field = std::vector<float>;
   u1[last] = u[last] + c[last] * (u[last - 1] - 2 * u[last] + u[first]);
 }
 /// The products c bar are ready in `weighted` for this step, and on return for the one before.
-[[gnu::noinline]] void diffuse_back(float const* __restrict u, float const* __restrict c, float* __restrict bar, float* __restrict sum) {
+[[gnu::noinline]] void diffuse_back(float const* __restrict u, float const* __restrict c, float* __restrict bar,
+                                    float* __restrict sum) {
   constexpr std::size_t first = edge, last = edge + cells - 1;
   alignas(64) static float weighted[cells + 2 * edge];
   for (std::size_t k = edge; k < edge + cells; ++k) weighted[k] = c[k] * bar[k];
@@ -42,10 +45,15 @@ struct problem {
 
 /// \param adjoint_of  makes the adjoint that adds to a field
 template <class Plan, class MakeAdjoint>
-peer::method way(char const* name, problem const& given, Plan const& plan, cairn::adjoint_form form, cairn::wide tape_bytes, MakeAdjoint adjoint_of) {
+peer::method way(char const* name, problem const& given, Plan const& plan, cairn::adjoint_form form,
+                 cairn::wide tape_bytes, MakeAdjoint adjoint_of) {
   cairn::wide const state = cairn::bytes_of(given.u0);
-  auto const cost = cairn::estimate(plan, {.state_bytes = state, .state_inline_bytes = sizeof(field), .initial_bytes = 0, .adjoint_bytes = state,
-                                           .tape_bytes = tape_bytes, .form = {cairn::step_form::out_of_place, form}});
+  auto const cost = cairn::estimate(plan, {.state_bytes = state,
+                                           .state_inline_bytes = sizeof(field),
+                                           .initial_bytes = 0,
+                                           .adjoint_bytes = state,
+                                           .tape_bytes = tape_bytes,
+                                           .form = {cairn::step_form::out_of_place, form}});
   return {name, cost.peak_bytes, [&given, plan, adjoint_of] {
             field sum(cells + 2 * edge);
             auto const step = [&](field const& u, field& u1) { diffuse(u.data(), given.c.data(), u1.data()); };
@@ -64,19 +72,27 @@ peer::method way(char const* name, problem const& given, Plan const& plan, cairn
 
 int main(int argc, char** argv) {
   problem const given;
-  auto const one = [&](field& sum) { return [&](field const& u, field& bar) { diffuse_back(u.data(), given.c.data(), bar.data(), sum.data()); }; };
+  auto const one = [&](field& sum) {
+    return [&](field const& u, field& bar) { diffuse_back(u.data(), given.c.data(), bar.data(), sum.data()); };
+  };
   constexpr step_index leaf_steps = 20;
   auto const leaves = [&](field& sum) {
-    return [&, states = std::vector<field>(leaf_steps - 1, field(cells + 2 * edge))](field const& u, field& bar, step_index first, step_index last) mutable {
-      auto const state = [&](step_index i) -> field const& { return i == first ? u : states[std::size_t(i - first - 1)]; };
-      for (step_index i = first; i + 1 < last; ++i) diffuse(state(i).data(), given.c.data(), states[std::size_t(i - first)].data());
+    return [&, states = std::vector<field>(leaf_steps - 1, field(cells + 2 * edge))](
+               field const& u, field& bar, step_index first, step_index last) mutable {
+      auto const state = [&](step_index i) -> field const& {
+        return i == first ? u : states[std::size_t(i - first - 1)];
+      };
+      for (step_index i = first; i + 1 < last; ++i)
+        diffuse(state(i).data(), given.c.data(), states[std::size_t(i - first)].data());
       for (step_index i = last; i-- > first;) diffuse_back(state(i).data(), given.c.data(), bar.data(), sum.data());
     };
   };
   cairn::wide const state = cairn::bytes_of(given.u0);
   using enum cairn::adjoint_form;
   return peer::serve(argc, argv,
-                     {way("store_all", given, cairn::store_all(steps), one_step, 0, one), way("uniform", given, cairn::uniform{steps}, one_step, 0, one),
+                     {way("store_all", given, cairn::store_all(steps), one_step, 0, one),
+                      way("uniform", given, cairn::uniform{steps}, one_step, 0, one),
                       way("revolve", given, cairn::revolve{steps, 50}, one_step, 0, one),
-                      way("leaf", given, cairn::leaves{steps, leaf_steps, cairn::revolve{steps / leaf_steps, 31}}, leaf, (leaf_steps - 1) * state, leaves)});
+                      way("leaf", given, cairn::leaves{steps, leaf_steps, cairn::revolve{steps / leaf_steps, 31}}, leaf,
+                          (leaf_steps - 1) * state, leaves)});
 }

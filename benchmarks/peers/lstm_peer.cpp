@@ -1,4 +1,5 @@
-// An LSTM over 1,000 steps, batch 16, 64 inputs, 256 units; the gradient of sum h^2 with respect to both weight matrices and the bias.
+// An LSTM over 1,000 steps, batch 16, 64 inputs, 256 units; the gradient of sum h^2 with respect to both weight
+// matrices and the bias.
 #include <Eigen/Core>
 #include "peer.hpp"
 
@@ -6,7 +7,8 @@ namespace {
 
 using cairn::step_index;
 constexpr step_index steps = 1000;
-constexpr Eigen::Index batch = 16, inputs = 64, units = 256, gates = 4 * units;  // gates in the order input, forget, cell, output
+constexpr Eigen::Index batch = 16, inputs = 64, units = 256,
+                       gates = 4 * units;  // gates in the order input, forget, cell, output
 using matrix = Eigen::MatrixXf;
 using view = Eigen::Map<matrix>;
 using const_view = Eigen::Map<matrix const>;
@@ -36,7 +38,9 @@ struct problem {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = 4 * peer::noise(1'000'000 + std::uint32_t(i));
   }
   /// The inputs of the steps [first, last) side by side.
-  [[nodiscard]] const_view input(step_index first, step_index last) const { return {x.data() + first * inputs * batch, inputs, (last - first) * batch}; }
+  [[nodiscard]] const_view input(step_index first, step_index last) const {
+    return {x.data() + first * inputs * batch, inputs, (last - first) * batch};
+  }
 };
 
 /// What the adjoint of a run of steps reads: activated gates, or on the way back their adjoints, and the states.
@@ -61,11 +65,13 @@ void step(state& x, problem const& of, step_index i, matrix& g) {
   g.colwise() += of.p.b.col(0);
   activate(g);
   view h(x.data(), units, batch), c(x.data() + half, units, batch);
-  c.array() = g.middleRows(units, units).array() * c.array() + g.topRows(units).array() * g.middleRows(2 * units, units).array();
+  c.array() = g.middleRows(units, units).array() * c.array() +
+              g.topRows(units).array() * g.middleRows(2 * units, units).array();
   h.array() = g.bottomRows(units).array() * c.array().tanh();
 }
 /// The adjoint of the steps [first, last); weight gradients are one product for all of them.
-void back(state const& x, bar_state& bar, problem const& of, step_index first, step_index last, tape& t, parameters& sum) {
+void back(state const& x, bar_state& bar, problem const& of, step_index first, step_index last, tape& t,
+          parameters& sum) {
   Eigen::Index const count = last - first;
   auto const at = [](matrix& m, Eigen::Index k) { return m.middleCols(k * batch, batch); };
   t.g.leftCols(count * batch).noalias() = of.p.wx * of.input(first, last);
@@ -76,17 +82,22 @@ void back(state const& x, bar_state& bar, problem const& of, step_index first, s
     g.noalias() += of.p.wh * at(t.h, k);
     g.colwise() += of.p.b.col(0);
     activate(g);
-    at(t.c, k + 1).array() = g.middleRows(units, units).array() * at(t.c, k).array() + g.topRows(units).array() * g.middleRows(2 * units, units).array();
+    at(t.c, k + 1).array() = g.middleRows(units, units).array() * at(t.c, k).array() +
+                             g.topRows(units).array() * g.middleRows(2 * units, units).array();
     if (k + 1 < count) at(t.h, k + 1).array() = g.bottomRows(units).array() * at(t.c, k + 1).array().tanh();
   }
   for (Eigen::Index k = count; k-- > 0;) {
     auto g = at(t.g, k);
     for (Eigen::Index j = 0; j < batch; ++j) {
       auto const in = g.col(j).segment(0, units).array(), forget = g.col(j).segment(units, units).array();
-      auto const candidate = g.col(j).segment(2 * units, units).array(), out = g.col(j).segment(3 * units, units).array();
+      auto const candidate = g.col(j).segment(2 * units, units).array(),
+                 out = g.col(j).segment(3 * units, units).array();
       auto const next = at(t.c, k + 1).col(j).array(), before = at(t.c, k).col(j).array();
-      Eigen::Array<float, units, 1> const squashed = next.tanh(), through = bar.c.col(j).array() + bar.h.col(j).array() * out * (1 - squashed.square());
-      Eigen::Array<float, units, 1> const to_in = through * candidate * in * (1 - in), to_candidate = through * in * (1 - candidate.square());
+      Eigen::Array<float, units, 1> const squashed = next.tanh(),
+                                          through = bar.c.col(j).array() +
+                                                    bar.h.col(j).array() * out * (1 - squashed.square());
+      Eigen::Array<float, units, 1> const to_in = through * candidate * in * (1 - in),
+                                          to_candidate = through * in * (1 - candidate.square());
       bar.c.col(j) = through * forget;
       g.col(j).segment(3 * units, units) = bar.h.col(j).array() * squashed * out * (1 - out);
       g.col(j).segment(units, units) = through * before * forget * (1 - forget);
@@ -104,17 +115,23 @@ void back(state const& x, bar_state& bar, problem const& of, step_index first, s
 template <class Plan>
 peer::method way(char const* name, problem const& given, Plan const& plan) {
   step_index const leaf_steps = plan.leaf();
-  cairn::wide const bytes = sizeof(state) + 2 * half * sizeof(float), tape_bytes = cairn::wide(leaf_steps * (gates + 2 * units) + units) * batch * sizeof(float);
-  auto const cost = cairn::estimate(
-      plan, {.state_bytes = bytes, .state_inline_bytes = sizeof(state), .initial_bytes = bytes, .adjoint_bytes = sizeof(bar_state) + 2 * half * sizeof(float),
-             .tape_bytes = tape_bytes, .form = {cairn::step_form::in_place, cairn::adjoint_form::leaf}});
+  cairn::wide const bytes = sizeof(state) + 2 * half * sizeof(float),
+                    tape_bytes = cairn::wide(leaf_steps * (gates + 2 * units) + units) * batch * sizeof(float);
+  auto const cost = cairn::estimate(plan, {.state_bytes = bytes,
+                                           .state_inline_bytes = sizeof(state),
+                                           .initial_bytes = bytes,
+                                           .adjoint_bytes = sizeof(bar_state) + 2 * half * sizeof(float),
+                                           .tape_bytes = tape_bytes,
+                                           .form = {cairn::step_form::in_place, cairn::adjoint_form::leaf}});
   return {name, cost.peak_bytes, [&given, plan, leaf_steps] {
             tape work(leaf_steps);
             parameters sum;
             sum.each([](float& v) { v = 0; });
             matrix g(gates, batch);
             auto const advance = [&](state& x, step_index i) { step(x, given, i, g); };
-            auto const adjoint = [&](state const& x, bar_state& bar, step_index first, step_index last) { back(x, bar, given, first, last, work, sum); };
+            auto const adjoint = [&](state const& x, bar_state& bar, step_index first, step_index last) {
+              back(x, bar, given, first, last, work, sum);
+            };
             auto const seed = [](state const& x) { return bar_state{2 * hidden(x), matrix::Zero(units, batch)}; };
             cairn::gradient(advance, state(2 * half), plan, seed, adjoint);
             std::vector<float> flat;
@@ -130,6 +147,7 @@ int main(int argc, char** argv) {
   problem const given;
   constexpr step_index leaf_steps = 20;
   return peer::serve(argc, argv,
-                     {way("store_all", given, cairn::store_all(steps)), way("uniform", given, cairn::uniform{steps}), way("revolve", given, cairn::revolve{steps, 50}),
+                     {way("store_all", given, cairn::store_all(steps)), way("uniform", given, cairn::uniform{steps}),
+                      way("revolve", given, cairn::revolve{steps, 50}),
                       way("leaf", given, cairn::leaves{steps, leaf_steps, cairn::store_all(steps / leaf_steps)})});
 }

@@ -1,5 +1,6 @@
 #pragma once
-// What the programs of one side of the comparison have in common: the same inputs as peer.py, and the same questions and answers.
+// What the programs of one side of the comparison have in common: the same inputs as peer.py, and the same questions
+// and answers.
 #include <sys/resource.h>
 #include <cmath>
 #include <cstdint>
@@ -40,7 +41,8 @@ inline std::size_t status_bytes(char const* key) {
   if (std::FILE* const file = std::fopen("/proc/self/status", "r")) {
     char line[256];
     while (std::fgets(line, sizeof line, file) != nullptr)
-      if (std::strncmp(line, key, std::strlen(key)) == 0) kilobytes = std::strtoull(line + std::strlen(key), nullptr, 10);
+      if (std::strncmp(line, key, std::strlen(key)) == 0)
+        kilobytes = std::strtoull(line + std::strlen(key), nullptr, 10);
     std::fclose(file);
   }
   return 1024 * kilobytes;
@@ -53,8 +55,9 @@ inline void forget_greatest_size() {
   }
 }
 
-/// PROGRAM METHOD FILE measures the memory of a first gradient, writes that into FILE and answers one line of JSON; then every
-/// line of standard input is a number of gradients to be timed together, and the answer is their user-CPU seconds.
+/// PROGRAM METHOD FILE measures the memory of a first gradient, writes that into FILE and answers one line of JSON;
+/// then every line of standard input is a number of gradients to be timed together, and the answer is their user-CPU
+/// seconds.
 inline int serve(int argc, char** argv, std::vector<method> const& methods) {
   method const* chosen = nullptr;
   for (method const& m : methods)
@@ -70,12 +73,16 @@ inline int serve(int argc, char** argv, std::vector<method> const& methods) {
   std::vector<float> const gradient = chosen->gradient();
   std::size_t const greatest = status_bytes("VmHWM:"), counted = counted_heap::peak - held;
   std::FILE* const file = std::fopen(argv[2], "wb");
-  if (file == nullptr || std::fwrite(gradient.data(), sizeof(float), gradient.size(), file) != gradient.size() || std::fclose(file) != 0) {
+  if (file == nullptr || std::fwrite(gradient.data(), sizeof(float), gradient.size(), file) != gradient.size() ||
+      std::fclose(file) != 0) {
     std::fprintf(stderr, "%s: cannot write %s\n", argv[0], argv[2]);
     return 1;
   }
-  std::printf("{\"rss_bytes\": %zu, \"bytes\": %zu, \"bytes_are\": \"counted heap\", \"predicted_bytes\": %llu, \"version\": \"cairn %s, %s\"}\n",
-              greatest > resident ? greatest - resident : 0, counted, (unsigned long long)chosen->predicted, CAIRN_VERSION_STRING, CAIRN_BENCHMARK_FLAGS);
+  std::printf(
+      "{\"rss_bytes\": %zu, \"bytes\": %zu, \"bytes_are\": \"counted heap\", \"predicted_bytes\": %llu, \"version\": "
+      "\"cairn %s, %s\"}\n",
+      greatest > resident ? greatest - resident : 0, counted, (unsigned long long)chosen->predicted,
+      CAIRN_VERSION_STRING, CAIRN_BENCHMARK_FLAGS);
   std::fflush(stdout);
   float sum = 0;
   for (char line[64]; std::fgets(line, sizeof line, stdin) != nullptr;) {

@@ -15,9 +15,14 @@ void step(lanes& x) { view(x.data()) = view(x.data()).sin(); }
 void back(lanes const& x, lanes& bar) { view(bar.data()) *= const_view(x.data()).cos(); }
 
 template <class Plan, class Adjoint>
-peer::method way(char const* name, Plan const& plan, cairn::adjoint_form form, cairn::wide tape_bytes, Adjoint adjoint) {
-  auto const cost = cairn::estimate(plan, {.state_bytes = sizeof(lanes), .state_inline_bytes = sizeof(lanes), .initial_bytes = 0,
-                                           .adjoint_bytes = sizeof(lanes), .tape_bytes = tape_bytes, .form = {cairn::step_form::in_place, form}});
+peer::method way(char const* name, Plan const& plan, cairn::adjoint_form form, cairn::wide tape_bytes,
+                 Adjoint adjoint) {
+  auto const cost = cairn::estimate(plan, {.state_bytes = sizeof(lanes),
+                                           .state_inline_bytes = sizeof(lanes),
+                                           .initial_bytes = 0,
+                                           .adjoint_bytes = sizeof(lanes),
+                                           .tape_bytes = tape_bytes,
+                                           .form = {cairn::step_form::in_place, form}});
   return {name, cost.peak_bytes, [plan, adjoint]() mutable {
             lanes const start = {0.5f, 0.75f, 1.0f, 1.25f}, ones = {1, 1, 1, 1};
             lanes const bar = cairn::gradient([](lanes& x) { step(x); }, start, plan, ones, adjoint);
@@ -43,7 +48,9 @@ int main(int argc, char** argv) {
   };
   using enum cairn::adjoint_form;
   return peer::serve(argc, argv,
-                     {way("store_all", cairn::store_all(steps), one_step, 0, one), way("uniform", cairn::uniform{steps}, one_step, 0, one),
+                     {way("store_all", cairn::store_all(steps), one_step, 0, one),
+                      way("uniform", cairn::uniform{steps}, one_step, 0, one),
                       way("revolve", cairn::revolve{steps, 140}, one_step, 0, one),
-                      way("leaf", cairn::leaves{steps, leaf_steps, cairn::store_all(steps / leaf_steps)}, leaf, leaf_steps * sizeof(lanes), leaves)});
+                      way("leaf", cairn::leaves{steps, leaf_steps, cairn::store_all(steps / leaf_steps)}, leaf,
+                          leaf_steps * sizeof(lanes), leaves)});
 }

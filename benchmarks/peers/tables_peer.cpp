@@ -1,4 +1,5 @@
-// Makes the plans that need a table; see tables.py. For each a line: kind, steps, slots of each tier, seconds of user CPU, cost without turns.
+// Makes the plans that need a table; see tables.py. For each a line: kind, steps, slots of each tier, seconds of user
+// CPU, cost without turns.
 #include <sys/resource.h>
 #include <cstdio>
 #include <cairn/schedule/disk_revolve.hpp>
@@ -35,7 +36,8 @@ template <class Make>
 void line(char const* kind, cairn::step_index n, cairn::slot_index s, Make make) {
   double cost = 0;
   if constexpr (requires { make().cost(); }) cost = make().cost_without_turns();
-  std::printf("%s %lld %lld %.9f %.17g\n", kind, static_cast<long long>(n), static_cast<long long>(s), seconds(make), cost);
+  std::printf("%s %lld %lld %.9f %.17g\n", kind, static_cast<long long>(n), static_cast<long long>(s), seconds(make),
+              cost);
 }
 
 }  // namespace
@@ -44,7 +46,9 @@ int main() {
   struct size { cairn::step_index n; cairn::slot_index s; };
   for (size const of : {size{1'000, 5}, size{10'000, 10}}) {
     line("hrevolve", of.n, of.s, [of] { return cairn::hrevolve{of.n, {{of.s}, {of.s, 2, 3}}}; });
-    line("disk_revolve", of.n, of.s, [of] { return cairn::disk_revolve{of.n, of.s, {.disk_write = 2, .disk_read = 3}}; });
+    line("disk_revolve", of.n, of.s, [of] {
+      return cairn::disk_revolve{of.n, of.s, {.disk_write = 2, .disk_read = 3}};
+    });
     line("multistage", of.n, of.s, [of] { return cairn::multistage{of.n, of.s, of.s}; });
   }
 }

@@ -26,7 +26,9 @@ struct counting final : c10::Allocator {
     delete taken;
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
-  void copy_data(void* into, void const* from, std::size_t count) const override { default_copy_data(into, from, count); }
+  void copy_data(void* into, void const* from, std::size_t count) const override {
+    default_copy_data(into, from, count);
+  }
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Advice and real time: a loop is probed, each planner's plan is run, and plans with fewer slots, and the advised one compared with the
-// fastest. And what advice costs.
+// Advice and real time: a loop is probed, each planner's plan is run, and plans with fewer slots, and the advised one
+// compared with the fastest. And what advice costs.
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -59,7 +59,8 @@ std::vector<double> seconds_of(std::vector<cairn::any_schedule> const& plans, fi
   return medians;
 }
 
-/// `ratio` is the time of the advised plan over that of the fastest of all; `predicted` is its predicted time over the measured one.
+/// `ratio` is the time of the advised plan over that of the fastest of all; `predicted` is its predicted time over the
+/// measured one.
 void compared(benchmark::State& run, step_index steps, std::size_t cells, int work, char const* budget) {
   field x0(cells, 1.0f);
   x0[cells / 2] = 2;
@@ -71,7 +72,8 @@ void compared(benchmark::State& run, step_index steps, std::size_t cells, int wo
   std::vector<cairn::any_schedule> plans{given.best.schedule};
   for (auto const& other : given.runners_up) plans.push_back(other.schedule);
   // Beside each planner's own best one: fewer and fewer slots.
-  for (cairn::slot_index slots = given.best.cost.slots; slots > 7 && plans.size() < 9; slots /= 2) plans.push_back(cairn::revolve{steps, slots / 2, {.free_initial = true}});
+  for (cairn::slot_index slots = given.best.cost.slots; slots > 7 && plans.size() < 9; slots /= 2)
+    plans.push_back(cairn::revolve{steps, slots / 2, {.free_initial = true}});
   for (auto _ : run) {
     auto const times = seconds_of(plans, x0, step);
     ratio = times[0] / *std::min_element(times.begin(), times.end());
@@ -84,12 +86,19 @@ void compared(benchmark::State& run, step_index steps, std::size_t cells, int wo
 }
 
 void add(step_index steps, std::size_t cells, int work, char const* budget) {
-  suite::add("advised/steps:" + std::to_string(steps) + ",cells:" + std::to_string(cells) + ",work:" + std::to_string(work) + ",budget:" + budget,
-             [=](benchmark::State& run) { compared(run, steps, cells, work, budget); })->Iterations(1)->Unit(benchmark::kMillisecond);
+  suite::add("advised/steps:" + std::to_string(steps) + ",cells:" + std::to_string(cells) +
+                 ",work:" + std::to_string(work) + ",budget:" + budget,
+             [=](benchmark::State& run) { compared(run, steps, cells, work, budget); })
+      ->Iterations(1)
+      ->Unit(benchmark::kMillisecond);
 }
 void add_cost(step_index steps) {
   suite::add("advise/steps:" + std::to_string(steps), [=](benchmark::State& run) {
-    cairn::workload work{.steps = steps, .state_bytes = 100'000, .adjoint_bytes = 100'000, .step_seconds = 1e-3, .adjoint_seconds = 2e-3};
+    cairn::workload work{.steps = steps,
+                         .state_bytes = 100'000,
+                         .adjoint_bytes = 100'000,
+                         .step_seconds = 1e-3,
+                         .adjoint_seconds = 2e-3};
     work.tiers.disk = {.write_seconds = 2e-3, .read_seconds = 1e-3, .bytes = cairn::unlimited_bytes};
     for (auto _ : run) benchmark::DoNotOptimize(cairn::advise("2MB", work));
   })->Unit(benchmark::kMillisecond);
@@ -108,6 +117,7 @@ int main(int argc, char** argv) {
   add(300, 100'000, 1, "10MB");
   add(300, 100'000, 1, "200MB");
   add(100'000, 16, 1, "1MB");
-  for (step_index const steps : {step_index{100}, step_index{1'000}, step_index{10'000}, step_index{1'000'000'000'000}}) add_cost(steps);
+  for (step_index const steps : {step_index{100}, step_index{1'000}, step_index{10'000}, step_index{1'000'000'000'000}})
+    add_cost(steps);
   return suite::run(argc, argv);
 }

@@ -1,5 +1,5 @@
-// The time of planning a chain in slots: networks, a chain that repeats, and sizes without order, at 30 % of what storing everything takes.
-// `gap` is the makespan of the plan over the bound that sizes rounded down give, less 1.
+// The time of planning a chain in slots: networks, a chain that repeats, and sizes without order, at 30 % of what
+// storing everything takes. `gap` is the makespan of the plan over the bound that sizes rounded down give, less 1.
 #include <optional>
 #include <string>
 #include <cairn/plan/chain/chain_planner.hpp>
@@ -29,7 +29,8 @@ void planning(benchmark::State& run, chains::kind kind, slot_kernel const& kerne
 }
 
 void add(char const* name, chains::kind kind, slot_kernel const& kernel) {
-  auto* const bench = suite::add(std::string("chain_slots/") + name, [kind, &kernel](benchmark::State& run) { planning(run, kind, kernel); });
+  auto* const bench = suite::add(std::string("chain_slots/") + name,
+                                 [kind, &kernel](benchmark::State& run) { planning(run, kind, kernel); });
   bench->ArgNames({"stages", "slots"})->Unit(benchmark::kMillisecond)->Args({200, 500})->Args({339, 500});
   if (&kernel != &plain_kernel) bench->Args({200, 2'000})->Args({1'000, 500});
 }

@@ -1,5 +1,6 @@
 // How far automatic plans of chains of 200 stages are from what is proven, and how long they take to be found.
-// `gap` is (makespan - bound) / bound of `chain_plan::gap`; `class`: 0 a bound on every schedule, 1 on persistent, 2 on non-persistent plans; `of_any` the gap to the bound on every schedule.
+// `gap` is (makespan - bound) / bound of `chain_plan::gap`; `class`: 0 a bound on every schedule, 1 on persistent, 2 on
+// non-persistent plans; `of_any` the gap to the bound on every schedule.
 #include <cstdint>
 #include <string>
 #include <cairn/plan/chain/chain_planner.hpp>
@@ -15,7 +16,8 @@ void planning(benchmark::State& run, chains::kind kind) {
   for (auto _ : run) plan = cairn::chain_planner{work}.plan(budget);
   run.counters["gap"] = plan.gap();
   run.counters["class"] = double(plan.bound_class());
-  run.counters["of_any"] = double(plan.cost.makespan - plan.proof.lower_bound_time) / double(plan.proof.lower_bound_time);
+  run.counters["of_any"] =
+      double(plan.cost.makespan - plan.proof.lower_bound_time) / double(plan.proof.lower_bound_time);
   suite::compare(run, "over_budget", double(plan.cost.peak > budget), 0);
 }
 
@@ -23,7 +25,8 @@ void planning(benchmark::State& run, chains::kind kind) {
 
 int main(int argc, char** argv) {
   for (auto const kind : chains::large_kinds) {
-    auto* const bench = suite::add("chain_gap/" + std::string{chains::name_of(kind)}, [kind](benchmark::State& run) { planning(run, kind); });
+    auto* const bench = suite::add("chain_gap/" + std::string{chains::name_of(kind)},
+                                   [kind](benchmark::State& run) { planning(run, kind); });
     bench->ArgNames({"stages", "percent"})->Unit(benchmark::kMillisecond)->Iterations(1);
     for (int const percent : {20, 40, 60, 80}) bench->Args({200, percent});
   }

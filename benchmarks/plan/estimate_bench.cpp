@@ -15,8 +15,8 @@ void add(std::string const& name, Plan const& plan) {
     suite::compare(run, "advances", double(seen.advances), double(cost.advances));
     suite::compare(run, "saves", double(seen.saves), double(cost.saves));
     suite::compare(run, "peak_slots", double(seen.peak_slots), double(cost.peak_slots));
-    run.counters["time/action"] =
-        benchmark::Counter(suite::actions_of(plan), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+    run.counters["time/action"] = benchmark::Counter(
+        suite::actions_of(plan), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
   })->Unit(benchmark::kMicrosecond);
 }
 

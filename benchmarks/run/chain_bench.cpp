@@ -1,4 +1,5 @@
-// What the executor of chains takes beside the stages: stages of next to no work, by plans that store everything and that run much again.
+// What the executor of chains takes beside the stages: stages of next to no work, by plans that store everything and
+// that run much again.
 #include <cmath>
 #include <cstdint>
 #include <tuple>
@@ -42,11 +43,15 @@ std::vector<action> split_plan(step_index stages, step_index leaf) {
   return plan;
 }
 
-/// Times sweeps; the peak and the runs of stages are counted once, beside what `replay` says. `pointers`: bytes of tables of the sweep.
+/// Times sweeps; the peak and the runs of stages are counted once, beside what `replay` says. `pointers`: bytes of
+/// tables of the sweep.
 template <class Stages>
-void sweep(benchmark::State& run, Stages& stages, std::vector<action> const& plan, step_index count, std::int64_t value_bytes, std::int64_t pointers) {
-  cairn::chain const work{.x = std::vector<std::int64_t>(std::size_t(count) + 1, value_bytes), .s = std::vector<std::int64_t>(std::size_t(count), value_bytes),
-                          .b = std::vector<std::int64_t>(std::size_t(count) + 1, value_bytes), .u = std::vector<std::int64_t>(std::size_t(count), 1)};
+void sweep(benchmark::State& run, Stages& stages, std::vector<action> const& plan, step_index count,
+           std::int64_t value_bytes, std::int64_t pointers) {
+  cairn::chain const work{.x = std::vector<std::int64_t>(std::size_t(count) + 1, value_bytes),
+                          .s = std::vector<std::int64_t>(std::size_t(count), value_bytes),
+                          .b = std::vector<std::int64_t>(std::size_t(count) + 1, value_bytes),
+                          .u = std::vector<std::int64_t>(std::size_t(count), 1)};
   auto const cost = cairn::replay(work, plan);
   auto const seed = [](auto const&) {
     if constexpr (std::is_same_v<Stages, std::vector<cairn::any_stage>>) return cairn::stage_value{1.0};
@@ -57,11 +62,13 @@ void sweep(benchmark::State& run, Stages& stages, std::vector<action> const& pla
   suite::compare(run, "peak_bytes", double(mark.rise()), double(cost.peak + pointers));
   double runs = 0;
   (void)cairn::chain_gradient(stages, 1.0, plan, seed, [&](cairn::event const& e) {
-    runs += e.moment() == cairn::moment::before && (e.what().kind == cairn::action_kind::advance || e.what().kind == cairn::action_kind::record);
+    runs += e.moment() == cairn::moment::before &&
+            (e.what().kind == cairn::action_kind::advance || e.what().kind == cairn::action_kind::record);
   });
   suite::compare(run, "stage_runs", runs, double(cost.stage_runs));
   for (auto _ : run) benchmark::DoNotOptimize(cairn::chain_gradient(stages, 1.0, plan, seed));
-  run.counters["time/action"] = benchmark::Counter(double(plan.size()), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  run.counters["time/action"] = benchmark::Counter(
+      double(plan.size()), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 void add(std::string const& name, step_index count, step_index leaf) {
@@ -79,7 +86,9 @@ void add(std::string const& name, step_index count, step_index leaf) {
 }
 void add_tuple(std::string const& name, step_index leaf) {
   suite::add("chain/tuple/" + name, [=](benchmark::State& run) {
-    std::tuple<scaled, scaled, scaled, scaled, scaled, scaled, scaled, scaled, scaled, scaled, scaled, scaled, scaled, scaled, scaled, scaled> stages;
+    std::tuple<scaled, scaled, scaled, scaled, scaled, scaled, scaled, scaled, scaled, scaled, scaled, scaled, scaled,
+               scaled, scaled, scaled>
+        stages;
     sweep(run, stages, split_plan(16, leaf), 16, sizeof(double), 0);
   });
 }

@@ -1,6 +1,6 @@
-// Diffusion of 4,096 floats over 10^4 steps: gradients with few states against storing all of them in one flat, reused slab.
-// Every ratio is a median over interleaved pairs of user-CPU times, so that what else the machine does cancels; every gradient is
-// compared bit for bit. The slab's loop calls the same step function that the sweeps call.
+// Diffusion of 4,096 floats over 10^4 steps: gradients with few states against storing all of them in one flat, reused
+// slab. Every ratio is a median over interleaved pairs of user-CPU times, so that what else the machine does cancels;
+// every gradient is compared bit for bit. The slab's loop calls the same step function that the sweeps call.
 #include <sys/resource.h>
 #include <algorithm>
 #include <cmath>
@@ -21,9 +21,11 @@ constexpr step_index steps = 10'000;
   float const reaction = 1e-4f * float(i & 15);
   x1[0] = x[0];
   x1[cells - 1] = x[cells - 1];
-  for (std::size_t k = 1; k + 1 < cells; ++k) x1[k] = x[k] + 0.2f * (x[k - 1] - 2 * x[k] + x[k + 1]) + reaction * x[k] * (1 - x[k]);
+  for (std::size_t k = 1; k + 1 < cells; ++k)
+    x1[k] = x[k] + 0.2f * (x[k - 1] - 2 * x[k] + x[k + 1]) + reaction * x[k] * (1 - x[k]);
 }
-[[gnu::noinline]] void diffuse_back(float const* __restrict x, float const* __restrict bar, float* __restrict out, step_index i) {
+[[gnu::noinline]] void diffuse_back(float const* __restrict x, float const* __restrict bar, float* __restrict out,
+                                    step_index i) {
   float const reaction = 1e-4f * float(i & 15);
   auto const own = [&](std::size_t k) { return bar[k] * (0.6f + reaction * (1 - 2 * x[k])); };
   constexpr std::size_t last = cells - 2;  // the two ends are fixed; apart from the loop they cost it no masks
@@ -55,7 +57,8 @@ double median(std::vector<double> values) {
 int main(int argc, char** argv) {
   int const pairs = argc > 1 ? std::atoi(argv[1]) : 9;
   if (pairs < 1) {
-    std::fprintf(stderr, "%s: '%s' is no number of pairs of timings; give 1 or more, or nothing for 9\n", argv[0], argv[1]);
+    std::fprintf(stderr, "%s: '%s' is no number of pairs of timings; give 1 or more, or nothing for 9\n", argv[0],
+                 argv[1]);
     return 2;
   }
   field x0(cells), scratch(cells);
@@ -79,9 +82,12 @@ int main(int argc, char** argv) {
     bar.swap(scratch);
   };
 
-  std::printf("diffusion, %zu floats, %lld steps, %s: user CPU against a flat slab of all states, medians of %d interleaved pairs\n", cells, (long long)steps,
-              CAIRN_BENCHMARK_FLAGS, pairs);
-  std::printf("%-24s %8s %10s %10s %8s %8s %9s %5s\n", "plan", "ratio", "us a step", "slab", "spread", "states", "runs/step", "bits");
+  std::printf(
+      "diffusion, %zu floats, %lld steps, %s: user CPU against a flat slab of all states, medians of %d interleaved "
+      "pairs\n",
+      cells, (long long)steps, CAIRN_BENCHMARK_FLAGS, pairs);
+  std::printf("%-24s %8s %10s %10s %8s %8s %9s %5s\n", "plan", "ratio", "us a step", "slab", "spread", "states",
+              "runs/step", "bits");
   store_all();
   bool same_bits = true;
   auto const row = [&](char const* name, auto const& plan) {
@@ -97,8 +103,9 @@ int main(int argc, char** argv) {
     bool const same = std::memcmp(bar.data(), slab_bar.data(), cells * sizeof(float)) == 0;
     same_bits = same_bits && same;
     auto const [low, high] = std::minmax_element(ratios.begin(), ratios.end());
-    std::printf("%-24s %8.2f %10.2f %10.2f %3.2f-%3.2f %8lld %9.3f %5s\n", name, median(ratios), 1e6 * median(sweep) / double(steps), 1e6 * median(slab_times) / double(steps), *low,
-                *high, (long long)cost.peak_states, double(cost.step_calls) / double(steps), same ? "same" : "DIFFER");
+    std::printf("%-24s %8.2f %10.2f %10.2f %3.2f-%3.2f %8lld %9.3f %5s\n", name, median(ratios),
+                1e6 * median(sweep) / double(steps), 1e6 * median(slab_times) / double(steps), *low, *high,
+                (long long)cost.peak_states, double(cost.step_calls) / double(steps), same ? "same" : "DIFFER");
   };
   row("store_all, frames", cairn::store_all(steps));
   row("uniform, block 100", cairn::uniform{steps, {.block = 100}});
@@ -119,6 +126,7 @@ int main(int argc, char** argv) {
     }));
     alone.push_back(alone_times.back() / slab_time);
   }
-  std::printf("%-24s %8.2f %10.2f\n", "calls alone, in cache", median(alone), 1e6 * median(alone_times) / double(steps));
+  std::printf("%-24s %8.2f %10.2f\n", "calls alone, in cache", median(alone),
+              1e6 * median(alone_times) / double(steps));
   return same_bits ? 0 : 1;
 }

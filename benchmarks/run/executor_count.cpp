@@ -1,4 +1,5 @@
-// One gradient of a scalar loop, a number of times: for callgrind, which counts the instructions of executor and cursor together.
+// One gradient of a scalar loop, a number of times: for callgrind, which counts the instructions of executor and cursor
+// together.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

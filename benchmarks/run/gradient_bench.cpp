@@ -9,7 +9,9 @@ using cairn::step_index;
 
 template <class Plan>
 void scalar(benchmark::State& run, Plan const& plan) {
-  suite::gradient(run, plan, 1.0, [](double& x, step_index i) { x += 1e-6 * (x * -0.5 + 1e-7 * double(i)); }, [](double, double& bar, step_index) { bar *= 1 - 0.5e-6; });
+  suite::gradient(
+      run, plan, 1.0, [](double& x, step_index i) { x += 1e-6 * (x * -0.5 + 1e-7 * double(i)); },
+      [](double, double& bar, step_index) { bar *= 1 - 0.5e-6; });
 }
 
 using field = std::vector<float>;
@@ -28,13 +30,19 @@ template <class Plan>
 void diffusion(benchmark::State& run, Plan const& plan) {
   field x0(cells);
   for (std::size_t k = 1; k + 1 < cells; ++k) x0[k] = float(k % 64);
-  suite::gradient(run, plan, x0, [](field& x, step_index) { diffuse(x); }, [](field const&, field& bar, step_index) { diffuse(bar); });
+  suite::gradient(
+      run, plan, x0, [](field& x, step_index) { diffuse(x); },
+      [](field const&, field& bar, step_index) { diffuse(bar); });
 }
 
 template <class Plan>
 void add(std::string const& name, Plan const& plan) {
-  suite::add("gradient/scalar/" + name, [plan](benchmark::State& run) { scalar(run, plan); })->Unit(benchmark::kMicrosecond);
-  suite::add("gradient/diffusion/" + name, [plan](benchmark::State& run) { diffusion(run, plan); })->Unit(benchmark::kMicrosecond);
+  suite::add("gradient/scalar/" + name, [plan](benchmark::State& run) {
+    scalar(run, plan);
+  })->Unit(benchmark::kMicrosecond);
+  suite::add("gradient/diffusion/" + name, [plan](benchmark::State& run) {
+    diffusion(run, plan);
+  })->Unit(benchmark::kMicrosecond);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Gradients of the demo's LSTM with a replay check or without, a number of times: for callgrind, which counts what the check costs.
+// Gradients of the demo's LSTM with a replay check or without, a number of times: for callgrind, which counts what the
+// check costs.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,7 +17,9 @@ using state = demo::lstm_state<float>;
 constexpr Eigen::Index hidden = 64;
 constexpr std::int64_t stream_count = 32;
 
-[[nodiscard]] state zero() { return {demo::matrix<float>::Zero(hidden, stream_count), demo::matrix<float>::Zero(hidden, stream_count)}; }
+[[nodiscard]] state zero() {
+  return {demo::matrix<float>::Zero(hidden, stream_count), demo::matrix<float>::Zero(hidden, stream_count)};
+}
 
 template <class... Options>
 double sweep(step_index steps, step_index slots, int times, Options... options) {
@@ -44,10 +47,12 @@ int main(int argc, char** argv) {
   }
   step_index const steps = std::atoll(argv[2]), slots = std::atoll(argv[3]);
   int const times = std::atoi(argv[4]);
-  std::pair<char const*, replay_check> const modes[] = {{"off", replay_check::off}, {"checkpoints", replay_check::checkpoints}, {"every_step", replay_check::every_step}};
+  std::pair<char const*, replay_check> const modes[] = {
+      {"off", replay_check::off}, {"checkpoints", replay_check::checkpoints}, {"every_step", replay_check::every_step}};
   if (std::strcmp(argv[1], "none") == 0) return std::printf("1 %g\n", sweep(steps, slots, times)), 0;
   for (auto const& [name, mode] : modes)
-    if (std::strcmp(argv[1], name) == 0) return std::printf("1 %g\n", sweep(steps, slots, times, cairn::sweep_options{mode})), 0;
+    if (std::strcmp(argv[1], name) == 0)
+      return std::printf("1 %g\n", sweep(steps, slots, times, cairn::sweep_options{mode})), 0;
   std::fprintf(stderr, "%s: no mode '%s'\n", argv[0], argv[1]);
   return 2;
 }

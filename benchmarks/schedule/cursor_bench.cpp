@@ -13,7 +13,8 @@ void cursor_walk(benchmark::State& run, char const* name) {
       cursor = plan.walk();
       benchmark::DoNotOptimize(walk_through(cursor, actions));
     }
-    run.counters["time/action"] = benchmark::Counter(double(actions), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+    run.counters["time/action"] =
+        benchmark::Counter(double(actions), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   });
 }
 
@@ -22,14 +23,21 @@ void start_up(benchmark::State& run) {
 }
 
 void sizes(benchmark::internal::Benchmark* bench) {
-  bench->ArgNames({"steps", "slots"})->Args({1'000, 10})->Args({10'000, 100})->Args({1'000'000, 10})->Args({1'000'000, 1'000});
+  bench->ArgNames({"steps", "slots"})
+      ->Args({1'000, 10})
+      ->Args({10'000, 100})
+      ->Args({1'000'000, 10})
+      ->Args({1'000'000, 1'000});
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (char const* name : {"revolve", "revolve_free", "uniform", "store_all", "leaves", "remaining", "any_revolve", "any_uniform"})
-    suite::add(std::string("cursor_walk/") + name, [name](benchmark::State& run) { cursor_walk(run, name); })->Apply(sizes);
+  for (char const* name :
+       {"revolve", "revolve_free", "uniform", "store_all", "leaves", "remaining", "any_revolve", "any_uniform"})
+    suite::add(std::string("cursor_walk/") + name, [name](benchmark::State& run) {
+      cursor_walk(run, name);
+    })->Apply(sizes);
   constexpr auto longest = std::numeric_limits<cairn::step_index>::max();
   auto* const starts = suite::add("start_up/revolve", start_up)->ArgNames({"steps", "slots"})->Args({1'000, 10});
   for (cairn::slot_index const slots : {1, 2, 3, 10, 1'000'000}) starts->Args({longest, slots});

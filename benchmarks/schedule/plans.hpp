@@ -36,15 +36,15 @@ bool with_plan(std::string_view name, cairn::step_index n, cairn::slot_index s, 
   return true;
 }
 
-/// Reads every field of every action, as an executor does. What is counted is kept in registers: neither is a reference, and a const
-/// action g++ would put in memory.
+/// Reads every field of every action, as an executor does. What is counted is kept in registers: neither is a
+/// reference, and a const action g++ would put in memory.
 template <class Cursor>
 unsigned long walk_through(Cursor& cursor, unsigned long& actions) {
   unsigned long sum = 0, count = 0;
   for (;;) {
     cairn::action a = cursor.next();
-    sum += static_cast<unsigned long>(a.slot + a.from + a.to) + static_cast<unsigned long>(a.kind) + static_cast<unsigned long>(a.where) +
-           static_cast<unsigned long>(a.what);
+    sum += static_cast<unsigned long>(a.slot + a.from + a.to) + static_cast<unsigned long>(a.kind) +
+           static_cast<unsigned long>(a.where) + static_cast<unsigned long>(a.what);
     ++count;
     if (a.kind == cairn::action_kind::done) break;
   }

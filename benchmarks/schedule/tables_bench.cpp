@@ -1,4 +1,5 @@
-// The time of making the plans that need a table, and of one action of theirs. The cost that a plan tells is compared with that of its walk.
+// The time of making the plans that need a table, and of one action of theirs. The cost that a plan tells is compared
+// with that of its walk.
 #include <cairn/schedule/disk_revolve.hpp>
 #include <cairn/schedule/hrevolve.hpp>
 #include <cairn/schedule/multistage.hpp>
@@ -13,15 +14,19 @@ auto two_tiers(cairn::step_index n, cairn::slot_index s) { return cairn::hrevolv
 auto two_dear_tiers(cairn::step_index n, cairn::slot_index s) {
   return cairn::hrevolve{n, {{s, host_write, host_read, cairn::tier::host}, {s, write, read}}};
 }
-auto three_tiers(cairn::step_index n, cairn::slot_index s) { return cairn::hrevolve{n, {{s}, {s, host_write, host_read}, {s, write, read}}}; }
-auto disk(cairn::step_index n, cairn::slot_index s) { return cairn::disk_revolve{n, s, {.disk_write = write, .disk_read = read}}; }
+auto three_tiers(cairn::step_index n, cairn::slot_index s) {
+  return cairn::hrevolve{n, {{s}, {s, host_write, host_read}, {s, write, read}}};
+}
+auto disk(cairn::step_index n, cairn::slot_index s) {
+  return cairn::disk_revolve{n, s, {.disk_write = write, .disk_read = read}};
+}
 auto two_stages(cairn::step_index n, cairn::slot_index s) { return cairn::multistage{n, s, s}; }
 
 double walked_cost(cairn::schedule_counts const& counts) {
   auto const& host = counts.on(cairn::tier::host);
   auto const& disk = counts.on(cairn::tier::disk);
-  return double(counts.advances) + double(host.saves) * host_write + double(host.loads) * host_read + double(disk.saves) * write +
-         double(disk.loads) * read;
+  return double(counts.advances) + double(host.saves) * host_write + double(host.loads) * host_read +
+         double(disk.saves) * write + double(disk.loads) * read;
 }
 
 template <class Make>
@@ -41,7 +46,8 @@ void walking(benchmark::State& run, Make make) {
     cursor = plan.walk();
     benchmark::DoNotOptimize(walk_through(cursor, actions));
   }
-  run.counters["time/action"] = benchmark::Counter(double(actions), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  run.counters["time/action"] =
+      benchmark::Counter(double(actions), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 void sizes(benchmark::internal::Benchmark* bench) {
