@@ -73,7 +73,9 @@ TEST_CASE("views and expressions are no states", "[eigen]") {
   using cairn::detail::copy_fault;
   vector x(3);
   matrix m(2, 2);
-  auto const why = [](auto const& expression) { return cairn::detail::copy_fault_of<std::remove_cvref_t<decltype(expression)>>(); };
+  auto const why = [](auto const& expression) {
+    return cairn::detail::copy_fault_of<std::remove_cvref_t<decltype(expression)>>();
+  };
   CHECK(why(x) == copy_fault::none);
   CHECK(why(2 * x) == copy_fault::expression);
   CHECK(why(x + x) == copy_fault::expression);
@@ -117,7 +119,8 @@ TEST_CASE("the bytes of a matrix are its object, its coefficients on the heap an
   CHECK(bytes_of(bounded(5)) == sizeof(bounded));
   CHECK(bytes_of(Eigen::Quaterniond{}) == 32);
   CHECK(bytes_of(body{{}, {}, vector(4), 1}) == sizeof(body) + 32 + aligned);
-  CHECK(bytes_of(std::vector<vector>{vector(1), vector(2)}) == sizeof(std::vector<vector>) + 2 * sizeof(vector) + 24 + 2 * aligned);
+  CHECK(bytes_of(std::vector<vector>{vector(1), vector(2)}) ==
+        sizeof(std::vector<vector>) + 2 * sizeof(vector) + 24 + 2 * aligned);
   using deep = Eigen::Array<std::vector<double>, 2, 1>;
   deep nested;
   nested(0) = {1, 2, 3};
@@ -202,7 +205,8 @@ TEST_CASE("a matrix is a seed, though it can be called with indices", "[eigen]")
   CHECK(run.reverse(seed, adjoint) == 8 * seed);
 }
 
-TEST_CASE("a warm sweep over matrices and tuples of them allocates nothing in Eigen, in place and out of place", "[eigen]") {
+TEST_CASE("a warm sweep over matrices and tuples of them allocates nothing in Eigen, in place and out of place",
+          "[eigen]") {
   using state = std::tuple<matrix, array>;
   state const x0{matrix::Ones(8, 4), array::Ones(8, 4)};
   auto const turn = [](state const& x, state& x1) {
@@ -212,12 +216,15 @@ TEST_CASE("a warm sweep over matrices and tuples of them allocates nothing in Ei
   auto const in_place = [&](state& x, step_index) { turn(x, x); };
   auto const out_of_place = [&](state const& x, state& x1, step_index) { turn(x, x1); };
   double parameter = 0;
-  auto const adjoint = [&](state const& x, double& bar, step_index) { parameter += bar * double(std::get<0>(x).sum()), bar *= 0.5; };
+  auto const adjoint = [&](state const& x, double& bar, step_index) {
+    parameter += bar * double(std::get<0>(x).sum()), bar *= 0.5;
+  };
   auto const check = [&](auto const& step, auto const& plan) {
     auto work = cairn::workspace_for<state>(plan);
     double const cold = cairn::gradient(step, x0, plan, 1.0, adjoint, work);
     no_malloc const here;
-    CHECK_NOTHROW(cold == cairn::gradient(step, x0, plan, 1.0, adjoint, work) ? void() : throw std::logic_error{"other bits"});
+    CHECK_NOTHROW(cold == cairn::gradient(step, x0, plan, 1.0, adjoint, work) ? void()
+                                                                              : throw std::logic_error{"other bits"});
   };
   for (step_index const n : {1, 2, 50}) {
     check(in_place, cairn::revolve{n, 4});
@@ -233,7 +240,8 @@ TEST_CASE("check_adjoint varies the coefficients of vectors and matrices") {
     Eigen::Matrix<double, 2, 3> fixed_part;
     Eigen::Vector2cd complex_part;
   };
-  layers x{vector::LinSpaced(5, 0.1, 1), Eigen::Matrix<double, 2, 3>::Constant(0.3), Eigen::Vector2cd{std::complex<double>{0.1, 0.2}, std::complex<double>{0.3, -0.4}}};
+  layers x{vector::LinSpaced(5, 0.1, 1), Eigen::Matrix<double, 2, 3>::Constant(0.3),
+           Eigen::Vector2cd{std::complex<double>{0.1, 0.2}, std::complex<double>{0.3, -0.4}}};
   std::vector<double const*> starts;
   std::size_t count = 0;
   cairn::visit_numbers(std::as_const(x), [&](double const* run, std::size_t size) {

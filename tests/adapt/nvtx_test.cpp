@@ -1,4 +1,5 @@
-// The ranges that `nvtx_ranges` makes, as a profiler hears them: the test plays the tool that NVTX injects into a program.
+// The ranges that `nvtx_ranges` makes, as a profiler hears them: the test plays the tool that NVTX injects into a
+// program.
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -77,7 +78,9 @@ std::vector<std::string> names_of(auto const& plan) {
   for (action const& a : actions_of(plan)) {
     auto const steps = " [" + std::to_string(a.from) + ", " + std::to_string(a.to) + ")";
     char const* const tiers[] = {"", "device", "host", "disk"};
-    auto const at = [&](char const* word) { return a.where == tier::memory ? std::string{} : std::string{word} + tiers[std::size_t(a.where)]; };
+    auto const at = [&](char const* word) {
+      return a.where == tier::memory ? std::string{} : std::string{word} + tiers[std::size_t(a.where)];
+    };
     switch (a.kind) {
       case action_kind::advance: names.push_back("advance" + steps); break;
       case action_kind::turn: names.push_back("turn" + steps); break;
@@ -110,7 +113,9 @@ void check_heard(auto const& plan) {
 std::vector<any_schedule> plans_of(step_index n) { return {store_all(n), revolve{n, 1}, revolve{n, 3}, uniform{n}}; }
 
 auto const step = [](kernels::vec2& x, step_index i) { kernels::step(x.data(), i); };
-auto const adjoint = [](kernels::vec2 const& x, kernels::vec2& bar, step_index i) { kernels::adjoint(x.data(), bar.data(), i); };
+auto const adjoint = [](kernels::vec2 const& x, kernels::vec2& bar, step_index i) {
+  kernels::adjoint(x.data(), bar.data(), i);
+};
 auto const seed = [](kernels::vec2 const& last) { return kernels::seed(last.data()); };
 
 /// NVTX looks there at its first call.
@@ -147,7 +152,8 @@ TEST_CASE("ranges are coloured by the part of the sweep", "[adapt][nvtx]") {
 TEST_CASE("every action of a sweep on a device is a range, with the tier of its slot", "[adapt][nvtx]") {
   using field = sim::state<sim_runtime>;
   std::vector<any_schedule> const plans = {two_level{13, 4, 2, {.periods_on = tier::host, .extra_on = tier::device}},
-                                           hrevolve{13, {{2, 0, 0, tier::device}, {3, 0.5, 0.25, tier::host}}}, store_all(1), store_all(0)};
+                                           hrevolve{13, {{2, 0, 0, tier::device}, {3, 0.5, 0.25, tier::host}}},
+                                           store_all(1), store_all(0)};
   for (auto const& plan : plans) {
     sim_runtime device;
     auto const c = device.make_stream();
@@ -164,12 +170,16 @@ TEST_CASE("every action of a sweep on a device is a range, with the tier of its 
     CHECK(device.faults() == 0);
   }
   listen();
-  CHECK(detail::name_of_range({action_kind::save, tier::device, content::state, 2, 12, 0}).c_str() == std::string{"save 12 to device"});
-  CHECK(detail::name_of_range({action_kind::load, tier::disk, content::state, 2, 12, 0}).c_str() == std::string{"load 12 from disk"});
-  CHECK(detail::name_of_range({action_kind::load, tier::memory, content::tape, 2, 12, 0}).c_str() == std::string{"load 12, a tape"});
-  CHECK(detail::name_of_range({action_kind::drop, tier::memory, content::tape, 2, 0, 0}).c_str() == std::string{"drop tape slot 2"});
-  CHECK(detail::name_of_range({action_kind::record, tier::memory, content::tape, 2, 4'000'000'000, 4'000'000'001}).c_str() ==
-        std::string{"record [4000000000, 4000000001)"});
+  CHECK(detail::name_of_range({action_kind::save, tier::device, content::state, 2, 12, 0}).c_str() ==
+        std::string{"save 12 to device"});
+  CHECK(detail::name_of_range({action_kind::load, tier::disk, content::state, 2, 12, 0}).c_str() ==
+        std::string{"load 12 from disk"});
+  CHECK(detail::name_of_range({action_kind::load, tier::memory, content::tape, 2, 12, 0}).c_str() ==
+        std::string{"load 12, a tape"});
+  CHECK(detail::name_of_range({action_kind::drop, tier::memory, content::tape, 2, 0, 0}).c_str() ==
+        std::string{"drop tape slot 2"});
+  CHECK(detail::name_of_range({action_kind::record, tier::memory, content::tape, 2, 4'000'000'000, 4'000'000'001})
+            .c_str() == std::string{"record [4000000000, 4000000001)"});
 }
 
 TEST_CASE("ranges of the user's own within steps nest in the action's", "[adapt][nvtx]") {
@@ -216,7 +226,8 @@ TEST_CASE("what an exception leaves open is closed when the observer ends", "[ad
 TEST_CASE("an observer that is moved into a loop ends once", "[adapt][nvtx]") {
   listen();
   {
-    auto run = checkpointed_while(step, kernels::start, [](kernels::vec2 const&, step_index i) { return i < 9; }, online{3}, nvtx_ranges{});
+    auto run = checkpointed_while(
+        step, kernels::start, [](kernels::vec2 const&, step_index i) { return i < 9; }, online{3}, nvtx_ranges{});
     CHECK(tool.depth == 0);
     static_cast<void>(run.reverse(seed, adjoint));
   }

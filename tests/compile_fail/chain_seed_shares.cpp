@@ -6,7 +6,8 @@
 #include <vector>
 
 using number = std::shared_ptr<double>;
-auto const layer = cairn::stage{[](double x) { return std::sin(x); }, [](double x, number& bar) { *bar *= std::cos(x); }};
+auto const layer =
+    cairn::stage{[](double x) { return std::sin(x); }, [](double x, number& bar) { *bar *= std::cos(x); }};
 int main() {
   std::vector layers(2, layer);
   number seed = std::make_shared<double>(1.0);

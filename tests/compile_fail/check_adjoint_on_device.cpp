@@ -19,4 +19,6 @@ struct cairn::state_traits<field> {
 #endif
 void step(std::vector<double> const&, std::vector<double>&, cairn::step_index);
 void adjoint(std::vector<double> const&, field&, cairn::step_index);
-bool passes(std::vector<double> const& x0, field const& bar) { return cairn::check_adjoint(step, adjoint, x0, 9, bar).passed(); }
+bool passes(std::vector<double> const& x0, field const& bar) {
+  return cairn::check_adjoint(step, adjoint, x0, 9, bar).passed();
+}

@@ -16,4 +16,6 @@ void adjoint(field const&, field&, cairn::step_index, stream);
 #else
 void adjoint(field&, field&, cairn::step_index, stream);
 #endif
-void gradient(cairn::device_sweep<device, field>& sweep, field& bar) { sweep.gradient(step, start, cairn::revolve{9, 3}, seed, adjoint, bar); }
+void gradient(cairn::device_sweep<device, field>& sweep, field& bar) {
+  sweep.gradient(step, start, cairn::revolve{9, 3}, seed, adjoint, bar);
+}

@@ -21,4 +21,6 @@ struct plan {
   cairn::step_index steps() const { return length; }
 };
 #endif
-void gradient(cairn::device_sweep<device, field>& sweep, field& bar) { sweep.gradient(step, start, plan{9, 3}, seed, adjoint, bar); }
+void gradient(cairn::device_sweep<device, field>& sweep, field& bar) {
+  sweep.gradient(step, start, plan{9, 3}, seed, adjoint, bar);
+}

@@ -16,4 +16,6 @@ field make();
 void start(field&, stream);
 void seed(field const&, field&, stream);
 void adjoint(field const&, field&, cairn::step_index, stream);
-cairn::workload measured(device& on, stream in, field& bar) { return cairn::device_probe(on, in, make, step, start, 9, seed, adjoint, bar); }
+cairn::workload measured(device& on, stream in, field& bar) {
+  return cairn::device_probe(on, in, make, step, start, 9, seed, adjoint, bar);
+}

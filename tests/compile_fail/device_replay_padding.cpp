@@ -19,5 +19,6 @@ struct field {
 };
 using device = cairn::detail::virtual_device;
 void make(device& on) {
-  cairn::device_sweep<device, field> sweep{on, on.make_stream(), {2, 1}, [] { return field{}; }, {.verify = cairn::replay_check::checkpoints}};
+  cairn::device_sweep<device, field> sweep{
+      on, on.make_stream(), {2, 1}, [] { return field{}; }, {.verify = cairn::replay_check::checkpoints}};
 }

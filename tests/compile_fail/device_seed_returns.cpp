@@ -16,4 +16,6 @@ void seed(field const&, field&, stream);
 field seed(field const&, field const&, stream);
 #endif
 void adjoint(field const&, field&, cairn::step_index, stream);
-void gradient(cairn::device_sweep<device, field>& sweep, field& bar) { sweep.gradient(step, start, cairn::revolve{9, 3}, seed, adjoint, bar); }
+void gradient(cairn::device_sweep<device, field>& sweep, field& bar) {
+  sweep.gradient(step, start, cairn::revolve{9, 3}, seed, adjoint, bar);
+}

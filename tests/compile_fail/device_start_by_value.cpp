@@ -16,4 +16,6 @@ field start(stream);
 #endif
 void seed(field const&, field&, stream);
 void adjoint(field const&, field&, cairn::step_index, stream);
-void gradient(cairn::device_sweep<device, field>& sweep, field& bar) { sweep.gradient(step, start, cairn::revolve{9, 3}, seed, adjoint, bar); }
+void gradient(cairn::device_sweep<device, field>& sweep, field& bar) {
+  sweep.gradient(step, start, cairn::revolve{9, 3}, seed, adjoint, bar);
+}

@@ -16,4 +16,5 @@ class state {
 };
 auto const step = [](state& x) { x.value() *= 2; };
 auto const adjoint = [](state const&, double& bar) { bar *= 2; };
-auto const g = cairn::gradient(step, state{}, 10, 1.0, adjoint, cairn::sweep_options{.verify = cairn::replay_check::checkpoints});
+auto const g =
+    cairn::gradient(step, state{}, 10, 1.0, adjoint, cairn::sweep_options{.verify = cairn::replay_check::checkpoints});

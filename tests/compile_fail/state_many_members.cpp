@@ -7,7 +7,8 @@ struct rates {
 };
 #else
 struct rates {
-  double m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24;
+  double m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23,
+      m24;
 };
 #endif
 auto const step = [](rates&) {};

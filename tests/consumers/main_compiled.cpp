@@ -9,7 +9,8 @@
 #endif
 
 int main() {
-  cairn::advice const found = cairn::advise(cairn::byte_size{1000}, {.steps = 1000, .state_bytes = 8, .adjoint_bytes = 8});
+  cairn::advice const found =
+      cairn::advise(cairn::byte_size{1000}, {.steps = 1000, .state_bytes = 8, .adjoint_bytes = 8});
   auto const step = [](double& x, cairn::step_index) { x *= 0.999; };
   auto const adjoint = [](double const&, double& bar, cairn::step_index) { bar *= 0.999; };
   double const gradient = cairn::gradient(step, 1.0, found.best.schedule, 1.0, adjoint);

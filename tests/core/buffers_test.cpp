@@ -101,7 +101,8 @@ void write(T& into, std::string const& bytes) {
 
 template <> struct cairn::state_traits<foreign> {
   static void visit_buffers(auto& x, auto& f) {
-    if constexpr (std::is_const_v<std::remove_reference_t<decltype(x)>>) f(static_cast<void const*>(x.data), sizeof(double));
+    if constexpr (std::is_const_v<std::remove_reference_t<decltype(x)>>)
+      f(static_cast<void const*>(x.data), sizeof(double));
     else f(static_cast<void*>(x.data), sizeof(double));
   }
 };
@@ -220,7 +221,8 @@ TEST_CASE("bits are packed, and unpacked when they are written", "[buffers]") {
 }
 
 TEST_CASE("what was read can be written back", "[buffers]") {
-  mixed const x{{1, 2, 3}, {'a', 2.5, 7}, 1.5f, {4, "text"}, {true, false, true}, {5, 6}, {vec{7}, vec{8, 9}}, {{1, 2}, {3, 4}, {5, 6}}};
+  mixed const x{{1, 2, 3},           {'a', 2.5, 7},           1.5f, {4, "text"}, {true, false, true}, {5, 6},
+                {vec{7}, vec{8, 9}}, {{1, 2}, {3, 4}, {5, 6}}};
   mixed y{{0, 0, 0}, {}, 0.0f, {0, "...."}, {false, false, false}, {0, 0}, {vec{0}, vec{0, 0}}, {}};
   write(y, content(x));
   CHECK(y.x == x.x);

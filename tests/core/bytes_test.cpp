@@ -59,7 +59,12 @@ TEST_CASE("a size is a number and a unit", "[bytes]") {
 
 TEST_CASE("each unit is a power of 1000 or of 1024", "[bytes]") {
   std::uint64_t thousands = 1, binary = 1;
-  for (auto const& [one, other] : {std::pair{"1KB", "1KiB"}, {"1MB", "1MiB"}, {"1GB", "1GiB"}, {"1TB", "1TiB"}, {"1PB", "1PiB"}, {"1EB", "1EiB"}}) {
+  for (auto const& [one, other] : {std::pair{"1KB", "1KiB"},
+                                   {"1MB", "1MiB"},
+                                   {"1GB", "1GiB"},
+                                   {"1TB", "1TiB"},
+                                   {"1PB", "1PiB"},
+                                   {"1EB", "1EiB"}}) {
     thousands *= kilo;
     binary *= kibi;
     CHECK(read(one) == thousands);
@@ -77,13 +82,17 @@ TEST_CASE("fractions of a unit are exact or refused", "[bytes]") {
   CHECK_THAT(refusal("1.0001B"), Catch::Matchers::Contains("\"1.0001B\" is not a whole number of bytes"));
   CHECK_THAT(refusal("1.5"), Catch::Matchers::Contains("\"1.5\" is not a whole number of bytes"));
   CHECK_THAT(refusal("0.0000000000000000001EB"), Catch::Matchers::Contains("not a whole number of bytes"));
-  CHECK_THAT(refusal("0.0000000000000000000000000000000000000000000000000000000000000000000000000001EiB"), Catch::Matchers::Contains("not a whole number of bytes"));
+  CHECK_THAT(refusal("0.0000000000000000000000000000000000000000000000000000000000000000000000000001EiB"),
+             Catch::Matchers::Contains("not a whole number of bytes"));
 }
 
 TEST_CASE("a text that is no size is refused with its text", "[bytes]") {
-  for (char const* text : {"", " ", "-1", "+1", "nan", "inf", "GB", ".5GB", "1.GB", "1..5GB", "1.5.5GB", "4XB", "4GBx", "4 G B", "0x10", "1e3MB", "1,5GB", "50%", "4bytes", "4gb", "4Gb", "4GIB", "4iB", "4Bi", "4kiB", "4KBB", "4 4"}) {
+  for (char const* text : {"",       " ",       "-1",  "+1",   "nan",   "inf",  "GB",    ".5GB",  "1.GB",
+                           "1..5GB", "1.5.5GB", "4XB", "4GBx", "4 G B", "0x10", "1e3MB", "1,5GB", "50%",
+                           "4bytes", "4gb",     "4Gb", "4GIB", "4iB",   "4Bi",  "4kiB",  "4KBB",  "4 4"}) {
     CAPTURE(text);
-    CHECK_THAT(refusal(text), Catch::Matchers::Contains("cairn::byte_size: \"" + std::string{text} + "\" is no size in bytes; write "));
+    CHECK_THAT(refusal(text), Catch::Matchers::Contains("cairn::byte_size: \"" + std::string{text} +
+                                                        "\" is no size in bytes; write "));
   }
 }
 
@@ -96,7 +105,8 @@ TEST_CASE("a unit without B is told its two meanings", "[bytes]") {
 
 TEST_CASE("what was refused is quoted safely", "[bytes]") {
   CHECK_THAT(refusal("4\n\x01\xffG"), Catch::Matchers::Contains("\"4???G\""));
-  CHECK_THAT(refusal(std::string(1000, 'a').c_str()), Catch::Matchers::Contains(std::string(40, 'a') + "...\" is no size"));
+  CHECK_THAT(refusal(std::string(1000, 'a').c_str()),
+             Catch::Matchers::Contains(std::string(40, 'a') + "...\" is no size"));
   char const unterminated[] = {'4', 'G', 'B'};
   CHECK(byte_size{unterminated, 3} == 4_GB);
 }
@@ -104,9 +114,12 @@ TEST_CASE("what was refused is quoted safely", "[bytes]") {
 TEST_CASE("sizes that do not fit 64 bits are refused", "[bytes]") {
   CHECK(read("18446744073709551615") == ~std::uint64_t{0});
   CHECK(read("15EiB") == 15 * (std::uint64_t{1} << 60));
-  for (char const* text : {"18446744073709551616", "16EiB", "20EB", "18446744073709551.616kB", "99999999999999999999999999999999999999999999999999999999999999", "340282366920938463463374607431768211456EiB"}) {
+  for (char const* text : {"18446744073709551616", "16EiB", "20EB", "18446744073709551.616kB",
+                           "99999999999999999999999999999999999999999999999999999999999999",
+                           "340282366920938463463374607431768211456EiB"}) {
     CAPTURE(text);
-    CHECK_THAT(refusal<cairn::overflow_error>(text), Catch::Matchers::Contains("does not fit 64 bits; the largest size is 18446744073709551615B"));
+    CHECK_THAT(refusal<cairn::overflow_error>(text),
+               Catch::Matchers::Contains("does not fit 64 bits; the largest size is 18446744073709551615B"));
   }
   CHECK_THAT(refusal("99999999999999999999XB"), Catch::Matchers::Contains("is no size"));
 }

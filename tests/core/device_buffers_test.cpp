@@ -166,7 +166,9 @@ std::vector<run> device(std::vector<std::size_t> const& sizes) {
 
 }  // namespace
 
-TEST_CASE("a container whose data() is a fancy pointer is one run in device memory, of whatever trivially copyable elements", "[device]") {
+TEST_CASE(
+    "a container whose data() is a fancy pointer is one run in device memory, of whatever trivially copyable elements",
+    "[device]") {
   struct padded {
     char a;
     double b;
@@ -181,13 +183,15 @@ TEST_CASE("a container whose data() is a fancy pointer is one run in device memo
   CHECK_FALSE(buffered<fancy_vector<std::string>>);
 }
 
-TEST_CASE("tuples, arrays, structs, optionals and vectors of them are taken apart in order, with the host part beside", "[device]") {
+TEST_CASE("tuples, arrays, structs, optionals and vectors of them are taken apart in order, with the host part beside",
+          "[device]") {
   CHECK(runs(std::tuple<field, field>{field(1), field(2)}) == device({8, 16}));
   CHECK(runs(std::array<field, 2>{field(1), field(3)}) == device({8, 24}));
   CHECK(runs(std::vector<field>{field(1), field(3)}) == device({8, 24}));
   CHECK(runs(std::optional<field>{field(2)}) == device({16}));
   CHECK(runs(grid{}) == std::vector<run>{{true, 32}, {true, 16}, {false, 8}, {false, 8}, {false, 8}});
-  CHECK(runs(two_grids{}) == std::vector<run>{{true, 32}, {true, 16}, {false, 8}, {false, 8}, {false, 8}, {true, 8}, {false, 12}});
+  CHECK(runs(two_grids{}) ==
+        std::vector<run>{{true, 32}, {true, 16}, {false, 8}, {false, 8}, {false, 8}, {true, 8}, {false, 12}});
   CHECK(device_buffered<two_grids>);
   CHECK_FALSE(buffered<two_grids>);
   CHECK_FALSE(device_buffered<std::tuple<field, std::variant<int, double>>>);

@@ -29,7 +29,8 @@ struct reading {
   fault wrong;
   friend bool operator==(reading const&, reading const&) = default;
   friend std::ostream& operator<<(std::ostream& out, reading const& r) {
-    return out << "form " << int(r.form) << (r.indexed ? " with index" : "") << (r.stops ? " stops" : "") << " fault " << int(r.wrong);
+    return out << "form " << int(r.form) << (r.indexed ? " with index" : "") << (r.stops ? " stops" : "") << " fault "
+               << int(r.wrong);
   }
 };
 /// The reading of a step on states S.
@@ -38,9 +39,12 @@ reading read(F const& f) {
   auto const shape = step<S>(f);
   return {shape.form, shape.wrong == fault::none && shape.indexed, shape.stops, shape.wrong};
 }
-constexpr reading in_place{step_form::in_place, false, false, fault::none}, in_place_i{step_form::in_place, true, false, fault::none};
-constexpr reading by_value{step_form::by_value, false, false, fault::none}, by_value_i{step_form::by_value, true, false, fault::none};
-constexpr reading out_of_place{step_form::out_of_place, false, false, fault::none}, out_of_place_i{step_form::out_of_place, true, false, fault::none};
+constexpr reading in_place{step_form::in_place, false, false, fault::none},
+    in_place_i{step_form::in_place, true, false, fault::none};
+constexpr reading by_value{step_form::by_value, false, false, fault::none},
+    by_value_i{step_form::by_value, true, false, fault::none};
+constexpr reading out_of_place{step_form::out_of_place, false, false, fault::none},
+    out_of_place_i{step_form::out_of_place, true, false, fault::none};
 constexpr reading wrong(fault what) { return {step_form::none, false, false, what}; }
 
 struct bar_reading {
@@ -50,7 +54,8 @@ struct bar_reading {
   fault wrong;
   friend bool operator==(bar_reading const&, bar_reading const&) = default;
   friend std::ostream& operator<<(std::ostream& out, bar_reading const& r) {
-    return out << "form " << int(r.form) << (r.indexed ? " with index" : "") << (r.by_value ? " by value" : "") << " fault " << int(r.wrong);
+    return out << "form " << int(r.form) << (r.indexed ? " with index" : "") << (r.by_value ? " by value" : "")
+               << " fault " << int(r.wrong);
   }
 };
 template <class S, class Bar, class F>
@@ -58,7 +63,9 @@ bar_reading read_bar(F const& f) {
   auto const shape = adjoint<S, Bar>(f);
   return {shape.form, shape.wrong == fault::none && shape.indexed, shape.by_value, shape.wrong};
 }
-constexpr bar_reading one_step(bool indexed, bool value) { return {adjoint_form::one_step, indexed, value, fault::none}; }
+constexpr bar_reading one_step(bool indexed, bool value) {
+  return {adjoint_form::one_step, indexed, value, fault::none};
+}
 constexpr bar_reading leaf(bool value) { return {adjoint_form::leaf, true, value, fault::none}; }
 constexpr bar_reading with_next(bool value) { return {adjoint_form::with_next, true, value, fault::none}; }
 constexpr bar_reading wrong_bar(fault what) { return {adjoint_form::none, false, false, what}; }
@@ -224,7 +231,8 @@ TEST_CASE("a step converts no number", "[forms]") {
 }
 
 TEST_CASE("a step that returns bool in place stops the loop and is no step otherwise", "[forms]") {
-  constexpr reading stops_i{step_form::in_place, true, true, fault::none}, stops{step_form::in_place, false, true, fault::none};
+  constexpr reading stops_i{step_form::in_place, true, true, fault::none},
+      stops{step_form::in_place, false, true, fault::none};
   auto const f = [](vec& x, step_index) { return x[0] < 1; };
   CHECK(read<vec>(f) == stops_i);
   CHECK_FALSE(cairn::step_of<decltype(f), vec>);
@@ -253,7 +261,8 @@ TEST_CASE("a tagged function is called like the one inside it", "[forms]") {
   CHECK(x == 3.0);
   auto const constant = cairn::by_value([](double y) { return 2 * y; });
   CHECK(constant(4.0) == 8.0);
-  auto owning = cairn::leaf([owned = std::make_unique<int>(3)](double, double& bar, step_index, step_index) { bar *= *owned; });
+  auto owning =
+      cairn::leaf([owned = std::make_unique<int>(3)](double, double& bar, step_index, step_index) { bar *= *owned; });
   owning(0.0, x, 0, 1);
   CHECK(x == 9.0);
 }
@@ -277,11 +286,18 @@ TEST_CASE("a generic adjoint is told without compiling a body that it does not f
   CHECK(read_bar<vec, vec>([](auto const& x, auto&& bar, auto) { bar = x; }) == one_step(true, false));
   CHECK(read_bar<vec, vec>([](auto const& x, auto bar) { bar = x; return bar; }) == one_step(false, true));
   CHECK(read_bar<vec, vec>([](auto const& x, auto& bar, auto, auto) { bar = x; }) == leaf(false));
-  CHECK(read_bar<vec, vec>([](auto const& x, auto const& x1, auto& bar, auto) { bar = x; bar = x1; }) == with_next(false));
+  CHECK(read_bar<vec, vec>([](auto const& x, auto const& x1, auto& bar, auto) {
+          bar = x;
+          bar = x1;
+        }) == with_next(false));
   CHECK(read_bar<double, double>([](auto x, auto& bar, auto, auto) { bar = x; }) == leaf(false));
   int calls = 0;
   CHECK(read_bar<vec, vec>([calls](auto const& x, auto& bar, auto, auto) mutable { bar = x; ++calls; }) == leaf(false));
-  CHECK(read_bar<vec, vec>([calls](auto const& x, auto const& x1, auto& bar, auto) mutable { bar = x; bar = x1; ++calls; }) == with_next(false));
+  CHECK(read_bar<vec, vec>([calls](auto const& x, auto const& x1, auto& bar, auto) mutable {
+          bar = x;
+          bar = x1;
+          ++calls;
+        }) == with_next(false));
 }
 
 TEST_CASE("an adjoint with two readings is ambiguous until it is tagged", "[forms]") {
@@ -293,7 +309,8 @@ TEST_CASE("an adjoint with two readings is ambiguous until it is tagged", "[form
   CHECK(read_bar<vec, vec>(cairn::with_next(value)) == with_next(true));
   CHECK(read_bar<vec, vec>(cairn::leaf(f)) == leaf(false));
   CHECK(read_bar<vec, vec>(cairn::with_next(f)) == with_next(false));
-  CHECK(read_bar<double, double>([](double x, double, double bar, double) { return x * bar; }) == wrong_bar(fault::two_readings));
+  CHECK(read_bar<double, double>([](double x, double, double bar, double) { return x * bar; }) ==
+        wrong_bar(fault::two_readings));
 }
 
 TEST_CASE("an adjoint that cannot do what it says has a fault with a name", "[forms]") {
@@ -304,30 +321,51 @@ TEST_CASE("an adjoint that cannot do what it says has a fault with a name", "[fo
   CHECK(read_bar<vec, vec>([](vec& x, vec& bar, step_index) { bar = x; }) == wrong_bar(fault::shape));
   CHECK(read_bar<vec, double>([](vec const&, vec& bar) { bar[0] = 1; }) == wrong_bar(fault::shape));
   CHECK(read_bar<vec, vec>([](vec const&, vec const& bar, step_index) { return bar[0]; }) == wrong_bar(fault::result));
-  CHECK(read_bar<double, int>([](double x, int bar) { return x * bar; }) == wrong_bar(fault::result));  // a seed 1, not 1.0
+  CHECK(read_bar<double, int>([](double x, int bar) { return x * bar; }) ==
+        wrong_bar(fault::result));  // a seed 1, not 1.0
   CHECK(read_bar<double, double>([](double x, double, double bar) { return x * bar; }) == wrong_bar(fault::floating));
 }
 
 TEST_CASE("an adjoint that changes bar returns nothing", "[forms]") {
-  CHECK(read_bar<double, double>([](double x, double& bar, step_index) { bar *= x; return 0; }) == wrong_bar(fault::both));
-  CHECK(read_bar<double, double>([](double x, double& bar, step_index) { bar *= x; return 0.0; }) == wrong_bar(fault::both));
+  CHECK(read_bar<double, double>([](double x, double& bar, step_index) {
+          bar *= x;
+          return 0;
+        }) == wrong_bar(fault::both));
+  CHECK(read_bar<double, double>([](double x, double& bar, step_index) {
+          bar *= x;
+          return 0.0;
+        }) == wrong_bar(fault::both));
   CHECK(read_bar<double, double>([](double x, double& bar) { bar *= x; return true; }) == wrong_bar(fault::both));
-  CHECK(read_bar<double, double>([](double x, double& bar, step_index, step_index) { bar *= x; return 0; }) == wrong_bar(fault::both));
-  CHECK(read_bar<double, double>([](double x, double, double& bar, step_index) { bar *= x; return 0; }) == wrong_bar(fault::both));
+  CHECK(read_bar<double, double>([](double x, double& bar, step_index, step_index) {
+          bar *= x;
+          return 0;
+        }) == wrong_bar(fault::both));
+  CHECK(read_bar<double, double>([](double x, double, double& bar, step_index) {
+          bar *= x;
+          return 0;
+        }) == wrong_bar(fault::both));
   CHECK(read_bar<double, double>([](auto const& x, auto& bar, auto) { bar *= x; return 0; }) == wrong_bar(fault::both));
   CHECK(read_bar<vec, vec>([](vec const&, vec& bar) { return bar; }) == wrong_bar(fault::both));
   CHECK(read_bar<vec, vec>([](vec const&, vec& bar, step_index) { return bar[0]; }) == wrong_bar(fault::both));
-  CHECK(read_bar<double, double>(cairn::recorded{[](double& x) { return std::exchange(x, 1.0); }, [](double tape, double& bar) { bar *= tape; return 0; }}) == wrong_bar(fault::both));
+  CHECK(read_bar<double, double>(cairn::recorded{[](double& x) { return std::exchange(x, 1.0); },
+                                                 [](double tape, double& bar) {
+                                                   bar *= tape;
+                                                   return 0;
+                                                 }}) == wrong_bar(fault::both));
   CHECK(read_bar<double, double>([](double x, auto&& bar) { return x * bar; }) == one_step(false, true));
 }
 
 TEST_CASE("an adjoint converts no number", "[forms]") {
   CHECK(read_bar<double, double>([](double x, double bar) { return float(x * bar); }) == wrong_bar(fault::result));
-  CHECK(read_bar<double, double>([](double x, double bar, step_index) { return x > bar ? 1 : 0; }) == wrong_bar(fault::result));
+  CHECK(read_bar<double, double>([](double x, double bar, step_index) { return x > bar ? 1 : 0; }) ==
+        wrong_bar(fault::result));
   CHECK(read_bar<double, double>([](double x, float bar) { return x * double(bar); }) == wrong_bar(fault::narrow));
   CHECK(read_bar<double, double>([](int x, double& bar, step_index) { bar *= x; }) == wrong_bar(fault::narrow));
-  CHECK(read_bar<double, double>([](double x, float x1, double& bar, step_index) { bar *= x + double(x1); }) == wrong_bar(fault::narrow));
-  CHECK(read_bar<double, double>(cairn::recorded{[](double& x) { return std::exchange(x, 1.0); }, [](float tape, double& bar) { bar *= double(tape); }}) == wrong_bar(fault::narrow));
+  CHECK(read_bar<double, double>([](double x, float x1, double& bar, step_index) { bar *= x + double(x1); }) ==
+        wrong_bar(fault::narrow));
+  CHECK(read_bar<double, double>(cairn::recorded{[](double& x) { return std::exchange(x, 1.0); },
+                                                 [](float tape, double& bar) { bar *= double(tape); }}) ==
+        wrong_bar(fault::narrow));
   CHECK(read_bar<float, double>([](double x, double& bar) { bar *= x; }) == one_step(false, false));
 }
 
@@ -335,17 +373,22 @@ TEST_CASE("a recording adjoint has a tape between its halves", "[forms]") {
   auto const record = [](vec& x, step_index) { return std::exchange(x, vec{1}); };
   auto const record_plain = [](auto& x) { return x.size(); };
   auto const reverse = [](vec const& tape, vec& bar) { bar = tape; };
-  CHECK(read_bar<vec, vec>(cairn::recorded{record, reverse}) == bar_reading{adjoint_form::recorded, true, false, fault::none});
-  CHECK(read_bar<vec, vec>(cairn::recorded{record_plain, [](std::size_t, vec bar, step_index) { return bar; }}) == bar_reading{adjoint_form::recorded, false, true, fault::none});
+  CHECK(read_bar<vec, vec>(cairn::recorded{record, reverse}) ==
+        bar_reading{adjoint_form::recorded, true, false, fault::none});
+  CHECK(read_bar<vec, vec>(cairn::recorded{record_plain, [](std::size_t, vec bar, step_index) { return bar; }}) ==
+        bar_reading{adjoint_form::recorded, false, true, fault::none});
   CHECK(adjoint<vec, vec>(cairn::recorded{record, [](vec const&, vec& bar, step_index) { bar = {}; }}).reverse_indexed);
   CHECK_FALSE(adjoint<vec, vec>(cairn::recorded{record, reverse}).reverse_indexed);
-  auto const unique = cairn::recorded{[](vec&) { return std::make_unique<int>(1); }, [](std::unique_ptr<int> const& tape, vec& bar) { bar[0] = *tape; }};
+  auto const unique = cairn::recorded{[](vec&) { return std::make_unique<int>(1); },
+                                      [](std::unique_ptr<int> const& tape, vec& bar) { bar[0] = *tape; }};
   CHECK(read_bar<vec, vec>(unique) == bar_reading{adjoint_form::recorded, false, false, fault::none});
   CHECK(read_bar<vec, vec>(cairn::recorded{[](vec&) {}, reverse}) == wrong_bar(fault::tape));
   CHECK(read_bar<vec, vec>(cairn::recorded{record, [](double, vec&) {}}) == wrong_bar(fault::tape));
-  CHECK(read_bar<vec, vec>(cairn::recorded{[](vec const& x) { return x; }, reverse}) == wrong_bar(fault::tape));  // moves nothing on
+  CHECK(read_bar<vec, vec>(cairn::recorded{[](vec const& x) { return x; }, reverse}) ==
+        wrong_bar(fault::tape));  // moves nothing on
   CHECK(read_bar<vec, vec>(cairn::recorded{record, [](vec const&, vec const&) {}}) == wrong_bar(fault::unchanged));
-  CHECK(read_bar<vec, vec>(cairn::recorded{record, [](vec const& tape, vec const&) { return tape[0]; }}) == wrong_bar(fault::result));
+  CHECK(read_bar<vec, vec>(cairn::recorded{record, [](vec const& tape, vec const&) { return tape[0]; }}) ==
+        wrong_bar(fault::result));
 }
 
 TEST_CASE("pull_back takes a result or leaves bar to the function", "[forms]") {

@@ -1,4 +1,5 @@
-// What the replay check knows of a sweep, without a state: which states it looks at, what it compares, and what it forgets.
+// What the replay check knows of a sweep, without a state: which states it looks at, what it compares, and what it
+// forgets.
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -105,7 +106,9 @@ struct rehearsal {
 
 }  // namespace
 
-TEST_CASE("a ledger compares the end of everything that is run again, for every schedule, and finds no difference where there is none") {
+TEST_CASE(
+    "a ledger compares the end of everything that is run again, for every schedule, and finds no difference where "
+    "there is none") {
   std::uint64_t replays = 0, compared = 0;
   for (step_index const n : {0, 1, 2, 3, 7, 13, 40, 100})
     each_plan(n, [&](std::string const& name, auto const& plan) {
@@ -123,7 +126,9 @@ TEST_CASE("a ledger compares the end of everything that is run again, for every 
   CHECK(compared > replays);
 }
 
-TEST_CASE("a ledger has room for all that it needs, however many states it is shown and however often places are filled anew") {
+TEST_CASE(
+    "a ledger has room for all that it needs, however many states it is shown and however often places are filled "
+    "anew") {
   std::mt19937 random{5};
   for (int round = 0; round < 300; ++round) {
     auto const n = step_index(random() % 400), s = step_index(1 + random() % 12);
@@ -145,7 +150,9 @@ TEST_CASE("a ledger has room for all that it needs, however many states it is sh
   }
 }
 
-TEST_CASE("a ledger finds a state that differs at the end of what is run again, and names the steps that ran since the last one that agreed") {
+TEST_CASE(
+    "a ledger finds a state that differs at the end of what is run again, and names the steps that ran since the last "
+    "one that agreed") {
   replay_ledger ledger;
   ledger.begin({replay_check::checkpoints, 10, 1, 1, 0});
   REQUIRE(ledger.saved(0, 0, 100));
@@ -186,7 +193,8 @@ TEST_CASE("a ledger that looks at every step names the first one that differs") 
     FAIL("no exception");
   } catch (nondeterminism_error const& e) {
     CHECK(std::string{e.what()} ==
-          "cairn: replay check: a state that was run again is not what it was at first (state = 5, step = 4); put all that the step reads and "
+          "cairn: replay check: a state that was run again is not what it was at first (state = 5, step = 4); put all "
+          "that the step reads and "
           "changes into the state (members, statics, random generators), and write all of x1");
     CHECK(e.found.number == -1);
   }
@@ -264,7 +272,8 @@ TEST_CASE("a table of a loop of unknown length grows in place: what it holds is 
 TEST_CASE("a table of more steps than there is memory for is refused in words") {
   replay_ledger ledger;
   CHECK_THROWS_AS(ledger.begin({replay_check::every_step, step_index{1} << 60, 1, 1, 0}), out_of_memory);
-  CHECK_THROWS_AS(ledger.begin({replay_check::every_step, std::numeric_limits<step_index>::max(), 1, 1, 0}), out_of_memory);
+  CHECK_THROWS_AS(ledger.begin({replay_check::every_step, std::numeric_limits<step_index>::max(), 1, 1, 0}),
+                  out_of_memory);
   ledger.begin({replay_check::checkpoints, std::numeric_limits<step_index>::max(), 1, 1, 0});
 }
 

@@ -58,7 +58,8 @@ static_assert(cairn::copied_state<ring<shared, 2>> && cairn::copied_state<ring<o
 static_assert(cairn::copied_state<with_history> && cairn::copied_state<std::vector<ring<shared, 2>>>);
 static_assert(cairn::saved_state<ring<solver, 2>> && !cairn::copied_state<ring<solver, 2>>);
 static_assert(!cairn::state<ring<double*, 2>> && !cairn::state<ring<std::shared_ptr<double>, 2>>);
-static_assert(std::is_trivially_copyable_v<ring<double, 3>> && sizeof(ring<double, 3>) == 3 * sizeof(double) + sizeof(std::size_t));
+static_assert(std::is_trivially_copyable_v<ring<double, 3>> &&
+              sizeof(ring<double, 3>) == 3 * sizeof(double) + sizeof(std::size_t));
 static_assert(std::forward_iterator<decltype(std::declval<ring<double, 2>&>().begin())>);
 static_assert(std::forward_iterator<decltype(std::declval<ring<double, 2> const&>().begin())>);
 static_assert(!std::is_default_constructible_v<ring<solver, 2>> && std::is_default_constructible_v<ring<double, 2>>);
@@ -97,7 +98,8 @@ TEST_CASE("a ring holds the last states that were pushed, the newest first") {
   pushes<7>();
 }
 
-TEST_CASE("rotating moves an index, keeps every element where it lies with its memory, and is taken back by rotate_back") {
+TEST_CASE(
+    "rotating moves an index, keeps every element where it lies with its memory, and is taken back by rotate_back") {
   ring<numbers, 3> x{numbers{1, 1}, numbers{2}, numbers{3, 3, 3}};
   std::array<numbers const*, 3> const places{&x[0], &x[1], &x[2]};
   std::array<double const*, 3> const memory{x[0].data(), x[1].data(), x[2].data()};
@@ -132,7 +134,8 @@ TEST_CASE("push writes a copy into the memory of the oldest, takes what is given
   CHECK((x[0] == numbers{5, 6} && x[1] == numbers{5, 6}));
 }
 
-TEST_CASE("rings of the same states are equal, and have the same numbers, bytes and hash, however far each was rotated") {
+TEST_CASE(
+    "rings of the same states are equal, and have the same numbers, bytes and hash, however far each was rotated") {
   ring<numbers, 3> a{numbers{1}, numbers{2, 2}, numbers{3}}, b;
   for (auto const& x : {numbers{9}, numbers{3}, numbers{2, 2}, numbers{1}}) b.push(x);
   CHECK(a == b);
@@ -143,7 +146,8 @@ TEST_CASE("rings of the same states are equal, and have the same numbers, bytes 
   CHECK(a != b);
   CHECK(cairn::detail::hash_of(a) != cairn::detail::hash_of(b));
 
-  ring<numbers, 3> c{numbers{0}, numbers{0, 0}, numbers{0}};  // what a store on disk does, into a ring of another rotation
+  ring<numbers, 3> c{numbers{0}, numbers{0, 0},
+                     numbers{0}};  // what a store on disk does, into a ring of another rotation
   std::vector<double> bytes;
   cairn::visit_buffers(std::as_const(b), [&](void const* p, std::size_t size) {
     bytes.insert(bytes.end(), static_cast<double const*>(p), static_cast<double const*>(p) + size / sizeof(double));

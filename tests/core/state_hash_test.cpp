@@ -59,11 +59,14 @@ class told {
   char letter_ = 0;
 };
 
-static_assert(hashable<double> && hashable<long double> && hashable<std::vector<double>> && hashable<padded> && hashable<nested>);
-static_assert(hashable<std::array<padded, 3>> && hashable<std::complex<long double>> && hashable<std::list<std::string>> && hashable<std::pair<char, double>>);
+static_assert(hashable<double> && hashable<long double> && hashable<std::vector<double>> && hashable<padded> &&
+              hashable<nested>);
+static_assert(hashable<std::array<padded, 3>> && hashable<std::complex<long double>> &&
+              hashable<std::list<std::string>> && hashable<std::pair<char, double>>);
 static_assert(hashable<secret_integers> && hashable<std::mt19937> && hashable<told>);
 // Where its padding lies cannot be told; that of normal_distribution also holds a number that is not there yet.
-static_assert(!hashable<secret_numbers> && !hashable<std::vector<secret_numbers>> && !hashable<std::normal_distribution<double>>);
+static_assert(!hashable<secret_numbers> && !hashable<std::vector<secret_numbers>> &&
+              !hashable<std::normal_distribution<double>>);
 static_assert(!hashable<std::map<int, int>> && !hashable<int*>);
 
 std::uint64_t hash_of_bytes(std::vector<unsigned char> const& bytes) {
@@ -118,7 +121,8 @@ TEST_CASE("any two signs, exchanged numbers and few changed bits give another ha
 
 TEST_CASE("numbers count by their bits") {
   CHECK(hash_of(0.0) != hash_of(-0.0));
-  CHECK(hash_of(std::bit_cast<double>(std::uint64_t{0x7ff8000000000001})) != hash_of(std::bit_cast<double>(std::uint64_t{0x7ff8000000000002})));
+  CHECK(hash_of(std::bit_cast<double>(std::uint64_t{0x7ff8000000000001})) !=
+        hash_of(std::bit_cast<double>(std::uint64_t{0x7ff8000000000002})));
   double const nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(hash_of(nan) == hash_of(nan));
   CHECK(hash_of(std::vector{1.0, 0.0}) != hash_of(std::vector{1.0, -0.0}));
@@ -140,7 +144,8 @@ TEST_CASE("padding does not count") {
     auto* const x = ::new (static_cast<void*>(memory)) padded;
     x->letter = 'a', x->number = 0.5, x->shade = colour::green;
     CHECK(hash_of(*x) == hash_of(padded{'a', 0.5, colour::green}));
-    nested const one{*x, {*x, *x}, 0.25f, {true, false}}, other{{'a', 0.5, colour::green}, {*x, *x}, 0.25f, {true, false}};
+    nested const one{*x, {*x, *x}, 0.25f, {true, false}},
+        other{{'a', 0.5, colour::green}, {*x, *x}, 0.25f, {true, false}};
     CHECK(hash_of(one) == hash_of(other));
     alignas(long double) unsigned char wide[sizeof(long double)];
     std::memset(wide, int(fill), sizeof wide);

@@ -295,7 +295,8 @@ TEST_CASE("types whose copies share are no states", "[state]") {
   CHECK(copy_fault_of<std::weak_ptr<double>>() == copy_fault::handle);
   CHECK(copy_fault_of<std::unique_ptr<double>>() == copy_fault::handle);
   CHECK(copy_fault_of<std::reference_wrapper<double>>() == copy_fault::handle);
-  CHECK(copy_fault_of<std::reference_wrapper<double const>>() == copy_fault::none);  // a value that is only read, as far as one can see
+  CHECK(copy_fault_of<std::reference_wrapper<double const>>() ==
+        copy_fault::none);  // a value that is only read, as far as one can see
   CHECK(copy_fault_of<std::span<double>>() == copy_fault::handle);
   CHECK(copy_fault_of<std::span<double const>>() == copy_fault::handle);
   CHECK(copy_fault_of<std::string_view>() == copy_fault::handle);
@@ -461,14 +462,17 @@ TEST_CASE("what traits copy is copied by them wherever it stands", "[state]") {
   CHECK(copy_fault_of<from_vector_of_handles>() == copy_fault::container);
   CHECK_FALSE(copied_state<std::list<std::set<handle>>>);
 
-  handles const from{made(1), {1, 2}, {made(2), made(3)}, {made(4), made(5)}, made(6), {made(7), made(8)}, {made(9), 10}};
+  handles const from{made(1),      {1, 2}, {made(2), made(3)}, {made(4), made(5)}, made(6), {made(7), made(8)},
+                     {made(9), 10}};
   handles into;
   into.many.push_back(made(0));
   double const* const reused = into.many[0].p;
   copy_state(from, into);
   CHECK(handles_alive == 9 + 9);
   CHECK(into.many[0].p == reused);
-  double* const seen[] = {into.one.p, into.pair[0].p, into.pair[1].p, into.raw[0].p, into.raw[1].p, into.maybe->p, into.many[0].p, into.many[1].p, std::get<0>(into.tuple).p};
+  double* const seen[] = {into.one.p,     into.pair[0].p, into.pair[1].p,
+                          into.raw[0].p,  into.raw[1].p,  into.maybe->p,
+                          into.many[0].p, into.many[1].p, std::get<0>(into.tuple).p};
   double want = 1;
   for (double* p : seen) {
     CHECK(*p == want);
@@ -505,7 +509,8 @@ TEST_CASE("aggregates are taken apart into their members", "[state]") {
   std::get<2>(members)[1][0] = 7;
   CHECK(f.x.size() == 3);
   CHECK(f.corner[1][0] == 7.0);
-  CHECK(std::is_same_v<cairn::detail::members_t<field const>, std::tuple<vec const&, double const&, double const(&)[2][2]>>);
+  CHECK(std::is_same_v<cairn::detail::members_t<field const>,
+                       std::tuple<vec const&, double const&, double const(&)[2][2]>>);
 }
 
 namespace {

@@ -1,4 +1,5 @@
-// The adapter behind examples/c_loop: the same bits as from C++, memory as foretold, and every way in which a callback may fail.
+// The adapter behind examples/c_loop: the same bits as from C++, memory as foretold, and every way in which a callback
+// may fail.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -27,7 +28,8 @@ using state = std::array<double, 3>;
 [[gnu::noinline]] void turn_back(state const& x, state& bar, std::int64_t i) {
   state const after = bar;
   for (std::size_t k = 0; k < 3; ++k) bar[k] = 0.9 * after[k];
-  for (std::size_t k = 0; k < 3; ++k) bar[(k + 1) % 3] += 0.1 * std::cos(x[(k + 1) % 3] + 0.01 * double(i % 1'000)) * after[k];
+  for (std::size_t k = 0; k < 3; ++k)
+    bar[(k + 1) % 3] += 0.1 * std::cos(x[(k + 1) % 3] + 0.01 * double(i % 1'000)) * after[k];
 }
 
 /// What the callbacks are told to do, and what they saw.
@@ -90,7 +92,9 @@ int c_turn_owned(void* x, std::int64_t i, void* user) { return c_turn(static_cas
 int c_turn_back_owned(void const* x, void* bar, std::int64_t i, void* user) {
   return c_turn_back(static_cast<owned const*>(x)->numbers, bar, i, user);
 }
-int c_seed_of_owned(void const* x, void* bar, void* user) { return c_seed_of(static_cast<owned const*>(x)->numbers, bar, user); }
+int c_seed_of_owned(void const* x, void* bar, void* user) {
+  return c_seed_of(static_cast<owned const*>(x)->numbers, bar, user);
+}
 }  // extern "C"
 
 cairn_loop plain_loop(witness& w, std::int64_t n, std::int64_t slots) {
@@ -118,7 +122,8 @@ cairn_loop owned_loop(witness& w, std::int64_t n, std::int64_t slots) {
 constexpr state x0{0.3, -0.2, 0.9};
 
 state from_cpp(std::int64_t n) {
-  return cairn::gradient([](state& x, cairn::step_index i) { turn(x, i); }, x0, cairn::store_all(n), [](state const& x) { return x; },
+  return cairn::gradient([](state& x, cairn::step_index i) { turn(x, i); }, x0, cairn::store_all(n),
+                         [](state const& x) { return x; },
                          [](state const& x, state& bar, cairn::step_index i) { turn_back(x, bar, i); });
 }
 
@@ -145,7 +150,8 @@ cairn_report failure_of(cairn_loop const& loop, int status) {
 
 }  // namespace
 
-TEST_CASE("a loop in C has the gradient of the same loop in C++, bit for bit, for plain bytes and for states of its own") {
+TEST_CASE(
+    "a loop in C has the gradient of the same loop in C++, bit for bit, for plain bytes and for states of its own") {
   for (std::int64_t const n : {0, 1, 2, 3, 50, 1'000})
     for (std::int64_t const slots : {1, 2, 7, 2'000})
       for (bool const owns : {false, true}) {
@@ -209,7 +215,8 @@ TEST_CASE("a budget of memory gives the most slots that fit, and one too small s
 
   loop.memory_bytes = least - 1;
   CHECK(cairn_estimate(&loop, &cost, nullptr) == CAIRN_BAD_ARGUMENT);
-  for (std::uint64_t const budget : {std::uint64_t{least}, std::uint64_t{100'000}, std::uint64_t{1'000'000}, std::uint64_t{100'000'000}}) {
+  for (std::uint64_t const budget :
+       {std::uint64_t{least}, std::uint64_t{100'000}, std::uint64_t{1'000'000}, std::uint64_t{100'000'000}}) {
     loop.memory_bytes = budget;
     loop.slots = 0;
     REQUIRE(cairn_estimate(&loop, &cost, nullptr) == CAIRN_OK);

@@ -17,7 +17,8 @@ TEST_CASE("the host as a device keeps the promises of a device's runtime", "[exa
   device_conformance::memory_runs_out(device);
 }
 
-TEST_CASE("the host as a device has as much of either memory as it says, and counts what is given back", "[examples][cuda]") {
+TEST_CASE("the host as a device has as much of either memory as it says, and counts what is given back",
+          "[examples][cuda]") {
   host_runtime device{1'000};
   {
     cairn::device_buffer<host_runtime> const most{device, 1'000};

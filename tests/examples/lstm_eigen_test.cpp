@@ -1,4 +1,5 @@
-// The demo's LSTM: its hand-written adjoint against central differences in double precision, through the executor and leaves.
+// The demo's LSTM: its hand-written adjoint against central differences in double precision, through the executor and
+// leaves.
 #include <cairn/adapt/eigen.hpp>
 #include <cairn/cairn.hpp>
 #include <cairn/run/check/check_adjoint.hpp>
@@ -10,7 +11,9 @@ namespace {
 
 using real = double;
 constexpr Eigen::Index hidden = 5, stream_count = 3;
-constexpr char text[] = "It is a truth universally acknowledged, that a single man in possession of a good fortune, must be in want of a wife.";
+constexpr char text[] =
+    "It is a truth universally acknowledged, that a single man in possession of a good fortune, must be in want of a "
+    "wife.";
 
 struct model {
   demo::streams streams{std::string{text}, int(stream_count)};
@@ -23,12 +26,15 @@ struct model {
     demo::lstm_state<real> initial;
   };
   /// Loss, and its gradient with respect to all parameters and to the initial state.
-  [[nodiscard]] result gradient(demo::parameters<real> const& weights, demo::lstm_state<real> const& x0, step_index leaf) const {
+  [[nodiscard]] result gradient(demo::parameters<real> const& weights, demo::lstm_state<real> const& x0,
+                                step_index leaf) const {
     demo::lstm_step<real> step(weights, streams);
     demo::objective<real> objective{demo::parameters<real>{hidden, symbols}};
     demo::lstm_adjoint<real> adjoint(weights, streams, objective, leaf);
-    demo::lstm_state<real> const seed{demo::matrix<real>::Zero(hidden, stream_count), demo::matrix<real>::Zero(hidden, stream_count)};
-    auto bar = cairn::gradient(step, x0, cairn::leaves{steps, leaf, cairn::revolve{(steps + leaf - 1) / leaf, 4}}, seed, adjoint);
+    demo::lstm_state<real> const seed{demo::matrix<real>::Zero(hidden, stream_count),
+                                      demo::matrix<real>::Zero(hidden, stream_count)};
+    auto bar = cairn::gradient(step, x0, cairn::leaves{steps, leaf, cairn::revolve{(steps + leaf - 1) / leaf, 4}}, seed,
+                               adjoint);
     return {objective.loss, objective.gradient.all(), std::move(bar)};
   }
 };
@@ -39,7 +45,8 @@ TEST_CASE("the adjoint of the demo's LSTM is the derivative of its loss, for any
   model const m;
   demo::parameters<real> weights(hidden, m.symbols);
   for (Eigen::Index k = 0; k < weights.all().size(); ++k) weights.all()[k] = 0.5 * std::sin(1.7 * double(k) + 0.3);
-  demo::lstm_state<real> x0{demo::matrix<real>::Constant(hidden, stream_count, 0.25), demo::matrix<real>::Constant(hidden, stream_count, -0.5)};
+  demo::lstm_state<real> x0{demo::matrix<real>::Constant(hidden, stream_count, 0.25),
+                            demo::matrix<real>::Constant(hidden, stream_count, -0.5)};
   auto const exact = m.gradient(weights, x0, 1);
 
   demo::lstm_step<real> step(weights, m.streams);
@@ -49,7 +56,8 @@ TEST_CASE("the adjoint of the demo's LSTM is the derivative of its loss, for any
   INFO(report.text());
   CHECK(report.passed());
 
-  // Central differences of step h have an error of about h^2 of third derivatives (order 1) and of loss * 1e-16 / h from rounding.
+  // Central differences of step h have an error of about h^2 of third derivatives (order 1) and of loss * 1e-16 / h
+  // from rounding.
   real const h = 1e-5, tolerance = 1e-7;
   real worst = 0;
   for (Eigen::Index k = 0; k < weights.all().size(); k += 7) {
@@ -68,8 +76,10 @@ TEST_CASE("the adjoint of the demo's LSTM is the derivative of its loss, for any
       part(moved)(k) -= 2 * h;
       return (up - m.gradient(weights, moved, 1).loss) / (2 * h);
     };
-    worst = std::max(worst, std::abs(difference([](auto& x) -> auto& { return std::get<0>(x); }) - std::get<0>(exact.initial)(k)));
-    worst = std::max(worst, std::abs(difference([](auto& x) -> auto& { return std::get<1>(x); }) - std::get<1>(exact.initial)(k)));
+    worst = std::max(
+        worst, std::abs(difference([](auto& x) -> auto& { return std::get<0>(x); }) - std::get<0>(exact.initial)(k)));
+    worst = std::max(
+        worst, std::abs(difference([](auto& x) -> auto& { return std::get<1>(x); }) - std::get<1>(exact.initial)(k)));
   }
   CHECK(worst < tolerance);
   CHECK(exact.parameters.cwiseAbs().maxCoeff() > 0.1);

@@ -1,4 +1,5 @@
-// The seismic example's kernels for devices, called for one cell after the other on the host, against its loops over rows.
+// The seismic example's kernels for devices, called for one cell after the other on the host, against its loops over
+// rows.
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -16,7 +17,8 @@ namespace {
 
 using namespace seismic;
 
-/// A ground and waves of few digits: nothing that is computed from them is rounded, whatever a compiler does. The rim is not silent.
+/// A ground and waves of few digits: nothing that is computed from them is rounded, whatever a compiler does. The rim
+/// is not silent.
 template <class Real>
 struct scene {
   grid g;
@@ -33,7 +35,9 @@ struct scene {
     for (Real& v : all) v = Real(generator() % 17) - 8;
     return all;
   }
-  [[nodiscard]] medium_view<Real> view() const { return {g.nx, g.nz, ground.courant2.data(), ground.damping_x.data(), ground.damping_z.data()}; }
+  [[nodiscard]] medium_view<Real> view() const {
+    return {g.nx, g.nz, ground.courant2.data(), ground.damping_x.data(), ground.damping_z.data()};
+  }
 };
 
 /// In an order that no loop over rows has.
@@ -48,7 +52,8 @@ constexpr std::size_t shapes[][2] = {{3, 3}, {3, 9}, {9, 3}, {37, 30}};
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a step cell by cell is the step row by row, out of place and in place", "[examples][seismic]", float, double) {
+TEMPLATE_TEST_CASE("a step cell by cell is the step row by row, out of place and in place", "[examples][seismic]",
+                   float, double) {
   for (auto const& [nx, nz] : shapes) {
     scene<TestType> s{nx, nz};
     auto const before = s.wave(), now = s.wave();
@@ -64,7 +69,8 @@ TEMPLATE_TEST_CASE("a step cell by cell is the step row by row, out of place and
   }
 }
 
-TEMPLATE_TEST_CASE("an adjoint cell by cell is the adjoint row by row, the rim and the gradient included", "[examples][seismic]", float, double) {
+TEMPLATE_TEST_CASE("an adjoint cell by cell is the adjoint row by row, the rim and the gradient included",
+                   "[examples][seismic]", float, double) {
   for (auto const& [nx, nz] : shapes) {
     scene<TestType> s{nx, nz};
     auto const u = s.wave(), by_w = s.wave(), by_u = s.wave(), gradient = s.wave();
@@ -73,7 +79,8 @@ TEMPLATE_TEST_CASE("an adjoint cell by cell is the adjoint row by row, the rim a
     leapfrog_adjoint(s.ground, u.data(), rows_first.data(), rows_second.data(), rows_gradient.data(), rows);
     auto cells_first = by_u, cells_gradient = gradient;
     std::vector<TestType> cells_second(s.g.cells(), TestType(9));
-    for_cells(s.g.cells(), back_cell<TestType>{s.view(), u.data(), by_w.data(), cells_first.data(), cells_second.data(), cells_gradient.data()});
+    for_cells(s.g.cells(), back_cell<TestType>{s.view(), u.data(), by_w.data(), cells_first.data(), cells_second.data(),
+                                               cells_gradient.data()});
     CHECK(cells_first == rows_first);
     CHECK(cells_second == rows_second);
     CHECK(cells_gradient == rows_gradient);
@@ -89,24 +96,27 @@ TEST_CASE("a receiver tells its residual and adds it to the adjoint where it sta
   CHECK(bar == std::vector<double>{10, 18, 30, 40, 53.5});
 }
 
-TEST_CASE("a shot's gradient cell by cell is that of the host, and one number that is off is noticed", "[examples][seismic]") {
+TEST_CASE("a shot's gradient cell by cell is that of the host, and one number that is off is noticed",
+          "[examples][seismic]") {
   device_case const shot{30, 26, 300};
   auto const cells = shot.cells(), receivers = shot.plan().receivers.size();
   auto const& ground = shot.ground();
   medium_view<double> const view{30, 26, ground.courant2.data(), ground.damping_x.data(), ground.damping_z.data()};
-  std::vector<std::vector<double>> pressure(shot.plan().steps() + 2, std::vector<double>(cells));  // that of state i is number i + 1
+  std::vector<std::vector<double>> pressure(shot.plan().steps() + 2,
+                                            std::vector<double>(cells));  // that of state i is number i + 1
   for (std::size_t i = 0; i < shot.plan().steps(); ++i)
-    for_cells(cells, leap_cell<double>{view, pressure[i].data(), pressure[i + 1].data(), pressure[i + 2].data(), shot.source(),
-                                       shot.plan().wavelet[i]});
+    for_cells(cells, leap_cell<double>{view, pressure[i].data(), pressure[i + 1].data(), pressure[i + 2].data(),
+                                       shot.source(), shot.plan().wavelet[i]});
   std::vector<double> before(cells), now(cells), spare(cells), sensitivity(cells), residuals(shot.recorded().size());
   for (std::size_t i = shot.plan().steps() + 1; i-- > 0;) {
     if (i > 0) {
       auto const row = (i - 1) * receivers;
-      for_cells(receivers, listen_cell<double>{shot.plan().receivers.data(), pressure[i + 1].data(), &shot.recorded()[row], &residuals[row],
-                                               now.data()});
+      for_cells(receivers, listen_cell<double>{shot.plan().receivers.data(), pressure[i + 1].data(),
+                                               &shot.recorded()[row], &residuals[row], now.data()});
     }
     if (i == 0) break;
-    for_cells(cells, back_cell<double>{view, pressure[i].data(), now.data(), before.data(), spare.data(), sensitivity.data()});
+    for_cells(cells,
+              back_cell<double>{view, pressure[i].data(), now.data(), before.data(), spare.data(), sensitivity.data()});
     now.swap(spare);
     before.swap(now);
   }

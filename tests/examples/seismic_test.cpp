@@ -1,4 +1,5 @@
-// The seismic example's step, adjoint and inversion: dot products, differences, Taylor remainders, bits, absorption and reciprocity.
+// The seismic example's step, adjoint and inversion: dot products, differences, Taylor remainders, bits, absorption and
+// reciprocity.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -35,7 +36,9 @@ template <class Real>
 [[nodiscard]] wave<double> random_wave(std::size_t cells, std::mt19937& generator) {
   return {noise<double>(cells, generator), noise<double>(cells, generator)};
 }
-[[nodiscard]] double product(wave<double> const& a, wave<double> const& b) { return dot(a.before, b.before) + dot(a.now, b.now); }
+[[nodiscard]] double product(wave<double> const& a, wave<double> const& b) {
+  return dot(a.before, b.before) + dot(a.now, b.now);
+}
 
 /// One shot over a start model, and the traces of the true one.
 template <class Real>
@@ -82,7 +85,8 @@ TEST_CASE("the seismic step's adjoint is its transpose on every state, the rim i
     leapfrog_adjoint(ground, v.now.data(), pulled.before.data(), pulled.now.data(), sensitivity.data(), rows);
     pulled.before.swap(pulled.now);
     double const size = std::sqrt(product(moved, moved) * product(w, w));
-    CHECK(std::abs(product(moved, w) - product(v, pulled)) < 1e-13 * size);  // some 10 roundings of 1e-16 in each of 10^3 terms
+    CHECK(std::abs(product(moved, w) - product(v, pulled)) <
+          1e-13 * size);  // some 10 roundings of 1e-16 in each of 10^3 terms
   }
 }
 
@@ -125,9 +129,11 @@ TEST_CASE("the misfit's gradient with respect to the velocity leaves a remainder
   scene<double> s{200, 2};
   std::vector<double> slope(s.g.cells()), moved(s.g.cells());
   sweeper<double> sweep{s.ground, s.plan, s.sensitivity, cairn::leaves{200, 7, cairn::revolve{29, 4}}};
-  double const misfit = evaluate(s.ground, s.plan, s.recorded, s.start, s.sensitivity, slope, [&](shot<double> const& one) { return sweep.run(one); });
+  double const misfit = evaluate(s.ground, s.plan, s.recorded, s.start, s.sensitivity, slope,
+                                 [&](shot<double> const& one) { return sweep.run(one); });
   double by_records = 0;
-  for (std::size_t k = 0; k < 2; ++k) by_records += misfit_between(record(s.ground, s.plan, s.plan.sources[k]), s.recorded[k]);
+  for (std::size_t k = 0; k < 2; ++k)
+    by_records += misfit_between(record(s.ground, s.plan, s.plan.sources[k]), s.recorded[k]);
   CHECK(std::abs(misfit - by_records) < 1e-12 * misfit);
 
   std::mt19937 generator{4};
@@ -136,7 +142,8 @@ TEST_CASE("the misfit's gradient with respect to the velocity leaves a remainder
     for (std::size_t k = 0; k < moved.size(); ++k) moved[k] = s.start[k] + h * direction[k];
     s.ground.set(moved);
     double sum = 0;
-    for (std::size_t k = 0; k < 2; ++k) sum += misfit_between(record(s.ground, s.plan, s.plan.sources[k]), s.recorded[k]);
+    for (std::size_t k = 0; k < 2; ++k)
+      sum += misfit_between(record(s.ground, s.plan, s.plan.sources[k]), s.recorded[k]);
     return sum;
   };
   double const along = dot(slope, direction);
@@ -199,7 +206,8 @@ TEST_CASE("seismic source and receiver may change places", "[seismic]") {
     survey<double> plan{g, 300, 1, 15};
     plan.receivers = {to};
     // A push in pressure is a source scaled by v^2 in the equation that is symmetric.
-    for (double& push : plan.wavelet) push *= ground.courant2[from] * ground.damping_x[from % g.nx] * ground.damping_z[from / g.nx];
+    for (double& push : plan.wavelet)
+      push *= ground.courant2[from] * ground.damping_x[from % g.nx] * ground.damping_z[from / g.nx];
     return record(ground, plan, from);
   };
   auto const there = heard(a, b), back = heard(b, a);
@@ -216,7 +224,8 @@ TEST_CASE("the seismic misfit falls in every iteration", "[seismic]") {
   scene<float> s{300, 2};
   sweeper<float> sweep{s.ground, s.plan, s.sensitivity, cairn::revolve{300, 12}};
   auto const objective = [&](numbers const& velocity, numbers& slope) {
-    return evaluate(s.ground, s.plan, s.recorded, velocity, s.sensitivity, slope, [&](shot<float> const& one) { return sweep.run(one); });
+    return evaluate(s.ground, s.plan, s.recorded, velocity, s.sensitivity, slope,
+                    [&](shot<float> const& one) { return sweep.run(one); });
   };
   auto velocity = s.start;
   numbers slope(velocity.size());

@@ -7,7 +7,8 @@
 
 namespace {
 
-/// Whether each row behind the first line has nothing but words and numbers in its cells: what else stands there was read in part.
+/// Whether each row behind the first line has nothing but words and numbers in its cells: what else stands there was
+/// read in part.
 bool is_plain(std::string_view text) {
   for (bool is_head = true; !text.empty();) {
     auto const end = text.find('\n');
@@ -17,7 +18,8 @@ bool is_plain(std::string_view text) {
     if (first == row.npos) continue;
     if (std::exchange(is_head, false) || row[first] == '#') continue;
     for (char before = ','; char const c : row) {
-      bool const digit = c >= '0' && c <= '9', letter = c >= 'a' && c <= 'z', between = c == ',' || c == ' ' || c == '\t' || c == '\r';
+      bool const digit = c >= '0' && c <= '9', letter = c >= 'a' && c <= 'z',
+                 between = c == ',' || c == ' ' || c == '\t' || c == '\r';
       if (!digit && !letter && !between) return false;
       if ((digit && before >= 'a') || (letter && before >= '0' && before <= '9')) return false;
       before = c;
@@ -34,6 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   if (fuzz::refuses<cairn::parse_error, cairn::invalid_plan>([&] { plan = cairn::read_actions_csv(text); })) return 0;
   fuzz::require_sound(*plan);
   fuzz::require(is_plain(text), "every cell is a word or a number");
-  fuzz::require(fuzz::refuses<cairn::parse_error>([&] { (void)cairn::read_actions_csv(text + "\nno such thing\n"); }), "no text is read in part");
+  fuzz::require(fuzz::refuses<cairn::parse_error>([&] { (void)cairn::read_actions_csv(text + "\nno such thing\n"); }),
+                "no text is read in part");
   return 0;
 }

@@ -10,8 +10,10 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   std::optional<cairn::action_list> plan;
   if (fuzz::refuses<cairn::parse_error, cairn::invalid_plan>([&] { plan = cairn::read_actions_json(text); })) return 0;
   fuzz::require_sound(*plan);
-  fuzz::require(fuzz::refuses<cairn::parse_error>([&] { (void)cairn::read_actions_json(text + "!"); }), "no text is read in part");
+  fuzz::require(fuzz::refuses<cairn::parse_error>([&] { (void)cairn::read_actions_json(text + "!"); }),
+                "no text is read in part");
   if (cairn::check(*plan))
-    fuzz::require(fuzz::written(cairn::read_actions_json(cairn::actions_json(*plan).dump())) == fuzz::written(*plan), "a list is read back from its JSON");
+    fuzz::require(fuzz::written(cairn::read_actions_json(cairn::actions_json(*plan).dump())) == fuzz::written(*plan),
+                  "a list is read back from its JSON");
   return 0;
 }

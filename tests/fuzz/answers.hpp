@@ -22,7 +22,9 @@ void require_answer(std::string const& line, bool is_wrong, Answer const& answer
   require(answer.is_object(), "an answer is a JSON object");
   require(answer.contains("error") != answer.contains(member), "an answer is an error or else a plan");
   require(!is_wrong || answer.contains("error"), "what cannot be read is answered by an error");
-  if (answer.contains("error")) require(answer["error"].is_string() && !answer["error"].get_ref<std::string const&>().empty(), "an error says something");
+  if (answer.contains("error"))
+    require(answer["error"].is_string() && !answer["error"].get_ref<std::string const&>().empty(),
+            "an error says something");
 }
 
 /// The first line.

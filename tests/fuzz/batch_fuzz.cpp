@@ -10,7 +10,8 @@ namespace {
 bool is_small(tool::request const& asked) {
   constexpr std::int64_t most = 300;
   auto const few = [](auto const& number) { return !number || *number <= most; };
-  return few(asked.steps) && few(asked.slots) && few(asked.extra_slots) && few(asked.ram_slots) && few(asked.disk_slots) && few(asked.units) &&
+  return few(asked.steps) && few(asked.slots) && few(asked.extra_slots) && few(asked.ram_slots) &&
+         few(asked.disk_slots) && few(asked.units) &&
          std::all_of(asked.tiers.begin(), asked.tiers.end(), [](auto const& one) { return one.slots <= 30; });
 }
 

@@ -13,6 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   std::string const words = cairn::chain_words(actions);
   fuzz::require(cairn::read_chain_words(words) == actions, "actions are read back from their words");
   fuzz::require(cairn::chain_words(cairn::read_chain_words(words)) == words, "words are written the same way again");
-  fuzz::require(fuzz::refuses<cairn::parse_error>([&] { (void)cairn::read_chain_words(line + " !"); }), "no line is read in part");
+  fuzz::require(fuzz::refuses<cairn::parse_error>([&] { (void)cairn::read_chain_words(line + " !"); }),
+                "no line is read in part");
   return 0;
 }

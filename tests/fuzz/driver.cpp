@@ -47,8 +47,32 @@ class changes {
     return of.substr(first, 1 + below(16));
   }
   void change(std::string& text) {
-    static char const* const words[] = {"0", "-1", "1", "2", "9223372036854775807", "9223372036854775808", "18446744073709551615", "340282366920938463463374607431768211456",
-                                        "1e308", "1.5", "nan", "null", "true", "[]", "{}", "\"\"", ",", ":", "\n", "\r\n", " ", "\\u0000", "\xEF\xBB\xBF", "\xff", "EiB", "k"};
+    static char const* const words[] = {"0",
+                                        "-1",
+                                        "1",
+                                        "2",
+                                        "9223372036854775807",
+                                        "9223372036854775808",
+                                        "18446744073709551615",
+                                        "340282366920938463463374607431768211456",
+                                        "1e308",
+                                        "1.5",
+                                        "nan",
+                                        "null",
+                                        "true",
+                                        "[]",
+                                        "{}",
+                                        "\"\"",
+                                        ",",
+                                        ":",
+                                        "\n",
+                                        "\r\n",
+                                        " ",
+                                        "\\u0000",
+                                        "\xEF\xBB\xBF",
+                                        "\xff",
+                                        "EiB",
+                                        "k"};
     std::size_t const at = below(text.size() + 1);
     switch (below(8)) {
       case 0: text.insert(at, words[below(std::size(words))]); break;

@@ -1,5 +1,6 @@
 #pragma once
-// What the fuzzers of the parsers share. Each is a function for libFuzzer (clang++ -fsanitize=fuzzer) and for the driver here, which needs no compiler of its own.
+// What the fuzzers of the parsers share. Each is a function for libFuzzer (clang++ -fsanitize=fuzzer) and for the
+// driver here, which needs no compiler of its own.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -17,7 +18,9 @@ inline void require(bool holds, char const* what) {
   std::abort();
 }
 
-[[nodiscard]] inline std::string_view text_of(std::uint8_t const* data, std::size_t size) noexcept { return {reinterpret_cast<char const*>(data), size}; }
+[[nodiscard]] inline std::string_view text_of(std::uint8_t const* data, std::size_t size) noexcept {
+  return {reinterpret_cast<char const*>(data), size};
+}
 
 /// Whether the exception that is being handled is an `Error` that says something.
 template <class Error>

@@ -1,4 +1,5 @@
-// Random programs against store-all. A program is a number: what it does follows from it alone, so that one that fails can be run again by itself.
+// Random programs against store-all. A program is a number: what it does follows from it alone, so that one that fails
+// can be run again by itself.
 #pragma once
 #include <cmath>
 #include <cstdlib>
@@ -104,9 +105,10 @@ named_plan plan_for(program& p, step_index n, Fits fits) {
 }
 
 template <class K, class SF, class AF>
-constexpr sweep_form form_of = {.step = detail::shape_of_step<typename SF::template step<K>, state_of<K>>().form,
-                                .adjoint = detail::shape_of_adjoint<decltype(AF::template make<K>()), state_of<K>, bar_of<K>>().form,
-                                .snapshots = is_object<K>};
+constexpr sweep_form form_of = {
+    .step = detail::shape_of_step<typename SF::template step<K>, state_of<K>>().form,
+    .adjoint = detail::shape_of_adjoint<decltype(AF::template make<K>()), state_of<K>, bar_of<K>>().form,
+    .snapshots = is_object<K>};
 
 /// Counts as an observer the states that a sweep keeps and brings back.
 struct counter {
@@ -150,17 +152,24 @@ bool thrown(program& p, Run run) {
     ++seen.stops;
   }
   the_fuse.disarm();
-  p.tells("site " + std::to_string(int(where)) + " throws at call " + std::to_string(call) + (reached ? "" : ", which is not reached"));
+  p.tells("site " + std::to_string(int(where)) + " throws at call " + std::to_string(call) +
+          (reached ? "" : ", which is not reached"));
   return reached;
 }
 
 template <class K>
-void same(program& p, loop<K> const& l, bar_of<K> const& got, char const* what) { p.check(got == l.all.gradient, std::string{what} + " has the bits of storing everything"); }
+void same(program& p, loop<K> const& l, bar_of<K> const& got, char const* what) {
+  p.check(got == l.all.gradient, std::string{what} + " has the bits of storing everything");
+}
 
 /// Where sizes are constant, by `new`, and nothing but the library allocates.
 template <class K, class AF>
-constexpr bool predicts_bytes = !requires { K::resizes; } && !requires { K::by_malloc; } && !std::is_same_v<K, of_pendulum> &&
-                                (std::is_same_v<AF, one_step> || std::is_same_v<AF, moving<one_step>> || std::is_same_v<AF, one_step_by_value> || is_recorded<AF>);
+constexpr bool predicts_bytes = !requires {
+  K::resizes;
+}
+&&!requires { K::by_malloc; }
+&&!std::is_same_v<K, of_pendulum> && (std::is_same_v<AF, one_step> || std::is_same_v<AF, moving<one_step>> ||
+                                      std::is_same_v<AF, one_step_by_value> || is_recorded<AF>);
 
 /// One gradient as predicted: bits, calls, saves, loads.
 template <class K, class SF, class AF, class Work>
@@ -172,14 +181,16 @@ void check_gradient(program& p, loop<K> const& l, any_schedule const& plan, Work
   wide saves = 0, loads = 0;
   step_calls = seed_calls = 0;
   auto const got = [&] {
-    if constexpr (std::is_same_v<SF, by_value>) return gradient(step{}, x0, plan, l.all.seed, adjoint, work, counter{saves, loads});
+    if constexpr (std::is_same_v<SF, by_value>)
+      return gradient(step{}, x0, plan, l.all.seed, adjoint, work, counter{saves, loads});
     else return gradient(step{}, x0, plan, seed_function<K>{}, adjoint, work, counter{saves, loads});
   }();
   same(p, l, got, "the gradient");
   ++seen.sweeps;
   auto const counts = verify(plan);
   auto const predicted = estimate(plan, {.form = form}).step_calls;
-  p.check(loses ? step_calls >= l.n : wide(step_calls) == predicted, "step calls are as predicted");  // what is lost is planned anew, for better or worse
+  p.check(loses ? step_calls >= l.n : wide(step_calls) == predicted,
+          "step calls are as predicted");  // what is lost is planned anew, for better or worse
   p.check(loses || (saves == counts.saves && loads == counts.loads), "saves and loads are as predicted");
   p.check(seed_calls == (std::is_same_v<SF, by_value> ? 0 : 1), "the seed is called once");
 }
@@ -196,7 +207,8 @@ void check_bytes(program& p, loop<K> const& l, any_schedule const& plan) {
   if constexpr (is_object<K>) {
     work.state_bytes = bytes_of(x0.save());
     work.state_inline_bytes = sizeof(x0.save());
-    (void)gradient(typename SF::template step<K>{}, x0, plan, l.all.seed, AF::template make<K>());  // the object's own memory has grown
+    (void)gradient(typename SF::template step<K>{}, x0, plan, l.all.seed,
+                   AF::template make<K>());  // the object's own memory has grown
     K::write(x0, l.start);
   } else {
     work.state_bytes = bytes_of(x0);
@@ -211,7 +223,8 @@ void check_bytes(program& p, loop<K> const& l, any_schedule const& plan) {
   (void)gradient(typename SF::template step<K>{}, x0, plan, l.all.seed, AF::template make<K>());
   auto const counted = mark.rise() + sizeof(Bar) * (adjoint_by_value && l.n > 0 ? 2 : 1);
   ++seen.bytes;
-  p.check(wide(counted) == predicted, "the heap of " + std::to_string(counted) + " bytes is what is predicted, " + std::to_string((long long)predicted));
+  p.check(wide(counted) == predicted, "the heap of " + std::to_string(counted) + " bytes is what is predicted, " +
+                                          std::to_string((long long)predicted));
 }
 
 /// Gradients of some loops in one workspace; some are stopped by an exception in between.
@@ -225,7 +238,8 @@ void gradients(program& p) {
     auto const sweep = [&] {
       state_of<K> x0 = l.initial();
       wide saves = 0, loads = 0;
-      (void)gradient(typename SF::template step<K>{}, x0, plan, seed_function<K>{}, AF::template make<K>(), work, counter{saves, loads});
+      (void)gradient(typename SF::template step<K>{}, x0, plan, seed_function<K>{}, AF::template make<K>(), work,
+                     counter{saves, loads});
     };
     if (!fits<AF>(plan)) {
       refused<invalid_plan>(p, "an adjoint that the plan is not for", sweep);
@@ -234,7 +248,8 @@ void gradients(program& p) {
     if (p.from.one_of(3)) thrown(p, sweep);
     check_gradient<K, SF, AF>(p, l, plan, work);
     if constexpr (predicts_bytes<K, AF>)
-      // Bytes do not tell that a tape without memory of its own is still to be destroyed, for which its array counts 8 bytes.
+      // Bytes do not tell that a tape without memory of its own is still to be destroyed, for which its array counts 8
+      // bytes.
       if (p.from.one_of(4) && !(is_recorded<AF> && l.start.empty())) check_bytes<K, SF, AF>(p, l, plan);
   }
 }
@@ -255,7 +270,9 @@ void resumes(program& p) {
     turned = true;
     return bar;
   };
-  auto const noting = hooked(AF::template make<K>(), [&](state_of<K> const&, bar_of<K> const& bar, step_index i) { noted = {i, bar}; });
+  auto const noting = hooked(AF::template make<K>(), [&](state_of<K> const&, bar_of<K> const& bar, step_index i) {
+    noted = {i, bar};
+  });
   bool const stopped = thrown(p, [&] {
     state_of<K> x0 = l.initial();
     wide saves = 0, loads = 0;
@@ -268,7 +285,8 @@ void resumes(program& p) {
   ++seen.resumed;
 }
 
-/// What can be asked of a run that is kept: reversed in several forms, walked backwards, asked for states, in any order, and with exceptions.
+/// What can be asked of a run that is kept: reversed in several forms, walked backwards, asked for states, in any
+/// order, and with exceptions.
 template <class K, class Run>
 void play(program& p, loop<K> const& l, Run& run, step_index leaf, bool reversed = false) {
   auto const is_state = [&]<class X>(X const& x, step_index i) {
@@ -328,7 +346,8 @@ void loops(program& p, Store&... store) {
   loop<K> const l{p};
   auto const plan = plan_for(p, l.n, [](any_schedule const& made) { return tapes_of(made) == 0; }).plan;
   state_of<K> x0 = l.initial();
-  if (tapes_of(plan) > 0) return refused<invalid_plan>(p, "a plan with tapes", [&] { (void)checkpointed_loop(step{}, x0, plan, store...); });
+  if (tapes_of(plan) > 0)
+    return refused<invalid_plan>(p, "a plan with tapes", [&] { (void)checkpointed_loop(step{}, x0, plan, store...); });
   step_calls = 0;
   bool reversed = false;
   auto run = checkpointed_loop(step{}, x0, plan, store...);
@@ -336,8 +355,13 @@ void loops(program& p, Store&... store) {
     if (p.from.one_of(3)) {
       same(p, l, run.reverse(l.all.seed, of_leaf::make<K>()), "the first reverse");
       reversed = true;
-      auto const predicted = estimate(plan, {.form = {.step = form_of<K, SF, one_step>.step, .adjoint = adjoint_form::leaf, .keeps_run = true, .snapshots = is_object<K>}}).step_calls;
-      p.check(wide(step_calls) == predicted && run.step_calls() == predicted, "step calls of a kept run are as predicted");
+      auto const predicted = estimate(plan, {.form = {.step = form_of<K, SF, one_step>.step,
+                                                      .adjoint = adjoint_form::leaf,
+                                                      .keeps_run = true,
+                                                      .snapshots = is_object<K>}})
+                                 .step_calls;
+      p.check(wide(step_calls) == predicted && run.step_calls() == predicted,
+              "step calls of a kept run are as predicted");
     }
   }
   play<K>(p, l, run, plan.leaf(), reversed);
@@ -357,7 +381,8 @@ void whiles(program& p) {
       typename SF::template step<K>{}, x0,
       [&](state_of<K> const& x, step_index i) {
         K::read(x, now_numbers);
-        p.check(i == asked++ && now_numbers == l.all.states[std::size_t(i)], "keep_going is asked for every state once");
+        p.check(i == asked++ && now_numbers == l.all.states[std::size_t(i)],
+                "keep_going is asked for every state once");
         return i < l.n;
       },
       online{slots, {.eager = eager}});
@@ -376,7 +401,8 @@ void stores(program& p) {
     loop<K> const l{p};
     auto const plan = plan_for(p, l.n, fits<AF>).plan;
     if (!fits<AF>(plan)) continue;
-    if constexpr (std::is_same_v<Store, toys::tiered>) store = toys::tiered{plan, p.from.one_of(2) ? toys::in_memory::as_frames : toys::in_memory::as_bytes};
+    if constexpr (std::is_same_v<Store, toys::tiered>)
+      store = toys::tiered{plan, p.from.one_of(2) ? toys::in_memory::as_frames : toys::in_memory::as_bytes};
     auto const sweep = [&] {
       auto x0 = l.initial();
       (void)gradient(typename SF::template step<K>{}, x0, plan, seed_function<K>{}, AF::template make<K>(), store);

@@ -62,4 +62,6 @@ void run(unsigned long first, unsigned long count) {
 
 TEST_CASE("random programs over Eigen's matrices give what storing everything gives") { fuzz::run(1, 3'000); }
 
-TEST_CASE("random programs over Eigen's matrices, as many as are asked for", "[.soak]") { fuzz::run(2'000'000'000, fuzz::number_in("CAIRN_FUZZ_PROGRAMS", 100'000)); }
+TEST_CASE("random programs over Eigen's matrices, as many as are asked for", "[.soak]") {
+  fuzz::run(2'000'000'000, fuzz::number_in("CAIRN_FUZZ_PROGRAMS", 100'000));
+}

@@ -1,5 +1,6 @@
-// Random programs against store-all: states, steps, adjoints, seeds, plans, stores, verbs, and exceptions in between. Each must give the bits of
-// storing everything with the step calls, transfers and bytes that are predicted, or the error that the rules say.
+// Random programs against store-all: states, steps, adjoints, seeds, plans, stores, verbs, and exceptions in between.
+// Each must give the bits of storing everything with the step calls, transfers and bytes that are predicted, or the
+// error that the rules say.
 #include <cstdlib>
 #include "fuzz/programs.hpp"
 
@@ -75,4 +76,6 @@ TEST_CASE("random programs give what storing everything gives, or the error that
   CHECK(seen.reversed_again > 3'000);
 }
 
-TEST_CASE("random programs, as many as are asked for", "[.soak]") { fuzz::run(1'000'000'000, fuzz::number_in("CAIRN_FUZZ_PROGRAMS", 100'000)); }
+TEST_CASE("random programs, as many as are asked for", "[.soak]") {
+  fuzz::run(1'000'000'000, fuzz::number_in("CAIRN_FUZZ_PROGRAMS", 100'000));
+}

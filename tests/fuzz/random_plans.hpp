@@ -11,12 +11,15 @@ namespace fuzz {
 
 using namespace cairn;
 
-/// Draws what a program is made of; the same numbers for the same seed everywhere, which the distributions of std do not promise.
+/// Draws what a program is made of; the same numbers for the same seed everywhere, which the distributions of std do
+/// not promise.
 class source {
  public:
   explicit source(unsigned long seed) : random_{std::mt19937_64::result_type(seed)} {}
   /// One of low, low + 1, ... high.
-  [[nodiscard]] step_index in(step_index low, step_index high) { return low + step_index(random_() % (std::uint64_t(high - low) + 1)); }
+  [[nodiscard]] step_index in(step_index low, step_index high) {
+    return low + step_index(random_() % (std::uint64_t(high - low) + 1));
+  }
   [[nodiscard]] bool one_of(step_index n) { return in(1, n) == 1; }
   /// 0 <= x < 1
   [[nodiscard]] double unit() { return double(random_() >> 11) * 0x1p-53; }
@@ -37,7 +40,9 @@ inline std::string told(std::string const& kind, std::initializer_list<step_inde
 }
 
 /// Slots from one to more than there are steps, mostly few.
-inline slot_index random_slots(source& from, step_index n) { return from.one_of(4) ? from.in(1, n + 3) : from.in(1, std::min<step_index>(n + 1, 9)); }
+inline slot_index random_slots(source& from, step_index n) {
+  return from.one_of(4) ? from.in(1, n + 3) : from.in(1, std::min<step_index>(n + 1, 9));
+}
 
 /// A plan without leaves over n steps. Tables grow with n^2, so that long loops get the kinds that have none.
 inline named_plan random_flat_plan(source& from, step_index n) {
@@ -63,7 +68,8 @@ inline named_plan random_flat_plan(source& from, step_index n) {
       step_index const period = from.in(1, n + 2);
       slot_index const extra = from.in(0, 4);
       bool const in_memory = from.one_of(2);
-      return {told("two_level", {n, period, extra, in_memory}), two_level{n, period, extra, {.periods_on = in_memory ? tier::memory : tier::disk}}};
+      return {told("two_level", {n, period, extra, in_memory}),
+              two_level{n, period, extra, {.periods_on = in_memory ? tier::memory : tier::disk}}};
     }
     case 8: return {told("remaining", {n, s - 1}), remaining{{n, n, false, s - 1}, [](slot_index) { return -1; }}};
     case 9: return {told("action_list from revolve", {n, s}), action_list_from(revolve{n, s})};
@@ -71,10 +77,12 @@ inline named_plan random_flat_plan(source& from, step_index n) {
     case 11: return {told("all tapes", {n}), all_tapes(n)};
     case 12: return {told("every other tape", {n}), every_other_tape(n)};
     case 13: {
-      storage_tier const tiers[] = {{from.in(1, 4), 0, 0, tier::memory},
-                                    {from.in(0, 4), double(from.in(0, 8)) / 4, double(from.in(0, 8)) / 4, tier::host},
-                                    {from.in(0, 4), double(from.in(0, 16)) / 4, double(from.in(0, 16)) / 4, tier::disk}};
-      return {told("hrevolve", {n, tiers[0].slots, tiers[1].slots, tiers[2].slots}), hrevolve{n, tiers, 3, {.turn_cost = 1}}};
+      storage_tier const tiers[] = {
+          {from.in(1, 4), 0, 0, tier::memory},
+          {from.in(0, 4), double(from.in(0, 8)) / 4, double(from.in(0, 8)) / 4, tier::host},
+          {from.in(0, 4), double(from.in(0, 16)) / 4, double(from.in(0, 16)) / 4, tier::disk}};
+      return {told("hrevolve", {n, tiers[0].slots, tiers[1].slots, tiers[2].slots}),
+              hrevolve{n, tiers, 3, {.turn_cost = 1}}};
     }
     case 14: {
       slot_index const ram = from.in(0, 5), disk = from.in(ram == 0, 6);
@@ -83,13 +91,15 @@ inline named_plan random_flat_plan(source& from, step_index n) {
     case 15: {
       step_index const write = from.in(0, 6), read = from.in(0, 6);
       slot_index const ram = from.in(1, 5);
-      return {told("disk_revolve", {n, ram, write, read}), disk_revolve{n, ram, {.disk_write = double(write), .disk_read = double(read)}}};
+      return {told("disk_revolve", {n, ram, write, read}),
+              disk_revolve{n, ram, {.disk_write = double(write), .disk_read = double(read)}}};
     }
     case 16:
     case 17: {
       slot_index const units = from.in(1, n + 4), tape = from.in(1, 3);
       bool const restart = from.one_of(2), free = from.one_of(2);
-      return {told("mixed", {n, units, tape, restart, free}), mixed{n, units, {.tape_units = tape, .tapes_restart = restart, .free_initial = free}}};
+      return {told("mixed", {n, units, tape, restart, free}),
+              mixed{n, units, {.tape_units = tape, .tapes_restart = restart, .free_initial = free}}};
     }
     case 18: {
       slot_index const units = from.in(0, n + 4);
@@ -99,7 +109,8 @@ inline named_plan random_flat_plan(source& from, step_index n) {
     default: {
       slot_index const units = from.in(1, n + 4);
       bool const accurate = from.one_of(2);
-      return {told("runge_kutta", {n, units, accurate}), runge_kutta{n, units, {.stages = 2, .stiffly_accurate = accurate}}};
+      return {told("runge_kutta", {n, units, accurate}),
+              runge_kutta{n, units, {.stages = 2, .stiffly_accurate = accurate}}};
     }
   }
 }

@@ -12,7 +12,11 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   std::string const digits = std::to_string(read.count());
   fuzz::require(cairn::byte_size{digits} == read, "a size is read back from its digits");
   fuzz::require(cairn::byte_size{digits + " B"} == read, "a size is read back from its bytes");
-  fuzz::require(fuzz::refuses<cairn::invalid_size, cairn::overflow_error>([&] { (void)cairn::byte_size{std::string{text} + "!"}; }), "no text is read in part");
-  if (read.count() % 1024 == 0) fuzz::require(cairn::byte_size{std::to_string(read.count() / 1024) + "KiB"} == read, "a size is read back from its KiB");
+  fuzz::require(fuzz::refuses<cairn::invalid_size, cairn::overflow_error>(
+                    [&] { (void)cairn::byte_size{std::string{text} + "!"}; }),
+                "no text is read in part");
+  if (read.count() % 1024 == 0)
+    fuzz::require(cairn::byte_size{std::to_string(read.count() / 1024) + "KiB"} == read,
+                  "a size is read back from its KiB");
   return 0;
 }

@@ -1,5 +1,5 @@
-// What users hand to the library, for states of any type: steps, adjoints and seeds in every form, which count their calls and may throw. A
-// state is read as flat numbers and written from them; all of it computes the same.
+// What users hand to the library, for states of any type: steps, adjoints and seeds in every form, which count their
+// calls and may throw. A state is read as flat numbers and written from them; all of it computes the same.
 #pragma once
 #include <array>
 #include <cmath>
@@ -20,7 +20,8 @@ namespace fuzz {
 using cairn::step_index;
 using numbers = std::vector<double>;
 
-/// The loop of the program that runs: x'_k = keep x_k + mix sin(x_(k+1) + phase i), indices round the number of numbers before the step.
+/// The loop of the program that runs: x'_k = keep x_k + mix sin(x_(k+1) + phase i), indices round the number of numbers
+/// before the step.
 struct law {
   double keep = 0.9, mix = 0.2, phase = 0.1;
   std::size_t size = 3;   ///< of the initial state
@@ -29,12 +30,15 @@ struct law {
 inline law the_law;
 inline long step_calls = 0, seed_calls = 0;
 
-inline std::size_t size_after(std::size_t size, step_index i) { return the_law.resizes ? 1 + (size * 5 + std::size_t(i) * 7) % 11 : size; }
+inline std::size_t size_after(std::size_t size, step_index i) {
+  return the_law.resizes ? 1 + (size * 5 + std::size_t(i) * 7) % 11 : size;
+}
 
 inline void forward(numbers const& v, numbers& v1, step_index i) {
   std::size_t const m = v.size();
   v1.resize(size_after(m, i));
-  for (std::size_t k = 0; k < v1.size(); ++k) v1[k] = the_law.keep * v[k % m] + the_law.mix * std::sin(v[(k + 1) % m] + the_law.phase * double(i));
+  for (std::size_t k = 0; k < v1.size(); ++k)
+    v1[k] = the_law.keep * v[k % m] + the_law.mix * std::sin(v[(k + 1) % m] + the_law.phase * double(i));
 }
 /// The adjoint has a number more than the state: a sum over all steps, in which their order and number show.
 inline void pull(numbers const& v, numbers const& bar, numbers& out, step_index i) {
@@ -95,7 +99,8 @@ struct of_aggregate {
   static state blank() { return {}; }
   static void read(state const& x, numbers& v) {
     v.reserve(7 + x.rest.size());  // tapes have no byte more than their numbers
-    v = {x.first.speed, x.first.angles[0], x.first.angles[1], x.second.first, x.second.second.speed, x.second.second.angles[0], x.second.second.angles[1]};
+    v = {x.first.speed,         x.first.angles[0],         x.first.angles[1],        x.second.first,
+         x.second.second.speed, x.second.second.angles[0], x.second.second.angles[1]};
     v.insert(v.end(), x.rest.begin(), x.rest.end());
   }
   static void write(state& x, numbers const& v) {

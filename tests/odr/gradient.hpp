@@ -12,4 +12,6 @@ struct one {
 };
 
 /// 0.999^1000, in each translation unit with the same instantiations of cairn.
-static double gradient_of_decay() { return cairn::gradient(decay{}, 1.0, cairn::revolve{1000, 8}, one{}, decay_adjoint{}); }
+static double gradient_of_decay() {
+  return cairn::gradient(decay{}, 1.0, cairn::revolve{1000, 8}, one{}, decay_adjoint{});
+}

@@ -13,7 +13,8 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 std::string const head = "# cairn schedule: steps=2 slots=1\naction,from,to,slot,what,tier\n";
-std::string const body = "save,0,,0,,\nadvance,0,1,,,\nturn,1,2,,,\nreverse,1,2,,,\nload,0,,0,,\ndrop,,,0,,\nreverse,0,1,,,\ndone,,,,,\n";
+std::string const body =
+    "save,0,,0,,\nadvance,0,1,,,\nturn,1,2,,,\nreverse,1,2,,,\nload,0,,0,,\ndrop,,,0,,\nreverse,0,1,,,\ndone,,,,,\n";
 
 /// What a reader says of a text.
 std::string said_of(std::string const& text) {
@@ -49,8 +50,11 @@ TEST_CASE("the text of a schedule is one line for each action under two lines of
   CHECK(actions_csv(revolve{2, 1}) == head + body);
   auto const all = actions_csv(two_level{3, 2, 0, {.extra_on = tier::host}});
   CHECK_THAT(all, ContainsSubstring("save,2,,1,,disk\n"));
-  CHECK_THAT(actions_csv(all_tapes(1)), ContainsSubstring("steps=1 slots=0 tapes=1\n") && ContainsSubstring("record,0,1,0,tape,\n") && ContainsSubstring("reverse,0,1,0,tape,\n"));
-  CHECK_THAT(actions_csv(every_other_tape(4)), ContainsSubstring("tapes=2 tapes_restart=1 units=6 tape_units=3\n") && ContainsSubstring("load,3,,1,tape,\n"));
+  CHECK_THAT(actions_csv(all_tapes(1)), ContainsSubstring("steps=1 slots=0 tapes=1\n") &&
+                                            ContainsSubstring("record,0,1,0,tape,\n") &&
+                                            ContainsSubstring("reverse,0,1,0,tape,\n"));
+  CHECK_THAT(actions_csv(every_other_tape(4)), ContainsSubstring("tapes=2 tapes_restart=1 units=6 tape_units=3\n") &&
+                                                   ContainsSubstring("load,3,,1,tape,\n"));
 }
 
 TEST_CASE("a text by other hands is read", "[plan][actions]") {
@@ -60,15 +64,22 @@ TEST_CASE("a text by other hands is read", "[plan][actions]") {
   std::string windows;
   for (char const c : head + body) windows += c == '\n' ? "\r\n" : std::string(1, c);
   CHECK(actions_of(read_actions_csv(windows)) == expected);
-  CHECK(actions_of(read_actions_csv("\n# cairn schedule: slots=1,steps=2,,,\n\n# of columns two are left out\n slot , action,to,from\n"
-                                    "0,save,,0\n,advance,1,0\n# on the way back\n,turn,2,1\n,reverse,2,1\n0,load,,0\n0,drop,,\n,reverse,1,0\n,done,,")) == expected);
-  CHECK(verified{read_actions_csv("# cairn schedule: steps=0 slots=0\naction,from,to\nturn,0,0\ndone,,\n")}.counts().reversals == 0);
-  CHECK(read_actions_csv("# cairn schedule: steps=9223372036854775807 slots=0 units=340282366920938463463374607431768211454 tape_units=3 leaf=4 tapes=7 "
-                         "free_initial=true tapes_restart=0\naction\ndone\n").units() == ~wide{0} - 1);
+  CHECK(actions_of(read_actions_csv(
+            "\n# cairn schedule: slots=1,steps=2,,,\n\n# of columns two are left out\n slot , action,to,from\n"
+            "0,save,,0\n,advance,1,0\n# on the way "
+            "back\n,turn,2,1\n,reverse,2,1\n0,load,,0\n0,drop,,\n,reverse,1,0\n,done,,")) == expected);
+  CHECK(verified{read_actions_csv("# cairn schedule: steps=0 slots=0\naction,from,to\nturn,0,0\ndone,,\n")}
+            .counts()
+            .reversals == 0);
+  CHECK(read_actions_csv("# cairn schedule: steps=9223372036854775807 slots=0 "
+                         "units=340282366920938463463374607431768211454 tape_units=3 leaf=4 tapes=7 "
+                         "free_initial=true tapes_restart=0\naction\ndone\n")
+            .units() == ~wide{0} - 1);
 }
 
 TEST_CASE("what is wrong with a text is said with its line", "[plan][actions]") {
-  struct { std::string text; char const* said; char const* line; } const cases[] = {
+  struct { std::string text; char const* said; char const* line;
+  } const cases[] = {
       {"", "this is no list of actions", "line = 0"},
       {"action,from,to,slot\n", "this is no list of actions", "line = 1"},
       {"# cairn schedule: steps=2\naction\ndone\n", "steps or slots are missing", "line = 3"},
@@ -78,13 +89,15 @@ TEST_CASE("what is wrong with a text is said with its line", "[plan][actions]") 
       {"# cairn schedule: steps=x\n", "not a whole number, or too large", "line = 1"},
       {"# cairn schedule: steps=-1\n", "not a whole number, or too large", "line = 1"},
       {"# cairn schedule: steps=\n", "a number is missing", "line = 1"},
-      {"# cairn schedule: units=340282366920938463463374607431768211456\n", "not a whole number, or too large", "line = 1"},
+      {"# cairn schedule: units=340282366920938463463374607431768211456\n", "not a whole number, or too large",
+       "line = 1"},
       {"# cairn schedule: steps=9223372036854775808\n", "a number of 2^63 or more", "number = 9223372036854775808"},
       {"# cairn schedule: free_initial=2\n", "neither 0 nor 1", "line = 1"},
       {"# cairn schedule: steps=2 slots=1\n", "the columns are not those of actions", "line = 1"},
       {"# cairn schedule: steps=2 slots=1\nfrom,to\n", "the columns are not those of actions", "line = 2"},
       {"# cairn schedule: steps=2 slots=1\naction,from,from\n", "the columns are not those of actions", "line = 2"},
-      {"# cairn schedule: steps=2 slots=1\naction,from,to,slot,what,tier,more\n", "the columns are not those of actions", "line = 2"},
+      {"# cairn schedule: steps=2 slots=1\naction,from,to,slot,what,tier,more\n",
+       "the columns are not those of actions", "line = 2"},
       {head + "save,0,,0,\n", "a line with too few or too many cells", "cells = 5"},
       {head + "save,0,,0,,,\n", "a line with too few or too many cells", "line = 3"},
       {head + "jump,0,,0,,\n", "no such action", "line = 3"},
@@ -104,7 +117,8 @@ TEST_CASE("what is wrong with a text is said with its line", "[plan][actions]") 
   };
   for (auto const& one : cases) {
     INFO(one.text);
-    CHECK_THAT(said_of(one.text), ContainsSubstring("cairn::read_actions_csv: ") && ContainsSubstring(one.said) && ContainsSubstring(one.line));
+    CHECK_THAT(said_of(one.text), ContainsSubstring("cairn::read_actions_csv: ") && ContainsSubstring(one.said) &&
+                                      ContainsSubstring(one.line));
     CHECK_THROWS_AS(read_actions_csv(one.text), parse_error);
   }
   CHECK_THROWS_AS(read_actions_csv("# cairn schedule: steps=2 slots=1 leaf=0\naction\ndone\n"), invalid_plan);
@@ -117,7 +131,8 @@ TEST_CASE("actions in another order are read and refused when they are to be use
 }
 
 TEST_CASE("only sound schedules are written, and not without end", "[plan][actions]") {
-  CHECK_THROWS_AS(actions_csv(action_list{2, 0, {{action_kind::turn, tier::memory, content::state, no_slot, 0, 2}}}), invalid_schedule);
+  CHECK_THROWS_AS(actions_csv(action_list{2, 0, {{action_kind::turn, tier::memory, content::state, no_slot, 0, 2}}}),
+                  invalid_schedule);
   CHECK_THROWS_AS(actions_csv(revolve{step_index{1} << 40, 3}), invalid_plan);
   CHECK_THROWS_WITH(actions_csv(revolve{step_index{1} << 40, 3}), ContainsSubstring("most actions written"));
 }
@@ -127,7 +142,8 @@ namespace {
 /// How many spoilt texts are still schedules; any error but cairn's own passes through and fails the test.
 int still_schedules(int count) {
   std::vector<std::string> texts;
-  for (step_index const n : {0, 1, 2, 5}) each_plan(n, [&](std::string const&, auto const& plan) { texts.push_back(actions_csv(plan)); });
+  for (step_index const n : {0, 1, 2, 5})
+    each_plan(n, [&](std::string const&, auto const& plan) { texts.push_back(actions_csv(plan)); });
   spoiler spoil{5};
   int sound = 0;
   for (int k = 0; k < count; ++k) {

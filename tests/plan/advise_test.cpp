@@ -51,21 +51,30 @@ double run(any_schedule const& plan, adjoint_form form, tally& counts) {
     return gradient(step, 0.3, plan, 1.0, leaf([&](double x, double& bar, step_index first, step_index last) {
                       std::vector<double> states{x};
                       for (step_index i = first; i + 1 < last; ++i) states.push_back(next(states.back(), i));
-                      for (step_index i = last; i-- > first; ++counts.adjoints) bar *= slope(states[std::size_t(i - first)], i);
+                      for (step_index i = last; i-- > first; ++counts.adjoints)
+                        bar *= slope(states[std::size_t(i - first)], i);
                     }), store);
   if (form == adjoint_form::recorded) {
-    recorded const adjoint{[&](double& x, step_index i) { double const x0 = x; ++counts.records, x = next(x, i); return tape{x0, x}; },
-                           [&](tape const& kept, double& bar, step_index i) { ++counts.adjoints, bar *= slope(kept.x, i); },
-                           [](tape const& kept) { return kept.x1; }};
+    recorded const adjoint{
+        [&](double& x, step_index i) {
+          double const x0 = x;
+          ++counts.records, x = next(x, i);
+          return tape{x0, x};
+        },
+        [&](tape const& kept, double& bar, step_index i) { ++counts.adjoints, bar *= slope(kept.x, i); },
+        [](tape const& kept) { return kept.x1; }};
     return gradient(step, 0.3, plan, 1.0, adjoint, store);
   }
-  return gradient(step, 0.3, plan, 1.0, [&](double x, double& bar, step_index i) { ++counts.adjoints, bar *= slope(x, i); }, store);
+  return gradient(
+      step, 0.3, plan, 1.0, [&](double x, double& bar, step_index i) { ++counts.adjoints, bar *= slope(x, i); }, store);
 }
 
 double executed_seconds(tally const& counts, workload const& work) {
-  double sum = double(counts.steps) * work.step_seconds + double(counts.records) * detail::record_seconds(work) + double(counts.adjoints) * work.adjoint_seconds;
+  double sum = double(counts.steps) * work.step_seconds + double(counts.records) * detail::record_seconds(work) +
+               double(counts.adjoints) * work.adjoint_seconds;
   for (tier const where : detail::all_tiers)
-    sum += double(counts.saves[std::size_t(where)]) * work.tiers[where].write_seconds + double(counts.loads[std::size_t(where)]) * work.tiers[where].read_seconds;
+    sum += double(counts.saves[std::size_t(where)]) * work.tiers[where].write_seconds +
+           double(counts.loads[std::size_t(where)]) * work.tiers[where].read_seconds;
   return sum;
 }
 
@@ -90,7 +99,8 @@ workload random_workload(std::mt19937& random) {
   for (tier const where : {tier::host, tier::disk})
     if (random() % 3 == 0) {
       double const slow = pick(0.01, 0.5, 5.0, 100.0);
-      work.tiers[where] = {work.step_seconds * slow, work.step_seconds * slow * pick(0.5, 1.0, 2.0), pick(work.state_bytes * 3, work.state_bytes * 50, unlimited_bytes)};
+      work.tiers[where] = {work.step_seconds * slow, work.step_seconds * slow * pick(0.5, 1.0, 2.0),
+                           pick(work.state_bytes * 3, work.state_bytes * 50, unlimited_bytes)};
     }
   return work;
 }
@@ -117,13 +127,15 @@ TEST_CASE("the advised plan is the cheapest of all planners as they are executed
     for (planned const* const plan : all) {
       INFO(name_of(plan->by));
       tally counts;
-      CHECK(run(plan->schedule, work.form.adjoint, counts) == run(store_all(*work.steps), adjoint_form::one_step, *std::make_unique<tally>()));
+      CHECK(run(plan->schedule, work.form.adjoint, counts) ==
+            run(store_all(*work.steps), adjoint_form::one_step, *std::make_unique<tally>()));
       CHECK(counts.steps + counts.records == plan->cost.step_calls);
       CHECK(counts.adjoints == wide(*work.steps));
       for (std::size_t k = 0; k < tier_count; ++k) {
         CHECK(counts.saves[k] == plan->cost.counts.tiers[k].saves);
         bool const starts_outside = initial_is_free(plan->schedule) && k == 0;
-        CHECK((starts_outside ? counts.loads[k] <= plan->cost.counts.tiers[k].loads : counts.loads[k] == plan->cost.counts.tiers[k].loads));
+        CHECK((starts_outside ? counts.loads[k] <= plan->cost.counts.tiers[k].loads
+                              : counts.loads[k] == plan->cost.counts.tiers[k].loads));
       }
       CHECK(plan->cost.memory_bytes <= budget.count());
       double const seconds = executed_seconds(counts, work);
@@ -150,7 +162,8 @@ TEST_CASE("no plan of any planner with any number of slots within the budget bea
     auto const compare = [&](any_schedule const& plan) {
       auto const sum = estimate(plan, work);
       bool fits = sum.memory_bytes <= budget.count();
-      for (tier const where : {tier::device, tier::host, tier::disk}) fits = fits && sum.tier_bytes[std::size_t(where)] <= work.tiers[where].bytes;
+      for (tier const where : {tier::device, tier::host, tier::disk})
+        fits = fits && sum.tier_bytes[std::size_t(where)] <= work.tiers[where].bytes;
       if (!fits) return;
       CAPTURE(round, n, budget.count(), plan.slots(), plan.leaf(), name_of(given.best.by));
       CHECK(given.best.cost.seconds <= sum.seconds * (1 + 1e-12));
@@ -166,7 +179,8 @@ TEST_CASE("no plan of any planner with any number of slots within the budget bea
     for (tier const where : {tier::host, tier::disk})
       for (step_index period = 1; period <= n; ++period)
         for (slot_index slots = 0; slots <= n; ++slots)
-          if (work.tiers[where].bytes >= work.state_bytes * wide((n + period - 1) / period)) compare(two_level{n, period, slots, {.periods_on = where}});
+          if (work.tiers[where].bytes >= work.state_bytes * wide((n + period - 1) / period))
+            compare(two_level{n, period, slots, {.periods_on = where}});
     if (work.form.adjoint == adjoint_form::recorded)
       for (slot_index units = 0; units <= 4 * n; ++units)
         for (slot_index tape : {1, 3, 6})
@@ -185,7 +199,8 @@ TEST_CASE("storing everything is not advised only because it fits", "[plan][advi
 }
 
 TEST_CASE("advice is made for loops that nobody walks, without tables", "[plan][advise]") {
-  for (step_index const n : {step_index{1'000'000}, step_index{1'000'000'000'000'000'000}, std::numeric_limits<step_index>::max()}) {
+  for (step_index const n :
+       {step_index{1'000'000}, step_index{1'000'000'000'000'000'000}, std::numeric_limits<step_index>::max()}) {
     workload work{.steps = n, .state_bytes = 1'000'000, .step_seconds = 1e-6, .adjoint_seconds = 1e-6};
     work.tiers.disk = {.write_seconds = 1e-4, .read_seconds = 1e-4, .bytes = wide{1} << 50};
     for (auto const form : {adjoint_form::one_step, adjoint_form::leaf, adjoint_form::recorded}) {
@@ -205,19 +220,23 @@ TEST_CASE("advice is made for loops that nobody walks, without tables", "[plan][
 }
 
 TEST_CASE("the advice says why in words", "[plan][advise]") {
-  workload work{.steps = 1000, .state_bytes = 100'000, .adjoint_bytes = 100'000, .step_seconds = 1e-3, .adjoint_seconds = 2e-3};
+  workload work{
+      .steps = 1000, .state_bytes = 100'000, .adjoint_bytes = 100'000, .step_seconds = 1e-3, .adjoint_seconds = 2e-3};
   work.tiers.disk = {.write_seconds = 2e-3, .read_seconds = 1e-3, .bytes = unlimited_bytes};
   auto const given = advise("2MB", work);
   CHECK(given.best.by == planner::disk_revolve);
   CHECK(given.lead() > 0);
-  CHECK_THAT(reason_text(given), ContainsSubstring("disk_revolve is predicted to be the fastest: ") && ContainsSubstring("% more."));
-  CHECK_THAT(advice_text(given), ContainsSubstring("4.09 s and 1930 step calls") && ContainsSubstring("store_all: needs 95.7 MiB at least"));
+  CHECK_THAT(reason_text(given),
+             ContainsSubstring("disk_revolve is predicted to be the fastest: ") && ContainsSubstring("% more."));
+  CHECK_THAT(advice_text(given), ContainsSubstring("4.09 s and 1930 step calls") &&
+                                     ContainsSubstring("store_all: needs 95.7 MiB at least"));
   CHECK_THAT(reason_text(advise("1GB", {.steps = 5, .state_bytes = 10})), ContainsSubstring("equally good"));
 }
 
 TEST_CASE("a workload that cannot be planned is refused by name", "[plan][advise]") {
   CHECK_THROWS_AS(advise("1MB", {}), invalid_plan);
-  CHECK_THROWS_WITH(advise("1MB", {}), ContainsSubstring("cairn::advise") && ContainsSubstring("does not say how many steps"));
+  CHECK_THROWS_WITH(advise("1MB", {}),
+                    ContainsSubstring("cairn::advise") && ContainsSubstring("does not say how many steps"));
   CHECK_THROWS_AS(advise("1MB", {.steps = -1}), invalid_plan);
   CHECK_THROWS_AS(advise("1kB", {.steps = 10, .state_bytes = 1000}), infeasible_budget);
   CHECK_THROWS_AS(advise("1MB", {.steps = 10, .state_bytes = 10}, {.leaf = 0}), invalid_plan);

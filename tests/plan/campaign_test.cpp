@@ -1,4 +1,5 @@
-// Every schedule over many random parameters: what an executor counts, what verify counts and what estimate predicts are the same.
+// Every schedule over many random parameters: what an executor counts, what verify counts and what estimate predicts
+// are the same.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -75,7 +76,8 @@ kind const kinds[] = {
      }},
     {"two_level", [](dice& d) -> any_schedule {
        auto const n = d.number("steps", 0, 200), p = d.number("period", 1, n + 3), x = d.number("extra", 0, n + 3);
-       return two_level{n, p, x, {.periods_on = tier(d.number("periods on", 0, 3)), .extra_on = tier(d.number("extra on", 0, 3))}};
+       return two_level{
+           n, p, x, {.periods_on = tier(d.number("periods on", 0, 3)), .extra_on = tier(d.number("extra on", 0, 3))}};
      }},
     {"verified", [](dice& d) -> any_schedule {
        auto const n = d.number("steps", 0, 60);
@@ -93,45 +95,58 @@ kind const kinds[] = {
        auto const n = d.number("steps", 0, 60);
        storage_tier tiers[4];
        auto const count = std::size_t(d.number("tiers", 1, 4));
-       for (std::size_t k = 0; k < count; ++k) tiers[k] = {d.number("slots", k == 0 ? 1 : 0, 8), d.cost("write"), d.cost("read")};
+       for (std::size_t k = 0; k < count; ++k)
+         tiers[k] = {d.number("slots", k == 0 ? 1 : 0, 8), d.cost("write"), d.cost("read")};
        return hrevolve{n, tiers, count, {.advance_cost = d.cost("advance"), .turn_cost = d.cost("turn")}};
      }},
     {"disk_revolve", [](dice& d) -> any_schedule {
        auto const n = d.number("steps", 0, 60), c = d.number("ram", 1, n + 3);
-       return disk_revolve{n, c, {.disk_write = d.cost("write"), .disk_read = d.cost("read"), .advance_cost = d.cost("advance")}};
+       return disk_revolve{
+           n, c, {.disk_write = d.cost("write"), .disk_read = d.cost("read"), .advance_cost = d.cost("advance")}};
      }},
     {"mixed", [](dice& d) -> any_schedule {
        auto const n = d.number("steps", 0, 60);
        bool const free = d.claim("free");
-       return mixed{n, d.number("units", free ? 0 : 1, n + 5), {.tape_units = d.number("tape units", 1, 5), .tapes_restart = d.claim("restart"), .free_initial = free}};
+       return mixed{
+           n,
+           d.number("units", free ? 0 : 1, n + 5),
+           {.tape_units = d.number("tape units", 1, 5), .tapes_restart = d.claim("restart"), .free_initial = free}};
      }},
     {"bptt", [](dice& d) -> any_schedule {
        auto const n = d.number("steps", 0, 60);
-       return bptt{n, d.number("units", 0, n + 5), {.tape_units = d.number("tape units", 1, 5), .keep = bptt_keep(d.number("keep", 0, 2))}};
+       return bptt{n,
+                   d.number("units", 0, n + 5),
+                   {.tape_units = d.number("tape units", 1, 5), .keep = bptt_keep(d.number("keep", 0, 2))}};
      }},
     {"runge_kutta", [](dice& d) -> any_schedule {
        auto const n = d.number("steps", 0, 60);
-       return runge_kutta{n, d.number("units", 1, n + 5), {.stages = d.number("stages", 1, 5), .stiffly_accurate = d.claim("accurate")}};
+       return runge_kutta{n,
+                          d.number("units", 1, n + 5),
+                          {.stages = d.number("stages", 1, 5), .stiffly_accurate = d.claim("accurate")}};
      }},
 };
 
 void agrees(any_schedule const& plan) {
   auto const walked = check(plan);
-  if (!walked) FAIL(describe(walked.reason) << " at action " << text_of(walked.number) << ": " << text_of(walked.culprit));
+  if (!walked)
+    FAIL(describe(walked.reason) << " at action " << text_of(walked.number) << ": " << text_of(walked.culprit));
   stub::executor run{12345, plan.steps()};
   cursor_of<any_schedule> cursor = plan.walk();
   for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) run.obey(entry_of(a));
   auto const executed = counts_of(run.sum);
   auto const told = estimate(plan);
-  bool const same = executed == walked.counts && told.counts == executed && told.advances == executed.advances && told.saves == executed.saves &&
-                    told.loads == executed.loads && told.peak_slots == executed.peak_slots && told.reversals == executed.reversals &&
+  bool const same = executed == walked.counts && told.counts == executed && told.advances == executed.advances &&
+                    told.saves == executed.saves && told.loads == executed.loads &&
+                    told.peak_slots == executed.peak_slots && told.reversals == executed.reversals &&
                     told.step_calls == run.ran && run.ran == executed.advances + executed.turned + executed.recorded &&
                     told.forward_steps == executed.advances + executed.recorded + wide(plan.steps()) - executed.taped;
   if (!same)
-    FAIL("executed " << text_of(executed) << "\nverified " << text_of(walked.counts) << "\nestimated " << text_of(told.counts) << ", " << text_of(told.step_calls) << " calls of "
-                     << text_of(run.ran));
+    FAIL("executed " << text_of(executed) << "\nverified " << text_of(walked.counts) << "\nestimated "
+                     << text_of(told.counts) << ", " << text_of(told.step_calls) << " calls of " << text_of(run.ran));
   if (run.bar != stub::kept_all(12345, plan.steps())) FAIL("another adjoint than that of store-all");
-  if (wide(executed.peak_slots) > units_of(plan).units || executed.peak_slots > plan.slots() || executed.peak_tapes > tapes_of(plan)) FAIL("more than was promised");
+  if (wide(executed.peak_slots) > units_of(plan).units || executed.peak_slots > plan.slots() ||
+      executed.peak_tapes > tapes_of(plan))
+    FAIL("more than was promised");
 }
 
 void campaign(unsigned seed, int each) {
@@ -153,6 +168,11 @@ void campaign(unsigned seed, int each) {
 
 }  // namespace
 
-TEST_CASE("executed, verified and estimated counts are the same for random plans of every kind", "[plan][campaign]") { campaign(1, 2'000); }
+TEST_CASE("executed, verified and estimated counts are the same for random plans of every kind", "[plan][campaign]") {
+  campaign(1, 2'000);
+}
 
-TEST_CASE("executed, verified and estimated counts are the same for many random plans of every kind", "[plan][campaign][.soak]") { campaign(100, 100'000); }
+TEST_CASE("executed, verified and estimated counts are the same for many random plans of every kind",
+          "[plan][campaign][.soak]") {
+  campaign(100, 100'000);
+}

@@ -28,7 +28,8 @@ void check_bounds(any_schedule const& plan, workload const& work) {
 
 void check_states_only(step_index n, workload const& work) {
   each_plan(n, [&](std::string const&, auto const& plan) {
-    bool const fits = (plan.leaf() == 1 || work.form.adjoint == adjoint_form::leaf) && (tapes_of(plan) == 0 || work.form.adjoint == adjoint_form::recorded);
+    bool const fits = (plan.leaf() == 1 || work.form.adjoint == adjoint_form::leaf) &&
+                      (tapes_of(plan) == 0 || work.form.adjoint == adjoint_form::recorded);
     if (fits) check_bounds(plan, work);
   });
   for (slot_index slots = 1; slots <= n + 1; ++slots) {
@@ -45,9 +46,12 @@ void check_states_only(step_index n, workload const& work) {
 void check_tapes(step_index n, workload const& work) {
   for (slot_index units = 1; units <= 2 * n + 1; ++units) {
     for (slot_index const tape : {1, 2, 3}) {
-      for (bool const free : {false, true}) check_bounds(mixed{n, units, {.tape_units = tape, .tapes_restart = work.tapes_restart, .free_initial = free}}, work);
+      for (bool const free : {false, true})
+        check_bounds(mixed{n, units, {.tape_units = tape, .tapes_restart = work.tapes_restart, .free_initial = free}},
+                     work);
       if (work.tapes_restart)
-        for (auto const keep : {bptt_keep::states, bptt_keep::tapes, bptt_keep::both}) check_bounds(bptt{n, units, {.tape_units = tape, .keep = keep}}, work);
+        for (auto const keep : {bptt_keep::states, bptt_keep::tapes, bptt_keep::both})
+          check_bounds(bptt{n, units, {.tape_units = tape, .keep = keep}}, work);
     }
   }
 }
@@ -67,14 +71,19 @@ TEST_CASE("no plan has fewer step calls, seconds or bytes than the bound", "[pla
     work.step_seconds = 1 + double(random() % 3);
     if (random() % 2 == 0) work.record_seconds = double(random() % 5);
     work.adjoint_seconds = double(random() % 4);
-    adjoint_form const forms[] = {adjoint_form::one_step, adjoint_form::with_next, adjoint_form::leaf, adjoint_form::recorded};
-    work.form = {random() % 2 == 0 ? step_form::in_place : step_form::by_value, forms[random() % 4], random() % 2 == 0, random() % 5 == 0};
+    adjoint_form const forms[] = {adjoint_form::one_step, adjoint_form::with_next, adjoint_form::leaf,
+                                  adjoint_form::recorded};
+    work.form = {random() % 2 == 0 ? step_form::in_place : step_form::by_value, forms[random() % 4], random() % 2 == 0,
+                 random() % 5 == 0};
     work.form.snapshots = random() % 6 == 0;
     work.tapes_restart = random() % 2 == 0;
-    if (random() % 2 == 0) work.tiers.disk = {double(random() % 4), double(random() % 4), random() % 2 == 0 ? unlimited_bytes : 5 * work.state_bytes};
+    if (random() % 2 == 0)
+      work.tiers.disk = {double(random() % 4), double(random() % 4),
+                         random() % 2 == 0 ? unlimited_bytes : 5 * work.state_bytes};
     auto const n = step_index(random() % 14);
     check_states_only(n, work);
-    if (work.form.adjoint == adjoint_form::recorded && !work.form.keeps_run && !work.form.snapshots) check_tapes(n, work);
+    if (work.form.adjoint == adjoint_form::recorded && !work.form.keeps_run && !work.form.snapshots)
+      check_tapes(n, work);
   }
   CHECK(plans > 4000);
 }
@@ -100,7 +109,8 @@ TEST_CASE("gaps are shares of the bound", "[plan][certificate]") {
 }
 
 TEST_CASE("certificates are made for loops of up to 2^63-1 steps", "[plan][certificate]") {
-  for (step_index const n : {step_index{0}, step_index{1}, step_index{2}, step_index{1} << 32, std::numeric_limits<step_index>::max()}) {
+  for (step_index const n :
+       {step_index{0}, step_index{1}, step_index{2}, step_index{1} << 32, std::numeric_limits<step_index>::max()}) {
     workload work{.steps = n, .state_bytes = 1000, .adjoint_bytes = 1000, .tape_step_bytes = 10, .step_seconds = 1e-3};
     for (auto const form : {adjoint_form::one_step, adjoint_form::leaf, adjoint_form::recorded}) {
       work.form.adjoint = form;

@@ -50,7 +50,8 @@ TEST_CASE("store-all runs no step twice, whatever is recorded", "[plan][estimate
     CHECK(estimate(store_all(n)).extra_steps == 0);
     CHECK(estimate(all_tapes(n)).extra_steps == 0);
     CHECK(estimate(all_tapes(n), {.form = {step_form::in_place, adjoint_form::recorded}}).extra_steps == 0);
-    CHECK(estimate(store_all(n), {.form = {step_form::in_place, adjoint_form::recorded}}).extra_steps == wide(n > 0 ? n - 1 : 0));
+    CHECK(estimate(store_all(n), {.form = {step_form::in_place, adjoint_form::recorded}}).extra_steps ==
+          wide(n > 0 ? n - 1 : 0));
   }
   CHECK(estimate(store_all(0)).forward_evaluations_per_step == 0);
 }
@@ -82,7 +83,8 @@ TEST_CASE("closed forms serve loops that nobody walks", "[plan][estimate]") {
 
 TEST_CASE("a long plan that does not know its totals is refused by name", "[plan][estimate]") {
   CHECK_THROWS_AS(estimate(untold{revolve{10'000'001, 7}}), invalid_plan);
-  CHECK_THROWS_WITH(estimate(untold{revolve{10'000'001, 7}}), ContainsSubstring("cairn::estimate") && ContainsSubstring("counts()"));
+  CHECK_THROWS_WITH(estimate(untold{revolve{10'000'001, 7}}),
+                    ContainsSubstring("cairn::estimate") && ContainsSubstring("counts()"));
   CHECK_THROWS_AS(estimate(any_schedule{untold{uniform{20'000'000}}}), invalid_plan);
   CHECK(estimate(untold{revolve{10'000, 7}}).counted == counted::by_walk);
 }
@@ -103,7 +105,8 @@ TEST_CASE("bytes are those of the formula that executors share", "[plan][estimat
   sweep_needs const needs{10, 10, 0, 1, false, plan.table_bytes()};
   CHECK(e.peak_bytes == sweep_bytes(needs, work.form, {1000, 24, 1000, 500, 70}, e.peak_states));
   CHECK(e.stored_bytes == 10'000);
-  CHECK(estimate(plan, {.state_bytes = 1000, .initial_bytes = 8}).peak_bytes + 992 == estimate(plan, {.state_bytes = 1000}).peak_bytes);
+  CHECK(estimate(plan, {.state_bytes = 1000, .initial_bytes = 8}).peak_bytes + 992 ==
+        estimate(plan, {.state_bytes = 1000}).peak_bytes);
   CHECK(estimate(plan).stored_bytes == 0);
   CHECK(estimate(all_tapes(5), {.tape_bytes = 100}).peak_bytes - estimate(all_tapes(5)).peak_bytes == 600);
 }

@@ -1,4 +1,5 @@
-// Closed forms at the edges of 31, 32, 53 and 63 bits, against whole numbers of any size. Where there is no closed form, a typed error.
+// Closed forms at the edges of 31, 32, 53 and 63 bits, against whole numbers of any size. Where there is no closed
+// form, a typed error.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -59,7 +60,8 @@ void estimated(Plan const& plan, natural const& advances, natural const& turned)
 TEST_CASE("whole numbers of any size add, multiply and divide", "[exact]") {
   natural const a{~big::u128{0}};
   CHECK((a * a).text() == "115792089237316195423570985008687907852589419931798687112530834793049593217025");
-  CHECK((a * a - a * natural{7} + a).text() == "115792089237316195423570985008687907850547725730273056331750587148458983948295");
+  CHECK((a * a - a * natural{7} + a).text() ==
+        "115792089237316195423570985008687907850547725730273056331750587148458983948295");
   CHECK((a * a / 4'294'967'291u).text() == "26959946698536148508137959882006446659244050557729541301070372876339");
   CHECK(a + natural{1} == natural{big::u128{1} << 127} * natural{2});
   CHECK(natural{0}.text() == "0");
@@ -141,14 +143,19 @@ TEST_CASE("totals of two_level are exact at the edges", "[exact][two_level]") {
         step_index const periods = n == 0 ? 0 : (n - 1) / p + 1, short_one = n == 0 ? 0 : n - (periods - 1) * p;
         natural const whole = n == 0 ? natural{} : of(periods - 1);
         slot_index const total = x < longest ? x + 1 : x;
-        auto const in_whole = big::binomial_sweep(std::min(p, n), total), in_last = big::binomial_sweep(short_one, total);
+        auto const in_whole = big::binomial_sweep(std::min(p, n), total),
+                   in_last = big::binomial_sweep(short_one, total);
         natural const advances = of(n) + whole * in_whole.advances + in_last.advances;
-        auto const kept = [](step_index length, big::binomial const& sweep) { return length > 1 ? sweep.saves - natural{1} : natural{}; };
+        auto const kept = [](step_index length, big::binomial const& sweep) {
+          return length > 1 ? sweep.saves - natural{1} : natural{};
+        };
         natural const inner_saves = whole * kept(std::min(p, n), in_whole) + kept(short_one, in_last);
         CHECK(of(sum.advances) == advances);
         CHECK(of(sum.on(tier::disk).saves) == of(periods));
         CHECK(of(sum.on(tier::memory).saves) == inner_saves);
-        CHECK(of(sum.on(tier::disk).loads) == (n == 0 ? natural{} : whole * (in_whole.loads_of_first + natural{1}) + in_last.loads_of_first + natural{1}));
+        CHECK(of(sum.on(tier::disk).loads) ==
+              (n == 0 ? natural{}
+                      : whole * (in_whole.loads_of_first + natural{1}) + in_last.loads_of_first + natural{1}));
         CHECK(of(sum.on(tier::disk).loads) + of(sum.on(tier::memory).loads) == of(n));
         estimated(plan, advances, {});
       }
@@ -162,7 +169,8 @@ TEST_CASE("totals of leaves are exact at the edges", "[exact][leaves]") {
         INFO(n << " steps, leaves of " << k << ", slots " << s);
         step_index const count = n / k + (n % k != 0 ? 1 : 0);
         leaves const plan{n, k, revolve{count, s}};
-        natural const advances = big::binomial_sweep(count, s).advances * of(k), turned = n == 0 ? natural{} : of(n) - of(count - 1) * of(k);
+        natural const advances = big::binomial_sweep(count, s).advances * of(k),
+                      turned = n == 0 ? natural{} : of(n) - of(count - 1) * of(k);
         natural const limit = natural{~big::u128{0}};
         if (limit < advances) continue;  // cannot be told
         CHECK(of(plan.counts().advances) == advances);
@@ -179,8 +187,10 @@ TEST_CASE("totals of a replanned sweep are exact at the edges", "[exact][remaini
       CHECK(of(plan.counts().advances) == big::binomial_sweep(n, s + 1).advances);
       if (n < 4 || s < 2) continue;
       stored_state const kept[] = {{1, n / 2}};
-      remaining const rest{{n, n, true, s}, kept, 1};  // the back half with one slot fewer, then the front half with all
-      CHECK(of(rest.counts().advances) == big::binomial_sweep(n - n / 2, s).advances + big::binomial_sweep(n / 2, s + 1).advances);
+      remaining const rest{
+          {n, n, true, s}, kept, 1};  // the back half with one slot fewer, then the front half with all
+      CHECK(of(rest.counts().advances) ==
+            big::binomial_sweep(n - n / 2, s).advances + big::binomial_sweep(n / 2, s + 1).advances);
       CHECK(of(rest.counts().reversals) == of(n));
     }
 }
@@ -199,7 +209,8 @@ void made_or_refused(Make make) {
     auto cursor = plan.walk();
     for (int k = 0; k < 2000; ++k) {
       action const a = cursor.next();
-      if (auto const bad = machine.obey(a); bad != flaw::none) FAIL(describe(bad) << " at action " << k << ": " << text_of(a));
+      if (auto const bad = machine.obey(a); bad != flaw::none)
+        FAIL(describe(bad) << " at action " << k << ": " << text_of(a));
       if (a.kind == action_kind::done) break;
     }
   } catch (error const& refused) {
@@ -212,7 +223,8 @@ void made_or_refused(Make make) {
 TEST_CASE("schedules with tables are exact or refused at the edges", "[exact]") {
   constexpr wide megabyte = 1'000'000;
   for (auto const n : edges)
-    for (slot_index const s : {slot_index{0}, slot_index{1}, slot_index{2}, slot_index{5}, (slot_index{1} << 31) + 1, longest - 1, longest}) {
+    for (slot_index const s : {slot_index{0}, slot_index{1}, slot_index{2}, slot_index{5}, (slot_index{1} << 31) + 1,
+                               longest - 1, longest}) {
       INFO(n << " steps, " << s);
       made_or_refused([&] { return multistage{n, 1, s, {.most_table_bytes = megabyte}}; });
       made_or_refused([&] { return multistage{n, s, 2, {.most_table_bytes = megabyte}}; });
@@ -221,15 +233,21 @@ TEST_CASE("schedules with tables are exact or refused at the edges", "[exact]") 
       made_or_refused([&] { return hrevolve{n, {{s, 1, 1}}, {.most_table_bytes = megabyte}}; });
       made_or_refused([&] { return hrevolve{n, {{1}, {s, 2, 1}}, {.most_table_bytes = megabyte}}; });
       made_or_refused([&] { return hrevolve{n, {{s}, {s, 2, 1}}, {.most_table_bytes = megabyte}}; });
-      made_or_refused([&] { return disk_revolve{n, s, {.disk_write = 1, .disk_read = 2, .most_table_bytes = megabyte}}; });
+      made_or_refused([&] {
+        return disk_revolve{n, s, {.disk_write = 1, .disk_read = 2, .most_table_bytes = megabyte}};
+      });
       made_or_refused([&] { return online{s}.stopping_at(n); });
       made_or_refused([&] { return online{s, {.eager = true}}.stopping_at(n); });
       for (slot_index const alpha : {slot_index{1}, slot_index{4}, longest}) {
         made_or_refused([&] { return mixed{n, s, {.tape_units = alpha, .most_table_bytes = megabyte}}; });
-        made_or_refused([&] { return mixed{n, s, {.tape_units = alpha, .tapes_restart = true, .most_table_bytes = megabyte}}; });
+        made_or_refused([&] {
+          return mixed{n, s, {.tape_units = alpha, .tapes_restart = true, .most_table_bytes = megabyte}};
+        });
         made_or_refused([&] { return runge_kutta{n, s, {.stages = alpha, .most_table_bytes = megabyte}}; });
         for (auto const keep : {bptt_keep::states, bptt_keep::tapes, bptt_keep::both})
-          made_or_refused([&] { return bptt{n, s, {.tape_units = alpha, .keep = keep, .most_table_bytes = megabyte}}; });
+          made_or_refused([&] {
+            return bptt{n, s, {.tape_units = alpha, .keep = keep, .most_table_bytes = megabyte}};
+          });
       }
     }
 }

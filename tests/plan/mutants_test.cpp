@@ -1,4 +1,5 @@
-// Schedules changed at random: the interpreter agrees with a second reading of the rules that knows nothing of it, and never hangs.
+// Schedules changed at random: the interpreter agrees with a second reading of the rules that knows nothing of it, and
+// never hangs.
 #include <array>
 #include <cstddef>
 #include <string>
@@ -24,7 +25,8 @@ std::string words(std::set<book::rule> const& broken) {
 /// Sound schedules of every kind over a few steps.
 std::vector<loose_plan> sound_plans() {
   std::vector<loose_plan> all;
-  for (step_index const n : {0, 1, 2, 3, 5, 8, 12}) each_plan(n, [&](std::string const&, auto const& plan) { all.push_back(loose(plan)); });
+  for (step_index const n : {0, 1, 2, 3, 5, 8, 12})
+    each_plan(n, [&](std::string const&, auto const& plan) { all.push_back(loose(plan)); });
   return all;
 }
 
@@ -38,12 +40,14 @@ std::array<long, book::rules> flaws_of_mutants(unsigned seed, int count) {
     loose_plan const mutant = change.changed(sound[std::size_t(k) % sound.size()]);
     auto const ours = check(mutant);
     auto const theirs = rule_on(mutant);
-    bool const agreed = ours ? theirs.broken.empty() && ours.counts == counts_of(theirs.sum) : theirs.broken.count(rule_of(ours.reason)) > 0;
+    bool const agreed = ours ? theirs.broken.empty() && ours.counts == counts_of(theirs.sum)
+                             : theirs.broken.count(rule_of(ours.reason)) > 0;
     if (!agreed || ours.number != theirs.number) {
       std::string text;
       for (auto const& a : mutant.actions) text += text_of(a) + "\n";
-      FAIL("mutant " << k << ": " << describe(ours.reason) << " at action " << text_of(ours.number) << ", by the book " << words(theirs.broken) << " at action "
-                     << theirs.number << " of\n" << text);
+      FAIL("mutant " << k << ": " << describe(ours.reason) << " at action " << text_of(ours.number) << ", by the book "
+                     << words(theirs.broken) << " at action " << theirs.number << " of\n"
+                     << text);
     }
     ++found[std::size_t(ours.reason)];
   }
@@ -64,6 +68,10 @@ void agree_on_mutants(unsigned seed, int count) {
 
 static_assert(book::rules == int(flaw::no_progress) + 1, "the book knows every flaw");
 
-TEST_CASE("verify and the book agree on schedules changed at random", "[plan][verify][mutants]") { agree_on_mutants(7, 100'000); }
+TEST_CASE("verify and the book agree on schedules changed at random", "[plan][verify][mutants]") {
+  agree_on_mutants(7, 100'000);
+}
 
-TEST_CASE("verify and the book agree on a million schedules changed at random", "[plan][verify][mutants][.soak]") { agree_on_mutants(11, 1'000'000); }
+TEST_CASE("verify and the book agree on a million schedules changed at random", "[plan][verify][mutants][.soak]") {
+  agree_on_mutants(11, 1'000'000);
+}

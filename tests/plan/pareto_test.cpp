@@ -13,7 +13,12 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 workload loop(step_index n) {
-  return {.steps = n, .state_bytes = 100'000, .state_inline_bytes = 24, .adjoint_bytes = 100'000, .step_seconds = 1e-3, .adjoint_seconds = 2e-3};
+  return {.steps = n,
+          .state_bytes = 100'000,
+          .state_inline_bytes = 24,
+          .adjoint_bytes = 100'000,
+          .step_seconds = 1e-3,
+          .adjoint_seconds = 2e-3};
 }
 /// Each is larger and faster than the one before.
 void check_front(std::vector<planned> const& front, workload const& work) {
@@ -44,11 +49,14 @@ TEST_CASE("a short loop's front has every plan that no other one beats", "[plan]
   CHECK(front.size() == 29);  // Revolve with 0 to 28 slots beside the initial state
   for (slot_index slots = 0; slots < 29; ++slots) {
     auto const sum = estimate(any_schedule{revolve{30, slots, {.free_initial = true}}}, work);
-    CHECK(std::any_of(front.begin(), front.end(), [&](planned const& plan) { return plan.cost.memory_bytes <= sum.memory_bytes && plan.cost.seconds <= sum.seconds; }));
+    CHECK(std::any_of(front.begin(), front.end(), [&](planned const& plan) {
+      return plan.cost.memory_bytes <= sum.memory_bytes && plan.cost.seconds <= sum.seconds;
+    }));
   }
 }
 
-TEST_CASE("a long loop's front has as many plans as are asked for, from the smallest to the fastest", "[plan][pareto]") {
+TEST_CASE("a long loop's front has as many plans as are asked for, from the smallest to the fastest",
+          "[plan][pareto]") {
   for (step_index const n : {step_index{1000}, step_index{1'000'000}, step_index{1} << 62}) {
     auto const work = loop(n);
     auto const front = pareto(work, 12);
@@ -59,7 +67,8 @@ TEST_CASE("a long loop's front has as many plans as are asked for, from the smal
   CHECK(pareto(loop(1000), 12).back().cost.extra_steps == 0);
 }
 
-TEST_CASE("a front is of all planners and tiers, and of leaves and tapes where the adjoint takes them", "[plan][pareto]") {
+TEST_CASE("a front is of all planners and tiers, and of leaves and tapes where the adjoint takes them",
+          "[plan][pareto]") {
   auto const names = [](std::vector<planned> const& front) {
     std::vector<std::string> all;
     for (auto const& plan : front) all.emplace_back(name_of(plan.by));
@@ -68,12 +77,14 @@ TEST_CASE("a front is of all planners and tiers, and of leaves and tapes where t
   auto work = loop(200);
   work.tiers.disk = {.write_seconds = 2e-3, .read_seconds = 1e-3, .bytes = unlimited_bytes};
   check_front(pareto(work, 15), work);
-  CHECK_THAT(names(pareto(work, 15)), Catch::VectorContains(std::string{"disk_revolve"}) && Catch::VectorContains(std::string{"revolve"}));
+  CHECK_THAT(names(pareto(work, 15)),
+             Catch::VectorContains(std::string{"disk_revolve"}) && Catch::VectorContains(std::string{"revolve"}));
   work = loop(100);
   work.form.adjoint = adjoint_form::recorded;
   work.tape_bytes = 200'000;
   check_front(pareto(work, 15), work);
-  CHECK_THAT(names(pareto(work, 15)), Catch::VectorContains(std::string{"mixed"}) && Catch::VectorContains(std::string{"revolve"}));
+  CHECK_THAT(names(pareto(work, 15)),
+             Catch::VectorContains(std::string{"mixed"}) && Catch::VectorContains(std::string{"revolve"}));
   work.form.adjoint = adjoint_form::leaf;
   work.tape_step_bytes = 20'000;
   auto const front = pareto(work, 15);
@@ -107,12 +118,14 @@ TEST_CASE("the table and the picture of a front show each plan", "[plan][pareto]
   CHECK(std::size_t(std::count(table.begin(), table.end(), '\n')) == front.size() + 1);
   CHECK_THAT(table, ContainsSubstring("calls/step  plan\n") && ContainsSubstring("revolve with 300 slots in memory"));
   auto const svg = pareto_svg(front);
-  CHECK_THAT(svg, ContainsSubstring("<title>Predicted time over memory</title>") && ContainsSubstring("memory (MiB)") && ContainsSubstring("time (s)"));
+  CHECK_THAT(svg, ContainsSubstring("<title>Predicted time over memory</title>") && ContainsSubstring("memory (MiB)") &&
+                      ContainsSubstring("time (s)"));
   std::size_t dots = 0;
   for (std::size_t at = svg.find("h0M"); at != std::string::npos; at = svg.find("h0M", at + 1)) ++dots;
   CHECK(dots + 1 == front.size());
   auto untimed = loop(20);
   untimed.step_seconds = untimed.adjoint_seconds = 0;
-  CHECK_THAT(pareto_svg(pareto(untimed), "A & B"), ContainsSubstring("<title>A &amp; B</title>") && ContainsSubstring("step calls"));
+  CHECK_THAT(pareto_svg(pareto(untimed), "A & B"),
+             ContainsSubstring("<title>A &amp; B</title>") && ContainsSubstring("step calls"));
   CHECK_THAT(pareto_svg({}), ContainsSubstring("0 plans, no plan."));
 }

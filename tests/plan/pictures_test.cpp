@@ -78,9 +78,12 @@ std::string name_of(action_kind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-bool is_line(action_kind kind) { return kind != action_kind::save && kind != action_kind::load && kind != action_kind::drop; }
+bool is_line(action_kind kind) {
+  return kind != action_kind::save && kind != action_kind::load && kind != action_kind::drop;
+}
 
-/// States at once while an action is obeyed in place by `gradient` with a one-step adjoint: those in slots, and live where it is none of them.
+/// States at once while an action is obeyed in place by `gradient` with a one-step adjoint: those in slots, and live
+/// where it is none of them.
 class frames_in_place {
  public:
   /// \param ahead  whether the step behind a state runs before it is kept
@@ -132,14 +135,19 @@ void check_space_time(any_schedule const& plan) {
       std::size_t const born = filled.at({a.what, a.slot});
       action const& b = actions[born];
       from = b.kind == action_kind::save ? double(b.from) : (double(b.from) + double(b.to)) / 2;
-      auto const life_kind = b.kind != action_kind::save ? "tape-life" : b.where == tier::memory ? "state-life" : "far-life";
+      auto const life_kind = b.kind != action_kind::save ? "tape-life"
+                             : b.where == tier::memory   ? "state-life"
+                                                         : "far-life";
       auto const& life = marks.at(life_kind).at(kept[life_kind]++);
       in_place = in_place && life.size() == 2 && near(life[0].numbers[0], across(from, double(plan.steps()))) &&
                  near(life[0].numbers[1], row(born)) && life[1].letter == 'V' && near(life[1].numbers[0], row(k));
     }
     if (a.kind == action_kind::reverse) std::swap(from, to);
-    in_place = in_place && near(mark[0].numbers[0], across(from, double(plan.steps()))) && near(mark[0].numbers[1], row(k));
-    if (is_line(a.kind)) in_place = in_place && mark.size() == 2 && mark[1].letter == 'H' && near(mark[1].numbers[0], across(to, double(plan.steps())));
+    in_place =
+        in_place && near(mark[0].numbers[0], across(from, double(plan.steps()))) && near(mark[0].numbers[1], row(k));
+    if (is_line(a.kind))
+      in_place = in_place && mark.size() == 2 && mark[1].letter == 'H' &&
+                 near(mark[1].numbers[0], across(to, double(plan.steps())));
   }
   CHECK(in_place);
   for (auto const& [kind, paths] : marks) CHECK(paths.size() == seen[kind] + kept[kind]);
@@ -170,7 +178,8 @@ void check_memory(any_schedule const& plan) {
     for (auto const& part : path) {
       if (part.letter == 'H') {
         x = part.numbers[0];
-        while (values.size() < actions.size() && across(double(values.size()) + 0.5, double(actions.size())) < x) values.push_back(y);
+        while (values.size() < actions.size() && across(double(values.size()) + 0.5, double(actions.size())) < x)
+          values.push_back(y);
       } else if (part.letter == 'V') {
         y = part.numbers[0];
       }
@@ -191,13 +200,15 @@ void check_memory(any_schedule const& plan) {
     most = std::max(most, now);
     as_held = as_held && curve.held[k] == now && curve.kept[k] == in_slots;
     double const unit = 320 / double(curve.peak);
-    as_drawn = as_drawn && near(held[k], bottom - unit * double(now)) && near(kept[k], bottom - unit * double(in_slots));
+    as_drawn =
+        as_drawn && near(held[k], bottom - unit * double(now)) && near(kept[k], bottom - unit * double(in_slots));
   }
   CHECK(as_held);
   CHECK(as_drawn);
   CHECK(curve.peak == most);
   CHECK(curve.held[curve.summit] == most);
-  CHECK(std::find(curve.held.begin(), curve.held.end(), wide(most)) == curve.held.begin() + std::ptrdiff_t(curve.summit));
+  CHECK(std::find(curve.held.begin(), curve.held.end(), wide(most)) ==
+        curve.held.begin() + std::ptrdiff_t(curve.summit));
   auto const x = labels_of(svg, "x-axis"), y = labels_of(svg, "y-axis");
   CHECK(x[x.size() - 2] == std::to_string(actions.size()));
   CHECK(y[y.size() - 2] == std::to_string(most));
@@ -228,7 +239,8 @@ std::vector<std::string> cells_of(std::string const& text, std::string const& af
   for (auto const& line : lines_of(text)) {
     auto const edge = line.find_first_of("|+");
     if (line == after) inside = true;
-    else if (inside && (edge == std::string::npos || (line[edge] == '+' && line[edge - 1] == ' '))) break;  // the axis below
+    else if (inside && (edge == std::string::npos || (line[edge] == '+' && line[edge - 1] == ' ')))
+      break;  // the axis below
     else if (inside) all.push_back(line.substr(edge + 1));
   }
   return all;
@@ -255,8 +267,10 @@ TEST_CASE("a memory curve shows the states that stand at once in each action", "
 TEST_CASE("the peak of a memory curve is the peak of the estimate, in states and in bytes", "[plan][picture]") {
   std::vector<workload> kinds;
   for (auto const step : {step_form::in_place, step_form::by_value})
-    for (auto const adjoint : {adjoint_form::one_step, adjoint_form::with_next, adjoint_form::leaf, adjoint_form::recorded})
-      for (bool const keeps_run : {false, true}) kinds.push_back({.form = {step, adjoint, step == step_form::by_value, keeps_run}});
+    for (auto const adjoint :
+         {adjoint_form::one_step, adjoint_form::with_next, adjoint_form::leaf, adjoint_form::recorded})
+      for (bool const keeps_run : {false, true})
+        kinds.push_back({.form = {step, adjoint, step == step_form::by_value, keeps_run}});
   kinds.push_back({.form = {.snapshots = true}});
   for (step_index const n : {0, 1, 2, 7, 30})
     each_plan(n, [&](std::string const& name, auto const& typed) {
@@ -286,7 +300,8 @@ TEST_CASE("a memory curve in bytes names its exact peak and a binary unit", "[pl
   auto const exact = text_of(estimate(plan, work).peak_bytes);
   CHECK_THAT(between(svg, "<desc>", "</desc>"), ContainsSubstring("peak " + exact + " bytes"));
   CHECK(labels_of(svg, "y-axis").back() == "memory (MiB)");
-  CHECK_THAT(words_of(memory_text(plan, work)), ContainsSubstring(exact + " bytes") && ContainsSubstring("memory (MiB)"));
+  CHECK_THAT(words_of(memory_text(plan, work)),
+             ContainsSubstring(exact + " bytes") && ContainsSubstring("memory (MiB)"));
   CHECK_THAT(memory_svg(revolve{3, 1}, {.state_bytes = 8}), ContainsSubstring("memory (bytes)"));
 }
 
@@ -331,14 +346,16 @@ TEST_CASE("a hundred thousand actions are all drawn", "[plan][picture]") {
 TEST_CASE("a schedule of too many actions is refused with their number and before it is walked", "[plan][picture]") {
   auto const longest = std::numeric_limits<step_index>::max();
   CHECK_THROWS_AS(space_time_svg(store_all(66'000)), invalid_plan);
-  CHECK_THROWS_WITH(space_time_svg(store_all(66'000)), ContainsSubstring("cairn::space_time_svg") && ContainsSubstring("= 329997,") &&
-                                                           ContainsSubstring("200000") && ContainsSubstring("shorter loop"));
+  CHECK_THROWS_WITH(space_time_svg(store_all(66'000)),
+                    ContainsSubstring("cairn::space_time_svg") && ContainsSubstring("= 329997,") &&
+                        ContainsSubstring("200000") && ContainsSubstring("shorter loop"));
   CHECK(actions_of(store_all(66'000)).size() == 329'997 + 1);
   CHECK_THROWS_AS(space_time_svg(revolve{longest, longest}), invalid_plan);
   CHECK_THROWS_AS(memory_svg(any_schedule{uniform{longest}}), invalid_plan);
   CHECK_THROWS_AS(space_time_text(uniform{longest}), invalid_plan);
   CHECK_THROWS_AS(memory_text(revolve{longest, 3}), invalid_plan);
-  CHECK_THROWS_WITH(memory_text(revolve{longest, 3}), ContainsSubstring("cairn::memory_text") && ContainsSubstring("9223372036854775807"));
+  CHECK_THROWS_WITH(memory_text(revolve{longest, 3}),
+                    ContainsSubstring("cairn::memory_text") && ContainsSubstring("9223372036854775807"));
   CHECK_NOTHROW(space_time_svg(leaves{longest, longest, revolve{1, 1}}));
   CHECK_NOTHROW(memory_text(leaves{longest, longest, revolve{1, 1}}, {}, 24, 1));
 }
@@ -373,10 +390,12 @@ TEST_CASE("pictures for a terminal keep to the columns and rows asked for", "[pl
     for (int const columns : {24, 47, 80, 200})
       for (int const rows : {1, 2, 5, 40})
         for (auto const set : {glyphs::utf8, glyphs::ascii}) {
-          std::vector<any_schedule> const plans{revolve{n, 3}, uniform{n}, all_tapes(n), leaves{n * 1'000'000'000'000, 1'000'000'000'000, store_all(n)}};
+          std::vector<any_schedule> const plans{revolve{n, 3}, uniform{n}, all_tapes(n),
+                                                leaves{n * 1'000'000'000'000, 1'000'000'000'000, store_all(n)}};
           for (auto const& plan : plans)
-            for (auto const& text : {space_time_text(plan, columns, rows, set), memory_text(plan, {}, columns, rows, set),
-                                     memory_text(plan, {.state_bytes = (wide{1} << 62) - 1}, columns, rows, set)}) {
+            for (auto const& text :
+                 {space_time_text(plan, columns, rows, set), memory_text(plan, {}, columns, rows, set),
+                  memory_text(plan, {.state_bytes = (wide{1} << 62) - 1}, columns, rows, set)}) {
               std::size_t widest = 0, in_grid = 0;
               for (auto const& line : lines_of(text)) {
                 widest = std::max(widest, columns_of(line));
@@ -385,24 +404,29 @@ TEST_CASE("pictures for a terminal keep to the columns and rows asked for", "[pl
               INFO(text);
               CHECK(widest <= std::size_t(columns));
               CHECK(in_grid <= std::size_t(rows));
-              if (set == glyphs::ascii) CHECK(std::none_of(text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; }));
+              if (set == glyphs::ascii)
+                CHECK(std::none_of(text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; }));
             }
         }
 }
 
 TEST_CASE("a picture for a terminal with a row for each action shows each of them", "[plan][picture]") {
-  std::map<action_kind, char> const looks{{action_kind::advance, '-'}, {action_kind::record, '='}, {action_kind::turn, '~'}, {action_kind::reverse, '<'},
-                                          {action_kind::save, '*'},    {action_kind::load, 'o'},   {action_kind::drop, 'x'}};
+  std::map<action_kind, char> const looks{
+      {action_kind::advance, '-'}, {action_kind::record, '='}, {action_kind::turn, '~'}, {action_kind::reverse, '<'},
+      {action_kind::save, '*'},    {action_kind::load, 'o'},   {action_kind::drop, 'x'}};
   for (step_index const n : {1, 2, 7, 30})
-    for (any_schedule const& plan : {any_schedule{revolve{n, 3}}, any_schedule{uniform{n}}, any_schedule{all_tapes(n)}}) {
+    for (any_schedule const& plan :
+         {any_schedule{revolve{n, 3}}, any_schedule{uniform{n}}, any_schedule{all_tapes(n)}}) {
       auto const actions = actions_of(plan);
       auto const text = space_time_text(plan, 120, 1000, glyphs::ascii);
       auto const cells = cells_of(text, "action");
       INFO(text);
       REQUIRE(cells.size() == actions.size() - 1);
       for (std::size_t k = 0; k + 1 < actions.size(); ++k) {
-        for (auto const& [kind, look] : looks) CHECK((cells[k].find(look) != std::string::npos) == (kind == actions[k].kind));
-        if (!is_line(actions[k].kind)) CHECK(std::count(cells[k].begin(), cells[k].end(), looks.at(actions[k].kind)) == 1);
+        for (auto const& [kind, look] : looks)
+          CHECK((cells[k].find(look) != std::string::npos) == (kind == actions[k].kind));
+        if (!is_line(actions[k].kind))
+          CHECK(std::count(cells[k].begin(), cells[k].end(), looks.at(actions[k].kind)) == 1);
       }
       CHECK(text.find("Downsampled") == std::string::npos);
     }
@@ -424,7 +448,8 @@ TEST_CASE("a memory curve for a terminal is as high as what is held", "[plan][pi
     revolve const plan{n, 3};
     auto const curve = memory_over(plan);
     auto const width = curve.held.size();
-    auto const rows = cells_of(memory_text(plan, {}, int(width) + 3 < 24 ? 24 : int(width) + 3, int(curve.peak) * 4, glyphs::ascii), "states");
+    auto const rows = cells_of(
+        memory_text(plan, {}, int(width) + 3 < 24 ? 24 : int(width) + 3, int(curve.peak) * 4, glyphs::ascii), "states");
     REQUIRE(rows.size() == std::size_t(curve.peak) * 4);
     std::size_t const columns = std::max<std::size_t>(width, 21);
     for (std::size_t x = 0; x < columns; ++x) {

@@ -22,7 +22,8 @@ workload random_workload(std::mt19937& random, step_index most_steps) {
   work.tape_bytes = random() % 3000;
   work.tape_step_bytes = random() % 900;
   work.form.step = random() % 2 == 0 ? step_form::in_place : step_form::out_of_place;
-  adjoint_form const forms[] = {adjoint_form::one_step, adjoint_form::with_next, adjoint_form::leaf, adjoint_form::recorded};
+  adjoint_form const forms[] = {adjoint_form::one_step, adjoint_form::with_next, adjoint_form::leaf,
+                                adjoint_form::recorded};
   work.form.adjoint = forms[random() % 4];
   work.form.keeps_run = work.form.adjoint != adjoint_form::recorded && random() % 3 == 0;
   return work;
@@ -48,7 +49,8 @@ TEST_CASE("a plan takes no more than its budget, and with one slot more it would
   }
 }
 
-TEST_CASE("the least feasible budget is feasible, and one byte less is refused and says which it is", "[plan][plan_within]") {
+TEST_CASE("the least feasible budget is feasible, and one byte less is refused and says which it is",
+          "[plan][plan_within]") {
   std::mt19937 random{2};
   for (int round = 0; round < 60; ++round) {
     auto const work = random_workload(random, 100);
@@ -72,12 +74,17 @@ TEST_CASE("the least feasible budget is feasible, and one byte less is refused a
   }
 }
 
-TEST_CASE("a budget in bytes is refused without the bytes of a state, before anything is planned", "[plan][plan_within]") {
+TEST_CASE("a budget in bytes is refused without the bytes of a state, before anything is planned",
+          "[plan][plan_within]") {
   auto work = plain;
   work.state_bytes = work.state_inline_bytes = 0;
   auto const refused = [&](char const* who, auto ask) {
     CHECK_THROWS_AS(ask(), invalid_plan);
-    CHECK_THROWS_WITH(ask(), ContainsSubstring(std::string{who} + ": the workload does not say how many bytes a state holds (state bytes = 0); give workload::state_bytes"));
+    CHECK_THROWS_WITH(
+        ask(),
+        ContainsSubstring(
+            std::string{who} +
+            ": the workload does not say how many bytes a state holds (state bytes = 0); give workload::state_bytes"));
   };
   refused("cairn::plan_within", [&] { (void)plan_within("1MB", work); });
   refused("cairn::advise", [&] { (void)advise("1MB", work); });
@@ -96,9 +103,13 @@ TEST_CASE("a budget that is too small says what the least is for", "[plan][plan_
   CHECK(low->least.memory.initial == 1'000'000);
   CHECK(low->least.memory.adjoints == 1'000'000);
   CHECK(low->least.memory.tapes == 0);
-  CHECK_THAT(infeasibility_text(*low), ContainsSubstring("The budget is 2.86 MiB, and the least that any plan takes is 3.81 MiB (4000") &&
-                                           ContainsSubstring("1.91 MiB for states, those in work included, 977 KiB for the caller's initial state"));
-  CHECK_THROWS_WITH(plan_within("3MB", plain), ContainsSubstring("cairn::plan_within: no plan fits the budget (budget = 3000000, least bytes = 4000"));
+  CHECK_THAT(
+      infeasibility_text(*low),
+      ContainsSubstring("The budget is 2.86 MiB, and the least that any plan takes is 3.81 MiB (4000") &&
+          ContainsSubstring("1.91 MiB for states, those in work included, 977 KiB for the caller's initial state"));
+  CHECK_THROWS_WITH(
+      plan_within("3MB", plain),
+      ContainsSubstring("cairn::plan_within: no plan fits the budget (budget = 3000000, least bytes = 4000"));
 }
 
 TEST_CASE("a tier beside memory can make a smaller budget feasible", "[plan][plan_within]") {
@@ -108,7 +119,8 @@ TEST_CASE("a tier beside memory can make a smaller budget feasible", "[plan][pla
   REQUIRE(low);
   CHECK(low->least_bytes() < why_infeasible(byte_size{0}, plain)->least_bytes());
   CHECK(low->least.by == planner::two_level);
-  CHECK(plan_within(byte_size{low->least_bytes()}, work, {.only = planner::two_level}).cost.memory_bytes == low->least_bytes());
+  CHECK(plan_within(byte_size{low->least_bytes()}, work, {.only = planner::two_level}).cost.memory_bytes ==
+        low->least_bytes());
 }
 
 TEST_CASE("slots and leaf are chosen together", "[plan][plan_within]") {
@@ -120,7 +132,8 @@ TEST_CASE("slots and leaf are chosen together", "[plan][plan_within]") {
     CAPTURE(budget, chosen.with.leaf, chosen.with.slots);
     for (step_index leaf = 1; leaf <= 1000; ++leaf) {
       auto const fit = most_slots_within(budget, work, detail::revolve_factory{1000, leaf});
-      if (fit.fits) CHECK(chosen.cost.step_calls <= estimate(detail::revolve_factory{1000, leaf}(fit.slots), work).step_calls);
+      if (fit.fits)
+        CHECK(chosen.cost.step_calls <= estimate(detail::revolve_factory{1000, leaf}(fit.slots), work).step_calls);
     }
     CHECK(chosen.schedule.leaf() == chosen.with.leaf);
   }
@@ -148,7 +161,8 @@ TEST_CASE("one planner alone is asked where only it is wanted", "[plan][plan_wit
 }
 
 TEST_CASE("budgets are met for loops of up to 2^63-1 steps", "[plan][plan_within]") {
-  for (step_index const n : {step_index{1} << 31, step_index{1} << 53, step_index{1'000'000'000'000'000'000}, std::numeric_limits<step_index>::max()})
+  for (step_index const n : {step_index{1} << 31, step_index{1} << 53, step_index{1'000'000'000'000'000'000},
+                             std::numeric_limits<step_index>::max()})
     for (auto const form : {adjoint_form::one_step, adjoint_form::leaf}) {
       auto work = plain;
       work.steps = n;
@@ -185,8 +199,11 @@ TEST_CASE("an explanation compares with half and with twice the memory", "[plan]
   CHECK(of.half->cost.step_calls > plan.cost.step_calls);
   CHECK(of.twice->cost.step_calls < plan.cost.step_calls);
   CHECK(of.twice->cost.memory_bytes <= 2 * plan.cost.memory_bytes);
-  CHECK_THAT(explanation_text(of), ContainsSubstring("Half the memory: revolve with") && ContainsSubstring("% more step calls") && ContainsSubstring("% fewer step calls"));
+  CHECK_THAT(explanation_text(of), ContainsSubstring("Half the memory: revolve with") &&
+                                       ContainsSubstring("% more step calls") &&
+                                       ContainsSubstring("% fewer step calls"));
   auto const smallest = plan_within("4100000", plain);
   CHECK_FALSE(explain(smallest, plain).half);
-  CHECK_THAT(explanation_text(explain(smallest, plain)), ContainsSubstring("Half the memory is too little: 3.81 MiB is the least"));
+  CHECK_THAT(explanation_text(explain(smallest, plain)),
+             ContainsSubstring("Half the memory is too little: 3.81 MiB is the least"));
 }

@@ -37,7 +37,8 @@ TEST_CASE("what a sweep over 1000 steps really runs and keeps is told beside it"
 
 TEST_CASE("the table of savings is that of the guide", "[plan][savings][seed]") {
   struct row { step_index n, k; double percent; };
-  for (auto const& [n, k, percent] : {row{100, 10, 90.0}, row{500, 22, 95.6}, row{1000, 31, 96.9}, row{5000, 70, 98.6}}) {
+  for (auto const& [n, k, percent] :
+       {row{100, 10, 90.0}, row{500, 22, 95.6}, row{1000, 31, 96.9}, row{5000, 70, 98.6}}) {
     auto const stats = estimate_checkpoint_savings(n);
     CHECK(stats.num_checkpoints == k);
     CHECK_THAT(stats.savings_percent, WithinAbs(percent, 0.05));
@@ -46,7 +47,8 @@ TEST_CASE("the table of savings is that of the guide", "[plan][savings][seed]") 
 
 TEST_CASE("more checkpoints save less", "[plan][savings][seed]") {
   struct row { step_index k; double percent, factor; };
-  for (auto const& [k, percent, factor] : {row{10, 99.0, 100}, row{20, 98.0, 50}, row{50, 95.0, 20}, row{100, 90.0, 10}}) {
+  for (auto const& [k, percent, factor] :
+       {row{10, 99.0, 100}, row{20, 98.0, 50}, row{50, 95.0, 20}, row{100, 90.0, 10}}) {
     auto const stats = get_memory_savings(1000, k);
     CHECK(stats.num_checkpoints == k);
     CHECK(stats.savings_percent == percent);
@@ -58,7 +60,8 @@ TEST_CASE("more checkpoints save less", "[plan][savings][seed]") {
 
 TEST_CASE("the shortest loops have figures too", "[plan][savings]") {
   struct row { step_index n, k; double percent; slot_index peak; };
-  for (auto const& [n, k, percent, peak] : {row{0, 0, 0, 0}, row{1, 1, 0, 0}, row{2, 1, 50, 1}, row{3, 1, 200.0 / 3, 2}, row{4, 2, 50, 3}}) {
+  for (auto const& [n, k, percent, peak] :
+       {row{0, 0, 0, 0}, row{1, 1, 0, 0}, row{2, 1, 50, 1}, row{3, 1, 200.0 / 3, 2}, row{4, 2, 50, 3}}) {
     INFO(n << " steps");
     auto const stats = get_memory_savings(n);
     CHECK(stats.num_checkpoints == k);
@@ -84,7 +87,8 @@ TEST_CASE("given the size of a state savings are in bytes", "[plan][savings]") {
   CHECK(stats.savings_percent == 96.9);
   CHECK(estimate_checkpoint_savings(100, 8).without_checkpointing == 800);
   auto const longest = std::numeric_limits<step_index>::max();
-  CHECK(get_memory_savings(longest, longest, (wide{1} << 62) - 1).without_checkpointing == wide(longest) * ((wide{1} << 62) - 1));
+  CHECK(get_memory_savings(longest, longest, (wide{1} << 62) - 1).without_checkpointing ==
+        wide(longest) * ((wide{1} << 62) - 1));
   CHECK_THROWS_AS(get_memory_savings(10, {}, wide{1} << 62), overflow_error);
 }
 

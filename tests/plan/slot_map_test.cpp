@@ -8,12 +8,14 @@ using namespace cairn;
 
 TEST_CASE("a slot map holds what was put in and not taken out", "[plan][slot_map]") {
   std::mt19937_64 random{5};
-  for (slot_index const range : {slot_index{3}, slot_index{40}, slot_index{5000}, std::numeric_limits<slot_index>::max()}) {
+  for (slot_index const range :
+       {slot_index{3}, slot_index{40}, slot_index{5000}, std::numeric_limits<slot_index>::max()}) {
     detail::slot_map map;
     std::map<slot_index, step_index> model;
     std::vector<slot_index> used{0};
     for (int k = 0; k < 20'000; ++k) {
-      slot_index const slot = random() % 2 == 0 ? used[std::size_t(random() % used.size())] : slot_index(random() % std::uint64_t(range));
+      slot_index const slot =
+          random() % 2 == 0 ? used[std::size_t(random() % used.size())] : slot_index(random() % std::uint64_t(range));
       if (auto const* const held = map.find(slot)) {
         REQUIRE(model.count(slot) == 1);
         REQUIRE(held->from == model[slot]);

@@ -25,7 +25,8 @@ TEST_CASE("transfers take their time", "[plan][estimate]") {
   auto const e = estimate(two_level{100, 10, 3}, work);
   auto const& disk = e.counts.on(tier::disk);
   auto const& memory = e.counts.on(tier::memory);
-  CHECK(e.transfer_seconds == 5 * double(disk.saves) + 7 * double(disk.loads) + 0.25 * double(memory.saves) + 0.5 * double(memory.loads));
+  CHECK(e.transfer_seconds ==
+        5 * double(disk.saves) + 7 * double(disk.loads) + 0.25 * double(memory.saves) + 0.5 * double(memory.loads));
   CHECK(e.seconds == 2 * double(e.step_calls) + 300 + e.transfer_seconds);
 }
 
@@ -40,12 +41,14 @@ TEST_CASE("recorded steps have a time of their own where one is given", "[plan][
 }
 
 TEST_CASE("the tape of a leaf grows with its length", "[plan][estimate]") {
-  workload work{.state_bytes = 1000, .tape_bytes = 50, .tape_step_bytes = 7, .form = {step_form::in_place, adjoint_form::leaf}};
+  workload work{
+      .state_bytes = 1000, .tape_bytes = 50, .tape_step_bytes = 7, .form = {step_form::in_place, adjoint_form::leaf}};
   auto const bytes = [&](step_index leaf) { return estimate(leaves{60, leaf, revolve{60 / leaf, 3}}, work); };
   auto without = work;
   without.tape_bytes = without.tape_step_bytes = 0;
   for (step_index const leaf : {1, 2, 10, 60})
-    CHECK(bytes(leaf).peak_bytes - estimate(leaves{60, leaf, revolve{60 / leaf, 3}}, without).peak_bytes == 50 + 7 * wide(leaf));
+    CHECK(bytes(leaf).peak_bytes - estimate(leaves{60, leaf, revolve{60 / leaf, 3}}, without).peak_bytes ==
+          50 + 7 * wide(leaf));
   work.form.adjoint = adjoint_form::one_step;
   CHECK(estimate(revolve{60, 3}, work).peak_bytes == estimate(revolve{60, 3}, without).peak_bytes + 50);
 }
@@ -67,7 +70,9 @@ TEST_CASE("the peak of states and tapes is that of one moment where their number
   wide const apart = wide(e.peak_states) * 1000 + wide(e.counts.peak_tapes + 1) * 1000 + 1000;
   CHECK(e.peak_is_exact);
   CHECK(e.peak_bytes < apart + plan.table_bytes() + plan.shared_table_bytes() + 4000);
-  CHECK(e.peak_bytes <= apart + plan.table_bytes() + plan.shared_table_bytes() + 24 * wide(frames_reserved(detail::needs_of(plan, e.counts), work.form)) + 8 * wide(plan.slots()) + 32);
+  CHECK(e.peak_bytes <= apart + plan.table_bytes() + plan.shared_table_bytes() +
+                            24 * wide(frames_reserved(detail::needs_of(plan, e.counts), work.form)) +
+                            8 * wide(plan.slots()) + 32);
 }
 
 TEST_CASE("times that are no times and sizes that cannot be are refused", "[plan][estimate]") {
@@ -76,5 +81,6 @@ TEST_CASE("times that are no times and sizes that cannot be are refused", "[plan
   CHECK_THROWS_AS(estimate(uniform{9}, work), invalid_plan);
   CHECK_THROWS_AS(estimate(uniform{9}, {.record_seconds = std::numeric_limits<double>::quiet_NaN()}), invalid_plan);
   CHECK_THROWS_AS(estimate(uniform{9}, {.tape_bytes = 3, .tape_inline_bytes = 4}), invalid_plan);
-  CHECK_THROWS_AS(estimate(uniform{9}, {.tape_step_bytes = wide{1} << 62, .form = {.adjoint = adjoint_form::leaf}}), overflow_error);
+  CHECK_THROWS_AS(estimate(uniform{9}, {.tape_step_bytes = wide{1} << 62, .form = {.adjoint = adjoint_form::leaf}}),
+                  overflow_error);
 }

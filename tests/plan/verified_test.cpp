@@ -9,7 +9,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// What a user would write: keeps every state on disk, and every third counts as a checkpoint. `wrong` plans forget the drops.
+/// What a user would write: keeps every state on disk, and every third counts as a checkpoint. `wrong` plans forget the
+/// drops.
 struct users_own {
   struct cursor {
     step_index n, i = 0;
@@ -18,7 +19,8 @@ struct users_own {
     [[nodiscard]] action next() {
       if (back) {
         if (i < 0) return {};
-        action const parts[] = {{action_kind::load, tier::disk, content::state, i, i, 0}, {action_kind::drop, tier::disk, content::state, i, 0, 0},
+        action const parts[] = {{action_kind::load, tier::disk, content::state, i, i, 0},
+                                {action_kind::drop, tier::disk, content::state, i, 0, 0},
                                 {action_kind::reverse, tier::memory, content::state, no_slot, i, i + 1}};
         action const a = parts[part];
         part += wrong && part == 0 ? 2 : 1;
@@ -54,7 +56,8 @@ struct users_own {
 }  // namespace
 
 static_assert(schedule<verified<users_own>> && counted_schedule<verified<action_list>>);
-static_assert(verified{two_level{9, 3, 1}}.counts() == two_level{9, 3, 1}.counts(), "verified is usable in constant expressions");
+static_assert(verified{two_level{9, 3, 1}}.counts() == two_level{9, 3, 1}.counts(),
+              "verified is usable in constant expressions");
 
 TEST_CASE("a schedule of one's own is played once and answers as it did", "[plan][verified]") {
   verified const plan{users_own{7}};
@@ -93,9 +96,15 @@ TEST_CASE("verified forwards all that a plan says", "[plan][verified]") {
 
 TEST_CASE("a schedule with a flaw is refused when it is made, with the number of the action", "[plan][verified]") {
   CHECK_THROWS_AS((verified{users_own{5, true}}), invalid_schedule);
-  CHECK_THROWS_WITH((verified{users_own{5, true}}), ContainsSubstring("cairn::verified: done while states or tapes are still kept") && ContainsSubstring("action = 21"));
-  action_list const twice{2, 1, {{action_kind::save, tier::memory, content::state, 0, 0, 0}, {action_kind::save, tier::memory, content::state, 0, 0, 0}}};
-  CHECK_THROWS_WITH(verified{twice}, ContainsSubstring("the slot is taken") && ContainsSubstring("action = 1") && ContainsSubstring("slot = 0"));
+  CHECK_THROWS_WITH((verified{users_own{5, true}}),
+                    ContainsSubstring("cairn::verified: done while states or tapes are still kept") &&
+                        ContainsSubstring("action = 21"));
+  action_list const twice{2,
+                          1,
+                          {{action_kind::save, tier::memory, content::state, 0, 0, 0},
+                           {action_kind::save, tier::memory, content::state, 0, 0, 0}}};
+  CHECK_THROWS_WITH(verified{twice}, ContainsSubstring("the slot is taken") && ContainsSubstring("action = 1") &&
+                                         ContainsSubstring("slot = 0"));
 }
 
 TEST_CASE("a plan whose kind is known at run time only can be checked as well", "[plan][verified]") {

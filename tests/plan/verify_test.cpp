@@ -9,7 +9,10 @@
 #include "support/schedule_text.hpp"
 
 namespace Catch {
-template <> struct StringMaker<cairn::flaw> { static std::string convert(cairn::flaw reason) { return cairn::describe(reason); } };
+template <>
+struct StringMaker<cairn::flaw> {
+  static std::string convert(cairn::flaw reason) { return cairn::describe(reason); }
+};
 }  // namespace Catch
 
 using namespace cairn;
@@ -17,19 +20,33 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr action advance(step_index from, step_index to) { return {action_kind::advance, tier::memory, content::state, no_slot, from, to}; }
-constexpr action save(slot_index slot, step_index at) { return {action_kind::save, tier::memory, content::state, slot, at, 0}; }
-constexpr action load(slot_index slot, step_index at) { return {action_kind::load, tier::memory, content::state, slot, at, 0}; }
-constexpr action drop(slot_index slot, content what = content::state) { return {action_kind::drop, tier::memory, what, slot, 0, 0}; }
+constexpr action advance(step_index from, step_index to) {
+  return {action_kind::advance, tier::memory, content::state, no_slot, from, to};
+}
+constexpr action save(slot_index slot, step_index at) {
+  return {action_kind::save, tier::memory, content::state, slot, at, 0};
+}
+constexpr action load(slot_index slot, step_index at) {
+  return {action_kind::load, tier::memory, content::state, slot, at, 0};
+}
+constexpr action drop(slot_index slot, content what = content::state) {
+  return {action_kind::drop, tier::memory, what, slot, 0, 0};
+}
 constexpr action record(slot_index slot, step_index from, step_index to) {
   return {action_kind::record, tier::memory, content::tape, slot, from, to};
 }
-constexpr action turn(step_index from, step_index to) { return {action_kind::turn, tier::memory, content::state, no_slot, from, to}; }
-constexpr action reverse(step_index from, step_index to) { return {action_kind::reverse, tier::memory, content::state, no_slot, from, to}; }
+constexpr action turn(step_index from, step_index to) {
+  return {action_kind::turn, tier::memory, content::state, no_slot, from, to};
+}
+constexpr action reverse(step_index from, step_index to) {
+  return {action_kind::reverse, tier::memory, content::state, no_slot, from, to};
+}
 constexpr action reverse_tape(slot_index slot, step_index from, step_index to) {
   return {action_kind::reverse, tier::memory, content::tape, slot, from, to};
 }
-constexpr action restart(slot_index slot, step_index at) { return {action_kind::load, tier::memory, content::tape, slot, at, 0}; }
+constexpr action restart(slot_index slot, step_index at) {
+  return {action_kind::load, tier::memory, content::tape, slot, at, 0};
+}
 constexpr action on(tier where, action a) { a.where = where; return a; }
 constexpr action on_disk(action a) { return on(tier::disk, a); }
 
@@ -46,11 +63,12 @@ flaw flaw_of_tapes(std::initializer_list<action> actions, wide units = unit_budg
 }  // namespace
 
 TEST_CASE("a schedule with states and tapes of both kinds is accepted and counted", "[plan][verify]") {
-  auto const found = verify(action_list{4,
-                                   2,
-                                   {save(1, 0), advance(0, 1), on_disk(save(0, 1)), record(1, 1, 3), turn(3, 4), reverse(3, 4),
-                                    reverse_tape(1, 1, 3), drop(1, content::tape), on_disk(drop(0)), load(1, 0), drop(1), reverse(0, 1)},
-                                   {.leaf = 2, .tapes = 2}});
+  auto const found = verify(
+      action_list{4,
+                  2,
+                  {save(1, 0), advance(0, 1), on_disk(save(0, 1)), record(1, 1, 3), turn(3, 4), reverse(3, 4),
+                   reverse_tape(1, 1, 3), drop(1, content::tape), on_disk(drop(0)), load(1, 0), drop(1), reverse(0, 1)},
+                  {.leaf = 2, .tapes = 2}});
   schedule_counts expected;
   expected.advances = 1;
   expected.turned = 1;
@@ -149,8 +167,10 @@ TEST_CASE("every flaw is found where it is", "[plan][verify]") {
     CHECK(flaw_of({load(no_slot, 1)}, true) == flaw::wrong_content);
     CHECK(flaw_of({record(0, 0, 2), record(1, 2, 4), turn(4, 4), reverse_tape(0, 2, 4)}) == flaw::wrong_content);
     CHECK(flaw_of({record(0, 0, 2), record(1, 2, 4), turn(4, 4), reverse_tape(1, 3, 4)}) == flaw::wrong_content);
-    CHECK(flaw_of({advance(0, 2), record(0, 2, 3), record(1, 3, 4), turn(4, 4), reverse_tape(0, 2, 4)}) == flaw::wrong_content);
-    CHECK(flaw_of({record(0, 0, 2), record(1, 2, 4), turn(4, 4), on_disk(reverse_tape(1, 2, 4))}) == flaw::wrong_content);
+    CHECK(flaw_of({advance(0, 2), record(0, 2, 3), record(1, 3, 4), turn(4, 4), reverse_tape(0, 2, 4)}) ==
+          flaw::wrong_content);
+    CHECK(flaw_of({record(0, 0, 2), record(1, 2, 4), turn(4, 4), on_disk(reverse_tape(1, 2, 4))}) ==
+          flaw::wrong_content);
   }
   SECTION("tiers") {
     CHECK(flaw_of({on(tier(4), save(0, 0))}) == flaw::unknown_tier);
@@ -159,7 +179,8 @@ TEST_CASE("every flaw is found where it is", "[plan][verify]") {
     CHECK(flaw_of({save(0, 0), on(tier(4), load(0, 0))}) == flaw::unknown_tier);
     CHECK(flaw_of({on(tier(4), load(no_slot, 0))}, true) == flaw::unknown_tier);
     CHECK(flaw_of({save(0, 0), on(tier(4), drop(0))}) == flaw::wrong_content);
-    CHECK(flaw_of({on(tier(4), advance(0, 2)), on(tier(4), turn(2, 4))}) == flaw::done_with_steps_open);  // where no slot is used it says nothing
+    CHECK(flaw_of({on(tier(4), advance(0, 2)), on(tier(4), turn(2, 4))}) ==
+          flaw::done_with_steps_open);  // where no slot is used it says nothing
   }
   SECTION("restarts") {
     CHECK(flaw_of({record(0, 0, 2), restart(0, 2)}) == flaw::cannot_restart);
@@ -181,7 +202,8 @@ TEST_CASE("every flaw is found where it is", "[plan][verify]") {
     CHECK(flaw_of_tapes({save(0, 0), save(1, 0), drop(0), record(0, 0, 1)}, 3) == flaw::done_before_turn);
     CHECK(flaw_of_tapes({record(0, 0, 1), record(1, 1, 2)}, 3) == flaw::over_budget);
     CHECK(flaw_of_tapes({record(0, 0, 1), record(1, 1, 2)}, 4) == flaw::done_before_turn);
-    CHECK(check(action_list{4, 2, {record(0, 0, 1)}, {.tapes = 2, .budget = {7, ~wide{0}}}}).reason == flaw::over_budget);
+    CHECK(check(action_list{4, 2, {record(0, 0, 1)}, {.tapes = 2, .budget = {7, ~wide{0}}}}).reason ==
+          flaw::over_budget);
   }
   SECTION("the turn") {
     CHECK(after({turn(2, 4)}) == flaw::second_turn);
@@ -198,16 +220,17 @@ TEST_CASE("every flaw is found where it is", "[plan][verify]") {
     CHECK(flaw_of({}) == flaw::done_before_turn);
     CHECK(after({}) == flaw::done_with_steps_open);
     CHECK(after({reverse(2, 4), load(0, 0), reverse(0, 2)}) == flaw::done_with_slots_full);
-    CHECK(after({reverse(2, 4), load(0, 0), record(1, 0, 1), load(0, 0), drop(0), reverse(0, 2)}) == flaw::done_with_slots_full);
+    CHECK(after({reverse(2, 4), load(0, 0), record(1, 0, 1), load(0, 0), drop(0), reverse(0, 2)}) ==
+          flaw::done_with_slots_full);
   }
 }
 
 TEST_CASE("a load from a tape brings back the end of its steps and is counted as a restart", "[plan][verify]") {
   auto const found = verify(action_list{4,
-                                   1,
-                                   {record(0, 0, 2), restart(0, 2), save(0, 2), drop(0), restart(0, 2), turn(2, 4), reverse(2, 4), reverse_tape(0, 0, 2),
-                                    drop(0, content::tape)},
-                                   {.leaf = 2, .tapes = 1, .tapes_restart = true}});
+                                        1,
+                                        {record(0, 0, 2), restart(0, 2), save(0, 2), drop(0), restart(0, 2), turn(2, 4),
+                                         reverse(2, 4), reverse_tape(0, 0, 2), drop(0, content::tape)},
+                                        {.leaf = 2, .tapes = 1, .tapes_restart = true}});
   CHECK(found.restarts == 2);
   CHECK(found.loads == 0);
   CHECK(found.recorded == 2);
@@ -220,15 +243,19 @@ namespace {
 /// A list whose slots lie where `lies` says, slot 0 first.
 struct placed : action_list {
   placed(action_list const& plan, std::vector<tier> where) : action_list{plan}, lies{std::move(where)} {}
-  [[nodiscard]] tier slot_tier(slot_index slot) const { return slot >= 0 && std::size_t(slot) < lies.size() ? lies[std::size_t(slot)] : tier::memory; }
+  [[nodiscard]] tier slot_tier(slot_index slot) const {
+    return slot >= 0 && std::size_t(slot) < lies.size() ? lies[std::size_t(slot)] : tier::memory;
+  }
   std::vector<tier> lies;
 };
 
 }  // namespace
 
 TEST_CASE("a plan that says where its slots lie must save there", "[plan][verify]") {
-  action_list const plan{3, 2, {on_disk(save(0, 0)), advance(0, 1), save(1, 1), advance(1, 2), turn(2, 3), reverse(2, 3), load(1, 1), drop(1), reverse(1, 2),
-                           on_disk(load(0, 0)), on_disk(drop(0)), reverse(0, 1)}};
+  action_list const plan{3,
+                         2,
+                         {on_disk(save(0, 0)), advance(0, 1), save(1, 1), advance(1, 2), turn(2, 3), reverse(2, 3),
+                          load(1, 1), drop(1), reverse(1, 2), on_disk(load(0, 0)), on_disk(drop(0)), reverse(0, 1)}};
   CHECK(check(plan));
   CHECK(check(placed{plan, {tier::disk, tier::memory}}));
   CHECK(check(placed{plan, {tier::disk, tier::host}}).reason == flaw::wrong_tier);
@@ -240,10 +267,14 @@ TEST_CASE("a plan that says where its slots lie must save there", "[plan][verify
 }
 
 TEST_CASE("saves, loads and the most states kept are counted tier by tier", "[plan][verify]") {
-  auto const found = verify(action_list{2, 3, {on_disk(save(0, 0)), on_disk(save(2, 0)), on(tier::host, save(1, 0)), on_disk(drop(0)), on(tier::device, save(0, 0)),
-                                          advance(0, 1), turn(1, 2), reverse(1, 2), on_disk(load(2, 0)), on(tier::host, load(1, 0)), load(no_slot, 0),
-                                          on(tier::host, drop(1)), on_disk(drop(2)), on(tier::device, drop(0)), reverse(0, 1)},
-                                   {.free_initial = true}});
+  auto const found =
+      verify(action_list{2,
+                         3,
+                         {on_disk(save(0, 0)), on_disk(save(2, 0)), on(tier::host, save(1, 0)), on_disk(drop(0)),
+                          on(tier::device, save(0, 0)), advance(0, 1), turn(1, 2), reverse(1, 2), on_disk(load(2, 0)),
+                          on(tier::host, load(1, 0)), load(no_slot, 0), on(tier::host, drop(1)), on_disk(drop(2)),
+                          on(tier::device, drop(0)), reverse(0, 1)},
+                         {.free_initial = true}});
   CHECK(found.on(tier::disk) == tier_counts{2, 1, 2});
   CHECK(found.on(tier::host) == tier_counts{1, 1, 1});
   CHECK(found.on(tier::device) == tier_counts{1, 0, 1});
@@ -316,8 +347,9 @@ TEST_CASE("a cursor may dawdle as long as it gets on", "[plan][verify]") {
 TEST_CASE("verify says action, step and slot of the first flaw", "[plan][verify]") {
   action_list const plan{5, 2, {save(0, 0), advance(0, 3), save(0, 3)}};
   CHECK_THROWS_AS(verify(plan), invalid_schedule);
-  CHECK_THROWS_WITH(verify(plan), ContainsSubstring("cairn::verify") && ContainsSubstring("slot is taken") && ContainsSubstring("action = 2") &&
-                                      ContainsSubstring("step = 3") && ContainsSubstring("slot = 0"));
+  CHECK_THROWS_WITH(verify(plan), ContainsSubstring("cairn::verify") && ContainsSubstring("slot is taken") &&
+                                      ContainsSubstring("action = 2") && ContainsSubstring("step = 3") &&
+                                      ContainsSubstring("slot = 0"));
   try {
     verify(plan);
   } catch (invalid_schedule const& refused) {
@@ -363,7 +395,8 @@ TEST_CASE("a position must belong to the plan that takes over", "[plan][verify]"
   CHECK(found({10, true, negative, 1}) == flaw::impossible_plan);
   CHECK(found({10, true, behind, 1}) == flaw::impossible_plan);
   CHECK(found({10, true, nowhere, 1}) == flaw::impossible_plan);
-  remaining const around{{10, 10, true, 3}, apart, 2, [](slot_index slot) { return slot == 1 ? tier::memory : tier::disk; }};
+  remaining const around{
+      {10, 10, true, 3}, apart, 2, [](slot_index slot) { return slot == 1 ? tier::memory : tier::disk; }};
   CHECK(verify(around, {10, true, apart, 2}).on(tier::disk).peak == 2);
   CHECK(check(revolve{10, 3}, {10, true}).reason == flaw::nothing_live);
   CHECK_THROWS_AS(verify(plan, {4, true}), invalid_schedule);
@@ -371,8 +404,10 @@ TEST_CASE("a position must belong to the plan that takes over", "[plan][verify]"
 
 TEST_CASE("memory grows with the slots in use and not with their numbers", "[plan][verify]") {
   auto const huge = std::numeric_limits<slot_index>::max();
-  auto const found = verify(
-      action_list{2, huge, {save(huge - 1, 0), advance(0, 1), turn(1, 2), reverse(1, 2), load(huge - 1, 0), drop(huge - 1), reverse(0, 1)}});
+  auto const found = verify(action_list{
+      2,
+      huge,
+      {save(huge - 1, 0), advance(0, 1), turn(1, 2), reverse(1, 2), load(huge - 1, 0), drop(huge - 1), reverse(0, 1)}});
   CHECK(found.peak_slots == 1);
 }
 

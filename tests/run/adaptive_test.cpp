@@ -1,5 +1,5 @@
-// Steps that choose their own size: the controller runs once a step, replays and adjoints get what it recorded, and the gradient has the
-// bits of storing everything.
+// Steps that choose their own size: the controller runs once a step, replays and adjoints get what it recorded, and the
+// gradient has the bits of storing everything.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -104,9 +104,14 @@ void check(First first, bool eager) {
     heun_back(x, bar, c.h);
   };
   CHECK(run.reverse(seed, loop.with_record(with_index)) == all.gradient);
-  CHECK(run.reverse(seed, loop.with_record([](pendulum const& x, adjoint_numbers& bar, chosen const& c) { heun_back(x, bar, c.h); })) == all.gradient);
-  CHECK(run.reverse(seed, loop.with_record([](pendulum const& x, adjoint_numbers bar, chosen const& c) { return heun_back(x, bar, c.h), bar; })) == all.gradient);
-  auto const with_next = [&](pendulum const& x, pendulum const& x1, adjoint_numbers& bar, step_index i, chosen const& c) {
+  CHECK(run.reverse(seed, loop.with_record([](pendulum const& x, adjoint_numbers& bar, chosen const& c) {
+    heun_back(x, bar, c.h);
+  })) == all.gradient);
+  CHECK(run.reverse(seed, loop.with_record([](pendulum const& x, adjoint_numbers bar, chosen const& c) {
+    return heun_back(x, bar, c.h), bar;
+  })) == all.gradient);
+  auto const with_next = [&](pendulum const& x, pendulum const& x1, adjoint_numbers& bar, step_index i,
+                             chosen const& c) {
     CHECK(x1 == all.states[std::size_t(i) + 1]);
     heun_back(x, bar, c.h);
   };
@@ -116,7 +121,9 @@ void check(First first, bool eager) {
     x = heun(x, c.h);
     return tape;
   };
-  auto const reverse = [](std::pair<pendulum, double> const& tape, adjoint_numbers& bar) { heun_back(tape.first, bar, tape.second); };
+  auto const reverse = [](std::pair<pendulum, double> const& tape, adjoint_numbers& bar) {
+    heun_back(tape.first, bar, tape.second);
+  };
   CHECK(run.reverse(seed, cairn::recorded{loop.with_record(record), reverse}) == all.gradient);
   step_index expected = n;
   for (auto [i, x] : run.backward()) CHECK((i == expected-- && x == all.states[std::size_t(i)]));
@@ -149,7 +156,8 @@ TEST_CASE("a gradient with a plan of known length takes adaptive steps, too") {
   controller control;
   cairn::adaptive loop{[&](pendulum const& x) { return control.choose(x); }, &repeat};
   auto const n = step_index(all.sizes.size());
-  auto const back = loop.with_record([](pendulum const& x, adjoint_numbers& bar, chosen const& c) { heun_back(x, bar, c.h); });
+  auto const back =
+      loop.with_record([](pendulum const& x, adjoint_numbers& bar, chosen const& c) { heun_back(x, bar, c.h); });
   CHECK(cairn::gradient(loop.step(), start, cairn::revolve{n, 3}, seed, back) == all.gradient);
   control = {};
   auto run = cairn::checkpointed_loop(loop.step(), start, cairn::revolve{n, 3});
@@ -168,7 +176,10 @@ TEST_CASE("check_adjoint tells first and again that differ, and passes those tha
                            return c;
                          },
                          [&](pendulum& x, step_index i, chosen const& c) { x = heun(x, c.h + (i == 20 ? off : 0)); }};
-    return cairn::check_adjoint(loop.step(), loop.with_record([](pendulum const& x, adjoint_numbers& bar, chosen const& c) { heun_back(x, bar, c.h); }), start, n);
+    return cairn::check_adjoint(
+        loop.step(),
+        loop.with_record([](pendulum const& x, adjoint_numbers& bar, chosen const& c) { heun_back(x, bar, c.h); }),
+        start, n);
   };
   CHECK(report_of(0).passed());
   auto const wrong = report_of(1e-9);
@@ -181,14 +192,18 @@ TEST_CASE("numbers may be records, and stand behind the index or without it") {
   auto run = cairn::checkpointed_while(loop.step(), 64.0, [](double x) { return x > 1; }, cairn::online{2});
   CHECK(run.steps() == 6);
   CHECK(run.reverse(1.0, loop.with_record([](double, double& bar, double factor) { bar *= factor; })) == 1.0 / 64);
-  CHECK(run.reverse(1.0, loop.with_record([](double, double bar, step_index, double factor) { return bar * factor; })) == 1.0 / 64);
-  CHECK(run.reverse(1.0, loop.with_record([](double x, double x1, double bar, double factor) { return x1 == x / 2 ? bar * factor : std::nan(""); })) == 1.0 / 64);
+  CHECK(run.reverse(1.0, loop.with_record(
+                             [](double, double bar, step_index, double factor) { return bar * factor; })) == 1.0 / 64);
+  CHECK(run.reverse(1.0, loop.with_record([](double x, double x1, double bar, double factor) {
+    return x1 == x / 2 ? bar * factor : std::nan("");
+  })) == 1.0 / 64);
 }
 
 TEST_CASE("records belong to one loop at a time") {
   controller control;
   cairn::adaptive loop{[&](pendulum const& x) { return control.choose(x); }, &repeat};
-  auto const back = loop.with_record([](pendulum const& x, adjoint_numbers& bar, chosen const& c) { heun_back(x, bar, c.h); });
+  auto const back =
+      loop.with_record([](pendulum const& x, adjoint_numbers& bar, chosen const& c) { heun_back(x, bar, c.h); });
   auto run = cairn::checkpointed_while(loop.step(), start, until_seven, cairn::online{3});
   auto const bytes = loop.record_bytes();
   auto const next = loop.step();
@@ -200,7 +215,8 @@ TEST_CASE("records belong to one loop at a time") {
   next(x, 0);
   next(x, 1);
   CHECK(loop.records().size() == 2);
-  auto const recording = cairn::recorded{loop.with_record([](pendulum&, chosen const&) { return 0; }), [](int, adjoint_numbers&) {}};
+  auto const recording =
+      cairn::recorded{loop.with_record([](pendulum&, chosen const&) { return 0; }), [](int, adjoint_numbers&) {}};
   CHECK_THROWS_AS(cairn::gradient(loop.step(), start, cairn::revolve{1, 1}, seed, recording), cairn::invalid_call);
 }
 
@@ -209,14 +225,17 @@ TEST_CASE("a step that has run a loop refuses a second one, and repeats its own 
     try {
       call();
     } catch (cairn::invalid_call const& e) {
-      return std::string{e.what()}.find("a second loop begins with this step, and would repeat what the first one chose") != std::string::npos &&
+      return std::string{e.what()}.find(
+                 "a second loop begins with this step, and would repeat what the first one chose") !=
+                 std::string::npos &&
              std::string{e.advice()} == "call step() for each loop";
     }
     return false;
   };
   controller control;
   cairn::adaptive loop{[&](pendulum const& x) { return control.choose(x); }, &repeat};
-  auto const back = loop.with_record([](pendulum const& x, adjoint_numbers& bar, chosen const& c) { heun_back(x, bar, c.h); });
+  auto const back =
+      loop.with_record([](pendulum const& x, adjoint_numbers& bar, chosen const& c) { heun_back(x, bar, c.h); });
   auto const step = loop.step();
   auto run = cairn::checkpointed_while(step, start, until_seven, cairn::online{3});
   auto const g = run.reverse(seed, back);
@@ -241,7 +260,8 @@ TEST_CASE("a step that has run a loop refuses a second one, and repeats its own 
 TEST_CASE("a second adaptive loop of the same length allocates nothing, and reserve makes the first one grow nothing") {
   controller control;
   cairn::adaptive loop{[&](pendulum const& x) { return control.choose(x); }, &repeat};
-  auto const back = loop.with_record([](pendulum const& x, adjoint_numbers& bar, chosen const& c) { heun_back(x, bar, c.h); });
+  auto const back =
+      loop.with_record([](pendulum const& x, adjoint_numbers& bar, chosen const& c) { heun_back(x, bar, c.h); });
   cairn::online const plan{3};
   auto work = cairn::workspace_for<pendulum>(plan);
   auto const sweep = [&] {
@@ -258,7 +278,8 @@ TEST_CASE("a second adaptive loop of the same length allocates nothing, and rese
   roomy.reserve(1000);
   CHECK(roomy.record_bytes() == 1000 * sizeof(chosen));
   control = {};
-  CHECK(cairn::checkpointed_while(roomy.step(), start, until_seven, plan, work).final_state() == stored{}.states.back());
+  CHECK(cairn::checkpointed_while(roomy.step(), start, until_seven, plan, work).final_state() ==
+        stored{}.states.back());
   CHECK(roomy.record_bytes() == 1000 * sizeof(chosen));
 }
 
@@ -278,14 +299,22 @@ TEST_CASE("what first throws leaves the records of the steps before") {
   fails = -1;
   control = {};
   auto run = cairn::checkpointed_while(loop.step(), start, until_seven, plan, work);
-  CHECK(run.reverse(seed, loop.with_record([](pendulum const& x, adjoint_numbers& bar, chosen const& c) { heun_back(x, bar, c.h); })) == stored{}.gradient);
+  CHECK(run.reverse(seed, loop.with_record([](pendulum const& x, adjoint_numbers& bar, chosen const& c) {
+    heun_back(x, bar, c.h);
+  })) == stored{}.gradient);
 }
 
 TEST_CASE("an adjoint with a record may return the new bar, and none that changes bar returns anything") {
-  cairn::adaptive loop{[](double& x) { double const h = 0.5 + 0.01 * x; x *= h; return h; }, [](double& x, double h) { x *= h; }};
+  cairn::adaptive loop{[](double& x) {
+                         double const h = 0.5 + 0.01 * x;
+                         x *= h;
+                         return h;
+                       },
+                       [](double& x, double h) { x *= h; }};
   auto const place = loop.with_record([](double, double& bar, double h) { bar *= h; });
   auto const value = loop.with_record([](double, double bar, double h) { return bar * h; });
-  auto const next = loop.with_record([](double, double x1, double bar, cairn::step_index, double h) { return x1 > 0 ? bar * h : bar; });
+  auto const next = loop.with_record(
+      [](double, double x1, double bar, cairn::step_index, double h) { return x1 > 0 ? bar * h : bar; });
   auto const code = loop.with_record([](double, double& bar, double h) { bar *= h; return 0; });
   CHECK_FALSE(cairn::adjoint_of<decltype(code), double, double>);
   auto run = cairn::checkpointed_loop(loop.step(), 1.0, 9);

@@ -66,8 +66,12 @@ void* operator new(std::size_t size) { return allocate(size, __STDCPP_DEFAULT_NE
 void* operator new[](std::size_t size) { return allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
 void* operator new(std::size_t size, std::align_val_t alignment) { return allocate(size, std::size_t(alignment)); }
 void* operator new[](std::size_t size, std::align_val_t alignment) { return allocate(size, std::size_t(alignment)); }
-void* operator new(std::size_t size, std::nothrow_t const&) noexcept { return allocate_or_null(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
-void* operator new[](std::size_t size, std::nothrow_t const&) noexcept { return allocate_or_null(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
+void* operator new(std::size_t size, std::nothrow_t const&) noexcept {
+  return allocate_or_null(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+void* operator new[](std::size_t size, std::nothrow_t const&) noexcept {
+  return allocate_or_null(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
 void* operator new(std::size_t size, std::align_val_t alignment, std::nothrow_t const&) noexcept {
   return allocate_or_null(size, std::size_t(alignment));
 }
@@ -131,7 +135,9 @@ constexpr auto seed = [](auto const& last) { return kernels::seed(last.data()); 
 constexpr auto one_step = [](auto const& x, vec2& bar, step_index i) { kernels::adjoint(x.data(), bar.data(), i); };
 template <class State>
 struct with_next {
-  void operator()(State const& x, State const&, vec2& bar, step_index i) const { kernels::adjoint(x.data(), bar.data(), i); }
+  void operator()(State const& x, State const&, vec2& bar, step_index i) const {
+    kernels::adjoint(x.data(), bar.data(), i);
+  }
 };
 template <class State>
 struct leaf {
@@ -194,7 +200,8 @@ template <class State, class Plan, class Step, class Adjoint>
 void gradient_survives(Plan const& plan, Step step, Adjoint adjoint) {
   CAPTURE(plan.slots());
   State const x0 = initial_state<State>();
-  survives_every_failure<cairn::workspace<State, Plan>>([&](auto& work) { return cairn::gradient(step, x0, plan, seed, adjoint, work); });
+  survives_every_failure<cairn::workspace<State, Plan>>(
+      [&](auto& work) { return cairn::gradient(step, x0, plan, seed, adjoint, work); });
 }
 
 /// The allocations of the second of two equal sweeps.
@@ -318,7 +325,8 @@ TEST_CASE("a run whose second reverse lacks memory can be reversed a third time"
   }
 }
 
-TEMPLATE_TEST_CASE("a workspace that lacks memory for a larger plan serves smaller and larger ones afterwards", "", cairn::revolve, any_schedule) {
+TEMPLATE_TEST_CASE("a workspace that lacks memory for a larger plan serves smaller and larger ones afterwards", "",
+                   cairn::revolve, any_schedule) {
   using state = std::vector<double>;
   state const x0 = initial_state<state>();
   TestType const small = cairn::revolve{n, 3}, large = cairn::revolve{n, 9};
@@ -342,7 +350,9 @@ TEMPLATE_TEST_CASE("a workspace that lacks memory for a larger plan serves small
     CHECK(k > 2);
   };
   check([&](TestType const& plan, auto& work) { return cairn::gradient(in_place, x0, plan, seed, one_step, work); });
-  check([&](TestType const& plan, auto& work) { return cairn::checkpointed_loop(in_place, x0, plan, work).reverse(seed, one_step); });
+  check([&](TestType const& plan, auto& work) {
+    return cairn::checkpointed_loop(in_place, x0, plan, work).reverse(seed, one_step);
+  });
 }
 
 TEST_CASE("a loop in a loop survives every allocation that fails") {
@@ -355,8 +365,9 @@ TEST_CASE("a loop in a loop survives every allocation that fails") {
     cairn::nested<cairn::revolve, step, decltype(one_step)> loop{cairn::revolve{6, 2}, {}, one_step};
   };
   state const x0 = initial_state<state>();
-  survives_every_failure<memory>(
-      [&](auto& work) { return cairn::gradient(work.loop.step, x0, cairn::revolve{5, 2}, seed, work.loop.adjoint, work.outer); });
+  survives_every_failure<memory>([&](auto& work) {
+    return cairn::gradient(work.loop.step, x0, cairn::revolve{5, 2}, seed, work.loop.adjoint, work.outer);
+  });
 }
 
 TEMPLATE_TEST_CASE("a warm sweep of an in-place step allocates nothing", "", vec2, aligned_pair, std::vector<double>) {
@@ -365,16 +376,21 @@ TEMPLATE_TEST_CASE("a warm sweep of an in-place step allocates nothing", "", vec
     warm_gradient_allocates_nothing<TestType>(plan, in_place, with_next<TestType>{});
     warm_gradient_allocates_nothing<TestType>(plan, in_place, recording<TestType>());
   });
-  on_leaf_plans([](auto const& plan) { warm_gradient_allocates_nothing<TestType>(plan, in_place, cairn::leaf(leaf<TestType>{})); });
+  on_leaf_plans([](auto const& plan) {
+    warm_gradient_allocates_nothing<TestType>(plan, in_place, cairn::leaf(leaf<TestType>{}));
+  });
 }
 
-TEMPLATE_TEST_CASE("a warm sweep of an out-of-place step allocates nothing", "", vec2, aligned_pair, std::vector<double>) {
+TEMPLATE_TEST_CASE("a warm sweep of an out-of-place step allocates nothing", "", vec2, aligned_pair,
+                   std::vector<double>) {
   on_plans([](auto const& plan) {
     warm_gradient_allocates_nothing<TestType>(plan, out_of_place<TestType>{}, one_step);
     warm_gradient_allocates_nothing<TestType>(plan, out_of_place<TestType>{}, with_next<TestType>{});
     warm_gradient_allocates_nothing<TestType>(plan, out_of_place<TestType>{}, recording<TestType>());
   });
-  on_leaf_plans([](auto const& plan) { warm_gradient_allocates_nothing<TestType>(plan, out_of_place<TestType>{}, cairn::leaf(leaf<TestType>{})); });
+  on_leaf_plans([](auto const& plan) {
+    warm_gradient_allocates_nothing<TestType>(plan, out_of_place<TestType>{}, cairn::leaf(leaf<TestType>{}));
+  });
 }
 
 TEMPLATE_TEST_CASE("a warm sweep of a by-value step into inline states allocates nothing", "", vec2, aligned_pair) {
@@ -383,7 +399,9 @@ TEMPLATE_TEST_CASE("a warm sweep of a by-value step into inline states allocates
     warm_gradient_allocates_nothing<TestType>(plan, by_value<TestType>{}, with_next<TestType>{});
     warm_gradient_allocates_nothing<TestType>(plan, by_value<TestType>{}, recording<TestType>());
   });
-  on_leaf_plans([](auto const& plan) { warm_gradient_allocates_nothing<TestType>(plan, by_value<TestType>{}, cairn::leaf(leaf<TestType>{})); });
+  on_leaf_plans([](auto const& plan) {
+    warm_gradient_allocates_nothing<TestType>(plan, by_value<TestType>{}, cairn::leaf(leaf<TestType>{}));
+  });
 }
 
 TEST_CASE("a warm sweep of a plan that keeps tapes allocates nothing") {
@@ -412,10 +430,12 @@ TEST_CASE("a second sweep of a loop in a loop allocates nothing") {
 
   cairn::nested innermost{cairn::store_all(3), step, one_step};
   cairn::nested middle{cairn::uniform{2}, innermost.step, innermost.adjoint};
-  CHECK(warm_allocations([&] { return cairn::gradient(middle.step, x0, outer_plan, seed, middle.adjoint, work); }) == 0);
+  CHECK(warm_allocations([&] { return cairn::gradient(middle.step, x0, outer_plan, seed, middle.adjoint, work); }) ==
+        0);
 }
 
-TEMPLATE_TEST_CASE("reversing a run again, or walking it backwards again, allocates nothing", "", vec2, std::vector<double>) {
+TEMPLATE_TEST_CASE("reversing a run again, or walking it backwards again, allocates nothing", "", vec2,
+                   std::vector<double>) {
   TestType const x0 = initial_state<TestType>();
   on_plans([&](auto const& plan) {
     CAPTURE(plan.slots());
@@ -432,11 +452,13 @@ TEMPLATE_TEST_CASE("reversing a run again, or walking it backwards again, alloca
   });
 }
 
-TEMPLATE_TEST_CASE("a loop that runs in a warm workspace and is reversed allocates nothing", "", vec2, std::vector<double>) {
+TEMPLATE_TEST_CASE("a loop that runs in a warm workspace and is reversed allocates nothing", "", vec2,
+                   std::vector<double>) {
   TestType const x0 = initial_state<TestType>();
   on_plans([&](auto const& plan) {
     CAPTURE(plan.slots());
     cairn::workspace<TestType, std::remove_cvref_t<decltype(plan)>> work;
-    CHECK(warm_allocations([&] { return cairn::checkpointed_loop(in_place, x0, plan, work).reverse(seed, one_step); }) == 0);
+    CHECK(warm_allocations(
+              [&] { return cairn::checkpointed_loop(in_place, x0, plan, work).reverse(seed, one_step); }) == 0);
   });
 }

@@ -38,13 +38,18 @@ struct always {
 /// One cold gradient: the heap it took, and what lay on the stack of it.
 template <class State, class Bar, class Plan, class Step, class Adjoint>
 void check(Plan const& plan, Step step, Adjoint adjoint, bool adjoint_by_value, std::size_t tape = 0) {
-  constexpr cairn::sweep_form form{cairn::detail::shape_of_step<Step, State>().form, cairn::detail::shape_of_adjoint<Adjoint, State, Bar>().form};
+  constexpr cairn::sweep_form form{cairn::detail::shape_of_step<Step, State>().form,
+                                   cairn::detail::shape_of_adjoint<Adjoint, State, Bar>().form};
   auto with_value = form;
   with_value.adjoint_by_value = adjoint_by_value;
   State const x0 = toy<State>::start();
   auto const seed = [](State const&) { return small_bar<Bar>(); };
-  cairn::workload const work{.state_bytes = cairn::bytes_of(x0), .state_inline_bytes = sizeof(State), .initial_bytes = 0,
-                             .adjoint_bytes = cairn::bytes_of(small_bar<Bar>()), .tape_bytes = tape, .form = with_value};
+  cairn::workload const work{.state_bytes = cairn::bytes_of(x0),
+                             .state_inline_bytes = sizeof(State),
+                             .initial_bytes = 0,
+                             .adjoint_bytes = cairn::bytes_of(small_bar<Bar>()),
+                             .tape_bytes = tape,
+                             .form = with_value};
   auto const predicted = cairn::estimate(plan, work);
   heap::mark const mark;
   (void)cairn::gradient(step, x0, plan, seed, adjoint);
@@ -52,7 +57,8 @@ void check(Plan const& plan, Step step, Adjoint adjoint, bool adjoint_by_value, 
   CAPTURE(plan.steps(), plan.slots(), plan.leaf(), int(form.step), int(form.adjoint), sizeof(State), adjoint_by_value);
   CHECK(counted == std::size_t(predicted.peak_bytes));
   always const sizes{cairn::bytes_of(x0)};
-  CHECK(std::size_t(cairn::dry_run(plan, sizes, with_value, {work.state_bytes, sizeof(State), 0, work.adjoint_bytes, tape})) == counted);
+  CHECK(std::size_t(cairn::dry_run(plan, sizes, with_value,
+                                   {work.state_bytes, sizeof(State), 0, work.adjoint_bytes, tape})) == counted);
 }
 
 /// All forms through one type of plan, which keeps this file quick to compile.
@@ -80,7 +86,10 @@ void check_forms(cairn::any_schedule const& plan) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("the predicted peak is the counted peak for states of 1 byte and of 16 KiB, and adjoints smaller and larger than them", "[bytes]", unsigned char, bytes) {
+TEMPLATE_TEST_CASE(
+    "the predicted peak is the counted peak for states of 1 byte and of 16 KiB, and adjoints smaller and larger than "
+    "them",
+    "[bytes]", unsigned char, bytes) {
   for (step_index const n : {0, 1, 2, 3, 100, 106, 1000}) {
     for (step_index const slots : {1, 5, 20}) {
       check_forms<TestType, unsigned char>(cairn::revolve{n, slots});
@@ -105,7 +114,10 @@ TEST_CASE("a kept run takes what is predicted for it, also when it is reversed t
   for (step_index const slots : {3, 12}) {
     cairn::revolve const plan{200, slots};
     auto const check_run = [&](cairn::adjoint_form form, auto adjoint) {
-      cairn::workload const work{.state_bytes = cairn::bytes_of(x0), .state_inline_bytes = sizeof x0, .initial_bytes = 0, .adjoint_bytes = 1,
+      cairn::workload const work{.state_bytes = cairn::bytes_of(x0),
+                                 .state_inline_bytes = sizeof x0,
+                                 .initial_bytes = 0,
+                                 .adjoint_bytes = 1,
                                  .form = {.step = cairn::step_form::by_value, .adjoint = form, .keeps_run = true}};
       heap::mark const mark;
       auto run = cairn::checkpointed_loop(by_value, x0, plan);
@@ -121,7 +133,9 @@ TEST_CASE("a kept run takes what is predicted for it, also when it is reversed t
 
 TEST_CASE("states that grow or shrink on the way take what the rehearsal says") {
   for (int const direction : {0, 1, 2}) {
-    auto const size = [&](step_index i) { return std::size_t(direction == 0 ? 1000 + 37 * i : direction == 1 ? 9000 - 37 * i : 500 + 211 * (i * 7919 % 13)); };
+    auto const size = [&](step_index i) {
+      return std::size_t(direction == 0 ? 1000 + 37 * i : direction == 1 ? 9000 - 37 * i : 500 + 211 * (i * 7919 % 13));
+    };
     auto const by_value = [&](bytes const&, step_index i) { return bytes(size(i + 1)); };
     auto const adjoint = [](bytes const&, char&, step_index) {};
     auto const with_next = [](bytes const&, bytes const&, char&, step_index) {};
@@ -133,15 +147,21 @@ TEST_CASE("states that grow or shrink on the way take what the rehearsal says") 
         heap::mark const mark;
         (void)cairn::gradient(by_value, x0, plan, char{1}, adjoint);
         auto const counted = mark.rise() + 1;
-        CHECK(counted == std::size_t(cairn::dry_run(plan, bytes_at, {cairn::step_form::by_value, cairn::adjoint_form::one_step}, rest)));
+        CHECK(counted == std::size_t(cairn::dry_run(
+                             plan, bytes_at, {cairn::step_form::by_value, cairn::adjoint_form::one_step}, rest)));
       }
       heap::mark const mark;
       (void)cairn::gradient(by_value, x0, plan, char{1}, with_next);
       auto const counted = mark.rise() + 1;
-      CHECK(counted == std::size_t(cairn::dry_run(plan, bytes_at, {cairn::step_form::by_value, cairn::adjoint_form::with_next}, rest)));
+      CHECK(counted == std::size_t(cairn::dry_run(plan, bytes_at,
+                                                  {cairn::step_form::by_value, cairn::adjoint_form::with_next}, rest)));
       cairn::wide largest = 0;
       for (step_index i = 0; i <= 200; ++i) largest = largest < bytes_at(i) ? bytes_at(i) : largest;
-      cairn::workload const work{.state_bytes = largest, .state_inline_bytes = sizeof(bytes), .initial_bytes = 0, .adjoint_bytes = 1, .form = {cairn::step_form::by_value, cairn::adjoint_form::with_next}};
+      cairn::workload const work{.state_bytes = largest,
+                                 .state_inline_bytes = sizeof(bytes),
+                                 .initial_bytes = 0,
+                                 .adjoint_bytes = 1,
+                                 .form = {cairn::step_form::by_value, cairn::adjoint_form::with_next}};
       CHECK(counted <= cairn::estimate(plan, work).peak_bytes);
     };
     // With a replay check: its table, and x1 of a step that writes into it, which is made from x at first.
@@ -164,7 +184,9 @@ TEST_CASE("states that grow or shrink on the way take what the rehearsal says") 
           auto const counted = mark.rise() + 1;
           auto const largest = std::max({size(0), size(200), std::size_t{9000}});
           if (form == cairn::step_form::by_value) CHECK(counted == std::size_t(told));
-          else CHECK((std::size_t(told) <= counted && counted <= std::size_t(told) + largest));  // what the step itself needs for a moment
+          else
+            CHECK((std::size_t(told) <= counted &&
+                   counted <= std::size_t(told) + largest));  // what the step itself needs for a moment
         };
         check_form(by_value, cairn::step_form::by_value, adjoint, cairn::adjoint_form::one_step);
         check_form(by_value, cairn::step_form::by_value, with_next, cairn::adjoint_form::with_next);

@@ -1,4 +1,5 @@
-// Four problems whose gradients were found by other programs. Each schedule must give these numbers, and all of them the same bits.
+// Four problems whose gradients were found by other programs. Each schedule must give these numbers, and all of them
+// the same bits.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -14,8 +15,8 @@
 
 using cairn::step_index;
 
-// The steps are kept out of line: an adjoint that runs one again must round as the sweep did, and a compiler that fuses products
-// and sums may do so differently wherever it inlines.
+// The steps are kept out of line: an adjoint that runs one again must round as the sweep did, and a compiler that fuses
+// products and sums may do so differently wherever it inlines.
 
 namespace {
 
@@ -114,7 +115,8 @@ struct burgers {
 
   static flow initial() {
     flow x;
-    for (std::size_t k = 0; k < cells; ++k) x.u[k] = 1.0 + 0.5 * std::sin(2 * std::numbers::pi * (double(k) + 0.5) / double(cells));
+    for (std::size_t k = 0; k < cells; ++k)
+      x.u[k] = 1.0 + 0.5 * std::sin(2 * std::numbers::pi * (double(k) + 0.5) / double(cells));
     return x;
   }
   static std::size_t left(std::size_t k) { return k > 0 ? k - 1 : cells - 1; }
@@ -124,7 +126,8 @@ struct burgers {
     auto const u = x.u;
     for (std::size_t k = 0; k < cells; ++k) {
       std::size_t const l = left(k), r = right(k);
-      x.u[k] = u[k] - (dt / (4 * dx)) * (u[r] * u[r] - u[l] * u[l]) + (nu * (dt / (dx * dx))) * (u[r] - 2.0 * u[k] + u[l]);
+      x.u[k] =
+          u[k] - (dt / (4 * dx)) * (u[r] * u[r] - u[l] * u[l]) + (nu * (dt / (dx * dx))) * (u[r] - 2.0 * u[k] + u[l]);
     }
     x.u[0] += dt * (0.5 * std::sin(0.01 * double(i)));
     x.J += dt * x.u[cells / 2] * x.u[cells / 2];
@@ -192,7 +195,8 @@ TEST_CASE("Lotka-Volterra has the same bits where one adjoint call reverses many
       for (std::size_t k = length; k-- > 0;) model.adjoint(inside[k], bar);
     };
     cairn::leaves const plan{10'000, leaf, cairn::revolve{(10'000 + leaf - 1) / leaf, 12}};
-    auto const u0_bar = cairn::gradient([&](pair& u) { model.step(u); }, pair{1, 1}, plan, distance_seed, cairn::leaf(reverse_leaf));
+    auto const u0_bar =
+        cairn::gradient([&](pair& u) { model.step(u); }, pair{1, 1}, plan, distance_seed, cairn::leaf(reverse_leaf));
     lotka_volterra_result const g{u0_bar, model.p_bar};
     check_lotka_volterra(g);
     CHECK(same(g));
@@ -209,8 +213,9 @@ TEST_CASE("Burgers has the reference objective and gradient for state and viscos
       J = last.J;
       return flow{.J = 1};
     };
-    auto const bar0 = cairn::gradient([&](flow& x, step_index i) { model.step(x, i); }, burgers::initial(), plan, seed,
-                                      [&](flow const& x, flow const& x1, flow& bar, step_index) { model.adjoint(x, x1, bar); });
+    auto const bar0 =
+        cairn::gradient([&](flow& x, step_index i) { model.step(x, i); }, burgers::initial(), plan, seed,
+                        [&](flow const& x, flow const& x1, flow& bar, step_index) { model.adjoint(x, x1, bar); });
     burgers_result const g{J, bar0, model.nu_bar};
     check_burgers(g);
     CHECK(same(g));
@@ -269,7 +274,8 @@ TEST_CASE("twenty times the sine has the reference value and derivative") {
       g.f = last;
       return 1.0;
     };
-    g.df = cairn::gradient([](double x) { return std::sin(x); }, 2.1, plan, seed, [](double x, double& bar) { bar *= std::cos(x); });
+    g.df = cairn::gradient([](double x) { return std::sin(x); }, 2.1, plan, seed,
+                           [](double x, double& bar) { bar *= std::cos(x); });
     CHECK_THAT(g.f, printed("0.352416"));
     CHECK_THAT(g.df, printed("-0.0293573"));
     CHECK(same(g));

@@ -1,4 +1,5 @@
-// What a chain holds on the heap at its peak is what the judge of plans says, to the byte: for every plan, and every way to write stages.
+// What a chain holds on the heap at its peak is what the judge of plans says, to the byte: for every plan, and every
+// way to write stages.
 #include <cairn/run/chain.hpp>
 
 #include <array>
@@ -25,7 +26,9 @@ namespace {
 
 // Stages that take no memory beside what they give.
 struct lean_output : layer {
-  [[nodiscard]] vec backward(vec const& x, vec const& y, vec&& bar) { return pull(x, bar, y.size() == out ? w : 1e300, w_bar); }
+  [[nodiscard]] vec backward(vec const& x, vec const& y, vec&& bar) {
+    return pull(x, bar, y.size() == out ? w : 1e300, w_bar);
+  }
 };
 struct lean_taped : layer {
   [[nodiscard]] tape record(vec const& x) const { return {run(x, out, w), vec(out / 2, w)}; }
@@ -49,7 +52,9 @@ cairn::chain weights(std::vector<std::size_t> const& lengths) {
   c.b = c.g = c.x;
   for (std::size_t i = 0; i + 1 < lengths.size(); ++i) {
     std::size_t const in = lengths[i], out = lengths[i + 1];
-    c.s.push_back(std::is_same_v<Stage, lean_taped> ? bytes(out) + bytes(out / 2) : std::is_same_v<Stage, self_contained> ? bytes(in) + bytes(out) : bytes(out));
+    c.s.push_back(std::is_same_v<Stage, lean_taped>       ? bytes(out) + bytes(out / 2)
+                  : std::is_same_v<Stage, self_contained> ? bytes(in) + bytes(out)
+                                                          : bytes(out));
     if (std::is_same_v<Stage, lean_in_place>) c.b[i] = 0;
   }
   c.f.resize(c.s.size()), c.u.resize(c.s.size(), 1), c.v.resize(c.x.size(), 1);
@@ -71,9 +76,11 @@ std::int64_t counted(Stages& stages, X0 const& x0, std::vector<action> const& pl
   CHECK(heap::held == mark.before);
   return rise;
 }
-/// Whether a sweep holds after every action what the judge says; at the end the adjoint of state 0 is there, which is the caller's.
+/// Whether a sweep holds after every action what the judge says; at the end the adjoint of state 0 is there, which is
+/// the caller's.
 template <class Stages, class X0, class Seed>
-bool holds_as_played(Stages& stages, X0 const& x0, cairn::chain const& c, std::vector<action> const& plan, Seed const& last) {
+bool holds_as_played(Stages& stages, X0 const& x0, cairn::chain const& c, std::vector<action> const& plan,
+                     Seed const& last) {
   cairn::detail::chain_model const model{c, "test"};
   cairn::detail::chain_interpreter player{model, {}, "test"};
   std::size_t played = 0;
@@ -101,12 +108,14 @@ void each_plan(cairn::chain const& c, std::uint64_t from, F f) {
   }
   cairn::detail::chain_model const model{c, "test"};
   cairn::detail::persistent_optimum best{model};
-  for (std::int64_t const part : {0, 1, 3, 10}) f(best.actions(best.least_budget() + (best.enough_budget() - best.least_budget()) * part / 10));
+  for (std::int64_t const part : {0, 1, 3, 10})
+    f(best.actions(best.least_budget() + (best.enough_budget() - best.least_budget()) * part / 10));
 }
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a vector of stages holds what the judge says and its pointers, to the byte", "[run][chain][peak]", by_value, lean_output, lean_taped, self_contained, lean_in_place) {
+TEMPLATE_TEST_CASE("a vector of stages holds what the judge says and its pointers, to the byte", "[run][chain][peak]",
+                   by_value, lean_output, lean_taped, self_contained, lean_in_place) {
   std::mt19937_64 numbers{17};
   int plans = 0;
   for (int const stages : {0, 1, 2, 5, 12})
@@ -137,8 +146,11 @@ TEST_CASE("stages by index hold what the judge says and their pointers, 2000 of 
   std::vector<std::size_t> lengths;
   for (step_index i = 0; i <= stages; ++i) lengths.push_back(1 + std::size_t(i) / 20);
   double by_w = 0;
-  auto const grown = cairn::indexed_stages{stages, cairn::stage{[&](vec const& x, step_index i) { return run(x, lengths[std::size_t(i) + 1], weight(std::size_t(i))); },
-                                                                 [&](vec const& x, vec const& bar, step_index i) { return pull(x, bar, weight(std::size_t(i)), by_w); }}};
+  auto const grown = cairn::indexed_stages{
+      stages,
+      cairn::stage{
+          [&](vec const& x, step_index i) { return run(x, lengths[std::size_t(i) + 1], weight(std::size_t(i))); },
+          [&](vec const& x, vec const& bar, step_index i) { return pull(x, bar, weight(std::size_t(i)), by_w); }}};
   auto const c = weights<by_value>(lengths);
   for (std::uint64_t k = 0; k < 3; ++k) {
     auto const plan = split_plan{stages, k, false}.actions;
@@ -190,16 +202,20 @@ TEST_CASE("a tuple of stages holds what the judge says and nothing else, to the 
     auto const last = [](summary const& x) { return x.sum; };
     auto const grid_bytes = [](std::size_t more) { return std::int64_t(sizeof(grid) + sizeof(double) * more); };
     std::size_t const half = length / 2;
-    cairn::chain const c{.x = {bytes(length), grid_bytes(half), grid_bytes(half + 70), grid_bytes(half + 140), sizeof(double), sizeof(double)},
-                         .g = {bytes(length), bytes(half + 1), bytes(half + 71), bytes(half + 141), sizeof(double), sizeof(double)},
-                         .s = {grid_bytes(half), bytes(200) + grid_bytes(half + 70), bytes(200) + grid_bytes(half + 140), sizeof(double), sizeof(double)},
-                         .f = {0, 0, 0, 0, 0},
-                         .b = {bytes(length), bytes(half + 1), bytes(half + 71), bytes(half + 141), 0, sizeof(double)},
-                         .u = {1, 1, 1, 1, 1},
-                         .v = {1, 1, 1, 1, 1, 1}};
+    cairn::chain const c{
+        .x = {bytes(length), grid_bytes(half), grid_bytes(half + 70), grid_bytes(half + 140), sizeof(double),
+              sizeof(double)},
+        .g = {bytes(length), bytes(half + 1), bytes(half + 71), bytes(half + 141), sizeof(double), sizeof(double)},
+        .s = {grid_bytes(half), bytes(200) + grid_bytes(half + 70), bytes(200) + grid_bytes(half + 140), sizeof(double),
+              sizeof(double)},
+        .f = {0, 0, 0, 0, 0},
+        .b = {bytes(length), bytes(half + 1), bytes(half + 71), bytes(half + 141), 0, sizeof(double)},
+        .u = {1, 1, 1, 1, 1},
+        .v = {1, 1, 1, 1, 1, 1}};
     CHECK(without_times(cairn::chain_probe<std::chrono::steady_clock>(all, x0, last, 1)) == c);
     std::vector<cairn::any_stage> any;
-    any.emplace_back(to_grid{}), any.emplace_back(on_grid{}), any.emplace_back(on_grid{}), any.emplace_back(to_summary{}), any.emplace_back(on_summary{});
+    any.emplace_back(to_grid{}), any.emplace_back(on_grid{}), any.emplace_back(on_grid{}),
+        any.emplace_back(to_summary{}), any.emplace_back(on_summary{});
     any[0] = cairn::any_stage::taking<vec, vec>(to_grid{});
     auto const erased = cairn::chain_probe<std::chrono::steady_clock>(any, x0, last, 1);
     each_plan(c, 100 * length, [&](auto const& plan) {

@@ -1,4 +1,5 @@
-// The replay check of chains: a stage that is not a function of its state is found wherever a plan runs it again, and no other is accused.
+// The replay check of chains: a stage that is not a function of its state is found wherever a plan runs it again, and
+// no other is accused.
 #include <cairn/run/chain.hpp>
 
 #include <cstddef>
@@ -71,14 +72,16 @@ bool records_again(actions const& plan, step_index k) {
 
 std::optional<cairn::nondeterminism_error> found(moody stage, int stages, actions const& plan, replay_check mode) {
   try {
-    (void)cairn::chain_gradient(cairn::indexed_stages{stages, std::move(stage)}, start(3), plan, seed, cairn::sweep_options{.verify = mode});
+    (void)cairn::chain_gradient(cairn::indexed_stages{stages, std::move(stage)}, start(3), plan, seed,
+                                cairn::sweep_options{.verify = mode});
     return {};
   } catch (cairn::nondeterminism_error const& e) { return e; }
 }
 
 }  // namespace
 
-TEST_CASE("a stage of a chain that is not a function of its state is found in every plan that runs it again", "[run][chain][replay]") {
+TEST_CASE("a stage of a chain that is not a function of its state is found in every plan that runs it again",
+          "[run][chain][replay]") {
   int planted = 0, unseen = 0;
   for (int const stages : {1, 2, 3, 6, 11})
     for (std::uint64_t k = 0; k < 24; ++k) {
@@ -113,15 +116,17 @@ TEST_CASE("a record that gives other bits than forward is found", "[run][chain][
     auto const plan = split_plan{7, k, true}.actions;
     for (int bad = 0; bad < 7; ++bad) {
       CAPTURE(k, bad);
-      for (auto const mode : both) REQUIRE(found({.stage = bad, .in_record = true, .runs = {}}, 7, plan, mode).has_value() == records_again(plan, bad));
+      for (auto const mode : both)
+        REQUIRE(found({.stage = bad, .in_record = true, .runs = {}}, 7, plan, mode).has_value() ==
+                records_again(plan, bad));
       planted += records_again(plan, bad) ? 1 : 0;
     }
   }
   CHECK(planted > 50);
 }
 
-TEMPLATE_TEST_CASE("chains whose stages are functions pass the replay check with the bits of storing everything", "[run][chain][replay]",
-                   by_value, in_place, with_output, taped, self_contained) {
+TEMPLATE_TEST_CASE("chains whose stages are functions pass the replay check with the bits of storing everything",
+                   "[run][chain][replay]", by_value, in_place, with_output, taped, self_contained) {
   constexpr bool alone = std::is_same_v<TestType, self_contained>;
   std::mt19937_64 numbers{5};
   for (int const stages : {0, 1, 2, 5, 9})
@@ -129,13 +134,16 @@ TEMPLATE_TEST_CASE("chains whose stages are functions pass the replay check with
       auto const lengths = random_lengths(stages, 9, numbers);
       stored const expected{lengths};
       auto const from = numbers();
-      for (auto const& plan : {split_plan{stages, from, alone}.actions, wild_plan(stages, from, int(8 * stages), alone)})
+      for (auto const& plan :
+           {split_plan{stages, from, alone}.actions, wild_plan(stages, from, int(8 * stages), alone)})
         for (auto const mode : {replay_check::off, replay_check::checkpoints, replay_check::every_step}) {
           auto all = net<TestType>(lengths);
-          REQUIRE(cairn::chain_gradient(all, start(lengths[0]), plan, seed, cairn::sweep_options{.verify = mode}) == expected.gradient);
+          REQUIRE(cairn::chain_gradient(all, start(lengths[0]), plan, seed, cairn::sweep_options{.verify = mode}) ==
+                  expected.gradient);
           std::vector<cairn::any_stage> any;
           for (auto const& stage : net<TestType>(lengths)) any.emplace_back(stage);
-          auto const bar = cairn::chain_gradient(any, start(lengths[0]), plan, seed, cairn::sweep_options{.verify = mode});
+          auto const bar =
+              cairn::chain_gradient(any, start(lengths[0]), plan, seed, cairn::sweep_options{.verify = mode});
           REQUIRE(bar.template get<vec>() == expected.gradient);
         }
     }
@@ -182,7 +190,8 @@ TEST_CASE("the replay check of a chain compares bits: -0.0 is not 0.0", "[run][c
   for (auto const mode : both) {
     int runs = 0;
     std::tuple stages{number_stage{&runs}, number_stage{&runs}};
-    CHECK_THROWS_AS(cairn::chain_gradient(stages, 1.0, plan, 1.0, cairn::sweep_options{.verify = mode}), cairn::nondeterminism_error);
+    CHECK_THROWS_AS(cairn::chain_gradient(stages, 1.0, plan, 1.0, cairn::sweep_options{.verify = mode}),
+                    cairn::nondeterminism_error);
     runs = 10;
     CHECK_NOTHROW(cairn::chain_gradient(stages, 1.0, plan, 1.0, cairn::sweep_options{.verify = mode}));
   }
@@ -198,18 +207,22 @@ TEST_CASE("a state that a chain's store gives back with other bits is found", "[
     for (step_index const spoils : {-1, 1}) {
       auto all = net<by_value>(lengths);
       forgetful_store store{spoils, {}};
-      auto const sweep = [&] { return cairn::chain_gradient(all, start(3), plan, seed, store, cairn::sweep_options{.verify = mode}); };
+      auto const sweep = [&] {
+        return cairn::chain_gradient(all, start(3), plan, seed, store, cairn::sweep_options{.verify = mode});
+      };
       if (spoils < 0) CHECK(sweep() == expected.gradient);
       else CHECK_THROWS_AS(sweep(), cairn::nondeterminism_error);
     }
 }
 
-TEST_CASE("states of any_stage whose bytes cannot be told are refused by the replay check in words", "[run][chain][replay]") {
+TEST_CASE("states of any_stage whose bytes cannot be told are refused by the replay check in words",
+          "[run][chain][replay]") {
   std::vector<cairn::any_stage> all;
   all.emplace_back(to_single{});
   all.push_back(cairn::any_stage::taking<single, double>(of_single{}));
   auto const plan = store_all(2);
   CHECK(cairn::chain_gradient(all, 2.0, plan, 1.0).get<double>() == 1.0);
-  CHECK_THROWS_AS(cairn::chain_gradient(all, 2.0, plan, 1.0, cairn::sweep_options{.verify = replay_check::every_step}), cairn::invalid_call);
+  CHECK_THROWS_AS(cairn::chain_gradient(all, 2.0, plan, 1.0, cairn::sweep_options{.verify = replay_check::every_step}),
+                  cairn::invalid_call);
   CHECK(cairn::chain_gradient(all, 2.0, plan, 1.0, cairn::sweep_options{}).get<double>() == 1.0);
 }

@@ -1,4 +1,5 @@
-// Chains of stages that differ: the same bits as storing everything for every plan and every form of stages, and plans obeyed action by action.
+// Chains of stages that differ: the same bits as storing everything for every plan and every form of stages, and plans
+// obeyed action by action.
 #include <cairn/run/chain.hpp>
 
 #include <array>
@@ -60,8 +61,8 @@ std::vector<double> derivatives(Stages& net) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a chain has the bits of storing everything, whatever the plan and the form of its stages", "[run][chain]",
-                   by_value, in_place, with_output, taped, self_contained) {
+TEMPLATE_TEST_CASE("a chain has the bits of storing everything, whatever the plan and the form of its stages",
+                   "[run][chain]", by_value, in_place, with_output, taped, self_contained) {
   constexpr bool alone = std::is_same_v<TestType, self_contained>;
   std::mt19937_64 numbers{7};
   int plans = 0;
@@ -78,7 +79,8 @@ TEMPLATE_TEST_CASE("a chain has the bits of storing everything, whatever the pla
         CHECK(seen.reverse == stages);
         // As many stage runs as the judge of plans says.
         std::vector<std::int64_t> const ones(std::size_t(stages), 1);
-        cairn::chain const c{.x = std::vector<std::int64_t>(ones.size() + 1, 1), .s = ones, .u = ones, .self_contained_tape = alone};
+        cairn::chain const c{
+            .x = std::vector<std::int64_t>(ones.size() + 1, 1), .s = ones, .u = ones, .self_contained_tape = alone};
         CHECK(seen.forward + seen.recompute == cairn::replay(c, plan).stage_runs);
         // The same by a vector of any stages.
         std::vector<cairn::any_stage> any;
@@ -99,31 +101,45 @@ TEST_CASE("stages told their number form a chain by index, taped or not", "[run]
       auto const lengths = random_lengths(stages, 6, numbers);
       stored const expected{lengths};
       std::vector<double> by_w(lengths.size() - 1);
-      auto const forward = [&](vec const& x, step_index i) { return run(x, lengths[std::size_t(i) + 1], weight(std::size_t(i))); };
-      auto const back = [&](vec const& x, vec const& bar, step_index i) { return pull(x, bar, weight(std::size_t(i)), by_w[std::size_t(i)]); };
+      auto const forward = [&](vec const& x, step_index i) {
+        return run(x, lengths[std::size_t(i) + 1], weight(std::size_t(i)));
+      };
+      auto const back = [&](vec const& x, vec const& bar, step_index i) {
+        return pull(x, bar, weight(std::size_t(i)), by_w[std::size_t(i)]);
+      };
       auto const record = [&](vec const& x, step_index i) { return whole_tape{x, forward(x, i)}; };
       auto const output = [](whole_tape const& kept) -> vec const& { return kept.output; };
       auto const check = [&](auto stage, auto const& plan) {
         CAPTURE(stages, repeat);
         by_w.assign(by_w.size(), 0);
-        CHECK(cairn::chain_gradient(cairn::indexed_stages{stages, stage}, start(lengths[0]), plan, seed) == expected.gradient);
+        CHECK(cairn::chain_gradient(cairn::indexed_stages{stages, stage}, start(lengths[0]), plan, seed) ==
+              expected.gradient);
         CHECK(by_w == expected.by_w);
       };
       for (auto const& plan : some_plans(stages, 8, numbers(), false)) {
         check(cairn::stage{forward, back}, plan);
-        check(cairn::stage{[&](auto const& x, auto i) { return forward(x, i); }, [&](auto const& x, auto& bar, auto i) { bar = back(x, bar, i); }}, plan);
-        check(cairn::stage{forward, [&](vec const& x, vec const& y, vec const& bar, step_index i) { return back(x, y == forward(x, i) ? bar : y, i); }}, plan);
+        check(cairn::stage{[&](auto const& x, auto i) { return forward(x, i); },
+                           [&](auto const& x, auto& bar, auto i) { bar = back(x, bar, i); }},
+              plan);
+        check(cairn::stage{forward, [&](vec const& x, vec const& y, vec const& bar,
+                                        step_index i) { return back(x, y == forward(x, i) ? bar : y, i); }},
+              plan);
         check(cairn::taped_stage{forward, record, output,
-                                 [&](vec const& x, whole_tape const& kept, vec const& bar, step_index i) { return back(x == kept.input ? x : bar, bar, i); }}, plan);
+                                 [&](vec const& x, whole_tape const& kept, vec const& bar, step_index i) {
+                                   return back(x == kept.input ? x : bar, bar, i);
+                                 }},
+              plan);
       }
       auto const alone = [&](whole_tape const& kept, vec const& bar, step_index i) { return back(kept.input, bar, i); };
-      for (auto const& plan : some_plans(stages, 8, numbers(), true)) check(cairn::taped_stage{forward, record, output, alone}, plan);
+      for (auto const& plan : some_plans(stages, 8, numbers(), true))
+        check(cairn::taped_stage{forward, record, output, alone}, plan);
     }
 }
 
 namespace {
 
-// A chain of four types of states and three types of adjoints: a vector, a pair of numbers, nothing at all, a number that cannot be copied.
+// A chain of four types of states and three types of adjoints: a vector, a pair of numbers, nothing at all, a number
+// that cannot be copied.
 struct pair {
   double a, b;
 };
@@ -147,7 +163,9 @@ struct on_pair {
   [[nodiscard]] pair forward(pair const& x) const { return {x.a * x.b, std::sin(x.b)}; }
   [[nodiscard]] tape record(pair const& x) const { return {x, forward(x)}; }
   [[nodiscard]] pair const& output(tape const& kept) const { return kept.after; }
-  void backward(tape const& kept, pair& bar) const { bar = {bar.a * kept.before.b, bar.a * kept.before.a + bar.b * std::cos(kept.before.b)}; }
+  void backward(tape const& kept, pair& bar) const {
+    bar = {bar.a * kept.before.b, bar.a * kept.before.a + bar.b * std::cos(kept.before.b)};
+  }
 };
 struct to_single {
   [[nodiscard]] single forward(pair const& x) const { return {std::make_unique<double>(x.a + x.b * x.b)}; }
@@ -155,7 +173,9 @@ struct to_single {
 };
 struct on_single {
   [[nodiscard]] single forward(single const& x) const { return {std::make_unique<double>(*x.value * *x.value)}; }
-  double backward(single const& x, single const& y, double bar) const { return *y.value == *x.value * *x.value ? 2 * *x.value * bar : 1e300; }
+  double backward(single const& x, single const& y, double bar) const {
+    return *y.value == *x.value * *x.value ? 2 * *x.value * bar : 1e300;
+  }
 };
 /// Forgets everything: the adjoint before it is zero.
 struct to_nothing {
@@ -202,15 +222,20 @@ TEST_CASE("a tuple of stages has states, tapes and adjoints of types of its own"
     std::vector<cairn::any_stage> any;
     any.emplace_back(to_pair{});
     any.emplace_back(on_pair{});
-    any.push_back(cairn::any_stage::taking<pair>(
-        cairn::stage{[](auto const& x) { return on_pair{}.forward(x); }, [](auto const& x, auto& bar) { on_pair{}.backward(on_pair::tape{x, {}}, bar); }}));
+    any.push_back(cairn::any_stage::taking<pair>(cairn::stage{[](auto const& x) { return on_pair{}.forward(x); },
+                                                              [](auto const& x, auto& bar) {
+                                                                on_pair{}.backward(on_pair::tape{x, {}}, bar);
+                                                              }}));
     any.emplace_back(to_single{});
     any.emplace_back(on_single{});
     CHECK(cairn::chain_gradient(any, x0, wild_plan(5, k, 60, false), last_seed).get<vec>() == expected);
-    CHECK(cairn::chain_gradient(any, x0, wild_plan(5, k, 60, false), [](cairn::stage_view x) { return 3 * *x.get<single>().value; }).get<vec>() == expected);
+    CHECK(cairn::chain_gradient(any, x0, wild_plan(5, k, 60, false), [](cairn::stage_view x) {
+            return 3 * *x.get<single>().value;
+          }).get<vec>() == expected);
   }
   for (std::uint64_t k = 0; k < 20; ++k)
-    CHECK(cairn::chain_gradient(std::tuple{to_pair{}, to_single{}, to_nothing{}, to_vector{}}, x0, wild_plan(4, k, 60, false), vec{1, 1}) == vec{0, 0, 0});
+    CHECK(cairn::chain_gradient(std::tuple{to_pair{}, to_single{}, to_nothing{}, to_vector{}}, x0,
+                                wild_plan(4, k, 60, false), vec{1, 1}) == vec{0, 0, 0});
   CHECK(cairn::chain_gradient(std::tuple<>{}, x0, store_all(0), vec{4}) == vec{4});
   CHECK(cairn::chain_gradient(std::tuple<>{}, x0, store_all(0), [](vec const& x) { return x[1]; }) == -0.8);
 }
@@ -247,13 +272,15 @@ struct fixed {
 }  // namespace
 
 TEST_CASE("states and tapes that can be neither copied nor moved are chained, and none is left", "[run][chain]") {
-  auto const step = cairn::stage{[](fixed const& x) { return fixed{std::sin(x.value)}; }, [](fixed const& x, double bar) { return bar * std::cos(x.value); }};
+  auto const step = cairn::stage{[](fixed const& x) { return fixed{std::sin(x.value)}; },
+                                 [](fixed const& x, double bar) { return bar * std::cos(x.value); }};
   fixed const x0{2.1};
   auto const seed_of = [](fixed const& x) { return x.value; };
   double const expected = cairn::chain_gradient(std::vector(9, step), x0, store_all(9), seed_of);
   for (std::uint64_t k = 0; k < 50; ++k) {
     CHECK(cairn::chain_gradient(std::vector(9, step), x0, wild_plan(9, k, 100, false), seed_of) == expected);
-    CHECK(cairn::chain_gradient(std::tuple{step, step, step, step, step, step, step, step, step}, x0, wild_plan(9, k, 100, false), seed_of) == expected);
+    CHECK(cairn::chain_gradient(std::tuple{step, step, step, step, step, step, step, step, step}, x0,
+                                wild_plan(9, k, 100, false), seed_of) == expected);
     std::vector<cairn::any_stage> any;
     for (int i = 0; i < 9; ++i) any.emplace_back(step);
     CHECK(cairn::chain_gradient(any, x0, wild_plan(9, k, 100, false), seed_of).get<double>() == expected);
@@ -267,8 +294,13 @@ TEST_CASE("a chain of 2000 stages that grow by index has the bits of storing eve
   for (step_index i = 0; i <= stages; ++i) lengths.push_back(1 + std::size_t(i) / 100);
   stored const expected{lengths};
   std::vector<double> by_w(std::size_t(stages), 0.0);
-  auto const grown = cairn::indexed_stages{stages, cairn::stage{[&](vec const& x, step_index i) { return run(x, lengths[std::size_t(i) + 1], weight(std::size_t(i))); },
-                                                                 [&](vec const& x, vec const& bar, step_index i) { return pull(x, bar, weight(std::size_t(i)), by_w[std::size_t(i)]); }}};
+  auto const grown =
+      cairn::indexed_stages{stages, cairn::stage{[&](vec const& x, step_index i) {
+                                                   return run(x, lengths[std::size_t(i) + 1], weight(std::size_t(i)));
+                                                 },
+                                                 [&](vec const& x, vec const& bar, step_index i) {
+                                                   return pull(x, bar, weight(std::size_t(i)), by_w[std::size_t(i)]);
+                                                 }}};
   for (std::uint64_t k = 0; k < 5; ++k) {
     by_w.assign(by_w.size(), 0);
     CHECK(cairn::chain_gradient(grown, start(1), split_plan{stages, k, false}.actions, seed) == expected.gradient);
@@ -334,7 +366,8 @@ TEST_CASE("states go to other tiers and come back with their bits, and none is l
     std::tuple const all{to_pair{}, on_pair{}, on_pair{}};
     auto const seed_of = [](pair const& x) { return x; };
     auto once = all, again = all;
-    CHECK(cairn::chain_gradient(again, start(3), wild_plan(3, k, 60, false, true), seed_of, several) == cairn::chain_gradient(once, start(3), store_all(3), seed_of));
+    CHECK(cairn::chain_gradient(again, start(3), wild_plan(3, k, 60, false, true), seed_of, several) ==
+          cairn::chain_gradient(once, start(3), store_all(3), seed_of));
     CHECK(several.kept.empty());
   }
 }
@@ -354,7 +387,8 @@ TEST_CASE("a plan that cannot be obeyed is refused before any stage runs", "[run
     return "";
   };
   using Catch::Matchers::Contains;
-  CHECK_THAT(refused({advance(1)}), Contains("cairn::chain_gradient: a stage is run on a state that is not at hand (action = 0, stage = 1)"));
+  CHECK_THAT(refused({advance(1)}),
+             Contains("cairn::chain_gradient: a stage is run on a state that is not at hand (action = 0, stage = 1)"));
   CHECK_THAT(refused({advance(2)}), Contains("a stage that is not there"));
   CHECK_THAT(refused({record(-1)}), Contains("a stage that is not there"));
   CHECK_THAT(refused({reverse(-1)}), Contains("a stage that is not there"));
@@ -373,13 +407,16 @@ TEST_CASE("a plan that cannot be obeyed is refused before any stage runs", "[run
   CHECK_THAT(refused({load(0, cairn::tier::disk)}), Contains("not kept on that tier"));
   CHECK_THAT(refused({save(0, cairn::tier::memory)}), Contains("a tier that is not there"));
   CHECK_THAT(refused({save(0, cairn::tier(200))}), Contains("a tier that is not there"));
-  CHECK_THAT(refused({save(0, cairn::tier::disk)}), Contains("there is no store for them (action = 0, state = 0, tier = 3)"));
+  CHECK_THAT(refused({save(0, cairn::tier::disk)}),
+             Contains("there is no store for them (action = 0, state = 0, tier = 3)"));
   CHECK_THAT(refused({record(0), record(1), turn(2)}), Contains("the plan ends before"));
   // Actions of a loop that no chain has: of two steps at once, in another place, from a state alone, and the end.
   using cairn::action_kind;
   auto const in_other_slot = [](action a) { return ++a.slot, a; };
-  action const of_two{action_kind::advance, {}, {}, cairn::no_slot, 0, 2}, from_state{action_kind::reverse, {}, {}, cairn::no_slot, 0, 1};
-  for (action const& a : {of_two, from_state, in_other_slot(record(0)), in_other_slot(drop(1)), in_other_slot(turn(0)), action{}})
+  action const of_two{action_kind::advance, {}, {}, cairn::no_slot, 0, 2},
+      from_state{action_kind::reverse, {}, {}, cairn::no_slot, 0, 1};
+  for (action const& a :
+       {of_two, from_state, in_other_slot(record(0)), in_other_slot(drop(1)), in_other_slot(turn(0)), action{}})
     CHECK_THAT(refused({a}), Contains("an action is none that a chain has"));
   CHECK_THAT(refused({}), Contains("the plan ends before"));
   CHECK_THAT(refused(store_all(1)), Contains("the loss is not the last stage"));
@@ -387,8 +424,10 @@ TEST_CASE("a plan that cannot be obeyed is refused before any stage runs", "[run
   CHECK(calls == 0);
   CHECK(refused(store_all(2)) == "");
   CHECK(calls == 4);
-  auto const by_number = cairn::stage{[](double x, step_index) { return x; }, [](double, double bar, step_index) { return bar; }};
-  CHECK_THROWS_AS(cairn::chain_gradient(cairn::indexed_stages{-1, by_number}, 1.0, actions{}, 1.0), cairn::invalid_plan);
+  auto const by_number =
+      cairn::stage{[](double x, step_index) { return x; }, [](double, double bar, step_index) { return bar; }};
+  CHECK_THROWS_AS(cairn::chain_gradient(cairn::indexed_stages{-1, by_number}, 1.0, actions{}, 1.0),
+                  cairn::invalid_plan);
 }
 
 TEST_CASE("the rules of a walk are those of the judge of plans, to the action and the word", "[run][chain]") {
@@ -398,7 +437,8 @@ TEST_CASE("the rules of a walk are those of the judge of plans, to the action an
     step_index const stages = step_index(numbers() % 4);
     bool const alone = numbers() % 2 == 0;
     std::vector<std::int64_t> const ones(std::size_t(stages), 1);
-    cairn::chain const c{.x = std::vector<std::int64_t>(ones.size() + 1, 1), .s = ones, .u = ones, .self_contained_tape = alone};
+    cairn::chain const c{
+        .x = std::vector<std::int64_t>(ones.size() + 1, 1), .s = ones, .u = ones, .self_contained_tape = alone};
     cairn::chain_tier const disk{.where = cairn::tier::disk};
     actions plan = wild_plan(stages, numbers(), 25, alone, false);
     if (numbers() % 4 == 0) plan.push_back(save(0, cairn::tier::disk));
@@ -432,8 +472,9 @@ TEST_CASE("the rules of a walk are those of the judge of plans, to the action an
 TEST_CASE("any stages that do not fit one another are refused before any of them runs", "[run][chain]") {
   int calls = 0;
   auto const counted = [&](auto stage) {
-    return cairn::stage{[&calls, stage](auto const& x) { return ++calls, stage.forward(x); },
-                        [&calls, stage](auto const& x, auto const& bar) mutable { return ++calls, stage.backward(x, bar); }};
+    return cairn::stage{
+        [&calls, stage](auto const& x) { return ++calls, stage.forward(x); },
+        [&calls, stage](auto const& x, auto const& bar) mutable { return ++calls, stage.backward(x, bar); }};
   };
   auto const pairwise = [&] { return cairn::any_stage::taking<vec, pair>(counted(to_pair{})); };
   auto const numbers = [&] { return cairn::any_stage::taking<pair, double>(counted(to_single{})); };
@@ -456,14 +497,18 @@ TEST_CASE("any stages that do not fit one another are refused before any of them
   net.push_back(pairwise());
   CHECK_THAT(said(net, vec{1, 2}, pair{}), Contains("another type of state") && Contains("stage = 2"));
   net.pop_back();
-  net[0] = cairn::any_stage::taking<vec, double>(cairn::stage{[](vec const&) { return pair{}; }, [](vec const& x, double) { return x; }});
+  net[0] = cairn::any_stage::taking<vec, double>(
+      cairn::stage{[](vec const&) { return pair{}; }, [](vec const& x, double) { return x; }});
   CHECK_THAT(said(net, vec{1, 2}, 1.0), Contains("another type of adjoint") && Contains("stage = 0"));
   CHECK(calls == 4);
   // What the types do not tell is told when it is there.
   net[0] = pairwise();
-  CHECK_THROWS_AS(cairn::chain_gradient(net, vec{1, 2}, store_all(2), [](cairn::stage_view) { return cairn::stage_value{1.0f}; }), cairn::invalid_call);
+  CHECK_THROWS_AS(
+      cairn::chain_gradient(net, vec{1, 2}, store_all(2), [](cairn::stage_view) { return cairn::stage_value{1.0f}; }),
+      cairn::invalid_call);
   CHECK(cairn::chain_gradient(net, vec{1, 2}, store_all(2), cairn::stage_value{1.0}).holds<vec>());
-  CHECK_THROWS_AS(cairn::chain_gradient(net, vec{1, 2}, store_all(2), [](pair const&) { return 1.0; }), cairn::invalid_call);
+  CHECK_THROWS_AS(cairn::chain_gradient(net, vec{1, 2}, store_all(2), [](pair const&) { return 1.0; }),
+                  cairn::invalid_call);
   CHECK_THROWS_AS(net[0].get<to_pair>(), cairn::invalid_call);
   std::vector<cairn::any_stage> none;
   CHECK(cairn::chain_gradient(none, 2.0, store_all(0), [](double x) { return x; }).get<double>() == 2.0);
@@ -562,7 +607,9 @@ namespace {
 /// A tick a reading: whatever is measured takes no longer than the reading itself.
 struct ticking_clock {
   using duration = std::chrono::nanoseconds;
-  static std::chrono::time_point<ticking_clock, duration> now() { return std::chrono::time_point<ticking_clock, duration>{duration{ticks += 10}}; }
+  static std::chrono::time_point<ticking_clock, duration> now() {
+    return std::chrono::time_point<ticking_clock, duration>{duration{ticks += 10}};
+  }
   using rep = duration::rep;
   using period = duration::period;
   using time_point = std::chrono::time_point<ticking_clock, duration>;
@@ -589,7 +636,8 @@ TEST_CASE("a probe tells the sizes of a chain as they are, and what planners nee
   auto const c = cairn::chain_probe<ticking_clock>(with, start(2), seed);
   CHECK(c.x == x);
   CHECK(c.g == x);
-  CHECK(c.s == std::vector<std::int64_t>{bytes(3) + bytes(1), bytes(4) + bytes(2), bytes(1) + bytes(0), bytes(0) + bytes(0), bytes(6) + bytes(3)});
+  CHECK(c.s == std::vector<std::int64_t>{bytes(3) + bytes(1), bytes(4) + bytes(2), bytes(1) + bytes(0),
+                                         bytes(0) + bytes(0), bytes(6) + bytes(3)});
   CHECK(c.f == std::vector<std::int64_t>(5));
   CHECK(c.b == x);  // the new adjoint, or that of the loss
   CHECK(!c.self_contained_tape);
@@ -598,7 +646,8 @@ TEST_CASE("a probe tells the sizes of a chain as they are, and what planners nee
   auto alone = net<self_contained>(lengths);
   CHECK(cairn::chain_probe<std::chrono::steady_clock>(alone, start(2), vec(6, 1.0), 1).self_contained_tape);
   auto changed = net<in_place>(lengths);
-  CHECK(cairn::chain_probe<std::chrono::steady_clock>(changed, start(2), seed).b == std::vector<std::int64_t>{0, 0, 24, 8, 0, bytes(6)});
+  CHECK(cairn::chain_probe<std::chrono::steady_clock>(changed, start(2), seed).b ==
+        std::vector<std::int64_t>{0, 0, 24, 8, 0, bytes(6)});
   // What a stage takes for itself.
   struct busy : by_value {
     [[nodiscard]] std::int64_t work_bytes() const { return 100; }
@@ -612,7 +661,8 @@ TEST_CASE("a probe tells the sizes of a chain as they are, and what planners nee
   for (auto const& stage : working) any.emplace_back(stage);
   auto const erased = cairn::chain_probe<std::chrono::steady_clock>(any, start(2), seed);
   CHECK(erased.f == w.f);
-  CHECK(erased.x[1] == std::int64_t(sizeof(cairn::stage_value) + sizeof(void*)) + w.x[1]);  // in a box with a table of functions
+  CHECK(erased.x[1] ==
+        std::int64_t(sizeof(cairn::stage_value) + sizeof(void*)) + w.x[1]);  // in a box with a table of functions
   struct by_number {
     vec forward(vec const& x, step_index i) const { return vec(x.size() + 1, double(i)); }
     vec backward(vec const& x, vec const&, step_index) const { return x; }
@@ -621,10 +671,12 @@ TEST_CASE("a probe tells the sizes of a chain as they are, and what planners nee
   auto const n = cairn::chain_probe<std::chrono::steady_clock>(cairn::indexed_stages{4, by_number{}}, vec{}, seed);
   CHECK(n.f == std::vector<std::int64_t>{0, 7, 14, 21});
   CHECK(n.x[4] == bytes(4));
-  CHECK(cairn::chain_probe<std::chrono::steady_clock>(std::tuple<>{}, vec{1}, seed).x == std::vector<std::int64_t>{bytes(1)});
+  CHECK(cairn::chain_probe<std::chrono::steady_clock>(std::tuple<>{}, vec{1}, seed).x ==
+        std::vector<std::int64_t>{bytes(1)});
   std::tuple const several{to_pair{}, on_pair{}, to_single{}, to_nothing{}, to_vector{}};
   auto again = several;
-  auto const t = cairn::chain_probe<std::chrono::steady_clock>(std::tie(std::get<0>(again), std::get<1>(again)), start(3), [](pair const& p) { return p; });
+  auto const t = cairn::chain_probe<std::chrono::steady_clock>(std::tie(std::get<0>(again), std::get<1>(again)),
+                                                               start(3), [](pair const& p) { return p; });
   CHECK(t.x == std::vector<std::int64_t>{bytes(3), sizeof(pair), sizeof(pair)});
   CHECK(t.s == std::vector<std::int64_t>{sizeof(pair), 2 * sizeof(pair)});
   CHECK(t.b == std::vector<std::int64_t>{bytes(3), 0, sizeof(pair)});
@@ -668,8 +720,10 @@ struct short_stage {
 template <class Clock>
 void check_short_stages(double share) {
   long wrong = 0;
-  std::vector<short_stage<Clock>> const stages{{0, 3, 8, 11, &wrong}, {1, 5, 5, 2, &wrong}, {2, 30, 40, 50, &wrong}, {3, 7, 9, 4, &wrong}};
-  auto const c = cairn::chain_probe<Clock>(stages, vec{0.0}, [](vec const& x) { return Clock::instructions += 6, vec{x[0]}; });
+  std::vector<short_stage<Clock>> const stages{
+      {0, 3, 8, 11, &wrong}, {1, 5, 5, 2, &wrong}, {2, 30, 40, 50, &wrong}, {3, 7, 9, 4, &wrong}};
+  auto const c =
+      cairn::chain_probe<Clock>(stages, vec{0.0}, [](vec const& x) { return Clock::instructions += 6, vec{x[0]}; });
   CHECK(wrong == 0);
   double mean = 6.0 / 13;
   for (auto const& one : stages) mean += double(one.run + one.recorded + one.back) / 13;
@@ -683,7 +737,9 @@ void check_short_stages(double share) {
 
 }  // namespace
 
-TEST_CASE("stages far shorter than the clock can tell come out in their ratio, each called on a state and a tape of its own", "[run][chain][probe]") {
+TEST_CASE(
+    "stages far shorter than the clock can tell come out in their ratio, each called on a state and a tape of its own",
+    "[run][chain][probe]") {
   check_short_stages<coarse_clock<1000, 0>>(1.0 / 64);
   check_short_stages<coarse_clock<1, 40>>(0);
   check_short_stages<coarse_clock<1000, 40>>(1.0 / 64);
@@ -696,7 +752,8 @@ TEST_CASE("a probe charges recording to the way back, and a stage for its time",
     double const& output(std::pair<double, double> const& kept) const { return kept.first; }
     double backward(std::pair<double, double> const&, double bar) const { return slow_clock::at += 11, bar; }
   };
-  auto const c = cairn::chain_probe<slow_clock>(std::vector<timed>(3), 1.0, [](double x) { return slow_clock::at += 2, x; });
+  auto const c =
+      cairn::chain_probe<slow_clock>(std::vector<timed>(3), 1.0, [](double x) { return slow_clock::at += 2, x; });
   CHECK(c.u == std::vector<std::int64_t>(3, 5000));
   CHECK(c.v == std::vector<std::int64_t>{13'000, 13'000, 13'000, 2000});
 }

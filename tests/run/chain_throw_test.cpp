@@ -1,5 +1,5 @@
-// Stages that throw: at every call of each function in turn the exception comes out as it was thrown, nothing is left behind, here or in the
-// store, the place is named, and the same stages then give the right bits.
+// Stages that throw: at every call of each function in turn the exception comes out as it was thrown, nothing is left
+// behind, here or in the store, the place is named, and the same stages then give the right bits.
 #include <cairn/run/chain.hpp>
 
 #include <cstddef>
@@ -89,7 +89,8 @@ cairn::phase phase_of(std::vector<action> const& plan, std::size_t k) {
   std::size_t turn = 0;
   while (plan[turn].kind != cairn::action_kind::turn) ++turn;
   if (k <= turn) return cairn::phase::forward;
-  return k < plan.size() && plan[k].kind == cairn::action_kind::reverse ? cairn::phase::reverse : cairn::phase::recompute;
+  return k < plan.size() && plan[k].kind == cairn::action_kind::reverse ? cairn::phase::reverse
+                                                                        : cairn::phase::recompute;
 }
 vec2 value_of(vec2 const& bar) { return bar; }
 vec2 value_of(cairn::stage_value const& bar) { return bar.get<vec2>(); }
@@ -135,7 +136,8 @@ void survives_every_throw(Stages& stages, std::vector<action> const& plan) {
       CHECK(failure.failed);
       if (burnt && calls[k].action >= 0) {
         std::size_t const number = std::size_t(calls[k].action);
-        auto const under_way = number < plan.size() ? plan[number] : cairn::action{};  // observers are told that nothing is left
+        auto const under_way =
+            number < plan.size() ? plan[number] : cairn::action{};  // observers are told that nothing is left
         CHECK(failure.what == under_way);
         CHECK(failure.phase == phase_of(plan, number));
         CHECK(failure.step == under_way.from);
@@ -196,7 +198,8 @@ TEST_CASE("a plan that is refused leaves no failure of a stage behind", "[run][c
   std::vector<plain> const stages{{0}};
   cairn::sweep_failure failure;
   failure.failed = true;
-  CHECK_THROWS_AS(cairn::chain_gradient(stages, tracked{kernels::start}, std::vector<action>{}, seed{}, failure), cairn::invalid_schedule);
+  CHECK_THROWS_AS(cairn::chain_gradient(stages, tracked{kernels::start}, std::vector<action>{}, seed{}, failure),
+                  cairn::invalid_schedule);
   CHECK(!failure.failed);
 }
 
@@ -207,7 +210,8 @@ TEST_CASE("a sweep started by a stage of another sweep is one of its own", "[run
   int sweeps = 0;
   cairn::stage const outer{[&](tracked const& x) {
                              ++sweeps;
-                             CHECK(cairn::chain_gradient(inner, tracked{kernels::start}, whole, seed{}) == kernels::gradient(n));
+                             CHECK(cairn::chain_gradient(inner, tracked{kernels::start}, whole, seed{}) ==
+                                   kernels::gradient(n));
                              return inner[0].forward(x);
                            },
                            [&](tracked const& x, vec2& bar) { inner[0].backward(x, bar); }};

@@ -38,7 +38,9 @@ struct cairn::state_traits<handle> {
 namespace {
 
 /// x' = tanh(A_i x), with A_i from a formula: every number depends on every other, and on the index.
-double entry(std::size_t row, std::size_t column, step_index i) { return 0.5 * std::cos(double(3 * row + 7 * column + 1) + 0.3 * double(i)); }
+double entry(std::size_t row, std::size_t column, step_index i) {
+  return 0.5 * std::cos(double(3 * row + 7 * column + 1) + 0.3 * double(i));
+}
 doubles next(doubles const& x, step_index i) {
   doubles y(x.size());
   for (std::size_t r = 0; r < x.size(); ++r) {
@@ -144,7 +146,8 @@ TEST_CASE("no false alarm on steps of many shapes and magnitudes") {
   std::mt19937_64 random{7};
   std::uniform_real_distribution<double> number{-2, 2};
   for (int trial = 0; trial < 300; ++trial) {
-    double const a = number(random), b = 40 * number(random), c = number(random), unit = std::pow(10.0, 4 * number(random));
+    double const a = number(random), b = 40 * number(random), c = number(random),
+                 unit = std::pow(10.0, 4 * number(random));
     struct pair {
       double first, second;
     };
@@ -181,15 +184,19 @@ TEST_CASE("a step that is solved to a tolerance gives no false alarm") {
 TEST_CASE("floats, long doubles, complex numbers and integers within a state") {
   auto square = [](auto& x) { x = x * x; };
   auto adjoint = [](auto const& x, auto& bar) { bar = 2 * x * bar; };
-  auto const narrow = cairn::check_adjoint([&](float& x) { square(x); }, [&](float const& x, float& bar) { adjoint(x, bar); }, 0.9f, 3);
+  auto const narrow =
+      cairn::check_adjoint([&](float& x) { square(x); }, [&](float const& x, float& bar) { adjoint(x, bar); }, 0.9f, 3);
   INFO(narrow.text());
   CHECK(narrow.passed());
-  CHECK(cairn::check_adjoint([&](long double& x) { square(x); }, [&](long double const& x, long double& bar) { adjoint(x, bar); }, 0.9L, 3).passed());
+  CHECK(cairn::check_adjoint([&](long double& x) { square(x); },
+                             [&](long double const& x, long double& bar) { adjoint(x, bar); }, 0.9L, 3)
+            .passed());
   using complex = std::complex<double>;
   auto conjugate = [](complex const& x, complex& bar) { bar = 2.0 * std::conj(x) * bar; };
   CHECK(cairn::check_adjoint([](complex& x) { x = x * x; }, conjugate, complex{0.6, 0.7}, 3).passed());
   auto plain = [](complex const& x, complex& bar) { bar = 2.0 * x * bar; };
-  CHECK(cairn::check_adjoint([](complex& x) { x = x * x; }, plain, complex{0.6, 0.7}, 3).fault == adjoint_fault::wrong_adjoint);
+  CHECK(cairn::check_adjoint([](complex& x) { x = x * x; }, plain, complex{0.6, 0.7}, 3).fault ==
+        adjoint_fault::wrong_adjoint);
 
   struct counted_state {
     int count = 0;
@@ -324,7 +331,8 @@ TEST_CASE("nothing to check, nothing to vary, and numbers of steps that are none
   CHECK(report.steps_tested == 0);
   CHECK(std::string(report.text()) == "cairn::check_adjoint: no steps, nothing to check");
   CHECK_THROWS_AS(cairn::check_adjoint(step, adjoint, 1.0, -1), cairn::invalid_plan);
-  CHECK_THROWS_AS(cairn::check_adjoint([](doubles&) {}, [](doubles const&, doubles&) {}, doubles{}, 3), cairn::invalid_call);
+  CHECK_THROWS_AS(cairn::check_adjoint([](doubles&) {}, [](doubles const&, doubles&) {}, doubles{}, 3),
+                  cairn::invalid_call);
 }
 
 TEST_CASE("what a step throws passes through, and its calls are counted") {
@@ -342,24 +350,35 @@ TEST_CASE("what a step throws passes through, and its calls are counted") {
 
 namespace {
 
-/// Numbers through all magnitudes of their type: decaying to subnormal ones and to 0, or growing to the largest. `at` is where the adjoint is wrong.
+/// Numbers through all magnitudes of their type: decaying to subnormal ones and to 0, or growing to the largest. `at`
+/// is where the adjoint is wrong.
 template <class T>
 struct through_magnitudes {
   T factor;
   step_index n, at;
   [[nodiscard]] T wrong(step_index i) const { return T(i == at ? 1.5 : 1); }
-  [[nodiscard]] bool stays_finite() const { return double(n) * std::log2(double(factor)) < std::numeric_limits<T>::max_exponent - 2; }
+  [[nodiscard]] bool stays_finite() const {
+    return double(n) * std::log2(double(factor)) < std::numeric_limits<T>::max_exponent - 2;
+  }
 
   template <class State>
-  [[nodiscard]] cairn::adjoint_report check(auto const& step, auto const& adjoint, State const& x0) const { return cairn::check_adjoint(step, adjoint, x0, n); }
+  [[nodiscard]] cairn::adjoint_report check(auto const& step, auto const& adjoint, State const& x0) const {
+    return cairn::check_adjoint(step, adjoint, x0, n);
+  }
   [[nodiscard]] cairn::adjoint_report scaled() const {
     return check([this](T& x) { x *= factor; }, [this](T, T& bar, step_index i) { bar *= factor * wrong(i); }, T(1));
   }
   [[nodiscard]] cairn::adjoint_report turned() const {
     using pair = std::array<T, 2>;
     T const c = T(0.96) * factor, s = T(0.28) * factor;
-    return check([=](pair& x) { x = {c * x[0] - s * x[1], s * x[0] + c * x[1]}; },
-                 [=, this](pair const&, pair& bar, step_index i) { bar = {wrong(i) * (c * bar[0] + s * bar[1]), c * bar[1] - s * bar[0]}; }, pair{T(1), T(-0.7)});
+    return check(
+        [=](pair& x) {
+          x = {c * x[0] - s * x[1], s * x[0] + c * x[1]};
+        },
+        [=, this](pair const&, pair& bar, step_index i) {
+          bar = {wrong(i) * (c * bar[0] + s * bar[1]), c * bar[1] - s * bar[0]};
+        },
+        pair{T(1), T(-0.7)});
   }
   [[nodiscard]] cairn::adjoint_report squashed() const {
     return check([this](T& x) { x = std::tanh(factor * x); },
@@ -369,7 +388,8 @@ struct through_magnitudes {
                  }, T(1));
   }
   [[nodiscard]] cairn::adjoint_report folded() const {
-    return check([this](T& x) { x = -factor * std::abs(x); }, [this](T x, T& bar, step_index i) { bar *= wrong(i) * (x > 0 ? -factor : factor); }, T(1));
+    return check([this](T& x) { x = -factor * std::abs(x); },
+                 [this](T x, T& bar, step_index i) { bar *= wrong(i) * (x > 0 ? -factor : factor); }, T(1));
   }
   [[nodiscard]] cairn::adjoint_report beside_one_that_stays() const {
     struct pair {
@@ -378,26 +398,33 @@ struct through_magnitudes {
     return check([this](pair& x) { x = {factor * x.small, std::sin(x.other) + T(0.1) * std::tanh(x.small)}; },
                  [this](pair const& x, pair& bar, step_index i) {
                    T const y = std::tanh(x.small);
-                   bar = {wrong(i) * (factor * bar.small + T(0.1) * (1 - y * y) * bar.other), bar.other * std::cos(x.other)};
+                   bar = {wrong(i) * (factor * bar.small + T(0.1) * (1 - y * y) * bar.other),
+                          bar.other * std::cos(x.other)};
                  }, pair{T(1), T(0.7)});
   }
   [[nodiscard]] cairn::adjoint_report there_and_back() const {
     return check([this](T& x, step_index i) { x = i < n - n / 8 ? x * factor : x / factor; },
-                 [this](T, T& bar, step_index i) { bar = wrong(i) * (i < n - n / 8 ? bar * factor : bar / factor); }, T(1));
+                 [this](T, T& bar, step_index i) { bar = wrong(i) * (i < n - n / 8 ? bar * factor : bar / factor); },
+                 T(1));
   }
   [[nodiscard]] cairn::adjoint_report observed() const {
-    return check([this](T& x) { x *= factor; }, [this](T x, T& bar, step_index i) { bar = bar * factor * wrong(i) + x / 4; }, T(1));
+    return check([this](T& x) { x *= factor; },
+                 [this](T x, T& bar, step_index i) { bar = bar * factor * wrong(i) + x / 4; }, T(1));
   }
 };
 
-bool is_accused(cairn::adjoint_report const& report) { return !report.passed() && report.fault != adjoint_fault::undecided; }
+bool is_accused(cairn::adjoint_report const& report) {
+  return !report.passed() && report.fault != adjoint_fault::undecided;
+}
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a right adjoint of numbers of any magnitude is not accused, and a wrong one is found", "", float, double) {
+TEMPLATE_TEST_CASE("a right adjoint of numbers of any magnitude is not accused, and a wrong one is found", "", float,
+                   double) {
   using T = TestType;
   for (double const factor : {0.9, 0.5, 0.1, 1.1, 2.0, 10.0}) {
-    double const bound = factor < 1 ? std::log2(double(std::numeric_limits<T>::denorm_min())) : std::numeric_limits<T>::max_exponent;
+    double const bound =
+        factor < 1 ? std::log2(double(std::numeric_limits<T>::denorm_min())) : std::numeric_limits<T>::max_exponent;
     auto const steps = bound / std::log2(factor);
     for (double const part : {0.3, 0.97, 1.0, 1.1}) {
       through_magnitudes<T> loop{T(factor), step_index(part * steps), -1};
@@ -420,7 +447,8 @@ TEMPLATE_TEST_CASE("a right adjoint of numbers of any magnitude is not accused, 
         not_accused(loop.folded());
         not_accused(loop.observed());
       }
-      for (step_index const at : {step_index{0}, loop.n / 2}) {  // the second one is no tested step where there are more than 64
+      for (step_index const at :
+           {step_index{0}, loop.n / 2}) {  // the second one is no tested step where there are more than 64
         loop.at = at;
         CHECK(is_accused(loop.scaled()));
         if (factor < 1) CHECK(is_accused(loop.folded()));
@@ -447,11 +475,15 @@ TEST_CASE("a step with a kink where the state stands is undecided, and one that 
 TEST_CASE("adjoints in narrower numbers than the state's are judged by their own precision") {
   auto step = [](doubles& x) { for (double& v : x) v = std::sin(1.3 * v); };
   using floats = std::vector<float>;
-  auto adjoint = [](doubles const& x, floats& bar) { for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= float(1.3 * std::cos(1.3 * x[k])); };
+  auto adjoint = [](doubles const& x, floats& bar) {
+    for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= float(1.3 * std::cos(1.3 * x[k]));
+  };
   auto const right = cairn::check_adjoint(step, adjoint, doubles{0.3, -1e-200, 2}, 40, floats(3));
   INFO(right.text());
   CHECK(right.passed());
-  auto wrong = [](doubles const& x, floats& bar, step_index i) { for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= float((i == 7 ? 1.01 : 1) * 1.3 * std::cos(1.3 * x[k])); };
+  auto wrong = [](doubles const& x, floats& bar, step_index i) {
+    for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= float((i == 7 ? 1.01 : 1) * 1.3 * std::cos(1.3 * x[k]));
+  };
   CHECK(cairn::check_adjoint(step, wrong, doubles{0.3, -1e-200, 2}, 40, floats(3)).step == 7);
 }
 
@@ -485,7 +517,8 @@ TEST_CASE("an adjoint of one member of a state: the others are neither varied no
   CHECK(report.undifferentiated[0].size == 2);
   CHECK(report.undifferentiated[0].first_member == 1);
   CHECK(report.undifferentiated[0].last_member == 2);
-  CHECK(std::string(report.text()).find("; undifferentiated: numbers 3 to 4 in members 1 to 2 of 5 numbers") != std::string::npos);
+  CHECK(std::string(report.text()).find("; undifferentiated: numbers 3 to 4 in members 1 to 2 of 5 numbers") !=
+        std::string::npos);
 
   auto wrong = [](forced const& x, doubles& bar, step_index i) {
     force_back(x.u, x.t, x.dt, bar);
@@ -515,7 +548,8 @@ TEST_CASE("the member that an adjoint belongs to may stand anywhere, also in a m
     for (double& v : x.part.u) v = std::sin(double(x.weight) * v + x.part.time);
   };
   auto adjoint = [](outer const& x, doubles& bar) {
-    for (std::size_t k = 0; k < bar.size(); ++k) bar[k] *= double(x.weight) * std::cos(double(x.weight) * x.part.u[k] + (x.part.time + 0.1));
+    for (std::size_t k = 0; k < bar.size(); ++k)
+      bar[k] *= double(x.weight) * std::cos(double(x.weight) * x.part.u[k] + (x.part.time + 0.1));
   };
   auto const report = cairn::check_adjoint(step, adjoint, outer{}, 20, doubles(2));
   INFO(report.text());
@@ -533,7 +567,9 @@ TEST_CASE("where constants are named, an adjoint of the state's type is differen
     for (double& v : x.u) v += x.dt * (std::sin(v) + x.t * v);
     x.t += x.dt;
   };
-  auto adjoint = [](field const& x, field& bar) { force_back(x.u, x.t, x.dt, bar.u); };  // leaves bar.dt and bar.t alone
+  auto adjoint = [](field const& x, field& bar) {
+    force_back(x.u, x.t, x.dt, bar.u);
+  };  // leaves bar.dt and bar.t alone
   auto const all = cairn::check_adjoint(step, adjoint, cairn::with_constants{field{}}, 20);
   INFO(all.text());
   CHECK(all.fault == adjoint_fault::wrong_adjoint);
@@ -560,7 +596,8 @@ TEST_CASE("where constants are named, an adjoint of the state's type is differen
   CHECK_FALSE(found.left_alone);
 
   auto const flat = [](field const& x, doubles& bar) { force_back(x.u, x.t, x.dt, bar); };
-  CHECK(cairn::check_adjoint(step, flat, cairn::with_constants{field{}, &field::t, &field::dt}, 20, doubles(3)).passed());
+  CHECK(
+      cairn::check_adjoint(step, flat, cairn::with_constants{field{}, &field::t, &field::dt}, 20, doubles(3)).passed());
 }
 
 TEST_CASE("two members that an adjoint could belong to: the check asks for the constants") {
@@ -617,7 +654,8 @@ TEST_CASE("a step that shows what x1 held before is named, with the first number
   CHECK(kept.step == 3);
   CHECK(kept.number == 1);
   CHECK(kept.member == 1);
-  CHECK(std::string(kept.text()).find("step 3 makes of it, first in number 1 of the state, in member 1") != std::string::npos);
+  CHECK(std::string(kept.text()).find("step 3 makes of it, first in number 1 of the state, in member 1") !=
+        std::string::npos);
   auto adds = [](pair const& x, pair& x1) {
     x1.u += std::sin(x.u) - x.u;
     x1.v = x.u + x.v;
@@ -663,7 +701,8 @@ TEST_CASE("check_gradient tells a gradient from one that is wrong by little") {
   CHECK(wrong.slope < 1.5);
   slope.pop_back();
   CHECK_THROWS_AS(cairn::check_gradient(objective, at, slope), cairn::invalid_call);
-  auto const linear = cairn::check_gradient([](doubles const& p) { return 3 * p[0] - p[1]; }, doubles{1, 2}, doubles{3, -1});
+  auto const linear =
+      cairn::check_gradient([](doubles const& p) { return 3 * p[0] - p[1]; }, doubles{1, 2}, doubles{3, -1});
   CHECK(linear.passed());
   CHECK(linear.linear);
 }

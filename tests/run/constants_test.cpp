@@ -1,4 +1,5 @@
-// check_adjoint accuses no constant of a loop that an adjoint leaves alone, says which numbers it took for one, and still finds what is forgotten.
+// check_adjoint accuses no constant of a loop that an adjoint leaves alone, says which numbers it took for one, and
+// still finds what is forgotten.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -36,7 +37,9 @@ std::vector<std::int64_t> action_list(std::vector<cairn::number_range> const& ra
     for (std::int64_t k = 0; k < range.size; ++k) all.push_back(range.first + k);
   return all;
 }
-bool says(cairn::adjoint_report const& report, char const* words) { return std::string(report.text()).find(words) != std::string::npos; }
+bool says(cairn::adjoint_report const& report, char const* words) {
+  return std::string(report.text()).find(words) != std::string::npos;
+}
 using numbers = std::vector<std::int64_t>;
 
 }  // namespace
@@ -54,8 +57,11 @@ TEST_CASE("constants that an adjoint leaves alone are not accused, and are said 
   CHECK(report.taken_as_constants[0].last_member == 1);
   CHECK(report.taken_as_constants[1].first_member == 3);
   CHECK(says(report, "agrees with the step, constants left out: "));
-  CHECK(says(report, "; taken as constants of the loop: numbers 0 to 1 in members 0 to 1, number 5 in member 3, because"));
-  CHECK(says(report, "if a derivative by them is wanted this adjoint is wrong, and cairn::with_constants{x0} has them checked, too"));
+  CHECK(says(report,
+             "; taken as constants of the loop: numbers 0 to 1 in members 0 to 1, number 5 in member 3, because"));
+  CHECK(says(
+      report,
+      "if a derivative by them is wanted this adjoint is wrong, and cairn::with_constants{x0} has them checked, too"));
 
   auto const zeros = [](driven const& x, driven const& bar) {
     driven to{0, 0, bar.u, 0};
@@ -71,11 +77,13 @@ TEST_CASE("where constants are named, with a name or without one, all others are
   CHECK(none.taken_as_constants.empty());
   CHECK(none.undifferentiated.empty());
   CHECK(none.left_alone);
-  auto const two = cairn::check_adjoint(drive, leaves_constants, cairn::with_constants{driven{}, &driven::t, &driven::dt}, 30);
+  auto const two =
+      cairn::check_adjoint(drive, leaves_constants, cairn::with_constants{driven{}, &driven::t, &driven::dt}, 30);
   CHECK(two.fault == adjoint_fault::wrong_adjoint);
   CHECK(two.number == 5);
-  auto const of_vector = cairn::check_adjoint([](doubles& x) { x[0] *= x[1]; }, [](doubles const& x, doubles& bar) { bar[0] *= x[1]; },
-                                              cairn::with_constants{doubles{0.4, 0.9}}, 5);
+  auto const of_vector =
+      cairn::check_adjoint([](doubles& x) { x[0] *= x[1]; }, [](doubles const& x, doubles& bar) { bar[0] *= x[1]; },
+                           cairn::with_constants{doubles{0.4, 0.9}}, 5);
   CHECK(of_vector.fault == adjoint_fault::wrong_adjoint);
   CHECK(of_vector.number == 1);
 }
@@ -210,18 +218,28 @@ TEST_CASE("what the step changes, or makes of numbers that are differentiated, i
   is_accused([](grown& x) { grow(x), x.p *= 1.01; }, forgets_p, grown{});
   is_accused([](grown& x) { grow(x), x.p *= 1 + 1e-9; }, forgets_p, grown{});
   is_accused([](grown& x) { x = {std::sin(x.p * x.u), x.p + 1e-6 * x.u}; }, forgets_p, grown{});
-  is_accused([](grown& x) { x = {std::sin(x.p * x.u), x.p + 2e-13 * x.u}; }, forgets_p, grown{});  // some last bits only
+  is_accused(
+      [](grown& x) {
+        x = {std::sin(x.p * x.u), x.p + 2e-13 * x.u};
+      },
+      forgets_p, grown{});  // some last bits only
   is_accused([](grown& x, step_index i) { grow(x), x.p += i == 5 ? x.u : 0; }, forgets_p, grown{});
   is_accused([](grown& x) { x = {std::sin(x.p * x.u), std::sin(x.p)}; }, forgets_p, grown{});
   // A leapfrog whose velocity stands still at every other step.
   is_accused([](grown& x, step_index i) { i % 2 == 0 ? x.u += 0.1 * x.p : x.p -= 0.1 * std::sin(x.u); },
-             [](grown const& x, grown& bar, step_index i) { if (i % 2 != 0) bar.u -= 0.1 * std::cos(x.u) * bar.p; }, grown{});
+             [](grown const& x, grown& bar, step_index i) {
+               if (i % 2 != 0) bar.u -= 0.1 * std::cos(x.u) * bar.p;
+             },
+             grown{});
   // What is made of p at first, which turns out to be none at step 6.
   struct late {
     double u = 0.4, p = 1.1, q = 0.2;
   };
-  is_accused([](late& x, step_index i) { x = {std::sin(x.p * x.u + x.q), x.p + (i == 6 ? x.u : 0), x.q + (i < 3 ? 0.1 * x.p : 0)}; },
-             [](late const& x, late& bar) { bar.u *= x.p * std::cos(x.p * x.u + x.q); }, late{});
+  is_accused(
+      [](late& x, step_index i) {
+        x = {std::sin(x.p * x.u + x.q), x.p + (i == 6 ? x.u : 0), x.q + (i < 3 ? 0.1 * x.p : 0)};
+      },
+      [](late const& x, late& bar) { bar.u *= x.p * std::cos(x.p * x.u + x.q); }, late{});
   // An adjoint of nothing.
   is_accused([](grown& x) { x.u += 0.1 * x.p; }, [](grown const&, grown&) {}, grown{});
 }
@@ -266,7 +284,8 @@ TEST_CASE("a part of an array that is left alone is not decided, the whole array
 }
 
 TEST_CASE("a type that hands out what is differentiated is taken at its word") {
-  auto const report = cairn::check_adjoint([](told& x) { grow(x); }, [](told const& x, told& bar) { grow_back(x, bar, 0); }, told{}, 10);
+  auto const report = cairn::check_adjoint([](told& x) { grow(x); },
+                                           [](told const& x, told& bar) { grow_back(x, bar, 0); }, told{}, 10);
   CHECK(report.fault == adjoint_fault::wrong_adjoint);
   CHECK(report.number == 1);
 }
@@ -281,11 +300,18 @@ TEST_CASE("constants beside adjoints of other types, tangents, forms and generat
   auto out_of_place = [](grown const& x, grown& x1) { x1 = {std::sin(x.p * x.u), x.p}; };
   auto with_next = [](grown const& x, grown const&, grown& bar, step_index) { grow_back(x, bar, 0); };
   of_p(cairn::check_adjoint(out_of_place, with_next, grown{}, 9), {1});
-  cairn::recorded tapes{[](grown& x) { auto tape = x; grow(x); return tape; }, [](grown const& tape, grown& bar) { grow_back(tape, bar, 0); }};
+  cairn::recorded tapes{[](grown& x) {
+                          auto tape = x;
+                          grow(x);
+                          return tape;
+                        },
+                        [](grown const& tape, grown& bar) { grow_back(tape, bar, 0); }};
   of_p(cairn::check_adjoint(grow, tapes, grown{}, 9), {1});
   // Only a step that is not tested reads it.
   auto late = [](grown& x, step_index i) { x.u = i == 5 ? std::sin(x.p * x.u) : std::sin(x.u); };
-  auto back_late = [](grown const& x, grown& bar, step_index i) { bar.u *= i == 5 ? x.p * std::cos(x.p * x.u) : std::cos(x.u); };
+  auto back_late = [](grown const& x, grown& bar, step_index i) {
+    bar.u *= i == 5 ? x.p * std::cos(x.p * x.u) : std::cos(x.u);
+  };
   of_p(cairn::check_adjoint(late, back_late, grown{}, 9, {.most_steps = 2}), {1});
 
   // Tangents by all numbers, and by those that are no constants.
@@ -293,7 +319,8 @@ TEST_CASE("constants beside adjoints of other types, tangents, forms and generat
   auto of_u = [](grown const& x, grown& dx) { dx.u = std::cos(x.p * x.u) * x.p * dx.u; };
   of_p(cairn::check_adjoint(cairn::with_tangent{grow, tangent}, leaves_p, grown{}, 9), {1});
   of_p(cairn::check_adjoint(cairn::with_tangent{grow, of_u}, leaves_p, grown{}, 9), {1});
-  of_p(cairn::check_adjoint(cairn::with_tangent{grow, tangent}, leaves_p, cairn::with_constants{grown{}, &grown::p}, 9), {});
+  of_p(cairn::check_adjoint(cairn::with_tangent{grow, tangent}, leaves_p, cairn::with_constants{grown{}, &grown::p}, 9),
+       {});
 
   // The first numbers of an adjoint are the state's; those behind belong to parameters.
   struct bars {
@@ -321,7 +348,8 @@ TEST_CASE("constants beside adjoints of other types, tangents, forms and generat
   of_p(cairn::check_adjoint(step, all, outer{}, 9), {0, 2});
 }
 
-TEST_CASE("of random loops with constants each is passed and its constants are named, and errors beside them are found") {
+TEST_CASE(
+    "of random loops with constants each is passed and its constants are named, and errors beside them are found") {
   std::mt19937_64 random{11};
   std::uniform_real_distribution<double> number{-2, 2};
   for (int trial = 0; trial < 100; ++trial) {
@@ -329,7 +357,8 @@ TEST_CASE("of random loops with constants each is passed and its constants are n
       double p, u, t, v, dt;
       float q;
     };
-    double const unit = std::pow(10.0, 4 * number(random)), clock = std::pow(10.0, 3 * number(random)), b = 2 * number(random);
+    double const unit = std::pow(10.0, 4 * number(random)), clock = std::pow(10.0, 3 * number(random)),
+                 b = 2 * number(random);
     auto inner = [=](state const& x) { return x.u / unit + b * x.p + std::cos(x.t / clock) + double(x.q); };
     auto step = [=](state& x, step_index i) {
       double const s = inner(x), v = x.v;
@@ -340,11 +369,13 @@ TEST_CASE("of random loops with constants each is passed and its constants are n
     step_index at = -1;
     double wrong = 0;
     auto adjoint = [&](state const& x, state& bar, step_index i) {
-      double const s = inner(x), y = std::tanh(s), of_s = bar.v * std::cos(s + 0.1 * double(i)) + bar.u * unit * (1 - y * y);
+      double const s = inner(x), y = std::tanh(s),
+                   of_s = bar.v * std::cos(s + 0.1 * double(i)) + bar.u * unit * (1 - y * y);
       bar.v = 0.5 * x.p * bar.v + unit * bar.u * (i == at ? 1 + wrong : 1);
       bar.u = of_s / unit;
     };
-    state const x0{number(random), unit * number(random), clock * number(random), number(random), 0.1 * clock * number(random), float(number(random))};
+    state const x0{number(random), unit * number(random),        clock * number(random),
+                   number(random), 0.1 * clock * number(random), float(number(random))};
     auto const report = cairn::check_adjoint(step, adjoint, x0, 8);
     INFO(trial << ": " << report.text());
     REQUIRE(report.passed());

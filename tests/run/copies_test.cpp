@@ -1,5 +1,5 @@
-// Every place where a value of the user's is copied, walked with one type whose constructor shares what `state_traits` copies: the gradient
-// is that of storing everything, and what the caller keeps stays as it was.
+// Every place where a value of the user's is copied, walked with one type whose constructor shares what `state_traits`
+// copies: the gradient is that of storing everything, and what the caller keeps stays as it was.
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -177,12 +177,14 @@ TEST_CASE("a seed is copied as the state is, however it is handed over") {
   shared seed{1};
   check(g1, step, seed, adjoint);
   check(g1, step, std::as_const(seed), adjoint);
-  for (auto const& plan : plans()) CHECK(of(cairn::gradient(step, shared{start}, plan, std::move(std::as_const(seed)), adjoint)) == g1);
+  for (auto const& plan : plans())
+    CHECK(of(cairn::gradient(step, shared{start}, plan, std::move(std::as_const(seed)), adjoint)) == g1);
   CHECK(of(seed) == 1);
   CHECK(of(cairn::gradient(step, shared{start}, 20, shared{1}, adjoint)) == g1);
 }
 
-TEST_CASE("what a seed function answers becomes an object of the sweep's, and its parameter is no alias of the final state") {
+TEST_CASE(
+    "what a seed function answers becomes an object of the sweep's, and its parameter is no alias of the final state") {
   check(g1, step, one, adjoint);
   check(gx, step, itself, adjoint);
   check(gx, step, std::identity{}, adjoint);
@@ -213,7 +215,8 @@ TEST_CASE("the initial state of the caller stays as it was unless it is given aw
     auto run = cairn::checkpointed_loop(step, std::move(std::as_const(x0)), plan);
     CHECK(of(run.reverse(one, adjoint)) == g1);
   }
-  auto run = cairn::checkpointed_while(step, std::move(std::as_const(x0)), [](shared const&, step_index i) { return i < n; }, cairn::online{4});
+  auto run = cairn::checkpointed_while(
+      step, std::move(std::as_const(x0)), [](shared const&, step_index i) { return i < n; }, cairn::online{4});
   CHECK(of(run.reverse(one, adjoint)) == g1);
   CHECK(of(x0) == start);
 }
@@ -246,13 +249,24 @@ TEST_CASE("a step that takes the state by value gets a copy of its own") {
   check(g1, std::function<shared(shared)>{given_back}, one, adjoint);
   check(g1, +[](shared x) { of(x) = std::sin(of(x)); return x; }, one, adjoint);
   check(g1, cairn::by_value(given_back), one, adjoint);
-  CHECK(of(cairn::gradient([](auto x) mutable { of(x) = std::sin(of(x)); return x; }, shared{start}, revolve{n, 4}, one, adjoint)) == g1);
+  CHECK(of(cairn::gradient(
+            [](auto x) mutable {
+              of(x) = std::sin(of(x));
+              return x;
+            },
+            shared{start}, revolve{n, 4}, one, adjoint)) == g1);
   check(g1, [](shared const& x) { return shared{std::sin(of(x))}; }, one, adjoint);
   check(g1, from_value, one, adjoint);
   shared x0{start};
   for (auto const& plan : plans()) CHECK(of(cairn::gradient(given_back, x0, plan, one, adjoint)) == g1);
   CHECK(of(x0) == start);
-  auto run = cairn::checkpointed_while(given_back, x0, [](shared x, step_index i) { of(x) = 77; return i < n; }, cairn::online{4});
+  auto run = cairn::checkpointed_while(
+      given_back, x0,
+      [](shared x, step_index i) {
+        of(x) = 77;
+        return i < n;
+      },
+      cairn::online{4});
   CHECK(of(run.reverse(one, adjoint)) == g1);
   CHECK(of(x0) == start);
 }
@@ -306,8 +320,8 @@ TEST_CASE("a tape that record answers by reference is copied, and a state behind
   auto const reverse_both = [](both& tape, shared& bar) { of(bar) *= std::cos(tape.before); };
   auto const check_restart = [&](auto restart) {
     for (cairn::slot_index const units : {1, 3, 6})
-      CHECK(of(cairn::gradient(step, shared{start}, cairn::mixed{n, units, {.tape_units = 1, .tapes_restart = true}}, one,
-                               cairn::recorded{record_both, reverse_both, restart})) == g1);
+      CHECK(of(cairn::gradient(step, shared{start}, cairn::mixed{n, units, {.tape_units = 1, .tapes_restart = true}},
+                               one, cairn::recorded{record_both, reverse_both, restart})) == g1);
   };
   check_restart([](both const& tape) -> shared const& { return tape.after; });
   check_restart([](both const& tape) { return tape.after; });
@@ -394,7 +408,8 @@ TEST_CASE("a chosen step lends its states, and copies a record that is answered 
     of(record) = 77;
   };
   cairn::adaptive loop{first, again};
-  auto run = cairn::checkpointed_while(loop.step(), shared{start}, [](shared const&, step_index i) { return i < n; }, cairn::online{4});
+  auto run = cairn::checkpointed_while(
+      loop.step(), shared{start}, [](shared const&, step_index i) { return i < n; }, cairn::online{4});
   auto const pull = loop.with_record([](shared x, shared& bar, shared record) {
     of(bar) *= of(x) == of(record) ? std::cos(of(x)) : 1e300;
     of(x) = of(record) = 77;
@@ -435,11 +450,19 @@ TEST_CASE("chains copy seeds and lend states as loops do") {
     for (step_index i = 0; i < n; ++i) some.emplace_back(layer{});
     return some;
   }, plan);
-  check_chain([] {
-    return cairn::indexed_stages{n, cairn::stage{[](shared x, step_index) { of(x) = std::sin(of(x)); return shared{of(x)}; },
-                                                 [](shared x, shared& bar, step_index) { of(bar) *= std::cos(of(x)); of(x) = 77; }}};
-  }, plan);
-    shared x0{exact.x[16]}, seed{1};
+  check_chain(
+      [] {
+        return cairn::indexed_stages{n, cairn::stage{[](shared x, step_index) {
+                                                       of(x) = std::sin(of(x));
+                                                       return shared{of(x)};
+                                                     },
+                                                     [](shared x, shared& bar, step_index) {
+                                                       of(bar) *= std::cos(of(x));
+                                                       of(x) = 77;
+                                                     }}};
+      },
+      plan);
+  shared x0{exact.x[16]}, seed{1};
   std::tuple stages{layer{}, generic_stage(), layer{}, generic_stage()};
   double expected = 1;
   for (std::size_t i = 20; i-- > 16;) expected *= std::cos(exact.x[i]);

@@ -58,7 +58,9 @@ void check(any_schedule const& plan, Adjoint const& adjoint) {
 
 }  // namespace
 
-TEST_CASE("one sweep gives several gradients with the bits of a sweep for each, and the step calls of one, for every plan and form of adjoint") {
+TEST_CASE(
+    "one sweep gives several gradients with the bits of a sweep for each, and the step calls of one, for every plan "
+    "and form of adjoint") {
   std::size_t checked = 0;
   for (step_index const n : {0, 1, 2, 7, 20})
     each_plan(n, [&](std::string const& name, auto const& typed) {
@@ -119,7 +121,9 @@ TEST_CASE("several bars go through hooks, jumps, nested loops and replay checks"
   auto const observe = [](double x, double& bar, step_index i) { if (i % 4 == 0) bar += x; };
   auto const observe_each = [&](double x, bars& all, step_index i) { for (double& bar : all) observe(x, bar, i); };
   cairn::revolve const plan{24, 3};
-  auto const alone = [&](double seed) { return cairn::gradient(loop.step, 0.5, plan, seed, cairn::hooked(loop.adjoint, observe)); };
+  auto const alone = [&](double seed) {
+    return cairn::gradient(loop.step, 0.5, plan, seed, cairn::hooked(loop.adjoint, observe));
+  };
   bars const expected{alone(1), alone(-3)}, seeds{1.0, -3.0};
   CHECK(cairn::gradient(loop.step, 0.5, plan, seeds, each_bar(cairn::hooked(loop.adjoint, observe))) == expected);
   CHECK(cairn::gradient(loop.step, 0.5, plan, seeds, cairn::hooked(each_bar(loop.adjoint), observe_each)) == expected);
@@ -128,5 +132,6 @@ TEST_CASE("several bars go through hooks, jumps, nested loops and replay checks"
   cairn::nested const inside{cairn::revolve{6, 2}, loop.step, each_bar(cairn::hooked(loop.adjoint, observe)), checked};
   CHECK(cairn::gradient(inside.step, 0.5, cairn::revolve{4, 2}, seeds, inside.adjoint, checked) == expected);
   cairn::nested const outside{cairn::revolve{6, 2}, loop.step, cairn::hooked(loop.adjoint, observe), checked};
-  CHECK(cairn::gradient(outside.step, 0.5, cairn::revolve{4, 2}, seeds, each_bar(outside.adjoint), checked) == expected);
+  CHECK(cairn::gradient(outside.step, 0.5, cairn::revolve{4, 2}, seeds, each_bar(outside.adjoint), checked) ==
+        expected);
 }

@@ -1,4 +1,5 @@
-// Every kind of schedule in the executors: the bits of storing everything, and the runs, traffic and bytes that the plan layer tells.
+// Every kind of schedule in the executors: the bits of storing everything, and the runs, traffic and bytes that the
+// plan layer tells.
 #include <map>
 #include <optional>
 #include <random>
@@ -52,12 +53,20 @@ std::vector<named_plan> tiered_plans(std::mt19937& random) {
     all.push_back(named("hrevolve" + tag, random_hrevolve(random, n)));
     all.push_back(named("multistage" + tag, multistage{n, 1 + below(4), below(6)}));
     all.push_back(named("multistage with disk enough" + tag, multistage{n, 1 + below(3), unlimited_slots}));
-    all.push_back(named("disk_revolve" + tag, disk_revolve{n, 1 + below(4), {.disk_write = double(below(7)), .disk_read = double(below(7))}}));
+    all.push_back(
+        named("disk_revolve" + tag,
+              disk_revolve{n, 1 + below(4), {.disk_write = double(below(7)), .disk_read = double(below(7))}}));
     all.push_back(named("two_level" + tag, two_level{n, 1 + below(12), below(4)}));
-    all.push_back(named("two_level on host and device" + tag, two_level{n, 1 + below(12), 1 + below(4), {.periods_on = tier::host, .extra_on = tier::device}}));
+    all.push_back(
+        named("two_level on host and device" + tag,
+              two_level{n, 1 + below(12), 1 + below(4), {.periods_on = tier::host, .extra_on = tier::device}}));
     all.push_back(named("leaves over two_level" + tag, leaves{n, 2, two_level{(n + 1) / 2, 3, below(3)}}));
     all.push_back(named("verified hrevolve" + tag, verified{random_hrevolve(random, n)}));
-    all.push_back(named("mixed" + tag, mixed{n, 2 + below(12), {.tape_units = 1 + below(3), .tapes_restart = round % 2 == 0, .free_initial = round == 1}}));
+    all.push_back(
+        named("mixed" + tag,
+              mixed{n,
+                    2 + below(12),
+                    {.tape_units = 1 + below(3), .tapes_restart = round % 2 == 0, .free_initial = round == 1}}));
   }
   return all;
 }
@@ -99,7 +108,8 @@ struct free_loads {
   wide& count;
   void operator()(event const& e) const {
     action const& a = e.what();
-    if (e.moment() == moment::before && a.kind == action_kind::load && a.what == content::state && a.slot == no_slot) ++count;
+    if (e.moment() == moment::before && a.kind == action_kind::load && a.what == content::state && a.slot == no_slot)
+      ++count;
   }
 };
 
@@ -118,7 +128,8 @@ void check_traffic(toys::tier_book book, wide free, schedule_counts const& count
 
 /// One gradient: bits, step calls, and what goes to and comes from each tier.
 template <class Step, class Adjoint>
-void check_gradient(auto const& plan, Step step, Adjoint const& adjoint, pendulum::numbers const& expected, schedule_counts const& counts) {
+void check_gradient(auto const& plan, Step step, Adjoint const& adjoint, pendulum::numbers const& expected,
+                    schedule_counts const& counts) {
   constexpr auto form = form_of<Step, Adjoint>;
   INFO("step form " << int(form.step) << ", adjoint form " << int(form.adjoint));
   toys::counting store;
@@ -126,7 +137,8 @@ void check_gradient(auto const& plan, Step step, Adjoint const& adjoint, pendulu
   int const outside = pendulum::state::alive;
   auto const start = pendulum::start();
   pendulum::step_calls = 0;
-  if (gradient(step, start, plan, pendulum::seed, adjoint, store, free_loads{free}) != expected) FAIL("another gradient");
+  if (gradient(step, start, plan, pendulum::seed, adjoint, store, free_loads{free}) != expected)
+    FAIL("another gradient");
   CHECK(wide(pendulum::step_calls) == estimate(plan, {.form = form}).step_calls);
   CHECK(wide(pendulum::step_calls) == step_calls(counts, form.adjoint));
   CHECK(pendulum::state::alive == outside + 1);
@@ -148,7 +160,9 @@ void check_adjoints(auto const& plan, pendulum::numbers const& expected) {
 
 }  // namespace
 
-TEST_CASE("every schedule gives the gradient of store-all in every form, with the step calls and the traffic on each tier that are told") {
+TEST_CASE(
+    "every schedule gives the gradient of store-all in every form, with the step calls and the traffic on each tier "
+    "that are told") {
   std::size_t checked = 0;
   for (auto const& [name, plan, behind_verified] : all_plans()) {
     INFO(name);
@@ -174,8 +188,10 @@ TEST_CASE("every schedule gives the gradient of store-all as its own type, too")
         check_gradient(plan, pendulum::in_place{}, recording(), expected, verify(plan));
       } else {
         pendulum::step_calls = 0;
-        CHECK_THROWS_AS(gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::leaf{}), invalid_plan);
-        CHECK_THROWS_AS(gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, recording()), invalid_plan);
+        CHECK_THROWS_AS(gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::leaf{}),
+                        invalid_plan);
+        CHECK_THROWS_AS(gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, recording()),
+                        invalid_plan);
         CHECK(pendulum::step_calls == 0);
       }
     });
@@ -232,7 +248,8 @@ void each_plan_without_tapes(Use use) {
 
 }  // namespace
 
-TEST_CASE("a run that is kept gives the bits of store-all for every schedule, again and again, whatever keeps its states") {
+TEST_CASE(
+    "a run that is kept gives the bits of store-all for every schedule, again and again, whatever keeps its states") {
   each_plan_without_tapes([](any_schedule const& plan, pendulum::stored const& all) {
     pendulum::step_calls = 0;
     auto run = checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan);
@@ -257,9 +274,11 @@ TEST_CASE("a run that is kept goes back to the tiers of its plan") {
 
 namespace {
 
-/// One gradient through a store that takes only what the plan says of each tier: bits, traffic, and states in memory at once.
+/// One gradient through a store that takes only what the plan says of each tier: bits, traffic, and states in memory at
+/// once.
 template <class Step, class Adjoint>
-void check_tiered(any_schedule const& plan, Step step, Adjoint const& adjoint, toys::in_memory memory, pendulum::numbers const& expected) {
+void check_tiered(any_schedule const& plan, Step step, Adjoint const& adjoint, toys::in_memory memory,
+                  pendulum::numbers const& expected) {
   constexpr auto form = form_of<Step, Adjoint>;
   INFO("step form " << int(form.step) << ", adjoint form " << int(form.adjoint) << ", memory " << int(memory));
   toys::tiered store{plan, memory};
@@ -267,10 +286,12 @@ void check_tiered(any_schedule const& plan, Step step, Adjoint const& adjoint, t
   auto const start = pendulum::start();
   int const outside = pendulum::state::peak = pendulum::state::alive;
   pendulum::step_calls = 0;
-  if (gradient(step, start, plan, pendulum::seed, adjoint, store, free_loads{free}) != expected) FAIL("another gradient");
+  if (gradient(step, start, plan, pendulum::seed, adjoint, store, free_loads{free}) != expected)
+    FAIL("another gradient");
   CHECK(wide(pendulum::step_calls) == estimate(plan, {.form = form}).step_calls);
   check_traffic(store.book, free, verify(plan));
-  if (memory == toys::in_memory::as_frames) CHECK(pendulum::state::peak - outside == detail::count_frames(plan, form, {1, 0, true}).heaviest().states);
+  if (memory == toys::in_memory::as_frames)
+    CHECK(pendulum::state::peak - outside == detail::count_frames(plan, form, {1, 0, true}).heaviest().states);
 }
 template <class Step>
 void check_tiered_adjoints(any_schedule const& plan, pendulum::numbers const& expected) {
@@ -294,7 +315,9 @@ void each_tiered_plan(Use use) {
 
 }  // namespace
 
-TEST_CASE("a store that keeps tiers apart gets what the plan says, in the slots that it says, and holds in memory what is told") {
+TEST_CASE(
+    "a store that keeps tiers apart gets what the plan says, in the slots that it says, and holds in memory what is "
+    "told") {
   each_tiered_plan([](any_schedule const& plan) {
     auto const expected = pendulum::stored{plan.steps()}.gradient;
     check_tiered_adjoints<pendulum::in_place>(plan, expected);
@@ -311,7 +334,8 @@ void check_losing(any_schedule const& plan, Store store, unsigned seed, long& lo
   pendulum::stored const all{plan.steps()};
   toys::losing<Store> loses{std::move(store), std::mt19937{seed}, 0.15};
   auto const check = [&](auto step, auto const& adjoint) {
-    if (gradient(step, pendulum::start(), plan, pendulum::seed, adjoint, loses) != all.gradient) FAIL("another gradient");
+    if (gradient(step, pendulum::start(), plan, pendulum::seed, adjoint, loses) != all.gradient)
+      FAIL("another gradient");
   };
   if (!needs_recording(plan)) {
     check(pendulum::in_place{}, pendulum::leaf{});
@@ -351,10 +375,11 @@ struct stop_at {
   }
 };
 
-/// Stops a sweep at some of its actions, takes states from the store, and resumes from what is left: in the same workspace or in another.
+/// Stops a sweep at some of its actions, takes states from the store, and resumes from what is left: in the same
+/// workspace or in another.
 template <class Step, class Adjoint, class Gone>
-long check_resume(any_schedule const& plan, Adjoint const& adjoint, resume_point<pendulum::numbers>& noted, toys::in_memory memory,
-                  std::mt19937& random, Gone gone) {
+long check_resume(any_schedule const& plan, Adjoint const& adjoint, resume_point<pendulum::numbers>& noted,
+                  toys::in_memory memory, std::mt19937& random, Gone gone) {
   auto const expected = pendulum::stored{plan.steps()}.gradient;
   long resumed = 0;
   for (long k = long(random() % 9);; k += 1 + long(random() % 40)) {
@@ -376,7 +401,8 @@ long check_resume(any_schedule const& plan, Adjoint const& adjoint, resume_point
     store.lose(gone);
     auto another = workspace_for<pendulum::state>(plan, store);
     auto const from = noted;
-    if (resume(Step{}, pendulum::start(), plan, from, adjoint, ++resumed % 2 == 0 ? work : another) != expected) FAIL("another gradient");
+    if (resume(Step{}, pendulum::start(), plan, from, adjoint, ++resumed % 2 == 0 ? work : another) != expected)
+      FAIL("another gradient");
   }
 }
 
@@ -397,7 +423,8 @@ TEST_CASE("a sweep over several tiers that stopped goes on from the slots that s
       using toys::in_memory;
       resumed += check_resume<pendulum::in_place>(plan, adjoint, noted, in_memory::as_frames, random, memory_is_gone);
       resumed += check_resume<pendulum::out_of_place>(plan, adjoint, noted, in_memory::as_bytes, random, some_are_gone);
-      resumed += check_resume<pendulum::in_place>(behind_verified, adjoint, noted, in_memory::as_bytes, random, none_is_gone);
+      resumed +=
+          check_resume<pendulum::in_place>(behind_verified, adjoint, noted, in_memory::as_bytes, random, none_is_gone);
     };
     if (needs_recording(plan)) {
       auto taped = recording();
@@ -426,15 +453,21 @@ struct kept_bytes {
   [[gnu::noinline]] ~kept_bytes() {}
 };
 
-/// The heap that one gradient takes, what lies on the stack of it left out, and what was predicted without the tables that stood before.
+/// The heap that one gradient takes, what lies on the stack of it left out, and what was predicted without the tables
+/// that stood before.
 template <class Step, class Adjoint>
 void check_bytes(auto const& plan, Step step, Adjoint const& adjoint, std::size_t tape) {
-  constexpr sweep_form form{detail::shape_of_step<Step, bytes>().form, detail::shape_of_adjoint<Adjoint, bytes, bytes>().form};
+  constexpr sweep_form form{detail::shape_of_step<Step, bytes>().form,
+                            detail::shape_of_adjoint<Adjoint, bytes, bytes>().form};
   constexpr bool records = form.adjoint == adjoint_form::recorded;
   bytes const x0(state_size);
-  workload const work{.state_bytes = bytes_of(x0), .state_inline_bytes = sizeof(bytes), .initial_bytes = 0, .adjoint_bytes = sizeof(bytes) + bar_size,
+  workload const work{.state_bytes = bytes_of(x0),
+                      .state_inline_bytes = sizeof(bytes),
+                      .initial_bytes = 0,
+                      .adjoint_bytes = sizeof(bytes) + bar_size,
                       .tape_bytes = tape + (records ? sizeof(std::optional<kept_bytes>) : 0),
-                      .tape_inline_bytes = records ? sizeof(std::optional<kept_bytes>) : 0, .form = form};
+                      .tape_inline_bytes = records ? sizeof(std::optional<kept_bytes>) : 0,
+                      .form = form};
   auto const predicted = estimate(plan, work);
   heap::mark const mark;
   (void)gradient(step, x0, plan, [](bytes const&) { return bytes(bar_size); }, adjoint);
@@ -449,7 +482,8 @@ auto recorded_bytes() {
     ++x[0];
     return kept_bytes{};
   };
-  return recorded{record, [](kept_bytes const&, bytes&, step_index) {}, [](kept_bytes const&) { return bytes(state_size); }};
+  return recorded{record, [](kept_bytes const&, bytes&, step_index) {},
+                  [](kept_bytes const&) { return bytes(state_size); }};
 }
 template <class Step>
 void check_bytes_of_adjoints(any_schedule const& plan, Step step) {
@@ -476,19 +510,29 @@ TEST_CASE("a plan and its sweep together take the bytes that are told, tables th
   auto const check_made = [](auto make, auto const& adjoint, std::size_t tape_inline, std::size_t tape) {
     bytes const x0(state_size);
     constexpr auto form = detail::shape_of_adjoint<std::remove_cvref_t<decltype(adjoint)>, bytes, bytes>().form;
-    workload const work{.state_bytes = bytes_of(x0), .state_inline_bytes = sizeof(bytes), .initial_bytes = 0, .adjoint_bytes = sizeof(bytes) + bar_size,
-                        .tape_bytes = tape_inline + tape, .tape_inline_bytes = tape_inline, .form = {.adjoint = form}};
+    workload const work{.state_bytes = bytes_of(x0),
+                        .state_inline_bytes = sizeof(bytes),
+                        .initial_bytes = 0,
+                        .adjoint_bytes = sizeof(bytes) + bar_size,
+                        .tape_bytes = tape_inline + tape,
+                        .tape_inline_bytes = tape_inline,
+                        .form = {.adjoint = form}};
     auto const predicted = estimate(make(), work);
     heap::mark const mark;
     auto const plan = make();
-    (void)gradient([](bytes& x, step_index) { ++x[0]; }, x0, plan, [](bytes const&) { return bytes(bar_size); }, adjoint);
+    (void)gradient([](bytes& x, step_index) { ++x[0]; }, x0, plan, [](bytes const&) { return bytes(bar_size); },
+                   adjoint);
     CHECK(mark.rise() + sizeof(bytes) == std::size_t(predicted.peak_bytes));
     CHECK(shared_table_bytes_of(plan) > 0);
   };
   check_made([=] { return hrevolve{n, {{3}, {4, 2, 1}}}; }, plain_leaf, 0, 0);
   check_made([=] { return multistage{n, 3, 4}; }, plain_leaf, 0, 0);
   check_made([=] { return disk_revolve{n, 3, {.disk_write = 3, .disk_read = 2}}; }, plain_leaf, 0, 0);
-  check_made([=] { return mixed{n, 12, {.tape_units = 2, .tapes_restart = true}}; }, recorded_bytes(), sizeof(std::optional<kept_bytes>), 700);
+  check_made(
+      [=] {
+        return mixed{n, 12, {.tape_units = 2, .tapes_restart = true}};
+      },
+      recorded_bytes(), sizeof(std::optional<kept_bytes>), 700);
 }
 
 namespace {
@@ -506,7 +550,8 @@ struct telling_late : toys::late {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a sweep that stopped while saves were under way goes on to the same bits", "[store]", toys::late, telling_late) {
+TEMPLATE_TEST_CASE("a sweep that stopped while saves were under way goes on to the same bits", "[store]", toys::late,
+                   telling_late) {
   any_schedule const plan = hrevolve{20, {{1}, {1, 1, 1}}};  // both states may be under way
   auto const expected = pendulum::stored{20}.gradient;
   long under_way = 0;
@@ -518,7 +563,10 @@ TEMPLATE_TEST_CASE("a sweep that stopped while saves were under way goes on to t
       noted = {plan.steps(), x.v};
       return x.v;
     };
-    auto const noting = hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) { noted = {i, bar}; });
+    auto const noting =
+        hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
+          noted = {i, bar};
+        });
     try {
       (void)gradient(pendulum::in_place{}, pendulum::start(), plan, seed, noting, work, stop_at{k});
       break;
@@ -527,8 +575,10 @@ TEMPLATE_TEST_CASE("a sweep that stopped while saves were under way goes on to t
     if (noted.open < 0) continue;
     under_way += long(store.under_way.size());
     auto another = workspace_for<pendulum::state>(plan, store);
-    bool const elsewhere = k % 2 == 0 && !detail::outliving_store<TestType>;  // its saves under way are none of that workspace's
-    CHECK(resume(pendulum::in_place{}, pendulum::start(), plan, noted, pendulum::one_step{}, elsewhere ? another : work) == expected);
+    bool const elsewhere =
+        k % 2 == 0 && !detail::outliving_store<TestType>;  // its saves under way are none of that workspace's
+    CHECK(resume(pendulum::in_place{}, pendulum::start(), plan, noted, pendulum::one_step{},
+                 elsewhere ? another : work) == expected);
   }
   CHECK(under_way > 10);
 }

@@ -1,4 +1,5 @@
-// The same bits, the predicted calls and the predicted peak of states: for every form, schedule, number of slots and leaf size.
+// The same bits, the predicted calls and the predicted peak of states: for every form, schedule, number of slots and
+// leaf size.
 #include <functional>
 #include <cairn/cairn.hpp>
 #include "support/catch.hpp"
@@ -24,8 +25,9 @@ struct counter {
 };
 
 template <class Step, class Adjoint>
-constexpr cairn::sweep_form form_of = {cairn::detail::shape_of_step<Step, pendulum::state>().form,
-                                       cairn::detail::shape_of_adjoint<Adjoint, pendulum::state, pendulum::numbers>().form};
+constexpr cairn::sweep_form form_of = {
+    cairn::detail::shape_of_step<Step, pendulum::state>().form,
+    cairn::detail::shape_of_adjoint<Adjoint, pendulum::state, pendulum::numbers>().form};
 
 /// One gradient: bits, calls, saves, loads and the peak of states against `verify` and `estimate`.
 template <class Step, class Adjoint>
@@ -48,7 +50,8 @@ void check(auto const& plan, Step step, Adjoint adjoint, pendulum::numbers const
   CHECK(predicted.saves == verified.saves);
   CHECK(predicted.loads == verified.loads);
   CHECK(pendulum::state::peak - outside <= predicted.peak_states);
-  if (plan.steps() > 2 * plan.leaf() && plan.steps() > 30) CHECK(pendulum::state::peak - outside == predicted.peak_states);
+  if (plan.steps() > 2 * plan.leaf() && plan.steps() > 30)
+    CHECK(pendulum::state::peak - outside == predicted.peak_states);
 }
 
 template <class Step>
@@ -61,7 +64,8 @@ void check_adjoints(auto const& plan, pendulum::numbers const& expected) {
   }
   check(plan, Step{}, pendulum::leaf{}, expected);
 }
-/// All forms through one type of plan, which keeps this file quick to compile; other tests take each schedule as itself.
+/// All forms through one type of plan, which keeps this file quick to compile; other tests take each schedule as
+/// itself.
 void check_all(cairn::any_schedule const& plan, pendulum::numbers const& expected) {
   check_adjoints<pendulum::in_place>(plan, expected);
   check_adjoints<pendulum::by_value>(plan, expected);
@@ -79,7 +83,8 @@ TEST_CASE("a gradient has the bits of storing everything and the predicted count
     for (step_index const slots : {1, 2, 3, 5, 9, 200}) {
       check_all(cairn::revolve{n, slots}, expected);
       check_all(cairn::revolve{n, slots, {.free_initial = true}}, expected);
-      for (step_index const leaf : {2, 3, 7, 10}) check_all(cairn::leaves{n, leaf, cairn::revolve{(n + leaf - 1) / leaf, slots}}, expected);
+      for (step_index const leaf : {2, 3, 7, 10})
+        check_all(cairn::leaves{n, leaf, cairn::revolve{(n + leaf - 1) / leaf, slots}}, expected);
     }
   }
 }
@@ -108,7 +113,8 @@ TEST_CASE("every Revolve oracle row up to 200 steps is executed with its advance
     auto const run = [&](auto adjoint) {
       counts seen;
       pendulum::step_calls = 0;
-      CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, adjoint, counter{seen}) == expected);
+      CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, adjoint, counter{seen}) ==
+            expected);
       if (n > 1) CHECK(seen.saves == integer(row, "min_stores"));
       return pendulum::step_calls;
     };
@@ -128,7 +134,8 @@ TEST_CASE("every uniform oracle row up to 200 steps is executed with its advance
     if (n > 200) continue;
     ++checked;
     pendulum::step_calls = 0;
-    (void)cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::uniform{n, {.block = integer(row, "block")}}, pendulum::seed, pendulum::one_step{});
+    (void)cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::uniform{n, {.block = integer(row, "block")}},
+                          pendulum::seed, pendulum::one_step{});
     CHECK(pendulum::step_calls == integer(row, "advances_turns_excluded_last_block_kept") + 1);
   }
   CHECK(checked > 10);
@@ -136,8 +143,11 @@ TEST_CASE("every uniform oracle row up to 200 steps is executed with its advance
 
 TEST_CASE("a plan with leaves and an adjoint of one step is refused before any step runs") {
   pendulum::step_calls = 0;
-  CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::leaves{8, 2, cairn::revolve{4, 2}}, pendulum::seed, pendulum::one_step{}), cairn::invalid_plan);
-  CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), -1, pendulum::seed, pendulum::one_step{}), cairn::invalid_plan);
+  CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::leaves{8, 2, cairn::revolve{4, 2}},
+                                  pendulum::seed, pendulum::one_step{}),
+                  cairn::invalid_plan);
+  CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), -1, pendulum::seed, pendulum::one_step{}),
+                  cairn::invalid_plan);
   CHECK(pendulum::step_calls == 0);
 }
 
@@ -152,7 +162,8 @@ TEST_CASE("callables are used where they stand and seeds are taken as given") {
   CHECK(adjoint.parameter == 8.0 * 0.25 + 4.0 * 0.5 + 2.0);
   std::vector<double> const kept{1.0};
   std::vector<double> given = kept;
-  CHECK(cairn::gradient(step, 8.0, 2, given, [](double, std::vector<double>& bar, step_index) { bar[0] *= 0.5; })[0] == 0.25);
+  CHECK(cairn::gradient(step, 8.0, 2, given, [](double, std::vector<double>& bar, step_index) { bar[0] *= 0.5; })[0] ==
+        0.25);
   CHECK(given == kept);
 }
 
@@ -164,7 +175,8 @@ TEST_CASE("a hook sees every state with the adjoint that belongs to it") {
     CHECK(i == --next);
     CHECK(x.v == all.states[std::size_t(i)]);
   };
-  CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::revolve{n, 4}, pendulum::seed, cairn::hooked(pendulum::one_step{}, hook)) == all.gradient);
+  CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::revolve{n, 4}, pendulum::seed,
+                        cairn::hooked(pendulum::one_step{}, hook)) == all.gradient);
   CHECK(next == 0);
 }
 
@@ -182,7 +194,8 @@ struct counted_by_hand {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a schedule may count in another integer type than the library", "", int, long, long long, unsigned) {
+TEMPLATE_TEST_CASE("a schedule may count in another integer type than the library", "", int, long, long long,
+                   unsigned) {
   counted_by_hand<TestType> const plan;
   auto const expected = pendulum::stored{23}.gradient;
   pendulum::in_place step;
@@ -198,7 +211,10 @@ TEMPLATE_TEST_CASE("a schedule may count in another integer type than the librar
 TEST_CASE("step and adjoint may be references to functions that keep something") {
   int steps = 0, adjoints = 0;
   auto step = [k = 0, &steps](double& x, cairn::step_index i) mutable { x *= 1 + 0.01 * double(i); steps = ++k; };
-  auto adjoint = [k = 0, &adjoints](double, double& bar, cairn::step_index i) mutable { bar *= 1 + 0.01 * double(i); adjoints = ++k; };
+  auto adjoint = [k = 0, &adjoints](double, double& bar, cairn::step_index i) mutable {
+    bar *= 1 + 0.01 * double(i);
+    adjoints = ++k;
+  };
   double const expected = cairn::gradient(step, 1.0, cairn::store_all(17), 1.0, adjoint);
   CHECK(cairn::gradient(std::ref(step), 1.0, cairn::store_all(17), 1.0, std::ref(adjoint)) == expected);
   CHECK(steps == 34);  // the objects themselves were called
@@ -206,14 +222,23 @@ TEST_CASE("step and adjoint may be references to functions that keep something")
 }
 
 TEST_CASE("a nested loop may be const, whatever its functions are") {
-  cairn::nested const loop{cairn::revolve{5, 2}, [k = 0](double& x) mutable { ++k; x *= 0.5; }, [k = 0](double, double& bar) mutable { ++k; bar *= 0.5; }};
+  cairn::nested const loop{cairn::revolve{5, 2},
+                           [k = 0](double& x) mutable {
+                             ++k;
+                             x *= 0.5;
+                           },
+                           [k = 0](double, double& bar) mutable {
+                             ++k;
+                             bar *= 0.5;
+                           }};
   CHECK(cairn::gradient(loop.step, 1.0, 3, 1.0, loop.adjoint) == 1.0 / 32'768);
 }
 
 TEST_CASE("loops nest to the same bits, with indexed and index-free inner functions") {
   auto const expected = pendulum::stored{91}.gradient;
   cairn::nested inner{cairn::revolve{7, 2}, pendulum::in_place{}, pendulum::one_step{}};
-  CHECK(cairn::gradient(inner.step, pendulum::start(), cairn::revolve{13, 3}, pendulum::seed, inner.adjoint) == expected);
+  CHECK(cairn::gradient(inner.step, pendulum::start(), cairn::revolve{13, 3}, pendulum::seed, inner.adjoint) ==
+        expected);
   cairn::nested outer{cairn::uniform{13}, inner.step, inner.adjoint};
   CHECK(cairn::gradient(outer.step, pendulum::start(), 1, pendulum::seed, outer.adjoint) == expected);
 

@@ -1,4 +1,5 @@
-// A run that is kept: final state, checkpoints, states by number, walking backwards, repeated reverse sweeps and what they cost.
+// A run that is kept: final state, checkpoints, states by number, walking backwards, repeated reverse sweeps and what
+// they cost.
 #include <cairn/cairn.hpp>
 #include "support/catch.hpp"
 #include "support/pendulum.hpp"
@@ -56,9 +57,11 @@ long extra_steps_of_second_reverse(cairn::any_schedule const& plan) {
 
 TEST_CASE("a run gives final state, gradients and any state, once and again, for every plan") {
   for (step_index const n : {0, 1, 2, 3, 7, 40}) {
-    for (cairn::any_schedule const& plan : {cairn::any_schedule{cairn::store_all(n)}, cairn::any_schedule{cairn::uniform{n}}, cairn::any_schedule{cairn::uniform{n, {.block = 3}}},
-                                            cairn::any_schedule{cairn::revolve{n, 1}}, cairn::any_schedule{cairn::revolve{n, 4}},
-                                            cairn::any_schedule{cairn::revolve{n, 3, {.free_initial = true}}}, cairn::any_schedule{cairn::leaves{n, 3, cairn::revolve{(n + 2) / 3, 2}}}}) {
+    for (cairn::any_schedule const& plan :
+         {cairn::any_schedule{cairn::store_all(n)}, cairn::any_schedule{cairn::uniform{n}},
+          cairn::any_schedule{cairn::uniform{n, {.block = 3}}}, cairn::any_schedule{cairn::revolve{n, 1}},
+          cairn::any_schedule{cairn::revolve{n, 4}}, cairn::any_schedule{cairn::revolve{n, 3, {.free_initial = true}}},
+          cairn::any_schedule{cairn::leaves{n, 3, cairn::revolve{(n + 2) / 3, 2}}}}) {
       check_run<pendulum::in_place>(plan);
       check_run<pendulum::by_value>(plan);
       check_run<pendulum::out_of_place>(plan);
@@ -106,7 +109,9 @@ TEST_CASE("the seed document's shape works: a final state and checkpoints by pos
 }
 
 TEST_CASE("every kind of plan says what its checkpoints are") {
-  auto const count = [](auto const& plan) { return cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan).checkpoints().size(); };
+  auto const count = [](auto const& plan) {
+    return cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan).checkpoints().size();
+  };
   CHECK(count(cairn::uniform{100, {.block = 10}}) == 9);
   CHECK(count(cairn::uniform{100, {.checkpoints = 4}}) == 4);
   CHECK(count(cairn::revolve{100, 5}) == 4);
@@ -114,7 +119,8 @@ TEST_CASE("every kind of plan says what its checkpoints are") {
 }
 
 TEST_CASE("at and backward say what they cannot do") {
-  auto run = cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), cairn::leaves{8, 2, cairn::revolve{4, 2}});
+  auto run =
+      cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), cairn::leaves{8, 2, cairn::revolve{4, 2}});
   CHECK_THROWS_AS(run.at(-1), cairn::invalid_call);
   CHECK_THROWS_AS(run.at(9), cairn::invalid_call);
   CHECK_THROWS_AS(run.backward(), cairn::invalid_plan);
@@ -135,7 +141,8 @@ TEST_CASE("a walk backwards may be left early and started again") {
 TEST_CASE("a workspace serves sweeps of one type of plan one after another, whatever their size") {
   auto work = cairn::workspace_for<pendulum::state>(cairn::revolve{1, 1});
   for (step_index const n : {40, 3, 97, 0, 97, 1}) {
-    CHECK(cairn::gradient(pendulum::out_of_place{}, pendulum::start(), cairn::revolve{n, 1 + n / 7}, pendulum::seed, pendulum::one_step{}, work) == pendulum::stored{n}.gradient);
+    CHECK(cairn::gradient(pendulum::out_of_place{}, pendulum::start(), cairn::revolve{n, 1 + n / 7}, pendulum::seed,
+                          pendulum::one_step{}, work) == pendulum::stored{n}.gradient);
     auto run = cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), cairn::revolve{n, 2}, work);
     CHECK(run.reverse(pendulum::seed, pendulum::with_next{}) == pendulum::stored{n}.gradient);
   }

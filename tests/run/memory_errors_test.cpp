@@ -128,9 +128,12 @@ TEST_CASE("a walk over a temporary run keeps it") {
   step_index seen = 0;
   auto keeps = cairn::checkpointed_loop(step, vec{2.1}, revolve{n, 4}, cairn::workspace_for<vec>(revolve{n, 4}));
   for (int k = 0; k < 2; ++k) CHECK(keeps.reverse(vec{1}, adjoint)[0] == derivative());
-  for (auto const [i, x] : cairn::checkpointed_loop(step, vec{2.1}, revolve{n, 4}, work).backward()) seen += x[0] == all[std::size_t(i)];
+  for (auto const [i, x] : cairn::checkpointed_loop(step, vec{2.1}, revolve{n, 4}, work).backward())
+    seen += x[0] == all[std::size_t(i)];
   CHECK(seen == n + 1);
-  auto walk = cairn::checkpointed_while(step, vec{2.1}, [](vec const&, step_index i) { return i < n; }, cairn::online{4}).backward();
+  auto walk = cairn::checkpointed_while(
+                  step, vec{2.1}, [](vec const&, step_index i) { return i < n; }, cairn::online{4})
+                  .backward();
   for (int k = 0; k < 2; ++k) {
     seen = 0;
     for (auto const [i, x] : walk) seen += x[0] == all[std::size_t(i)];
@@ -144,7 +147,8 @@ TEST_CASE("a run can be moved, and what it was moved from says so") {
       call();
       FAIL("nothing was thrown");
     } catch (cairn::invalid_call const& e) {
-      CHECK(std::string{e.what()}.find("this run has been moved to another object; use the object that it was moved to") != std::string::npos);
+      CHECK(std::string{e.what()}.find(
+                "this run has been moved to another object; use the object that it was moved to") != std::string::npos);
     }
   };
   vec const all = states();
@@ -177,12 +181,14 @@ TEST_CASE("a run can be moved, and what it was moved from says so") {
   CHECK(other.reverse(vec{1}, back)[0] == derivative());
 }
 
-TEMPLATE_TEST_CASE("a store that loses a state and has not said that it may is told", "", forgetful<true>, forgetful<false>) {
+TEMPLATE_TEST_CASE("a store that loses a state and has not said that it may is told", "", forgetful<true>,
+                   forgetful<false>) {
   auto const told = [](auto call) {
     try {
       call();
     } catch (cairn::invalid_call const& e) {
-      CHECK(std::string{e.what()}.find("the store has lost a state, and does not say that it may") != std::string::npos);
+      CHECK(std::string{e.what()}.find("the store has lost a state, and does not say that it may") !=
+            std::string::npos);
       CHECK(std::string{e.advice()}.find("static constexpr bool may_lose = true") != std::string::npos);
       return true;
     }
@@ -197,7 +203,8 @@ TEMPLATE_TEST_CASE("a store that loses a state and has not said that it may is t
     solver s;
     double h = 0;
     bool const lost_too = told([&] {
-      h = cairn::gradient([](solver& x) { step(x.x); }, s, revolve{n, 3}, vec{1}, [](solver const& x, vec& bar) { adjoint(x.x, bar); }, solvers_store)[0];
+      h = cairn::gradient([](solver& x) { step(x.x); }, s, revolve{n, 3}, vec{1},
+                          [](solver const& x, vec& bar) { adjoint(x.x, bar); }, solvers_store)[0];
     });
     CHECK(lost == lost_too);
     if (!lost) {
@@ -214,22 +221,29 @@ TEMPLATE_TEST_CASE("a store that loses a state and has not said that it may is t
 TEST_CASE("a type may overload &") {
   auto const move = [](guarded& x) { x.x = std::sin(x.x); };
   auto const pull = [](guarded const& x, guarded& bar) { bar.x *= std::cos(x.x); };
-  auto const pull_two = [](guarded const& x, guarded const& x1, guarded& bar, step_index) { bar.x *= x1.x == std::sin(x.x) ? std::cos(x.x) : 1e300; };
+  auto const pull_two = [](guarded const& x, guarded const& x1, guarded& bar, step_index) {
+    bar.x *= x1.x == std::sin(x.x) ? std::cos(x.x) : 1e300;
+  };
   guarded const seed{1}, x0{2.1};
   guarded_store store;
   long seen = 0;
-  auto const watch = [&](cairn::event const& e) { e.each_buffer([&](void const*, std::size_t bytes) { seen += long(bytes); }); };
+  auto const watch = [&](cairn::event const& e) {
+    e.each_buffer([&](void const*, std::size_t bytes) { seen += long(bytes); });
+  };
   for (slot_index const slots : {1, 4}) {
     CHECK(cairn::gradient(move, x0, revolve{n, slots}, seed, pull, store, watch).x == derivative());
     CHECK(cairn::gradient(move, x0, revolve{n, slots}, seed, pull_two).x == derivative());
-    CHECK(cairn::gradient([](guarded const& x) { return guarded{std::sin(x.x)}; }, x0, revolve{n, slots}, seed, pull).x == derivative());
+    CHECK(
+        cairn::gradient([](guarded const& x) { return guarded{std::sin(x.x)}; }, x0, revolve{n, slots}, seed, pull).x ==
+        derivative());
     auto run = cairn::checkpointed_loop(move, x0, revolve{n, slots});
     for (auto const [position, x] : run.checkpoints()) CHECK(x.x == states()[std::size_t(position)]);
     for (auto const [i, x] : run.backward()) CHECK(x.x == states()[std::size_t(i)]);
     CHECK(run.reverse(seed, pull).x == derivative());
     guarded_solver s;
     CHECK(cairn::gradient([](guarded_solver& x) { x.x = std::sin(x.x); }, s, revolve{n, slots}, seed,
-                          [](guarded_solver const& x, guarded& bar) { bar.x *= std::cos(x.x); }, store).x == derivative());
+                          [](guarded_solver const& x, guarded& bar) { bar.x *= std::cos(x.x); }, store)
+              .x == derivative());
   }
   CHECK(seen > 0);
 

@@ -1,4 +1,5 @@
-// Plans that keep states and tapes within one budget, obeyed by the executor: the bits of storing everything, and the runs that were told.
+// Plans that keep states and tapes within one budget, obeyed by the executor: the bits of storing everything, and the
+// runs that were told.
 #include <cstddef>
 #include <cairn/cairn.hpp>
 #include <cairn/schedule/bptt.hpp>
@@ -18,7 +19,9 @@ struct step_tape {
   static inline int alive = 0, peak = 0;
   pendulum::numbers before;
   pendulum::state after;
-  step_tape(pendulum::numbers x, pendulum::state const& x1) : before{std::move(x)}, after{x1} { peak = ++alive > peak ? alive : peak; }
+  step_tape(pendulum::numbers x, pendulum::state const& x1) : before{std::move(x)}, after{x1} {
+    peak = ++alive > peak ? alive : peak;
+  }
   step_tape(step_tape const&) = delete;
   ~step_tape() { --alive; }
 };
@@ -54,7 +57,8 @@ auto by_value() { return cairn::recorded{record{}, replay{}, restart_by_value{}}
 /// One gradient: its bits, its runs, its restarts, its tapes, and nothing left behind.
 template <class Plan, class Step, class Adjoint>
 void check(Plan const& plan, Step step, Adjoint const& adjoint, pendulum::numbers const& expected) {
-  auto const work = cairn::workload{.form = {cairn::detail::shape_of_step<Step, pendulum::state>().form, cairn::adjoint_form::recorded}};
+  auto const work = cairn::workload{
+      .form = {cairn::detail::shape_of_step<Step, pendulum::state>().form, cairn::adjoint_form::recorded}};
   auto const predicted = cairn::estimate(plan, work);
   auto const counts = cairn::verify(plan);
   int const outside = pendulum::state::alive;
@@ -81,7 +85,8 @@ void check_steps(Plan const& plan, pendulum::numbers const& expected) {
 
 }  // namespace
 
-TEST_CASE("gradient within a budget of states and tapes has the bits of storing everything, and the runs that were told") {
+TEST_CASE(
+    "gradient within a budget of states and tapes has the bits of storing everything, and the runs that were told") {
   for (step_index const n : {0, 1, 2, 3, 7, 20, 41}) {
     auto const expected = pendulum::stored{n}.gradient;
     for (slot_index const units : {1, 2, 3, 6, 11, 60})
@@ -100,19 +105,23 @@ TEST_CASE("a plan that restarts from tapes asks how before any step runs") {
   cairn::mixed const plan{20, 6, {.tape_units = 2, .tapes_restart = true}};
   REQUIRE(plan.tapes_restart());
   pendulum::step_calls = 0;
-  CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, once()), cairn::invalid_plan);
+  CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, once()),
+                  cairn::invalid_plan);
   CHECK_THROWS_WITH(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, once()),
                     ContainsSubstring("the plan restarts from tapes, but the adjoint does not say how"));
-  CHECK_THROWS_WITH(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}),
-                    ContainsSubstring("the plan keeps tapes, but the adjoint records none"));
+  CHECK_THROWS_WITH(
+      cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}),
+      ContainsSubstring("the plan keeps tapes, but the adjoint records none"));
   CHECK(pendulum::step_calls == 0);
 }
 
 TEST_CASE("a plan that could restart from tapes but never does asks for nothing") {
   cairn::mixed const all_fit{20, 19, {.tapes_restart = true}};
-  CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), all_fit, pendulum::seed, once()) == pendulum::stored{20}.gradient);
+  CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), all_fit, pendulum::seed, once()) ==
+        pendulum::stored{20}.gradient);
   cairn::mixed const none_fits{20, 3, {.tape_units = 4, .tapes_restart = true}};
-  CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), none_fits, pendulum::seed, pendulum::one_step{}) == pendulum::stored{20}.gradient);
+  CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), none_fits, pendulum::seed, pendulum::one_step{}) ==
+        pendulum::stored{20}.gradient);
 }
 
 TEST_CASE("a restart that throws leaves nothing behind and a workspace that can be used again") {
@@ -124,7 +133,8 @@ TEST_CASE("a restart that throws leaves nothing behind and a workspace that can 
     auto work = cairn::workspace_for<pendulum::state>(plan);
     for (restarts_allowed = 0; restarts_allowed < total; ++restarts_allowed) {
       restarts = 0;
-      CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, adjoint, work), no_restart);
+      CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, adjoint, work),
+                      no_restart);
       CHECK(step_tape::alive == 0);
       restarts = -total;
       CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, adjoint, work) == expected);

@@ -1,4 +1,5 @@
-// States whose containers change their sizes on the way, while the sum of these stays: what a sweep holds is no more than what is told.
+// States whose containers change their sizes on the way, while the sum of these stays: what a sweep holds is no more
+// than what is told.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -65,14 +66,24 @@ void resize(swarm& x, step_index i) {
 auto const resized_in_place = [](swarm& x, step_index i) { resize(x, i + 1); };
 auto const resized_out_of_place = [](swarm const&, swarm& x1, step_index i) { resize(x1, i + 1); };
 auto const one_step = [](swarm const& x, double& bar, step_index i) { bar += x == state_at(i) ? 1 : 1e9; };
-auto const leaf_adjoint = leaf([](swarm const& x, double& bar, step_index first, step_index last) { bar += x == state_at(first) ? double(last - first) : 1e9; });
-auto const with_next_adjoint = [](swarm const& x, swarm const& x1, double& bar, step_index i) { bar += x == state_at(i) && x1 == state_at(i + 1) ? 1 : 1e9; };
+auto const leaf_adjoint = leaf([](swarm const& x, double& bar, step_index first, step_index last) {
+  bar += x == state_at(first) ? double(last - first) : 1e9;
+});
+auto const with_next_adjoint = [](swarm const& x, swarm const& x1, double& bar, step_index i) {
+  bar += x == state_at(i) && x1 == state_at(i + 1) ? 1 : 1e9;
+};
 
 [[nodiscard]] workload work_of(sweep_form form, wide bytes) {
-  return {.state_bytes = bytes, .state_inline_bytes = sizeof(swarm), .initial_bytes = 0, .adjoint_bytes = sizeof(double), .form = form};
+  return {.state_bytes = bytes,
+          .state_inline_bytes = sizeof(swarm),
+          .initial_bytes = 0,
+          .adjoint_bytes = sizeof(double),
+          .form = form};
 }
 template <class Step, class Adjoint>
-[[nodiscard]] constexpr sweep_form form_of() { return {detail::shape_of_step<Step, swarm>().form, detail::shape_of_adjoint<Adjoint, swarm, double>().form}; }
+[[nodiscard]] constexpr sweep_form form_of() {
+  return {detail::shape_of_step<Step, swarm>().form, detail::shape_of_adjoint<Adjoint, swarm, double>().form};
+}
 
 /// What is told of its peak, without the tables that stand before.
 [[nodiscard]] std::size_t told(any_schedule const& plan, sweep_form form, std::size_t bytes) {
@@ -118,12 +129,16 @@ void each_plain_plan(Use use) {
 
 }  // namespace
 
-TEST_CASE("states that move their sizes about and have no room to spare take what is told, to the byte", "[run][bytes]") {
+TEST_CASE("states that move their sizes about and have no room to spare take what is told, to the byte",
+          "[run][bytes]") {
   each_plain_plan([](any_schedule const& plan) {
     each_form(plan, [&](auto step, auto adjoint, sweep_form form) {
       CHECK(taken_by(plan, step, adjoint) == told(plan, form, state_bytes));
       sweep_sizes const rest{.state_inline = sizeof(swarm), .adjoint = sizeof(double)};
-      auto const foreseen = [&](sweep_options options) { return std::size_t(dry_run(plan, [](step_index) { return state_bytes; }, form, rest, options)); };
+      auto const foreseen = [&](sweep_options options) {
+        return std::size_t(dry_run(
+            plan, [](step_index) { return state_bytes; }, form, rest, options));
+      };
       CHECK(taken_by(plan, step, adjoint) == foreseen({}));
       for (auto const mode : {replay_check::checkpoints, replay_check::every_step}) {
         CAPTURE(int(mode));
@@ -163,14 +178,17 @@ TEST_CASE("a budget in bytes is kept by plans for what a probe saw, whatever siz
     auto work = probe<std::chrono::steady_clock>(step, state_at(0), longest, 0.0, adjoint, longest);
     work.initial_bytes = 0;
     auto const least = byte_size{why_infeasible(byte_size{0}, work)->least_bytes()}.count();
-    INFO("step form " << int(work.form.step) << ", adjoint form " << int(work.form.adjoint) << ", bytes of a state " << std::size_t(work.state_bytes));
+    INFO("step form " << int(work.form.step) << ", adjoint form " << int(work.form.adjoint) << ", bytes of a state "
+                      << std::size_t(work.state_bytes));
     CHECK(work.state_bytes >= state_bytes);
     for (auto budget = least; budget < 16 * least; budget += least / 3) {
       auto const plan = plan_within(byte_size{budget}, work);
       CHECK(taken_by(plan.schedule, step, adjoint) <= budget);
     }
   };
-  auto const with_adjoints = [&](auto step) { check(step, one_step), check(step, with_next_adjoint), check(step, leaf_adjoint); };
+  auto const with_adjoints = [&](auto step) {
+    check(step, one_step), check(step, with_next_adjoint), check(step, leaf_adjoint);
+  };
   with_adjoints(made_by_value);
   with_adjoints(made_in_place);
   with_adjoints(made_out_of_place);
@@ -183,7 +201,10 @@ TEST_CASE("a loop over sizes that stay takes no memory in a warm sweep", "[run][
   revolve const plan{longest, 4};
   auto const check = [&](auto step) {
     workspace<swarm, revolve> work;
-    auto const sweep = [&] { (void)gradient(step, state_at(0), plan, 0.0, [](swarm const&, double& bar, step_index) { bar += 1; }, work); };
+    auto const sweep = [&] {
+      (void)gradient(
+          step, state_at(0), plan, 0.0, [](swarm const&, double& bar, step_index) { bar += 1; }, work);
+    };
     sweep();
     heap::mark const warm;
     sweep();

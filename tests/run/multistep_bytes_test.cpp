@@ -1,5 +1,5 @@
-// Memory of loops over rings, with several bars, and with jumps: what is told is what is counted, and a warm sweep allocates nothing. This
-// program replaces operator new.
+// Memory of loops over rings, with several bars, and with jumps: what is told is what is counted, and a warm sweep
+// allocates nothing. This program replaces operator new.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -24,17 +24,22 @@ namespace {
 constexpr std::size_t size = 200;
 
 std::vector<any_schedule> plans(step_index n) {
-  return {cairn::revolve{n, 1}, cairn::revolve{n, 4}, cairn::uniform{n}, cairn::store_all(n), cairn::two_level{n, 7, 2}};
+  return {cairn::revolve{n, 1}, cairn::revolve{n, 4}, cairn::uniform{n}, cairn::store_all(n),
+          cairn::two_level{n, 7, 2}};
 }
 template <class Step, class Adjoint, class State, class Bar>
-constexpr cairn::sweep_form form_of = {cairn::detail::shape_of_step<Step, State>().form, cairn::detail::shape_of_adjoint<Adjoint, State, Bar>().form};
+constexpr cairn::sweep_form form_of = {cairn::detail::shape_of_step<Step, State>().form,
+                                       cairn::detail::shape_of_adjoint<Adjoint, State, Bar>().form};
 
 /// One cold gradient takes what is told, and the second and third of one workspace take nothing from the heap.
 template <class State, class Bar, class Step, class Adjoint>
 void check(any_schedule const& plan, Step step, State const& x0, Bar const& seed, Adjoint adjoint) {
   CAPTURE(plan.steps(), plan.slots());
-  cairn::workload const work{.state_bytes = cairn::bytes_of(x0), .state_inline_bytes = sizeof(State), .initial_bytes = 0,
-                             .adjoint_bytes = cairn::bytes_of(seed), .form = form_of<Step, Adjoint, State, Bar>};
+  cairn::workload const work{.state_bytes = cairn::bytes_of(x0),
+                             .state_inline_bytes = sizeof(State),
+                             .initial_bytes = 0,
+                             .adjoint_bytes = cairn::bytes_of(seed),
+                             .form = form_of<Step, Adjoint, State, Bar>};
   auto const told = cairn::estimate(plan, work);
   (void)cairn::gradient(step, x0, plan, seed, adjoint);  // what step and adjoint keep for themselves
   std::size_t counted = 0;
@@ -77,7 +82,9 @@ TEST_CASE("a loop over a ring takes the bytes that are told, and none from the h
 TEST_CASE("elements of a ring that change their sizes take the bytes that are rehearsed") {
   using state = ring<field, 3>;  // of y_i there are `length(i)` numbers
   auto const length = [](step_index i) { return std::size_t(100 + (i + 2) * 37 % 50); };
-  auto const bytes = [&](step_index i) { return sizeof(state) + (length(i) + length(i - 1) + length(i - 2)) * sizeof(double); };
+  auto const bytes = [&](step_index i) {
+    return sizeof(state) + (length(i) + length(i - 1) + length(i - 2)) * sizeof(double);
+  };
   auto const step = [&](state& x, step_index i) {
     field& next = x.rotate();
     next = field{};
@@ -88,7 +95,8 @@ TEST_CASE("elements of a ring that change their sizes take the bytes that are re
   for (step_index const n : {1, 2, 30})
     for (auto const& plan : plans(n)) {
       CAPTURE(n, plan.slots());
-      std::size_t const told = std::size_t(cairn::dry_run(plan, bytes, {}, {bytes(0), sizeof(state), 0, sizeof(double)}) - shared_table_bytes_of(plan));
+      std::size_t const told = std::size_t(
+          cairn::dry_run(plan, bytes, {}, {bytes(0), sizeof(state), 0, sizeof(double)}) - shared_table_bytes_of(plan));
       heap::mark const mark;
       (void)cairn::gradient(step, x0, plan, 1.0, adjoint);
       CHECK(mark.rise() + sizeof(double) == told);

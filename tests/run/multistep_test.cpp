@@ -1,4 +1,5 @@
-// Multi-step methods over rings of states: the bits of a program that stores every state and knows no rings, for every kind of plan and form.
+// Multi-step methods over rings of states: the bits of a program that stores every state and knows no rings, for every
+// kind of plan and form.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -78,14 +79,15 @@ auto leaf_of() {
 }
 template <class Method, class State>
 auto tape_of() {
-  return cairn::recorded{[](State& x, step_index i) {
-                           std::pair<State, State> tape{x, x};
-                           Method{}(x, i);
-                           tape.second = x;
-                           return tape;
-                         },
-                         [](std::pair<State, State> const& tape, State& bar, step_index i) { Method::adjoint(tape.first, bar, i); },
-                         [](std::pair<State, State> const& tape) -> State const& { return tape.second; }};
+  return cairn::recorded{
+      [](State& x, step_index i) {
+        std::pair<State, State> tape{x, x};
+        Method{}(x, i);
+        tape.second = x;
+        return tape;
+      },
+      [](std::pair<State, State> const& tape, State& bar, step_index i) { Method::adjoint(tape.first, bar, i); },
+      [](std::pair<State, State> const& tape) -> State const& { return tape.second; }};
 }
 
 /// Every plan with what it can be run with; `check(bar, n)`.
@@ -124,8 +126,10 @@ TEST_CASE("leapfrog over a ring of two has the bits of a list of all states, for
   });
 }
 
-TEMPLATE_TEST_CASE("Adams-Bashforth with a ring of rates in the state has the bits of a list of all states, for every plan and form of adjoint", "[ring]",
-                   multistep::adams_bashforth<2>, multistep::adams_bashforth<3>) {
+TEMPLATE_TEST_CASE(
+    "Adams-Bashforth with a ring of rates in the state has the bits of a list of all states, for every plan and form "
+    "of adjoint",
+    "[ring]", multistep::adams_bashforth<2>, multistep::adams_bashforth<3>) {
   check_plans<TestType, typename TestType::state>([](auto const& bar, step_index n) {
     if (bar.y != TestType::stored(n, size)) FAIL("another gradient");
   });
@@ -146,8 +150,9 @@ TEST_CASE("BDF2, whose adjoint takes the state behind the step, has the bits of 
   CHECK(checked > 150);
 }
 
-TEMPLATE_TEST_CASE("the adjoints of multi-step methods pass check_adjoint, and agree with central differences", "[ring]", multistep::leapfrog,
-                   multistep::adams_bashforth<2>, multistep::adams_bashforth<3>, multistep::bdf2) {
+TEMPLATE_TEST_CASE("the adjoints of multi-step methods pass check_adjoint, and agree with central differences",
+                   "[ring]", multistep::leapfrog, multistep::adams_bashforth<2>, multistep::adams_bashforth<3>,
+                   multistep::bdf2) {
   step_index const n = 30;
   auto x0 = TestType::start(size);
   TestType method{};
@@ -180,7 +185,8 @@ TEST_CASE("loops over rings are replayed with a check, walked backwards, resumed
   auto const all = method::stored(n, size);
   auto const x0 = method::start(size);
   cairn::revolve const plan{n, 4};
-  CHECK(cairn::gradient(method{}, x0, plan, method::seed, method::adjoint, cairn::sweep_options{.verify = cairn::replay_check::every_step}) == all);
+  CHECK(cairn::gradient(method{}, x0, plan, method::seed, method::adjoint,
+                        cairn::sweep_options{.verify = cairn::replay_check::every_step}) == all);
   copying_store<method::state> copies;
   CHECK(cairn::gradient(method{}, x0, plan, method::seed, method::adjoint, copies) == all);
   CHECK(copies.saved > 15);
@@ -203,7 +209,8 @@ TEST_CASE("loops over rings are replayed with a check, walked backwards, resumed
   CHECK_THROWS_AS(cairn::gradient(method{}, x0, plan, method::seed, noting, work), int);
   CHECK(cairn::resume(method{}, x0, plan, note, method::adjoint, work) == all);
 
-  auto open = cairn::checkpointed_while(method{}, x0, [](method::state const&, step_index i) { return i < 40; }, cairn::online{4});
+  auto open = cairn::checkpointed_while(
+      method{}, x0, [](method::state const&, step_index i) { return i < 40; }, cairn::online{4});
   CHECK(open.reverse(method::seed, method::adjoint) == all);
 }
 
@@ -211,7 +218,8 @@ TEST_CASE("a ring of one state is that state") {
   auto const step = [](ring<double, 1>& x) { x.push(std::sin(x[0])); };
   auto const adjoint = [](ring<double, 1> const& x, ring<double, 1>& bar) { bar.rotate_back() *= std::cos(x[0]); };
   auto const bar = cairn::gradient(step, ring<double, 1>{2.1}, cairn::revolve{20, 4}, ring<double, 1>{1.0}, adjoint);
-  CHECK(bar[0] == cairn::gradient([](double& x) { x = std::sin(x); }, 2.1, cairn::store_all(20), 1.0, [](double x, double& b) { b *= std::cos(x); }));
+  CHECK(bar[0] == cairn::gradient([](double& x) { x = std::sin(x); }, 2.1, cairn::store_all(20), 1.0,
+                                  [](double x, double& b) { b *= std::cos(x); }));
 }
 
 TEST_CASE("a ring of large states is one state of the sweep, in memory of its own") {
@@ -260,7 +268,8 @@ TEST_CASE("elements of a ring may change their size from step to step, and the r
   step_index const n = 33;
   auto const all = cairn::gradient(step, x0, cairn::store_all(n), seed, adjoint);
   CHECK(all[0][0] != 0);
-  for (cairn::slot_index const slots : {1, 2, 5}) CHECK(cairn::gradient(step, x0, cairn::revolve{n, slots}, seed, adjoint) == all);
+  for (cairn::slot_index const slots : {1, 2, 5})
+    CHECK(cairn::gradient(step, x0, cairn::revolve{n, slots}, seed, adjoint) == all);
 }
 
 namespace {
@@ -296,6 +305,7 @@ TEST_CASE("a ring of objects that cannot be copied is an object that cannot be c
   auto const all = cairn::gradient(step, values{1.0, 2.0}, cairn::store_all(50), values{1.0, 0.5}, of_values);
   for (cairn::slot_index const slots : {1, 3, 8}) {
     auto x = objects::made_by([](std::size_t age) { return solver{double(age + 1)}; });
-    CHECK(cairn::gradient([&](objects& o, step_index i) { step(o, i); }, x, cairn::revolve{50, slots}, values{1.0, 0.5}, adjoint) == all);
+    CHECK(cairn::gradient([&](objects& o, step_index i) { step(o, i); }, x, cairn::revolve{50, slots}, values{1.0, 0.5},
+                          adjoint) == all);
   }
 }

@@ -1,5 +1,5 @@
-// Memory of sweeps over objects: a warm sweep makes no allocation, peaks are as predicted, and clear() gives all back. This program replaces
-// operator new.
+// Memory of sweeps over objects: a warm sweep makes no allocation, peaks are as predicted, and clear() gives all back.
+// This program replaces operator new.
 #include <cairn/cairn.hpp>
 #include <cmath>
 #include <vector>
@@ -81,11 +81,13 @@ TEST_CASE("a warm gradient over an object that saves into old snapshots allocate
     auto work = cairn::workspace_for<solver>(plan);
     CHECK(warm_allocations<solver>([&](solver& x) { (void)cairn::gradient(step, x, plan, seed, adjoint, work); }) == 0);
     auto cold = cairn::workspace_for<cold_solver>(plan);
-    CHECK(warm_allocations<cold_solver>([&](cold_solver& x) { (void)cairn::gradient(step, x, plan, seed, adjoint, cold); }) > 0);
+    CHECK(warm_allocations<cold_solver>(
+              [&](cold_solver& x) { (void)cairn::gradient(step, x, plan, seed, adjoint, cold); }) > 0);
   });
 }
 
-TEST_CASE("warm runs, hooks, recorded adjoints, loops in loops and replay checks over such an object allocate nothing") {
+TEST_CASE(
+    "warm runs, hooks, recorded adjoints, loops in loops and replay checks over such an object allocate nothing") {
   on_plans([](auto const& plan) {
     CAPTURE(plan.slots());
     auto work = cairn::workspace_for<solver>(plan);
@@ -107,15 +109,19 @@ TEST_CASE("warm runs, hooks, recorded adjoints, loops in loops and replay checks
             x.seed_with(bar);
           }) == 0);
     auto checked = cairn::workspace_for<solver>(plan, cairn::sweep_options{.verify = cairn::replay_check::every_step});
-    CHECK(warm_allocations<solver>([&](solver& x) { (void)cairn::gradient(step, x, plan, seed, adjoint, checked); }) == 0);
+    CHECK(warm_allocations<solver>([&](solver& x) { (void)cairn::gradient(step, x, plan, seed, adjoint, checked); }) ==
+          0);
   });
   cairn::nested const loop{cairn::revolve{6, 2}, step, adjoint};
   auto work = cairn::workspace_for<solver>(cairn::revolve{5, 2});
-  CHECK(warm_allocations<solver>([&](solver& x) { (void)cairn::gradient(loop.step, x, cairn::revolve{5, 2}, seed, loop.adjoint, work); }) == 0);
+  CHECK(warm_allocations<solver>([&](solver& x) {
+          (void)cairn::gradient(loop.step, x, cairn::revolve{5, 2}, seed, loop.adjoint, work);
+        }) == 0);
   cairn::online const open{4};
   auto learning = cairn::workspace_for<solver>(open);
   CHECK(warm_allocations<solver>([&](solver& x) {
-          auto run = cairn::checkpointed_while(step, x, [](solver const&, step_index i) { return i < 30; }, open, learning);
+          auto run = cairn::checkpointed_while(
+              step, x, [](solver const&, step_index i) { return i < 30; }, open, learning);
           (void)run.reverse(seed, adjoint);
         }) == 0);
 }
@@ -178,7 +184,8 @@ TEST_CASE("a workspace in use is not cleared, and a run whose workspace was clea
   cairn::revolve const plan{30, 4};
   auto work = cairn::workspace_for<solver>(plan);
   solver x;
-  CHECK_THROWS_AS(cairn::gradient([&](solver&) { work.clear(); }, x, plan, seed, adjoint, work), cairn::reentrancy_error);
+  CHECK_THROWS_AS(cairn::gradient([&](solver&) { work.clear(); }, x, plan, seed, adjoint, work),
+                  cairn::reentrancy_error);
   auto run = cairn::checkpointed_loop(step, x, plan, work);
   work.clear();
   CHECK_THROWS_AS(run.reverse(seed, adjoint), cairn::invalid_call);

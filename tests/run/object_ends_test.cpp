@@ -64,7 +64,8 @@ void check_ends(cairn::any_schedule const& plan) {
       }
     });
     auto work = cairn::workspace_for<solver>(plan);
-    auto checked = cairn::workspace_for<solver>(plan, cairn::sweep_options{.verify = cairn::replay_check::checkpoints, .object = ends});
+    auto checked = cairn::workspace_for<solver>(
+        plan, cairn::sweep_options{.verify = cairn::replay_check::checkpoints, .object = ends});
     for (int again = 0; again < 2; ++again) {
       solver x, y, z;
       CHECK(cairn::gradient(step, x, plan, seed, moves, work, cairn::no_observer{}, ends) == all.gradient);
@@ -97,7 +98,8 @@ TEST_CASE("so it does behind a loop of unknown length") {
   pendulum::stored const all{30};
   for (auto const ends : {object_ends::at_initial, object_ends::at_final}) {
     solver x;
-    auto run = cairn::checkpointed_while(step, x, [](solver const&, step_index i) { return i < 30; }, cairn::online{3}, ends);
+    auto run = cairn::checkpointed_while(
+        step, x, [](solver const&, step_index i) { return i < 30; }, cairn::online{3}, ends);
     CHECK(run.reverse(seed, moves) == all.gradient);
     CHECK(x.v == (ends == object_ends::at_final ? all.states.back() : all.states.front()));
   }

@@ -1,5 +1,5 @@
-// What observers are told, shown by three that users would write: a progress bar, a verifier that hashes states, and a trace in JSON.
-// All three use cairn::event alone.
+// What observers are told, shown by three that users would write: a progress bar, a verifier that hashes states, and a
+// trace in JSON. All three use cairn::event alone.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -96,17 +96,20 @@ std::vector<any_schedule> plans() {
           cairn::uniform{n},  cairn::store_all(n), cairn::uniform{n, {.block = 6}}};
 }
 std::vector<any_schedule> leaf_plans() {
-  return {cairn::leaves{n, 4, cairn::revolve{6, 2}}, cairn::leaves{n, 5, cairn::store_all(5)}, cairn::leaves{n, n, cairn::revolve{1, 1}}};
+  return {cairn::leaves{n, 4, cairn::revolve{6, 2}}, cairn::leaves{n, 5, cairn::store_all(5)},
+          cairn::leaves{n, n, cairn::revolve{1, 1}}};
 }
 
-/// Calls use(plan, form of the adjoint, gradient) for each plan and each form of adjoint that fits; gradient(observer) is a sweep.
+/// Calls use(plan, form of the adjoint, gradient) for each plan and each form of adjoint that fits; gradient(observer)
+/// is a sweep.
 template <class Use>
 void each_sweep(Use use) {
   vec2 const x0 = kernels::start;
   auto const with = [&](any_schedule const& plan, cairn::adjoint_form form, auto adjoint) {
     CAPTURE(plan.slots(), plan.leaf(), int(form));
     use(plan, form, [&](auto& observer) { return cairn::gradient(step{}, x0, plan, seed, adjoint, observer); });
-    use(plan, form, [&](auto& observer) { return cairn::gradient(by_value_step{}, x0, plan, seed, adjoint, observer); });
+    use(plan, form,
+        [&](auto& observer) { return cairn::gradient(by_value_step{}, x0, plan, seed, adjoint, observer); });
   };
   for (auto const& plan : plans()) {
     with(plan, cairn::adjoint_form::one_step, one_step_adjoint{});
@@ -134,7 +137,9 @@ void check_heard(std::vector<listener::heard> const& all, std::vector<action> co
   bool turned = false;
   for (std::size_t k = 0; k < actions.size(); ++k) {
     CAPTURE(k);
-    phase const expected = !turned ? phase::forward : actions[k].kind == action_kind::reverse ? phase::reverse : phase::recompute;
+    phase const expected = !turned                                   ? phase::forward
+                           : actions[k].kind == action_kind::reverse ? phase::reverse
+                                                                     : phase::recompute;
     turned = turned || actions[k].kind == action_kind::turn;
     for (auto const when : {moment::before, moment::after}) {
       auto const& one = all[2 * k + (when == moment::after ? 1 : 0)];
@@ -174,7 +179,8 @@ TEST_CASE("an observer is called before and after each action, in the plan's ord
 
 TEST_CASE("an observer of a loop of no steps hears the turn and the end") {
   listener heard;
-  CHECK(cairn::gradient(step{}, kernels::start, cairn::revolve{0, 1}, seed, one_step_adjoint{}, heard) == seed(kernels::start));
+  CHECK(cairn::gradient(step{}, kernels::start, cairn::revolve{0, 1}, seed, one_step_adjoint{}, heard) ==
+        seed(kernels::start));
   check_heard(heard.all, actions_of(cairn::revolve{0, 1}));
 }
 
@@ -289,7 +295,8 @@ TEST_CASE("an observer is shown no bytes where they cannot be told, and no time 
     CHECK(!e.each_buffer([&](void const*, std::size_t) { ++visits; }));
     CHECK(e.now() == 0);
   };
-  (void)cairn::gradient([](opaque& x) { x.x *= 0.5; }, opaque{}, 5, 1.0, [](opaque const&, double& bar) { bar *= 0.5; }, look);
+  (void)cairn::gradient([](opaque& x) { x.x *= 0.5; }, opaque{}, 5, 1.0, [](opaque const&, double& bar) { bar *= 0.5; },
+                        look);
   CHECK(events > 0);
   CHECK(visits == 0);
 }
@@ -329,7 +336,9 @@ TEST_CASE("the bytes held are those of the states that stand") {
       step_in_place(y, i);
       return y;
     };
-    auto const adjoint = [](tracked const& x, vec2& bar, step_index i) { kernels::adjoint(x.numbers(), bar.data(), i); };
+    auto const adjoint = [](tracked const& x, vec2& bar, step_index i) {
+      kernels::adjoint(x.numbers(), bar.data(), i);
+    };
     std::size_t most = 0;
     auto const look = [&](event const& e) {
       CHECK(e.bytes_held() == std::size_t(tracked::alive - outside) * sizeof(tracked));
@@ -338,7 +347,8 @@ TEST_CASE("the bytes held are those of the states that stand") {
     auto const last = [](tracked const& x) { return kernels::seed(x.numbers()); };
     {
       cairn::workspace<tracked, any_schedule> work;
-      for (int repeat = 0; repeat < 2; ++repeat) CHECK(cairn::gradient(step_in_place, x0, plan, last, adjoint, work, look) == kernels::gradient(n));
+      for (int repeat = 0; repeat < 2; ++repeat)
+        CHECK(cairn::gradient(step_in_place, x0, plan, last, adjoint, work, look) == kernels::gradient(n));
     }
     CHECK(most == std::size_t(cairn::estimate(plan).peak_states) * sizeof(tracked));
     CHECK(cairn::gradient(step_by_value, x0, plan, last, adjoint, look) == kernels::gradient(n));
@@ -375,7 +385,8 @@ namespace {
 class progress {
  public:
   progress(any_schedule const& plan, cairn::adjoint_form form)
-      : total_{std::int64_t(cairn::estimate(plan, {.form = {.adjoint = form}}).step_calls)}, records_{form == cairn::adjoint_form::recorded} {}
+      : total_{std::int64_t(cairn::estimate(plan, {.form = {.adjoint = form}}).step_calls)},
+        records_{form == cairn::adjoint_form::recorded} {}
 
   static std::int64_t clock_now() { return fake_time; }
 
@@ -400,7 +411,8 @@ class progress {
       case action_kind::turn: recorded_turn_ = a.to > a.from; [[fallthrough]];
       case action_kind::advance:
       case action_kind::record: return a.to - a.from;
-      case action_kind::reverse: return records_ && a.what == content::state && !std::exchange(recorded_turn_, false) ? a.to - a.from : 0;
+      case action_kind::reverse:
+        return records_ && a.what == content::state && !std::exchange(recorded_turn_, false) ? a.to - a.from : 0;
       default: return 0;
     }
   }
@@ -465,7 +477,8 @@ class hash_verifier {
     if (!i) return;
     std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
     bool const seen = e.each_buffer([&](void const* bytes, std::size_t size) {
-      for (std::size_t k = 0; k < size; ++k) hash = (hash ^ static_cast<unsigned char const*>(bytes)[k]) * 0x100000001b3;
+      for (std::size_t k = 0; k < size; ++k)
+        hash = (hash ^ static_cast<unsigned char const*>(bytes)[k]) * 0x100000001b3;
     });
     if (!seen) return;
     auto const [known, first] = hashes_.try_emplace(*i, hash);
@@ -492,7 +505,8 @@ any_schedule step_by_step(any_schedule const& plan) {
     if (a.kind != action_kind::advance) single.push_back(a);
     else for (step_index i = a.from; i < a.to; ++i) single.push_back({a.kind, a.where, a.what, a.slot, i, i + 1});
   }
-  return cairn::action_list{plan.steps(), plan.slots(), single.data(), single.size(), {.free_initial = plan.initial_is_free()}};
+  return cairn::action_list{
+      plan.steps(), plan.slots(), single.data(), single.size(), {.free_initial = plan.initial_is_free()}};
 }
 
 /// Is right the first time that it runs step `bad`, and off by one bit whenever it runs it again.
@@ -549,7 +563,8 @@ TEST_CASE("a verifier that saw a sweep of all states finds the fault in the next
       CAPTURE(bad);
       int calls = 0;
       hash_verifier verifier;
-      (void)cairn::gradient(forgetful_step{bad, &calls}, kernels::start, cairn::store_all(n), seed, one_step_adjoint{}, verifier);
+      (void)cairn::gradient(forgetful_step{bad, &calls}, kernels::start, cairn::store_all(n), seed, one_step_adjoint{},
+                            verifier);
       CHECK(!verifier.wrong);
       (void)cairn::gradient(forgetful_step{bad, &calls}, kernels::start, plan, seed, one_step_adjoint{}, verifier);
       REQUIRE(verifier.wrong);
@@ -574,14 +589,17 @@ class json_trace {
     action const& a = e.what();
     text_ += text_.empty() ? "{\"traceEvents\": [\n" : ",\n";
     text_ += "{\"name\": \"" + name_of(a.kind) + "\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1" + member("ts", began_) +
-             member("dur", e.now() - began_) + ", \"args\": {\"phase\": \"" + name_of(e.phase()) + "\", \"tier\": \"" + name_of(a.where) + "\", \"content\": \"" +
-             (a.what == content::state ? "state" : "tape") + "\"" + member("from", a.from) + member("to", a.to) + member("slot", a.slot) +
+             member("dur", e.now() - began_) + ", \"args\": {\"phase\": \"" + name_of(e.phase()) + "\", \"tier\": \"" +
+             name_of(a.where) + "\", \"content\": \"" + (a.what == content::state ? "state" : "tape") + "\"" +
+             member("from", a.from) + member("to", a.to) + member("slot", a.slot) +
              member("bytes", std::int64_t(e.bytes_held())) + "}}";
   }
   [[nodiscard]] std::string finished() const { return (text_.empty() ? "{\"traceEvents\": [" : text_) + "]}\n"; }
 
  private:
-  static std::string member(char const* name, std::int64_t value) { return ", \"" + std::string{name} + "\": " + std::to_string(value); }
+  static std::string member(char const* name, std::int64_t value) {
+    return ", \"" + std::string{name} + "\": " + std::to_string(value);
+  }
   static std::string name_of(action_kind kind) {
     static char const* const names[] = {"advance", "save", "load", "drop", "record", "turn", "reverse", "done"};
     return names[std::size_t(kind)];
@@ -603,7 +621,8 @@ class json_trace {
 
 TEST_CASE("the reader of JSON refuses what is none") {
   CHECK(json::read(R"({"a": [1, -2.5e3, true, null, "b\"c"]})").at("a").items.size() == 5);
-  for (auto const* text : {"", "{", "[1,]", "[1 2]", "{\"a\" 1}", "{a: 1}", "[01]", "[1.]", "[-]", "{} x", "\"a", "{\"a\": 1, \"a\": 2}", "tru"})
+  for (auto const* text : {"", "{", "[1,]", "[1 2]", "{\"a\" 1}", "{a: 1}", "[01]", "[1.]", "[-]", "{} x", "\"a",
+                           "{\"a\": 1, \"a\": 2}", "tru"})
     CHECK_THROWS_AS(json::read(text), std::runtime_error);
   CHECK(json::read(json_trace{}.finished()).at("traceEvents").items.empty());
 }
@@ -618,9 +637,10 @@ TEST_CASE("a trace in JSON tells every action once, with its time and the bytes 
     auto const actions = actions_of(plan);
     REQUIRE(events.size() == actions.size());
 
-    std::map<std::string, action_kind> const kinds{
-        {"advance", action_kind::advance}, {"save", action_kind::save}, {"load", action_kind::load},       {"drop", action_kind::drop},
-        {"record", action_kind::record},   {"turn", action_kind::turn}, {"reverse", action_kind::reverse}, {"done", action_kind::done}};
+    std::map<std::string, action_kind> const kinds{{"advance", action_kind::advance}, {"save", action_kind::save},
+                                                   {"load", action_kind::load},       {"drop", action_kind::drop},
+                                                   {"record", action_kind::record},   {"turn", action_kind::turn},
+                                                   {"reverse", action_kind::reverse}, {"done", action_kind::done}};
     long long last_end = 50;
     bool turned = false;
     for (std::size_t k = 0; k < events.size(); ++k) {
@@ -628,8 +648,12 @@ TEST_CASE("a trace in JSON tells every action once, with its time and the bytes 
       json const& e = events[k];
       json const& args = e.at("args");
       CHECK(e.text("ph") == "X");
-      action const told{kinds.at(e.text("name")), cairn::tier::memory, args.text("content") == "state" ? content::state : content::tape,
-                        args.integer("slot"), args.integer("from"), args.integer("to")};
+      action const told{kinds.at(e.text("name")),
+                        cairn::tier::memory,
+                        args.text("content") == "state" ? content::state : content::tape,
+                        args.integer("slot"),
+                        args.integer("from"),
+                        args.integer("to")};
       CHECK(told == actions[k]);
       CHECK(args.text("tier") == "memory");
       CHECK(args.text("phase") == (!turned ? "forward" : told.kind == action_kind::reverse ? "reverse" : "recompute"));

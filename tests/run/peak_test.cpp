@@ -1,4 +1,5 @@
-// A sweep holds as many states at once as its estimate says, no more and no fewer: for every schedule, kept or not, and loops of unknown length.
+// A sweep holds as many states at once as its estimate says, no more and no fewer: for every schedule, kept or not, and
+// loops of unknown length.
 #include <algorithm>
 #include <string>
 #include <cairn/cairn.hpp>
@@ -26,8 +27,12 @@ auto const by_value_step = [](counted_state const& x, step_index) { return count
 auto const out_of_place_step = [](counted_state const& x, counted_state& x1, step_index) { x1.x = x.x * 1.01; };
 auto const one_step_adjoint = [](counted_state const&, double& bar, step_index) { bar *= 1.01; };
 auto const next_adjoint = [](counted_state const&, counted_state const&, double& bar, step_index) { bar *= 1.01; };
-auto const recording_adjoint = recorded{[](counted_state& x, step_index) { x.x *= 1.01; return x.x; }, [](double const&, double& bar) { bar *= 1.01; },
-                                        [](double const& tape) { return counted_state{tape}; }};
+auto const recording_adjoint =
+    recorded{[](counted_state& x, step_index) {
+               x.x *= 1.01;
+               return x.x;
+             },
+             [](double const&, double& bar) { bar *= 1.01; }, [](double const& tape) { return counted_state{tape}; }};
 
 /// The most states that stood during f, beside those that stood before.
 template <class F>
@@ -39,13 +44,17 @@ long most_during(F f) {
 
 template <class Step, class Adjoint>
 sweep_form form_of(bool keeps_run) {
-  return {.step = detail::shape_of_step<Step, counted_state>().form, .adjoint = detail::shape_of_adjoint<Adjoint, counted_state, double>().form, .keeps_run = keeps_run};
+  return {.step = detail::shape_of_step<Step, counted_state>().form,
+          .adjoint = detail::shape_of_adjoint<Adjoint, counted_state, double>().form,
+          .keeps_run = keeps_run};
 }
 
 template <class Step, class Adjoint>
 void check_plan(any_schedule const& plan, Step step, Adjoint adjoint) {
   counted_state const x0{1.0};
-  auto const predicted = [&](bool keeps_run) { return estimate(plan, {.form = form_of<Step, Adjoint>(keeps_run)}).peak_states; };
+  auto const predicted = [&](bool keeps_run) {
+    return estimate(plan, {.form = form_of<Step, Adjoint>(keeps_run)}).peak_states;
+  };
   CHECK(most_during([&] { (void)gradient(step, x0, plan, 1.0, adjoint); }) == predicted(false));
   if (plan.tapes() > 0) return;
   CHECK(most_during([&] {
@@ -96,7 +105,8 @@ TEST_CASE("a sweep holds exactly as many states at once as its estimate says", "
     });
 }
 
-TEST_CASE("a loop of unknown length holds exactly as many states at once as the estimate of where it stopped says", "[run][peak]") {
+TEST_CASE("a loop of unknown length holds exactly as many states at once as the estimate of where it stopped says",
+          "[run][peak]") {
   for (step_index n = 0; n <= 40; ++n)
     for (slot_index slots = 1; slots <= 6; ++slots)
       for (bool const eager : {false, true})

@@ -1,4 +1,5 @@
-// Single cases of the replay check: stale targets, solver objects, loops of unknown length, nested loops, stopped and lost sweeps, memory.
+// Single cases of the replay check: stale targets, solver objects, loops of unknown length, nested loops, stopped and
+// lost sweeps, memory.
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -95,8 +96,8 @@ TEST_CASE("a step that does not write all of x1 is found wherever it is run agai
 
 namespace {
 
-/// A solver in the style of an adaptive Runge-Kutta object: Heun's method with the error of Euler's, and a step size that is chosen from this
-/// error and the one before.
+/// A solver in the style of an adaptive Runge-Kutta object: Heun's method with the error of Euler's, and a step size
+/// that is chosen from this error and the one before.
 class solver {
  public:
   struct snapshot {
@@ -145,7 +146,9 @@ double solve(any_schedule const& plan, bool whole, More... more) {
 
 }  // namespace
 
-TEST_CASE("a solver whose snapshot misses the history of its step size gives gradients that depend on the slots, and a replay check says so") {
+TEST_CASE(
+    "a solver whose snapshot misses the history of its step size gives gradients that depend on the slots, and a "
+    "replay check says so") {
   step_index const n = 20;
   double const right = solve(store_all(n), true);
   CHECK(solve(revolve{n, 5}, false) != right);
@@ -181,7 +184,9 @@ TEST_CASE("an object that does not restore all that it saves is found when it is
   auto const adjoint = [](forgetful const& x, double& bar) { bar += x.both.second; };
   for (auto const mode : modes) {
     forgetful x;
-    auto const found = difference_in([&] { return gradient(step, x, revolve{10, 2}, 1.0, adjoint, sweep_options{mode}); });
+    auto const found = difference_in([&] {
+      return gradient(step, x, revolve{10, 2}, 1.0, adjoint, sweep_options{mode});
+    });
     REQUIRE(found);
     CHECK(found->first_step == found->state);  // brought back, not run again
   }
@@ -237,18 +242,21 @@ TEST_CASE("a state whose copies share their data is found when it is brought bac
   auto const step = [](shared_inside& x) { x.value() = std::sin(x.value()); };
   auto const adjoint = [](shared_inside const& x, double& bar) { bar *= std::cos(x.value()); };
   for (auto const mode : modes)
-    CHECK(difference_in([&] { return gradient(step, shared_inside{}, revolve{20, 4}, 1.0, adjoint, sweep_options{mode}); }));
+    CHECK(difference_in([&] {
+      return gradient(step, shared_inside{}, revolve{20, 4}, 1.0, adjoint, sweep_options{mode});
+    }));
 }
 
 TEST_CASE("where the first state still stands, the first number that differs is named with both values") {
   using enum action_kind;
-  action const all[] = {{save, tier::memory, content::state, 0, 0, 0}, {advance, tier::memory, content::state, no_slot, 0, 1},
-                        {save, tier::memory, content::state, 1, 1, 0}, {advance, tier::memory, content::state, no_slot, 1, 2},
-                        {turn, tier::memory, content::state, no_slot, 2, 3}, {reverse, tier::memory, content::state, no_slot, 2, 3},
-                        {load, tier::memory, content::state, 0, 0, 0}, {advance, tier::memory, content::state, no_slot, 0, 1},
-                        {reverse, tier::memory, content::state, no_slot, 1, 2}, {drop, tier::memory, content::state, 1, 0, 0},
-                        {load, tier::memory, content::state, 0, 0, 0}, {reverse, tier::memory, content::state, no_slot, 0, 1},
-                        {drop, tier::memory, content::state, 0, 0, 0}};
+  action const all[] = {
+      {save, tier::memory, content::state, 0, 0, 0},          {advance, tier::memory, content::state, no_slot, 0, 1},
+      {save, tier::memory, content::state, 1, 1, 0},          {advance, tier::memory, content::state, no_slot, 1, 2},
+      {turn, tier::memory, content::state, no_slot, 2, 3},    {reverse, tier::memory, content::state, no_slot, 2, 3},
+      {load, tier::memory, content::state, 0, 0, 0},          {advance, tier::memory, content::state, no_slot, 0, 1},
+      {reverse, tier::memory, content::state, no_slot, 1, 2}, {drop, tier::memory, content::state, 1, 0, 0},
+      {load, tier::memory, content::state, 0, 0, 0},          {reverse, tier::memory, content::state, no_slot, 0, 1},
+      {drop, tier::memory, content::state, 0, 0, 0}};
   action_list const plan{3, 2, all, std::size(all)};
   (void)verify(plan);
   for (bool const zero : {false, true}) {
@@ -259,7 +267,9 @@ TEST_CASE("where the first state still stands, the first number that differs is 
       else x[2] += ++calls > 3 ? 0.5 : 0.25;
     };
     auto const adjoint = [](numbers const&, numbers&) {};
-    auto const found = difference_in([&] { return gradient(step, numbers{0, 0, 0}, plan, numbers{1, 1, 1}, adjoint, sweep_options{replay_check::every_step}); });
+    auto const found = difference_in([&] {
+      return gradient(step, numbers{0, 0, 0}, plan, numbers{1, 1, 1}, adjoint, sweep_options{replay_check::every_step});
+    });
     REQUIRE(found);
     CHECK(found->state == 1);
     CHECK(found->first_step == 0);
@@ -285,7 +295,9 @@ TEST_CASE("a loop of unknown length compares as the others do") {
           for (int time = 0; time < 3; ++time) CHECK(run.reverse(pendulum::seed, pendulum::one_step{}) == all.gradient);
           CHECK(run.at(n / 2).v == all.states[n / 2]);
           std::map<step_index, int> calls;
-          auto const hides = [&](pendulum::state& x, step_index i) { pendulum::swing(x.v, x.v, i), x.v[0] += calls[i]++ > 0 ? 1e-9 : 0; };
+          auto const hides = [&](pendulum::state& x, step_index i) {
+            pendulum::swing(x.v, x.v, i), x.v[0] += calls[i]++ > 0 ? 1e-9 : 0;
+          };
           auto faulty = checkpointed_while(hides, pendulum::start(), going, plan, options);
           auto const found = difference_in([&] { return faulty.reverse(pendulum::seed, pendulum::one_step{}); });
           bool const again = [&] {
@@ -303,7 +315,8 @@ TEST_CASE("a loop of unknown length compares as the others do") {
           return i + 1 < n;
         };
         auto work = workspace_for<pendulum::state>(plan, options);
-        auto run = checkpointed_while(stops, pendulum::start(), [](pendulum::state const&) { return true; }, plan, work, [](event const&) {});
+        auto run = checkpointed_while(
+            stops, pendulum::start(), [](pendulum::state const&) { return true; }, plan, work, [](event const&) {});
         CHECK(run.steps() == n);
         CHECK(run.reverse(pendulum::seed, pendulum::one_step{}) == all.gradient);
       }
@@ -314,7 +327,9 @@ TEST_CASE("a run that is kept compares its second way back, and states that are 
   for (auto const mode : modes)
     for (slot_index const slots : {1, 3}) {
       double change = 0;
-      auto const step = [&](pendulum::state& x, step_index i) { pendulum::swing(x.v, x.v, i), x.v[0] += i < 10 ? 0 : change; };
+      auto const step = [&](pendulum::state& x, step_index i) {
+        pendulum::swing(x.v, x.v, i), x.v[0] += i < 10 ? 0 : change;
+      };
       auto run = checkpointed_loop(step, pendulum::start(), revolve{n, slots}, sweep_options{mode});
       (void)run.reverse(pendulum::seed, pendulum::one_step{});
       (void)run.reverse(pendulum::seed, pendulum::one_step{});
@@ -338,11 +353,17 @@ TEST_CASE("lost checkpoints and stopped sweeps compare what is run again, and fi
     toys::losing<toys::keeping> frames;
     toys::losing<toys::serialising> bytes;
     for (int time = 0; time < 20; ++time) {
-      CHECK(gradient(pendulum::in_place{}, pendulum::start(), revolve{n, 4}, pendulum::seed, pendulum::one_step{}, frames, options) == all.gradient);
-      CHECK(gradient(pendulum::out_of_place{}, pendulum::start(), revolve{n, 4}, pendulum::seed, pendulum::with_next{}, bytes, options) == all.gradient);
+      CHECK(gradient(pendulum::in_place{}, pendulum::start(), revolve{n, 4}, pendulum::seed, pendulum::one_step{},
+                     frames, options) == all.gradient);
+      CHECK(gradient(pendulum::out_of_place{}, pendulum::start(), revolve{n, 4}, pendulum::seed, pendulum::with_next{},
+                     bytes, options) == all.gradient);
       int calls = 0;
-      auto const hides = [&](pendulum::state& x, step_index i) { pendulum::swing(x.v, x.v, i), x.v[0] += 1e-9 * ++calls; };
-      CHECK(difference_in([&] { return gradient(hides, pendulum::start(), revolve{n, 4}, pendulum::seed, pendulum::one_step{}, frames, options); }));
+      auto const hides = [&](pendulum::state& x, step_index i) {
+        pendulum::swing(x.v, x.v, i), x.v[0] += 1e-9 * ++calls;
+      };
+      CHECK(difference_in([&] {
+        return gradient(hides, pendulum::start(), revolve{n, 4}, pendulum::seed, pendulum::one_step{}, frames, options);
+      }));
     }
     CHECK(frames.lost + bytes.lost > 20);
   }
@@ -367,7 +388,10 @@ TEST_CASE("a sweep that is stopped at any action goes on with its replay check")
           bool turned = false;
           pendulum::in_place const step;
           auto const seed = [&](pendulum::state const& x) { return turned = true, noted.bar = x.v; };
-          auto const adjoint = hooked(pendulum::one_step{}, [&](pendulum::state const&, numbers const& bar, step_index i) { noted = {i, bar}; });
+          auto const adjoint =
+              hooked(pendulum::one_step{}, [&](pendulum::state const&, numbers const& bar, step_index i) {
+                noted = {i, bar};
+              });
           long left = k;
           auto const stops = [&](event const&) {
             if (left-- == 0) throw stop{};
@@ -379,7 +403,8 @@ TEST_CASE("a sweep that is stopped at any action goes on with its replay check")
           } catch (stop) {
             if (!turned) return;
             CHECK(resume(step, pendulum::start(), plan, noted, adjoint, work) == all.gradient);
-            CHECK(resume(step, pendulum::start(), plan, resume_point<numbers>{n, all.states.back()}, adjoint, work, sweep_options{mode}) == all.gradient);
+            CHECK(resume(step, pendulum::start(), plan, resume_point<numbers>{n, all.states.back()}, adjoint, work,
+                         sweep_options{mode}) == all.gradient);
           }
         };
         if (outlives) go(in_store);
@@ -414,13 +439,18 @@ TEST_CASE("the x1 that a resumed sweep runs again for its adjoint is compared, t
               resumed = true;
               REQUIRE(noted.open == stopped + 1);
               numbers answer = all.gradient;
-              auto const found = difference_in([&] { return answer = resume(step, pendulum::start(), plan, noted, adjoint, work); });
+              auto const found =
+                  difference_in([&] { return answer = resume(step, pendulum::start(), plan, noted, adjoint, work); });
               CHECK(answer == all.gradient);
               REQUIRE(found.has_value() == fault);
               if (fault) CHECK(found->state == stopped + 1);
             };
-            if constexpr (std::is_same_v<decltype(inner), pendulum::in_place>) sweep([&](pendulum::state& x, step_index i) { inner(x, i), wrong(x.v, i); });
-            else sweep([&](pendulum::state const& x, pendulum::state& x1, step_index i) { inner(x, x1, i), wrong(x1.v, i); });
+            if constexpr (std::is_same_v<decltype(inner), pendulum::in_place>)
+              sweep([&](pendulum::state& x, step_index i) { inner(x, i), wrong(x.v, i); });
+            else
+              sweep([&](pendulum::state const& x, pendulum::state& x1, step_index i) {
+                inner(x, x1, i), wrong(x1.v, i);
+              });
           };
           go(pendulum::in_place{});
           go(pendulum::out_of_place{});
@@ -465,7 +495,9 @@ TEST_CASE("resume looks at the bytes of the initial state once") {
   }
 }
 
-TEST_CASE("a resumed sweep that starts from another initial state than the stopped one is refused where the workspace knows better") {
+TEST_CASE(
+    "a resumed sweep that starts from another initial state than the stopped one is refused where the workspace knows "
+    "better") {
   revolve const plan{20, 3};
   for (auto const mode : modes) {
     auto work = workspace_for<pendulum::state>(plan, sweep_options{mode});
@@ -475,8 +507,11 @@ TEST_CASE("a resumed sweep that starts from another initial state than the stopp
                              },
                              work),
                     stop);
-    CHECK_THROWS_AS(resume(pendulum::in_place{}, pendulum::state{{1.0, 0.25}}, plan, resume_point<numbers>{11, {1, 1}}, pendulum::one_step{}, work), invalid_call);
-    CHECK_NOTHROW((void)resume(pendulum::in_place{}, pendulum::start(), plan, resume_point<numbers>{11, {1, 1}}, pendulum::one_step{}, work));
+    CHECK_THROWS_AS(resume(pendulum::in_place{}, pendulum::state{{1.0, 0.25}}, plan, resume_point<numbers>{11, {1, 1}},
+                           pendulum::one_step{}, work),
+                    invalid_call);
+    CHECK_NOTHROW((void)resume(pendulum::in_place{}, pendulum::start(), plan, resume_point<numbers>{11, {1, 1}},
+                               pendulum::one_step{}, work));
   }
 }
 
@@ -487,10 +522,14 @@ TEST_CASE("nested loops compare in their inner sweeps") {
   auto const expected = gradient(plain.step, numbers{1, 2}, revolve{5, 2}, numbers{1, 0}, plain.adjoint);
   for (auto const mode : modes) {
     nested loops{revolve{8, 2}, sound, adjoint, sweep_options{mode}};
-    CHECK(gradient(loops.step, numbers{1, 2}, revolve{5, 2}, numbers{1, 0}, loops.adjoint, sweep_options{mode}) == expected);
+    CHECK(gradient(loops.step, numbers{1, 2}, revolve{5, 2}, numbers{1, 0}, loops.adjoint, sweep_options{mode}) ==
+          expected);
     auto calls = std::make_shared<int>(0);
-    nested faulty{revolve{8, 2}, [=](numbers& x, step_index i) { sound(x, i), x[0] += 1e-9 * ++*calls; }, adjoint, sweep_options{mode}};
-    CHECK(difference_in([&] { return gradient(faulty.step, numbers{1, 2}, store_all(5), numbers{1, 0}, faulty.adjoint); }));
+    nested faulty{revolve{8, 2}, [=](numbers& x, step_index i) { sound(x, i), x[0] += 1e-9 * ++*calls; }, adjoint,
+                  sweep_options{mode}};
+    CHECK(difference_in([&] {
+      return gradient(faulty.step, numbers{1, 2}, store_all(5), numbers{1, 0}, faulty.adjoint);
+    }));
   }
 }
 
@@ -513,8 +552,10 @@ TEST_CASE("an inner loop that does not end in the outer state behind it is found
         INFO(name);
         CAPTURE(int(mode), wrong);
         any_schedule const plan{given};
-        bool reversing = false;  // set when the outer loop has ended: all inner loops of one outer step then agree with each other
-        nested loops{store_all(inner), faulty_step{&reversing, inner * wrong, inner * (wrong + 1)}, adjoint, sweep_options{mode}};
+        bool reversing =
+            false;  // set when the outer loop has ended: all inner loops of one outer step then agree with each other
+        nested loops{store_all(inner), faulty_step{&reversing, inner * wrong, inner * (wrong + 1)}, adjoint,
+                     sweep_options{mode}};
         auto const check = [&](auto sweep) {
           reversing = false;
           auto const found = difference_in(sweep);
@@ -529,7 +570,11 @@ TEST_CASE("an inner loop that does not end in the outer state behind it is found
           return numbers{1, 0};
         };
         check([&] { return gradient(loops.step, x0, plan, seed, loops.adjoint, sweep_options{mode}); });
-        check([&] { return gradient(loops.step, x0, plan, seed, hooked(loops.adjoint, [](numbers const&, numbers const&, step_index) {}), sweep_options{mode}); });
+        check([&] {
+          return gradient(loops.step, x0, plan, seed,
+                          hooked(loops.adjoint, [](numbers const&, numbers const&, step_index) {}),
+                          sweep_options{mode});
+        });
         auto run = [&] { return checkpointed_loop(loops.step, x0, plan, sweep_options{mode}); };
         check([&] { return run().reverse(seed, loops.adjoint); });
       });
@@ -570,7 +615,9 @@ TEST_CASE("the options of a workspace count for its sweeps, can be changed, and 
   memory_store store;
   auto work = workspace_for<double>(plan, sweep_options{replay_check::checkpoints});
   auto over_store = workspace_for<double>(plan, store, sweep_options{replay_check::checkpoints});
-  auto const finds = [&](auto& with, auto... more) { return difference_in([&] { return gradient(hides, 1.0, plan, 1.0, adjoint, with, more...); }).has_value(); };
+  auto const finds = [&](auto& with, auto... more) {
+    return difference_in([&] { return gradient(hides, 1.0, plan, 1.0, adjoint, with, more...); }).has_value();
+  };
   CHECK(finds(work));
   CHECK(finds(over_store));
   work.options().verify = replay_check::off;
@@ -581,8 +628,13 @@ TEST_CASE("the options of a workspace count for its sweeps, can be changed, and 
   sweep_options const every{replay_check::every_step};
   CHECK(difference_in([&] { return checkpointed_loop(hides, 1.0, plan, every).reverse(1.0, adjoint); }));
   CHECK(difference_in([&] { return checkpointed_loop(hides, 1.0, plan, store, every).reverse(1.0, adjoint); }));
-  CHECK(difference_in([&] { return checkpointed_loop(hides, 1.0, plan, [](event const&) {}, every).reverse(1.0, adjoint); }));
-  CHECK(difference_in([&] { return checkpointed_loop(hides, 1.0, plan, over_store, [](event const&) {}).reverse(1.0, adjoint); }));
+  CHECK(difference_in([&] {
+    return checkpointed_loop(
+               hides, 1.0, plan, [](event const&) {}, every)
+        .reverse(1.0, adjoint);
+  }));
+  CHECK(difference_in(
+      [&] { return checkpointed_loop(hides, 1.0, plan, over_store, [](event const&) {}).reverse(1.0, adjoint); }));
 }
 
 TEST_CASE("a replay check takes the bytes that are told, and none in a workspace that is warm") {
@@ -598,7 +650,8 @@ TEST_CASE("a replay check takes the bytes that are told, and none in a workspace
         return mark.rise();
       };
       auto const without = rise(workspace_for<numbers>(plan));
-      CHECK(rise(workspace_for<numbers>(plan, sweep_options{mode})) == without + replay_check_bytes(mode, {.steps = 200, .slots = slots}));
+      CHECK(rise(workspace_for<numbers>(plan, sweep_options{mode})) ==
+            without + replay_check_bytes(mode, {.steps = 200, .slots = slots}));
       CHECK(rise(workspace_for<numbers>(plan, sweep_options{})) == without);
       auto const kept = [&](auto... options) {
         heap::mark const mark;
@@ -606,9 +659,12 @@ TEST_CASE("a replay check takes the bytes that are told, and none in a workspace
         for (int time = 0; time < 2; ++time) (void)run.reverse(bar, adjoint);
         return mark.rise();
       };
-      CHECK(kept(sweep_options{mode}) == kept() + replay_check_bytes(mode, {.steps = 200, .slots = slots, .keeps_run = true}));
+      CHECK(kept(sweep_options{mode}) ==
+            kept() + replay_check_bytes(mode, {.steps = 200, .slots = slots, .keeps_run = true}));
       auto work = workspace_for<double>(plan, sweep_options{mode});
-      auto const warm = [&] { return gradient([](double& x) { x *= 0.5; }, 1.0, plan, 1.0, [](double, double& b) { b *= 0.5; }, work); };
+      auto const warm = [&] {
+        return gradient([](double& x) { x *= 0.5; }, 1.0, plan, 1.0, [](double, double& b) { b *= 0.5; }, work);
+      };
       (void)warm();
       heap::mark const mark;
       (void)warm();
@@ -623,7 +679,11 @@ template <class Step>
 void check_bytes(any_schedule const& plan, replay_check mode, step_form form, Step step) {
   numbers const x0(500, 0.5);
   auto const seed = [](numbers const&) { return 1.0; };
-  workload work{.state_bytes = bytes_of(x0), .state_inline_bytes = sizeof x0, .initial_bytes = 0, .adjoint_bytes = sizeof(double), .verify = mode};
+  workload work{.state_bytes = bytes_of(x0),
+                .state_inline_bytes = sizeof x0,
+                .initial_bytes = 0,
+                .adjoint_bytes = sizeof(double),
+                .verify = mode};
   auto const predicted = [&](adjoint_form adjoint, bool kept) {
     work.form = {.step = form, .adjoint = adjoint, .keeps_run = kept};
     auto const e = estimate(plan, work);
@@ -654,7 +714,8 @@ void check_bytes(any_schedule const& plan, replay_check mode, step_form form, St
     return taped{x[0]};
   };
   work.tape_bytes = work.tape_inline_bytes = sizeof(std::optional<taped>);
-  if (tapes_of(plan) > 0) return check(adjoint_form::recorded, recorded{record, [](taped const&, double& bar) { bar += 1; }});
+  if (tapes_of(plan) > 0)
+    return check(adjoint_form::recorded, recorded{record, [](taped const&, double& bar) { bar += 1; }});
   work.tape_bytes = work.tape_inline_bytes = 0;
   check(adjoint_form::leaf, [](numbers const& x, double& bar, step_index, step_index) { bar += x[0]; });
   if (plan.leaf() > 1) return;
@@ -692,7 +753,11 @@ TEST_CASE("the bytes of a replay check are in the estimate and in plans for a bu
   numbers const x0(500, 0.5);
   auto const adjoint = [](numbers const& x, double& bar, step_index) { bar += x[0]; };
   for (auto const mode : modes) {
-    workload const work{.steps = 3000, .state_bytes = bytes_of(x0), .state_inline_bytes = sizeof x0, .adjoint_bytes = sizeof(double), .verify = mode};
+    workload const work{.steps = 3000,
+                        .state_bytes = bytes_of(x0),
+                        .state_inline_bytes = sizeof x0,
+                        .adjoint_bytes = sizeof(double),
+                        .verify = mode};
     for (char const* const budget : {"80kB", "200kB", "1MB"}) {
       auto const plan = plan_within(budget, work);
       heap::mark const mark;
@@ -729,14 +794,19 @@ TEST_CASE("the bytes of a replay check of a loop of unknown length are in the es
           for (step_index const n : {0, 1, 2, 3, 5, 19, 20, 21, 30, 62, 63, 64, 126, 127, 128, 129, 300}) {
             CAPTURE(int(form), int(back), int(mode), eager, slots, n);
             online const plan{slots, {.eager = eager}};
-            workload const work{.state_bytes = bytes_of(x0), .state_inline_bytes = sizeof x0, .initial_bytes = 0, .adjoint_bytes = sizeof(double),
-                                .form = {.step = form, .adjoint = back, .keeps_run = true}, .verify = mode};
+            workload const work{.state_bytes = bytes_of(x0),
+                                .state_inline_bytes = sizeof x0,
+                                .initial_bytes = 0,
+                                .adjoint_bytes = sizeof(double),
+                                .form = {.step = form, .adjoint = back, .keeps_run = true},
+                                .verify = mode};
             auto const stopped = plan.stopping_at(n, form != step_form::in_place);
             auto const e = estimate(stopped, work);
             any_schedule const any = stopped;
             CHECK(estimate(any, work).peak_bytes - 2 * any.table_bytes() == e.peak_bytes - 2 * stopped.table_bytes());
             heap::mark const mark;
-            auto run = checkpointed_while(step, x0, [&](numbers const&, step_index i) { return i < n; }, plan, sweep_options{mode});
+            auto run = checkpointed_while(
+                step, x0, [&](numbers const&, step_index i) { return i < n; }, plan, sweep_options{mode});
             for (int time = 0; time < 2; ++time) (void)run.reverse(seed, adjoint);
             CHECK(mark.rise() + sizeof(double) == std::size_t(e.peak_bytes));
           }
@@ -765,8 +835,12 @@ TEST_CASE("a replay check of an object takes no more than the estimate says, and
         for (bool const free : {false, true}) {
           any_schedule const plan{revolve{n, slots, {.free_initial = free}}};
           wide const snapshot = bytes_of(numbers(500));
-          workload const work{.state_bytes = snapshot, .state_inline_bytes = sizeof(numbers), .initial_bytes = 0, .adjoint_bytes = sizeof(double),
-                              .form = {.snapshots = true}, .verify = mode};
+          workload const work{.state_bytes = snapshot,
+                              .state_inline_bytes = sizeof(numbers),
+                              .initial_bytes = 0,
+                              .adjoint_bytes = sizeof(double),
+                              .form = {.snapshots = true},
+                              .verify = mode};
           heavy_object x;
           heap::mark const mark;
           (void)gradient(step, x, plan, 1.0, adjoint, sweep_options{mode});

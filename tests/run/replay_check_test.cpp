@@ -1,4 +1,5 @@
-// The replay check in the executors: steps that hide something are found for every schedule, and others give the bits that they give without it.
+// The replay check in the executors: steps that hide something are found for every schedule, and others give the bits
+// that they give without it.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -77,7 +78,9 @@ void check_sound(any_schedule const& plan, pendulum::stored const& all, sweep_op
     toys::serialising bytes;
     CHECK(gradient(step, pendulum::start(), plan, pendulum::seed, adjoint, bytes, options) == all.gradient);
     toys::late later;
-    CHECK(gradient(step, pendulum::start(), plan, pendulum::seed, adjoint, later, [](event const&) {}, options) == all.gradient);
+    CHECK(gradient(
+              step, pendulum::start(), plan, pendulum::seed, adjoint, later, [](event const&) {}, options) ==
+          all.gradient);
   });
   if (needs_recording(plan)) return;
   auto run = checkpointed_loop(step, pendulum::start(), plan, options);
@@ -95,7 +98,9 @@ void check_sound(any_schedule const& plan, pendulum::stored const& all, sweep_op
 
 }  // namespace
 
-TEST_CASE("a replay check finds nothing and changes no bit and no step call where there is nothing to find, for every schedule and form") {
+TEST_CASE(
+    "a replay check finds nothing and changes no bit and no step call where there is nothing to find, for every "
+    "schedule and form") {
   for (step_index const n : {0, 1, 2, 7, 13, 40}) {
     pendulum::stored const all{n};
     for (auto const& [name, plan] : plans_of(n)) {
@@ -147,10 +152,13 @@ double of_payload(int k) {
 }
 fault const faults[] = {
     {"a counter of calls", [](pendulum::numbers& x, step_index, hidden& own) { x[0] += 1e-12 * ++own.total; }},
-    {"a random generator", [](pendulum::numbers& x, step_index, hidden& own) { x[1] += 1e-3 * own.normal(own.random); }},
-    {"what it made last", [](pendulum::numbers& x, step_index, hidden& own) { x[0] += 1e-3 * own.last, own.last = x[1]; }},
+    {"a random generator",
+     [](pendulum::numbers& x, step_index, hidden& own) { x[1] += 1e-3 * own.normal(own.random); }},
+    {"what it made last",
+     [](pendulum::numbers& x, step_index, hidden& own) { x[0] += 1e-3 * own.last, own.last = x[1]; }},
     {"a global that changes", [](pendulum::numbers& x, step_index, hidden& own) { x[0] += own.coefficient; }},
-    {"the sign of a zero", [](pendulum::numbers& x, step_index i, hidden& own) { x[2] = own.runs[i]++ > 0 ? -0.0 : 0.0; }},
+    {"the sign of a zero",
+     [](pendulum::numbers& x, step_index i, hidden& own) { x[2] = own.runs[i]++ > 0 ? -0.0 : 0.0; }},
     {"what a NaN carries", [](pendulum::numbers& x, step_index i, hidden& own) { x[2] = of_payload(own.runs[i]++); }},
 };
 
@@ -184,10 +192,13 @@ std::optional<replay_difference> sweep_of(any_schedule const& plan, faulty& loop
     loop.step(x, i);
     return step_tape{before, x.v};
   };
-  auto const reverse = [&](step_tape const& tape, pendulum::numbers& bar) { loop.reversed(), bar[0] += tape.before[0]; };
+  auto const reverse = [&](step_tape const& tape, pendulum::numbers& bar) {
+    loop.reversed(), bar[0] += tape.before[0];
+  };
   auto const restart = [](step_tape const& tape) { return pendulum::state{tape.after}; };
   try {
-    if (needs_recording(plan)) (void)gradient(step, three_numbers(), plan, pendulum::seed, recorded{record, reverse, restart}, more...);
+    if (needs_recording(plan))
+      (void)gradient(step, three_numbers(), plan, pendulum::seed, recorded{record, reverse, restart}, more...);
     else (void)gradient(step, three_numbers(), plan, pendulum::seed, adjoint, more...);
   } catch (nondeterminism_error const& e) {
     return e.found;
@@ -211,7 +222,8 @@ void plant(any_schedule const& plan, tally& sum) {
       faulty checked{what, with};
       Store store;
       auto const found = sweep_of(plan, checked, store, sweep_options{mode});
-      bool const wrong = without.adjoint_saw_another || (mode == replay_check::every_step && without.first_wrong_step >= 0);
+      bool const wrong =
+          without.adjoint_saw_another || (mode == replay_check::every_step && without.first_wrong_step >= 0);
       if (wrong) ++sum.planted, sum.found += found.has_value();
       if (wrong) CHECK(found);
       if (!found) continue;
@@ -224,7 +236,9 @@ void plant(any_schedule const& plan, tally& sum) {
 
 }  // namespace
 
-TEST_CASE("a step that hides something is found in every schedule that runs it again, and the step that differs first is named") {
+TEST_CASE(
+    "a step that hides something is found in every schedule that runs it again, and the step that differs first is "
+    "named") {
   tally sum;
   for (step_index const n : {1, 2, 3, 7, 13, 40})
     for (auto const& [name, plan] : plans_of(n)) {
@@ -312,17 +326,27 @@ int sound_sweeps(unsigned seed, int count) {
     for (slot_index k = 0; k <= any.below(40); ++k) x0.v.push_back(double(any.below(1000)) / 999);
     x0.few = {1, -0.0f, 0.5f};
     x0.bits.resize(std::size_t(1 + any.below(70)));
-    auto const adjoint = [](mixture const& x, numbers_of& bar, step_index first, step_index) { bar.sum += double(first + 1) * x.v[0] + (x.perhaps ? *x.perhaps : 0) + x.few[1]; };
-    auto const of_solver = [&](solver const& x, numbers_of& bar, step_index first, step_index last) { adjoint(x.now, bar, first, last); };
-    auto const back = [](pendulum::state const& x, pendulum::numbers& bar, step_index) { pendulum::swing_back(x.v, bar); };
+    auto const adjoint = [](mixture const& x, numbers_of& bar, step_index first, step_index) {
+      bar.sum += double(first + 1) * x.v[0] + (x.perhaps ? *x.perhaps : 0) + x.few[1];
+    };
+    auto const of_solver = [&](solver const& x, numbers_of& bar, step_index first, step_index last) {
+      adjoint(x.now, bar, first, last);
+    };
+    auto const back = [](pendulum::state const& x, pendulum::numbers& bar, step_index) {
+      pendulum::swing_back(x.v, bar);
+    };
     auto const same = [&](auto const& without, auto const& with) {
       if (std::memcmp(&without, &with, sizeof with) != 0) FAIL("another gradient");
     };
     numbers_of const bar;
     auto const by_move = [](mixture& x, step_index i) { move(x, i); };
     switch (any.below(6)) {
-      case 0: same(gradient(by_move, x0, plan, bar, adjoint), gradient(by_move, x0, plan, bar, adjoint, options)); break;
-      case 1: same(gradient(by_move, x0, plan, bar, adjoint), gradient(move_to, x0, plan, bar, adjoint, options)); break;
+      case 0:
+        same(gradient(by_move, x0, plan, bar, adjoint), gradient(by_move, x0, plan, bar, adjoint, options));
+        break;
+      case 1:
+        same(gradient(by_move, x0, plan, bar, adjoint), gradient(move_to, x0, plan, bar, adjoint, options));
+        break;
       case 2: {
         solver one{x0}, other{x0};
         auto const step = [](solver& x, step_index i) { move(x.now, i); };
@@ -337,14 +361,16 @@ int sound_sweeps(unsigned seed, int count) {
       case 4: {
         step_index const units = 1 + any.below(9);
         mixed const taped{n, units, {.tape_units = 1 + any.below(3), .tapes_restart = false}};
-        CHECK(gradient(pendulum::in_place{}, pendulum::start(), taped, pendulum::seed, pendulum::recorded(), options) == pendulum::stored{n}.gradient);
+        CHECK(gradient(pendulum::in_place{}, pendulum::start(), taped, pendulum::seed, pendulum::recorded(), options) ==
+              pendulum::stored{n}.gradient);
         break;
       }
       default: {
         if (plan.leaf() > 1) break;
         toys::losing<toys::serialising> store;
         store.random.seed(unsigned(sweeps));
-        CHECK(gradient(pendulum::out_of_place{}, pendulum::start(), plan, pendulum::seed, back, store, options) == pendulum::stored{n}.gradient);
+        CHECK(gradient(pendulum::out_of_place{}, pendulum::start(), plan, pendulum::seed, back, store, options) ==
+              pendulum::stored{n}.gradient);
       }
     }
   }
@@ -353,5 +379,11 @@ int sound_sweeps(unsigned seed, int count) {
 
 }  // namespace
 
-TEST_CASE("a replay check raises no false alarm in random sweeps over values, containers, objects, stores, leaves and tapes") { CHECK(sound_sweeps(1, 1'000) == 1'000); }
-TEST_CASE("a replay check raises no false alarm in ten thousand random sweeps", "[.soak]") { CHECK(sound_sweeps(2, 10'000) == 10'000); }
+TEST_CASE(
+    "a replay check raises no false alarm in random sweeps over values, containers, objects, stores, leaves and "
+    "tapes") {
+  CHECK(sound_sweeps(1, 1'000) == 1'000);
+}
+TEST_CASE("a replay check raises no false alarm in ten thousand random sweeps", "[.soak]") {
+  CHECK(sound_sweeps(2, 10'000) == 10'000);
+}

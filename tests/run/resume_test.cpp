@@ -42,7 +42,9 @@ long stop_everywhere(Plan const& plan, Adjoint adjoint, Workspace make_workspace
       noted.bar = x.v;
       return x.v;
     };
-    auto const noting = cairn::hooked(adjoint, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) { noted = {i, bar}; });
+    auto const noting = cairn::hooked(adjoint, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
+      noted = {i, bar};
+    });
     try {
       auto const whole = cairn::gradient(Step{}, pendulum::start(), plan, seed, noting, work, stop_at{k});
       CHECK(whole == expected);
@@ -66,7 +68,8 @@ TEST_CASE("a sweep stopped at any action resumes from the slots in memory to the
     stop_everywhere<pendulum::by_value>(plan, pendulum::one_step{}, fresh, nothing);
     stop_everywhere<pendulum::out_of_place>(plan, pendulum::one_step_by_value{}, fresh, nothing);
     cairn::uniform const blocks{n};
-    stop_everywhere<pendulum::in_place>(blocks, pendulum::one_step{}, [&] { return cairn::workspace_for<pendulum::state>(blocks); }, nothing);
+    stop_everywhere<pendulum::in_place>(
+        blocks, pendulum::one_step{}, [&] { return cairn::workspace_for<pendulum::state>(blocks); }, nothing);
   }
 }
 
@@ -76,7 +79,8 @@ TEST_CASE("a sweep stopped at any action resumes from a store that outlives it, 
   std::mt19937 random{3};
   auto const fresh = [&] { return cairn::workspace_for<pendulum::state>(plan, store); };
   stop_everywhere<pendulum::in_place>(plan, pendulum::one_step{}, fresh, [&](auto&) {
-    for (auto at = store.slots.begin(); at != store.slots.end();) at = random() % 2 ? store.slots.erase(at) : std::next(at);
+    for (auto at = store.slots.begin(); at != store.slots.end();)
+      at = random() % 2 ? store.slots.erase(at) : std::next(at);
   });
 }
 
@@ -100,10 +104,11 @@ TEST_CASE("a resumed sweep that loses more checkpoints still knows what the othe
     auto work = cairn::workspace_for<pendulum::state>(plan, store);
     auto const expected = pendulum::stored{60}.gradient;
     cairn::resume_point<pendulum::numbers> noted{60, {}};
-    auto const noting = cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
-      noted = {i, bar};
-      if (i == 50) throw stop{};
-    });
+    auto const noting =
+        cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
+          noted = {i, bar};
+          if (i == 50) throw stop{};
+        });
     CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, noting, work), stop);
     CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, noted, pendulum::one_step{}, work) == expected);
   }
@@ -120,22 +125,28 @@ TEST_CASE("a new process resumes with a workspace that has seen nothing") {
   store.slots[3] = {11, all.states[11]};
   auto work = cairn::workspace_for<pendulum::state>(plan, store);
   pendulum::step_calls = 0;
-  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::one_step{}, work) == all.gradient);
+  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::one_step{},
+                      work) == all.gradient);
   long const with_slots = pendulum::step_calls;
 
   auto empty = cairn::workspace_for<pendulum::state>(plan);
   pendulum::step_calls = 0;
-  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::one_step{}, empty) == all.gradient);
+  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::one_step{},
+                      empty) == all.gradient);
   CHECK(with_slots < pendulum::step_calls);
-  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::with_next{}, empty) == all.gradient);
-  CHECK(cairn::resume(pendulum::out_of_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::recorded(), empty) == all.gradient);
+  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar},
+                      pendulum::with_next{}, empty) == all.gradient);
+  CHECK(cairn::resume(pendulum::out_of_place{}, pendulum::start(), plan, cairn::resume_point{12, bar},
+                      pendulum::recorded(), empty) == all.gradient);
 }
 
 TEST_CASE("resume refuses a position outside the loop") {
   cairn::revolve const plan{20, 4};
   auto work = cairn::workspace_for<pendulum::state>(plan);
   for (step_index const open : {-1, 21})
-    CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{open, pendulum::numbers{1, 1}}, pendulum::one_step{}, work), cairn::invalid_call);
+    CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, pendulum::start(), plan,
+                                  cairn::resume_point{open, pendulum::numbers{1, 1}}, pendulum::one_step{}, work),
+                    cairn::invalid_call);
 }
 
 TEST_CASE("resume refuses an object that stands where the exception left it, and takes it once it is put back") {
@@ -189,11 +200,15 @@ TEST_CASE("resume refuses a value that is not the initial state, whatever the sw
           turned = true;
           return noted.bar = x.v;
         };
-        auto const noting = cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) { noted = {i, bar}; });
+        auto const noting = cairn::hooked(pendulum::one_step{},
+                                          [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
+                                            noted = {i, bar};
+                                          });
         auto const x0 = pendulum::start();
         try {
-          auto const whole = moved_in ? cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, seed, noting, work, stop_at{k})
-                                      : cairn::gradient(pendulum::in_place{}, x0, plan, seed, noting, work, stop_at{k});
+          auto const whole =
+              moved_in ? cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, seed, noting, work, stop_at{k})
+                       : cairn::gradient(pendulum::in_place{}, x0, plan, seed, noting, work, stop_at{k});
           CHECK(whole == expected);
           break;
         } catch (stop) {
@@ -206,7 +221,8 @@ TEST_CASE("resume refuses a value that is not the initial state, whatever the sw
           (void)cairn::resume(pendulum::in_place{}, other, plan, noted, pendulum::one_step{}, work);
         } catch (cairn::invalid_call const& refused) {
           ++known;
-          CHECK(std::string(refused.what()).find("x0 is not the initial state of the sweep that stopped") != std::string::npos);
+          CHECK(std::string(refused.what()).find("x0 is not the initial state of the sweep that stopped") !=
+                std::string::npos);
           CHECK(cairn::resume(pendulum::in_place{}, x0, plan, noted, pendulum::one_step{}, work) == expected);
         }
       }
@@ -229,10 +245,13 @@ TEST_CASE("resume looks for the initial state in a store that outlives its sweep
   other.v[0] += 1e-9;
   {
     auto work = cairn::workspace_for<pendulum::state>(plan, store);
-    CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, other, plan, cairn::resume_point{12, bar}, pendulum::one_step{}, work), cairn::invalid_call);
+    CHECK_THROWS_AS(
+        cairn::resume(pendulum::in_place{}, other, plan, cairn::resume_point{12, bar}, pendulum::one_step{}, work),
+        cairn::invalid_call);
   }
   auto work = cairn::workspace_for<pendulum::state>(plan, store);
-  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::one_step{}, work) == all.gradient);
+  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::one_step{},
+                      work) == all.gradient);
 }
 
 TEST_CASE("a resumed sweep that stops again knows its initial state") {
@@ -241,15 +260,17 @@ TEST_CASE("a resumed sweep that stops again knows its initial state") {
   auto work = cairn::workspace_for<pendulum::state>(plan);
   cairn::resume_point<pendulum::numbers> noted{20, {}};
   step_index stop_before = 15;
-  auto const noting = cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
-    noted = {i, bar};
-    if (i == stop_before) throw stop{};
-  });
+  auto const noting =
+      cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
+        noted = {i, bar};
+        if (i == stop_before) throw stop{};
+      });
   CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, noting, work), stop);
   stop_before = 7;
   CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, noted, noting, work), stop);
   auto other = pendulum::start();
   other.v[0] += 1e-9;
-  CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, other, plan, noted, pendulum::one_step{}, work), cairn::invalid_call);
+  CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, other, plan, noted, pendulum::one_step{}, work),
+                  cairn::invalid_call);
   CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, noted, pendulum::one_step{}, work) == expected);
 }

@@ -1,4 +1,5 @@
-// Second derivatives: a step and an adjoint that are templates of their scalar, over a scalar that carries a derivative along one direction.
+// Second derivatives: a step and an adjoint that are templates of their scalar, over a scalar that carries a derivative
+// along one direction.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -19,7 +20,8 @@ namespace {
 using std::cos;
 using std::sin;
 
-/// Coupled swings whose strength p is a parameter; J is half the sum of squares of the last state, and p times each sum on the way.
+/// Coupled swings whose strength p is a parameter; J is half the sum of squares of the last state, and p times each sum
+/// on the way.
 template <class T>
 struct swings {
   using state = std::vector<T>;
@@ -73,7 +75,8 @@ using direction = std::array<double, size + 1>;
 
 auto gradient(at const& where, any_schedule const& plan) {
   plain const model{where.u[size]};
-  auto const bar = cairn::gradient(model, plain::state(where.u.begin(), where.u.end() - 1), plan, plain::seed, model.adjoint());
+  auto const bar =
+      cairn::gradient(model, plain::state(where.u.begin(), where.u.end() - 1), plan, plain::seed, model.adjoint());
   direction all{};
   for (std::size_t k = 0; k < size; ++k) all[k] = bar.x[k];
   all[size] = bar.p;
@@ -95,7 +98,8 @@ constexpr direction v{1, -0.5, 0.25, 2, -1}, w{0.5, 1, -1, 0.1, 3};
 
 }  // namespace
 
-TEST_CASE("a sweep over numbers with a slope gives the gradient, to the bit, and a product of the Hessian with a direction") {
+TEST_CASE(
+    "a sweep over numbers with a slope gives the gradient, to the bit, and a product of the Hessian with a direction") {
   step_index const n = 30;
   at const where;
   auto const both = gradient_along(where, v, cairn::store_all(n));
@@ -106,7 +110,8 @@ TEST_CASE("a sweep over numbers with a slope gives the gradient, to the bit, and
   at up = where, down = where;
   for (std::size_t k = 0; k <= size; ++k) up.u[k] += by * v[k], down.u[k] -= by * v[k];
   auto const above = gradient(up, cairn::uniform{n}), below = gradient(down, cairn::uniform{n});
-  for (std::size_t k = 0; k <= size; ++k) CHECK(both[k].slope == Approx((above[k] - below[k]) / (2 * by)).epsilon(1e-7));
+  for (std::size_t k = 0; k <= size; ++k)
+    CHECK(both[k].slope == Approx((above[k] - below[k]) / (2 * by)).epsilon(1e-7));
 
   auto const other = gradient_along(where, w, cairn::store_all(n));  // the Hessian is symmetric
   double vw = 0, wv = 0;
@@ -151,7 +156,8 @@ TEST_CASE("second derivatives go through rings, jumps and several bars") {
       bar[1] += 0.1 * cos(x[0]) * bar[0];
       bar.rotate_back();
     };
-    auto const jump = cairn::jump_at(11, [](ring& x) { x[0] *= x[0]; }, [](ring const& x, ring& bar) { bar[0] *= 2.0 * x[0]; });
+    auto const jump = cairn::jump_at(
+        11, [](ring& x) { x[0] *= x[0]; }, [](ring const& x, ring& bar) { bar[0] *= 2.0 * x[0]; });
     auto const loop = cairn::with_jumps{step, adjoint, jump};
     ring const x0{dual::number{1 + by, along}, dual::number{0.5, 0}};
     auto const seed = [](ring const& x) { return std::array{ring{x[0], dual::number{}}, ring{dual::number{1}, x[1]}}; };

@@ -81,8 +81,11 @@ TEST_CASE("a stopped sweep of a solver resumes from its initial state") {
     if (left-- == 0) throw 1;
     pendulum::swing(s.v, s.v, i);
   };
-  auto const adjoint = cairn::hooked([](solver const& s, pendulum::numbers& bar, step_index) { pendulum::swing_back(s.v, bar); },
-                                     [&](solver const&, pendulum::numbers const& bar, step_index i) { noted = {i, bar}; });
+  auto const adjoint =
+      cairn::hooked([](solver const& s, pendulum::numbers& bar, step_index) { pendulum::swing_back(s.v, bar); },
+                    [&](solver const&, pendulum::numbers const& bar, step_index i) {
+                      noted = {i, bar};
+                    });
   CHECK_THROWS_AS(cairn::gradient(step, x, plan, [](solver const& s) { return s.v; }, adjoint, work), int);
   CHECK(work.failure().failed);
   CHECK(noted.open > 0);

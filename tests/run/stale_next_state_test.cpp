@@ -21,7 +21,8 @@ auto check(auto step, step_index n = 8) { return cairn::check_adjoint(step, back
 
 }  // namespace
 
-TEST_CASE("integers that a step leaves in x1, or adds to, are noticed at the first step at which they differ", "[run][check]") {
+TEST_CASE("integers that a step leaves in x1, or adds to, are noticed at the first step at which they differ",
+          "[run][check]") {
   auto right = [](counted const& x, counted& x1) { x1 = {std::sin(x.u) / double(x.count), x.count + 1}; };
   auto const good = check(right);
   INFO(good.text());

@@ -18,7 +18,8 @@ namespace {
 
 using buffer = std::vector<unsigned char>;
 
-/// Neither copied nor moved. Its destructor is out of line for g++, which at -O1 warns of what an empty std::optional would destroy.
+/// Neither copied nor moved. Its destructor is out of line for g++, which at -O1 warns of what an empty std::optional
+/// would destroy.
 struct kept_bytes {
   buffer kept;
   explicit kept_bytes(std::size_t size) : kept(size) {}
@@ -69,11 +70,12 @@ auto adjoint_with(std::size_t tape_size) {
     ++x[0];
     return Tape(tape_size);
   };
-  return recorded{record, [](Tape const& tape, buffer&, step_index) { use_up(tape); }, [](Tape const&) { return buffer(5000); }};
+  return recorded{record, [](Tape const& tape, buffer&, step_index) { use_up(tape); },
+                  [](Tape const&) { return buffer(5000); }};
 }
 
-/// The heap that one gradient takes is what was predicted without the tables that the plan shares with its cursors: these were
-/// there before.
+/// The heap that one gradient takes is what was predicted without the tables that the plan shares with its cursors:
+/// these were there before.
 template <class Step, class Adjoint>
 void check_peak(any_schedule const& plan, Step step, Adjoint const& adjoint, workload const& work) {
   buffer const x0(5000);
@@ -130,7 +132,8 @@ TEST_CASE("states and tapes together take what is predicted", "[bytes]") {
     for (slot_index const units : {1, 2, 5, 12, 300})
       for (slot_index const tape : {1, 3})
         for (bool const restart : {false, true})
-          for (bool const free : {false, true}) check_all(mixed{n, units, {.tape_units = tape, .tapes_restart = restart, .free_initial = free}});
+          for (bool const free : {false, true})
+            check_all(mixed{n, units, {.tape_units = tape, .tapes_restart = restart, .free_initial = free}});
     check_all(bptt{n, 6, {.tape_units = 2}});
   }
 }

@@ -1,5 +1,5 @@
-// User code that throws: at every call of each function in turn, the exception comes out as it was thrown, nothing is left behind, the
-// place is named, and the same workspace or run then gives the right bits.
+// User code that throws: at every call of each function in turn, the exception comes out as it was thrown, nothing is
+// left behind, the place is named, and the same workspace or run then gives the right bits.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +32,8 @@ using kernels::vec2;
 
 namespace {
 
-// Every function spoils what it is about to write before it may throw, so that a state or an adjoint that is half done cannot
-// pass for a whole one afterwards.
+// Every function spoils what it is about to write before it may throw, so that a state or an adjoint that is half done
+// cannot pass for a whole one afterwards.
 constexpr double spoilt = 1e300;
 
 void pass_with_spoilt(site here, double* numbers, step_index i) {
@@ -214,7 +214,8 @@ constexpr step_index n = 9;
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a gradient survives whatever its functions throw", "", in_place_step, by_value_step, out_of_place_step) {
+TEMPLATE_TEST_CASE("a gradient survives whatever its functions throw", "", in_place_step, by_value_step,
+                   out_of_place_step) {
   tracked const x0{kernels::start};
   auto const everywhere = {site::step, site::adjoint, site::copy, site::seed, site::hook, site::observer};
   auto const sweep_of = [&](auto const& plan) {
@@ -229,7 +230,8 @@ TEMPLATE_TEST_CASE("a gradient survives whatever its functions throw", "", in_pl
   survives_every_throw<tracked>(uniform, everywhere, sweep_of(uniform));
 }
 
-TEMPLATE_TEST_CASE("a gradient survives throwing adjoints of every form", "", in_place_step, by_value_step, out_of_place_step) {
+TEMPLATE_TEST_CASE("a gradient survives throwing adjoints of every form", "", in_place_step, by_value_step,
+                   out_of_place_step) {
   tracked const x0{kernels::start};
   auto const everywhere = {site::step, site::adjoint, site::copy, site::seed, site::observer};
   auto const check = [&](any_schedule const& plan, auto adjoint) {
@@ -270,9 +272,10 @@ TEST_CASE("a plan that keeps tapes loses none to an exception") {
                                            {drop, memory, taped, 0, 0, 0}},
                                           {.tapes = 1}};
   tracked const x0{kernels::start};
-  survives_every_throw<tracked>(plan, {site::step, site::adjoint, site::copy, site::seed, site::observer}, [&](auto& work, auto& observer) {
-    return cairn::gradient(in_place_step{}, x0, plan, seed{}, recording(), work, observer);
-  });
+  survives_every_throw<tracked>(
+      plan, {site::step, site::adjoint, site::copy, site::seed, site::observer}, [&](auto& work, auto& observer) {
+        return cairn::gradient(in_place_step{}, x0, plan, seed{}, recording(), work, observer);
+      });
 }
 
 namespace {
@@ -323,10 +326,11 @@ struct solver_seed {
 TEST_CASE("a gradient survives a state that cannot be copied and throws when saved or restored") {
   solver x;
   auto const check = [&](auto const& plan) {
-    survives_every_throw<solver>(plan, {site::step, site::adjoint, site::copy, site::seed, site::observer}, [&](auto& work, auto& observer) {
-      x.reset();
-      return cairn::gradient(solver_step{}, x, plan, solver_seed{}, solver_adjoint{}, work, observer);
-    });
+    survives_every_throw<solver>(
+        plan, {site::step, site::adjoint, site::copy, site::seed, site::observer}, [&](auto& work, auto& observer) {
+          x.reset();
+          return cairn::gradient(solver_step{}, x, plan, solver_seed{}, solver_adjoint{}, work, observer);
+        });
   };
   for (auto const& plan : plans(n)) check(plan);
   check(cairn::revolve{n, 3});
@@ -335,10 +339,11 @@ TEST_CASE("a gradient survives a state that cannot be copied and throws when sav
 
 namespace {
 
-/// Makes a loop, and then `use(run)`, throw at each call from each site. Looks at what the failing object says, uses the same run again,
-/// and then the same workspace.
+/// Makes a loop, and then `use(run)`, throw at each call from each site. Looks at what the failing object says, uses
+/// the same run again, and then the same workspace.
 template <class Step, class State, class Expected, class Use>
-void run_survives_every_throw(any_schedule const& plan, State& x0, std::initializer_list<site> sites, Expected const& expected, Use use) {
+void run_survives_every_throw(any_schedule const& plan, State& x0, std::initializer_list<site> sites,
+                              Expected const& expected, Use use) {
   auto const begin_again = [&] {
     if constexpr (requires { x0.reset(); }) x0.reset();
   };
@@ -399,13 +404,15 @@ void run_survives_every_throw(any_schedule const& plan, State& x0, std::initiali
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a run survives what is thrown in its first and its second reverse", "", in_place_step, by_value_step, out_of_place_step) {
+TEMPLATE_TEST_CASE("a run survives what is thrown in its first and its second reverse", "", in_place_step,
+                   by_value_step, out_of_place_step) {
   tracked const start{kernels::start};
   auto const g = kernels::gradient(n);
   std::vector<vec2> const expected{g, g};
   for (auto const& plan : plans(n)) {
-    run_survives_every_throw<TestType>(plan, start, {site::step, site::adjoint, site::copy, site::seed, site::hook, site::observer}, expected,
-                                       [](auto& run) {
+    run_survives_every_throw<TestType>(plan, start,
+                                       {site::step, site::adjoint, site::copy, site::seed, site::hook, site::observer},
+                                       expected, [](auto& run) {
                                          auto const adjoint = cairn::hooked(one_step_adjoint{}, hook{});
                                          auto const first = run.reverse(seed{}, adjoint);
                                          return std::vector<vec2>{first, run.reverse(seed{}, adjoint)};
@@ -413,20 +420,23 @@ TEMPLATE_TEST_CASE("a run survives what is thrown in its first and its second re
   }
 }
 
-TEMPLATE_TEST_CASE("a run survives what is thrown by adjoints of every form", "", in_place_step, by_value_step, out_of_place_step) {
+TEMPLATE_TEST_CASE("a run survives what is thrown by adjoints of every form", "", in_place_step, by_value_step,
+                   out_of_place_step) {
   tracked const start{kernels::start};
   auto const g = kernels::gradient(n);
   std::vector<vec2> const expected{g, g, g};
   for (any_schedule const& plan : {any_schedule{cairn::revolve{n, 3}}, any_schedule{cairn::uniform{n}}}) {
-    run_survives_every_throw<TestType>(plan, start, {site::step, site::adjoint, site::copy, site::seed, site::observer}, expected, [](auto& run) {
-      auto const first = run.reverse(seed{}, with_next_adjoint{});
-      auto const second = run.reverse(seed{}, recording());
-      return std::vector<vec2>{first, second, run.reverse(seed{}, by_value_adjoint{})};
-    });
+    run_survives_every_throw<TestType>(
+        plan, start, {site::step, site::adjoint, site::copy, site::seed, site::observer}, expected, [](auto& run) {
+          auto const first = run.reverse(seed{}, with_next_adjoint{});
+          auto const second = run.reverse(seed{}, recording());
+          return std::vector<vec2>{first, second, run.reverse(seed{}, by_value_adjoint{})};
+        });
   }
 }
 
-TEMPLATE_TEST_CASE("a run survives what is thrown while it is walked backwards", "", in_place_step, by_value_step, out_of_place_step) {
+TEMPLATE_TEST_CASE("a run survives what is thrown while it is walked backwards", "", in_place_step, by_value_step,
+                   out_of_place_step) {
   tracked const start{kernels::start};
   auto const forward = kernels::states(n);
   std::vector<vec2> const expected(forward.rbegin(), forward.rend());
@@ -439,7 +449,8 @@ TEMPLATE_TEST_CASE("a run survives what is thrown while it is walked backwards",
   }
 }
 
-TEMPLATE_TEST_CASE("a run survives what is thrown while it makes one state", "", in_place_step, by_value_step, out_of_place_step) {
+TEMPLATE_TEST_CASE("a run survives what is thrown while it makes one state", "", in_place_step, by_value_step,
+                   out_of_place_step) {
   tracked const start{kernels::start};
   auto const expected = kernels::states(n);
   for (any_schedule const& plan : {any_schedule{cairn::revolve{n, 3}}, any_schedule{cairn::uniform{n}}}) {
@@ -455,9 +466,9 @@ TEST_CASE("a run survives a state that cannot be copied and throws when saved or
   solver x;
   std::vector<vec2> const expected{kernels::gradient(n)};
   for (auto const& plan : plans(n)) {
-    run_survives_every_throw<solver_step>(plan, x, {site::step, site::adjoint, site::copy, site::seed, site::observer}, expected, [](auto& run) {
-      return std::vector<vec2>{run.reverse(solver_seed{}, solver_adjoint{})};
-    });
+    run_survives_every_throw<solver_step>(
+        plan, x, {site::step, site::adjoint, site::copy, site::seed, site::observer}, expected,
+        [](auto& run) { return std::vector<vec2>{run.reverse(solver_seed{}, solver_adjoint{})}; });
   }
 }
 
@@ -523,7 +534,9 @@ TEST_CASE("a sweep that starts another in its own workspace gets a reentrancy_er
   auto const expected = kernels::gradient(n);
   work_type work;
   auto const sweep = [&] { return cairn::gradient(in_place_step{}, x0, plan, seed{}, one_step_adjoint{}, work); };
-  auto const loop = [&] { return cairn::checkpointed_loop(in_place_step{}, x0, plan, work).reverse(seed{}, one_step_adjoint{}); };
+  auto const loop = [&] {
+    return cairn::checkpointed_loop(in_place_step{}, x0, plan, work).reverse(seed{}, one_step_adjoint{});
+  };
   auto const again_in = [&](step_index i, step_index at) {
     if (i != at) return;
     if (at % 2 == 0) sweep();
@@ -551,11 +564,13 @@ TEST_CASE("a sweep that starts another in its own workspace gets a reentrancy_er
     CHECK(work.failure().step == at);
     CHECK(loop() == expected);
 
-    CHECK_THROWS_AS(cairn::gradient(in_place_step{}, x0, plan, [&](tracked const&) { return sweep(); }, one_step_adjoint{}, work),
+    CHECK_THROWS_AS(cairn::gradient(
+                        in_place_step{}, x0, plan, [&](tracked const&) { return sweep(); }, one_step_adjoint{}, work),
                     cairn::reentrancy_error);
     CHECK(sweep() == expected);
 
-    CHECK_THROWS_AS(cairn::gradient(in_place_step{}, x0, plan, seed{}, one_step_adjoint{}, work, observer), cairn::reentrancy_error);
+    CHECK_THROWS_AS(cairn::gradient(in_place_step{}, x0, plan, seed{}, one_step_adjoint{}, work, observer),
+                    cairn::reentrancy_error);
     CHECK(loop() == expected);
 
     CHECK_THROWS_AS(cairn::checkpointed_loop(step, x0, plan, work), cairn::reentrancy_error);

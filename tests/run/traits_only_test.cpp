@@ -57,7 +57,8 @@ TEST_CASE("a state that can be moved, and copied by its traits only, goes throug
 
   cairn::workspace<handle, cairn::revolve> work;
   for (int sweep = 0; sweep < 2; ++sweep) CHECK(*cairn::gradient(step, x0, plan, seed, adjoint, work).at == exact());
-  CHECK(*cairn::gradient(step, x0, plan, seed, adjoint, cairn::sweep_options{.verify = cairn::replay_check::every_step}).at == exact());
+  CHECK(*cairn::gradient(step, x0, plan, seed, adjoint, cairn::sweep_options{.verify = cairn::replay_check::every_step})
+             .at == exact());
 
   auto run = cairn::checkpointed_loop(step, x0, plan);
   CHECK(*run.reverse(seed, adjoint).at == exact());

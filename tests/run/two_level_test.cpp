@@ -1,4 +1,5 @@
-// A kept run by two_level: the periods' starts stand as long as the run, so that each further reverse costs the way back and no more.
+// A kept run by two_level: the periods' starts stand as long as the run, so that each further reverse costs the way
+// back and no more.
 #include <vector>
 #include <cairn/cairn.hpp>
 #include <cairn/schedule/two_level.hpp>
@@ -55,10 +56,13 @@ TEST_CASE("a two_level sweep gives the gradient of store-all with the steps that
         two_level const plan{n, p, x};
         INFO(n << " steps, periods of " << p << ", extra slots " << x);
         pendulum::step_calls = 0;
-        CHECK(gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}) == all.gradient);
+        CHECK(gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}) ==
+              all.gradient);
         CHECK(wide(pendulum::step_calls) == plan.counts().advances);
-        CHECK(gradient(pendulum::by_value{}, pendulum::start(), plan, pendulum::seed, pendulum::with_next{}) == all.gradient);
-        CHECK(gradient(pendulum::out_of_place{}, pendulum::start(), any_schedule{plan}, pendulum::seed, pendulum::recorded()) == all.gradient);
+        CHECK(gradient(pendulum::by_value{}, pendulum::start(), plan, pendulum::seed, pendulum::with_next{}) ==
+              all.gradient);
+        CHECK(gradient(pendulum::out_of_place{}, pendulum::start(), any_schedule{plan}, pendulum::seed,
+                       pendulum::recorded()) == all.gradient);
       }
   }
 }

@@ -1,5 +1,6 @@
-// Loops of unknown length: the same bits as storing everything, wherever they end, in every form of step and adjoint, with lag and eager;
-// how often the user's functions are called; early stops; what observers see; solver objects; rules other than ours.
+// Loops of unknown length: the same bits as storing everything, wherever they end, in every form of step and adjoint,
+// with lag and eager; how often the user's functions are called; early stops; what observers see; solver objects; rules
+// other than ours.
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -68,7 +69,9 @@ class first_states {
 
    private:
     static constexpr slot_index no = cairn::no_slot;
-    static action make(action_kind kind, slot_index slot, step_index from, step_index to) { return {kind, tier::memory, content::state, slot, from, to}; }
+    static action make(action_kind kind, slot_index slot, step_index from, step_index to) {
+      return {kind, tier::memory, content::state, slot, from, to};
+    }
     action forward() {
       if (kept_ < slots_ && candidate_) {
         candidate_ = false;
@@ -111,7 +114,8 @@ struct watcher {
   void operator()(cairn::event const& e) {
     action const& a = e.what();
     bool const begins = e.moment() == cairn::moment::before;
-    in_order = in_order && open.has_value() != begins && (begins || (open->kind == a.kind && open->from == a.from && a.to <= open->to && a.slot == open->slot));
+    in_order = in_order && open.has_value() != begins &&
+               (begins || (open->kind == a.kind && open->from == a.from && a.to <= open->to && a.slot == open->slot));
     if (begins) {
       open = a;
     } else {
@@ -154,7 +158,8 @@ std::vector<action> check_loop(Plan const& plan, step_index n, pendulum::stored 
     CHECK(run.step_calls() == cairn::wide(pendulum::step_calls));
     CHECK(sight.steps() == run.step_calls());
     CHECK(sight.in_order);
-    CHECK(pendulum::state::peak - outside <= 1 + plan.slots() + cairn::working_frames(form_of<Step>(cairn::adjoint_form::one_step), 1));
+    CHECK(pendulum::state::peak - outside <=
+          1 + plan.slots() + cairn::working_frames(form_of<Step>(cairn::adjoint_form::one_step), 1));
     CHECK(run.reverse(pendulum::seed, pendulum::with_next{}) == all.gradient);
     CHECK(run.reverse(pendulum::seed, pendulum::recorded()) == all.gradient);
     CHECK(run.reverse(pendulum::seed, pendulum::leaf{}) == all.gradient);
@@ -197,12 +202,15 @@ void check_online(cairn::online const& plan, step_index n, pendulum::stored cons
   pendulum::step_calls = 0;
   auto run = cairn::checkpointed_while(Step{}, pendulum::start(), until{n}, plan);
   (void)run.reverse(pendulum::seed, pendulum::one_step{});
-  CHECK(cairn::wide(pendulum::step_calls) == cairn::estimate(predicted, {.form = form_of<Step>(cairn::adjoint_form::one_step)}).step_calls);
+  CHECK(cairn::wide(pendulum::step_calls) ==
+        cairn::estimate(predicted, {.form = form_of<Step>(cairn::adjoint_form::one_step)}).step_calls);
 }
 
 using kernels::vec2;
 constexpr auto kernel_step = [](vec2& x, step_index i) { kernels::step(x.data(), i); };
-constexpr auto kernel_adjoint = [](vec2 const& x, vec2& bar, step_index i) { kernels::adjoint(x.data(), bar.data(), i); };
+constexpr auto kernel_adjoint = [](vec2 const& x, vec2& bar, step_index i) {
+  kernels::adjoint(x.data(), bar.data(), i);
+};
 constexpr auto kernel_seed = [](vec2 const& x) { return kernels::seed(x.data()); };
 
 }  // namespace
@@ -253,7 +261,8 @@ TEST_CASE("an in-place step that answers false was the last one, and counts") {
       CHECK(run.at(last).v == all.states[std::size_t(last)]);
       CHECK(run.step_calls() >= cairn::wide(n));
       until first{n - 1};
-      CHECK(cairn::checkpointed_while(step, pendulum::start(), first, cairn::online{3, {.eager = eager}}).steps() == n - 1);
+      CHECK(cairn::checkpointed_while(step, pendulum::start(), first, cairn::online{3, {.eager = eager}}).steps() ==
+            n - 1);
       CHECK(first.asked == n);
     }
   auto const halve = [](double& x) { return (x /= 2) > 1; };
@@ -270,7 +279,8 @@ TEST_CASE("keep_going may look at the state alone, and its answer may be what co
   auto run = cairn::checkpointed_while(newton, 1.0, by_state, cairn::online{2});
   CHECK(run.steps() == 5);
   CHECK(run.final_state() == Approx(std::sqrt(2)));
-  auto [last, checkpoints] = cairn::checkpointed_while(newton, 1.0, [](double, step_index i) { return int(3 - i); }, cairn::online{2});
+  auto [last, checkpoints] = cairn::checkpointed_while(
+      newton, 1.0, [](double, step_index i) { return int(3 - i); }, cairn::online{2});
   CHECK(last == newton(newton(newton(1.0))));
   CHECK(checkpoints.size() <= 2);
   bool (*const function)(double const&) = +by_state;
@@ -337,7 +347,9 @@ TEST_CASE("a solver object that cannot be copied may run until it is done, too")
         CHECK(run.steps() == n);
         CHECK(asked == n + 1);
         CHECK(run.final_state().v == all.states.back());
-        CHECK(run.reverse([](solver const& s) { return s.v; }, [](solver const& s, pendulum::numbers& bar, step_index) { pendulum::swing_back(s.v, bar); }) == all.gradient);
+        CHECK(run.reverse([](solver const& s) { return s.v; }, [](solver const& s, pendulum::numbers& bar,
+                                                                  step_index) { pendulum::swing_back(s.v, bar); }) ==
+              all.gradient);
         CHECK(cairn::wide(calls) == cairn::estimate(plan.stopping_at(n, false)).step_calls);
         CHECK(pendulum::state::peak - outside <= slots + 1);
       }
@@ -348,7 +360,8 @@ TEST_CASE("a warm loop of unknown length allocates nothing") {
     cairn::online const plan{5, {.eager = eager}};
     auto work = cairn::workspace_for<vec2>(plan);
     auto const sweep = [&](step_index n) {
-      auto run = cairn::checkpointed_while(kernel_step, kernels::start, [n](vec2 const&, step_index i) { return i < n; }, plan, work);
+      auto run = cairn::checkpointed_while(
+          kernel_step, kernels::start, [n](vec2 const&, step_index i) { return i < n; }, plan, work);
       return run.reverse(kernel_seed, kernel_adjoint);
     };
     (void)sweep(3);
@@ -408,7 +421,8 @@ struct throwing_out_of_place {
   }
 };
 
-/// Lets call 0, 1, 2 ... from `here` throw, until a sweep gets through; the workspace must serve the next one each time.
+/// Lets call 0, 1, 2 ... from `here` throw, until a sweep gets through; the workspace must serve the next one each
+/// time.
 template <class Step>
 void survives(site here, bool eager) {
   constexpr step_index n = 23;
@@ -435,7 +449,9 @@ void survives(site here, bool eager) {
       return run.reverse(seed, adjoint);
     } catch (planned const&) {
       CHECK(run.failure().failed);
-      CHECK(run.failure().step == (here == site::seed ? n : the_fuse.last_step() >= 0 ? the_fuse.last_step() : run.failure().step));
+      CHECK(run.failure().step == (here == site::seed          ? n
+                                   : the_fuse.last_step() >= 0 ? the_fuse.last_step()
+                                                               : run.failure().step));
       return run.reverse(seed, adjoint);  // the run itself goes on, too
     }
   };
@@ -482,10 +498,13 @@ TEST_CASE("a sweep in the workspace of a loop that is still running is refused")
   cairn::online const plan{2};
   auto work = cairn::workspace_for<vec2>(plan);
   auto const until_five = [](vec2 const&, step_index i) { return i < 5; };
-  auto const nested = [&](vec2 const&, step_index i) { return cairn::checkpointed_while(kernel_step, kernels::start, until_five, plan, work).steps() > i; };
+  auto const nested = [&](vec2 const&, step_index i) {
+    return cairn::checkpointed_while(kernel_step, kernels::start, until_five, plan, work).steps() > i;
+  };
   CHECK_THROWS_AS(cairn::checkpointed_while(kernel_step, kernels::start, nested, plan, work), cairn::reentrancy_error);
   CHECK(work.failure().failed);
-  CHECK(cairn::checkpointed_while(kernel_step, kernels::start, until_five, plan, work).reverse(kernel_seed, kernel_adjoint) == kernels::gradient(5));
+  CHECK(cairn::checkpointed_while(kernel_step, kernels::start, until_five, plan, work)
+            .reverse(kernel_seed, kernel_adjoint) == kernels::gradient(5));
 }
 
 namespace {
@@ -507,8 +526,12 @@ struct stubborn {
 
 TEST_CASE("a cursor that answers what cannot be obeyed is told so") {
   auto const until_five = [](vec2 const&, step_index i) { return i < 5; };
-  auto const run = [&](action a) { return cairn::checkpointed_while(kernel_step, kernels::start, until_five, stubborn{a}).steps(); };
-  auto const make = [](action_kind kind, step_index from, step_index to) { return action{kind, tier::memory, content::state, 0, from, to}; };
+  auto const run = [&](action a) {
+    return cairn::checkpointed_while(kernel_step, kernels::start, until_five, stubborn{a}).steps();
+  };
+  auto const make = [](action_kind kind, step_index from, step_index to) {
+    return action{kind, tier::memory, content::state, 0, from, to};
+  };
   CHECK_THROWS_AS(run(make(action_kind::advance, 1, 2)), cairn::invalid_schedule);
   CHECK_THROWS_AS(run(make(action_kind::advance, 0, 0)), cairn::invalid_schedule);
   CHECK_THROWS_AS(run(make(action_kind::advance, 0, 9)), cairn::invalid_schedule);  // and no turn behind the stop

@@ -92,7 +92,8 @@ TEST_CASE("a warm cursor allocates nothing", "[schedule][allocation]") {
     });
 }
 
-TEST_CASE("any_schedule tells what its cursor allocates and allocates nothing when warm", "[schedule][allocation][any]") {
+TEST_CASE("any_schedule tells what its cursor allocates and allocates nothing when warm",
+          "[schedule][allocation][any]") {
   for (step_index const n : {0, 1, 2, 5, 40, 300})
     each_plan(n, [](std::string const& name, auto const& plan) {
       any_schedule const any = plan;

@@ -13,7 +13,9 @@ static_assert(!std::is_constructible_v<any_schedule, int>);
 
 namespace {
 
-any_schedule chosen(bool small, step_index n) { return small ? any_schedule{store_all(n)} : any_schedule{revolve{n, 3}}; }
+any_schedule chosen(bool small, step_index n) {
+  return small ? any_schedule{store_all(n)} : any_schedule{revolve{n, 3}};
+}
 
 }  // namespace
 
@@ -23,7 +25,8 @@ TEST_CASE("a condition chooses a schedule of one type", "[schedule][any]") {
 }
 
 TEST_CASE("plans of several kinds share a container", "[schedule][any]") {
-  std::vector<any_schedule> plans{uniform{50}, revolve{50, 4}, leaves{50, 5, revolve{10, 2}}, all_tapes(50), chosen(true, 50)};
+  std::vector<any_schedule> plans{uniform{50}, revolve{50, 4}, leaves{50, 5, revolve{10, 2}}, all_tapes(50),
+                                  chosen(true, 50)};
   for (auto const& plan : plans) CHECK(verify(plan).reversals == 50);
   plans.front() = plans[1];
   CHECK(verify(plans.front()) == revolve{50, 4}.counts());

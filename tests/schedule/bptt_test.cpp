@@ -55,14 +55,16 @@ TEST_CASE("no machine takes fewer runs than bptt, whatever it keeps", "[schedule
       for (int tape = 1; tape <= 4; ++tape)
         for (auto const keep : all_kinds) {
           CAPTURE(n, units, tape, int(keep));
-          brute::unit_machine const machine{n, units, tape, true, true, keep != bptt_keep::tapes, keep != bptt_keep::states};
+          brute::unit_machine const machine{
+              n, units, tape, true, true, keep != bptt_keep::tapes, keep != bptt_keep::states};
           CHECK(walked_steps(bptt{n, units, {.tape_units = tape, .keep = keep}}) == wide(brute::fewest_runs(machine)));
         }
 }
 
 TEST_CASE("bptt that keeps states is revolve with a free initial state, for loops of any length", "[schedule][bptt]") {
   constexpr step_index longest = std::numeric_limits<step_index>::max();
-  for (step_index const n : {step_index{0}, step_index{1}, step_index{2}, step_index{99}, step_index{1'000'000'000'000'000'000}, longest})
+  for (step_index const n :
+       {step_index{0}, step_index{1}, step_index{2}, step_index{99}, step_index{1'000'000'000'000'000'000}, longest})
     for (slot_index const units : {slot_index{0}, slot_index{1}, slot_index{50}, longest}) {
       CAPTURE(n, units);
       bptt const plan{n, units, {.keep = bptt_keep::states}};
@@ -87,13 +89,17 @@ TEST_CASE("bptt that keeps tapes saves no state, and bptt without units keeps no
   for (auto const keep : all_kinds) CHECK(walked_steps(bptt{100, 0, {.keep = keep}}) == 100 * 101 / 2);
 }
 
-TEST_CASE("keeping both is mixed with a free initial state and tapes that restart, and never worse than keeping one kind", "[schedule][bptt]") {
+TEST_CASE(
+    "keeping both is mixed with a free initial state and tapes that restart, and never worse than keeping one kind",
+    "[schedule][bptt]") {
   for (slot_index const tape : {1, 2, 5})
     for (slot_index const units : {0, 1, 4, 12, 40, 90}) {
       CAPTURE(tape, units);
       bptt const both{80, units, {.tape_units = tape}};
-      CHECK(both.counts() == mixed{80, units, {.tape_units = tape, .tapes_restart = true, .free_initial = true}}.counts());
-      for (auto const keep : all_kinds) CHECK(both.forward_steps() <= bptt{80, units, {.tape_units = tape, .keep = keep}}.forward_steps());
+      CHECK(both.counts() ==
+            mixed{80, units, {.tape_units = tape, .tapes_restart = true, .free_initial = true}}.counts());
+      for (auto const keep : all_kinds)
+        CHECK(both.forward_steps() <= bptt{80, units, {.tape_units = tape, .keep = keep}}.forward_steps());
     }
 }
 
@@ -103,7 +109,8 @@ TEST_CASE("giving up a state early takes fewer runs than the published recurrenc
 
 TEST_CASE("bptt refuses what it cannot do before it makes a table", "[schedule][bptt]") {
   CHECK_THROWS_WITH((bptt{-1, 3}), ContainsSubstring("cairn::bptt: a loop has no negative number of steps"));
-  CHECK_THROWS_WITH((bptt{10, -1}), ContainsSubstring("cairn::bptt: too few units") && ContainsSubstring("least units = 0"));
+  CHECK_THROWS_WITH((bptt{10, -1}),
+                    ContainsSubstring("cairn::bptt: too few units") && ContainsSubstring("least units = 0"));
   CHECK_THROWS_WITH((bptt{10, 1, {.tape_units = -2}}), ContainsSubstring("a tape takes 1 unit or more"));
   CHECK_THROWS_WITH((bptt{1'000'000, 100'000}), ContainsSubstring("the table of this plan does not fit"));
   CHECK(bptt{10'000, 100, {.tape_units = 50, .keep = bptt_keep::tapes, .most_table_bytes = 300'000}}.tapes() == 2);

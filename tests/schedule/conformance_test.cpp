@@ -13,7 +13,8 @@ step_index const lengths[] = {0, 1, 2, 3, 4, 5, 8, 13, 31, 64, 100};
 template <class Cursor>
 void goes_on_like(Cursor cursor, std::vector<action> const& all, std::size_t from) {
   for (std::size_t k = from; k < all.size(); ++k)
-    if (action const a = cursor.next(); !(a == all[k])) FAIL("action " << k << " is " << text_of(a) << ", not " << text_of(all[k]));
+    if (action const a = cursor.next(); !(a == all[k]))
+      FAIL("action " << k << " is " << text_of(a) << ", not " << text_of(all[k]));
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ disk_revolve walked(step_index steps, slot_index ram, disk_revolve_options const
   disk_revolve const plan{steps, ram, costs};
   auto const counts = verify(plan);
   auto const& disk = counts.on(tier::disk);
-  CHECK(plan.cost_without_turns() ==
-        double(counts.advances) * costs.advance_cost + double(disk.saves) * costs.disk_write + double(disk.loads) * costs.disk_read);
+  CHECK(plan.cost_without_turns() == double(counts.advances) * costs.advance_cost +
+                                         double(disk.saves) * costs.disk_write + double(disk.loads) * costs.disk_read);
   CHECK(plan.cost() == plan.cost_without_turns() + double(steps) * costs.turn_cost);
   CHECK(counts.on(tier::memory).peak <= ram);
   slot_index on_disk = 0;
@@ -41,7 +41,9 @@ void compare_with_search(int cases, int most_steps, unsigned seed) {
   for (int k = 0; k < cases; ++k) {
     int const n = from(0, most_steps), ram = from(0, 3), write = from(0, 9), read = from(0, 9), advance = from(0, 4);
     INFO(n << " steps, " << ram << " slots, write " << write << ", read " << read << ", advance " << advance);
-    auto const plan = walked(n, ram, {.disk_write = double(write), .disk_read = double(read), .advance_cost = double(advance), .turn_cost = 7});
+    auto const plan = walked(
+        n, ram,
+        {.disk_write = double(write), .disk_read = double(read), .advance_cost = double(advance), .turn_cost = 7});
     CHECK(plan.cost_without_turns() == double(tiers::least_cost(n, {{ram, 0, 0}, {n, write, read}}, advance)));
   }
 }
@@ -54,18 +56,23 @@ TEST_CASE("disk_revolve costs what the oracles say", "[schedule][disk_revolve][o
   for (auto const& row : csv::oracle("diskrevolve.csv")) {
     auto const n = step_index(csv::number(row.at("n")));
     auto const ram = slot_index(csv::number(row.at("ram_slots")));
-    disk_revolve_options const costs{.disk_write = std::stod(row.at("disk_write")), .disk_read = std::stod(row.at("disk_read")),
+    disk_revolve_options const costs{.disk_write = std::stod(row.at("disk_write")),
+                                     .disk_read = std::stod(row.at("disk_read")),
                                      .advance_cost = std::stod(row.at("advance_cost"))};
-    INFO(n << " steps, " << ram << " slots, write " << costs.disk_write << ", read " << costs.disk_read << ", advance " << costs.advance_cost);
+    INFO(n << " steps, " << ram << " slots, write " << costs.disk_write << ", read " << costs.disk_read << ", advance "
+           << costs.advance_cost);
     auto const plan = walked(n, ram, costs);
     CHECK(plan.cost_without_turns() == std::stod(row.at("min_cost_unlimited_disk")));
     CHECK(plan.cost() <= std::stod(row.at("min_cost_each_disk_checkpoint_read_once")));
   }
 }
 
-TEST_CASE("no machine reverses a loop at less cost than disk_revolve", "[schedule][disk_revolve][brute]") { compare_with_search(400, 7, 1); }
+TEST_CASE("no machine reverses a loop at less cost than disk_revolve", "[schedule][disk_revolve][brute]") {
+  compare_with_search(400, 7, 1);
+}
 
-TEST_CASE("no machine reverses a loop at less cost than disk_revolve, thousands of cases", "[schedule][disk_revolve][brute][.soak]") {
+TEST_CASE("no machine reverses a loop at less cost than disk_revolve, thousands of cases",
+          "[schedule][disk_revolve][brute][.soak]") {
   compare_with_search(3000, 9, 2);
 }
 
@@ -112,11 +119,13 @@ TEST_CASE("disk_revolve says how large its table would be, before it is made", "
   CHECK_THROWS_AS((disk_revolve{longest, 3, {}}), invalid_plan);
   CHECK_THROWS_AS((disk_revolve{1000, 3, {.most_table_bytes = 28027}}), invalid_plan);
   CHECK_NOTHROW(disk_revolve{1000, 3, {.most_table_bytes = 28028}});
-  CHECK_THROWS_WITH((disk_revolve{step_index{1} << 31, 3, {.most_table_bytes = ~wide{0}}}), ContainsSubstring("less than 2^31 steps"));
+  CHECK_THROWS_WITH((disk_revolve{step_index{1} << 31, 3, {.most_table_bytes = ~wide{0}}}),
+                    ContainsSubstring("less than 2^31 steps"));
 }
 
 TEST_CASE("disk_revolve refuses numbers of no meaning before it does anything", "[schedule][disk_revolve]") {
-  CHECK_THROWS_WITH((disk_revolve{-1, 3, {}}), ContainsSubstring("cairn::disk_revolve") && ContainsSubstring("steps = -1"));
+  CHECK_THROWS_WITH((disk_revolve{-1, 3, {}}),
+                    ContainsSubstring("cairn::disk_revolve") && ContainsSubstring("steps = -1"));
   CHECK_THROWS_WITH((disk_revolve{10, -1, {}}), ContainsSubstring("ram slots = -1"));
   for (double const cost : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     CHECK_THROWS_WITH((disk_revolve{10, 1, {.disk_write = cost}}), ContainsSubstring("not negative"));
@@ -124,7 +133,8 @@ TEST_CASE("disk_revolve refuses numbers of no meaning before it does anything", 
     CHECK_THROWS_AS((disk_revolve{10, 1, {.advance_cost = cost}}), invalid_plan);
     CHECK_THROWS_AS((disk_revolve{10, 1, {.turn_cost = cost}}), invalid_plan);
   }
-  CHECK_THROWS_AS((disk_revolve{50, 1, {.disk_write = 1e308, .disk_read = 1e308, .advance_cost = 1e308}}), overflow_error);
+  CHECK_THROWS_AS((disk_revolve{50, 1, {.disk_write = 1e308, .disk_read = 1e308, .advance_cost = 1e308}}),
+                  overflow_error);
 }
 
 namespace {
@@ -151,9 +161,17 @@ void takes_what_it_tells(wide needed, Make make) {
 
 TEST_CASE("plans with tables allocate what they tell, and no more than they may while they are made",
           "[schedule][disk_revolve][hrevolve][multistage]") {
-  takes_what_it_tells(28 * 301, [](wide most) { return disk_revolve{300, 3, {.disk_write = 2, .disk_read = 2, .most_table_bytes = most}}; });
+  takes_what_it_tells(28 * 301, [](wide most) {
+    return disk_revolve{300, 3, {.disk_write = 2, .disk_read = 2, .most_table_bytes = most}};
+  });
   takes_what_it_tells((4 * 4 + 24) * 301, [](wide most) { return multistage{300, 3, 4, {.most_table_bytes = most}}; });
-  takes_what_it_tells((4 * 4 + 32) * 301, [](wide most) { return hrevolve{300, {{3}, {4, 2, 2}}, {.most_table_bytes = most}}; });
-  takes_what_it_tells((4 * 7 + 32) * 301, [](wide most) { return hrevolve{300, {{3, 1, 1}, {4, 2, 2}}, {.most_table_bytes = most}}; });
-  takes_what_it_tells((2 * 4 * 7 + 32) * 301, [](wide most) { return hrevolve{300, {{3, 1, 9}, {4, 2, 2}}, {.most_table_bytes = most}}; });
+  takes_what_it_tells((4 * 4 + 32) * 301, [](wide most) {
+    return hrevolve{300, {{3}, {4, 2, 2}}, {.most_table_bytes = most}};
+  });
+  takes_what_it_tells((4 * 7 + 32) * 301, [](wide most) {
+    return hrevolve{300, {{3, 1, 1}, {4, 2, 2}}, {.most_table_bytes = most}};
+  });
+  takes_what_it_tells((2 * 4 * 7 + 32) * 301, [](wide most) {
+    return hrevolve{300, {{3, 1, 9}, {4, 2, 2}}, {.most_table_bytes = most}};
+  });
 }

@@ -44,7 +44,8 @@ hrevolve walked(step_index steps, std::vector<storage_tier> const& tiers, double
   auto const counts = verify(plan);
   CHECK(cost_of(counts, tiers, advance) == plan.cost_without_turns());
   CHECK(plan.cost() == plan.cost_without_turns() + 3 * double(steps));
-  for (std::size_t k = 0; k < tiers.size(); ++k) CHECK(counts.on(tiers[k].where ? *tiers[k].where : label(k, tiers.size())).peak <= tiers[k].slots);
+  for (std::size_t k = 0; k < tiers.size(); ++k)
+    CHECK(counts.on(tiers[k].where ? *tiers[k].where : label(k, tiers.size())).peak <= tiers[k].slots);
   CHECK(counts.peak_slots <= plan.slots());
   return plan;
 }
@@ -77,7 +78,8 @@ std::vector<storage_tier> ordered_tiers(generator& draw, int count, int most_slo
 std::string text_of_tiers(step_index n, std::vector<storage_tier> const& tiers, double advance) {
   std::string text = std::to_string(n) + " steps, advance " + std::to_string(advance);
   for (auto const& t : tiers)
-    text += "; " + std::to_string(t.slots) + " slots, write " + std::to_string(t.write) + ", read " + std::to_string(t.read);
+    text += "; " + std::to_string(t.slots) + " slots, write " + std::to_string(t.write) + ", read " +
+            std::to_string(t.read);
   return text;
 }
 
@@ -100,7 +102,8 @@ int above_least(int cases, int count, int most_steps, int most_slots, unsigned s
   int above = 0;
   for (int k = 0; k < cases; ++k) {
     std::vector<storage_tier> tiers;
-    for (int j = 0; j < count; ++j) tiers.push_back({from(draw, 1, most_slots), double(from(draw, 0, 8)), double(from(draw, 0, 8))});
+    for (int j = 0; j < count; ++j)
+      tiers.push_back({from(draw, 1, most_slots), double(from(draw, 0, 8)), double(from(draw, 0, 8))});
     auto const n = step_index(from(draw, 2, most_steps));
     auto const advance = double(from(draw, 1, 4));
     INFO(text_of_tiers(n, tiers, advance));
@@ -122,13 +125,15 @@ static_assert(schedule<hrevolve> && !counted_schedule<hrevolve>);
 
 TEST_CASE("hrevolve costs what the oracles of two tiers say", "[schedule][hrevolve][oracle]") {
   for (auto const& row : csv::oracle("hrevolve2.csv")) {
-    std::vector<storage_tier> const tiers{{slot_index(csv::number(row.at("ram_slots"))), real(row, "ram_write"), real(row, "ram_read")},
-                                          {slot_index(csv::number(row.at("disk_slots"))), real(row, "disk_write"), real(row, "disk_read")}};
+    std::vector<storage_tier> const tiers{
+        {slot_index(csv::number(row.at("ram_slots"))), real(row, "ram_write"), real(row, "ram_read")},
+        {slot_index(csv::number(row.at("disk_slots"))), real(row, "disk_write"), real(row, "disk_read")}};
     auto const n = step_index(csv::number(row.at("n")));
     auto const advance = real(row, "advance_cost");
     INFO(text_of_tiers(n, tiers, advance));
     CHECK(walked(n, tiers, advance).cost_without_turns() == real(row, "min_cost_without_turns"));
-    CHECK(hrevolve{n, tiers.data(), 2, {.advance_cost = advance, .turn_cost = real(row, "turn_cost")}}.cost() == real(row, "min_cost_total"));
+    CHECK(hrevolve{n, tiers.data(), 2, {.advance_cost = advance, .turn_cost = real(row, "turn_cost")}}.cost() ==
+          real(row, "min_cost_total"));
   }
 }
 
@@ -136,7 +141,8 @@ TEST_CASE("hrevolve costs what the oracles of three tiers say", "[schedule][hrev
   for (auto const& row : csv::oracle("hrevolve3.csv")) {
     std::vector<storage_tier> tiers;
     for (std::string const k : {"0", "1", "2"})
-      tiers.push_back({slot_index(csv::number(row.at("slots" + k))), std::stod(row.at("w" + k)), std::stod(row.at("r" + k))});
+      tiers.push_back(
+          {slot_index(csv::number(row.at("slots" + k))), std::stod(row.at("w" + k)), std::stod(row.at("r" + k))});
     auto const n = step_index(csv::number(row.at("n")));
     INFO(text_of_tiers(n, tiers, 1));
     CHECK(walked(n, tiers).cost_without_turns() == real(row, "min_cost_without_turns"));
@@ -150,30 +156,34 @@ TEST_CASE("no machine reverses a loop at less cost than hrevolve", "[schedule][h
   compare_with_search(40, 4, 5, 1, 4);
 }
 
-TEST_CASE("no machine reverses a loop at less cost than hrevolve, thousands of cases", "[schedule][hrevolve][brute][.soak]") {
+TEST_CASE("no machine reverses a loop at less cost than hrevolve, thousands of cases",
+          "[schedule][hrevolve][brute][.soak]") {
   compare_with_search(5000, 2, 8, 3, 5);
   compare_with_search(2000, 2, 9, 2, 6);
   compare_with_search(3000, 3, 6, 2, 7);
   compare_with_search(500, 4, 5, 2, 8);
 }
 
-TEST_CASE("tiers that cannot be compared are said to be so and a sound plan is made over them", "[schedule][hrevolve][brute]") {
+TEST_CASE("tiers that cannot be compared are said to be so and a sound plan is made over them",
+          "[schedule][hrevolve][brute]") {
   int uncompared = 0;
   int const above = above_least(400, 2, 7, 3, 9, uncompared);
   CHECK(uncompared > 100);
   CHECK(above * 20 < uncompared);
-  std::vector<storage_tier> const mixed{{1, 2, 4}, {1, 10, 0}};  // the rare case: the least cost has either tier below the other in some part
+  std::vector<storage_tier> const mixed{
+      {1, 2, 4}, {1, 10, 0}};  // the rare case: the least cost has either tier below the other in some part
   CHECK(searched(12, mixed, 6) == 210);
   CHECK(walked(12, mixed, 6).cost_without_turns() == 212);
 }
 
-TEST_CASE("how often the best order of tiers that cannot be compared is not the least cost", "[schedule][hrevolve][brute][.soak]") {
+TEST_CASE("how often the best order of tiers that cannot be compared is not the least cost",
+          "[schedule][hrevolve][brute][.soak]") {
   int uncompared = 0;
   int const above = above_least(5000, 2, 8, 3, 10, uncompared);
   int uncompared_of_three = 0;
   int const above_of_three = above_least(1500, 3, 6, 2, 11, uncompared_of_three);
-  WARN(above << " of " << uncompared << " plans over two such tiers and " << above_of_three << " of " << uncompared_of_three
-             << " over three cost more than the least");
+  WARN(above << " of " << uncompared << " plans over two such tiers and " << above_of_three << " of "
+             << uncompared_of_three << " over three cost more than the least");
   CHECK(above * 20 < uncompared);
   CHECK(above_of_three * 20 < uncompared_of_three);
 }
@@ -182,7 +192,9 @@ TEST_CASE("skipping sums changes no cost of hrevolve", "[schedule][hrevolve]") {
   generator draw{12};
   for (int k = 0; k < 60; ++k) {
     int const n = from(draw, 60, 700);
-    auto const cost = [&](double above) { return above + std::exp(std::uniform_real_distribution<double>{-3.0, 5.0}(draw)); };
+    auto const cost = [&](double above) {
+      return above + std::exp(std::uniform_real_distribution<double>{-3.0, 5.0}(draw));
+    };
     double const write[] = {k % 3 == 0 ? 0 : cost(0), 0}, read[] = {k % 3 == 0 ? 0 : cost(0), 0};
     std::vector<double> const writes{write[0], cost(write[0])}, reads{read[0], cost(read[0])};
     std::vector<int> const slots{from(draw, 1, 5), from(draw, 1, 5)};
@@ -208,7 +220,8 @@ TEST_CASE("skipping blocks of sums finds the least sum", "[schedule][least_sum]"
       f[y] = f[y - 1] + (flat ? from(draw, 0, 1) : std::exp(double(from(draw, -20, 20)) / 7));
       g[y] = g[y - 1] + (flat ? from(draw, 0, 1) : std::exp(double(from(draw, -20, 20)) / 7));
       whole_f[y] = whole_f[y - 1] + std::uint64_t(from(draw, 0, 3));
-      whole_g[y] = from(draw, 0, 90) == 0 ? detail::impossible<std::uint64_t> : whole_g[y - 1] + std::uint64_t(from(draw, 0, 3));
+      whole_g[y] =
+          from(draw, 0, 90) == 0 ? detail::impossible<std::uint64_t> : whole_g[y - 1] + std::uint64_t(from(draw, 0, 3));
     }
     double least = infinite;
     auto whole = detail::impossible<std::uint64_t>;
@@ -232,7 +245,8 @@ TEST_CASE("rows of hrevolve do not decrease, also where sums are rounded", "[sch
   generator draw{14};
   for (int k = 0; k < 12; ++k) {
     auto const cost = [&] { return std::exp(std::uniform_real_distribution<double>{-9.0, 9.0}(draw)); };
-    double const write = cost(), read = cost(), more_write = write + cost(), more_read = read + cost(), advance = cost();
+    double const write = cost(), read = cost(), more_write = write + cost(), more_read = read + cost(),
+                 advance = cost();
     double before = 0;
     for (step_index n = 0; n <= 150; ++n) {
       hrevolve const plan{n, {{2, write, read}, {2, more_write, more_read}}, {.advance_cost = advance}};
@@ -301,8 +315,8 @@ TEST_CASE("hrevolve gives the labels that were asked for", "[schedule][hrevolve]
 
 TEST_CASE("hrevolve says how large its table would be, before it is made", "[schedule][hrevolve]") {
   constexpr step_index far = 1'000'000'000'000;
-  CHECK_THROWS_WITH((hrevolve{far, {{10, 1, 1}}}),
-                    ContainsSubstring("table bytes = 72000000000072") && ContainsSubstring("most table bytes = 2147483648"));
+  CHECK_THROWS_WITH((hrevolve{far, {{10, 1, 1}}}), ContainsSubstring("table bytes = 72000000000072") &&
+                                                       ContainsSubstring("most table bytes = 2147483648"));
   CHECK_THROWS_AS((hrevolve{1000, {{10, 1, 1}}, {.most_table_bytes = 72071}}), invalid_plan);
   CHECK_NOTHROW(hrevolve{1000, {{10, 1, 1}}, {.most_table_bytes = 72072}});
   CHECK_THROWS_AS((hrevolve{std::numeric_limits<step_index>::max(), {{far, 1, 1}, {far, 2, 2}}}), invalid_plan);
@@ -319,7 +333,8 @@ TEST_CASE("hrevolve refuses numbers of no meaning before it does anything", "[sc
   CHECK_THROWS_WITH((hrevolve{-1, {{3}}}), ContainsSubstring("negative number of steps"));
   CHECK_THROWS_WITH((hrevolve{5, std::initializer_list<storage_tier>{}}), ContainsSubstring("1 to 4 tiers"));
   CHECK_THROWS_AS((hrevolve{5, {{1}, {1}, {1}, {1}, {1}}}), invalid_plan);
-  CHECK_THROWS_WITH((hrevolve{5, {{1}, {-1}}}), ContainsSubstring("negative number of slots") && ContainsSubstring("tier = 1"));
+  CHECK_THROWS_WITH((hrevolve{5, {{1}, {-1}}}),
+                    ContainsSubstring("negative number of slots") && ContainsSubstring("tier = 1"));
   CHECK_THROWS_WITH((hrevolve{5, {{0}, {0}}}), ContainsSubstring("too few slots"));
   for (double const cost : {-1.0, nan, infinite}) {
     CHECK_THROWS_WITH((hrevolve{5, {{1, cost, 0}}}), ContainsSubstring("not negative"));

@@ -13,8 +13,10 @@ namespace {
 constexpr step_index longest = std::numeric_limits<step_index>::max();
 }
 
-static_assert(counted_schedule<leaves<revolve>> && schedule<leaves<action_list>> && !counted_schedule<leaves<action_list>>);
-static_assert(verify(leaves{10, 3, revolve{4, 2}}) == leaves{10, 3, revolve{4, 2}}.counts(), "leaves walk in a constant expression");
+static_assert(counted_schedule<leaves<revolve>> && schedule<leaves<action_list>> &&
+              !counted_schedule<leaves<action_list>>);
+static_assert(verify(leaves{10, 3, revolve{4, 2}}) == leaves{10, 3, revolve{4, 2}}.counts(),
+              "leaves walk in a constant expression");
 
 TEST_CASE("leaves stretch every range of the inner plan and end with the loop", "[schedule][leaves]") {
   for (step_index n = 0; n <= 40; ++n)
@@ -64,8 +66,10 @@ TEST_CASE("leaves of 2^62 steps and more are exact", "[schedule][leaves]") {
     }
 }
 
-TEST_CASE("leaves over a plan that runs the last step before the turn count the short leaf once", "[schedule][leaves]") {
-  auto const whole_first = [](step_index count) {  // runs to the end, turns there, then runs everything again from the start
+TEST_CASE("leaves over a plan that runs the last step before the turn count the short leaf once",
+          "[schedule][leaves]") {
+  auto const whole_first = [](step_index
+                                  count) {  // runs to the end, turns there, then runs everything again from the start
     std::vector<action> all{{action_kind::save, tier::memory, content::state, 0, 0, 0},
                             {action_kind::advance, tier::memory, content::state, no_slot, 0, count},
                             {action_kind::turn, tier::memory, content::state, no_slot, count, count}};
@@ -94,7 +98,8 @@ TEST_CASE("leaves over a plan that runs the last step before the turn count the 
 }
 
 TEST_CASE("leaves refuse a plan of another length and say which it needs", "[schedule][leaves]") {
-  CHECK_THROWS_WITH((leaves{10, 3, revolve{3, 2}}), ContainsSubstring("cairn::leaves") && ContainsSubstring("leaves = 4"));
+  CHECK_THROWS_WITH((leaves{10, 3, revolve{3, 2}}),
+                    ContainsSubstring("cairn::leaves") && ContainsSubstring("leaves = 4"));
   CHECK_THROWS_AS((leaves{10, 3, revolve{5, 2}}), invalid_plan);
   CHECK_THROWS_AS((leaves{10, 0, revolve{10, 2}}), invalid_plan);
   CHECK_THROWS_AS((leaves{-1, 3, revolve{0, 2}}), invalid_plan);

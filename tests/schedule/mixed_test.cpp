@@ -18,7 +18,9 @@ namespace {
 
 constexpr step_index longest = std::numeric_limits<step_index>::max();
 
-wide forward_steps(schedule_counts const& counts) { return counts.advances + counts.recorded + counts.reversals - counts.taped; }
+wide forward_steps(schedule_counts const& counts) {
+  return counts.advances + counts.recorded + counts.reversals - counts.taped;
+}
 
 std::vector<action> actions(mixed const& plan) {
   std::vector<action> all;
@@ -67,7 +69,8 @@ TEST_CASE("mixed does what the oracles say, with tapes that restart and with oth
     auto const units = slot_index(csv::number(row.at("units")));
     auto const tape = slot_index(csv::number(row.at("dep_units_alpha")));
     CAPTURE(n, units, tape);
-    CHECK(forward_steps(walked(mixed{n, units, {.tape_units = tape}})) == csv::number(row.at("min_forward_incl_recorded_dep_cannot_restart")));
+    CHECK(forward_steps(walked(mixed{n, units, {.tape_units = tape}})) ==
+          csv::number(row.at("min_forward_incl_recorded_dep_cannot_restart")));
     CHECK(forward_steps(walked(mixed{n, units, {.tape_units = tape, .tapes_restart = true}})) ==
           csv::number(row.at("min_forward_incl_recorded_dep_restarts")));
     CHECK(wide(n) + revolve::advances(n, units) == csv::number(row.at("revolve_forward_incl_recorded_same_units")));
@@ -95,10 +98,12 @@ TEST_CASE("no nested order takes fewer runs than mixed, which skips most of them
       CAPTURE(n, units, tape);
       for (bool const free_initial : {false, true}) {
         CHECK(walked(mixed{n, units, {.tape_units = tape, .free_initial = free_initial}}).reversals == wide(n));
-        CHECK(mixed{n, units, {.tape_units = tape, .free_initial = free_initial}}.forward_steps() == wide(best.once(n, units, free_initial)));
-        CHECK(walked(mixed{n, units, {.tape_units = tape, .tapes_restart = true, .free_initial = free_initial}}).reversals == wide(n));
-        CHECK(mixed{n, units, {.tape_units = tape, .tapes_restart = true, .free_initial = free_initial}}.forward_steps() ==
-              wide(best.restarting(n, units, free_initial)));
+        CHECK(mixed{n, units, {.tape_units = tape, .free_initial = free_initial}}.forward_steps() ==
+              wide(best.once(n, units, free_initial)));
+        CHECK(walked(mixed{n, units, {.tape_units = tape, .tapes_restart = true, .free_initial = free_initial}})
+                  .reversals == wide(n));
+        CHECK(mixed{n, units, {.tape_units = tape, .tapes_restart = true, .free_initial = free_initial}}
+                  .forward_steps() == wide(best.restarting(n, units, free_initial)));
       }
     }
   }
@@ -108,20 +113,24 @@ TEST_CASE("mixed keeps nothing longer than it is of use", "[schedule][mixed]") {
   std::mt19937 random{5};
   for (int k = 0; k < 400; ++k) {
     auto const [restarts, free_initial] = all_options[random() % 4];
-    mixed const plan{step_index(random() % 60), 1 + slot_index(random() % 12), {1 + slot_index(random() % 4), restarts, free_initial}};
+    mixed const plan{step_index(random() % 60),
+                     1 + slot_index(random() % 12),
+                     {1 + slot_index(random() % 4), restarts, free_initial}};
     CAPTURE(plan.steps(), plan.units(), plan.tape_units(), restarts, free_initial);
     auto const all = actions(plan);
     for (std::size_t at = 0; at < all.size(); ++at) {
       if (all[at].kind != action_kind::drop) continue;
       action const& before = all[at - 1];
       auto const last_use = all[at].what == content::tape ? action_kind::reverse : action_kind::load;
-      if (before.kind != last_use || before.what != all[at].what || before.slot != all[at].slot) FAIL("dropped late: action " << at);
+      if (before.kind != last_use || before.what != all[at].what || before.slot != all[at].slot)
+        FAIL("dropped late: action " << at);
     }
   }
 }
 
 TEST_CASE("mixed is revolve where no tape fits, for loops of any length", "[schedule][mixed]") {
-  for (step_index const n : {step_index{0}, step_index{1}, step_index{2}, step_index{3}, step_index{50}, step_index{1} << 40, longest})
+  for (step_index const n :
+       {step_index{0}, step_index{1}, step_index{2}, step_index{3}, step_index{50}, step_index{1} << 40, longest})
     for (slot_index const units : {1, 3, 40})
       for (bool const free_initial : {false, true}) {
         mixed const plan{n, units, {.tape_units = 41, .tapes_restart = true, .free_initial = free_initial}};
@@ -137,7 +146,8 @@ TEST_CASE("mixed is revolve where no tape fits, for loops of any length", "[sche
 }
 
 TEST_CASE("mixed runs no step twice where all tapes fit, and needs no table", "[schedule][mixed]") {
-  for (step_index const n : {step_index{0}, step_index{1}, step_index{2}, step_index{3}, step_index{50}, step_index{1} << 40, longest})
+  for (step_index const n :
+       {step_index{0}, step_index{1}, step_index{2}, step_index{3}, step_index{50}, step_index{1} << 40, longest})
     for (slot_index const tape : {slot_index{1}, slot_index{3}}) {
       if (n > longest / tape) continue;
       for (bool const restarts : {false, true}) {
@@ -158,7 +168,8 @@ TEST_CASE("a unit more never costs a run, and tapes that restart save some", "[s
     wide saved = 0;
     for (slot_index units = 2; units < 130; ++units) {
       mixed const once{150, units, {.tape_units = tape}}, fewer{150, units - 1, {.tape_units = tape}};
-      mixed const again{150, units, {.tape_units = tape, .tapes_restart = true}}, fewer_again{150, units - 1, {.tape_units = tape, .tapes_restart = true}};
+      mixed const again{150, units, {.tape_units = tape, .tapes_restart = true}},
+          fewer_again{150, units - 1, {.tape_units = tape, .tapes_restart = true}};
       CHECK(once.forward_steps() <= fewer.forward_steps());
       CHECK(again.forward_steps() <= fewer_again.forward_steps());
       CHECK(again.forward_steps() <= once.forward_steps());
@@ -188,12 +199,16 @@ TEST_CASE("mixed walks a loop whose runs need a table of 64 bits", "[schedule][m
 
 TEST_CASE("mixed refuses what it cannot do before it makes a table", "[schedule][mixed]") {
   CHECK_THROWS_AS((mixed{-1, 3}), invalid_plan);
-  CHECK_THROWS_WITH((mixed{-1, 3}), ContainsSubstring("cairn::mixed: a loop has no negative number of steps") && ContainsSubstring("steps = -1"));
-  CHECK_THROWS_WITH((mixed{10, 0}), ContainsSubstring("cairn::mixed: too few units") && ContainsSubstring("least units = 1"));
+  CHECK_THROWS_WITH((mixed{-1, 3}), ContainsSubstring("cairn::mixed: a loop has no negative number of steps") &&
+                                        ContainsSubstring("steps = -1"));
+  CHECK_THROWS_WITH((mixed{10, 0}),
+                    ContainsSubstring("cairn::mixed: too few units") && ContainsSubstring("least units = 1"));
   CHECK_THROWS_WITH((mixed{10, -1, {.free_initial = true}}), ContainsSubstring("least units = 0"));
-  CHECK_THROWS_WITH((mixed{10, 3, {.tape_units = 0}}), ContainsSubstring("a tape takes 1 unit or more") && ContainsSubstring("tape units = 0"));
-  CHECK_THROWS_WITH((mixed{1000, 10, {.most_table_bytes = 40'000}}),
-                    ContainsSubstring("the table of this plan does not fit") && ContainsSubstring("table bytes = 44044"));
+  CHECK_THROWS_WITH((mixed{10, 3, {.tape_units = 0}}),
+                    ContainsSubstring("a tape takes 1 unit or more") && ContainsSubstring("tape units = 0"));
+  CHECK_THROWS_WITH(
+      (mixed{1000, 10, {.most_table_bytes = 40'000}}),
+      ContainsSubstring("the table of this plan does not fit") && ContainsSubstring("table bytes = 44044"));
   CHECK(mixed{1000, 10, {.most_table_bytes = 44'044}}.forward_steps() > 1000);
   for (step_index const n : {step_index{1} << 31, (step_index{1} << 32) + 1, step_index{1} << 53, longest})
     for (slot_index const units : {slot_index{2}, slot_index{1} << 31})

@@ -38,7 +38,9 @@ void compare_with_search(int most_steps, int most_ram, int most_disk) {
         INFO(n << " steps, " << ram << " slots in memory, " << disk << " on disk");
         auto const counts = walked(n, ram, disk);
         auto const least = tiers::least_cost(n, {{ram, 0, 0}, {disk, moved + 1, moved}}, advance);
-        CHECK(std::int64_t(counts.advances) * advance + std::int64_t(traffic(counts)) * moved + std::int64_t(counts.on(tier::disk).saves) == least);
+        CHECK(std::int64_t(counts.advances) * advance + std::int64_t(traffic(counts)) * moved +
+                  std::int64_t(counts.on(tier::disk).saves) ==
+              least);
       }
 }
 
@@ -58,12 +60,15 @@ TEST_CASE("multistage moves what the oracles say", "[schedule][multistage][oracl
   }
 }
 
-TEST_CASE("no machine takes fewer advances, or as many and less disk traffic, or as much and fewer saves, than multistage",
-          "[schedule][multistage][brute]") {
+TEST_CASE(
+    "no machine takes fewer advances, or as many and less disk traffic, or as much and fewer saves, than multistage",
+    "[schedule][multistage][brute]") {
   compare_with_search(7, 3, 3);
 }
 
-TEST_CASE("no machine does better than multistage on longer loops", "[schedule][multistage][brute][.soak]") { compare_with_search(9, 3, 3); }
+TEST_CASE("no machine does better than multistage on longer loops", "[schedule][multistage][brute][.soak]") {
+  compare_with_search(9, 3, 3);
+}
 
 TEST_CASE("multistage moves no more than H-Revolve's recurrence with advances above all", "[schedule][multistage]") {
   for (int n = 2; n <= 60; n += n < 12 ? 1 : 7)
@@ -72,7 +77,8 @@ TEST_CASE("multistage moves no more than H-Revolve's recurrence with advances ab
         INFO(n << " steps, " << ram << " slots in memory, " << disk << " on disk");
         auto const counts = walked(n, ram, disk);
         constexpr double advance = 1e8, moved = 1e4;
-        double const cost = double(counts.advances) * advance + double(traffic(counts)) * moved + double(counts.on(tier::disk).saves);
+        double const cost =
+            double(counts.advances) * advance + double(traffic(counts)) * moved + double(counts.on(tier::disk).saves);
         if (ram > 0) CHECK(cost == tiers::nested_cost(n, {ram, disk}, {0, moved + 1}, {0, moved}, advance));
         else CHECK(cost == tiers::nested_cost(n, {disk}, {moved + 1}, {moved}, advance));
       }
@@ -123,11 +129,13 @@ TEST_CASE("multistage needs no table where every state is kept or no disk is the
 }
 
 TEST_CASE("multistage says how large its table would be, before it is made", "[schedule][multistage]") {
-  CHECK_THROWS_WITH((multistage{1'000'000'000, 3, 4}), ContainsSubstring("cairn::multistage") && ContainsSubstring("table bytes = 40000000040"));
+  CHECK_THROWS_WITH((multistage{1'000'000'000, 3, 4}),
+                    ContainsSubstring("cairn::multistage") && ContainsSubstring("table bytes = 40000000040"));
   CHECK_THROWS_AS((multistage{longest, 3, longest / 2}), invalid_plan);
   CHECK_THROWS_AS((multistage{1000, 3, 4, {.most_table_bytes = 40039}}), invalid_plan);
   CHECK_NOTHROW(multistage{1000, 3, 4, {.most_table_bytes = 40040}});
-  CHECK_THROWS_WITH((multistage{step_index{1} << 31, 3, 1, {.most_table_bytes = ~wide{0}}}), ContainsSubstring("less than 2^31 steps"));
+  CHECK_THROWS_WITH((multistage{step_index{1} << 31, 3, 1, {.most_table_bytes = ~wide{0}}}),
+                    ContainsSubstring("less than 2^31 steps"));
   CHECK(multistage{1000, 3, 4}.table_bytes() == 7 * 32);
 }
 

@@ -27,10 +27,12 @@ struct variant {
 constexpr variant variants[] = {{false, true}, {false, false}, {true, true}, {true, false}};
 
 std::string name_of(variant v, slot_index s, step_index n) {
-  return std::string{v.eager ? "eager" : "lag"} + (v.last_is_at_hand ? "" : ", last state gone") + ", " + std::to_string(s) + " slots, " +
-         std::to_string(n) + " steps";
+  return std::string{v.eager ? "eager" : "lag"} + (v.last_is_at_hand ? "" : ", last state gone") + ", " +
+         std::to_string(s) + " slots, " + std::to_string(n) + " steps";
 }
-stopped_online stopped(variant v, slot_index s, step_index n) { return online{s, {.eager = v.eager}}.stopping_at(n, v.last_is_at_hand); }
+stopped_online stopped(variant v, slot_index s, step_index n) {
+  return online{s, {.eager = v.eager}}.stopping_at(n, v.last_is_at_hand);
+}
 
 /// The states kept when the cursor, driven by hand as by a loop without an end, has decided on state x.
 class kept_states {
@@ -69,7 +71,8 @@ struct ratios {
 }  // namespace
 
 static_assert(schedule<stopped_online> && counted_schedule<stopped_online> && std::copyable<online::cursor>);
-static_assert(verify(online{3}.stopping_at(30)) == online{3}.stopping_at(30).counts(), "online walks in a constant expression");
+static_assert(verify(online{3}.stopping_at(30)) == online{3}.stopping_at(30).counts(),
+              "online walks in a constant expression");
 
 TEST_CASE("a loop may stop anywhere under online and every step is reversed", "[schedule][online]") {
   for (auto const v : variants)
@@ -100,7 +103,8 @@ TEST_CASE("the independent optima agree with each other and with revolve", "[sch
     }
 }
 
-TEST_CASE("online is never below the offline optimum and close to it for all loops of up to 300 steps", "[schedule][online]") {
+TEST_CASE("online is never below the offline optimum and close to it for all loops of up to 300 steps",
+          "[schedule][online]") {
   online_search::optima const best{300, 16};
   ratios all;
   for (slot_index s = 2; s <= 16; ++s)
@@ -175,7 +179,8 @@ dearer dearer_ways_back(slot_index s, step_index up_to, bool eager) {
 
 }  // namespace
 
-TEST_CASE("the dynamic program of the way back finds what a search over all machines finds", "[schedule][online][brute]") {
+TEST_CASE("the dynamic program of the way back finds what a search over all machines finds",
+          "[schedule][online][brute]") {
   online_search::optima const best{10, 6};
   std::mt19937 random{5};
   for (int k = 0; k < 150; ++k) {
@@ -188,7 +193,8 @@ TEST_CASE("the dynamic program of the way back finds what a search over all mach
   }
 }
 
-TEST_CASE("from the states that online holds no way back takes more than a few advances less", "[schedule][online][brute]") {
+TEST_CASE("from the states that online holds no way back takes more than a few advances less",
+          "[schedule][online][brute]") {
   for (bool const eager : {false, true})
     for (slot_index s = 1; s <= 6; ++s) {
       auto const found = dearer_ways_back(s, 120, eager);
@@ -198,7 +204,8 @@ TEST_CASE("from the states that online holds no way back takes more than a few a
     }
 }
 
-TEST_CASE("from the states that online holds no way back takes more than a few advances less up to 300 steps", "[schedule][online][brute][.soak]") {
+TEST_CASE("from the states that online holds no way back takes more than a few advances less up to 300 steps",
+          "[schedule][online][brute][.soak]") {
   for (bool const eager : {false, true})
     for (slot_index s = 1; s <= 16; ++s) {
       auto const found = dearer_ways_back(s, 300, eager);
@@ -247,21 +254,26 @@ TEST_CASE("no rule with lag has a worst ratio below the floors that are told", "
   CHECK(online_search::least_worst_ratio_of_two(120) >= 1.108);
 }
 
-TEST_CASE("no rule with lag and three slots has a worst ratio below the floor that is told", "[schedule][online][brute]") {
+TEST_CASE("no rule with lag and three slots has a worst ratio below the floor that is told",
+          "[schedule][online][brute]") {
   CHECK(online_search::least_worst_ratio_of_three(90) >= 1.0525);
 }
 
 TEST_CASE("online takes the advances that are told for all loops of up to 100,000 steps", "[schedule][online][.soak]") {
   struct expected { slot_index slots; double mean, worst; };
-  for (auto const& [s, mean, worst] :
-       {expected{2, 1.0023, 1.1390}, {3, 1.0077, 1.0626}, {4, 1.0077, 1.0534}, {10, 1.0044, 1.0275}, {50, 1.0007, 1.0104}}) {
+  for (auto const& [s, mean, worst] : {expected{2, 1.0023, 1.1390},
+                                       {3, 1.0077, 1.0626},
+                                       {4, 1.0077, 1.0534},
+                                       {10, 1.0044, 1.0275},
+                                       {50, 1.0007, 1.0104}}) {
     constexpr step_index states = 100'000;
     online_search::optima const best{states, s + 1};
     kept_states kept{online{s}};
     ratios all;
     for (step_index n = 2; n <= states; ++n) {
       auto const p = kept.after(n - 2);
-      auto advances = n - 1;  // gap by gap, each from its start; online itself may move the last state, for a little less
+      auto advances =
+          n - 1;  // gap by gap, each from its start; online itself may move the last state, for a little less
       for (std::size_t k = 0; k < p.size(); ++k)
         advances += best((k + 1 < p.size() ? p[k + 1] : n - 1) - p[k], s - step_index(k));
       if (n % 997 == 0) CHECK(online{s}.stopping_at(n).counts().advances <= wide(advances));
@@ -302,7 +314,8 @@ TEST_CASE("online decides exactly up to 2^63-1 steps", "[schedule][online]") {
   auto const exact = [](std::int64_t n, std::int64_t s) { return online_search::exact_optimum(n, s); };
   for (bool const eager : {false, true})
     for (std::size_t const s : {2u, 3u, 5u, 9u})
-      for (step_index const near : {step_index{1} << 31, step_index{1} << 32, step_index{1} << 53, step_index{1} << 62}) {
+      for (step_index const near :
+           {step_index{1} << 31, step_index{1} << 32, step_index{1} << 53, step_index{1} << 62}) {
         INFO((eager ? "eager, " : "lag, ") << s << " slots, near " << near);
         detail::table<detail::online_slot> kept(s);
         for (std::size_t k = 0; k < s; ++k) {

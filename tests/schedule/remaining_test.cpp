@@ -16,8 +16,9 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 std::string sweep_text(stopped_sweep const& sweep, std::vector<stored_state> const& kept) {
-  std::string text = std::to_string(sweep.open) + " of " + std::to_string(sweep.steps) + (sweep.turned ? " turned" : "") + ", " +
-                     std::to_string(sweep.slots) + " slots, leaf " + std::to_string(sweep.leaf) + ", kept";
+  std::string text = std::to_string(sweep.open) + " of " + std::to_string(sweep.steps) +
+                     (sweep.turned ? " turned" : "") + ", " + std::to_string(sweep.slots) + " slots, leaf " +
+                     std::to_string(sweep.leaf) + ", kept";
   for (auto const& one : kept) text += " " + std::to_string(one.state) + "@" + std::to_string(one.slot);
   return text;
 }
@@ -26,7 +27,8 @@ std::string sweep_text(stopped_sweep const& sweep, std::vector<stored_state> con
 schedule_counts sound(stopped_sweep const& sweep, std::vector<stored_state> const& kept) {
   remaining const plan{sweep, kept.data(), kept.size()};
   auto const found = check(plan, {sweep.open, sweep.turned, kept.data(), kept.size()});
-  INFO(sweep_text(sweep, kept) << ": " << describe(found.reason) << " at action " << ::text_of(found.number) << ": " << ::text_of(found.culprit));
+  INFO(sweep_text(sweep, kept) << ": " << describe(found.reason) << " at action " << ::text_of(found.number) << ": "
+                               << ::text_of(found.culprit));
   REQUIRE(found);
   REQUIRE(found.counts == plan.counts());
   REQUIRE(found.counts.reversals == wide(sweep.open));
@@ -84,7 +86,8 @@ TEST_CASE("a sweep whose own checkpoints are all there goes on at the cost of th
       for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) {
         if (a.kind == action_kind::save) kept.push_back({a.slot, a.from});
         if (a.kind == action_kind::drop)
-          kept.erase(std::find_if(kept.begin(), kept.end(), [&](stored_state const& one) { return one.slot == a.slot; }));
+          kept.erase(
+              std::find_if(kept.begin(), kept.end(), [&](stored_state const& one) { return one.slot == a.slot; }));
         if (a.kind == action_kind::advance) left -= wide(a.to - a.from);
         if (a.kind == action_kind::reverse) CHECK(sound({n, a.from, true, s}, kept).advances <= left);
       }
@@ -126,7 +129,9 @@ TEST_CASE("checkpoints are loaded and dropped where they are", "[schedule][remai
 TEST_CASE("a function may say which state a slot holds", "[schedule][remaining]") {
   std::vector<stored_state> const kept{{0, 3}, {2, 7}};
   remaining const listed{{10, 10, true, 4, 1}, kept.data(), kept.size()};
-  remaining const asked{{10, 10, true, 4, 1}, [](slot_index slot) { return slot == 0 ? step_index{3} : slot == 2 ? step_index{7} : step_index{-1}; }};
+  remaining const asked{{10, 10, true, 4, 1}, [](slot_index slot) {
+                          return slot == 0 ? step_index{3} : slot == 2 ? step_index{7} : step_index{-1};
+                        }};
   CHECK(actions_of(listed) == actions_of(asked));
 }
 
@@ -153,8 +158,9 @@ TEST_CASE("the rest of a loop of 2^63-1 steps is exact", "[schedule][remaining]"
     remaining const plan{{longest, longest, false, 100, leaf}, kept.data(), kept.size()};
     auto const counts = plan.counts();
     CHECK(counts.reversals == wide(longest));
-    if (leaf == 1) CHECK(counts.advances == revolve::advances(20, 98) + revolve::advances(longest - 20 - (step_index{1} << 62), 99) +
-                                                revolve::advances((step_index{1} << 62) - 7, 100) + revolve::advances(7, 101));
+    if (leaf == 1)
+      CHECK(counts.advances == revolve::advances(20, 98) + revolve::advances(longest - 20 - (step_index{1} << 62), 99) +
+                                   revolve::advances((step_index{1} << 62) - 7, 100) + revolve::advances(7, 101));
     interpreter machine{detail::limits_of(plan), {longest, false, kept.data(), kept.size()}};
     auto cursor = plan.walk();
     for (int k = 0; k < 100'000; ++k)
@@ -174,7 +180,8 @@ TEST_CASE("a sweep cannot have stopped just anywhere", "[schedule][remaining]") 
   CHECK_THROWS_AS((remaining{{10, 10, true, -1}, nullptr, 0}), invalid_plan);
   CHECK_THROWS_AS((remaining{{10, 10, true, 2, 0}, nullptr, 0}), invalid_plan);
   CHECK_THROWS_AS((remaining{{-1, -1, true, 2}, nullptr, 0}), invalid_plan);
-  CHECK_THROWS_WITH((remaining{{10, 10, true, 2}, twice, 2}), ContainsSubstring("named twice") && ContainsSubstring("slot = 1"));
+  CHECK_THROWS_WITH((remaining{{10, 10, true, 2}, twice, 2}),
+                    ContainsSubstring("named twice") && ContainsSubstring("slot = 1"));
   CHECK_THROWS_AS((remaining{{10, 10, true, 2}, nowhere, 1}), invalid_plan);
   CHECK_THROWS_AS((remaining{{10, 10, true, 2}, behind, 1}), invalid_plan);
 }

@@ -25,14 +25,16 @@ bool is_same(Plan const& one, Plan const& other) {
 }  // namespace
 
 static_assert(revolve{{.steps = 1000, .slots = 10}}.counts() == revolve{1000, 10}.counts());
-static_assert(revolve{{.steps = 9, .slots = 0}, {.free_initial = true}}.counts() == revolve{9, 0, {.free_initial = true}}.counts());
+static_assert(revolve{{.steps = 9, .slots = 0}, {.free_initial = true}}.counts() ==
+              revolve{9, 0, {.free_initial = true}}.counts());
 static_assert(two_level{{.steps = 57, .period = 8, .extra_slots = 3}}.counts() == two_level{57, 8, 3}.counts());
 
 TEST_CASE("numbers by their names make the plan of numbers by their places", "[schedule]") {
   CHECK(is_same(revolve{{.steps = 57, .slots = 4}}, revolve{57, 4}));
   CHECK(is_same(two_level{{.steps = 57, .period = 8, .extra_slots = 3}}, two_level{57, 8, 3}));
   CHECK(is_same(multistage{{.steps = 57, .ram_slots = 2, .disk_slots = 3}}, multistage{57, 2, 3}));
-  CHECK(is_same(disk_revolve{{.steps = 57, .ram_slots = 2}, {.disk_write = 3, .disk_read = 1}}, disk_revolve{57, 2, {.disk_write = 3, .disk_read = 1}}));
+  CHECK(is_same(disk_revolve{{.steps = 57, .ram_slots = 2}, {.disk_write = 3, .disk_read = 1}},
+                disk_revolve{57, 2, {.disk_write = 3, .disk_read = 1}}));
   CHECK(is_same(mixed{{.steps = 57, .units = 9}, {.tape_units = 2}}, mixed{57, 9, {.tape_units = 2}}));
   CHECK(is_same(bptt{{.steps = 57, .units = 9}, {.tape_units = 2}}, bptt{57, 9, {.tape_units = 2}}));
   CHECK(is_same(runge_kutta{{.steps = 57, .units = 9}, {.stages = 2}}, runge_kutta{57, 9, {.stages = 2}}));
@@ -66,7 +68,9 @@ TEST_CASE("estimate says where steps and slots look swapped, through every wrapp
   CHECK_THAT(said(mixed{20, 1000, {.tape_units = 3}}), swapped);
   CHECK_THAT(said(bptt{20, 1000}), swapped);
   CHECK_THAT(said(runge_kutta{20, 1000}), swapped);
-  auto const text = explanation_text(explain(planned{wrong, planner::revolve, {}, estimate(wrong, {.state_bytes = 8}), {}, {}}, {.steps = 20, .state_bytes = 8}));
+  auto const text =
+      explanation_text(explain(planned{wrong, planner::revolve, {}, estimate(wrong, {.state_bytes = 8}), {}, {}},
+                               {.steps = 20, .state_bytes = 8}));
   CHECK_THAT(text, swapped);
 }
 

@@ -32,7 +32,8 @@ schedule_counts played(revolve const& plan, int actions) {
   auto cursor = plan.walk();
   for (int k = 0; k < actions; ++k) {
     action const a = cursor.next();
-    if (auto const bad = machine.obey(a); bad != flaw::none) FAIL(describe(bad) << " at action " << k << ": " << text_of(a));
+    if (auto const bad = machine.obey(a); bad != flaw::none)
+      FAIL(describe(bad) << " at action " << k << ": " << text_of(a));
     if (a.kind == action_kind::done) break;
   }
   return machine.counts();
@@ -82,7 +83,9 @@ void walk_rows(step_index longer_than, step_index up_to) {
 
 }  // namespace
 
-TEST_CASE("revolve walks the oracles of large loops with the totals it tells", "[schedule][revolve][oracle]") { walk_rows(0, 2'000'000); }
+TEST_CASE("revolve walks the oracles of large loops with the totals it tells", "[schedule][revolve][oracle]") {
+  walk_rows(0, 2'000'000);
+}
 
 TEST_CASE("revolve walks loops of ten million steps with the totals it tells", "[schedule][revolve][oracle][.soak]") {
   walk_rows(2'000'000, 10'000'000);
@@ -98,7 +101,8 @@ TEST_CASE("revolve begins loops too long to walk without a flaw", "[schedule][re
   }
 }
 
-TEST_CASE("no order of nested checkpoints takes fewer advances, or as many and fewer saves, than revolve", "[schedule][revolve][brute]") {
+TEST_CASE("no order of nested checkpoints takes fewer advances, or as many and fewer saves, than revolve",
+          "[schedule][revolve][brute]") {
   auto const best = brute::nested_optima(80, 12);
   for (step_index n = 0; n <= 80; ++n)
     for (slot_index s = 1; s <= 12; ++s) {
@@ -155,8 +159,21 @@ TEST_CASE("revolve uses all slots that are of use", "[schedule][revolve]") {
 }
 
 TEST_CASE("revolve is exact at the edges of 32, 53 and 63 bits", "[schedule][revolve]") {
-  step_index const edges[] = {0, 1, 2, 3, (1LL << 31) - 1, 1LL << 31, (1LL << 31) + 1, (1LL << 32) - 1, 1LL << 32, (1LL << 32) + 1,
-                              (1LL << 53) - 1, 1LL << 53, (1LL << 53) + 1, longest - 1, longest};
+  step_index const edges[] = {0,
+                              1,
+                              2,
+                              3,
+                              (1LL << 31) - 1,
+                              1LL << 31,
+                              (1LL << 31) + 1,
+                              (1LL << 32) - 1,
+                              1LL << 32,
+                              (1LL << 32) + 1,
+                              (1LL << 53) - 1,
+                              1LL << 53,
+                              (1LL << 53) + 1,
+                              longest - 1,
+                              longest};
   slot_index const slots[] = {1, 2, 3, 4, 10, 63, 1000, 1'000'000, 1LL << 31, 1LL << 53, 1LL << 62, longest};
   for (auto const n : edges)
     for (auto const s : slots) {
@@ -181,7 +198,8 @@ TEST_CASE("revolve is exact at the edges of 32, 53 and 63 bits", "[schedule][rev
       CHECK(split >= 1);
       CHECK(split < n);
       if (plan.slots() >= 2)
-        CHECK(counts.advances == wide(split) + revolve::advances(n - split, plan.slots() - 1) + revolve::advances(split, plan.slots()));
+        CHECK(counts.advances ==
+              wide(split) + revolve::advances(n - split, plan.slots() - 1) + revolve::advances(split, plan.slots()));
     }
   CHECK(revolve{longest, 1}.counts().advances == wide(longest) * (wide(longest) - 1) / 2);
 }
@@ -239,6 +257,7 @@ TEST_CASE("revolve refuses negative loops and too few slots before it does anyth
   CHECK_THROWS_AS((revolve{10, 0}), invalid_plan);
   CHECK_THROWS_AS((revolve{10, -1, {.free_initial = true}}), invalid_plan);
   CHECK_THROWS_AS(revolve::advances(-1, 1), invalid_plan);
-  CHECK_THROWS_WITH((revolve{10, 0}), ContainsSubstring("cairn::revolve") && ContainsSubstring("slots = 0") && ContainsSubstring("least slots = 1"));
+  CHECK_THROWS_WITH((revolve{10, 0}), ContainsSubstring("cairn::revolve") && ContainsSubstring("slots = 0") &&
+                                          ContainsSubstring("least slots = 1"));
   CHECK_THROWS_WITH((revolve{-7, 1}), ContainsSubstring("steps = -7"));
 }

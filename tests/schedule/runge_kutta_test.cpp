@@ -40,7 +40,8 @@ TEST_CASE("stages of stiffly accurate methods do what the oracles say", "[schedu
   }
 }
 
-TEST_CASE("no machine takes fewer steps than stages, for stiffly accurate methods and for others", "[schedule][runge_kutta][brute]") {
+TEST_CASE("no machine takes fewer steps than stages, for stiffly accurate methods and for others",
+          "[schedule][runge_kutta][brute]") {
   for (int n = 0; n <= 7; ++n)
     for (int units = n < 2 ? 0 : 1; units <= (n < 7 ? 9 : 6); ++units)
       for (int count = 1; count <= 4; ++count)
@@ -51,7 +52,8 @@ TEST_CASE("no machine takes fewer steps than stages, for stiffly accurate method
         }
 }
 
-TEST_CASE("giving up the solution behind kept stages takes fewer steps than the published recurrence", "[schedule][runge_kutta]") {
+TEST_CASE("giving up the solution behind kept stages takes fewer steps than the published recurrence",
+          "[schedule][runge_kutta]") {
   CHECK(walked_advances(runge_kutta{40, 10, {.stages = 2}}) == 43);  // 47 there
 }
 
@@ -59,19 +61,25 @@ TEST_CASE("stages are mixed with tapes of so many units", "[schedule][runge_kutt
   for (slot_index const units : {1, 5, 30, 200})
     for (slot_index const count : {1, 2, 6}) {
       CAPTURE(units, count);
-      CHECK(runge_kutta{70, units, {.stages = count}}.counts() == mixed{70, units, {.tape_units = count, .tapes_restart = true}}.counts());
-      CHECK(runge_kutta{70, units, {.stages = count, .stiffly_accurate = false}}.counts() == mixed{70, units, {.tape_units = count}}.counts());
+      CHECK(runge_kutta{70, units, {.stages = count}}.counts() ==
+            mixed{70, units, {.tape_units = count, .tapes_restart = true}}.counts());
+      CHECK(runge_kutta{70, units, {.stages = count, .stiffly_accurate = false}}.counts() ==
+            mixed{70, units, {.tape_units = count}}.counts());
       CHECK(runge_kutta{70, units, {.stages = count}}.counts().advances <= revolve::advances(70, units));
     }
 }
 
 TEST_CASE("a stiffly accurate method takes no more steps than one that is not", "[schedule][runge_kutta]") {
-  for (slot_index units = 1; units < 60; ++units) CHECK(runge_kutta{50, units, {.stages = 3}}.forward_steps() <= runge_kutta{50, units, {3, false}}.forward_steps());
+  for (slot_index units = 1; units < 60; ++units)
+    CHECK(runge_kutta{50, units, {.stages = 3}}.forward_steps() <= runge_kutta{50, units, {3, false}}.forward_steps());
 }
 
 TEST_CASE("stages refuse what they cannot do before they make a table", "[schedule][runge_kutta]") {
-  CHECK_THROWS_WITH((runge_kutta{-1, 3}), ContainsSubstring("cairn::runge_kutta: a loop has no negative number of steps"));
-  CHECK_THROWS_WITH((runge_kutta{10, 0}), ContainsSubstring("cairn::runge_kutta: too few units") && ContainsSubstring("least units = 1"));
+  CHECK_THROWS_WITH((runge_kutta{-1, 3}),
+                    ContainsSubstring("cairn::runge_kutta: a loop has no negative number of steps"));
+  CHECK_THROWS_WITH((runge_kutta{10, 0}),
+                    ContainsSubstring("cairn::runge_kutta: too few units") && ContainsSubstring("least units = 1"));
   CHECK_THROWS_WITH((runge_kutta{10, 1, {.stages = 0}}), ContainsSubstring("a tape takes 1 unit or more"));
-  CHECK_THROWS_WITH((runge_kutta{100'000, 100'000, {.stages = 2}}), ContainsSubstring("the table of this plan does not fit"));
+  CHECK_THROWS_WITH((runge_kutta{100'000, 100'000, {.stages = 2}}),
+                    ContainsSubstring("the table of this plan does not fit"));
 }

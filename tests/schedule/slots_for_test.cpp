@@ -18,7 +18,8 @@ TEST_CASE("the fewest slots for a slow-down are the first that reach it", "[sche
 }
 
 TEST_CASE("the fewest slots are exact at the largest numbers", "[schedule][slots_for]") {
-  for (step_index const n : {step_index{1} << 31, (step_index{1} << 53) + 1, step_index{1'000'000'000'000'000'000}, std::numeric_limits<step_index>::max()})
+  for (step_index const n : {step_index{1} << 31, (step_index{1} << 53) + 1, step_index{1'000'000'000'000'000'000},
+                             std::numeric_limits<step_index>::max()})
     for (double const slowdown : {2.0, 2.5, 4.0, 17.0, 1e6}) {
       auto const slots = slots_for_slowdown(n, slowdown);
       auto const most = wide((slowdown - 1) * 2) * wide(n) / 2;  // these slow-downs are halves: exact

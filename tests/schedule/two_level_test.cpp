@@ -22,8 +22,10 @@ static_assert(verify(two_level{20, 6, 2}) == two_level{20, 6, 2}.counts(), "two_
 
 TEST_CASE("two_level does what the oracle says", "[schedule][two_level][oracle]") {
   for (auto const& row : csv::oracle("two_level_periodic.csv")) {
-    two_level const plan{step_index(csv::number(row.at("n"))), step_index(csv::number(row.at("period"))), slot_index(csv::number(row.at("extra_binomial_slots")))};
-    INFO(row.at("n") << " steps, periods of " << row.at("period") << ", extra slots " << row.at("extra_binomial_slots"));
+    two_level const plan{step_index(csv::number(row.at("n"))), step_index(csv::number(row.at("period"))),
+                         slot_index(csv::number(row.at("extra_binomial_slots")))};
+    INFO(row.at("n") << " steps, periods of " << row.at("period") << ", extra slots "
+                     << row.at("extra_binomial_slots"));
     auto const walked = verify(plan);
     CHECK(walked == plan.counts());
     CHECK(walked.advances == csv::number(row.at("advances_online_full_sweep")));
@@ -51,14 +53,16 @@ TEST_CASE("two_level tells the totals of its walk for longer loops", "[schedule]
       }
 }
 
-TEST_CASE("inside its periods two_level takes no more advances and saves than any order of nested checkpoints", "[schedule][two_level][brute]") {
+TEST_CASE("inside its periods two_level takes no more advances and saves than any order of nested checkpoints",
+          "[schedule][two_level][brute]") {
   auto const best = brute::nested_optima(40, 7);
   for (int n = 1; n <= 40; ++n)
     for (int p = 1; p <= n; ++p)
       for (int x = 0; x <= 6; ++x) {
         INFO(n << " steps, periods of " << p << ", extra slots " << x);
         brute::effort least{n, 0};
-        for (int first = 0; first < n; first += p) least = least + best[std::size_t(std::min(p, n - first))][std::size_t(x) + 1];
+        for (int first = 0; first < n; first += p)
+          least = least + best[std::size_t(std::min(p, n - first))][std::size_t(x) + 1];
         auto const found = verify(two_level{n, p, x});
         CHECK(found.advances == wide(least.advances));
         CHECK(found.on(tier::memory).saves == wide(least.saves));
@@ -66,9 +70,11 @@ TEST_CASE("inside its periods two_level takes no more advances and saves than an
       }
 }
 
-TEST_CASE("the last step is run on the way forward, and each period's start is given up with its last load", "[schedule][two_level]") {
+TEST_CASE("the last step is run on the way forward, and each period's start is given up with its last load",
+          "[schedule][two_level]") {
   for (action const& a : actions_of(two_level{23, 5, 2}))
-    if (a.kind == action_kind::turn) CHECK(a == action{action_kind::turn, tier::memory, content::state, no_slot, 23, 23});
+    if (a.kind == action_kind::turn)
+      CHECK(a == action{action_kind::turn, tier::memory, content::state, no_slot, 23, 23});
   step_index open = 23;
   for (action const& a : actions_of(two_level{23, 5, 2})) {
     if (a.kind == action_kind::reverse) open = a.from;
@@ -96,13 +102,15 @@ TEST_CASE("two_level says where slots lie and which states are checkpoints", "[s
 
 TEST_CASE("two_level is exact up to 63 bits", "[schedule][two_level]") {
   for (step_index const n : {step_index{1} << 53, longest - 1, longest})
-    for (step_index const p : {step_index{1}, step_index{2}, step_index{1000}, step_index{1} << 31, step_index{1} << 62, n - 1, n})
+    for (step_index const p :
+         {step_index{1}, step_index{2}, step_index{1000}, step_index{1} << 31, step_index{1} << 62, n - 1, n})
       for (slot_index const x : {slot_index{0}, slot_index{1}, slot_index{10}, slot_index{1} << 40, longest}) {
         INFO(n << " steps, periods of " << p << ", extra slots " << x);
         two_level const plan{n, p, x};
         auto const sum = plan.counts();
         step_index const whole = (n - 1) / p, last = n - whole * p;
-        CHECK(sum.advances == wide(n) + wide(whole) * revolve::advances(p, x < longest ? x + 1 : x) + revolve::advances(last, x < longest ? x + 1 : x));
+        CHECK(sum.advances == wide(n) + wide(whole) * revolve::advances(p, x < longest ? x + 1 : x) +
+                                  revolve::advances(last, x < longest ? x + 1 : x));
         CHECK(sum.loads == wide(n));
         CHECK(sum.on(tier::disk).saves == wide(whole) + 1);
         CHECK(sum.on(tier::disk).loads >= wide(whole) + 1);
@@ -119,5 +127,6 @@ TEST_CASE("two_level refuses what it cannot be made of before it does anything",
   CHECK_THROWS_AS((two_level{10, 3, 1, {.periods_on = tier(4)}}), invalid_plan);
   CHECK_THROWS_AS((two_level{10, 3, 1, {.extra_on = tier(200)}}), invalid_plan);
   CHECK_THROWS_WITH((two_level{10, -3, 1}), ContainsSubstring("cairn::two_level") && ContainsSubstring("period = -3"));
-  CHECK_THROWS_WITH((two_level{10, 3, -1}), ContainsSubstring("extra slots = -1") && ContainsSubstring("least extra slots = 0"));
+  CHECK_THROWS_WITH((two_level{10, 3, -1}),
+                    ContainsSubstring("extra slots = -1") && ContainsSubstring("least extra slots = 0"));
 }

@@ -20,21 +20,57 @@ struct table_plan {
 };
 /// Small loops whose plans need a table.
 std::vector<table_plan> const small_tables{
-    {"multistage", [](work_limit const& limit) { return multistage{300, 3, 9, {.limit = limit}}; }},
-    {"hrevolve", [](work_limit const& limit) { return hrevolve{300, {{3}, {9, 2, 1}}, {.limit = limit}}; }},
-    {"hrevolve of unordered tiers", [](work_limit const& limit) { return hrevolve{300, {{3, 0, 3}, {9, 2, 1}}, {.limit = limit}}; }},
-    {"disk_revolve", [](work_limit const& limit) { return disk_revolve{300, 3, {.disk_write = 2, .disk_read = 1, .limit = limit}}; }},
-    {"mixed", [](work_limit const& limit) { return mixed{300, 20, {.tape_units = 2, .limit = limit}}; }},
-    {"mixed that restarts", [](work_limit const& limit) { return mixed{300, 20, {.tape_units = 2, .tapes_restart = true, .limit = limit}}; }},
-    {"bptt", [](work_limit const& limit) { return bptt{300, 20, {.tape_units = 2, .limit = limit}}; }},
-    {"runge_kutta", [](work_limit const& limit) { return runge_kutta{300, 20, {.stages = 2, .limit = limit}}; }},
+    {"multistage",
+     [](work_limit const& limit) {
+       return multistage{300, 3, 9, {.limit = limit}};
+     }},
+    {"hrevolve",
+     [](work_limit const& limit) {
+       return hrevolve{300, {{3}, {9, 2, 1}}, {.limit = limit}};
+     }},
+    {"hrevolve of unordered tiers",
+     [](work_limit const& limit) {
+       return hrevolve{300, {{3, 0, 3}, {9, 2, 1}}, {.limit = limit}};
+     }},
+    {"disk_revolve",
+     [](work_limit const& limit) {
+       return disk_revolve{300, 3, {.disk_write = 2, .disk_read = 1, .limit = limit}};
+     }},
+    {"mixed",
+     [](work_limit const& limit) {
+       return mixed{300, 20, {.tape_units = 2, .limit = limit}};
+     }},
+    {"mixed that restarts",
+     [](work_limit const& limit) {
+       return mixed{300, 20, {.tape_units = 2, .tapes_restart = true, .limit = limit}};
+     }},
+    {"bptt",
+     [](work_limit const& limit) {
+       return bptt{300, 20, {.tape_units = 2, .limit = limit}};
+     }},
+    {"runge_kutta",
+     [](work_limit const& limit) {
+       return runge_kutta{300, 20, {.stages = 2, .limit = limit}};
+     }},
 };
 /// The same with tables that nobody waits for.
 std::vector<table_plan> const endless_tables{
-    {"multistage", [](work_limit const& limit) { return multistage{200'000, 3, 100, {.limit = limit}}; }},
-    {"hrevolve", [](work_limit const& limit) { return hrevolve{200'000, {{3}, {100, 2, 1}}, {.limit = limit}}; }},
-    {"disk_revolve", [](work_limit const& limit) { return disk_revolve{2'000'000, 3, {.disk_write = 2, .disk_read = 1, .limit = limit}}; }},
-    {"mixed", [](work_limit const& limit) { return mixed{8'000, 7'000, {.tape_units = 2, .limit = limit}}; }},
+    {"multistage",
+     [](work_limit const& limit) {
+       return multistage{200'000, 3, 100, {.limit = limit}};
+     }},
+    {"hrevolve",
+     [](work_limit const& limit) {
+       return hrevolve{200'000, {{3}, {100, 2, 1}}, {.limit = limit}};
+     }},
+    {"disk_revolve",
+     [](work_limit const& limit) {
+       return disk_revolve{2'000'000, 3, {.disk_write = 2, .disk_read = 1, .limit = limit}};
+     }},
+    {"mixed",
+     [](work_limit const& limit) {
+       return mixed{8'000, 7'000, {.tape_units = 2, .limit = limit}};
+     }},
 };
 
 bool is_within(table_plan const& plan, wide sums) {
@@ -122,7 +158,8 @@ TEST_CASE("the totals of an online plan are work, which is counted, limited and 
         (void)within(1'000'000).stopping_at(n).counts();
         FAIL("counted");
       } catch (too_much_work const& refused) {
-        CHECK_THAT(refused.what(), Catch::Matchers::StartsWith("cairn::online: the totals of this plan take too much work"));
+        CHECK_THAT(refused.what(),
+                   Catch::Matchers::StartsWith("cairn::online: the totals of this plan take too much work"));
         CHECK(refused.value(0).magnitude == n);
         CHECK((refused.value(1).magnitude > 1'000'000 && refused.value(1).magnitude < 1'010'000));
         CHECK(refused.value(2).magnitude == 1'000'000);
@@ -150,14 +187,17 @@ TEST_CASE("the totals of an online plan are work, which is counted, limited and 
                                return share > 0.2;
                              },
                          .context = &shares};
-  CHECK_THROWS_WITH(online(10, {.limit = asked}).stopping_at(20'000'000).counts(), Catch::Matchers::ContainsSubstring("the counting of this plan was stopped"));
+  CHECK_THROWS_WITH(online(10, {.limit = asked}).stopping_at(20'000'000).counts(),
+                    Catch::Matchers::ContainsSubstring("the counting of this plan was stopped"));
   REQUIRE(shares.size() > 2);
   CHECK(std::is_sorted(shares.begin(), shares.end()));
   CHECK((shares.front() > 0 && shares.back() > 0.2 && shares.back() < 0.3));
 }
 
-TEST_CASE("planning leaves out tables that are too much work, and answers the best of the others with its gap", "[plan]") {
-  workload work{.steps = 4000, .state_bytes = 1000, .adjoint_bytes = 1000, .step_seconds = 1e-3, .adjoint_seconds = 1e-3};
+TEST_CASE("planning leaves out tables that are too much work, and answers the best of the others with its gap",
+          "[plan]") {
+  workload work{
+      .steps = 4000, .state_bytes = 1000, .adjoint_bytes = 1000, .step_seconds = 1e-3, .adjoint_seconds = 1e-3};
   work.form = {.step = step_form::in_place, .adjoint = adjoint_form::one_step};
   work.tiers.disk = {.write_seconds = 1e-3, .read_seconds = 1e-3, .bytes = 20'000};
   auto const free = advise("20kB", work), limited = advise("20kB", work, {.limit = {.most_sums = 1000}});

@@ -1,4 +1,5 @@
-// One suite for every store: three toys that could not differ more, the store in memory, and each of them losing checkpoints.
+// One suite for every store: three toys that could not differ more, the store in memory, and each of them losing
+// checkpoints.
 #include <cairn/cairn.hpp>
 #include "support/catch.hpp"
 #include "support/toy_stores.hpp"
@@ -10,7 +11,9 @@ template <class Store>
 inline constexpr bool lossy = cairn::detail::may_lose<Store>;
 }
 
-#define STORES cairn::memory_store, toys::keeping, toys::serialising, toys::late, toys::losing<cairn::memory_store>, toys::losing<toys::keeping>, toys::losing<toys::serialising>
+#define STORES                                                                                          \
+  cairn::memory_store, toys::keeping, toys::serialising, toys::late, toys::losing<cairn::memory_store>, \
+      toys::losing<toys::keeping>, toys::losing<toys::serialising>
 
 TEMPLATE_TEST_CASE("a gradient has the bits of storing everything with any store", "[store]", STORES) {
   STATIC_REQUIRE(cairn::store_of<TestType, pendulum::state>);
@@ -18,9 +21,12 @@ TEMPLATE_TEST_CASE("a gradient has the bits of storing everything with any store
   for (step_index const n : {0, 1, 2, 7, 60}) {
     auto const expected = pendulum::stored{n}.gradient;
     auto const check = [&](cairn::any_schedule const& plan) {
-      CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}, store) == expected);
-      CHECK(cairn::gradient(pendulum::by_value{}, pendulum::start(), plan, pendulum::seed, pendulum::with_next{}, store) == expected);
-      CHECK(cairn::gradient(pendulum::out_of_place{}, pendulum::start(), plan, pendulum::seed, pendulum::recorded(), store) == expected);
+      CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{},
+                            store) == expected);
+      CHECK(cairn::gradient(pendulum::by_value{}, pendulum::start(), plan, pendulum::seed, pendulum::with_next{},
+                            store) == expected);
+      CHECK(cairn::gradient(pendulum::out_of_place{}, pendulum::start(), plan, pendulum::seed, pendulum::recorded(),
+                            store) == expected);
     };
     for (step_index const slots : {1, 2, 4, 60}) {
       check(cairn::revolve{n, slots});
@@ -28,7 +34,8 @@ TEMPLATE_TEST_CASE("a gradient has the bits of storing everything with any store
     }
     check(cairn::uniform{n});
     check(cairn::store_all(n));
-    CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::leaves{n, 3, cairn::revolve{(n + 2) / 3, 2}}, pendulum::seed, pendulum::leaf{}, store) == expected);
+    CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::leaves{n, 3, cairn::revolve{(n + 2) / 3, 2}},
+                          pendulum::seed, pendulum::leaf{}, store) == expected);
   }
 }
 
@@ -42,7 +49,8 @@ TEMPLATE_TEST_CASE("a store that loses nothing costs no step", "[store]", STORES
   else CHECK(cairn::wide(pendulum::step_calls) == predicted);
 }
 
-TEMPLATE_TEST_CASE("a run over any store can be reversed twice, walked backwards and asked for states", "[store]", STORES) {
+TEMPLATE_TEST_CASE("a run over any store can be reversed twice, walked backwards and asked for states", "[store]",
+                   STORES) {
   TestType store;
   for (step_index const n : {0, 1, 2, 33}) {
     pendulum::stored const all{n};
@@ -74,11 +82,13 @@ TEMPLATE_TEST_CASE("a store can be used again after a sweep that threw, and noth
         pendulum::in_place{}(x, i);
       };
       try {
-        (void)cairn::gradient(step, pendulum::start(), cairn::revolve{40, 3}, pendulum::seed, pendulum::one_step{}, store);
+        (void)cairn::gradient(step, pendulum::start(), cairn::revolve{40, 3}, pendulum::seed, pendulum::one_step{},
+                              store);
       } catch (int thrown) {
         CHECK(thrown == at);
       }
-      CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::revolve{40, 3}, pendulum::seed, pendulum::one_step{}, store) == expected);
+      CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::revolve{40, 3}, pendulum::seed,
+                            pendulum::one_step{}, store) == expected);
     }
   }
   CHECK(pendulum::state::alive == outside);
@@ -86,7 +96,8 @@ TEMPLATE_TEST_CASE("a store can be used again after a sweep that threw, and noth
 
 TEST_CASE("a late store really completes late") {
   toys::late store;
-  (void)cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::revolve{60, 5}, pendulum::seed, pendulum::one_step{}, store);
+  (void)cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::revolve{60, 5}, pendulum::seed,
+                        pendulum::one_step{}, store);
   CHECK(store.completed_late > 10);
 }
 
@@ -97,8 +108,10 @@ TEST_CASE("checkpoints that are lost at random do not change a bit") {
     toys::losing<toys::serialising> store;
     store.random.seed(round);
     auto const slots = step_index(1 + round % 9);
-    CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::revolve{80, slots}, pendulum::seed, pendulum::one_step{}, store) == expected);
-    CHECK(cairn::gradient(pendulum::out_of_place{}, pendulum::start(), cairn::uniform{80}, pendulum::seed, pendulum::with_next{}, store) == expected);
+    CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::revolve{80, slots}, pendulum::seed,
+                          pendulum::one_step{}, store) == expected);
+    CHECK(cairn::gradient(pendulum::out_of_place{}, pendulum::start(), cairn::uniform{80}, pendulum::seed,
+                          pendulum::with_next{}, store) == expected);
     lost += store.lost;
   }
   CHECK(lost > 1000);

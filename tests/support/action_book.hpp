@@ -1,6 +1,7 @@
 #pragma once
-// What actions mean, by the book: a second reading of the rules, on plain numbers and std::map, with no header of cairn.
-// It says of the first wrong action *every* rule that it breaks, because which one is named first is nobody's rule.
+// What actions mean, by the book: a second reading of the rules, on plain numbers and std::map, with no header of
+// cairn. It says of the first wrong action *every* rule that it breaks, because which one is named first is nobody's
+// rule.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -32,9 +33,30 @@ struct promises {
 };
 
 enum class rule {
-  kept, impossible_plan, unknown_action, nothing_live, wrong_live, empty_range, past_the_end, longer_than_leaf, no_such_slot, slot_taken, slot_empty,
-  unknown_tier, wrong_tier, cannot_restart, over_budget, wrong_content, second_turn, turn_not_to_the_end, reverse_before_turn, reverse_out_of_order,
-  done_before_turn, done_with_steps_open, done_with_slots_full, no_progress
+  kept,
+  impossible_plan,
+  unknown_action,
+  nothing_live,
+  wrong_live,
+  empty_range,
+  past_the_end,
+  longer_than_leaf,
+  no_such_slot,
+  slot_taken,
+  slot_empty,
+  unknown_tier,
+  wrong_tier,
+  cannot_restart,
+  over_budget,
+  wrong_content,
+  second_turn,
+  turn_not_to_the_end,
+  reverse_before_turn,
+  reverse_out_of_order,
+  done_before_turn,
+  done_with_steps_open,
+  done_with_slots_full,
+  no_progress
 };
 inline constexpr int rules = int(rule::no_progress) + 1;
 
@@ -58,7 +80,8 @@ class ledger {
     std::set<rule> broken;
     auto const rule_is = [&](bool holds, rule r) { if (!holds) broken.insert(r); };
     rule_is(plan_.steps >= 0 && plan_.slots >= 0 && plan_.tapes >= 0 && plan_.leaf >= 1, rule::impossible_plan);
-    rule_is(signed_count(++idle_) <= 8 * (signed_count(plan_.steps) + plan_.slots + plan_.tapes) + 64, rule::no_progress);
+    rule_is(signed_count(++idle_) <= 8 * (signed_count(plan_.steps) + plan_.slots + plan_.tapes) + 64,
+            rule::no_progress);
     if (a.kind < advance || a.kind > done) return broken.insert(rule::unknown_action), broken;
     bool const about_content = a.kind == load || a.kind == drop || a.kind == reverse;
     if (about_content && a.what != state && a.what != tape) return broken.insert(rule::unknown_action), broken;
@@ -70,7 +93,10 @@ class ledger {
     }
     if (a.kind == advance || a.kind == record || a.kind == reverse) {
       rule_is(a.from < a.to, rule::empty_range);
-      rule_is(a.kind == reverse ? a.from >= 0 : a.kind == advance && turned_ ? a.to < open_ : a.to <= open_, rule::past_the_end);
+      rule_is(a.kind == reverse              ? a.from >= 0
+              : a.kind == advance && turned_ ? a.to < open_
+                                             : a.to <= open_,
+              rule::past_the_end);
       rule_is(a.kind == advance || signed_count(a.to) - a.from <= plan_.leaf, rule::longer_than_leaf);
     }
     if (a.kind == turn) {
@@ -94,7 +120,9 @@ class ledger {
         rule_is(full, rule::slot_empty);
         if (full && on_tape) {
           held const& h = tapes_.at(a.slot);
-          rule_is(h.where == a.where && (a.kind != load || h.to == a.from) && (a.kind != reverse || (h.from == a.from && h.to == a.to)), rule::wrong_content);
+          rule_is(h.where == a.where && (a.kind != load || h.to == a.from) &&
+                      (a.kind != reverse || (h.from == a.from && h.to == a.to)),
+                  rule::wrong_content);
         } else if (full) {
           held const& h = states_.at(a.slot);
           rule_is(h.where == a.where && (a.kind != load || h.from == a.from), rule::wrong_content);
@@ -105,7 +133,8 @@ class ledger {
       auto const said = plan_.tier_of.find(a.slot);
       rule_is((said == plan_.tier_of.end() ? 0 : said->second) == a.where, rule::wrong_tier);
     }
-    if (a.kind == save || a.kind == record) rule_is(affordable(states_.size() + (a.kind == save), tapes_.size() + (a.kind == record)), rule::over_budget);
+    if (a.kind == save || a.kind == record)
+      rule_is(affordable(states_.size() + (a.kind == save), tapes_.size() + (a.kind == record)), rule::over_budget);
     if (a.kind == done) {
       rule_is(turned_, rule::done_before_turn);
       rule_is(open_ == 0, rule::done_with_steps_open);

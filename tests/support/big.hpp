@@ -69,7 +69,8 @@ class natural {
   friend bool operator<=(natural const& a, natural const& b) { return !(b < a); }
   [[nodiscard]] std::string text() const {
     std::string digits;
-    for (natural left = *this; !left.limbs_.empty(); left = left / 10) digits += char('0' + int((left - left / 10 * natural{10}).limb(0)));
+    for (natural left = *this; !left.limbs_.empty(); left = left / 10)
+      digits += char('0' + int((left - left / 10 * natural{10}).limb(0)));
     std::reverse(digits.begin(), digits.end());
     return digits.empty() ? "0" : digits;
   }
@@ -82,8 +83,8 @@ class natural {
   std::vector<std::uint32_t> limbs_;  // the lowest first, no zeros at the end
 };
 
-/// beta(s, t) = C(s + t, s) of the binomial schedule, or something above `enough` where it is above; 0 for negative arguments.
-/// As each factor makes the product twice as large at least, there are few.
+/// beta(s, t) = C(s + t, s) of the binomial schedule, or something above `enough` where it is above; 0 for negative
+/// arguments. As each factor makes the product twice as large at least, there are few.
 inline natural beta(std::int64_t s, std::int64_t t, natural const& enough) {
   if (s < 0 || t < 0) return {};
   auto const few = std::uint32_t(std::min<std::int64_t>(std::min(s, t), 4'000'000'000));
@@ -105,7 +106,8 @@ inline std::int64_t repetitions(std::int64_t n, std::int64_t s) {
   return enough;
 }
 
-/// What a binomial sweep over n steps takes with s slots, that of the first state among them: the formulas of Griewank & Walther (2000).
+/// What a binomial sweep over n steps takes with s slots, that of the first state among them: the formulas of Griewank
+/// & Walther (2000).
 struct binomial {
   natural advances, saves, loads_of_first;
 };

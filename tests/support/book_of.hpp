@@ -9,7 +9,9 @@
 #include <cairn/plan/loop/flaw.hpp>
 #include "support/action_book.hpp"
 
-inline book::entry entry_of(cairn::action const& a) { return {int(a.kind), int(a.where), int(a.what), a.slot, a.from, a.to}; }
+inline book::entry entry_of(cairn::action const& a) {
+  return {int(a.kind), int(a.where), int(a.what), a.slot, a.from, a.to};
+}
 
 /// \pre a plan that says where its slots lie has not too many of them to be asked one by one
 template <cairn::schedule Plan>
@@ -24,7 +26,8 @@ book::promises promises_of(Plan const& plan) {
   said.units = cairn::units_of(plan).units;
   said.tape_units = cairn::units_of(plan).tape_units;
   said.says_tiers = cairn::has_slot_tiers(plan);
-  for (cairn::slot_index slot = 0; slot < plan.slots() && said.says_tiers; ++slot) said.tier_of[slot] = int(cairn::slot_tier(plan, slot));
+  for (cairn::slot_index slot = 0; slot < plan.slots() && said.says_tiers; ++slot)
+    said.tier_of[slot] = int(cairn::slot_tier(plan, slot));
   return said;
 }
 
@@ -55,7 +58,8 @@ inline cairn::schedule_counts counts_of(book::totals const& sum) {
   counts.restarts = sum.restarts;
   counts.peak_slots = sum.peak_slots;
   counts.peak_tapes = sum.peak_tapes;
-  for (std::size_t k = 0; k < cairn::tier_count; ++k) counts.tiers[k] = {sum.tiers[k].saves, sum.tiers[k].loads, sum.tiers[k].peak};
+  for (std::size_t k = 0; k < cairn::tier_count; ++k)
+    counts.tiers[k] = {sum.tiers[k].saves, sum.tiers[k].loads, sum.tiers[k].peak};
   return counts;
 }
 

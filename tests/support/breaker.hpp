@@ -43,11 +43,21 @@ struct loose_plan {
 /// The plan as a loose one, without its `done`.
 template <cairn::schedule Plan>
 loose_plan loose(Plan const& plan) {
-  loose_plan copy{plan.steps(), plan.leaf(), plan.slots(), cairn::tapes_of(plan), cairn::initial_is_free(plan), cairn::tapes_restart(plan), cairn::units_of(plan),
-                  cairn::has_slot_tiers(plan), {}, {}};
-  for (cairn::slot_index slot = 0; copy.says_tiers && slot < plan.slots(); ++slot) copy.lies.push_back(cairn::slot_tier(plan, slot));
+  loose_plan copy{plan.steps(),
+                  plan.leaf(),
+                  plan.slots(),
+                  cairn::tapes_of(plan),
+                  cairn::initial_is_free(plan),
+                  cairn::tapes_restart(plan),
+                  cairn::units_of(plan),
+                  cairn::has_slot_tiers(plan),
+                  {},
+                  {}};
+  for (cairn::slot_index slot = 0; copy.says_tiers && slot < plan.slots(); ++slot)
+    copy.lies.push_back(cairn::slot_tier(plan, slot));
   cairn::cursor_of<Plan> cursor = plan.walk();
-  for (cairn::action a = cursor.next(); a.kind != cairn::action_kind::done; a = cursor.next()) copy.actions.push_back(a);
+  for (cairn::action a = cursor.next(); a.kind != cairn::action_kind::done; a = cursor.next())
+    copy.actions.push_back(a);
   return copy;
 }
 
@@ -73,7 +83,9 @@ class breaker {
   unsigned below(unsigned count) { return unsigned(random_() % count); }
   /// Up to two more or less, around the corner at the largest number.
   void nudge(step_index& number) { number = step_index(std::uint64_t(number) + below(5) - 2); }
-  void nudge_for_sure(step_index& number) { number = step_index(std::uint64_t(number) + (below(2) == 0 ? 1 : ~std::uint64_t{0})); }
+  void nudge_for_sure(step_index& number) {
+    number = step_index(std::uint64_t(number) + (below(2) == 0 ? 1 : ~std::uint64_t{0}));
+  }
   /// A random action for which is(a) holds, or the end.
   template <class Is>
   std::size_t some(loose_plan const& plan, Is is) {
@@ -92,9 +104,11 @@ class breaker {
     auto& all = plan.actions;
     switch (below(10)) {
       case 0:  // an advance in two
-        if (auto const k = some(plan, [](auto const& a) { return a.kind == kind::advance && a.to - a.from > 1; }); k < all.size()) {
+        if (auto const k = some(plan, [](auto const& a) { return a.kind == kind::advance && a.to - a.from > 1; });
+            k < all.size()) {
           auto second = all[k];
-          second.from = all[k].to = all[k].from + 1 + below(unsigned(std::min<step_index>(all[k].to - all[k].from - 1, 1000)));
+          second.from = all[k].to =
+              all[k].from + 1 + below(unsigned(std::min<step_index>(all[k].to - all[k].from - 1, 1000)));
           all.insert(at(plan, k + 1), second);
         }
         break;
@@ -105,7 +119,8 @@ class breaker {
         if (auto const k = some(plan, kind::advance); k < all.size()) {
           tier const where = plan.says_tiers ? plan.slot_tier(plan.state_slots) : tier(below(4));
           cairn::slot_index const slot = plan.state_slots++;
-          cairn::action const kept{kind::save, where, content::state, slot, all[k].from, 0}, gone{kind::drop, where, content::state, slot, 0, 0};
+          cairn::action const kept{kind::save, where, content::state, slot, all[k].from, 0},
+              gone{kind::drop, where, content::state, slot, 0, 0};
           all.insert(at(plan, k), {kept, gone});
           if (plan.budget.units < ~cairn::wide{0}) ++plan.budget.units;
         }
@@ -117,9 +132,11 @@ class breaker {
       case 7: plan.restart = true; break;
       case 8:  // slots by other numbers
         if (plan.state_slots > 1) {
-          auto const a = cairn::slot_index(below(unsigned(plan.state_slots))), b = cairn::slot_index(below(unsigned(plan.state_slots)));
+          auto const a = cairn::slot_index(below(unsigned(plan.state_slots))),
+                     b = cairn::slot_index(below(unsigned(plan.state_slots)));
           for (auto& one : all)
-            if (one.what == content::state && (one.kind == kind::save || one.kind == kind::load || one.kind == kind::drop))
+            if (one.what == content::state &&
+                (one.kind == kind::save || one.kind == kind::load || one.kind == kind::drop))
               one.slot = one.slot == a ? b : one.slot == b ? a : one.slot;
           if (plan.says_tiers) {
             plan.lies.resize(std::size_t(plan.state_slots), tier::memory);
@@ -148,7 +165,9 @@ class breaker {
     plan.lies.resize(std::size_t(plan.state_slots), tier::memory);
     plan.lies[std::size_t(slot)] = where;
     for (auto& a : plan.actions)
-      if (a.slot == slot && a.what == content::state && (a.kind == kind::save || a.kind == kind::load || a.kind == kind::drop)) a.where = where;
+      if (a.slot == slot && a.what == content::state &&
+          (a.kind == kind::save || a.kind == kind::load || a.kind == kind::drop))
+        a.where = where;
   }
 
   void blind(loose_plan& plan) {
@@ -168,8 +187,12 @@ class breaker {
       case 8: a.where = tier(below(4)); break;
       case 9: plan.free = !plan.free; break;
       case 10: plan.state_slots += plan.state_slots > 0 && below(2) == 0 ? -1 : 1; break;
-      case 11: a.from = below(2) == 0 ? std::numeric_limits<step_index>::max() : std::numeric_limits<step_index>::min(); break;
-      case 12: a.to = below(2) == 0 ? std::numeric_limits<step_index>::max() : std::numeric_limits<step_index>::min(); break;
+      case 11:
+        a.from = below(2) == 0 ? std::numeric_limits<step_index>::max() : std::numeric_limits<step_index>::min();
+        break;
+      case 12:
+        a.to = below(2) == 0 ? std::numeric_limits<step_index>::max() : std::numeric_limits<step_index>::min();
+        break;
       case 13: plan.restart = !plan.restart; break;
     }
   }
@@ -178,8 +201,12 @@ class breaker {
   void aim(loose_plan& plan, cairn::flaw reason) {
     using cairn::flaw;
     auto& all = plan.actions;
-    auto const uses_live = [](auto const& a) { return a.kind == kind::advance || a.kind == kind::save || a.kind == kind::record || a.kind == kind::turn; };
-    auto const uses_slot = [](auto const& a) { return a.kind == kind::save || a.kind == kind::load || a.kind == kind::drop || a.kind == kind::record; };
+    auto const uses_live = [](auto const& a) {
+      return a.kind == kind::advance || a.kind == kind::save || a.kind == kind::record || a.kind == kind::turn;
+    };
+    auto const uses_slot = [](auto const& a) {
+      return a.kind == kind::save || a.kind == kind::load || a.kind == kind::drop || a.kind == kind::record;
+    };
     auto const change = [&](auto is, auto how) {
       if (auto const k = some(plan, is); k < all.size()) how(k);
     };
@@ -195,8 +222,11 @@ class breaker {
         }
         break;
       case flaw::unknown_action:
-        if (below(2) == 0) change([](auto const&) { return true; }, [&](std::size_t k) { all[k].kind = kind(8 + below(248)); });
-        else change([](auto const& a) { return a.kind == kind::load || a.kind == kind::drop || a.kind == kind::reverse; }, [&](std::size_t k) { all[k].what = content(2 + below(254)); });
+        if (below(2) == 0)
+          change([](auto const&) { return true; }, [&](std::size_t k) { all[k].kind = kind(8 + below(248)); });
+        else
+          change([](auto const& a) { return a.kind == kind::load || a.kind == kind::drop || a.kind == kind::reverse; },
+                 [&](std::size_t k) { all[k].what = content(2 + below(254)); });
         break;
       case flaw::nothing_live:  // behind a reverse from a state
         change([](auto const& a) { return a.kind == kind::reverse && a.what == content::state; }, [&](std::size_t k) {
@@ -206,34 +236,49 @@ class breaker {
         break;
       case flaw::wrong_live: change(uses_live, [&](std::size_t k) { nudge_for_sure(all[k].from); }); break;
       case flaw::empty_range:
-        change([](auto const& a) { return a.kind == kind::advance || a.kind == kind::record || a.kind == kind::reverse; }, [&](std::size_t k) {
-          if (all[k].kind == kind::reverse) all[k].from = all[k].to + step_index(below(2));
-          else all[k].to = all[k].from - step_index(below(2));
-        });
+        change(
+            [](auto const& a) { return a.kind == kind::advance || a.kind == kind::record || a.kind == kind::reverse; },
+            [&](std::size_t k) {
+              if (all[k].kind == kind::reverse) all[k].from = all[k].to + step_index(below(2));
+              else all[k].to = all[k].from - step_index(below(2));
+            });
         break;
       case flaw::past_the_end:
-        change([](auto const& a) { return a.kind == kind::advance || a.kind == kind::record || a.kind == kind::reverse; }, [&](std::size_t k) {
-          if (all[k].kind == kind::reverse) all[k].from = -1 - step_index(below(3));
-          else all[k].to = plan.n + 1 + below(2);
-        });
+        change(
+            [](auto const& a) { return a.kind == kind::advance || a.kind == kind::record || a.kind == kind::reverse; },
+            [&](std::size_t k) {
+              if (all[k].kind == kind::reverse) all[k].from = -1 - step_index(below(3));
+              else all[k].to = plan.n + 1 + below(2);
+            });
         break;
       case flaw::longer_than_leaf:
         if (plan.longest > 1 && below(2) == 0) plan.longest = 1;
-        else change([&](auto const& a) { return a.kind == kind::reverse && a.to > plan.longest; }, [&](std::size_t k) { all[k].from = all[k].to - plan.longest - 1; });
+        else
+          change([&](auto const& a) { return a.kind == kind::reverse && a.to > plan.longest; },
+                 [&](std::size_t k) { all[k].from = all[k].to - plan.longest - 1; });
         break;
       case flaw::no_such_slot:
-        change(uses_slot, [&](std::size_t k) { all[k].slot = below(2) == 0 ? -2 - step_index(below(3)) : std::max(plan.state_slots, plan.tape_slots) + below(3); });
+        change(uses_slot, [&](std::size_t k) {
+          all[k].slot =
+              below(2) == 0 ? -2 - step_index(below(3)) : std::max(plan.state_slots, plan.tape_slots) + below(3);
+        });
         break;
-      case flaw::slot_taken: change(is(kind::save), [&](std::size_t k) { all.insert(at(plan, k), cairn::action{all[k]}); }); break;
-      case flaw::slot_empty: change(is(kind::drop), [&](std::size_t k) { all.insert(at(plan, k), cairn::action{all[k]}); }); break;
+      case flaw::slot_taken:
+        change(is(kind::save), [&](std::size_t k) { all.insert(at(plan, k), cairn::action{all[k]}); });
+        break;
+      case flaw::slot_empty:
+        change(is(kind::drop), [&](std::size_t k) { all.insert(at(plan, k), cairn::action{all[k]}); });
+        break;
       case flaw::unknown_tier:
-        change([&](auto const& a) { return uses_slot(a) && a.kind != kind::drop; }, [&](std::size_t k) { all[k].where = tier(4 + below(252)); });
+        change([&](auto const& a) { return uses_slot(a) && a.kind != kind::drop; },
+               [&](std::size_t k) { all[k].where = tier(4 + below(252)); });
         break;
       case flaw::wrong_tier:
         move_slot(plan);
         change(is(kind::save), [&](std::size_t k) {
           auto const slot = std::size_t(all[k].slot);
-          if (plan.says_tiers && all[k].slot >= 0 && slot < plan.lies.size()) plan.lies[slot] = tier((std::size_t(plan.lies[slot]) + 1 + below(3)) % 4);
+          if (plan.says_tiers && all[k].slot >= 0 && slot < plan.lies.size())
+            plan.lies[slot] = tier((std::size_t(plan.lies[slot]) + 1 + below(3)) % 4);
         });
         break;
       case flaw::cannot_restart:
@@ -243,9 +288,15 @@ class breaker {
       case flaw::over_budget: plan.budget = {below(unsigned(2 + plan.state_slots / 2)), 1 + below(4)}; break;
       case flaw::wrong_content:
         if (below(2) == 0) change(is(kind::load), [&](std::size_t k) { nudge_for_sure(all[k].from); });
-        else change([](auto const& a) { return (a.kind == kind::load && a.slot >= 0) || a.kind == kind::drop; }, [&](std::size_t k) { all[k].where = tier((std::size_t(all[k].where) + 1 + below(3)) % 4); });
+        else
+          change([](auto const& a) { return (a.kind == kind::load && a.slot >= 0) || a.kind == kind::drop; },
+                 [&](std::size_t k) { all[k].where = tier((std::size_t(all[k].where) + 1 + below(3)) % 4); });
         break;
-      case flaw::second_turn: change(is(kind::turn), [&](std::size_t k) { all.insert(at(plan, k + 1 + below(unsigned(all.size() - k))), cairn::action{all[k]}); }); break;
+      case flaw::second_turn:
+        change(is(kind::turn), [&](std::size_t k) {
+          all.insert(at(plan, k + 1 + below(unsigned(all.size() - k))), cairn::action{all[k]});
+        });
+        break;
       case flaw::turn_not_to_the_end: change(is(kind::turn), [&](std::size_t k) { nudge_for_sure(all[k].to); }); break;
       case flaw::reverse_before_turn: change(is(kind::turn), [&](std::size_t k) { all.erase(at(plan, k)); }); break;
       case flaw::reverse_out_of_order:
@@ -254,7 +305,9 @@ class breaker {
           else all.erase(at(plan, k));
         });
         break;
-      case flaw::done_before_turn: change(is(kind::turn), [&](std::size_t k) { all.resize(below(unsigned(k + 1))); }); break;
+      case flaw::done_before_turn:
+        change(is(kind::turn), [&](std::size_t k) { all.resize(below(unsigned(k + 1))); });
+        break;
       case flaw::done_with_steps_open: change(is(kind::reverse), [&](std::size_t k) { all.resize(k); }); break;
       case flaw::done_with_slots_full:
         for (auto k = all.size(); k-- > 0;)
@@ -266,7 +319,8 @@ class breaker {
       case flaw::no_progress:
         change(is(kind::load), [&](std::size_t k) {
           auto const same = all[k];
-          all.insert(at(plan, k), std::size_t(8 * (plan.n + plan.state_slots + plan.tape_slots) + 60 + below(10)), same);
+          all.insert(at(plan, k), std::size_t(8 * (plan.n + plan.state_slots + plan.tape_slots) + 60 + below(10)),
+                     same);
         });
         break;
     }

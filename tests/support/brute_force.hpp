@@ -14,12 +14,15 @@ namespace brute {
 struct effort {
   std::int64_t advances = 0;
   std::int64_t saves = 0;
-  friend bool operator<(effort a, effort b) { return a.advances != b.advances ? a.advances < b.advances : a.saves < b.saves; }
+  friend bool operator<(effort a, effort b) {
+    return a.advances != b.advances ? a.advances < b.advances : a.saves < b.saves;
+  }
   friend bool operator==(effort a, effort b) { return a.advances == b.advances && a.saves == b.saves; }
   friend effort operator+(effort a, effort b) { return {a.advances + b.advances, a.saves + b.saves}; }
 };
 
-/// best[n][s]: the least effort to reverse n steps whose first state is kept and takes one of s slots; its own save is not counted.
+/// best[n][s]: the least effort to reverse n steps whose first state is kept and takes one of s slots; its own save is
+/// not counted.
 inline std::vector<std::vector<effort>> nested_optima(int steps, int slots) {
   std::vector<std::vector<effort>> best(std::size_t(steps) + 1, std::vector<effort>(std::size_t(slots) + 1));
   for (int n = 2; n <= steps; ++n)
@@ -34,8 +37,8 @@ inline std::vector<std::vector<effort>> nested_optima(int steps, int slots) {
   return best;
 }
 
-/// The least effort over everything that a machine with `slots` slots can do: run live one step, save, load, forget, reverse. n <= 12.
-/// \param initial_is_free  state 0 can be loaded without a slot
+/// The least effort over everything that a machine with `slots` slots can do: run live one step, save, load, forget,
+/// reverse. n <= 12. \param initial_is_free  state 0 can be loaded without a slot
 inline effort searched_optimum(int steps, int slots, bool initial_is_free = false) {
   struct place {
     int live, open;
@@ -66,7 +69,8 @@ inline effort searched_optimum(int steps, int slots, bool initial_is_free = fals
     if (at.live < 0) continue;
     if (at.live == at.open - 1) next.push({spent, {-1, at.open - 1, at.kept}});
     if (at.live < at.open - 1) next.push({spent + effort{1, 0}, {at.live + 1, at.open, at.kept}});
-    if (kept < slots && !(at.kept >> at.live & 1u)) next.push({spent + effort{0, 1}, {at.live, at.open, at.kept | 1u << at.live}});
+    if (kept < slots && !(at.kept >> at.live & 1u))
+      next.push({spent + effort{0, 1}, {at.live, at.open, at.kept | 1u << at.live}});
   }
 }
 

@@ -18,7 +18,8 @@ class chain_recursion {
   static constexpr std::int64_t impossible = cairn::detail::endless;
 
   /// \param keeps_tapes  whether a tape may live longer than during its own adjoint
-  explicit chain_recursion(cairn::detail::chain_model c, bool keeps_tapes = true) : c_{std::move(c)}, keeps_tapes_{keeps_tapes} {}
+  explicit chain_recursion(cairn::detail::chain_model c, bool keeps_tapes = true)
+      : c_{std::move(c)}, keeps_tapes_{keeps_tapes} {}
   [[nodiscard]] std::optional<std::int64_t> extra_forward(std::int64_t budget) {
     std::int64_t const found = extra_forward(0, c_.stages, budget);
     if (found == impossible) return {};
@@ -37,7 +38,8 @@ class chain_recursion {
     for (std::int64_t j = s + 1; j <= t; ++j) {
       std::size_t const k = std::size_t(j) - 1;
       if (m < adjoint + (k == i ? 0 : c_.x[k]) + c_.x[k + 1] + c_.f[k]) break;
-      best = std::min({best, impossible, c_.run(s, j) + extra_forward(j, t, m - c_.x[std::size_t(j)]) + extra_forward(s, j - 1, m)});
+      best = std::min({best, impossible,
+                       c_.run(s, j) + extra_forward(j, t, m - c_.x[std::size_t(j)]) + extra_forward(s, j - 1, m)});
     }
     return known_[{s, t, m}] = best;
   }

@@ -1,5 +1,6 @@
 #pragma once
-// The fastest of all schedules for a small chain, by search over every set of states and tapes; no planner of cairn, and not its replay.
+// The fastest of all schedules for a small chain, by search over every set of states and tapes; no planner of cairn,
+// and not its replay.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -60,14 +61,17 @@ class chain_search {
   };
   static constexpr std::int64_t never = INT64_MAX;
 
-  [[nodiscard]] std::size_t number_of(place at) const { return (std::size_t(at.adjoint) << (2 * stages_)) | (std::size_t(at.states) << stages_) | at.tapes; }
+  [[nodiscard]] std::size_t number_of(place at) const {
+    return (std::size_t(at.adjoint) << (2 * stages_)) | (std::size_t(at.states) << stages_) | at.tapes;
+  }
   [[nodiscard]] place place_of(std::size_t number) const {
     unsigned const all = (1u << stages_) - 1;
     return {int(number >> (2 * stages_)), unsigned(number >> stages_) & all, unsigned(number) & all};
   }
   /// State 0 and its adjoint are the caller's.
   [[nodiscard]] std::int64_t bytes(place at) const {
-    return state_bytes_[at.states] + tape_bytes_[at.tapes] + (at.adjoint > 0 && at.adjoint <= stages_ ? c_.g[std::size_t(at.adjoint)] : 0);
+    return state_bytes_[at.states] + tape_bytes_[at.tapes] +
+           (at.adjoint > 0 && at.adjoint <= stages_ ? c_.g[std::size_t(at.adjoint)] : 0);
   }
   void reach(place at, std::int64_t time) {
     std::size_t const number = number_of(at);
@@ -86,8 +90,10 @@ class chain_search {
     for (int i = 0; i < stages_ && i < at.adjoint; ++i) {
       std::size_t const k = std::size_t(i);
       if (!at_hand(i)) continue;
-      if (!(at.states & state_bit(i + 1)) && held + c_.x[k + 1] + c_.f[k] <= budget) reach({at.adjoint, at.states | state_bit(i + 1), at.tapes}, time + c_.u[k]);
-      if (!(at.tapes >> i & 1u) && held + c_.s[k] + c_.f[k] <= budget) reach({at.adjoint, at.states & ~state_bit(i + 1), at.tapes | 1u << i}, time + c_.u[k]);
+      if (!(at.states & state_bit(i + 1)) && held + c_.x[k + 1] + c_.f[k] <= budget)
+        reach({at.adjoint, at.states | state_bit(i + 1), at.tapes}, time + c_.u[k]);
+      if (!(at.tapes >> i & 1u) && held + c_.s[k] + c_.f[k] <= budget)
+        reach({at.adjoint, at.states & ~state_bit(i + 1), at.tapes | 1u << i}, time + c_.u[k]);
     }
     int const i = at.adjoint - 1;
     bool const loss = i == stages_;

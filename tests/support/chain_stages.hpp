@@ -1,5 +1,6 @@
 #pragma once
-// Stages over vectors of different lengths, in every form in which a stage may be written, and plans for chains: sensible and wild ones.
+// Stages over vectors of different lengths, in every form in which a stage may be written, and plans for chains:
+// sensible and wild ones.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,8 @@ namespace chain_stages {
 
 using vec = std::vector<double>;
 
-/// y_k = x_i + sin(w x_j + x_i) / 10 with i = k mod n, j = (k + 1) mod n; out of line, so that every test runs the same instructions.
+/// y_k = x_i + sin(w x_j + x_i) / 10 with i = k mod n, j = (k + 1) mod n; out of line, so that every test runs the same
+/// instructions.
 [[gnu::noinline]] inline vec run(vec const& x, std::size_t out, double w) {
   vec y(out);
   std::size_t const n = x.size();
@@ -53,7 +55,9 @@ struct in_place : layer {
 };
 /// Spoils the result where it is not given what forward gave.
 struct with_output : layer {
-  [[nodiscard]] vec backward(vec const& x, vec const& y, vec&& bar) { return pull(x, bar, y == run(x, out, w) ? w : 1e300, w_bar); }
+  [[nodiscard]] vec backward(vec const& x, vec const& y, vec&& bar) {
+    return pull(x, bar, y == run(x, out, w) ? w : 1e300, w_bar);
+  }
 };
 struct tape {
   vec output, half;  ///< half: something of a size of its own
@@ -61,7 +65,9 @@ struct tape {
 struct taped : layer {
   [[nodiscard]] tape record(vec const& x) const { return {run(x, out, w), vec(out / 2, w)}; }
   [[nodiscard]] static vec const& output(tape const& kept) { return kept.output; }
-  [[nodiscard]] vec backward(vec const& x, tape const& kept, vec bar) { return pull(x, bar, kept.half == vec(out / 2, w) && kept.output.size() == out ? w : 1e300, w_bar); }
+  [[nodiscard]] vec backward(vec const& x, tape const& kept, vec bar) {
+    return pull(x, bar, kept.half == vec(out / 2, w) && kept.output.size() == out ? w : 1e300, w_bar);
+  }
 };
 struct whole_tape {
   vec input, output;
@@ -141,7 +147,8 @@ inline std::vector<action> store_all(std::int64_t stages) {
 /// A plan that keeps a state until its adjoint is made: splits at random places.
 class split_plan {
  public:
-  split_plan(std::int64_t stages, std::uint64_t random_seed, bool self_contained) : numbers_{random_seed}, stages_{stages}, early_{self_contained} {
+  split_plan(std::int64_t stages, std::uint64_t random_seed, bool self_contained)
+      : numbers_{random_seed}, stages_{stages}, early_{self_contained} {
     reverse(0, stages);
   }
   std::vector<action> actions;
@@ -180,7 +187,8 @@ class split_plan {
 
 /// Any actions at all that can be obeyed, most of them of no use; then what is missing.
 /// \param far  whether states may go to disk, too
-inline std::vector<action> wild_plan(std::int64_t stages, std::uint64_t random_seed, int tries, bool self_contained, bool far = false) {
+inline std::vector<action> wild_plan(std::int64_t stages, std::uint64_t random_seed, int tries, bool self_contained,
+                                     bool far = false) {
   using namespace chain_actions;
   std::mt19937_64 numbers{random_seed};
   cairn::detail::chain_walk walk{stages, cairn::detail::named_tiers::every(), "test"};
@@ -198,7 +206,8 @@ inline std::vector<action> wild_plan(std::int64_t stages, std::uint64_t random_s
     auto const of = all_actions[kind](0, {}).kind;
     if (of == cairn::action_kind::turn || (of == cairn::action_kind::reverse && numbers() % 2 == 0)) i = open - 1;
     cairn::tier where = cairn::tier::memory;
-    if (kind > 5 || (far && kind == 2 && numbers() % 2 == 0)) where = numbers() % 2 == 0 ? cairn::tier::disk : cairn::tier::host;
+    if (kind > 5 || (far && kind == 2 && numbers() % 2 == 0))
+      where = numbers() % 2 == 0 ? cairn::tier::disk : cairn::tier::host;
     action const a = all_actions[kind](i, where);
     try {
       act(a);

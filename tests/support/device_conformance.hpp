@@ -1,4 +1,5 @@
-// What every `cairn::device_runtime` must do, as far as copies can show it: the simulator and the real device run the same.
+// What every `cairn::device_runtime` must do, as far as copies can show it: the simulator and the real device run the
+// same.
 #pragma once
 #include <cstddef>
 #include <cstdint>

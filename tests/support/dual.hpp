@@ -1,4 +1,5 @@
-// A number and its derivative along one direction: the forward scalar of a tool, in the few operations that the tests need.
+// A number and its derivative along one direction: the forward scalar of a tool, in the few operations that the tests
+// need.
 #pragma once
 #include <cmath>
 
@@ -15,7 +16,9 @@ struct number {
   number& operator*=(number const& b) { return *this = *this * b; }
   friend number operator+(number const& a, number const& b) { return {a.value + b.value, a.slope + b.slope}; }
   friend number operator-(number const& a, number const& b) { return {a.value - b.value, a.slope - b.slope}; }
-  friend number operator*(number const& a, number const& b) { return {a.value * b.value, a.slope * b.value + a.value * b.slope}; }
+  friend number operator*(number const& a, number const& b) {
+    return {a.value * b.value, a.slope * b.value + a.value * b.slope};
+  }
   friend number operator/(number const& a, number const& b) {
     double const q = a.value / b.value;
     return {q, (a.slope - q * b.slope) / b.value};

@@ -38,8 +38,19 @@ class spoiler {
     return below(4) == 0 ? char(below(256)) : likely[below(unsigned(likely.size()))];
   }
   std::string number() {
-    static char const* const numbers[] = {"0", "1", "2", "7", "-1", "3.5", "1e9", "9223372036854775807", "9223372036854775808", "18446744073709551616",
-                                          "340282366920938463463374607431768211455", "340282366920938463463374607431768211456", "99999999999999999999999999999999999999999999"};
+    static char const* const numbers[] = {"0",
+                                          "1",
+                                          "2",
+                                          "7",
+                                          "-1",
+                                          "3.5",
+                                          "1e9",
+                                          "9223372036854775807",
+                                          "9223372036854775808",
+                                          "18446744073709551616",
+                                          "340282366920938463463374607431768211455",
+                                          "340282366920938463463374607431768211456",
+                                          "99999999999999999999999999999999999999999999"};
     return numbers[below(unsigned(sizeof numbers / sizeof numbers[0]))];
   }
   static std::size_t after(std::string const& text, std::size_t at, char separator) {

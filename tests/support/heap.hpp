@@ -59,6 +59,12 @@ void operator delete[](void* user, std::size_t) noexcept { heap::give_back(user,
 void operator delete(void* user, std::nothrow_t const&) noexcept { heap::give_back(user, heap::usual); }
 void operator delete[](void* user, std::nothrow_t const&) noexcept { heap::give_back(user, heap::usual); }
 void operator delete(void* user, std::align_val_t alignment) noexcept { heap::give_back(user, std::size_t(alignment)); }
-void operator delete[](void* user, std::align_val_t alignment) noexcept { heap::give_back(user, std::size_t(alignment)); }
-void operator delete(void* user, std::size_t, std::align_val_t alignment) noexcept { heap::give_back(user, std::size_t(alignment)); }
-void operator delete[](void* user, std::size_t, std::align_val_t alignment) noexcept { heap::give_back(user, std::size_t(alignment)); }
+void operator delete[](void* user, std::align_val_t alignment) noexcept {
+  heap::give_back(user, std::size_t(alignment));
+}
+void operator delete(void* user, std::size_t, std::align_val_t alignment) noexcept {
+  heap::give_back(user, std::size_t(alignment));
+}
+void operator delete[](void* user, std::size_t, std::align_val_t alignment) noexcept {
+  heap::give_back(user, std::size_t(alignment));
+}

@@ -4,8 +4,8 @@
 #include <vector>
 #include <cairn/core/action.hpp>
 
-/// A cheap nonlinear loop over two numbers that reads the step's number, its adjoint, and both by hand without checkpoints.
-/// Out of line, so that every test runs the same instructions and may compare bits.
+/// A cheap nonlinear loop over two numbers that reads the step's number, its adjoint, and both by hand without
+/// checkpoints. Out of line, so that every test runs the same instructions and may compare bits.
 namespace kernels {
 
 using vec2 = std::array<double, 2>;

@@ -1,5 +1,5 @@
-// Multi-step methods over rings of states, with the adjoint of each, and the same written without cairn and rings: all states in one list, and
-// the bar of each.
+// Multi-step methods over rings of states, with the adjoint of each, and the same written without cairn and rings: all
+// states in one list, and the bar of each.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -125,20 +125,23 @@ struct adams_bashforth {
       rates.emplace_back(size);
       rate(y.back(), rates.back());
       field next = y.back();
-      for (std::size_t age = 0; age < Order && age <= std::size_t(i); ++age) add(h * weight(i, age), rates[std::size_t(i) - age], next);
+      for (std::size_t age = 0; age < Order && age <= std::size_t(i); ++age)
+        add(h * weight(i, age), rates[std::size_t(i) - age], next);
       y.push_back(next);
     }
     field bar = multistep::seed(y.back());
     std::vector<field> rate_bars(rates.size(), field(size));
     for (auto i = std::size_t(n); i-- > 0;) {
-      for (std::size_t age = 0; age < Order && age <= i; ++age) add(h * weight(step_index(i), age), bar, rate_bars[i - age]);
+      for (std::size_t age = 0; age < Order && age <= i; ++age)
+        add(h * weight(step_index(i), age), bar, rate_bars[i - age]);
       add_rate_back(y[i], 1, rate_bars[i], bar);
     }
     return bar;
   }
 };
 
-/// BDF2 for y' = -y^3 + force, number by number: y1 - 4/3 y + 1/3 y_-1 = 2/3 h f(y1), started by the implicit Euler rule.
+/// BDF2 for y' = -y^3 + force, number by number: y1 - 4/3 y + 1/3 y_-1 = 2/3 h f(y1), started by the implicit Euler
+/// rule.
 struct bdf2 {
   using state = ring<field, 2>;
   static constexpr double two_thirds = 2.0 / 3;

@@ -1,6 +1,6 @@
 #pragma once
-// Online checkpointing without any code of schedule/ or plan/: optima, the rule word for word, the way back by dynamic programming and by search,
-// and what no rule can do better.
+// Online checkpointing without any code of schedule/ or plan/: optima, the rule word for word, the way back by dynamic
+// programming and by search, and what no rule can do better.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,12 +19,14 @@ inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max() /
 
 /// Fewest advances T(n, s) over splits, by trying all of them.
 inline std::vector<std::vector<std::int64_t>> optima_by_splits(int steps, int slots) {
-  std::vector<std::vector<std::int64_t>> best(std::size_t(slots) + 1, std::vector<std::int64_t>(std::size_t(steps) + 1, 0));
+  std::vector<std::vector<std::int64_t>> best(std::size_t(slots) + 1,
+                                              std::vector<std::int64_t>(std::size_t(steps) + 1, 0));
   for (int s = 1; s <= slots; ++s)
     for (int n = 2; n <= steps; ++n) {
       auto least = std::int64_t(n) * (n - 1) / 2;
       for (int y = 1; y < n && s > 1; ++y)
-        least = std::min(least, y + best[std::size_t(s - 1)][std::size_t(n - y)] + best[std::size_t(s)][std::size_t(y)]);
+        least =
+            std::min(least, y + best[std::size_t(s - 1)][std::size_t(n - y)] + best[std::size_t(s)][std::size_t(y)]);
       best[std::size_t(s)][std::size_t(n)] = least;
     }
   return best;
@@ -47,7 +49,9 @@ class optima {
       }
     }
   }
-  [[nodiscard]] std::int64_t operator()(std::int64_t n, std::int64_t s) const { return table_[std::size_t(std::min(s, slots_))][std::size_t(n)]; }
+  [[nodiscard]] std::int64_t operator()(std::int64_t n, std::int64_t s) const {
+    return table_[std::size_t(std::min(s, slots_))][std::size_t(n)];
+  }
 
  private:
   std::int64_t slots_;
@@ -77,7 +81,8 @@ inline big exact_optimum(big n, big s) {
   return enough * n - binomial(s + enough, std::min(s + 1, enough - 1), big{1} << 126);
 }
 
-/// D_j of the rule for all j >= 1: what forgetting p[j] costs a loop whose newest state is g steps behind the last kept one.
+/// D_j of the rule for all j >= 1: what forgetting p[j] costs a loop whose newest state is g steps behind the last kept
+/// one.
 template <class Optimum>
 std::vector<big> losses(std::vector<std::int64_t> const& p, std::int64_t g, Optimum const& best) {
   auto const s = std::int64_t(p.size());
@@ -99,7 +104,8 @@ std::size_t victim(std::vector<std::int64_t> const& p, std::int64_t g, bool eage
   return std::size_t(least - lost.begin()) + 1;
 }
 /// The states kept once state x has been decided on, for x = 0, 1, ..., states - 1.
-inline std::vector<std::vector<std::int64_t>> kept_by_the_rule(std::int64_t slots, bool eager, std::int64_t states, optima const& best) {
+inline std::vector<std::vector<std::int64_t>> kept_by_the_rule(std::int64_t slots, bool eager, std::int64_t states,
+                                                               optima const& best) {
   std::vector<std::vector<std::int64_t>> all;
   std::vector<std::int64_t> p;
   for (std::int64_t x = 0; x < states; ++x) {
@@ -114,10 +120,11 @@ inline std::vector<std::vector<std::int64_t>> kept_by_the_rule(std::int64_t slot
   return all;
 }
 
-/// Fewest advances that reverse steps [0, e) for every e behind the last kept state, up to `most`, from the states p in slots; dropping or
-/// moving them is allowed.
-/// F(j, i, e), p_j being the i-th that is used: min over p_j <= y < e of (y - p_j) + T(e - y, s - i + 1) + min over q < j of F(q, i - 1, y).
-inline std::vector<std::int64_t> ways_back(std::vector<std::int64_t> const& p, std::int64_t slots, std::int64_t most, optima const& best) {
+/// Fewest advances that reverse steps [0, e) for every e behind the last kept state, up to `most`, from the states p in
+/// slots; dropping or moving them is allowed. F(j, i, e), p_j being the i-th that is used: min over p_j <= y < e of (y
+/// - p_j) + T(e - y, s - i + 1) + min over q < j of F(q, i - 1, y).
+inline std::vector<std::int64_t> ways_back(std::vector<std::int64_t> const& p, std::int64_t slots, std::int64_t most,
+                                           optima const& best) {
   std::size_t const k = p.size();
   auto const width = std::size_t(most) + 1;
   using row = std::vector<std::int64_t>;
@@ -148,13 +155,15 @@ inline std::vector<std::int64_t> ways_back(std::vector<std::int64_t> const& p, s
   return least;
 }
 
-/// The same for one e <= 10, by search over everything that a machine can do: load, run live one step, save it, forget a state, reverse.
+/// The same for one e <= 10, by search over everything that a machine can do: load, run live one step, save it, forget
+/// a state, reverse.
 inline std::int64_t searched_way_back(std::vector<std::int64_t> const& p, int slots, int e) {
   using place = std::tuple<int, int, int>;  // open steps, live state or -1, kept states as a set of bits
   int kept = 0;
   for (auto const state : p) kept |= 1 << state;
   std::map<place, std::int64_t> seen;
-  std::priority_queue<std::pair<std::int64_t, place>, std::vector<std::pair<std::int64_t, place>>, std::greater<>> queue;
+  std::priority_queue<std::pair<std::int64_t, place>, std::vector<std::pair<std::int64_t, place>>, std::greater<>>
+      queue;
   auto const reach = [&](std::int64_t cost, place const& to) {
     auto const [found, fresh] = seen.try_emplace(to, cost);
     if (!fresh && found->second <= cost) return;
@@ -170,7 +179,8 @@ inline std::int64_t searched_way_back(std::vector<std::int64_t> const& p, int sl
     if (open == 0) return cost;
     if (live >= 0 && live == open - 1) reach(cost, {open - 1, -1, held});
     if (live >= 0 && live < open - 1) reach(cost + 1, {open, live + 1, held});
-    if (live >= 0 && (held >> live & 1) == 0 && __builtin_popcount(unsigned(held)) < slots) reach(cost, {open, live, held | 1 << live});
+    if (live >= 0 && (held >> live & 1) == 0 && __builtin_popcount(unsigned(held)) < slots)
+      reach(cost, {open, live, held | 1 << live});
     for (int state = 0; state <= e; ++state)
       if ((held >> state & 1) != 0) {
         reach(cost, {open, state, held});
@@ -180,14 +190,17 @@ inline std::int64_t searched_way_back(std::vector<std::int64_t> const& p, int sl
   return never;
 }
 
-inline std::vector<std::int64_t> and_state_0(std::int64_t p) { return p > 0 ? std::vector<std::int64_t>{0, p} : std::vector<std::int64_t>{0}; }
+inline std::vector<std::int64_t> and_state_0(std::int64_t p) {
+  return p > 0 ? std::vector<std::int64_t>{0, p} : std::vector<std::int64_t>{0};
+}
 
-/// The least worst ratio of advances to the optimum that any lagged rule with two slots can have over loops of 2 .. steps steps.
-/// Goes forward over what a rule may hold: state 0 and one other, or none (0 here).
+/// The least worst ratio of advances to the optimum that any lagged rule with two slots can have over loops of 2 ..
+/// steps steps. Goes forward over what a rule may hold: state 0 and one other, or none (0 here).
 inline double least_worst_ratio_of_two(std::int64_t steps) {
   optima const best{steps, 3};
   double const far = 1e9;
-  std::vector<double> worst(std::size_t(steps) + 1, far);  // by the state held: the worst ratio so far, on the best way to hold it
+  std::vector<double> worst(std::size_t(steps) + 1,
+                            far);  // by the state held: the worst ratio so far, on the best way to hold it
   worst[0] = 1;
   std::vector<std::vector<std::int64_t>> back;
   for (std::int64_t p = 0; p < steps; ++p) back.push_back(ways_back(and_state_0(p), 2, steps, best));
@@ -210,17 +223,20 @@ inline double least_worst_ratio_of_three(std::int64_t steps) {
   auto const back = [&](std::size_t p, std::size_t q, std::size_t e) {
     if (p == 0) return two[q][e];
     auto least = std::min(two[p][e], two[q][e]);  // one of the two forgotten
-    for (std::size_t y = q; y < e; ++y) least = std::min(least, std::int64_t(y - q) + best(std::int64_t(e - y), 1) + two[p][y]);
+    for (std::size_t y = q; y < e; ++y)
+      least = std::min(least, std::int64_t(y - q) + best(std::int64_t(e - y), 1) + two[p][y]);
     return least;
   };
   double const far = 1e9;
-  std::vector<std::vector<double>> worst(width, std::vector<double>(width, far));  // [p][q], p <= q; p = 0 for one state, q = 0 for none
+  std::vector<std::vector<double>> worst(
+      width, std::vector<double>(width, far));  // [p][q], p <= q; p = 0 for one state, q = 0 for none
   worst[0][0] = 1;
   for (std::size_t n = 2; n <= std::size_t(steps); ++n) {
     double const optimum = double(best(std::int64_t(n), 3));
     for (std::size_t q = 0; q + 2 <= n; ++q)
       for (std::size_t p = 0; p < std::max<std::size_t>(q, 1); ++p)
-        if (worst[p][q] < far) worst[p][q] = std::max(worst[p][q], double(std::int64_t(n) - 1 + back(p, q, n - 1)) / optimum);
+        if (worst[p][q] < far)
+          worst[p][q] = std::max(worst[p][q], double(std::int64_t(n) - 1 + back(p, q, n - 1)) / optimum);
     std::size_t const x = n - 1;
     for (std::size_t q = 0; q < x; ++q)
       for (std::size_t p = 0; p < std::max<std::size_t>(q, 1); ++p)

@@ -1,4 +1,5 @@
-// A driven pendulum of two numbers whose state counts its living copies, in every form that a step or an adjoint may take.
+// A driven pendulum of two numbers whose state counts its living copies, in every form that a step or an adjoint may
+// take.
 #pragma once
 #include <cmath>
 #include <utility>

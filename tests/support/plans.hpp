@@ -32,7 +32,8 @@ std::vector<cairn::action> actions_of(Plan const& plan) {
 template <cairn::schedule Plan>
 cairn::action_list action_list_from(Plan const& plan) {
   auto const all = actions_of(plan);
-  cairn::action_list_options const options{plan.leaf(), cairn::tapes_of(plan), cairn::initial_is_free(plan), cairn::tapes_restart(plan), cairn::units_of(plan)};
+  cairn::action_list_options const options{plan.leaf(), cairn::tapes_of(plan), cairn::initial_is_free(plan),
+                                           cairn::tapes_restart(plan), cairn::units_of(plan)};
   return {plan.steps(), plan.slots(), all.data(), all.size(), options};
 }
 
@@ -75,18 +76,23 @@ inline cairn::action_list every_other_tape(cairn::step_index steps) {
 template <class Use>
 void each_plan(cairn::step_index n, Use use) {
   using namespace cairn;
-  auto const named = [&](std::string const& kind, auto const& plan) { use(kind + " of " + std::to_string(n) + " steps", plan); };
+  auto const named = [&](std::string const& kind, auto const& plan) {
+    use(kind + " of " + std::to_string(n) + " steps", plan);
+  };
   named("uniform", uniform{n});
   named("store_all", store_all(n));
   for (step_index const k : {step_index{0}, n / 3, n - n / 4, n})
     named("uniform with checkpoints " + std::to_string(k), uniform{n, {.checkpoints = k}});
   for (step_index const b : {step_index{1}, step_index{2}, step_index{3}, n / 2 + 1, n + 5})
     named("uniform with blocks of " + std::to_string(b), uniform{n, {.block = b}});
-  for (slot_index const s : {n / 2 + 2, n, n + 3}) named("uniform within slots " + std::to_string(s), uniform{n, {.slots = s}});
+  for (slot_index const s : {n / 2 + 2, n, n + 3})
+    named("uniform within slots " + std::to_string(s), uniform{n, {.slots = s}});
   for (slot_index const s : {slot_index{1}, slot_index{2}, slot_index{3}, slot_index{5}, n + 3}) {
     named("revolve with slots " + std::to_string(s), revolve{n, s});
-    named("revolve with a free initial state and slots " + std::to_string(s - 1), revolve{n, s - 1, {.free_initial = true}});
-    named("remaining with slots " + std::to_string(s - 1), remaining{{n, n, false, s - 1}, [](slot_index) { return -1; }});
+    named("revolve with a free initial state and slots " + std::to_string(s - 1),
+          revolve{n, s - 1, {.free_initial = true}});
+    named("remaining with slots " + std::to_string(s - 1),
+          remaining{{n, n, false, s - 1}, [](slot_index) { return -1; }});
     named("action_list from revolve with slots " + std::to_string(s), action_list_from(revolve{n, s}));
   }
   for (step_index const k : {step_index{1}, step_index{2}, step_index{3}, step_index{7}, n + 4}) {
@@ -98,7 +104,8 @@ void each_plan(cairn::step_index n, Use use) {
     named(kind + "leaves", leaves{n, k, leaves{count, 2, revolve{count / 2 + count % 2, 2}}});
     named(kind + "tapes", leaves{n, k, all_tapes(count)});
     named(kind + "any schedule", leaves{n, k, any_schedule{uniform{count}}});
-    named("remaining with leaves of " + std::to_string(k), remaining{{n, n, false, 3, k}, [](slot_index) { return -1; }});
+    named("remaining with leaves of " + std::to_string(k),
+          remaining{{n, n, false, 3, k}, [](slot_index) { return -1; }});
   }
   named("all tapes", all_tapes(n));
   named("every other tape", every_other_tape(n));
@@ -125,14 +132,17 @@ void each_plan(cairn::step_index n, Use use) {
       auto const kind = "mixed within units " + std::to_string(m) + ", tapes of " + std::to_string(alpha);
       named(kind, mixed{n, m, {.tape_units = alpha}});
       named(kind + " that restart", mixed{n, m, {.tape_units = alpha, .tapes_restart = true}});
-      named(kind + " that restart, and a free initial state", mixed{n, m, {.tape_units = alpha, .tapes_restart = true, .free_initial = true}});
+      named(kind + " that restart, and a free initial state",
+            mixed{n, m, {.tape_units = alpha, .tapes_restart = true, .free_initial = true}});
     }
   for (slot_index const m : {slot_index{0}, slot_index{2}, n + 4})
     for (auto const keep : {bptt_keep::states, bptt_keep::tapes, bptt_keep::both})
-      named("bptt within units " + std::to_string(m) + " that keeps " + std::to_string(int(keep)), bptt{n, m, {.tape_units = 2, .keep = keep}});
+      named("bptt within units " + std::to_string(m) + " that keeps " + std::to_string(int(keep)),
+            bptt{n, m, {.tape_units = 2, .keep = keep}});
   for (slot_index const m : {1, 4, 9}) {
     named("runge_kutta within units " + std::to_string(m), runge_kutta{n, m, {.stages = 2}});
-    named("runge_kutta of any method within units " + std::to_string(m), runge_kutta{n, m, {.stages = 2, .stiffly_accurate = false}});
+    named("runge_kutta of any method within units " + std::to_string(m),
+          runge_kutta{n, m, {.stages = 2, .stiffly_accurate = false}});
   }
   for (slot_index const s : {1, 2, 3, 7}) {
     named("online with slots " + std::to_string(s), online{s}.stopping_at(n));

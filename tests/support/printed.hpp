@@ -4,9 +4,9 @@
 #include <string>
 #include "support/catch.hpp"
 
-/// Matches a number that agrees with a printed one in every digit given. One unit in the last place: half for the rounding of the
-/// printed number, half for that of ours.
-/// Where the compiler may fuse a product and a sum, a correct program rounds otherwise in every step; 12 digits are asked of it.
+/// Matches a number that agrees with a printed one in every digit given. One unit in the last place: half for the
+/// rounding of the printed number, half for that of ours. Where the compiler may fuse a product and a sum, a correct
+/// program rounds otherwise in every step; 12 digits are asked of it.
 inline auto printed(std::string const& digits) {
   auto const end_of_digits = std::min(digits.find_first_of("eE"), digits.size());
   auto const point = std::min(digits.find('.'), end_of_digits);

@@ -1,6 +1,6 @@
 #pragma once
-// Random lists of actions for a device: sound, and such as no planner makes. States are kept, moved from slot to slot and brought back for
-// nothing, before the turn, too.
+// Random lists of actions for a device: sound, and such as no planner makes. States are kept, moved from slot to slot
+// and brought back for nothing, before the turn, too.
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -87,13 +87,20 @@ class list_maker {
     constexpr slot_index missing = -2;
     switch (below(4)) {
       case 0:
-        if (auto const slot = some(false, missing, [](kept const& k) { return k.state == none; }); slot != missing && live_ != none) save(slot);
+        if (auto const slot = some(false, missing, [](kept const& k) { return k.state == none; });
+            slot != missing && live_ != none)
+          save(slot);
         break;
       case 1:
-        if (auto const slot = some(true, missing, [this](kept const& k) { return k.state != none && k.state <= open_; }); slot != missing) load(slot);
+        if (auto const slot =
+                some(true, missing, [this](kept const& k) { return k.state != none && k.state <= open_; });
+            slot != missing)
+          load(slot);
         break;
       case 2:
-        if (auto const slot = some(false, missing, [](kept const& k) { return k.state != none; }); slot != missing && can_spare(slot)) drop(slot);
+        if (auto const slot = some(false, missing, [](kept const& k) { return k.state != none; });
+            slot != missing && can_spare(slot))
+          drop(slot);
         break;
       default: advance(turned_ ? open_ - 1 : n_); break;
     }

@@ -41,10 +41,12 @@ class capture {
   [[nodiscard]] bool spoiled() const { return spoiled_; }
   void spoil() { spoiled_ = true; }
 
-  void put_work(std::size_t stream, std::vector<access> accesses, std::function<void()> run, engine by, double cost, bool begins) {
+  void put_work(std::size_t stream, std::vector<access> accesses, std::function<void()> run, engine by, double cost,
+                bool begins) {
     std::size_t const branch = branch_of(stream);
     static_cast<void>(known_[branch].tick(branch));
-    tape_.calls.push_back({captured_call::kind::work, branch, 0, std::move(accesses), std::move(run), by, cost, begins});
+    tape_.calls.push_back(
+        {captured_call::kind::work, branch, 0, std::move(accesses), std::move(run), by, cost, begins});
     if (begins) ++tape_.nodes;
   }
   /// Answers which record it is.

@@ -1,5 +1,6 @@
-// Stands in for the CUDA runtime library: a program that includes this once answers its own calls, so that what `cuda_runtime` does with every
-// answer and with several devices is tested where there is no device. Nothing runs: what is asked is written down.
+// Stands in for the CUDA runtime library: a program that includes this once answers its own calls, so that what
+// `cuda_runtime` does with every answer and with several devices is tested where there is no device. Nothing runs: what
+// is asked is written down.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,8 @@ struct library {
   cudaError_t last = cudaSuccess;
   std::vector<std::string> calls;  ///< "cudaMalloc on 1": a name and the device that was current
   std::uintptr_t made = 0;  ///< things so far
-  std::map<void*, made_on> memory, pinned, streams, events, drawn, graphs;  ///< drawn: graphs that nothing can launch yet
+  std::map<void*, made_on> memory, pinned, streams, events, drawn,
+      graphs;                       ///< drawn: graphs that nothing can launch yet
   bool capture_is_spoiled = false;  ///< its end succeeds and gives no graph
   cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeRelaxed;
   unsigned stream_flags = 0, event_flags = 0, pinned_flags = 0;
@@ -38,7 +40,9 @@ struct library {
     if (answer != cudaSuccess) last = answer;
     return answer;
   }
-  [[nodiscard]] std::size_t held() const { return memory.size() + pinned.size() + streams.size() + events.size() + drawn.size() + graphs.size(); }
+  [[nodiscard]] std::size_t held() const {
+    return memory.size() + pinned.size() + streams.size() + events.size() + drawn.size() + graphs.size();
+  }
   cudaError_t make(std::map<void*, made_on>& where, void** at) {
     *at = reinterpret_cast<void*>(++made * 256);
     where[*at] = {current};
@@ -116,7 +120,8 @@ cudaError_t CUDARTAPI cudaHostUnregister(void* at) {
 cudaError_t CUDARTAPI cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   sim_cudart::now.stream_flags = flags;
   auto const answer = sim_cudart::now.call("cudaStreamCreateWithFlags");
-  return answer == cudaSuccess ? sim_cudart::now.make(sim_cudart::now.streams, reinterpret_cast<void**>(stream)) : answer;
+  return answer == cudaSuccess ? sim_cudart::now.make(sim_cudart::now.streams, reinterpret_cast<void**>(stream))
+                               : answer;
 }
 cudaError_t CUDARTAPI cudaStreamDestroy(cudaStream_t stream) {
   auto const answer = sim_cudart::now.call("cudaStreamDestroy");
@@ -134,7 +139,9 @@ cudaError_t CUDARTAPI cudaEventDestroy(cudaEvent_t event) {
   return answer == cudaSuccess ? ended : answer;
 }
 cudaError_t CUDARTAPI cudaEventRecord(cudaEvent_t, cudaStream_t) { return sim_cudart::now.call("cudaEventRecord"); }
-cudaError_t CUDARTAPI cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return sim_cudart::now.call("cudaStreamWaitEvent"); }
+cudaError_t CUDARTAPI cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) {
+  return sim_cudart::now.call("cudaStreamWaitEvent");
+}
 cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t) { return sim_cudart::now.call("cudaEventSynchronize"); }
 cudaError_t CUDARTAPI cudaStreamSynchronize(cudaStream_t) { return sim_cudart::now.call("cudaStreamSynchronize"); }
 cudaError_t CUDARTAPI cudaEventQuery(cudaEvent_t) { return sim_cudart::now.call("cudaEventQuery"); }

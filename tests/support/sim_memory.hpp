@@ -23,7 +23,8 @@ inline access writes(void const* at, std::size_t bytes) { return {at, bytes, tru
 
 enum class place { device, pinned };
 
-/// Freed memory is poisoned and kept until the end, so that its addresses are never used again and late work can do no harm to the test.
+/// Freed memory is poisoned and kept until the end, so that its addresses are never used again and late work can do no
+/// harm to the test.
 class memory {
  public:
   /// All bytes 0xff: floating-point numbers read from new memory are NaN.
@@ -38,12 +39,14 @@ class memory {
   /// \param lost  nothing runs any more, so that nothing can be in flight
   void give_up(void* at, place where, clock const& host, bool lost, fault_list& faults) {
     auto const found = regions_.find(static_cast<char*>(at));
-    if (found == regions_.end() || found->second.where != where) return faults.add(fault::out_of_range, "a free of what was not allocated there");
+    if (found == regions_.end() || found->second.where != where)
+      return faults.add(fault::out_of_range, "a free of what was not allocated there");
     region& freed = found->second;
     if (!freed.alive) return faults.add(fault::use_after_free, "a free of memory that is free");
     for (auto const& use : freed.uses)
       if (!lost && !host.knows(use.when)) {
-        faults.add(fault::freed_in_flight, name(where) + " memory freed while a " + word(use) + " of " + name(use.when.thread) + " is in flight");
+        faults.add(fault::freed_in_flight, name(where) + " memory freed while a " + word(use) + " of " +
+                                               name(use.when.thread) + " is in flight");
         break;
       }
     freed.alive = false;
@@ -57,15 +60,16 @@ class memory {
     region* const found = region_of(what.at);
     std::size_t const from = found == nullptr ? 0 : std::size_t(static_cast<char const*>(what.at) - found->block.get());
     if (found == nullptr || from + what.bytes > found->bytes)
-      return faults.add(fault::out_of_range, name(now.thread) + " uses bytes that are not, or not all, in memory of the simulator");
+      return faults.add(fault::out_of_range,
+                        name(now.thread) + " uses bytes that are not, or not all, in memory of the simulator");
     if (!found->alive) return faults.add(fault::use_after_free, name(now.thread) + " uses memory that is free");
     past const mine{from, from + what.bytes, what.write, now};
     std::size_t kept = 0;
     for (past const& other : found->uses) {
       bool const ordered = known.knows(other.when);
       if (!ordered && (mine.write || other.write) && mine.from < other.to && other.from < mine.to)
-        faults.add(fault::race,
-                   "a " + word(mine) + " of " + name(now.thread) + " is in no order with a " + word(other) + " of " + name(other.when.thread));
+        faults.add(fault::race, "a " + word(mine) + " of " + name(now.thread) + " is in no order with a " +
+                                    word(other) + " of " + name(other.when.thread));
       // Whatever comes after mine comes after other, and clashes with mine where it clashes with other.
       bool const covered = ordered && (mine.write || !other.write) && mine.from <= other.from && other.to <= mine.to;
       if (!covered) found->uses[kept++] = other;
@@ -80,7 +84,9 @@ class memory {
     return std::size_t(static_cast<char const*>(at) - found->block.get()) + bytes <= found->bytes;
   }
   [[nodiscard]] std::size_t held(place where) const { return held_[std::size_t(where)]; }
-  [[nodiscard]] static std::string name(std::size_t thread) { return thread == 0 ? "the host" : "stream " + std::to_string(thread - 1); }
+  [[nodiscard]] static std::string name(std::size_t thread) {
+    return thread == 0 ? "the host" : "stream " + std::to_string(thread - 1);
+  }
 
  private:
   static constexpr std::align_val_t alignment{256};

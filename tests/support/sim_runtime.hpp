@@ -1,10 +1,11 @@
-// A device on the CPU, for tests of what is written over a `cairn::device_runtime`. Its streams run in an adversarial order, every access is
-// checked against what streams, events and waits order (so that a missing edge is found on the first run, whatever the order was), time is
-// virtual, and any call can be made to fail.
+// A device on the CPU, for tests of what is written over a `cairn::device_runtime`. Its streams run in an adversarial
+// order, every access is checked against what streams, events and waits order (so that a missing edge is found on the
+// first run, whatever the order was), time is virtual, and any call can be made to fail.
 //
 //   sim_runtime device{{.when = sim::order::random, .seed = 7}};
-//   device.launch(stream, {sim::reads(a, bytes), sim::writes(b, bytes)}, [=] { ... }, 2.5);   // a kernel that takes 2.5
-//   CHECK(device.faults() == 0);                                                              // else device.first_fault() says what
+//   device.launch(stream, {sim::reads(a, bytes), sim::writes(b, bytes)}, [=] { ... }, 2.5);   // a kernel that
+//   takes 2.5 CHECK(device.faults() == 0);                                                              // else
+//   device.first_fault() says what
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -43,7 +44,8 @@ struct counts {
   std::size_t streams_made = 0, events_made = 0, streams_alive = 0, events_alive = 0;
   std::size_t records = 0, waits = 0, syncs = 0, queries = 0, launches = 0, device_syncs = 0;
   std::size_t copies[3] = {}, bytes[3] = {};  ///< by `cairn::copy_kind`
-  std::size_t graphs_made = 0, graphs_alive = 0, nodes_captured = 0, replays = 0;  ///< what replays run is not in the counts above
+  std::size_t graphs_made = 0, graphs_alive = 0, nodes_captured = 0,
+              replays = 0;                       ///< what replays run is not in the counts above
   std::size_t device_peak = 0, pinned_peak = 0;  ///< most bytes held at once
 };
 
@@ -78,7 +80,8 @@ class runtime {
     if (is_captured(which)) spoil();
     stream_state& state = streams_[which.number];
     if (!failures_.lost() && !host_.knows({thread_of(which), state.known.at(thread_of(which))}))
-      faults_.add(fault::destroyed_in_use, memory::name(thread_of(which)) + " is destroyed before the host waited for all that is in it");
+      faults_.add(fault::destroyed_in_use,
+                  memory::name(thread_of(which)) + " is destroyed before the host waited for all that is in it");
     state.alive = false;
     --counts_.streams_alive;
   }
@@ -95,7 +98,8 @@ class runtime {
     if (!is_alive(which)) return;
     for (stamp const& use : events_[which.number].uses)
       if (!failures_.lost() && !host_.knows(use)) {
-        faults_.add(fault::destroyed_in_use, "an event is destroyed before the host waited for its use in " + memory::name(use.thread));
+        faults_.add(fault::destroyed_in_use,
+                    "an event is destroyed before the host waited for its use in " + memory::name(use.thread));
         break;
       }
     events_[which.number].alive = false;
@@ -171,12 +175,16 @@ class runtime {
     engine const by = kind == cairn::copy_kind::device_to_device   ? engine::compute
                       : kind == cairn::copy_kind::host_to_device ? engine::to_device
                                                                  : engine::to_host;
-    double const a_byte = by == engine::compute ? time.byte_within : by == engine::to_device ? time.byte_to_device : time.byte_to_host;
+    double const a_byte = by == engine::compute     ? time.byte_within
+                          : by == engine::to_device ? time.byte_to_device
+                                                    : time.byte_to_host;
     double const cost = time.copy + a_byte * double(bytes);
     auto const part = [&](std::size_t begin, std::size_t size) {
       auto* const target = static_cast<char*>(to) + begin;
       auto const* const source = static_cast<char const*>(from) + begin;
-      put(in, {reads(source, size), writes(target, size)}, [=] { std::memcpy(target, source, size); }, by, begin == 0 ? cost : 0, begin == 0);
+      put(
+          in, {reads(source, size), writes(target, size)}, [=] { std::memcpy(target, source, size); }, by,
+          begin == 0 ? cost : 0, begin == 0);
     };
     if (bytes > 1) part(0, bytes / 2);
     part(bytes / 2, bytes - bytes / 2);
@@ -187,8 +195,8 @@ class runtime {
   }
   [[nodiscard]] int device() const { return options_.device; }
 
-  /// A kernel: calls `work` when its turn comes. `accesses` are the bytes that it reads and writes, all of them in this runtime's memory.
-  /// \param cost  virtual time; `costs::kernel` where it is negative
+  /// A kernel: calls `work` when its turn comes. `accesses` are the bytes that it reads and writes, all of them in this
+  /// runtime's memory. \param cost  virtual time; `costs::kernel` where it is negative
   void launch(stream in, std::vector<access> const& accesses, std::function<void()> work, double cost = -1) {
     if (!begin(call::launch, "sim::launch")) return;
     need_alive(in, call::launch, "sim::launch");
@@ -200,7 +208,8 @@ class runtime {
   // What a cairn::checking_runtime does beside.
   void check() {
     if (failures_.take_untold())
-      cairn::detail::refuse_call({"sim::check", options_.device, 209, "cudaErrorNoKernelImageForDevice"}, cairn::detail::device_failure::no_code);
+      cairn::detail::refuse_call({"sim::check", options_.device, 209, "cudaErrorNoKernelImageForDevice"},
+                                 cairn::detail::device_failure::no_code);
   }
 
   // What a cairn::capturing_runtime does beside.
@@ -208,14 +217,16 @@ class runtime {
     begin(call::begin_capture, "sim::begin_capture");
     need_alive(in, call::begin_capture, "sim::begin_capture");
     if (streams_[in.number].legacy || is_captured(in))
-      cairn::detail::refuse_call({"sim::begin_capture", options_.device, streams_[in.number].legacy ? 900 : 401, "a stream that cannot be captured"},
+      cairn::detail::refuse_call({"sim::begin_capture", options_.device, streams_[in.number].legacy ? 900 : 401,
+                                  "a stream that cannot be captured"},
                                  cairn::detail::device_failure::not_capturable);
     captures_.emplace(captures_made_, capture{in.number});
     streams_[in.number].captured_in = captures_made_++;
   }
   graph end_capture(stream in) {
     auto const found = is_alive(in) ? captures_.find(streams_[in.number].captured_in) : captures_.end();
-    if (found == captures_.end() || found->second.origin() != in.number) refuse_captured("sim::end_capture", options_.device, 903);
+    if (found == captures_.end() || found->second.origin() != in.number)
+      refuse_captured("sim::end_capture", options_.device, 903);
     capture ended = std::move(found->second);
     end(ended, found->first);
     begin(call::end_capture, "sim::end_capture");
@@ -238,7 +249,8 @@ class runtime {
   /// Each branch of the capture is a stream again, one that only this graph has.
   void launch(graph which, stream in) {
     begin(call::launch_graph, "sim::launch");
-    if (!is_alive(which)) failures_.refuse(call::launch_graph, failure::foreign_handle, "sim::launch", options_.device, 0, 0);
+    if (!is_alive(which))
+      failures_.refuse(call::launch_graph, failure::foreign_handle, "sim::launch", options_.device, 0, 0);
     need_alive(in, call::launch_graph, "sim::launch");
     if (is_captured(in)) {
       spoil();
@@ -272,7 +284,8 @@ class runtime {
     graph_state& given_up = graphs_[which.number];
     if (given_up.done.recorded && !failures_.lost())
       for (stamp const& use : given_up.done.uses)
-        if (!host_.knows(use)) faults_.add(fault::destroyed_in_use, "a graph is destroyed before the host waited for its launch");
+        if (!host_.knows(use))
+          faults_.add(fault::destroyed_in_use, "a graph is destroyed before the host waited for its launch");
     given_up.alive = false;
     --counts_.graphs_alive;
   }
@@ -325,11 +338,21 @@ class runtime {
   [[nodiscard]] std::size_t device_bytes_held() const { return memory_.held(place::device); }
   [[nodiscard]] std::size_t pinned_bytes_held() const { return memory_.held(place::pinned); }
   /// Whether memory, streams or events are left that nobody gave back.
-  [[nodiscard]] bool has_leaks() const { return device_bytes_held() + pinned_bytes_held() + counts_.streams_alive + counts_.events_alive + counts_.graphs_alive > 0; }
+  [[nodiscard]] bool has_leaks() const {
+    return device_bytes_held() + pinned_bytes_held() + counts_.streams_alive + counts_.events_alive +
+               counts_.graphs_alive >
+           0;
+  }
 
-  [[nodiscard]] double host_time() const { return timeline_.host(); }  ///< the time of the host: it moves by its own calls and by waiting
-  [[nodiscard]] double end_time() { return timeline_.end(); }  ///< the time at which all is done that was put into streams; for the end of a test
-  [[nodiscard]] double busy_time(engine by) const { return timeline_.busy(by); }  ///< how long an engine has worked; ask `end_time` first
+  [[nodiscard]] double host_time() const {
+    return timeline_.host();
+  }  ///< the time of the host: it moves by its own calls and by waiting
+  [[nodiscard]] double end_time() {
+    return timeline_.end();
+  }  ///< the time at which all is done that was put into streams; for the end of a test
+  [[nodiscard]] double busy_time(engine by) const {
+    return timeline_.busy(by);
+  }  ///< how long an engine has worked; ask `end_time` first
 
  private:
   struct stream_state {
@@ -376,7 +399,8 @@ class runtime {
     begin(which, operation, bytes);
     if (bytes == 0) return nullptr;
     not_captured(operation);
-    if (bytes > free_now(where)) failures_.refuse(which, failure::no_memory, operation, options_.device, bytes, free_now(place::device));
+    if (bytes > free_now(where))
+      failures_.refuse(which, failure::no_memory, operation, options_.device, bytes, free_now(place::device));
     not_quiet(where == place::device ? "device memory is taken" : "memory is pinned");
     ++(where == place::device ? counts_.allocations : counts_.pins);
     void* const at = memory_.take(bytes, where);
@@ -419,7 +443,8 @@ class runtime {
     for (std::size_t const k : ended.streams()) streams_[k].captured_in = no_capture;
     captures_.erase(number);
   }
-  /// For calls that a capture does not allow, whatever stream they are for; a real device allows some of them for other streams.
+  /// For calls that a capture does not allow, whatever stream they are for; a real device allows some of them for other
+  /// streams.
   void not_captured(char const* operation) {
     if (captures_.empty()) return;
     spoil();
@@ -451,7 +476,8 @@ class runtime {
   }
   void need_in(void const* at, std::size_t bytes, place where) {
     if (!memory_.lies_in(at, bytes, where))
-      faults_.add(fault::wrong_memory, std::string{"a copy says "} + (where == place::device ? "device" : "pinned") + " memory where there is none");
+      faults_.add(fault::wrong_memory, std::string{"a copy says "} + (where == place::device ? "device" : "pinned") +
+                                           " memory where there is none");
   }
   stamp tick(stream in) {
     clock& known = streams_[in.number].known;
@@ -463,11 +489,13 @@ class runtime {
     timeline_.add_stream();
     return {queues_.add_stream()};
   }
-  void put(stream in, std::vector<access> const& accesses, std::function<void()> work, engine by, double cost, bool begins) {
+  void put(stream in, std::vector<access> const& accesses, std::function<void()> work, engine by, double cost,
+           bool begins) {
     if (is_captured(in)) capture_of(in, "sim::put").put_work(in.number, accesses, std::move(work), by, cost, begins);
     else put_now(in, accesses, std::move(work), by, cost, begins);
   }
-  void put_now(stream in, std::vector<access> const& accesses, std::function<void()> work, engine by, double cost, bool begins) {
+  void put_now(stream in, std::vector<access> const& accesses, std::function<void()> work, engine by, double cost,
+               bool begins) {
     if (begins) timeline_.put(in.number, by, cost);
     stamp const now = tick(in);
     for (access const& one : accesses) memory_.use(one, now, streams_[in.number].known, faults_);

@@ -1,4 +1,5 @@
-// States in the memory of a simulated device, a loop over them whose kernels say what they read and write, and the same loop by hand.
+// States in the memory of a simulated device, a loop over them whose kernels say what they read and write, and the same
+// loop by hand.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -50,14 +51,19 @@ class state {
 };
 
 /// What a kernel does to one number; never inlined, so that all sweeps run the same instructions.
-[[gnu::noinline]] inline double stepped(double x, double time, cairn::step_index i) { return x + 0.125 * (std::sin(time) - x * x / double(2 + i % 7)); }
+[[gnu::noinline]] inline double stepped(double x, double time, cairn::step_index i) {
+  return x + 0.125 * (std::sin(time) - x * x / double(2 + i % 7));
+}
 [[gnu::noinline]] inline double pulled_back(double x, double bar, double time, cairn::step_index i) {
   return bar * (1 - 0.25 * x / double(2 + i % 7)) + 1e-3 * time * x;
 }
-inline double first_number(std::size_t buffer, std::size_t k) { return 0.5 + 0.25 * double(buffer) - 0.0625 * double(k % 17); }
+inline double first_number(std::size_t buffer, std::size_t k) {
+  return 0.5 + 0.25 * double(buffer) - 0.0625 * double(k % 17);
+}
 inline constexpr double first_time = 0.25, time_step = 0.375;
 
-/// The adjoint of the initial state, with all states kept in a list.   \param more  is added to every number of the initial state
+/// The adjoint of the initial state, with all states kept in a list.   \param more  is added to every number of the
+/// initial state
 inline std::vector<std::vector<double>> gradient_by_hand(shape const& sizes, cairn::step_index n, double more = 0) {
   std::vector<std::vector<double>> bars;
   for (std::size_t b = 0; b < sizes.size(); ++b) {
@@ -77,12 +83,14 @@ inline std::vector<std::vector<double>> gradient_by_hand(shape const& sizes, cai
   return bars;
 }
 
-/// The loop on the simulated device, in the forms that a sweep takes. `Device` is the simulator or what wraps it; `kernels` is the simulator.
+/// The loop on the simulated device, in the forms that a sweep takes. `Device` is the simulator or what wraps it;
+/// `kernels` is the simulator.
 template <class R>
 class loop {
  public:
   using stream = runtime::stream;
-  loop(runtime& kernels, double step_time = 1, double adjoint_time = 1) : kernels_{&kernels}, step_time_{step_time}, adjoint_time_{adjoint_time} {}
+  loop(runtime& kernels, double step_time = 1, double adjoint_time = 1)
+      : kernels_{&kernels}, step_time_{step_time}, adjoint_time_{adjoint_time} {}
 
   auto start() {
     return [this](state<R>& x, stream in) {
@@ -131,7 +139,8 @@ class loop {
       accesses.insert(accesses.end(), writes.begin(), writes.end());
       auto const work = [from = pointers(x), to = pointers(bar), time = x.time, i] {
         for (std::size_t b = 0; b < from.size(); ++b)
-          for (std::size_t k = 0; k < from[b].second; ++k) to[b].first[k] = pulled_back(from[b].first[k], to[b].first[k], time, i);
+          for (std::size_t k = 0; k < from[b].second; ++k)
+            to[b].first[k] = pulled_back(from[b].first[k], to[b].first[k], time, i);
       };
       kernels_->launch(in, accesses, work, adjoint_time_);
     };
@@ -146,7 +155,8 @@ class loop {
     for (std::size_t b = 0; b < x.count(); ++b) list.emplace_back(x.numbers(b), x.size(b));
     return list;
   }
-  void run(stream in, std::vector<access> const& accesses, number_list from, number_list to, double time, cairn::step_index i) {
+  void run(stream in, std::vector<access> const& accesses, number_list from, number_list to, double time,
+           cairn::step_index i) {
     auto const work = [from = std::move(from), to = std::move(to), time, i] {
       for (std::size_t b = 0; b < from.size(); ++b)
         for (std::size_t k = 0; k < from[b].second; ++k) to[b].first[k] = stepped(from[b].first[k], time, i);

@@ -25,7 +25,8 @@ struct costs {
   int copy_engines = 2;  ///< with one, copies to and from the device share it
 };
 
-/// Work starts as soon as its stream, its engine and the host have come to it; of what could start at the same time, what was put first.
+/// Work starts as soon as its stream, its engine and the host have come to it; of what could start at the same time,
+/// what was put first.
 class timeline {
  public:
   explicit timeline(bool one_copy_engine) : one_copy_engine_{one_copy_engine} {}
@@ -55,7 +56,9 @@ class timeline {
     for (auto const& stream : streams_) last = std::max(last, stream.time);
     return last;
   }
-  [[nodiscard]] double busy(engine by) const { return engines_[index(by)].busy; }  ///< time that an engine has worked, of what is settled
+  [[nodiscard]] double busy(engine by) const {
+    return engines_[index(by)].busy;
+  }  ///< time that an engine has worked, of what is settled
 
  private:
   static constexpr double unknown = -1;
@@ -74,7 +77,9 @@ class timeline {
   };
   struct engine_state { double free_at = 0, busy = 0; };
 
-  [[nodiscard]] std::size_t index(engine by) const { return std::size_t(one_copy_engine_ && by == engine::to_host ? engine::to_device : by); }
+  [[nodiscard]] std::size_t index(engine by) const {
+    return std::size_t(one_copy_engine_ && by == engine::to_host ? engine::to_device : by);
+  }
   void add(std::size_t stream, item what) {
     what.put_at = host_;
     what.number = ++put_;
@@ -104,7 +109,8 @@ class timeline {
       if (stream.waiting.empty() || stream.waiting.front().what != kind::work) continue;
       item const& next = stream.waiting.front();
       double const at = std::max({stream.time, next.put_at, engines_[next.by].free_at});
-      if (first == nullptr || at < start || (at == start && next.number < first->waiting.front().number)) first = &stream, start = at;
+      if (first == nullptr || at < start || (at == start && next.number < first->waiting.front().number))
+        first = &stream, start = at;
     }
     if (first == nullptr) return false;
     item const next = first->waiting.front();

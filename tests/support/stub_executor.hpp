@@ -1,6 +1,6 @@
 #pragma once
-// A loop on whole numbers, run by the actions of a schedule and counted as it runs; knows no header of schedule/ or plan/.
-// It trusts the actions: what a wrong one leads to is a wrong number at the end, or std::out_of_range.
+// A loop on whole numbers, run by the actions of a schedule and counted as it runs; knows no header of schedule/ or
+// plan/. It trusts the actions: what a wrong one leads to is a wrong number at the end, or std::out_of_range.
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -10,7 +10,9 @@ namespace stub {
 
 using word = std::uint64_t;
 inline word step(word x, book::number i) { return x * 6364136223846793005u + word(i) * 1442695040888963407u + 1; }
-inline word adjoint(word x, word bar, book::number i) { return bar * 2862933555777941757u + (x ^ word(i)) * 3037000493u; }
+inline word adjoint(word x, word bar, book::number i) {
+  return bar * 2862933555777941757u + (x ^ word(i)) * 3037000493u;
+}
 
 /// The adjoint of the initial state by keeping all states.
 inline word kept_all(word x, book::number steps) {

@@ -1,5 +1,6 @@
 #pragma once
-// The least cost of reversing a loop with slots on several tiers, found by search over all that a machine could do. No code of cairn.
+// The least cost of reversing a loop with slots on several tiers, found by search over all that a machine could do. No
+// code of cairn.
 #include <cstdint>
 #include <functional>
 #include <queue>
@@ -15,15 +16,16 @@ struct store {
   std::int64_t write = 0, read = 0;
 };
 
-/// Dijkstra's search over (live state, open steps, states kept on each tier). A machine may advance live by one step, keep it on any tier, in an
-/// empty slot or in the place of any other state, load any kept state, and reverse the last open step. Turns are not counted.
-/// \pre steps <= 12, at most 4 tiers
+/// Dijkstra's search over (live state, open steps, states kept on each tier). A machine may advance live by one step,
+/// keep it on any tier, in an empty slot or in the place of any other state, load any kept state, and reverse the last
+/// open step. Turns are not counted. \pre steps <= 12, at most 4 tiers
 inline std::int64_t least_cost(int steps, std::vector<store> const& on, std::int64_t advance) {
   using place = std::uint64_t;  // live in bits 0-3 (15: none), open in bits 4-7, then 12 bits for each tier
   using entry = std::pair<std::int64_t, place>;
   auto const pack = [&](unsigned live, unsigned open, std::vector<unsigned> const& kept) {
     place key = live | open << 4;
-    for (std::size_t k = 0; k < kept.size(); ++k) key |= place(kept[k] & ((1u << open) - 1)) << (8 + 12 * k);  // the rest is of no use any more
+    for (std::size_t k = 0; k < kept.size(); ++k)
+      key |= place(kept[k] & ((1u << open) - 1)) << (8 + 12 * k);  // the rest is of no use any more
     return key;
   };
   std::priority_queue<entry, std::vector<entry>, std::greater<>> next;
@@ -67,10 +69,10 @@ inline std::int64_t least_cost(int steps, std::vector<store> const& on, std::int
   }
 }
 
-/// The least of that recurrence which keeps the states of one tier in front of those of the next, by comparing all sums: no row is skipped.
-/// O(k, x, m), P(k, x, m) as Herrmann & Pallez (2020) have them.
-inline double nested_cost(int steps, std::vector<int> const& slots, std::vector<double> const& write, std::vector<double> const& read,
-                          double advance) {
+/// The least of that recurrence which keeps the states of one tier in front of those of the next, by comparing all
+/// sums: no row is skipped. O(k, x, m), P(k, x, m) as Herrmann & Pallez (2020) have them.
+inline double nested_cost(int steps, std::vector<int> const& slots, std::vector<double> const& write,
+                          std::vector<double> const& read, double advance) {
   auto const lengths = std::size_t(steps) + 1;
   std::vector<double> low(lengths, 1e300);
   low[0] = 0;

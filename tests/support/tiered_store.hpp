@@ -1,4 +1,5 @@
-// Stores that look at the tier: one that keeps memory and the other tiers apart and refuses what the plan did not say, and one that counts.
+// Stores that look at the tier: one that keeps memory and the other tiers apart and refuses what the plan did not say,
+// and one that counts.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -54,9 +55,11 @@ class tier_map {
   [[nodiscard]] slot_index on(tier where) const { return room_[std::size_t(where)]; }
   /// \throws refused   for a slot that does not exist, or lies elsewhere
   void check(char const* verb, place where) const {
-    if (where.slot < 0 || where.slot >= slots()) throw refused{std::string{verb} + ": no slot " + std::to_string(where.slot)};
+    if (where.slot < 0 || where.slot >= slots())
+      throw refused{std::string{verb} + ": no slot " + std::to_string(where.slot)};
     if (tiers_[std::size_t(where.slot)] != where.where)
-      throw refused{std::string{verb} + ": slot " + std::to_string(where.slot) + " does not lie on tier " + std::to_string(int(where.where))};
+      throw refused{std::string{verb} + ": slot " + std::to_string(where.slot) + " does not lie on tier " +
+                    std::to_string(int(where.where))};
   }
 
  private:
@@ -68,14 +71,16 @@ class tier_map {
 enum class in_memory : bool { as_frames, as_bytes };
 
 /// Keeps states in memory as frames of the sweep, and those of each other tier as bytes under (tier, slot).
-/// Refuses a slot on another tier than the plan's, more slots than the plan has there, and what is not there or is there already.
+/// Refuses a slot on another tier than the plan's, more slots than the plan has there, and what is not there or is
+/// there already.
 class tiered {
  public:
   tier_book book;
 
   tiered() = default;
   template <cairn::schedule Plan>
-  tiered(Plan const& plan, in_memory memory) : map_{tier_map::of(plan)}, frames_in_memory_{memory == in_memory::as_frames} {}
+  tiered(Plan const& plan, in_memory memory)
+      : map_{tier_map::of(plan)}, frames_in_memory_{memory == in_memory::as_frames} {}
 
   [[nodiscard]] slot_index extra_frames() const { return frames_in_memory_ ? map_.on(tier::memory) : 0; }
   void begin(slot_index slots) {
@@ -87,7 +92,8 @@ class tiered {
     map_.check("save", where);
     if (kept_.count(key(where)) != 0) throw refused{"save: slot " + std::to_string(where.slot) + " is full"};
     book.saved(where.where);
-    if (book.now[std::size_t(where.where)] > map_.on(where.where)) throw refused{"save: more slots than the plan has on a tier"};
+    if (book.now[std::size_t(where.where)] > map_.on(where.where))
+      throw refused{"save: more slots than the plan has on a tier"};
     entry& e = kept_[key(where)];
     e.at = i;
     if (as_frame(where)) {
@@ -100,7 +106,9 @@ class tiered {
   }
   [[nodiscard]] frame_id load(auto& frames, place where, step_index i) {
     entry const& e = find("load", where);
-    if (e.at != i) throw refused{"load: slot " + std::to_string(where.slot) + " holds state " + std::to_string(e.at) + ", not " + std::to_string(i)};
+    if (e.at != i)
+      throw refused{"load: slot " + std::to_string(where.slot) + " holds state " + std::to_string(e.at) + ", not " +
+                    std::to_string(i)};
     book.loaded(where.where);
     if (as_frame(where)) {
       frames.keep(e.frame);
@@ -159,7 +167,8 @@ class tiered {
   bool frames_in_memory_ = true;
 };
 
-/// The store in memory for all tiers, counted; a state is brought back from, and dropped on, the tier on which it was kept.
+/// The store in memory for all tiers, counted; a state is brought back from, and dropped on, the tier on which it was
+/// kept.
 class counting {
  public:
   static constexpr bool keeps_frames = true;
@@ -171,7 +180,8 @@ class counting {
     book.now = {};
   }
   void save(auto& frames, place where, step_index i, frame_id frame) {
-    if (inner_.frame(where.slot) != cairn::no_frame) throw refused{"save: slot " + std::to_string(where.slot) + " is full"};
+    if (inner_.frame(where.slot) != cairn::no_frame)
+      throw refused{"save: slot " + std::to_string(where.slot) + " is full"};
     where_[std::size_t(where.slot)] = where.where;
     book.saved(where.where);
     inner_.save(frames, where, i, frame);
@@ -190,7 +200,8 @@ class counting {
 
  private:
   void check(char const* verb, place where) const {
-    if (inner_.frame(where.slot) == cairn::no_frame) throw refused{std::string{verb} + ": slot " + std::to_string(where.slot) + " is empty"};
+    if (inner_.frame(where.slot) == cairn::no_frame)
+      throw refused{std::string{verb} + ": slot " + std::to_string(where.slot) + " is empty"};
     if (where_[std::size_t(where.slot)] != where.where)
       throw refused{std::string{verb} + ": slot " + std::to_string(where.slot) + " was filled on another tier"};
   }

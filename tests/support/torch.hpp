@@ -52,7 +52,8 @@ inline std::vector<at::Tensor> take_grads(std::vector<at::Tensor> const& tensors
   return grads;
 }
 
-/// The gradients by x and the weights w of results y, one behind the other, in one pass for each stretch between two cuts.
+/// The gradients by x and the weights w of results y, one behind the other, in one pass for each stretch between two
+/// cuts.
 inline std::vector<at::Tensor> grads_in_passes(std::vector<at::Tensor> const& y, at::Tensor const& x,
                                                std::vector<at::Tensor> const& w, std::vector<std::size_t> cuts,
                                                bool retains = false) {
@@ -75,7 +76,9 @@ inline std::vector<at::Tensor> grads_in_passes(std::vector<at::Tensor> const& y,
 /// Seeds the generators for as long as it lives, and puts their states back.
 class seeded {
  public:
-  explicit seeded(std::uint64_t seed) : before_{at::detail::getDefaultCPUGenerator().get_state()} { torch::manual_seed(seed); }
+  explicit seeded(std::uint64_t seed) : before_{at::detail::getDefaultCPUGenerator().get_state()} {
+    torch::manual_seed(seed);
+  }
   seeded(seeded const&) = delete;
   seeded& operator=(seeded const&) = delete;
   ~seeded() {

@@ -1,5 +1,6 @@
 #pragma once
-// The least effort of a machine whose states and tapes share a budget, by search over all that it could do; no code of cairn.
+// The least effort of a machine whose states and tapes share a budget, by search over all that it could do; no code of
+// cairn.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +21,8 @@ struct unit_machine {
 };
 
 /// Runs of a step, recorded ones included, that it takes to reverse all steps; -1 where it cannot be done. steps <= 9.
-/// Everything that costs nothing (load, drop, save, reverse from a tape) goes to the front of the queue, a run to its end.
+/// Everything that costs nothing (load, drop, save, reverse from a tape) goes to the front of the queue, a run to its
+/// end.
 inline int fewest_runs(unit_machine const& what) {
   struct place {
     int live, open;  // live: -1 for none. steps [0, open) are not yet reversed
@@ -57,17 +59,20 @@ inline int fewest_runs(unit_machine const& what) {
     if (what.free_initial) free_of_charge({0, at.open, at.states, at.tapes});
     if (at.live < 0 || at.live >= at.open) continue;
     std::uint32_t const bit = 1u << at.live;
-    if (at.live == at.open - 1) for_a_run({-1, at.open - 1, at.states, at.tapes});  // recorded, reversed, and its tape forgotten
+    if (at.live == at.open - 1)
+      for_a_run({-1, at.open - 1, at.states, at.tapes});  // recorded, reversed, and its tape forgotten
     for_a_run({at.live + 1, at.open, at.states, at.tapes});
-    if (what.keeps_tapes && !(at.tapes & bit) && taken + what.tape_units <= what.units) for_a_run({at.live + 1, at.open, at.states, at.tapes | bit});
-    if (what.keeps_states && !(at.states & bit) && taken + 1 <= what.units) free_of_charge({at.live, at.open, at.states | bit, at.tapes});
+    if (what.keeps_tapes && !(at.tapes & bit) && taken + what.tape_units <= what.units)
+      for_a_run({at.live + 1, at.open, at.states, at.tapes | bit});
+    if (what.keeps_states && !(at.states & bit) && taken + 1 <= what.units)
+      free_of_charge({at.live, at.open, at.states | bit, at.tapes});
   }
   return -1;
 }
 
-/// The same by nested sums, every one of them compared. Three tables, as they are usually written down, where `unit_rows` needs two:
-/// E(n, m) for tapes that do not restart; for those that do H(n, m), whose first state takes one of the m units and may be given up,
-/// and G(n, m), whose first state is kept elsewhere. Keeping both, only.
+/// The same by nested sums, every one of them compared. Three tables, as they are usually written down, where
+/// `unit_rows` needs two: E(n, m) for tapes that do not restart; for those that do H(n, m), whose first state takes one
+/// of the m units and may be given up, and G(n, m), whose first state is kept elsewhere. Keeping both, only.
 class nested_units {
  public:
   static constexpr std::int64_t never = std::int64_t{1} << 40;
@@ -80,7 +85,9 @@ class nested_units {
   /// Runs where tapes do not restart; the initial state takes a unit, or is free.
   [[nodiscard]] std::int64_t once(int n, int m, bool free_initial) const { return (free_initial ? f_ : e_)[at(n, m)]; }
   /// Runs where tapes restart.
-  [[nodiscard]] std::int64_t restarting(int n, int m, bool free_initial) const { return (free_initial ? g_ : h_)[at(n, m)]; }
+  [[nodiscard]] std::int64_t restarting(int n, int m, bool free_initial) const {
+    return (free_initial ? g_ : h_)[at(n, m)];
+  }
 
  private:
   using numbers = std::vector<std::int64_t>;

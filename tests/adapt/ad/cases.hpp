@@ -1,5 +1,6 @@
 #pragma once
-// Three loops whose values are known from programs without cairn (a hand-written adjoint, and five AD tools), through any tape.
+// Three loops whose values are known from programs without cairn (a hand-written adjoint, and five AD tools), through
+// any tape.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -52,7 +53,8 @@ struct burgers_model {
 };
 inline burgers_state<double> burgers_start() {
   burgers_state<double> x;
-  for (std::size_t k = 0; k < 100; ++k) x.u[k] = 1 + 0.5 * std::sin(2 * 3.14159265358979323846 * (double(k) + 0.5) / 100);
+  for (std::size_t k = 0; k < 100; ++k)
+    x.u[k] = 1 + 0.5 * std::sin(2 * 3.14159265358979323846 * (double(k) + 0.5) / 100);
   return x;
 }
 
@@ -68,13 +70,17 @@ struct lotka_volterra {
     auto const f = [&p](populations<T> const& at) {
       return populations<T>{p[0] * at[0] - p[1] * at[0] * at[1], p[3] * at[0] * at[1] - p[2] * at[1]};
     };
-    auto const ahead = [&u](double s, populations<T> const& k) { return populations<T>{u[0] + s * k[0], u[1] + s * k[1]}; };
+    auto const ahead = [&u](double s, populations<T> const& k) {
+      return populations<T>{u[0] + s * k[0], u[1] + s * k[1]};
+    };
     populations<T> const k1 = f(u), k2 = f(ahead(h / 2, k1)), k3 = f(ahead(h / 2, k2)), k4 = f(ahead(h, k3));
     for (std::size_t j = 0; j < 2; ++j) u[j] += h / 6 * (k1[j] + 2.0 * k2[j] + 2.0 * k3[j] + k4[j]);
   }
 };
 
-inline bool near_to(double found, double known, double relative = 1e-12) { return std::abs(found - known) <= relative * std::abs(known); }
+inline bool near_to(double found, double known, double relative = 1e-12) {
+  return std::abs(found - known) <= relative * std::abs(known);
+}
 template <class A>
 bool same_bits(A const& a, A const& b) {
   bool same = true;
@@ -98,12 +104,13 @@ void time_dependent_trap() {
   CHECK(near_to(found.value, 0.676844113411678));
   CHECK(near_to(found.state[0], 0.932477277969971));
   for (cairn::slot_index const slots : {1, 2, 5, 100}) {
-    auto const again = cairn::differentiate(tape, trap_model{}, std::vector<double>{0.7}, cairn::no_params{}, cairn::revolve{100, slots}, last);
+    auto const again = cairn::differentiate(tape, trap_model{}, std::vector<double>{0.7}, cairn::no_params{},
+                                            cairn::revolve{100, slots}, last);
     CHECK(again.value == found.value);
     CHECK(same_bits(again.state, found.state));
     for (step_index const leaf : {2, 7, 100}) {
-      auto const longer =
-          cairn::differentiate(tape, trap_model{}, std::vector<double>{0.7}, cairn::no_params{}, in_leaves(100, leaf, slots), last);
+      auto const longer = cairn::differentiate(tape, trap_model{}, std::vector<double>{0.7}, cairn::no_params{},
+                                               in_leaves(100, leaf, slots), last);
       CHECK(same_bits(longer.state, found.state));
     }
   }
@@ -111,7 +118,8 @@ void time_dependent_trap() {
 
 template <class Tape>
 void burgers() {
-  cairn::taped loop{Tape{}, burgers_model{}, viscosity<double>{0.01}, cairn::at_end{[](auto const& x) { return x.sum; }}};
+  cairn::taped loop{Tape{}, burgers_model{}, viscosity<double>{0.01},
+                    cairn::at_end{[](auto const& x) { return x.sum; }}};
   auto const found = cairn::differentiate(loop, burgers_start(), in_leaves(10'000, 4, 22));
   CHECK(near_to(found.value, 1.026556564798817e+01));
   CHECK(near_to(found.state.u[0], 2.002589387316e-01));
@@ -121,7 +129,8 @@ void burgers() {
   CHECK(loop.tape_bytes() > 0);
 
   // the same objective as a running one, over a shorter loop, whatever the plan
-  auto const running = cairn::at_every{1, []<class T>(burgers_state<T> const& x) -> T { return 1e-3 * x.u[50] * x.u[50]; }};
+  auto const running =
+      cairn::at_every{1, []<class T>(burgers_state<T> const& x) -> T { return 1e-3 * x.u[50] * x.u[50]; }};
   cairn::taped two{Tape{}, burgers_model{}, viscosity<double>{0.01}, running};
   auto const whole = cairn::differentiate(loop, burgers_start(), 300);
   auto const sums = cairn::differentiate(two, burgers_start(), 300);
@@ -140,7 +149,9 @@ void burgers() {
 template <class Tape>
 void lotka_volterra_case() {
   Tape tape;
-  auto const miss = []<class T>(populations<T> const& u) -> T { return 0.5 * ((1.0 - u[0]) * (1.0 - u[0]) + (1.0 - u[1]) * (1.0 - u[1])); };
+  auto const miss = []<class T>(populations<T> const& u) -> T {
+    return 0.5 * ((1.0 - u[0]) * (1.0 - u[0]) + (1.0 - u[1]) * (1.0 - u[1]));
+  };
   populations<double> const x0{1, 1};
   rates<double> const p{1.5, 1, 3, 1};
   auto const found = cairn::differentiate(tape, lotka_volterra{}, x0, p, in_leaves(10'000, 10, 30), miss);

@@ -105,7 +105,8 @@ void conforms() {
   CHECK(reversed(other, 2, {1, 0}) == numbers{5, 3});
 }
 
-/// What a result has gathered is added up in the order of the tape, its seed first: so sums over leaves have the bits of one tape.
+/// What a result has gathered is added up in the order of the tape, its seed first: so sums over leaves have the bits
+/// of one tape.
 template <class Tape>
 void adds_seeds_first() {
   Tape tape;

@@ -1,5 +1,5 @@
-// Products of the Hessian from a model alone: a tool differentiates the derivative along a direction, which the model computes over a scalar with a
-// slope. And rings as states of a model.
+// Products of the Hessian from a model alone: a tool differentiates the derivative along a direction, which the model
+// computes over a scalar with a slope. And rings as states of a model.
 #pragma once
 #include <array>
 #include <cmath>
@@ -22,9 +22,18 @@ template <class T>
 struct dual {
   T value{}, slope{};
 };
-template <class T> dual<T> operator+(dual<T> const& a, dual<T> const& b) { return {a.value + b.value, a.slope + b.slope}; }
-template <class T> dual<T> operator-(dual<T> const& a, dual<T> const& b) { return {a.value - b.value, a.slope - b.slope}; }
-template <class T> dual<T> operator*(dual<T> const& a, dual<T> const& b) { return {a.value * b.value, a.slope * b.value + a.value * b.slope}; }
+template <class T>
+dual<T> operator+(dual<T> const& a, dual<T> const& b) {
+  return {a.value + b.value, a.slope + b.slope};
+}
+template <class T>
+dual<T> operator-(dual<T> const& a, dual<T> const& b) {
+  return {a.value - b.value, a.slope - b.slope};
+}
+template <class T>
+dual<T> operator*(dual<T> const& a, dual<T> const& b) {
+  return {a.value * b.value, a.slope * b.value + a.value * b.slope};
+}
 template <class T> dual<T> operator*(double a, dual<T> const& b) { return {a * b.value, a * b.slope}; }
 template <class T> dual<T> sin(dual<T> const& a) {
   using std::cos;
@@ -69,7 +78,8 @@ void hessian_products() {
   auto const gradient = [&](double by) {
     state x = u;
     for (std::size_t k = 0; k < x.size(); ++k) x[k] += by * v[k];
-    return cairn::differentiate(Tape{}, swings{}, x, std::array{p[0] - by}, cairn::leaves{n, 4, cairn::revolve{8, 3}}, squares);
+    return cairn::differentiate(Tape{}, swings{}, x, std::array{p[0] - by}, cairn::leaves{n, 4, cairn::revolve{8, 3}},
+                                squares);
   };
   std::vector<dual<double>> x;
   for (std::size_t k = 0; k < u.size(); ++k) x.push_back({u[k], v[k]});
@@ -101,7 +111,8 @@ void rings() {
   auto const expected = cairn::gradient(leapfrog{}, x0, cairn::store_all(40), seed, by_hand);
   cairn::taped t{Tape{}, leapfrog{}};
   for (step_index const leaf : {1, 3, 40}) {
-    auto const bar = cairn::gradient(t.step, x0, cairn::leaves{40, leaf, cairn::revolve{(39 + leaf) / leaf, 3}}, seed, t.adjoint);
+    auto const bar =
+        cairn::gradient(t.step, x0, cairn::leaves{40, leaf, cairn::revolve{(39 + leaf) / leaf, 3}}, seed, t.adjoint);
     for (std::size_t age = 0; age < 2; ++age)
       for (std::size_t k = 0; k < 2; ++k) CHECK(bar[age][k] == Approx(expected[age][k]).epsilon(1e-13));
   }
@@ -125,7 +136,8 @@ void jumps() {
   cairn::taped t{Tape{}, leapfrog{}};
   cairn::with_jumps const loop{t.step, t.adjoint, kick, last};
   for (step_index const leaf : {1, 3, 40}) {
-    auto const bar = cairn::gradient(loop.step, x0, cairn::leaves{40, leaf, cairn::revolve{(39 + leaf) / leaf, 3}}, seed, loop.adjoint);
+    auto const bar = cairn::gradient(loop.step, x0, cairn::leaves{40, leaf, cairn::revolve{(39 + leaf) / leaf, 3}},
+                                     seed, loop.adjoint);
     for (std::size_t age = 0; age < 2; ++age)
       for (std::size_t k = 0; k < 2; ++k) CHECK(bar[age][k] == Approx(expected[age][k]).epsilon(1e-13));
   }

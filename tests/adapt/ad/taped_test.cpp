@@ -1,5 +1,5 @@
-// What `taped` and `differentiate` promise whatever the tool is: kinds of states, objectives, controls, loops, lengths, misuse. Over a stand-in for a tool,
-// whose every number is exact here where the mathematics is.
+// What `taped` and `differentiate` promise whatever the tool is: kinds of states, objectives, controls, loops, lengths,
+// misuse. Over a stand-in for a tool, whose every number is exact here where the mathematics is.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -105,7 +105,9 @@ struct controlled_map {
 struct decay {
   numbers const* const* sizes;
   template <class T>
-  void operator()(vec<T>& x, T const& rate, step_index i) const { x[0] = x[0] - (**sizes)[std::size_t(i)] * rate * x[0] * x[0]; }
+  void operator()(vec<T>& x, T const& rate, step_index i) const {
+    x[0] = x[0] - (**sizes)[std::size_t(i)] * rate * x[0] * x[0];
+  }
 };
 struct failing {
   int* left;
@@ -154,12 +156,14 @@ TEST_CASE("every kind of state is differentiated where it holds the scalar, and 
   CHECK(std::abs(found.state.u[0] - slope([](auto& x, double&, double d) { x.u[0] += d; })) < 1e-7);
   CHECK(std::abs(found.state.u[1] - slope([](auto& x, double&, double d) { x.u[1] += d; })) < 1e-7);
   CHECK(std::abs(found.state.pair[0] - slope([](auto& x, double&, double d) { x.pair[0] += d; })) < 1e-7);
-  CHECK(std::abs(std::get<0>(found.state.counted) - slope([](auto& x, double&, double d) { std::get<0>(x.counted) += d; })) < 1e-7);
+  CHECK(std::abs(std::get<0>(found.state.counted) -
+                 slope([](auto& x, double&, double d) { std::get<0>(x.counted) += d; })) < 1e-7);
   CHECK(std::abs(*found.state.in.extra - slope([](auto& x, double&, double d) { *x.in.extra += d; })) < 1e-7);
   CHECK(std::abs(found.state.in.rows[0] - slope([](auto& x, double&, double d) { x.in.rows[0] += d; })) < 1e-7);
   CHECK(std::abs(found.state.table[0][0] - slope([](auto& x, double&, double d) { x.table[0][0] += d; })) < 1e-7);
   for (step_index const leaf : {1, 2, 3, 7}) {
-    auto const again = cairn::differentiate(tape{}, mixed_model{}, mixed_start(), 1.1, ad_test::in_leaves(n, leaf, 1), mixed_sum{});
+    auto const again =
+        cairn::differentiate(tape{}, mixed_model{}, mixed_start(), 1.1, ad_test::in_leaves(n, leaf, 1), mixed_sum{});
     CHECK(ad_test::same_bits(again.state, found.state));
     CHECK(again.params == found.params);
   }
@@ -170,7 +174,8 @@ TEST_CASE("scalars are rebound in class templates and left alone elsewhere", "[a
   STATIC_REQUIRE(std::is_same_v<cairn::rebound_scalar<numbers, to>, vec<to>>);
   STATIC_REQUIRE(std::is_same_v<cairn::rebound_scalar<std::array<double, 3>, to>, std::array<to, 3>>);
   STATIC_REQUIRE(std::is_same_v<cairn::rebound_scalar<mixed<double>, to>, mixed<to>>);
-  STATIC_REQUIRE(std::is_same_v<cairn::rebound_scalar<std::tuple<double, int, vec<double>>, to>, std::tuple<to, int, vec<to>>>);
+  STATIC_REQUIRE(
+      std::is_same_v<cairn::rebound_scalar<std::tuple<double, int, vec<double>>, to>, std::tuple<to, int, vec<to>>>);
   STATIC_REQUIRE(std::is_same_v<cairn::rebound_scalar<int, to>, int>);
   STATIC_REQUIRE(std::is_same_v<cairn::rebound_scalar<vec<float>, to>, vec<float>>);
   STATIC_REQUIRE(!cairn::differentiable_by<std::pair<int, float>, to>);
@@ -196,7 +201,9 @@ TEST_CASE("loops of no step, of one, and empty states have gradients", "[ad]") {
 
 TEST_CASE("an objective of some states is that of one long tape, whatever the plan", "[ad]") {
   constexpr step_index n = 24;
-  auto const misfit = []<class T>(vec<T> const& x, T const& a, step_index i) -> T { return a * x[0] * double(i) + x[1] * x[1]; };
+  auto const misfit = []<class T>(vec<T> const& x, T const& a, step_index i) -> T {
+    return a * x[0] * double(i) + x[1] * x[1];
+  };
   auto const end = []<class T>(vec<T> const& x, T const& a) -> T { return a * a * x[1]; };
   auto const terms = cairn::at_every{5, misfit} + cairn::at_states{{0, 7, 24, 7}, misfit} + cairn::at_end{end};
   numbers const x0{0.3, 0.6};
@@ -242,7 +249,8 @@ TEST_CASE("controls are differentiated step by step", "[ad]") {
   constexpr step_index n = 12;
   cairn::with_controls<double, double> p{0.9, {}};
   for (step_index i = 0; i < n; ++i) p.controls.push_back(0.01 * double(i + 1));
-  auto const found = cairn::differentiate(tape{}, controlled_map{}, numbers{0.5}, p, cairn::revolve{n, 3}, sum_of_all{});
+  auto const found =
+      cairn::differentiate(tape{}, controlled_map{}, numbers{0.5}, p, cairn::revolve{n, 3}, sum_of_all{});
   double x = 0.5;
   numbers states;
   for (step_index i = 0; i < n; ++i) {
@@ -257,7 +265,8 @@ TEST_CASE("controls are differentiated step by step", "[ad]") {
     bar *= 0.9 + 2 * p.controls[std::size_t(i)] * at;
   }
   CHECK(ad_test::near_to(found.state[0], bar));
-  auto const longer = cairn::differentiate(tape{}, controlled_map{}, numbers{0.5}, p, ad_test::in_leaves(n, 5, 1), sum_of_all{});
+  auto const longer =
+      cairn::differentiate(tape{}, controlled_map{}, numbers{0.5}, p, ad_test::in_leaves(n, 5, 1), sum_of_all{});
   CHECK(longer.params.controls == found.params.controls);
   CHECK(longer.params.params == found.params.params);
 }
@@ -273,15 +282,16 @@ TEST_CASE("taped goes with every kind of loop, store and observer", "[ad]") {
     auto const again = run.reverse(loop.bar(numbers{1, 1}), loop.adjoint);
     CHECK((again.state == known.state && again.params == known.params));
   }
-  auto open = cairn::checkpointed_while(loop.step, x0, [](auto const&, step_index i) { return i < n; }, cairn::online{4});
+  auto open = cairn::checkpointed_while(
+      loop.step, x0, [](auto const&, step_index i) { return i < n; }, cairn::online{4});
   auto const by_while = open.reverse(loop.bar(numbers{1, 1}), loop.adjoint);
   CHECK((by_while.state == known.state && by_while.params == known.params));
 
   std::size_t seen = 0;
   auto const watch = [&seen](cairn::event const&) { ++seen; };
   cairn::memory_store store;
-  auto const observed = cairn::gradient(loop.step, x0, cairn::revolve{n, 3}, loop.bar(numbers{1, 1}), loop.adjoint, store, watch,
-                                        cairn::sweep_options{.verify = cairn::replay_check::every_step});
+  auto const observed = cairn::gradient(loop.step, x0, cairn::revolve{n, 3}, loop.bar(numbers{1, 1}), loop.adjoint,
+                                        store, watch, cairn::sweep_options{.verify = cairn::replay_check::every_step});
   CHECK((seen > 0 && observed.state == known.state && observed.params == known.params));
 
   // without the parameters the bar is a state
@@ -299,7 +309,8 @@ TEST_CASE("a step that chooses its size is recorded, and the tape repeats what w
   cairn::adaptive steps{[](numbers const& x, step_index) { return 0.1 / (1 + x[0]); },
                         [&loop](numbers& x, step_index i, double) { loop.step(x, i); }};
   sizes = &steps.records();
-  auto run = cairn::checkpointed_while(steps.step(), numbers{2.0}, [](auto const& x) { return x[0] > 1.5; }, cairn::online{3});
+  auto run = cairn::checkpointed_while(
+      steps.step(), numbers{2.0}, [](auto const& x) { return x[0] > 1.5; }, cairn::online{3});
   auto const n = run.steps();
   REQUIRE(n > 3);
   auto const bar = run.reverse(loop.bar(numbers{1}), loop.adjoint);
@@ -334,18 +345,25 @@ TEST_CASE("a model that throws leaves tape and loop ready for the next call", "[
 
 TEST_CASE("what cannot be is refused before any step runs", "[ad]") {
   int calls = 0;
-  CHECK_THROWS_AS((void)cairn::differentiate(tape{}, counted{&calls}, numbers{1}, 1.0, 5, cairn::at_states{{6}, sum_of_all{}}), cairn::invalid_call);
+  CHECK_THROWS_AS(
+      (void)cairn::differentiate(tape{}, counted{&calls}, numbers{1}, 1.0, 5, cairn::at_states{{6}, sum_of_all{}}),
+      cairn::invalid_call);
   CHECK_THROWS_AS((cairn::at_every{0, sum_of_all{}}), cairn::invalid_call);
   CHECK_THROWS_AS((cairn::at_states{{-1}, sum_of_all{}}), cairn::invalid_call);
   for (std::size_t const controls : {0u, 4u, 6u}) {
     cairn::with_controls<double, double> const p{1.0, numbers(controls)};
-    CHECK_THROWS_AS((void)cairn::differentiate(tape{}, counted{&calls}, numbers{1}, p, 5, sum_of_all{}), cairn::invalid_call);
+    CHECK_THROWS_AS((void)cairn::differentiate(tape{}, counted{&calls}, numbers{1}, p, 5, sum_of_all{}),
+                    cairn::invalid_call);
   }
-  CHECK_THROWS_AS((void)cairn::differentiate(tape{}, counted{&calls}, numbers{1}, 1.0, -1, sum_of_all{}), cairn::invalid_plan);
-  CHECK_THROWS_AS((void)cairn::differentiate(tape{}, counted{&calls}, numbers{1}, 1.0, cairn::budget_of{-1, "1MB"}, sum_of_all{}), cairn::invalid_plan);
+  CHECK_THROWS_AS((void)cairn::differentiate(tape{}, counted{&calls}, numbers{1}, 1.0, -1, sum_of_all{}),
+                  cairn::invalid_plan);
+  CHECK_THROWS_AS(
+      (void)cairn::differentiate(tape{}, counted{&calls}, numbers{1}, 1.0, cairn::budget_of{-1, "1MB"}, sum_of_all{}),
+      cairn::invalid_plan);
   CHECK(calls == 0);
   cairn::taped loop{tape{}, logistic{}, 3.0};
-  CHECK_THROWS_AS((void)cairn::gradient(loop.step, numbers{0.5}, 3, loop.bar(numbers{1, 1}), loop.adjoint), cairn::invalid_call);
+  CHECK_THROWS_AS((void)cairn::gradient(loop.step, numbers{0.5}, 3, loop.bar(numbers{1, 1}), loop.adjoint),
+                  cairn::invalid_call);
 }
 
 TEST_CASE("states that grow carry adjoints of their own size back", "[ad]") {

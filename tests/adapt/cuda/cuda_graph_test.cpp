@@ -1,4 +1,5 @@
-// Which calls of the CUDA runtime a graph is made of, with which device current, and what is made of every answer. The library is played by the test.
+// Which calls of the CUDA runtime a graph is made of, with which device current, and what is made of every answer. The
+// library is played by the test.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -26,7 +27,9 @@ std::string thrown_by(std::function<void()> const& f) {
   return "";
 }
 bool has(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
-std::size_t times(std::string const& call) { return std::size_t(std::count(library.calls.begin(), library.calls.end(), call)); }
+std::size_t times(std::string const& call) {
+  return std::size_t(std::count(library.calls.begin(), library.calls.end(), call));
+}
 void capture(cuda_runtime& device) { device_graph{device, stream_of(1), [](cudaStream_t) {}}; }
 
 }  // namespace
@@ -64,22 +67,24 @@ TEST_CASE("each refusal of a capture is told by the call that meets it, and by w
     std::string says, advises;
   };
   std::vector<answer> const all = {
-      {"cudaStreamBeginCapture", cudaErrorStreamCaptureUnsupported, "begin_capture: the stream cannot be captured into a graph (device = 1, code = 900)",
-       "the legacy default"},
-      {"cudaStreamBeginCapture", cudaErrorStreamCaptureImplicit, "begin_capture: the stream cannot be captured into a graph (device = 1, code = 906)",
-       "a stream of your own"},
-      {"cudaStreamBeginCapture", cudaErrorIllegalState, "begin_capture: the stream cannot be captured into a graph (device = 1, code = 401)",
-       "captured already"},
-      {"cudaStreamBeginCapture", cudaErrorInvalidResourceHandle, "begin_capture: a stream or an event is not, or no longer, one of this device",
-       "of the stream"},
-      {"cudaStreamEndCapture", cudaErrorStreamCaptureInvalidated, "end_capture: an earlier call was refused while the stream was captured",
-       "allocates, frees, queries"},
-      {"cudaStreamEndCapture", cudaErrorStreamCaptureUnjoined, "end_capture: work was captured in a second stream", "wait for an event behind"},
-      {"cudaStreamEndCapture", cudaErrorStreamCaptureWrongThread, "end_capture: a call that a stream does not allow while it is captured",
-       "neither allocate nor wait"},
-      {"cudaGraphInstantiateWithFlags", cudaErrorMemoryAllocation, "end_capture: the device or its driver has no memory left",
-       "leave some memory free"},
-      {"cudaGraphInstantiateWithFlags", cudaErrorInvalidValue, "end_capture: a call of the device's runtime failed (device = 1, code = 1)", ""},
+      {"cudaStreamBeginCapture", cudaErrorStreamCaptureUnsupported,
+       "begin_capture: the stream cannot be captured into a graph (device = 1, code = 900)", "the legacy default"},
+      {"cudaStreamBeginCapture", cudaErrorStreamCaptureImplicit,
+       "begin_capture: the stream cannot be captured into a graph (device = 1, code = 906)", "a stream of your own"},
+      {"cudaStreamBeginCapture", cudaErrorIllegalState,
+       "begin_capture: the stream cannot be captured into a graph (device = 1, code = 401)", "captured already"},
+      {"cudaStreamBeginCapture", cudaErrorInvalidResourceHandle,
+       "begin_capture: a stream or an event is not, or no longer, one of this device", "of the stream"},
+      {"cudaStreamEndCapture", cudaErrorStreamCaptureInvalidated,
+       "end_capture: an earlier call was refused while the stream was captured", "allocates, frees, queries"},
+      {"cudaStreamEndCapture", cudaErrorStreamCaptureUnjoined, "end_capture: work was captured in a second stream",
+       "wait for an event behind"},
+      {"cudaStreamEndCapture", cudaErrorStreamCaptureWrongThread,
+       "end_capture: a call that a stream does not allow while it is captured", "neither allocate nor wait"},
+      {"cudaGraphInstantiateWithFlags", cudaErrorMemoryAllocation,
+       "end_capture: the device or its driver has no memory left", "leave some memory free"},
+      {"cudaGraphInstantiateWithFlags", cudaErrorInvalidValue,
+       "end_capture: a call of the device's runtime failed (device = 1, code = 1)", ""},
   };
   for (auto const& one : all) {
     library = {};
@@ -97,15 +102,18 @@ TEST_CASE("each refusal of a capture is told by the call that meets it, and by w
     cudaError_t code;
     std::string says;
   };
-  for (auto const& [code, says] : std::vector<call_answer>{{cudaErrorStreamCaptureIsolation, "was to wait for work that is not"},
-                                                          {cudaErrorStreamCaptureImplicit, "the legacy default stream was used"},
-                                                          {cudaErrorStreamCaptureMerge, "a call that a stream does not allow"},
-                                                          {cudaErrorCapturedEvent, "a call that a stream does not allow"},
-                                                          {cudaErrorStreamCaptureInvalidated, "an earlier call was refused"}}) {
+  for (auto const& [code, says] :
+       std::vector<call_answer>{{cudaErrorStreamCaptureIsolation, "was to wait for work that is not"},
+                                {cudaErrorStreamCaptureImplicit, "the legacy default stream was used"},
+                                {cudaErrorStreamCaptureMerge, "a call that a stream does not allow"},
+                                {cudaErrorCapturedEvent, "a call that a stream does not allow"},
+                                {cudaErrorStreamCaptureInvalidated, "an earlier call was refused"}}) {
     library = {};
     cuda_runtime device{1};
     library.answers["cudaStreamWaitEvent"] = code;
-    auto const text = thrown_by([&] { device_graph{device, stream_of(1), [&](cudaStream_t in) { device.wait(in, nullptr); }}; });
+    auto const text = thrown_by([&] {
+      device_graph{device, stream_of(1), [&](cudaStream_t in) { device.wait(in, nullptr); }};
+    });
     CAPTURE(text);
     CHECK(has(text, "cairn::cuda_runtime::wait: "));
     CHECK(has(text, says));
@@ -118,8 +126,9 @@ TEST_CASE("a capture that ends without a graph is one that was spoiled", "[adapt
   library = {};
   cuda_runtime device{0};
   library.capture_is_spoiled = true;
-  CHECK(has(thrown_by([&] { capture(device); }),
-            "an earlier call was refused while the stream was captured, so that there is no graph (device = 0, code = 901)"));
+  CHECK(has(
+      thrown_by([&] { capture(device); }),
+      "an earlier call was refused while the stream was captured, so that there is no graph (device = 0, code = 901)"));
   CHECK(times("cudaGraphInstantiateWithFlags on 0") == 0);
   CHECK(library.held() == 0);
 }
@@ -143,7 +152,8 @@ TEST_CASE("a launch that fails is told, and clean-up goes on whatever the device
     device_graph graph{device, stream_of(1), [](cudaStream_t) {}};
     library.answers["cudaGraphLaunch"] = cudaErrorIllegalAddress;
     CHECK(has(thrown_by([&] { graph.launch(); }),
-            "cairn::cuda_runtime::launch: a kernel or copy that was started earlier failed, and the device's context is lost"));
+              "cairn::cuda_runtime::launch: a kernel or copy that was started earlier failed, and the device's context "
+              "is lost"));
     CHECK(times("cudaStreamSynchronize on 1") == 0);
     library.answers.clear();
     graph.launch();

@@ -1,4 +1,5 @@
-// What cuda_runtime asks of the CUDA runtime, with which device current, and what it makes of every answer. The library is played by the test.
+// What cuda_runtime asks of the CUDA runtime, with which device current, and what it makes of every answer. The library
+// is played by the test.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -52,7 +53,11 @@ std::vector<one_call> const calls = {
     {"cudaEventSynchronize", "sync", [](auto& on) { on.sync(cudaEvent_t{}); }},
     {"cudaStreamSynchronize", "sync", [](auto& on) { on.sync(cudaStream_t{}); }},
     {"cudaEventQuery", "done", [](auto& on) { static_cast<void>(on.done(nullptr)); }},
-    {"cudaMemcpyAsync", "copy", [](auto& on) { char a = 0, b = 0; on.copy(&a, &b, 1, copy_kind::device_to_device, nullptr); }},
+    {"cudaMemcpyAsync", "copy",
+     [](auto& on) {
+       char a = 0, b = 0;
+       on.copy(&a, &b, 1, copy_kind::device_to_device, nullptr);
+     }},
     {"cudaMemGetInfo", "free_bytes", [](auto& on) { static_cast<void>(on.free_bytes()); }},
 };
 
@@ -80,7 +85,8 @@ TEST_CASE("a call that fails leaves the device that was current, too", "[adapt][
     library.answers[one.function] = cudaErrorInvalidValue;
     auto const text = thrown_by([&] { one.make(device); });
     CAPTURE(one.function, text);
-    CHECK(begins(text, "device: cairn::cuda_runtime::" + one.operation + ": a call of the device's runtime failed (device = 1, code = 1)"));
+    CHECK(begins(text, "device: cairn::cuda_runtime::" + one.operation +
+                           ": a call of the device's runtime failed (device = 1, code = 1)"));
     CHECK(library.current == 0);
     CHECK(library.last == cudaSuccess);  // nobody else takes it for his own
   }
@@ -162,8 +168,9 @@ TEST_CASE("without driver or device nothing can be made, and the error says what
     start_again();
     library.devices = one.devices;
     library.answers["cudaGetDeviceCount"] = one.answer;
-    for (auto const& text : {thrown_by([] { cuda_runtime{}; }), thrown_by([] { cuda_runtime{0}; }), thrown_by([] { cuda_runtime{-1}; }),
-                             thrown_by([] { static_cast<void>(cuda_runtime::device_count()); })}) {
+    for (auto const& text :
+         {thrown_by([] { cuda_runtime{}; }), thrown_by([] { cuda_runtime{0}; }), thrown_by([] { cuda_runtime{-1}; }),
+          thrown_by([] { static_cast<void>(cuda_runtime::device_count()); })}) {
       CAPTURE(text);
       CHECK(has(text, one.said));
       CHECK(has(text, "nvidia-smi"));
@@ -178,7 +185,8 @@ TEST_CASE("a runtime is on the device that is current, or on one that there is",
   CHECK(cuda_runtime{0}.device() == 0);
   CHECK(cuda_runtime::device_count() == 2);
   CHECK(library.current == 1);
-  CHECK(begins(thrown_by([] { cuda_runtime{2}; }), "device: cairn::cuda_runtime: there is no device of that number (device = 2, code = 101)"));
+  CHECK(begins(thrown_by([] { cuda_runtime{2}; }),
+               "device: cairn::cuda_runtime: there is no device of that number (device = 2, code = 101)"));
   CHECK(has(thrown_by([] { cuda_runtime{-1}; }), "(device = -1, code = 101)"));
   library.copy_engines = 1;
   CHECK(cuda_runtime{1}.copy_engines() == 1);
@@ -198,7 +206,8 @@ TEST_CASE("streams wait for no legacy stream, events keep no time, pinned memory
   CHECK(library.pinned_flags == cudaHostAllocPortable);
 }
 
-TEST_CASE("memory that threads touch first is taken in whole pages, pinned where it is, and given back", "[adapt][cuda]") {
+TEST_CASE("memory that threads touch first is taken in whole pages, pinned where it is, and given back",
+          "[adapt][cuda]") {
   start_again();
   cuda_runtime device{1, 3};
   for (std::size_t const bytes : {1u, 4095u, 4096u, 4097u, 1'000'000u}) {
@@ -213,9 +222,11 @@ TEST_CASE("memory that threads touch first is taken in whole pages, pinned where
   CHECK(library.pinned.empty());
   CHECK(library.current == 0);
   library.answers["cudaHostRegister"] = cudaErrorMemoryAllocation;
-  CHECK(has(thrown_by([&] { static_cast<void>(device.pinned_alloc(5'000)); }), "cannot be pinned (bytes asked = 5000, device = 1, code = 2)"));
+  CHECK(has(thrown_by([&] { static_cast<void>(device.pinned_alloc(5'000)); }),
+            "cannot be pinned (bytes asked = 5000, device = 1, code = 2)"));
   library.answers["cudaHostRegister"] = cudaErrorNotSupported;
-  CHECK(has(thrown_by([&] { static_cast<void>(device.pinned_alloc(5'000)); }), "a call of the device's runtime failed"));
+  CHECK(
+      has(thrown_by([&] { static_cast<void>(device.pinned_alloc(5'000)); }), "a call of the device's runtime failed"));
   library.answers.clear();
   auto const registered = std::count(library.calls.begin(), library.calls.end(), "cudaHostRegister on 1");
   CHECK(has(thrown_by([&] { static_cast<void>(device.pinned_alloc(~std::size_t{0})); }), "cannot be pinned"));
@@ -231,7 +242,8 @@ TEST_CASE("threads touch every page once, whatever their number", "[adapt][cuda]
       std::vector<char> memory(detail::whole_pages(bytes) + 4096, 'x');
       detail::touch_pages(memory.data(), bytes, threads);
       std::size_t wrong = 0;
-      for (std::size_t k = 0; k < memory.size(); ++k) wrong += (memory[k] == '\0') == (k % 4096 == 0 && k < bytes) ? 0u : 1u;
+      for (std::size_t k = 0; k < memory.size(); ++k)
+        wrong += (memory[k] == '\0') == (k % 4096 == 0 && k < bytes) ? 0u : 1u;
       CHECK(wrong == 0);
     }
 }
@@ -262,17 +274,20 @@ TEST_CASE("an event that has not run is no error", "[adapt][cuda]") {
   CHECK(library.last == cudaSuccess);  // the library counts it as one
 }
 
-TEST_CASE("a launch that CUDA refuses is told once, and what has not run or failed later is not taken for one", "[adapt][cuda]") {
+TEST_CASE("a launch that CUDA refuses is told once, and what has not run or failed later is not taken for one",
+          "[adapt][cuda]") {
   start_again();
   cuda_runtime const device{1};
   CHECK(thrown_by([&] { device.check(); }) == "");
   library.last = cudaErrorNoKernelImageForDevice;
-  CHECK(thrown_by([&] { device.check(); }) == "device: cairn::cuda_runtime::check: the program holds no code for this device (device = 1, code = 209); "
-                                              "cudaErrorOfSomeKind: compile for its architecture, for example nvcc -arch=native");
+  CHECK(thrown_by([&] { device.check(); }) ==
+        "device: cairn::cuda_runtime::check: the program holds no code for this device (device = 1, code = 209); "
+        "cudaErrorOfSomeKind: compile for its architecture, for example nvcc -arch=native");
   CHECK(thrown_by([&] { device.check(); }) == "");
   CHECK(library.last == cudaSuccess);
   library.last = cudaErrorInvalidConfiguration;
-  CHECK(begins(thrown_by([&] { device.check(); }), "device: cairn::cuda_runtime::check: a call of the device's runtime failed (device = 1, code = 9)"));
+  CHECK(begins(thrown_by([&] { device.check(); }),
+               "device: cairn::cuda_runtime::check: a call of the device's runtime failed (device = 1, code = 9)"));
   for (auto const other : {cudaErrorNotReady, cudaErrorIllegalAddress, cudaErrorLaunchFailure}) {
     library.last = other;
     CHECK(thrown_by([&] { device.check(); }) == "");
@@ -304,14 +319,21 @@ TEST_CASE("a sweep names the step whose kernel CUDA refuses to launch", "[adapt]
     auto const step = [&](field const&, field&, step_index i, cudaStream_t) {
       if (i == bad) library.last = cudaErrorNoKernelImageForDevice;  // what <<< >>> leaves behind
     };
-    CHECK(begins(thrown_by([&] { sweep.gradient(step, start, revolve{7, 2}, seed, adjoint, bar); }),
-                 "device: cairn::device_sweep: a launch of the step failed on the way forward (step = " + std::to_string(bad) + ", device = 0, code = 209)"));
-    CHECK(thrown_by([&] { sweep.gradient([](field const&, field&, step_index, cudaStream_t) {}, start, revolve{7, 2}, seed, adjoint, bar); }) == "");
+    CHECK(begins(thrown_by([&] {
+                   sweep.gradient(step, start, revolve{7, 2}, seed, adjoint, bar);
+                 }),
+                 "device: cairn::device_sweep: a launch of the step failed on the way forward (step = " +
+                     std::to_string(bad) + ", device = 0, code = 209)"));
+    CHECK(thrown_by([&] {
+            sweep.gradient([](field const&, field&, step_index, cudaStream_t) {}, start, revolve{7, 2}, seed, adjoint,
+                           bar);
+          }) == "");
   }
 }
 
 TEST_CASE("clean-up gives everything back and never throws, whatever the library says", "[adapt][cuda]") {
-  for (auto const answer : {cudaSuccess, cudaErrorCudartUnloading, cudaErrorIllegalAddress, cudaErrorInsufficientDriver})
+  for (auto const answer :
+       {cudaSuccess, cudaErrorCudartUnloading, cudaErrorIllegalAddress, cudaErrorInsufficientDriver})
     for (bool const current_known : {true, false}) {
       start_again();
       {

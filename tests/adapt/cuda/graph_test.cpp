@@ -1,4 +1,5 @@
-// Sweeps and segments captured into graphs, on the simulator: bits and order of every replay, what cannot be captured, and when it pays.
+// Sweeps and segments captured into graphs, on the simulator: bits and order of every replay, what cannot be captured,
+// and when it pays.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -59,11 +60,13 @@ class bench {
     return [this] { return field{device, sizes}; };
   }
   [[nodiscard]] device_capacity capacity(any_schedule const& plan, form steps, slot_index more = 1) const {
-    auto const needed = device_capacity_for(plan, steps == form::in_place ? step_form::in_place : step_form::out_of_place);
+    auto const needed =
+        device_capacity_for(plan, steps == form::in_place ? step_form::in_place : step_form::out_of_place);
     return {needed.frames + more, needed.host_slots};
   }
   [[nodiscard]] graph captured(sweep_of& sweep, any_schedule const& plan, form steps) {
-    if (steps == form::in_place) return sweep.capture(loop.step_in_place(), input, plan, loop.seed(), loop.adjoint(), bar);
+    if (steps == form::in_place)
+      return sweep.capture(loop.step_in_place(), input, plan, loop.seed(), loop.adjoint(), bar);
     return sweep.capture(loop.step(), input, plan, loop.seed(), loop.adjoint(), bar);
   }
   void run(sweep_of& sweep, any_schedule const& plan, form steps) {
@@ -164,8 +167,13 @@ TEST_CASE("a captured sweep has the bits of storing everything for every input t
           }
 }
 
-TEST_CASE("captures, launches and sweeps that are not captured take turns and race nowhere", "[cuda]") { campaign(1'000); }
-TEST_CASE("captures, launches and sweeps that are not captured take turns and race nowhere, a long campaign", "[cuda][.soak]") { campaign(40'000); }
+TEST_CASE("captures, launches and sweeps that are not captured take turns and race nowhere", "[cuda]") {
+  campaign(1'000);
+}
+TEST_CASE("captures, launches and sweeps that are not captured take turns and race nowhere, a long campaign",
+          "[cuda][.soak]") {
+  campaign(40'000);
+}
 
 TEST_CASE("a segment of steps is captured once and launched again and again", "[cuda]") {
   step_index constexpr length = 4, times = 5;
@@ -185,7 +193,8 @@ TEST_CASE("a segment of steps is captured once and launched again and again", "[
       expected[k] = sim::first_number(0, k);
       for (step_index turn = 0; turn < times; ++turn) {
         double time = sim::first_time;  // the host's part is frozen: each launch begins at the time that was captured
-        for (step_index i = 0; i < length; ++i, time += sim::time_step) expected[k] = sim::stepped(expected[k], time, i);
+        for (step_index i = 0; i < length; ++i, time += sim::time_step)
+          expected[k] = sim::stepped(expected[k], time, i);
       }
     }
     CHECK(sim::numbers_of(on.device, x[0])[0] == expected);
@@ -237,7 +246,8 @@ TEST_CASE("a launch costs the host one call, however long the sweep", "[cuda]") 
   CHECK(on.device.host_time() - before - graph_time > 1.9 * graph_time);  // each kernel takes 1 and its launch 2
 }
 
-TEST_CASE("each call that a capture does not allow is refused by name, and the stream and the sweep can be used again", "[cuda]") {
+TEST_CASE("each call that a capture does not allow is refused by name, and the stream and the sweep can be used again",
+          "[cuda]") {
   step_index constexpr n = 9;
   struct broken {
     std::string name;
@@ -246,14 +256,21 @@ TEST_CASE("each call that a capture does not allow is refused by name, and the s
     std::function<void(bench&, stream other, sim_runtime::event before, stream in)> step;
   };
   std::vector<broken> const all = {
-      {"waits for the stream", 900, "sim::sync: a call that a stream does not allow", [](bench& on, stream, auto, stream in) { on.device.sync(in); }},
-      {"waits for another stream", 900, "sim::sync", [](bench& on, stream other, auto, stream) { on.device.sync(other); }},
+      {"waits for the stream", 900, "sim::sync: a call that a stream does not allow",
+       [](bench& on, stream, auto, stream in) { on.device.sync(in); }},
+      {"waits for another stream", 900, "sim::sync",
+       [](bench& on, stream other, auto, stream) { on.device.sync(other); }},
       {"waits for an event", 900, "sim::sync", [](bench& on, stream, auto before, stream) { on.device.sync(before); }},
-      {"waits for the device", 900, "sim::sync_device", [](bench& on, stream, auto, stream) { on.device.sync_device(); }},
-      {"queries", 900, "sim::done", [](bench& on, stream, auto before, stream) { static_cast<void>(on.device.done(before)); }},
-      {"allocates", 900, "sim::device_alloc", [](bench& on, stream, auto, stream) { static_cast<void>(on.device.device_alloc(8)); }},
-      {"pins", 900, "sim::pinned_alloc", [](bench& on, stream, auto, stream) { static_cast<void>(on.device.pinned_alloc(8)); }},
-      {"waits for an event from before", 905, "sim::wait: a stream that is captured into a graph was to wait for work that is not",
+      {"waits for the device", 900, "sim::sync_device",
+       [](bench& on, stream, auto, stream) { on.device.sync_device(); }},
+      {"queries", 900, "sim::done",
+       [](bench& on, stream, auto before, stream) { static_cast<void>(on.device.done(before)); }},
+      {"allocates", 900, "sim::device_alloc",
+       [](bench& on, stream, auto, stream) { static_cast<void>(on.device.device_alloc(8)); }},
+      {"pins", 900, "sim::pinned_alloc",
+       [](bench& on, stream, auto, stream) { static_cast<void>(on.device.pinned_alloc(8)); }},
+      {"waits for an event from before", 905,
+       "sim::wait: a stream that is captured into a graph was to wait for work that is not",
        [](bench& on, stream, auto before, stream in) { on.device.wait(in, before); }},
       {"leaves a stream unjoined", 904, "sim::end_capture: work was captured in a second stream",
        [](bench& on, stream other, auto, stream in) {
@@ -266,8 +283,7 @@ TEST_CASE("each call that a capture does not allow is refused by name, and the s
        [](bench& on, stream, auto, stream in) {
          try {
            on.device.sync(in);
-         } catch (device_error const&) {
-         }
+         } catch (device_error const&) {}
        }},
   };
   for (auto const& one : all)
@@ -286,7 +302,11 @@ TEST_CASE("each call that a capture does not allow is refused by name, and the s
             if (i == at) one.step(on, other.get(), before.get(), in);
           };
           std::string text;
-          int const code = code_of([&] { static_cast<void>(sweep.capture(step, on.input, plan, on.loop.seed(), on.loop.adjoint(), on.bar)); }, text);
+          int const code = code_of(
+              [&] {
+                static_cast<void>(sweep.capture(step, on.input, plan, on.loop.seed(), on.loop.adjoint(), on.bar));
+              },
+              text);
           INFO(text);
           REQUIRE(code == one.code);
           REQUIRE(has(text, one.says));
@@ -321,7 +341,11 @@ TEST_CASE("streams that cannot be captured are refused before anything is called
   CHECK(code_of([&] { graph{on.device, legacy, [&](stream) { called = true; }}; }, text) == 900);
   CHECK(has(text, "sim::begin_capture: the stream cannot be captured into a graph"));
   CHECK(!called);
-  CHECK(code_of([&] { graph{on.device, on.c, [&](stream in) { graph{on.device, in, [&](stream) { called = true; }}; }}; }, text) == 401);
+  CHECK(code_of(
+            [&] {
+              graph{on.device, on.c, [&](stream in) { graph{on.device, in, [&](stream) { called = true; }}; }};
+            },
+            text) == 401);
   CHECK(!called);
   CHECK(code_of([&] {
           graph{on.device, on.c, [&](stream in) {
@@ -362,7 +386,8 @@ TEST_CASE("what a captured function throws comes out unchanged, and nothing is l
         };
         step_index caught = -1;
         try {
-          if (steps == form::in_place) static_cast<void>(sweep.capture(on.loop.step_in_place(), on.input, plan, on.loop.seed(), adjoint, on.bar));
+          if (steps == form::in_place)
+            static_cast<void>(sweep.capture(on.loop.step_in_place(), on.input, plan, on.loop.seed(), adjoint, on.bar));
           else static_cast<void>(sweep.capture(on.loop.step(), on.input, plan, on.loop.seed(), adjoint, on.bar));
         } catch (mine const& thrown) {
           caught = thrown.at;
@@ -376,7 +401,10 @@ TEST_CASE("what a captured function throws comes out unchanged, and nothing is l
       }
 }
 
-TEST_CASE("a launch that fails within a capture and tells nobody is told with its function and step, and nothing is left captured", "[cuda]") {
+TEST_CASE(
+    "a launch that fails within a capture and tells nobody is told with its function and step, and nothing is left "
+    "captured",
+    "[cuda]") {
   step_index constexpr n = 7;
   std::size_t told = 0;
   for (auto const& plan : plans_of(n))
@@ -435,7 +463,10 @@ TEST_CASE("a plan that the sweep cannot obey is refused, and the stream is as it
   check_clean(on.device);
 }
 
-TEST_CASE("whichever call of the device fails while a sweep is captured and launched, nothing leaks and nothing in flight is freed", "[cuda]") {
+TEST_CASE(
+    "whichever call of the device fails while a sweep is captured and launched, nothing leaks and nothing in flight is "
+    "freed",
+    "[cuda]") {
   any_schedule const plan = two_level{12, 4, 2, {.periods_on = tier::host, .extra_on = tier::device}};
   for (sim::failure const how : {sim::failure::foreign_handle, sim::failure::no_memory, sim::failure::context_lost}) {
     for (std::uint64_t nth = 1;; ++nth) {
@@ -467,13 +498,15 @@ TEST_CASE("whichever call of the device fails while a sweep is captured and laun
       REQUIRE(on.device.counted().graphs_alive == 0);
       REQUIRE(on.device.faults() == 0);
       if (failed) continue;
-      CHECK(nth == calls);  // each call has failed once; the last is the wait of the graph that ends, which tells nobody
+      CHECK(nth ==
+            calls);  // each call has failed once; the last is the wait of the graph that ends, which tells nobody
       break;
     }
   }
 }
 
-TEST_CASE("the simulator sees edges that are missing within a graph, and between a graph and what is beside it", "[cuda]") {
+TEST_CASE("the simulator sees edges that are missing within a graph, and between a graph and what is beside it",
+          "[cuda]") {
   bench on{{.when = sim::order::laziest}};
   {
     owned_stream<sim_runtime> const other{on.device};
@@ -494,7 +527,8 @@ TEST_CASE("the simulator sees edges that are missing within a graph, and between
     CHECK(on.device.faults(sim::fault::race) == races);
     on.loop.start()(on.bar, other.get());  // not behind it: that the stream was captured orders nothing
     CHECK(on.device.faults(sim::fault::race) > races);
-    CHECK_THROWS_AS(on.device.sync(fork.get()), device_error);  // an event that was recorded within a capture stands for nothing
+    CHECK_THROWS_AS(on.device.sync(fork.get()),
+                    device_error);  // an event that was recorded within a capture stands for nothing
     CHECK_THROWS_AS(on.device.wait(on.c, fork.get()), device_error);
   }
   sim_runtime device;
@@ -524,18 +558,23 @@ TEST_CASE("the nodes of a graph are known before it is captured", "[cuda]") {
         sweep_of sweep{on.device, on.c, on.capacity(plan, steps, 2), on.maker()};
         auto const replay = on.captured(sweep, plan, steps);
         // The start copies two buffers, the other nodes are kernels and copies of two buffers.
-        auto const most = graph_nodes(plan, steps == form::in_place ? step_form::in_place : step_form::out_of_place, {.nodes_a_copy = 2}) + 1;
+        auto const most = graph_nodes(plan, steps == form::in_place ? step_form::in_place : step_form::out_of_place,
+                                      {.nodes_a_copy = 2}) +
+                          1;
         auto const nodes = on.device.counted().nodes_captured;
         if (exact) CHECK(wide(nodes) == most);
         else CHECK((wide(nodes) <= most && wide(2 * nodes) >= most));
       }
   CHECK(graph_nodes(store_all(10)) == 22);  // start, 10 steps, seed, 10 adjoints
-  CHECK(graph_nodes(store_all(10), step_form::out_of_place, {.nodes_a_step = 3, .nodes_an_adjoint = 5}) == 3 + 30 + 5 + 50);
+  CHECK(graph_nodes(store_all(10), step_form::out_of_place, {.nodes_a_step = 3, .nodes_an_adjoint = 5}) ==
+        3 + 30 + 5 + 50);
   CHECK(graph_nodes(store_all(0)) == 2);
 }
 
 TEST_CASE("a graph pays for short steps and a bounded number of nodes", "[cuda]") {
-  auto const with = [](double seconds) { return workload{.step_seconds = seconds, .form = {.step = step_form::out_of_place}}; };
+  auto const with = [](double seconds) {
+    return workload{.step_seconds = seconds, .form = {.step = step_form::out_of_place}};
+  };
   any_schedule const plan = store_all(10);
   CHECK(graph_pays(with(2e-6), plan));
   CHECK(graph_pays(with(9.9e-6), plan));

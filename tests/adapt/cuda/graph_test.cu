@@ -1,4 +1,5 @@
-// Sweeps of real kernels captured into graphs on a real device: bits of every launch, and what the driver says of what cannot be captured.
+// Sweeps of real kernels captured into graphs on a real device: bits of every launch, and what the driver says of what
+// cannot be captured.
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -77,8 +78,12 @@ struct bench {
   field input{device};
   adjoint_pair bar{field{device}, field{device}};
 
-  static void step(field const& x, field& x1, step_index i, cudaStream_t in) { put_step<<<blocks, threads, 0, in>>>(x.numbers(), x1.numbers(), i); }
-  static void seed(field const& x, adjoint_pair& bar, cudaStream_t in) { put_seed<<<blocks, threads, 0, in>>>(x.numbers(), bar.now.numbers()); }
+  static void step(field const& x, field& x1, step_index i, cudaStream_t in) {
+    put_step<<<blocks, threads, 0, in>>>(x.numbers(), x1.numbers(), i);
+  }
+  static void seed(field const& x, adjoint_pair& bar, cudaStream_t in) {
+    put_seed<<<blocks, threads, 0, in>>>(x.numbers(), bar.now.numbers());
+  }
   static void adjoint(field const& x, adjoint_pair& bar, step_index i, cudaStream_t in) {
     put_adjoint<<<blocks, threads, 0, in>>>(x.numbers(), bar.now.numbers(), bar.next.numbers(), i);
     cudaMemcpyAsync(bar.now.numbers(), bar.next.numbers(), size * sizeof(double), cudaMemcpyDeviceToDevice, in);
@@ -123,9 +128,10 @@ TEST_CASE("a captured sweep of real kernels has the bits of storing everything f
     std::vector<std::vector<double>> expected;
     for (int k = 0; k < 3; ++k) expected.push_back(on.expected(n, 0.125 * k));
     CHECK(expected[0] != expected[1]);
-    for (any_schedule const& plan : {any_schedule{store_all(n)}, any_schedule{revolve{n, 5}},
-                                     any_schedule{two_level{n, 7, 2, {.periods_on = tier::host, .extra_on = tier::device}}},
-                                     any_schedule{hrevolve{n, {{3, 0, 0, tier::device}, {4, 0.5, 0.25, tier::host}}}}}) {
+    for (any_schedule const& plan :
+         {any_schedule{store_all(n)}, any_schedule{revolve{n, 5}},
+          any_schedule{two_level{n, 7, 2, {.periods_on = tier::host, .extra_on = tier::device}}},
+          any_schedule{hrevolve{n, {{3, 0, 0, tier::device}, {4, 0.5, 0.25, tier::host}}}}}) {
       auto capacity = device_capacity_for(plan);
       capacity.frames += 2;
       device_sweep<cuda_runtime, field> sweep{on.device, on.compute.get(), capacity, on.maker()};
@@ -181,7 +187,8 @@ TEST_CASE("a real device refuses what cannot be captured, and goes on", "[adapt]
       {900, "cairn::cuda_runtime::sync", [&](cudaStream_t in) { on.device.sync(in); }},
       {900, "cairn::cuda_runtime::device_alloc", [&](cudaStream_t) { static_cast<void>(on.device.device_alloc(8)); }},
       {905, "cairn::cuda_runtime::wait", [&](cudaStream_t in) { on.device.wait(in, before.get()); }},
-      {900, "a launch of the step failed on the way forward (step = 7", [&](cudaStream_t in) { static_cast<void>(cudaStreamSynchronize(in)); }},
+      {900, "a launch of the step failed on the way forward (step = 7",
+       [&](cudaStream_t in) { static_cast<void>(cudaStreamSynchronize(in)); }},
       {904, "work was captured in a second stream",
        [&](cudaStream_t in) {
          on.device.record(fork.get(), in);
@@ -198,7 +205,8 @@ TEST_CASE("a real device refuses what cannot be captured, and goes on", "[adapt]
         if (i == n - 1) one.call(in);
       };
       std::string text;
-      int const code = code_of([&] { static_cast<void>(sweep.capture(step, on.input, plan, bench::seed, bench::adjoint, on.bar)); }, text);
+      int const code = code_of(
+          [&] { static_cast<void>(sweep.capture(step, on.input, plan, bench::seed, bench::adjoint, on.bar)); }, text);
       CAPTURE(code, text);
       CHECK(code == one.code);
       CHECK(text.find(one.says) != std::string::npos);
@@ -219,7 +227,8 @@ TEST_CASE("a real device refuses what cannot be captured, and goes on", "[adapt]
   CHECK(on.expected(n, 0) == expected);
 }
 
-TEST_CASE("a kernel that a real device refuses to launch is told with its step, within a capture, too", "[adapt][cuda][gpu]") {
+TEST_CASE("a kernel that a real device refuses to launch is told with its step, within a capture, too",
+          "[adapt][cuda][gpu]") {
   if (!has_device()) CAIRN_SKIP("no GPU");
   step_index constexpr n = 8;
   bench on;
@@ -233,10 +242,12 @@ TEST_CASE("a kernel that a real device refuses to launch is told with its step, 
     std::string const says = "a launch of the step failed on the way forward (step = " + std::to_string(bad);
     std::string text;
     on.put_input(0);
-    CHECK(code_of([&] { sweep.gradient(step, on.input, plan, bench::seed, bench::adjoint, on.bar); }, text) == int(cudaErrorInvalidConfiguration));
+    CHECK(code_of([&] { sweep.gradient(step, on.input, plan, bench::seed, bench::adjoint, on.bar); }, text) ==
+          int(cudaErrorInvalidConfiguration));
     CHECK(text.find(says) != std::string::npos);
     text = "";
-    CHECK(code_of([&] { static_cast<void>(sweep.capture(step, on.input, plan, bench::seed, bench::adjoint, on.bar)); }, text) != 0);
+    CHECK(code_of([&] { static_cast<void>(sweep.capture(step, on.input, plan, bench::seed, bench::adjoint, on.bar)); },
+                  text) != 0);
     CHECK(text.find(says) != std::string::npos);
     CHECK(cudaPeekAtLastError() == cudaSuccess);
     sweep.gradient(bench::step, on.input, plan, bench::seed, bench::adjoint, on.bar);

@@ -1,4 +1,5 @@
-// A kernel that goes wrong on a real device: the error is told when somebody waits, by every call from there on, and never by clean-up.
+// A kernel that goes wrong on a real device: the error is told when somebody waits, by every call from there on, and
+// never by clean-up.
 #include <cairn/adapt/cuda/cuda_runtime.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/owned_event.hpp>

@@ -1,4 +1,5 @@
-// cuda_runtime on the real library: what it says where there is no driver or no device, and that it does what it must where there is one.
+// cuda_runtime on the real library: what it says where there is no driver or no device, and that it does what it must
+// where there is one.
 #include <cstddef>
 #include <new>
 #include <string>
@@ -31,7 +32,8 @@ TEST_CASE("without driver or device the error says so and what to do", "[adapt][
       std::string const text = refused.what();
       CAPTURE(text);
       CHECK(std::string{refused.operation()} == "cairn::cuda_runtime");
-      CHECK((text.find("the CUDA driver is missing") != std::string::npos || text.find("has no CUDA device") != std::string::npos));
+      CHECK((text.find("the CUDA driver is missing") != std::string::npos ||
+             text.find("has no CUDA device") != std::string::npos));
       CHECK(text.find("cudaError") != std::string::npos);
       CHECK(std::string{refused.advice()}.find("nvidia-smi") != std::string::npos);
     }

@@ -1,4 +1,5 @@
-// Pinned memory of the host: how often it is asked for and how much, what is told where it is not to be had, and who touches it first.
+// Pinned memory of the host: how often it is asked for and how much, what is told where it is not to be had, and who
+// touches it first.
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -28,7 +29,8 @@ struct pinned {
   std::size_t value = 0;
   bool leaks = false;
 };
-pinned pin(slot_index slots, sim::shape const& sizes, bool or_fewer = false, sim::options const& options = {}, std::uint64_t fails = 0) {
+pinned pin(slot_index slots, sim::shape const& sizes, bool or_fewer = false, sim::options const& options = {},
+           std::uint64_t fails = 0) {
   pinned seen;
   sim_runtime device{options};
   auto const c = device.make_stream();
@@ -57,14 +59,15 @@ std::size_t doubles(std::size_t bytes) { return bytes / sizeof(double); }
 
 }  // namespace
 
-TEST_CASE("slots are pinned together up to 64 MiB, larger ones each by itself, and no byte more than they need", "[cuda]") {
+TEST_CASE("slots are pinned together up to 64 MiB, larger ones each by itself, and no byte more than they need",
+          "[cuda]") {
   struct expected { slot_index slots; sim::shape sizes; std::size_t pins, bytes; };
-  for (auto const& one : {expected{0, {8}, 0, 0}, expected{1, {8}, 1, 64}, expected{2, {8}, 1, 128}, expected{1000, {8}, 1, 64'000},
-                          expected{3, {1}, 1, 64 + 64 + 8},             // each begins at a multiple of 64, and the last one ends where it ends
-                          expected{2, {1, 3}, 1, 128 + 64 + 24},        // so does each buffer
-                          expected{5, {}, 0, 0}, expected{5, {0}, 0, 0},
-                          expected{7, {doubles(24 * mebi)}, 3, 7 * 24 * mebi},
-                          expected{2, {doubles(65 * mebi)}, 2, 2 * 65 * mebi}}) {
+  for (auto const& one :
+       {expected{0, {8}, 0, 0}, expected{1, {8}, 1, 64}, expected{2, {8}, 1, 128}, expected{1000, {8}, 1, 64'000},
+        expected{3, {1}, 1, 64 + 64 + 8},       // each begins at a multiple of 64, and the last one ends where it ends
+        expected{2, {1, 3}, 1, 128 + 64 + 24},  // so does each buffer
+        expected{5, {}, 0, 0}, expected{5, {0}, 0, 0}, expected{7, {doubles(24 * mebi)}, 3, 7 * 24 * mebi},
+        expected{2, {doubles(65 * mebi)}, 2, 2 * 65 * mebi}}) {
     auto const seen = pin(one.slots, one.sizes);
     INFO(one.slots << " slots of " << one.sizes.size() << " buffers, " << one.bytes << " bytes");
     CHECK(seen.slots == one.slots);
@@ -75,14 +78,17 @@ TEST_CASE("slots are pinned together up to 64 MiB, larger ones each by itself, a
   }
 }
 
-TEST_CASE("whichever pin fails, the slots before it are told, or kept where less will do, and nothing is left behind", "[cuda]") {
+TEST_CASE("whichever pin fails, the slots before it are told, or kept where less will do, and nothing is left behind",
+          "[cuda]") {
   sim::shape const sizes{doubles(33 * mebi)};  // two slots at once
   for (std::uint64_t fails = 1; fails <= 4; ++fails) {
     auto const before = 2 * std::size_t(fails - 1), all = std::size_t{5};
-    auto const refused = pin(slot_index(all), sizes, false, {}, fails), less = pin(slot_index(all), sizes, true, {}, fails);
+    auto const refused = pin(slot_index(all), sizes, false, {}, fails),
+               less = pin(slot_index(all), sizes, true, {}, fails);
     INFO("pin " << fails << " of three fails");
     CHECK((refused.refused == "") == (fails == 4));
-    if (fails < 4) CHECK(refused.refused.find("cairn::device_sweep: not all host slots could be pinned (slots = 5, pinned = ") == 0);
+    if (fails < 4)
+      CHECK(refused.refused.find("cairn::device_sweep: not all host slots could be pinned (slots = 5, pinned = ") == 0);
     if (fails < 4) CHECK(refused.value == before);
     CHECK(std::size_t(less.slots) == (before < all ? before : all));
     CHECK(less.refused == "");
@@ -142,7 +148,8 @@ TEST_CASE("parts run at the same time, in as many threads", "[cuda]") {
 }
 
 TEST_CASE("one byte of each page is touched, that of a page that is begun included, and nothing else", "[cuda]") {
-  for (std::size_t const bytes : {std::size_t{0}, std::size_t{1}, detail::page_bytes - 1, detail::page_bytes, detail::page_bytes + 1, 9 * detail::page_bytes + 5})
+  for (std::size_t const bytes : {std::size_t{0}, std::size_t{1}, detail::page_bytes - 1, detail::page_bytes,
+                                  detail::page_bytes + 1, 9 * detail::page_bytes + 5})
     for (unsigned const threads : {0u, 1u, 3u, 100u}) {
       std::vector<char> memory(10 * detail::page_bytes, 'x');
       detail::touch_pages(memory.data(), bytes, threads);

@@ -1,4 +1,5 @@
-// What stands between states and a device: the concept, owners of memory, streams and events, errors and budgets. No CUDA.
+// What stands between states and a device: the concept, owners of memory, streams and events, errors and budgets. No
+// CUDA.
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -28,7 +29,8 @@ struct tiny_runtime {
 };
 
 template <class R>
-constexpr bool all_owners_move_only = !std::is_copy_constructible_v<device_buffer<R>> && !std::is_copy_constructible_v<owned_stream<R>> &&
+constexpr bool all_owners_move_only =
+    !std::is_copy_constructible_v<device_buffer<R>> && !std::is_copy_constructible_v<owned_stream<R>> &&
     !std::is_copy_constructible_v<owned_event<R>> && std::is_nothrow_move_constructible_v<device_buffer<R>> &&
     std::is_nothrow_move_constructible_v<owned_stream<R>> && std::is_nothrow_move_constructible_v<owned_event<R>> &&
     std::is_nothrow_move_assignable_v<device_buffer<R>> && std::is_nothrow_move_assignable_v<owned_stream<R>> &&
@@ -126,8 +128,10 @@ TEST_CASE("every failure of a device is told with its code and what to do", "[ad
     CHECK(text.find("who: ") != std::string::npos);
   }
   CHECK(said(device_failure::context_lost) ==
-        "who: a kernel or copy that was started earlier failed, and the device's context is lost (device = 2, code = 77); "
-        "cudaErrorSomething: every later call on the device fails: end the process, and find the kernel with compute-sanitizer");
+        "who: a kernel or copy that was started earlier failed, and the device's context is lost (device = 2, code = "
+        "77); "
+        "cudaErrorSomething: every later call on the device fails: end the process, and find the kernel with "
+        "compute-sanitizer");
   try {
     detail::refuse_pinned_memory({"who", 0, 2, "cudaErrorMemoryAllocation"}, 4096);
   } catch (out_of_memory const& refused) {
@@ -159,8 +163,8 @@ TEST_CASE("a budget is a share of what is free or a size", "[adapt][cuda]") {
 }
 
 TEST_CASE("a budget that is none, or more than is free, is refused", "[adapt][cuda]") {
-  for (char const* const text :
-       {"%", "0%", "0.0%", "100.000001%", "101%", "-5%", "1e2%", "80%%", "4GB%", "80 %x%", ".5%", "5.%", "0.0000001%", "99999999999999999999999%"})
+  for (char const* const text : {"%", "0%", "0.0%", "100.000001%", "101%", "-5%", "1e2%", "80%%", "4GB%", "80 %x%",
+                                 ".5%", "5.%", "0.0000001%", "99999999999999999999999%"})
     CHECK_THROWS_AS(device_budget{text}, invalid_size);
   CHECK_THROWS_AS(device_budget{"4G"}, invalid_size);
   CHECK_THROWS_AS(device_budget{""}, invalid_size);
@@ -170,7 +174,8 @@ TEST_CASE("a budget that is none, or more than is free, is refused", "[adapt][cu
     static_cast<void>(device_budget{"120%"});
     CHECK(false);
   } catch (invalid_size const& refused) {
-    CHECK(std::string{refused.what()} == "cairn::device_budget: a share of memory is more than 0% and at most 100%, with six places at most; "
-                                         "write 80%, 87.5%, or a size like 4GB, not \"120%\"");
+    CHECK(std::string{refused.what()} ==
+          "cairn::device_budget: a share of memory is more than 0% and at most 100%, with six places at most; "
+          "write 80%, 87.5%, or a size like 4GB, not \"120%\"");
   }
 }

@@ -1,4 +1,5 @@
-// The simulator that tests of device code stand on: it finds every kind of missing edge, raises no alarm without one, and keeps time exactly.
+// The simulator that tests of device code stand on: it finds every kind of missing edge, raises no alarm without one,
+// and keeps time exactly.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -34,10 +35,16 @@ struct bench {
   static constexpr std::size_t bytes = 4 * sizeof(double);
 
   explicit bench(sim::options const& chosen = {})
-      : device{chosen}, one{device.make_stream()}, two{device.make_stream()}, edge{device.make_event()},
-        on_device{static_cast<double*>(device.device_alloc(bytes))}, on_host{static_cast<double*>(device.pinned_alloc(bytes))} {}
+      : device{chosen},
+        one{device.make_stream()},
+        two{device.make_stream()},
+        edge{device.make_event()},
+        on_device{static_cast<double*>(device.device_alloc(bytes))},
+        on_host{static_cast<double*>(device.pinned_alloc(bytes))} {}
   void write(sim_runtime::stream in, double value = 1) {
-    device.launch(in, {writes(on_device, bytes)}, [at = on_device, value] { for (int k = 0; k < 4; ++k) at[k] = value; });
+    device.launch(in, {writes(on_device, bytes)}, [at = on_device, value] {
+      for (int k = 0; k < 4; ++k) at[k] = value;
+    });
   }
   void read(sim_runtime::stream in) { device.launch(in, {reads(on_device, bytes)}, [] {}); }
   void to_host(sim_runtime::stream in) { device.copy(on_host, on_device, bytes, copy_kind::device_to_host, in); }
@@ -49,7 +56,8 @@ struct bench {
   }
 };
 
-/// Runs a program with and without the edge in its middle, in all orders: the first must be clean, the second have faults of that kind only.
+/// Runs a program with and without the edge in its middle, in all orders: the first must be clean, the second have
+/// faults of that kind only.
 template <class First, class Second>
 void needs_edge(fault kind, First first, Second second) {
   for (order const when : orders)
@@ -129,16 +137,24 @@ TEST_CASE("two streams may read at once and write next to each other", "[adapt][
 
 TEST_CASE("the host has to wait before it uses or frees what a stream uses", "[adapt][cuda][sim]") {
   SECTION("it reads what a copy writes") {
-    needs_sync(fault::race, [](bench& at) { at.to_host(at.one); }, [](bench& at) { at.device.host_reads(at.on_host, at.bytes); });
+    needs_sync(
+        fault::race, [](bench& at) { at.to_host(at.one); },
+        [](bench& at) { at.device.host_reads(at.on_host, at.bytes); });
   }
   SECTION("it writes what a copy reads") {
-    needs_sync(fault::race, [](bench& at) { at.to_device(at.one); }, [](bench& at) { at.device.host_writes(at.on_host, at.bytes); });
+    needs_sync(
+        fault::race, [](bench& at) { at.to_device(at.one); },
+        [](bench& at) { at.device.host_writes(at.on_host, at.bytes); });
   }
   SECTION("it frees device memory that a kernel reads") {
-    needs_sync(fault::freed_in_flight, [](bench& at) { at.read(at.one); }, [](bench& at) { at.device.device_free(at.on_device); });
+    needs_sync(
+        fault::freed_in_flight, [](bench& at) { at.read(at.one); },
+        [](bench& at) { at.device.device_free(at.on_device); });
   }
   SECTION("it frees pinned memory that a copy writes") {
-    needs_sync(fault::freed_in_flight, [](bench& at) { at.to_host(at.one); }, [](bench& at) { at.device.pinned_free(at.on_host); });
+    needs_sync(
+        fault::freed_in_flight, [](bench& at) { at.to_host(at.one); },
+        [](bench& at) { at.device.pinned_free(at.on_host); });
   }
   SECTION("it destroys the event") {
     needs_sync(fault::destroyed_in_use, [](bench&) {}, [](bench& at) { at.device.destroy(at.edge); });
@@ -276,8 +292,8 @@ struct outcome {
   bool ordered = true;  ///< whether every two accesses that clash are in order, by a search of paths between them
 };
 
-/// A random program over some streams and buffers in which accesses that clash have an edge, but for the one that is left out. Each write
-/// stores a function of what was there, so that the values tell the order, too.
+/// A random program over some streams and buffers in which accesses that clash have an edge, but for the one that is
+/// left out. Each write stores a function of what was there, so that the values tell the order, too.
 outcome random_program(std::uint64_t program, sim_runtime& device, int left_out = -1) {
   std::mt19937_64 random{program};
   auto const below = [&](std::size_t bound) { return std::size_t(random() % bound); };
@@ -298,14 +314,18 @@ outcome random_program(std::uint64_t program, sim_runtime& device, int left_out 
     std::memset(on_device[k].data(), 0, sizeof(std::uint64_t));
     std::memset(pinned[k].data(), 0, sizeof(std::uint64_t));
   }
-  auto const value = [&](std::size_t k) { return static_cast<std::uint64_t*>(k < buffers ? on_device[k].data() : pinned[k - buffers].data()); };
+  auto const value = [&](std::size_t k) {
+    return static_cast<std::uint64_t*>(k < buffers ? on_device[k].data() : pinned[k - buffers].data());
+  };
   auto const clash = [](std::vector<std::size_t> const& a, std::vector<std::size_t> const& b) {
     for (std::size_t const x : a)
       for (std::size_t const y : b)
         if (x == y) return true;
     return false;
   };
-  auto const clashes = [&](node const& a, node const& b) { return clash(a.write, b.read) || clash(a.read, b.write) || clash(a.write, b.write); };
+  auto const clashes = [&](node const& a, node const& b) {
+    return clash(a.write, b.read) || clash(a.read, b.write) || clash(a.write, b.write);
+  };
   std::vector<node> done;
   outcome result;
   int edges = 0;
@@ -332,8 +352,10 @@ outcome random_program(std::uint64_t program, sim_runtime& device, int left_out 
     }
     for (std::size_t j = 0; j < i; ++j) result.ordered = result.ordered && (next.after[j] || !clashes(done[j], next));
     auto const in = stream[next.stream].get();
-    if (kind == 0) device.copy(value(buffers + into), value(slot), sizeof(std::uint64_t), copy_kind::device_to_host, in);
-    else if (kind == 1) device.copy(value(into), value(buffers + slot), sizeof(std::uint64_t), copy_kind::host_to_device, in);
+    if (kind == 0)
+      device.copy(value(buffers + into), value(slot), sizeof(std::uint64_t), copy_kind::device_to_host, in);
+    else if (kind == 1)
+      device.copy(value(into), value(buffers + slot), sizeof(std::uint64_t), copy_kind::host_to_device, in);
     else
       device.launch(in, {reads(value(slot), 8), reads(value(into), 8), writes(value(into), 8)},
                     [from = value(slot), to = value(into), i] { *to = *to * 6364136223846793005u + *from * 3 + i; });
@@ -379,7 +401,8 @@ TEST_CASE("many ordered programs in many orders raise no alarm", "[.soak][adapt]
   CHECK(run_programs(3'000, 30) == 3'000 * 32);
 }
 
-TEST_CASE("an edge left out is found in every order, if and only if no other path stands for it", "[adapt][cuda][sim]") {
+TEST_CASE("an edge left out is found in every order, if and only if no other path stands for it",
+          "[adapt][cuda][sim]") {
   std::size_t found = 0, harmless = 0, seen_in_values = 0;
   for (std::uint64_t program = 0; program < 200; ++program) {
     sim_runtime full;
@@ -446,7 +469,8 @@ TEST_CASE("everything that is asked for is counted", "[adapt][cuda][sim]") {
   at.device.device_free(more);
   auto const& counted = at.device.counted();
   CHECK(std::tuple{counted.allocations, counted.frees, counted.pins, counted.unpins} == std::tuple{2u, 1u, 1u, 0u});
-  CHECK(std::tuple{counted.records, counted.waits, counted.syncs, counted.queries, counted.launches} == std::tuple{1u, 1u, 1u, 0u, 1u});
+  CHECK(std::tuple{counted.records, counted.waits, counted.syncs, counted.queries, counted.launches} ==
+        std::tuple{1u, 1u, 1u, 0u, 1u});
   CHECK(std::tuple{counted.copies[0], counted.copies[1], counted.copies[2]} == std::tuple{0u, 2u, 1u});
   CHECK(std::tuple{counted.bytes[0], counted.bytes[1], counted.bytes[2]} == std::tuple{0u, 2 * at.bytes, at.bytes});
   CHECK(counted.device_peak == 500 + at.bytes);
@@ -457,7 +481,11 @@ TEST_CASE("everything that is asked for is counted", "[adapt][cuda][sim]") {
 }
 
 TEST_CASE("time of pipelines is what a drawing says", "[adapt][cuda][sim]") {
-  sim::costs const time{.launch = 0, .kernel = 2, .byte_within = 0.125, .byte_to_device = 0.5, .byte_to_host = 0.25};  // 32 bytes: 4, 16, 8
+  sim::costs const time{.launch = 0,
+                        .kernel = 2,
+                        .byte_within = 0.125,
+                        .byte_to_device = 0.5,
+                        .byte_to_host = 0.25};  // 32 bytes: 4, 16, 8
   SECTION("kernels of one stream, and of two, take turns on the one compute engine") {
     bench at{{.time = time}};
     for (int k = 0; k < 3; ++k) at.read(at.one), at.read(at.two);
@@ -559,11 +587,13 @@ TEST_CASE("time does not depend on the order in which things were run", "[adapt]
 
 TEST_CASE("any call can be made to fail, and owners give everything back", "[adapt][cuda][sim]") {
   for (order const when : orders)
-    for (auto const how : {sim::failure::usual, sim::failure::no_memory, sim::failure::foreign_handle, sim::failure::context_lost})
+    for (auto const how :
+         {sim::failure::usual, sim::failure::no_memory, sim::failure::foreign_handle, sim::failure::context_lost})
       for (std::uint64_t program = 0; program < 4; ++program) {
         sim_runtime whole{{.when = when}};
         random_program(program, whole);
-        auto const thrown_up_to = whole.calls() - whole.counted().streams_made;  // the last are the waits of the streams' owners
+        auto const thrown_up_to =
+            whole.calls() - whole.counted().streams_made;  // the last are the waits of the streams' owners
         for (std::uint64_t k = 1; k <= whole.calls(); ++k) {
           sim_runtime device{{.when = when}};
           device.fail_at_any(k, how);
@@ -573,7 +603,8 @@ TEST_CASE("any call can be made to fail, and owners give everything back", "[ada
           } catch (cairn::error const&) {
             thrown = true;
           }
-          // Buffers go before streams here: what was in flight is only safe where nothing runs any more, or where all had ended.
+          // Buffers go before streams here: what was in flight is only safe where nothing runs any more, or where all
+          // had ended.
           CAPTURE(program, k, int(how), device.first_fault());
           CHECK(thrown == (k <= thrown_up_to));
           CHECK_FALSE(device.has_leaks());

@@ -1,4 +1,5 @@
-// Each wait of a sweep is left out once, each record that is waited for, and each stream that is synchronised: the simulator must find all of them out.
+// Each wait of a sweep is left out once, each record that is waited for, and each stream that is synchronised: the
+// simulator must find all of them out.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -15,7 +16,8 @@ using namespace cairn;
 
 namespace {
 
-/// A simulated device that leaves out one record or wait, by its number, or all synchronisations of one stream, by its number.
+/// A simulated device that leaves out one record or wait, by its number, or all synchronisations of one stream, by its
+/// number.
 class forgetful {
  public:
   using stream = sim_runtime::stream;
@@ -53,7 +55,9 @@ class forgetful {
     if (which_ != call::sync || which.number != number_) device_->sync(which);
   }
   bool done(event which) { return device_->done(which); }
-  void copy(void* to, void const* from, std::size_t bytes, copy_kind kind, stream in) { device_->copy(to, from, bytes, kind, in); }
+  void copy(void* to, void const* from, std::size_t bytes, copy_kind kind, stream in) {
+    device_->copy(to, from, bytes, kind, in);
+  }
   std::size_t free_bytes() { return device_->free_bytes(); }
   int device() const { return device_->device(); }
 
@@ -105,7 +109,8 @@ outcome run(setting const& s, sim::order when, call which, std::size_t number, s
     auto const c = mutant.make_stream();
     field bar{mutant, sizes};
     sim::loop<forgetful> loop{device};
-    auto const needed = device_capacity_for(s.plan, s.steps == form::in_place ? step_form::in_place : step_form::out_of_place);
+    auto const needed =
+        device_capacity_for(s.plan, s.steps == form::in_place ? step_form::in_place : step_form::out_of_place);
     auto const step = [&, inner = loop.step()](field const& x, field& x1, step_index i, forgetful::stream in) {
       if (loop.steps == last) throw stopped{};
       inner(x, x1, i, in);
@@ -123,11 +128,13 @@ outcome run(setting const& s, sim::order when, call which, std::size_t number, s
     try {
       device_sweep<forgetful, field> sweep{mutant, c, {needed.frames + s.more_frames, needed.host_slots}, make};
       for (int k = 0; k < 2; ++k) {
-        if (s.steps == form::in_place) sweep.gradient(step_in_place, loop.start(), s.plan, loop.seed(), loop.adjoint(), bar);
+        if (s.steps == form::in_place)
+          sweep.gradient(step_in_place, loop.start(), s.plan, loop.seed(), loop.adjoint(), bar);
         else sweep.gradient(step, loop.start(), s.plan, loop.seed(), loop.adjoint(), bar);
       }
       device.sync(c);
-      for (double* const frame : frames) device.host_writes(frame, sizes[0] * sizeof(double));  // behind the stream all is done
+      for (double* const frame : frames)
+        device.host_writes(frame, sizes[0] * sizeof(double));  // behind the stream all is done
       right = sim::numbers_of(device, bar) == sim::gradient_by_hand(sizes, s.plan.steps());
     } catch (stopped const&) {
     }
@@ -141,26 +148,41 @@ outcome run(setting const& s, sim::order when, call which, std::size_t number, s
   return seen;
 }
 
-constexpr action save(tier where, slot_index slot, step_index at) { return {action_kind::save, where, content::state, slot, at, 0}; }
-constexpr action load(tier where, slot_index slot, step_index at) { return {action_kind::load, where, content::state, slot, at, 0}; }
-constexpr action drop(tier where, slot_index slot, step_index at) { return {action_kind::drop, where, content::state, slot, at, 0}; }
-constexpr action steps(action_kind what, step_index from, step_index to) { return {what, tier::memory, content::state, no_slot, from, to}; }
+constexpr action save(tier where, slot_index slot, step_index at) {
+  return {action_kind::save, where, content::state, slot, at, 0};
+}
+constexpr action load(tier where, slot_index slot, step_index at) {
+  return {action_kind::load, where, content::state, slot, at, 0};
+}
+constexpr action drop(tier where, slot_index slot, step_index at) {
+  return {action_kind::drop, where, content::state, slot, at, 0};
+}
+constexpr action steps(action_kind what, step_index from, step_index to) {
+  return {what, tier::memory, content::state, no_slot, from, to};
+}
 
 /// A state that comes from the host goes to another slot there before any step has run, twice.
 action_list from_slot_to_slot() {
   auto constexpr advance = action_kind::advance, turn = action_kind::turn, reverse = action_kind::reverse;
-  return {4, 3, {save(tier::host, 0, 0), steps(advance, 0, 3), save(tier::host, 1, 3), load(tier::host, 0, 0), save(tier::host, 2, 0), drop(tier::host, 0, 0),
-                 load(tier::host, 1, 3), load(tier::host, 2, 0), save(tier::host, 0, 0), load(tier::host, 1, 3), steps(turn, 3, 4), steps(reverse, 3, 4),
-                 drop(tier::host, 1, 3), drop(tier::host, 2, 0), load(tier::host, 0, 0), steps(advance, 0, 2), steps(reverse, 2, 3), load(tier::host, 0, 0),
-                 steps(advance, 0, 1), steps(reverse, 1, 2), load(tier::host, 0, 0), steps(reverse, 0, 1), drop(tier::host, 0, 0)}};
+  return {4, 3, {save(tier::host, 0, 0), steps(advance, 0, 3),   save(tier::host, 1, 3), load(tier::host, 0, 0),
+                 save(tier::host, 2, 0), drop(tier::host, 0, 0), load(tier::host, 1, 3), load(tier::host, 2, 0),
+                 save(tier::host, 0, 0), load(tier::host, 1, 3), steps(turn, 3, 4),      steps(reverse, 3, 4),
+                 drop(tier::host, 1, 3), drop(tier::host, 2, 0), load(tier::host, 0, 0), steps(advance, 0, 2),
+                 steps(reverse, 2, 3),   load(tier::host, 0, 0), steps(advance, 0, 1),   steps(reverse, 1, 2),
+                 load(tier::host, 0, 0), steps(reverse, 0, 1),   drop(tier::host, 0, 0)}};
 }
 /// A slot of the host is written again right behind the copy that reads it: what comes from there is of no use.
 action_list slot_again() {
   auto constexpr advance = action_kind::advance, turn = action_kind::turn, reverse = action_kind::reverse;
-  return {3, 3, {steps(advance, 0, 1), save(tier::host, 0, 1), steps(advance, 1, 2), save(tier::host, 1, 2), save(tier::device, 2, 2), load(tier::host, 0, 1),
-                 load(tier::host, 1, 2), load(tier::host, 0, 1), load(tier::device, 2, 2), drop(tier::host, 0, 1), save(tier::host, 0, 2), steps(turn, 2, 3),
-                 steps(reverse, 2, 3), drop(tier::host, 0, 2), drop(tier::host, 1, 2), drop(tier::device, 2, 2), load(tier::memory, no_slot, 0),
-                 steps(advance, 0, 1), steps(reverse, 1, 2), load(tier::memory, no_slot, 0), steps(reverse, 0, 1)},
+  return {3,
+          3,
+          {steps(advance, 0, 1),     save(tier::host, 0, 1),         steps(advance, 1, 2),
+           save(tier::host, 1, 2),   save(tier::device, 2, 2),       load(tier::host, 0, 1),
+           load(tier::host, 1, 2),   load(tier::host, 0, 1),         load(tier::device, 2, 2),
+           drop(tier::host, 0, 1),   save(tier::host, 0, 2),         steps(turn, 2, 3),
+           steps(reverse, 2, 3),     drop(tier::host, 0, 2),         drop(tier::host, 1, 2),
+           drop(tier::device, 2, 2), load(tier::memory, no_slot, 0), steps(advance, 0, 1),
+           steps(reverse, 1, 2),     load(tier::memory, no_slot, 0), steps(reverse, 0, 1)},
           {1, 0, true}};
 }
 
@@ -169,10 +191,14 @@ std::vector<setting> settings() {
   std::vector<setting> all;
   for (form const steps : {form::out_of_place, form::in_place})
     for (slot_index const more : {0, 1, 2, 5}) {
-      std::string const tag = std::string{steps == form::in_place ? " in place" : " out of place"} + " with frames more " + std::to_string(more);
-      all.push_back({two_level{30, 6, 2, {.periods_on = tier::host, .extra_on = tier::device}}, steps, more, "two_level" + tag});
-      all.push_back({two_level{12, 2, 1, {.periods_on = tier::host, .extra_on = tier::device}}, steps, more, "two_level of short periods" + tag});
-      all.push_back({hrevolve{60, {{2, 0, 0, tier::device}, {4, 0.5, 0.25, tier::host}}}, steps, more, "hrevolve" + tag});
+      std::string const tag = std::string{steps == form::in_place ? " in place" : " out of place"} +
+                              " with frames more " + std::to_string(more);
+      all.push_back(
+          {two_level{30, 6, 2, {.periods_on = tier::host, .extra_on = tier::device}}, steps, more, "two_level" + tag});
+      all.push_back({two_level{12, 2, 1, {.periods_on = tier::host, .extra_on = tier::device}}, steps, more,
+                     "two_level of short periods" + tag});
+      all.push_back(
+          {hrevolve{60, {{2, 0, 0, tier::device}, {4, 0.5, 0.25, tier::host}}}, steps, more, "hrevolve" + tag});
     }
   return all;
 }
@@ -181,7 +207,8 @@ std::vector<setting> listed_settings() {
   std::vector<setting> all;
   for (form const steps : {form::out_of_place, form::in_place})
     for (slot_index const more : {0, 1, 2, 5}) {
-      std::string const tag = std::string{steps == form::in_place ? " in place" : " out of place"} + " with frames more " + std::to_string(more);
+      std::string const tag = std::string{steps == form::in_place ? " in place" : " out of place"} +
+                              " with frames more " + std::to_string(more);
       all.push_back({from_slot_to_slot(), steps, more, "from slot to slot" + tag});
       all.push_back({slot_again(), steps, more, "a slot again" + tag});
     }
@@ -191,7 +218,9 @@ std::vector<setting> listed_settings() {
 struct edges_found {
   std::vector<forgetful::edge> edges;
   std::size_t left_out = 0;
-  [[nodiscard]] bool has(forgetful::edge one) const { return std::find(edges.begin(), edges.end(), one) != edges.end(); }
+  [[nodiscard]] bool has(forgetful::edge one) const {
+    return std::find(edges.begin(), edges.end(), one) != edges.end();
+  }
 };
 /// Who waits for whom in these sweeps. That each wait which may be left out is needed is checked.
 template <class May>
@@ -204,7 +233,8 @@ edges_found with_waits_left_out(std::vector<setting> const& all, May may) {
     for (std::size_t k = 0; k < whole.waits.size(); ++k) {
       if (!may(whole.waits[k])) continue;
       auto const mutant = run(s, sim::order::laziest, call::wait, k);
-      INFO("without wait " << k << " of " << whole.waits.size() << ": stream " << whole.waits[k].later << " after " << whole.waits[k].earlier);
+      INFO("without wait " << k << " of " << whole.waits.size() << ": stream " << whole.waits[k].later << " after "
+                           << whole.waits[k].earlier);
       CHECK(mutant.caught);
       ++found.left_out;
       if (!found.has(whole.waits[k])) found.edges.push_back(whole.waits[k]);
@@ -218,13 +248,14 @@ edges_found with_waits_left_out(std::vector<setting> const& all, May may) {
 TEST_CASE("every wait of a sweep is needed", "[cuda]") {
   auto const found = with_waits_left_out(settings(), [](forgetful::edge) { return true; });
   CHECK(found.left_out > 500);
-  // Who waits for whom: a state is written before it is sent, a slot full before it is read, a frame free or full before steps use it.
+  // Who waits for whom: a state is written before it is sent, a slot full before it is read, a frame free or full
+  // before steps use it.
   for (auto const& edge : {forgetful::edge{down, compute}, {up, compute}, {up, down}, {compute, down}, {compute, up}}) {
     INFO("stream " << edge.later << " after " << edge.earlier);
     CHECK(found.has(edge));
   }
-  // That a slot is written again, and a frame is sent, only behind the copy from the host that used it needs no wait of its own: the steps that
-  // a state was loaded for come between.
+  // That a slot is written again, and a frame is sent, only behind the copy from the host that used it needs no wait of
+  // its own: the steps that a state was loaded for come between.
   CHECK_FALSE(found.has({down, up}));
 }
 
@@ -234,10 +265,11 @@ TEST_CASE("no sweep that a planner makes has a copy to the host wait for a copy 
     for (slot_index const slots : {1, 2, 3, 5, 12})
       for (form const steps : {form::out_of_place, form::in_place})
         for (slot_index const more : {0, 1, 2, 3})
-          for (any_schedule const& plan : {any_schedule{two_level{n, slots, 0, {.periods_on = tier::host, .extra_on = tier::device}}},
-                                           any_schedule{two_level{n, slots, 2, {.periods_on = tier::host, .extra_on = tier::device}}},
-                                           any_schedule{hrevolve{n, {{slots, 0, 0, tier::device}, {4, 0.5, 0.25, tier::host}}}},
-                                           any_schedule{hrevolve{n, {{1, 0, 0, tier::device}, {slots, 0, 0, tier::host}}}}}) {
+          for (any_schedule const& plan :
+               {any_schedule{two_level{n, slots, 0, {.periods_on = tier::host, .extra_on = tier::device}}},
+                any_schedule{two_level{n, slots, 2, {.periods_on = tier::host, .extra_on = tier::device}}},
+                any_schedule{hrevolve{n, {{slots, 0, 0, tier::device}, {4, 0.5, 0.25, tier::host}}}},
+                any_schedule{hrevolve{n, {{1, 0, 0, tier::device}, {slots, 0, 0, tier::host}}}}}) {
             auto const seen = run({plan, steps, more, ""}, sim::order::eager, call::none, 0);
             REQUIRE_FALSE(seen.caught);
             REQUIRE(std::find(seen.waits.begin(), seen.waits.end(), forgetful::edge{down, up}) == seen.waits.end());
@@ -246,8 +278,11 @@ TEST_CASE("no sweep that a planner makes has a copy to the host wait for a copy 
   CHECK(waits > 10'000);
 }
 
-TEST_CASE("where no step comes between a load and a save, copies to the host wait for copies from there, and have to", "[cuda]") {
-  auto const found = with_waits_left_out(listed_settings(), [](forgetful::edge one) { return one == forgetful::edge{down, up}; });
+TEST_CASE("where no step comes between a load and a save, copies to the host wait for copies from there, and have to",
+          "[cuda]") {
+  auto const found = with_waits_left_out(listed_settings(), [](forgetful::edge one) {
+    return one == forgetful::edge{down, up};
+  });
   CHECK(found.left_out > 16);
 }
 

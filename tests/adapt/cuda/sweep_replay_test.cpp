@@ -1,4 +1,5 @@
-// The replay check of sweeps on a device: planted faults are told, sound loops are not blamed, and its memory is what the capacity says.
+// The replay check of sweeps on a device: planted faults are told, sound loops are not blamed, and its memory is what
+// the capacity says.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +41,8 @@ std::vector<any_schedule> plans_of(step_index n) {
   return all;
 }
 device_capacity room_for(any_schedule const& plan, form steps, slot_index more, sweep_options options) {
-  auto capacity = device_capacity_for(plan, steps == form::in_place ? step_form::in_place : step_form::out_of_place, options);
+  auto capacity =
+      device_capacity_for(plan, steps == form::in_place ? step_form::in_place : step_form::out_of_place, options);
   capacity.frames += more;
   return capacity;
 }
@@ -66,7 +68,11 @@ outcome run(R& device, any_schedule const& plan, form steps, slot_index more_fra
       inner(x, i, in);
       more(x, x, i, in);
     };
-    device_sweep<R, State> sweep{device, c, room_for(plan, steps, more_frames, options), [&] { return State{device, sizes}; }, options};
+    device_sweep<R, State> sweep{device, c, room_for(plan, steps, more_frames, options),
+                                 [&] {
+                                   return State{device, sizes};
+                                 },
+                                 options};
     try {
       if (steps == form::in_place) sweep.gradient(step_in_place, loop.start(), plan, loop.seed(), loop.adjoint(), bar);
       else sweep.gradient(step, loop.start(), plan, loop.seed(), loop.adjoint(), bar);
@@ -126,13 +132,16 @@ struct lossy_runtime : sim_runtime {
 
 }  // namespace
 
-TEST_CASE("a sound loop is not blamed by the replay check, and its gradient has the bits of storing everything", "[cuda]") {
+TEST_CASE("a sound loop is not blamed by the replay check, and its gradient has the bits of storing everything",
+          "[cuda]") {
   for (step_index const n : {0, 1, 2, 3, 17})
     for (auto const& plan : plans_of(n))
       for (std::uint64_t seed = 0; seed < 3; ++seed) check_sound(plan, seed, slot_index(seed));
 }
 TEST_CASE("random lists of actions are not blamed by the replay check", "[cuda]") { campaign_of_lists(1'000); }
-TEST_CASE("random lists of actions are not blamed by the replay check, a long campaign", "[cuda][.soak]") { campaign_of_lists(50'000); }
+TEST_CASE("random lists of actions are not blamed by the replay check, a long campaign", "[cuda][.soak]") {
+  campaign_of_lists(50'000);
+}
 
 TEST_CASE("a step that changes something beside the state is told wherever a step runs twice", "[cuda]") {
   std::size_t told = 0;
@@ -142,8 +151,9 @@ TEST_CASE("a step that changes something beside the state is told wherever a ste
         for (sweep_options const options : modes) {
           sim_runtime device;
           double calls = 0;
-          auto const seen = run<sim_runtime, field>(device, plan, steps, 1, options,
-                                                    [&](field const&, field& x1, step_index, stream in) { add(device, x1, 1e-3 * ++calls, in); });
+          auto const seen = run<sim_runtime, field>(
+              device, plan, steps, 1, options,
+              [&](field const&, field& x1, step_index, stream in) { add(device, x1, 1e-3 * ++calls, in); });
           auto const counts = verify(plan);
           CAPTURE(n, plan.slots(), int(steps), int(options.verify));
           REQUIRE(seen.told == (counts.advances + counts.turned > wide(n)));
@@ -172,7 +182,11 @@ outcome run_stale(sim_runtime& device, any_schedule const& plan, sweep_options o
       if (part == 1) device.launch(in, {sim::writes(at, sizeof *at)}, [at, &left] { *at = left; }, 0);
       if (part == 2) x1.time = time;
     };
-    device_sweep<sim_runtime, field> sweep{device, c, room_for(plan, form::out_of_place, 1, options), [&] { return field{device, sizes}; }, options};
+    device_sweep<sim_runtime, field> sweep{device, c, room_for(plan, form::out_of_place, 1, options),
+                                           [&] {
+                                             return field{device, sizes};
+                                           },
+                                           options};
     try {
       sweep.gradient(step, loop.start(), plan, loop.seed(), loop.adjoint(), bar);
       device.sync(c);
@@ -189,7 +203,10 @@ outcome run_stale(sim_runtime& device, any_schedule const& plan, sweep_options o
 
 }  // namespace
 
-TEST_CASE("a step that does not write all of x1 is told wherever it runs again, on the device and on the host's part of a state", "[cuda]") {
+TEST_CASE(
+    "a step that does not write all of x1 is told wherever it runs again, on the device and on the host's part of a "
+    "state",
+    "[cuda]") {
   std::size_t told = 0;
   step_index constexpr n = 17;
   for (auto const& plan : plans_of(n))
@@ -212,14 +229,17 @@ TEST_CASE("a step that does not write all of x1 is told wherever it runs again, 
 
 TEST_CASE("the first step that differs is named where every step is compared", "[cuda]") {
   step_index constexpr n = 20;
-  for (any_schedule const& plan : {any_schedule{revolve{n, 2}}, any_schedule{two_level{n, 6, 1, {.periods_on = tier::host, .extra_on = tier::device}}}})
+  for (any_schedule const& plan :
+       {any_schedule{revolve{n, 2}},
+        any_schedule{two_level{n, 6, 1, {.periods_on = tier::host, .extra_on = tier::device}}}})
     for (form const steps : forms)
       for (step_index bad = 0; bad < n; ++bad) {
         sim_runtime device{{.when = sim::order::laziest}};
         std::size_t runs = 0;
-        auto const seen = run<sim_runtime, field>(device, plan, steps, 1, {.verify = replay_check::every_step}, [&](field const&, field& x1, step_index i, stream in) {
-          if (i == bad && ++runs == 2) add(device, x1, 1e-9, in);
-        });
+        auto const seen = run<sim_runtime, field>(device, plan, steps, 1, {.verify = replay_check::every_step},
+                                                  [&](field const&, field& x1, step_index i, stream in) {
+                                                    if (i == bad && ++runs == 2) add(device, x1, 1e-9, in);
+                                                  });
         CAPTURE(bad, seen.text);
         REQUIRE(seen.told == (runs >= 2));
         if (!seen.told) continue;
@@ -229,22 +249,26 @@ TEST_CASE("the first step that differs is named where every step is compared", "
 }
 
 TEST_CASE("states on a device are compared bit by bit: the sign of a zero and what a NaN carries count", "[cuda]") {
-  double const quiet = std::numeric_limits<double>::quiet_NaN(), carries = std::bit_cast<double>(std::bit_cast<std::uint64_t>(quiet) + 1);
+  double const quiet = std::numeric_limits<double>::quiet_NaN(),
+               carries = std::bit_cast<double>(std::bit_cast<std::uint64_t>(quiet) + 1);
   step_index constexpr n = 6;
   struct pair {
     double first, again;
     bool differ;
   };
-  for (pair const values : {pair{0.0, -0.0, true}, pair{quiet, carries, true}, pair{quiet, quiet, false}, pair{-0.0, -0.0, false}})
+  for (pair const values :
+       {pair{0.0, -0.0, true}, pair{quiet, carries, true}, pair{quiet, quiet, false}, pair{-0.0, -0.0, false}})
     for (form const steps : forms)
       for (sweep_options const options : modes) {
         sim_runtime device;
         std::map<step_index, int> runs;
-        auto const seen = run<sim_runtime, field>(device, revolve{n, 2}, steps, 1, options, [&](field const&, field& x1, step_index i, stream in) {
-          double* const at = x1.numbers(0);
-          double const value = runs[i]++ == 0 ? values.first : values.again;
-          device.launch(in, {sim::writes(at, sizeof *at)}, [at, value] { *at = value; }, 0);
-        });
+        auto const seen = run<sim_runtime, field>(
+            device, revolve{n, 2}, steps, 1, options, [&](field const&, field& x1, step_index i, stream in) {
+              double* const at = x1.numbers(0);
+              double const value = runs[i]++ == 0 ? values.first : values.again;
+              device.launch(
+                  in, {sim::writes(at, sizeof *at)}, [at, value] { *at = value; }, 0);
+            });
         CAPTURE(values.first, values.again, int(steps), int(options.verify), seen.text);
         REQUIRE(seen.told == values.differ);
       }
@@ -270,7 +294,8 @@ TEST_CASE("a state that forgets a part of itself on its way to the host is told,
   CHECK(told > 50);
 }
 
-TEST_CASE("a copy from the host that brings nothing is told when the state is loaded, or the gradient is right", "[cuda]") {
+TEST_CASE("a copy from the host that brings nothing is told when the state is loaded, or the gradient is right",
+          "[cuda]") {
   std::size_t told = 0;
   for (sweep_options const options : modes)
     for (form const steps : forms)
@@ -278,17 +303,22 @@ TEST_CASE("a copy from the host that brings nothing is told when the state is lo
         for (std::size_t left_out = 1;; ++left_out) {
           lossy_runtime device;
           device.left_out = left_out;
-          auto const seen = run<lossy_runtime, sim::state<lossy_runtime>>(device, plan, steps, 1, options, nothing_more);
+          auto const seen =
+              run<lossy_runtime, sim::state<lossy_runtime>>(device, plan, steps, 1, options, nothing_more);
           CAPTURE(plan.slots(), int(steps), left_out, seen.text);
           REQUIRE((seen.told || seen.right));
-          if (seen.told) REQUIRE(seen.text.find("a state that was brought back is not what was kept") != std::string::npos);
+          if (seen.told)
+            REQUIRE(seen.text.find("a state that was brought back is not what was kept") != std::string::npos);
           told += seen.told ? 1u : 0u;
           if (device.copies < left_out) break;
         }
   CHECK(told > 100);
 }
 
-TEST_CASE("the slot that states are looked at through is one of the capacity's, and a sweep that lacks it is refused before any step", "[cuda]") {
+TEST_CASE(
+    "the slot that states are looked at through is one of the capacity's, and a sweep that lacks it is refused before "
+    "any step",
+    "[cuda]") {
   any_schedule const plan = two_level{20, 6, 1, {.periods_on = tier::host, .extra_on = tier::device}};
   auto const plain = device_capacity_for(plan);
   for (sweep_options const options : modes) {
@@ -301,7 +331,8 @@ TEST_CASE("the slot that states are looked at through is one of the capacity's, 
       field bar{device, sizes};
       auto const make = [&] { return field{device, sizes}; };
       device_sweep<sim_runtime, field> lacking{device, c, plain, make, options};
-      CHECK_THROWS_AS(lacking.gradient(loop.step(), loop.start(), plan, loop.seed(), loop.adjoint(), bar), invalid_plan);
+      CHECK_THROWS_AS(lacking.gradient(loop.step(), loop.start(), plan, loop.seed(), loop.adjoint(), bar),
+                      invalid_plan);
       CHECK(loop.steps == 0);
       device_sweep<sim_runtime, field> sweep{device, c, capacity, make, options};
       CHECK(sweep.capacity() == capacity);
@@ -312,9 +343,10 @@ TEST_CASE("the slot that states are looked at through is one of the capacity's, 
         auto const start = [&](field& x, stream in) {
           loop.start()(x, in);
           for (std::size_t b = 0; b < x.count(); ++b)
-            device.launch(in, {sim::writes(x.numbers(b), x.size(b) * sizeof(double))}, [at = x.numbers(b), size = x.size(b), more] {
-              for (std::size_t k = 0; k < size; ++k) at[k] += more;
-            });
+            device.launch(in, {sim::writes(x.numbers(b), x.size(b) * sizeof(double))},
+                          [at = x.numbers(b), size = x.size(b), more] {
+                            for (std::size_t k = 0; k < size; ++k) at[k] += more;
+                          });
         };
         sweep.gradient(loop.step(), start, plan, loop.seed(), loop.adjoint(), bar);
         device.sync(c);

@@ -30,7 +30,9 @@ bool is_for_devices(auto const& plan) { return plan.leaf() == 1 && tapes_of(plan
 action_list moved(auto const& plan, tier from, tier to) {
   auto all = actions_of(plan);
   for (action& a : all)
-    if (a.where == from && (a.kind == action_kind::save || a.kind == action_kind::drop || (a.kind == action_kind::load && a.slot != no_slot))) a.where = to;
+    if (a.where == from && (a.kind == action_kind::save || a.kind == action_kind::drop ||
+                            (a.kind == action_kind::load && a.slot != no_slot)))
+      a.where = to;
   return {plan.steps(), plan.slots(), all.data(), all.size(), {1, 0, initial_is_free(plan)}};
 }
 
@@ -39,13 +41,16 @@ std::vector<named_plan> plans_of(step_index n) {
   each_plan(n, [&](std::string const& name, auto const& plan) {
     if (!is_for_devices(plan)) return;
     all.push_back({name + ", disk on the host", moved(plan, tier::disk, tier::host)});
-    all.push_back({name + ", memory on the host", moved(moved(plan, tier::disk, tier::device), tier::memory, tier::host)});
+    all.push_back(
+        {name + ", memory on the host", moved(moved(plan, tier::disk, tier::device), tier::memory, tier::host)});
   });
   for (step_index const period : {1, 2, 5, 12})
     for (slot_index const extra : {0, 1, 3})
-      all.push_back({"two_level on host and device", two_level{n, period, extra, {.periods_on = tier::host, .extra_on = tier::device}}});
+      all.push_back({"two_level on host and device",
+                     two_level{n, period, extra, {.periods_on = tier::host, .extra_on = tier::device}}});
   for (slot_index const slots : {1, 2, 4})
-    all.push_back({"hrevolve on device and host", hrevolve{n, {{slots, 0, 0, tier::device}, {3, 0.5, 0.25, tier::host}}}});
+    all.push_back(
+        {"hrevolve on device and host", hrevolve{n, {{slots, 0, 0, tier::device}, {3, 0.5, 0.25, tier::host}}}});
   return all;
 }
 
@@ -77,13 +82,17 @@ outcome run(Plan const& plan, setting const& s) {
     auto const c = device.make_stream();
     field bar{device, s.sizes};
     sim::loop<sim_runtime> loop{device, s.step_time, s.adjoint_time};
-    auto const needed = device_capacity_for(plan, s.steps == form::in_place ? step_form::in_place : step_form::out_of_place);
+    auto const needed =
+        device_capacity_for(plan, s.steps == form::in_place ? step_form::in_place : step_form::out_of_place);
     {
-      device_sweep<sim_runtime, field> sweep{device, c, {needed.frames + s.more_frames, needed.host_slots}, [&] { return field{device, s.sizes}; }};
+      device_sweep<sim_runtime, field> sweep{device, c, {needed.frames + s.more_frames, needed.host_slots}, [&] {
+                                               return field{device, s.sizes};
+                                             }};
       seen.before = device.counted();
       auto const quiet = device.no_allocations_from_here();
       for (int k = 0; k < s.sweeps; ++k) {
-        if (s.steps == form::in_place) sweep.gradient(loop.step_in_place(), loop.start(), plan, loop.seed(), loop.adjoint(), bar);
+        if (s.steps == form::in_place)
+          sweep.gradient(loop.step_in_place(), loop.start(), plan, loop.seed(), loop.adjoint(), bar);
         else sweep.gradient(loop.step(), loop.start(), plan, loop.seed(), loop.adjoint(), bar);
       }
       seen.after = device.counted();
@@ -101,7 +110,8 @@ outcome run(Plan const& plan, setting const& s) {
 }
 
 void check(named_plan const& one, setting const& s, numbers const& expected) {
-  INFO(one.name << ", form " << int(s.steps) << ", order " << int(s.device.when) << ", seed " << s.device.seed << ", more frames " << s.more_frames);
+  INFO(one.name << ", form " << int(s.steps) << ", order " << int(s.device.when) << ", seed " << s.device.seed
+                << ", more frames " << s.more_frames);
   auto const seen = run(one.plan, s);
   if (seen.faults > 0) FAIL(seen.first_fault);
   if (seen.bar != expected) FAIL("another gradient");
@@ -110,7 +120,8 @@ void check(named_plan const& one, setting const& s, numbers const& expected) {
   REQUIRE(wide(seen.adjoints) == wide(s.sweeps) * counts.reversals);
   REQUIRE(seen.after.syncs == seen.before.syncs);
   REQUIRE(seen.after.queries == 0);
-  REQUIRE(wide(seen.after.copies[int(copy_kind::host_to_device)]) <= wide(s.sweeps) * wide(s.sizes.size()) * counts.on(tier::host).loads);  // none is in vain
+  REQUIRE(wide(seen.after.copies[int(copy_kind::host_to_device)]) <=
+          wide(s.sweeps) * wide(s.sizes.size()) * counts.on(tier::host).loads);  // none is in vain
   if (s.steps == form::out_of_place) REQUIRE(seen.after.copies[int(copy_kind::device_to_device)] == 0);
 }
 
@@ -131,10 +142,14 @@ std::size_t steps_on_kept_frames(auto const& plan) {
   return count;
 }
 
-two_level periods_on_host(step_index n, step_index period, slot_index extra) { return {n, period, extra, {.periods_on = tier::host, .extra_on = tier::device}}; }
+two_level periods_on_host(step_index n, step_index period, slot_index extra) {
+  return {n, period, extra, {.periods_on = tier::host, .extra_on = tier::device}};
+}
 
 /// A device that copies one state in `steps_a_copy` units of time.
-sim::options with_copies_of(double steps_a_copy) { return {.when = sim::order::laziest, .time = {.copy = steps_a_copy}}; }
+sim::options with_copies_of(double steps_a_copy) {
+  return {.when = sim::order::laziest, .time = {.copy = steps_a_copy}};
+}
 
 struct used_device {
   sim_runtime device;
@@ -170,15 +185,24 @@ void campaign(std::uint64_t seeds) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     step_index const n = 1 + below(40);
     double const write = double(below(9)) / 4, read = double(below(9)) / 4;
-    named_plan const plans[] = {{"two_level of " + std::to_string(n), periods_on_host(n, 1 + below(12), below(5))},
-                                {"hrevolve of " + std::to_string(n), hrevolve{n, {{1 + below(5), 0, 0, tier::device}, {1 + below(6), write, read, tier::host}}}},
-                                {"multistage of " + std::to_string(n), moved(multistage{n, 1 + below(4), 1 + below(5)}, tier::disk, tier::host)}};
+    named_plan const plans[] = {
+        {"two_level of " + std::to_string(n), periods_on_host(n, 1 + below(12), below(5))},
+        {"hrevolve of " + std::to_string(n),
+         hrevolve{n, {{1 + below(5), 0, 0, tier::device}, {1 + below(6), write, read, tier::host}}}},
+        {"multistage of " + std::to_string(n),
+         moved(multistage{n, 1 + below(4), 1 + below(5)}, tier::disk, tier::host)}};
     sim::shape const sizes = seed % 3 == 0 ? sim::shape{3, 1} : sim::shape{2};
     auto const expected = sim::gradient_by_hand(sizes, n);
     for (auto const& one : plans)
       for (form const steps : {form::out_of_place, form::in_place})
         for (sim::order const when : orders)
-          check(one, {.device = {.when = when, .seed = seed}, .sizes = sizes, .steps = steps, .more_frames = below(4), .sweeps = 1 + int(below(2))}, expected);
+          check(one,
+                {.device = {.when = when, .seed = seed},
+                 .sizes = sizes,
+                 .steps = steps,
+                 .more_frames = below(4),
+                 .sweeps = 1 + int(below(2))},
+                expected);
   }
 }
 
@@ -191,7 +215,12 @@ void campaign_of_lists(std::uint64_t lists) {
     auto const expected = sim::gradient_by_hand({2}, one.plan.steps());
     for (form const steps : {form::out_of_place, form::in_place})
       for (sim::order const when : orders)
-        check(one, {.device = {.when = when, .seed = k}, .sizes = {2}, .steps = steps, .more_frames = slot_index(random() % 3), .sweeps = 1 + int(random() % 2)},
+        check(one,
+              {.device = {.when = when, .seed = k},
+               .sizes = {2},
+               .steps = steps,
+               .more_frames = slot_index(random() % 3),
+               .sweeps = 1 + int(random() % 2)},
               expected);
   }
 }
@@ -205,7 +234,8 @@ TEST_CASE("every schedule has the bits of storing everything in every form and o
     for (auto const& one : plans)
       for (form const steps : {form::out_of_place, form::in_place})
         for (sim::order const when : orders)
-          for (slot_index const more : {0, 1, 3}) check(one, {.device = {.when = when, .seed = 7}, .steps = steps, .more_frames = more}, expected);
+          for (slot_index const more : {0, 1, 3})
+            check(one, {.device = {.when = when, .seed = 7}, .steps = steps, .more_frames = more}, expected);
   }
 }
 
@@ -219,7 +249,9 @@ TEST_CASE("states of several buffers, of empty ones and of none come back whole"
   for (sim::shape const& sizes : {sim::shape{}, sim::shape{0}, sim::shape{1}, sim::shape{5, 0, 3}, sim::shape{64, 7}})
     for (form const steps : {form::out_of_place, form::in_place})
       for (sim::order const when : orders)
-        check({"two_level", periods_on_host(30, 6, 2)}, {.device = {.when = when}, .sizes = sizes, .steps = steps, .more_frames = 2, .sweeps = 2}, sim::gradient_by_hand(sizes, 30));
+        check({"two_level", periods_on_host(30, 6, 2)},
+              {.device = {.when = when}, .sizes = sizes, .steps = steps, .more_frames = 2, .sweeps = 2},
+              sim::gradient_by_hand(sizes, 30));
 }
 
 TEST_CASE("a sweep records four events a checkpoint on the host and none a step", "[cuda]") {
@@ -246,7 +278,8 @@ TEST_CASE("a plan on the device alone has no events and no copies", "[cuda]") {
 
 TEST_CASE("in place a step on a kept frame copies it once within the device, and no other step does", "[cuda]") {
   for (step_index const n : {1, 2, 9, 100})
-    for (auto const& plan : {any_schedule{revolve{n, 4}}, any_schedule{uniform{n}}, any_schedule{store_all(n)}, any_schedule{revolve{n, 1}}}) {
+    for (auto const& plan : {any_schedule{revolve{n, 4}}, any_schedule{uniform{n}}, any_schedule{store_all(n)},
+                             any_schedule{revolve{n, 1}}}) {
       auto const seen = run(plan, {.steps = form::in_place, .more_frames = 0});
       CHECK(seen.after.copies[int(copy_kind::device_to_device)] == steps_on_kept_frames(plan));
     }
@@ -265,9 +298,12 @@ TEST_CASE("steps wait for copies at most one part in a hundred where a period is
     }
 }
 
-TEST_CASE("with one frame more than is needed a period's start stays, and what comes next is fetched when that has gone", "[cuda]") {
+TEST_CASE(
+    "with one frame more than is needed a period's start stays, and what comes next is fetched when that has gone",
+    "[cuda]") {
   for (slot_index const extra : {1, 2, 4, 8, 16}) {
-    auto const seen = run(periods_on_host(600, 30, extra), {.device = with_copies_of(27.3), .more_frames = 1, .adjoint_time = 1.5});
+    auto const seen =
+        run(periods_on_host(600, 30, extra), {.device = with_copies_of(27.3), .more_frames = 1, .adjoint_time = 1.5});
     double const pure = double(seen.steps) + 1.5 * double(seen.adjoints);
     INFO("extra slots " << extra);
     CHECK(seen.seconds <= (extra < 4 ? 1.1 : 1.01) * pure);
@@ -291,7 +327,8 @@ TEST_CASE("plans that no device can obey are refused before any step", "[cuda]")
   CHECK(refuses<invalid_plan>(two_level{20, 5, 2}, capacity));  // on disk
   CHECK(refuses<invalid_plan>(leaves{20, 4, revolve{5, 3}}, capacity));
   CHECK(refuses<invalid_plan>(all_tapes(6), capacity));
-  action const twice[] = {{action_kind::save, tier::device, content::state, 0, 0, 0}, {action_kind::save, tier::device, content::state, 0, 0, 0}};
+  action const twice[] = {{action_kind::save, tier::device, content::state, 0, 0, 0},
+                          {action_kind::save, tier::device, content::state, 0, 0, 0}};
   action const nothing_there[] = {{action_kind::load, tier::host, content::state, 1, 0, 0}};
   action const nowhere[] = {{action_kind::save, tier::device, content::state, 2, 0, 0}};
   CHECK(refuses<invalid_schedule>(action_list{0, 2, twice, 2}, capacity));
@@ -365,7 +402,8 @@ TEST_CASE("a sweep within a sweep is refused, and observers see every action twi
   auto const nested = [&](field const&, field&, step_index, sim_runtime::stream) {
     sweep.gradient(loop.step(), loop.start(), revolve{2, 1}, loop.seed(), loop.adjoint(), bar);
   };
-  CHECK_THROWS_AS(sweep.gradient(nested, loop.start(), revolve{2, 1}, loop.seed(), loop.adjoint(), bar), reentrancy_error);
+  CHECK_THROWS_AS(sweep.gradient(nested, loop.start(), revolve{2, 1}, loop.seed(), loop.adjoint(), bar),
+                  reentrancy_error);
   std::vector<action> seen;
   std::size_t calls = 0;
   auto const watch = [&](event const& e) {

@@ -1,4 +1,5 @@
-// Exceptions at every call of the user's functions and of the runtime: nothing in flight is freed, and the sweep can be used again.
+// Exceptions at every call of the user's functions and of the runtime: nothing in flight is freed, and the sweep can be
+// used again.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -30,18 +31,28 @@ any_schedule const& plan_of(int kind) {
   return plans[kind];
 }
 
-/// A device, a sweep over it, and a loop whose functions pass the fuse before and after they have put anything into the stream.
+/// A device, a sweep over it, and a loop whose functions pass the fuse before and after they have put anything into the
+/// stream.
 class fixture {
  public:
-  fixture(sim::order when, form steps_are, any_schedule const& plan) : device{{.when = when, .seed = 9}}, form_{steps_are}, plan_{plan} {}
+  fixture(sim::order when, form steps_are, any_schedule const& plan)
+      : device{{.when = when, .seed = 9}}, form_{steps_are}, plan_{plan} {}
 
   void gradient(device_sweep<sim_runtime, field>& sweep, field& bar) {
     sim::loop<sim_runtime> loop{device};
     auto const start = [&](field& x, stream in) { passing(site::copy, [&] { loop.start()(x, in); }); };
-    auto const seed = [&](field const& x, field& to, stream in) { passing(site::seed, [&] { loop.seed()(x, to, in); }); };
-    auto const adjoint = [&](field const& x, field& to, step_index i, stream in) { passing(site::adjoint, [&] { loop.adjoint()(x, to, i, in); }); };
-    auto const step = [&](field const& x, field& x1, step_index i, stream in) { passing(site::step, [&] { loop.step()(x, x1, i, in); }); };
-    auto const step_in_place = [&](field& x, step_index i, stream in) { passing(site::step, [&] { loop.step_in_place()(x, i, in); }); };
+    auto const seed = [&](field const& x, field& to, stream in) {
+      passing(site::seed, [&] { loop.seed()(x, to, in); });
+    };
+    auto const adjoint = [&](field const& x, field& to, step_index i, stream in) {
+      passing(site::adjoint, [&] { loop.adjoint()(x, to, i, in); });
+    };
+    auto const step = [&](field const& x, field& x1, step_index i, stream in) {
+      passing(site::step, [&] { loop.step()(x, x1, i, in); });
+    };
+    auto const step_in_place = [&](field& x, step_index i, stream in) {
+      passing(site::step, [&] { loop.step_in_place()(x, i, in); });
+    };
     auto const watch = [&](event const&) { the_fuse.pass(site::observer); };
     if (form_ == form::in_place) sweep.gradient(step_in_place, start, plan_, seed, adjoint, bar, watch);
     else sweep.gradient(step, start, plan_, seed, adjoint, bar, watch);
@@ -102,7 +113,8 @@ TEST_CASE("what a user's function throws comes through, and the sweep runs right
           if (call % 5 != 0) continue;
           on.gradient(sweep, bar);
           on.device.sync(c);
-          if (sim::numbers_of(on.device, bar) != expected) FAIL("another gradient behind the exception of call " << call);
+          if (sim::numbers_of(on.device, bar) != expected)
+            FAIL("another gradient behind the exception of call " << call);
         }
       }
       on.device.sync(c);
@@ -182,7 +194,8 @@ TEST_CASE("whichever call of the runtime fails, nothing in flight is freed, and 
   using sim::call;
   std::size_t failed = 0, ran_again = 0;
   for (sim::failure const how : {sim::failure::usual, sim::failure::foreign_handle, sim::failure::context_lost})
-    for (call const which : {call::device_alloc, call::pinned_alloc, call::make_stream, call::make_event, call::record, call::wait, call::copy, call::launch, call::sync}) {
+    for (call const which : {call::device_alloc, call::pinned_alloc, call::make_stream, call::make_event, call::record,
+                             call::wait, call::copy, call::launch, call::sync}) {
       // A stream that cannot be waited for, though all else goes on, was destroyed by the caller: nobody can help then.
       if (which == call::sync && how == sim::failure::foreign_handle) continue;
       each_case([&](sim::order when, form steps_are, any_schedule const& plan) {
@@ -211,11 +224,14 @@ struct one_call {
   named_value which;
 };
 /// A sweep over the simulator that writes down whom it calls.
-void noted_gradient(fixture& on, form steps_are, any_schedule const& plan, device_sweep<sim_runtime, field>& sweep, field& bar, std::vector<one_call>& called) {
+void noted_gradient(fixture& on, form steps_are, any_schedule const& plan, device_sweep<sim_runtime, field>& sweep,
+                    field& bar, std::vector<one_call>& called) {
   sim::loop<sim_runtime> loop{on.device};
   bool on_the_way_back = false;
   auto const step_is = [&](step_index i) {
-    called.push_back({on_the_way_back ? "a launch of the step failed where it runs again" : "a launch of the step failed on the way forward", {"step", i}});
+    called.push_back({on_the_way_back ? "a launch of the step failed where it runs again"
+                                      : "a launch of the step failed on the way forward",
+                      {"step", i}});
   };
   auto const start = [&](field& x, stream in) {
     called.push_back({"a launch of the start failed", {"state", 0}});
@@ -238,7 +254,8 @@ void noted_gradient(fixture& on, form steps_are, any_schedule const& plan, devic
 
 }  // namespace
 
-TEST_CASE("a launch that fails and tells nobody is told with its function and step, and the sweep runs right again", "[cuda]") {
+TEST_CASE("a launch that fails and tells nobody is told with its function and step, and the sweep runs right again",
+          "[cuda]") {
   auto const expected = sim::gradient_by_hand(sizes, steps);
   std::size_t told = 0;
   each_case([&](sim::order when, form steps_are, any_schedule const& plan) {
@@ -300,7 +317,8 @@ TEST_CASE("a launch that failed before the sweep is told before any step, once",
       text = refused.what();
     }
     CAPTURE(text);
-    CHECK(text.find("cairn::device_sweep: a launch before this call failed, and nobody asked for its error (device = 0, code = 209)") == 0);
+    CHECK(text.find("cairn::device_sweep: a launch before this call failed, and nobody asked for its error (device = "
+                    "0, code = 209)") == 0);
     CHECK(on.device.counted().launches == launches);
     on.gradient(sweep, bar);
     on.device.sync(c);

@@ -1,5 +1,5 @@
-// How copies are ordered on Thrust's CUDA system, on a runtime of the test's own that notes what it is asked: no device and no nvcc is
-// needed for that, only the headers of both.
+// How copies are ordered on Thrust's CUDA system, on a runtime of the test's own that notes what it is asked: no device
+// and no nvcc is needed for that, only the headers of both.
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -46,7 +46,8 @@ std::string asked_by_copy() {
   double const from[] = {1, 2, 3};
   double into[3] = {};
   asked.clear();
-  cairn::detail::copies_of_states().copy(cairn::device_pointer<double const>{&from[0]}, cairn::device_pointer<double>{&into[0]}, 3);
+  cairn::detail::copies_of_states().copy(cairn::device_pointer<double const>{&from[0]},
+                                         cairn::device_pointer<double>{&into[0]}, 3);
   CHECK(into[2] == 3);
   return asked;
 }
@@ -116,7 +117,8 @@ TEST_CASE("nothing is asked for nothing, and what the runtime refuses is an erro
     cairn::detail::copies_of_states().copy(some, some, 1);
     FAIL("no error");
   } catch (cairn::device_error const& e) {
-    CHECK(std::string{e.what()} == "cairn::copy_state: a call of the device's runtime failed (device = 3, code = 700); its name");
+    CHECK(std::string{e.what()} ==
+          "cairn::copy_state: a call of the device's runtime failed (device = 3, code = 700); its name");
   }
   answer = cudaSuccess;
 }

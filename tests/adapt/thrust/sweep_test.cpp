@@ -1,5 +1,5 @@
-// States of thrust::device_vector in every verb, with steps that are Thrust algorithms: the bits of store-all, the copies and the
-// allocations that there may be. One source for each device system of Thrust.
+// States of thrust::device_vector in every verb, with steps that are Thrust algorithms: the bits of store-all, the
+// copies and the allocations that there may be. One source for each device system of Thrust.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -148,14 +148,17 @@ double speed(basic_fields<Field> const&) { return 1; }
 template <class State>
 [[gnu::noinline]] void step_into(State const& from, State& into, step_index i) {
   double const h = step_size(i) * speed(from);
-  thrust::transform(policy(), u_of(from).begin(), u_of(from).end(), v_of(from).begin(), u_of(into).begin(), advance_u{h});
-  thrust::transform(policy(), u_of(from).begin(), u_of(from).end(), v_of(from).begin(), v_of(into).begin(), advance_v{h});
+  thrust::transform(policy(), u_of(from).begin(), u_of(from).end(), v_of(from).begin(), u_of(into).begin(),
+                    advance_u{h});
+  thrust::transform(policy(), u_of(from).begin(), u_of(from).end(), v_of(from).begin(), v_of(into).begin(),
+                    advance_v{h});
   host_part(from, into, i);
 }
 /// Its new u, for the in-place step, which reads both old ones twice.
 template <class State>
 struct scratch {
-  typename std::remove_cvref_t<decltype(u_of(std::declval<State&>()))> values = std::remove_cvref_t<decltype(u_of(std::declval<State&>()))>(cells);
+  typename std::remove_cvref_t<decltype(u_of(std::declval<State&>()))> values =
+      std::remove_cvref_t<decltype(u_of(std::declval<State&>()))>(cells);
 };
 
 template <class State>
@@ -194,7 +197,8 @@ struct one_step_adjoint {
   void operator()(State const& x, basic_bar<Field>& b, step_index i) const {
     double const h = step_size(i) * speed(x);
     auto& [p, q] = b;
-    auto const all = thrust::make_zip_iterator(thrust::make_tuple(u_of(x).begin(), v_of(x).begin(), p.begin(), q.begin()));
+    auto const all =
+        thrust::make_zip_iterator(thrust::make_tuple(u_of(x).begin(), v_of(x).begin(), p.begin(), q.begin()));
     thrust::transform(policy(), all, all + cells, spare->values.begin(), pull_u{h});
     auto const some = thrust::make_zip_iterator(thrust::make_tuple(u_of(x).begin(), p.begin(), q.begin()));
     thrust::transform(policy(), some, some + cells, q.begin(), pull_v{h});
@@ -305,10 +309,13 @@ void check_gradients(Step step) {
     each_plan(n, [&](char const* name, auto const& plan) {
       INFO(name << " of " << n << " steps");
       using Field = std::remove_reference_t<decltype(u_of(std::declval<State&>()))>;
-      CHECK(on_host(gradient(step, start<State>(), plan, seed_of<Field>(), leaf_adjoint<State>{&spare})) == all.gradient);
+      CHECK(on_host(gradient(step, start<State>(), plan, seed_of<Field>(), leaf_adjoint<State>{&spare})) ==
+            all.gradient);
       if (plan.leaf() > 1) return;
       auto const x0 = start<State>();
-      CHECK(on_host(gradient(step, x0, plan, [](State const&) { return seed_of<Field>(); }, one_step_adjoint<State>{&spare})) == all.gradient);
+      CHECK(on_host(gradient(
+                step, x0, plan, [](State const&) { return seed_of<Field>(); }, one_step_adjoint<State>{&spare})) ==
+            all.gradient);
       CHECK(on_host(x0) == all.states[0]);
     });
   }
@@ -372,8 +379,8 @@ struct cairn::state_traits<watched> {
 
 namespace {
 
-/// How often a step in place meets a state that somebody keeps: once in the turn, whose steps leave the state before them as it is, and
-/// wherever an advance begins at a state that a slot holds.
+/// How often a step in place meets a state that somebody keeps: once in the turn, whose steps leave the state before
+/// them as it is, and wherever an advance begins at a state that a slot holds.
 template <class Plan>
 int steps_on_kept_states(Plan const& plan) {
   std::map<slot_index, step_index> held;
@@ -402,7 +409,8 @@ traffic of_warm_sweep(Step step, Plan const& plan) {
   auto work = workspace_for<watched>(plan);
   auto const x0 = start<watched>();
   stored<watched> const all{plan.steps()};
-  auto cold = seed_of<counted_field>(), warm = seed_of<counted_field>();  // given away: what a function returns would be copied once more
+  auto cold = seed_of<counted_field>(),
+       warm = seed_of<counted_field>();  // given away: what a function returns would be copied once more
   watched::copies = 0;
   asked::allocations = 0;
   (void)gradient(step, x0, plan, std::move(cold), one_step_adjoint<watched>{&spare}, work);
@@ -527,10 +535,12 @@ TEST_CASE("loops in loops give the bits of store-all", "[thrust]") {
   step_index const outer = 4, inner = 6;
   stored<waves> const all{outer * inner};
   nested loop{revolve{inner, 2}, in_place_step<waves>{&spare}, one_step_adjoint<waves>{&spare_too}};
-  CHECK(on_host(gradient(loop.step, start<waves>(), revolve{outer, 2}, seed_of<field>(), loop.adjoint)) == all.gradient);
+  CHECK(on_host(gradient(loop.step, start<waves>(), revolve{outer, 2}, seed_of<field>(), loop.adjoint)) ==
+        all.gradient);
 }
 
-TEST_CASE("a warm sweep whose steps write into another state copies nothing but the caller's x0, and allocates nothing", "[thrust]") {
+TEST_CASE("a warm sweep whose steps write into another state copies nothing but the caller's x0, and allocates nothing",
+          "[thrust]") {
   NEEDS_A_DEVICE();
   on_stream const here{policy()};
   CHECK(of_warm_sweep(out_of_place_step<watched>{}, revolve{40, 4}) == traffic{1, 0});
@@ -545,7 +555,8 @@ TEST_CASE("a sweep copies no initial state that it is given", "[thrust]") {
   revolve const plan{9, 9};
   auto work = workspace_for<watched>(plan);
   auto const sweep = [&] {
-    return gradient(out_of_place_step<watched>{}, start<watched>(), plan, seed_of<counted_field>(), one_step_adjoint<watched>{&spare}, work);
+    return gradient(out_of_place_step<watched>{}, start<watched>(), plan, seed_of<counted_field>(),
+                    one_step_adjoint<watched>{&spare}, work);
   };
   (void)sweep();
   watched::copies = 0;
@@ -553,11 +564,14 @@ TEST_CASE("a sweep copies no initial state that it is given", "[thrust]") {
   CHECK(watched::copies == 0);
 }
 
-TEST_CASE("steps in place are preceded by one copy where they meet a state that is kept, and by none elsewhere", "[thrust]") {
+TEST_CASE("steps in place are preceded by one copy where they meet a state that is kept, and by none elsewhere",
+          "[thrust]") {
   NEEDS_A_DEVICE();
   on_stream const here{policy()};
   scratch<watched> spare;
-  auto const check = [&](auto const& plan) { CHECK(of_warm_sweep(watched_step{&spare}, plan) == traffic{1 + steps_on_kept_states(plan), 0}); };
+  auto const check = [&](auto const& plan) {
+    CHECK(of_warm_sweep(watched_step{&spare}, plan) == traffic{1 + steps_on_kept_states(plan), 0});
+  };
   check(revolve{40, 4});
   check(revolve{40, 1});
   check(uniform{40});
@@ -579,9 +593,11 @@ TEST_CASE("a step that throws leaves a workspace that can be used again", "[thru
   stored<waves> const all{20};
   for (int const after : {0, 1, 9, 25}) {
     left = after;
-    CHECK_THROWS_AS(gradient(step, start<waves>(), plan, seed_of<field>(), one_step_adjoint<waves>{&spare}, work), std::runtime_error);
+    CHECK_THROWS_AS(gradient(step, start<waves>(), plan, seed_of<field>(), one_step_adjoint<waves>{&spare}, work),
+                    std::runtime_error);
     left = 1'000'000;
-    CHECK(on_host(gradient(step, start<waves>(), plan, seed_of<field>(), one_step_adjoint<waves>{&spare}, work)) == all.gradient);
+    CHECK(on_host(gradient(step, start<waves>(), plan, seed_of<field>(), one_step_adjoint<waves>{&spare}, work)) ==
+          all.gradient);
   }
 }
 

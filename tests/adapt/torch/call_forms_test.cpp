@@ -66,11 +66,14 @@ TEST_CASE("a region calls a module with what its forward takes, and changes its 
   Masked layer;
   auto const x = torch::randn({5, 6}).requires_grad_(), mask = torch::rand({5, 6}).requires_grad_();
   torch::optional<Tensor> const maybe = mask, none;
-  auto const same = [&](auto&& plain, auto&& ours) { CHECK(same_bits(results({x, mask}, layer.get(), plain), results({x, mask}, layer.get(), ours))); };
+  auto const same = [&](auto&& plain, auto&& ours) {
+    CHECK(same_bits(results({x, mask}, layer.get(), plain), results({x, mask}, layer.get(), ours)));
+  };
   same([&] { return layer(x); }, [&] { return checkpoint(layer, x); });
   same([&] { return layer(x, mask); }, [&] { return checkpoint(layer, x, mask); });
   same([&] { return layer(x, maybe, 0.5, true); }, [&] { return checkpoint(layer, x, maybe, 0.5, true); });
-  same([&] { return layer(x, none, 2); }, [&] { return checkpoint(layer, x, none, 2, CheckpointOptions().early_stop(false)); });
+  same([&] { return layer(x, none, 2); },
+       [&] { return checkpoint(layer, x, none, 2, CheckpointOptions().early_stop(false)); });
   same([&] { return layer(x, torch::nullopt, 2); }, [&] { return checkpoint(layer, x, torch::nullopt, 2); });
   same([&] { return layer(x, mask); }, [&] { return checkpoint(layer.ptr(), x, mask, CheckpointOptions()); });
   same([&] { return layer(x, mask); }, [&] { return checkpoint(layer, std::tuple{x, mask}); });
@@ -85,8 +88,8 @@ TEST_CASE("a region calls a module with what its forward takes, and changes its 
 TEST_CASE("a region takes several arguments plainly, tensors and what is none", "[torch][region]") {
   auto const x = torch::randn({4, 6}).requires_grad_(), z = torch::randn({4, 6}).requires_grad_();
   enum class way { up, down };
-  auto const f = [](Tensor const& a, std::optional<Tensor> const& b, int power, way direction, std::string const& name, at::Scalar const& factor,
-                    std::vector<Tensor> const& more, std::optional<double> shift) {
+  auto const f = [](Tensor const& a, std::optional<Tensor> const& b, int power, way direction, std::string const& name,
+                    at::Scalar const& factor, std::vector<Tensor> const& more, std::optional<double> shift) {
     auto y = a.exp().pow(power) * factor + shift.value_or(0);
     if (b) y = y * b->sin();
     if (direction == way::down) y = -y;
@@ -94,15 +97,23 @@ TEST_CASE("a region takes several arguments plainly, tensors and what is none", 
     return name == "twice" ? y * 2 : y;
   };
   auto const same = [&](auto const&... arguments) {
-    CHECK(same_bits(results({x, z}, nullptr, [&] { return f(arguments...); }), results({x, z}, nullptr, [&] { return checkpoint(f, arguments...); })));
     CHECK(same_bits(results({x, z}, nullptr, [&] { return f(arguments...); }),
-                    results({x, z}, nullptr, [&] { return checkpoint(f, arguments..., CheckpointOptions().determinism(cl::Check::Bits)); })));
+                    results({x, z}, nullptr, [&] { return checkpoint(f, arguments...); })));
+    CHECK(same_bits(results({x, z}, nullptr, [&] { return f(arguments...); }), results({x, z}, nullptr, [&] {
+                      return checkpoint(f, arguments..., CheckpointOptions().determinism(cl::Check::Bits));
+                    })));
   };
-  same(x, std::optional<Tensor>{z}, 3, way::up, std::string{"twice"}, at::Scalar{0.5}, std::vector{x, z}, std::optional<double>{0.25});
-  same(x, std::optional<Tensor>{}, 2, way::down, std::string{}, at::Scalar{2}, std::vector<Tensor>{}, std::optional<double>{});
+  same(x, std::optional<Tensor>{z}, 3, way::up, std::string{"twice"}, at::Scalar{0.5}, std::vector{x, z},
+       std::optional<double>{0.25});
+  same(x, std::optional<Tensor>{}, 2, way::down, std::string{}, at::Scalar{2}, std::vector<Tensor>{},
+       std::optional<double>{});
   same(x, std::nullopt, 2, way::down, std::string{}, at::Scalar{2}, std::vector{z}, std::nullopt);
-  auto const pairs = [](std::pair<Tensor, Tensor> const& a, bool second) { return second ? a.second.exp() : a.first.exp(); };
-  CHECK(same_bits(results({x, z}, nullptr, [&] { return z.exp(); }), results({x, z}, nullptr, [&] { return checkpoint(pairs, std::pair{x, z}, true); })));
+  auto const pairs = [](std::pair<Tensor, Tensor> const& a, bool second) {
+    return second ? a.second.exp() : a.first.exp();
+  };
+  CHECK(same_bits(results({x, z}, nullptr, [&] { return z.exp(); }), results({x, z}, nullptr, [&] {
+                    return checkpoint(pairs, std::pair{x, z}, true);
+                  })));
 }
 
 TEST_CASE("a region hands the gradient of an optional tensor on to what made it", "[torch][region]") {
@@ -122,7 +133,8 @@ TEST_CASE("a region hands the gradient of an optional tensor on to what made it"
   CHECK(same_bits(got, x.grad()));
 }
 
-TEST_CASE("a region moves a function that cannot be copied, and begins again with what a copied one captured", "[torch][region]") {
+TEST_CASE("a region moves a function that cannot be copied, and begins again with what a copied one captured",
+          "[torch][region]") {
   auto const x = torch::randn({4, 6}).requires_grad_();
   auto const plain = results({x}, nullptr, [&] { return x.exp().sin() * 3; });
   auto owned = [factor = std::make_unique<double>(3)](Tensor const& a) { return a.exp().sin() * *factor; };
@@ -153,7 +165,8 @@ TEST_CASE("a ModuleList and vectors of modules or functions run as a chain under
   auto& all = const_cast<nn::ModuleListImpl&>(*list);
   auto const plain = results({x}, &all, [&] {
     auto y = x;
-    for (auto const& one : all) y = one->as<Block>() != nullptr ? one->as<Block>()->forward(y) : one->as<nn::Linear>()->forward(y);
+    for (auto const& one : all)
+      y = one->as<Block>() != nullptr ? one->as<Block>()->forward(y) : one->as<nn::Linear>()->forward(y);
     return y;
   });
   std::vector<nn::AnyModule> any;
@@ -164,11 +177,14 @@ TEST_CASE("a ModuleList and vectors of modules or functions run as a chain under
   }
   for (std::int64_t const segments : {0, 1, 2, 5}) {
     CAPTURE(segments);
-    CHECK(same_bits(plain, results({x}, &all, [&] { return cl::checkpoint_sequential<Block, nn::LinearImpl>(list, segments, x); })));
+    CHECK(same_bits(plain, results({x}, &all, [&] {
+                      return cl::checkpoint_sequential<Block, nn::LinearImpl>(list, segments, x);
+                    })));
     CHECK(same_bits(plain, results({x}, &all, [&] { return cl::checkpoint_sequential(any, segments, x); })));
   }
-  CHECK(support::said<cairn::invalid_call>([&] { (void)cl::checkpoint_sequential<Block>(list, 2, x); }).find(
-            "cairn::libtorch::checkpoint_sequential: a module of the list is of none of the types that were named (module = 1); name the types of all") == 0);
+  CHECK(support::said<cairn::invalid_call>([&] { (void)cl::checkpoint_sequential<Block>(list, 2, x); })
+            .find("cairn::libtorch::checkpoint_sequential: a module of the list is of none of the types that were "
+                  "named (module = 1); name the types of all") == 0);
 
   std::vector<nn::Linear> const holders{nn::Linear(6, 6), nn::Linear(6, 6), nn::Linear(6, 6)};
   std::vector<std::shared_ptr<nn::LinearImpl>> pointers;
@@ -176,11 +192,16 @@ TEST_CASE("a ModuleList and vectors of modules or functions run as a chain under
     pointers.push_back(one.ptr());
     functions.push_back([layer = one.ptr()](Tensor const& a) { return layer->forward(a).exp(); });
   }
-  auto const through = [&](auto const& run) { return results({x, holders[0]->weight, holders[2]->bias}, nullptr, run); };
-  auto const linear = through([&] { return holders[2].ptr()->forward(holders[1].ptr()->forward(holders[0].ptr()->forward(x))); });
+  auto const through = [&](auto const& run) {
+    return results({x, holders[0]->weight, holders[2]->bias}, nullptr, run);
+  };
+  auto const linear =
+      through([&] { return holders[2].ptr()->forward(holders[1].ptr()->forward(holders[0].ptr()->forward(x))); });
   CHECK(same_bits(linear, through([&] { return cl::checkpoint_sequential(holders, 2, x); })));
-  CHECK(same_bits(linear, through([&] { return cl::checkpoint_sequential(pointers, 3, x, cl::CheckpointedSequentialOptions()); })));
-  CHECK(same_bits(through([&] { return functions[2](functions[1](functions[0](x))); }), through([&] { return cl::checkpoint_sequential(functions, 2, x); })));
+  CHECK(same_bits(
+      linear, through([&] { return cl::checkpoint_sequential(pointers, 3, x, cl::CheckpointedSequentialOptions()); })));
+  CHECK(same_bits(through([&] { return functions[2](functions[1](functions[0](x))); }),
+                  through([&] { return cl::checkpoint_sequential(functions, 2, x); })));
   struct times {
     std::unique_ptr<double> factor;
     Tensor operator()(Tensor const& a) const { return (a * *factor).sin(); }
@@ -218,9 +239,11 @@ TEST_CASE("errors come through autograd as they were thrown, ours and LibTorch's
   }, x);
   CHECK_THROWS_AS(refuses.sum().backward(), c10::Error);
 }
-/// Why ours are not derived from c10::Error as well: std::exception would be a base twice, and no handler for it would catch them.
+/// Why ours are not derived from c10::Error as well: std::exception would be a base twice, and no handler for it would
+/// catch them.
 struct both_errors : cairn::invalid_call, c10::Error {};
 static_assert(!std::is_convertible_v<both_errors*, std::exception*>);
-static_assert(std::is_convertible_v<cairn::invalid_call*, std::exception*> && std::is_convertible_v<c10::Error*, std::exception*>);
+static_assert(std::is_convertible_v<cairn::invalid_call*, std::exception*> &&
+              std::is_convertible_v<c10::Error*, std::exception*>);
 
 }  // namespace call_forms_tests

@@ -211,8 +211,8 @@ TEST_CASE("what is kept and changed in place behind the region is an error where
   };
   auto const y = changed(saving({"cairn_test::mm"}));
   CHECK_THAT(message_of([&] { y.sum().backward(); }),
-             ContainsSubstring(
-                 "cairn::libtorch::checkpoint: what cairn_test::mm returned was kept, and was changed in place before backward"));
+             ContainsSubstring("cairn::libtorch::checkpoint: what cairn_test::mm returned was kept, and was changed in "
+                               "place before backward"));
   std::get<0>(f(x)).sum().backward();
   auto const expected = take_grads({x});
   changed(CheckpointOptions().policy(everywhere(CheckpointPolicy::PreferSave)))
@@ -245,7 +245,8 @@ TEST_CASE("results that cannot be kept run again, or are refused where they must
   };
   CHECK_THAT(
       refused("aten::t", f),
-      ContainsSubstring("cairn::libtorch::checkpoint: the policy says MustSave of aten::t, which gives a view of what it takes"));
+      ContainsSubstring(
+          "cairn::libtorch::checkpoint: the policy says MustSave of aten::t, which gives a view of what it takes"));
   CHECK_THAT(refused("aten::mul_", f), ContainsSubstring("MustSave of aten::mul_, which changes a tensor in place"));
   auto const same = [](Tensor const& a) {
     return call<Tensor(Tensor const&)>("cairn_test::same", a.detach()).sin() * a;

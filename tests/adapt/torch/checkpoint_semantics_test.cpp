@@ -1,4 +1,5 @@
-// What users of PyTorch's checkpoint rely on, held by regions and Sequentials: what runs how often, and what it leaves behind.
+// What users of PyTorch's checkpoint rely on, held by regions and Sequentials: what runs how often, and what it leaves
+// behind.
 #include "support/torch.hpp"
 #include <cmath>
 #include <memory>
@@ -28,8 +29,8 @@ using support::take_grads;
 
 /// Three linear layers with a ReLU after each.
 torch::nn::Sequential three_layers() {
-  return torch::nn::Sequential(torch::nn::Linear(100, 50), torch::nn::ReLU(), torch::nn::Linear(50, 20), torch::nn::ReLU(), torch::nn::Linear(20, 5),
-                               torch::nn::ReLU());
+  return torch::nn::Sequential(torch::nn::Linear(100, 50), torch::nn::ReLU(), torch::nn::Linear(50, 20),
+                               torch::nn::ReLU(), torch::nn::Linear(20, 5), torch::nn::ReLU());
 }
 /// Doubles its input, and counts how often it is called.
 struct counting_module : torch::nn::Module {
@@ -74,7 +75,9 @@ TEST_CASE("autograd::grad of a Sequential in segments builds the plain graph of 
   seeded const seed{2};
   auto net = three_layers();
   auto const x = torch::randn({1, 100}).requires_grad_(true);
-  auto const gradient = [&](Tensor const& y) { return torch::autograd::grad({y}, {x}, {torch::ones({1, 5})}, true, true)[0]; };
+  auto const gradient = [&](Tensor const& y) {
+    return torch::autograd::grad({y}, {x}, {torch::ones({1, 5})}, true, true)[0];
+  };
   auto const plain = net->forward(x), again = checkpoint_sequential(net, 2, x);
   CHECK(same_bits(plain, again));
   auto const expected = gradient(plain), actual = gradient(again);
@@ -87,7 +90,9 @@ TEST_CASE("autograd::grad of a Sequential in segments builds the plain graph of 
 }
 
 template <class... Inputs>
-concept sequential_takes = requires(torch::nn::Sequential const& net, Inputs const&... inputs) { checkpoint_sequential(net, 1, inputs...); };
+concept sequential_takes = requires(torch::nn::Sequential const& net, Inputs const&... inputs) {
+  checkpoint_sequential(net, 1, inputs...);
+};
 static_assert(sequential_takes<Tensor>);
 static_assert(!sequential_takes<>, "a Sequential needs an input");
 static_assert(!sequential_takes<Tensor, Tensor>, "a Sequential has one input");
@@ -132,7 +137,8 @@ using mixed_result = std::tuple<int, Tensor, std::optional<Tensor>, bool, Tensor
 
 TEST_CASE("a region returns what its function returns, numbers and text between the tensors", "[torch][checkpoint]") {
   seeded const seed{4};
-  auto const a = torch::rand({10}).requires_grad_(true), b = torch::rand({10}).requires_grad_(true), c = torch::rand({10});
+  auto const a = torch::rand({10}).requires_grad_(true), b = torch::rand({10}).requires_grad_(true),
+             c = torch::rand({10});
   int const scale = 7;
   auto const f = [&](Tensor const& x, Tensor const& y, Tensor const& z) {
     auto sum = x + y * z, product = x * y + z;
@@ -179,7 +185,11 @@ TEST_CASE("a region without a tensor calls its function once", "[torch][checkpoi
 
 TEST_CASE("a region may return an input that needs no gradient beside one that does", "[torch][checkpoint]") {
   auto const x = torch::randn({1, 4}).requires_grad_(true), other = torch::randn({1, 4});
-  auto const [first, second] = checkpoint([](Tensor const& a, Tensor const& b) { return std::pair{a, b}; }, std::tuple{x, other});
+  auto const [first, second] = checkpoint(
+      [](Tensor const& a, Tensor const& b) {
+        return std::pair{a, b};
+      },
+      std::tuple{x, other});
   CHECK_FALSE(second.requires_grad());
   first.sum().backward();
   CHECK(same_bits(take_grads({x})[0], torch::ones({1, 4})));
@@ -208,8 +218,11 @@ std::vector<std::int64_t> bytes_along_backward(bool region, bool retain) {
   (region ? checkpoint(f, x) : f(x)).backward({}, retain);
   return bytes;
 }
-TEST_CASE("a region gives its tensors back one by one during backward, also where the graph is kept", "[torch][checkpoint]") {
-  auto const falls = [](std::vector<std::int64_t> const& bytes) { return bytes.size() == 3 && bytes[0] > bytes[1] && bytes[1] > bytes[2]; };
+TEST_CASE("a region gives its tensors back one by one during backward, also where the graph is kept",
+          "[torch][checkpoint]") {
+  auto const falls = [](std::vector<std::int64_t> const& bytes) {
+    return bytes.size() == 3 && bytes[0] > bytes[1] && bytes[1] > bytes[2];
+  };
   CHECK(falls(bytes_along_backward(false, false)));
   CHECK_FALSE(falls(bytes_along_backward(false, true)));
   CHECK(falls(bytes_along_backward(true, false)));
@@ -225,7 +238,8 @@ TEST_CASE("a region runs on tensors without data", "[torch][checkpoint]") {
   CHECK(x.grad().sizes() == x.sizes());
 }
 
-TEST_CASE("many regions over one small network have the plain gradients, whether the inputs need one or not", "[torch][checkpoint]") {
+TEST_CASE("many regions over one small network have the plain gradients, whether the inputs need one or not",
+          "[torch][checkpoint]") {
   bool const inputs_too = GENERATE(true, false);
   seeded const seed{5};
   torch::nn::Sequential net(torch::nn::Linear(10, 100), torch::nn::ReLU(), torch::nn::Linear(100, 10));
@@ -252,7 +266,8 @@ TEST_CASE("a region runs again in the type of its automatic casts, or without th
     types.push_back(torch::mm(z, z).scalar_type());
     return torch::mm(a, z);
   };
-  auto const x = torch::randn({3, 3}).requires_grad_(true), y = torch::randn({3, 3}).requires_grad_(true), z = torch::randn({3, 3}).requires_grad_(true);
+  auto const x = torch::randn({3, 3}).requires_grad_(true), y = torch::randn({3, 3}).requires_grad_(true),
+             z = torch::randn({3, 3}).requires_grad_(true);
   cl::detail::switch_autocast(at::kCPU, on);
   cl::detail::set_autocast_type(at::kCPU, at::kBFloat16);
   auto const loss = checkpoint(f, std::tuple{x, y, z}, CheckpointOptions().early_stop(false)).sum();
@@ -266,7 +281,8 @@ TEST_CASE("a region runs again in the type of its automatic casts, or without th
 TEST_CASE("a model with a region for each block needs less memory than the plain model", "[torch][checkpoint]") {
   seeded const seed{6};
   std::vector<torch::nn::Sequential> blocks;
-  for (int k = 0; k < 8; ++k) blocks.emplace_back(torch::nn::Linear(64, 64), torch::nn::Linear(64, 64), torch::nn::Linear(64, 64));
+  for (int k = 0; k < 8; ++k)
+    blocks.emplace_back(torch::nn::Linear(64, 64), torch::nn::Linear(64, 64), torch::nn::Linear(64, 64));
   for (auto const& block : blocks)
     for (auto& p : block->parameters()) p.mutable_grad() = torch::zeros_like(p);
   auto const held = [&](bool regions) {
@@ -293,7 +309,8 @@ struct product_function : torch::autograd::Function<product_function> {
     context->save_for_backward({x, y, z, w, out});
     return out;
   }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list const& grads) {
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list const& grads) {
     auto const first = context->get_saved_variables(), second = context->get_saved_variables();
     read_twice_the_same = same_bits(first, second);
     auto const g = grads[0] * 2;
@@ -301,9 +318,13 @@ struct product_function : torch::autograd::Function<product_function> {
   }
   static inline bool read_twice_the_same = false;
 };
-TEST_CASE("a function of one's own that reads what it saved twice has the plain gradients in a region", "[torch][checkpoint]") {
-  auto const x = torch::full({}, 1.0).requires_grad_(true), y = torch::full({}, 2.0).requires_grad_(true), z = torch::full({}, 3.0).requires_grad_(true);
-  auto const f = [](Tensor const& a, Tensor const& b, Tensor const& c) { return product_function::apply(a * b * c, b * b * c, c * c); };
+TEST_CASE("a function of one's own that reads what it saved twice has the plain gradients in a region",
+          "[torch][checkpoint]") {
+  auto const x = torch::full({}, 1.0).requires_grad_(true), y = torch::full({}, 2.0).requires_grad_(true),
+             z = torch::full({}, 3.0).requires_grad_(true);
+  auto const f = [](Tensor const& a, Tensor const& b, Tensor const& c) {
+    return product_function::apply(a * b * c, b * b * c, c * c);
+  };
   f(x, y, z).backward();
   auto const plain = take_grads({x, y, z});
   product_function::read_twice_the_same = false;
@@ -318,15 +339,19 @@ struct keeping_function : torch::autograd::Function<keeping_function> {
     context->save_for_backward({y});
     return x.clone();
   }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list const& grads) {
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list const& grads) {
     read = context->get_saved_variables()[0];
     return {grads[0], Tensor{}};
   }
   static inline Tensor read;
 };
-TEST_CASE("an input without gradient that a function of one's own saved is read from its own memory", "[torch][checkpoint]") {
+TEST_CASE("an input without gradient that a function of one's own saved is read from its own memory",
+          "[torch][checkpoint]") {
   auto const a = torch::ones({4}).requires_grad_(true), b = torch::ones({4});
-  checkpoint([](Tensor const& x, Tensor const& y) { return keeping_function::apply(x, y); }, std::tuple{a, b}).sum().backward();
+  checkpoint([](Tensor const& x, Tensor const& y) { return keeping_function::apply(x, y); }, std::tuple{a, b})
+      .sum()
+      .backward();
   REQUIRE(keeping_function::read.defined());
   CHECK(keeping_function::read.data_ptr() == b.data_ptr());
   CHECK_FALSE(keeping_function::read.requires_grad());
@@ -394,7 +419,8 @@ TEST_CASE("backward and autograd::grad of a region have the plain bits", "[torch
   CHECK(same_bits(plain, torch::autograd::grad({checkpoint(f, x).sum()}, {x})[0]));
 }
 
-TEST_CASE("a hook on a weight that is used in and outside of a region fires once, on the whole gradient", "[torch][checkpoint]") {
+TEST_CASE("a hook on a weight that is used in and outside of a region fires once, on the whole gradient",
+          "[torch][checkpoint]") {
   auto const w = torch::randn({10, 10}).requires_grad_(true), x = torch::rand({10, 10}).requires_grad_(true);
   int fired = 0;
   Tensor seen;

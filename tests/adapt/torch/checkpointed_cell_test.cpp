@@ -59,7 +59,10 @@ struct OwnCellImpl : torch::nn::Module {
     shift = register_buffer("shift", torch::full({4}, 0.25));
   }
   std::tuple<Tensor, std::vector<Tensor>> forward(Tensor const& x, std::tuple<Tensor, std::vector<Tensor>> const& s) {
-    auto const h = torch::dropout(torch::tanh(norm->forward(inside->forward(torch::cat({x, std::get<0>(s)}, 1)))), 0.3, is_training()) * scale + shift;
+    auto const h = torch::dropout(torch::tanh(norm->forward(inside->forward(torch::cat({x, std::get<0>(s)}, 1)))), 0.3,
+                                  is_training()) *
+                       scale +
+                   shift;
     return {h, {std::get<1>(s)[0] + h}};
   }
   torch::nn::Linear inside{nullptr};
@@ -118,10 +121,14 @@ TEST_CASE("a cell under checkpoints within a memory limit has the same bits", "[
   CHECK(same_bits(want, differentiated(cl::CheckpointedCell{cell, options}->forward(xs), leaves)));
   CHECK(stats->forward == 40);
   CHECK(stats->recompute > 0);
-  CHECK_THROWS_AS(cl::CheckpointedCell(cell, CheckpointedCellOptions().memory_limit(100))->forward(xs), cairn::infeasible_budget);
+  CHECK_THROWS_AS(cl::CheckpointedCell(cell, CheckpointedCellOptions().memory_limit(100))->forward(xs),
+                  cairn::infeasible_budget);
 }
 
-TEST_CASE("a cell under checkpoints begins at zero where no state is given, may have the batch first, and may be given nothing", "[torch]") {
+TEST_CASE(
+    "a cell under checkpoints begins at zero where no state is given, may have the batch first, and may be given "
+    "nothing",
+    "[torch]") {
   torch::nn::LSTMCell cell{5, 4};
   auto const xs = torch::randn({6, 3, 5});
   cl::CheckpointedCell rnn{cell}, batch_first{cell, CheckpointedCellOptions().batch_first(true)};
@@ -136,19 +143,25 @@ TEST_CASE("a cell under checkpoints begins at zero where no state is given, may 
   auto const [none, state] = rnn->forward(xs.slice(0, 0, 0), std::tuple{start, start});
   CHECK(none.sizes() == at::IntArrayRef{0, 3, 4});
   CHECK(std::get<0>(state).is_same(start));
-  CHECK(std::get<0>(batch_first->forward(xs.slice(0, 0, 0).transpose(0, 1), std::tuple{start, start})).sizes() == at::IntArrayRef{3, 0, 4});
+  CHECK(std::get<0>(batch_first->forward(xs.slice(0, 0, 0).transpose(0, 1), std::tuple{start, start})).sizes() ==
+        at::IntArrayRef{3, 0, 4});
   {
     at::NoGradGuard const no_grad;
     CHECK(same_bits(std::get<0>(rnn->forward(xs)), want));
   }
-  auto const said = [](auto& module, Tensor const& input) { return support::said<cairn::invalid_call>([&] { (void)module->forward(input); }); };
+  auto const said = [](auto& module, Tensor const& input) {
+    return support::said<cairn::invalid_call>([&] { (void)module->forward(input); });
+  };
   cl::CheckpointedCell own{OwnCell{}};
-  CHECK(said(own, xs) == "cairn::libtorch::CheckpointedCell: the cell does not say how large its state is; give the initial state");
-  CHECK(said(rnn, torch::ones({4})) == "cairn::libtorch::CheckpointedCell: the input is no sequence of vectors (dimensions = 1); "
-                "give [T, batch, features], or [batch, T, features] with batch_first(true)");
+  CHECK(said(own, xs) ==
+        "cairn::libtorch::CheckpointedCell: the cell does not say how large its state is; give the initial state");
+  CHECK(said(rnn, torch::ones({4})) ==
+        "cairn::libtorch::CheckpointedCell: the input is no sequence of vectors (dimensions = 1); "
+        "give [T, batch, features], or [batch, T, features] with batch_first(true)");
 }
 
-TEST_CASE("a cell under checkpoints is a module: saved and loaded as its cell, cloned, moved to another type", "[torch]") {
+TEST_CASE("a cell under checkpoints is a module: saved and loaded as its cell, cloned, moved to another type",
+          "[torch]") {
   torch::nn::GRUCell cell{5, 4};
   cl::CheckpointedCell rnn{torch::nn::GRUCell{5, 4}, CheckpointedCellOptions().checkpoints(2)};
   auto const xs = torch::randn({6, 3, 5});
@@ -179,7 +192,8 @@ TEST_CASE("a cell under checkpoints is a module: saved and loaded as its cell, c
   ys.sum().backward();
   for (auto const& p : rnn->parameters()) CHECK(p.grad().scalar_type() == at::kDouble);
   rnn->zero_grad();
-  for (auto const& p : rnn->cell()->parameters()) CHECK((!p.grad().defined() || p.grad().abs().max().item<double>() == 0));
+  for (auto const& p : rnn->cell()->parameters())
+    CHECK((!p.grad().defined() || p.grad().abs().max().item<double>() == 0));
   std::stringstream name;
   name << *rnn;
   CHECK(name.str().find("cairn::libtorch::CheckpointedCell(torch::nn::GRUCell") != std::string::npos);

@@ -30,7 +30,9 @@ struct lstm {
       auto const [h, c] = torch::lstm_cell(x, s, w("weight_ih"), w("weight_hh"), w("bias_ih"), w("bias_hh"));
       return {h, c};
     }
-    auto const all = (torch::linear(x, w("weight_ih"), w("bias_ih")) + torch::linear(s[0], w("weight_hh"), w("bias_hh"))).chunk(4, 1);
+    auto const all =
+        (torch::linear(x, w("weight_ih"), w("bias_ih")) + torch::linear(s[0], w("weight_hh"), w("bias_hh")))
+            .chunk(4, 1);
     auto const c = torch::sigmoid(all[1]) * s[1] + torch::sigmoid(all[0]) * torch::tanh(all[2]);
     return {torch::linear(torch::sigmoid(all[3]) * torch::tanh(c), w("weight_hr")), c};
   }
@@ -65,10 +67,11 @@ struct rnn_relu : rnn_tanh {
 tensor_list parts_of(Tensor const& h) { return {h}; }
 tensor_list parts_of(std::tuple<Tensor, Tensor> const& s) { return {std::get<0>(s), std::get<1>(s)}; }
 
-/// The plain loops over cells that a module of these options stands for: the output, and the parts of the last states. Layers of one direction go
-/// along the sequence together.
+/// The plain loops over cells that a module of these options stands for: the output, and the parts of the last states.
+/// Layers of one direction go along the sequence together.
 template <class Kind>
-std::pair<Tensor, tensor_list> plain(typename Kind::Options const& options, nn::Module const& net, Tensor const& xs, tensor_list const& start) {
+std::pair<Tensor, tensor_list> plain(typename Kind::Options const& options, nn::Module const& net, Tensor const& xs,
+                                     tensor_list const& start) {
   auto const named = net.named_parameters();
   auto const layers = options.num_layers(), ways = options.bidirectional() ? std::int64_t{2} : std::int64_t{1};
   auto const weights_of = [&](std::int64_t layer, std::int64_t way) {
@@ -77,7 +80,9 @@ std::pair<Tensor, tensor_list> plain(typename Kind::Options const& options, nn::
       return found == nullptr ? Tensor{} : *found;
     };
   };
-  auto const drops = [&](Tensor const& x) { return options.dropout() > 0 && net.is_training() ? torch::dropout(x, options.dropout(), true) : x; };
+  auto const drops = [&](Tensor const& x) {
+    return options.dropout() > 0 && net.is_training() ? torch::dropout(x, options.dropout(), true) : x;
+  };
   std::vector<tensor_list> states;
   for (std::int64_t k = 0; k < layers * ways; ++k) {
     tensor_list s;
@@ -143,7 +148,8 @@ std::pair<Tensor, tensor_list> called(Module& net, Tensor const& xs, tensor_list
     return {ys, parts_of(last)};
   }
 }
-/// Checks one form of a module against the plain loops over cells, to the bit, and against the plain module, to rounding.
+/// Checks one form of a module against the plain loops over cells, to the bit, and against the plain module, to
+/// rounding.
 template <class Kind>
 void check(typename Kind::Options const& options) {
   seeded const seed{4};
@@ -186,7 +192,10 @@ void check_forms() {
   check<Kind>(typename Kind::Options(5, 4).num_layers(2).dropout(0.4).bidirectional(true));
 }
 
-TEST_CASE("layers of LibTorch under checkpoints have the bits of plain loops over their cells, and nearly those of the plain module", "[torch]") {
+TEST_CASE(
+    "layers of LibTorch under checkpoints have the bits of plain loops over their cells, and nearly those of the plain "
+    "module",
+    "[torch]") {
   check_forms<lstm>();
   check_forms<gru>();
   check_forms<rnn_tanh>();
@@ -246,7 +255,8 @@ TEST_CASE("a stack of layers keeps nothing of the layers between, and keeps with
   auto const plain_peak = peak(module);
   CHECK(peak(within) * 4 < plain_peak);
   auto const both = [&](char const* limit) {
-    cl::CheckpointedLSTM net{nn::LSTMOptions(16, 16).num_layers(2).bidirectional(true), LoopOptions().memory_limit(limit)};
+    cl::CheckpointedLSTM net{nn::LSTMOptions(16, 16).num_layers(2).bidirectional(true),
+                             LoopOptions().memory_limit(limit)};
     (void)peak(net);
   };
   CHECK_NOTHROW(both("400kB"));
@@ -257,33 +267,47 @@ TEST_CASE("layers under checkpoints refuse inputs and states of other sizes befo
   cl::CheckpointedLSTM net{5, 4};
   cl::CheckpointedGRU both{nn::GRUOptions(5, 4).bidirectional(true)};
   auto const said = [](auto&& call) { return support::said<cairn::invalid_call>(call); };
-  CHECK(said([&] { (void)net->forward(torch::ones({3, 5})); }) == "cairn::libtorch::CheckpointedLSTM: the input is no sequence of vectors (dimensions = 2); "
+  CHECK(said([&] {
+          (void)net->forward(torch::ones({3, 5}));
+        }) ==
+        "cairn::libtorch::CheckpointedLSTM: the input is no sequence of vectors (dimensions = 2); "
         "give [T, batch, features], or [batch, T, features] with batch_first(true)");
-  CHECK(said([&] { (void)net->forward(torch::ones({3, 2, 6})); }) ==
-        "cairn::libtorch::CheckpointedLSTM: the input has another number of features than the module (features = 6, input_size = 5); "
+  CHECK(said([&] {
+          (void)net->forward(torch::ones({3, 2, 6}));
+        }) ==
+        "cairn::libtorch::CheckpointedLSTM: the input has another number of features than the module (features = 6, "
+        "input_size = 5); "
         "give [T, batch, features], or [batch, T, features] with batch_first(true)");
-  CHECK(said([&] { (void)net->forward(torch::ones({3, 2, 5}), std::tuple{torch::ones({1, 2, 4}), torch::ones({1, 3, 4})}); }) ==
+  CHECK(said([&] {
+          (void)net->forward(torch::ones({3, 2, 5}), std::tuple{torch::ones({1, 2, 4}), torch::ones({1, 3, 4})});
+        }) ==
         "cairn::libtorch::CheckpointedLSTM: a part of the initial state is not [layers * directions, batch, size] "
         "(part = 1, layers * directions = 1, batch = 2, size = 4); leave it out to begin at zero");
-  CHECK(said([&] { (void)both->forward(torch::ones({3, 2, 5}), torch::ones({1, 2, 4})); }).find("(part = 0, layers * directions = 2, batch = 2, size = 4)") != std::string::npos);
+  CHECK(said([&] {
+          (void)both->forward(torch::ones({3, 2, 5}), torch::ones({1, 2, 4}));
+        }).find("(part = 0, layers * directions = 2, batch = 2, size = 4)") != std::string::npos);
 }
 
 TEST_CASE("layers under checkpoints are printed with the plain module's options", "[torch]") {
   std::stringstream text;
   text << *cl::CheckpointedGRU{5, 4};
-  CHECK(text.str() == "cairn::libtorch::CheckpointedGRU(input_size=5, hidden_size=4, num_layers=1, bias=true, batch_first=false, dropout=0, bidirectional=false)");
+  CHECK(text.str() ==
+        "cairn::libtorch::CheckpointedGRU(input_size=5, hidden_size=4, num_layers=1, bias=true, batch_first=false, "
+        "dropout=0, bidirectional=false)");
 }
 
 struct TaggerImpl : nn::Module {
   cl::CheckpointedLSTM rnn{nullptr};
   nn::Linear head{nullptr};
   TaggerImpl() {
-    rnn = register_module("rnn", cl::CheckpointedLSTM(nn::LSTMOptions(5, 4).batch_first(true), LoopOptions().checkpoints(3)));
+    rnn = register_module("rnn",
+                          cl::CheckpointedLSTM(nn::LSTMOptions(5, 4).batch_first(true), LoopOptions().checkpoints(3)));
     head = register_module("head", nn::Linear(4, 2));
   }
   Tensor forward(Tensor const& xs) { return head(std::get<0>(rnn->forward(xs))); }
 };
-TEST_CASE("an LSTM under checkpoints is a member that the constructor fills, and may stand in a Sequential", "[torch]") {
+TEST_CASE("an LSTM under checkpoints is a member that the constructor fills, and may stand in a Sequential",
+          "[torch]") {
   TaggerImpl net;
   net.forward(torch::randn({2, 6, 5})).sum().backward();
   for (auto const& p : net.parameters()) CHECK(p.grad().defined());

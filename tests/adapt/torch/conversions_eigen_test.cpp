@@ -16,7 +16,8 @@ template <class M>
 bool same_numbers(at::Tensor const& t, M const& m) {
   if (t.dim() == 1) {
     if (t.size(0) != m.size()) return false;
-    for (Eigen::Index k = 0; k < m.size(); ++k) if (t[k].item<double>() != double(m(k / m.cols(), k % m.cols()))) return false;
+    for (Eigen::Index k = 0; k < m.size(); ++k)
+      if (t[k].item<double>() != double(m(k / m.cols(), k % m.cols()))) return false;
     return true;
   }
   if (t.size(0) != m.rows() || t.size(1) != m.cols()) return false;
@@ -58,7 +59,8 @@ TEST_CASE("vectors, arrays, fixed sizes, blocks, maps and other numbers have ten
   CHECK(same_numbers(tensor_view(m.block(1, 2, 3, 4)), m.block(1, 2, 3, 4)));
   CHECK(same_numbers(tensor_view(m.row(2)), m.row(2)));
   CHECK(tensor_view(m.row(2)).stride(0) == 6);
-  CHECK(same_numbers(tensor_view(Eigen::Map<Eigen::MatrixXd, 0, any_stride>{m.data(), 3, 2, any_stride{12, 2}}), m(Eigen::seq(0, 4, 2), Eigen::seq(0, 2, 2))));
+  CHECK(same_numbers(tensor_view(Eigen::Map<Eigen::MatrixXd, 0, any_stride>{m.data(), 3, 2, any_stride{12, 2}}),
+                     m(Eigen::seq(0, 4, 2), Eigen::seq(0, 2, 2))));
 }
 
 TEST_CASE("matrices without numbers have tensors without numbers", "[torch][eigen]") {
@@ -103,13 +105,15 @@ TEST_CASE("to_tensor copies what it cannot take", "[torch][eigen]") {
   CHECK(same_numbers(t, m));
   auto const u = to_tensor(m.block(0, 0, 2, 2));
   CHECK(same_numbers(u, m.block(0, 0, 2, 2)));
-  CHECK(same_numbers(to_tensor(Eigen::Map<Eigen::VectorXd const>{m.data(), 6}), Eigen::Map<Eigen::VectorXd const>{m.data(), 6}));
+  CHECK(same_numbers(to_tensor(Eigen::Map<Eigen::VectorXd const>{m.data(), 6}),
+                     Eigen::Map<Eigen::VectorXd const>{m.data(), 6}));
 }
 
 TEST_CASE("a map over a tensor is the same memory, whatever the strides", "[torch][eigen]") {
   auto const t = torch::arange(24, torch::kDouble).view({4, 6});
   using map = Eigen::Map<Eigen::MatrixXd, 0, any_stride>;
-  for (auto const& part : {t, t.t(), t.narrow(0, 1, 2), t.narrow(1, 2, 3), t.slice(1, 0, 6, 2), t.slice(0, 0, 4, 3).t(), t.narrow(0, 2, 1), t.narrow(1, 3, 1)}) {
+  for (auto const& part : {t, t.t(), t.narrow(0, 1, 2), t.narrow(1, 2, 3), t.slice(1, 0, 6, 2), t.slice(0, 0, 4, 3).t(),
+                           t.narrow(0, 2, 1), t.narrow(1, 3, 1)}) {
     CHECK(same_numbers(part, eigen_map<map>(part)));
     CHECK(same_numbers(part, eigen_map<Eigen::Map<row_major, 0, any_stride>>(part)));
   }

@@ -22,8 +22,10 @@ torch::nn::Sequential small_net() {
 
 TEST_CASE("names match patterns with stars", "[torch][hooks]") {
   using cl::detail::name_matches;
-  for (auto const* const yes : {"*", "a.b.weight", "a.*", "*.weight", "a*b*t", "**", "*a.b.weight*", "a.b.*ght"}) CHECK(name_matches(yes, "a.b.weight"));
-  for (auto const* const no : {"", "a", "a.b.weight.", "*.bias", "b*", "a*c*t", "a.b.weightx", "*.weigh"}) CHECK(!name_matches(no, "a.b.weight"));
+  for (auto const* const yes : {"*", "a.b.weight", "a.*", "*.weight", "a*b*t", "**", "*a.b.weight*", "a.b.*ght"})
+    CHECK(name_matches(yes, "a.b.weight"));
+  for (auto const* const no : {"", "a", "a.b.weight.", "*.bias", "b*", "a*c*t", "a.b.weightx", "*.weigh"})
+    CHECK(!name_matches(no, "a.b.weight"));
   CHECK(name_matches("", ""));
   CHECK(name_matches("*", ""));
 }
@@ -33,7 +35,8 @@ TEST_CASE("watched gradients are those that backward adds, by name", "[torch][ho
   net->eval();
   auto const x = torch::randn({5, 3});
   tensors seen;
-  auto hooks = register_gradient_hooks(*net, "out.*", [&](std::string const& name, at::Tensor const& grad) { seen[name] = grad.clone(); });
+  auto hooks = register_gradient_hooks(
+      *net, "out.*", [&](std::string const& name, at::Tensor const& grad) { seen[name] = grad.clone(); });
   CHECK(hooks.size() == 2);
   for (int k = 0; k < 2; ++k) {
     seen.clear();
@@ -76,7 +79,8 @@ TEST_CASE("watched outputs are those of the children, and the net is the same", 
   auto net = small_net();
   auto const x = torch::randn({5, 3});
   tensors seen;
-  auto watched = with_output_hooks(net, "*", [&](std::string const& name, at::Tensor const& y) { seen[name] = y.detach(); });
+  auto watched =
+      with_output_hooks(net, "*", [&](std::string const& name, at::Tensor const& y) { seen[name] = y.detach(); });
   CHECK(watched->size() == 4);
   auto const run = [&](torch::nn::Sequential& which) {
     support::seeded const dropout{11};

@@ -16,7 +16,8 @@ struct produced {
   std::vector<std::int64_t> shape, strides;
   static inline int ended = 0;
 
-  static dlpack_tensor make(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides, std::uint64_t byte_offset = 0) {
+  static dlpack_tensor make(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides,
+                            std::uint64_t byte_offset = 0) {
     auto* const p = new produced;
     for (int k = 0; k < 12; ++k) p->numbers.push_back(k);
     p->shape = std::move(shape);

@@ -11,7 +11,8 @@ using cl::LoopOptions;
 using Catch::Matchers::ContainsSubstring;
 
 struct problem {
-  Tensor x = torch::linspace(0.1, 1, 4, at::kDouble).requires_grad_(true), w = torch::full({4}, 0.9, at::TensorOptions(at::kDouble).requires_grad(true));
+  Tensor x = torch::linspace(0.1, 1, 4, at::kDouble).requires_grad_(true),
+         w = torch::full({4}, 0.9, at::TensorOptions(at::kDouble).requires_grad(true));
   Tensor v = w * w;  // captured, and no leaf
 
   [[nodiscard]] Tensor run(bool looped, LoopOptions const& options) const {
@@ -69,8 +70,9 @@ TEST_CASE("a second derivative may be switched off, and a third one is refused",
              ContainsSubstring("the loop is not to be differentiated twice"));
   auto const y = p.run(true, LoopOptions());
   auto const first = torch::autograd::grad({y.pow(2).sum()}, {p.x}, {}, true, true);
-  CHECK_THAT(support::said<cairn::invalid_call>([&] { (void)torch::autograd::grad({first[0].sum()}, {p.x}, {}, true, true); }),
-             ContainsSubstring("the loop can be differentiated twice, not three times"));
+  CHECK_THAT(
+      support::said<cairn::invalid_call>([&] { (void)torch::autograd::grad({first[0].sum()}, {p.x}, {}, true, true); }),
+      ContainsSubstring("the loop can be differentiated twice, not three times"));
 }
 
 }  // namespace double_backward_tests

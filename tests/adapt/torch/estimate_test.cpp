@@ -23,9 +23,11 @@ struct cell {
 TEST_CASE("estimate counts and weighs any schedule as it then runs", "[torch]") {
   cell const c;
   cairn::step_index const steps = 24;
-  std::vector<LoopOptions> all{LoopOptions(), LoopOptions().checkpoints(3), LoopOptions().checkpoints(2).block_size(5), LoopOptions().block_size(24)};
-  std::vector<cairn::any_schedule> const plans{cairn::revolve{steps, 2, {.free_initial = true}}, cairn::uniform{steps}, cairn::store_all(steps),
-                                               cairn::two_level{steps, 6, 2}, cairn::leaves{steps, 7, cairn::uniform{4}}};
+  std::vector<LoopOptions> all{LoopOptions(), LoopOptions().checkpoints(3), LoopOptions().checkpoints(2).block_size(5),
+                               LoopOptions().block_size(24)};
+  std::vector<cairn::any_schedule> const plans{cairn::revolve{steps, 2, {.free_initial = true}}, cairn::uniform{steps},
+                                               cairn::store_all(steps), cairn::two_level{steps, 6, 2},
+                                               cairn::leaves{steps, 7, cairn::uniform{4}}};
   for (auto const& plan : plans) all.push_back(LoopOptions().schedule(plan));
   for (auto const& options : all) {
     auto const e = cl::estimate(c, c.x, steps, options);
@@ -44,7 +46,8 @@ TEST_CASE("estimate counts and weighs any schedule as it then runs", "[torch]") 
     CHECK(stats->engine_calls == e.engine_calls);
     CHECK(stats->slots_peak == e.checkpoints);
     CHECK(peak <= std::int64_t(e.peak_bytes) + 64);
-    auto const slack = 2 * e.costs.state_bytes + e.costs.generator_bytes + (e.engine_calls == 1 ? e.costs.gradient_bytes : 0);
+    auto const slack =
+        2 * e.costs.state_bytes + e.costs.generator_bytes + (e.engine_calls == 1 ? e.costs.gradient_bytes : 0);
     CHECK(double(e.peak_bytes) <= 1.05 * double(peak) + double(slack));
     CHECK(e.slowdown() > 0);
   }
@@ -75,7 +78,8 @@ TEST_CASE("estimate weighs by name what a state, a tape and the gradients take",
   int const one = 32 * 16 * 4;
   CHECK(e.costs.state_bytes == one);
   CHECK(e.costs.gradient_bytes == 16 * 16 * 4);
-  // cos and sigmoid save s, mm what cos gives, tanh and sigmoid what they give, mul both, sin its argument: s is the state itself
+  // cos and sigmoid save s, mm what cos gives, tanh and sigmoid what they give, mul both, sin its argument: s is the
+  // state itself
   CHECK(e.costs.tape_bytes == 5 * one);
 }
 

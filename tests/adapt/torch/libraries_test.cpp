@@ -25,7 +25,8 @@ Tensor plain(Tensor const& x, function const& inside) { return inside(x.sin()).e
 /// One of the libraries, loaded so that no other one sees its names. It stays: the engine in it may be the one at work.
 class library {
  public:
-  explicit library(std::string const& name) : handle_{dlopen((CAIRN_REGION_LIBRARIES "/libregions_" + name + ".so").c_str(), RTLD_NOW | RTLD_LOCAL)} {
+  explicit library(std::string const& name)
+      : handle_{dlopen((CAIRN_REGION_LIBRARIES "/libregions_" + name + ".so").c_str(), RTLD_NOW | RTLD_LOCAL)} {
     if (!handle_) FAIL(dlerror());
     region_ = reinterpret_cast<decltype(region_)>(dlsym(handle_, "region_of_library"));
     engine_ = reinterpret_cast<decltype(engine_)>(dlsym(handle_, "engine_of_library"));
@@ -53,7 +54,8 @@ class library {
 };
 #endif
 
-TEST_CASE("two libraries with hidden visibility share the hooks of one engine, nested regions included", "[torch][region][libraries]") {
+TEST_CASE("two libraries with hidden visibility share the hooks of one engine, nested regions included",
+          "[torch][region][libraries]") {
 #ifndef CAIRN_REGION_LIBRARIES
   CAIRN_SKIP("no shared libraries were built beside this program");
 #else

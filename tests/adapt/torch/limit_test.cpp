@@ -51,7 +51,8 @@ problem wave() {
             {torch::rand({40, 40}), torch::rand({40, 40}), speed}, {speed}};
   return p;
 }
-/// Nothing but elementwise steps with a large part that is an integer, one that is not there, and one that is only carried along.
+/// Nothing but elementwise steps with a large part that is an integer, one that is not there, and one that is only
+/// carried along.
 problem mixed() {
   auto const w = torch::rand({300}).requires_grad_(true);
   problem p{[w](state const& s, cairn::step_index) { return state{torch::sin(s[0] * w), s[1] + 1, Tensor{}, s[3]}; },
@@ -66,7 +67,8 @@ struct outcome {
 };
 Tensor loss(state const& x) {
   Tensor sum = x[0].pow(2).sum();
-  for (std::size_t k = 1; k < x.size(); ++k) if (x[k].defined() && x[k].is_floating_point()) sum = sum + x[k].pow(2).sum();
+  for (std::size_t k = 1; k < x.size(); ++k)
+    if (x[k].defined() && x[k].is_floating_point()) sum = sum + x[k].pow(2).sum();
   return sum;
 }
 /// The gradients, and the most bytes of tensors that were held, the loss's own included.
@@ -106,16 +108,20 @@ TEST_CASE("a memory limit is never exceeded, measuring included, and what is est
         auto const limited = looped(p, steps, LoopOptions().memory_limit(limit));
         auto const e = cl::estimate(p.step, p.x0, steps, LoopOptions().memory_limit(limit));
         auto const stats = std::make_shared<cl::StepStats>();
-        auto const chosen = looped(p, steps, LoopOptions().checkpoints(e.checkpoints).block_size(e.block_size).stats(stats));
-        CAPTURE(number, steps, std::int64_t(limit), limited.peak, e.checkpoints, e.block_size, chosen.peak, std::int64_t(e.peak_bytes));
+        auto const chosen =
+            looped(p, steps, LoopOptions().checkpoints(e.checkpoints).block_size(e.block_size).stats(stats));
+        CAPTURE(number, steps, std::int64_t(limit), limited.peak, e.checkpoints, e.block_size, chosen.peak,
+                std::int64_t(e.peak_bytes));
         REQUIRE(same_bits(want.grads, limited.grads));
         REQUIRE(limited.peak <= std::int64_t(limit) + scalars);
         REQUIRE(e.fits());
         REQUIRE(chosen.peak <= std::int64_t(e.peak_bytes) + scalars);
         auto const& c = e.costs;
-        auto const guess = c.block_bytes + std::max(c.tape_bytes + c.state_bytes, c.gradient_bytes);  // where there is no room to run a pair
+        auto const guess = c.block_bytes + std::max(c.tape_bytes + c.state_bytes,
+                                                    c.gradient_bytes);  // where there is no room to run a pair
         bool const guessed = e.block_size > 1 && c.pair_bytes == guess;
-        auto slack = c.state_bytes + c.generator_bytes;  // where sums of gradients stand, the last slot may be free again
+        auto slack =
+            c.state_bytes + c.generator_bytes;  // where sums of gradients stand, the last slot may be free again
         if (guessed || e.engine_calls == 1) slack += c.gradient_bytes;
         REQUIRE(double(e.peak_bytes) <= 1.05 * double(chosen.peak) + double(slack));
         REQUIRE(stats->forward == e.forward);
@@ -168,7 +174,8 @@ struct open_loop {
 /// Takes more than the tape of a step and what else stands in backward.
 void looks_hard(state const& x) { (void)torch::cat(std::vector<Tensor>(200, x[0])); }
 
-TEST_CASE("a memory limit of a loop of unknown length is never exceeded, and no state is asked about twice", "[torch]") {
+TEST_CASE("a memory limit of a loop of unknown length is never exceeded, and no state is asked about twice",
+          "[torch]") {
   constexpr int scalars = 64;  // of the loss
   int number = 0;
   for (auto const& p : problems()) {
@@ -184,7 +191,8 @@ TEST_CASE("a memory limit of a loop of unknown length is never exceeded, and no 
           auto const limit = cairn::wide(double(least) * factor);
           auto const stats = std::make_shared<cl::StepStats>();
           auto const limited = measured(p, [&] { return loop.run(LoopOptions().memory_limit(limit).stats(stats)); });
-          CAPTURE(number, hard, steps, factor, std::int64_t(limit), limited.peak, stats->slots_peak, stats->engine_calls);
+          CAPTURE(number, hard, steps, factor, std::int64_t(limit), limited.peak, stats->slots_peak,
+                  stats->engine_calls);
           REQUIRE(same_bits(want.grads, limited.grads));
           REQUIRE(limited.peak <= std::int64_t(limit) + scalars);
           REQUIRE(loop.asked_each_once());
@@ -197,7 +205,8 @@ TEST_CASE("a memory limit of a loop of unknown length is never exceeded, and no 
   }
 }
 
-TEST_CASE("a loop of unknown length asks no more than a long one of known length, and leaves no room for another slot", "[torch]") {
+TEST_CASE("a loop of unknown length asks no more than a long one of known length, and leaves no room for another slot",
+          "[torch]") {
   cairn::step_index const steps = 150;
   for (auto const& p : problems()) {
     open_loop loop{p, steps};
@@ -210,17 +219,20 @@ TEST_CASE("a loop of unknown length asks no more than a long one of known length
       cl::StepCallbacks look;
       cairn::step_index size = 0;
       look.run_backward = [&](std::int64_t begin, std::int64_t end) { size = std::max(size, end - begin); };
-      auto const got = measured(p, [&] { return loop.run(LoopOptions().memory_limit(limit).stats(stats).callbacks(look)); });
+      auto const got =
+          measured(p, [&] { return loop.run(LoopOptions().memory_limit(limit).stats(stats).callbacks(look)); });
       CHECK(got.peak <= std::int64_t(limit) + 64);
       CHECK(cl::detail::bytes_of_while(costs, {stats->slots_peak, size}) <= limit);
-      bool const needs_more = stats->slots_peak < stats->engine_calls - 1;  // a state is kept for each block but the last
+      bool const needs_more =
+          stats->slots_peak < stats->engine_calls - 1;  // a state is kept for each block but the last
       if (needs_more) CHECK(cl::detail::bytes_of_while(costs, {stats->slots_peak + 1, size}) > limit);
       else CHECK(factor == 3.0);
     }
   }
 }
 
-TEST_CASE("a limit below the least of a loop of unknown length is refused before the loop, and nothing is changed", "[torch]") {
+TEST_CASE("a limit below the least of a loop of unknown length is refused before the loop, and nothing is changed",
+          "[torch]") {
   for (auto const& p : problems()) {
     for (cairn::step_index const steps : {1, 2, 3, 30}) {
       open_loop loop{p, steps};
@@ -240,10 +252,13 @@ TEST_CASE("a limit below the least of a loop of unknown length is refused before
   for (auto const& p : problems()) CHECK(support::take_grads(p.inputs)[0].defined() == false);
 }
 
-TEST_CASE("measuring a loop of unknown length leaves generators, buffers and gradients as its plain loop finds them", "[torch]") {
+TEST_CASE("measuring a loop of unknown length leaves generators, buffers and gradients as its plain loop finds them",
+          "[torch]") {
   torch::nn::BatchNorm1d norm{5};
   auto const x = torch::randn({6, 5}).requires_grad_(true);
-  auto const step = [&](Tensor const& s) { return torch::dropout(norm->forward(s) + 0.1 * s, 0.3, true) + norm->running_mean.norm(); };
+  auto const step = [&](Tensor const& s) {
+    return torch::dropout(norm->forward(s) + 0.1 * s, 0.3, true) + norm->running_mean.norm();
+  };
   auto const until = [&](Tensor const&, cairn::step_index i) { return i < 9; };
   for (auto const rng : {cl::Rng::Preserve, cl::Rng::Ignore}) {
     norm->running_mean.zero_();
@@ -251,8 +266,11 @@ TEST_CASE("measuring a loop of unknown length leaves generators, buffers and gra
     support::seeded const seed{4};
     cl::StepCallbacks look;
     std::vector<Tensor> seen;
-    look.state = [&](std::int64_t i, at::TensorList parts) { if (std::size_t(i) == seen.size()) seen.push_back(parts[0].detach().clone()); };
-    auto const y = cl::checkpointed_while(until, step, x, LoopOptions().module(norm).rng(rng).callbacks(look).memory_limit("1MB"));
+    look.state = [&](std::int64_t i, at::TensorList parts) {
+      if (std::size_t(i) == seen.size()) seen.push_back(parts[0].detach().clone());
+    };
+    auto const y =
+        cl::checkpointed_while(until, step, x, LoopOptions().module(norm).rng(rng).callbacks(look).memory_limit("1MB"));
     CHECK(norm->num_batches_tracked.item<std::int64_t>() == 9);
     CHECK_FALSE(x.grad().defined());
     auto const random = torch::rand({3});
@@ -277,7 +295,8 @@ TEST_CASE("a memory limit below the least is refused before the loop, and by the
       return p.step(s, i);
     };
     auto const at = at::detail::getDefaultCPUGenerator().get_state();
-    CHECK_THROWS_AS(cl::checkpointed_loop(counted, p.x0, 30, LoopOptions().memory_limit(least - 1)), cairn::infeasible_budget);
+    CHECK_THROWS_AS(cl::checkpointed_loop(counted, p.x0, 30, LoopOptions().memory_limit(least - 1)),
+                    cairn::infeasible_budget);
     CHECK(calls <= 10);
     CHECK(same_bits(at, at::detail::getDefaultCPUGenerator().get_state()));
     CHECK_NOTHROW(cl::checkpointed_loop(counted, p.x0, 30, LoopOptions().memory_limit(least)));
@@ -290,10 +309,15 @@ TEST_CASE("a memory limit below the least is refused before the loop, and by the
 
 TEST_CASE("a memory limit takes the place of checkpoints, blocks and schedules", "[torch]") {
   auto const p = mixed();
-  CHECK_THROWS_AS(cl::checkpointed_loop(p.step, p.x0, 9, LoopOptions().memory_limit("1GB").checkpoints(2)), cairn::invalid_plan);
-  CHECK_THROWS_AS(cl::checkpointed_loop(p.step, p.x0, 9, LoopOptions().memory_limit("1GB").block_size(2)), cairn::invalid_plan);
-  CHECK_THROWS_AS(cl::checkpointed_loop(p.step, p.x0, 9, LoopOptions().memory_limit("1GB").schedule(cairn::revolve{9, 2})), cairn::invalid_plan);
-  for (double const share : {0.0, -0.5, 1.5, 4e9}) CHECK_THROWS_AS(LoopOptions().memory_limit(share), cairn::invalid_plan);
+  CHECK_THROWS_AS(cl::checkpointed_loop(p.step, p.x0, 9, LoopOptions().memory_limit("1GB").checkpoints(2)),
+                  cairn::invalid_plan);
+  CHECK_THROWS_AS(cl::checkpointed_loop(p.step, p.x0, 9, LoopOptions().memory_limit("1GB").block_size(2)),
+                  cairn::invalid_plan);
+  CHECK_THROWS_AS(
+      cl::checkpointed_loop(p.step, p.x0, 9, LoopOptions().memory_limit("1GB").schedule(cairn::revolve{9, 2})),
+      cairn::invalid_plan);
+  for (double const share : {0.0, -0.5, 1.5, 4e9})
+    CHECK_THROWS_AS(LoopOptions().memory_limit(share), cairn::invalid_plan);
   CHECK_THROWS_AS(LoopOptions().memory_limit("4G"), cairn::invalid_size);
   CHECK(LoopOptions().memory_limit(0.5).memory_limit("2kB").memory_share() == 0);
   CHECK_FALSE(LoopOptions().memory_limit("2kB").memory_limit(0.5).memory_limit().has_value());

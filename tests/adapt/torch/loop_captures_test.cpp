@@ -51,7 +51,8 @@ TEST_CASE("a step that reads an earlier state is refused, however captures are f
   for (std::size_t k = 0; k < 2; ++k) CHECK(torch::allclose(grads[k], right[k], 1e-13, 0));
 }
 
-TEST_CASE("a step that reads an earlier state without its history is refused where anything is differentiated", "[torch][captures]") {
+TEST_CASE("a step that reads an earlier state without its history is refused where anything is differentiated",
+          "[torch][captures]") {
   constexpr auto early = "the step reads an earlier state of its own loop (step = ";
   auto const w = leaf(0.9);
   for (bool const differentiable : {true, false})
@@ -64,7 +65,9 @@ TEST_CASE("a step that reads an earlier state without its history is refused whe
           auto const back = all.size() > std::size_t(lag) ? all[all.size() - 1 - std::size_t(lag)] : x.detach();
           return (s * w.detach() + back).sin();
         };
-        auto const run = [&] { return cl::checkpointed_loop(step, x, 12, LoopOptions().checkpoints(2).block_size(size)); };
+        auto const run = [&] {
+          return cl::checkpointed_loop(step, x, 12, LoopOptions().checkpoints(2).block_size(size));
+        };
         if (differentiable) {
           CHECK_THAT(said<cairn::invalid_call>([&] { (void)run(); }), ContainsSubstring(early));
           continue;
@@ -190,7 +193,9 @@ TEST_CASE("a step may use threads of its own", "[torch][captures][threads]") {
       auto const right = support::take_grads({x, w, v});
       for (auto const capture : {Capture::FirstStep, Capture::EveryStep})
         for (int const size : {1, 2, 6}) {
-          cl::checkpointed_loop(step, x, 6, LoopOptions().capture(capture).checkpoints(2).block_size(size)).sum().backward({}, true);
+          cl::checkpointed_loop(step, x, 6, LoopOptions().capture(capture).checkpoints(2).block_size(size))
+              .sum()
+              .backward({}, true);
           auto const grads = support::take_grads({x, w, v});
           for (std::size_t k = 0; k < grads.size(); ++k) {
             REQUIRE(grads[k].defined() == right[k].defined());

@@ -20,8 +20,18 @@ by_counts weigh(cl::loop_costs const& costs, cairn::step_index size, cairn::slot
           cl::detail::loop_simulation{costs, plan}.peak()};
 }
 cl::loop_costs costs_of(cairn::step_index steps, cairn::wide tape, double call_seconds) {
-  return {.steps = steps, .state_bytes = 10, .generator_bytes = 1, .step_bytes = 15, .block_bytes = tape + 20, .pair_bytes = 2 * tape + 25,
-          .tape_bytes = tape, .gradient_bytes = 7, .other_bytes = 25, .step_seconds = 1, .vjp_seconds = 3, .call_seconds = call_seconds};
+  return {.steps = steps,
+          .state_bytes = 10,
+          .generator_bytes = 1,
+          .step_bytes = 15,
+          .block_bytes = tape + 20,
+          .pair_bytes = 2 * tape + 25,
+          .tape_bytes = tape,
+          .gradient_bytes = 7,
+          .other_bytes = 25,
+          .step_seconds = 1,
+          .vjp_seconds = 3,
+          .call_seconds = call_seconds};
 }
 
 TEST_CASE("choose_loop finds the fastest checkpoints and block size within a limit", "[torch]") {
@@ -63,7 +73,8 @@ TEST_CASE("the bytes of a loop are those of a walk over its schedule, or up to t
 }
 TEST_CASE("choose_loop answers for a loop of no steps, and for states of no bytes", "[torch]") {
   CHECK(cl::choose_loop({.state_bytes = 4}, 100).checkpoints == 1);
-  auto const chosen = cl::choose_loop({.steps = 9, .block_bytes = 4, .pair_bytes = 8, .tape_bytes = 4, .vjp_seconds = 1}, 4);
+  auto const chosen =
+      cl::choose_loop({.steps = 9, .block_bytes = 4, .pair_bytes = 8, .tape_bytes = 4, .vjp_seconds = 1}, 4);
   CHECK(chosen.block_size == 1);
   CHECK(chosen.checkpoints == 8);
 }

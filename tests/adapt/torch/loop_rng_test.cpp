@@ -30,7 +30,8 @@ struct forward_level {
   ~forward_level() { torch::autograd::ForwardADLevel::release_idx(index); }
 };
 
-TEST_CASE("a tangent of forward mode is refused before a step runs, and kept without grad mode", "[torch][forward_mode]") {
+TEST_CASE("a tangent of forward mode is refused before a step runs, and kept without grad mode",
+          "[torch][forward_mode]") {
   constexpr auto lost = "a tensor has a tangent of forward mode, which would be lost (tensor = ";
   forward_level const level;
   auto const value = torch::full({3}, 0.5, torch::kDouble), tangent = torch::full({3}, 2.0, torch::kDouble);
@@ -43,16 +44,22 @@ TEST_CASE("a tangent of forward mode is refused before a step runs, and kept wit
   auto const scan_step = [&](Tensor const& s, Tensor const& x) { return std::pair{step(s + x), s}; };
   auto const going = [](Tensor const&, cairn::step_index i) { return i < 3; };
   auto const xs = torch::zeros({3, 3}, torch::kDouble);
-  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_loop(step, dual, 3, LoopOptions()); }), ContainsSubstring(lost));
-  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_loop(step, dual, 3, LoopOptions().memory_limit("1GB")); }),
+  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_loop(step, dual, 3, LoopOptions()); }),
              ContainsSubstring(lost));
-  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_while(going, step, dual, LoopOptions()); }), ContainsSubstring(lost));
-  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_scan(scan_step, dual, xs, LoopOptions()); }), ContainsSubstring(lost));
+  CHECK_THAT(
+      said<cairn::invalid_call>([&] { (void)cl::checkpointed_loop(step, dual, 3, LoopOptions().memory_limit("1GB")); }),
+      ContainsSubstring(lost));
+  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_while(going, step, dual, LoopOptions()); }),
+             ContainsSubstring(lost));
+  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_scan(scan_step, dual, xs, LoopOptions()); }),
+             ContainsSubstring(lost));
   auto const dual_xs = at::_make_dual(xs, torch::ones_like(xs), 0);
-  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_scan(scan_step, value, dual_xs, LoopOptions()); }), ContainsSubstring(lost));
+  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_scan(scan_step, value, dual_xs, LoopOptions()); }),
+             ContainsSubstring(lost));
   CHECK(calls == 0);
   auto const captures = [&](Tensor const& s) { return step(s * dual); };
-  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_loop(captures, value, 3, LoopOptions()); }), ContainsSubstring(lost));
+  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_loop(captures, value, 3, LoopOptions()); }),
+             ContainsSubstring(lost));
   CHECK(calls == 1);
 
   Tensor plain = dual;
@@ -101,7 +108,13 @@ TEST_CASE("loops of two threads that draw random numbers at once are refused", "
     std::barrier<> meet{2};
     std::string words[2];
     in_two([&](int k) {
-      words[k] = said<cairn::invalid_call>([&] { (void)has_its_masks([&](auto i) { if (i == 3) meet.arrive_and_wait(); }, options); });
+      words[k] = said<cairn::invalid_call>([&] {
+        (void)has_its_masks(
+            [&](auto i) {
+              if (i == 3) meet.arrive_and_wait();
+            },
+            options);
+      });
     });
     for (auto const& one : words) CHECK_THAT(one, ContainsSubstring(at_once));
   }

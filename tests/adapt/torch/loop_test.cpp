@@ -16,7 +16,8 @@ using cl::LoopOptions;
 using state = std::tuple<Tensor, Tensor>;
 using support::same_bits;
 
-/// Tied weights, dropout and a part that goes on with the last: what breaks a careless order of sums or of random numbers.
+/// Tied weights, dropout and a part that goes on with the last: what breaks a careless order of sums or of random
+/// numbers.
 struct cell {
   Tensor w = (torch::randn({6, 6}) * 0.4).requires_grad_(true);
   Tensor p = torch::randn({6}).requires_grad_(true);
@@ -57,7 +58,9 @@ outcome plain(cell const& x, cairn::step_index steps) {
 outcome looped(cell const& x, cairn::step_index steps, LoopOptions const& options) {
   return differentiated(x, [&] { return cl::checkpointed_loop(x, state{x.h0, x.c0}, steps, options); });
 }
-bool same(outcome const& x, outcome const& y) { return same_bits(x.grads, y.grads) && same_bits(x.h, y.h) && same_bits(x.next_random, y.next_random); }
+bool same(outcome const& x, outcome const& y) {
+  return same_bits(x.grads, y.grads) && same_bits(x.h, y.h) && same_bits(x.next_random, y.next_random);
+}
 
 /// One tensor, a tensor that is captured, and a loop over them.
 struct scalar_loop {
@@ -70,7 +73,9 @@ struct scalar_loop {
     for (int i = 0; i < steps; ++i) s = step()(s);
     return s;
   }
-  [[nodiscard]] Tensor looped(int steps, LoopOptions const& options) const { return cl::checkpointed_loop(step(), x, steps, options); }
+  [[nodiscard]] Tensor looped(int steps, LoopOptions const& options) const {
+    return cl::checkpointed_loop(step(), x, steps, options);
+  }
 };
 
 /// Sets CPU autocast to bf16 for a scope, as a user's region does.
@@ -87,7 +92,8 @@ class cast_region {
   }
 };
 
-TEST_CASE("a loop over tensors has the gradients, the random numbers and the result of the plain loop, bit for bit", "[torch]") {
+TEST_CASE("a loop over tensors has the gradients, the random numbers and the result of the plain loop, bit for bit",
+          "[torch]") {
   cell const x;
   for (cairn::step_index const steps : {1, 2, 3, 13, 40}) {
     auto const want = plain(x, steps);
@@ -107,10 +113,14 @@ TEST_CASE("a loop over tensors obeys any schedule, and counts what the schedule'
   cell const x;
   cairn::step_index const steps = 24;
   auto const want = plain(x, steps);
-  std::vector<cairn::any_schedule> const plans{
-      cairn::revolve{steps, 3}, cairn::revolve{steps, 2, {.free_initial = true}}, cairn::uniform{steps}, cairn::store_all(steps),
-      cairn::leaves{steps, 5, cairn::revolve{5, 2}}, cairn::two_level{steps, 6, 2},
-      cairn::leaves{steps, 7, cairn::uniform{4}}, cairn::verified{cairn::revolve{steps, 4}}};
+  std::vector<cairn::any_schedule> const plans{cairn::revolve{steps, 3},
+                                               cairn::revolve{steps, 2, {.free_initial = true}},
+                                               cairn::uniform{steps},
+                                               cairn::store_all(steps),
+                                               cairn::leaves{steps, 5, cairn::revolve{5, 2}},
+                                               cairn::two_level{steps, 6, 2},
+                                               cairn::leaves{steps, 7, cairn::uniform{4}},
+                                               cairn::verified{cairn::revolve{steps, 4}}};
   for (auto const& plan : plans) {
     auto const stats = std::make_shared<cl::StepStats>();
     CHECK(same(want, looped(x, steps, LoopOptions().schedule(plan).stats(stats))));
@@ -140,14 +150,16 @@ TEST_CASE("a loop over tensors of no steps is its initial state, and without a g
     c10::InferenceMode const inference;
     CHECK(same_bits(l.looped(9, LoopOptions()), l.plain(9)));
   }
-  CHECK_FALSE(cl::checkpointed_loop([](Tensor const& s) { return s.sin(); }, torch::ones({3}), 5, LoopOptions()).requires_grad());
+  CHECK_FALSE(cl::checkpointed_loop([](Tensor const& s) { return s.sin(); }, torch::ones({3}), 5, LoopOptions())
+                  .requires_grad());
 }
 
 TEST_CASE("a graph that is retained is differentiated again with the same bits", "[torch]") {
   scalar_loop const l;
   auto const want = torch::autograd::grad({l.plain(30).sum()}, {l.x, l.w});
   auto const y = l.looped(30, LoopOptions().checkpoints(3));
-  for (int times = 0; times < 3; ++times) CHECK(same_bits(want, torch::autograd::grad({y.sum()}, {l.x, l.w}, {}, times < 2)));
+  for (int times = 0; times < 3; ++times)
+    CHECK(same_bits(want, torch::autograd::grad({y.sum()}, {l.x, l.w}, {}, times < 2)));
 }
 
 TEST_CASE("gradients that nobody asks for are not computed", "[torch]") {
@@ -162,7 +174,8 @@ TEST_CASE("gradients that nobody asks for are not computed", "[torch]") {
 }
 
 TEST_CASE("a part of the last state that is not used leaves its gradient out", "[torch]") {
-  auto const a = torch::ones({2}, torch::requires_grad()), b = torch::ones({2}, torch::requires_grad()), w = torch::full({2}, 0.5, torch::requires_grad());
+  auto const a = torch::ones({2}, torch::requires_grad()), b = torch::ones({2}, torch::requires_grad()),
+             w = torch::full({2}, 0.5, torch::requires_grad());
   auto const step = [&](state const& s) { return state{std::get<0>(s) * w, std::get<1>(s).sin()}; };
   auto const last = cl::checkpointed_loop(step, state{a, b}, 5, LoopOptions().checkpoints(2));
   std::get<0>(last).sum().backward();
@@ -170,7 +183,8 @@ TEST_CASE("a part of the last state that is not used leaves its gradient out", "
   CHECK_FALSE(b.grad().defined());
 }
 
-TEST_CASE("hooks of the initial state and of captured tensors run once, with the gradient of the whole loop", "[torch]") {
+TEST_CASE("hooks of the initial state and of captured tensors run once, with the gradient of the whole loop",
+          "[torch]") {
   scalar_loop const l;
   auto const v = l.w * 2;  // no leaf
   auto const step = [&](Tensor const& s) { return torch::sin(s * l.w + v); };
@@ -201,14 +215,19 @@ TEST_CASE("a captured tensor may be computed from another one that is captured",
   for (int i = 0; i < 11; ++i) plain = step(plain);
   auto const want = torch::autograd::grad({plain.sum()}, {l.x, l.w}, {}, true);
   for (int const size : {1, 3})
-    CHECK(same_bits(want, torch::autograd::grad({cl::checkpointed_loop(step, l.x, 11, LoopOptions().checkpoints(2).block_size(size)).sum()}, {l.x, l.w}, {}, true)));
+    CHECK(
+        same_bits(want, torch::autograd::grad(
+                            {cl::checkpointed_loop(step, l.x, 11, LoopOptions().checkpoints(2).block_size(size)).sum()},
+                            {l.x, l.w}, {}, true)));
 }
 
 TEST_CASE("tensors that only later steps use are found by EveryStep", "[torch]") {
   std::vector<Tensor> w;
   for (int i = 0; i < 6; ++i) w.push_back(torch::full({4}, 0.5 + 0.1 * i, torch::requires_grad()));
   auto const x = torch::ones({4});  // itself without a gradient
-  auto const step = [&](Tensor const& s, cairn::step_index i) { return i < 2 ? s.sin() : torch::sin(s * w[std::size_t(i)]); };
+  auto const step = [&](Tensor const& s, cairn::step_index i) {
+    return i < 2 ? s.sin() : torch::sin(s * w[std::size_t(i)]);
+  };
   Tensor plain = x;
   for (int i = 0; i < 6; ++i) plain = step(plain, i);
   plain.sum().backward();
@@ -222,7 +241,9 @@ TEST_CASE("tensors that only later steps use are found by EveryStep", "[torch]")
 TEST_CASE("without Rng::Preserve the random numbers differ, and nothing else does", "[torch]") {
   cell const x;
   auto const kept = looped(x, 12, LoopOptions().checkpoints(2));
-  auto const run = [&] { return cl::checkpointed_loop(x, state{x.h0, x.c0}, 12, LoopOptions().checkpoints(2).rng(cl::Rng::Ignore)); };
+  auto const run = [&] {
+    return cl::checkpointed_loop(x, state{x.h0, x.c0}, 12, LoopOptions().checkpoints(2).rng(cl::Rng::Ignore));
+  };
   support::seeded const seed{7};
   auto const [h, c] = run();
   CHECK(same_bits(kept.h, h));
@@ -233,7 +254,9 @@ TEST_CASE("without Rng::Preserve the random numbers differ, and nothing else doe
 TEST_CASE("a loop in a region of automatic casts leaves the region's own casts in order", "[torch]") {
   torch::nn::Linear net{8, 8};
   auto const x = torch::randn({4, 8}).requires_grad_(true);
-  auto const step = [&](Tensor const& s) { return torch::tanh(net->forward(s) + 0.5 * net->forward(s)).to(at::kFloat); };
+  auto const step = [&](Tensor const& s) {
+    return torch::tanh(net->forward(s) + 0.5 * net->forward(s)).to(at::kFloat);
+  };
   for (bool const before : {true, false})
     for (bool const inside : {true, false}) {
       auto const grads_of = [&](std::function<Tensor(Tensor)> const& run) {
@@ -253,9 +276,12 @@ TEST_CASE("a loop in a region of automatic casts leaves the region's own casts i
         return s;
       });
       for (int const size : {1, 4, 20}) {
-        auto const got = grads_of([&](Tensor const& s) { return cl::checkpointed_loop(step, s, 20, LoopOptions().checkpoints(3).block_size(size)); });
+        auto const got = grads_of([&](Tensor const& s) {
+          return cl::checkpointed_loop(step, s, 20, LoopOptions().checkpoints(3).block_size(size));
+        });
         // 42 gradients are summed in bf16, here by another order: each sum is wrong by 2^-9 at most
-        for (std::size_t k = 0; k < want.size(); ++k) CHECK((want[k] - got[k]).abs().max().item<float>() <= 42.0F / 512 * want[k].abs().max().item<float>());
+        for (std::size_t k = 0; k < want.size(); ++k)
+          CHECK((want[k] - got[k]).abs().max().item<float>() <= 42.0F / 512 * want[k].abs().max().item<float>());
       }
       CHECK_FALSE(cl::detail::autocast_is_on(at::kCPU));
     }
@@ -264,7 +290,9 @@ TEST_CASE("a loop in a region of automatic casts leaves the region's own casts i
 TEST_CASE("bf16 autocast around a loop gives the bits of the plain loop", "[torch]") {
   torch::nn::Linear net{8, 8};
   auto const x = torch::randn({4, 8}).requires_grad_(true);
-  auto const step = [&](Tensor const& s) { return torch::tanh(net->forward(s) + 0.5 * net->forward(s)).to(at::kFloat); };
+  auto const step = [&](Tensor const& s) {
+    return torch::tanh(net->forward(s) + 0.5 * net->forward(s)).to(at::kFloat);
+  };
   for (bool const cache : {true, false})
     for (int const size : {0, 1, 4, 20}) {
       Tensor y = x * 1;
@@ -315,9 +343,15 @@ TEST_CASE("a step may be a compiled module of TorchScript, or run a loop of its 
   auto const compiled = [&](Tensor const& s) { return script->run_method("f", s, l.w).toTensor(); };
   auto const want = torch::autograd::grad({l.plain(12).sum()}, {l.x, l.w});
   for (int times = 0; times < 3; ++times)
-    CHECK(same_bits(want, torch::autograd::grad({cl::checkpointed_loop(compiled, l.x, 12, LoopOptions().checkpoints(3).block_size(2)).sum()}, {l.x, l.w})));
-  auto const nested = [&](Tensor const& s) { return cl::checkpointed_loop(l.step(), s, 4, LoopOptions().checkpoints(2)); };
-  auto const got = torch::autograd::grad({cl::checkpointed_loop(nested, l.x, 3, LoopOptions().checkpoints(2)).sum()}, {l.x, l.w});
+    CHECK(same_bits(
+        want,
+        torch::autograd::grad(
+            {cl::checkpointed_loop(compiled, l.x, 12, LoopOptions().checkpoints(3).block_size(2)).sum()}, {l.x, l.w})));
+  auto const nested = [&](Tensor const& s) {
+    return cl::checkpointed_loop(l.step(), s, 4, LoopOptions().checkpoints(2));
+  };
+  auto const got =
+      torch::autograd::grad({cl::checkpointed_loop(nested, l.x, 3, LoopOptions().checkpoints(2)).sum()}, {l.x, l.w});
   CHECK(same_bits(want[0], got[0]));
   CHECK(torch::allclose(want[1], got[1], 1e-6, 1e-8));
 }

@@ -19,7 +19,9 @@ using step = std::function<Tensor(Tensor const&, cairn::step_index)>;
 
 constexpr auto changed = "a captured tensor was changed in place since the loop used it";
 
-Tensor numbers(double value, bool requires_grad = false) { return torch::full({3}, value, torch::dtype(torch::kDouble).requires_grad(requires_grad)); }
+Tensor numbers(double value, bool requires_grad = false) {
+  return torch::full({3}, value, torch::dtype(torch::kDouble).requires_grad(requires_grad));
+}
 
 /// The same loop by all three verbs.
 std::vector<std::function<Tensor(step const&, Tensor const&, LoopOptions const&)>> const verbs{
@@ -36,7 +38,8 @@ std::vector<std::function<Tensor(step const&, Tensor const&, LoopOptions const&)
     }};
 
 /// Where the plain loop raises in backward, all three verbs raise, whatever the plan is.
-void refused(step const& f, std::function<void()> const& change, std::function<void()> const& undo, std::string const& words) {
+void refused(step const& f, std::function<void()> const& change, std::function<void()> const& undo,
+             std::string const& words) {
   {
     auto const x = numbers(1, true);
     Tensor y = x * 1;
@@ -46,7 +49,8 @@ void refused(step const& f, std::function<void()> const& change, std::function<v
     undo();
   }
   for (auto const& verb : verbs)
-    for (auto const& options : {LoopOptions(), LoopOptions().checkpoints(1), LoopOptions().checkpoints(2).block_size(2), LoopOptions().block_size(4)}) {
+    for (auto const& options : {LoopOptions(), LoopOptions().checkpoints(1), LoopOptions().checkpoints(2).block_size(2),
+                                LoopOptions().block_size(4)}) {
       auto const x = numbers(1, true);
       auto const y = verb(f, x, options);
       change();
@@ -65,21 +69,26 @@ TEST_CASE("what a step reads and was changed before backward is refused, as by t
   SECTION("through a view that the step makes, of a tensor that something else made a view of, too") {
     auto table = torch::full({4, 3}, 2, torch::kDouble);
     auto const row = table[1];
-    refused([table](Tensor const& x, cairn::step_index i) { return x * table[i] * 1; }, [&] { row.fill_(3); }, [&] { row.fill_(2); },
-            "Double[4, 3] on cpu (step = 0");
+    refused([table](Tensor const& x, cairn::step_index i) { return x * table[i] * 1; }, [&] { row.fill_(3); },
+            [&] { row.fill_(2); }, "Double[4, 3] on cpu (step = 0");
   }
   SECTION("a detached tensor") {
     auto s = numbers(2, true);
-    refused([s](Tensor const& x, cairn::step_index) { return x * s.detach(); }, [&] { s.detach().fill_(3); }, [&] { s.detach().fill_(2); }, changed);
+    refused([s](Tensor const& x, cairn::step_index) { return x * s.detach(); }, [&] { s.detach().fill_(3); },
+            [&] { s.detach().fill_(2); }, changed);
   }
   SECTION("an argument that may be left out") {
     auto s = numbers(2);
-    refused([s](Tensor const& x, cairn::step_index i) { return torch::layer_norm(x * double(i + 2) + x.cumsum(0), {3}, s); }, [&] { s.fill_(3); }, [&] { s.fill_(2); },
-            changed);
+    refused([s](Tensor const& x,
+                cairn::step_index i) { return torch::layer_norm(x * double(i + 2) + x.cumsum(0), {3}, s); },
+            [&] { s.fill_(3); }, [&] { s.fill_(2); }, changed);
   }
   SECTION("one of a list of arguments") {
     auto order = torch::tensor({2, 0, 1});
-    refused([order](Tensor const& x, cairn::step_index) { return x.sin().index({order}); }, [&] { order.fill_(1); }, [&] { order.copy_(torch::tensor({2, 0, 1})); },
+    refused([order](Tensor const& x, cairn::step_index) { return x.sin().index({order}); }, [&] { order.fill_(1); },
+            [&] {
+              order.copy_(torch::tensor({2, 0, 1}));
+            },
             "Long[3] on cpu");
   }
 }
@@ -89,13 +98,15 @@ TEST_CASE("a tensor with a history is watched, and so is what is read and not sa
     auto const w = numbers(2, true);
     auto v = w * 1, shift = numbers(1);
     auto const x = numbers(1, true);
-    auto const y = verb([v, shift](Tensor const& s, cairn::step_index) { return s * v + shift; }, x, LoopOptions().checkpoints(1));
+    auto const y =
+        verb([v, shift](Tensor const& s, cairn::step_index) { return s * v + shift; }, x, LoopOptions().checkpoints(1));
     {
       at::NoGradGuard const no_grad;
       v.fill_(3);  // no node of its own
     }
     CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring(changed));
-    auto const z = verb([v, shift](Tensor const& s, cairn::step_index) { return s.sin() + shift; }, x, LoopOptions().checkpoints(1));
+    auto const z = verb([v, shift](Tensor const& s, cairn::step_index) { return s.sin() + shift; }, x,
+                        LoopOptions().checkpoints(1));
     shift.add_(1);  // the plain loop has not saved it; run again, the steps would give other states
     CHECK_THAT(said<cairn::invalid_call>([&] { z.sum().backward(); }), ContainsSubstring(changed));
   }
@@ -106,7 +117,8 @@ TEST_CASE("buffers of a named module are watched where a step reads them", "[tor
   norm->to(torch::kDouble);
   norm->eval();
   auto const x = torch::rand({2, 3}, torch::dtype(torch::kDouble).requires_grad(true));
-  auto const y = cl::checkpointed_loop([&](Tensor const& s) { return norm(s.sin()); }, x, 4, LoopOptions().module(norm));
+  auto const y =
+      cl::checkpointed_loop([&](Tensor const& s) { return norm(s.sin()); }, x, 4, LoopOptions().module(norm));
   norm->running_var.fill_(3);
   CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring(changed));
 }
@@ -114,10 +126,12 @@ TEST_CASE("buffers of a named module are watched where a step reads them", "[tor
 TEST_CASE("with Capture::EveryStep what a later step reads is watched, too", "[torch][versions]") {
   std::vector<Tensor> scales{numbers(1), numbers(2), numbers(3), numbers(4)};
   auto const x = numbers(1, true);
-  auto const y = cl::checkpointed_loop([scales](Tensor const& s, cairn::step_index i) { return s * scales[std::size_t(i)]; }, x, 4,
-                                          LoopOptions().capture(Capture::EveryStep));
+  auto const y =
+      cl::checkpointed_loop([scales](Tensor const& s, cairn::step_index i) { return s * scales[std::size_t(i)]; }, x, 4,
+                            LoopOptions().capture(Capture::EveryStep));
   scales[2].fill_(5);
-  CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("(step = 2, captured tensor = 2, of = 4)"));
+  CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }),
+             ContainsSubstring("(step = 2, captured tensor = 2, of = 4)"));
 }
 
 TEST_CASE("what only later steps read is watched by all verbs", "[torch][versions]") {
@@ -194,9 +208,11 @@ TEST_CASE("a state that forward stopped at is watched", "[torch][versions]") {
   for (int const steps : {1, 4}) {
     auto const x = numbers(2, true);
     auto start = x * 1;
-    auto const y = cl::checkpointed_loop([](Tensor const& s) { return s * s; }, start, steps, LoopOptions().block_size(4));
+    auto const y =
+        cl::checkpointed_loop([](Tensor const& s) { return s * s; }, start, steps, LoopOptions().block_size(4));
     start.detach().fill_(3);
-    CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("a state was changed in place after it was kept (state = 0, part = 0)"));
+    CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }),
+               ContainsSubstring("a state was changed in place after it was kept (state = 0, part = 0)"));
   }
   Tensor seen;
   auto const x = numbers(2, true);
@@ -206,7 +222,8 @@ TEST_CASE("a state that forward stopped at is watched", "[torch][versions]") {
   };
   auto const y = cl::checkpointed_loop(last_seen, x, 4, LoopOptions().checkpoints(2));
   seen.fill_(1);
-  CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("a state was changed in place after it was kept (state = 3, part = 0)"));
+  CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }),
+             ContainsSubstring("a state was changed in place after it was kept (state = 3, part = 0)"));
 }
 
 TEST_CASE("a second derivative, and a second backward, look again", "[torch][versions]") {
@@ -249,7 +266,9 @@ TEST_CASE("what a step itself writes before it reads is no alarm", "[torch][vers
       },
       [&](Tensor const& s, cairn::step_index) {  // a composite operation, which writes to what it reads
         auto const rows = s.expand({2, 3}).reshape({1, 3, 2});
-        return torch::instance_norm(rows * rows.sum(2, true), {}, {}, mean, variance, true, 0.1, 1e-3, false).sum(at::IntArrayRef{0, 2}) + s.sin();
+        return torch::instance_norm(rows * rows.sum(2, true), {}, {}, mean, variance, true, 0.1, 1e-3, false)
+                   .sum(at::IntArrayRef{0, 2}) +
+               s.sin();
       },
       [&](Tensor const& s, cairn::step_index) {
         auto const norm = s.detach().norm();

@@ -30,7 +30,8 @@ struct nested_backward : torch::autograd::Function<nested_backward> {
     context->saved_data["levels"] = levels;
     return x * 2;
   }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list grads) {
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list grads) {
     auto const levels = context->saved_data["levels"].toInt();
     if (!is_caller) {
       ++elsewhere;
@@ -170,7 +171,8 @@ TEST_CASE("memory statistics count the process's tensors in all threads", "[torc
 }
 
 TEST_CASE("memory statistics and a byte meter agree on a training step", "[torch][memory]") {
-  torch::nn::Sequential net(torch::nn::Linear(32, 64), torch::nn::ReLU(), torch::nn::Conv1d(torch::nn::Conv1dOptions(1, 2, 3)));
+  torch::nn::Sequential net(torch::nn::Linear(32, 64), torch::nn::ReLU(),
+                            torch::nn::Conv1d(torch::nn::Conv1dOptions(1, 2, 3)));
   auto const x = torch::randn({8, 32});
   auto const run = [&] { net->forward(x.view({8, 1, 32})).sum().backward(); };
   run();
@@ -240,7 +242,8 @@ TEST_CASE("memory hooks hear of the blocks that begin after them and may end in 
   CHECK(moved);
   moved = {};
   kilobytes(1).reset();
-  CHECK(ears[(removed_first + 1) % 3].freed == (7 >> ((removed_first + 1) % 3) << ((removed_first + 1) % 3)) * 1000 + 1000);
+  CHECK(ears[(removed_first + 1) % 3].freed ==
+        (7 >> ((removed_first + 1) % 3) << ((removed_first + 1) % 3)) * 1000 + 1000);
 }
 
 TEST_CASE("a memory hook that throws fails the allocation and leaves the others in balance", "[torch][memory]") {
@@ -306,7 +309,8 @@ TEST_CASE("memory hooks come and go while other threads allocate", "[torch][memo
 TEST_CASE("slots give back the bits that they kept", "[torch][slots]") {
   auto const mode = GENERATE(SlotMode::Lazy, SlotMode::Eager);
   auto const slots = GENERATE(std::size_t(1), std::size_t(2), std::size_t(5));
-  std::vector<Tensor> const like{torch::randn({3, 4}), Tensor(), torch::randn({2}).to(torch::kDouble), torch::randn({4, 3}).t()};
+  std::vector<Tensor> const like{torch::randn({3, 4}), Tensor(), torch::randn({2}).to(torch::kDouble),
+                                 torch::randn({4, 3}).t()};
   slot_pool pool{mode, slots, like};
   CHECK(pool.size() == slots);
   std::vector<std::vector<Tensor>> states;

@@ -28,7 +28,9 @@ struct NormedCellImpl : nn::Cloneable<NormedCellImpl> {
     shift = register_buffer("shift", torch::full({4}, 0.25));
   }
   Tensor forward(Tensor const& x, Tensor const& h) {
-    return torch::dropout(torch::tanh(norm->forward(inside->forward(torch::cat({x, h}, 1)))), 0.3, is_training()) * scale + shift;
+    return torch::dropout(torch::tanh(norm->forward(inside->forward(torch::cat({x, h}, 1)))), 0.3, is_training()) *
+               scale +
+           shift;
   }
   nn::Linear inside{nullptr};
   nn::BatchNorm1d norm{nullptr};
@@ -58,20 +60,26 @@ struct along_cells {
     else return Holder{Cell{5, 4}, options};
   }
   static Tensor run(Holder& rnn, Tensor const& xs) {
-    if constexpr (std::is_same_v<Cell, NormedCell>) return std::get<0>(rnn->forward(xs, torch::zeros({xs.size(0), 4}, xs.options())));
+    if constexpr (std::is_same_v<Cell, NormedCell>)
+      return std::get<0>(rnn->forward(xs, torch::zeros({xs.size(0), 4}, xs.options())));
     else return std::get<0>(rnn->forward(xs));
   }
   static bool same_options(Holder const& a, Holder const& b) {
-    return a->options().batch_first() == b->options().batch_first() && a->options().loop().checkpoints() == b->options().loop().checkpoints();
+    return a->options().batch_first() == b->options().batch_first() &&
+           a->options().loop().checkpoints() == b->options().loop().checkpoints();
   }
 };
 template <class Layers, class Options>
 struct along_layers {
   using Holder = Layers;
-  static Holder make() { return Holder{Options(5, 4).num_layers(2).bidirectional(true).dropout(0.25), cl::LoopOptions().checkpoints(2)}; }
+  static Holder make() {
+    return Holder{Options(5, 4).num_layers(2).bidirectional(true).dropout(0.25), cl::LoopOptions().checkpoints(2)};
+  }
   static Tensor run(Holder& rnn, Tensor const& xs) { return std::get<0>(rnn->forward(xs)); }
   static bool same_options(Holder const& a, Holder const& b) {
-    return a->options.num_layers() == b->options.num_layers() && a->options.bidirectional() == b->options.bidirectional() && a->loop().checkpoints() == b->loop().checkpoints();
+    return a->options.num_layers() == b->options.num_layers() &&
+           a->options.bidirectional() == b->options.bidirectional() &&
+           a->loop().checkpoints() == b->loop().checkpoints();
   }
 };
 nn::Sequential chain() {
@@ -81,7 +89,9 @@ struct chained {
   using Holder = cl::CheckpointedSequential;
   static Holder make() { return Holder{chain(), cl::CheckpointedSequentialOptions().segments(3)}; }
   static Tensor run(Holder& net, Tensor const& xs) { return net->forward(xs[0]); }
-  static bool same_options(Holder const& a, Holder const& b) { return a->options().segments() == b->options().segments(); }
+  static bool same_options(Holder const& a, Holder const& b) {
+    return a->options().segments() == b->options().segments();
+  }
 };
 struct by_blocks {
   using Holder = cl::HCModule;
@@ -89,7 +99,8 @@ struct by_blocks {
   static Tensor run(Holder& net, Tensor const& xs) { return net->forward(xs[0]); }
   static bool same_options(Holder& a, Holder& b) {
     auto const x = torch::ones({4, 5}, a->parameters()[0].options().requires_grad(false));
-    return a->configure_executor(x).checkpoint_plan().meta().num_blocks == b->configure_executor(x).checkpoint_plan().meta().num_blocks;
+    return a->configure_executor(x).checkpoint_plan().meta().num_blocks ==
+           b->configure_executor(x).checkpoint_plan().meta().num_blocks;
   }
 };
 struct as_it_is : by_blocks {
@@ -187,7 +198,8 @@ void check_module() {
   auto const mine = results<Kind>{net, xs}.all;
   CHECK(same_bits(results<Kind>{other, xs}.all, mine));
   net->zero_grad();
-  for (auto const& p : net->parameters()) CHECK((!p.grad().defined() || p.grad().abs().max().template item<double>() == 0));
+  for (auto const& p : net->parameters())
+    CHECK((!p.grad().defined() || p.grad().abs().max().template item<double>() == 0));
 
   net->to(at::kDouble);
   auto const doubled = results<Kind>{net, xs.to(at::kDouble)}.all;
@@ -210,9 +222,10 @@ void check_module() {
   for (auto const& one : net->modules()) CHECK(one->is_training());
 }
 
-TEMPLATE_TEST_CASE("a module of ours is copied, saved, loaded and moved as LibTorch's own, alone and as a child", "[torch]",
-                   along_cells<nn::LSTMCell>, along_cells<nn::GRUCell>, along_cells<nn::RNNCell>, along_cells<NormedCell>,
-                   (along_layers<cl::CheckpointedLSTM, nn::LSTMOptions>), (along_layers<cl::CheckpointedGRU, nn::GRUOptions>),
+TEMPLATE_TEST_CASE("a module of ours is copied, saved, loaded and moved as LibTorch's own, alone and as a child",
+                   "[torch]", along_cells<nn::LSTMCell>, along_cells<nn::GRUCell>, along_cells<nn::RNNCell>,
+                   along_cells<NormedCell>, (along_layers<cl::CheckpointedLSTM, nn::LSTMOptions>),
+                   (along_layers<cl::CheckpointedGRU, nn::GRUOptions>),
                    (along_layers<cl::CheckpointedRNN, nn::RNNOptions>), chained, by_blocks, as_it_is, by_nodes) {
   seeded const seed{7};
   check_copy<TestType>();
@@ -229,7 +242,8 @@ TEST_CASE("a copied parent uses the copied cell, and plans its own chain", "[tor
   auto blocks = around<by_blocks>::make();
   (void)blocks->forward(torch::randn({4, 7, 5}));
   auto const other = std::dynamic_pointer_cast<AroundImpl<by_blocks>>(blocks->clone());
-  CHECK(support::said<cairn::invalid_call>([&] { (void)other->inner->executor(); }).find("nothing is configured") != std::string::npos);
+  CHECK(support::said<cairn::invalid_call>([&] { (void)other->inner->executor(); }).find("nothing is configured") !=
+        std::string::npos);
 }
 
 TEST_CASE("an HCModule with a list of nodes refuses to be copied, and says what would work", "[torch]") {
@@ -237,7 +251,8 @@ TEST_CASE("an HCModule with a list of nodes refuses to be copied, and says what 
   std::vector const nodes{nn::AnyModule(toy->first), nn::AnyModule(nn::Tanh()), nn::AnyModule(toy->second)};
   cl::HCModule const listed(nn::AnyModule(toy), nodes);
   CHECK(support::said<cairn::invalid_call>([&] { (void)listed->clone(); }) ==
-        "cairn::libtorch::HCModule: the nodes of a copied model are not known (nodes = 3); give a function that lists the nodes of a model, in place of the list");
+        "cairn::libtorch::HCModule: the nodes of a copied model are not known (nodes = 3); give a function that lists "
+        "the nodes of a model, in place of the list");
 }
 
 }  // namespace module_clone_tests

@@ -19,7 +19,9 @@ torch::nn::Sequential network() {
 }
 struct MixerImpl : torch::nn::Module {
   torch::nn::Linear inner = register_module("inner", torch::nn::Linear(3, 3));
-  std::pair<at::Tensor, at::Tensor> forward(at::Tensor const& x, at::Tensor const& input) { return {inner(x) + input, torch::sin(x)}; }
+  std::pair<at::Tensor, at::Tensor> forward(at::Tensor const& x, at::Tensor const& input) {
+    return {inner(x) + input, torch::sin(x)};
+  }
 };
 TORCH_MODULE(Mixer);
 
@@ -57,7 +59,8 @@ TEST_CASE("a module is the step of a loop that ends when it ends and of an estim
   auto const x = torch::rand({2, 3}).requires_grad_();
   at::Tensor plain = x;
   for (int i = 0; i < 4; ++i) plain = torch::nn::Linear{net}->forward(plain);
-  auto const last = cl::checkpointed_while([](at::Tensor const&, cairn::step_index i) { return i < 4; }, net, x, options);
+  auto const last =
+      cl::checkpointed_while([](at::Tensor const&, cairn::step_index i) { return i < 4; }, net, x, options);
   CHECK(support::same_bits(last, plain));
   CHECK(support::same_bits(gradients(net, x, last.sum()), gradients(net, x, plain.sum())));
   CHECK(cl::estimate(net, x, 4, options).forward == 4);

@@ -1,4 +1,5 @@
-// Regions in regions, in gradients of gradients and in hooks: what they compute, and that their graphs end with their results.
+// Regions in regions, in gradients of gradients and in hooks: what they compute, and that their graphs end with their
+// results.
 #include "support/torch.hpp"
 #include <cstdint>
 #include <functional>
@@ -32,7 +33,9 @@ function sum_of(function f) {
   return [f = std::move(f)](Tensor const& x) { return f(x).sum(); };
 }
 function region_of(function f, bool early_stop) {
-  return [f = std::move(f), early_stop](Tensor const& x) { return checkpoint(f, x, CheckpointOptions().early_stop(early_stop)); };
+  return [f = std::move(f), early_stop](Tensor const& x) {
+    return checkpoint(f, x, CheckpointOptions().early_stop(early_stop));
+  };
 }
 
 /// How many nodes of the graph of f(x) live on when its result and x are gone.
@@ -55,7 +58,8 @@ std::size_t nodes_left(function const& f, at::IntArrayRef sizes) {
   return left;
 }
 
-TEST_CASE("derivatives up to the third are the plain ones wherever regions stand in them, and their graphs end", "[torch][checkpoint]") {
+TEST_CASE("derivatives up to the third are the plain ones wherever regions stand in them, and their graphs end",
+          "[torch][checkpoint]") {
   seeded const seed{1};
   bool const early_stop = GENERATE(true, false);
   auto const c = [&](function f) { return region_of(std::move(f), early_stop); };
@@ -107,7 +111,9 @@ TEST_CASE("a number and a function may be captured, and stand beside the result"
   auto const a = torch::full({}, 2.0).requires_grad_(true), b = torch::full({}, 3.0).requires_grad_(true);
   int const k = 3;
   function const inside = [](Tensor const& x) { return x.sin(); };
-  auto const f = [=](Tensor const& x, Tensor const& y) { return std::tuple{inside(k * x * y.exp()), 1, std::string{"text"}}; };
+  auto const f = [=](Tensor const& x, Tensor const& y) {
+    return std::tuple{inside(k * x * y.exp()), 1, std::string{"text"}};
+  };
   auto const again = std::get<0>(checkpoint(f, std::tuple{a, b}, CheckpointOptions().early_stop(early_stop)));
   auto const actual = torch::autograd::grad({again}, {a, b});
   CHECK(same_bits(torch::autograd::grad({std::get<0>(f(a, b))}, {a, b}), actual));
@@ -122,14 +128,16 @@ TEST_CASE("an argument that is left out and one that is given have the plain gra
   };
   auto const factor = given ? b : Tensor{};
   std::vector<Tensor> const wanted = given ? std::vector<Tensor>{a, b} : std::vector<Tensor>{a};
-  auto const actual = torch::autograd::grad({checkpoint(f, std::tuple{a, factor}, CheckpointOptions().early_stop(early_stop))}, wanted);
+  auto const actual =
+      torch::autograd::grad({checkpoint(f, std::tuple{a, factor}, CheckpointOptions().early_stop(early_stop))}, wanted);
   CHECK(same_bits(torch::autograd::grad({f(a, factor)}, wanted), actual));
 }
 
 /// Counts how often backward passes a node.
 struct counting_hook final : torch::autograd::FunctionPostHook {
   explicit counting_hook(std::function<void()> what) : called{std::move(what)} {}
-  torch::autograd::variable_list operator()(torch::autograd::variable_list const& outputs, torch::autograd::variable_list const&) override {
+  torch::autograd::variable_list operator()(torch::autograd::variable_list const& outputs,
+                                            torch::autograd::variable_list const&) override {
     called();
     return outputs;
   }
@@ -140,13 +148,15 @@ TEST_CASE("backward runs on the graph of the first run, where hooks of its nodes
   bool const early_stop = GENERATE(true, false);
   int called = 0;
   auto const a = torch::full({}, 1.0).requires_grad_(true);
-  auto const y = checkpoint([](Tensor const& x) { return x.sin().cos().sin(); }, a, CheckpointOptions().early_stop(early_stop));
+  auto const y =
+      checkpoint([](Tensor const& x) { return x.sin().cos().sin(); }, a, CheckpointOptions().early_stop(early_stop));
   y.grad_fn()->next_edge(0).function->add_post_hook(std::make_unique<counting_hook>([&] { ++called; }));
   y.backward();
   CHECK(called == 1);
 }
 
-TEST_CASE("a hook in the backward pass of a region may run a backward pass through the same region", "[torch][checkpoint]") {
+TEST_CASE("a hook in the backward pass of a region may run a backward pass through the same region",
+          "[torch][checkpoint]") {
   bool const early_stop = GENERATE(true, false);
   auto const a = torch::full({}, 1.0).requires_grad_(true);
   auto const run = [&](bool plain) {
@@ -165,12 +175,14 @@ TEST_CASE("a hook in the backward pass of a region may run a backward pass throu
 /// How often blocks of that size are taken from the heap while f runs.
 int blocks_of(std::int64_t bytes, std::function<void()> const& f) {
   int blocks = 0;
-  auto const hook = cl::register_memory_hook([&](c10::Device, std::int64_t allocated, std::int64_t) { blocks += allocated >= bytes; });
+  auto const hook = cl::register_memory_hook(
+      [&](c10::Device, std::int64_t allocated, std::int64_t) { blocks += allocated >= bytes; });
   f();
   return blocks;
 }
 
-TEST_CASE("a function whose only saved tensor is its input is called again and computes nothing again", "[torch][checkpoint]") {
+TEST_CASE("a function whose only saved tensor is its input is called again and computes nothing again",
+          "[torch][checkpoint]") {
   int calls = 0;
   auto const a = torch::ones({1 << 12}).requires_grad_(true);
   auto const f = [&](Tensor const& x) {

@@ -21,11 +21,14 @@ using cl::SlotMode;
 using support::same_bits;
 using state = std::vector<Tensor>;
 
-/// Dropout and tied weights; parts that are transposed, carried along, the same tensor twice, broken by gaps, stretched, and not there.
+/// Dropout and tied weights; parts that are transposed, carried along, the same tensor twice, broken by gaps,
+/// stretched, and not there.
 struct network {
   explicit network(at::Device device)
-      : w{torch::randn({5, 5}, device).mul_(0.4).requires_grad_(true)}, h0{torch::randn({5, 5}, device).requires_grad_(true)},
-        speed{torch::rand({5}, device).requires_grad_(true)}, gaps{torch::rand({5, 3}, device)} {}
+      : w{torch::randn({5, 5}, device).mul_(0.4).requires_grad_(true)},
+        h0{torch::randn({5, 5}, device).requires_grad_(true)},
+        speed{torch::rand({5}, device).requires_grad_(true)},
+        gaps{torch::rand({5, 3}, device)} {}
 
   [[nodiscard]] state operator()(state const& s, cairn::step_index) const {
     auto const z = torch::dropout(torch::tanh(s[0].mm(w) + s[2]), 0.3, true);
@@ -72,8 +75,9 @@ void check_everywhere(network const& net, std::function<LoopOptions(LoopOptions)
     std::vector<LoopOptions> all{LoopOptions()};
     for (auto const slots : {1, 2, 3, 24})
       for (auto const size : {1, 2, 5, 24}) all.push_back(LoopOptions().checkpoints(slots).block_size(size));
-    for (cairn::any_schedule const& plan : std::vector<cairn::any_schedule>{
-             cairn::revolve{steps, 2, {.free_initial = true}}, cairn::uniform{steps}, cairn::store_all(steps), cairn::two_level{steps, 1, 2}})
+    for (cairn::any_schedule const& plan :
+         std::vector<cairn::any_schedule>{cairn::revolve{steps, 2, {.free_initial = true}}, cairn::uniform{steps},
+                                          cairn::store_all(steps), cairn::two_level{steps, 1, 2}})
       all.push_back(LoopOptions().schedule(plan));
     for (auto const& options : all) {
       auto const stats = std::make_shared<cl::StepStats>(), as_before = std::make_shared<cl::StepStats>();
@@ -96,7 +100,8 @@ void check_retained(network const& net, LoopOptions const& options) {
   auto const want = torch::autograd::grad({loss(x)}, net.inputs(), {}, true);
   torch::manual_seed(7);
   auto const y = cl::checkpointed_loop(net, start, 30, options);
-  for (int times = 0; times < 3; ++times) CHECK(same_bits(want, torch::autograd::grad({loss(y)}, net.inputs(), {}, true)));
+  for (int times = 0; times < 3; ++times)
+    CHECK(same_bits(want, torch::autograd::grad({loss(y)}, net.inputs(), {}, true)));
   CHECK(same_bits(want, torch::autograd::grad({loss(y)}, net.inputs())));
 }
 
@@ -184,7 +189,8 @@ TEST_CASE("a state in an eager slot that is changed in place is refused with its
   loop_slot slot;
   auto const live = put(slot, {torch::rand({2}), torch::rand({2})}, eager);
   live[1].add_(1);
-  CHECK_THROWS_WITH(slot.get("test", 7), Catch::Matchers::ContainsSubstring("a state was changed in place after it was kept (state = 7, part = 1)"));
+  CHECK_THROWS_WITH(slot.get("test", 7), Catch::Matchers::ContainsSubstring(
+                                             "a state was changed in place after it was kept (state = 7, part = 1)"));
   auto const w = torch::full({4}, 0.9, torch::requires_grad());
   std::vector<Tensor> seen;
   cl::StepCallbacks look;
@@ -217,8 +223,8 @@ TEST_CASE("a loop of unknown length has eager slots, too", "[torch]") {
   auto const step = [&](Tensor const& s) { return torch::sin(s * w); };
   for (auto const steps : {1, 2, 3, 40}) {
     auto const run = [&](SlotMode mode) {
-      auto const y = cl::checkpointed_while([&](Tensor const&, cairn::step_index i) { return i < steps; }, step, torch::ones({4}),
-                                               LoopOptions().checkpoints(3).slots(mode));
+      auto const y = cl::checkpointed_while([&](Tensor const&, cairn::step_index i) { return i < steps; }, step,
+                                            torch::ones({4}), LoopOptions().checkpoints(3).slots(mode));
       return torch::autograd::grad({y.sum()}, {w})[0];
     };
     CHECK(same_bits(run(SlotMode::Lazy), run(SlotMode::Eager)));
@@ -228,7 +234,9 @@ TEST_CASE("a loop of unknown length has eager slots, too", "[torch]") {
 TEST_CASE("eager slots stay within a memory limit", "[torch]") {
   constexpr int scalars = 64;  // of the loss
   auto const w = torch::rand({1000}).requires_grad_(true), speed = torch::rand({500});
-  std::function<state(state const&, cairn::step_index)> const simple = [&](state const& s, cairn::step_index) { return state{torch::sin(s[0] * w)}; };
+  std::function<state(state const&, cairn::step_index)> const simple = [&](state const& s, cairn::step_index) {
+    return state{torch::sin(s[0] * w)};
+  };
   auto const lstm = std::make_shared<torch::nn::LSTMCellImpl>(24, 24);
   std::function<state(state const&, cairn::step_index)> const cell = [&](state const& s, cairn::step_index) {
     auto const [h, c] = lstm->forward(torch::dropout(s[0], 0.2, true), std::tuple{s[0], s[1]});
@@ -241,7 +249,8 @@ TEST_CASE("eager slots stay within a memory limit", "[torch]") {
     std::function<state(state const&, cairn::step_index)> step;
     state x0;
   };
-  for (auto const& [step, x0] : std::vector<problem>{{simple, {torch::rand({1000})}}, {cell, {torch::randn({40, 24}), torch::zeros({40, 24})}},
+  for (auto const& [step, x0] : std::vector<problem>{{simple, {torch::rand({1000})}},
+                                                     {cell, {torch::randn({40, 24}), torch::zeros({40, 24})}},
                                                      {wave, {torch::rand({500}), torch::rand({500}), speed}}})
     for (cairn::step_index const steps : {1, 2, 3, 5, 23, 60}) {
       auto const least = cl::estimate(step, x0, steps, LoopOptions().slots(SlotMode::Eager)).least_bytes;
@@ -264,19 +273,22 @@ TEST_CASE("eager slots stay within a memory limit", "[torch]") {
     }
 }
 
-TEST_CASE("states of a CUDA device in pinned memory give the bits of the plain loop, retained or not", "[torch][cuda]") {
+TEST_CASE("states of a CUDA device in pinned memory give the bits of the plain loop, retained or not",
+          "[torch][cuda]") {
   if (!torch::cuda::is_available()) CAIRN_SKIP("no CUDA device");
   torch::manual_seed(4);
   network const net{at::kCUDA};
   for (auto const mode : {SlotMode::Lazy, SlotMode::Eager}) {
     check_everywhere(net, [&](LoopOptions options) { return options.offload(Offload::Pinned).slots(mode); });
-    for (auto const slots : {1, 2, 5}) check_retained(net, LoopOptions().checkpoints(slots).offload(Offload::Pinned).slots(mode));
+    for (auto const slots : {1, 2, 5})
+      check_retained(net, LoopOptions().checkpoints(slots).offload(Offload::Pinned).slots(mode));
   }
 }
 
 TEST_CASE("a large state of a CUDA device survives offloading while the device is busy", "[torch][cuda]") {
   if (!torch::cuda::is_available()) CAIRN_SKIP("no CUDA device");
-  auto const x = torch::rand({1 << 22}, at::kCUDA), w = torch::full({1 << 22}, 0.9, torch::dtype(at::kFloat).device(at::kCUDA)).requires_grad_(true);
+  auto const x = torch::rand({1 << 22}, at::kCUDA),
+             w = torch::full({1 << 22}, 0.9, torch::dtype(at::kFloat).device(at::kCUDA)).requires_grad_(true);
   auto const step = [&](Tensor const& s) { return torch::sin(s * w); };
   Tensor y = x;
   for (int i = 0; i < 40; ++i) y = step(y);

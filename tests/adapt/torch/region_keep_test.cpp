@@ -111,7 +111,8 @@ TEST_CASE("what is kept must not be changed in place", "[torch][region][keep]") 
   }, x).sum();
   CHECK(message_of([&] {
           y.backward();
-        }).find("cairn::libtorch::keep: an input was changed in place before backward (input = 0)") != std::string::npos);
+        }).find("cairn::libtorch::keep: an input was changed in place before backward (input = 0)") !=
+        std::string::npos);
 }
 
 }  // namespace region_keep_tests

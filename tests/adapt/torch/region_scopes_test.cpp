@@ -12,7 +12,9 @@ using cl::checkpoint;
 using cl::CheckpointOptions;
 using support::message_of;
 
-TEST_CASE("early stop is set for a region, or for all regions of a scope, which wins and counts where the region was made", "[torch][checkpoint]") {
+TEST_CASE(
+    "early stop is set for a region, or for all regions of a scope, which wins and counts where the region was made",
+    "[torch][checkpoint]") {
   int calls = 0;
   auto const a = torch::full({}, 1.0).requires_grad_(true);
   auto const f = [&](Tensor const& x) {

@@ -128,7 +128,9 @@ TEST_CASE("a Sequential with TorchScript has the gradients of the plain call or 
         [&] { cl::checkpoint_sequential(net, segments, x, options).sum().backward(); }, "");
     auto const found = x.grad().defined() ? take_grads({x})[0] : Tensor{};
     if (said.empty()) CHECK((++right, torch::allclose(plain, found, 1e-4, 1e-6)));
-    else CHECK(said.find("call the TorchScript function twice before, so that it has optimised itself") != std::string::npos);
+    else
+      CHECK(said.find("call the TorchScript function twice before, so that it has optimised itself") !=
+            std::string::npos);
   }
   CHECK(right >= 2);  // once it is optimised
 }

@@ -74,24 +74,36 @@ TEST_CASE("a region has the gradients of the plain call, bit for bit", "[torch][
   CHECK(same_bits(run(true), run(false)));
 }
 
-TEST_CASE("a region takes a tensor, a vector, a tuple or braces and returns what the function does", "[torch][region]") {
+TEST_CASE("a region takes a tensor, a vector, a tuple or braces and returns what the function does",
+          "[torch][region]") {
   seeded const seed{2};
   auto const x = torch::randn({4}).requires_grad_(true), z = torch::randn({4}).requires_grad_(true);
-  auto const tuple = checkpoint([](Tensor const& a, Tensor const& b) { return std::tuple{a * b, torch::exp(a)}; }, std::tuple{x, z});
-  auto const list = checkpoint([](std::vector<Tensor> const& in) { return std::vector<Tensor>{in[0] * in[1], torch::exp(in[0])}; }, {x, z});
+  auto const tuple = checkpoint(
+      [](Tensor const& a, Tensor const& b) {
+        return std::tuple{a * b, torch::exp(a)};
+      },
+      std::tuple{x, z});
+  auto const list = checkpoint(
+      [](std::vector<Tensor> const& in) {
+        return std::vector<Tensor>{in[0] * in[1], torch::exp(in[0])};
+      },
+      {x, z});
   (std::get<0>(tuple).sum() + std::get<1>(tuple).sum()).backward();
   auto const first = take_grads({x, z});
   (list[0].sum() + list[1].sum()).backward();
   CHECK(same_bits(first, take_grads({x, z})));
   CHECK(same_bits(first[1], x.detach()));
-  auto const none = checkpoint([](std::vector<Tensor> const& in) { return in.empty() ? torch::ones({2}) : in[0]; }, std::vector<Tensor>{});
+  auto const none = checkpoint([](std::vector<Tensor> const& in) { return in.empty() ? torch::ones({2}) : in[0]; },
+                               std::vector<Tensor>{});
   CHECK_FALSE(none.requires_grad());
-  auto const undefined = checkpoint([](Tensor const& a, Tensor const& b) { return b.defined() ? a : a.sin(); }, std::pair{x, Tensor{}});
+  auto const undefined =
+      checkpoint([](Tensor const& a, Tensor const& b) { return b.defined() ? a : a.sin(); }, std::pair{x, Tensor{}});
   undefined.sum().backward();
   CHECK(same_bits(x.grad(), x.detach().cos()));
 }
 
-/// The gradients of the leaves by the plain call and through a region, for inputs that `make` makes of them; f returns something whose tensors are summed.
+/// The gradients of the leaves by the plain call and through a region, for inputs that `make` makes of them; f returns
+/// something whose tensors are summed.
 template <class Make, class F>
 void check_same_gradients(std::vector<Tensor> const& leaves, Make const& make, F const& f, bool early_stop) {
   auto const gradients = [&](auto const& call) {
@@ -111,14 +123,20 @@ void check_same_gradients(std::vector<Tensor> const& leaves, Make const& make, F
 TEST_CASE("a region takes and returns every state that a loop takes", "[torch][region]") {
   seeded const seed{21};
   bool const early_stop = GENERATE(true, false);
-  auto const a = torch::randn({4}).requires_grad_(true), b = torch::randn({4}).requires_grad_(true), fixed = torch::randn({4});
+  auto const a = torch::randn({4}).requires_grad_(true), b = torch::randn({4}).requires_grad_(true),
+             fixed = torch::randn({4});
   using dictionary = torch::OrderedDict<std::string, Tensor>;
   using nested = std::tuple<Tensor, std::vector<std::pair<Tensor, Tensor>>, std::array<Tensor, 2>>;
   auto const make_nested = [&] { return nested{a * 1, {{b * 1, fixed}, {Tensor{}, a}}, {fixed, b}}; };
-  check_same_gradients({a, b}, make_nested, [](Tensor const& x, std::vector<std::pair<Tensor, Tensor>> const& list, std::array<Tensor, 2> const& two) {
-    auto const y = torch::dropout(x.sin() * list[0].first.exp(), 0.5, true);
-    return nested{y, {{two[0] * y.cos(), list[1].first.defined() ? list[1].first : list[1].second.exp()}}, {two[1].sigmoid(), y}};
-  }, early_stop);
+  check_same_gradients(
+      {a, b}, make_nested,
+      [](Tensor const& x, std::vector<std::pair<Tensor, Tensor>> const& list, std::array<Tensor, 2> const& two) {
+        auto const y = torch::dropout(x.sin() * list[0].first.exp(), 0.5, true);
+        return nested{y,
+                      {{two[0] * y.cos(), list[1].first.defined() ? list[1].first : list[1].second.exp()}},
+                      {two[1].sigmoid(), y}};
+      },
+      early_stop);
   check_same_gradients({a, b}, make_nested, [](nested const& x) {
     auto const& [first, list, two] = x;
     return std::pair{first.sin() * list[0].first, torch::dropout(two[1].exp(), 0.5, true)};
@@ -134,10 +152,23 @@ TEST_CASE("a region takes and returns every state that a loop takes", "[torch][r
     y.insert("c", x["h"].sin() * x["c"].exp() * x["fixed"]);
     return y;
   }, early_stop);
-  check_same_gradients({a, b}, [&] { return field{a * 1, {b * 1, Tensor{}}, 0.25}; }, [](field const& x) {
-    return field{(x.values * x.scale).sin() * x.edges.first.exp(), {x.edges.second.defined() ? x.values : x.edges.first.cos(), x.values.exp()}, x.scale};
-  }, early_stop);
-  check_same_gradients({a}, [&] { return std::array<Tensor, 2>{a, a}; }, [](Tensor const& x, Tensor const& y) { return x.sin() * y.exp(); }, early_stop);
+  check_same_gradients(
+      {a, b},
+      [&] {
+        return field{a * 1, {b * 1, Tensor{}}, 0.25};
+      },
+      [](field const& x) {
+        return field{(x.values * x.scale).sin() * x.edges.first.exp(),
+                     {x.edges.second.defined() ? x.values : x.edges.first.cos(), x.values.exp()},
+                     x.scale};
+      },
+      early_stop);
+  check_same_gradients(
+      {a},
+      [&] {
+        return std::array<Tensor, 2>{a, a};
+      },
+      [](Tensor const& x, Tensor const& y) { return x.sin() * y.exp(); }, early_stop);
   check_same_gradients({a}, [] { return std::tuple<>{}; }, [&] { return a.sin().exp(); }, early_stop);
 }
 
@@ -204,14 +235,17 @@ TEST_CASE("regions nest", "[torch][region]") {
   for (auto const& one : layers) all.push_back(one.w);
   auto const x = torch::randn({4, 8}).requires_grad_(true);
   all.push_back(x);
-  std::function<Tensor(Tensor const&, std::size_t, std::size_t, int)> run = [&](Tensor const& in, std::size_t first, std::size_t last, int left) -> Tensor {
+  std::function<Tensor(Tensor const&, std::size_t, std::size_t, int)> run = [&](Tensor const& in, std::size_t first,
+                                                                                std::size_t last, int left) -> Tensor {
     if (left == 0) {
       auto y = in;
       for (auto k = first; k < last; ++k) y = (layers[k](y) - 0.5).relu_();
       return y;
     }
     auto const middle = first + (last - first) / 2;
-    auto const half = [&, middle, left](std::size_t from, std::size_t to) { return [&run, from, to, left](Tensor const& a) { return run(a, from, to, left - 1); }; };
+    auto const half = [&, middle, left](std::size_t from, std::size_t to) {
+      return [&run, from, to, left](Tensor const& a) { return run(a, from, to, left - 1); };
+    };
     return checkpoint(half(middle, last), checkpoint(half(first, middle), in));
   };
   auto const grads = [&](int levels) {
@@ -289,7 +323,10 @@ TEST_CASE("a batch norm in a region updates its buffers once", "[torch][region]"
   norm->running_var.fill_(1);
   norm->num_batches_tracked.zero_();
   auto const grads = take_grads({x, norm->weight, norm->bias});
-  checkpoint([&](Tensor const& a) { return norm->forward(a); }, x, CheckpointOptions().module(*norm).early_stop(false)).pow(2).sum().backward();
+  checkpoint([&](Tensor const& a) { return norm->forward(a); }, x, CheckpointOptions().module(*norm).early_stop(false))
+      .pow(2)
+      .sum()
+      .backward();
   CHECK(same_bits(grads, take_grads({x, norm->weight, norm->bias})));
   CHECK(same_bits(norm->running_mean, mean));
   CHECK(norm->num_batches_tracked.item<std::int64_t>() == 1);
@@ -308,17 +345,22 @@ TEST_CASE("a second run that differs is refused with what differs", "[torch][reg
   int calls = 0;
   auto const backward = [&](auto f, cl::Check check, bool early = true) {
     calls = 0;
-    return message_of([&] { checkpoint(f, x, CheckpointOptions().determinism(check).early_stop(early)).sum().backward(); });
+    return message_of(
+        [&] { checkpoint(f, x, CheckpointOptions().determinism(check).early_stop(early)).sum().backward(); });
   };
   auto const wider = [&](Tensor const& a) { return (++calls == 1 ? a : torch::cat({a, a})).sin(); };
-  CHECK(backward(wider, cl::Check::Metadata) ==
-        "cairn::libtorch::checkpoint: a tensor saved for backward is Float[8] on cpu when it is computed again, and was Float[4] on cpu (tensors = 1, tensor = 0); "
-        "make the computation a function of its inputs alone: no counters, no global state, no other random generators");
+  CHECK(
+      backward(wider, cl::Check::Metadata) ==
+      "cairn::libtorch::checkpoint: a tensor saved for backward is Float[8] on cpu when it is computed again, and was "
+      "Float[4] on cpu (tensors = 1, tensor = 0); "
+      "make the computation a function of its inputs alone: no counters, no global state, no other random generators");
   auto const other = [&](Tensor const& a) { return (a * double(++calls)).sin(); };
   CHECK(backward(other, cl::Check::Metadata).empty());
   CHECK(backward(other, cl::Check::Bits).find("has other bits") != std::string::npos);
   auto const fewer = [&](Tensor const& a) { return ++calls == 1 ? a.sin().sin() : a.sin(); };
-  CHECK(backward(fewer, cl::Check::Off).find("another number of tensors for backward (saved = 1, saved at first = 2)") != std::string::npos);
+  CHECK(
+      backward(fewer, cl::Check::Off).find("another number of tensors for backward (saved = 1, saved at first = 2)") !=
+      std::string::npos);
   auto const more = [&](Tensor const& a) { return ++calls == 1 ? a.sin() : a.sin().sin(); };
   CHECK(backward(more, cl::Check::Off).empty());
   CHECK(backward(more, cl::Check::Off, false).find("(saved = 2, saved at first = 1)") != std::string::npos);
@@ -334,11 +376,13 @@ TEST_CASE("a change in place between forward and backward is refused", "[torch][
   };
   auto y = checkpoint(f, x);
   change(x);
-  CHECK(message_of([&] { y.sum().backward(); }).find("an input was changed in place before backward (input = 0)") != std::string::npos);
+  CHECK(message_of([&] { y.sum().backward(); }).find("an input was changed in place before backward (input = 0)") !=
+        std::string::npos);
   auto const g = [&](Tensor const& a) { return (a * w).sin() * w; };
   y = checkpoint(g, torch::ones({4}).requires_grad_(true));
   change(w);
-  CHECK(message_of([&] { y.sum().backward(); }).find("a tensor that was read was changed in place before backward") != std::string::npos);
+  CHECK(message_of([&] { y.sum().backward(); }).find("a tensor that was read was changed in place before backward") !=
+        std::string::npos);
   auto const late = [&](Tensor const& a) {
     auto h = a * 1;
     auto const s = h.sin();
@@ -346,10 +390,12 @@ TEST_CASE("a change in place between forward and backward is refused", "[torch][
     return s * h.exp();
   };
   y = checkpoint(late, torch::ones({4}).requires_grad_(true));
-  CHECK(message_of([&] { y.sum().backward(); }).find("a tensor saved for backward was changed in place afterwards") != std::string::npos);
+  CHECK(message_of([&] { y.sum().backward(); }).find("a tensor saved for backward was changed in place afterwards") !=
+        std::string::npos);
 }
 
-TEST_CASE("what a region throws passes through and leaves generators, casts and hooks as they were", "[torch][region]") {
+TEST_CASE("what a region throws passes through and leaves generators, casts and hooks as they were",
+          "[torch][region]") {
   auto const x = torch::ones({4}).requires_grad_(true);
   int calls = 0, throwing = 1;
   auto const f = [&](Tensor const& a) {
@@ -378,11 +424,13 @@ TEST_CASE("a region refuses an engine that is not LibTorch's own", "[torch][regi
   auto const x = torch::ones({2}).requires_grad_(true);
   auto const message = message_of([&] { (void)checkpoint([](Tensor const& a) { return a.sin(); }, x); });
   torch::autograd::set_default_engine_stub(&cl::detail::hook_engine::instance);
-  CHECK(message.find("backward passes are run by another engine than LibTorch's own, such as Python's") != std::string::npos);
+  CHECK(message.find("backward passes are run by another engine than LibTorch's own, such as Python's") !=
+        std::string::npos);
   CHECK(checkpoint([](Tensor const& a) { return a.sin(); }, x).requires_grad());
 }
 
-TEST_CASE("a region holds nothing once its results are gone, though operations save their own results", "[torch][region]") {
+TEST_CASE("a region holds nothing once its results are gone, though operations save their own results",
+          "[torch][region]") {
   auto const x = torch::randn({64, 64}).requires_grad_(true);
   auto const f = [](Tensor const& a) { return torch::softmax(a.tanh() * a.sigmoid(), -1).exp(); };
   for (bool const early_stop : {true, false})

@@ -27,7 +27,8 @@ using support::same_bits;
 
 /// A step with a tape of five states, where it starts, and gradients to begin backward with.
 struct cell {
-  Tensor w = torch::randn({64, 64}).mul_(0.1).requires_grad_(true), x = torch::randn({128, 64}), bar = torch::ones({128, 64});
+  Tensor w = torch::randn({64, 64}).mul_(0.1).requires_grad_(true), x = torch::randn({128, 64}),
+         bar = torch::ones({128, 64});
   Tensor operator()(Tensor const& s) const { return torch::sin(torch::tanh(torch::cos(s).mm(w)) * torch::sigmoid(s)); }
   static constexpr std::int64_t state = 128 * 64 * 4, weights = 64 * 64 * 4;
 };
@@ -64,10 +65,12 @@ TEST_CASE("a report counts the bytes of tensors that a meter round the loop coun
   for (cairn::step_index const steps : {1, 2, 3, 30})
     for (auto const rng : {cl::Rng::Preserve, cl::Rng::Ignore})
       for (auto const mode : {cl::SlotMode::Lazy, cl::SlotMode::Eager})
-        for (auto const& options : {LoopOptions(), LoopOptions().checkpoints(1), LoopOptions().checkpoints(4).block_size(2), LoopOptions().block_size(30)}) {
+        for (auto const& options : {LoopOptions(), LoopOptions().checkpoints(1),
+                                    LoopOptions().checkpoints(4).block_size(2), LoopOptions().block_size(30)}) {
           auto const stats = new_stats();
           cl::byte_meter const meter;
-          auto const last = cl::checkpointed_loop(c, c.x, steps, LoopOptions(options).rng(rng).slots(mode).stats(stats));
+          auto const last =
+              cl::checkpointed_loop(c, c.x, steps, LoopOptions(options).rng(rng).slots(mode).stats(stats));
           CAPTURE(steps, options.checkpoints(), options.block_size());
           REQUIRE(stats->tensor_bytes == meter.peak());
           auto const gradient = torch::autograd::grad({last}, {c.w}, {c.bar});
@@ -92,12 +95,14 @@ TEST_CASE("a last state that the caller has let go counts no more in backward", 
 
 TEST_CASE("a report holds what an estimate says, and both stand side by side in a table", "[torch]") {
   cell const c;
-  for (auto const& options : {LoopOptions(), LoopOptions().checkpoints(3), LoopOptions().checkpoints(2).block_size(5), LoopOptions().block_size(24)}) {
+  for (auto const& options : {LoopOptions(), LoopOptions().checkpoints(3), LoopOptions().checkpoints(2).block_size(5),
+                              LoopOptions().block_size(24)}) {
     auto const e = cl::estimate(c, c.x, 24, options);
     auto const stats = new_stats();
     cl::checkpointed_loop(c, c.x, 24, LoopOptions(options).stats(stats)).pow(2).sum().backward();
     (void)support::take_grads({c.w});
-    auto const slack = 2 * e.costs.state_bytes + e.costs.generator_bytes + (e.engine_calls == 1 ? e.costs.gradient_bytes : 0);
+    auto const slack =
+        2 * e.costs.state_bytes + e.costs.generator_bytes + (e.engine_calls == 1 ? e.costs.gradient_bytes : 0);
     CAPTURE(stats->tensor_bytes, std::int64_t(e.peak_bytes));
     CHECK(stats->tensor_bytes <= std::int64_t(e.peak_bytes));
     CHECK(double(e.peak_bytes) <= 1.05 * double(stats->tensor_bytes) + double(slack));
@@ -181,11 +186,14 @@ TEST_CASE("a report looks at the first block of backward, with its tapes, where 
   CHECK(double(stats->resident_bytes) < 1.5 * double(bytes));
 }
 
-TEST_CASE("counts and seconds of several loops and backwards add up, and of memory the report has the most", "[torch]") {
+TEST_CASE("counts and seconds of several loops and backwards add up, and of memory the report has the most",
+          "[torch]") {
   cell const c;
   auto const options = LoopOptions().checkpoints(3).block_size(2);
   auto const once = new_stats(), twice = new_stats(), again = new_stats();
-  auto const loop = [&](auto const& stats, cairn::step_index steps) { return cl::checkpointed_loop(c, c.x, steps, LoopOptions(options).stats(stats)); };
+  auto const loop = [&](auto const& stats, cairn::step_index steps) {
+    return cl::checkpointed_loop(c, c.x, steps, LoopOptions(options).stats(stats));
+  };
   (void)torch::autograd::grad({loop(once, 20)}, {c.w}, {c.bar});
   {
     cl::byte_meter const meter;
@@ -224,9 +232,12 @@ TEST_CASE("a second derivative is reported, its tapes of all steps included", "[
 TEST_CASE("loops in the steps of a loop have reports of their own, and a meter round all counts the same", "[torch]") {
   cell const c;
   auto const inside = new_stats(), outside = new_stats();
-  auto const step = [&](Tensor const& s) { return cl::checkpointed_loop(c, s, 6, LoopOptions().checkpoints(2).stats(inside)); };
+  auto const step = [&](Tensor const& s) {
+    return cl::checkpointed_loop(c, s, 6, LoopOptions().checkpoints(2).stats(inside));
+  };
   cl::byte_meter const meter;
-  auto const last = cl::checkpointed_loop(step, c.x, 7, LoopOptions().checkpoints(3).rng(cl::Rng::Ignore).stats(outside));
+  auto const last =
+      cl::checkpointed_loop(step, c.x, 7, LoopOptions().checkpoints(3).rng(cl::Rng::Ignore).stats(outside));
   auto const gradient = torch::autograd::grad({last}, {c.w}, {c.bar});
   CHECK(outside->tensor_bytes == meter.peak());
   CHECK(inside->tensor_bytes < outside->tensor_bytes);
@@ -236,7 +247,8 @@ TEST_CASE("loops in the steps of a loop have reports of their own, and a meter r
   CHECK(cl::byte_meter::possible());
 }
 
-TEST_CASE("where a profiler of LibTorch's is on, a loop runs, and its report says that tensors were not counted", "[torch]") {
+TEST_CASE("where a profiler of LibTorch's is on, a loop runs, and its report says that tensors were not counted",
+          "[torch]") {
   cell const c;
   auto const want = torch::autograd::grad({cl::checkpointed_loop(c, c.x, 9, LoopOptions())}, {c.w}, {c.bar});
   auto const all = new_stats(), half = new_stats();
@@ -264,7 +276,8 @@ TEST_CASE("where a profiler of LibTorch's is on, a loop runs, and its report say
   CHECK(cl::byte_meter::possible());
 }
 
-TEST_CASE("a scan's report counts its outputs and the gradients of its inputs, a while loop's the states that it keeps", "[torch]") {
+TEST_CASE("a scan's report counts its outputs and the gradients of its inputs, a while loop's the states that it keeps",
+          "[torch]") {
   cell const c;
   auto const xs = torch::randn({12, 128, 64}).requires_grad_(true), bars = torch::ones({12, 128, 64});
   auto const step = [&](Tensor const& s, Tensor const& x) { return std::pair{c(s) + x, torch::sin(s * x)}; };
@@ -308,7 +321,8 @@ TEST_CASE("without grad mode a report has the plain loop's time and bytes", "[to
   (void)cl::checkpointed_scan(step, c.x, torch::zeros({9, 64}), LoopOptions().stats(of_scan));
   CHECK(of_scan->forward == 9);
   CHECK(of_scan->tensor_bytes >= 9 * cell::state);
-  (void)cl::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 9; }, c, c.x, LoopOptions().stats(of_while));
+  (void)cl::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 9; }, c, c.x,
+                               LoopOptions().stats(of_while));
   CHECK(of_while->forward == 9);
   CHECK(of_while->tensor_bytes == stats->tensor_bytes);
   CHECK(of_while->forward_seconds > 0);
@@ -333,7 +347,8 @@ TEST_CASE("a step that throws leaves a report, no meter, and a loop that runs", 
     };
     auto const stats = new_stats();
     auto const before = c10::ThreadLocalDebugInfo::current();
-    CHECK_THROWS_AS(cl::checkpointed_loop(step, c.x, 9, LoopOptions().checkpoints(2).stats(stats)).sum().backward(), stop);
+    CHECK_THROWS_AS(cl::checkpointed_loop(step, c.x, 9, LoopOptions().checkpoints(2).stats(stats)).sum().backward(),
+                    stop);
     CHECK(c10::ThreadLocalDebugInfo::current() == before);
     CHECK(stats->forward_seconds > 0);
     CHECK((stats->backward_seconds > 0) == (when > 9));

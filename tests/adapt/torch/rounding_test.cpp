@@ -1,4 +1,5 @@
-// Where the bits of the plain loop end: what holds to the bit, and what to rounding, with a weight in two loops and with a gradient penalty.
+// Where the bits of the plain loop end: what holds to the bit, and what to rounding, with a weight in two loops and
+// with a gradient penalty.
 #include "support/torch.hpp"
 #include <cstdint>
 #include <vector>
@@ -25,7 +26,8 @@ struct problem {
   Tensor w = (0.4 * torch::randn({8, 8}, at::kDouble)).requires_grad_(true);
 };
 
-TEST_CASE("a weight of two loops gets the sum of what each loop gives it, which is the plain sum to rounding", "[torch]") {
+TEST_CASE("a weight of two loops gets the sum of what each loop gives it, which is the plain sum to rounding",
+          "[torch]") {
   seeded const seed{1};
   problem const p;
   auto const first = ten_steps(p.x, p.w, true);
@@ -62,7 +64,10 @@ TEST_CASE("a weight of a loop and of what stands around it has the plain gradien
   CHECK(torch::allclose(looped[1], plain[1], 1e-13, 1e-13));
 }
 
-TEST_CASE("with a gradient penalty the first gradient has the plain bits, and what goes through it is the plain one to rounding", "[torch]") {
+TEST_CASE(
+    "with a gradient penalty the first gradient has the plain bits, and what goes through it is the plain one to "
+    "rounding",
+    "[torch]") {
   seeded const seed{3};
   problem const p;
   auto const run = [&](bool looped) {

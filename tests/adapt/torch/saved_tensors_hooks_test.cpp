@@ -116,9 +116,9 @@ TEST_CASE("a change in place between pack and unpack is an error where it would 
     a.add_(1);
     y.backward();
   };
-  CHECK_THAT(
-      message_of([&] { changed(same, same); }),
-      ContainsSubstring("cairn::libtorch::saved_tensors_hooks: a tensor saved for backward was changed in place afterwards"));
+  CHECK_THAT(message_of([&] { changed(same, same); }),
+             ContainsSubstring(
+                 "cairn::libtorch::saved_tensors_hooks: a tensor saved for backward was changed in place afterwards"));
   auto const half = [](Tensor const& t) { return std::pair{t.narrow(0, 0, 1), t.clone()}; };
   CHECK_THAT(message_of([&] { changed(half, [](std::pair<Tensor, Tensor> const& p) { return p.second; }); }),
              ContainsSubstring("changed in place afterwards"));
@@ -147,9 +147,10 @@ TEST_CASE("an unpack function that gives another tensor, or none, is refused", "
     auto const y = x.sin().sum();
     return message_of([&] { y.backward(); });
   };
-  CHECK_THAT(given([](Tensor const& t) { return t.narrow(0, 0, 2); }),
-             ContainsSubstring("cairn::libtorch::saved_tensors_hooks: the unpack function gives Float[2] on cpu, and what was "
-                               "packed was Float[3] on cpu"));
+  CHECK_THAT(
+      given([](Tensor const& t) { return t.narrow(0, 0, 2); }),
+      ContainsSubstring("cairn::libtorch::saved_tensors_hooks: the unpack function gives Float[2] on cpu, and what was "
+                        "packed was Float[3] on cpu"));
   CHECK_THAT(given([](Tensor const& t) { return t.to(at::kDouble); }), ContainsSubstring("gives Double[3] on cpu"));
   CHECK_THAT(given([](Tensor const&) { return Tensor{}; }), ContainsSubstring("the unpack function gives no tensor"));
 }

@@ -23,7 +23,8 @@ using support::same_bits;
 
 /// Dropout, an output that is computed and one that is the state.
 struct cell {
-  Tensor w = torch::randn({16, 16}).mul_(0.2).requires_grad_(true), out = torch::randn({16, 24}).requires_grad_(true), h0 = torch::randn({32, 16});
+  Tensor w = torch::randn({16, 16}).mul_(0.2).requires_grad_(true), out = torch::randn({16, 24}).requires_grad_(true),
+         h0 = torch::randn({32, 16});
   std::pair<Tensor, std::tuple<Tensor, Tensor>> operator()(Tensor const& h, Tensor const& x) const {
     auto const next = torch::tanh(torch::dropout(h, 0.2, true).mm(w) + x * h);
     return {next, {next, torch::sigmoid(next.mm(out))}};
@@ -51,10 +52,12 @@ TEST_CASE("estimate counts and weighs a scan by any schedule as it then runs", "
   for (bool const differentiable : {false, true})
     for (cairn::step_index const steps : {1, 2, 3, 5, 24}) {
       auto const xs = torch::randn({steps, 32, 16}).requires_grad_(differentiable);
-      std::vector<LoopOptions> all{LoopOptions(), LoopOptions().checkpoints(3), LoopOptions().checkpoints(2).block_size(5), LoopOptions().block_size(24)};
+      std::vector<LoopOptions> all{LoopOptions(), LoopOptions().checkpoints(3),
+                                   LoopOptions().checkpoints(2).block_size(5), LoopOptions().block_size(24)};
       if (steps == 24)
         for (cairn::any_schedule const& plan :
-             std::vector<cairn::any_schedule>{cairn::revolve{24, 2, {.free_initial = true}}, cairn::uniform{24}, cairn::store_all(24), cairn::two_level{24, 6, 2}})
+             std::vector<cairn::any_schedule>{cairn::revolve{24, 2, {.free_initial = true}}, cairn::uniform{24},
+                                              cairn::store_all(24), cairn::two_level{24, 6, 2}})
           all.push_back(LoopOptions().schedule(plan));
       for (auto const& options : all) {
         auto const e = cl::estimate(c, c.h0, xs, options);
@@ -70,16 +73,19 @@ TEST_CASE("estimate counts and weighs a scan by any schedule as it then runs", "
         REQUIRE(stats->tensor_bytes == ran.peak);
         auto const beside = ran.peak - std::int64_t(e.caller_bytes);
         REQUIRE(beside <= std::int64_t(e.peak_bytes));
-        auto const first_steps = std::min<cairn::step_index>(steps, 3) * (2 * cell::outputs + cell::state);  // measured as if they were the loop's
+        auto const first_steps = std::min<cairn::step_index>(steps, 3) *
+                                 (2 * cell::outputs + cell::state);  // measured as if they were the loop's
         auto slack = 2 * e.costs.state_bytes + e.costs.generator_bytes + cairn::wide(first_steps);
         // one block: all tapes are gone before the gradients stand in their places
-        if (e.engine_calls == 1) slack += e.costs.gradient_bytes + cairn::wide(differentiable ? steps * cell::state : 0);
+        if (e.engine_calls == 1)
+          slack += e.costs.gradient_bytes + cairn::wide(differentiable ? steps * cell::state : 0);
         CHECK(double(e.peak_bytes) <= 1.05 * double(beside) + double(slack));
       }
     }
 }
 
-TEST_CASE("the least that estimate names for a scan is accepted as a limit and kept, and a byte less is not", "[torch]") {
+TEST_CASE("the least that estimate names for a scan is accepted as a limit and kept, and a byte less is not",
+          "[torch]") {
   cell const c;
   for (cairn::step_index const steps : {1, 2, 3, 5, 50}) {
     auto const xs = torch::randn({steps, 32, 16}).requires_grad_(true);
@@ -97,7 +103,8 @@ TEST_CASE("the least that estimate names for a scan is accepted as a limit and k
       auto const chosen = scanned(c, xs, LoopOptions().checkpoints(e.checkpoints).block_size(e.block_size));
       CHECK(chosen.peak <= std::int64_t(e.peak_bytes + e.caller_bytes));
     }
-    CHECK_THROWS_AS(cl::checkpointed_scan(c, c.h0, xs, LoopOptions().memory_limit(least - 1)), cairn::infeasible_budget);
+    CHECK_THROWS_AS(cl::checkpointed_scan(c, c.h0, xs, LoopOptions().memory_limit(least - 1)),
+                    cairn::infeasible_budget);
     CHECK_FALSE(cl::estimate(c, c.h0, xs, LoopOptions().memory_limit(least - 1)).fits());
   }
 }
@@ -140,7 +147,8 @@ TEST_CASE("inputs in vectors and tuples are estimated as they run, and leave eve
   CHECK_FALSE(w.grad().defined());
   CHECK(e.caller_bytes == 26 * 1200);  // 17 outputs and 9 gradients
   auto const stats = std::make_shared<StepStats>();
-  auto const given = cl::checkpointed_scan(step, h0, sequences, LoopOptions().checkpoints(4).block_size(2).stats(stats)).second;
+  auto const given =
+      cl::checkpointed_scan(step, h0, sequences, LoopOptions().checkpoints(4).block_size(2).stats(stats)).second;
   std::vector<Tensor> const bars(given.size(), torch::ones({300}));
   (void)torch::autograd::grad(given, {w, xs[0], xs[8], xs[16]}, bars);
   CHECK(stats->recompute == e.recompute);
@@ -162,7 +170,8 @@ TEST_CASE("a number of steps of any integer type is one, and a tensor of one is 
 }
 
 TEST_CASE("a recurrent module says what a forward and backward take", "[torch]") {
-  cl::CheckpointedCell<torch::nn::LSTMCell> rnn(torch::nn::LSTMCell(8, 32), cl::CheckpointedCellOptions().batch_first(true).memory_limit("200kB"));
+  cl::CheckpointedCell<torch::nn::LSTMCell> rnn(torch::nn::LSTMCell(8, 32),
+                                                cl::CheckpointedCellOptions().batch_first(true).memory_limit("200kB"));
   auto const xs = torch::randn({4, 60, 8});
   auto const e = rnn->estimate(xs);
   CHECK(e.forward == 60);
@@ -171,7 +180,8 @@ TEST_CASE("a recurrent module says what a forward and backward take", "[torch]")
   cl::byte_meter const meter;
   auto const [ys, last] = rnn->forward(xs);
   (void)torch::autograd::grad({ys}, rnn->parameters(), {torch::ones({4, 60, 32})});
-  CHECK(meter.peak() <= std::int64_t(200'000 + e.caller_bytes) + 60 * 4 * 32 * 4);  // and the gradient with which it begins
+  CHECK(meter.peak() <=
+        std::int64_t(200'000 + e.caller_bytes) + 60 * 4 * 32 * 4);  // and the gradient with which it begins
   CHECK_THROWS_AS(rnn->estimate(torch::ones({3})), cairn::invalid_call);
   CHECK(rnn->estimate(xs, std::tuple{torch::zeros({4, 32}), torch::zeros({4, 32})}).least_bytes == e.least_bytes);
 }

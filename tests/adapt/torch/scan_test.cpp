@@ -21,7 +21,8 @@ using state = std::tuple<Tensor, Tensor>;
 using support::said;
 using support::same_bits;
 
-/// Tied weights, dropout, an output that is the state itself and one that is computed from it: what breaks a careless order of sums.
+/// Tied weights, dropout, an output that is the state itself and one that is computed from it: what breaks a careless
+/// order of sums.
 struct cell {
   Tensor w = (torch::randn({6, 6}) * 0.4).requires_grad_(true);
   Tensor p = torch::randn({6}).requires_grad_(true);
@@ -48,7 +49,8 @@ outcome differentiated(cell const& x, std::vector<Tensor> const& xs, Run run) {
   auto const [h, c, ys, zs] = run();
   outcome done{{}, h.detach(), ys.detach(), zs.detach(), torch::rand({4})};
   auto const at = at::detail::getDefaultCPUGenerator().get_state();
-  (h.pow(2).sum() + c.sum() + (ys * torch::linspace(-1, 1, ys.numel()).view_as(ys)).sum() + zs.pow(3).sum()).backward({}, true);
+  (h.pow(2).sum() + c.sum() + (ys * torch::linspace(-1, 1, ys.numel()).view_as(ys)).sum() + zs.pow(3).sum())
+      .backward({}, true);
   CHECK(same_bits(at, at::detail::getDefaultCPUGenerator().get_state()));
   auto leaves = x.leaves();
   leaves.insert(leaves.end(), xs.begin(), xs.end());
@@ -112,7 +114,8 @@ TEST_CASE("a scan obeys any schedule, and counts what the schedule's estimate sa
   cairn::step_index const steps = 24;
   auto const xs = inputs(steps);
   auto const want = plain(x, {xs}, xs.unbind(0));
-  std::vector<cairn::any_schedule> const plans{cairn::revolve{steps, 3}, cairn::uniform{steps}, cairn::store_all(steps), cairn::two_level{steps, 6, 2},
+  std::vector<cairn::any_schedule> const plans{cairn::revolve{steps, 3}, cairn::uniform{steps}, cairn::store_all(steps),
+                                               cairn::two_level{steps, 6, 2},
                                                cairn::leaves{steps, 5, cairn::revolve{5, 2}}};
   for (auto const& plan : plans) {
     auto const stats = std::make_shared<cl::StepStats>();
@@ -195,13 +198,16 @@ TEST_CASE("a scan goes along tuples, whose first sequence says how outputs come"
   std::vector<Tensor> leaves{w, h0, xs};
   for (auto const& p : pairs) leaves.push_back(std::get<0>(p));
   auto const want = support::take_grads(leaves);
-  auto const [last, ys] = cl::checkpointed_scan(step, h0, std::tuple{xs, tokens, pairs}, LoopOptions().checkpoints(2).block_size(2));
+  auto const [last, ys] =
+      cl::checkpointed_scan(step, h0, std::tuple{xs, tokens, pairs}, LoopOptions().checkpoints(2).block_size(2));
   CHECK(same_bits(ys[1], tokens + 1));
   CHECK_FALSE(ys[1].requires_grad());
   ys[0].sum().backward();
   for (std::size_t k = 0; k < want.size(); ++k) CHECK(torch::allclose(want[k], leaves[k].grad(), 1e-6, 1e-7));
   (void)support::take_grads(leaves);
-  auto const swapped = [&](Tensor const& s, auto const& in) { return step(s, input{std::get<1>(in), tokens[0], std::get<0>(in)}, 0); };
+  auto const swapped = [&](Tensor const& s, auto const& in) {
+    return step(s, input{std::get<1>(in), tokens[0], std::get<0>(in)}, 0);
+  };
   auto const [end, list] = cl::checkpointed_scan(swapped, h0, std::pair{pairs, xs}, LoopOptions());
   CHECK(list.size() == 7);
   CHECK(list[6].size() == 2);
@@ -222,24 +228,34 @@ TEST_CASE("outputs or last states that nobody uses leave their gradients out", "
     return pair{h, torch::stack(ys)};
   };
   using use = std::function<Tensor(pair const&)>;
-  for (auto const& of : {use{[](pair const& r) { return r.first.sum(); }}, use{[](pair const& r) { return r.second.sum(); }},
-                         use{[](pair const& r) { return r.second[2].sum(); }}})
-    for (auto const& wanted : {std::vector<Tensor>{h0, w, xs}, std::vector<Tensor>{xs}, std::vector<Tensor>{w}, std::vector<Tensor>{h0}})
+  for (auto const& of :
+       {use{[](pair const& r) { return r.first.sum(); }}, use{[](pair const& r) { return r.second.sum(); }},
+        use{[](pair const& r) { return r.second[2].sum(); }}})
+    for (auto const& wanted :
+         {std::vector<Tensor>{h0, w, xs}, std::vector<Tensor>{xs}, std::vector<Tensor>{w}, std::vector<Tensor>{h0}})
       CHECK(same_bits(torch::autograd::grad({of(run(false))}, wanted), torch::autograd::grad({of(run(true))}, wanted)));
 }
 
-TEST_CASE("a scan without a state that is differentiable, or with outputs that are no states, has its gradients", "[torch]") {
+TEST_CASE("a scan without a state that is differentiable, or with outputs that are no states, has its gradients",
+          "[torch]") {
   auto const w = leaf(0.7);
   auto const xs = torch::rand({6, 4}).requires_grad_(true);
-  auto const grads = [&](std::function<Tensor(Tensor const&, Tensor const&, int)> const& output, bool looped, LoopOptions const& options) {
+  auto const grads = [&](std::function<Tensor(Tensor const&, Tensor const&, int)> const& output, bool looped,
+                         LoopOptions const& options) {
     if (looped)
-      return torch::autograd::grad({cl::checkpointed_scan([&](Tensor const& n, Tensor const& x, cairn::step_index i) { return pair{n + 1, output(n, x, int(i))}; },
-                                                             torch::zeros({}, at::kLong), xs, options).second.sum()}, {xs, w}, {}, true, false, true);
+      return torch::autograd::grad({cl::checkpointed_scan(
+                                        [&](Tensor const& n, Tensor const& x, cairn::step_index i) {
+                                          return pair{n + 1, output(n, x, int(i))};
+                                        },
+                                        torch::zeros({}, at::kLong), xs, options)
+                                        .second.sum()},
+                                   {xs, w}, {}, true, false, true);
     std::vector<Tensor> ys;
     for (int i = 0; i < 6; ++i) ys.push_back(output(torch::full({}, i, at::kLong), xs.unbind(0)[std::size_t(i)], i));
     return torch::autograd::grad({torch::stack(ys).sum()}, {xs, w}, {}, true, false, true);
   };
-  for (auto const& options : {LoopOptions(), LoopOptions().checkpoints(1), LoopOptions().checkpoints(2).block_size(4)}) {
+  for (auto const& options :
+       {LoopOptions(), LoopOptions().checkpoints(1), LoopOptions().checkpoints(2).block_size(4)}) {
     auto const product = [&](Tensor const& n, Tensor const& x, int) { return torch::sin(x * w) * n; };
     CHECK(same_bits(grads(product, false, options), grads(product, true, options)));
     auto const itself = [](Tensor const&, Tensor const& x, int) { return x; };
@@ -281,7 +297,8 @@ TEST_CASE("a scan without grad mode keeps no graph, and a retained graph is diff
   {
     at::NoGradGuard const no_grad;
     auto const stats = std::make_shared<cl::StepStats>();
-    auto const [plain_last, plain_ys] = cl::checkpointed_scan(products(w), h0, xs, LoopOptions().checkpoints(2).stats(stats));
+    auto const [plain_last, plain_ys] =
+        cl::checkpointed_scan(products(w), h0, xs, LoopOptions().checkpoints(2).stats(stats));
     CHECK(same_bits(last, plain_last));
     CHECK(same_bits(ys, plain_ys));
     CHECK_FALSE(plain_ys.requires_grad());
@@ -294,13 +311,15 @@ TEST_CASE("a scan without grad mode keeps no graph, and a retained graph is diff
   }
   auto const want = torch::autograd::grad({ys.sum()}, {xs, w}, {}, true);
   CHECK(same_bits(want, torch::autograd::grad({ys.sum()}, {xs, w})));
-  CHECK_THAT(said<cairn::invalid_call>([&, &outputs = ys] { outputs.sum().backward(); }),
-             ContainsSubstring("cairn::libtorch::checkpointed_scan: the checkpoints were used up by an earlier backward"));
+  CHECK_THAT(
+      said<cairn::invalid_call>([&, &outputs = ys] { outputs.sum().backward(); }),
+      ContainsSubstring("cairn::libtorch::checkpointed_scan: the checkpoints were used up by an earlier backward"));
 }
 
 TEST_CASE("a scan can be differentiated twice", "[torch]") {
   auto const options = at::TensorOptions(at::kDouble).requires_grad(true);
-  auto const w = torch::full({4}, 0.9, options), h0 = torch::full({4}, 0.3, options), xs = torch::rand({7, 4}, options), scale = torch::full({7, 4}, 1.5, options);
+  auto const w = torch::full({4}, 0.9, options), h0 = torch::full({4}, 0.3, options), xs = torch::rand({7, 4}, options),
+             scale = torch::full({7, 4}, 1.5, options);
   auto const step = [w](Tensor const& h, Tensor const& x) {
     auto const next = torch::sin(h * w) + torch::dropout(x * h, 0.2, true);
     return pair{next, next * x};
@@ -308,8 +327,10 @@ TEST_CASE("a scan can be differentiated twice", "[torch]") {
   auto const second = [&](auto const& run) {
     torch::manual_seed(3);
     auto const [last, ys] = run();
-    auto const first = torch::autograd::grad({last.pow(3).sum() + (ys.pow(2) * scale).sum()}, {xs, w, h0}, {}, true, true);
-    auto all = torch::autograd::grad({first[0].pow(2).sum() + first[1].sin().sum() + first[2].sum()}, {xs, w, h0, scale}, {}, true);
+    auto const first =
+        torch::autograd::grad({last.pow(3).sum() + (ys.pow(2) * scale).sum()}, {xs, w, h0}, {}, true, true);
+    auto all = torch::autograd::grad({first[0].pow(2).sum() + first[1].sin().sum() + first[2].sum()},
+                                     {xs, w, h0, scale}, {}, true);
     all.push_back(first[0].detach());
     return all;
   };
@@ -324,10 +345,12 @@ TEST_CASE("a scan can be differentiated twice", "[torch]") {
     return pair{h, torch::stack(ys)};
   });
   for (int const size : {1, 3}) {
-    auto const got = second([&] { return cl::checkpointed_scan(step, h0, xs, LoopOptions().checkpoints(2).block_size(size)); });
+    auto const got =
+        second([&] { return cl::checkpointed_scan(step, h0, xs, LoopOptions().checkpoints(2).block_size(size)); });
     for (std::size_t k = 0; k < want.size(); ++k) CHECK(torch::allclose(want[k], got[k], 1e-12, 1e-14));
     auto const listed = second([&] {
-      auto const [last, ys] = cl::checkpointed_scan(step, h0, xs.unbind(0), LoopOptions().checkpoints(2).block_size(size));
+      auto const [last, ys] =
+          cl::checkpointed_scan(step, h0, xs.unbind(0), LoopOptions().checkpoints(2).block_size(size));
       return pair{last, torch::stack(ys)};
     });
     for (std::size_t k = 0; k < want.size(); ++k) CHECK(torch::allclose(want[k], listed[k], 1e-12, 1e-14));
@@ -367,7 +390,9 @@ TEST_CASE("bf16 autocast around a scan gives the bits of the plain loop", "[torc
   });
   CHECK(want.back().scalar_type() == at::kBFloat16);
   for (int const size : {1, 4, 9})
-    CHECK(same_bits(want, grads([&] { return cl::checkpointed_scan(step, h0, xs, LoopOptions().checkpoints(2).block_size(size)); })));
+    CHECK(same_bits(want, grads([&] {
+                      return cl::checkpointed_scan(step, h0, xs, LoopOptions().checkpoints(2).block_size(size));
+                    })));
 }
 
 TEST_CASE("callbacks of a scan see its states and their gradients", "[torch]") {
@@ -410,7 +435,8 @@ TEST_CASE("a scan holds its outputs, the gradients of its inputs, and beside the
   try {
     (void)cl::checkpointed_scan(step, h0, xs, LoopOptions().memory_limit(1));
   } catch (cairn::infeasible_budget const& e) {
-    CHECK_THAT(e.what(), ContainsSubstring("cairn::libtorch::checkpointed_scan: the memory limit is below what any plan takes"));
+    CHECK_THAT(e.what(),
+               ContainsSubstring("cairn::libtorch::checkpointed_scan: the memory limit is below what any plan takes"));
     least = std::uint64_t(e.value(1).magnitude);
   }
   REQUIRE(least > 0);
@@ -444,46 +470,81 @@ TEST_CASE("what is wrong with a scan is said, with the step", "[torch]") {
   CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_scan(products(w), h0, torch::ones({}), options); }),
              ContainsSubstring("cairn::libtorch::checkpointed_scan: an input has no first dimension to go along"));
   auto const sum = [&](Tensor const& h, auto const& x) { return products(w)(h, std::get<0>(x)); };
-  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_scan(sum, h0, std::tuple{xs, torch::ones({5})}, options); }),
+  CHECK_THAT(said<cairn::invalid_call>([&] {
+               (void)cl::checkpointed_scan(sum, h0, std::tuple{xs, torch::ones({5})}, options);
+             }),
              ContainsSubstring("the inputs are of different lengths (steps of the first = 6, steps of another = 5)"));
-  auto const grows = [&](Tensor const& h, Tensor const&, cairn::step_index i) { return pair{h.sin(), h.slice(0, 0, i == 3 ? 2 : 4)}; };
+  auto const grows = [&](Tensor const& h, Tensor const&, cairn::step_index i) {
+    return pair{h.sin(), h.slice(0, 0, i == 3 ? 2 : 4)};
+  };
   CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_scan(grows, h0, xs, options); }),
              ContainsSubstring("an output of the step is not like that of the first step (step = 3, output = 0)"));
-  auto const changes = [&](Tensor const& h, Tensor const& x, cairn::step_index i) { return pair{h.sin(), i == 2 ? Tensor(x).mul_(2) : x * 2}; };
+  auto const changes = [&](Tensor const& h, Tensor const& x, cairn::step_index i) {
+    return pair{h.sin(), i == 2 ? Tensor(x).mul_(2) : x * 2};
+  };
   CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_scan(changes, h0, xs * 1, options); }),
              ContainsSubstring("the step changed its input in place (step = 2, part = 0)"));
   using list = std::vector<Tensor>;
+  CHECK_THAT(
+      said<cairn::invalid_call>([&] {
+        (void)cl::checkpointed_scan(
+            [&](Tensor const& h, Tensor const&, cairn::step_index i) {
+              return std::pair{h.sin(), list(i == 4 ? 1 : 2, h)};
+            },
+            h0, xs, options);
+      }),
+      ContainsSubstring(
+          "the step returned an output of other parts than the first step (step = 4, parts returned = 1, parts = 2)"));
   CHECK_THAT(said<cairn::invalid_call>([&] {
-    (void)cl::checkpointed_scan([&](Tensor const& h, Tensor const&, cairn::step_index i) { return std::pair{h.sin(), list(i == 4 ? 1 : 2, h)}; }, h0, xs, options);
-  }), ContainsSubstring("the step returned an output of other parts than the first step (step = 4, parts returned = 1, parts = 2)"));
-  CHECK_THAT(said<cairn::invalid_call>([&] {
-    (void)cl::checkpointed_scan([](list const& s, Tensor const& x, cairn::step_index i) { return std::pair{i == 2 ? list{s[0]} : s, x}; }, list{h0, w}, xs, options);
-  }), ContainsSubstring("cairn::libtorch::checkpointed_scan: the step returned a state of other parts than it was given (step = 2, parts returned = 1, parts = 2)"));
-  CHECK_THAT(said<cairn::invalid_call>([&] {
-    (void)cl::checkpointed_scan([](Tensor const& h, list const& x) { return pair{h.sin(), x[0]}; }, h0, std::vector<list>{{h0}, {h0, w}}, options);
-  }), ContainsSubstring("the inputs of two steps have other parts (step = 1, its parts = 2, parts of step 0 = 1)"));
-  auto const late = [&](Tensor const& h, Tensor const& x, cairn::step_index i) { return pair{torch::sin(h + x), i == 4 ? h * w : h.detach()}; };
+               (void)cl::checkpointed_scan(
+                   [](list const& s, Tensor const& x, cairn::step_index i) {
+                     return std::pair{i == 2 ? list{s[0]} : s, x};
+                   },
+                   list{h0, w}, xs, options);
+             }),
+             ContainsSubstring("cairn::libtorch::checkpointed_scan: the step returned a state of other parts than it "
+                               "was given (step = 2, parts returned = 1, parts = 2)"));
+  CHECK_THAT(
+      said<cairn::invalid_call>([&] {
+        (void)cl::checkpointed_scan(
+            [](Tensor const& h, list const& x) {
+              return pair{h.sin(), x[0]};
+            },
+            h0, std::vector<list>{{h0}, {h0, w}}, options);
+      }),
+      ContainsSubstring("the inputs of two steps have other parts (step = 1, its parts = 2, parts of step 0 = 1)"));
+  auto const late = [&](Tensor const& h, Tensor const& x, cairn::step_index i) {
+    return pair{torch::sin(h + x), i == 4 ? h * w : h.detach()};
+  };
   CHECK_THAT(said<cairn::invalid_call>([&] { cl::checkpointed_scan(late, h0, xs, options).first.sum().backward(); }),
              ContainsSubstring("the step uses a differentiable tensor that the first steps did not use (step = 4"));
-  auto const opens = [&](Tensor const& h, Tensor const& x, cairn::step_index i) { return pair{torch::sin(h + x), i == 4 ? h * 1 : h.detach()}; };
+  auto const opens = [&](Tensor const& h, Tensor const& x, cairn::step_index i) {
+    return pair{torch::sin(h + x), i == 4 ? h * 1 : h.detach()};
+  };
   CHECK_THAT(said<cairn::invalid_call>([&] { cl::checkpointed_scan(opens, h0, xs, options).first.sum().backward(); }),
-             ContainsSubstring("an output of the step becomes differentiable later than in the first steps (step = 4, output = 0)"));
+             ContainsSubstring(
+                 "an output of the step becomes differentiable later than in the first steps (step = 4, output = 0)"));
   auto const [last, ys] = cl::checkpointed_scan(opens, h0, xs, LoopOptions(options).capture(cl::Capture::EveryStep));
   CHECK(ys.requires_grad());
   CHECK(torch::autograd::grad({ys.sum()}, {xs})[0].defined());
-  CHECK_THAT(said<cairn::invalid_plan>([&] { (void)cl::checkpointed_scan(products(w), h0, xs, LoopOptions().checkpoints(-1)); }), ContainsSubstring("cairn::libtorch::checkpointed_scan"));
+  CHECK_THAT(said<cairn::invalid_plan>(
+                 [&] { (void)cl::checkpointed_scan(products(w), h0, xs, LoopOptions().checkpoints(-1)); }),
+             ContainsSubstring("cairn::libtorch::checkpointed_scan"));
   auto const given = xs * 1;
   auto const [end, outputs] = cl::checkpointed_scan(products(w), h0, given, options);
   given.detach().mul_(2);
   CHECK_THAT(said<cairn::invalid_call>([&, &all = outputs] { all.sum().backward(); }),
-             ContainsSubstring("an input of the steps was changed in place since the loop used it (input tensor = 0, of = 1)"));
+             ContainsSubstring(
+                 "an input of the steps was changed in place since the loop used it (input tensor = 0, of = 1)"));
   int calls = 0;
   auto const splits = [&](Tensor const& h, Tensor const& x, cairn::step_index i) {
     auto const next = torch::sin(h * w + x);
     return pair{next, i == 2 && ++calls > 1 ? next * 1 : next};
   };
-  CHECK_THAT(said<cl::recompute_mismatch>([&] { cl::checkpointed_scan(splits, h0, xs, options).second.sum().backward(); }),
-             ContainsSubstring("a step gives one tensor as a state and an output, and two when it is run again (step = 2, part = 0, output = 0)"));
+  CHECK_THAT(
+      said<cl::recompute_mismatch>([&] { cl::checkpointed_scan(splits, h0, xs, options).second.sum().backward(); }),
+      ContainsSubstring("a step gives one tensor as a state and an output, and two when it is run again (step = 2, "
+                        "part = 0, output = 0)"));
 }
 
 }  // namespace scan_tests

@@ -45,7 +45,8 @@ CheckpointedSequentialOptions within(char const* limit, std::shared_ptr<Sequenti
   return CheckpointedSequentialOptions().memory_limit(limit).plans(plans);
 }
 
-TEST_CASE("a Sequential is measured at the first call with an input's shape and not at later ones", "[torch][sequential]") {
+TEST_CASE("a Sequential is measured at the first call with an input's shape and not at later ones",
+          "[torch][sequential]") {
   seeded const seed{1};
   counted_net counted;
   auto const x = torch::randn({64, 32});
@@ -93,14 +94,17 @@ TEST_CASE("what a plan is made for decides whether it is used again", "[torch][s
   nn::Sequential const other(net->ptr<nn::LinearImpl>(0), net->ptr<nn::FunctionalImpl>(1));
   (void)checkpoint_sequential(other, 0, x, within("1MB", plans));
   CHECK(plans->made() == 11);
-  nn::Sequential const again(net->ptr<nn::LinearImpl>(0), net->ptr<nn::FunctionalImpl>(1));  // another Sequential over the same children
+  nn::Sequential const again(net->ptr<nn::LinearImpl>(0),
+                             net->ptr<nn::FunctionalImpl>(1));  // another Sequential over the same children
   (void)checkpoint_sequential(again, 0, x, within("1MB", plans));
   CHECK(plans->made() == 11);
-  (void)checkpoint_sequential(net, 2, x, CheckpointedSequentialOptions().plans(plans));  // nothing is measured for segments
+  (void)checkpoint_sequential(net, 2, x,
+                              CheckpointedSequentialOptions().plans(plans));  // nothing is measured for segments
   CHECK(plans->made() == 11);
 }
 
-TEST_CASE("a place for plans keeps no module alive, drops the plans of modules that are gone, and has a bound", "[torch][sequential]") {
+TEST_CASE("a place for plans keeps no module alive, drops the plans of modules that are gone, and has a bound",
+          "[torch][sequential]") {
   auto const plans = std::make_shared<SequentialPlans>(2);
   auto const x = torch::randn({8, 8});
   std::weak_ptr<nn::Module> child;
@@ -115,20 +119,25 @@ TEST_CASE("a place for plans keeps no module alive, drops the plans of modules t
   CHECK(child.expired());
   CHECK(meter.allocated() == 0);
   nn::Sequential net(nn::Linear(8, 8), nn::Tanh());
-  for (std::int64_t const rows : {1, 2, 3}) (void)checkpoint_sequential(net, 0, torch::randn({rows, 8}), within("1MB", plans));
+  for (std::int64_t const rows : {1, 2, 3})
+    (void)checkpoint_sequential(net, 0, torch::randn({rows, 8}), within("1MB", plans));
   CHECK(plans->size() == 2);
   CHECK(plans->made() == 4);
   (void)checkpoint_sequential(net, 0, torch::randn({2, 8}), within("1MB", plans));
-  (void)checkpoint_sequential(net, 0, torch::randn({4, 8}), within("1MB", plans));  // that of 3 rows was used least recently
+  (void)checkpoint_sequential(net, 0, torch::randn({4, 8}),
+                              within("1MB", plans));  // that of 3 rows was used least recently
   CHECK(plans->made() == 5);
   (void)checkpoint_sequential(net, 0, torch::randn({2, 8}), within("1MB", plans));
   CHECK(plans->made() == 5);
-  CHECK(message_of([] { SequentialPlans const none(0); }).find("it must be able to keep a plan (most = 0)") != std::string::npos);
+  CHECK(message_of([] { SequentialPlans const none(0); }).find("it must be able to keep a plan (most = 0)") !=
+        std::string::npos);
 }
 
 TEST_CASE("a kept plan leaves the bits of the plain call, joined children included", "[torch][sequential]") {
   seeded const seed{2};
-  nn::Sequential net(nn::Linear(16, 16), nn::ReLU(nn::ReLUOptions(true)), nn::Linear(16, 16), nn::Unflatten(nn::UnflattenOptions(1, {2, 8})), nn::Flatten(), nn::Dropout(0.5), nn::Linear(16, 4));
+  nn::Sequential net(nn::Linear(16, 16), nn::ReLU(nn::ReLUOptions(true)), nn::Linear(16, 16),
+                     nn::Unflatten(nn::UnflattenOptions(1, {2, 8})), nn::Flatten(), nn::Dropout(0.5),
+                     nn::Linear(16, 4));
   auto const x = torch::randn({256, 16});
   auto const step = [&](auto const& forward) {
     torch::manual_seed(3);
@@ -137,8 +146,11 @@ TEST_CASE("a kept plan leaves the bits of the plain call, joined children includ
   };
   auto const plain = step([&] { return net->forward(x); });
   auto const plans = std::make_shared<SequentialPlans>();
-  for (int k = 0; k < 3; ++k) CHECK(same_bits(plain, step([&] { return checkpoint_sequential(net, 0, x, within("90kB", plans)); })));
-  for (int k = 0; k < 3; ++k) CHECK(same_bits(plain, step([&] { return checkpoint_sequential(net, 0, x, CheckpointedSequentialOptions().plans(plans)); })));
+  for (int k = 0; k < 3; ++k)
+    CHECK(same_bits(plain, step([&] { return checkpoint_sequential(net, 0, x, within("90kB", plans)); })));
+  for (int k = 0; k < 3; ++k)
+    CHECK(same_bits(
+        plain, step([&] { return checkpoint_sequential(net, 0, x, CheckpointedSequentialOptions().plans(plans)); })));
   CHECK(plans->made() == 2);
   cl::CheckpointedSequential module(net, within("90kB", plans));
   CHECK(same_bits(plain, step([&] { return module->forward(x); })));
@@ -152,7 +164,8 @@ TEST_CASE("threads may share one place for plans", "[torch][sequential]") {
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t)
     threads.emplace_back([&, t] {
-      for (int k = 0; k < 10; ++k) (void)checkpoint_sequential(net, 0, torch::randn({1 + (t + k) % 3, 8}), within("1MB", plans));
+      for (int k = 0; k < 10; ++k)
+        (void)checkpoint_sequential(net, 0, torch::randn({1 + (t + k) % 3, 8}), within("1MB", plans));
     });
   for (auto& one : threads) one.join();
   CHECK(plans->size() == 2);

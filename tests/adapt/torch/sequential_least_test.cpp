@@ -22,16 +22,21 @@ namespace nn = torch::nn;
 /// Attention and a feed-forward network, as in examples/torch_transformer.cpp.
 struct BlockImpl : nn::Module {
   explicit BlockImpl(std::int64_t units)
-      : width{units}, before{register_module("before", nn::LayerNorm(nn::LayerNormOptions({units})))}, mix{register_module("mix", nn::Linear(units, 3 * units))},
-        join{register_module("join", nn::Linear(units, units))}, widen{register_module("widen", nn::Linear(units, 4 * units))},
-        narrow{register_module("narrow", nn::Linear(4 * units, units))}, dropout{register_module("dropout", nn::Dropout(0.1))} {}
+      : width{units},
+        before{register_module("before", nn::LayerNorm(nn::LayerNormOptions({units})))},
+        mix{register_module("mix", nn::Linear(units, 3 * units))},
+        join{register_module("join", nn::Linear(units, units))},
+        widen{register_module("widen", nn::Linear(units, 4 * units))},
+        narrow{register_module("narrow", nn::Linear(4 * units, units))},
+        dropout{register_module("dropout", nn::Dropout(0.1))} {}
   Tensor forward(Tensor const& x) {
     auto const y = x + dropout(attention(before(x)));
     return y + dropout(narrow(torch::gelu(widen(before(y)))));
   }
   Tensor attention(Tensor const& x) {
     auto const part = mix(x).view({x.size(0), x.size(1), 3, 4, width / 4}).permute({2, 0, 3, 1, 4});
-    auto const weights = dropout(torch::softmax(part[0].matmul(part[1].transpose(-2, -1)) / std::sqrt(double(width / 4)), -1));
+    auto const weights =
+        dropout(torch::softmax(part[0].matmul(part[1].transpose(-2, -1)) / std::sqrt(double(width / 4)), -1));
     return join(weights.matmul(part[2]).transpose(1, 2).reshape(x.sizes()));
   }
   std::int64_t width;
@@ -130,13 +135,15 @@ held measured(nn::Sequential const& net, Tensor const& x, std::function<Tensor()
     y.backward(seed);
   }
   for (std::size_t k = 0; k < leaves.size(); ++k) {
-    if (std::find(seen.begin(), seen.begin() + std::ptrdiff_t(k), seen[k]) == seen.begin() + std::ptrdiff_t(k)) leaves[k].remove_hook(hooks[k]);
+    if (std::find(seen.begin(), seen.begin() + std::ptrdiff_t(k), seen[k]) == seen.begin() + std::ptrdiff_t(k))
+      leaves[k].remove_hook(hooks[k]);
     leaves[k].mutable_grad() = Tensor{};
   }
   return {all - gradients, strict};
 }
 
-TEST_CASE("the least bytes that a Sequential names are held at most, and no more than a tenth above what runs there", "[torch][sequential]") {
+TEST_CASE("the least bytes that a Sequential names are held at most, and no more than a tenth above what runs there",
+          "[torch][sequential]") {
   seeded const seed{1};
   auto const words = torch::randint(2000, {8, 32});
   struct example {
@@ -152,15 +159,19 @@ TEST_CASE("the least bytes that a Sequential names are held at most, and no more
                                       {"views and in place", views(), torch::randn({512, 128}).requires_grad_(true)}};
   for (auto const& one : examples) {
     auto net = one.net;
-    auto const refused = message_of([&] { (void)checkpoint_sequential(net, 0, one.x, CheckpointedSequentialOptions().memory_limit(1)); });
+    auto const refused = message_of(
+        [&] { (void)checkpoint_sequential(net, 0, one.x, CheckpointedSequentialOptions().memory_limit(1)); });
     auto const at = refused.find("least = ");
     REQUIRE(at != std::string::npos);
     std::int64_t const least = std::stoll(refused.substr(at + 8));
-    auto const at_least = [&] { return checkpoint_sequential(net, 0, one.x, CheckpointedSequentialOptions().memory_limit(least)); };
+    auto const at_least = [&] {
+      return checkpoint_sequential(net, 0, one.x, CheckpointedSequentialOptions().memory_limit(least));
+    };
     (void)at_least();  // measures
     auto const ran = measured(net, one.x, at_least);
     auto const plain = measured(net, one.x, [&] { return net->forward(one.x); });
-    INFO(one.name << ": said " << least << ", held " << ran.all << ", beside the gradients of the time " << ran.strict << "; the plain call " << plain.all);
+    INFO(one.name << ": said " << least << ", held " << ran.all << ", beside the gradients of the time " << ran.strict
+                  << "; the plain call " << plain.all);
     CHECK(ran.all <= least);
     CHECK(double(least) <= 1.1 * double(ran.strict));
     CHECK(least < plain.all);

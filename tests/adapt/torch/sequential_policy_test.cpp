@@ -1,4 +1,5 @@
-// A Sequential under checkpoints whose children keep the results of some operators, or are run again once for several backward passes.
+// A Sequential under checkpoints whose children keep the results of some operators, or are run again once for several
+// backward passes.
 #include "support/torch.hpp"
 #include <cstddef>
 #include <functional>
@@ -128,16 +129,19 @@ TEST_CASE("what a policy keeps in a chain is not run again, takes its bytes, and
   CHECK(kept_runs == 8);
   CHECK(most >= least + 7 * bytes);  // the products
   REQUIRE(standing.size() == 7);
-  CHECK(standing.back() - without.back() <= standing.front() - without.front() - 5 * bytes);  // those of the children behind are gone
+  CHECK(standing.back() - without.back() <=
+        standing.front() - without.front() - 5 * bytes);  // those of the children behind are gone
 }
 
-TEST_CASE("a policy is refused beside a memory limit, and in a chain with a kept plan, too", "[torch][sequential][policy]") {
+TEST_CASE("a policy is refused beside a memory limit, and in a chain with a kept plan, too",
+          "[torch][sequential][policy]") {
   nn::Sequential net(nn::Linear(4, 4), nn::Tanh());
   auto const x = torch::randn({2, 4}).requires_grad_();
   auto const limit = CheckpointedSequentialOptions().memory_limit("1MB");
   (void)checkpoint_sequential(net, 0, x, limit);
   auto const both = CheckpointedSequentialOptions(limit).policy(save_operators({"aten::addmm"}));
-  CHECK_THAT(message_of([&] { (void)checkpoint_sequential(net, 0, x, both); }), ContainsSubstring("a policy and a memory limit are given"));
+  CHECK_THAT(message_of([&] { (void)checkpoint_sequential(net, 0, x, both); }),
+             ContainsSubstring("a policy and a memory limit are given"));
   CheckpointedSequential module(net, both);
   CHECK_THAT(message_of([&] { (void)module->forward(x); }), ContainsSubstring("a policy and a memory limit are given"));
 }
@@ -229,8 +233,9 @@ struct forked {
   }
 };
 
-TEST_CASE("passes of a group through branches of the same children share one run, and a pass between takes nothing from them",
-          "[torch][sequential][checkpoint]") {
+TEST_CASE(
+    "passes of a group through branches of the same children share one run, and a pass between takes nothing from them",
+    "[torch][sequential][checkpoint]") {
   seeded const seed{4};
   constexpr std::size_t n = 5;
   auto const x = torch::randn({4, 4}).requires_grad_();
@@ -252,7 +257,8 @@ TEST_CASE("passes of a group through branches of the same children share one run
     for (std::size_t k = n; k-- > 0;) {
       if (k % stride != first) continue;
       auto const& y_k = forks[k].out[0];
-      auto const grads = torch::autograd::grad({y_k}, {by_left ? forks[k].w : forks[k].v}, {torch::ones_like(y_k)}, true);
+      auto const grads =
+          torch::autograd::grad({y_k}, {by_left ? forks[k].w : forks[k].v}, {torch::ones_like(y_k)}, true);
       found.push_back(grads[0]);
     }
     return found;
@@ -307,7 +313,8 @@ TEST_CASE("passes of a group through branches of the same children share one run
     checkpoint_group_guard const in{group};
     CHECK(same_bits(pass(false), rights));
     CHECK(runs() == before);
-    CHECK_THAT(message_of([&] { (void)pass(true); }), ContainsSubstring("wants a saved tensor that another one of its group has taken"));
+    CHECK_THAT(message_of([&] { (void)pass(true); }),
+               ContainsSubstring("wants a saved tensor that another one of its group has taken"));
     group.end();
     CHECK_THAT(message_of([&] { (void)pass(false); }), ContainsSubstring("the group has ended"));
   }
@@ -390,7 +397,8 @@ TEST_CASE("what a group holds of a chain goes at its end, and with the graph", "
   auto const before = meter.allocated();
   {
     checkpoint_group_guard const in{group};
-    for (std::size_t k = 4; k-- > 0;) (void)torch::autograd::grad({forks[k].left[0]}, {forks[k].w}, {torch::ones_like(x)}, true);
+    for (std::size_t k = 4; k-- > 0;)
+      (void)torch::autograd::grad({forks[k].left[0]}, {forks[k].w}, {torch::ones_like(x)}, true);
   }
   CHECK(meter.allocated() > before + 4 * bytes);
   if (by_graph) {

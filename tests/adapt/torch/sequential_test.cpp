@@ -27,14 +27,18 @@ namespace nn = torch::nn;
 
 /// Layers of many kinds: in and not in place, with and without random numbers, buffers and parameters.
 nn::Sequential mixed_net() {
-  return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(2, 6, 3).padding(1)), nn::BatchNorm2d(6), nn::ReLU(nn::ReLUOptions(true)), nn::MaxPool2d(2), nn::Dropout(0.25), nn::Flatten(), nn::Linear(96, 48),
-                        nn::LayerNorm(nn::LayerNormOptions({48})), nn::GELU(), nn::Dropout(nn::DropoutOptions(0.5).inplace(true)), nn::Linear(48, 48), nn::Identity(), nn::Tanh(), nn::Linear(48, 5));
+  return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(2, 6, 3).padding(1)), nn::BatchNorm2d(6),
+                        nn::ReLU(nn::ReLUOptions(true)), nn::MaxPool2d(2), nn::Dropout(0.25), nn::Flatten(),
+                        nn::Linear(96, 48), nn::LayerNorm(nn::LayerNormOptions({48})), nn::GELU(),
+                        nn::Dropout(nn::DropoutOptions(0.5).inplace(true)), nn::Linear(48, 48), nn::Identity(),
+                        nn::Tanh(), nn::Linear(48, 5));
 }
 /// Whether one of so many segments, not the last, begins with the ReLU, or with the dropout where it does something.
 bool begins_in_place(std::int64_t segments, bool training) {
   auto const blocks = cairn::block_plan::balanced(14, segments);
   bool does = false;
-  for (cairn::step_index j = 0; j + 1 < blocks.size(); ++j) does = does || blocks.start(j) == 2 || (blocks.start(j) == 9 && training);
+  for (cairn::step_index j = 0; j + 1 < blocks.size(); ++j)
+    does = does || blocks.start(j) == 2 || (blocks.start(j) == 9 && training);
   return does;
 }
 Tensor mixed_input() { return torch::randn({3, 2, 8, 8}); }
@@ -78,14 +82,23 @@ TEST_CASE("segments of any number leave what the plain Sequential leaves, bit fo
   for (std::int64_t segments = 0; segments <= std::int64_t(net->size()); ++segments) {
     INFO("segments " << segments);
     auto const run = [&] {
-      return step(*net, [&](Tensor const& in) { return checkpoint_sequential(net, segments, in, CheckpointedSequentialOptions().determinism(cl::Check::Bits)); }, x);
+      return step(
+          *net,
+          [&](Tensor const& in) {
+            return checkpoint_sequential(net, segments, in,
+                                         CheckpointedSequentialOptions().determinism(cl::Check::Bits));
+          },
+          x);
     };
-    if (segments > 0 && begins_in_place(segments, net->is_training())) CHECK(message_of(run).find("a stage changes its input in place, and the plan needs that again (stage = ") != std::string::npos);
+    if (segments > 0 && begins_in_place(segments, net->is_training()))
+      CHECK(message_of(run).find("a stage changes its input in place, and the plan needs that again (stage = ") !=
+            std::string::npos);
     else CHECK(same_bits(plain, run()));
   }
 }
 
-TEST_CASE("a Sequential within any feasible limit leaves what the plain one leaves and holds no more than the limit", "[torch][sequential]") {
+TEST_CASE("a Sequential within any feasible limit leaves what the plain one leaves and holds no more than the limit",
+          "[torch][sequential]") {
   seeded const seed{2};
   bool const deep = GENERATE(true, false);
   auto net = deep ? deep_net() : mixed_net();
@@ -94,17 +107,23 @@ TEST_CASE("a Sequential within any feasible limit leaves what the plain one leav
   auto const plain = step(*net, [&](Tensor const& in) { return net->forward(in); }, x);
   cl::detail::measured_stages const measured{cl::detail::stages_of(*net), x, cl::Rng::Preserve};
   cl::detail::limit_planner planner{measured};
-  auto const most = std::max(measured.plain_peak, measured.measuring_peak), least = std::min(most, std::max(planner.least(), measured.measuring_peak));
+  auto const most = std::max(measured.plain_peak, measured.measuring_peak),
+             least = std::min(most, std::max(planner.least(), measured.measuring_peak));
   std::int64_t callers = 0;  // gradients, the output and its, the loss
   for (auto const& p : net->parameters()) callers += std::int64_t(p.nbytes());
   callers += std::int64_t(x.nbytes()) + 4 * std::int64_t(plain[0].nbytes()) + 64;
-  CHECK(message_of([&] { (void)checkpoint_sequential(net, 0, x, CheckpointedSequentialOptions().memory_limit(least - 1)); }).find("the stages do not fit the memory limit") != std::string::npos);
+  CHECK(message_of([&] {
+          (void)checkpoint_sequential(net, 0, x, CheckpointedSequentialOptions().memory_limit(least - 1));
+        }).find("the stages do not fit the memory limit") != std::string::npos);
   CHECK((!deep || most > 2 * least));
   for (int k = 0; k <= 10; ++k) {
     auto const limit = least + (most - least) * k / 10;
     INFO("limit " << limit << " of " << least << " to " << most);
     cl::byte_meter const meter;
-    auto const forward = [&](Tensor const& in) { return checkpoint_sequential(net, 0, in, CheckpointedSequentialOptions().memory_limit(limit).determinism(cl::Check::Bits)); };
+    auto const forward = [&](Tensor const& in) {
+      return checkpoint_sequential(net, 0, in,
+                                   CheckpointedSequentialOptions().memory_limit(limit).determinism(cl::Check::Bits));
+    };
     {
       torch::manual_seed(11);
       forward(x).pow(2).sum().backward();
@@ -116,7 +135,8 @@ TEST_CASE("a Sequential within any feasible limit leaves what the plain one leav
   }
 }
 
-TEST_CASE("a chain under checkpoints works with retain_graph, autograd::grad, double backward and hooks", "[torch][sequential]") {
+TEST_CASE("a chain under checkpoints works with retain_graph, autograd::grad, double backward and hooks",
+          "[torch][sequential]") {
   seeded const seed{3};
   nn::Sequential net(nn::Linear(4, 6), nn::Tanh(), nn::Linear(6, 6), nn::Dropout(0.5), nn::Sigmoid(), nn::Linear(6, 3));
   auto const segments = GENERATE(1, 2, 3, 6);
@@ -152,16 +172,30 @@ TEST_CASE("a chain under checkpoints works with retain_graph, autograd::grad, do
   CHECK_FALSE(message_of([&] { chain.backward(); }).empty());
 }
 
-TEST_CASE("a weight in two children, a chain in a chain's region, and automatic casts have the plain bits", "[torch][sequential]") {
+TEST_CASE("a weight in two children, a chain in a chain's region, and automatic casts have the plain bits",
+          "[torch][sequential]") {
   seeded const seed{5};
   nn::Linear shared(6, 6);
-  nn::Sequential net(shared, nn::Tanh(), shared, nn::Dropout(0.5), shared, nn::Functional([](Tensor const& t) { return t.sin(); }));
+  nn::Sequential net(shared, nn::Tanh(), shared, nn::Dropout(0.5), shared,
+                     nn::Functional([](Tensor const& t) { return t.sin(); }));
   auto const x = torch::randn({5, 6}).requires_grad_(true);
   auto const plain = step(*net, [&](Tensor const& in) { return net->forward(in); }, x);
   auto const limit = CheckpointedSequentialOptions().memory_limit("1MB");
   CHECK(same_bits(plain, step(*net, [&](Tensor const& in) { return checkpoint_sequential(net, 0, in, limit); }, x)));
-  CHECK(same_bits(plain, step(*net, [&](Tensor const& in) { return cl::checkpoint([&](Tensor const& t) { return checkpoint_sequential(net, 3, t); }, in); }, x)));
-  CHECK(same_bits(plain, step(*net, [&](Tensor const& in) { return cl::checkpoint([&](Tensor const& t) { return checkpoint_sequential(net, 0, t, limit); }, in); }, x)));
+  CHECK(same_bits(plain, step(
+                             *net,
+                             [&](Tensor const& in) {
+                               return cl::checkpoint([&](Tensor const& t) { return checkpoint_sequential(net, 3, t); },
+                                                     in);
+                             },
+                             x)));
+  CHECK(same_bits(plain, step(
+                             *net,
+                             [&](Tensor const& in) {
+                               return cl::checkpoint(
+                                   [&](Tensor const& t) { return checkpoint_sequential(net, 0, t, limit); }, in);
+                             },
+                             x)));
   auto const cast = [&](auto&& forward) {
     return step(*net, [&](Tensor const& in) {
       auto const before = cl::detail::autocast_state::now();
@@ -173,7 +207,8 @@ TEST_CASE("a weight in two children, a chain in a chain's region, and automatic 
       return y;
     }, x);
   };
-  CHECK(same_bits(cast([&](Tensor const& in) { return net->forward(in); }), cast([&](Tensor const& in) { return checkpoint_sequential(net, 3, in); })));
+  CHECK(same_bits(cast([&](Tensor const& in) { return net->forward(in); }),
+                  cast([&](Tensor const& in) { return checkpoint_sequential(net, 3, in); })));
 }
 
 TEST_CASE("a Sequential of no and of one child, and without grad mode, is the plain one", "[torch][sequential]") {
@@ -182,7 +217,13 @@ TEST_CASE("a Sequential of no and of one child, and without grad mode, is the pl
   CHECK(message_of([&] { (void)checkpoint_sequential(none, 1, x); }).find("empty Sequential") != std::string::npos);
   auto const plain = step(*one, [&](Tensor const& in) { return one->forward(in); }, x);
   CHECK(same_bits(plain, step(*one, [&](Tensor const& in) { return checkpoint_sequential(one, 1, in); }, x)));
-  CHECK(same_bits(plain, step(*one, [&](Tensor const& in) { return checkpoint_sequential(one, 0, in, CheckpointedSequentialOptions().memory_limit("1MB")); }, x)));
+  CHECK(same_bits(plain, step(
+                             *one,
+                             [&](Tensor const& in) {
+                               return checkpoint_sequential(one, 0, in,
+                                                            CheckpointedSequentialOptions().memory_limit("1MB"));
+                             },
+                             x)));
   torch::NoGradGuard const off;
   CHECK_FALSE(checkpoint_sequential(one, 1, x).requires_grad());
 }
@@ -192,7 +233,8 @@ TEST_CASE("wrong numbers of segments are refused", "[torch][sequential]") {
   auto const x = torch::randn({2, 3});
   CHECK_THROWS_AS(checkpoint_sequential(net, 3, x), cairn::invalid_plan);
   CHECK_THROWS_AS(checkpoint_sequential(net, -1, x), cairn::invalid_plan);
-  CHECK_THROWS_AS(checkpoint_sequential(net, 2, x, CheckpointedSequentialOptions().memory_limit("1MB")), cairn::invalid_plan);
+  CHECK_THROWS_AS(checkpoint_sequential(net, 2, x, CheckpointedSequentialOptions().memory_limit("1MB")),
+                  cairn::invalid_plan);
 }
 
 /// Throws in its n-th run.
@@ -235,16 +277,26 @@ TEST_CASE("changes between forward and backward are refused with the stage", "[t
     torch::NoGradGuard const off;
     first->weight.add_(1);
   }
-  CHECK(message_of([&] { y.sum().backward(); }).find("a tensor that was read was changed in place before backward (stage = 0") != std::string::npos);
+  CHECK(message_of([&] {
+          y.sum().backward();
+        }).find("a tensor that was read was changed in place before backward (stage = 0") != std::string::npos);
   auto const in = torch::randn({2, 3});
   y = checkpoint_sequential(net, 2, in);
   in.add_(1);
-  CHECK(message_of([&] { y.sum().backward(); }).find("an input was changed in place before backward") != std::string::npos);
+  CHECK(message_of([&] { y.sum().backward(); }).find("an input was changed in place before backward") !=
+        std::string::npos);
   int calls = 0;
-  nn::Sequential counts(nn::Functional([&](Tensor const& t) { return ++calls == 1 ? t.sin() : t.sin().sin(); }), nn::Tanh());
-  CHECK(message_of([&] { checkpoint_sequential(counts, 2, x).sum().backward(); }).find("a stage saves another number of tensors") != std::string::npos);
-  nn::Sequential inner(nn::Functional([](Tensor const& t) { return torch::autograd::grad({t.pow(2).sum()}, {t}, {}, true, true)[0]; }), nn::Tanh());
-  CHECK(message_of([&] { checkpoint_sequential(inner, 2, x).sum().backward(); }).find("a saved tensor is wanted while a stage runs") != std::string::npos);
+  nn::Sequential counts(nn::Functional([&](Tensor const& t) { return ++calls == 1 ? t.sin() : t.sin().sin(); }),
+                        nn::Tanh());
+  CHECK(message_of([&] {
+          checkpoint_sequential(counts, 2, x).sum().backward();
+        }).find("a stage saves another number of tensors") != std::string::npos);
+  nn::Sequential inner(
+      nn::Functional([](Tensor const& t) { return torch::autograd::grad({t.pow(2).sum()}, {t}, {}, true, true)[0]; }),
+      nn::Tanh());
+  CHECK(message_of([&] {
+          checkpoint_sequential(inner, 2, x).sum().backward();
+        }).find("a saved tensor is wanted while a stage runs") != std::string::npos);
 }
 
 TEST_CASE("a CheckpointedSequential has the names, the archive and the bits of a Sequential", "[torch][sequential]") {
@@ -270,7 +322,8 @@ TEST_CASE("a CheckpointedSequential has the names, the archive and the bits of a
 }
 
 TEST_CASE("a CheckpointedSequential plans once and again when the model or the input changes", "[torch][sequential]") {
-  CheckpointedSequential net(CheckpointedSequentialOptions().memory_limit("1MB"), nn::Linear(4, 4), nn::Dropout(0.5), nn::Tanh());
+  CheckpointedSequential net(CheckpointedSequentialOptions().memory_limit("1MB"), nn::Linear(4, 4), nn::Dropout(0.5),
+                             nn::Tanh());
   auto const x = torch::randn({2, 4});
   auto const plans = [&](Tensor const& in) {
     net->forward(in).sum().backward();
@@ -295,9 +348,11 @@ TEST_CASE("a CheckpointedSequential plans once and again when the model or the i
   CHECK_FALSE(nested->is_empty());
 }
 
-TEST_CASE("a chain holds nothing once its results are gone, though operations save their own results", "[torch][sequential]") {
+TEST_CASE("a chain holds nothing once its results are gone, though operations save their own results",
+          "[torch][sequential]") {
   nn::Sequential net;
-  for (int k = 0; k < 3; ++k) net->push_back(nn::Functional([](Tensor const& a) { return torch::softmax(a.tanh() + a.sigmoid(), -1); }));
+  for (int k = 0; k < 3; ++k)
+    net->push_back(nn::Functional([](Tensor const& a) { return torch::softmax(a.tanh() + a.sigmoid(), -1); }));
   auto const x = torch::randn({32, 32}).requires_grad_(true);
   for (std::int64_t const segments : {1, 2, 3})
     for (bool const backward : {true, false}) {
@@ -314,7 +369,10 @@ TEST_CASE("a chain holds nothing once its results are gone, though operations sa
 TEST_CASE("threads run chains of their own", "[torch][sequential]") {
   nn::Sequential net(nn::Linear(4, 4), nn::Tanh(), nn::Linear(4, 4), nn::Tanh());
   auto const x = torch::randn({2, 4});
-  auto const grads = [&](bool plain) { return torch::autograd::grad({(plain ? net->forward(x) : checkpoint_sequential(net, 2, x)).sum()}, net->parameters()); };
+  auto const grads = [&](bool plain) {
+    return torch::autograd::grad({(plain ? net->forward(x) : checkpoint_sequential(net, 2, x)).sum()},
+                                 net->parameters());
+  };
   auto const expected = grads(true);
   std::vector<int> right(3);
   std::vector<std::thread> threads;

@@ -37,7 +37,9 @@ Tensor rows(Tensor const& t) { return t.reshape({32, -1}); }
 Tensor part(Tensor const& t) { return t.narrow(0, 0, t.size(0) / 2); }
 Tensor doubled(Tensor const& t) { return torch::cat({t, t}); }
 Tensor plus_one(Tensor const& t) { return t + 1; }  // hands its gradient on as it is
-Tensor padded(Tensor const& t) { return torch::cat({t, torch::ones({224, t.size(1)})}); }  // its gradient is a part of a larger one
+Tensor padded(Tensor const& t) {
+  return torch::cat({t, torch::ones({224, t.size(1)})});
+}  // its gradient is a part of a larger one
 Tensor row_sums(Tensor const& t) { return t.mv(torch::ones({t.size(1)})); }
 Tensor heavy(Tensor const& t) { return t.unsqueeze(0).expand({12, -1, -1}).sin().sum(0); }
 Tensor turned(Tensor const& t) { return t.t(); }
@@ -83,17 +85,23 @@ void check_limits(nn::Sequential net, Tensor const& x, int limits) {
   };
   auto const plain = runs_in([&](Tensor const& in) { return net->forward(in); });
   cl::detail::measured_stages const measured{cl::detail::stages_of(*net), given(), cl::Rng::Preserve};
-  auto const refused = message_of([&] { (void)checkpoint_sequential(net, 0, given(), CheckpointedSequentialOptions().memory_limit(0)); });
+  auto const refused = message_of(
+      [&] { (void)checkpoint_sequential(net, 0, given(), CheckpointedSequentialOptions().memory_limit(0)); });
   std::int64_t least = 0;
   auto const most = std::max(measured.plain_peak, measured.measuring_peak);
   if (auto const at = refused.find("least = "); at != std::string::npos) least = std::stoll(refused.substr(at + 8));
   CHECK((least > 0 || most == 0));
   CHECK(least <= most);
-  if (least > 0) CHECK_THROWS_AS(checkpoint_sequential(net, 0, given(), CheckpointedSequentialOptions().memory_limit(least - 1)), cairn::infeasible_budget);
+  if (least > 0)
+    CHECK_THROWS_AS(checkpoint_sequential(net, 0, given(), CheckpointedSequentialOptions().memory_limit(least - 1)),
+                    cairn::infeasible_budget);
   for (int k = 0; k <= limits; ++k) {
     auto const limit = least + (most - least) * k / limits;
     CAPTURE(limit, least, most);
-    auto const ours = runs_in([&](Tensor const& in) { return checkpoint_sequential(net, 0, in, CheckpointedSequentialOptions().memory_limit(limit).determinism(cl::Check::Bits)); });
+    auto const ours = runs_in([&](Tensor const& in) {
+      return checkpoint_sequential(net, 0, in,
+                                   CheckpointedSequentialOptions().memory_limit(limit).determinism(cl::Check::Bits));
+    });
     CHECK(same_bits(plain.made, ours.made));
     CHECK(ours.peak <= limit + ours.output + gradients);
   }
@@ -122,7 +130,9 @@ TEST_CASE("a chain with views fits any feasible limit, from the least to the pla
 }
 
 TEST_CASE("random chains with views fit any feasible limit", "[.soak]") {
-  std::vector<function> const all{sine, twice, exponential, same, flat, rows, part, turned, first_row, expanded, in_place, in_place_and_other, normal, noisy, doubled, plus_one, padded};
+  std::vector<function> const all{sine,   twice,  exponential, same,     flat,     rows,
+                                  part,   turned, first_row,   expanded, in_place, in_place_and_other,
+                                  normal, noisy,  doubled,     plus_one, padded};
   std::mt19937 random{7};
   int made = 0;
   while (made < 600) {
@@ -149,12 +159,13 @@ TEST_CASE("random chains with views fit any feasible limit", "[.soak]") {
 
 TEST_CASE("a chain with views runs nothing again from the bytes on that the plain call takes", "[torch][sequential]") {
   seeded const seed{2};
-  std::vector<std::vector<function>> const chains{{sine, exponential, sine, exponential},
-                                                  {sine, flat, rows, same, exponential, flat, sine, rows, twice, sine},
-                                                  {flat, same, rows, sine, turned, exponential, noisy, turned, twice, sine},
-                                                  {sine, part, exponential, doubled, same, sine, twice, sine},
-                                                  {sine, first_row, exponential, expanded, sine, exponential, twice, sine},
-                                                  {exponential, twice, in_place, rows, in_place, sine, exponential, same, sine}};
+  std::vector<std::vector<function>> const chains{
+      {sine, exponential, sine, exponential},
+      {sine, flat, rows, same, exponential, flat, sine, rows, twice, sine},
+      {flat, same, rows, sine, turned, exponential, noisy, turned, twice, sine},
+      {sine, part, exponential, doubled, same, sine, twice, sine},
+      {sine, first_row, exponential, expanded, sine, exponential, twice, sine},
+      {exponential, twice, in_place, rows, in_place, sine, exponential, same, sine}};
   for (std::size_t k = 0; k < chains.size(); ++k) {
     CAPTURE(k);
     int runs = 0;
@@ -183,19 +194,23 @@ TEST_CASE("a chain with views runs nothing again from the bytes on that the plai
   }
 }
 
-TEST_CASE("measuring changes an input that a chain works on in place no more than the plain call does", "[torch][sequential]") {
+TEST_CASE("measuring changes an input that a chain works on in place no more than the plain call does",
+          "[torch][sequential]") {
   seeded const seed{3};
   nn::Sequential net(nn::Flatten(), nn::Dropout(nn::DropoutOptions(0.5).inplace(true)), nn::Linear(64, 8), nn::Tanh());
   auto const x = torch::randn({4, 64});
   auto const a = x.clone(), b = x.clone();
   auto const plain = differentiate([&] { return net->forward(a); }, net->parameters(), torch::ones({4, 8}));
-  auto const ours = differentiate([&] { return checkpoint_sequential(net, 0, b, CheckpointedSequentialOptions().memory_limit("1MB")); }, net->parameters(), torch::ones({4, 8}));
+  auto const ours = differentiate(
+      [&] { return checkpoint_sequential(net, 0, b, CheckpointedSequentialOptions().memory_limit("1MB")); },
+      net->parameters(), torch::ones({4, 8}));
   CHECK(same_bits(plain.made, ours.made));
   CHECK(same_bits(a, b));
 }
 
 TEST_CASE("children that give views of their input are one node with the child before", "[torch][sequential]") {
-  nn::Sequential net(nn::Linear(8, 8), nn::Identity(), nn::Dropout(0.5), nn::Flatten(), nn::Tanh(), nn::Unflatten(nn::UnflattenOptions(1, {2, 4})), nn::GELU());
+  nn::Sequential net(nn::Linear(8, 8), nn::Identity(), nn::Dropout(0.5), nn::Flatten(), nn::Tanh(),
+                     nn::Unflatten(nn::UnflattenOptions(1, {2, 4})), nn::GELU());
   auto const x = torch::randn({4, 8});
   cl::HCModule model(net, cl::HCConfig().block_size(1));
   CHECK(model->configure_executor(x).work().stages() == 4);

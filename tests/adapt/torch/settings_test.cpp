@@ -15,7 +15,8 @@ using cl::TorchSettings;
 
 struct all_settings {
   at::ScalarType dtype = c10::get_default_dtype_as_scalartype();
-  bool algorithms = at::globalContext().deterministicAlgorithms(), warn_only = at::globalContext().deterministicAlgorithmsWarnOnly(),
+  bool algorithms = at::globalContext().deterministicAlgorithms(),
+       warn_only = at::globalContext().deterministicAlgorithmsWarnOnly(),
        cudnn = at::globalContext().deterministicCuDNN(), benchmark = at::globalContext().benchmarkCuDNN();
   int threads = at::get_num_threads();
   bool autocast = cl::detail::autocast_is_on(at::kCPU);
@@ -26,12 +27,18 @@ struct all_settings {
 TEST_CASE("settings hold in their scope and what was before is back after it", "[torch][settings]") {
   all_settings const before;
   {
-    settings_guard const outer{TorchSettings().dtype(torch::kDouble).deterministic(true).benchmark(true).threads(2).autocast(torch::kBFloat16)};
+    settings_guard const outer{TorchSettings()
+                                   .dtype(torch::kDouble)
+                                   .deterministic(true)
+                                   .benchmark(true)
+                                   .threads(2)
+                                   .autocast(torch::kBFloat16)};
     CHECK(torch::ones({1}).scalar_type() == torch::kDouble);
     CHECK(at::globalContext().deterministicAlgorithms());
     CHECK(at::globalContext().benchmarkCuDNN());
     CHECK(at::get_num_threads() == 2);
-    CHECK(torch::mm(torch::ones({2, 2}, torch::kFloat), torch::ones({2, 2}, torch::kFloat)).scalar_type() == torch::kBFloat16);
+    CHECK(torch::mm(torch::ones({2, 2}, torch::kFloat), torch::ones({2, 2}, torch::kFloat)).scalar_type() ==
+          torch::kBFloat16);
     all_settings const within;
     {
       settings_guard const inner{TorchSettings().dtype(torch::kHalf).deterministic(false).benchmark(false).threads(1)};
@@ -100,7 +107,8 @@ struct toy {
 };
 constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
 
-TEST_CASE("the scale grows after an interval of finite gradients and backs off at each that is not", "[torch][scaler]") {
+TEST_CASE("the scale grows after an interval of finite gradients and backs off at each that is not",
+          "[torch][scaler]") {
   // The rules as LibTorch's Python side writes them, run as a model beside the scaler.
   LossScaler scaler{LossScalerOptions().init_scale(8).growth_factor(4).backoff_factor(0.25).growth_interval(3)};
   double scale = 8;
@@ -184,7 +192,8 @@ TEST_CASE("gradients are unscaled once, by hand or by the step", "[torch][scaler
 
 TEST_CASE("parameters without gradients, sparse gradients and mixed types are unscaled", "[torch][scaler]") {
   auto const need = at::TensorOptions().requires_grad(true);
-  auto const none = torch::ones({2}, need), half = torch::ones({2}, need.dtype(torch::kHalf)), sparse = torch::zeros({3}, need);
+  auto const none = torch::ones({2}, need), half = torch::ones({2}, need.dtype(torch::kHalf)),
+             sparse = torch::zeros({3}, need);
   torch::optim::SGD optimizer{{none, half, sparse}, torch::optim::SGDOptions(1.)};
   LossScaler scaler{LossScalerOptions().init_scale(2)};
   half.mutable_grad() = torch::full({2}, 6, torch::kHalf);
@@ -195,7 +204,8 @@ TEST_CASE("parameters without gradients, sparse gradients and mixed types are un
   CHECK(sparse.grad().to_dense()[1].item<float>() == 5);
   CHECK(!none.grad().defined());
   scaler.update();
-  sparse.mutable_grad() = torch::sparse_coo_tensor(twice, torch::tensor({3e38f, 3e38f}), {3});  // both are finite, their sum is not
+  sparse.mutable_grad() =
+      torch::sparse_coo_tensor(twice, torch::tensor({3e38f, 3e38f}), {3});  // both are finite, their sum is not
   CHECK(!scaler.step(optimizer));
   scaler.update();
   toy empty;
@@ -230,8 +240,9 @@ TEST_CASE("a scaler goes on from what was saved", "[torch][scaler]") {
 }
 
 TEST_CASE("scalers of impossible numbers are refused", "[torch][scaler]") {
-  for (auto const& options : {LossScalerOptions().init_scale(0), LossScalerOptions().init_scale(inf), LossScalerOptions().init_scale(1e39),
-                              LossScalerOptions().init_scale(nan), LossScalerOptions().growth_factor(1), LossScalerOptions().backoff_factor(1),
+  for (auto const& options : {LossScalerOptions().init_scale(0), LossScalerOptions().init_scale(inf),
+                              LossScalerOptions().init_scale(1e39), LossScalerOptions().init_scale(nan),
+                              LossScalerOptions().growth_factor(1), LossScalerOptions().backoff_factor(1),
                               LossScalerOptions().backoff_factor(0), LossScalerOptions().growth_interval(0)})
     CHECK_THROWS_AS(LossScaler{options}, cairn::invalid_call);
   LossScaler const off{LossScalerOptions().enabled(false)};

@@ -1,4 +1,5 @@
-// Three programs that train, each with the few lines changed that a user would change: the losses of twenty steps are those of the plain program.
+// Three programs that train, each with the few lines changed that a user would change: the losses of twenty steps are
+// those of the plain program.
 #include "support/torch.hpp"
 #include <cmath>
 #include <cstdint>
@@ -67,7 +68,8 @@ std::vector<Tensor> train_characters(bool looped) {
   std::vector<Tensor> losses;
   for (std::int64_t k = 0; k < 20; ++k) {
     std::vector<Tensor> rows;
-    for (std::int64_t b = 0; b < batch; ++b) rows.push_back(all.slice(0, b * 450 + k * 20, b * 450 + k * 20 + time + 1));
+    for (std::int64_t b = 0; b < batch; ++b)
+      rows.push_back(all.slice(0, b * 450 + k * 20, b * 450 + k * 20 + time + 1));
     auto const piece = torch::stack(rows, 1);
     optimiser.zero_grad();
     auto const [scores, last] = model->forward(piece.slice(0, 0, time), s);
@@ -108,7 +110,8 @@ struct BlockImpl : torch::nn::Module {
     auto const parts = attention(first(x)).view({batch, time, 3, heads, width / heads}).permute({2, 0, 3, 1, 4});
     auto weights = parts[0].matmul(parts[1].transpose(-2, -1)) / std::sqrt(double(width / heads));
     weights = weights.masked_fill(torch::ones({time, time}, at::kBool).triu(1), -1e9).softmax(-1);
-    auto const y = x + dropout(projection(dropout(weights).matmul(parts[2]).transpose(1, 2).reshape({batch, time, width})));
+    auto const y =
+        x + dropout(projection(dropout(weights).matmul(parts[2]).transpose(1, 2).reshape({batch, time, width})));
     return y + dropout(down(torch::gelu(up(second(y)))));
   }
 };
@@ -159,13 +162,16 @@ std::vector<Tensor> train_language(bool regions) {
   return losses;
 }
 
-TEST_CASE("a GPT with a region for each block trains with the losses of the plain one, tied weights and dropout included", "[torch][training]") {
+TEST_CASE(
+    "a GPT with a region for each block trains with the losses of the plain one, tied weights and dropout included",
+    "[torch][training]") {
   auto const plain = train_language(false);
   CHECK(same_bits(plain, train_language(true)));
   CHECK(plain[19].item<float>() < plain[0].item<float>());
 }
 
-/// Solves y' = f(y) from time 0 to 1 with steps as long as the error allows. State: y, the time, the next step's length.
+/// Solves y' = f(y) from time 0 to 1 with steps as long as the error allows. State: y, the time, the next step's
+/// length.
 struct AdaptiveSolver {
   using state = std::tuple<Tensor, Tensor, Tensor>;
   torch::nn::Sequential f;
@@ -217,7 +223,8 @@ std::pair<std::vector<Tensor>, std::vector<int>> train_equation(bool looped) {
   return {losses, steps};
 }
 
-TEST_CASE("a neural ODE with adaptive steps trains with the losses and the steps of the plain loop", "[torch][training]") {
+TEST_CASE("a neural ODE with adaptive steps trains with the losses and the steps of the plain loop",
+          "[torch][training]") {
   auto const plain = train_equation(false), looped = train_equation(true);
   CHECK(same_bits(plain.first, looped.first));
   CHECK(plain.second == looped.second);

@@ -41,7 +41,9 @@ outcome differentiated(iteration const& x, Run run) {
   done.grads = support::take_grads({x.w, x.h0});
   return done;
 }
-bool same(outcome const& x, outcome const& y) { return same_bits(x.grads, y.grads) && same_bits(x.h, y.h) && same_bits(x.next_random, y.next_random); }
+bool same(outcome const& x, outcome const& y) {
+  return same_bits(x.grads, y.grads) && same_bits(x.h, y.h) && same_bits(x.next_random, y.next_random);
+}
 
 struct unlucky : std::runtime_error { using std::runtime_error::runtime_error; };
 
@@ -63,7 +65,9 @@ TEST_CASE("a loop of unknown length has the bits of the plain loop, and takes th
         CHECK_FALSE(s.first.requires_grad());
         return i < steps;
       };
-      auto const got = differentiated(x, [&] { return cl::checkpointed_while(keep_going, x, x.start(), LoopOptions().checkpoints(slots).stats(stats)); });
+      auto const got = differentiated(x, [&] {
+        return cl::checkpointed_while(keep_going, x, x.start(), LoopOptions().checkpoints(slots).stats(stats));
+      });
       REQUIRE(same(want, got));
       CHECK(asked.size() == std::size_t(steps) + 1);
       CHECK(asked.back() == steps);
@@ -74,13 +78,15 @@ TEST_CASE("a loop of unknown length has the bits of the plain loop, and takes th
       CHECK(stats->slots_peak == counts.peak_slots);
     }
     CHECK(same(want, differentiated(x, [&] {
-      return cl::checkpointed_while([&](state const&, cairn::step_index i) { return i < steps; }, x, x.start(),
-                                       LoopOptions().checkpoints(2).determinism(cl::Check::Bits).capture(cl::Capture::EveryStep));
-    })));
+                 return cl::checkpointed_while(
+                     [&](state const&, cairn::step_index i) { return i < steps; }, x, x.start(),
+                     LoopOptions().checkpoints(2).determinism(cl::Check::Bits).capture(cl::Capture::EveryStep));
+               })));
   }
 }
 
-TEST_CASE("blocks of a loop of unknown length have the bits of the plain loop, and run what online says over blocks", "[torch]") {
+TEST_CASE("blocks of a loop of unknown length have the bits of the plain loop, and run what online says over blocks",
+          "[torch]") {
   iteration const x;
   for (cairn::step_index const steps : {1, 2, 3, 4, 7, 8, 9, 24, 40}) {
     auto const want = differentiated(x, [&] {
@@ -104,8 +110,10 @@ TEST_CASE("blocks of a loop of unknown length have the bits of the plain loop, a
           asked.push_back(i);
           return i < steps;
         };
-        auto const options = LoopOptions().checkpoints(slots).block_size(size).stats(stats).callbacks(look).determinism(cl::Check::Bits);
-        REQUIRE(same(want, differentiated(x, [&] { return cl::checkpointed_while(keep_going, x, x.start(), options); })));
+        auto const options =
+            LoopOptions().checkpoints(slots).block_size(size).stats(stats).callbacks(look).determinism(cl::Check::Bits);
+        REQUIRE(
+            same(want, differentiated(x, [&] { return cl::checkpointed_while(keep_going, x, x.start(), options); })));
         REQUIRE(asked.size() == std::size_t(steps) + 1);
         for (std::size_t i = 0; i < asked.size(); ++i) CHECK(asked[i] == std::int64_t(i));
         CHECK(std::is_sorted(reversed.rbegin(), reversed.rend()));
@@ -115,7 +123,8 @@ TEST_CASE("blocks of a loop of unknown length have the bits of the plain loop, a
         CHECK(stats->engine_calls == blocks);
         // behind the turn whole blocks are run only: the last, short one is the first to be reversed
         auto const counts = cairn::online{slots}.stopping_at(blocks).counts();
-        CHECK(stats->recompute == std::int64_t(counts.advances + counts.turned - cairn::wide(blocks)) * (blocks > 1 ? size : 0));
+        CHECK(stats->recompute ==
+              std::int64_t(counts.advances + counts.turned - cairn::wide(blocks)) * (blocks > 1 ? size : 0));
         CHECK(stats->slots_peak == counts.peak_slots);
         bool const optimal = blocks <= (slots + 2) * (slots + 1) / 2 + 1;
         auto const fewest = cairn::revolve::advances(blocks, slots) + 1 - cairn::wide(blocks);
@@ -124,11 +133,16 @@ TEST_CASE("blocks of a loop of unknown length have the bits of the plain loop, a
   }
 }
 
-TEST_CASE("a block of a loop of unknown length begins where its casts, buffers and numbers of the generators did", "[torch]") {
+TEST_CASE("a block of a loop of unknown length begins where its casts, buffers and numbers of the generators did",
+          "[torch]") {
   torch::nn::BatchNorm1d norm{5};
   auto const w = torch::randn({5, 5}).requires_grad_(true), x = torch::randn({6, 5}).requires_grad_(true);
-  auto const step = [&](Tensor const& s) { return torch::dropout(norm->forward(torch::tanh(s.mm(w)).to(at::kFloat)), 0.3, true); };
-  auto const keep_going = [&](Tensor const& s, cairn::step_index i) { return i < 11 && s.mm(w).abs().max().item<float>() < 1e6F; };
+  auto const step = [&](Tensor const& s) {
+    return torch::dropout(norm->forward(torch::tanh(s.mm(w)).to(at::kFloat)), 0.3, true);
+  };
+  auto const keep_going = [&](Tensor const& s, cairn::step_index i) {
+    return i < 11 && s.mm(w).abs().max().item<float>() < 1e6F;
+  };
   auto const run = [&](auto loop) {
     support::seeded const seed{5};
     norm->running_mean.zero_();
@@ -152,7 +166,10 @@ TEST_CASE("a block of a loop of unknown length begins where its casts, buffers a
     CHECK(same_bits(want, run([&] {
       return cl::checkpointed_while(keep_going, step, x, LoopOptions().checkpoints(2).block_size(size).module(norm));
     })));
-    CHECK(same_bits(want, run([&] { return cl::checkpointed_while(keep_going, step, x, LoopOptions().memory_limit("1MB").module(norm)); })));
+    CHECK(same_bits(want, run([&] {
+                      return cl::checkpointed_while(keep_going, step, x,
+                                                    LoopOptions().memory_limit("1MB").module(norm));
+                    })));
   }
   cl::detail::switch_autocast(at::kCPU, true);
   (void)cl::checkpointed_while(keep_going, [](Tensor const& s) { return s * 0.5; }, x, LoopOptions());
@@ -184,12 +201,14 @@ TEST_CASE("a loop of unknown length is differentiated again where its graph is r
   auto const step = [w](Tensor const& s) { return torch::sin(s * w); };
   Tensor plain = x;
   for (int i = 0; i < 9; ++i) plain = step(plain);
-  auto const y = cl::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 9; }, step, x, LoopOptions().checkpoints(2));
+  auto const y = cl::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 9; }, step, x,
+                                        LoopOptions().checkpoints(2));
   auto const want = torch::autograd::grad({plain.sum()}, {x, w}, {}, true);
   for (int times = 0; times < 2; ++times) CHECK(same_bits(want, torch::autograd::grad({y.sum()}, {x, w}, {}, true)));
   auto const nine = [](Tensor const&, cairn::step_index i) { return i < 9; };
   auto const in_blocks = cl::checkpointed_while(nine, step, x, LoopOptions().checkpoints(2).block_size(2));
-  for (int times = 0; times < 2; ++times) CHECK(same_bits(want, torch::autograd::grad({in_blocks.sum()}, {x, w}, {}, true)));
+  for (int times = 0; times < 2; ++times)
+    CHECK(same_bits(want, torch::autograd::grad({in_blocks.sum()}, {x, w}, {}, true)));
   auto const twice = [&](Tensor const& last) {
     auto const first = torch::autograd::grad({last.pow(3).sum()}, {x, w}, {}, true, true);
     return torch::autograd::grad({first[0].pow(2).sum() + first[1].sin().sum()}, {x, w}, {}, true);
@@ -208,21 +227,32 @@ TEST_CASE("what is wrong with a loop of unknown length is said", "[torch]") {
     return said<cairn::invalid_plan>([&] { (void)cl::checkpointed_while(counted, halves, x, options); });
   };
   CHECK_THAT(refused(LoopOptions().schedule(cairn::revolve{9, 2})),
-             ContainsSubstring("cairn::libtorch::checkpointed_while: a schedule is for a known number of steps (its steps = 9)"));
+             ContainsSubstring(
+                 "cairn::libtorch::checkpointed_while: a schedule is for a known number of steps (its steps = 9)"));
   for (auto const& options : {LoopOptions().checkpoints(-1), LoopOptions().block_size(-1)})
-    CHECK_THAT(refused(options), ContainsSubstring("cairn::libtorch::checkpointed_while: checkpoints and block sizes are 1 or more, or 0 for the default"));
+    CHECK_THAT(
+        refused(options),
+        ContainsSubstring(
+            "cairn::libtorch::checkpointed_while: checkpoints and block sizes are 1 or more, or 0 for the default"));
   for (auto const& options : {LoopOptions().checkpoints(1), LoopOptions().block_size(1)})
-    CHECK_THAT(refused(LoopOptions(options).memory_limit("1GB")),
-               ContainsSubstring("cairn::libtorch::checkpointed_while: a memory limit chooses checkpoints and blocks itself"));
+    CHECK_THAT(
+        refused(LoopOptions(options).memory_limit("1GB")),
+        ContainsSubstring("cairn::libtorch::checkpointed_while: a memory limit chooses checkpoints and blocks itself"));
   CHECK(calls == 0);
   auto const late = [&](Tensor const& s, cairn::step_index i) { return i == 4 ? s * w : s.sin(); };
-  CHECK_THAT(said<cairn::invalid_call>([&] { cl::checkpointed_while(nine, late, x, LoopOptions().checkpoints(2)).sum().backward(); }),
-             ContainsSubstring("cairn::libtorch::checkpointed_while: the step uses a differentiable tensor that the first steps did not use (step = 4"));
+  CHECK_THAT(said<cairn::invalid_call>(
+                 [&] { cl::checkpointed_while(nine, late, x, LoopOptions().checkpoints(2)).sum().backward(); }),
+             ContainsSubstring("cairn::libtorch::checkpointed_while: the step uses a differentiable tensor that the "
+                               "first steps did not use (step = 4"));
   using list = std::vector<Tensor>;
-  CHECK_THAT(said<cairn::invalid_call>([&] {
-    (void)cl::checkpointed_while([](list const&, cairn::step_index i) { return i < 9; }, [](list const& s, cairn::step_index i) { return i == 2 ? list{s[0]} : s; },
-                                    list{x, w}, LoopOptions());
-  }), ContainsSubstring("cairn::libtorch::checkpointed_while: the step returned a state of other parts than it was given (step = 2"));
+  CHECK_THAT(
+      said<cairn::invalid_call>([&] {
+        (void)cl::checkpointed_while([](list const&, cairn::step_index i) { return i < 9; },
+                                     [](list const& s, cairn::step_index i) { return i == 2 ? list{s[0]} : s; },
+                                     list{x, w}, LoopOptions());
+      }),
+      ContainsSubstring(
+          "cairn::libtorch::checkpointed_while: the step returned a state of other parts than it was given (step = 2"));
   auto const throws_at = [&](cairn::step_index last) {
     return [last](Tensor const&, cairn::step_index i) {
       if (i == last) throw unlucky{"keep_going"};
@@ -230,7 +260,8 @@ TEST_CASE("what is wrong with a loop of unknown length is said", "[torch]") {
     };
   };
   for (cairn::step_index const last : {0, 1, 6})
-    for (auto const& options : {LoopOptions().checkpoints(2), LoopOptions().checkpoints(2).block_size(4), LoopOptions().memory_limit("1MB")})
+    for (auto const& options :
+         {LoopOptions().checkpoints(2), LoopOptions().checkpoints(2).block_size(4), LoopOptions().memory_limit("1MB")})
       CHECK_THROWS_AS(cl::checkpointed_while(throws_at(last), halves, x, options), unlucky);
   auto const fails = [&](Tensor const& s, cairn::step_index i) { return i == 5 ? throw unlucky{"step"} : s * 0.5; };
   CHECK_THROWS_AS(cl::checkpointed_while(nine, fails, x, LoopOptions().checkpoints(2)), unlucky);
@@ -241,7 +272,8 @@ TEST_CASE("what is wrong with a loop of unknown length is said", "[torch]") {
                ContainsSubstring("cairn::libtorch::checkpointed_while: the step changed its state in place (step = 0"));
   auto const y = cl::checkpointed_while(nine, halves, x, LoopOptions().checkpoints(2));
   y.sum().backward();
-  CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }), ContainsSubstring("cairn::libtorch::checkpointed_while: the checkpoints were used up"));
+  CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }),
+             ContainsSubstring("cairn::libtorch::checkpointed_while: the checkpoints were used up"));
 }
 
 }  // namespace while_tests

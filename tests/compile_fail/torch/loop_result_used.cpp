@@ -6,9 +6,11 @@ using state = std::tuple<at::Tensor, at::Tensor>;
 state const start{at::ones(3), at::ones(3)};
 void use() {
 #ifdef CAIRN_FIXED
-  auto const last = cairn::libtorch::checkpointed_loop([](state const& s) { return s; }, start, 10, cairn::libtorch::LoopOptions());
+  auto const last =
+      cairn::libtorch::checkpointed_loop([](state const& s) { return s; }, start, 10, cairn::libtorch::LoopOptions());
 #else
-  auto const last = cairn::libtorch::checkpointed_loop([](state& s) { std::get<0>(s).tanh_(); }, start, 10, cairn::libtorch::LoopOptions());
+  auto const last = cairn::libtorch::checkpointed_loop([](state& s) { std::get<0>(s).tanh_(); }, start, 10,
+                                                       cairn::libtorch::LoopOptions());
 #endif
   auto const& [h, c] = last;
   (h.sum() + c.sum()).backward();

@@ -4,7 +4,9 @@
 
 auto const step = [](auto const& x) { return x; };
 #ifdef CAIRN_FIXED
-auto const run = cairn::libtorch::checkpointed_loop(step, std::pair{at::ones(3), at::ones(1)}, 10, cairn::libtorch::LoopOptions());
+auto const run =
+    cairn::libtorch::checkpointed_loop(step, std::pair{at::ones(3), at::ones(1)}, 10, cairn::libtorch::LoopOptions());
 #else
-auto const run = cairn::libtorch::checkpointed_loop(step, std::pair{at::ones(3), 1}, 10, cairn::libtorch::LoopOptions());
+auto const run =
+    cairn::libtorch::checkpointed_loop(step, std::pair{at::ones(3), 1}, 10, cairn::libtorch::LoopOptions());
 #endif

@@ -7,7 +7,8 @@
 auto const step = [](auto const& x) { return x; };
 Eigen::MatrixXf x0(2, 2);
 #ifdef CAIRN_FIXED
-auto const run = cairn::libtorch::checkpointed_loop(step, cairn::libtorch::to_tensor(x0), 10, cairn::libtorch::LoopOptions());
+auto const run =
+    cairn::libtorch::checkpointed_loop(step, cairn::libtorch::to_tensor(x0), 10, cairn::libtorch::LoopOptions());
 #else
 auto const run = cairn::libtorch::checkpointed_loop(step, x0, 10, cairn::libtorch::LoopOptions());
 #endif

@@ -3,7 +3,9 @@
 #include <cairn/adapt/torch.hpp>
 
 #ifdef CAIRN_FIXED
-auto const run = cairn::libtorch::checkpointed_loop([](at::Tensor const& x) { return x * 2; }, at::ones(1), 10, cairn::libtorch::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_loop([](at::Tensor const& x) { return x * 2; }, at::ones(1), 10,
+                                                    cairn::libtorch::LoopOptions());
 #else
-auto const run = cairn::libtorch::checkpointed_loop([](double x) { return x * 2; }, 1.0, 10, cairn::libtorch::LoopOptions());
+auto const run =
+    cairn::libtorch::checkpointed_loop([](double x) { return x * 2; }, 1.0, 10, cairn::libtorch::LoopOptions());
 #endif

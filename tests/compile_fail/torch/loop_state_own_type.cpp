@@ -10,4 +10,5 @@ struct wave {
 };
 #endif
 auto const step = [](wave const& x) { return wave{x.first + x.second, x.first}; };
-auto const run = cairn::libtorch::checkpointed_loop(step, wave{at::ones(3), at::ones(3)}, 10, cairn::libtorch::LoopOptions());
+auto const run =
+    cairn::libtorch::checkpointed_loop(step, wave{at::ones(3), at::ones(3)}, 10, cairn::libtorch::LoopOptions());

@@ -3,7 +3,9 @@
 #include <cairn/adapt/torch.hpp>
 
 #ifdef CAIRN_FIXED
-auto const run = cairn::libtorch::checkpointed_loop([](at::Tensor const& x) { return x; }, at::scalar_tensor(at::Scalar(1)), 10, cairn::libtorch::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_loop(
+    [](at::Tensor const& x) { return x; }, at::scalar_tensor(at::Scalar(1)), 10, cairn::libtorch::LoopOptions());
 #else
-auto const run = cairn::libtorch::checkpointed_loop([](at::Scalar const& x) { return x; }, at::Scalar(1), 10, cairn::libtorch::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_loop([](at::Scalar const& x) { return x; }, at::Scalar(1), 10,
+                                                    cairn::libtorch::LoopOptions());
 #endif

@@ -3,7 +3,9 @@
 #include <cairn/adapt/torch.hpp>
 
 #ifdef CAIRN_FIXED
-auto const run = cairn::libtorch::checkpointed_loop([](at::Tensor const& x) { return x.tanh(); }, at::ones(3), 10, cairn::libtorch::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_loop([](at::Tensor const& x) { return x.tanh(); }, at::ones(3), 10,
+                                                    cairn::libtorch::LoopOptions());
 #else
-auto const run = cairn::libtorch::checkpointed_loop([](at::Tensor const& x) { (void)x.tanh(); }, at::ones(3), 10, cairn::libtorch::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_loop([](at::Tensor const& x) { (void)x.tanh(); }, at::ones(3), 10,
+                                                    cairn::libtorch::LoopOptions());
 #endif

@@ -3,7 +3,12 @@
 #include <cairn/adapt/torch.hpp>
 
 #ifdef CAIRN_FIXED
-auto const run = cairn::libtorch::checkpointed_loop([](at::Tensor const& x) { return x.tanh(); }, at::ones(3), 10, cairn::libtorch::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_loop([](at::Tensor const& x) { return x.tanh(); }, at::ones(3), 10,
+                                                    cairn::libtorch::LoopOptions());
 #else
-auto const run = cairn::libtorch::checkpointed_loop([](at::Tensor const& x) { return std::tuple{x, x}; }, at::ones(3), 10, cairn::libtorch::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_loop(
+    [](at::Tensor const& x) {
+      return std::tuple{x, x};
+    },
+    at::ones(3), 10, cairn::libtorch::LoopOptions());
 #endif

@@ -9,7 +9,8 @@ void use() {
   auto const [out, state] = rnn->forward(xs);
   out.sum().backward();
 #else
-  auto const [out, state] = rnn->forward_with_packed_input(torch::nn::utils::rnn::pack_padded_sequence(xs, at::full(2, 3, at::kLong)));
+  auto const [out, state] =
+      rnn->forward_with_packed_input(torch::nn::utils::rnn::pack_padded_sequence(xs, at::full(2, 3, at::kLong)));
   out.data().sum().backward();
 #endif
   std::get<0>(state).sum().backward();

@@ -4,7 +4,9 @@
 
 struct settings { int power = 3; };
 #ifdef CAIRN_FIXED
-auto const y = cairn::libtorch::checkpoint([](at::Tensor const& x, int power) { return x.pow(power); }, at::ones(3), settings{}.power);
+auto const y = cairn::libtorch::checkpoint([](at::Tensor const& x, int power) { return x.pow(power); }, at::ones(3),
+                                           settings{}.power);
 #else
-auto const y = cairn::libtorch::checkpoint([](at::Tensor const& x, settings const& s) { return x.pow(s.power); }, at::ones(3), settings{});
+auto const y = cairn::libtorch::checkpoint([](at::Tensor const& x, settings const& s) { return x.pow(s.power); },
+                                           at::ones(3), settings{});
 #endif

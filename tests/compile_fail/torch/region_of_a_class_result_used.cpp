@@ -5,9 +5,11 @@
 struct settings { int power = 3; };
 void use() {
 #ifdef CAIRN_FIXED
-  auto const y = cairn::libtorch::checkpoint([](auto const& x, int power) { return x.pow(power); }, at::ones(3), settings{}.power);
+  auto const y =
+      cairn::libtorch::checkpoint([](auto const& x, int power) { return x.pow(power); }, at::ones(3), settings{}.power);
 #else
-  auto const y = cairn::libtorch::checkpoint([](auto const& x, auto const& s) { return x.pow(s.power); }, at::ones(3), settings{});
+  auto const y =
+      cairn::libtorch::checkpoint([](auto const& x, auto const& s) { return x.pow(s.power); }, at::ones(3), settings{});
 #endif
   y.sum().backward();
 }

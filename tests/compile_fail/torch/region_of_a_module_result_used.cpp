@@ -4,9 +4,11 @@
 
 void use() {
 #ifdef CAIRN_FIXED
-  auto const [out, state] = cairn::libtorch::checkpoint(torch::nn::GRU(3, 4), at::ones({5, 2, 3}), at::zeros({1, 2, 4}));
+  auto const [out, state] =
+      cairn::libtorch::checkpoint(torch::nn::GRU(3, 4), at::ones({5, 2, 3}), at::zeros({1, 2, 4}));
 #else
-  auto const [out, state] = cairn::libtorch::checkpoint(torch::nn::GRUImpl(3, 4), at::ones({5, 2, 3}), at::zeros({1, 2, 4}));
+  auto const [out, state] =
+      cairn::libtorch::checkpoint(torch::nn::GRUImpl(3, 4), at::ones({5, 2, 3}), at::zeros({1, 2, 4}));
 #endif
   (out.sum() + state.sum()).backward();
 }

@@ -3,7 +3,8 @@
 #include <cairn/adapt/torch.hpp>
 
 #ifdef CAIRN_FIXED
-cairn::libtorch::saved_tensors_hooks const hooks{[](at::Tensor const& t) { return t; }, [](at::Tensor const& t) { return t; }};
+cairn::libtorch::saved_tensors_hooks const hooks{[](at::Tensor const& t) { return t; },
+                                                 [](at::Tensor const& t) { return t; }};
 #else
 cairn::libtorch::saved_tensors_hooks const hooks{[](at::Tensor const&) {}, [](at::Tensor const& t) { return t; }};
 #endif

@@ -3,7 +3,15 @@
 #include <cairn/adapt/torch.hpp>
 
 #ifdef CAIRN_FIXED
-auto const run = cairn::libtorch::checkpointed_scan([](at::Tensor const& x, at::Tensor const& input) { return std::pair{x + input, x}; }, at::ones(3), std::vector{at::ones(3), at::ones(3)}, cairn::libtorch::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_scan(
+    [](at::Tensor const& x, at::Tensor const& input) {
+      return std::pair{x + input, x};
+    },
+    at::ones(3), std::vector{at::ones(3), at::ones(3)}, cairn::libtorch::LoopOptions());
 #else
-auto const run = cairn::libtorch::checkpointed_scan([](at::Tensor const& x, at::Tensor const& input) { return std::pair{x + input, x}; }, at::ones(3), std::array{at::ones(3), at::ones(3)}, cairn::libtorch::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_scan(
+    [](at::Tensor const& x, at::Tensor const& input) {
+      return std::pair{x + input, x};
+    },
+    at::ones(3), std::array{at::ones(3), at::ones(3)}, cairn::libtorch::LoopOptions());
 #endif

@@ -11,7 +11,10 @@ void use() {
 #endif
   auto const [last, ys] = cairn::libtorch::checkpointed_scan(step, at::ones(3), xs, cairn::libtorch::LoopOptions());
   (last.sum() + ys.sum()).backward();
-  auto const listed = cairn::libtorch::checkpointed_scan([](at::Tensor const& h, at::Tensor const& x) { return std::pair{h + x, x}; }, at::ones(3), xs.unbind(0),
-                                               cairn::libtorch::LoopOptions());
+  auto const listed = cairn::libtorch::checkpointed_scan(
+      [](at::Tensor const& h, at::Tensor const& x) {
+        return std::pair{h + x, x};
+      },
+      at::ones(3), xs.unbind(0), cairn::libtorch::LoopOptions());
   for (auto const& y : listed.second) y.sum().backward();
 }

@@ -10,4 +10,5 @@ torch::nn::ModuleHolder<mixer> const step(std::make_shared<mixer>());
 #else
 torch::nn::Linear const step(3, 3);
 #endif
-auto const run = cairn::libtorch::checkpointed_scan(step, at::ones(3), at::ones({10, 3}), cairn::libtorch::LoopOptions());
+auto const run =
+    cairn::libtorch::checkpointed_scan(step, at::ones(3), at::ones({10, 3}), cairn::libtorch::LoopOptions());

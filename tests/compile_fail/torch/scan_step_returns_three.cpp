@@ -3,7 +3,15 @@
 #include <cairn/adapt/torch.hpp>
 
 #ifdef CAIRN_FIXED
-auto const run = cairn::libtorch::checkpointed_scan([](at::Tensor const& x, at::Tensor const& input) { return std::pair{x + input, std::pair{x, input}}; }, at::ones(3), at::ones({10, 3}), cairn::libtorch::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_scan(
+    [](at::Tensor const& x, at::Tensor const& input) {
+      return std::pair{x + input, std::pair{x, input}};
+    },
+    at::ones(3), at::ones({10, 3}), cairn::libtorch::LoopOptions());
 #else
-auto const run = cairn::libtorch::checkpointed_scan([](at::Tensor const& x, at::Tensor const& input) { return std::tuple{x + input, x, input}; }, at::ones(3), at::ones({10, 3}), cairn::libtorch::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_scan(
+    [](at::Tensor const& x, at::Tensor const& input) {
+      return std::tuple{x + input, x, input};
+    },
+    at::ones(3), at::ones({10, 3}), cairn::libtorch::LoopOptions());
 #endif

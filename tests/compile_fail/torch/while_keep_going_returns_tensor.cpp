@@ -3,7 +3,11 @@
 #include <cairn/adapt/torch.hpp>
 
 #ifdef CAIRN_FIXED
-auto const run = cairn::libtorch::checkpointed_while([](at::Tensor const& x) { return (x.sum() > 1).item<bool>(); }, [](at::Tensor const& x) { return x.tanh(); }, at::ones(3), cairn::libtorch::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_while([](at::Tensor const& x) { return (x.sum() > 1).item<bool>(); },
+                                                     [](at::Tensor const& x) { return x.tanh(); }, at::ones(3),
+                                                     cairn::libtorch::LoopOptions());
 #else
-auto const run = cairn::libtorch::checkpointed_while([](at::Tensor const& x) { return x.sum() > 1; }, [](at::Tensor const& x) { return x.tanh(); }, at::ones(3), cairn::libtorch::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_while([](at::Tensor const& x) { return x.sum() > 1; },
+                                                     [](at::Tensor const& x) { return x.tanh(); }, at::ones(3),
+                                                     cairn::libtorch::LoopOptions());
 #endif

@@ -8,6 +8,7 @@ void use() {
 #else
   auto const goes_on = [](at::Tensor const& x) { return x.sum() > 1; };
 #endif
-  auto const last = cairn::libtorch::checkpointed_while(goes_on, [](at::Tensor const& x) { return x.tanh(); }, at::ones(3), cairn::libtorch::LoopOptions());
+  auto const last = cairn::libtorch::checkpointed_while(
+      goes_on, [](at::Tensor const& x) { return x.tanh(); }, at::ones(3), cairn::libtorch::LoopOptions());
   last.pow(2).sum().backward();
 }

@@ -1,4 +1,5 @@
-// The executor over blocks drives an engine: in the planned order, to the bits of storing everything, in the predicted bytes.
+// The executor over blocks drives an engine: in the planned order, to the bits of storing everything, in the predicted
+// bytes.
 #include <cairn/plan/block/block_executor.hpp>
 
 #include <algorithm>
@@ -28,12 +29,16 @@ namespace {
 struct trace {
   std::vector<action> seen;
   [[nodiscard]] execution_callbacks callbacks() {
-    return {.run_forward = [this](step_index first, step_index last) { seen.push_back(block_actions::advance(first, last)); },
-            .run_backward = [this](step_index first, step_index last) { seen.push_back(block_actions::reverse(first, last)); }};
+    return {.run_forward = [this](step_index first,
+                                  step_index last) { seen.push_back(block_actions::advance(first, last)); },
+            .run_backward = [this](step_index first,
+                                   step_index last) { seen.push_back(block_actions::reverse(first, last)); }};
   }
   [[nodiscard]] execution_callbacks with_recorded() {
     auto all = callbacks();
-    all.run_recorded = [this](step_index first, step_index last) { seen.push_back(block_actions::record(first, last)); };
+    all.run_recorded = [this](step_index first, step_index last) {
+      seen.push_back(block_actions::record(first, last));
+    };
     return all;
   }
 };
@@ -55,7 +60,9 @@ using Catch::Matchers::Contains;
 
 using numbers = std::vector<double>;
 
-[[gnu::noinline]] double weight(std::size_t i, std::size_t to, std::size_t from) { return 0.7 * std::sin(1.0 + double(3 * i + 5 * to + 7 * from)); }
+[[gnu::noinline]] double weight(std::size_t i, std::size_t to, std::size_t from) {
+  return 0.7 * std::sin(1.0 + double(3 * i + 5 * to + 7 * from));
+}
 /// z = W x of layer i.
 [[gnu::noinline]] numbers product(std::size_t i, numbers const& x, std::size_t width) {
   numbers z(width);
@@ -86,7 +93,8 @@ class network {
     states_[0] = input;
   }
   [[nodiscard]] step_index layers() const { return step_index(widths_.size()) - 1; }
-  /// A tape is z and the output; the adjoint of a layer makes its own beside the old one; that of the input is the caller's.
+  /// A tape is z and the output; the adjoint of a layer makes its own beside the old one; that of the input is the
+  /// caller's.
   [[nodiscard]] chain as_chain() const {
     chain c;
     for (std::size_t i = 0; i < widths_.size(); ++i) c.x.push_back(std::int64_t(8 * widths_[i]));
@@ -114,7 +122,9 @@ class network {
   void record(step_index first, step_index last) {
     call();
     for (step_index i = first; i < last; ++i) {
-      tape made{product(std::size_t(i), i == first ? states_.at(i) : tapes_.at(i - 1).output, widths_[std::size_t(i) + 1]), {}};
+      tape made{
+          product(std::size_t(i), i == first ? states_.at(i) : tapes_.at(i - 1).output, widths_[std::size_t(i) + 1]),
+          {}};
       made.output = activated(made.z);
       keep(made.z), keep(made.output);
       tapes_[i] = std::move(made);
@@ -147,8 +157,9 @@ class network {
             .run_recorded = [this](step_index first, step_index last) { record(first, last); }};
   }
   [[nodiscard]] execution_callbacks two() {
-    return {.run_forward = [this](step_index first, step_index last) { forward_or_record(first, last); },
-            .run_backward = [this](step_index first, step_index last) { on_the_way_back_ = true, backward(first, last); }};
+    return {
+        .run_forward = [this](step_index first, step_index last) { forward_or_record(first, last); },
+        .run_backward = [this](step_index first, step_index last) { on_the_way_back_ = true, backward(first, last); }};
   }
   /// Ready for another sweep, also after one that failed.
   void begin() {
@@ -195,7 +206,8 @@ numbers store_all(network& engine) {
 
 }  // namespace
 
-TEST_CASE("an engine of two callbacks sees each block forward, and on the way back all but the last again", "[plan][block]") {
+TEST_CASE("an engine of two callbacks sees each block forward, and on the way back all but the last again",
+          "[plan][block]") {
   trace events;
   block_executor executor;
   executor.configure(10, {.block_size = 4});
@@ -225,7 +237,8 @@ TEST_CASE("an engine of three callbacks is told which runs keep tapes", "[plan][
     }
 }
 
-TEST_CASE("the gradient through blocks has the bits of storing everything, in the predicted bytes and runs", "[plan][block]") {
+TEST_CASE("the gradient through blocks has the bits of storing everything, in the predicted bytes and runs",
+          "[plan][block]") {
   for (std::size_t const layers : std::vector<std::size_t>{1, 2, 3, 5, 12, 13, 31}) {
     network engine{widths(layers)};
     auto const expected = store_all(engine);
@@ -254,7 +267,8 @@ TEST_CASE("the gradient through blocks has the bits of storing everything, in th
       check({.block_size = size, .levels = 2}, engine.three());
     }
     cairn::detail::chain_model const model{c, "test"};
-    for (auto budget = cairn::detail::block_cuts{model}.least_budget(); budget <= model.store_all_peak(); budget += 16) {
+    for (auto budget = cairn::detail::block_cuts{model}.least_budget(); budget <= model.store_all_peak();
+         budget += 16) {
       CAPTURE(layers, budget);
       check({.budget = budget}, engine.two());
       CHECK(engine.peak <= budget);
@@ -299,7 +313,8 @@ TEST_CASE("a plan is kept for an equal workload, and made anew for another one o
   int asked = 0;
   trace events;
   auto const callbacks = events.callbacks();
-  block_executor executor{cairn::block_options{.planner = [&](chain const& work) { return ++asked, block_plan::equal(work.stages(), 2); }}};
+  block_executor executor{
+      cairn::block_options{.planner = [&](chain const& work) { return ++asked, block_plan::equal(work.stages(), 2); }}};
   CHECK(executor.plans_made() == 0);
   executor.backward(a, callbacks);
   executor.backward(a, callbacks);
@@ -373,9 +388,16 @@ TEST_CASE("where no plan can be made everything is run once, and a notice says w
   cairn::detail::chain_model const model{c, "test"};
   runs_plain({.budget = 10}, "no schedule of any kind fits the budget (budget = 10");
   runs_plain({.budget = cairn::detail::block_cuts{model}.least_budget() - 1}, "fit");
-  runs_plain({.block_size = 3, .budget = *plan_blocks(c, {.block_size = 3}).meta().peak_bytes - 1}, "blocks of this shape do not fit");
-  runs_plain({.planner = [](chain const&) -> block_plan { throw cairn::infeasible_budget{"mine", "nothing fits", {}, ""}; }}, "mine: nothing fits");
-  runs_plain({.planner = [](chain const&) -> block_plan { throw cairn::overflow_error{"mine", "too large", {}, ""}; }}, "mine: too large");
+  runs_plain({.block_size = 3, .budget = *plan_blocks(c, {.block_size = 3}).meta().peak_bytes - 1},
+             "blocks of this shape do not fit");
+  runs_plain({.planner = [](chain const&) -> block_plan {
+               throw cairn::infeasible_budget{"mine", "nothing fits", {}, ""};
+             }},
+             "mine: nothing fits");
+  runs_plain({.planner = [](chain const&) -> block_plan {
+               throw cairn::overflow_error{"mine", "too large", {}, ""};
+             }},
+             "mine: too large");
 
   executor.configure(c);
   CHECK(executor.notice() == std::string{});
@@ -400,7 +422,9 @@ TEST_CASE("what is wrong rather than impossible throws, and the plan before stay
   broken.x[2] = -1;
   throws([&] { executor.configure(broken); });
   throws([&] { executor.plan_for(broken); });
-  CHECK_THROWS_AS(executor.configure(c, {.planner = [](chain const&) -> block_plan { throw std::domain_error{"mine"}; }}), std::domain_error);
+  CHECK_THROWS_AS(
+      executor.configure(c, {.planner = [](chain const&) -> block_plan { throw std::domain_error{"mine"}; }}),
+      std::domain_error);
   CHECK(&executor.plan_for(c) == &executor.plan());
   CHECK(executor.plans_made() == 1);
 }
@@ -443,7 +467,10 @@ TEST_CASE("a callback cannot change the sweep that it is called from", "[plan][b
   outer.configure(3, {.block_size = 1});
   int inner_runs = 0;
   callbacks.run_forward = [](step_index, step_index) {};
-  callbacks.run_backward = [&](step_index, step_index) { executor.backward(10, {.run_forward = [&](step_index, step_index) { ++inner_runs; }, .run_backward = [](step_index, step_index) {}}); };
+  callbacks.run_backward = [&](step_index, step_index) {
+    executor.backward(10, {.run_forward = [&](step_index, step_index) { ++inner_runs; },
+                           .run_backward = [](step_index, step_index) {}});
+  };
   outer.backward(callbacks);
   CHECK(inner_runs == 3 * 5);
 }

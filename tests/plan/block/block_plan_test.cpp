@@ -27,7 +27,8 @@ std::vector<action> walked(block_plan const& plan) {
 }
 
 /// The definition, by recursion: run all children but the last, then reverse the children from the last to the first.
-void reverse(std::vector<step_index> const& starts, std::size_t from, std::size_t to, std::size_t fan_out, int level, std::vector<action>& out) {
+void reverse(std::vector<step_index> const& starts, std::size_t from, std::size_t to, std::size_t fan_out, int level,
+             std::vector<action>& out) {
   if (level == 0) {
     out.push_back(block_actions::record(starts[from], starts[to]));
     out.push_back(block_actions::reverse(starts[from], starts[to]));
@@ -37,8 +38,10 @@ void reverse(std::vector<step_index> const& starts, std::size_t from, std::size_
   for (int k = 1; k < level; ++k) child = std::min(child * fan_out, to - from);
   std::vector<std::size_t> begins;
   for (std::size_t at = from; at < to; at += child) begins.push_back(at);
-  for (std::size_t k = 0; k + 1 < begins.size(); ++k) out.push_back(block_actions::advance(starts[begins[k]], starts[begins[k + 1]]));
-  for (std::size_t k = begins.size(); k-- > 0;) reverse(starts, begins[k], std::min(begins[k] + child, to), fan_out, level - 1, out);
+  for (std::size_t k = 0; k + 1 < begins.size(); ++k)
+    out.push_back(block_actions::advance(starts[begins[k]], starts[begins[k + 1]]));
+  for (std::size_t k = begins.size(); k-- > 0;)
+    reverse(starts, begins[k], std::min(begins[k] + child, to), fan_out, level - 1, out);
 }
 std::vector<action> expected(std::vector<step_index> const& starts, int levels) {
   std::vector<action> out;
@@ -101,7 +104,8 @@ std::string refusal(Make make) {
 
 }  // namespace
 
-TEST_CASE("blocks run in the order of the recursion that defines them, for every length, size and number of levels", "[plan][block]") {
+TEST_CASE("blocks run in the order of the recursion that defines them, for every length, size and number of levels",
+          "[plan][block]") {
   for (step_index stages = 0; stages <= 40; ++stages)
     for (step_index size = 1; size <= stages + 2; ++size)
       for (int levels = 1; levels <= 5; ++levels) {
@@ -110,7 +114,8 @@ TEST_CASE("blocks run in the order of the recursion that defines them, for every
         auto const starts = starts_of(stages, size);
         CHECK(plan.stages() == stages);
         CHECK(plan.size() + 1 == step_index(starts.size()));
-        for (step_index j = 0; j < plan.size(); ++j) CHECK(plan[j] == stage_range{starts[std::size_t(j)], starts[std::size_t(j) + 1]});
+        for (step_index j = 0; j < plan.size(); ++j)
+          CHECK(plan[j] == stage_range{starts[std::size_t(j)], starts[std::size_t(j) + 1]});
         CHECK(walked(plan) == expected(starts, levels));
         check_meta(plan);
         CHECK(plan.meta().largest == std::min(stages, size));
@@ -150,13 +155,15 @@ TEST_CASE("balanced blocks differ by one stage at most", "[plan][block]") {
 }
 
 TEST_CASE("no stages are no blocks, and levels of none is one block", "[plan][block]") {
-  for (auto const& plan : {block_plan{}, block_plan{std::vector<stage_range>{}}, block_plan::equal(0, 3), block_plan::balanced(0, 0), block_plan::equal(0, 1, 0)}) {
+  for (auto const& plan : {block_plan{}, block_plan{std::vector<stage_range>{}}, block_plan::equal(0, 3),
+                           block_plan::balanced(0, 0), block_plan::equal(0, 1, 0)}) {
     CHECK(plan.size() == 0);
     CHECK(plan.stages() == 0);
     CHECK(walked(plan).empty());
     CHECK(plan.meta().peak_checkpoints == 0);
   }
-  CHECK(walked(block_plan::equal(7, 7, 0)) == std::vector<action>{block_actions::record(0, 7), block_actions::reverse(0, 7)});
+  CHECK(walked(block_plan::equal(7, 7, 0)) ==
+        std::vector<action>{block_actions::record(0, 7), block_actions::reverse(0, 7)});
 }
 
 TEST_CASE("loops of 2^62 stages and more have blocks without a list", "[plan][block]") {
@@ -224,12 +231,15 @@ TEST_CASE("roots are rounded up", "[plan][block]") {
 
 TEST_CASE("shapes that cannot be are refused", "[plan][block]") {
   using Catch::Matchers::Contains;
-  CHECK_THAT(refusal([] { return block_plan::equal(-1, 1); }), Contains("the number of stages is negative (stages = -1)"));
-  CHECK_THAT(refusal([] { return block_plan::equal(5, 0); }), Contains("a block has at least 1 stage (block_size = 0)"));
+  CHECK_THAT(refusal([] { return block_plan::equal(-1, 1); }),
+             Contains("the number of stages is negative (stages = -1)"));
+  CHECK_THAT(refusal([] { return block_plan::equal(5, 0); }),
+             Contains("a block has at least 1 stage (block_size = 0)"));
   CHECK_THAT(refusal([] { return block_plan::equal(5, 1, -1); }), Contains("0 to 62 levels"));
   CHECK_THAT(refusal([] { return block_plan::equal(5, 1, 63); }), Contains("0 to 62 levels"));
   CHECK_THAT(refusal([] { return block_plan::equal(5, 4, 0); }), Contains("no level, but more than one block"));
   CHECK_THAT(refusal([] { return block_plan::balanced(-1, 1); }), Contains("negative"));
-  CHECK_THAT(refusal([] { return block_plan::balanced(5, 0); }), Contains("there is no such number of blocks (stages = 5, blocks = 0)"));
+  CHECK_THAT(refusal([] { return block_plan::balanced(5, 0); }),
+             Contains("there is no such number of blocks (stages = 5, blocks = 0)"));
   CHECK_THAT(refusal([] { return block_plan::balanced(5, 6); }), Contains("no such number"));
 }

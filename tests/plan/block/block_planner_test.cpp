@@ -1,4 +1,5 @@
-// Blocks of a chain: every plan is replayed, cuts by bytes are the best there are, and what a user's planner answers is checked.
+// Blocks of a chain: every plan is replayed, cuts by bytes are the best there are, and what a user's planner answers is
+// checked.
 #include <cairn/plan/block/block_planner.hpp>
 
 #include <algorithm>
@@ -52,7 +53,8 @@ struct all_cuts {
     return least;
   }
   [[nodiscard]] std::int64_t least_peak() const {
-    return std::min_element(costs.begin(), costs.end(), [](auto const& a, auto const& b) { return a.peak < b.peak; })->peak;
+    return std::min_element(costs.begin(), costs.end(), [](auto const& a, auto const& b) { return a.peak < b.peak; })
+        ->peak;
   }
   std::vector<cairn::chain_cost> costs;
 };
@@ -82,7 +84,9 @@ int compare_with_all_cuts(chain const& c) {
     auto const best = all.least_extra(budget);
     if (!best) {
       CHECK(budget < least);
-      bool const none = refusal<cairn::infeasible_budget>([&] { return plan_blocks(c, {.budget = budget}); }).find("fit") != std::string::npos;
+      bool const none = refusal<cairn::infeasible_budget>([&] {
+                          return plan_blocks(c, {.budget = budget});
+                        }).find("fit") != std::string::npos;
       CHECK(none);
       continue;
     }
@@ -117,7 +121,8 @@ TEST_CASE("every shape of blocks costs what replay says, for chains of every kin
           if (levels == 0) CHECK(plan.meta().extra_forward == 0);
         }
         for (step_index size : {1, 2, 5, 64, 1000}) {
-          auto const plan = plan_blocks(c, {.block_size = size}), balanced = plan_blocks(c, {.block_size = size, .balanced = true});
+          auto const plan = plan_blocks(c, {.block_size = size}),
+                     balanced = plan_blocks(c, {.block_size = size, .balanced = true});
           CHECK(plan.meta().by == cairn::block_method::block_size);
           CHECK(plan.meta().largest == std::min<step_index>(size, stages));
           (void)judged(plan, c);
@@ -128,11 +133,13 @@ TEST_CASE("every shape of blocks costs what replay says, for chains of every kin
 }
 
 TEST_CASE("blocks have ceil(sqrt(n)) stages where nothing else is said", "[plan][block]") {
-  for (step_index n : {step_index{1}, step_index{2}, step_index{9}, step_index{10}, step_index{101}, step_index{1'000'000}, step_index{1} << 62}) {
+  for (step_index n : {step_index{1}, step_index{2}, step_index{9}, step_index{10}, step_index{101},
+                       step_index{1'000'000}, step_index{1} << 62}) {
     CAPTURE(n);
     auto const plan = plan_blocks(n);
     auto const side = plan.meta().largest;
-    CHECK((cairn::wide(side) * cairn::wide(side) >= cairn::wide(n) && cairn::wide(side - 1) * cairn::wide(side - 1) < cairn::wide(n)));
+    CHECK((cairn::wide(side) * cairn::wide(side) >= cairn::wide(n) &&
+           cairn::wide(side - 1) * cairn::wide(side - 1) < cairn::wide(n)));
     CHECK(plan.stages() == n);
     CHECK_FALSE(plan.meta().peak_bytes.has_value());
     CHECK(plan.meta().by == cairn::block_method::square_root);
@@ -142,7 +149,8 @@ TEST_CASE("blocks have ceil(sqrt(n)) stages where nothing else is said", "[plan]
   CHECK(cubic.meta().num_blocks == 100);
   CHECK(cubic.meta().peak_checkpoints == 18);
   CHECK((cubic.meta().extra_runs == 900 + 10 * 90));
-  CHECK(plan_blocks(100, {.block_size = 30, .balanced = true}).meta().sizes == std::vector<cairn::block_run>{{0, 4, 25}});
+  CHECK(plan_blocks(100, {.block_size = 30, .balanced = true}).meta().sizes ==
+        std::vector<cairn::block_run>{{0, 4, 25}});
 }
 
 TEST_CASE("more levels take less memory for more runs", "[plan][block]") {
@@ -173,7 +181,13 @@ TEST_CASE("cuts by bytes are the best of all cuts", "[plan][block]") {
 
 TEST_CASE("a forward run over large states may need more than the recorded one", "[plan][block]") {
   // Tapes that do not hold the state they were made from give it up; a run without tapes keeps it.
-  chain const c{.x = {21, 4, 1, 22, 39, 2}, .g = {3, 2, 3, 5, 1, 3}, .s = {28, 1, 22, 39, 2}, .f = {0, 52, 0, 8, 0}, .b = {30, 0, 0, 4, 26, 10}, .u = {8, 7, 8, 3, 4}, .self_contained_tape = true};
+  chain const c{.x = {21, 4, 1, 22, 39, 2},
+                .g = {3, 2, 3, 5, 1, 3},
+                .s = {28, 1, 22, 39, 2},
+                .f = {0, 52, 0, 8, 0},
+                .b = {30, 0, 0, 4, 26, 10},
+                .u = {8, 7, 8, 3, 4},
+                .self_contained_tape = true};
   CHECK(compare_with_all_cuts(c) > 5);
   std::mt19937_64 numbers{11};
   auto const some = [&](unsigned one_in, std::int64_t large, std::int64_t small) {
@@ -181,10 +195,16 @@ TEST_CASE("a forward run over large states may need more than the recorded one",
     return std::int64_t(numbers() % std::uint64_t(most + 1));
   };
   for (int k = 0; k < 300; ++k) {
-    chain spiky{.x = {some(3, 30, 5)}, .g = {some(3, 20, 3)}, .s = {}, .b = {some(4, 30, 0)}, .u = {}, .self_contained_tape = k % 4 != 0};
+    chain spiky{.x = {some(3, 30, 5)},
+                .g = {some(3, 20, 3)},
+                .s = {},
+                .b = {some(4, 30, 0)},
+                .u = {},
+                .self_contained_tape = k % 4 != 0};
     for (int i = 0; i < 6; ++i) {
       spiky.x.push_back(some(3, 30, 5)), spiky.g.push_back(some(3, 20, 3)), spiky.b.push_back(some(4, 30, 0));
-      spiky.s.push_back(spiky.x.back() + some(4, 40, 0)), spiky.f.push_back(some(4, 60, 0)), spiky.u.push_back(some(1, 9, 0));
+      spiky.s.push_back(spiky.x.back() + some(4, 40, 0)), spiky.f.push_back(some(4, 60, 0)),
+          spiky.u.push_back(some(1, 9, 0));
     }
     CAPTURE(k);
     compare_with_all_cuts(spiky);
@@ -205,12 +225,14 @@ TEST_CASE("cuts by bytes are the best of all cuts of many small chains", "[.soak
   std::printf("%d budgets compared\n", compared);
 }
 
-TEST_CASE("no blocks are faster than the fastest of all schedules, and none fit where none is", "[plan][block][oracle]") {
+TEST_CASE("no blocks are faster than the fastest of all schedules, and none fit where none is",
+          "[plan][block][oracle]") {
   int planned = 0;
   for (auto const& known : chains::oracles())
     for (auto const& row : known.rows) {
       CAPTURE(known.name, row.budget);
-      CHECK(refusal<cairn::infeasible_budget>([&] { return plan_blocks(known.chain, {.budget = known.lb_peak_any_schedule - 1}); }) != "");
+      CHECK(refusal<cairn::infeasible_budget>(
+                [&] { return plan_blocks(known.chain, {.budget = known.lb_peak_any_schedule - 1}); }) != "");
       try {
         auto const plan = plan_blocks(known.chain, {.budget = row.budget});
         auto const cost = judged(plan, known.chain);
@@ -253,7 +275,8 @@ TEST_CASE("a chain of no stages and budgets at the edges", "[plan][block]") {
   CHECK(plan_blocks(none, {.budget = 5}).meta().peak_bytes == 5);
   CHECK_THROWS_AS(plan_blocks(none, {.budget = 4}), cairn::infeasible_budget);
   auto const c = chains::make(chains::kind::tiny, 6, 1);
-  for (std::int64_t budget : {std::numeric_limits<std::int64_t>::min(), std::int64_t{-1}, std::int64_t{0}}) CHECK_THROWS_AS(plan_blocks(c, {.budget = budget}), cairn::infeasible_budget);
+  for (std::int64_t budget : {std::numeric_limits<std::int64_t>::min(), std::int64_t{-1}, std::int64_t{0}})
+    CHECK_THROWS_AS(plan_blocks(c, {.budget = budget}), cairn::infeasible_budget);
   CHECK(plan_blocks(c, {.budget = std::numeric_limits<std::int64_t>::max()}).meta().num_blocks == 1);
   chain const free{.x = {0, 0, 0}, .s = {0, 0}, .u = {0, 0}};
   CHECK(plan_blocks(free, {.budget = 0}).meta().peak_bytes == 0);
@@ -264,14 +287,18 @@ TEST_CASE("a shape that is over the budget is refused with its peak", "[plan][bl
   auto const peak = *plan_blocks(c).meta().peak_bytes;
   CHECK(plan_blocks(c, {.block_size = 10, .budget = peak}).meta().peak_bytes == peak);
   CHECK_THAT(refusal<cairn::infeasible_budget>([&] { return plan_blocks(c, {.block_size = 10, .budget = peak - 1}); }),
-             Contains("blocks of this shape do not fit the budget (budget = " + std::to_string(peak - 1) + ", peak = " + std::to_string(peak)));
+             Contains("blocks of this shape do not fit the budget (budget = " + std::to_string(peak - 1) +
+                      ", peak = " + std::to_string(peak)));
   CHECK_THROWS_AS(plan_blocks(c, {.levels = 0, .budget = peak}), cairn::infeasible_budget);
-  CHECK_THAT(refusal<cairn::infeasible_budget>([&] { return plan_blocks(c, {.budget = 1}); }), Contains("no schedule of any kind fits the budget (budget = 1, least of any schedule = "));
+  CHECK_THAT(refusal<cairn::infeasible_budget>([&] { return plan_blocks(c, {.budget = 1}); }),
+             Contains("no schedule of any kind fits the budget (budget = 1, least of any schedule = "));
 }
 
 TEST_CASE("a planner of the user's cuts the chain, with or without a budget", "[plan][block]") {
   auto const c = chains::make(chains::kind::tiny, 6, 1);
-  auto const halves = [](chain const& work) { return block_plan{{{0, work.stages() / 2}, {work.stages() / 2, work.stages()}}}; };
+  auto const halves = [](chain const& work) {
+    return block_plan{{{0, work.stages() / 2}, {work.stages() / 2, work.stages()}}};
+  };
   auto const plan = plan_blocks(c, {.planner = halves});
   CHECK(plan.meta().by == cairn::block_method::custom);
   CHECK(plan.meta().num_blocks == 2);
@@ -285,7 +312,9 @@ TEST_CASE("a planner of the user's cuts the chain, with or without a budget", "[
   CHECK(told == cairn::block_planner::no_budget);
   (void)judged(plan_blocks(c, {.budget = 1000, .planner = keeps_budget}), c);
   CHECK(told == 1000);
-  auto const through_cairn = [](chain const& work, std::int64_t budget) { return plan_blocks(work, {.budget = budget}); };
+  auto const through_cairn = [](chain const& work, std::int64_t budget) {
+    return plan_blocks(work, {.budget = budget});
+  };
   auto const least = plan_blocks(c).meta().peak_bytes;
   CHECK(*plan_blocks(c, {.budget = least, .planner = through_cairn}).meta().peak_bytes <= *least);
 }
@@ -295,20 +324,24 @@ TEST_CASE("a planner is not asked for what no schedule can do", "[plan][block]")
   cairn::detail::chain_model const model{c, "test"};
   int asked = 0;
   cairn::block_planner const planner = [&](chain const& work) { return ++asked, block_plan::equal(work.stages(), 1); };
-  CHECK_THROWS_AS(plan_blocks(c, {.budget = cairn::detail::least_peak_bound(model) - 1, .planner = planner}), cairn::infeasible_budget);
+  CHECK_THROWS_AS(plan_blocks(c, {.budget = cairn::detail::least_peak_bound(model) - 1, .planner = planner}),
+                  cairn::infeasible_budget);
   CHECK(asked == 0);
 }
 
 TEST_CASE("wrong answers of a planner are refused before anything runs", "[plan][block]") {
   auto const c = chains::make(chains::kind::tiny, 6, 1);
   auto const refused = [&](std::vector<stage_range> const& blocks) {
-    return refusal<cairn::invalid_plan>([&] { return plan_blocks(c, {.planner = [&](chain const&) { return block_plan{blocks}; }}); });
+    return refusal<cairn::invalid_plan>(
+        [&] { return plan_blocks(c, {.planner = [&](chain const&) { return block_plan{blocks}; }}); });
   };
   CHECK(refused({{0, 1}, {1, 6}}) == "");
   CHECK_THAT(refused({}), Contains("the blocks do not end with the last stage (blocks end at = 0, stages = 6)"));
-  CHECK_THAT(refused({{0, 3}, {3, 5}}), Contains("the blocks do not end with the last stage (blocks end at = 5, stages = 6)"));
+  CHECK_THAT(refused({{0, 3}, {3, 5}}),
+             Contains("the blocks do not end with the last stage (blocks end at = 5, stages = 6)"));
   CHECK_THAT(refused({{0, 3}, {3, 7}}), Contains("(blocks end at = 7, stages = 6)"));
-  CHECK_THAT(refused({{0, 3}, {4, 6}}), Contains("does not begin where the one in front of it ends (begins at = 4, wanted = 3)"));
+  CHECK_THAT(refused({{0, 3}, {4, 6}}),
+             Contains("does not begin where the one in front of it ends (begins at = 4, wanted = 3)"));
   CHECK_THAT(refused({{0, 3}, {2, 6}}), Contains("(begins at = 2, wanted = 3)"));
   CHECK_THAT(refused({{0, 3}, {0, 6}}), Contains("(begins at = 0, wanted = 3)"));
   CHECK_THAT(refused({{1, 6}}), Contains("(begins at = 1, wanted = 0)"));
@@ -322,7 +355,8 @@ TEST_CASE("wrong answers of a planner are refused before anything runs", "[plan]
   CHECK(refused({{0, high}}) != "");
   CHECK(refused({{0, 6}, {high, low}}) != "");
   CHECK(refused({{0, high}, {high, low}}) != "");
-  CHECK_THAT(refusal<cairn::invalid_plan>([&] { return cairn::actions_of(block_plan::equal(5, 2), c); }), Contains("cairn::actions_of: the blocks do not end with the last stage"));
+  CHECK_THAT(refusal<cairn::invalid_plan>([&] { return cairn::actions_of(block_plan::equal(5, 2), c); }),
+             Contains("cairn::actions_of: the blocks do not end with the last stage"));
 
   auto const peak = *plan_blocks(c, {.block_size = 2}).meta().peak_bytes;
   auto const promising = [&](std::int64_t bytes) {
@@ -334,19 +368,27 @@ TEST_CASE("wrong answers of a planner are refused before anything runs", "[plan]
   };
   CHECK(plan_blocks(c, {.planner = promising(peak)}).meta().peak_bytes == peak);
   CHECK(plan_blocks(c, {.planner = promising(peak + 5)}).meta().peak_bytes == peak);
-  CHECK_THAT(refusal<cairn::invalid_plan>([&] { return plan_blocks(c, {.planner = promising(peak - 1)}); }), Contains("the planner promises a peak below that of its blocks (promised = "));
+  CHECK_THAT(refusal<cairn::invalid_plan>([&] { return plan_blocks(c, {.planner = promising(peak - 1)}); }),
+             Contains("the planner promises a peak below that of its blocks (promised = "));
   cairn::detail::chain_model const model{c, "test"};
   auto const least = cairn::detail::least_peak_bound(model);
-  CHECK_THAT(refusal<cairn::invalid_plan>([&] { return plan_blocks(c, {.planner = promising(least - 1)}); }), Contains("least of any schedule = " + std::to_string(least)));
-  CHECK_THAT(refusal<cairn::invalid_plan>([&] { return plan_blocks(c, {.budget = peak - 1, .planner = promising(peak)}); }), Contains("the planner's blocks take more than the budget (peak = "));
-  CHECK_THROWS_AS(plan_blocks(c, {.planner = [](chain const&) -> block_plan { throw std::runtime_error{"mine"}; }}), std::runtime_error);
+  CHECK_THAT(refusal<cairn::invalid_plan>([&] { return plan_blocks(c, {.planner = promising(least - 1)}); }),
+             Contains("least of any schedule = " + std::to_string(least)));
+  CHECK_THAT(
+      refusal<cairn::invalid_plan>([&] { return plan_blocks(c, {.budget = peak - 1, .planner = promising(peak)}); }),
+      Contains("the planner's blocks take more than the budget (peak = "));
+  CHECK_THROWS_AS(plan_blocks(c, {.planner = [](chain const&) -> block_plan { throw std::runtime_error{"mine"}; }}),
+                  std::runtime_error);
 }
 
 TEST_CASE("options that cannot be are refused", "[plan][block]") {
   auto const c = chains::make(chains::kind::tiny, 6, 1);
   cairn::block_planner const planner = [](chain const& work) { return block_plan::equal(work.stages(), 1); };
-  auto const refused = [&](cairn::block_options const& options) { return refusal<cairn::invalid_plan>([&] { return plan_blocks(c, options); }); };
-  CHECK_THAT(refused({.block_size = 2, .planner = planner}), Contains("a planner is given, and a shape of the blocks too"));
+  auto const refused = [&](cairn::block_options const& options) {
+    return refusal<cairn::invalid_plan>([&] { return plan_blocks(c, options); });
+  };
+  CHECK_THAT(refused({.block_size = 2, .planner = planner}),
+             Contains("a planner is given, and a shape of the blocks too"));
   CHECK_THAT(refused({.levels = 2, .planner = planner}), Contains("a planner is given"));
   CHECK_THAT(refused({.balanced = true, .planner = planner}), Contains("a planner is given"));
   CHECK_THAT(refused({.levels = 2, .balanced = true}), Contains("balanced blocks have one level"));
@@ -355,9 +397,12 @@ TEST_CASE("options that cannot be are refused", "[plan][block]") {
   CHECK_THAT(refused({.levels = -1}), Contains("0 to 62 levels"));
   CHECK_THAT(refused({.levels = 63}), Contains("0 to 62 levels"));
   CHECK_THAT(refused({.block_size = 2, .levels = 0}), Contains("no level, but more than one block"));
-  CHECK_THAT(refusal<cairn::invalid_plan>([] { return plan_blocks(10, {.budget = 5}); }), Contains("a budget or a planner is given, but no sizes"));
-  CHECK_THAT(refusal<cairn::invalid_plan>([&] { return plan_blocks(10, {.planner = planner}); }), Contains("a budget or a planner is given, but no sizes"));
-  CHECK_THAT(refusal<cairn::invalid_plan>([] { return plan_blocks(-1); }), Contains("the number of stages is negative"));
+  CHECK_THAT(refusal<cairn::invalid_plan>([] { return plan_blocks(10, {.budget = 5}); }),
+             Contains("a budget or a planner is given, but no sizes"));
+  CHECK_THAT(refusal<cairn::invalid_plan>([&] { return plan_blocks(10, {.planner = planner}); }),
+             Contains("a budget or a planner is given, but no sizes"));
+  CHECK_THAT(refusal<cairn::invalid_plan>([] { return plan_blocks(-1); }),
+             Contains("the number of stages is negative"));
   chain broken = c;
   broken.s[0] = 0;
   CHECK_THROWS_AS(plan_blocks(broken), cairn::invalid_plan);

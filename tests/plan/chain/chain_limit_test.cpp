@@ -1,4 +1,5 @@
-// The work of planning a chain: it is counted, limited and stopped, whatever the method; what is answered then is a plan with its proof, or a typed error.
+// The work of planning a chain: it is counted, limited and stopped, whatever the method; what is answered then is a
+// plan with its proof, or a typed error.
 #include <cairn/plan/chain/chain_planner.hpp>
 #include <cairn/plan/text/chain_text.hpp>
 
@@ -26,18 +27,26 @@ using cairn::work_limit;
 
 namespace {
 
-constexpr chain_method all_methods[]{chain_method::automatic, chain_method::persistent, chain_method::slots, chain_method::non_persistent, chain_method::own_tapes,
-                                     chain_method::tiers,     chain_method::sqrt,       chain_method::greedy, chain_method::single_level,  chain_method::store_all};
+constexpr chain_method all_methods[]{chain_method::automatic,      chain_method::persistent, chain_method::slots,
+                                     chain_method::non_persistent, chain_method::own_tapes,  chain_method::tiers,
+                                     chain_method::sqrt,           chain_method::greedy,     chain_method::single_level,
+                                     chain_method::store_all};
 /// Those that make one table, without which they know no plan.
 bool needs_a_table(chain_method by) {
-  return by == chain_method::slots || by == chain_method::non_persistent || by == chain_method::own_tapes || by == chain_method::tiers || by == chain_method::single_level;
+  return by == chain_method::slots || by == chain_method::non_persistent || by == chain_method::own_tapes ||
+         by == chain_method::tiers || by == chain_method::single_level;
 }
 
 /// Is asked whether to go on, and says no from the call number `most` on.
 struct patience {
   int most = 0, calls = 0;
   [[nodiscard]] work_limit limit() {
-    return {.stop = [](void* context, double) { auto& own = *static_cast<patience*>(context); return ++own.calls >= own.most; }, .context = this};
+    return {.stop =
+                [](void* context, double) {
+                  auto& own = *static_cast<patience*>(context);
+                  return ++own.calls >= own.most;
+                },
+            .context = this};
   }
 };
 
@@ -58,13 +67,17 @@ std::optional<chain_plan> plan_with(chain const& work, chain_method by, std::int
 
 }  // namespace
 
-TEST_CASE("a chain's plan takes so much work: with as much it is the same, with less it keeps all promises or is refused", "[plan][chain]") {
+TEST_CASE(
+    "a chain's plan takes so much work: with as much it is the same, with less it keeps all promises or is refused",
+    "[plan][chain]") {
   int fewer = 0, refused = 0;
   for (auto const kind : {chains::kind::random, chains::kind::resnet})
     for (auto const by : all_methods) {
       chain const work = chains::make(kind, 14, 5);
       chain_planner planner{work, {.by = by}};
-      std::int64_t const budget = by == chain_method::store_all ? planner.store_all_peak() : std::max(planner.least_bytes(), planner.store_all_peak() / 3);
+      std::int64_t const budget = by == chain_method::store_all
+                                      ? planner.store_all_peak()
+                                      : std::max(planner.least_bytes(), planner.store_all_peak() / 3);
       auto const free = planner.plan(budget);
       auto const is_same = [&](wide sums) {
         auto const found = plan_with(work, by, budget, sums);
@@ -81,7 +94,8 @@ TEST_CASE("a chain's plan takes so much work: with as much it is the same, with 
         auto const found = plan_with(work, by, budget, sums);
         if (!found) {
           ++refused;
-          CHECK((needs_a_table(by) || by == chain_method::greedy || by == chain_method::automatic || by == chain_method::persistent));
+          CHECK((needs_a_table(by) || by == chain_method::greedy || by == chain_method::automatic ||
+                 by == chain_method::persistent));
           continue;
         }
         ++fewer;
@@ -99,13 +113,16 @@ TEST_CASE("a chain's plan takes so much work: with as much it is the same, with 
 TEST_CASE("no method goes on when it is told to stop, and automatic then still has a plan and a gap", "[plan][chain]") {
   struct size { int stages; std::vector<chain_method> methods; };
   for (auto const& [stages, methods] : {size{1000, {std::begin(all_methods), std::end(all_methods)}},
-                                        size{5000, {chain_method::automatic, chain_method::single_level, chain_method::greedy, chain_method::sqrt, chain_method::own_tapes}}}) {
+                                        size{5000,
+                                             {chain_method::automatic, chain_method::single_level, chain_method::greedy,
+                                              chain_method::sqrt, chain_method::own_tapes}}}) {
     chain const work = chains::make(chains::kind::random, stages, 1);
     for (auto const by : methods) {
       CAPTURE(stages, name_of(by));
       patience few{3};
       chain_planner planner{work, {.by = by, .limit = few.limit()}};
-      std::int64_t const budget = by == chain_method::store_all ? planner.store_all_peak() : planner.store_all_peak() * 3 / 10;
+      std::int64_t const budget =
+          by == chain_method::store_all ? planner.store_all_peak() : planner.store_all_peak() * 3 / 10;
       try {
         auto const plan = planner.plan(budget);
         check(plan, work, budget);
@@ -114,7 +131,8 @@ TEST_CASE("no method goes on when it is told to stop, and automatic then still h
         CHECK((plan.gap() > 0 || by == chain_method::store_all));
       } catch (too_much_work const& refused) {
         CHECK(needs_a_table(by));
-        CHECK(std::string{refused.what()}.starts_with("cairn::chain_planner: the making of this plan was stopped (stages = " + std::to_string(stages)));
+        CHECK(std::string{refused.what()}.starts_with(
+            "cairn::chain_planner: the making of this plan was stopped (stages = " + std::to_string(stages)));
       }
       CHECK(few.calls <= 3);
       if (needs_a_table(by) || by == chain_method::automatic || by == chain_method::persistent) CHECK(few.calls == 3);
@@ -168,14 +186,16 @@ TEST_CASE("each call of a planner has the whole limit, and what `stop` throws pa
     check(plan, work, planner.store_all_peak() / 3);
     CHECK(few.calls == 4);
   }
-  chain_planner thrower{work, {.limit = {.stop = [](void*, double) -> bool { throw std::runtime_error{"out of time"}; }}}};
+  chain_planner thrower{work,
+                        {.limit = {.stop = [](void*, double) -> bool { throw std::runtime_error{"out of time"}; }}}};
   CHECK_THROWS_WITH(thrower.plan(thrower.store_all_peak() / 3), "out of time");
   check(thrower.plan(thrower.store_all_peak()), work, thrower.store_all_peak());
 }
 
 TEST_CASE("curves and budgets of time answer what was found before the limit", "[plan][chain]") {
   chain const work = chains::make(chains::kind::random, 300, 1);
-  for (auto const by : {chain_method::automatic, chain_method::persistent, chain_method::slots, chain_method::own_tapes}) {
+  for (auto const by :
+       {chain_method::automatic, chain_method::persistent, chain_method::slots, chain_method::own_tapes}) {
     CAPTURE(name_of(by));
     patience few{6};
     chain_planner planner{work, {.by = by, .limit = few.limit()}};
@@ -250,7 +270,12 @@ TEST_CASE("a limit that nobody reaches changes nothing", "[plan][chain]") {
 }
 
 TEST_CASE("a plan of stages that are alike is not listed where it is endless", "[plan][chain]") {
-  chain work{.x = std::vector<std::int64_t>(1'000'001, 8), .s = std::vector<std::int64_t>(1'000'000, 10), .u = std::vector<std::int64_t>(1'000'000, 1)};
+  chain work{.x = std::vector<std::int64_t>(1'000'001, 8),
+             .s = std::vector<std::int64_t>(1'000'000, 10),
+             .u = std::vector<std::int64_t>(1'000'000, 1)};
   chain_planner planner{work, {.by = chain_method::revolve}};
-  CHECK_THROWS_WITH(planner.plan(40), Catch::Matchers::ContainsSubstring("the plan of this chain has too many actions to be listed (stages = 1000000, stages run again = "));
+  CHECK_THROWS_WITH(
+      planner.plan(40),
+      Catch::Matchers::ContainsSubstring(
+          "the plan of this chain has too many actions to be listed (stages = 1000000, stages run again = "));
 }

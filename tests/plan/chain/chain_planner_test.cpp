@@ -1,4 +1,5 @@
-// One planner over all methods: every plan keeps within its budget, no bound is above what it bounds, and the best method is never behind another.
+// One planner over all methods: every plan keeps within its budget, no bound is above what it bounds, and the best
+// method is never behind another.
 #include <cairn/plan/chain/chain_planner.hpp>
 
 #include <algorithm>
@@ -30,8 +31,10 @@ void check(chain_plan const& plan, chain const& work, std::int64_t budget) {
   CHECK(plan.gap() >= 0);
   CHECK(plan.exact() == (plan.gap() == 0));
 }
-constexpr chain_method of_memory[]{chain_method::automatic, chain_method::store_all, chain_method::persistent, chain_method::slots,  chain_method::non_persistent,
-                                   chain_method::own_tapes, chain_method::tiers,     chain_method::sqrt,       chain_method::greedy, chain_method::single_level};
+constexpr chain_method of_memory[]{chain_method::automatic,   chain_method::store_all,      chain_method::persistent,
+                                   chain_method::slots,       chain_method::non_persistent, chain_method::own_tapes,
+                                   chain_method::tiers,       chain_method::sqrt,           chain_method::greedy,
+                                   chain_method::single_level};
 
 }  // namespace
 
@@ -52,7 +55,8 @@ TEST_CASE("the persistent planner answers every row of the oracles", "[plan][cha
       check(plan, known.chain, row.budget);
       CHECK(plan.cost.makespan == row.opt_persistent);
       CHECK(plan.proof.lower_bound_peak == known.lb_peak_any_schedule);
-      CHECK(double(plan.proof.lower_bound_time) >= std::floor(double(known.no_checkpoint_makespan) + row.lb_recompute_any));
+      CHECK(double(plan.proof.lower_bound_time) >=
+            std::floor(double(known.no_checkpoint_makespan) + row.lb_recompute_any));
       if (row.opt_any_schedule) CHECK(plan.proof.lower_bound_time <= *row.opt_any_schedule);
       CHECK(plan.exact());
       ++rows;
@@ -61,7 +65,8 @@ TEST_CASE("the persistent planner answers every row of the oracles", "[plan][cha
   CHECK(rows == 464);
 }
 
-TEST_CASE("the automatic planner is never behind the persistent optimum of the oracles, nor ahead of all schedules", "[plan][chain][oracle]") {
+TEST_CASE("the automatic planner is never behind the persistent optimum of the oracles, nor ahead of all schedules",
+          "[plan][chain][oracle]") {
   int faster = 0;
   for (auto const& known : chains::oracles()) {
     CAPTURE(known.name);
@@ -101,7 +106,8 @@ TEST_CASE("no method goes over its budget, below the best of all schedules, or a
               CHECK(why->lower_bound == why->state + why->tape + why->adjoint + why->work);
               CHECK_THROWS_AS(planner.plan(budget), cairn::infeasible_budget);
               // The whole budget is enough for all but Chen's fixed segments.
-              CHECK((part < 4 || by == chain_method::sqrt || by == chain_method::own_tapes || by == chain_method::tiers));
+              CHECK(
+                  (part < 4 || by == chain_method::sqrt || by == chain_method::own_tapes || by == chain_method::tiers));
               continue;
             }
             auto const plan = planner.plan(budget);
@@ -162,7 +168,10 @@ TEST_CASE("the least memory for a time is never a slower plan, whatever the meth
         chain const work = chains::make(kind, 7, 3);
         cairn::chain_options options{.by = by, .slots = slots};
         if (by == chain_method::tiers)
-          options.tiers = {{.where = cairn::tier::disk, .bytes = -1, .write = std::vector<std::int64_t>(work.x.size(), 2), .read = std::vector<std::int64_t>(work.x.size(), 1)}};
+          options.tiers = {{.where = cairn::tier::disk,
+                            .bytes = -1,
+                            .write = std::vector<std::int64_t>(work.x.size(), 2),
+                            .read = std::vector<std::int64_t>(work.x.size(), 1)}};
         chain_planner planner{work, options};
         for (double const slowdown : {1.0, 1.01, 1.1, 1.3, 2.0, 5.0}) {
           CAPTURE(chains::name_of(kind), name_of(by), slots, slowdown);
@@ -176,8 +185,10 @@ TEST_CASE("the least memory for a time is never a slower plan, whatever the meth
             ++refusals;
             if (refused.value_count() == 1) {  // no plan at all
               CHECK(slots > 0);
-              auto const whatever = Catch::Matchers::ContainsSubstring("this method finds no plan, whatever the budget");
-              for (std::int64_t const budget : {std::int64_t{0}, planner.store_all_peak(), 600 * planner.store_all_peak()}) {
+              auto const whatever =
+                  Catch::Matchers::ContainsSubstring("this method finds no plan, whatever the budget");
+              for (std::int64_t const budget :
+                   {std::int64_t{0}, planner.store_all_peak(), 600 * planner.store_all_peak()}) {
                 CHECK_THROWS_WITH(planner.plan(budget), whatever);
                 CHECK_THROWS_WITH(planner.why_infeasible(budget), whatever);
               }
@@ -189,8 +200,10 @@ TEST_CASE("the least memory for a time is never a slower plan, whatever the meth
             auto const fastest = std::int64_t(refused.value(1).magnitude);
             CHECK(fastest > time);
             // What it says is true: the fastest is to be had, and unless slots are few no budget has a faster plan.
-            for (std::int64_t budget = planner.least_bytes(); slots == 0 && budget < 600 * planner.store_all_peak(); budget += budget / 3 + 1)
-              if (auto const why = planner.why_infeasible(budget); !why) CHECK(planner.plan(budget).cost.makespan > time);
+            for (std::int64_t budget = planner.least_bytes(); slots == 0 && budget < 600 * planner.store_all_peak();
+                 budget += budget / 3 + 1)
+              if (auto const why = planner.why_infeasible(budget); !why)
+                CHECK(planner.plan(budget).cost.makespan > time);
             CHECK(planner.min_memory(fastest).cost.makespan == fastest);
           } catch (cairn::invalid_plan const&) {
             // slots that this chain cannot have
@@ -201,7 +214,9 @@ TEST_CASE("the least memory for a time is never a slower plan, whatever the meth
   CHECK(refusals > 50);
 }
 
-TEST_CASE("a Pareto curve goes from the least bytes to storing everything, and every plan is faster than the smaller ones", "[plan][chain]") {
+TEST_CASE(
+    "a Pareto curve goes from the least bytes to storing everything, and every plan is faster than the smaller ones",
+    "[plan][chain]") {
   for (auto const kind : chains::all_kinds)
     for (auto const by : {chain_method::automatic, chain_method::slots, chain_method::greedy}) {
       CAPTURE(chains::name_of(kind), name_of(by));
@@ -222,7 +237,13 @@ TEST_CASE("a Pareto curve goes from the least bytes to storing everything, and e
 }
 
 TEST_CASE("an infeasible budget names the stage that needs the most and what for", "[plan][chain]") {
-  chain const work{.x = {9, 4, 2, 3}, .g = {9, 5, 3, 3}, .s = {6, 20, 4}, .f = {1, 2, 0}, .b = {3, 7, 1, 2}, .u = {10, 20, 30}, .v = {}};
+  chain const work{.x = {9, 4, 2, 3},
+                   .g = {9, 5, 3, 3},
+                   .s = {6, 20, 4},
+                   .f = {1, 2, 0},
+                   .b = {3, 7, 1, 2},
+                   .u = {10, 20, 30},
+                   .v = {}};
   chain_planner planner{work};
   auto const why = planner.why_infeasible(10);
   REQUIRE(why);
@@ -238,8 +259,10 @@ TEST_CASE("an infeasible budget names the stage that needs the most and what for
     (void)planner.plan(10);
     FAIL("a plan for 10 bytes");
   } catch (cairn::infeasible_budget const& e) {
-    CHECK(std::string{e.what()} == "cairn::chain_planner: no plan of this chain keeps within the budget (budget = 10, least bytes = 34, stage that needs the most = 1, its bytes = 34); "
-                                   "give the least bytes, or more; chain_planner::why_infeasible says what they are for");
+    CHECK(std::string{e.what()} ==
+          "cairn::chain_planner: no plan of this chain keeps within the budget (budget = 10, least bytes = 34, stage "
+          "that needs the most = 1, its bytes = 34); "
+          "give the least bytes, or more; chain_planner::why_infeasible says what they are for");
   }
 }
 

@@ -1,4 +1,5 @@
-// Chains of the largest sizes and budgets that there can be: no sum of theirs overflows. Undefined arithmetic ends this program.
+// Chains of the largest sizes and budgets that there can be: no sum of theirs overflows. Undefined arithmetic ends this
+// program.
 #include <cairn/plan/chain/chain_planner.hpp>
 
 #include <cstdint>
@@ -50,18 +51,23 @@ TEST_CASE("the largest chains are planned within the largest budgets", "[plan][c
   for (int round = 0; round < 40; ++round) {
     bool const alike = round % 2 == 0;
     chain const work = large(numbers, 1 + round % 9, alike);
-    for (auto const by : {chain_method::automatic, chain_method::persistent, chain_method::slots, chain_method::non_persistent, chain_method::revolve, chain_method::own_tapes,
-                          chain_method::sqrt, chain_method::greedy, chain_method::single_level, chain_method::store_all}) {
+    for (auto const by :
+         {chain_method::automatic, chain_method::persistent, chain_method::slots, chain_method::non_persistent,
+          chain_method::revolve, chain_method::own_tapes, chain_method::sqrt, chain_method::greedy,
+          chain_method::single_level, chain_method::store_all}) {
       if (by == chain_method::revolve && !alike) continue;
       chain_planner planner{work, {.by = by, .slots = round % 3 == 0 ? 0 : 1 + round % 7}};
-      for (std::int64_t const budget : {most, most - 1, most / 2, planner.store_all_peak(), planner.store_all_peak() / 2, planner.store_all_peak() / 16, std::int64_t{0}, std::int64_t{-1}, -most - 1}) {
+      for (std::int64_t const budget :
+           {most, most - 1, most / 2, planner.store_all_peak(), planner.store_all_peak() / 2,
+            planner.store_all_peak() / 16, std::int64_t{0}, std::int64_t{-1}, -most - 1}) {
         CAPTURE(round, name_of(by), budget);
         try {
           auto const plan = planner.plan(budget);
           CHECK(plan.cost.peak <= budget);
           CHECK(plan.cost.makespan >= planner.store_all_time());
         } catch (cairn::infeasible_budget const&) {
-          CHECK((round % 3 > 0 || budget < planner.least_bytes()));  // so few slots may fit no budget: then there is no least one
+          CHECK((round % 3 > 0 ||
+                 budget < planner.least_bytes()));  // so few slots may fit no budget: then there is no least one
         } catch (cairn::invalid_plan const&) {
           // more slots than a table has
         }

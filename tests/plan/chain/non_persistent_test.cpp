@@ -1,4 +1,5 @@
-// Plans that may give states up early: never over budget, never slower than persistent ones, and nearly as fast as the fastest of all schedules.
+// Plans that may give states up early: never over budget, never slower than persistent ones, and nearly as fast as the
+// fastest of all schedules.
 #include <cairn/plan/chain/detail/non_persistent.hpp>
 #include <cairn/plan/chain/detail/non_persistent_optimum.hpp>
 
@@ -41,8 +42,10 @@ chain wild(int stages, unsigned seed, bool self_contained) {
   std::mt19937_64 numbers{seed};
   auto const below = [&](std::uint64_t end) { return numbers() % 3 == 0 ? 0 : std::int64_t(numbers() % end); };
   chain c;
-  for (int i = 0; i <= stages; ++i) c.x.push_back(below(9)), c.g.push_back(below(12)), c.b.push_back(below(15)), c.v.push_back(below(5));
-  for (int i = 0; i < stages; ++i) c.s.push_back(c.x[std::size_t(i) + 1] + below(12)), c.f.push_back(below(20)), c.u.push_back(below(9));
+  for (int i = 0; i <= stages; ++i)
+    c.x.push_back(below(9)), c.g.push_back(below(12)), c.b.push_back(below(15)), c.v.push_back(below(5));
+  for (int i = 0; i < stages; ++i)
+    c.s.push_back(c.x[std::size_t(i) + 1] + below(12)), c.f.push_back(below(20)), c.u.push_back(below(9));
   c.self_contained_tape = self_contained;
   return c;
 }
@@ -53,7 +56,8 @@ std::vector<std::int64_t> budgets(std::int64_t least, std::int64_t most, int cou
   return list;
 }
 /// Replays a plan: within the budget, and as long as was said.
-std::int64_t checked(chain_model const& model, std::vector<cairn::action> const& plan, std::int64_t budget, std::int64_t extra_forward) {
+std::int64_t checked(chain_model const& model, std::vector<cairn::action> const& plan, std::int64_t budget,
+                     std::int64_t extra_forward) {
   auto const cost = cairn::detail::replay(model, plan, {}, "test");
   CHECK(cost.peak <= budget);
   CHECK(cost.extra_forward == extra_forward);
@@ -70,7 +74,8 @@ struct gaps {
     return *this;
   }
 };
-/// Compares with the fastest of all schedules and with the persistent optimum; gaps are in parts of the time that storing everything takes.
+/// Compares with the fastest of all schedules and with the persistent optimum; gaps are in parts of the time that
+/// storing everything takes.
 gaps gaps_of(chain const& c, int points) {
   gaps sum;
   chain_model const model{c, "test"};
@@ -84,7 +89,8 @@ gaps gaps_of(chain const& c, int points) {
     std::optional<std::int64_t> persistent;
     // Slots of the unit that divides all sizes; where those are too many, sizes are small numbers in no other kind.
     if (budget / unit < 100'000)
-      if (cairn::detail::slot_table const table{model, budget, {.unit = unit}, rounding::up}; table.feasible()) persistent = table.extra_forward();
+      if (cairn::detail::slot_table const table{model, budget, {.unit = unit}, rounding::up}; table.feasible())
+        persistent = table.extra_forward();
     ++sum.pairs;
     if (!found) {
       CHECK_FALSE(persistent);
@@ -142,13 +148,17 @@ TEST_CASE("most of the gap to the fastest schedule is closed for every kind of c
     auto const of_kind = campaign(self_contained, 200, 4);
     for (std::size_t k = 0; k < of_kind.size(); ++k) {
       auto const& one = of_kind[k];
-      std::printf("%-14s %-10s pairs %5ld  gap of the persistent optimum %7.3f  ours %6.3f  closed %6.2f %%  worst %.3f\n", self_contained ? "self-contained" : "plain",
-                  std::string{chains::name_of(chains::all_kinds[k])}.c_str(), one.pairs, one.persistent, one.ours, 100 * one.closed(), one.worst);
+      std::printf(
+          "%-14s %-10s pairs %5ld  gap of the persistent optimum %7.3f  ours %6.3f  closed %6.2f %%  worst %.3f\n",
+          self_contained ? "self-contained" : "plain", std::string{chains::name_of(chains::all_kinds[k])}.c_str(),
+          one.pairs, one.persistent, one.ours, 100 * one.closed(), one.worst);
       CHECK(one.closed() >= (self_contained ? 0.95 : 0.85));
       all += one;
     }
-    std::printf("%-14s %-10s pairs %5ld  gap of the persistent optimum %7.3f  ours %6.3f  closed %6.2f %%  worst %.3f\n", self_contained ? "self-contained" : "plain", "all",
-                all.pairs, all.persistent, all.ours, 100 * all.closed(), all.worst);
+    std::printf(
+        "%-14s %-10s pairs %5ld  gap of the persistent optimum %7.3f  ours %6.3f  closed %6.2f %%  worst %.3f\n",
+        self_contained ? "self-contained" : "plain", "all", all.pairs, all.persistent, all.ours, 100 * all.closed(),
+        all.worst);
     CHECK(all.pairs >= 10'000);
     CHECK(all.closed() >= (self_contained ? 0.95 : 0.85));
   }
@@ -175,7 +185,8 @@ TEST_CASE("chains of odd needs keep within the budget and above the fastest sche
         auto const found = ours.extra_forward(budget);
         REQUIRE(found.has_value() == table.feasible());
         CHECK(table.extra_forward() == found.value_or(endless));
-        if (cairn::detail::slot_table const persistent{model, budget, {.unit = 1}, rounding::up}; persistent.feasible()) {
+        if (cairn::detail::slot_table const persistent{model, budget, {.unit = 1}, rounding::up};
+            persistent.feasible()) {
           REQUIRE(found);
           CHECK(*found <= persistent.extra_forward());
         }
@@ -189,7 +200,8 @@ TEST_CASE("chains of odd needs keep within the budget and above the fastest sche
 TEST_CASE("a table whose unit divides all sizes is exact in bytes", "[plan][chain]") {
   std::mt19937_64 numbers{7};
   int slower = 0;
-  for (auto const of : {chains::kind::tiny, chains::kind::with_input, chains::kind::uniform, chains::kind::resnet, chains::kind::transformer, chains::kind::lstm})
+  for (auto const of : {chains::kind::tiny, chains::kind::with_input, chains::kind::uniform, chains::kind::resnet,
+                        chains::kind::transformer, chains::kind::lstm})
     for (int seed = 1; seed <= 6; ++seed)
       for (bool const self_contained : {false, true}) {
         int const stages = 3 + 2 * seed;
@@ -200,12 +212,14 @@ TEST_CASE("a table whose unit divides all sizes is exact in bytes", "[plan][chai
             for (auto& bytes : *list) bytes *= 5;
         chain_model const model{c, "test"};
         non_persistent_optimum exact{model};
-        std::int64_t const least = exact.least_budget(), most = model.store_all_peak(), unit = cairn::detail::exact_unit(model);
+        std::int64_t const least = exact.least_budget(), most = model.store_all_peak(),
+                           unit = cairn::detail::exact_unit(model);
         for (int k = 0; k < 4; ++k) {
           std::int64_t const budget = least + std::int64_t(numbers() % std::uint64_t(most - least + 1));
           CAPTURE(chains::name_of(of), seed, self_contained, budget, unit);
           auto const wanted = exact.extra_forward(budget);
-          for (auto const by : {rounding::up, rounding::down}) CHECK(non_persistent_table{model, budget, {.unit = unit}, by}.extra_forward() == wanted);
+          for (auto const by : {rounding::up, rounding::down})
+            CHECK(non_persistent_table{model, budget, {.unit = unit}, by}.extra_forward() == wanted);
           non_persistent_table const table{model, budget, {.unit = unit}, rounding::up};
           CHECK(table.quantum() == 1);
           checked(model, table.actions(), budget, *wanted);
@@ -226,7 +240,8 @@ TEST_CASE("coarse slots plan above the optimum and bound it from below", "[plan]
           for (std::int64_t const unit : {2, 3, 7}) {
             CAPTURE(chains::name_of(of), seed, self_contained, budget, unit);
             auto const wanted = exact.extra_forward(budget);
-            non_persistent_table const up{model, budget, {.unit = unit}, rounding::up}, down{model, budget, {.unit = unit}, rounding::down};
+            non_persistent_table const up{model, budget, {.unit = unit}, rounding::up},
+                down{model, budget, {.unit = unit}, rounding::down};
             CHECK(up.extra_forward() >= wanted.value_or(endless));
             CHECK(down.extra_forward() <= wanted.value_or(endless));
             if (!up.feasible()) CHECK(up.actions().empty());
@@ -240,21 +255,31 @@ TEST_CASE("coarse slots plan above the optimum and bound it from below", "[plan]
 TEST_CASE("chains of no, one and two stages", "[plan][chain]") {
   for (bool const self_contained : {false, true}) {
     chain const none{.x = {7}, .s = {}, .b = {5}, .u = {}, .self_contained_tape = self_contained};
-    chain const one{.x = {9, 4}, .g = {9, 3}, .s = {6}, .f = {2}, .b = {3, 1}, .u = {8}, .self_contained_tape = self_contained};
+    chain const one{
+        .x = {9, 4}, .g = {9, 3}, .s = {6}, .f = {2}, .b = {3, 1}, .u = {8}, .self_contained_tape = self_contained};
     // Either tape fits with its adjoint, both do not.
     chain const two{.x = {9, 2, 2}, .s = {6, 6}, .u = {3, 5}, .self_contained_tape = self_contained};
     struct wanted {
       chain c;
       std::int64_t budget, extra_forward;
     };
-    for (auto const& [c, budget, extra_forward] : std::initializer_list<wanted>{{none, 4, endless}, {none, 5, 0}, {one, 11, endless}, {one, 12, 0}, {two, 0, endless},
-                                                                               {two, 7, endless}, {two, 9, self_contained ? 3 : endless}, {two, 10, 3},
-                                                                               {two, 13, 3}, {two, 14, 0}, {two, 1000, 0}}) {
+    for (auto const& [c, budget, extra_forward] : std::initializer_list<wanted>{{none, 4, endless},
+                                                                                {none, 5, 0},
+                                                                                {one, 11, endless},
+                                                                                {one, 12, 0},
+                                                                                {two, 0, endless},
+                                                                                {two, 7, endless},
+                                                                                {two, 9, self_contained ? 3 : endless},
+                                                                                {two, 10, 3},
+                                                                                {two, 13, 3},
+                                                                                {two, 14, 0},
+                                                                                {two, 1000, 0}}) {
       chain_model const model{c, "test"};
       CAPTURE(c.stages(), budget);
       non_persistent_optimum optimum{model};
       CHECK(optimum.extra_forward(budget).value_or(endless) == extra_forward);
-      for (auto const by : {rounding::up, rounding::down}) CHECK(non_persistent_table{model, budget, {.unit = 1}, by}.extra_forward() == extra_forward);
+      for (auto const by : {rounding::up, rounding::down})
+        CHECK(non_persistent_table{model, budget, {.unit = 1}, by}.extra_forward() == extra_forward);
       CHECK_FALSE(non_persistent_table{model, -1, {}, rounding::up}.feasible());
       CHECK_FALSE(optimum.extra_forward(-1));
     }
@@ -269,8 +294,8 @@ TEST_CASE("chains of no, one and two stages", "[plan][chain]") {
 
 TEST_CASE("a tape outlives its state until the state comes back on the way of others", "[plan][chain]") {
   using namespace cairn::chain_actions;
-  // In 10 bytes state 1 and tape 2 do not fit beside tape 1, so that a plan that keeps state 1 runs stage 1 twice; one that gives it up runs stage
-  // 0 again, which is short.
+  // In 10 bytes state 1 and tape 2 do not fit beside tape 1, so that a plan that keeps state 1 runs stage 1 twice; one
+  // that gives it up runs stage 0 again, which is short.
   chain const c{.x = {1, 4, 4, 1}, .g = {0, 1, 1, 1}, .s = {5, 5, 1}, .u = {1, 10, 100}};
   chain_model const model{c, "test"};
   brute::chain_search search{c};
@@ -282,7 +307,8 @@ TEST_CASE("a tape outlives its state until the state comes back on the way of ot
     REQUIRE(found);
     CHECK(search.makespan(budget) == *found + model.store_all_time());
   }
-  std::vector<cairn::action> const plan{advance(0), record(1), drop(1), record(2), turn(3), reverse(2), advance(0), reverse(1), drop(1), record(0), reverse(0)};
+  std::vector<cairn::action> const plan{advance(0), record(1),  drop(1), record(2), turn(3),   reverse(2),
+                                        advance(0), reverse(1), drop(1), record(0), reverse(0)};
   CHECK(ours.actions(10) == plan);
 }
 
@@ -316,7 +342,8 @@ TEST_CASE("tables of long chains keep within the budget and near their bound", "
         CAPTURE(chains::name_of(of), self_contained, part);
         chain_model const model{shaped(of, 60, 3, self_contained, self_contained), "test"};
         auto const budget = std::int64_t(part * double(model.store_all_peak()));
-        non_persistent_table const up{model, budget, {.slots = 600}, rounding::up}, down{model, budget, {.slots = 600}, rounding::down};
+        non_persistent_table const up{model, budget, {.slots = 600}, rounding::up},
+            down{model, budget, {.slots = 600}, rounding::down};
         REQUIRE(up.feasible());
         checked(model, up.actions(), budget, up.extra_forward());
         CHECK(down.extra_forward() <= up.extra_forward());
@@ -339,7 +366,8 @@ TEST_CASE("times are counted in quanta where they are large or many", "[plan][ch
     CAPTURE(budget);
     auto const wanted = exact.extra_forward(budget);
     REQUIRE(wanted);
-    non_persistent_table const up{large, budget, {.unit = 1}, rounding::up}, down{large, budget, {.unit = 1}, rounding::down};
+    non_persistent_table const up{large, budget, {.unit = 1}, rounding::up},
+        down{large, budget, {.unit = 1}, rounding::down};
     CHECK(up.extra_forward() == *wanted << 40);
     CHECK(down.extra_forward() <= up.extra_forward());
     CHECK(double(down.extra_forward()) >= 0.999 * double(up.extra_forward()));
@@ -389,7 +417,8 @@ TEST_CASE("tables that cannot be are refused", "[plan][chain]") {
   chain_model const model{chains::make(chains::kind::random, 30, 2), "test"};
   std::int64_t const budget = model.store_all_peak() / 3;
   using Catch::Matchers::Contains;
-  CHECK_THROWS_WITH((non_persistent_table{model, budget, {.slots = 500}, rounding::up, 100'000}), Contains("the table of this chain does not fit"));
+  CHECK_THROWS_WITH((non_persistent_table{model, budget, {.slots = 500}, rounding::up, 100'000}),
+                    Contains("the table of this chain does not fit"));
   CHECK_THROWS_AS((non_persistent_table{model, budget, {.unit = 1}, rounding::up}), cairn::invalid_plan);
   CHECK_THROWS_AS((non_persistent_table{model, budget, {.slots = -1}, rounding::up}), cairn::invalid_plan);
   CHECK(non_persistent_table{model, budget, {.slots = 500}, rounding::up, 5'000'000}.bytes() <= 5'000'000);

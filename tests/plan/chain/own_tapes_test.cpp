@@ -1,4 +1,5 @@
-// Plans whose tapes live only during their own adjoint, against Revolve and a search over all machines that may do no more.
+// Plans whose tapes live only during their own adjoint, against Revolve and a search over all machines that may do no
+// more.
 #include <cairn/plan/chain/detail/own_tapes.hpp>
 
 #include <algorithm>
@@ -27,7 +28,8 @@ using cairn::detail::rounding;
 
 namespace {
 
-/// The least extra forward time of any machine that keeps states as it likes and records a stage only to run its adjoint next. No recurrence.
+/// The least extra forward time of any machine that keeps states as it likes and records a stage only to run its
+/// adjoint next. No recurrence.
 std::optional<std::int64_t> searched(chain_model const& c, std::int64_t budget) {
   using place = std::pair<std::int64_t, unsigned>;  // the state whose adjoint lives, the states kept (bit i: state i)
   using entry = std::pair<std::int64_t, place>;
@@ -55,10 +57,13 @@ std::optional<std::int64_t> searched(chain_model const& c, std::int64_t budget) 
       if (!(at.second >> i & 1u)) continue;
       if (i > 0) reach(time, {at.first, at.second & ~(1u << i)});
       bool const is_loss = i == std::size_t(c.stages);
-      if (!is_loss && std::int64_t(i) + 1 < at.first && !(at.second >> (i + 1) & 1u) && held + c.x[i + 1] + c.f[i] <= budget) reach(time + c.u[i], {at.first, at.second | 2u << i});
+      if (!is_loss && std::int64_t(i) + 1 < at.first && !(at.second >> (i + 1) & 1u) &&
+          held + c.x[i + 1] + c.f[i] <= budget)
+        reach(time + c.u[i], {at.first, at.second | 2u << i});
       if (at.first != std::int64_t(i) + 1) continue;
       // The state after the stage may be kept beside the tape for nothing, so it has been dropped if that matters.
-      if (held + (is_loss ? c.b[i] : c.s[i] + std::max(c.f[i], c.b[i])) <= budget) reach(time + c.u[i], {std::int64_t(i), at.second & ((1u << i) | ((1u << i) - 1))});
+      if (held + (is_loss ? c.b[i] : c.s[i] + std::max(c.f[i], c.b[i])) <= budget)
+        reach(time + c.u[i], {std::int64_t(i), at.second & ((1u << i) | ((1u << i) - 1))});
     }
   }
   return {};
@@ -70,7 +75,10 @@ TEST_CASE("with sizes and times of one, own tapes take Revolve's advances", "[pl
   // The loss stands for Revolve's last step, and the live state and its record each for a byte.
   auto const unit_chain = [](int stages) {
     std::size_t const count = std::size_t(stages);
-    chain c{.x = std::vector<std::int64_t>(count + 1, 1), .g = std::vector<std::int64_t>(count + 1, 0), .s = std::vector<std::int64_t>(count, 1), .u = std::vector<std::int64_t>(count, 1)};
+    chain c{.x = std::vector<std::int64_t>(count + 1, 1),
+            .g = std::vector<std::int64_t>(count + 1, 0),
+            .s = std::vector<std::int64_t>(count, 1),
+            .u = std::vector<std::int64_t>(count, 1)};
     c.b.assign(count + 1, 0);
     c.b.back() = 1;
     return c;
@@ -92,7 +100,8 @@ TEST_CASE("with sizes and times of one, own tapes take Revolve's advances", "[pl
   for (int const slots : {1, 2, 3, 7}) {
     chain const c = unit_chain(99);
     chain_model const model{c, "test"};
-    CHECK(own_tape_table(model, slots + 1).extra_forward() == std::int64_t(cairn::revolve(100, slots).counts().advances));
+    CHECK(own_tape_table(model, slots + 1).extra_forward() ==
+          std::int64_t(cairn::revolve(100, slots).counts().advances));
   }
 }
 
@@ -133,7 +142,8 @@ TEST_CASE("own tapes are the optimum of the recurrence in bytes, and plans repla
 }
 
 TEST_CASE("no machine that records a stage only for its own adjoint is faster by much", "[plan][chain]") {
-  // The search may also let states go early and make them again, which no plan of one split a stretch does; it is seldom of use.
+  // The search may also let states go early and make them again, which no plan of one split a stretch does; it is
+  // seldom of use.
   int equal = 0, pairs = 0;
   for (auto const of : {chains::kind::tiny, chains::kind::with_input, chains::kind::uniform})
     for (int stages = 0; stages <= 6; ++stages)
@@ -183,7 +193,8 @@ TEST_CASE("coarse slots keep within the budget and bound each other", "[plan][ch
     for (int part = 1; part <= 6; part += 2) {
       std::int64_t const budget = model.store_all_peak() * part / 10;
       CAPTURE(chains::name_of(of), part);
-      own_tape_table const coarse{model, budget, {.slots = 60}}, fine{model, budget, {.slots = 1000}}, bound{model, budget, {.slots = 1000}, rounding::down};
+      own_tape_table const coarse{model, budget, {.slots = 60}}, fine{model, budget, {.slots = 1000}},
+          bound{model, budget, {.slots = 1000}, rounding::down};
       CHECK(bound.extra_forward() <= fine.extra_forward());
       for (auto const* table : {&coarse, &fine}) {
         if (!table->feasible()) continue;

@@ -1,4 +1,5 @@
-// The exact optimum among persistent plans: against oracles, a recursion written anew, the search over all schedules, and the judge.
+// The exact optimum among persistent plans: against oracles, a recursion written anew, the search over all schedules,
+// and the judge.
 #include <cairn/plan/chain/detail/persistent.hpp>
 
 #include <algorithm>
@@ -23,8 +24,8 @@ using cairn::detail::persistent_optimum;
 
 namespace {
 
-/// A small chain with one oddity or another: adjoints or working bytes that are larger than all else, no time or no bytes at some stages,
-/// or stages that are alike but for one number.
+/// A small chain with one oddity or another: adjoints or working bytes that are larger than all else, no time or no
+/// bytes at some stages, or stages that are alike but for one number.
 chain odd_chain(unsigned seed) {
   std::mt19937_64 numbers{seed};
   auto const below = [&](std::int64_t end) { return std::int64_t(numbers() % std::uint64_t(end)); };
@@ -87,7 +88,8 @@ struct gaps {
 };
 
 /// A random small chain: never below the fastest of all schedules, and infeasible only where persistent plans are.
-void compare_with_all_schedules(gaps& seen, chains::kind of, bool flag, bool odd_adjoints, int most_stages, int budgets, unsigned seed) {
+void compare_with_all_schedules(gaps& seen, chains::kind of, bool flag, bool odd_adjoints, int most_stages, int budgets,
+                                unsigned seed) {
   std::mt19937_64 numbers{seed};
   chain c = chains::make(of, 1 + int(numbers() % unsigned(most_stages)), seed);
   if (odd_adjoints) c = chains::with_odd_adjoints(c, seed);
@@ -147,7 +149,8 @@ TEST_CASE("every budget of a small chain has the cost of the plain recursion", "
     CAPTURE(seed, c.stages());
     // In an order without one, so that steps are joined from both sides.
     std::vector<std::int64_t> order;
-    for (std::int64_t budget = best.least_budget() - 2; budget <= best.enough_budget() + 1; ++budget) order.push_back(budget);
+    for (std::int64_t budget = best.least_budget() - 2; budget <= best.enough_budget() + 1; ++budget)
+      order.push_back(budget);
     std::mt19937_64 numbers{seed};
     std::shuffle(order.begin(), order.end(), numbers);
     for (auto const budget : order) {
@@ -181,7 +184,8 @@ TEST_CASE("steps of large sizes have the costs of the plain recursion", "[plan][
       REQUIRE(step->cost == plain.extra_forward(step->from));
       if (step->end <= best.enough_budget()) REQUIRE(step->cost == plain.extra_forward(step->end - 1));
       require_plan(c, best, budget, step->cost);
-      budget = std::max(std::min(step->end, best.enough_budget()), budget + (best.enough_budget() - best.least_budget()) / 50);
+      budget = std::max(std::min(step->end, best.enough_budget()),
+                        budget + (best.enough_budget() - best.least_budget()) / 50);
     }
   }
 }
@@ -201,7 +205,8 @@ TEST_CASE("ten thousand persistent plans are never faster than the fastest of al
     for (unsigned seed = 1; seed <= 72; ++seed)
       for (bool const odd : {false, true})
         for (auto const of : chains::all_kinds) compare_with_all_schedules(seen, of, flag, odd, 6, 5, 5000 + seed);
-    WARN((flag ? "self-contained tapes: " : "plain: ") << seen.pairs << " pairs, sum of persistent / sum of fastest extra time " << seen.persistent / seen.fastest);
+    WARN((flag ? "self-contained tapes: " : "plain: ")
+         << seen.pairs << " pairs, sum of persistent / sum of fastest extra time " << seen.persistent / seen.fastest);
     CHECK(seen.pairs == 5040);
   }
 }
@@ -261,7 +266,8 @@ TEST_CASE("a table of slots prunes the search and changes no answer", "[plan][ch
       CAPTURE(chains::name_of(of), odd);
       for (std::int64_t const slots : {5, 40, 300})
         for (std::int64_t percent = 5; percent <= 95; percent += 15) {
-          std::int64_t const room = alone.enough_budget() - alone.least_budget(), budget = alone.least_budget() + room * percent / 100;
+          std::int64_t const room = alone.enough_budget() - alone.least_budget(),
+                             budget = alone.least_budget() + room * percent / 100;
           cairn::detail::slot_table const table{model, budget, {.slots = slots}, cairn::detail::rounding::down};
           persistent_optimum pruned{model};
           pruned.prune_by(&table);
@@ -286,7 +292,9 @@ TEST_CASE("chains of no stages, no time and no bytes have plans", "[plan][chain]
   chain const two{.x = {1, 2, 3}, .g = {9, 8, 7}, .s = {4, 5}, .u = {3, 4}};
   chain const free{.x = {0, 0, 0, 0}, .s = {0, 0, 0}, .u = {5, 0, 7}};
   chain const still{.x = {1, 2, 3, 4}, .s = {4, 5, 6}, .u = {0, 0, 0}};
-  chain const wide{.x = {1, std::int64_t{1} << 57, std::int64_t{1} << 57}, .s = {std::int64_t{1} << 58, std::int64_t{1} << 59}, .u = {std::int64_t{1} << 58, std::int64_t{1} << 59}};
+  chain const wide{.x = {1, std::int64_t{1} << 57, std::int64_t{1} << 57},
+                   .s = {std::int64_t{1} << 58, std::int64_t{1} << 59},
+                   .u = {std::int64_t{1} << 58, std::int64_t{1} << 59}};
   for (auto const& c : {none, one, two, free, still, wide}) {
     chain_model const model{c, "test"};
     persistent_optimum best{model};
@@ -295,7 +303,8 @@ TEST_CASE("chains of no stages, no time and no bytes have plans", "[plan][chain]
     CHECK_FALSE(best.extra_forward(-1));
     CHECK_FALSE(best.extra_forward(-far - 1));
     CHECK(best.extra_forward(0).has_value() == (best.least_budget() == 0));
-    for (std::int64_t const budget : {best.least_budget(), (best.least_budget() + best.enough_budget()) / 2, best.enough_budget(), far}) {
+    for (std::int64_t const budget :
+         {best.least_budget(), (best.least_budget() + best.enough_budget()) / 2, best.enough_budget(), far}) {
       auto const extra = best.extra_forward(budget);
       REQUIRE(extra);
       auto const cost = cairn::replay(c, best.actions(budget));
@@ -318,7 +327,9 @@ TEST_CASE("equal stages share what is found", "[plan][chain]") {
 
 TEST_CASE("chains too long for the exact optimum are refused", "[plan][chain]") {
   std::size_t const stages = std::size_t(persistent_optimum::most_stages) + 1;
-  chain const c{.x = std::vector<std::int64_t>(stages + 1, 1), .s = std::vector<std::int64_t>(stages, 1), .u = std::vector<std::int64_t>(stages, 1)};
+  chain const c{.x = std::vector<std::int64_t>(stages + 1, 1),
+                .s = std::vector<std::int64_t>(stages, 1),
+                .u = std::vector<std::int64_t>(stages, 1)};
   chain_model const model{c, "test"};
   CHECK_THROWS_AS(persistent_optimum{model}, cairn::invalid_plan);
 }

@@ -61,10 +61,21 @@ TEST_CASE("a chain of no stages has a loss alone", "[plan][chain]") {
 }
 
 TEST_CASE("recomputing, dropping and tiers are charged action by action", "[plan][chain]") {
-  chain const c{.x = {9, 4, 2}, .g = {9, 5, 3}, .s = {6, 7}, .f = {1, 2}, .b = {3, 2, 1}, .u = {10, 20}, .v = {30, 40, 50}};
+  chain const c{
+      .x = {9, 4, 2}, .g = {9, 5, 3}, .s = {6, 7}, .f = {1, 2}, .b = {3, 2, 1}, .u = {10, 20}, .v = {30, 40, 50}};
   // State 1 goes to the disk, comes back for the recorded run, and stage 0 is run again.
-  std::vector<action> const plan{advance(0), save(1, cairn::tier::disk), advance(1), drop(1), turn(2), load(1, cairn::tier::disk),
-                                 drop(1, cairn::tier::disk), record(1), reverse(1), drop(1), record(0), reverse(0)};
+  std::vector<action> const plan{advance(0),
+                                 save(1, cairn::tier::disk),
+                                 advance(1),
+                                 drop(1),
+                                 turn(2),
+                                 load(1, cairn::tier::disk),
+                                 drop(1, cairn::tier::disk),
+                                 record(1),
+                                 reverse(1),
+                                 drop(1),
+                                 record(0),
+                                 reverse(0)};
   cairn::chain_tier const disk{.where = cairn::tier::disk, .bytes = 4, .write = {0, 100, 0}, .read = {0, 200, 0}};
   auto const cost = cairn::replay(c, plan, {&disk, 1});
   // Recorded run of stage 1: state 1, adjoint 2, tape 1, working bytes of its adjoint.
@@ -109,7 +120,8 @@ TEST_CASE("what no machine could do is refused with the action", "[plan][chain]"
   CHECK_THAT(refusal({drop_tape(1)}), Contains("a tape is dropped"));
   CHECK_THAT(refusal({record(0), reverse(0)}), Contains("out of order"));
   CHECK_THAT(refusal({record(0), record(1), turn(2), turn(2)}), Contains("run twice"));
-  CHECK_THAT(refusal({record(0), record(1), drop_tape(1), advance(1), turn(2), reverse(1)}), Contains("without its tape"));
+  CHECK_THAT(refusal({record(0), record(1), drop_tape(1), advance(1), turn(2), reverse(1)}),
+             Contains("without its tape"));
   CHECK_THAT(refusal({save(0, cairn::tier::disk)}), Contains("a tier that is not there"));
   CHECK_THAT(refusal({record(0), record(1), turn(2)}), Contains("the plan ends before"));
   CHECK_THAT(refusal({}), Contains("the plan ends before"));
@@ -151,7 +163,9 @@ TEST_CASE("chains that cannot be are refused before anything is planned", "[plan
 
 TEST_CASE("a tier's times and names are checked", "[plan][chain]") {
   chain const c{.x = {1, 1}, .s = {1}, .u = {1}};
-  cairn::chain_tier const wrong[]{{.where = cairn::tier::disk, .write = {1}}, {.where = cairn::tier::disk, .read = {1, -1}}, {.where = cairn::tier::memory}};
+  cairn::chain_tier const wrong[]{{.where = cairn::tier::disk, .write = {1}},
+                                  {.where = cairn::tier::disk, .read = {1, -1}},
+                                  {.where = cairn::tier::memory}};
   for (auto const& tier : wrong) CHECK_THROWS_AS(cairn::replay(c, store_all(1), {&tier, 1}), cairn::invalid_plan);
   cairn::chain_tier const twice[]{{.where = cairn::tier::host}, {.where = cairn::tier::host}};
   CHECK_THROWS_AS(cairn::replay(c, store_all(1), twice), cairn::invalid_plan);

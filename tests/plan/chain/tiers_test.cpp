@@ -27,8 +27,8 @@ using cairn::detail::tier_chain_table;
 
 namespace {
 
-/// The least makespan with one tier, by Dijkstra's search over (adjoint, states in memory, tapes, states on the tier). No recurrence, and not replay.
-/// \pre up to 5 stages
+/// The least makespan with one tier, by Dijkstra's search over (adjoint, states in memory, tapes, states on the tier).
+/// No recurrence, and not replay. \pre up to 5 stages
 std::optional<std::int64_t> searched(chain_model const& c, std::int64_t budget, chain_tier const& far) {
   int const stages = int(c.stages);
   unsigned const all = (1u << stages) - 1;
@@ -38,23 +38,31 @@ std::optional<std::int64_t> searched(chain_model const& c, std::int64_t budget, 
       if (set >> i & 1u) state_bytes[set] += c.x[std::size_t(i) + 1], tape_bytes[set] += c.s[std::size_t(i)];
   // Bit i of the sets: state i+1 in memory, tape i, state i+1 on the tier.
   struct place { int adjoint; unsigned states, tapes, saved; };
-  auto const number = [&](place at) { return ((((std::size_t(at.adjoint) << stages) | at.states) << stages | at.tapes) << stages) | at.saved; };
+  auto const number = [&](place at) {
+    return ((((std::size_t(at.adjoint) << stages) | at.states) << stages | at.tapes) << stages) | at.saved;
+  };
   std::vector<std::int64_t> best(std::size_t(stages + 2) << (3 * stages), endless);
   using entry = std::pair<std::int64_t, std::size_t>;
   std::priority_queue<entry, std::vector<entry>, std::greater<>> next;
-  auto const bytes = [&](place at) { return state_bytes[at.states] + tape_bytes[at.tapes] + (at.adjoint > 0 && at.adjoint <= stages ? c.g[std::size_t(at.adjoint)] : 0); };
+  auto const bytes = [&](place at) {
+    return state_bytes[at.states] + tape_bytes[at.tapes] +
+           (at.adjoint > 0 && at.adjoint <= stages ? c.g[std::size_t(at.adjoint)] : 0);
+  };
   auto const reach = [&](std::int64_t time, place at) {
     if (bytes(at) > budget || time >= best[number(at)]) return;
     best[number(at)] = time;
     next.push({time, number(at)});
   };
-  auto const time_of = [](std::vector<std::int64_t> const& list, int i) { return list.empty() ? 0 : list[std::size_t(i)]; };
+  auto const time_of = [](std::vector<std::int64_t> const& list, int i) {
+    return list.empty() ? 0 : list[std::size_t(i)];
+  };
   reach(0, {stages + 1, 0, 0, 0});
   while (!next.empty()) {
     auto const [time, code] = next.top();
     next.pop();
     if (best[code] < time) continue;
-    place const at{int(code >> (3 * stages)), unsigned(code >> (2 * stages)) & all, unsigned(code >> stages) & all, unsigned(code) & all};
+    place const at{int(code >> (3 * stages)), unsigned(code >> (2 * stages)) & all, unsigned(code >> stages) & all,
+                   unsigned(code) & all};
     if (at.adjoint == 0) return time;
     std::int64_t const held = bytes(at);
     auto const at_hand = [&](int i) { return i == 0 || ((at.states | at.tapes) >> (i - 1) & 1u); };
@@ -70,8 +78,10 @@ std::optional<std::int64_t> searched(chain_model const& c, std::int64_t budget, 
         reach(time + time_of(far.write, i + 1), {at.adjoint, at.states, at.tapes, at.saved | bit});
       }
       if (i >= at.adjoint || !at_hand(i)) continue;
-      if (!(at.states & bit) && held + c.x[k + 1] + c.f[k] <= budget) reach(time + c.u[k], {at.adjoint, at.states | bit, at.tapes, at.saved});
-      if (!(at.tapes & bit) && held + c.s[k] + c.f[k] <= budget) reach(time + c.u[k], {at.adjoint, at.states & ~bit, at.tapes | bit, at.saved});
+      if (!(at.states & bit) && held + c.x[k + 1] + c.f[k] <= budget)
+        reach(time + c.u[k], {at.adjoint, at.states | bit, at.tapes, at.saved});
+      if (!(at.tapes & bit) && held + c.s[k] + c.f[k] <= budget)
+        reach(time + c.u[k], {at.adjoint, at.states & ~bit, at.tapes | bit, at.saved});
     }
     int const i = at.adjoint - 1;
     bool const is_loss = i == stages;
@@ -86,7 +96,8 @@ std::optional<std::int64_t> searched(chain_model const& c, std::int64_t budget, 
   return {};
 }
 
-chain_tier some_tier(std::int64_t stages, std::int64_t bytes, std::int64_t most_time, unsigned seed, tier where = tier::disk) {
+chain_tier some_tier(std::int64_t stages, std::int64_t bytes, std::int64_t most_time, unsigned seed,
+                     tier where = tier::disk) {
   std::mt19937_64 numbers{seed};
   chain_tier one{.where = where, .bytes = bytes};
   for (std::int64_t i = 0; i <= stages; ++i) {
@@ -96,7 +107,8 @@ chain_tier some_tier(std::int64_t stages, std::int64_t bytes, std::int64_t most_
   return one;
 }
 /// Replays the plan of a feasible table; answers its cost.
-cairn::chain_cost replayed(chain const& c, tier_chain_table const& table, std::int64_t budget, std::vector<chain_tier> const& tiers) {
+cairn::chain_cost replayed(chain const& c, tier_chain_table const& table, std::int64_t budget,
+                           std::vector<chain_tier> const& tiers) {
   auto const cost = cairn::replay(c, table.actions(), tiers);
   CHECK(cost.peak <= budget);
   CHECK(cost.makespan == table.makespan());
@@ -114,7 +126,8 @@ TEST_CASE("without tiers the plan is the persistent optimum", "[plan][chain]") {
         if (seed == 3 && stages > 0) c = chains::with_large_work(c, seed);
         chain_model const model{c, "test"};
         brute::chain_recursion exact{model};
-        for (std::int64_t budget = -1; budget <= model.store_all_peak() + 1; budget += 1 + model.store_all_peak() / 16) {
+        for (std::int64_t budget = -1; budget <= model.store_all_peak() + 1;
+             budget += 1 + model.store_all_peak() / 16) {
           CAPTURE(chains::name_of(of), stages, seed, budget);
           tier_chain_table const table{model, budget, {}, {.unit = 1}};
           std::int64_t const wanted = exact.extra_forward(0, stages, budget);
@@ -129,7 +142,8 @@ TEST_CASE("without tiers the plan is the persistent optimum", "[plan][chain]") {
       }
 }
 
-TEST_CASE("with one tier machines are faster only where states go early, and never where the tier is free", "[plan][chain]") {
+TEST_CASE("with one tier machines are faster only where states go early, and never where the tier is free",
+          "[plan][chain]") {
   int pairs = 0, equal = 0, only_searched = 0, transfers = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
     int const stages = int(seed % 5);
@@ -179,7 +193,8 @@ TEST_CASE("runs and loads beside a large adjoint are charged in full", "[plan][c
     chain_tier const free{.where = tier::host}, narrow = some_tier(stages, 4, 3, seed);  // room for one state
     for (std::int64_t budget = 0; budget <= 50; ++budget) {
       CAPTURE(seed, budget);
-      tier_chain_table const none{model, budget, {}, {.unit = 1}}, gratis{model, budget, {free}, {.unit = 1}}, one{model, budget, {narrow}, {.unit = 1}};
+      tier_chain_table const none{model, budget, {}, {.unit = 1}}, gratis{model, budget, {free}, {.unit = 1}},
+          one{model, budget, {narrow}, {.unit = 1}};
       std::int64_t const wanted = exact.extra_forward(0, stages, budget);
       REQUIRE(none.feasible() == (wanted < endless));
       if (none.feasible()) REQUIRE(none.makespan() == model.store_all_time() + wanted);
@@ -197,12 +212,14 @@ TEST_CASE("more tiers are never slower, and unlimited free ones leave only what 
       chain_model const model{c, "test"};
       std::int64_t all = 0, average = model.sum_u.back() / stages;
       for (int i = 1; i <= stages; ++i) all += model.x[std::size_t(i)];
-      chain_tier const host = some_tier(stages, all / 3, average, seed, tier::host), device = some_tier(stages, all / 4, average / 3, seed + 1, tier::device);
+      chain_tier const host = some_tier(stages, all / 3, average, seed, tier::host),
+                       device = some_tier(stages, all / 4, average / 3, seed + 1, tier::device);
       chain_tier const disk = some_tier(stages, -1, 3 * average, seed + 2), free{.where = tier::disk};
       for (int part = 1; part <= 8; ++part) {
         std::int64_t const budget = model.store_all_peak() * part / 10;
         cairn::slot_division const slots{.slots = 100};
-        tier_chain_table const none{model, budget, {}, slots}, one{model, budget, {host}, slots}, two{model, budget, {host, disk}, slots}, three{model, budget, {device, host, disk}, slots, 5},
+        tier_chain_table const none{model, budget, {}, slots}, one{model, budget, {host}, slots},
+            two{model, budget, {host, disk}, slots}, three{model, budget, {device, host, disk}, slots, 5},
             gratis{model, budget, {free}, slots};
         CAPTURE(chains::name_of(of), seed, part);
         auto const time = [](tier_chain_table const& table) { return table.feasible() ? table.makespan() : endless; };
@@ -241,7 +258,8 @@ TEST_CASE("a tier of few bytes holds no more than these", "[plan][chain]") {
 TEST_CASE("tiers and divisions that cannot be are refused", "[plan][chain]") {
   chain const c = chains::make(chains::kind::tiny, 6, 1);
   chain_model const model{c, "test"};
-  auto const refused = [&](std::vector<chain_tier> tiers, cairn::slot_division division = {}, std::int64_t tier_slots = 0) {
+  auto const refused = [&](std::vector<chain_tier> tiers, cairn::slot_division division = {},
+                           std::int64_t tier_slots = 0) {
     CHECK_THROWS_AS(tier_chain_table(model, 20, tiers, division, tier_slots), cairn::invalid_plan);
   };
   refused({{.where = tier::memory}});

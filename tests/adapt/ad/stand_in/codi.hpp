@@ -1,6 +1,6 @@
 #pragma once
-// Stands in for CoDiPack, which Debian does not have: of its documented interface (ReverseTapeInterface, GradientAccessTapeInterface, TapeValues) what
-// an adapter needs, over a tape of our own.
+// Stands in for CoDiPack, which Debian does not have: of its documented interface (ReverseTapeInterface,
+// GradientAccessTapeInterface, TapeValues) what an adapter needs, over a tape of our own.
 #include <cstddef>
 #include "adapt/ad/stand_in/recorder.hpp"
 

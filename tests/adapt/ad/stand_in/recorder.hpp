@@ -1,6 +1,6 @@
 #pragma once
-// A small tape by overloading, on which the stand-ins for CoDiPack and XAD stand: each statement has up to two arguments with their partial derivatives,
-// and each result a place of its own. No line is shared with an adapter.
+// A small tape by overloading, on which the stand-ins for CoDiPack and XAD stand: each statement has up to two
+// arguments with their partial derivatives, and each result a place of its own. No line is shared with an adapter.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -66,9 +66,15 @@ class number {
   /// As a statement of its own.
   number copied() const { return made(value_, place_, 1, 0, 0); }
 
-  friend number operator+(number const& a, number const& b) { return made(a.value_ + b.value_, a.place_, 1, b.place_, 1); }
-  friend number operator-(number const& a, number const& b) { return made(a.value_ - b.value_, a.place_, 1, b.place_, -1); }
-  friend number operator*(number const& a, number const& b) { return made(a.value_ * b.value_, a.place_, b.value_, b.place_, a.value_); }
+  friend number operator+(number const& a, number const& b) {
+    return made(a.value_ + b.value_, a.place_, 1, b.place_, 1);
+  }
+  friend number operator-(number const& a, number const& b) {
+    return made(a.value_ - b.value_, a.place_, 1, b.place_, -1);
+  }
+  friend number operator*(number const& a, number const& b) {
+    return made(a.value_ * b.value_, a.place_, b.value_, b.place_, a.value_);
+  }
   friend number operator/(number const& a, number const& b) {
     return made(a.value_ / b.value_, a.place_, 1 / b.value_, b.place_, -a.value_ / (b.value_ * b.value_));
   }

@@ -1,4 +1,5 @@
-// A library with a region in it, built twice with hidden visibility: what one library of a program knows of the other's engine is its name alone.
+// A library with a region in it, built twice with hidden visibility: what one library of a program knows of the other's
+// engine is its name alone.
 #include <functional>
 #include <string_view>
 #include <ATen/core/Tensor.h>
@@ -9,8 +10,8 @@ namespace cl = cairn::libtorch;
 extern "C" {
 
 /// Runs `inside` in a region of this library. Counts in `runs` how often.
-__attribute__((visibility("default"))) void region_of_library(at::Tensor const& x, std::function<at::Tensor(at::Tensor const&)> const& inside, int& runs,
-                                                              at::Tensor& y) {
+__attribute__((visibility("default"))) void region_of_library(
+    at::Tensor const& x, std::function<at::Tensor(at::Tensor const&)> const& inside, int& runs, at::Tensor& y) {
   y = cl::checkpoint(
       [inside, &runs](at::Tensor const& in) {
         ++runs;

@@ -1,5 +1,6 @@
 #pragma once
-// Stands in for XAD, which Debian does not have: of its documented interface (Tape, AReal, adj) what an adapter needs, over a tape of our own.
+// Stands in for XAD, which Debian does not have: of its documented interface (Tape, AReal, adj) what an adapter needs,
+// over a tape of our own.
 #include <cassert>
 #include <cstddef>
 #include <stdexcept>
