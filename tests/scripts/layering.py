@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The layers of include/cairn, checked on its text: which folder and which standard header may be included where,
-how much preprocessor there is, and what the umbrella holds.
+how much preprocessor there is, how long lines are, and what the umbrella holds.
 
     layering.py [ROOT]     checks ROOT/include/cairn, prints each fault, exits 1 if there is one
     layering.py --self     plants one fault of each kind in a copy of a good tree and checks that it is found
@@ -88,7 +88,7 @@ STANDARD = {  # folder -> what it may not include
     "schedule/": lambda name: name in FILES_AND_THREADS | {"chrono"},
     "plan/": lambda name: name in FILES_AND_THREADS,
 }
-MOST_DEFINES, MOST_IFS, MOST_UMBRELLA_LINES = 8, 15, 40
+MOST_DEFINES, MOST_IFS, MOST_UMBRELLA_LINES, MOST_COLUMNS = 8, 15, 40, 120
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 DEFINE = re.compile(r"^\s*#\s*define\s+(\w+)", re.M)
@@ -196,6 +196,18 @@ def reached_from(path, includes, seen):
     return seen
 
 
+def long_lines(text):
+    """The numbers of lines that are too long. Tables between `clang-format off` and `on` may be longer, and so may the
+    text of an #error, which cannot be broken."""
+    as_it_is, before = False, ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if "// clang-format o" in line:
+            as_it_is = "// clang-format off" in line
+        if len(line) > MOST_COLUMNS and not as_it_is and "#error" not in before:
+            yield number
+        before = line
+
+
 def faults(root):
     top = pathlib.Path(root) / "include" / "cairn"
     texts = {p.relative_to(top).as_posix(): p.read_text() for p in sorted(top.rglob("*.[hi]pp"))}
@@ -208,6 +220,8 @@ def faults(root):
             continue
         if "#pragma once" not in text:
             yield f"{path}: no #pragma once"
+        for number in long_lines(text):
+            yield f"{path}:{number}: longer than {MOST_COLUMNS} columns"
         adapter, room = room_of(path)
         if adapter and room is None:
             yield f"{path}: belongs to no room of {adapter}/"
@@ -305,6 +319,7 @@ GOOD |= {
 PLANTED = [  # header, text added to it, what the report must say
     ("core/a.hpp", "#include <cairn/store/a.hpp>\n", "core/a.hpp: may not include <cairn/store/a.hpp>"),
     ("core/a.hpp", "#include <string>\n", "core/a.hpp: <string> is not for this folder"),
+    ("core/a.hpp", "// clang-format off\n// clang-format on\n// " + "x" * 120 + "\n", "longer than 120 columns"),
     ("core/a.hpp", "# ifdef __CUDACC__\n#endif\n", "core/a.hpp: core/ asks nothing"),
     ("core/a.hpp", "#if __has_include(<x>)\n#endif\n", "core/a.hpp: core/ asks nothing"),
     ("core/a.hpp", "#if 1 && defined(X)\n#endif\n", "core/a.hpp: core/ asks nothing"),

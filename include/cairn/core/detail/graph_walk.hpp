@@ -1,5 +1,6 @@
 #pragma once
-/// \file graph_walk.hpp  Which values and tapes are there while a plan for a graph is obeyed, and what may be done next.
+/// \file graph_walk.hpp  Which values and tapes are there while a plan for a graph is obeyed, and what may be done
+/// next.
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -99,8 +99,9 @@ CAIRN_DECL std::string graph_memory_svg(operation_graph const& graph, std::span<
   chart.draw("kept", kept);
   chart.draw("held", held, moments.size() > 1'000 ? 80 : 0);
   chart.draw("peak", detail::svg_path{}.move(detail::svg_chart::left, top).across(detail::svg_chart::right));
-  chart.draw("summit",
-             detail::svg_path{}.move(chart.across(moments[summit].begin + moments[summit].end, 2 * all), top).ring(350));
+  chart.draw(
+      "summit",
+      detail::svg_path{}.move(chart.across(moments[summit].begin + moments[summit].end, 2 * all), top).ring(350));
   chart.close_group();
   return std::move(chart).finish();
 }
