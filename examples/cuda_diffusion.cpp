@@ -1,12 +1,13 @@
 // The gradient of a time loop whose state lies on a GPU and whose steps are CUDA kernels.
 //
-// A population spreads along a ring and grows where there is room (support/ring.hpp). From how it is spread at the end, what was it like at
-// the start? The misfit's gradient by the initial state takes a sweep back through 2,000 steps. The GPU holds 15 states at a time, and the host's
-// pinned memory holds 200, whose copies run beside the kernels. The same sweep with every state kept on the GPU must give the same bits,
-// and the same loop on std::vector the same numbers.
+// A population spreads along a ring and grows where there is room (support/ring.hpp). From how it is spread at the end,
+// what was it like at the start? The misfit's gradient by the initial state takes a sweep back through 2,000 steps. The
+// GPU holds 15 states at a time, and the host's pinned memory holds 200, whose copies run beside the kernels. The same
+// sweep with every state kept on the GPU must give the same bits, and the same loop on std::vector the same numbers.
 //
-// On a GPU: nvcc -std=c++20 -arch=native --expt-relaxed-constexpr -fmad=false -I../include cuda_diffusion.cu, where -fmad=false rounds as a host
-// without fused multiply-add does. Any other compiler makes a program of this file that runs on the host, kernels and all.
+// On a GPU: nvcc -std=c++20 -arch=native --expt-relaxed-constexpr -fmad=false -I../include cuda_diffusion.cu, where
+// -fmad=false rounds as a host without fused multiply-add does. Any other compiler makes a program of this file that
+// runs on the host, kernels and all.
 
 #include <cstddef>
 #include <cstdio>
@@ -47,15 +48,20 @@ struct adjoint_field {
 };
 
 template <class Plan>
-numbers gradient_on_device(gpu& device, numbers const& start, numbers const& data, Plan const& plan, cairn::device_capacity capacity) {
+numbers gradient_on_device(gpu& device, numbers const& start, numbers const& data, Plan const& plan,
+                           cairn::device_capacity capacity) {
   cairn::owned_stream<gpu> const here{device};
   field const u0{device, here.get(), start}, observed{device, here.get(), data};
   adjoint_field bar{field{device, start.size()}, field{device, start.size()}};
   auto const cells = ring::cell_index(start.size());
 
   // What a loop with kernels of its own has already: each of these puts a kernel into the stream.
-  auto const step = [=](field const& u, field& next, cairn::step_index, stream_handle in) { fill_by(next, ring::advance{u.get(), cells}, in); };
-  auto const seed = [&](field const& last, adjoint_field& b, stream_handle in) { fill_by(b.now, ring::misfit{last.get(), observed.get()}, in); };
+  auto const step = [=](field const& u, field& next, cairn::step_index, stream_handle in) {
+    fill_by(next, ring::advance{u.get(), cells}, in);
+  };
+  auto const seed = [&](field const& last, adjoint_field& b, stream_handle in) {
+    fill_by(b.now, ring::misfit{last.get(), observed.get()}, in);
+  };
   auto const adjoint = [=](field const& u, adjoint_field& b, cairn::step_index, stream_handle in) {
     fill_by(b.next, ring::advance_adjoint{u.get(), b.now.get(), cells}, in);
     std::swap(b.now, b.next);
@@ -72,7 +78,9 @@ numbers gradient_on_host(numbers const& start, numbers const& data, cairn::step_
     for (std::size_t j = 0; j < into.size(); ++j) into[j] = f(ring::cell_index(j));
   };
   numbers spare(start.size());
-  auto const step = [&](numbers const& u, numbers& next, cairn::step_index) { fill_by(next, ring::advance{u.data(), cells}); };
+  auto const step = [&](numbers const& u, numbers& next, cairn::step_index) {
+    fill_by(next, ring::advance{u.data(), cells});
+  };
   auto const seed = [&](numbers const& last) {
     numbers bar(last.size());
     fill_by(bar, ring::misfit{last.data(), data.data()});
@@ -99,9 +107,11 @@ int main() {
   work.steps = n;
   work.state_bytes = cairn::wide(cells) * sizeof(double);
   work.adjoint_bytes = 2 * work.state_bytes;
-  work.step_seconds = work.adjoint_seconds = 4e-6;  // about what a kernel on so few cells takes, and a copy below: cairn::device_probe measures yours
+  work.step_seconds = work.adjoint_seconds =
+      4e-6;  // about what a kernel on so few cells takes, and a copy below: cairn::device_probe measures yours
   work.tiers.host = {.write_seconds = 12e-6, .read_seconds = 12e-6, .bytes = 200 * work.state_bytes};
-  auto const budget = cairn::byte_size{std::size_t(17 * work.state_bytes)};  // in earnest: cairn::device_budget{"80%"}.of(device)
+  auto const budget =
+      cairn::byte_size{std::size_t(17 * work.state_bytes)};  // in earnest: cairn::device_budget{"80%"}.of(device)
   auto const chosen = cairn::plan_for_device(budget, work, cairn::device_forecast{});
 
   gpu device;
@@ -111,11 +121,14 @@ int main() {
   auto const on_host = gradient_on_host(start, data, n);
   double const off = support::relative_difference(found, on_host);
 
-  std::printf("by the first cell %.17g; with every state kept on the device %s\n", found[0], same_bits ? "the same bits" : "OTHER BITS");
+  std::printf("by the first cell %.17g; with every state kept on the device %s\n", found[0],
+              same_bits ? "the same bits" : "OTHER BITS");
   std::printf("by the first cell %.17g on the host, %s (largest difference %.1e)\n", on_host[0],
               found == on_host ? "the same bits" : off <= 1e-12 ? "rounded differently" : "OTHER NUMBERS", off);
   double const runs = double(cairn::estimate(chosen.plan).step_calls) / double(n);
-  std::printf("%d states on the device and %d in pinned memory instead of %d, for %.2f runs of the loop; its plan foresaw %.1f ms\n",
-              int(chosen.capacity.frames), int(chosen.capacity.host_slots), int(n), runs, 1e3 * chosen.seconds);
+  std::printf(
+      "%d states on the device and %d in pinned memory instead of %d, for %.2f runs of the loop; its plan foresaw %.1f "
+      "ms\n",
+      int(chosen.capacity.frames), int(chosen.capacity.host_slots), int(n), runs, 1e3 * chosen.seconds);
   return same_bits && off <= 1e-12 ? 0 : 1;
 }

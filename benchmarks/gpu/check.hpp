@@ -1,5 +1,6 @@
 #pragma once
-// Small sweeps of every kind against storing all states, for machines that have no test framework, and for compute-sanitizer.
+// Small sweeps of every kind against storing all states, for machines that have no test framework, and for
+// compute-sanitizer.
 #include <cstddef>
 #include <exception>
 #include <string>
@@ -45,7 +46,11 @@ void check_sweeps(Machine& machine, results& out, std::size_t count, cairn::step
     reference<Machine> right{machine, count, n};
     for (cairn::step_form const form : {cairn::step_form::out_of_place, cairn::step_form::in_place}) {
       bool const in_place = form == cairn::step_form::in_place;
-      row r{.bench = "check", .params = support::json_object{}.add("bytes", count * sizeof(float)).add("steps", n).add("form", in_place ? "in place" : "out of place")};
+      row r{.bench = "check",
+            .params = support::json_object{}
+                          .add("bytes", count * sizeof(float))
+                          .add("steps", n)
+                          .add("form", in_place ? "in place" : "out of place")};
       int sweeps = 0, wrong = 0;
       call_counts calls;
       try {
@@ -55,7 +60,8 @@ void check_sweeps(Machine& machine, results& out, std::size_t count, cairn::step
             capacity.frames += spare;
             runtime counted{machine.device(), c};
             state bar = poisoned(machine, counted, count);
-            cairn::device_sweep<runtime, state> sweep{counted, c, capacity, [&] { return poisoned(machine, counted, count); }};
+            cairn::device_sweep<runtime, state> sweep{counted, c, capacity,
+                                                      [&] { return poisoned(machine, counted, count); }};
             for (int again = 0; again < 2; ++again) {
               machine.poison(bar.numbers(), count, c);
               auto const before = counted.counts();
@@ -70,12 +76,17 @@ void check_sweeps(Machine& machine, results& out, std::size_t count, cairn::step
               if (!right.equals(bar)) ++wrong;
             }
           }
-        r.right = wrong == 0 && right.stored_all() && calls.allocations == 0 && calls.syncs == 0 && (in_place || calls.bytes_within == 0);
+        r.right = wrong == 0 && right.stored_all() && calls.allocations == 0 && calls.syncs == 0 &&
+                  (in_place || calls.bytes_within == 0);
       } catch (std::exception const& failure) {
         r.right = false;
         r.note = std::string{"failed: "} + failure.what();
       }
-      r.found.add("sweeps", sweeps).add("wrong", wrong).add("allocations", calls.allocations).add("host_waits", calls.syncs).add("bytes_within", calls.bytes_within);
+      r.found.add("sweeps", sweeps)
+          .add("wrong", wrong)
+          .add("allocations", calls.allocations)
+          .add("host_waits", calls.syncs)
+          .add("bytes_within", calls.bytes_within);
       out.add(r);
     }
   }
@@ -87,13 +98,15 @@ void check_graph(Machine& machine, results& out, std::size_t count) {
   using state = field<typename Machine::runtime>;
   cairn::two_level const plan{30, 7, 2, {cairn::tier::host, cairn::tier::device}};
   auto const c = machine.compute();
-  row r{.bench = "check graph", .params = support::json_object{}.add("bytes", count * sizeof(float)).add("steps", plan.steps())};
+  row r{.bench = "check graph",
+        .params = support::json_object{}.add("bytes", count * sizeof(float)).add("steps", plan.steps())};
   try {
     reference<Machine> right{machine, count, plan.steps()};
     state bar = poisoned(machine, machine.device(), count);
     auto capacity = cairn::device_capacity_for(plan);
     capacity.frames += 2;
-    cairn::device_sweep<typename Machine::runtime, state> sweep{machine.device(), c, capacity, [&] { return poisoned(machine, machine.device(), count); }};
+    cairn::device_sweep<typename Machine::runtime, state> sweep{
+        machine.device(), c, capacity, [&] { return poisoned(machine, machine.device(), count); }};
     loop<Machine, state> const heat{machine};
     auto put = [&] { sweep.gradient(heat.step(), heat.start(), plan, heat.seed(), heat.adjoint(), bar); };
     put();

@@ -39,7 +39,8 @@ class keys {
  public:
   keys(int argc, char** argv) {
     for (int k = 2; k < argc; k += 2) {
-      if (std::strncmp(argv[k], "--", 2) != 0 || k + 1 == argc) throw std::invalid_argument{std::string{"not a key with a value: "} + argv[k]};
+      if (std::strncmp(argv[k], "--", 2) != 0 || k + 1 == argc)
+        throw std::invalid_argument{std::string{"not a key with a value: "} + argv[k]};
       values_[argv[k] + 2] = argv[k + 1];
     }
   }
@@ -49,7 +50,9 @@ class keys {
   }
   /// \throws std::exception   where it is no number, or there is none
   [[nodiscard]] double number(std::string const& key) const { return std::stod(text(key)); }
-  [[nodiscard]] double number(std::string const& key, double otherwise) const { return values_.count(key) != 0 ? number(key) : otherwise; }
+  [[nodiscard]] double number(std::string const& key, double otherwise) const {
+    return values_.count(key) != 0 ? number(key) : otherwise;
+  }
 
  private:
   std::map<std::string, std::string> values_;
@@ -67,10 +70,16 @@ template <class Machine>
 void measure_equal(Machine& machine, results& out, deadline const& time, keys const& given) {
   auto const bytes = std::size_t(given.number("bytes"));
   auto const steps = cairn::step_index(given.number("steps"));
-  auto const device_bytes = std::size_t(given.number("device-bytes")), host_slots = std::size_t(given.number("host-bytes", 0)) / bytes;
+  auto const device_bytes = std::size_t(given.number("device-bytes")),
+             host_slots = std::size_t(given.number("host-bytes", 0)) / bytes;
   sweep_bench<Machine> bench{machine, out, time, medians_of(measure_times(machine, bytes, 100), bytes)};
-  auto best = cairn::plan_for_device(device_bytes, bench.times().workload_of(steps, host_slots), cairn::device_forecast{});
-  auto params = support::json_object{}.add("bytes", bytes).add("steps", steps).add("device_bytes", device_bytes).add("beside", given.text("beside"));
+  auto best =
+      cairn::plan_for_device(device_bytes, bench.times().workload_of(steps, host_slots), cairn::device_forecast{});
+  auto params = support::json_object{}
+                    .add("bytes", bytes)
+                    .add("steps", steps)
+                    .add("device_bytes", device_bytes)
+                    .add("beside", given.text("beside"));
   sweep_case one{{.bench = "peer cairn", .params = std::move(params)}, std::move(best.plan), best.capacity};
   one.about.found.add("planner", cairn::name_of(best.by));
   bench.measure(std::move(one));
@@ -82,7 +91,8 @@ int run(Machine& machine, settings const& size, int argc, char** argv) {
   std::string const part = argc > 1 ? argv[1] : "";
   try {
     keys const given{argc, argv};
-    provenance const from{Machine::name(), Machine::driver(), Machine::toolkit(), today(), given.text("commit", "unknown")};
+    provenance const from{Machine::name(), Machine::driver(), Machine::toolkit(), today(),
+                          given.text("commit", "unknown")};
     if (part == "head") {
       std::printf("%s\n", from.json().text().c_str());
       return 0;

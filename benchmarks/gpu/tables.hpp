@@ -27,7 +27,8 @@ class table {
       : machine_{&machine}, out_{&out}, time_{&time}, size_{size}, all_{&all} {}
 
   void measure() {
-    if (4 * size_.bytes + all_->reserve > machine_->device().free_bytes()) return skipped("skipped: not even four states fit the device");
+    if (4 * size_.bytes + all_->reserve > machine_->device().free_bytes())
+      return skipped("skipped: not even four states fit the device");
     auto const pinned_for_all = std::size_t(all_->host_share * double(machine_->host_bytes())) / size_.bytes;
     host_slots_ = std::min(size_.host_slots, cairn::slot_index(pinned_for_all));
     headline_host_slots_ = std::min(size_.headline_host_slots, cairn::slot_index(pinned_for_all));
@@ -46,14 +47,21 @@ class table {
   }
 
  private:
-  [[nodiscard]] support::json_object params(cairn::step_index steps) const { return support::json_object{}.add("bytes", size_.bytes).add("steps", steps); }
-  void skipped(std::string why) { out_->add({.bench = "E1-E7", .params = params(size_.steps), .note = std::move(why)}); }
+  [[nodiscard]] support::json_object params(cairn::step_index steps) const {
+    return support::json_object{}.add("bytes", size_.bytes).add("steps", steps);
+  }
+  void skipped(std::string why) {
+    out_->add({.bench = "E1-E7", .params = params(size_.steps), .note = std::move(why)});
+  }
 
   /// E1: what a step, an adjoint and copies take alone, against what was assumed.
   void pure(time_samples const& samples) {
     auto const assumed = assumed_times(Machine::name(), size_.bytes);
     auto const add = [&](char const* what, std::vector<double> const& seconds, double foretold) {
-      out_->add({.bench = "E1", .params = params(size_.steps_for_times).add("what", what), .samples = seconds, .predicted = foretold});
+      out_->add({.bench = "E1",
+                 .params = params(size_.steps_for_times).add("what", what),
+                 .samples = seconds,
+                 .predicted = foretold});
     };
     add("step", samples.step, assumed.step);
     add("adjoint", samples.adjoint, assumed.adjoint);
@@ -64,17 +72,20 @@ class table {
   /// The loop whose states are all kept, in the same executor: nothing is done again.
   void store_all(sweep_bench<Machine>& bench) {
     cairn::any_schedule const plan = cairn::revolve{size_.short_steps, cairn::slot_index(size_.short_steps)};
-    bench.measure({{.bench = "E1 store-all", .params = params(size_.short_steps)}, plan, cairn::device_capacity_for(plan)});
+    bench.measure(
+        {{.bench = "E1 store-all", .params = params(size_.short_steps)}, plan, cairn::device_capacity_for(plan)});
   }
   /// E2: kept frames, and nothing on the host.
   void on_device(sweep_bench<Machine>& bench) {
     for (cairn::slot_index const k : size_.slots) {
       cairn::any_schedule const plan = cairn::revolve{size_.steps, k};
-      bench.measure({{.bench = "E2", .params = params(size_.steps).add("slots", k)}, plan, cairn::device_capacity_for(plan)});
+      bench.measure(
+          {{.bench = "E2", .params = params(size_.steps).add("slots", k)}, plan, cairn::device_capacity_for(plan)});
     }
   }
   /// Two levels with the best period for so many frames, by the forecast.
-  [[nodiscard]] std::optional<sweep_case> two_levels(state_times const& times, cairn::slot_index frames, cairn::step_form form = cairn::step_form::out_of_place) const {
+  [[nodiscard]] std::optional<sweep_case> two_levels(state_times const& times, cairn::slot_index frames,
+                                                     cairn::step_form form = cairn::step_form::out_of_place) const {
     if (host_slots_ < 1) return {};
     std::optional<sweep_case> best;
     double least = 0;
@@ -83,7 +94,8 @@ class table {
       for (cairn::slot_index const spare : {1, 2, 3, 4, 5}) {
         if (spare > frames) continue;
         cairn::slot_index const extra = std::min(frames - spare, period);
-        cairn::any_schedule plan = cairn::two_level{size_.steps, period, extra, {cairn::tier::host, cairn::tier::device}};
+        cairn::any_schedule plan =
+            cairn::two_level{size_.steps, period, extra, {cairn::tier::host, cairn::tier::device}};
         auto const capacity = cairn::device_capacity_for(plan, form);
         if (capacity.frames > frames || capacity.host_slots > host_slots_) continue;
         sweep_case one{{}, std::move(plan), {frames, capacity.host_slots}, form};
@@ -112,7 +124,10 @@ class table {
       double const foretold = sweep_bench<Machine>::forecast(*one, bench.times());
       auto const real = bench.measure(*one);
       if (!ideal || !real) continue;
-      row stall{.bench = "E3 stall", .params = params(size_.steps).add("frames", k + 3), .unit = "times what it takes without copies", .samples = {*real / *ideal}};
+      row stall{.bench = "E3 stall",
+                .params = params(size_.steps).add("frames", k + 3),
+                .unit = "times what it takes without copies",
+                .samples = {*real / *ideal}};
       one->copies = host_copies::left_out;
       stall.predicted = foretold / sweep_bench<Machine>::forecast(*one, bench.times());
       out_->add(stall);
@@ -148,15 +163,20 @@ class table {
     one->copies = host_copies::waited_for;
     bench.measure(std::move(*one));
   }
-  /// E7: the best plan of all for a long loop in most of the device's memory, once. Early, because it must not be what the time does not suffice for.
+  /// E7: the best plan of all for a long loop in most of the device's memory, once. Early, because it must not be what
+  /// the time does not suffice for.
   void headline(sweep_bench<Machine>& bench) {
     auto const fits = (machine_->device().free_bytes() - all_->reserve) / size_.bytes;
     auto const frames = std::min(cairn::slot_index(fits) - 1, size_.headline_slots + 3);
     if (frames < 3) return skipped("E7 skipped: three frames and an adjoint do not fit the device");
     auto const work = bench.times().workload_of(size_.headline_steps, cairn::wide(headline_host_slots_));
     auto best = cairn::plan_for_device((cairn::wide(frames) + 1) * size_.bytes, work, cairn::device_forecast{});
-    sweep_case one{{.bench = "E7", .params = params(size_.headline_steps).add("frames", best.capacity.frames).add("host_slots", headline_host_slots_)},
-                   std::move(best.plan), best.capacity};
+    sweep_case one{
+        {.bench = "E7",
+         .params =
+             params(size_.headline_steps).add("frames", best.capacity.frames).add("host_slots", headline_host_slots_)},
+        std::move(best.plan),
+        best.capacity};
     one.about.found.add("planner", cairn::name_of(best.by));
     one.only = repeats{0, 1};
     bench.measure(std::move(one));

@@ -62,7 +62,8 @@ TEST_CASE("tables of chains are the same for any number of threads", "[adapt][th
     for (auto const by : {rounding::up, rounding::down}) {
       chain_model const model{chains::make(kind, 61, 5), "test"};
       std::int64_t const budget = model.store_all_peak() / 3;
-      slot_table const alone{model, budget, {.slots = 300}, by}, together{model, budget, {.slots = 300}, by, cairn::thread_launcher{4}};
+      slot_table const alone{model, budget, {.slots = 300}, by},
+          together{model, budget, {.slots = 300}, by, cairn::thread_launcher{4}};
       CHECK(std::ranges::equal(alone.costs(), together.costs()));
       CHECK(alone.actions() == together.actions());
       CHECK(alone.extra_forward() == together.extra_forward());

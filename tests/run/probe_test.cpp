@@ -62,7 +62,8 @@ TEST_CASE("a probe measures sizes and times and tells the forms", "[run][probe]"
   check(probe<fake_clock>(by_value_step, start, 1000, start, adjoint), step_form::by_value, adjoint_form::one_step);
   auto const out_of_place_step = [](field const& x, field& x1, step_index) { x1 = x; forward(x1); };
   auto const with_next_adjoint = [](field const&, field const&, field& bar, step_index) { back(bar); };
-  check(probe<fake_clock>(out_of_place_step, start, 1000, seed, with_next_adjoint), step_form::out_of_place, adjoint_form::with_next);
+  check(probe<fake_clock>(out_of_place_step, start, 1000, seed, with_next_adjoint), step_form::out_of_place,
+        adjoint_form::with_next);
   auto const leaf_adjoint = [](field const&, field& bar, step_index, step_index) { back(bar); };
   check(probe<fake_clock>(in_place_step, start, 1000, seed, leaf_adjoint), step_form::in_place, adjoint_form::leaf);
   auto const one_by_value = [](field const&, field const& bar, step_index) { field sum = bar; back(sum); return sum; };
@@ -81,7 +82,9 @@ TEST_CASE("a probe measures tapes and calls of record", "[run][probe]") {
   CHECK(work.tape_bytes == field_bytes + sizeof(std::optional<field>) - sizeof(field));
   CHECK(work.tape_inline_bytes == sizeof(std::optional<field>));
   CHECK_FALSE(work.tapes_restart);
-  CHECK(probe<fake_clock>(in_place_step, start, 1000, seed, recorded{record, reverse, [](field const& kept) { return kept; }}).tapes_restart);
+  CHECK(probe<fake_clock>(in_place_step, start, 1000, seed,
+                          recorded{record, reverse, [](field const& kept) { return kept; }})
+            .tapes_restart);
 }
 
 TEST_CASE("a probe runs the first few steps only, and none of an empty loop", "[run][probe]") {
@@ -100,14 +103,16 @@ TEST_CASE("a probe runs the first few steps only, and none of an empty loop", "[
 
 TEST_CASE("times are medians, so one slow call does not matter", "[run][probe]") {
   auto const step = [](double& x, step_index i) { fake_clock::pass(i == 3 ? 5000 : 2), x *= 0.5; };
-  auto const work = probe<fake_clock>(step, 1.0, 10, 1.0, [](double, double& bar, step_index) { fake_clock::pass(1), bar *= 0.5; });
+  auto const work =
+      probe<fake_clock>(step, 1.0, 10, 1.0, [](double, double& bar, step_index) { fake_clock::pass(1), bar *= 0.5; });
   CHECK(work.step_seconds == Approx(0.002));
   CHECK(work.state_bytes == sizeof(double));
 }
 
 namespace {
 
-/// Counts instructions that steps and adjoints add themselves, moves by 1000 of them at once, and takes some to be read.
+/// Counts instructions that steps and adjoints add themselves, moves by 1000 of them at once, and takes some to be
+/// read.
 template <long Tick, long Reading>
 struct coarse_clock {
   using duration = std::chrono::duration<long, std::nano>;
@@ -150,9 +155,17 @@ void probe_short_calls(Use use) {
   auto const with_step = [&](auto step) {
     auto const with = [&](auto reverse) { use(probe<Clock>(step, numbered{}, 1000, 1.0, reverse, 5)); };
     with([&](numbered const& x, double& bar, step_index i) { seen.see(x, i), pull(bar); });
-    with([&](numbered const& x, double const& bar, step_index i) { double next = bar; seen.see(x, i), pull(next); return next; });
-    with([&](numbered const& x, numbered const& x1, double& bar, step_index i) { seen.see(x, i), seen.see(x1, i + 1), pull(bar); });
-    with([&](numbered const& x, double& bar, step_index i, step_index last) { seen.see(x, i), seen.wrong += last != i + 1, pull(bar); });
+    with([&](numbered const& x, double const& bar, step_index i) {
+      double next = bar;
+      seen.see(x, i), pull(next);
+      return next;
+    });
+    with([&](numbered const& x, numbered const& x1, double& bar, step_index i) {
+      seen.see(x, i), seen.see(x1, i + 1), pull(bar);
+    });
+    with([&](numbered const& x, double& bar, step_index i, step_index last) {
+      seen.see(x, i), seen.wrong += last != i + 1, pull(bar);
+    });
     with(recorded{[&](numbered& x, step_index i) {
                     move_on(x, i);
                     Clock::instructions += of_record - of_step;
@@ -183,7 +196,8 @@ TEST_CASE("steps and adjoints far shorter than the clock can tell come out in th
   probe_short_calls<coarse_clock<1000, 0>>([&](workload const& work) {
     CHECK(std::abs(work.step_seconds - of_step * nano) <= share * of_step * nano);
     CHECK(std::abs(work.adjoint_seconds - of_adjoint * nano) <= share * of_adjoint * nano);
-    if (work.form.adjoint == adjoint_form::recorded) CHECK(std::abs(*work.record_seconds - of_record * nano) <= share * of_record * nano);
+    if (work.form.adjoint == adjoint_form::recorded)
+      CHECK(std::abs(*work.record_seconds - of_record * nano) <= share * of_record * nano);
   });
 }
 
@@ -208,16 +222,21 @@ TEST_CASE("types whose bytes cannot be told are weighed by what the program hold
   auto const held = [] { return heap::held; };
   auto const step = [](table& x, step_index) { fake_clock::pass(7), x[0] *= 0.5; };
   auto const weighed_seed = [](table const&) { return bar_list{std::list<double>(9)}; };
-  auto const weighed = probe<fake_clock>(step, x0, 1000, weighed_seed, [](table const&, bar_list&, step_index) { fake_clock::pass(11); }, 4, held);
+  auto const weighed = probe<fake_clock>(
+      step, x0, 1000, weighed_seed, [](table const&, bar_list&, step_index) { fake_clock::pass(11); }, 4, held);
   CHECK(weighed.state_bytes == state);
   CHECK(weighed.initial_bytes == wide{state});
   heap::mark const of_bar;
   std::unique_ptr<bar_list const> const bar{new bar_list{std::list<double>(9)}};
   CHECK(weighed.adjoint_bytes == of_bar.rise());
   CHECK(weighed.step_seconds == Approx(0.007));
-  auto const growing = recorded{[](table& x, step_index i) { fake_clock::pass(7), x[int(100 + i)] = 1; return std::list<double>(13); },
+  auto const growing = recorded{[](table& x, step_index i) {
+                                  fake_clock::pass(7), x[int(100 + i)] = 1;
+                                  return std::list<double>(13);
+                                },
                                 [](std::list<double> const&, double&) { fake_clock::pass(11); }};
-  auto const taped = probe<fake_clock>([](table& x, step_index i) { fake_clock::pass(7), x[int(100 + i)] = 1; }, x0, 1000, 1.0, growing, 4, held);
+  auto const taped = probe<fake_clock>([](table& x, step_index i) { fake_clock::pass(7), x[int(100 + i)] = 1; }, x0,
+                                       1000, 1.0, growing, 4, held);
   heap::mark const of_tape;
   std::list<double> const tape(13);
   CHECK(taped.tape_bytes == sizeof(std::optional<std::list<double>>) + of_tape.rise());
@@ -374,7 +393,8 @@ TEST_CASE("a real clock tells short calls of an object from its restores", "[run
   auto const count = [](long& calls) { return [&calls](solver& s, step_index) { ++calls, s.u[0] *= 0.5; }; };
   long calls = 0;
   auto const step = count(calls);
-  auto const work = probe<std::chrono::steady_clock>(step, x, 1000, [](solver const& s) { return s.u; }, [](solver const&, field& bar) { bar[0] *= 0.5; });
+  auto const work = probe<std::chrono::steady_clock>(
+      step, x, 1000, [](solver const& s) { return s.u; }, [](solver const&, field& bar) { bar[0] *= 0.5; });
   CHECK(calls > 16);
   CHECK(work.step_seconds < work.tiers.memory.read_seconds + 1e-6);
   CHECK(plan_within("100KiB", work).cost.peak_bytes <= 100 * 1024);

@@ -30,7 +30,8 @@ constexpr std::size_t longest_graph_text = std::size_t{64} << 20;
 constexpr std::int64_t few_points = 8, most_points = 1000;
 
 cairn::operation_graph graph_of(asked_graph const& asked) {
-  if (asked.file.empty()) throw wrong_request{"no graph is given; give a file as in cairn graph plan FILE.json, - for standard input"};
+  if (asked.file.empty())
+    throw wrong_request{"no graph is given; give a file as in cairn graph plan FILE.json, - for standard input"};
   return cairn::read_graph_json(read_file(asked.file, longest_graph_text));
 }
 std::string short_bytes(std::int64_t bytes) { return cairn::to_short_text(wide(bytes)).c_str(); }
@@ -49,8 +50,8 @@ std::size_t points_of(asked_graph const& asked) {
 cairn::graph_plan plan_within(cairn::graph_planner& planner, std::int64_t budget) {
   std::int64_t const least = planner.least_budget();
   if (budget < least)
-    throw wrong_request{"memory is " + std::to_string(budget) + " B, but the least for which a plan is found is " + std::to_string(least) +
-                        " B; give that much"};
+    throw wrong_request{"memory is " + std::to_string(budget) + " B, but the least for which a plan is found is " +
+                        std::to_string(least) + " B; give that much"};
   return planner.plan(budget);
 }
 std::int64_t store_all_time(cairn::graph_plan const& plan) { return plan.cost.makespan - plan.cost.extra_forward; }
@@ -89,15 +90,18 @@ std::string row_of(char const* name, std::string const& value, std::string const
   text.erase(text.find_last_not_of(' ') + 1) += '\n';
   return text;
 }
-std::string bytes_row(char const* name, std::int64_t bytes) { return row_of(name, grouped(wide(bytes)) + " B", short_bytes(bytes)); }
+std::string bytes_row(char const* name, std::int64_t bytes) {
+  return row_of(name, grouped(wide(bytes)) + " B", short_bytes(bytes));
+}
 
 std::string table_of(cairn::graph_plan const& plan, cairn::operation_graph const& graph, std::int64_t store_all_peak) {
   auto const& cost = plan.cost;
   return counted(wide(graph.size()), "operation") + '\n' + bytes_row("memory", cost.peak) +
-         row_of("makespan", grouped(wide(cost.makespan)), fixed(slowdown(plan)) + " times store-all's " + grouped(wide(store_all_time(plan)))) +
+         row_of("makespan", grouped(wide(cost.makespan)),
+                fixed(slowdown(plan)) + " times store-all's " + grouped(wide(store_all_time(plan)))) +
          row_of("run again", grouped(wide(cost.extra_forward)), "time of operations that are run more than once") +
-         row_of("runs", grouped(wide(cost.runs)), "of " + counted(wide(graph.size()), "operation")) + bytes_row("store-all's memory", store_all_peak) +
-         bytes_row("least of any plan", plan.lower_bound_peak) +
+         row_of("runs", grouped(wide(cost.runs)), "of " + counted(wide(graph.size()), "operation")) +
+         bytes_row("store-all's memory", store_all_peak) + bytes_row("least of any plan", plan.lower_bound_peak) +
          row_of("fastest of any plan", grouped(wide(plan.lower_bound_time)), "at least, within this budget") +
          row_of("gap", percent(gap_of(plan)), plan.is_exact ? "no plan is faster" : "");
 }
@@ -105,8 +109,8 @@ std::string curve_of(std::vector<cairn::graph_plan> const& front) {
   std::string text = "      memory    makespan  of store-all  above bound\n";
   for (auto const& plan : front) {
     char row[120];
-    std::snprintf(row, sizeof row, "  %10s  %10s  %12.3f  %11s\n", short_bytes(plan.cost.peak).c_str(), grouped(wide(plan.cost.makespan)).c_str(),
-                  slowdown(plan), percent(gap_of(plan)).c_str());
+    std::snprintf(row, sizeof row, "  %10s  %10s  %12.3f  %11s\n", short_bytes(plan.cost.peak).c_str(),
+                  grouped(wide(plan.cost.makespan)).c_str(), slowdown(plan), percent(gap_of(plan)).c_str());
     text += row;
   }
   return text;
@@ -115,9 +119,12 @@ std::string curve_of(std::vector<cairn::graph_plan> const& front) {
 }  // namespace
 
 void plan_graph(std::ostream& to, asked_graph const& asked) {
-  if (asked.json && asked.actions) throw wrong_request{"json and actions are ways of writing the answer; give one of them"};
-  if (asked.memory.empty() && (asked.actions || !asked.svg.empty())) throw wrong_request{"actions and svg are of one plan; give memory, too"};
-  if (!asked.memory.empty() && !asked.points.empty()) throw wrong_request{"points are of a curve over all budgets; leave memory out"};
+  if (asked.json && asked.actions)
+    throw wrong_request{"json and actions are ways of writing the answer; give one of them"};
+  if (asked.memory.empty() && (asked.actions || !asked.svg.empty()))
+    throw wrong_request{"actions and svg are of one plan; give memory, too"};
+  if (!asked.memory.empty() && !asked.points.empty())
+    throw wrong_request{"points are of a curve over all budgets; leave memory out"};
   auto const graph = graph_of(asked);
   std::int64_t const all = largest(cairn::live_bytes(graph));
   cairn::graph_planner planner{graph};
@@ -125,12 +132,16 @@ void plan_graph(std::ostream& to, asked_graph const& asked) {
     auto const front = planner.pareto(points_of(asked));
     std::string text;
     for (auto const& plan : front) text += (text.empty() ? "" : ",") + json_of(plan, all);
-    to << (asked.json ? '[' + text + "]\n" : counted(wide(graph.size()), "operation") + ", store-all takes " + short_bytes(all) + '\n' + curve_of(front));
+    to << (asked.json ? '[' + text + "]\n"
+                      : counted(wide(graph.size()), "operation") + ", store-all takes " + short_bytes(all) + '\n' +
+                            curve_of(front));
     return;
   }
   auto const plan = plan_within(planner, budget_of(asked));
   if (!asked.svg.empty()) write_file(asked.svg, cairn::graph_memory_svg(graph, plan.actions));
-  to << (asked.json ? json_of(plan, all) + '\n' : asked.actions ? cairn::graph_words(plan.actions) + '\n' : table_of(plan, graph, all));
+  to << (asked.json      ? json_of(plan, all) + '\n'
+         : asked.actions ? cairn::graph_words(plan.actions) + '\n'
+                         : table_of(plan, graph, all));
 }
 
 void explain_graph(std::ostream& to, asked_graph const& asked) {
@@ -143,21 +154,26 @@ void explain_graph(std::ostream& to, asked_graph const& asked) {
   std::int64_t const least = planner.least_budget(), all = largest(live);
   std::size_t const summit = std::size_t(std::find(live.begin(), live.end(), all) - live.begin()), n = values.size();
   std::string const number = std::to_string(summit < n ? summit : 2 * n - summit);
-  to << counted(wide(n), "operation") << ": values take " << short_bytes(bytes) << " in all, tapes " << short_bytes(tapes) << '\n'
+  to << counted(wide(n), "operation") << ": values take " << short_bytes(bytes) << " in all, tapes "
+     << short_bytes(tapes) << '\n'
      << "Storing everything takes " << short_bytes(all) << ", most of it in "
-     << (summit == n ? std::string{"the loss"} : (summit < n ? "the run of operation " : "the adjoint of operation ") + number) << ".\n"
+     << (summit == n ? std::string{"the loss"}
+                     : (summit < n ? "the run of operation " : "the adjoint of operation ") + number)
+     << ".\n"
      << "The least budget for which a plan is found is " << short_bytes(least) << ".\n";
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t v, std::size_t w) { return values[v].bytes > values[w].bytes; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t v, std::size_t w) { return values[v].bytes > values[w].bytes; });
   std::erase_if(order, [&](std::size_t v) { return values[v].inactive_time == 0; });
   if (order.size() > 8) order.resize(8);
   if (order.empty()) return;
   to << "Values that lie idle, the largest first:\n   value       bytes        idle  made again in\n";
   for (std::size_t const v : order) {
     char row[120];
-    std::snprintf(row, sizeof row, "  %6s  %10s  %10s  %13s\n", std::to_string(v).c_str(), short_bytes(values[v].bytes).c_str(),
-                  grouped(wide(values[v].inactive_time)).c_str(), grouped(wide(values[v].recompute_time)).c_str());
+    std::snprintf(row, sizeof row, "  %6s  %10s  %10s  %13s\n", std::to_string(v).c_str(),
+                  short_bytes(values[v].bytes).c_str(), grouped(wide(values[v].inactive_time)).c_str(),
+                  grouped(wide(values[v].recompute_time)).c_str());
     to << row;
   }
 }

@@ -15,7 +15,8 @@ struct asked_graph {
 };
 
 /// The fastest plan within a budget, or what memory buys.
-/// \throws wrong_request, cairn::error   for what is no graph, and a budget that is too small, with the least that would do
+/// \throws wrong_request, cairn::error   for what is no graph, and a budget that is too small, with the least that
+/// would do
 void plan_graph(std::ostream& to, asked_graph const& asked);
 /// What a graph takes at least and at most, and its values that lie idle with the most bytes.   \throws as `plan_graph`
 void explain_graph(std::ostream& to, asked_graph const& asked);

@@ -63,7 +63,8 @@ struct written {
   [[nodiscard]] Asked read() const {
     Asked asked;
     for (auto const& word : words)
-      if (word.option->count() > 0) set(asked, word.key->name, word.key->value ? word.text : word.option->results().front());
+      if (word.option->count() > 0)
+        set(asked, word.key->name, word.key->value ? word.text : word.option->results().front());
     return asked;
   }
 };
@@ -88,7 +89,8 @@ void plan(written<request> const& written, outputs const& wanted) {
   if (wanted.json + wanted.csv + wanted.json_actions + wanted.picture > 1)
     throw wrong_request{"json, csv, json_actions and picture are ways of writing the answer; give one of them"};
   if (wanted.batch) {
-    if (!written.empty() || wanted.json || wanted.csv || wanted.json_actions || wanted.picture || !wanted.svg.empty() || !wanted.memory_svg.empty())
+    if (!written.empty() || wanted.json || wanted.csv || wanted.json_actions || wanted.picture || !wanted.svg.empty() ||
+        !wanted.memory_svg.empty())
       throw wrong_request{"batch takes no other options; each line of standard input is a request of its own"};
     return answer_lines(std::cin, std::cout);
   }
@@ -111,7 +113,8 @@ void advise(written<asked_loop> const& written, bool json) {
     auto const advice = cairn::advise(*asked.memory, asked.work, asked.options);
     std::cout << (json ? advice_json(advice) + '\n' : advice_table(advice));
   } catch (cairn::infeasible_budget const&) {
-    if (auto const why = cairn::why_infeasible(*asked.memory, asked.work)) throw wrong_request{cairn::infeasibility_text(*why)};
+    if (auto const why = cairn::why_infeasible(*asked.memory, asked.work))
+      throw wrong_request{cairn::infeasibility_text(*why)};
     throw;
   }
 }
@@ -133,11 +136,14 @@ void compare(written<asked_loop> const& written, comparison const& wanted) {
   auto const asked = completed(written.read(), false);
   if (wanted.csv && wanted.json) throw wrong_request{"json and csv are ways of writing the answer; give one of them"};
   constexpr std::int64_t most_points = 1000;
-  auto const points = wanted.points.empty() ? std::int64_t(cairn::usual_pareto_points) : count_of("points", wanted.points, 1);
+  auto const points =
+      wanted.points.empty() ? std::int64_t(cairn::usual_pareto_points) : count_of("points", wanted.points, 1);
   if (points > most_points) refuse_value("points", wanted.points, "1 to 1000");
   auto const front = cairn::pareto(asked.work, std::size_t(points), asked.options);
   if (!wanted.svg.empty()) write_file(wanted.svg, cairn::pareto_svg(front));
-  std::cout << (wanted.csv ? cairn::pareto_csv(front) : wanted.json ? plans_json(front) + '\n' : cairn::pareto_text(front) + cairn::slots_note + '\n');
+  std::cout << (wanted.csv    ? cairn::pareto_csv(front)
+                : wanted.json ? plans_json(front) + '\n'
+                              : cairn::pareto_text(front) + cairn::slots_note + '\n');
 }
 
 /// A chain, as a file or as lines.
@@ -151,20 +157,25 @@ struct chain_words {
     command.add_flag("--json", outputs.json, "one JSON object, or an array of them, instead of a table");
     command.add_flag("--csv", outputs.csv, "what memory buys, comma-separated, with numbers in full");
     command.add_flag("--actions", outputs.actions, "the actions, as words on one line, instead of a table");
-    command.add_flag("--pareto", outputs.pareto, "what memory buys: the plans of which none is both smaller and faster");
+    command.add_flag("--pareto", outputs.pareto,
+                     "what memory buys: the plans of which none is both smaller and faster");
     command.add_option("--points", outputs.points, "plans at most (40; 8 without --pareto)")->type_name("K");
     command.add_option("--svg", outputs.svg, "memory over time as a diagram")->type_name("FILE");
     command.add_option("--pareto-svg", outputs.pareto_svg, "makespan over memory as a diagram")->type_name("FILE");
-    command.add_flag("--batch", batch, "requests from standard input, one JSON object a line, whose memory does not count state 0; one answer a line");
+    command.add_flag(
+        "--batch", batch,
+        "requests from standard input, one JSON object a line, whose memory does not count state 0; one answer a line");
   }
   [[nodiscard]] bool empty() const {
-    return file.empty() && !outputs.json && !outputs.csv && !outputs.actions && !outputs.pareto && outputs.points.empty() && outputs.svg.empty() && outputs.pareto_svg.empty();
+    return file.empty() && !outputs.json && !outputs.csv && !outputs.actions && !outputs.pareto &&
+           outputs.points.empty() && outputs.svg.empty() && outputs.pareto_svg.empty();
   }
 };
 
 void chain(written<asked_chain> const& written, chain_words const& wanted) {
   if (!wanted.batch) return answer_chain(std::cout, wanted.file, written.read(), wanted.outputs);
-  if (!written.empty() || !wanted.empty()) throw wrong_request{"batch takes no other options; each line of standard input is a request of its own"};
+  if (!written.empty() || !wanted.empty())
+    throw wrong_request{"batch takes no other options; each line of standard input is a request of its own"};
   answer_chain_lines(std::cin, std::cout);
 }
 
@@ -200,7 +211,8 @@ struct graph_words {
 void savings(std::vector<std::string> const& lengths, std::string const& checkpoints) {
   std::vector<cairn::step_index> steps;
   for (auto const& text : lengths) steps.push_back(count_of("N", text, 0));
-  std::cout << savings_table(steps, checkpoints.empty() ? std::nullopt : std::optional{count_of("checkpoints", checkpoints, 0)});
+  std::cout << savings_table(
+      steps, checkpoints.empty() ? std::nullopt : std::optional{count_of("checkpoints", checkpoints, 0)});
 }
 
 int refuse(std::string const& what) {
@@ -209,7 +221,8 @@ int refuse(std::string const& what) {
 }
 
 int run(int count, char** words) {
-  CLI::App app{"Plans for reversing a loop of many steps, a chain of stages or a graph of operations, in a small memory."};
+  CLI::App app{
+      "Plans for reversing a loop of many steps, a chain of stages or a graph of operations, in a small memory."};
   app.name("cairn");
   app.require_subcommand(1);
   app.footer("Sizes are written as 100, 64kB, 1.5GB or 512MiB. Exit status: 0, or 2 for what cannot be done as asked.");
@@ -227,23 +240,29 @@ int run(int count, char** words) {
   auto& planning = *app.add_subcommand("plan", "Figures, actions and pictures of a plan");
   to_plan.add_to(planning, request_keys());
   wanted.add_to(planning);
-  auto& explaining = *app.add_subcommand("explain", "A plan in words, with what is the least and what other slots would do");
+  auto& explaining =
+      *app.add_subcommand("explain", "A plan in words, with what is the least and what other slots would do");
   to_explain.add_to(explaining, request_keys());
-  auto& advising = *app.add_subcommand("advise", "The cheapest plan over all schedules within a budget, and the others");
+  auto& advising =
+      *app.add_subcommand("advise", "The cheapest plan over all schedules within a budget, and the others");
   to_advise.add_to(advising, loop_keys());
   advising.add_flag("--json", advice_as_json, "one JSON object instead of a table");
-  auto& comparing = *app.add_subcommand("pareto", "What memory buys: the plans of which none is both smaller and faster");
+  auto& comparing =
+      *app.add_subcommand("pareto", "What memory buys: the plans of which none is both smaller and faster");
   to_compare.add_to(comparing, loop_keys());
   compared.add_to(comparing);
-  auto& chaining = *app.add_subcommand("chain", "The fastest plan for stages that differ within a budget, and what memory buys");
+  auto& chaining =
+      *app.add_subcommand("chain", "The fastest plan for stages that differ within a budget, and what memory buys");
   to_chain.add_to(chaining, chain_keys());
   chained.add_to(chaining);
-  auto& graphing = *app.add_subcommand("graph", "Plans for a graph of operations, such as a network with skip connections");
+  auto& graphing =
+      *app.add_subcommand("graph", "Plans for a graph of operations, such as a network with skip connections");
   graph_words graphed;
   graphed.add_to(graphing);
   auto& slowing = *app.add_subcommand("slots", "The fewest slots for a wanted slow-down");
   slowing.add_option("--steps", steps_to_slow, "steps of the loop")->type_name("N")->required();
-  slowing.add_option("--slowdown", slowdown, "steps run forward, the recorded run of each included, per step of the loop")
+  slowing
+      .add_option("--slowdown", slowdown, "steps run forward, the recorded run of each included, per step of the loop")
       ->type_name("R")
       ->required();
   auto& saving = *app.add_subcommand("savings", "What evenly spaced checkpoints save");
@@ -265,14 +284,17 @@ int run(int count, char** words) {
     else if (app.got_subcommand("pareto")) compare(to_compare, compared);
     else if (app.got_subcommand("chain")) chain(to_chain, chained);
     else if (app.got_subcommand("graph")) graphed.answer(graphing);
-    else if (app.got_subcommand("slots")) std::cout << slots_text(count_of("steps", steps_to_slow, 0), number_of("slowdown", slowdown));
+    else if (app.got_subcommand("slots"))
+      std::cout << slots_text(count_of("steps", steps_to_slow, 0), number_of("slowdown", slowdown));
     else if (app.got_subcommand("savings")) savings(lengths, checkpoints);
     else std::cout << "cairn " CAIRN_VERSION_STRING "\n";
   } catch (wrong_request const& problem) {
     return refuse(problem.what());
   } catch (cairn::error const& problem) {
     return refuse(message_of(problem));
-  } catch (std::bad_alloc const&) { return refuse("there is not enough memory to walk this plan; give fewer steps or slots"); }
+  } catch (std::bad_alloc const&) {
+    return refuse("there is not enough memory to walk this plan; give fewer steps or slots");
+  }
   std::cout.flush();
   if (std::cout) return 0;
   std::fputs("cairn: the answer could not be written to standard output\n", stderr);

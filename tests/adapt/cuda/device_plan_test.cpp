@@ -17,12 +17,15 @@ constexpr wide state_bytes = 1000;
 
 /// A loop whose states take rho steps to be copied; the adjoint of a step takes one and a half.
 workload loop_of(step_index steps, double rho, wide host_slots, step_form form = step_form::out_of_place) {
-  workload work{.steps = steps, .state_bytes = state_bytes, .step_seconds = 1, .adjoint_seconds = 1.5, .form = {.step = form}};
+  workload work{
+      .steps = steps, .state_bytes = state_bytes, .step_seconds = 1, .adjoint_seconds = 1.5, .form = {.step = form}};
   work.tiers.host = {rho, rho, host_slots * state_bytes};
   work.tiers.device.write_seconds = 0.98;
   return work;
 }
-device_plan planned_for(workload const& work, slot_index frames) { return plan_for_device(wide(frames) * state_bytes, work, device_forecast{}); }
+device_plan planned_for(workload const& work, slot_index frames) {
+  return plan_for_device(wide(frames) * state_bytes, work, device_forecast{});
+}
 double ratio(device_plan const& plan) { return plan.seconds / (2.5 * double(plan.plan.steps())); }
 
 /// The time of the same sweep on the simulator.
@@ -38,7 +41,8 @@ double simulated(any_schedule const& plan, device_capacity capacity, workload co
     field bar{device, {1}};
     sim::loop<sim_runtime> loop{device, work.step_seconds, work.adjoint_seconds};
     device_sweep<sim_runtime, field> sweep{device, c, capacity, [&] { return field{device, {1}}; }};
-    if (work.form.step == step_form::in_place) sweep.gradient(loop.step_in_place(), loop.start(), plan, loop.seed(), loop.adjoint(), bar);
+    if (work.form.step == step_form::in_place)
+      sweep.gradient(loop.step_in_place(), loop.start(), plan, loop.seed(), loop.adjoint(), bar);
     else sweep.gradient(loop.step(), loop.start(), plan, loop.seed(), loop.adjoint(), bar);
     device.sync(c);
     seconds = device.host_time();
@@ -57,7 +61,8 @@ TEST_CASE("a forecast is the time of the sweep on the simulator", "[cuda]") {
       for (slot_index const extra : {0, 2, 9})
         for (slot_index const more : {0, 1, 2, 6}) {
           auto const work = loop_of(150, rho, 40, form);
-          any_schedule const plans[] = {two_level{150, 12, extra, {tier::host, tier::device}}, hrevolve{150, {{extra + 1, 0, 0, tier::device}, {6, rho, rho, tier::host}}}};
+          any_schedule const plans[] = {two_level{150, 12, extra, {tier::host, tier::device}},
+                                        hrevolve{150, {{extra + 1, 0, 0, tier::device}, {6, rho, rho, tier::host}}}};
           for (auto const& plan : plans) {
             auto capacity = device_capacity_for(plan, form);
             capacity.frames += more;
@@ -76,14 +81,16 @@ TEST_CASE("with one copy engine a forecast is the time on the simulator, too, an
           for (slot_index const more : {0, 1, 2, 6}) {
             auto work = loop_of(150, rho, 40, form);
             work.tiers.host.read_seconds = way_back * rho;
-            any_schedule const plans[] = {two_level{150, 12, extra, {tier::host, tier::device}},
-                                          hrevolve{150, {{extra + 1, 0, 0, tier::device}, {6, rho / 4, rho / 8, tier::host}}},
-                                          hrevolve{150, {{1, 0, 0, tier::device}, {20, 0.01, 0.01, tier::host}}}};
+            any_schedule const plans[] = {
+                two_level{150, 12, extra, {tier::host, tier::device}},
+                hrevolve{150, {{extra + 1, 0, 0, tier::device}, {6, rho / 4, rho / 8, tier::host}}},
+                hrevolve{150, {{1, 0, 0, tier::device}, {20, 0.01, 0.01, tier::host}}}};
             for (auto const& plan : plans) {
               auto capacity = device_capacity_for(plan, form);
               capacity.frames += more;
               INFO("rho " << rho << ", extra " << extra << ", frames " << capacity.frames << ", form " << int(form));
-              double const one = device_forecast{.copy_engines = 1}(plan, capacity, work), two = device_forecast{}(plan, capacity, work);
+              double const one = device_forecast{.copy_engines = 1}(plan, capacity, work),
+                           two = device_forecast{}(plan, capacity, work);
               CHECK(simulated(plan, capacity, work, 1) == Approx(one).epsilon(1e-12));
               CHECK(one >= two * (1 - 1e-12));
               CHECK(device_forecast{.copy_engines = 7}(plan, capacity, work) == two);
@@ -109,7 +116,8 @@ TEST_CASE("a plan for a capacity is the plan of the bytes of that capacity", "[c
         for (unsigned const host : {0u, 1u, 5u, 80u}) {
           auto work = loop_of(n, 8, host, form);
           auto const by_bytes = planned_for(work, frames);
-          auto const of_capacity = plan_for_device(device_capacity{by_bytes.capacity.frames, slot_index(host)}, work, device_forecast{});
+          auto const of_capacity =
+              plan_for_device(device_capacity{by_bytes.capacity.frames, slot_index(host)}, work, device_forecast{});
           INFO(n << " steps, " << frames << " frames, " << int(host) << " host slots");
           CHECK((of_capacity.capacity == by_bytes.capacity));
           CHECK(of_capacity.seconds == by_bytes.seconds);
@@ -163,7 +171,8 @@ TEST_CASE("more room is never slower, and the best of the plans is taken", "[cud
   }
 }
 
-TEST_CASE("with many frames the plan stays on the device, and host slots that nobody needs are not asked for", "[cuda]") {
+TEST_CASE("with many frames the plan stays on the device, and host slots that nobody needs are not asked for",
+          "[cuda]") {
   auto const best = planned_for(loop_of(1000, 27.3, 32), 69);
   CHECK(best.by == planner::revolve);
   CHECK(best.capacity.host_slots == 0);
@@ -189,9 +198,11 @@ TEST_CASE("a budget below the least is refused with the least", "[cuda]") {
   CHECK_THROWS_AS(plan_for_device("1MB", work, device_forecast{}), invalid_plan);
 }
 
-TEST_CASE("steps of no time and copies of no time are planned for, and states of no bytes for a capacity alone", "[cuda]") {
+TEST_CASE("steps of no time and copies of no time are planned for, and states of no bytes for a capacity alone",
+          "[cuda]") {
   workload work{.steps = 50};
-  CHECK_THROWS_WITH(plan_for_device("1GB", work, device_forecast{}), Catch::Matchers::ContainsSubstring("does not say how many bytes a state holds"));
+  CHECK_THROWS_WITH(plan_for_device("1GB", work, device_forecast{}),
+                    Catch::Matchers::ContainsSubstring("does not say how many bytes a state holds"));
   CHECK(plan_for_device(device_capacity{9, 1}, work, device_forecast{}).plan.steps() == 50);
   work.state_bytes = 10;
   work.tiers.host.bytes = 100;
@@ -212,7 +223,8 @@ TEST_CASE("the table of predictions", "[cuda][.soak]") {
       std::printf("T = %6lld, k = %2lld:", (long long)n, (long long)k);
       for (unsigned const host : {0u, 32u, 64u, 96u}) {
         auto const best = planned_for(loop_of(n, 27.3, host), k + 3);
-        std::printf("   %2d host slots %.3f (%s, %lld)", int(host), ratio(best), name_of(best.by), (long long)best.capacity.host_slots);
+        std::printf("   %2d host slots %.3f (%s, %lld)", int(host), ratio(best), name_of(best.by),
+                    (long long)best.capacity.host_slots);
       }
       std::printf("\n");
     }

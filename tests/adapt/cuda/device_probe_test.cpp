@@ -1,4 +1,5 @@
-// What a probe measures on the simulator, where the truth is known, and what follows from it: a plan, a capacity, a sweep.
+// What a probe measures on the simulator, where the truth is known, and what follows from it: a plan, a capacity, a
+// sweep.
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -52,8 +53,10 @@ probed probe(sim::options const& options, sim::shape const& sizes, step_index n,
     field bar{device, sizes};
     sim::loop<sim_runtime> loop{device, times.step, times.adjoint};
     auto const make = [&] { return field{device, sizes}; };
-    seen.work = in_place ? device_probe<virtual_clock>(device, c, make, loop.step_in_place(), loop.start(), n, loop.seed(), loop.adjoint(), bar)
-                         : device_probe<virtual_clock>(device, c, make, loop.step(), loop.start(), n, loop.seed(), loop.adjoint(), bar);
+    seen.work = in_place ? device_probe<virtual_clock>(device, c, make, loop.step_in_place(), loop.start(), n,
+                                                       loop.seed(), loop.adjoint(), bar)
+                         : device_probe<virtual_clock>(device, c, make, loop.step(), loop.start(), n, loop.seed(),
+                                                       loop.adjoint(), bar);
     seen.steps = loop.steps;
     seen.adjoints = loop.adjoints;
   }
@@ -102,7 +105,10 @@ TEST_CASE("a probe says the bytes of a state and of its adjoint, each buffer whe
   CHECK(probe({}, {}, 3, false).work.state_bytes == 0);
 }
 
-TEST_CASE("an adjoint that is no state on a device counts with the bytes that are there, and one that cannot be told with those that are given", "[cuda]") {
+TEST_CASE(
+    "an adjoint that is no state on a device counts with the bytes that are there, and one that cannot be told with "
+    "those that are given",
+    "[cuda]") {
   sim_runtime device;
   virtual_clock::device = &device;
   auto const c = device.make_stream();
@@ -113,8 +119,10 @@ TEST_CASE("an adjoint that is no state on a device counts with the bytes that ar
   sim::loop<sim_runtime> loop{device};
   auto const seed = [](field const&, auto&, sim_runtime::stream) {};
   auto const adjoint = [](field const&, auto&, step_index, sim_runtime::stream) {};
-  CHECK(device_probe<virtual_clock>(device, c, make, loop.step(), loop.start(), 3, seed, adjoint, bar, 800).adjoint_bytes == 800);
-  CHECK(device_probe<virtual_clock>(device, c, make, loop.step(), loop.start(), 3, seed, adjoint, on_host).adjoint_bytes == 0);
+  CHECK(device_probe<virtual_clock>(device, c, make, loop.step(), loop.start(), 3, seed, adjoint, bar, 800)
+            .adjoint_bytes == 800);
+  CHECK(device_probe<virtual_clock>(device, c, make, loop.step(), loop.start(), 3, seed, adjoint, on_host)
+            .adjoint_bytes == 0);
   device.destroy(c);
   CHECK(device.faults() == 0);
 }
@@ -133,14 +141,18 @@ TEST_CASE("a launch that fails and tells nobody is not measured as a fast one", 
       auto const make = [&] { return field{device, {3}}; };
       device.fail_at(sim::call::launch, nth, sim::failure::untold);
       try {
-        static_cast<void>(device_probe<virtual_clock>(device, c, make, loop.step(), loop.start(), 5, loop.seed(), loop.adjoint(), bar));
+        static_cast<void>(device_probe<virtual_clock>(device, c, make, loop.step(), loop.start(), 5, loop.seed(),
+                                                      loop.adjoint(), bar));
       } catch (device_error const& refused) {
         text = refused.what();
       }
     }
     CAPTURE(nth, text);
     failed = !text.empty();
-    if (failed) CHECK(text.find("cairn::device_probe: a launch of the start, step, seed or adjoint failed (device = 0, code = 209)") == 0);
+    if (failed)
+      CHECK(text.find(
+                "cairn::device_probe: a launch of the start, step, seed or adjoint failed (device = 0, code = 209)") ==
+            0);
     else CHECK(device.calls(sim::call::launch) == nth - 1);  // each of them has failed once
     device.destroy(c);
     CHECK(device.faults() == 0);
@@ -149,7 +161,9 @@ TEST_CASE("a launch that fails and tells nobody is not measured as a fast one", 
   CHECK(nth > 10);
 }
 
-TEST_CASE("of a loop without steps only copies are timed, and a negative number of steps is refused before anything is made", "[cuda]") {
+TEST_CASE(
+    "of a loop without steps only copies are timed, and a negative number of steps is refused before anything is made",
+    "[cuda]") {
   auto const seen = probe({.time = costs_of(1)}, {4}, 0, false);
   CHECK(seen.steps == 0);
   CHECK(seen.adjoints == 0);
@@ -160,7 +174,9 @@ TEST_CASE("of a loop without steps only copies are timed, and a negative number 
   field bar{device, {1}};
   sim::loop<sim_runtime> loop{device};
   auto const never = [&]() -> field { throw 1; };
-  CHECK_THROWS_AS(device_probe<virtual_clock>(device, c, never, loop.step(), loop.start(), -1, loop.seed(), loop.adjoint(), bar), invalid_plan);
+  CHECK_THROWS_AS(
+      device_probe<virtual_clock>(device, c, never, loop.step(), loop.start(), -1, loop.seed(), loop.adjoint(), bar),
+      invalid_plan);
   device.destroy(c);
 }
 
@@ -203,7 +219,8 @@ TEST_CASE("whichever call fails in a probe, nothing in flight is freed and nothi
           };
           device.fail_at_any(nth, how);
           try {
-            (void)device_probe<virtual_clock>(device, c, make, loop.step(), loop.start(), 5, loop.seed(), loop.adjoint(), bar);
+            (void)device_probe<virtual_clock>(device, c, make, loop.step(), loop.start(), 5, loop.seed(),
+                                              loop.adjoint(), bar);
           } catch (error const&) {
             thrown = true;
           }
@@ -226,7 +243,12 @@ TEST_CASE("by the clock of the machine, too, a probe ends soon and measures some
   {
     field bar{device, {1}};
     sim::loop<sim_runtime> loop{device};
-    auto const work = device_probe(device, c, [&] { return field{device, {1}}; }, loop.step(), loop.start(), 20, loop.seed(), loop.adjoint(), bar);
+    auto const work = device_probe(
+        device, c,
+        [&] {
+          return field{device, {1}};
+        },
+        loop.step(), loop.start(), 20, loop.seed(), loop.adjoint(), bar);
     CHECK(work.step_seconds > 0);
     CHECK(work.tiers.host.write_seconds > 0);
   }
@@ -248,7 +270,8 @@ TEST_CASE("from a probe to a plan to a sweep that takes the seconds that were pr
       auto const make = [&] { return field{device, sizes}; };
       device_forecast const forecast{.copy_engines = engines};
 
-      auto work = device_probe<virtual_clock>(device, c, make, loop.step(), loop.start(), 200, loop.seed(), loop.adjoint(), bar);
+      auto work = device_probe<virtual_clock>(device, c, make, loop.step(), loop.start(), 200, loop.seed(),
+                                              loop.adjoint(), bar);
       work.tiers.host.bytes = 20 * 128;
       auto const best = plan_for_device(device_budget{"90%"}.of(device), work, forecast);
       device_sweep<sim_runtime, field> sweep{device, c, best.capacity, make};
@@ -267,14 +290,16 @@ TEST_CASE("from a probe to a plan to a sweep that takes the seconds that were pr
 
 namespace {
 
-/// A sweep of a capacity up to `wanted`, on a device where another program takes what it likes: what it got, and whether its gradient is right.
+/// A sweep of a capacity up to `wanted`, on a device where another program takes what it likes: what it got, and
+/// whether its gradient is right.
 struct shortage {
   device_capacity got;
   bool right = false, refused = false;
   std::string fault, message;
   bool leaks = false;
 };
-shortage with_less(sim::options const& options, device_capacity wanted, sim::shape const& sizes, std::uint64_t fails = 0, bool as_bad_alloc = false) {
+shortage with_less(sim::options const& options, device_capacity wanted, sim::shape const& sizes,
+                   std::uint64_t fails = 0, bool as_bad_alloc = false) {
   shortage seen;
   sim_runtime device{options};
   auto const c = device.make_stream();
@@ -300,7 +325,8 @@ shortage with_less(sim::options const& options, device_capacity wanted, sim::sha
       work.tiers.host = {4, 4, 0};
       if (sweep.capacity().frames >= 3) {
         auto const plan = plan_for_device(sweep.capacity(), work, device_forecast{});
-        seen.got.host_slots = plan.capacity.host_slots <= sweep.capacity().host_slots ? sweep.capacity().host_slots : -1;
+        seen.got.host_slots =
+            plan.capacity.host_slots <= sweep.capacity().host_slots ? sweep.capacity().host_slots : -1;
         sweep.gradient(loop.step(), loop.start(), plan.plan, loop.seed(), loop.adjoint(), bar);
         device.sync(c);
         seen.right = sim::numbers_of(device, bar) == sim::gradient_by_hand(sizes, 40);
@@ -325,17 +351,21 @@ TEST_CASE("a sweep that may take less takes what there is, tells, and leaves a f
     auto const enough = with_less({}, {9, 4}, {16}, 0, as_bad_alloc);
     CHECK((enough.got == device_capacity{9, 4}));
     CHECK(enough.right);
-    auto const less = with_less({.device_bytes = 8 * 128}, {9, 4}, {16}, 0, as_bad_alloc);  // the adjoint has one of eight
+    auto const less =
+        with_less({.device_bytes = 8 * 128}, {9, 4}, {16}, 0, as_bad_alloc);  // the adjoint has one of eight
     CHECK((less.got == device_capacity{6, 4}));
     CHECK(less.right);
     CHECK((with_less({.device_bytes = 2 * 128}, {9, 0}, {16}, 0, as_bad_alloc).got == device_capacity{1, 0}));
     auto const none = with_less({.device_bytes = 128}, {9, 4}, {16}, 0, as_bad_alloc);
     CHECK(none.refused);
-    CHECK(none.message.find("cairn::device_sweep: not all frames could be made (frames = 9, made = 0, bytes a frame = 0)") == 0);
+    CHECK(none.message.find(
+              "cairn::device_sweep: not all frames could be made (frames = 9, made = 0, bytes a frame = 0)") == 0);
   }
 }
 
-TEST_CASE("whichever call has no memory left, a sweep that may take less is right or says so, and frees nothing in flight", "[cuda]") {
+TEST_CASE(
+    "whichever call has no memory left, a sweep that may take less is right or says so, and frees nothing in flight",
+    "[cuda]") {
   std::size_t refused = 0, less = 0;
   for (sim::order const when : {sim::order::eager, sim::order::random})
     for (std::uint64_t nth = 1; nth < 120; ++nth) {
@@ -351,7 +381,9 @@ TEST_CASE("whichever call has no memory left, a sweep that may take less is righ
   CHECK(less > 8);
 }
 
-TEST_CASE("a sweep that may not take less says how many frames were made, whatever make throws, and frees none in flight", "[cuda]") {
+TEST_CASE(
+    "a sweep that may not take less says how many frames were made, whatever make throws, and frees none in flight",
+    "[cuda]") {
   for (bool const as_bad_alloc : {false, true}) {
     sim_runtime device{{.when = sim::order::random, .device_bytes = 5 * 128}};
     auto const c = device.make_stream();
@@ -366,7 +398,8 @@ TEST_CASE("a sweep that may not take less says how many frames were made, whatev
       device_sweep<sim_runtime, field> sweep{device, c, {9, 0}, make};
       FAIL("made more than there is room for");
     } catch (out_of_memory const& refused) {
-      CHECK(std::string{refused.what()}.find("cairn::device_sweep: not all frames could be made (frames = 9, made = 5, bytes a frame = 128)") == 0);
+      CHECK(std::string{refused.what()}.find(
+                "cairn::device_sweep: not all frames could be made (frames = 9, made = 5, bytes a frame = 128)") == 0);
     }
     struct other {};
     int made = 0;

@@ -42,7 +42,8 @@ TEST_CASE("a graph that is written is read as it was", "[adapt][graph]") {
 }
 
 TEST_CASE("what is left out of a graph is as in a new one, and what is beside it is passed over", "[adapt][graph]") {
-  auto const graph = read_graph_json(R"({"operations": [{"name": "conv", "bytes": "8"}, {"inputs": [0, 0], "adjoint_needs_output": false}],
+  auto const graph = read_graph_json(
+      R"({"operations": [{"name": "conv", "bytes": "8"}, {"inputs": [0, 0], "adjoint_needs_output": false}],
                                          "outputs": [0, 1], "loss_time": 3, "loss_work": 4, "more": [[{}]]})");
   operation_graph const same{.operations = {{.bytes = 8}, {.inputs = {0, 0}, .adjoint_needs_output = false}},
                              .outputs = {0, 1},
@@ -56,10 +57,15 @@ TEST_CASE("what is no graph is refused with the operation", "[adapt][graph]") {
     CHECK_THAT(said_of(text), ContainsSubstring("cairn::read_graph_json: this is not JSON"));
   for (char const* const text : {"[]", "3", "{}", "{\"operations\": 3}", "{\"graph\": []}", "{\"graph\": {}}"})
     CHECK_THAT(said_of(text), ContainsSubstring("this is no graph"));
-  auto const with = [](std::string const& members) { return said_of("{\"operations\": [{\"bytes\": 1}, {" + members + "}]}"); };
-  CHECK_THAT(said_of(R"({"operations": [{}, 3]})"), ContainsSubstring("an operation of this graph is no object (operation = 1)"));
-  for (char const* const number : {"-1", "1.5", "\"1x\"", "\"\"", "null", "[1]", "9223372036854775808", "1e300", "\"-1\""})
-    for (char const* const name : {"bytes", "time", "work", "tape_bytes", "adjoint_bytes", "adjoint_time", "adjoint_work"})
+  auto const with = [](std::string const& members) {
+    return said_of("{\"operations\": [{\"bytes\": 1}, {" + members + "}]}");
+  };
+  CHECK_THAT(said_of(R"({"operations": [{}, 3]})"),
+             ContainsSubstring("an operation of this graph is no object (operation = 1)"));
+  for (char const* const number :
+       {"-1", "1.5", "\"1x\"", "\"\"", "null", "[1]", "9223372036854775808", "1e300", "\"-1\""})
+    for (char const* const name :
+         {"bytes", "time", "work", "tape_bytes", "adjoint_bytes", "adjoint_time", "adjoint_work"})
       CHECK_THAT(with(std::string{"\""} + name + "\": " + number),
                  ContainsSubstring("a number of this graph is not a whole one from 0 to 2^63-1 (operation = 1)"));
   CHECK_THAT(with(R"("inputs": 0)"), ContainsSubstring("inputs or outputs of this graph are no list (operation = 1)"));
@@ -68,7 +74,8 @@ TEST_CASE("what is no graph is refused with the operation", "[adapt][graph]") {
   CHECK_THAT(with(R"("adjoint_needs_inputs": 1)"), ContainsSubstring("neither true nor false (operation = 1)"));
   CHECK_THAT(said_of(R"({"operations": [{"bytes": 9223372036854775807}]})"), ContainsSubstring("pass 2^62"));
   CHECK_THROWS_AS(read_graph_json(std::string(100'000, '[')), parse_error);
-  CHECK_THROWS_AS(read_graph_json("{\"more\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}"), parse_error);
+  CHECK_THROWS_AS(read_graph_json("{\"more\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}"),
+                  parse_error);
 }
 
 TEST_CASE("a plan that is written is obeyed as it was", "[adapt][graph]") {

@@ -65,7 +65,8 @@ chain with_large_work(chain c, unsigned seed) {
 TEST_CASE("segments of the square root run all but the last segment twice", "[plan][chain]") {
   struct row { int stages; std::int64_t kept; };
   // 10 stages: 3 segments of 3, 3 and 4; 7: of 2, 2 and 3; 12: three of 4.
-  for (auto const& [stages, kept] : {row{0, 0}, row{1, 1}, row{2, 2}, row{3, 2}, row{4, 2}, row{7, 3}, row{9, 3}, row{10, 4}, row{12, 4}, row{100, 10}}) {
+  for (auto const& [stages, kept] : {row{0, 0}, row{1, 1}, row{2, 2}, row{3, 2}, row{4, 2}, row{7, 3}, row{9, 3},
+                                     row{10, 4}, row{12, 4}, row{100, 10}}) {
     CAPTURE(stages);
     chain const c = chains::make(chains::kind::uniform, stages, 1);
     auto const plan = cairn::detail::chen_sqrt(chain_model{c, "test"});
@@ -79,14 +80,16 @@ TEST_CASE("greedy segments fit the budget and are the fastest of all closings", 
   for (auto const of : chains::all_kinds)
     for (int stages = 0; stages <= 10; ++stages)
       for (unsigned seed = 0; seed < 4; ++seed) {
-        chain const c = seed % 2 ? chains::with_odd_adjoints(chains::make(of, stages, seed), seed) : chains::make(of, stages, seed);
+        chain const c =
+            seed % 2 ? chains::with_odd_adjoints(chains::make(of, stages, seed), seed) : chains::make(of, stages, seed);
         chain_model const model{c, "test"};
         std::int64_t const top = model.store_all_peak();
         for (int part = 0; part <= 10; ++part) {
           std::int64_t const budget = top * part / 10;
           CAPTURE(chains::name_of(of), stages, seed, budget);
           auto const plan = cairn::detail::chen_greedy(model, budget);
-          // Every stage count that could be the one where the first segment closes is among the closings, so all of these are.
+          // Every stage count that could be the one where the first segment closes is among the closings, so all of
+          // these are.
           std::optional<std::int64_t> best;
           std::vector<std::int64_t> closings{-1};
           for (std::size_t i = 0; i < c.s.size(); ++i)
@@ -200,12 +203,15 @@ TEST_CASE("figures of one level against the persistent optimum", "[.soak][plan][
         double const optimum = base + double(table.extra_forward());
         auto const root = cairn::replay(c, cairn::detail::chen_sqrt(model));
         if (root.peak <= budget) sqrt_sum += double(root.makespan) / optimum, ++sqrt_count;
-        if (auto const plan = cairn::detail::chen_greedy(model, budget)) greedy_sum += double(cairn::replay(c, *plan).makespan) / optimum, ++greedy_count;
+        if (auto const plan = cairn::detail::chen_greedy(model, budget))
+          greedy_sum += double(cairn::replay(c, *plan).makespan) / optimum, ++greedy_count;
         cairn::detail::single_level const level{model, budget};
-        if (level.feasible()) level_sum += (base + double(level.extra_forward())) / optimum, ++level_count, exact += level.is_exact();
+        if (level.feasible())
+          level_sum += (base + double(level.extra_forward())) / optimum, ++level_count, exact += level.is_exact();
       }
     }
-    std::printf("%s: sqrt %.4f (%d), greedy %.4f (%d), single level %.4f (%d, exact %d) of 21\n", chains::name_of(of).data(), sqrt_sum / sqrt_count, sqrt_count,
-                greedy_sum / greedy_count, greedy_count, level_sum / level_count, level_count, exact);
+    std::printf("%s: sqrt %.4f (%d), greedy %.4f (%d), single level %.4f (%d, exact %d) of 21\n",
+                chains::name_of(of).data(), sqrt_sum / sqrt_count, sqrt_count, greedy_sum / greedy_count, greedy_count,
+                level_sum / level_count, level_count, exact);
   }
 }

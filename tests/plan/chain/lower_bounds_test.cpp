@@ -26,11 +26,13 @@ struct tightness {
 };
 
 /// Random chains of up to `most_stages` stages at random budgets, bounds against the fastest of all schedules.
-void compare_with_all_schedules(tightness& seen, chains::kind of, bool self_contained, bool odd_adjoints, int most_stages, unsigned seed) {
+void compare_with_all_schedules(tightness& seen, chains::kind of, bool self_contained, bool odd_adjoints,
+                                int most_stages, unsigned seed) {
   std::mt19937_64 numbers{seed};
   chain c = chains::make(of, 1 + int(numbers() % unsigned(most_stages)), seed);
   if (odd_adjoints) c = chains::with_odd_adjoints(c, seed);
-  if (of == chains::kind::tiny && seed % 3 == 0)  // stages without time, tapes that are no more than the output, states without bytes
+  if (of == chains::kind::tiny &&
+      seed % 3 == 0)  // stages without time, tapes that are no more than the output, states without bytes
     for (std::size_t i = 0; i < c.s.size(); ++i) {
       if (numbers() % 3 == 0) c.u[i] = 0;
       if (numbers() % 4 == 0) c.x[i + 1] = 0;
@@ -91,7 +93,8 @@ std::int64_t slow_bound(chain_model const& c, std::int64_t budget) {
         }
         if (c.s[at(b)] <= free) consider(c.run(b + 1, end) - kept(b + 1, end, free - c.s[at(b)]));
         for (int k = 0; k <= b; ++k)
-          if (std::int64_t const state = k > 0 ? c.x[at(k)] : 0; state <= free) consider(c.run(k, end) - kept(b + 1, end, free - state));
+          if (std::int64_t const state = k > 0 ? c.x[at(k)] : 0; state <= free)
+            consider(c.run(k, end) - kept(b + 1, end, free - state));
       }
       again[at(a)] = std::max(again[at(a)], again[at(b)] + least.value_or(0));
     }
@@ -134,7 +137,9 @@ TEST_CASE("no schedule of thousands of chains is faster than its bound", "[.soak
     for (unsigned seed = 1; seed <= 100; ++seed)
       for (bool const odd : {false, true})
         for (auto const of : chains::all_kinds) compare_with_all_schedules(seen, of, flag, odd, 6, 1000 + seed);
-    WARN((flag ? "self-contained tapes: " : "plain: ") << seen.pairs << " pairs, bound / optimum " << seen.sum / seen.recomputing << " in the mean of " << seen.recomputing);
+    WARN((flag ? "self-contained tapes: " : "plain: ")
+         << seen.pairs << " pairs, bound / optimum " << seen.sum / seen.recomputing << " in the mean of "
+         << seen.recomputing);
   }
 }
 
@@ -165,7 +170,8 @@ TEST_CASE("less effort and less memory never lower and raise a bound", "[plan][c
       for (int percent = 5; percent <= 105; percent += 5) {
         std::int64_t const budget = model.store_all_peak() / 100 * percent;
         if (budget < least_peak_bound(model)) continue;
-        std::int64_t const relaxed = extra_forward_bound(model, budget, 0), closer = extra_forward_bound(model, budget, 40'000'000);
+        std::int64_t const relaxed = extra_forward_bound(model, budget, 0),
+                           closer = extra_forward_bound(model, budget, 40'000'000);
         CHECK(relaxed <= closer);
         CHECK(relaxed <= before);
         before = relaxed;
@@ -186,7 +192,8 @@ TEST_CASE("the stage that binds is named with its parts", "[plan][chain]") {
   CHECK(need.bytes == 16);
   c.self_contained_tape = true;
   auto const recorded = cairn::detail::binding_need(chain_model{c, "test"});
-  CHECK(recorded.bytes == 14);  // the adjoint of stage 0, without a state, just as much as the recorded run of stage 1 and no later
+  CHECK(recorded.bytes ==
+        14);  // the adjoint of stage 0, without a state, just as much as the recorded run of stage 1 and no later
   CHECK(recorded.stage == 0);
   CHECK(recorded.is_backward);
   c.b[2] = 100;
@@ -202,9 +209,12 @@ TEST_CASE("bounds of chains without stages, times or bytes are finite", "[plan][
   chain const none{.x = {7}, .s = {}, .b = {5}, .u = {}, .v = {3}};
   chain const free{.x = {0, 0, 0, 0}, .s = {0, 0, 0}, .u = {5, 0, 7}};
   chain const still{.x = {1, 2, 3}, .s = {4, 5}, .u = {0, 0}};
-  chain const wide{.x = {1, std::int64_t{1} << 58, std::int64_t{1} << 58}, .s = {std::int64_t{1} << 59, std::int64_t{1} << 58}, .u = {std::int64_t{1} << 58, std::int64_t{1} << 59}};
+  chain const wide{.x = {1, std::int64_t{1} << 58, std::int64_t{1} << 58},
+                   .s = {std::int64_t{1} << 59, std::int64_t{1} << 58},
+                   .u = {std::int64_t{1} << 58, std::int64_t{1} << 59}};
   for (auto const& c : {none, free, still, wide})
-    for (std::int64_t const budget : {-far - 1, std::int64_t{-1}, std::int64_t{0}, std::int64_t{5}, std::int64_t{8}, std::int64_t{1} << 60, far}) {
+    for (std::int64_t const budget :
+         {-far - 1, std::int64_t{-1}, std::int64_t{0}, std::int64_t{5}, std::int64_t{8}, std::int64_t{1} << 60, far}) {
       chain_model const model{c, "test"};
       std::int64_t const bound = extra_forward_bound(model, budget);
       CHECK(bound >= 0);

@@ -1,4 +1,5 @@
-// Tables in slots: exact where the unit divides, a plan within the budget above the optimum, a bound below it; against a recursion in bytes.
+// Tables in slots: exact where the unit divides, a plan within the budget above the optimum, a bound below it; against
+// a recursion in bytes.
 #include <cairn/plan/chain/detail/slot_table.hpp>
 
 #include <algorithm>
@@ -80,7 +81,8 @@ TEST_CASE("with slots of one byte the table is the optimum of persistent plans",
 
 TEST_CASE("chains of many tiles are exact, too", "[plan][chain]") {
   for (int const stages : {15, 16, 17, 26, 40}) {
-    chain c = chains::with_odd_adjoints(chains::make(stages % 2 ? chains::kind::tiny : chains::kind::with_input, stages, 4), 8);
+    chain c = chains::with_odd_adjoints(
+        chains::make(stages % 2 ? chains::kind::tiny : chains::kind::with_input, stages, 4), 8);
     // Runs and adjoints here and there that need more than tapes.
     for (std::size_t i = 0; i < std::size_t(stages); i += 5) c.f[i] = 25, c.g[i + 1] = 20;
     chain_model const model{c, "test"};
@@ -89,7 +91,8 @@ TEST_CASE("chains of many tiles are exact, too", "[plan][chain]") {
       CAPTURE(stages, percent);
       slot_table const up{model, budget, {.unit = 1}, rounding::up}, down{model, budget, {.unit = 1}, rounding::down};
       check_plan(model, up, budget);
-      CHECK(up.extra_forward() == brute::chain_recursion{chain_model{c, "test"}}.extra_forward(budget).value_or(impossible));
+      CHECK(up.extra_forward() ==
+            brute::chain_recursion{chain_model{c, "test"}}.extra_forward(budget).value_or(impossible));
       CHECK(down.extra_forward() == up.extra_forward());
     }
   }
@@ -97,7 +100,11 @@ TEST_CASE("chains of many tiles are exact, too", "[plan][chain]") {
 
 TEST_CASE("a run that does not fit beside a large adjoint makes a budget infeasible", "[plan][chain]") {
   // The adjoint of stage 24 leaves no place for a second state, and that of state 22 none for the run of stage 3.
-  chain c{.x = std::vector<std::int64_t>(27, 10), .s = std::vector<std::int64_t>(26, 10), .f = std::vector<std::int64_t>(26, 0), .b = std::vector<std::int64_t>(27, 0), .u = std::vector<std::int64_t>(26, 1)};
+  chain c{.x = std::vector<std::int64_t>(27, 10),
+          .s = std::vector<std::int64_t>(26, 10),
+          .f = std::vector<std::int64_t>(26, 0),
+          .b = std::vector<std::int64_t>(27, 0),
+          .u = std::vector<std::int64_t>(26, 1)};
   for (std::size_t i = 22; i <= 26; ++i) c.x[i] = 1;
   c.g = c.x;
   c.f[3] = 60, c.g[22] = 50, c.b[24] = 100;
@@ -126,12 +133,14 @@ TEST_CASE("in larger slots the plan is above the optimum and the bound below it"
       for (std::int64_t const unit : {2, 3, 7, 1000}) {
         CAPTURE(seed, budget, unit);
         auto const exact = search.extra_forward(budget).value_or(impossible);
-        slot_table const up{model, budget, {.unit = unit}, rounding::up}, down{model, budget, {.unit = unit}, rounding::down};
+        slot_table const up{model, budget, {.unit = unit}, rounding::up},
+            down{model, budget, {.unit = unit}, rounding::down};
         check_plan(model, up, budget);
         if (exact == impossible) REQUIRE(!up.feasible());
         REQUIRE(up.extra_forward() >= exact);
         if (exact < impossible) REQUIRE(down.extra_forward() <= exact);
-        if (exact < impossible && up.feasible() && down.extra_forward() < exact && exact < up.extra_forward()) ++between;
+        if (exact < impossible && up.feasible() && down.extra_forward() < exact && exact < up.extra_forward())
+          ++between;
       }
   }
   CHECK(between > 10);
@@ -202,7 +211,8 @@ TEST_CASE("plans in slots keep within the oracles' budgets and bounds below thei
       CAPTURE(known.name, row.budget);
       ++rows;
       std::int64_t const exact = row.opt_persistent - known.no_checkpoint_makespan;
-      slot_table const up{model, row.budget, {.slots = 500}, rounding::up}, down{model, row.budget, {.slots = 500}, rounding::down};
+      slot_table const up{model, row.budget, {.slots = 500}, rounding::up},
+          down{model, row.budget, {.slots = 500}, rounding::down};
       check_plan(model, up, row.budget);
       CHECK(up.extra_forward() >= exact);
       REQUIRE(down.feasible());
@@ -248,15 +258,18 @@ TEST_CASE("stages that repeat share rows and cost the same", "[plan][chain]") {
     chain c = chains::make(chains::kind::random, stages, 9);
     for (std::size_t i = 0; i < std::size_t(stages); ++i) {
       std::size_t const k = i + 3 == std::size_t(stages) ? 3 : i % 3;
-      c.x[i + 1] = pattern.x[k + 1], c.s[i] = pattern.s[k], c.f[i] = pattern.f[k], c.b[i] = pattern.b[k], c.u[i] = pattern.u[k];
+      c.x[i + 1] = pattern.x[k + 1], c.s[i] = pattern.s[k], c.f[i] = pattern.f[k], c.b[i] = pattern.b[k],
+              c.u[i] = pattern.u[k];
     }
-    for (chain const& one : {c, chains::make(chains::kind::uniform, stages, 1), chains::make(chains::kind::lstm, stages, 1)})
+    for (chain const& one :
+         {c, chains::make(chains::kind::uniform, stages, 1), chains::make(chains::kind::lstm, stages, 1)})
       for (auto const by : {rounding::up, rounding::down})
         for (std::int64_t const percent : {15, 30, 60}) {
           chain_model const model{one, "test"};
           std::int64_t const budget = model.store_all_peak() * percent / 100;
           CAPTURE(stages, percent, by == rounding::up);
-          slot_table const shared{model, budget, {.unit = budget / 700 + 1}, by}, single{model, budget, {.unit = budget / 700 + 1}, by, {}, {.share_rows = false}};
+          slot_table const shared{model, budget, {.unit = budget / 700 + 1}, by},
+              single{model, budget, {.unit = budget / 700 + 1}, by, {}, {.share_rows = false}};
           CHECK(shared.feasible() == single.feasible());
           CHECK(shared.extra_forward() == single.extra_forward());
           CHECK(shared.actions() == single.actions());
@@ -282,7 +295,8 @@ TEST_CASE("classes of intervals are those of equal stages", "[plan][chain]") {
     for (std::size_t length = 0; length < types.size(); ++length)
       for (std::size_t s = 0; s + length < types.size(); ++s) {
         std::size_t const number = classes.of(s, s + length);
-        std::vector<std::int32_t> const word(types.begin() + std::ptrdiff_t(s), types.begin() + std::ptrdiff_t(s + length + 1));
+        std::vector<std::int32_t> const word(types.begin() + std::ptrdiff_t(s),
+                                             types.begin() + std::ptrdiff_t(s + length + 1));
         auto const [found, is_new] = seen.try_emplace(word, number);
         REQUIRE(found->second == number);
         REQUIRE(number >= classes.first(length));
@@ -310,7 +324,8 @@ TEST_CASE("stages that are alike have one type, and inputs tell them apart where
   CHECK(with[0] != with[1]);
   CHECK(with[3] != with[1]);
 
-  chain const same{.x = {4, 4, 4, 4}, .g = {4, 4, 4, 4}, .s = {5, 5, 5}, .f = {1, 1, 1}, .b = {1, 1, 1, 1}, .u = {1, 1, 1}};
+  chain const same{
+      .x = {4, 4, 4, 4}, .g = {4, 4, 4, 4}, .s = {5, 5, 5}, .f = {1, 1, 1}, .b = {1, 1, 1, 1}, .u = {1, 1, 1}};
   std::vector<std::int32_t> const one_each{1, 1, 1, 0};
   CHECK(std::ranges::equal(stage_types(chain_model{same, "test"}, one_each, false), one_each));
   auto const differs = [&](std::vector<std::int64_t> chain::*list, std::size_t k) {
@@ -396,10 +411,12 @@ TEST_CASE("a tuned unit is the exact one where that is in range, and wastes leas
   // Where none is exact: no worse than the ends of the range.
   auto const waste = [&](std::int64_t unit) {
     std::int64_t sum = 0;
-    for (std::size_t i = 0; i < 200; ++i) sum += (unit - model.x[i + 1] % unit) % unit + 2 * ((unit - model.s[i] % unit) % unit);
+    for (std::size_t i = 0; i < 200; ++i)
+      sum += (unit - model.x[i + 1] % unit) % unit + 2 * ((unit - model.s[i] % unit) % unit);
     return sum;
   };
-  std::int64_t const coarse = 2 * exact + 1, most = coarse + coarse / 4, tuned = tuned_unit(model, coarse, most, rounding::up);
+  std::int64_t const coarse = 2 * exact + 1, most = coarse + coarse / 4,
+                     tuned = tuned_unit(model, coarse, most, rounding::up);
   CHECK(tuned >= coarse);
   CHECK(tuned <= most);
   CHECK(waste(tuned) <= std::min(waste(coarse), waste(most)));
@@ -419,7 +436,9 @@ void never_over_budget(unsigned pairs) {
     chain c = chains::make(kind, int(numbers() % 41), k);
     if (k % 3 == 0) c = chains::with_odd_adjoints(c, k);
     for (auto* list : {&c.f, &c.b})
-      for (auto& bytes : *list) bytes = std::int64_t(numbers() % std::uint64_t((numbers() % 4 ? 2 : 20) * (bytes + c.x[numbers() % c.x.size()]) + 1));
+      for (auto& bytes : *list)
+        bytes = std::int64_t(numbers() %
+                             std::uint64_t((numbers() % 4 ? 2 : 20) * (bytes + c.x[numbers() % c.x.size()]) + 1));
     chain_model const model{c, "test"};
     std::int64_t const budget = std::int64_t(numbers() % std::uint64_t(model.store_all_peak() + 1));
     slot_division const division{.slots = 1 + std::int64_t(numbers() % 120)};
@@ -427,7 +446,8 @@ void never_over_budget(unsigned pairs) {
     if (!up.feasible()) continue;
     ++feasible;
     auto const cost = replay(model, up.actions(), {}, "test");
-    if (cost.peak > budget || cost.extra_forward != up.extra_forward() || !down.feasible() || down.extra_forward() > up.extra_forward()) {
+    if (cost.peak > budget || cost.extra_forward != up.extra_forward() || !down.feasible() ||
+        down.extra_forward() > up.extra_forward()) {
       CAPTURE(k, budget, division.slots, cost.peak, cost.extra_forward, up.extra_forward(), down.extra_forward());
       FAIL("a plan over budget, or not what it says, or below the bound");
     }

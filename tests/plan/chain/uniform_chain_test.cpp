@@ -31,8 +31,12 @@ struct alike { std::int64_t x, g, s, f, b, u, loss; };
 
 chain chain_of(alike const& one, std::int64_t stages, std::int64_t first = 3) {
   std::size_t const count = std::size_t(stages);
-  chain c{.x = std::vector<std::int64_t>(count + 1, one.x), .g = std::vector<std::int64_t>(count + 1, one.g), .s = std::vector<std::int64_t>(count, one.s),
-          .f = std::vector<std::int64_t>(count, one.f), .b = std::vector<std::int64_t>(count + 1, one.b), .u = std::vector<std::int64_t>(count, one.u)};
+  chain c{.x = std::vector<std::int64_t>(count + 1, one.x),
+          .g = std::vector<std::int64_t>(count + 1, one.g),
+          .s = std::vector<std::int64_t>(count, one.s),
+          .f = std::vector<std::int64_t>(count, one.f),
+          .b = std::vector<std::int64_t>(count + 1, one.b),
+          .u = std::vector<std::int64_t>(count, one.u)};
   c.x[0] = c.g[0] = first;
   c.b.back() = one.loss;
   return c;
@@ -40,10 +44,13 @@ chain chain_of(alike const& one, std::int64_t stages, std::int64_t first = 3) {
 class dice {
  public:
   explicit dice(unsigned seed) : numbers_{seed} {}
-  std::int64_t operator()(std::int64_t least, std::int64_t most) { return least + std::int64_t(numbers_() % std::uint64_t(most - least + 1)); }
+  std::int64_t operator()(std::int64_t least, std::int64_t most) {
+    return least + std::int64_t(numbers_() % std::uint64_t(most - least + 1));
+  }
   alike stages() {
     dice& roll = *this;
-    std::int64_t const x = roll(0, 6), s = x + roll(0, roll(0, 1) ? 4 : 24), f = roll(0, 5), b = roll(0, 6), g = roll(0, 1) ? x : roll(0, 8);
+    std::int64_t const x = roll(0, 6), s = x + roll(0, roll(0, 1) ? 4 : 24), f = roll(0, 5), b = roll(0, 6),
+                       g = roll(0, 1) ? x : roll(0, 8);
     return {x, g, s, f, b, roll(0, 15) ? roll(1, 5) : 0, roll(0, 1) ? roll(0, 5) : roll(0, 45)};
   }
 
@@ -51,27 +58,37 @@ class dice {
   std::mt19937_64 numbers_;
 };
 
-/// The least runs, by a table over (kept states, stages): longer chains than the recursion can, with all splits tried. Tapes first or split first is what the table takes from the
-/// argument of the plan; how splits are chosen it does not.
+/// The least runs, by a table over (kept states, stages): longer chains than the recursion can, with all splits tried.
+/// Tapes first or split first is what the table takes from the argument of the plan; how splits are chosen it does not.
 std::int64_t tabled_runs(alike const& a, int stages, std::int64_t budget) {
   std::int64_t const need = a.g + a.s + std::max(a.f, a.b), tail_need = a.s + std::max(a.f, a.g + a.b);
   int const last = budget < need ? -1 : int(std::min<std::int64_t>(stages, (budget - need) / a.x));
   auto const room = [&](int kept) { return budget - kept * a.x; };
   auto const tapes = [&](int kept) { return 1 + (room(kept) - need) / a.s; };
-  auto const tail = [&](int kept) { return room(kept) < a.loss ? -1 : room(kept) < tail_need ? 0 : std::min(1 + (room(kept) - tail_need) / a.s, (room(kept) - a.loss) / a.s); };
+  auto const tail = [&](int kept) {
+    return room(kept) < a.loss      ? -1
+           : room(kept) < tail_need ? 0
+                                    : std::min(1 + (room(kept) - tail_need) / a.s, (room(kept) - a.loss) / a.s);
+  };
   using row = std::vector<std::int64_t>;
   std::vector<row> inner(std::size_t(last + 3), row(std::size_t(stages) + 1, endless)), outer = inner;
   for (int kept = last; kept >= 0; --kept)
     for (std::size_t n = 1; n <= std::size_t(stages); ++n) {
       std::int64_t& best = inner[std::size_t(kept)][n];
       if (std::int64_t(n) <= tapes(kept)) best = 0;
-      else for (std::size_t i = 1; i < n; ++i) best = std::min({best, endless, std::int64_t(i) + inner[std::size_t(kept)][i] + inner[std::size_t(kept) + 1][n - i]});
+      else
+        for (std::size_t i = 1; i < n; ++i)
+          best = std::min(
+              {best, endless, std::int64_t(i) + inner[std::size_t(kept)][i] + inner[std::size_t(kept) + 1][n - i]});
     }
   for (int kept = last + 1; kept >= 0; --kept)
     for (std::size_t n = 0; n <= std::size_t(stages); ++n) {
       std::int64_t& best = outer[std::size_t(kept)][n];
       if (std::int64_t(n) <= tail(kept)) best = 0;
-      else for (std::size_t i = 1; i <= n; ++i) best = std::min({best, endless, std::int64_t(i) + inner[std::size_t(kept)][i] + outer[std::size_t(kept) + 1][n - i]});
+      else
+        for (std::size_t i = 1; i <= n; ++i)
+          best = std::min(
+              {best, endless, std::int64_t(i) + inner[std::size_t(kept)][i] + outer[std::size_t(kept) + 1][n - i]});
     }
   return outer[0][std::size_t(stages)];
 }
@@ -115,7 +132,8 @@ void compare_with_table(unsigned first_seed, unsigned count, int stages, tally& 
     dice roll{seed};
     alike a = roll.stages();
     a.x = roll(1, 12), a.s = a.x + roll(0, 4 * a.x), a.u = 1;
-    std::int64_t const budget = a.g + a.s + std::max(a.f, a.b) + roll(0, std::int64_t(std::sqrt(2.2 * double(stages * a.x * a.s))));
+    std::int64_t const budget =
+        a.g + a.s + std::max(a.f, a.b) + roll(0, std::int64_t(std::sqrt(2.2 * double(stages * a.x * a.s))));
     CAPTURE(seed, stages, a.x, a.g, a.s, a.f, a.b, a.loss, budget);
     compare(chain_model{chain_of(a, stages), "test"}, budget, true, tabled_runs(a, stages, budget), sum);
   }
@@ -154,14 +172,17 @@ TEST_CASE("chains of items cover what is wanted with the fewest items", "[plan][
     std::size_t const count = std::size_t(roll(1, 4));
     cairn::detail::value_list<std::int64_t> worth, heads;
     for (std::size_t i = 0; i < count; ++i) worth.push_back(roll(5, 9)), heads.push_back(roll(0, 2));
-    // best[n]: the most worth of n items. Item i is taken at most as often as the one before and the chains that begin with it.
+    // best[n]: the most worth of n items. Item i is taken at most as often as the one before and the chains that begin
+    // with it.
     std::vector<std::int64_t> best(40, -1);
-    auto const choose = [&](auto const& self, std::size_t i, std::int64_t before, std::int64_t items, std::int64_t sum) -> void {
+    auto const choose = [&](auto const& self, std::size_t i, std::int64_t before, std::int64_t items,
+                            std::int64_t sum) -> void {
       if (i == count) {
         best[std::size_t(items)] = std::max(best[std::size_t(items)], sum);
         return;
       }
-      for (std::int64_t times = 0; times <= before + heads[i]; ++times) self(self, i + 1, times, items + times, sum + times * worth[i]);
+      for (std::int64_t times = 0; times <= before + heads[i]; ++times)
+        self(self, i + 1, times, items + times, sum + times * worth[i]);
     };
     choose(choose, 0, 0, 0, 0);
     for (std::int64_t wanted = 1; wanted <= *std::max_element(best.begin(), best.end()) + 2; ++wanted) {
@@ -209,7 +230,9 @@ TEST_CASE("campaign over uniform chains", "[.soak][plan][chain]") {
   tally small, large;
   compare_with_recursion(10'000, 2'500, 14, 80, small);
   for (int const stages : {60, 200, 350}) compare_with_table(20'000, 1'500, stages, large);
-  for (auto const* sum : {&small, &large}) std::printf("%d pairs, %d feasible, %d not proven, %d worse than the optimum\n", sum->pairs, sum->feasible, sum->unproven, sum->worse);
+  for (auto const* sum : {&small, &large})
+    std::printf("%d pairs, %d feasible, %d not proven, %d worse than the optimum\n", sum->pairs, sum->feasible,
+                sum->unproven, sum->worse);
 }
 
 TEST_CASE("no schedule of any kind is faster than where tapes all fit", "[plan][chain]") {
@@ -243,7 +266,9 @@ TEST_CASE("without kept tapes uniform chains take Revolve's advances", "[plan][c
   }
   CHECK(rows > 100);
   for (std::int64_t const slots : {1, 3, 20, 1000})
-    CHECK(uniform_plan(chain_model{chain_of({1, 0, 1, 0, 0, 1, 1}, 99'999), "test"}, slots + 1, false)->extra_forward() == std::int64_t(cairn::revolve::advances(100'000, slots)));
+    CHECK(
+        uniform_plan(chain_model{chain_of({1, 0, 1, 0, 0, 1, 1}, 99'999), "test"}, slots + 1, false)->extra_forward() ==
+        std::int64_t(cairn::revolve::advances(100'000, slots)));
 }
 
 TEST_CASE("own tapes of a uniform chain agree with their table", "[plan][chain]") {
