@@ -1,6 +1,6 @@
-# cairn_component(<name> <third party's target> [OF_USER]): cairn::<name>, which is cairn with one third party, where that target
-# exists. It owns adapt/<name>.hpp and adapt/<name>/ and is a find_package component of its own. OF_USER: who links the installed component
-# brings the third party, as the choice of its parts is theirs.
+# cairn_component(<name> <third party's target> [OF_USER]): cairn::<name>, which is cairn with one third party, where
+# that target exists. It owns adapt/<name>.hpp and adapt/<name>/ and is a find_package component of its own. OF_USER:
+# who links the installed component brings the third party, as the choice of its parts is theirs.
 function(cairn_component name third_party)
   if(NOT TARGET ${third_party})
     return()

@@ -20,8 +20,9 @@ macro(cairn_find_json)
   endif()
 endmacro()
 
-# cairn_<tool>_library for each tool for automatic differentiation that is here: by its header, and by its library where it has one. GLOBAL, because they
-# are linked outside of this directory too. ADOL-C's own users bring it by pkg-config, CppAD's by its folder (CAIRN_CPPAD_INCLUDE, or CMAKE_PREFIX_PATH).
+# cairn_<tool>_library for each tool for automatic differentiation that is here: by its header, and by its library where
+# it has one. GLOBAL, because they are linked outside of this directory too. ADOL-C's own users bring it by pkg-config,
+# CppAD's by its folder (CAIRN_CPPAD_INCLUDE, or CMAKE_PREFIX_PATH).
 macro(cairn_find_ad_tools)
   foreach(tool IN ITEMS
       "adolc|adolc/adolc.h|adolc|ADOL-C|libadolc-dev"
@@ -69,8 +70,8 @@ macro(cairn_find_ad_tools)
   endforeach()
 endmacro()
 
-# Threads::Threads, of CMake itself; looking for it writes to the cache, so that a project around this one does that itself where it wants
-# cairn::threads. GLOBAL, because cairn::threads is linked outside of this directory too.
+# Threads::Threads, of CMake itself; looking for it writes to the cache, so that a project around this one does that
+# itself where it wants cairn::threads. GLOBAL, because cairn::threads is linked outside of this directory too.
 macro(cairn_find_threads)
   if(PROJECT_IS_TOP_LEVEL AND NOT TARGET Threads::Threads)
     find_package(Threads QUIET GLOBAL)
@@ -119,8 +120,8 @@ macro(cairn_find_cuda)
 endmacro()
 
 # cairn_thrust_headers: Thrust of the CUDA toolkit (13: within cccl/), else of Debian's libthrust-dev; and those of its
-# device systems CPP, OMP and TBB that a host compiler can run here, each a target cairn_thrust_<system>. GLOBAL, because they are linked
-# outside of this directory too.
+# device systems CPP, OMP and TBB that a host compiler can run here, each a target cairn_thrust_<system>. GLOBAL,
+# because they are linked outside of this directory too.
 macro(cairn_find_thrust)
   if(CAIRN_WITH_THRUST)
     find_package(CUDAToolkit QUIET)
@@ -159,9 +160,10 @@ macro(cairn_find_thrust)
   endif()
 endmacro()
 
-# cairn_torch_library: LibTorch of CAIRN_TORCH_WHEEL or of the system (Debian: libtorch-dev), for the processor. Its own find_package(Torch) asks for
-# a CUDA toolkit where the library was built with one, and sets flags of the whole project; headers, two libraries and where they lie at run
-# time are all that is needed. GLOBAL, because it is linked outside of this directory too.
+# cairn_torch_library: LibTorch of CAIRN_TORCH_WHEEL or of the system (Debian: libtorch-dev), for the processor. Its own
+# find_package(Torch) asks for a CUDA toolkit where the library was built with one, and sets flags of the whole project;
+# headers, two libraries and where they lie at run time are all that is needed. GLOBAL, because it is linked outside of
+# this directory too.
 macro(cairn_find_torch)
   if(CAIRN_WITH_TORCH)
     if(CAIRN_TORCH_WHEEL)

@@ -24,7 +24,8 @@ function(cairn_name_of result source)
   set(${result} ${name} PARENT_SCOPE)
 endfunction()
 
-# cairn_left_out(<name> <label> <why>): in place of a test that this machine cannot run, one that CTest lists as skipped, with the reason.
+# cairn_left_out(<name> <label> <why>): in place of a test that this machine cannot run, one that CTest lists as
+# skipped, with the reason.
 function(cairn_left_out name label why)
   if(CAIRN_BUILD_TESTS)
     add_test(NAME "${name}" COMMAND "${CMAKE_COMMAND}" -E echo "cairn: skipped: ${why}")
@@ -66,11 +67,13 @@ function(cairn_why_missing result target)
   set(${result} "${why}" PARENT_SCOPE)
 endfunction()
 
-# What `./run adoption` builds: programs of other libraries, and the tests of tools for automatic differentiation; their tests have the label `adoption`.
+# What `./run adoption` builds: programs of other libraries, and the tests of tools for automatic differentiation; their
+# tests have the label `adoption`.
 add_custom_target(cairn_adoption_programs)
 # The few programs that need a device: `./run gpu` builds and runs these alone, and their tests have the label `device`.
 add_custom_target(cairn_device_programs)
-# cairn_needs_device(<result> <source>): whether it is one of these. benchmarks/gpu/gpu.sh builds its own program by itself.
+# cairn_needs_device(<result> <source>): whether it is one of these. benchmarks/gpu/gpu.sh builds its own program by
+# itself.
 function(cairn_needs_device result source)
   set(${result} OFF PARENT_SCOPE)
   if(source MATCHES "\\.cu$|/adapt/cuda/no_driver" AND NOT source MATCHES "/benchmarks/")
@@ -79,8 +82,9 @@ function(cairn_needs_device result source)
 endfunction()
 
 # cairn_needs_of(<result> <source>): what its name says it needs: *_eigen.cpp, *_eigen_test.cpp, *_eigen_bench.cpp and
-# adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/cuda/cuda_* and what runs on a real
-# device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc, ad/adolc*, ad/cppad* and ad/sacado* these tools, ad/codipack* and ad/xad* stand-ins for them.
+# adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/cuda/cuda_* and what runs on a
+# real device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc, ad/adolc*, ad/cppad* and ad/sacado* these tools,
+# ad/codipack* and ad/xad* stand-ins for them.
 function(cairn_needs_of result source)
   set(needs "")
   if(source MATCHES "_eigen(_test|_bench)?\\.(cpp|cu)$|/adapt/eigen")

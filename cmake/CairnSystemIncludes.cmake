@@ -1,6 +1,7 @@
-# cairn_system_includes(<result> <folder>...): the flags that name folders of third parties' headers to a compiler which a check calls itself.
-# A folder that the compiler searches anyway is left out: named again, it would come before the headers of the standard library that
-# wrap its own, and <cstdlib> would not find its stdlib.h. (CMake does the same for what its targets name.)
+# cairn_system_includes(<result> <folder>...): the flags that name folders of third parties' headers to a compiler which
+# a check calls itself. A folder that the compiler searches anyway is left out: named again, it would come before the
+# headers of the standard library that wrap its own, and <cstdlib> would not find its stdlib.h. (CMake does the same for
+# what its targets name.)
 function(cairn_system_includes result)
   set(searched "")
   foreach(folder IN LISTS CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Measures on a GPU and writes what it finds, with what was predicted, into docs/evidence: `./run gpu` is this. Needs no network; what the
-# machine lacks beside nvcc, a C++ compiler and a device is said in the results, and the rest is done.
+# Measures on a GPU and writes what it finds, with what was predicted, into docs/evidence: `./run gpu` is this. Needs no
+# network; what the machine lacks beside nvcc, a C++ compiler and a device is said in the results, and the rest is done.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"

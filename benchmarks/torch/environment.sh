@@ -1,6 +1,7 @@
 #!/bin/sh
-# environment.sh FOLDER: makes Python's torch of FOLDER/packages (tests/adapt/torch/wheel.sh) run, in the environment FOLDER that is there
-# already: what it imports, stand-ins for the CUDA libraries in FOLDER/stand_ins, and FOLDER/torch_bytes.so, which counts. Made once.
+# environment.sh FOLDER: makes Python's torch of FOLDER/packages (tests/adapt/torch/wheel.sh) run, in the environment
+# FOLDER that is there already: what it imports, stand-ins for the CUDA libraries in FOLDER/stand_ins, and
+# FOLDER/torch_bytes.so, which counts. Made once.
 set -eu
 peers=$(cd "$(dirname "$0")/../peers" && pwd)
 folder=$1

@@ -11,7 +11,8 @@ import re
 import sys
 
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
-# What an exception says where its second argument is no literal: patterns for that argument and for where the literals are.
+# What an exception says where its second argument is no literal: patterns for that argument and for where the literals
+# are.
 INDIRECT = {
     r"describe\(.*\)": r"case flaw::\w+: return ((?:.|\n)*?);",
     r"is_out \? words_\.is_too_much : words_\.was_stopped": r'(?:work_words\{|char const\* (?:is_too_much|was_stopped) = )("[^"]*"(?:, "[^"]*")?)',

@@ -101,7 +101,8 @@ machine other_old g++ cmake ninja python3 pkg-config
 on other_old 1 test
 says err 'CMake 3.22.9 is too old'
 
-# apt-get on machines without anything: stand-ins that are locked for a while, that fail, that install; and a sudo for who is not root.
+# apt-get on machines without anything: stand-ins that are locked for a while, that fail, that install; and a sudo for
+# who is not root.
 apt_machine() {
   machine "$1" dpkg-query
   stand_in "$1" sudo <<'END'

@@ -1,5 +1,5 @@
-# cmake -D COMPILER=<g++ or clang++> -P system_includes.cmake: a folder that the compiler searches anyway is not named to it again, and what
-# stays named does no harm to the standard library's headers.
+# cmake -D COMPILER=<g++ or clang++> -P system_includes.cmake: a folder that the compiler searches anyway is not named
+# to it again, and what stays named does no harm to the standard library's headers.
 cmake_minimum_required(VERSION 3.25)
 include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/CairnSystemIncludes.cmake")
 

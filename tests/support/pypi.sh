@@ -1,5 +1,6 @@
 #!/bin/sh
-# pypi.sh NAME FOLDER PACKAGE==VERSION...: packages of PyPI in FOLDER/packages, without what they depend on, made once. NAME is who says so.
+# pypi.sh NAME FOLDER PACKAGE==VERSION...: packages of PyPI in FOLDER/packages, without what they depend on, made once.
+# NAME is who says so.
 set -eu
 name=$1 folder=$2
 shift 2
