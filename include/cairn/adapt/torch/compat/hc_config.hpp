@@ -14,8 +14,8 @@ namespace cairn::libtorch {
 
 /// How an `HCModule` cuts its model into blocks. Left as it is: blocks of ceil(sqrt(number of nodes)).
 struct HCConfig {
-  /// Nodes of a block, which are operations where the model is no Sequential and no list of nodes is given; chosen where
-  /// 0.
+  /// Nodes of a block, which are operations where the model is no Sequential and no list of nodes is given; chosen
+  /// where 0.
   TORCH_ARG(std::int64_t, block_size) = 0;
   /// Instead: a callable `plan(chain const& work)` that answers a `block_plan`. The chain is what the nodes took on the
   /// example inputs.

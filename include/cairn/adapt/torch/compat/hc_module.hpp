@@ -86,9 +86,10 @@ class HCExecutor {
 
 /// A model that runs by blocks: forward keeps the first state of each but the last, backward runs the blocks again. The
 /// nodes are the children of a Sequential or a list that is given; of another model, or within a limit, they are the
-/// operations of its call, which is captured as `checkpoint_module` does. A model that cannot be captured runs as it is,
-/// and a notice says why. A child that changes its input in place, or gives it or a view of it back, is one node with
-/// the child before. Gradients have the bits of the model. Parameters have the names of the model's behind "module.".
+/// operations of its call, which is captured as `checkpoint_module` does. A model that cannot be captured runs as it
+/// is, and a notice says why. A child that changes its input in place, or gives it or a view of it back, is one node
+/// with the child before. Gradients have the bits of the model. Parameters have the names of the model's behind
+/// "module.".
 class HCModuleImpl : public torch::nn::Module {
  public:
   /// What lists the nodes of a model.
@@ -306,7 +307,8 @@ class HCModuleImpl : public torch::nn::Module {
             }};
   }
   /// \param told  the block of which callbacks were told last that it runs again
-  static void tell_call(execution_callbacks const& callbacks, step_index& told, block_plan const& blocks, action const& a) {
+  static void tell_call(execution_callbacks const& callbacks, step_index& told, block_plan const& blocks,
+                        action const& a) {
     for (step_index j = 0; j < blocks.size(); ++j) {
       auto const [first, last] = blocks[j];
       if (a.from < first || a.from >= last) continue;

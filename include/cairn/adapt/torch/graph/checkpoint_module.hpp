@@ -91,9 +91,10 @@ class CheckpointedModule {
   template <class... Inputs>
   auto operator()(Inputs const&... inputs) const {
     constexpr bool are_inputs = (detail::region_argument<Inputs> && ...);
-    static_assert(are_inputs,
-                  "cairn: the inputs must be tensors, tuples, vectors, dictionaries or optionals of tensors, types with "
-                  "cairn::libtorch::tensor_traits, or scalars; let the function capture what else it needs");
+    static_assert(
+        are_inputs,
+        "cairn: the inputs must be tensors, tuples, vectors, dictionaries or optionals of tensors, types with "
+        "cairn::libtorch::tensor_traits, or scalars; let the function capture what else it needs");
     if constexpr (are_inputs) {
       constexpr bool is_called = detail::is_unpacked<F, Inputs...> || detail::calls_with<F, Inputs...>;
       static_assert(is_called,
@@ -116,7 +117,10 @@ class CheckpointedModule {
  private:
   struct parts {
     parts(F function, std::optional<byte_budget> bytes, ModuleOptions how)
-        : f{std::move(function)}, limit{bytes}, options{std::move(how)}, plans{options.rng(), detail::checkpoint_module_name} {}
+        : f{std::move(function)},
+          limit{bytes},
+          options{std::move(how)},
+          plans{options.rng(), detail::checkpoint_module_name} {}
     F f;
     std::optional<byte_budget> limit;
     ModuleOptions options;
@@ -181,7 +185,8 @@ class CheckpointedModule {
     if (std::exchange(of_->told, why) == why) return;
     if (of_->options.notice()) of_->options.notice()(why);
     else
-      std::clog << detail::checkpoint_module_name << ": the call is not planned, and runs as one region: " << why << '\n';
+      std::clog << detail::checkpoint_module_name << ": the call is not planned, and runs as one region: " << why
+                << '\n';
   }
 
   std::shared_ptr<parts> of_;
@@ -189,11 +194,11 @@ class CheckpointedModule {
 
 /// A module that runs within a limit, whatever its forward is: its call is captured, its operations are measured one by
 /// one, and values and what autograd saves are kept or made again by the fastest plan within the limit. Nothing of the
-/// module is edited. Results, gradients, buffers and random numbers have the bits of the plain call. The first call of a
-/// kind (shapes, types, modes, parameters, automatic casts) takes a few runs more, and keeps no more than the values of
-/// one forward run meanwhile. A call that cannot be captured, such as one whose operations depend on values, runs as one
-/// region by `checkpoint`, and a notice says why. Hooks on parameters, inputs and results run as in the plain call; the
-/// module's own tensors in between are not seen. `create_graph` keeps everything at once.
+/// module is edited. Results, gradients, buffers and random numbers have the bits of the plain call. The first call of
+/// a kind (shapes, types, modes, parameters, automatic casts) takes a few runs more, and keeps no more than the values
+/// of one forward run meanwhile. A call that cannot be captured, such as one whose operations depend on values, runs as
+/// one region by `checkpoint`, and a notice says why. Hooks on parameters, inputs and results run as in the plain call;
+/// the module's own tensors in between are not seen. `create_graph` keeps everything at once.
 /// \param module  a holder such as `torch::nn::Linear` or one of your own, a std::shared_ptr to a module, an AnyModule,
 ///        or a function of its inputs alone; with a function, `ModuleOptions().module(net)` says whose parameters and
 ///        modes count

@@ -42,7 +42,8 @@ class graph_node final : public Node {
     node->set_next_edges(std::move(ends));
     results = behind_gate(results, flags, node);
     for (std::size_t k = 0; k < results.size(); ++k)
-      if (auto const& from = program->graph.results[k]; from.operation < 0) results[k] = leaves[std::size_t(from.output)];
+      if (auto const& from = program->graph.results[k]; from.operation < 0)
+        results[k] = leaves[std::size_t(from.output)];
     return results;
   }
 
@@ -94,7 +95,8 @@ class graph_node final : public Node {
         roots.enter(torch::autograd::impl::gradient_edge(results[k]), bars[k]);
     torch::autograd::variable_list gradients(wanted_.size());
     if (roots.edges.empty() || ends.empty()) return gradients;
-    auto found = torch::autograd::Engine::get_default_engine().execute(roots.edges, roots.seeds, true, true, false, ends);
+    auto found =
+        torch::autograd::Engine::get_default_engine().execute(roots.edges, roots.seeds, true, true, false, ends);
     for (std::size_t k = 0; k < places.size(); ++k) gradients[places[k]] = std::move(found[k]);
     return gradients;
   }

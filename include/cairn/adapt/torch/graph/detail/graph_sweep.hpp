@@ -157,7 +157,8 @@ class graph_sweep : private cairn::detail::no_hooks {
     }
     tensor_list results;
     for (auto const& from : program_->graph.results)
-      results.push_back(from.operation < 0 ? at::Tensor{} : values[std::size_t(from.operation)][std::size_t(from.output)]);
+      results.push_back(from.operation < 0 ? at::Tensor{}
+                                           : values[std::size_t(from.operation)][std::size_t(from.output)]);
     return results;
   }
 

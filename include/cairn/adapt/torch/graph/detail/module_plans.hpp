@@ -37,7 +37,8 @@ inline void count_sums(operation_graph& measured) {
   for (std::size_t v = 0; v < last.size(); ++v)
     for (auto const u : measured.operations[v].inputs)
       if (last[std::size_t(u)] > step_index(v))
-        measured.operations[v].adjoint_work += (std::max)(measured.operations[std::size_t(u)].adjoint_bytes, std::int64_t{0});
+        measured.operations[v].adjoint_work +=
+            (std::max)(measured.operations[std::size_t(u)].adjoint_bytes, std::int64_t{0});
 }
 
 /// One kind of call, planned.
