@@ -18,8 +18,8 @@ class deadline {
     return seconds_ - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   }
   /// Two runs to warm up and five measured; of what takes seconds one and three; none where the time does not suffice
-  /// for these. \param once  seconds of a run   \param beside  seconds that are needed before the first, e.g. to pin
-  /// memory
+  /// for these.
+  /// \param once  seconds of a run   \param beside  seconds that are needed before the first, e.g. to pin memory
   [[nodiscard]] repeats repeats_of(double once, double beside = 0) const {
     for (repeats const r : {repeats{2, 5}, repeats{1, 3}})
       if ((once < 2 || r.samples == 3) && beside + once * (r.warm_ups + r.samples) <= left()) return r;
